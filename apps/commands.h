@@ -1,0 +1,18 @@
+// One subcommand per file: each adds itself to the parser and, when chosen, runs and throws nothing.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace tactus {
+
+// Every Add function registers a subcommand whose callback sets `exit_code`.
+//   0: done; 1: it ran and something failed; 2: the command line or a file is wrong.
+struct CommandContext {
+  int exit_code = 0;
+};
+
+// In alphabetical order; main.cc calls each.
+// (declarations of AddCompare, AddLoad, AddMeasure, AddProfile, AddReplay, AddReproduce, AddServe,
+// AddSimulate follow as the commands are written)
+
+}  // namespace tactus

@@ -1,0 +1,17 @@
+# Every third-party package the build uses. Which folder may include which is tools/layers' business.
+find_package(nlohmann_json REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)
+
+if(TACTUS_SERVER)
+  find_package(Boost 1.81 REQUIRED)
+  find_package(simdjson REQUIRED)
+  find_package(ZLIB REQUIRED)
+  find_package(prometheus-cpp REQUIRED)
+  find_package(Protobuf REQUIRED)
+  find_package(gRPC CONFIG REQUIRED)
+endif()

@@ -1,0 +1,55 @@
+# tactus_module(NAME [DIR dir] [DEPS targets...] [VENDOR targets...])
+#
+# One library `tactus_NAME` from every .cc below DIR (default: the current folder). Beside the code lie
+#   *_test.cc   -> one executable tactus_NAME_test, each TEST known to ctest
+#   *_bench.cc  -> one executable tactus_NAME_bench (Google Benchmark)
+#   *_fuzz.cc   -> one libFuzzer executable each, when TACTUS_FUZZ is on
+# DEPS are the modules that this one may include: they are its arrows, and tools/layers checks them.
+# VENDOR are third-party targets; they stay private to the module.
+
+include(GoogleTest)
+
+function(tactus_module NAME)
+  cmake_parse_arguments(M "" "DIR" "DEPS;VENDOR;TEST_DEPS" ${ARGN})
+  set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${M_DIR})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
+  file(GLOB_RECURSE benches CONFIGURE_DEPENDS ${dir}/*_bench.cc)
+  file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS ${dir}/*_fuzz.cc)
+  list(REMOVE_ITEM sources ${tests} ${benches} ${fuzzers})
+
+  set(scope PUBLIC)
+  if(sources)
+    add_library(tactus_${NAME} STATIC ${sources})
+    target_link_libraries(tactus_${NAME} PRIVATE ${M_VENDOR} Threads::Threads)
+  else()
+    add_library(tactus_${NAME} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(tactus_${NAME} ${scope} ${PROJECT_SOURCE_DIR}/src)
+  list(TRANSFORM M_DEPS PREPEND tactus_)
+  target_link_libraries(tactus_${NAME} ${scope} ${M_DEPS})
+
+  list(TRANSFORM M_TEST_DEPS PREPEND tactus_)
+  if(tests AND NOT TACTUS_FUZZ)
+    add_executable(tactus_${NAME}_test ${tests})
+    target_link_libraries(tactus_${NAME}_test PRIVATE tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR}
+                          GTest::gmock GTest::gtest_main Threads::Threads)
+    target_compile_definitions(tactus_${NAME}_test PRIVATE TACTUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    gtest_discover_tests(tactus_${NAME}_test DISCOVERY_MODE PRE_TEST
+                         PROPERTIES LABELS ${NAME} TIMEOUT 300)
+  endif()
+  if(benches AND NOT TACTUS_FUZZ)
+    add_executable(tactus_${NAME}_bench ${benches})
+    target_link_libraries(tactus_${NAME}_bench PRIVATE tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR}
+                          benchmark::benchmark benchmark::benchmark_main Threads::Threads)
+    target_compile_definitions(tactus_${NAME}_bench PRIVATE TACTUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  endif()
+  if(TACTUS_FUZZ)
+    foreach(source ${fuzzers})
+      get_filename_component(stem ${source} NAME_WE)
+      add_executable(${stem} ${source})
+      target_link_libraries(${stem} PRIVATE tactus_${NAME} ${M_VENDOR} Threads::Threads -fsanitize=fuzzer)
+    endforeach()
+  endif()
+endfunction()

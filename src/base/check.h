@@ -1,0 +1,21 @@
+// CHECK(condition, "why it must hold"): a broken invariant is a bug, and a bug ends the process with
+// its place. It stays on in release builds. What a user or a peer can cause is an Error, not a CHECK.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace tactus::internal {
+
+[[noreturn]] inline void CheckFailed(const char* file, int line, const char* what,
+                                     const char* why) {
+  std::fprintf(stderr, "%s:%d: CHECK(%s) failed: %s\n", file, line, what, why);
+  std::abort();
+}
+
+}  // namespace tactus::internal
+
+#define CHECK(condition, why)                                                       \
+  (static_cast<bool>(condition)                                                     \
+       ? void(0)                                                                    \
+       : ::tactus::internal::CheckFailed(__FILE__, __LINE__, #condition, (why)))

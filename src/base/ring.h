@@ -1,0 +1,119 @@
+// Bounded rings between threads. Sized once, no lock, no allocation after construction.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "base/check.h"
+
+namespace tactus {
+
+inline constexpr std::size_t kCacheLine = 64;
+
+// One producer thread, one consumer thread.
+template <class T>
+class SpscRing {
+ public:
+  // Holds at least `capacity` values; the size is rounded up to a power of two.
+  explicit SpscRing(std::size_t capacity)
+      : mask_(std::bit_ceil(capacity < 2 ? std::size_t{2} : capacity) - 1),
+        slots_(std::make_unique<T[]>(mask_ + 1)) {}
+
+  // False when full; the value is then untouched.
+  bool TryPush(T&& value) {
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);
+    if (tail - cached_head_ > mask_) {
+      cached_head_ = head_.load(std::memory_order_acquire);
+      if (tail - cached_head_ > mask_) return false;
+    }
+    slots_[tail & mask_] = std::move(value);
+    tail_.store(tail + 1, std::memory_order_release);
+    return true;
+  }
+  bool TryPush(const T& value) { return TryPush(T(value)); }
+
+  bool TryPop(T& out) {
+    const std::size_t head = head_.load(std::memory_order_relaxed);
+    if (head == cached_tail_) {
+      cached_tail_ = tail_.load(std::memory_order_acquire);
+      if (head == cached_tail_) return false;
+    }
+    out = std::move(slots_[head & mask_]);
+    head_.store(head + 1, std::memory_order_release);
+    return true;
+  }
+
+  bool Empty() const {
+    return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_acquire);
+  }
+
+ private:
+  const std::size_t mask_;
+  const std::unique_ptr<T[]> slots_;
+  alignas(kCacheLine) std::atomic<std::size_t> tail_{0};
+  std::size_t cached_head_ = 0;  // the producer's
+  alignas(kCacheLine) std::atomic<std::size_t> head_{0};
+  std::size_t cached_tail_ = 0;  // the consumer's
+};
+
+// Many producer threads, one consumer thread. Each slot carries the turn in which it may be written
+// or read (Vyukov's bounded queue), so a slow producer delays only the values behind its own.
+template <class T>
+class MpscRing {
+ public:
+  explicit MpscRing(std::size_t capacity)
+      : mask_(std::bit_ceil(capacity < 2 ? std::size_t{2} : capacity) - 1),
+        slots_(std::make_unique<Slot[]>(mask_ + 1)) {
+    for (std::size_t i = 0; i <= mask_; ++i) slots_[i].turn.store(i, std::memory_order_relaxed);
+  }
+
+  // False when full; the value is then untouched.
+  bool TryPush(T&& value) {
+    std::size_t tail = tail_.load(std::memory_order_relaxed);
+    for (;;) {
+      Slot& slot = slots_[tail & mask_];
+      const std::size_t turn = slot.turn.load(std::memory_order_acquire);
+      const auto ahead = static_cast<std::ptrdiff_t>(turn - tail);
+      if (ahead < 0) return false;
+      if (ahead > 0) {
+        tail = tail_.load(std::memory_order_relaxed);
+        continue;
+      }
+      if (tail_.compare_exchange_weak(tail, tail + 1, std::memory_order_relaxed)) {
+        slot.value = std::move(value);
+        slot.turn.store(tail + 1, std::memory_order_release);
+        return true;
+      }
+    }
+  }
+  bool TryPush(const T& value) { return TryPush(T(value)); }
+
+  bool TryPop(T& out) {
+    Slot& slot = slots_[head_ & mask_];
+    if (slot.turn.load(std::memory_order_acquire) != head_ + 1) return false;
+    out = std::move(slot.value);
+    slot.turn.store(head_ + mask_ + 1, std::memory_order_release);
+    ++head_;
+    return true;
+  }
+
+  // For the consumer, before it sleeps.
+  bool Empty() const {
+    return slots_[head_ & mask_].turn.load(std::memory_order_acquire) != head_ + 1;
+  }
+
+ private:
+  struct Slot {
+    std::atomic<std::size_t> turn;
+    T value;
+  };
+  const std::size_t mask_;
+  const std::unique_ptr<Slot[]> slots_;
+  alignas(kCacheLine) std::atomic<std::size_t> tail_{0};
+  alignas(kCacheLine) std::size_t head_ = 0;
+};
+
+}  // namespace tactus

@@ -1,0 +1,113 @@
+// An engine runs batches on one device. The runtime owns its threads: a lane worker calls Submit,
+// and the engine answers through Completions exactly once for each batch, at once or later.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/ids.h"
+#include "base/serving_time.h"
+#include "core/batch.h"
+#include "core/plan.h"
+#include "core/tensor.h"
+
+namespace tactus {
+
+struct EngineTraits {
+  std::string name;         // "onnxruntime 1.30.0"
+  bool emulated = false;    // true: answers are made up; shown wherever its figures are shown
+  bool terminates = false;  // Terminate can stop a batch that runs
+  int max_slots = 1;        // batches at once in one lane
+};
+
+// One exit's graph: the model cut off behind that exit.
+struct ExitSpec {
+  std::string name;
+  std::filesystem::path graph;  // empty for engines that need none
+  double accuracy = 0;
+};
+
+// What a model's folder says, completed from its graphs on load.
+struct ModelSpec {
+  std::string name;
+  std::int64_t version = 1;
+  std::string platform;                 // "onnxruntime_onnx", "identity", "emulated"
+  int max_batch = 0;                    // 0: the model has no batch dimension
+  Duration slo{};
+  int priority = 1;
+  std::vector<TensorSpec> inputs;       // dims include the batch dimension where max_batch > 0
+  std::vector<TensorSpec> outputs;
+  std::vector<ExitSpec> exits;          // shallowest first, at least one
+  std::map<std::string, std::string> parameters;
+};
+
+struct ModelHandle {
+  std::uint64_t value = 0;
+};
+
+// One request's input tensors, in the order of ModelSpec::inputs; one row each, batch dimension 1
+// (or the whole tensor where max_batch is 0). Kept alive by the caller until Done.
+struct TensorView {
+  const std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::span<const std::int64_t> shape;
+};
+struct RowInputs {
+  std::span<const TensorView> inputs;
+};
+
+struct BatchJob {
+  BatchId id;
+  ModelId model;  // for the emulated engine, which looks up the profile
+  ExitId exit;
+  std::span<const RowInputs> rows;
+};
+
+// Output tensors of a batch: row i is the i-th of rows equal parts of each tensor.
+struct BatchOutput {
+  struct Tensor {
+    Shape shape;  // of the whole batch
+    std::span<const std::byte> data;
+  };
+  std::vector<Tensor> tensors;     // in the order of ModelSpec::outputs
+  std::shared_ptr<void> storage;   // what `data` points into
+};
+
+struct BatchResult {
+  Status status;                   // kCancelled after Terminate
+  std::shared_ptr<const BatchOutput> output;  // null on error
+  Duration gather{};               // making the batch's input
+  Duration infer{};
+  Duration scatter{};
+};
+
+class Completions {
+ public:
+  virtual ~Completions() = default;
+  virtual void Done(BatchId, BatchResult&&) noexcept = 0;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual EngineTraits traits() const = 0;
+  // Completes spec.inputs and spec.outputs from the graphs where they are empty, and checks them
+  // where they are not. May take seconds. Thread-safe.
+  virtual Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) = 0;
+  // Batches in flight end first; the handle is dead afterwards. Thread-safe.
+  virtual void Unload(ModelHandle) = 0;
+  // Called by one thread at a time for each lane slot.
+  virtual void Submit(ModelHandle, const BatchJob&, Completions&) noexcept = 0;
+  // Best effort, from any thread; the batch still reports, with kCancelled if it was stopped.
+  virtual void Terminate(BatchId) noexcept {}
+};
+
+}  // namespace tactus

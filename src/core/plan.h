@@ -1,0 +1,38 @@
+// A plan: slow decisions as immutable data that policies read. Stored, diffed, validated, drawn.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/serving_time.h"
+
+namespace tactus {
+
+struct LaneSpec {
+  DeviceId device{0};
+  LaneClass lane_class{0};
+  double fraction = 1;
+  int slots = 1;
+};
+
+// A window in the lane's cycle; length 0 means open: any time in the cycle.
+struct PlanEntry {
+  ModelId model;
+  int batch = 1;
+  Duration offset{};
+  Duration length{};
+};
+
+struct LanePlan {
+  LaneSpec spec;
+  Duration cycle{};
+  std::vector<PlanEntry> entries;
+};
+
+struct Plan {
+  std::uint64_t epoch = 0;
+  std::vector<LanePlan> lanes;
+};
+
+}  // namespace tactus

@@ -1,0 +1,41 @@
+// A policy is one pure question, asked after every event and again after every decision until it
+// answers Wait:
+//
+//   while (!std::holds_alternative<Wait>(d = policy.Decide(view, now))) CarryOut(d);
+//
+// The world is updated before the next question, so no lane is spent twice, and a test of a policy
+// is a table: a View, an instant, the expected Decision. Answers depend on the sequence of calls and
+// on nothing else. Decide and the On... calls must not block, allocate, lock, log or read a clock.
+#pragma once
+
+#include <string_view>
+
+#include "core/decision.h"
+#include "core/view.h"
+
+namespace tactus {
+
+struct BatchReport;
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  virtual std::string_view name() const = 0;
+
+  virtual Decision Decide(const View& view, TimePoint now) = 0;
+
+  // The set of models or lanes, or the profile, is new. Called before the first question and at
+  // every change after it; size indices here. May allocate.
+  virtual void Prepare(const View&) {}
+
+  // To keep an index. OnQueueChange covers every change that is not one of the two below it.
+  virtual void OnArrive(ModelId, const Request&) {}        // it was just pushed
+  virtual void OnPopFront(ModelId, int /*count*/) {}       // the first `count` are about to leave
+  virtual void OnQueueChange(ModelId) {}
+
+  // To learn. `report` says how long the batch took.
+  virtual void OnBatchDone(LaneId, const RunningBatch&, const BatchReport&, TimePoint) {}
+};
+
+}  // namespace tactus

@@ -1,0 +1,63 @@
+// What a batch costs: the profiled latency L(m, e, b, lane class). Immutable; a lookup is one read.
+//
+// The percentile (P95 by default) and the jitter margin are chosen once, when the table is made from
+// a profile file, so no policy adds a margin of its own.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/ids.h"
+#include "base/serving_time.h"
+
+namespace tactus {
+
+class ProfileTable {
+ public:
+  // One model's latencies: for each lane class, exit and batch in that order of nesting; batch b at
+  // index b - 1. An empty `latency` is a model that is not loaded.
+  struct ModelRows {
+    int exits = 0;
+    int max_batch = 0;
+    std::vector<Duration> latency;  // size lane_classes * exits * max_batch
+  };
+
+  ProfileTable() = default;
+  ProfileTable(int lane_classes, std::span<const ModelRows> models) : lane_classes_(lane_classes) {
+    for (const ModelRows& rows : models) {
+      CHECK(rows.latency.size() == static_cast<std::size_t>(lane_classes) * rows.exits * rows.max_batch,
+            "a profile must have no holes");
+      entries_.push_back({cells_.size(), rows.exits, rows.max_batch});
+      cells_.insert(cells_.end(), rows.latency.begin(), rows.latency.end());
+    }
+  }
+
+  // `batch` in [1, max_batch(m)], `e` in [0, exits(m)).
+  Duration Latency(ModelId m, ExitId e, int batch, LaneClass c) const {
+    const Entry& entry = entries_[m.value()];
+    return cells_[entry.first +
+                  (static_cast<std::size_t>(c.value()) * entry.exits + e.value()) * entry.max_batch +
+                  (batch - 1)];
+  }
+  // The least any request of m can take: shallowest exit, alone in its batch.
+  Duration Quickest(ModelId m, LaneClass c) const { return Latency(m, ExitId{0}, 1, c); }
+
+  std::size_t models() const { return entries_.size(); }
+  int lane_classes() const { return lane_classes_; }
+  int exits(ModelId m) const { return entries_[m.value()].exits; }
+  int max_batch(ModelId m) const { return entries_[m.value()].max_batch; }
+
+ private:
+  struct Entry {
+    std::size_t first;
+    int exits;
+    int max_batch;
+  };
+  int lane_classes_ = 0;
+  std::vector<Entry> entries_;
+  std::vector<Duration> cells_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,53 @@
+#include "core/request_queue.h"
+
+#include <bit>
+
+namespace tactus {
+namespace {
+
+bool Before(const Request& a, const Request& b) {
+  return a.deadline != b.deadline ? a.deadline < b.deadline : a.id < b.id;
+}
+
+}  // namespace
+
+RequestQueue::RequestQueue(std::size_t capacity)
+    : capacity_(capacity),
+      mask_(std::bit_ceil(capacity) - 1),
+      slots_(std::make_unique<Request[]>(mask_ + 1)) {
+  CHECK(capacity > 0, "a queue that holds nothing would refuse every request");
+}
+
+int RequestQueue::Batchable(int limit) const {
+  const int most = size_ < static_cast<std::size_t>(limit) ? static_cast<int>(size_) : limit;
+  int n = 0;
+  while (n < most && (*this)[n].shape == front().shape) ++n;
+  return n;
+}
+
+bool RequestQueue::Push(const Request& request) {
+  if (full()) return false;
+  std::size_t i = size_++;
+  for (; i > 0 && Before(request, At(i - 1)); --i) At(i) = At(i - 1);
+  At(i) = request;
+  return true;
+}
+
+void RequestQueue::PopFront(std::size_t n) {
+  CHECK(n <= size_, "popping more requests than wait");
+  head_ = (head_ + n) & mask_;
+  size_ -= n;
+}
+
+std::optional<Request> RequestQueue::Remove(RequestId id) {
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (At(i).id != id) continue;
+    const Request found = At(i);
+    for (std::size_t j = i; j + 1 < size_; ++j) At(j) = At(j + 1);
+    --size_;
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tactus

@@ -1,0 +1,62 @@
+#include "core/tensor.h"
+
+#include <array>
+
+namespace tactus {
+namespace {
+
+struct TypeRow {
+  std::string_view name;
+  std::size_t size;
+};
+constexpr std::array<TypeRow, 14> kTypes{{{"BOOL", 1},
+                                          {"UINT8", 1},
+                                          {"UINT16", 2},
+                                          {"UINT32", 4},
+                                          {"UINT64", 8},
+                                          {"INT8", 1},
+                                          {"INT16", 2},
+                                          {"INT32", 4},
+                                          {"INT64", 8},
+                                          {"FP16", 2},
+                                          {"FP32", 4},
+                                          {"FP64", 8},
+                                          {"BYTES", 0},
+                                          {"BF16", 2}}};
+
+}  // namespace
+
+std::string_view Name(DataType type) { return kTypes[static_cast<std::size_t>(type)].name; }
+
+std::optional<DataType> ParseDataType(std::string_view name) {
+  for (std::size_t i = 0; i < kTypes.size(); ++i) {
+    if (kTypes[i].name == name) return static_cast<DataType>(i);
+  }
+  return std::nullopt;
+}
+
+std::size_t ElementSize(DataType type) { return kTypes[static_cast<std::size_t>(type)].size; }
+
+std::optional<std::int64_t> ElementCount(std::span<const std::int64_t> shape) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  std::int64_t count = 1;
+  bool zero = false;
+  for (const std::int64_t dim : shape) {
+    if (dim < 0) return std::nullopt;
+    if (dim == 0) zero = true;
+    if (dim > 0 && count > kMost / dim) return std::nullopt;
+    if (dim > 0) count *= dim;
+  }
+  return zero ? 0 : count;
+}
+
+std::string ToString(std::span<const std::int64_t> shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ',';
+    text += std::to_string(shape[i]);
+  }
+  return text + "]";
+}
+
+}  // namespace tactus

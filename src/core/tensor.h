@@ -1,0 +1,38 @@
+// Tensors as bytes with a type and a shape; dense, row-major, little endian.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tactus {
+
+enum class DataType : std::uint8_t {
+  kBool, kUint8, kUint16, kUint32, kUint64, kInt8, kInt16, kInt32, kInt64,
+  kFp16, kFp32, kFp64, kBytes, kBf16,
+};
+
+// KServe v2 spelling: "FP32", "BYTES".
+std::string_view Name(DataType type);
+std::optional<DataType> ParseDataType(std::string_view name);
+// Bytes of one element; 0 for kBytes, whose elements have lengths of their own.
+std::size_t ElementSize(DataType type);
+
+using Shape = std::vector<std::int64_t>;
+
+// -1 is a dimension that the request fixes. Where the model batches, dims[0] is the batch and is -1.
+struct TensorSpec {
+  std::string name;
+  DataType type = DataType::kFp32;
+  Shape dims;
+};
+
+// Elements of a shape; nothing for a negative dimension or a product beyond 2^62.
+std::optional<std::int64_t> ElementCount(std::span<const std::int64_t> shape);
+std::string ToString(std::span<const std::int64_t> shape);  // "[1,28,28]"
+
+}  // namespace tactus

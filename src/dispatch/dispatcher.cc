@@ -1,0 +1,312 @@
+#include "dispatch/dispatcher.h"
+
+#include <algorithm>
+
+namespace tactus {
+namespace {
+
+using Kind = JournalRecord::Kind;
+
+JournalRecord Record(const Dispatch& d) {
+  return {.kind = Kind::kDispatch,
+          .exit = static_cast<std::uint16_t>(d.exit.value()),
+          .model = d.model.value(),
+          .lane = d.lane.value(),
+          .count = static_cast<std::uint32_t>(d.batch)};
+}
+JournalRecord Record(const Drop& d) {
+  return {.kind = Kind::kDrop,
+          .detail = static_cast<std::uint8_t>(d.reason),
+          .model = d.model.value(),
+          .count = static_cast<std::uint32_t>(d.count)};
+}
+JournalRecord Record(const Preempt& p) {
+  return {.kind = Kind::kPreempt, .lane = p.lane.value(), .id = p.batch.value()};
+}
+
+TimePoint ExpectedFree(const Lane& lane, TimePoint now) {
+  TimePoint free_at = now;
+  for (const RunningBatch& batch : lane.running()) free_at = std::max(free_at, batch.expected_end);
+  return free_at;
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, Policy& policy,
+                       Outbox& outbox, Journal* journal)
+    : options_(options), policy_(policy), outbox_(outbox), journal_(journal),
+      deployment_(std::make_shared<Deployment>()) {
+  CHECK(!lanes.empty(), "a dispatcher without lanes can serve nothing");
+  for (const LaneSpec& spec : lanes) {
+    Lane& lane = lanes_.emplace_back();
+    lane.id = LaneId{static_cast<LaneId::rep>(lanes_.size() - 1)};
+    lane.device = spec.device;
+    lane.lane_class = spec.lane_class;
+    lane.fraction = spec.fraction;
+    lane.slots = spec.slots;
+    lane.batches = FixedVector<RunningBatch>(spec.slots);
+    slots_.emplace_back(spec.slots);
+  }
+}
+
+void Dispatcher::Configure(std::shared_ptr<const Deployment> deployment) {
+  CHECK(deployment->models.size() == deployment->profile.models(), "one profile row per model");
+  CHECK(deployment->models.size() >= queues_.size(), "a model keeps its id; unload, do not erase");
+  const std::size_t known = queues_.size();
+  int max_batch = 1;
+  for (const Model& model : deployment->models) max_batch = std::max(max_batch, model.max_batch);
+  std::size_t places = 0;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    for (Slot& slot : slots_[i]) {
+      ++places;
+      if (slot.requests.capacity() >= static_cast<std::size_t>(max_batch)) continue;
+      FixedVector<Request> larger(max_batch);
+      for (const Request& request : slot.requests) larger.push_back(request);
+      slot.requests = std::move(larger);
+    }
+  }
+  // Beside the waiting requests a queue must be able to take back all that run.
+  for (std::size_t i = known; i < deployment->models.size(); ++i) {
+    queues_.emplace_back(options_.queue_capacity + places * max_batch);
+  }
+  quickest_.assign(deployment->models.size(), Duration{});
+  for (std::size_t i = 0; i < deployment->models.size(); ++i) {
+    const ModelId m{static_cast<ModelId::rep>(i)};
+    if (!deployment->models[i].loaded) continue;
+    Duration least = deployment->profile.Quickest(m, lanes_[0].lane_class);
+    for (const Lane& lane : lanes_) {
+      least = std::min(least, deployment->profile.Quickest(m, lane.lane_class));
+    }
+    quickest_[i] = least;
+  }
+  deployment_ = std::move(deployment);
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    if (deployment_->models[i].loaded) continue;
+    const ModelId m{static_cast<ModelId::rep>(i)};
+    for (std::size_t j = 0; j < queues_[i].size(); ++j) {
+      outbox_.Reject(m, queues_[i][j], DropReason::kUnloaded);
+    }
+    waiting_ -= queues_[i].size();
+    queues_[i].PopFront(queues_[i].size());
+  }
+  next_expiry_ = waiting_ > 0 ? TimePoint{} : kNever;
+  policy_.Prepare(view());
+}
+
+TimePoint Dispatcher::LatestStart(ModelId model, const Request& request) const {
+  switch (options_.expiry) {
+    case Expiry::kNever: return kNever;
+    case Expiry::kPassed: return request.deadline;
+    case Expiry::kHopeless: return request.deadline - quickest_[model.value()];
+  }
+  return kNever;
+}
+
+void Dispatcher::Arrive(ModelId model, const Request& request) {
+  Write({.kind = Kind::kArrive,
+         .model = model.value(),
+         .shape = request.shape,
+         .priority = request.priority,
+         .id = request.id.value(),
+         .at = request.arrival,
+         .deadline = request.deadline});
+  const std::size_t i = model.value();
+  if (i >= queues_.size() || !deployment_->models[i].loaded) {
+    return outbox_.Reject(model, request, DropReason::kUnloaded);
+  }
+  const TimePoint latest_start = LatestStart(model, request);
+  if (request.arrival > latest_start) return outbox_.Reject(model, request, DropReason::kExpired);
+  if (queues_[i].size() >= options_.queue_capacity || !queues_[i].Push(request)) {
+    return outbox_.Reject(model, request, DropReason::kQueueFull);
+  }
+  ++waiting_;
+  next_expiry_ = std::min(next_expiry_, latest_start);
+  policy_.OnArrive(model, request);
+}
+
+void Dispatcher::Finish(LaneId lane_id, BatchId batch, const BatchReport& report, TimePoint now) {
+  Write({.kind = Kind::kFinish,
+         .detail = static_cast<std::uint8_t>(report.status),
+         .lane = lane_id.value(),
+         .id = batch.value(),
+         .at = now,
+         .deadline = report.started,
+         .ended = report.ended});
+  Slot* slot = FindSlot(lane_id, batch);
+  CHECK(slot != nullptr, "an engine reports each batch exactly once");
+  Lane& lane = lanes_[lane_id.value()];
+  for (std::size_t i = 0; i < lane.batches.size(); ++i) {
+    if (lane.batches[i].id != batch) continue;
+    const RunningBatch done = lane.batches[i];
+    lane.batches.SwapErase(i);
+    policy_.OnBatchDone(lane_id, done, report, now);
+    break;
+  }
+  lane.free_at = ExpectedFree(lane, now);
+  --running_;
+  const bool stopped = report.status == BatchStatus::kAborted && slot->preempted;
+  if (stopped || report.status == BatchStatus::kLost) {
+    Requeue(*slot);
+  } else {
+    slot->batch.requests = slot->requests;
+    outbox_.Complete(slot->batch, report);
+  }
+  slot->used = false;
+}
+
+void Dispatcher::Requeue(const Slot& slot) {
+  const ModelId model = slot.batch.model;
+  for (const Request& request : slot.requests) {
+    if (!deployment_->models[model.value()].loaded || !queues_[model.value()].Push(request)) {
+      outbox_.Reject(model, request, DropReason::kUnloaded);
+      continue;
+    }
+    ++waiting_;
+    next_expiry_ = std::min(next_expiry_, LatestStart(model, request));
+  }
+  policy_.OnQueueChange(model);
+}
+
+void Dispatcher::Cancel(ModelId model, RequestId request) {
+  Write({.kind = Kind::kCancel, .model = model.value(), .id = request.value()});
+  if (model.value() >= queues_.size()) return;
+  if (const auto waiting = queues_[model.value()].Remove(request)) {
+    --waiting_;
+    policy_.OnQueueChange(model);
+    outbox_.Reject(model, *waiting, DropReason::kCancelled);
+    return;
+  }
+  CancelRunning(model, request);
+}
+
+bool Dispatcher::CancelRunning(ModelId model, RequestId request) {
+  for (std::size_t lane = 0; lane < slots_.size(); ++lane) {
+    for (Slot& slot : slots_[lane]) {
+      if (!slot.used || slot.batch.model != model) continue;
+      for (std::size_t i = 0; i < slot.requests.size(); ++i) {
+        if (slot.requests[i].id != request) continue;
+        const Request gone = slot.requests[i];
+        slot.requests.SwapErase(i);
+        outbox_.Reject(model, gone, DropReason::kCancelled);
+        // Nobody waits for this batch any more: give the lane back early.
+        if (slot.requests.empty()) outbox_.Abort(lanes_[lane].id, slot.id);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void Dispatcher::SetLaneOpen(LaneId lane, bool open) {
+  Write({.kind = Kind::kLane, .detail = open, .lane = lane.value()});
+  lanes_[lane.value()].open = open;
+}
+
+TimePoint Dispatcher::Step(TimePoint now) {
+  Write({.kind = Kind::kStep, .at = now});
+  ExpireHopeless(now);
+  const View world = view();
+  // A policy may spend each waiting request and each slot once, and each batch once more if it
+  // preempts; anything beyond that is a policy that does not come to rest.
+  std::size_t budget = 2 * (waiting_ + running_) + 16 * lanes_.size() + 64;
+  for (;;) {
+    CHECK(budget-- > 0, "the policy does not come to rest");
+    const Decision decision = policy_.Decide(world, now);
+    if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
+      CarryOut(*dispatch, now);
+    } else if (const auto* drop = std::get_if<Drop>(&decision)) {
+      CarryOut(*drop);
+    } else if (const auto* preempt = std::get_if<Preempt>(&decision)) {
+      CarryOut(*preempt);
+    } else {
+      const TimePoint until = std::get<Wait>(decision).until;
+      Write({.kind = Kind::kWait, .at = until});
+      CHECK(until > now, "a policy that waits for the present would be asked forever");
+      return std::min(until, waiting_ > 0 ? std::max(next_expiry_ + Nanos(1), now + Nanos(1)) : kNever);
+    }
+  }
+}
+
+void Dispatcher::CarryOut(const Dispatch& d, TimePoint now) {
+  Write(Record(d));
+  Lane& lane = lanes_[d.lane.value()];
+  RequestQueue& queue = queues_[d.model.value()];
+  CHECK(lane.HasFreeSlot(), "dispatch to a lane without a free slot");
+  CHECK(lane.serves.contains(d.model), "dispatch to a lane that does not serve the model");
+  CHECK(d.batch > 0 && d.batch <= deployment_->profile.max_batch(d.model), "batch size");
+  CHECK(queue.Batchable(d.batch) == d.batch, "the batch's requests do not fit together");
+  const Duration latency = deployment_->profile.Latency(d.model, d.exit, d.batch, lane.lane_class);
+  policy_.OnPopFront(d.model, d.batch);
+  Slot& slot = FreeSlot(d.lane);
+  slot.used = true;
+  slot.preempted = false;
+  slot.id = BatchId{next_batch_++};
+  slot.requests.clear();
+  for (int i = 0; i < d.batch; ++i) slot.requests.push_back(queue[i]);
+  queue.PopFront(d.batch);
+  waiting_ -= d.batch;
+  ++running_;
+  slot.batch = {slot.id, d.model, d.exit, d.lane, now, now + latency, slot.requests};
+  lane.batches.push_back({slot.id, d.model, d.exit, d.batch, now, now + latency});
+  lane.free_at = ExpectedFree(lane, now);
+  outbox_.Launch(slot.batch);
+}
+
+void Dispatcher::CarryOut(const Drop& d) {
+  Write(Record(d));
+  RequestQueue& queue = queues_[d.model.value()];
+  CHECK(d.count > 0 && static_cast<std::size_t>(d.count) <= queue.size(), "drop count");
+  policy_.OnPopFront(d.model, d.count);
+  for (int i = 0; i < d.count; ++i) outbox_.Reject(d.model, queue[i], d.reason);
+  queue.PopFront(d.count);
+  waiting_ -= d.count;
+}
+
+void Dispatcher::CarryOut(const Preempt& p) {
+  Write(Record(p));
+  Slot* slot = FindSlot(p.lane, p.batch);
+  CHECK(slot != nullptr, "preempting a batch that does not run");
+  CHECK(!slot->preempted, "a batch is preempted once");
+  slot->preempted = true;
+  outbox_.Abort(p.lane, p.batch);
+}
+
+// A queue is in deadline order, so with one latency per model its hopeless requests are a prefix.
+// `next_expiry_` only ever errs on the early side, so most steps do not look at the queues at all.
+void Dispatcher::ExpireHopeless(TimePoint now) {
+  if (options_.expiry == Expiry::kNever || now <= next_expiry_) return;
+  next_expiry_ = kNever;
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    const ModelId model{static_cast<ModelId::rep>(i)};
+    RequestQueue& queue = queues_[i];
+    int count = 0;
+    while (static_cast<std::size_t>(count) < queue.size() &&
+           LatestStart(model, queue[count]) < now) {
+      ++count;
+    }
+    if (count > 0) {
+      policy_.OnPopFront(model, count);
+      for (int j = 0; j < count; ++j) outbox_.Reject(model, queue[j], DropReason::kExpired);
+      queue.PopFront(count);
+      waiting_ -= count;
+    }
+    if (!queue.empty()) next_expiry_ = std::min(next_expiry_, LatestStart(model, queue.front()));
+  }
+}
+
+Dispatcher::Slot* Dispatcher::FindSlot(LaneId lane, BatchId batch) {
+  for (Slot& slot : slots_[lane.value()]) {
+    if (slot.used && slot.id == batch) return &slot;
+  }
+  return nullptr;
+}
+
+Dispatcher::Slot& Dispatcher::FreeSlot(LaneId lane) {
+  for (Slot& slot : slots_[lane.value()]) {
+    if (!slot.used) return slot;
+  }
+  CHECK(false, "the lane said that it had a free slot");
+  std::abort();
+}
+
+}  // namespace tactus

@@ -1,0 +1,110 @@
+// The serving state machine: it owns the queues, the lanes and the running batches, and asks a
+// policy what to do. It has no thread, no clock and no I/O: events come in with the instant at which
+// they happened, commands go out through an Outbox. The simulator and the server drive the same one.
+//
+//   dispatcher.Arrive(model, request);                 // any number of events ...
+//   dispatcher.Finish(lane, batch, report, now);
+//   TimePoint wake = dispatcher.Step(now);             // ... then one step; ask again at `wake`
+//
+// Every request that Arrive is given ends in exactly one Reject or one Complete. Nothing allocates
+// after Configure. One thread owns a dispatcher.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/fixed_vector.h"
+#include "core/policy.h"
+#include "dispatch/journal.h"
+#include "dispatch/outbox.h"
+
+namespace tactus {
+
+// What is served: the models, by ModelId, and what they cost. Immutable once configured.
+struct Deployment {
+  std::vector<Model> models;
+  ProfileTable profile;
+};
+
+// When a waiting request is given up without asking the policy.
+enum class Expiry : std::uint8_t {
+  kNever,     // the papers' experiments: every request runs, however late
+  kPassed,    // at its deadline
+  kHopeless,  // as soon as even the quickest run on the quickest lane would end after its deadline
+};
+
+struct DispatcherOptions {
+  // Requests that may wait for one model; the next one is rejected with kQueueFull. Bounds memory.
+  std::size_t queue_capacity = 4096;
+  Expiry expiry = Expiry::kHopeless;
+};
+
+class Dispatcher {
+ public:
+  // `policy`, `outbox` and `journal` outlive the dispatcher; `journal` may be null.
+  Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, Policy& policy, Outbox& outbox,
+             Journal* journal = nullptr);
+
+  // Sets or replaces the deployment. A model keeps its id while it is loaded; requests that wait for
+  // one that is no longer loaded are rejected with kUnloaded. `profile` must cover every loaded model.
+  void Configure(std::shared_ptr<const Deployment> deployment);
+
+  // request.arrival is the instant; ids must rise.
+  void Arrive(ModelId model, const Request& request);
+  // A batch ended. `now` is when the dispatcher learnt of it.
+  void Finish(LaneId lane, BatchId batch, const BatchReport& report, TimePoint now);
+  // The client is gone. Unknown ids (already answered) are ignored.
+  void Cancel(ModelId model, RequestId request);
+  // A closed lane takes no new batch; those that run there still finish.
+  void SetLaneOpen(LaneId lane, bool open);
+
+  // Expires what is hopeless, then runs the policy until it waits. Returns when to step again if
+  // nothing happens before; kNever when only an event can matter.
+  TimePoint Step(TimePoint now);
+
+  View view() const { return {deployment_->models, queues_, lanes_, deployment_->profile, nullptr}; }
+  std::size_t waiting() const { return waiting_; }  // requests in all queues
+  std::size_t running() const { return running_; }  // batches on all lanes
+
+ private:
+  struct Slot {  // a place in a lane; its requests until the batch is finished
+    BatchId id;
+    Batch batch;
+    FixedVector<Request> requests;
+    bool used = false;
+    bool preempted = false;
+  };
+
+  void CarryOut(const Dispatch& dispatch, TimePoint now);
+  void CarryOut(const Drop& drop);
+  void CarryOut(const Preempt& preempt);
+  void ExpireHopeless(TimePoint now);
+  void Requeue(const Slot& slot);
+  // The last instant at which the request can still be started in time; kNever with Expiry::kNever.
+  TimePoint LatestStart(ModelId model, const Request& request) const;
+  Slot* FindSlot(LaneId lane, BatchId batch);
+  Slot& FreeSlot(LaneId lane);
+  bool CancelRunning(ModelId model, RequestId request);
+  void Write(const JournalRecord& record) {
+    if (journal_ != nullptr) journal_->Append(record);
+  }
+
+  const DispatcherOptions options_;
+  Policy& policy_;
+  Outbox& outbox_;
+  Journal* const journal_;
+
+  std::shared_ptr<const Deployment> deployment_;
+  std::vector<RequestQueue> queues_;
+  std::vector<Lane> lanes_;
+  std::vector<std::vector<Slot>> slots_;  // by LaneId
+  std::vector<Duration> quickest_;        // by ModelId: over all lane classes
+  std::uint64_t next_batch_ = 0;
+  std::size_t waiting_ = 0;
+  std::size_t running_ = 0;
+  TimePoint next_expiry_ = kNever;  // no waiting request expires before this
+};
+
+}  // namespace tactus

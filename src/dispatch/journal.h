@@ -1,0 +1,40 @@
+// The journal: every event that reached a dispatcher and every decision it took, in order. Fed back
+// to a new dispatcher it must lead to the same decisions, every one (`tactus replay`).
+#pragma once
+
+#include <cstdint>
+
+#include "core/batch.h"
+#include "core/decision.h"
+
+namespace tactus {
+
+struct JournalRecord {
+  enum class Kind : std::uint8_t {
+    kArrive, kFinish, kCancel, kLane, kStep, kDispatch, kDrop, kPreempt, kWait,
+  };
+  Kind kind = Kind::kStep;
+  std::uint8_t detail = 0;   // BatchStatus, DropReason, or a lane's open flag
+  std::uint16_t exit = 0;
+  std::uint32_t model = 0;
+  std::uint32_t lane = 0;
+  std::uint32_t count = 0;   // batch size, drop count
+  std::uint32_t shape = 0;
+  std::uint32_t priority = 0;
+  std::uint64_t id = 0;      // request or batch
+  TimePoint at{};            // arrival, now, or wait-until
+  TimePoint deadline{};      // of an arrival; the report's start of a finish
+  TimePoint ended{};         // the report's end of a finish
+
+  bool operator==(const JournalRecord&) const = default;
+};
+static_assert(sizeof(JournalRecord) == 56, "records are written to files as they are");
+
+// Append is called on the dispatcher's thread: it must neither block nor allocate.
+class Journal {
+ public:
+  virtual ~Journal() = default;
+  virtual void Append(const JournalRecord& record) noexcept = 0;
+};
+
+}  // namespace tactus

@@ -1,0 +1,90 @@
+// One report for simulate, measure, load and demo: a table for people, JSON for programs.
+//
+//   {"runs": [{"policy", "scenario", "seed", "commit", "machine", "source", "duration_s",
+//              "offered_rps", "goodput_rps", "bad_ratio", "p50_ms", "p95_ms", "p99_ms",
+//              "accuracy", "measured_accuracy", "accuracy_limit", "exits": {"model/exit": share},
+//              "outcomes": {"met": n, ...}, "mean_batch",
+//              "models": [{"name", "slo_ms", the same figures}], "lanes": [{"busy_ratio", "batches"}]}],
+//    "checks": [{"what", "value", "bar", "ok"}]}
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "metrics/recorder.h"
+
+namespace tactus {
+
+struct Summary {
+  std::int64_t requests = 0;
+  std::array<std::int64_t, kOutcomes> outcomes{};
+  double offered_rps = 0;
+  double goodput_rps = 0;     // met per second
+  double bad_ratio = 0;       // everything that is not met, but for cancelled, over all but cancelled
+  double p50_ms = 0;          // latency of answered requests, arrival to answer
+  double p95_ms = 0;
+  double p99_ms = 0;
+  double mean_batch = 0;      // as a request sees it
+  double accuracy = 0;        // looked up by exit, over answered requests
+  std::optional<double> measured_accuracy;  // from labelled inputs, where there were any
+  std::map<std::string, double> exits;      // share of answered requests by exit name
+};
+
+struct ModelSummary {
+  std::string name;
+  double slo_ms = 0;
+  Summary figures;
+};
+
+struct LaneSummary {
+  double busy_ratio = 0;
+  std::int64_t batches = 0;
+};
+
+struct RunReport {
+  std::string policy;
+  std::string scenario;
+  std::string source;         // "simulated", "measured", "load http", ... and "emulated" where it is
+  std::string profile_provenance;
+  std::uint64_t seed = 0;
+  std::string commit;
+  std::string machine;
+  double duration_s = 0;
+  Summary all;
+  std::optional<double> accuracy_limit;  // systems' bound for this load, where a profile is known
+  std::vector<ModelSummary> models;
+  std::vector<LaneSummary> lanes;
+};
+
+struct Check {
+  std::string what;
+  double value = 0;
+  std::string bar;  // ">= 0.95"
+  bool ok = false;
+};
+
+struct Report {
+  std::vector<RunReport> runs;
+  std::vector<Check> checks;
+};
+
+// Records that arrived in [begin, end) after the first `skip` of them; rates are over that span.
+RunReport Summarize(std::span<const RequestRecord> records, std::span<const Model> models,
+                    TimePoint begin, TimePoint end, std::int64_t skip);
+
+std::string ToJson(const Report& report);
+Status WriteJson(const Report& report, const std::string& path);
+// One row a run, aligned; `wide` adds a row for each model. Plain text, at most 120 columns.
+std::string ToTable(std::span<const RunReport> runs, bool wide);
+std::string ToText(std::span<const Check> checks);
+
+// Where these figures come from: the commit this binary was built at, the kind of machine.
+std::string BuildCommit();
+std::string MachineKind();
+
+}  // namespace tactus

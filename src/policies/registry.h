@@ -1,0 +1,26 @@
+// Every policy by name. Adding one is a folder and a line in registry.cc.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/policy.h"
+
+namespace tactus {
+
+struct PolicyInfo {
+  std::string name;     // "edgeserving"
+  std::string summary;  // one line
+  std::string options;  // "batch=N: largest batch", empty when it has none
+};
+
+std::vector<PolicyInfo> Policies();
+
+// `text` is a name, optionally followed by options: "edgeserving", "edgeserving:batch=1,clip=10".
+// An unknown name or option is an error that lists those that exist.
+Expected<std::unique_ptr<Policy>> MakePolicy(std::string_view text);
+
+}  // namespace tactus

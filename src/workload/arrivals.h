@@ -1,0 +1,26 @@
+// When requests arrive: one stream of instants for each model, from named random streams, so that
+// two policies see the same arrivals, and adding a model moves no other.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/rng.h"
+#include "base/serving_time.h"
+#include "workload/scenario.h"
+
+namespace tactus {
+
+class Arrivals {
+ public:
+  virtual ~Arrivals() = default;
+  // The next instant, never before the one returned last; kNever when the stream has ended.
+  virtual TimePoint Next() = 0;
+};
+
+// One stream for each model of the scenario, by index, each ending at `end`.
+Expected<std::vector<std::unique_ptr<Arrivals>>> MakeArrivals(const Scenario& scenario,
+                                                              TimePoint end);
+
+}  // namespace tactus

@@ -1,0 +1,96 @@
+// Measured latencies as they are kept on disk: one versioned JSON file (`tactus profile`), or CSV
+// tables from elsewhere. Policies get a ProfileTable made from it; the simulator draws service times
+// from its distributions.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/model.h"
+#include "core/profile_table.h"
+
+namespace tactus {
+
+// The distribution of one (model, exit, batch, lane class) over its repetitions, in milliseconds.
+struct ProfileCell {
+  int repetitions = 0;  // 0: derived or imported, not measured
+  double mean_ms = 0;
+  double min_ms = 0;
+  double p50_ms = 0;
+  double p95_ms = 0;
+  double p99_ms = 0;
+  double max_ms = 0;
+  double cv = 0;        // standard deviation over mean
+};
+
+struct ProfiledExit {
+  std::string name;
+  double accuracy = 0;             // fraction in [0, 1]; 0 when unknown
+  std::vector<ProfileCell> cells;  // batch b at index b - 1
+  // Least-squares fit l(b) = alpha b + beta over mean_ms, and its largest relative error.
+  double alpha_ms = 0;
+  double beta_ms = 0;
+  double fit_error = 0;
+};
+
+struct ProfiledModel {
+  std::string name;
+  int max_batch = 0;
+  double slo_ms = 0;  // 0: none stated
+  std::uint64_t weight_bytes = 0;        // 0: unknown
+  std::uint64_t peak_memory_bytes = 0;   // 0: unknown
+  std::vector<ProfiledExit> exits;       // shallowest first
+};
+
+struct Machine {
+  std::string fingerprint;  // stable hash of what decides latency: CPU model, cores, engine
+  std::string cpu;
+  int cores = 0;
+  std::string os;
+  std::string engine;       // "onnxruntime 1.30.0"
+  bool operator==(const Machine&) const = default;
+};
+
+struct ProfileFile {
+  static constexpr int kVersion = 1;
+  Machine machine;
+  std::string commit;
+  std::string created;       // ISO 8601, UTC
+  std::string provenance;    // "measured", or what it was derived from: printed with every result
+  // Measured on the serving path rather than in the engine: from Launch to the start of execution,
+  // and from its end to the dispatcher's Finish. The simulator adds them; 0 when not measured.
+  double launch_overhead_ms = 0;
+  double finish_overhead_ms = 0;
+  std::vector<ProfiledModel> models;
+
+  const ProfiledModel* Find(const std::string& model) const;
+};
+
+// Errors name the file, the place in it and the remedy; holes (a missing batch) are refused.
+Expected<ProfileFile> LoadProfile(const std::filesystem::path& path);
+Expected<ProfileFile> ParseProfile(std::string_view json, std::string_view where);
+Status SaveProfile(const ProfileFile& profile, const std::filesystem::path& path);
+// Columns model, alpha_ms, beta_ms, slo_ms (others are ignored): exits "final" only, batch 1..max.
+Expected<ProfileFile> ImportAlphaBeta(const std::filesystem::path& csv, int max_batch);
+// Columns model, exit, batch, latency_ms (or p50_ms and p95_ms): data measured elsewhere.
+Expected<ProfileFile> ImportCells(const std::filesystem::path& csv);
+
+// What deserves a warning: latencies that shrink as batches grow or exits deepen, a noisy cell.
+std::vector<std::string> Warnings(const ProfileFile& profile);
+
+struct ProfileOptions {
+  double percentile = 95;     // of the cell that policies count on: 50, 95, 99, or 0 for the mean
+  double jitter_ms = 0;       // added to every latency, once, here
+};
+
+// A row of latencies for each of `models` in that order, restricted to each model's exits by name
+// and to its max_batch. One lane class. An error names the model, exit or batch that is missing.
+Expected<ProfileTable> MakeTable(const ProfileFile& profile, std::span<const Model> models,
+                                 const ProfileOptions& options);
+
+}  // namespace tactus

@@ -1,0 +1,106 @@
+// A scenario: one experiment, in one TOML file. The same file runs in virtual time (`tactus
+// simulate`) and in real time on real engines (`tactus measure`), and drives `tactus load`.
+//
+//   [scenario]
+//   name = "three-resnets"
+//   about = "EdgeServing, Section VI-B"
+//   duration_s = 20
+//   warmup_requests = 100          # or warmup_s
+//   seed = 1
+//   policy = "edgeserving"
+//   expiry = "never"               # never | passed | hopeless
+//   queue_capacity = 4096
+//   profile = "../profiles/x.json" # relative to this file
+//   percentile = 95
+//   jitter_ms = 0
+//   decision_cost_us = 0           # charged by the simulator for each decision that launches
+//
+//   [lanes]
+//   count = 1
+//   slots = 1
+//
+//   [arrivals]
+//   process = "poisson"            # poisson | gamma | uniform | trace
+//   rate_rps = 120                 # all models together; or per model below
+//   cv = 2                         # gamma
+//   trace = "trace.csv"            # arrival instants in seconds, one a line; scaled to rate_rps
+//   popularity = "ratio"           # equal | ratio | zipf
+//   zipf = 0.9
+//
+//   [[models]]
+//   name = "ResNet50"
+//   slo_ms = 50
+//   max_batch = 10
+//   ratio = 3
+//   exits = ["1", "4"]             # default: all that the profile knows
+//   accuracy = [0.076, 0.744]      # default: the profile's
+//   profile_as = "ResNet50"        # default: name; lets one profile serve several models
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/model.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+
+enum class ArrivalProcess { kPoisson, kGamma, kUniform, kTrace };
+enum class Popularity { kEqual, kRatio, kZipf };
+
+struct ScenarioModel {
+  std::string name;
+  std::string profile_as;
+  double slo_ms = 50;
+  int max_batch = 10;
+  double ratio = 1;
+  double rate_rps = 0;              // > 0 overrides the share of the total rate
+  std::vector<std::string> exits;   // empty: all
+  std::vector<double> accuracy;     // empty: the profile's
+};
+
+struct Scenario {
+  std::string name;
+  std::string about;
+  double duration_s = 20;
+  double warmup_s = 0;
+  std::int64_t warmup_requests = 0;  // the first of all models together, not counted
+  std::uint64_t seed = 1;
+  std::string policy = "edgeserving";
+  std::string expiry = "never";
+  std::int64_t queue_capacity = 4096;
+  std::filesystem::path profile;     // absolute after loading
+  double percentile = 95;
+  double jitter_ms = 0;
+  double decision_cost_us = 0;
+  int lanes = 1;
+  int slots = 1;
+  ArrivalProcess process = ArrivalProcess::kPoisson;
+  double rate_rps = 100;
+  double cv = 1;
+  std::filesystem::path trace;
+  Popularity popularity = Popularity::kEqual;
+  double zipf = 0.9;
+  std::vector<ScenarioModel> models;
+};
+
+// Errors name file:line:column, the key and what is allowed. Unknown keys are errors.
+Expected<Scenario> LoadScenario(const std::filesystem::path& path);
+Expected<Scenario> ParseScenario(std::string_view toml, const std::filesystem::path& where);
+
+// "rate_rps=200", "policy=all-final", "models.ResNet50.slo_ms=20", "models.*.slo_ms=20": as the
+// command line's --set and --sweep say it.
+Status Override(Scenario& scenario, std::string_view key, std::string_view value);
+
+// Requests per second of each model, by the popularity rule.
+std::vector<double> Rates(const Scenario& scenario);
+
+// The models with the exits and accuracies that the profile gives them.
+Expected<std::vector<Model>> MakeModels(const Scenario& scenario, const ProfileFile& profile);
+
+}  // namespace tactus
