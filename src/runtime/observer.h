@@ -1,0 +1,44 @@
+// What the runtime tells those who watch it: metrics exporters, the recorder of `tactus measure`.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/expected.h"
+#include "core/batch.h"
+#include "core/engine.h"
+#include "metrics/recorder.h"
+
+namespace tactus {
+
+// A finished batch: what was predicted and what happened.
+struct BatchRecord {
+  LaneId lane;
+  ExitId exit;
+  int batch = 0;           // rows that ran
+  TimePoint decided;       // when the policy chose it
+  TimePoint expected_end;  // decided + profiled latency
+  TimePoint started;       // when the lane began: started - decided is the launch overhead
+  TimePoint ended;         // when the engine was done
+  TimePoint learnt;        // when the dispatcher knew: learnt - ended is the finish overhead
+  BatchStatus status = BatchStatus::kOk;
+
+  Duration predicted() const { return expected_end - decided; }
+  Duration actual() const { return ended - started; }
+};
+
+// Called one at a time on the reply thread, but for OnRefused; must be quick and must not throw.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // An accepted call ended, whatever its outcome; just before its reply. `record.model` is the
+  // runtime's ModelId; a call of several rows counts its shallowest exit and its last batch.
+  virtual void OnAnswered(const ModelSpec&, const RequestRecord&, int /*rows*/) {}
+  // A call was refused before it entered a queue (no such model, no room, stopping). On the thread
+  // that called Infer, so several may come at once.
+  virtual void OnRefused(std::string_view /*model*/, ErrorCode) {}
+  virtual void OnBatch(const ModelSpec&, const BatchRecord&) {}
+};
+
+}  // namespace tactus

@@ -1,0 +1,117 @@
+// The serving runtime: a Dispatcher driven by a real clock, engines on lanes, and models from a
+// repository, behind the InferenceService that front ends use.
+//
+//   Runtime runtime(options, {.policy = std::move(policy), .engine_for = engines, ...});
+//   Status ready = runtime.Start();      // loads what should serve
+//   ... front ends call Find and Infer ...
+//   runtime.Stop(Seconds(5));
+//
+// Threads: one for the dispatcher, one for each lane slot, one that answers. Loading and unloading
+// run on the thread that asks for them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/engine.h"
+#include "core/policy.h"
+#include "dispatch/dispatcher.h"
+#include "dispatch/journal.h"
+#include "runtime/inference_service.h"
+#include "runtime/model_repository.h"
+#include "runtime/observer.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+
+struct RuntimeOptions {
+  // Lanes run batches; each gets a core of its own where there are enough. Default: one.
+  int lanes = 1;
+  // Batches at once in one lane. 1 is time division, which EdgeServing assumes.
+  int slots = 1;
+  // Requests (rows) that may wait for one model; a call that does not fit is refused whole.
+  std::size_t queue_capacity = 4096;
+  // When a waiting request is given up. kHopeless: as soon as its deadline cannot be met any more.
+  Expiry expiry = Expiry::kHopeless;
+  // Calls that may be under way at once, of all models together.
+  std::size_t call_capacity = 16384;
+  // Bytes of input that accepted calls may hold together; bounds memory whatever the tensors' sizes.
+  std::size_t pending_bytes = std::size_t{1} << 30;
+  // The SLO of a model that states none. Policies weigh requests by it, and it expires them.
+  Duration default_slo = Seconds(10);
+  // Pins each lane to a core, counted from the last, and keeps the runtime's other threads off
+  // those cores. Nothing is pinned where there is one core only, or fewer cores than lanes + 1.
+  bool pin = true;
+  // How long an idle thread of the runtime looks for work before it sleeps: it saves a wake-up of
+  // the kernel (5 to 50 us) for its length in processor time.
+  Duration spin = Micros(10);
+  // How long an unloaded model may finish what waits for it before the rest is refused.
+  Duration unload_grace = Seconds(10);
+};
+
+struct RuntimeParts {
+  std::unique_ptr<Policy> policy;
+  // The engine that runs a platform ("onnxruntime_onnx"); it outlives the runtime.
+  std::function<Expected<Engine*>(std::string_view platform)> engine_for;
+  // Measured latencies. A model that it lacks is measured briefly when it is loaded.
+  std::optional<ProfileFile> profile;
+  ProfileOptions profile_options;
+  // Both outlive the runtime; may be null.
+  Journal* journal = nullptr;
+  Observer* observer = nullptr;
+  // One line for people, without a newline; from any thread. Empty: nothing is said.
+  std::function<void(const std::string&)> log;
+};
+
+struct LaneLoad {
+  Duration busy{};             // time spent running batches since the start
+  std::int64_t batches = 0;
+};
+
+class Runtime final : public InferenceService {
+ public:
+  Runtime(RuntimeOptions options, RuntimeParts parts);
+  ~Runtime() override;  // Stop(0), if it was not stopped
+
+  // Loads what the repository's control mode says, then serves. Models that fail to load are
+  // UNAVAILABLE in the index with the reason; only a repository that cannot be read is an error.
+  Status Start(RepositoryOptions repository);
+  // Starts without a repository; models come through Serve.
+  void Start();
+  // Serves a model that is not in a repository, or replaces it. Blocking.
+  Status Serve(ModelSpec spec);
+
+  // Refuses new calls, lets those accepted end within `grace`, answers the rest, joins all threads.
+  void Stop(Duration grace);
+
+  Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
+                                                  std::int64_t version) const override;
+  CallId Infer(InferCall&& call) override;
+  void Cancel(CallId call) override;
+  bool Live() const override;
+  bool Ready() const override;
+  std::vector<ModelState> Index() const override;
+  Status Load(const std::string& model, const std::string& config) override;
+  Status Unload(const std::string& model) override;
+  Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
+                                                    std::int64_t version) const override;
+
+  // Gauges, from any thread.
+  std::size_t pending() const;  // requests (rows) that wait or run
+  std::size_t calls() const;    // calls accepted and not yet answered
+  Duration uptime() const;
+  std::vector<LaneLoad> lane_loads() const;
+  // The deployment as the dispatcher has it now: models by ModelId with their profile.
+  std::shared_ptr<const Deployment> deployment() const;
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace tactus
