@@ -1,0 +1,66 @@
+// One experiment in virtual time: the same Dispatcher that serves, driven from an event heap, with
+// service times drawn from the profile.
+//
+//   auto policy = MakePolicy("edgeserving");
+//   auto result = Simulate(scenario, profile, **policy);
+//   RunReport report = MakeReport(scenario, profile, *result);
+//
+// Deterministic: the same scenario, profile, policy and seed give the same records, byte for byte.
+// Arrivals and service times come from streams of their own, so two policies see the same arrivals.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/model.h"
+#include "core/plan.h"
+#include "core/policy.h"
+#include "dispatch/dispatcher.h"
+#include "metrics/recorder.h"
+#include "metrics/report.h"
+#include "workload/profile_file.h"
+#include "workload/scenario.h"
+
+namespace tactus {
+
+struct SimulationOptions {
+  // Service times vary as the profile's cells say. Off: every batch takes its cell's mean. Cells
+  // that were not measured (repetitions 0) never vary.
+  bool noise = true;
+  // Gets every event and decision, if set.
+  Journal* journal = nullptr;
+  // After the scenario's duration no request arrives; those that still wait this long after it are
+  // given up (shed), so that a policy that starves a queue cannot hold the simulation forever.
+  Duration drain = Seconds(600);
+};
+
+struct LaneTotals {
+  Duration busy{};  // batches of several slots add up
+  std::int64_t batches = 0;
+};
+
+struct SimulationResult {
+  std::vector<Model> models;
+  std::vector<RequestRecord> records;  // every request, warm-up included, in the order they ended
+  std::vector<LaneTotals> lanes;
+  TimePoint begin;                     // what counts: requests that arrived in [begin, end) ...
+  TimePoint end;
+  std::int64_t skip = 0;               // ... after the first `skip` of them
+  TimePoint last;                      // when the last request ended
+  std::uint64_t steps = 0;             // how often the dispatcher was asked
+};
+
+// An error when the profile does not cover the scenario's models.
+Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile& profile,
+                                    Policy& policy, const SimulationOptions& options = {});
+
+// The figures of a run; `source` is "simulated". The policy's name is the scenario's `policy`.
+RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
+                     const SimulationResult& result);
+
+// What a scenario says about the dispatcher and its lanes, for every driver.
+DispatcherOptions MakeDispatcherOptions(const Scenario& scenario);
+std::vector<LaneSpec> MakeLanes(const Scenario& scenario);
+
+}  // namespace tactus
