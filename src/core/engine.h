@@ -59,8 +59,12 @@ struct TensorView {
   std::size_t bytes = 0;
   std::span<const std::int64_t> shape;
 };
+// BYTES tensors are, element by element, a little-endian u32 length and that many bytes.
 struct RowInputs {
   std::span<const TensorView> inputs;
+  // Owns the inputs' bytes. An engine that answers with the very bytes of a request keeps a copy of
+  // it beyond Done; null: the bytes go away at Done.
+  std::shared_ptr<const void> owner;
 };
 
 struct BatchJob {
@@ -70,11 +74,20 @@ struct BatchJob {
   std::span<const RowInputs> rows;
 };
 
-// Output tensors of a batch: row i is the i-th of rows equal parts of each tensor.
+// Output tensors of a batch.
 struct BatchOutput {
   struct Tensor {
     Shape shape;  // of the whole batch
     std::span<const std::byte> data;
+    // Set for BYTES only, whose rows differ in length: each row's part of `data`.
+    std::vector<std::span<const std::byte>> rows = {};
+
+    // Row `i` of a batch of `count`: fixed-size types divide `data` into equal parts.
+    std::span<const std::byte> Row(std::size_t i, std::size_t count) const {
+      if (!rows.empty()) return rows[i];
+      const std::size_t size = data.size() / count;
+      return data.subspan(i * size, size);
+    }
   };
   std::vector<Tensor> tensors;     // in the order of ModelSpec::outputs
   std::shared_ptr<void> storage;   // what `data` points into
@@ -94,6 +107,12 @@ class Completions {
   virtual void Done(BatchId, BatchResult&&) noexcept = 0;
 };
 
+// What a loaded model holds, as far as its engine can tell.
+struct MemoryUse {
+  std::uint64_t weight_bytes = 0;
+  std::uint64_t peak_bytes = 0;  // the most that its runs had in use at once; 0: unknown
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -108,6 +127,7 @@ class Engine {
   virtual void Submit(ModelHandle, const BatchJob&, Completions&) noexcept = 0;
   // Best effort, from any thread; the batch still reports, with kCancelled if it was stopped.
   virtual void Terminate(BatchId) noexcept {}
+  virtual MemoryUse Memory(ModelHandle) const { return {}; }
 };
 
 }  // namespace tactus
