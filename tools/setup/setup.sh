@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test). Installs what is
+# missing and says what; takes a fraction of a second when nothing is. Downloads stay in .cache.
+here=$(dirname "$0")
+source "$here/lib.sh"
+
+group=${1:-build}
+case $group in build | demo | test) ;; *) fail "unknown group $group" "build, demo or test" ;; esac
+
+# Two set-ups at once (two terminals) would unpack over each other.
+mkdir -p "$cache"
+exec 9>"$cache/setup.lock"
+flock --nonblock 9 || { say "waiting for another set-up to finish"; flock 9; }
+
+bash "$here/apt.sh" "$group"
+bash "$here/onnxruntime.sh"
+bash "$here/ocr.sh"
+if [ "$group" = test ]; then
+  bash "$here/python.sh"
+  bash "$here/promtool.sh"
+  bash "$here/perf_analyzer.sh"
+fi
