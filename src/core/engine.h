@@ -46,6 +46,7 @@ struct ModelSpec {
   std::vector<TensorSpec> outputs;
   std::vector<ExitSpec> exits;          // shallowest first, at least one
   std::map<std::string, std::string> parameters;
+  std::string config;                   // as declared, encoded by the front ends; opaque elsewhere
 };
 
 struct ModelHandle {

@@ -1,0 +1,67 @@
+// The HTTP/1.1 front end: KServe v2 over REST, or the metrics page on a port of its own.
+//
+//   HttpServer server({.port = 8000}, service);
+//   Expected<std::uint16_t> port = server.Start();
+//   ...
+//   server.Stop(std::chrono::seconds(5));   // before the service stops answering
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/expected.h"
+#include "runtime/inference_service.h"
+
+namespace tactus {
+
+struct HttpOptions {
+  // Loopback unless the operator says otherwise: there is no authentication.
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 8000;  // 0: any free port; Start says which
+  // I/O threads. Requests are parsed and answers written on them, inference runs elsewhere.
+  int threads = 1;
+  // A larger body is refused with 413. For compressed bodies it bounds the inflated size too.
+  std::size_t max_body = std::size_t{64} << 20;
+  // Request line and header fields together; more is 431.
+  std::size_t max_header = std::size_t{16} << 10;
+  // One more is answered 503 and closed.
+  std::size_t max_connections = 1024;
+  // Bytes of request bodies being received or held, all connections together; beyond it 503. Bounds
+  // memory whatever the clients announce.
+  std::size_t max_pending_bytes = std::size_t{1} << 30;
+  // A connection without a request is closed after `idle`; one that is slow to send its head, its
+  // body or to take the answer is closed after these. Checked every 100 ms.
+  std::chrono::milliseconds idle_timeout{75'000};
+  std::chrono::milliseconds head_timeout{10'000};
+  std::chrono::milliseconds body_timeout{60'000};
+  std::chrono::milliseconds write_timeout{60'000};
+  // Triton's status codes and texts where they differ from the standard's or from sense.
+  bool strict_triton = false;
+};
+
+class HttpServer {
+ public:
+  // KServe v2; `service` outlives the server.
+  HttpServer(HttpOptions options, InferenceService& service);
+  // GET /metrics answers `text()`, called on an I/O thread of this server.
+  HttpServer(HttpOptions options, std::function<std::string()> text);
+  ~HttpServer();  // Stop(0), if it was not stopped
+
+  // Listens and starts the threads. Unavailable when the port is taken, with address and port.
+  Expected<std::uint16_t> Start();
+
+  // Accepts no more, closes idle connections, refuses new requests with 503; calls under way have
+  // `grace` to end and are cancelled then. Returns when every call has had its reply from the
+  // service, which therefore must still run. Idempotent.
+  void Stop(std::chrono::milliseconds grace);
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,41 @@
+// A model's folder as the repository finds it: config.pbtxt and numbered version folders.
+//
+//   models/ee_s/config.pbtxt          protobuf text, inference.ModelConfig
+//   models/ee_s/1/exit1.onnx ...
+//
+// Keys of our own live in ModelConfig.parameters, so that the same folder is valid elsewhere:
+//   slo_ms      time from arrival to answer, milliseconds; without it the server's default
+//   priority    1 (highest) and up; default 1
+//   exits       graph files of an early-exit model in the version folder, shallowest first, by
+//   comma exit_names  their names, by comma; default "1", "2", ... accuracy    one fraction in [0,
+//   1] for each exit, by comma
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/engine.h"
+
+namespace tactus {
+
+// The versions that the folder's version policy serves, ascending. `config` is a ModelConfig as
+// JSON that replaces config.pbtxt, or empty. Numbered subfolders are versions; a model whose
+// platform reads no files may have none and is then version 1. Matches RepositoryOptions::versions.
+Expected<std::vector<std::int64_t>> ListVersions(const std::filesystem::path& model_folder,
+                                                 const std::string& config);
+
+// One version of a model, named after its folder. A folder without config.pbtxt holds an ONNX model
+// with all defaults. A mistake is InvalidArgument that names file, line, column and field. Matches
+// RepositoryOptions::read.
+Expected<ModelSpec> ReadModelSpec(const std::filesystem::path& model_folder, std::int64_t version,
+                                  const std::string& config);
+
+// The model's ModelConfig as proto3 JSON with the field names of the .proto: what its folder
+// declared, completed with the inputs, outputs and platform that are served.
+Expected<std::string> ModelConfigJson(const ModelSpec& model);
+
+}  // namespace tactus

@@ -1,0 +1,79 @@
+// From a message of either protocol to a call that the runtime takes: all checks of a client's
+// request against the model lie here, so that HTTP and gRPC refuse the same things in the same
+// words.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/expected.h"
+#include "runtime/inference_service.h"
+
+namespace tactus {
+
+// An input as the client sent it: views into the request. `data` is dense, row-major, little
+// endian; each BYTES element is a 32-bit length and that many bytes.
+struct InputMessage {
+  std::string_view name;
+  std::string_view datatype;  // "FP32"
+  Shape shape;
+  std::span<const std::byte> data;
+};
+
+using ParameterValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::string_view>;
+using Parameter = std::pair<std::string_view, ParameterValue>;
+
+struct CallMessage {
+  std::vector<InputMessage> inputs;
+  std::vector<std::string_view> outputs;  // names; empty: all
+  std::vector<Parameter> parameters;      // of the request as a whole
+};
+
+// What the request's parameters ask for.
+//   priority   integer >= 0; 1 is the highest, 0 the model's default
+//   timeout    integer microseconds from the request's arrival; 0: none
+//   triton_enable_empty_final_response, binary_data_output: boolean, known and carried elsewhere
+//   sequence_id/start/end: refused when they ask for a sequence; other triton_*: refused as
+//   reserved
+// Parameters with other names are left alone.
+struct CallParameters {
+  std::uint32_t priority = 0;
+  std::optional<std::chrono::microseconds> timeout;
+};
+Expected<CallParameters> ReadParameters(std::span<const Parameter> parameters);
+
+// The earliest of several limits, each counted from `received`; nothing when there is none.
+std::optional<std::chrono::steady_clock::time_point> EarliestDeadline(
+    std::chrono::steady_clock::time_point received,
+    std::initializer_list<std::optional<std::chrono::microseconds>> limits);
+
+// Checks names, types, shapes and sizes and puts the inputs into the model's order. Sets all of the
+// call but `keepalive` and `reply`; `timeout` parameter and priority are taken from the message,
+// the deadline may be tightened by the caller. Names in the call are the model's own.
+Expected<InferCall> MakeCall(std::shared_ptr<const ModelSpec> model, const CallMessage& message,
+                             std::chrono::steady_clock::time_point received);
+
+// A version as it stands in a path or a message: digits, or empty for "the latest" (-1).
+Expected<std::int64_t> ParseVersion(std::string_view text);
+
+// Keys of the response's parameters, in both protocols.
+inline constexpr std::string_view kParameterExit = "tactus_exit";               // string
+inline constexpr std::string_view kParameterBatch = "tactus_batch_size";        // integer
+inline constexpr std::string_view kParameterQueue = "tactus_queue_us";          // integer
+inline constexpr std::string_view kParameterExecution = "tactus_execution_us";  // integer
+
+// What the server metadata calls say, in both protocols.
+inline constexpr std::string_view kServerName = "tactus";
+inline constexpr std::string_view kServerVersion = "0.1.0";
+std::span<const std::string_view> ServerExtensions();
+
+}  // namespace tactus
