@@ -1,7 +1,9 @@
 // Arithmetic that policies share: pure functions of a profile and a deadline.
 #pragma once
 
-#include <optional>
+#include <algorithm>
+#include <cmath>
+#include <span>
 
 #include "core/view.h"
 
@@ -28,6 +30,24 @@ inline const Lane* FirstFreeLane(std::span<const Lane> lanes) {
     if (lane.HasFreeSlot()) return &lane;
   }
   return nullptr;
+}
+inline const Lane* FirstFreeLane(std::span<const Lane> lanes, ModelId m) {
+  for (const Lane& lane : lanes) {
+    if (lane.HasFreeSlot() && lane.serves.contains(m)) return &lane;
+  }
+  return nullptr;
+}
+
+// How many requests one batch of m may hold, whatever waits: what the model and the profile allow.
+inline int LargestBatch(const View& view, ModelId m) {
+  return std::min(view.models[m.value()].max_batch, view.profile.max_batch(m));
+}
+
+// How pressing a request is at `now`: 1 at its deadline, e times as much one SLO later, at most
+// `clip` (EdgeServing Eq. 3: with deadline = arrival + SLO this is exp(waited / SLO - 1)).
+inline double Urgency(TimePoint deadline, Duration slo, TimePoint now, double clip) {
+  const double overdue = static_cast<double>((now - deadline).count());
+  return std::min(std::exp(overdue / static_cast<double>(slo.count())), clip);
 }
 
 }  // namespace tactus
