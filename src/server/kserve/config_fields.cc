@@ -1,0 +1,319 @@
+#include "server/kserve/config_fields.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+using inference::ModelConfig;
+
+// A batch beyond it is a slip of the pen; it also bounds what the runtime sets aside.
+constexpr int kMostBatch = 65536;
+// A day: longer is a mistake in the unit.
+constexpr double kLongestSloMs = 86'400'000;
+constexpr int kMostExits = 64;
+constexpr int kLowestPriority = 1'000'000;
+
+constexpr std::array<std::pair<inference::DataType, DataType>, 14> kTypes{{
+    {inference::TYPE_BOOL, DataType::kBool},
+    {inference::TYPE_UINT8, DataType::kUint8},
+    {inference::TYPE_UINT16, DataType::kUint16},
+    {inference::TYPE_UINT32, DataType::kUint32},
+    {inference::TYPE_UINT64, DataType::kUint64},
+    {inference::TYPE_INT8, DataType::kInt8},
+    {inference::TYPE_INT16, DataType::kInt16},
+    {inference::TYPE_INT32, DataType::kInt32},
+    {inference::TYPE_INT64, DataType::kInt64},
+    {inference::TYPE_FP16, DataType::kFp16},
+    {inference::TYPE_FP32, DataType::kFp32},
+    {inference::TYPE_FP64, DataType::kFp64},
+    {inference::TYPE_STRING, DataType::kBytes},
+    {inference::TYPE_BF16, DataType::kBf16},
+}};
+
+std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+std::vector<std::string> Split(std::string_view list) {
+  std::vector<std::string> items;
+  for (;;) {
+    const std::size_t comma = list.find(',');
+    items.emplace_back(Trimmed(list.substr(0, comma)));
+    if (comma == list.npos) return items;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+template <class Number>
+std::optional<Number> ReadNumber(std::string_view text) {
+  text = Trimmed(text);
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// A file of the version folder and nothing else: no path may lead out of the repository.
+bool IsPlainFileName(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos &&
+         name.find('\0') == name.npos;
+}
+
+const std::string* FindParameter(const ModelConfig& config, const std::string& key) {
+  const auto found = config.parameters().find(key);
+  return found == config.parameters().end() ? nullptr : &found->second.string_value();
+}
+
+// ModelInput or ModelOutput, which differ in what Tactus does not use.
+template <class Tensor>
+Expected<TensorSpec> ReadTensor(const DeclaredConfig& config, const Tensor& tensor,
+                                std::string_view field, int index) {
+  const auto wrong = [&](std::string_view why) {
+    return config.Wrong(field, fmt::format("'{}': {}", tensor.name(), why), index);
+  };
+  if (tensor.name().empty()) return config.Wrong(field, "a tensor needs a name", index);
+  const std::optional<DataType> type = FromWire(tensor.data_type());
+  if (!type) return wrong("data_type is missing");
+  if (tensor.dims().empty()) return wrong("dims is missing");
+  if (tensor.has_reshape()) return wrong("reshape is not supported");
+  TensorSpec spec{.name = tensor.name(), .type = *type, .dims = {}};
+  if (config.message().max_batch_size() > 0) spec.dims.push_back(-1);
+  for (const std::int64_t dim : tensor.dims()) {
+    if (dim < -1 || dim == 0) return wrong(fmt::format("dims: {} is neither a size nor -1", dim));
+    spec.dims.push_back(dim);
+  }
+  Shape fixed = spec.dims;
+  std::replace(fixed.begin(), fixed.end(), std::int64_t{-1}, std::int64_t{1});
+  if (!ElementCount(fixed)) return wrong("dims: their product is too large");
+  return spec;
+}
+
+template <class Tensors>
+Expected<std::vector<TensorSpec>> ReadTensors(const DeclaredConfig& config, const Tensors& tensors,
+                                              std::string_view field) {
+  std::vector<TensorSpec> specs;
+  std::set<std::string_view> names;
+  for (int i = 0; i < tensors.size(); ++i) {
+    auto spec = ReadTensor(config, tensors[i], field, i);
+    if (!spec) return std::unexpected(spec.error());
+    if (!names.insert(tensors[i].name()).second) {
+      return config.Wrong(field, fmt::format("'{}' is declared twice", spec->name), i);
+    }
+    specs.push_back(std::move(*spec));
+  }
+  return specs;
+}
+
+Status CheckSupported(const DeclaredConfig& config) {
+  const ModelConfig& message = config.message();
+  if (message.has_sequence_batching()) {
+    return config.Wrong("sequence_batching", "not supported: requests keep no state");
+  }
+  if (message.has_ensemble_scheduling()) {
+    return config.Wrong("ensemble_scheduling", "not supported: one model a folder");
+  }
+  if (message.model_transaction_policy().decoupled()) {
+    return config.Wrong("model_transaction_policy", "decoupled: not supported");
+  }
+  for (int i = 0; i < message.input_size(); ++i) {
+    if (message.input(i).optional()) {
+      return config.Wrong("input", "optional: not supported: every input is needed", i);
+    }
+  }
+  if (message.batch_input_size() > 0) return config.Wrong("batch_input", "not supported", 0);
+  if (message.batch_output_size() > 0) return config.Wrong("batch_output", "not supported", 0);
+  return {};
+}
+
+Status ReadService(const DeclaredConfig& config, ModelSpec& spec) {
+  if (const std::string* text = FindParameter(config.message(), "slo_ms")) {
+    const auto slo = ReadNumber<double>(*text);
+    if (!slo || !(*slo > 0) || !(*slo <= kLongestSloMs)) {
+      return config.WrongParameter(
+          "slo_ms",
+          fmt::format("'{}' is not a number of milliseconds above 0, up to a day", *text));
+    }
+    // Nanoseconds: the least is one, so that a declared SLO never reads as none.
+    spec.slo = std::max(Nanos(1), FromMillis(*slo));
+  }
+  if (const std::string* text = FindParameter(config.message(), "priority")) {
+    const auto priority = ReadNumber<int>(*text);
+    if (!priority || *priority < 1 || *priority > kLowestPriority) {
+      return config.WrongParameter(
+          "priority", fmt::format("'{}' is not a whole number from 1 (highest)", *text));
+    }
+    spec.priority = *priority;
+  }
+  return {};
+}
+
+Status ReadAccuracy(const DeclaredConfig& config, ModelSpec& spec) {
+  const std::string* text = FindParameter(config.message(), "accuracy");
+  if (text == nullptr) return {};
+  const std::vector<std::string> items = Split(*text);
+  if (items.size() != spec.exits.size()) {
+    return config.WrongParameter(
+        "accuracy", fmt::format("{} values for {} exits", items.size(), spec.exits.size()));
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto accuracy = ReadNumber<double>(items[i]);
+    if (!accuracy || !(*accuracy >= 0) || !(*accuracy <= 1)) {
+      return config.WrongParameter("accuracy",
+                                   fmt::format("'{}' is not a fraction in [0, 1]", items[i]));
+    }
+    spec.exits[i].accuracy = *accuracy;
+  }
+  return {};
+}
+
+// The exits' graphs: what `exits` lists, or the model's one file. Names alone make the exits of a
+// model without files.
+Expected<std::vector<std::string>> ReadGraphs(const DeclaredConfig& config, bool reads_graphs,
+                                              std::size_t names) {
+  const std::string* exits = FindParameter(config.message(), "exits");
+  if (exits == nullptr && reads_graphs) return std::vector{GraphFileOf(config.message())};
+  if (exits == nullptr) return std::vector<std::string>(std::max<std::size_t>(names, 1));
+  std::vector<std::string> files = Split(*exits);
+  for (std::string& file : files) {
+    if (!IsPlainFileName(file)) {
+      return config.WrongParameter("exits",
+                                   fmt::format("'{}' is not a file of the version folder", file));
+    }
+    if (!reads_graphs) file.clear();
+  }
+  return files;
+}
+
+Status ReadExits(const DeclaredConfig& config, const fs::path& version_folder, ModelSpec& spec) {
+  std::vector<std::string> names;
+  if (const std::string* text = FindParameter(config.message(), "exit_names")) {
+    names = Split(*text);
+  }
+  const bool reads_graphs = ReadsGraphs(spec.platform);
+  const auto graphs = ReadGraphs(config, reads_graphs, names.size());
+  if (!graphs) return std::unexpected(graphs.error());
+  if (graphs->size() > kMostExits) {
+    return config.WrongParameter("exits", fmt::format("more than {} exits", kMostExits));
+  }
+  if (!names.empty() && names.size() != graphs->size()) {
+    return config.WrongParameter(
+        "exit_names", fmt::format("{} names for {} exits", names.size(), graphs->size()));
+  }
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < graphs->size(); ++i) {
+    ExitSpec exit;
+    exit.name = names.empty() ? std::to_string(i + 1) : names[i];
+    if (exit.name.empty()) return config.WrongParameter("exit_names", "a name is empty");
+    if (!seen.insert(exit.name).second) {
+      return config.WrongParameter("exit_names", fmt::format("'{}' stands twice", exit.name));
+    }
+    if (reads_graphs) exit.graph = version_folder / (*graphs)[i];
+    spec.exits.push_back(std::move(exit));
+  }
+  return ReadAccuracy(config, spec);
+}
+
+}  // namespace
+
+std::string PlatformOf(const ModelConfig& config) {
+  if (!config.platform().empty()) return config.platform();
+  if (config.backend().empty() || config.backend() == "onnxruntime") return "onnxruntime_onnx";
+  return config.backend();
+}
+
+bool ReadsGraphs(std::string_view platform) {
+  return platform != "identity" && platform != "emulated";
+}
+
+std::string GraphFileOf(const ModelConfig& config) {
+  return config.default_model_filename().empty() ? "model.onnx" : config.default_model_filename();
+}
+
+std::optional<DataType> FromWire(inference::DataType type) {
+  const auto* row =
+      std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& r) { return r.first == type; });
+  return row == kTypes.end() ? std::nullopt : std::optional(row->second);
+}
+
+inference::DataType ToWire(DataType type) {
+  return std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& r) { return r.second == type; })
+      ->first;
+}
+
+Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const fs::path& folder,
+                           std::int64_t version) {
+  const ModelConfig& message = config.message();
+  ModelSpec spec;
+  spec.name = folder.filename().string();
+  spec.version = version;
+  spec.platform = PlatformOf(message);
+  spec.max_batch = message.max_batch_size();
+  if (!message.name().empty() && message.name() != spec.name) {
+    return config.Wrong(
+        "name", fmt::format("'{}' is not the folder's name '{}'", message.name(), spec.name));
+  }
+  if (spec.max_batch < 0 || spec.max_batch > kMostBatch) {
+    return config.Wrong("max_batch_size",
+                        fmt::format("{} is not in [0, {}]", spec.max_batch, kMostBatch));
+  }
+  if (!IsPlainFileName(GraphFileOf(message))) {
+    return config.Wrong("default_model_filename", "not a file of the version folder");
+  }
+  if (auto supported = CheckSupported(config); !supported) {
+    return std::unexpected(supported.error());
+  }
+  auto inputs = ReadTensors(config, message.input(), "input");
+  if (!inputs) return std::unexpected(inputs.error());
+  auto outputs = ReadTensors(config, message.output(), "output");
+  if (!outputs) return std::unexpected(outputs.error());
+  spec.inputs = std::move(*inputs);
+  spec.outputs = std::move(*outputs);
+  if (auto read = ReadService(config, spec); !read) return std::unexpected(read.error());
+  if (auto read = ReadExits(config, folder / std::to_string(version), spec); !read) {
+    return std::unexpected(read.error());
+  }
+  for (const auto& [key, value] : message.parameters()) {
+    spec.parameters[key] = value.string_value();
+  }
+  spec.config = message.SerializeAsString();
+  return spec;
+}
+
+Expected<std::vector<std::int64_t>> ServedVersions(const DeclaredConfig& config,
+                                                   const std::vector<std::int64_t>& present) {
+  const inference::ModelVersionPolicy& policy = config.message().version_policy();
+  if (policy.has_all()) return present;
+  if (policy.has_specific()) {
+    std::set<std::int64_t> wanted(policy.specific().versions().begin(),
+                                  policy.specific().versions().end());
+    if (wanted.empty()) return config.Wrong("version_policy", "specific names no version");
+    for (const std::int64_t version : wanted) {
+      if (!std::binary_search(present.begin(), present.end(), version)) {
+        return config.Wrong("version_policy", fmt::format("there is no version {}", version));
+      }
+    }
+    return std::vector(wanted.begin(), wanted.end());
+  }
+  std::size_t count = 1;
+  if (policy.has_latest()) {
+    count = policy.latest().num_versions();
+    if (count == 0)
+      return config.Wrong("version_policy", "latest: num_versions must be at least 1");
+  }
+  const std::size_t skipped = present.size() - std::min(count, present.size());
+  return std::vector(present.begin() + static_cast<std::ptrdiff_t>(skipped), present.end());
+}
+
+}  // namespace tactus

@@ -1,0 +1,32 @@
+// What the fields of a configuration mean here: checks each and makes the model's specification.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/engine.h"
+#include "server/kserve/declared_config.h"
+
+namespace tactus {
+
+// `folder` is the model's; graph paths lie in its version folder. No file is opened.
+Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const std::filesystem::path& folder,
+                           std::int64_t version);
+
+// Those of `present` (ascending) that the version policy serves.
+Expected<std::vector<std::int64_t>> ServedVersions(const DeclaredConfig& config,
+                                                   const std::vector<std::int64_t>& present);
+
+// "onnxruntime_onnx" unless platform or backend says otherwise.
+std::string PlatformOf(const inference::ModelConfig& config);
+// Whether models of the platform are files; emulated and identity models are not.
+bool ReadsGraphs(std::string_view platform);
+// The graph of a model without early exits.
+std::string GraphFileOf(const inference::ModelConfig& config);
+
+// The element type as messages number it, and back; nothing for TYPE_INVALID.
+std::optional<DataType> FromWire(inference::DataType type);
+inference::DataType ToWire(DataType type);
+
+}  // namespace tactus

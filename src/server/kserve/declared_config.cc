@@ -1,0 +1,126 @@
+#include "server/kserve/declared_config.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "server/kserve/model_config_message.h"
+
+namespace tactus {
+namespace {
+
+using google::protobuf::TextFormat;
+
+// Keeps the first complaint; what follows it is usually its consequence.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (found_) return;
+    found_ = true;
+    line_ = line;
+    column_ = column;
+    message_ = message;
+  }
+  void AddWarning(int, int, const std::string&) override {}
+
+  // Lines and columns count from 1 for people; the parser says -1 when it has no place.
+  std::string Text(const std::string& file) const {
+    if (line_ < 0) return fmt::format("{}: {}", file, message_);
+    return fmt::format("{}:{}:{}: {}", file, line_ + 1, column_ + 1, message_);
+  }
+
+ private:
+  bool found_ = false;
+  int line_ = -1;
+  int column_ = -1;
+  std::string message_ = "not a model configuration";
+};
+
+// Configurations are not recursive: deeper nesting can only be an attack on the stack.
+constexpr int kMaxNesting = 32;
+
+std::string PlaceOf(std::string_view text, std::size_t position) {
+  const std::string_view before = text.substr(0, position);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t start = before.rfind('\n');
+  const std::size_t column = start == before.npos ? position + 1 : position - start;
+  return fmt::format("{}:{}", line, column);
+}
+
+}  // namespace
+
+Expected<DeclaredConfig> DeclaredConfig::FromText(std::string text, std::string file) {
+  DeclaredConfig config = Empty(std::move(file));
+  config.text_ = std::move(text);
+  config.places_ = std::make_unique<TextFormat::ParseInfoTree>();
+  FirstError errors;
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  parser.WriteLocationsTo(config.places_.get());
+  parser.SetRecursionLimit(kMaxNesting);
+  if (!parser.ParseFromString(config.text_, &config.message_)) {
+    return InvalidArgument(errors.Text(config.file_));
+  }
+  return config;
+}
+
+Expected<DeclaredConfig> DeclaredConfig::FromJson(std::string_view json) {
+  DeclaredConfig config = Empty("config");
+  const auto status = google::protobuf::util::JsonStringToMessage(
+      google::protobuf::StringPiece(json.data(), json.size()), &config.message_);
+  if (!status.ok()) {
+    return InvalidArgument("config: not a ModelConfig as JSON: " + status.message().ToString());
+  }
+  return config;
+}
+
+DeclaredConfig DeclaredConfig::Empty(std::string file) {
+  DeclaredConfig config;
+  config.file_ = std::move(file);
+  return config;
+}
+
+std::unexpected<Error> DeclaredConfig::Wrong(std::string_view field, std::string_view why,
+                                             int index) const {
+  if (places_ != nullptr) {
+    const auto* descriptor =
+        inference::ModelConfig::descriptor()->FindFieldByName(std::string(field));
+    if (descriptor != nullptr) {
+      const auto place = places_->GetLocation(descriptor, descriptor->is_repeated() ? index : -1);
+      if (place.line >= 0) {
+        return InvalidArgument(
+            fmt::format("{}:{}:{}: {}: {}", file_, place.line + 1, place.column + 1, field, why));
+      }
+    }
+  }
+  return InvalidArgument(fmt::format("{}: {}: {}", file_, field, why));
+}
+
+std::unexpected<Error> DeclaredConfig::WrongParameter(std::string_view key,
+                                                      std::string_view why) const {
+  // The parser keeps no places for the entries of a map; the quoted key is where to look.
+  for (const char quote : {'"', '\''}) {
+    const std::size_t position = text_.find(fmt::format("{0}{1}{0}", quote, key));
+    if (position == text_.npos) continue;
+    return InvalidArgument(
+        fmt::format("{}:{}: parameters[\"{}\"]: {}", file_, PlaceOf(text_, position), key, why));
+  }
+  return InvalidArgument(fmt::format("{}: parameters[\"{}\"]: {}", file_, key, why));
+}
+
+Expected<inference::ModelConfig> ParseConfigText(std::string_view text, const std::string& file) {
+  auto config = DeclaredConfig::FromText(std::string(text), file);
+  if (!config) return std::unexpected(config.error());
+  return config->message();
+}
+
+Expected<inference::ModelConfig> ParseConfigJson(std::string_view json) {
+  auto config = DeclaredConfig::FromJson(json);
+  if (!config) return std::unexpected(config.error());
+  return config->message();
+}
+
+}  // namespace tactus

@@ -1,0 +1,39 @@
+// A ModelConfig together with where each of its fields stood, so that a mistake found later, when
+// the fields are given their meaning, still names its line.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <google/protobuf/text_format.h>
+
+#include "base/expected.h"
+#include "model_config.pb.h"
+
+namespace tactus {
+
+class DeclaredConfig {
+ public:
+  // Protobuf text. `file` stands in the errors. Unknown fields are errors.
+  static Expected<DeclaredConfig> FromText(std::string text, std::string file);
+  // proto3 JSON, as the load call sends it: no lines, errors name the field only.
+  static Expected<DeclaredConfig> FromJson(std::string_view json);
+  // Nothing was declared.
+  static DeclaredConfig Empty(std::string file);
+
+  const inference::ModelConfig& message() const { return message_; }
+
+  // "file:line:column: field: why". `index` counts the entries of a repeated field.
+  std::unexpected<Error> Wrong(std::string_view field, std::string_view why, int index = -1) const;
+  // For an entry of the `parameters` map.
+  std::unexpected<Error> WrongParameter(std::string_view key, std::string_view why) const;
+
+ private:
+  inference::ModelConfig message_;
+  std::string file_;
+  std::string text_;                                                     // empty for JSON
+  std::unique_ptr<google::protobuf::TextFormat::ParseInfoTree> places_;  // null for JSON
+};
+
+}  // namespace tactus

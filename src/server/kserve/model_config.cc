@@ -1,0 +1,97 @@
+#include "server/kserve/model_config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "server/kserve/config_fields.h"
+#include "server/kserve/declared_config.h"
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t kLargestFile = 1 << 20;
+
+Expected<DeclaredConfig> Read(const fs::path& folder, const std::string& override_json) {
+  if (!override_json.empty()) return DeclaredConfig::FromJson(override_json);
+  const fs::path file = folder / "config.pbtxt";
+  std::error_code error;
+  const auto kind = fs::status(file, error).type();
+  if (kind == fs::file_type::not_found) return DeclaredConfig::Empty(file.string());
+  if (kind != fs::file_type::regular) {
+    return InvalidArgument(file.string() + ": cannot be read as a file");
+  }
+  const std::uintmax_t size = fs::file_size(file, error);
+  if (error || size > kLargestFile) {
+    return InvalidArgument(file.string() + ": larger than a configuration can be (1 MiB)");
+  }
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) {
+    if (size == 0) return DeclaredConfig::Empty(file.string());
+    return InvalidArgument(file.string() + ": cannot be read");
+  }
+  return DeclaredConfig::FromText(std::move(text).str(), file.string());
+}
+
+// The numbered subfolders. "01" is no version: there would be two names for one number.
+std::vector<std::int64_t> VersionFolders(const fs::path& folder) {
+  std::vector<std::int64_t> versions;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!entry->is_directory(error)) continue;
+    const std::string name = entry->path().filename().string();
+    std::int64_t version = 0;
+    const auto [last, wrong] = std::from_chars(name.data(), name.data() + name.size(), version);
+    if (wrong != std::errc{} || last != name.data() + name.size()) continue;
+    if (version < 1 || std::to_string(version) != name) continue;
+    versions.push_back(version);
+  }
+  std::sort(versions.begin(), versions.end());
+  return versions;
+}
+
+}  // namespace
+
+Expected<std::vector<std::int64_t>> ListVersions(const fs::path& model_folder,
+                                                 const std::string& config) {
+  std::error_code error;
+  if (!fs::is_directory(model_folder, error)) {
+    return NotFound(fmt::format("{}: there is no such model folder", model_folder.string()));
+  }
+  const auto declared = Read(model_folder, config);
+  if (!declared) return std::unexpected(declared.error());
+  std::vector<std::int64_t> present = VersionFolders(model_folder);
+  if (present.empty()) {
+    if (ReadsGraphs(PlatformOf(declared->message()))) {
+      return NotFound(fmt::format("{}: no version folder (1, 2, ...)", model_folder.string()));
+    }
+    present.push_back(1);
+  }
+  return ServedVersions(*declared, present);
+}
+
+Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t version,
+                                  const std::string& config) {
+  const auto declared = Read(model_folder, config);
+  if (!declared) return std::unexpected(declared.error());
+  auto spec = SpecOf(*declared, model_folder, version);
+  if (!spec) return spec;
+  for (const ExitSpec& exit : spec->exits) {
+    std::error_code error;
+    if (exit.graph.empty() || fs::is_regular_file(exit.graph, error)) continue;
+    return NotFound(fmt::format("{}: there is no such graph file (model '{}', exit '{}')",
+                                exit.graph.string(), spec->name, exit.name));
+  }
+  return spec;
+}
+
+}  // namespace tactus
