@@ -1,0 +1,289 @@
+#include "server/kserve/validation.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace tactus {
+namespace {
+
+using std::chrono::microseconds;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// Beyond a year a limit is none; it also keeps sums of times from overflowing.
+constexpr std::int64_t kNoLimitUs = std::int64_t{366} * 24 * 3600 * 1'000'000;
+
+// An integer that arrived with either sign, or as a number that happens to be whole.
+std::optional<std::int64_t> WholeNumber(const ParameterValue& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
+  if (const auto* number = std::get_if<std::uint64_t>(&value)) {
+    constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+    return *number > static_cast<std::uint64_t>(kMost) ? kMost : static_cast<std::int64_t>(*number);
+  }
+  return std::nullopt;
+}
+
+// Whether a sequence parameter asks for a sequence: 0, "" and false are what clients send without.
+bool AsksForSequence(const ParameterValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* text = std::get_if<std::string_view>(&value)) return !text->empty();
+  if (const auto* number = std::get_if<double>(&value)) return *number != 0;
+  return WholeNumber(value) != 0;
+}
+
+std::unexpected<Error> WrongParameter(std::string_view name, std::string_view why) {
+  return InvalidArgument(fmt::format("parameter '{}': {}", name, why));
+}
+
+Status ReadPriority(const ParameterValue& value, CallParameters& read) {
+  const auto number = WholeNumber(value);
+  if (!number || *number < 0)
+    return WrongParameter("priority", "must be a whole number, not below 0");
+  constexpr std::int64_t kLeast = std::numeric_limits<std::uint32_t>::max();
+  read.priority = static_cast<std::uint32_t>(std::min(*number, kLeast));
+  return {};
+}
+
+Status ReadTimeout(const ParameterValue& value, CallParameters& read) {
+  const auto number = WholeNumber(value);
+  if (!number || *number < 0) {
+    return WrongParameter("timeout", "must be a whole number of microseconds, not below 0");
+  }
+  if (*number > 0) read.timeout = microseconds(*number);
+  return {};
+}
+
+Status ReadParameter(const Parameter& parameter, CallParameters& read) {
+  const auto& [name, value] = parameter;
+  if (name == "priority") return ReadPriority(value, read);
+  if (name == "timeout") return ReadTimeout(value, read);
+  if (name == "binary_data_output" || name == "triton_enable_empty_final_response") {
+    if (!std::holds_alternative<bool>(value)) return WrongParameter(name, "must be a boolean");
+    return {};
+  }
+  if (name.starts_with("sequence_") && AsksForSequence(value)) {
+    return Fail(ErrorCode::kUnimplemented,
+                fmt::format("parameter '{}': sequences are not supported", name));
+  }
+  if (name.starts_with("triton_")) {
+    return InvalidArgument(fmt::format(
+        "parameter keys starting with 'triton_' are reserved: '{}' is not known", name));
+  }
+  return {};
+}
+
+// The input of that name, or -1.
+int IndexOf(std::span<const TensorSpec> tensors, std::string_view name) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+bool Matches(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims) {
+  if (shape.size() != dims.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (dims[i] >= 0 && dims[i] != shape[i]) return false;
+  }
+  return true;
+}
+
+// One model's inputs against one call's.
+class InputCheck {
+ public:
+  explicit InputCheck(const ModelSpec& model) : model_(model) {}
+
+  Status Check(const InputMessage& input, const TensorSpec& spec) {
+    if (Status status = CheckType(input, spec); !status) return status;
+    if (Status status = CheckShape(input, spec); !status) return status;
+    const std::int64_t elements = *ElementCount(input.shape);
+    return spec.type == DataType::kBytes ? CheckBytes(input, elements)
+                                         : CheckSize(input, spec.type, elements);
+  }
+
+ private:
+  std::unexpected<Error> Wrong(const InputMessage& input, std::string_view why) const {
+    return InvalidArgument(
+        fmt::format("input '{}' for model '{}': {}", input.name, model_.name, why));
+  }
+
+  Status CheckType(const InputMessage& input, const TensorSpec& spec) const {
+    if (input.datatype == Name(spec.type)) return {};
+    return Wrong(input, fmt::format("data-type is '{}', but the model expects '{}'", input.datatype,
+                                    Name(spec.type)));
+  }
+
+  Status CheckShape(const InputMessage& input, const TensorSpec& spec) {
+    for (const std::int64_t dim : input.shape) {
+      if (dim < 0) return Wrong(input, fmt::format("negative dimension {}", dim));
+    }
+    if (!ElementCount(input.shape)) {
+      return Wrong(input, fmt::format("shape {} has too many elements", ToString(input.shape)));
+    }
+    if (!Matches(input.shape, spec.dims)) {
+      return InvalidArgument(
+          fmt::format("unexpected shape for input '{}' for model '{}'. Expected {}, got {}",
+                      input.name, model_.name, ToString(spec.dims), ToString(input.shape)));
+    }
+    if (model_.max_batch > 0 && !input.shape.empty()) return CheckBatch(input);
+    return {};
+  }
+
+  Status CheckBatch(const InputMessage& input) {
+    const std::int64_t rows = input.shape[0];
+    if (rows < 1) return Wrong(input, "the batch has no rows");
+    if (rows > model_.max_batch) {
+      return InvalidArgument(
+          fmt::format("inference request batch-size must be <= {} for '{}', got {}",
+                      model_.max_batch, model_.name, rows));
+    }
+    if (rows_ == 0) rows_ = rows;
+    if (rows != rows_) {
+      return Wrong(input, fmt::format("{} rows, but the inputs before it have {}", rows, rows_));
+    }
+    return {};
+  }
+
+  Status CheckSize(const InputMessage& input, DataType type, std::int64_t elements) const {
+    const auto size = static_cast<std::int64_t>(ElementSize(type));
+    // Division, since the product may not fit.
+    const auto bytes = static_cast<std::int64_t>(input.data.size());
+    if (bytes % size == 0 && bytes / size == elements) return {};
+    return Wrong(
+        input, fmt::format("got {} bytes, but shape {} of {} needs {} elements of {} bytes", bytes,
+                           ToString(input.shape), Name(type), elements, size));
+  }
+
+  Status CheckBytes(const InputMessage& input, std::int64_t elements) const {
+    std::span<const std::byte> rest = input.data;
+    std::int64_t found = 0;
+    for (; found < elements && rest.size() >= sizeof(std::uint32_t); ++found) {
+      std::uint32_t length;
+      std::memcpy(&length, rest.data(), sizeof length);
+      rest = rest.subspan(sizeof length);
+      if (length > rest.size()) {
+        return Wrong(input, fmt::format("BYTES element {} says {} bytes where {} are left", found,
+                                        length, rest.size()));
+      }
+      rest = rest.subspan(length);
+    }
+    if (found == elements && rest.empty()) return {};
+    return Wrong(input, fmt::format("shape {} needs {} BYTES elements, got {} and {} bytes more",
+                                    ToString(input.shape), elements, found, rest.size()));
+  }
+
+  const ModelSpec& model_;
+  std::int64_t rows_ = 0;
+};
+
+Status FillInputs(const ModelSpec& model, const CallMessage& message, InferCall& call) {
+  call.inputs.resize(model.inputs.size());
+  std::vector<bool> given(model.inputs.size(), false);
+  InputCheck check(model);
+  for (const InputMessage& input : message.inputs) {
+    const int index = IndexOf(model.inputs, input.name);
+    if (index < 0) {
+      return InvalidArgument(
+          fmt::format("unexpected inference input '{}' for model '{}'", input.name, model.name));
+    }
+    if (given[index]) {
+      return InvalidArgument(fmt::format("input '{}' is given twice", input.name));
+    }
+    given[index] = true;
+    const TensorSpec& spec = model.inputs[index];
+    if (Status status = check.Check(input, spec); !status) return status;
+    call.inputs[index] = {
+        .name = spec.name, .type = spec.type, .shape = input.shape, .data = input.data};
+  }
+  const auto missing = std::find(given.begin(), given.end(), false);
+  if (missing == given.end()) return {};
+  return InvalidArgument(
+      fmt::format("expected {} inputs but got {} inputs for model '{}': '{}' is "
+                  "missing",
+                  model.inputs.size(), message.inputs.size(), model.name,
+                  model.inputs[missing - given.begin()].name));
+}
+
+Status FillOutputs(const ModelSpec& model, const CallMessage& message, InferCall& call) {
+  for (const std::string_view name : message.outputs) {
+    const int index = IndexOf(model.outputs, name);
+    if (index < 0) {
+      return InvalidArgument(
+          fmt::format("unexpected inference output '{}' for model '{}'", name, model.name));
+    }
+    if (std::find(call.outputs.begin(), call.outputs.end(), index) != call.outputs.end()) {
+      return InvalidArgument(fmt::format("output '{}' is requested twice", name));
+    }
+    call.outputs.push_back(index);
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<CallParameters> ReadParameters(std::span<const Parameter> parameters) {
+  CallParameters read;
+  for (const Parameter& parameter : parameters) {
+    if (Status status = ReadParameter(parameter, read); !status) {
+      return std::unexpected(status.error());
+    }
+  }
+  return read;
+}
+
+std::optional<SteadyTime> EarliestDeadline(
+    SteadyTime received, std::initializer_list<std::optional<microseconds>> limits) {
+  std::optional<microseconds> least;
+  for (const auto& limit : limits) {
+    if (!limit || limit->count() > kNoLimitUs) continue;
+    if (!least || *limit < *least) least = limit;
+  }
+  if (!least) return std::nullopt;
+  return received + *least;
+}
+
+Expected<InferCall> MakeCall(std::shared_ptr<const ModelSpec> model, const CallMessage& message,
+                             SteadyTime received) {
+  const auto parameters = ReadParameters(message.parameters);
+  if (!parameters) return std::unexpected(parameters.error());
+  InferCall call;
+  if (Status status = FillInputs(*model, message, call); !status) {
+    return std::unexpected(status.error());
+  }
+  if (Status status = FillOutputs(*model, message, call); !status) {
+    return std::unexpected(status.error());
+  }
+  call.model = std::move(model);
+  call.received = received;
+  call.deadline = EarliestDeadline(received, {parameters->timeout});
+  call.priority = parameters->priority;
+  return call;
+}
+
+Expected<std::int64_t> ParseVersion(std::string_view text) {
+  if (text.empty()) return -1;
+  std::int64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  const bool digits = text.find_first_not_of("0123456789") == text.npos;
+  if (digits && error == std::errc::result_out_of_range) {
+    return NotFound(fmt::format("there is no version {}", text.substr(0, 32)));
+  }
+  if (!digits || error != std::errc{} || end != text.data() + text.size()) {
+    return InvalidArgument(fmt::format("failed to get model version from '{}': it is not a number",
+                                       text.substr(0, 32)));
+  }
+  return version;
+}
+
+std::span<const std::string_view> ServerExtensions() {
+  static constexpr std::array<std::string_view, 5> kExtensions{
+      "model_repository", "model_configuration", "schedule_policy", "statistics",
+      "binary_tensor_data"};
+  return kExtensions;
+}
+
+}  // namespace tactus
