@@ -34,7 +34,10 @@ TimePoint ExpectedFree(const Lane& lane, TimePoint now) {
 
 Dispatcher::Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, Policy& policy,
                        Outbox& outbox, Journal* journal)
-    : options_(options), policy_(policy), outbox_(outbox), journal_(journal),
+    : options_(options),
+      policy_(policy),
+      outbox_(outbox),
+      journal_(journal),
       deployment_(std::make_shared<Deployment>()) {
   CHECK(!lanes.empty(), "a dispatcher without lanes can serve nothing");
   for (const LaneSpec& spec : lanes) {
@@ -52,12 +55,28 @@ Dispatcher::Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, P
 void Dispatcher::Configure(std::shared_ptr<const Deployment> deployment) {
   CHECK(deployment->models.size() == deployment->profile.models(), "one profile row per model");
   CHECK(deployment->models.size() >= queues_.size(), "a model keeps its id; unload, do not erase");
-  const std::size_t known = queues_.size();
+  MakeRoom(*deployment);
+  deployment_ = std::move(deployment);
+  FindQuickest();
+  DropUnloaded();
+  // What is hopeless may have changed with the profile: look again at the next step.
+  if (options_.expiry != Expiry::kNever && waiting_ > 0) next_expiry_ = TimePoint{};
+  policy_.Prepare(view());
+}
+
+// All storage is taken here, so that nothing allocates while requests are served.
+void Dispatcher::MakeRoom(const Deployment& deployment) {
   int max_batch = 1;
-  for (const Model& model : deployment->models) max_batch = std::max(max_batch, model.max_batch);
+  for (std::size_t i = 0; i < deployment.models.size(); ++i) {
+    const Model& model = deployment.models[i];
+    if (!model.loaded) continue;
+    CHECK(model.max_batch <= deployment.profile.max_batch(ModelId{static_cast<ModelId::rep>(i)}),
+          "the profile must cover the largest batch");
+    max_batch = std::max(max_batch, model.max_batch);
+  }
   std::size_t places = 0;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    for (Slot& slot : slots_[i]) {
+  for (std::vector<Slot>& slots : slots_) {
+    for (Slot& slot : slots) {
       ++places;
       if (slot.requests.capacity() >= static_cast<std::size_t>(max_batch)) continue;
       FixedVector<Request> larger(max_batch);
@@ -66,38 +85,50 @@ void Dispatcher::Configure(std::shared_ptr<const Deployment> deployment) {
     }
   }
   // Beside the waiting requests a queue must be able to take back all that run.
-  for (std::size_t i = known; i < deployment->models.size(); ++i) {
-    queues_.emplace_back(options_.queue_capacity + places * max_batch);
+  const std::size_t room = options_.queue_capacity + places * max_batch;
+  queues_.reserve(deployment.models.size());
+  for (RequestQueue& queue : queues_) {
+    if (queue.capacity() >= room) continue;
+    RequestQueue larger(room);
+    for (std::size_t i = 0; i < queue.size(); ++i) larger.Push(queue[i]);
+    queue = std::move(larger);
   }
-  quickest_.assign(deployment->models.size(), Duration{});
-  for (std::size_t i = 0; i < deployment->models.size(); ++i) {
+  while (queues_.size() < deployment.models.size()) queues_.emplace_back(room);
+}
+
+void Dispatcher::FindQuickest() {
+  quickest_.assign(deployment_->models.size(), Duration{});
+  for (std::size_t i = 0; i < quickest_.size(); ++i) {
+    if (!deployment_->models[i].loaded) continue;
     const ModelId m{static_cast<ModelId::rep>(i)};
-    if (!deployment->models[i].loaded) continue;
-    Duration least = deployment->profile.Quickest(m, lanes_[0].lane_class);
+    quickest_[i] = Duration::max();
     for (const Lane& lane : lanes_) {
-      least = std::min(least, deployment->profile.Quickest(m, lane.lane_class));
+      quickest_[i] = std::min(quickest_[i], deployment_->profile.Quickest(m, lane.lane_class));
     }
-    quickest_[i] = least;
   }
-  deployment_ = std::move(deployment);
+}
+
+void Dispatcher::DropUnloaded() {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     if (deployment_->models[i].loaded) continue;
-    const ModelId m{static_cast<ModelId::rep>(i)};
-    for (std::size_t j = 0; j < queues_[i].size(); ++j) {
-      outbox_.Reject(m, queues_[i][j], DropReason::kUnloaded);
-    }
-    waiting_ -= queues_[i].size();
-    queues_[i].PopFront(queues_[i].size());
+    RejectFront(ModelId{static_cast<ModelId::rep>(i)}, static_cast<int>(queues_[i].size()),
+                DropReason::kUnloaded);
   }
-  next_expiry_ = waiting_ > 0 ? TimePoint{} : kNever;
-  policy_.Prepare(view());
+  for (std::vector<Slot>& slots : slots_) {
+    for (Slot& slot : slots) {
+      if (slot.used && !deployment_->models[slot.batch.model.value()].loaded) slot.orphaned = true;
+    }
+  }
 }
 
 TimePoint Dispatcher::LatestStart(ModelId model, const Request& request) const {
   switch (options_.expiry) {
-    case Expiry::kNever: return kNever;
-    case Expiry::kPassed: return request.deadline;
-    case Expiry::kHopeless: return request.deadline - quickest_[model.value()];
+    case Expiry::kNever:
+      return kNever;
+    case Expiry::kPassed:
+      return request.deadline;
+    case Expiry::kHopeless:
+      return request.deadline - quickest_[model.value()];
   }
   return kNever;
 }
@@ -157,14 +188,28 @@ void Dispatcher::Finish(LaneId lane_id, BatchId batch, const BatchReport& report
 void Dispatcher::Requeue(const Slot& slot) {
   const ModelId model = slot.batch.model;
   for (const Request& request : slot.requests) {
-    if (!deployment_->models[model.value()].loaded || !queues_[model.value()].Push(request)) {
+    if (slot.orphaned) {
       outbox_.Reject(model, request, DropReason::kUnloaded);
       continue;
     }
+    CHECK(queues_[model.value()].Push(request), "Configure left room for all that run");
     ++waiting_;
     next_expiry_ = std::min(next_expiry_, LatestStart(model, request));
   }
-  policy_.OnQueueChange(model);
+  if (!slot.orphaned) policy_.OnQueueChange(model);
+}
+
+void Dispatcher::Abort(Slot& slot) {
+  if (slot.aborting) return;
+  slot.aborting = true;
+  outbox_.Abort(slot.batch.lane, slot.id);
+}
+
+void Dispatcher::RejectFront(ModelId model, int count, DropReason reason) {
+  RequestQueue& queue = queues_[model.value()];
+  for (int i = 0; i < count; ++i) outbox_.Reject(model, queue[i], reason);
+  queue.PopFront(count);
+  waiting_ -= count;
 }
 
 void Dispatcher::Cancel(ModelId model, RequestId request) {
@@ -180,8 +225,8 @@ void Dispatcher::Cancel(ModelId model, RequestId request) {
 }
 
 bool Dispatcher::CancelRunning(ModelId model, RequestId request) {
-  for (std::size_t lane = 0; lane < slots_.size(); ++lane) {
-    for (Slot& slot : slots_[lane]) {
+  for (std::vector<Slot>& slots : slots_) {
+    for (Slot& slot : slots) {
       if (!slot.used || slot.batch.model != model) continue;
       for (std::size_t i = 0; i < slot.requests.size(); ++i) {
         if (slot.requests[i].id != request) continue;
@@ -189,7 +234,7 @@ bool Dispatcher::CancelRunning(ModelId model, RequestId request) {
         slot.requests.SwapErase(i);
         outbox_.Reject(model, gone, DropReason::kCancelled);
         // Nobody waits for this batch any more: give the lane back early.
-        if (slot.requests.empty()) outbox_.Abort(lanes_[lane].id, slot.id);
+        if (slot.requests.empty()) Abort(slot);
         return true;
       }
     }
@@ -222,24 +267,28 @@ TimePoint Dispatcher::Step(TimePoint now) {
       const TimePoint until = std::get<Wait>(decision).until;
       Write({.kind = Kind::kWait, .at = until});
       CHECK(until > now, "a policy that waits for the present would be asked forever");
-      return std::min(until, waiting_ > 0 ? std::max(next_expiry_ + Nanos(1), now + Nanos(1)) : kNever);
+      return std::min(until,
+                      waiting_ > 0 ? std::max(next_expiry_ + Nanos(1), now + Nanos(1)) : kNever);
     }
   }
 }
 
 void Dispatcher::CarryOut(const Dispatch& d, TimePoint now) {
   Write(Record(d));
+  CHECK(d.lane.value() < lanes_.size() && d.model.value() < queues_.size(),
+        "unknown lane or model");
   Lane& lane = lanes_[d.lane.value()];
   RequestQueue& queue = queues_[d.model.value()];
   CHECK(lane.HasFreeSlot(), "dispatch to a lane without a free slot");
   CHECK(lane.serves.contains(d.model), "dispatch to a lane that does not serve the model");
-  CHECK(d.batch > 0 && d.batch <= deployment_->profile.max_batch(d.model), "batch size");
+  CHECK(d.batch > 0 && d.batch <= deployment_->models[d.model.value()].max_batch, "batch size");
+  CHECK(static_cast<int>(d.exit.value()) < deployment_->profile.exits(d.model), "exit");
   CHECK(queue.Batchable(d.batch) == d.batch, "the batch's requests do not fit together");
   const Duration latency = deployment_->profile.Latency(d.model, d.exit, d.batch, lane.lane_class);
   policy_.OnPopFront(d.model, d.batch);
   Slot& slot = FreeSlot(d.lane);
   slot.used = true;
-  slot.preempted = false;
+  slot.preempted = slot.aborting = slot.orphaned = false;
   slot.id = BatchId{next_batch_++};
   slot.requests.clear();
   for (int i = 0; i < d.batch; ++i) slot.requests.push_back(queue[i]);
@@ -254,21 +303,21 @@ void Dispatcher::CarryOut(const Dispatch& d, TimePoint now) {
 
 void Dispatcher::CarryOut(const Drop& d) {
   Write(Record(d));
-  RequestQueue& queue = queues_[d.model.value()];
-  CHECK(d.count > 0 && static_cast<std::size_t>(d.count) <= queue.size(), "drop count");
+  CHECK(d.model.value() < queues_.size(), "unknown model");
+  const std::size_t waiting = queues_[d.model.value()].size();
+  CHECK(d.count > 0 && static_cast<std::size_t>(d.count) <= waiting, "drop count");
   policy_.OnPopFront(d.model, d.count);
-  for (int i = 0; i < d.count; ++i) outbox_.Reject(d.model, queue[i], d.reason);
-  queue.PopFront(d.count);
-  waiting_ -= d.count;
+  RejectFront(d.model, d.count, d.reason);
 }
 
 void Dispatcher::CarryOut(const Preempt& p) {
   Write(Record(p));
+  CHECK(p.lane.value() < lanes_.size(), "unknown lane");
   Slot* slot = FindSlot(p.lane, p.batch);
   CHECK(slot != nullptr, "preempting a batch that does not run");
   CHECK(!slot->preempted, "a batch is preempted once");
   slot->preempted = true;
-  outbox_.Abort(p.lane, p.batch);
+  Abort(*slot);
 }
 
 // A queue is in deadline order, so with one latency per model its hopeless requests are a prefix.
@@ -278,7 +327,7 @@ void Dispatcher::ExpireHopeless(TimePoint now) {
   next_expiry_ = kNever;
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     const ModelId model{static_cast<ModelId::rep>(i)};
-    RequestQueue& queue = queues_[i];
+    const RequestQueue& queue = queues_[i];
     int count = 0;
     while (static_cast<std::size_t>(count) < queue.size() &&
            LatestStart(model, queue[count]) < now) {
@@ -286,9 +335,7 @@ void Dispatcher::ExpireHopeless(TimePoint now) {
     }
     if (count > 0) {
       policy_.OnPopFront(model, count);
-      for (int j = 0; j < count; ++j) outbox_.Reject(model, queue[j], DropReason::kExpired);
-      queue.PopFront(count);
-      waiting_ -= count;
+      RejectFront(model, count, DropReason::kExpired);
     }
     if (!queue.empty()) next_expiry_ = std::min(next_expiry_, LatestStart(model, queue.front()));
   }

@@ -1,6 +1,7 @@
 // The serving state machine: it owns the queues, the lanes and the running batches, and asks a
-// policy what to do. It has no thread, no clock and no I/O: events come in with the instant at which
-// they happened, commands go out through an Outbox. The simulator and the server drive the same one.
+// policy what to do. It has no thread, no clock and no I/O: events come in with the instant at
+// which they happened, commands go out through an Outbox. The simulator and the server drive the
+// same one.
 //
 //   dispatcher.Arrive(model, request);                 // any number of events ...
 //   dispatcher.Finish(lane, batch, report, now);
@@ -47,8 +48,9 @@ class Dispatcher {
   Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, Policy& policy, Outbox& outbox,
              Journal* journal = nullptr);
 
-  // Sets or replaces the deployment. A model keeps its id while it is loaded; requests that wait for
-  // one that is no longer loaded are rejected with kUnloaded. `profile` must cover every loaded model.
+  // Sets or replaces the deployment. A model keeps its id while it is loaded; requests that wait
+  // for one that is no longer loaded are rejected with kUnloaded, those that run still finish.
+  // `profile` must cover every loaded model up to its max_batch.
   void Configure(std::shared_ptr<const Deployment> deployment);
 
   // request.arrival is the instant; ids must rise.
@@ -64,7 +66,9 @@ class Dispatcher {
   // nothing happens before; kNever when only an event can matter.
   TimePoint Step(TimePoint now);
 
-  View view() const { return {deployment_->models, queues_, lanes_, deployment_->profile, nullptr}; }
+  View view() const {
+    return {deployment_->models, queues_, lanes_, deployment_->profile, nullptr};
+  }
   std::size_t waiting() const { return waiting_; }  // requests in all queues
   std::size_t running() const { return running_; }  // batches on all lanes
 
@@ -75,13 +79,21 @@ class Dispatcher {
     FixedVector<Request> requests;
     bool used = false;
     bool preempted = false;
+    bool aborting = false;  // Abort was asked for
+    bool orphaned = false;  // its model was unloaded; the id may mean another one by now
   };
 
   void CarryOut(const Dispatch& dispatch, TimePoint now);
   void CarryOut(const Drop& drop);
   void CarryOut(const Preempt& preempt);
   void ExpireHopeless(TimePoint now);
+  void MakeRoom(const Deployment& deployment);
+  void FindQuickest();
+  void DropUnloaded();
   void Requeue(const Slot& slot);
+  void Abort(Slot& slot);
+  // Takes the first `count` out of the queue and rejects them.
+  void RejectFront(ModelId model, int count, DropReason reason);
   // The last instant at which the request can still be started in time; kNever with Expiry::kNever.
   TimePoint LatestStart(ModelId model, const Request& request) const;
   Slot* FindSlot(LaneId lane, BatchId batch);

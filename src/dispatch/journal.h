@@ -11,20 +11,28 @@ namespace tactus {
 
 struct JournalRecord {
   enum class Kind : std::uint8_t {
-    kArrive, kFinish, kCancel, kLane, kStep, kDispatch, kDrop, kPreempt, kWait,
+    kArrive,
+    kFinish,
+    kCancel,
+    kLane,
+    kStep,
+    kDispatch,
+    kDrop,
+    kPreempt,
+    kWait,
   };
   Kind kind = Kind::kStep;
-  std::uint8_t detail = 0;   // BatchStatus, DropReason, or a lane's open flag
+  std::uint8_t detail = 0;  // BatchStatus, DropReason, or a lane's open flag
   std::uint16_t exit = 0;
   std::uint32_t model = 0;
   std::uint32_t lane = 0;
-  std::uint32_t count = 0;   // batch size, drop count
+  std::uint32_t count = 0;  // batch size, drop count
   std::uint32_t shape = 0;
   std::uint32_t priority = 0;
-  std::uint64_t id = 0;      // request or batch
-  TimePoint at{};            // arrival, now, or wait-until
-  TimePoint deadline{};      // of an arrival; the report's start of a finish
-  TimePoint ended{};         // the report's end of a finish
+  std::uint64_t id = 0;  // request or batch
+  TimePoint at{};        // arrival, now, or wait-until
+  TimePoint deadline{};  // of an arrival; the report's start of a finish
+  TimePoint ended{};     // the report's end of a finish
 
   bool operator==(const JournalRecord&) const = default;
 };

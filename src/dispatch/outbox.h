@@ -1,5 +1,5 @@
 // What the dispatcher asks of its driver. Called on the dispatcher's thread, inside Step, Finish,
-// Arrive or Cancel; an implementation must not call back into the dispatcher.
+// Arrive, Cancel or Configure; an implementation must not call back into the dispatcher.
 #pragma once
 
 #include "core/batch.h"
