@@ -6,6 +6,7 @@
 #include "policies/baselines/ranked.h"
 #include "policies/edgeserving/edgeserving.h"
 #include "policies/edgeserving/edgeserving_plain.h"
+#include "policies/symphony/symphony_plain.h"
 
 namespace tactus {
 namespace {
@@ -72,6 +73,39 @@ Expected<std::unique_ptr<Policy>> MakeRanked(std::string name, Options& options)
   return std::make_unique<RankedPolicy>(std::move(name), kRank, kExit, *batch);
 }
 
+// The option `key` as one of `names`, by index; the first is the default.
+Expected<std::size_t> TakeName(Options& options, std::string_view key,
+                               std::initializer_list<std::string_view> names) {
+  const auto found = options.find(key);
+  if (found == options.end()) return 0;
+  std::string known;
+  std::size_t i = 0;
+  for (const std::string_view name : names) {
+    if (name == found->second) {
+      options.erase(found);
+      return i;
+    }
+    known += (i++ == 0 ? "" : ", ") + std::string(name);
+  }
+  return InvalidArgument("policy option " + std::string(key) + "=" + found->second + ": one of " +
+                         known + " is expected");
+}
+
+Expected<std::unique_ptr<Policy>> MakeSymphony(std::string name, Options& options) {
+  const auto when = TakeName(options, "when", {"frontrun", "eager", "timeout", "latest"});
+  if (!when) return std::unexpected(when.error());
+  const auto gather = TakeName(options, "gather", {"prefix", "window"});
+  if (!gather) return std::unexpected(gather.error());
+  const auto k = Take(options, "k", 0, 0, 1e6);
+  if (!k) return std::unexpected(k.error());
+  constexpr Schedulable kWhen[] = {Schedulable::kFrontrun, Schedulable::kEager,
+                                   Schedulable::kTimeout, Schedulable::kLatest};
+  return std::make_unique<PlainSymphony>(
+      std::move(name),
+      SymphonyOptions{.candidate = {.schedulable = kWhen[*when], .timeout = FromMillis(*k)},
+                      .gather = *gather == 0 ? Gather::kPrefix : Gather::kWindow});
+}
+
 const std::vector<Entry>& Entries() {
   static const std::vector<Entry> entries = {
       {{"edgeserving", "EdgeServing: the queue whose service leaves the least system-wide urgency",
@@ -96,6 +130,9 @@ const std::vector<Entry>& Entries() {
       {{"fifo", "first come first served by model, always the final exit: a plain server",
         kBatchOption},
        &MakeRanked<EarliestArrivalFirst, ExitRule::kFinal>},
+      {{"symphony", "deferred batches: a batch goes when no further request could join it in time",
+        "when=frontrun|eager|timeout|latest; k=MS: of timeout; gather=prefix|window"},
+       &MakeSymphony},
   };
   return entries;
 }
