@@ -2,12 +2,7 @@
 // that each story says all that happens in it.
 #include "dispatch/dispatcher.h"
 
-#include <deque>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "dispatch/transcript_for_test.h"
+#include "dispatch/dispatcher_fixture_for_test.h"
 
 namespace tactus {
 namespace {
