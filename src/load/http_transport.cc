@@ -1,0 +1,447 @@
+// KServe v2 over HTTP/1.1 with the binary tensor extension. One thread runs every connection; a
+// connection carries one request at a time. What does not change between requests (head, JSON) is
+// made once for each model; a request is written from those bytes and the sample's.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <deque>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <simdjson.h>
+
+#include "load/transport.h"
+
+namespace tactus {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Json = nlohmann::json;
+
+constexpr int kDefaultConnections = 256;
+constexpr int kWarmConnections = 8;
+constexpr std::size_t kReadBuffer = 64 * 1024;
+constexpr std::uint64_t kMaxResponse = std::uint64_t{1} << 31;
+
+using ResponseParser = http::response_parser<http::string_body>;
+
+// A response's header field with a count, 0 where there is none.
+std::size_t HeaderCount(const http::response<http::string_body>& response, const char* name) {
+  const auto text = response[name];
+  std::size_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+Answered KindOf(int status) {
+  switch (status) {
+    case 200: return Answered::kServed;
+    case 429:
+    case 503: return Answered::kShed;
+    case 504: return Answered::kExpired;
+    case 499: return Answered::kCancelled;
+    default: return Answered::kError;
+  }
+}
+
+// The fields of a response that the generator wants, read without keeping its JSON.
+class ResponseReader {
+ public:
+  // Fills `answer`; its views point into `response` and into this reader.
+  void Read(const http::response<http::string_body>& response, Answer& answer) {
+    const std::string& body = response.body();
+    answer.kind = KindOf(response.result_int());
+    if (answer.kind != Answered::kServed) {
+      error_ = fmt::format("HTTP {}: {}", response.result_int(), body.substr(0, 300));
+      answer.error = error_;
+      return;
+    }
+    std::size_t header = HeaderCount(response, "Inference-Header-Content-Length");
+    if (header == 0 || header > body.size()) header = body.size();
+    simdjson::dom::element root;
+    if (parser_.parse(body.data(), header).get(root) != simdjson::SUCCESS) {
+      answer.kind = Answered::kError;
+      answer.error = "the response is no JSON";
+      return;
+    }
+    ReadParameters(root, answer);
+    std::uint64_t bytes = 0;
+    if (root.at_pointer("/outputs/0/parameters/binary_data_size").get(bytes) ==
+            simdjson::SUCCESS &&
+        bytes <= body.size() - header) {
+      answer.first_output = std::as_bytes(std::span(body)).subspan(header, bytes);
+    }
+  }
+
+ private:
+  void ReadParameters(simdjson::dom::element root, Answer& answer) {
+    std::string_view exit;
+    if (root.at_pointer("/parameters/tactus_exit").get(exit) == simdjson::SUCCESS) {
+      exit_ = exit;
+      answer.exit = exit_;
+    }
+    std::int64_t batch = 0;
+    if (root.at_pointer("/parameters/tactus_batch_size").get(batch) == simdjson::SUCCESS) {
+      answer.batch = static_cast<int>(batch);
+    }
+  }
+
+  simdjson::dom::parser parser_;
+  std::string exit_;
+  std::string error_;
+};
+
+struct Connection {
+  explicit Connection(asio::io_context& io) : socket(io) { buffer.reserve(kReadBuffer); }
+
+  tcp::socket socket;
+  beast::flat_buffer buffer;
+  std::optional<ResponseParser> parser;
+  Call call;
+  bool busy = false;
+  bool used = false;     // answered before: the server may have closed it while it was idle
+  bool retried = false;  // this call already lost an idle connection
+};
+
+// What every request of a model begins with; the tensors follow.
+struct Prepared {
+  const PreparedInputs* inputs = nullptr;
+  std::string head;  // request line, header fields, JSON
+};
+
+class HttpTransport final : public Transport {
+ public:
+  HttpTransport(TransportOptions options, Endpoint endpoint)
+      : options_(std::move(options)), endpoint_(std::move(endpoint)) {
+    if (options_.connections <= 0) options_.connections = kDefaultConnections;
+  }
+  ~HttpTransport() override { Stop(); }
+
+  std::string_view name() const override { return "http"; }
+  Expected<ServedModel> Describe(const std::string& model) override;
+  Status Prepare(std::span<const PreparedInputs> inputs, AnswerSink& sink) override;
+  void Send(const Call& call) override {
+    // Inline when already on the I/O thread: the next call of a closed loop needs no wake-up.
+    asio::dispatch(io_, [this, call] { Begin(call, false); });
+  }
+  void Stop() override;
+
+ private:
+  Expected<Json> Get(const std::string& target);
+  std::string MakeHead(const PreparedInputs& inputs) const;
+
+  // On the I/O thread.
+  void Begin(const Call& call, bool retried);
+  void Open(Connection& connection);
+  void Write(Connection& connection, const Call& call, bool retried);
+  void Read(Connection& connection);
+  void OnResponse(Connection& connection);
+  void OnLost(Connection& connection, const error_code& error, bool nothing_came);
+  void Release(Connection& connection);
+  void Fail(const Call& call, Answered kind, std::string_view error);
+
+  TransportOptions options_;
+  const Endpoint endpoint_;
+  asio::io_context io_{1};
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
+  std::vector<tcp::endpoint> addresses_;
+  std::vector<Prepared> prepared_;
+  AnswerSink* sink_ = nullptr;
+  ResponseReader reader_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Connection*> idle_;   // the one used last is taken first: few connections stay warm
+  std::deque<std::pair<Call, bool>> waiting_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+Expected<Json> HttpTransport::Get(const std::string& target) {
+  error_code error;
+  asio::io_context io;
+  tcp::socket socket(io);
+  const auto found = tcp::resolver(io).resolve(endpoint_.host, endpoint_.port, error);
+  if (!error) asio::connect(socket, found, error);
+  http::request<http::empty_body> request(http::verb::get, target, 11);
+  request.set(http::field::host, endpoint_.host);
+  request.keep_alive(false);
+  if (!error) http::write(socket, request, error);
+  beast::flat_buffer buffer;
+  http::response<http::string_body> response;
+  if (!error) http::read(socket, buffer, response, error);
+  if (error) {
+    return Fail(ErrorCode::kUnavailable, fmt::format("http://{}:{}{}: {}", endpoint_.host,
+                                                     endpoint_.port, target, error.message()));
+  }
+  Json body = Json::parse(response.body(), nullptr, false);
+  if (response.result_int() != 200 || body.is_discarded()) {
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("http://{}:{}{}: HTTP {}: {}", endpoint_.host, endpoint_.port, target,
+                            response.result_int(), response.body().substr(0, 300)));
+  }
+  return body;
+}
+
+Expected<std::vector<TensorSpec>> ReadTensors(const Json& list) {
+  std::vector<TensorSpec> tensors;
+  if (!list.is_array()) return InvalidArgument("the model's metadata lists no tensors");
+  for (const Json& item : list) {
+    TensorSpec tensor;
+    tensor.name = item.value("name", "");
+    const std::string datatype = item.value("datatype", "");
+    const auto type = ParseDataType(datatype);
+    if (!type || !item.contains("shape") || !item["shape"].is_array()) {
+      return InvalidArgument(fmt::format("tensor '{}' has the datatype '{}' or no shape",
+                                         tensor.name, datatype));
+    }
+    tensor.type = *type;
+    for (const Json& dim : item["shape"]) {
+      // Some servers write dimensions as strings.
+      tensor.dims.push_back(dim.is_number() ? dim.get<std::int64_t>() : -1);
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+Expected<ServedModel> HttpTransport::Describe(const std::string& model) {
+  const auto metadata = Get("/v2/models/" + model);
+  if (!metadata) return std::unexpected(metadata.error());
+  ServedModel served;
+  served.model.name = model;
+  auto inputs = ReadTensors(metadata->value("inputs", Json()));
+  if (!inputs) return std::unexpected(inputs.error());
+  auto outputs = ReadTensors(metadata->value("outputs", Json()));
+  if (!outputs) return std::unexpected(outputs.error());
+  served.inputs = std::move(*inputs);
+  served.outputs = std::move(*outputs);
+  // An extension: a server without it states no SLO and no exits.
+  const auto config = Get("/v2/models/" + model + "/config");
+  const Json parameters = config ? config->value("parameters", Json()) : Json();
+  if (config) served.model.max_batch = config->value("max_batch_size", 0);
+  for (const auto& [key, value] : parameters.items()) {
+    if (value.is_object()) ApplyParameter(served.model, key, value.value("string_value", ""));
+  }
+  return served;
+}
+
+std::string HttpTransport::MakeHead(const PreparedInputs& inputs) const {
+  Json body;
+  std::size_t bytes = 0;
+  for (const PreparedTensor& tensor : inputs.tensors) {
+    body["inputs"].push_back({{"name", tensor.name},
+                              {"shape", tensor.shape},
+                              {"datatype", std::string(Name(tensor.type))},
+                              {"parameters", {{"binary_data_size", tensor.sample_bytes}}}});
+    bytes += tensor.sample_bytes;
+  }
+  body["parameters"]["binary_data_output"] = true;
+  if (options_.priority > 0) body["parameters"]["priority"] = options_.priority;
+  if (options_.timeout.count() > 0) body["parameters"]["timeout"] = options_.timeout.count();
+  const std::string json = body.dump();
+  return fmt::format(
+      "POST /v2/models/{}/infer HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: application/octet-stream"
+      "\r\nInference-Header-Content-Length: {}\r\nContent-Length: {}\r\n\r\n{}",
+      inputs.model, endpoint_.host, endpoint_.port, json.size(), json.size() + bytes, json);
+}
+
+Status HttpTransport::Prepare(std::span<const PreparedInputs> inputs, AnswerSink& sink) {
+  sink_ = &sink;
+  for (const PreparedInputs& model : inputs) prepared_.push_back({&model, MakeHead(model)});
+  error_code error;
+  const auto found = tcp::resolver(io_).resolve(endpoint_.host, endpoint_.port, error);
+  for (const auto& entry : found) addresses_.push_back(entry.endpoint());
+  for (int i = 0; !error && i < std::min(kWarmConnections, options_.connections); ++i) {
+    connections_.push_back(std::make_unique<Connection>(io_));
+    Connection& connection = *connections_.back();
+    asio::connect(connection.socket, addresses_, error);
+    if (!error) connection.socket.set_option(tcp::no_delay(true), error);
+    idle_.push_back(&connection);
+  }
+  if (error) {
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("{}:{}: {}", endpoint_.host, endpoint_.port, error.message()));
+  }
+  work_.emplace(io_.get_executor());
+  thread_ = std::thread([this] { io_.run(); });
+  return {};
+}
+
+void HttpTransport::Stop() {
+  if (!thread_.joinable()) return;
+  asio::post(io_, [this] {
+    stopping_ = true;
+    for (const auto& [call, retried] : std::exchange(waiting_, {})) {
+      Fail(call, Answered::kCancelled, "stopped");
+    }
+    error_code ignored;
+    for (const auto& connection : connections_) connection->socket.close(ignored);
+    work_.reset();
+  });
+  thread_.join();
+}
+
+void HttpTransport::Begin(const Call& call, bool retried) {
+  if (stopping_) {
+    Fail(call, Answered::kCancelled, "stopped");
+    return;
+  }
+  if (!idle_.empty()) {
+    Connection* connection = idle_.back();
+    idle_.pop_back();
+    Write(*connection, call, retried);
+    return;
+  }
+  waiting_.emplace_back(call, retried);
+  if (connections_.size() >= static_cast<std::size_t>(options_.connections)) return;
+  connections_.push_back(std::make_unique<Connection>(io_));
+  Open(*connections_.back());
+}
+
+void HttpTransport::Open(Connection& connection) {
+  connection.used = false;
+  connection.buffer.clear();
+  asio::async_connect(connection.socket, addresses_,
+                      [this, &connection](const error_code& error, const tcp::endpoint&) {
+                        error_code ignored;
+                        if (error) {
+                          connection.busy = false;
+                          connection.socket.close(ignored);
+                          OnLost(connection, error, false);
+                          return;
+                        }
+                        connection.socket.set_option(tcp::no_delay(true), ignored);
+                        Release(connection);
+                      });
+}
+
+void HttpTransport::Write(Connection& connection, const Call& call, bool retried) {
+  connection.call = call;
+  connection.busy = true;
+  connection.retried = retried;
+  const Prepared& prepared = prepared_[call.model];
+  const auto& tensors = prepared.inputs->tensors;
+  const auto sent = [this, &connection](const error_code& error, std::size_t) {
+    if (error) {
+      OnLost(connection, error, true);
+    } else {
+      Read(connection);
+    }
+  };
+  if (tensors.size() == 1) {
+    const auto data = tensors[0].Sample(call.sample);
+    const std::array<asio::const_buffer, 2> parts{asio::buffer(prepared.head),
+                                                  asio::buffer(data.data(), data.size())};
+    asio::async_write(connection.socket, parts, sent);
+    return;
+  }
+  std::vector<asio::const_buffer> parts{asio::buffer(prepared.head)};
+  for (const PreparedTensor& tensor : tensors) {
+    const auto data = tensor.Sample(call.sample);
+    parts.emplace_back(data.data(), data.size());
+  }
+  asio::async_write(connection.socket, parts, sent);
+}
+
+void HttpTransport::Read(Connection& connection) {
+  connection.parser.emplace();
+  connection.parser->body_limit(kMaxResponse);
+  http::async_read(connection.socket, connection.buffer, *connection.parser,
+                   [this, &connection](const error_code& error, std::size_t bytes) {
+                     if (error) {
+                       OnLost(connection, error, bytes == 0);
+                     } else {
+                       OnResponse(connection);
+                     }
+                   });
+}
+
+void HttpTransport::OnResponse(Connection& connection) {
+  Answer answer;
+  answer.received = std::chrono::steady_clock::now();
+  answer.token = connection.call.token;
+  const auto& response = connection.parser->get();
+  reader_.Read(response, answer);
+  connection.busy = false;
+  connection.used = true;
+  // Free before the answer is told, so that a call sent from there takes this connection. The next
+  // response is parsed only after we return to the event loop: the views stay good.
+  if (response.keep_alive() && !stopping_) {
+    Release(connection);
+  } else {
+    error_code ignored;
+    connection.socket.close(ignored);
+    if (!stopping_) Open(connection);
+  }
+  sink_->OnAnswer(answer);
+}
+
+void HttpTransport::OnLost(Connection& connection, const error_code& error, bool nothing_came) {
+  error_code ignored;
+  connection.socket.close(ignored);
+  if (connection.busy) {
+    connection.busy = false;
+    if (stopping_) {
+      Fail(connection.call, Answered::kCancelled, "stopped");
+      return;
+    }
+    if (nothing_came && connection.used && !connection.retried) {
+      // The server closed it while it was idle; the request never arrived.
+      waiting_.emplace_front(connection.call, true);
+    } else {
+      Fail(connection.call, Answered::kError, error.message());
+    }
+    Open(connection);
+    return;
+  }
+  if (stopping_) return;
+  // Could not connect: whoever waits for a connection learns it, unless others are on their way.
+  std::erase_if(connections_, [&](const auto& c) { return c.get() == &connection; });
+  if (!connections_.empty()) return;
+  for (const auto& [call, retried] : std::exchange(waiting_, {})) {
+    Fail(call, Answered::kError, error.message());
+  }
+}
+
+void HttpTransport::Release(Connection& connection) {
+  if (waiting_.empty()) {
+    idle_.push_back(&connection);
+    return;
+  }
+  const auto [call, retried] = waiting_.front();
+  waiting_.pop_front();
+  Write(connection, call, retried);
+}
+
+void HttpTransport::Fail(const Call& call, Answered kind, std::string_view error) {
+  Answer answer;
+  answer.token = call.token;
+  answer.kind = kind;
+  answer.received = std::chrono::steady_clock::now();
+  answer.error = error;
+  sink_->OnAnswer(answer);
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Transport>> MakeHttpTransport(const TransportOptions& options) {
+  auto endpoint = ParseUrl(options.url);
+  if (!endpoint) return std::unexpected(endpoint.error());
+  return std::make_unique<HttpTransport>(options, std::move(*endpoint));
+}
+
+}  // namespace tactus

@@ -1,0 +1,54 @@
+// What is sent: for each model a number of samples whose bytes lie ready, labelled where they come
+// from a labelled data set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/tensor.h"
+
+namespace tactus {
+
+struct PreparedTensor {
+  std::string name;
+  DataType type = DataType::kFp32;
+  Shape shape;                     // of one request, batch dimension 1 included
+  std::size_t sample_bytes = 0;
+  std::shared_ptr<const std::vector<std::byte>> data;  // samples x sample_bytes; may be shared
+
+  std::span<const std::byte> Sample(std::uint32_t i) const {
+    return std::span(*data).subspan(std::size_t{i} * sample_bytes, sample_bytes);
+  }
+};
+
+struct PreparedInputs {
+  std::string model;
+  std::uint32_t samples = 0;
+  std::vector<PreparedTensor> tensors;  // in the model's order
+  std::shared_ptr<const std::vector<std::uint8_t>> labels;  // empty pointer: not labelled
+};
+
+// Fashion-MNIST's test images, normalised as the early-exit models were trained.
+struct ImageSet {
+  std::uint32_t samples = 0;
+  Shape image;  // [1, 28, 28]
+  std::shared_ptr<const std::vector<std::byte>> fp32;
+  std::shared_ptr<const std::vector<std::uint8_t>> labels;
+};
+Expected<ImageSet> LoadTestImages();
+
+// Inputs for `model`: the images where it takes one such image, else random values. `shapes` gives
+// a dynamic dimension its size, by tensor name, without the batch: {"x", {3, 48, 160}}. A first
+// dimension of -1 is the batch and becomes 1.
+Expected<PreparedInputs> PrepareInputs(const std::string& model,
+                                       std::span<const TensorSpec> inputs, const ImageSet* images,
+                                       const std::map<std::string, Shape>& shapes,
+                                       std::uint64_t seed);
+
+}  // namespace tactus

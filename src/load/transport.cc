@@ -1,0 +1,95 @@
+#include "load/transport.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace tactus {
+namespace {
+
+std::vector<std::string_view> SplitList(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    std::string_view part = text.substr(0, comma);
+    while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+    while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
+    parts.push_back(part);
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::optional<double> ParseNumber(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+void Resize(Model& model, std::size_t exits) {
+  if (model.exits.size() < exits) model.exits.resize(exits);
+}
+
+}  // namespace
+
+Expected<Endpoint> ParseUrl(std::string_view url) {
+  const std::string whole(url);
+  for (const std::string_view scheme : {"http://", "grpc://"}) {
+    if (url.starts_with(scheme)) url.remove_prefix(scheme.size());
+  }
+  if (url.starts_with("https://") || url.starts_with("grpcs://")) {
+    return InvalidArgument(fmt::format("'{}': only plain connections are supported", whole));
+  }
+  url = url.substr(0, url.find('/'));
+  Endpoint endpoint;
+  const std::size_t bracket = url.starts_with('[') ? url.find(']') : std::string_view::npos;
+  const std::size_t colon = url.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == url.size() ||
+      (bracket != std::string_view::npos && colon != bracket + 1)) {
+    return InvalidArgument(fmt::format("'{}': expected host:port, as in 127.0.0.1:8000", whole));
+  }
+  endpoint.host = bracket == std::string_view::npos ? url.substr(0, colon)
+                                                    : url.substr(1, bracket - 1);
+  endpoint.port = url.substr(colon + 1);
+  const auto port = ParseNumber(endpoint.port);
+  if (endpoint.host.empty() || !port || *port < 1 || *port > 65535) {
+    return InvalidArgument(fmt::format("'{}': expected host:port, as in 127.0.0.1:8000", whole));
+  }
+  return endpoint;
+}
+
+bool ApplyParameter(Model& model, std::string_view key, std::string_view value) {
+  if (key == "slo_ms") {
+    const auto slo = ParseNumber(value);
+    if (!slo || *slo < 0) return false;
+    model.slo = FromMillis(*slo);
+  } else if (key == "priority") {
+    const auto priority = ParseNumber(value);
+    if (!priority || *priority < 0) return false;
+    model.priority = static_cast<int>(*priority);
+  } else if (key == "exit_names") {
+    const auto names = SplitList(value);
+    Resize(model, names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) model.exits[i].name = names[i];
+  } else if (key == "accuracy") {
+    const auto values = SplitList(value);
+    Resize(model, values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto accuracy = ParseNumber(values[i]);
+      if (!accuracy) return false;
+      model.exits[i].accuracy = *accuracy;
+    }
+  }
+  return true;
+}
+
+Expected<std::unique_ptr<Transport>> MakeTransport(std::string_view protocol,
+                                                   const TransportOptions& options) {
+  if (protocol == "http") return MakeHttpTransport(options);
+  if (protocol == "grpc") return MakeGrpcTransport(options);
+  return InvalidArgument(fmt::format("protocol '{}': choose http or grpc", protocol));
+}
+
+}  // namespace tactus
