@@ -153,7 +153,7 @@ class HttpTransport final : public Transport {
   void OnResponse(Connection& connection);
   void OnLost(Connection& connection, const error_code& error, bool nothing_came);
   void Release(Connection& connection);
-  void Fail(const Call& call, Answered kind, std::string_view error);
+  void GiveUp(const Call& call, Answered kind, std::string_view error);
 
   TransportOptions options_;
   const Endpoint endpoint_;
@@ -286,7 +286,7 @@ void HttpTransport::Stop() {
   asio::post(io_, [this] {
     stopping_ = true;
     for (const auto& [call, retried] : std::exchange(waiting_, {})) {
-      Fail(call, Answered::kCancelled, "stopped");
+      GiveUp(call, Answered::kCancelled, "stopped");
     }
     error_code ignored;
     for (const auto& connection : connections_) connection->socket.close(ignored);
@@ -297,7 +297,7 @@ void HttpTransport::Stop() {
 
 void HttpTransport::Begin(const Call& call, bool retried) {
   if (stopping_) {
-    Fail(call, Answered::kCancelled, "stopped");
+    GiveUp(call, Answered::kCancelled, "stopped");
     return;
   }
   if (!idle_.empty()) {
@@ -396,14 +396,14 @@ void HttpTransport::OnLost(Connection& connection, const error_code& error, bool
   if (connection.busy) {
     connection.busy = false;
     if (stopping_) {
-      Fail(connection.call, Answered::kCancelled, "stopped");
+      GiveUp(connection.call, Answered::kCancelled, "stopped");
       return;
     }
     if (nothing_came && connection.used && !connection.retried) {
       // The server closed it while it was idle; the request never arrived.
       waiting_.emplace_front(connection.call, true);
     } else {
-      Fail(connection.call, Answered::kError, error.message());
+      GiveUp(connection.call, Answered::kError, error.message());
     }
     Open(connection);
     return;
@@ -413,7 +413,7 @@ void HttpTransport::OnLost(Connection& connection, const error_code& error, bool
   std::erase_if(connections_, [&](const auto& c) { return c.get() == &connection; });
   if (!connections_.empty()) return;
   for (const auto& [call, retried] : std::exchange(waiting_, {})) {
-    Fail(call, Answered::kError, error.message());
+    GiveUp(call, Answered::kError, error.message());
   }
 }
 
@@ -427,7 +427,7 @@ void HttpTransport::Release(Connection& connection) {
   Write(connection, call, retried);
 }
 
-void HttpTransport::Fail(const Call& call, Answered kind, std::string_view error) {
+void HttpTransport::GiveUp(const Call& call, Answered kind, std::string_view error) {
   Answer answer;
   answer.token = call.token;
   answer.kind = kind;
