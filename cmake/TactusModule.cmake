@@ -4,18 +4,24 @@
 #   *_test.cc   -> one executable tactus_NAME_test, each TEST known to ctest
 #   *_bench.cc  -> one executable tactus_NAME_bench (Google Benchmark)
 #   *_fuzz.cc   -> one libFuzzer executable each, when TACTUS_FUZZ is on
+# EXCLUDE names folders below DIR that are modules of their own.
 # DEPS are the modules that this one may include: they are its arrows, and tools/layers checks them.
 # VENDOR are third-party targets; they stay private to the module.
 
 include(GoogleTest)
 
 function(tactus_module NAME)
-  cmake_parse_arguments(M "" "DIR" "DEPS;VENDOR;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(M "" "DIR" "DEPS;VENDOR;TEST_DEPS;EXCLUDE" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${M_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
   file(GLOB_RECURSE benches CONFIGURE_DEPENDS ${dir}/*_bench.cc)
   file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS ${dir}/*_fuzz.cc)
+  foreach(excluded ${M_EXCLUDE})
+    foreach(files sources tests benches fuzzers)
+      list(FILTER ${files} EXCLUDE REGEX "^${dir}/${excluded}/")
+    endforeach()
+  endforeach()
   list(REMOVE_ITEM sources ${tests} ${benches} ${fuzzers})
 
   set(scope PUBLIC)

@@ -1,0 +1,310 @@
+// What the runtime counts on, asked of every engine of this build.
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/rng.h"
+#include "engines/registry.h"
+#include "engines/submit_testing.h"
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Answers;
+using ::testing::ElementsAre;
+using testing::Row;
+using testing::RunBatch;
+using testing::Values;
+
+constexpr int kExits = 4;
+// An emulated batch takes a moment, or, behind this exit, as good as forever.
+constexpr ExitId kEndless{kExits};
+
+Duration EmulatedLatency(ModelId, ExitId exit, int batch) {
+  return exit == kEndless ? Seconds(100'000) : Micros(20) * batch;
+}
+
+class EngineConformance : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    EngineOptions options;
+    options.emulated.latency = EmulatedLatency;
+    options.emulated.spin = Micros(10);
+    auto engine = MakeEngine(GetParam(), options);
+    ASSERT_TRUE(engine) << engine.error().message;
+    engine_ = *std::move(engine);
+  }
+
+  // Images to ten numbers, or to the image.
+  ModelSpec Spec() const {
+    ModelSpec spec{.name = "ee_s", .max_batch = 10};
+    spec.inputs = {{"input", DataType::kFp32, {-1, 1, 28, 28}}};
+    if (GetParam() == "emulated") spec.outputs = {{"logits", DataType::kFp32, {-1, 10}}};
+    for (int i = 1; i <= kExits; ++i) {
+      const std::string name = std::to_string(i);
+      spec.exits.push_back(
+          {name, fs::path(TACTUS_SOURCE_DIR) / "models/ee_s/1" / ("exit" + name + ".onnx")});
+    }
+    return spec;
+  }
+
+  // A model whose only batch runs until it is stopped.
+  ModelSpec EndlessSpec() const {
+    ModelSpec spec = Spec();
+    if (GetParam() != "onnxruntime") return spec;
+    spec.inputs.clear();
+    spec.exits = {{"1", fs::path(TACTUS_SOURCE_DIR) / "tests/data/long.onnx"}};
+    return spec;
+  }
+  ExitId EndlessExit() const { return GetParam() == "onnxruntime" ? ExitId{0} : kEndless; }
+  Row EndlessRow() const {
+    return GetParam() == "onnxruntime" ? Row().Add<float>({1, 4}, {0, 0, 0, 0}) : Image(1);
+  }
+
+  static Row Image(std::uint64_t seed) {
+    Rng rng = Rng::Stream(seed, "conformance/image");
+    std::vector<float> pixels(28 * 28);
+    for (float& pixel : pixels) pixel = static_cast<float>(rng.Normal());
+    return Row().Add<float>({1, 1, 28, 28}, pixels);
+  }
+  static std::vector<Row> Images(int count, std::uint64_t seed = 1) {
+    std::vector<Row> rows;
+    for (int i = 0; i < count; ++i) rows.push_back(Image(seed + static_cast<std::uint64_t>(i)));
+    return rows;
+  }
+
+  ModelHandle Load(ModelSpec spec) {
+    auto handle = engine_->Load(spec, LaneSpec{});
+    EXPECT_TRUE(handle) << handle.error().message;
+    return handle.value_or(ModelHandle{});
+  }
+
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_P(EngineConformance, ReportsEachBatchExactlyOnceFromSeveralThreads) {
+  const ModelHandle model = Load(Spec());
+  constexpr int kThreads = 3;
+  constexpr int kBatches = 12;
+  Answers answers;
+  std::vector<std::thread> lanes;
+  for (int t = 0; t < kThreads; ++t) {
+    lanes.emplace_back([&, t] {
+      for (int i = 0; i < kBatches; ++i) {
+        std::vector<Row> rows = Images(1 + i % 10);
+        std::vector<RowInputs> inputs;
+        for (Row& row : rows) inputs.push_back(row.inputs());
+        const BatchId id{static_cast<std::uint64_t>(t * kBatches + i)};
+        engine_->Submit(model, {id, ModelId{0}, ExitId(i % kExits), inputs}, answers);
+        const BatchResult result = answers.Wait(id);
+        EXPECT_TRUE(result.status) << result.status.error().message;
+      }
+    });
+  }
+  for (std::thread& lane : lanes) lane.join();
+  EXPECT_EQ(answers.batches(), kThreads * kBatches);
+  for (int i = 0; i < kThreads * kBatches; ++i) {
+    EXPECT_EQ(answers.times(BatchId{static_cast<std::uint64_t>(i)}), 1) << "batch " << i;
+  }
+}
+
+TEST_P(EngineConformance, CompletesTheTensorsOfTheModel) {
+  ModelSpec spec = Spec();
+  ASSERT_TRUE(engine_->Load(spec, LaneSpec{}));
+  ASSERT_EQ(spec.inputs.size(), 1u);
+  EXPECT_THAT(spec.inputs[0].dims, ElementsAre(-1, 1, 28, 28));
+  ASSERT_EQ(spec.outputs.size(), 1u);
+  EXPECT_EQ(spec.outputs[0].dims[0], -1);
+  EXPECT_FALSE(spec.exits.empty());
+}
+
+TEST_P(EngineConformance, ABatchOfSevenGivesTheAnswersOfSevenSingleRuns) {
+  ModelSpec spec = Spec();
+  const ModelHandle model = engine_->Load(spec, LaneSpec{}).value();
+  std::vector<Row> rows = Images(7);
+  const BatchResult together = RunBatch(*engine_, model, rows, 1);
+  ASSERT_TRUE(together.status);
+  ASSERT_EQ(together.output->tensors.size(), spec.outputs.size());
+  const BatchOutput::Tensor& all = together.output->tensors[0];
+  EXPECT_EQ(all.shape[0], 7);
+  EXPECT_EQ(all.data.size(), static_cast<std::size_t>(*ElementCount(all.shape)) * sizeof(float));
+  for (int i = 0; i < 7; ++i) {
+    const BatchResult single = RunBatch(*engine_, model, rows[i], 1);
+    ASSERT_TRUE(single.status);
+    const BatchOutput::Tensor& one = single.output->tensors[0];
+    EXPECT_EQ(one.shape[0], 1);
+    const auto expected = Values<float>(one.Row(0, 1));
+    const auto got = Values<float>(all.Row(i, 7));
+    EXPECT_THAT(got, ::testing::Pointwise(::testing::FloatNear(1e-4f), expected)) << "row " << i;
+  }
+}
+
+TEST_P(EngineConformance, AnswersStayGoodAfterTheModelAndTheRequestAreGone) {
+  const ModelHandle model = Load(Spec());
+  BatchResult kept;
+  std::vector<float> before;
+  {
+    std::vector<Row> rows{Image(5).Own()};
+    kept = RunBatch(*engine_, model, rows);
+    ASSERT_TRUE(kept.status);
+    before = Values<float>(kept.output->tensors[0].data);
+  }
+  engine_->Unload(model);
+  EXPECT_EQ(Values<float>(kept.output->tensors[0].data), before);
+  engine_.reset();
+  EXPECT_EQ(Values<float>(kept.output->tensors[0].data), before);
+}
+
+TEST_P(EngineConformance, UnloadLetsTheWorkInFlightEndAndRefusesTheRest) {
+  const ModelHandle model = Load(Spec());
+  Answers answers;
+  std::atomic<int> submitted{0};
+  std::vector<bool> refused;
+  std::thread lane([&] {
+    for (std::uint64_t i = 0; refused.size() < 3; ++i) {
+      std::vector<Row> rows = Images(3);
+      std::vector<RowInputs> inputs;
+      for (Row& row : rows) inputs.push_back(row.inputs());
+      ++submitted;
+      engine_->Submit(model, {BatchId{i}, ModelId{0}, ExitId{3}, inputs}, answers);
+      const BatchResult result = answers.Wait(BatchId{i});
+      EXPECT_EQ(answers.times(BatchId{i}), 1);
+      if (result.status) {
+        EXPECT_TRUE(refused.empty()) << "a batch ran after the model was unloaded";
+      } else {
+        EXPECT_EQ(result.status.error().code, ErrorCode::kUnavailable);
+        refused.push_back(true);
+      }
+    }
+  });
+  while (submitted < 3) std::this_thread::yield();
+  engine_->Unload(model);
+  lane.join();
+  EXPECT_EQ(answers.batches(), static_cast<std::size_t>(submitted));
+  engine_->Unload(model);  // a dead handle is no harm
+}
+
+TEST_P(EngineConformance, ABrokenModelIsAnErrorThatNamesIt) {
+  ModelSpec spec = Spec();
+  std::string named = "ee_s";
+  const fs::path broken =
+      fs::path(::testing::TempDir()) / ("tactus_broken_" + std::to_string(getpid()) + ".onnx");
+  if (GetParam() == "onnxruntime") {
+    std::ofstream(broken) << "this is not a graph";
+    spec.exits[2].graph = broken;
+    named = broken.filename().string();
+  } else if (GetParam() == "identity") {
+    spec.inputs.clear();
+  } else {
+    spec.outputs[0].dims.clear();
+  }
+  const auto handle = engine_->Load(spec, LaneSpec{});
+  ASSERT_FALSE(handle);
+  EXPECT_EQ(handle.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(handle.error().message, ::testing::HasSubstr(named));
+  Load(Spec());  // and does not spoil the engine
+  fs::remove(broken);
+}
+
+TEST_P(EngineConformance, TerminateStopsABatchThatWouldNotEnd) {
+  if (!engine_->traits().terminates) GTEST_SKIP() << "this engine cannot stop a batch";
+  const ModelHandle model = Load(EndlessSpec());
+  engine_->Terminate(BatchId{1});  // not running yet: no effect
+  Answers answers;
+  std::thread lane([&] {
+    std::vector<Row> rows{EndlessRow()};
+    const std::vector<RowInputs> inputs{rows[0].inputs()};
+    engine_->Submit(model, {BatchId{1}, ModelId{0}, EndlessExit(), inputs}, answers);
+  });
+  // The lane may not have begun when the first of these comes, so say it until it is heard.
+  while (answers.times(BatchId{1}) == 0) {
+    engine_->Terminate(BatchId{1});
+    std::this_thread::yield();
+  }
+  lane.join();
+  const BatchResult result = answers.Wait(BatchId{1});
+  ASSERT_FALSE(result.status);
+  EXPECT_EQ(result.status.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(result.output, nullptr);
+  EXPECT_EQ(answers.times(BatchId{1}), 1);
+}
+
+TEST_P(EngineConformance, RunsOnAfterABatchWasStopped) {
+  if (!engine_->traits().terminates) GTEST_SKIP() << "this engine cannot stop a batch";
+  const ModelHandle model = Load(Spec());
+  // Stopping a batch as it ends must not stop the one that follows in its place.
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    std::vector<Row> rows = Images(2);
+    std::thread stopper([&] { engine_->Terminate(BatchId{i}); });
+    RunBatch(*engine_, model, rows, 0, i);
+    stopper.join();
+    EXPECT_TRUE(RunBatch(*engine_, model, rows, 0, 1000 + i).status);
+  }
+}
+
+std::vector<std::string> EngineNames() {
+  std::vector<std::string> names;
+  for (const EngineInfo& info : Engines()) names.push_back(info.name);
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(All, EngineConformance, ::testing::ValuesIn(EngineNames()),
+                         [](const auto& info) { return info.param; });
+
+TEST(EngineRegistry, AnUnknownNameIsAnErrorThatListsThoseThatExist) {
+  const auto engine = MakeEngine("tensorrt", {});
+  ASSERT_FALSE(engine);
+  EXPECT_EQ(engine.error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(engine.error().message, ::testing::HasSubstr("identity"));
+}
+
+TEST(EngineRegistry, AnEmulatedEngineWithoutLatenciesIsAnError) {
+  const auto engine = MakeEngine("emulated", {});
+  ASSERT_FALSE(engine);
+  EXPECT_THAT(engine.error().message, ::testing::HasSubstr("profile"));
+}
+
+TEST(EmulatedEngine, SaysThatItIsEmulatedAndAnswersZerosOfTheStatedShape) {
+  EngineOptions options;
+  options.emulated.latency = EmulatedLatency;
+  auto engine = MakeEngine("emulated", options).value();
+  EXPECT_TRUE(engine->traits().emulated);
+  ModelSpec spec{.name = "m", .max_batch = 4};
+  spec.outputs = {{"map", DataType::kInt16, {-1, 2, -1}}, {"text", DataType::kBytes, {-1, 2}}};
+  const ModelHandle model = engine->Load(spec, LaneSpec{}).value();
+  std::vector<Row> rows(3);
+  const BatchResult result = RunBatch(*engine, model, rows);
+  const auto& tensors = result.output->tensors;
+  EXPECT_THAT(tensors[0].shape, ElementsAre(3, 2, 1));
+  EXPECT_EQ(Values<std::int16_t>(tensors[0].data), std::vector<std::int16_t>(6));
+  EXPECT_THAT(tensors[1].shape, ElementsAre(3, 2));
+  EXPECT_EQ(tensors[1].Row(2, 3).size(), 2 * 4u);  // two empty strings
+  EXPECT_GE(result.infer, Micros(20) * 3 / 2);     // never less than half of the profile's time
+}
+
+TEST(IdentityEngine, AnswersWithTheVeryBytesOfARequestThatMayBeKept) {
+  auto engine = MakeEngine("identity", {}).value();
+  ModelSpec spec{.name = "echo", .max_batch = 2};
+  spec.inputs = {{"IN", DataType::kUint16, {-1, 3}}, {"TEXT", DataType::kBytes, {-1, 1}}};
+  const ModelHandle model = engine->Load(spec, LaneSpec{}).value();
+  std::vector<Row> rows;
+  rows.push_back(Row().Add<std::uint16_t>({1, 3}, {1, 2, 3}).AddStrings({1, 1}, {"one"}).Own());
+  const BatchResult alias = RunBatch(*engine, model, rows);
+  EXPECT_EQ(alias.output->tensors[0].data.data(), rows[0].inputs().inputs[0].data);
+  rows.push_back(Row().Add<std::uint16_t>({1, 3}, {4, 5, 6}).AddStrings({1, 1}, {"twenty"}));
+  const BatchResult copy = RunBatch(*engine, model, rows);
+  EXPECT_EQ(Values<std::uint16_t>(copy.output->tensors[0].data),
+            (std::vector<std::uint16_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(copy.output->tensors[1].Row(0, 2).size(), 4 + 3u);
+  EXPECT_EQ(copy.output->tensors[1].Row(1, 2).size(), 4 + 6u);
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,119 @@
+#include "engines/identity/identity_engine.h"
+
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engines/loaded_models.h"
+
+namespace tactus {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Identity {
+  std::vector<TensorSpec> inputs;
+  std::size_t outputs = 0;
+  bool batches = false;
+};
+
+// Bytes that an output may point into: a copy of its own, or the requests' owners.
+struct Storage {
+  std::vector<std::byte> copy;
+  std::shared_ptr<const void> owner;
+};
+
+Status CheckOutputs(ModelSpec& spec) {
+  if (spec.inputs.empty()) {
+    return InvalidArgument(
+        fmt::format("model '{}': the identity engine needs `input` in config.pbtxt", spec.name));
+  }
+  if (spec.outputs.empty()) {
+    for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+      spec.outputs.push_back(
+          {fmt::format("OUTPUT{}", i), spec.inputs[i].type, spec.inputs[i].dims});
+    }
+  }
+  if (spec.outputs.size() > spec.inputs.size()) {
+    return InvalidArgument(
+        fmt::format("model '{}': the identity engine answers with its inputs, so it cannot have {} "
+                    "outputs of {} "
+                    "inputs",
+                    spec.name, spec.outputs.size(), spec.inputs.size()));
+  }
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+    const TensorSpec& in = spec.inputs[i];
+    const TensorSpec& out = spec.outputs[i];
+    if (in.type == out.type && in.dims == out.dims) continue;
+    return InvalidArgument(
+        fmt::format("model '{}': output '{}' is {} {}, but input '{}', which the identity engine "
+                    "answers with, is {} {}",
+                    spec.name, out.name, Name(out.type), ToString(out.dims), in.name, Name(in.type),
+                    ToString(in.dims)));
+  }
+  if (spec.exits.empty()) spec.exits.push_back({"1", {}, 0});
+  return {};
+}
+
+class IdentityEngine final : public Engine {
+ public:
+  EngineTraits traits() const override { return {.name = "identity", .max_slots = 64}; }
+
+  Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
+    if (Status ok = CheckOutputs(spec); !ok) return std::unexpected(ok.error());
+    return models_.Add({spec.inputs, spec.outputs.size(), spec.max_batch > 0});
+  }
+
+  void Unload(ModelHandle handle) override { models_.Remove(handle); }
+
+  void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
+    const auto model = models_.Use(handle);
+    if (!model) {
+      return done.Done(job.id, {.status = Fail(ErrorCode::kUnavailable, "model is not loaded")});
+    }
+    const auto begin = Clock::now();
+    auto output = std::make_shared<BatchOutput>();
+    auto storage = std::make_shared<std::vector<Storage>>(model->outputs);
+    for (std::size_t i = 0; i < model->outputs; ++i) {
+      output->tensors.push_back(Answer(*model, job, i, (*storage)[i]));
+    }
+    output->storage = std::move(storage);
+    done.Done(job.id, {.output = std::move(output), .gather = Clock::now() - begin});
+  }
+
+ private:
+  static BatchOutput::Tensor Answer(const Identity& model, const BatchJob& job, std::size_t i,
+                                    Storage& storage) {
+    const TensorView& first = job.rows[0].inputs[i];
+    BatchOutput::Tensor tensor{.shape = Shape(first.shape.begin(), first.shape.end())};
+    if (model.batches) tensor.shape[0] = static_cast<std::int64_t>(job.rows.size());
+    const bool strings = model.inputs[i].type == DataType::kBytes;
+    if (job.rows.size() == 1 && job.rows[0].owner != nullptr) {
+      storage.owner = job.rows[0].owner;
+      tensor.data = {first.data, first.bytes};
+      if (strings) tensor.rows = {tensor.data};
+      return tensor;
+    }
+    std::size_t total = 0;
+    for (const RowInputs& row : job.rows) total += row.inputs[i].bytes;
+    storage.copy.reserve(total);  // so that the rows' spans stay good
+    for (const RowInputs& row : job.rows) {
+      const TensorView& part = row.inputs[i];
+      const std::size_t at = storage.copy.size();
+      storage.copy.insert(storage.copy.end(), part.data, part.data + part.bytes);
+      if (strings) tensor.rows.push_back({storage.copy.data() + at, part.bytes});
+    }
+    tensor.data = storage.copy;
+    return tensor;
+  }
+
+  LoadedModels<Identity> models_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> MakeIdentityEngine() { return std::make_unique<IdentityEngine>(); }
+
+}  // namespace tactus

@@ -1,0 +1,40 @@
+// Rows of requests to ONNX Runtime's tensors and back, with as few copies as there can be.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/engine.h"
+#include "engines/onnxruntime/library.h"
+
+namespace tactus {
+
+// The input tensors of one batch. One row, or rows that lie one behind the other in memory, are
+// used where they lie; other rows are copied once, into buffers that are kept for the next batch.
+class BatchInputs {
+ public:
+  // `batches`: the first dimension is the batch. The rows must outlive the run. kInvalidArgument if
+  // rows differ in shape or a row's bytes are not what its shape says.
+  Status Gather(std::span<const TensorSpec> specs, bool batches, std::span<const RowInputs> rows);
+
+  std::span<const Ort::Value> values() const { return values_; }
+
+ private:
+  Status GatherNumbers(const TensorSpec& spec, std::size_t i, std::span<const RowInputs> rows);
+  Status GatherStrings(const TensorSpec& spec, std::size_t i, std::span<const RowInputs> rows);
+
+  std::vector<Ort::Value> values_;
+  std::vector<std::vector<std::byte>> buffers_;
+  Shape shape_;  // of the tensor that is being gathered
+};
+
+// The rows of a batch as spans into ONNX Runtime's own output, which the result keeps alive;
+// `graph` too, whose session allocated it. BYTES are encoded anew.
+Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& values, bool batches,
+                                                     std::size_t rows,
+                                                     std::shared_ptr<const void> graph);
+
+}  // namespace tactus

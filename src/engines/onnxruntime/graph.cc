@@ -1,0 +1,176 @@
+#include "engines/onnxruntime/graph.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tactus {
+namespace {
+
+constexpr std::array<std::pair<ONNXTensorElementDataType, DataType>, 14> kTypes{{
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL, DataType::kBool},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, DataType::kUint8},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16, DataType::kUint16},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, DataType::kUint32},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, DataType::kUint64},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8, DataType::kInt8},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16, DataType::kInt16},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, DataType::kInt32},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, DataType::kInt64},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16, DataType::kFp16},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, DataType::kFp32},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE, DataType::kFp64},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, DataType::kBytes},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, DataType::kBf16},
+}};
+
+Expected<TensorSpec> Describe(const std::string& name, const Ort::TypeInfo& type) {
+  if (type.GetONNXType() != ONNX_TYPE_TENSOR) {
+    return Fail(
+        ErrorCode::kUnimplemented,
+        fmt::format("'{}' is a sequence, map or optional; only tensors can be served", name));
+  }
+  const auto info = type.GetTensorTypeAndShapeInfo();
+  Expected<DataType> element = FromOnnx(info.GetElementType());
+  if (!element) {
+    return std::unexpected(
+        Error{element.error().code, fmt::format("'{}' {}", name, element.error().message)});
+  }
+  return TensorSpec{name, *element, info.GetShape()};
+}
+
+Status DescribeTensors(Graph& graph) {
+  const std::vector<std::string> inputs = graph.session.GetInputNames();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    auto spec = Describe(inputs[i], graph.session.GetInputTypeInfo(i));
+    if (!spec) return std::unexpected(spec.error());
+    graph.inputs.push_back(*std::move(spec));
+  }
+  const std::vector<std::string> outputs = graph.session.GetOutputNames();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    auto spec = Describe(outputs[i], graph.session.GetOutputTypeInfo(i));
+    if (!spec) return std::unexpected(spec.error());
+    graph.outputs.push_back(*std::move(spec));
+  }
+  return {};
+}
+
+Ort::SessionOptions Options() {
+  Ort::SessionOptions options;
+  // A lane is a core: the thread that submits a batch runs all of it.
+  options.SetIntraOpNumThreads(1);
+  options.SetInterOpNumThreads(1);
+  options.AddConfigEntry("session.intra_op.allow_spinning", "0");
+  options.SetGraphOptimizationLevel(GraphOptimizationLevel::ORT_ENABLE_ALL);
+  return options;
+}
+
+std::unexpected<Error> Mismatch(const ModelSpec& spec, const Graph& graph, std::string what) {
+  return InvalidArgument(fmt::format("model '{}': {}: {}; make config.pbtxt and the graph agree",
+                                     spec.name, graph.path.string(), what));
+}
+
+const TensorSpec* Find(const std::vector<TensorSpec>& tensors, const std::string& name) {
+  const auto found = std::ranges::find(tensors, name, &TensorSpec::name);
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+// Narrows `stated` by what the graph knows. False if the two contradict each other.
+bool Agree(TensorSpec& stated, const TensorSpec& actual) {
+  if (stated.type != actual.type || stated.dims.size() != actual.dims.size()) return false;
+  for (std::size_t i = 0; i < stated.dims.size(); ++i) {
+    if (stated.dims[i] == actual.dims[i] || actual.dims[i] < 0) continue;
+    if (stated.dims[i] >= 0) return false;
+    stated.dims[i] = actual.dims[i];
+  }
+  return true;
+}
+
+// The batch dimension must be open; a graph for exactly one row passes where one is the most.
+bool HasBatchDimension(const TensorSpec& tensor, int max_batch) {
+  if (tensor.dims.empty()) return false;
+  return tensor.dims[0] < 0 || (tensor.dims[0] == 1 && max_batch == 1);
+}
+
+Status MatchSide(const ModelSpec& spec, const Graph& graph, std::vector<TensorSpec>& stated,
+                 const std::vector<TensorSpec>& actual, const char* side) {
+  if (stated.empty()) stated = actual;
+  for (TensorSpec& tensor : stated) {
+    const TensorSpec* real = Find(actual, tensor.name);
+    if (real == nullptr) {
+      return Mismatch(spec, graph, fmt::format("the graph has no {} '{}'", side, tensor.name));
+    }
+    if (spec.max_batch > 0 && !HasBatchDimension(*real, spec.max_batch)) {
+      return Mismatch(spec, graph,
+                      fmt::format("{} '{}' has shape {} with no open batch dimension in front, but "
+                                  "max_batch_size is {} (0 means no batch dimension)",
+                                  side, tensor.name, ToString(real->dims), spec.max_batch));
+    }
+    if (!Agree(tensor, *real)) {
+      return Mismatch(spec, graph,
+                      fmt::format("{} '{}' is {} {} in the graph, not {} {}", side, tensor.name,
+                                  Name(real->type), ToString(real->dims), Name(tensor.type),
+                                  ToString(tensor.dims)));
+    }
+    if (spec.max_batch > 0) tensor.dims[0] = -1;
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<DataType> FromOnnx(ONNXTensorElementDataType type) {
+  for (const auto& [onnx, ours] : kTypes) {
+    if (onnx == type) return ours;
+  }
+  return Fail(
+      ErrorCode::kUnimplemented,
+      fmt::format("has ONNX element type {}, which cannot be served", static_cast<int>(type)));
+}
+
+ONNXTensorElementDataType ToOnnx(DataType type) {
+  for (const auto& [onnx, ours] : kTypes) {
+    if (ours == type) return onnx;
+  }
+  return ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+}
+
+Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error) {
+    return NotFound(
+        fmt::format("{}: {}; put the model's graph there, or correct `exits` or "
+                    "`default_model_filename` in its config.pbtxt",
+                    path.string(), error.message()));
+  }
+  auto graph = std::make_shared<Graph>();
+  graph->path = path;
+  graph->file_bytes = size;
+  try {
+    graph->session = Ort::Session(env, path.c_str(), Options());
+    if (Status ok = DescribeTensors(*graph); !ok) {
+      return std::unexpected(
+          Error{ok.error().code, fmt::format("{}: tensor {}", path.string(), ok.error().message)});
+    }
+  } catch (const Ort::Exception& e) {
+    return InvalidArgument(
+        fmt::format("{}: ONNX Runtime cannot load this graph; the file may be "
+                    "damaged or incomplete: install or export it again ({})",
+                    path.string(), e.what()));
+  }
+  return graph;
+}
+
+Status MatchTensors(ModelSpec& spec, const Graph& graph) {
+  if (Status ok = MatchSide(spec, graph, spec.inputs, graph.inputs, "input"); !ok) return ok;
+  for (const TensorSpec& tensor : graph.inputs) {
+    if (Find(spec.inputs, tensor.name) != nullptr) continue;
+    return Mismatch(spec, graph, fmt::format("its input '{}' is not stated", tensor.name));
+  }
+  return MatchSide(spec, graph, spec.outputs, graph.outputs, "output");
+}
+
+}  // namespace tactus

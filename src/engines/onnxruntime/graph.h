@@ -1,0 +1,34 @@
+// One exit's graph, loaded: a session and what its tensors are.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/engine.h"
+#include "engines/onnxruntime/library.h"
+
+namespace tactus {
+
+// Ours for an ONNX element type and back; kUnimplemented names a type that we do not have.
+Expected<DataType> FromOnnx(ONNXTensorElementDataType type);
+ONNXTensorElementDataType ToOnnx(DataType type);
+
+struct Graph {
+  std::filesystem::path path;
+  std::vector<TensorSpec> inputs;  // in the graph's order; a dimension that is open is -1
+  std::vector<TensorSpec> outputs;
+  std::uint64_t file_bytes = 0;
+  Ort::Session session{nullptr};
+};
+
+// An error names the file and what to do. May take seconds. Thread-safe.
+Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path);
+
+// Completes the tensors of `spec` from the graph where there are none, and checks them where there
+// are: the same input names, outputs that the graph has, equal types and dimensions that agree.
+Status MatchTensors(ModelSpec& spec, const Graph& graph);
+
+}  // namespace tactus

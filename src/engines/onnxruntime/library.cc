@@ -1,0 +1,98 @@
+#include "engines/onnxruntime/library.h"
+
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kNames[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
+constexpr const char* kRemedy =
+    "run ./run build to install it, or set ONNXRUNTIME_ROOT to the folder of a release";
+
+void AddFolder(std::vector<fs::path>& paths, const fs::path& folder) {
+  for (const char* name : kNames) paths.push_back(folder / name);
+}
+
+// Opens one candidate and starts the vendor's C++ header on it.
+Expected<std::string> Open(const fs::path& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return Internal(dlerror());
+  using GetBase = const OrtApiBase* (*)();
+  const auto get_base = reinterpret_cast<GetBase>(dlsym(library, "OrtGetApiBase"));
+  const OrtApiBase* base = get_base == nullptr ? nullptr : get_base();
+  if (base == nullptr) {
+    dlclose(library);
+    return Internal(fmt::format("{}: this is not ONNX Runtime", path.string()));
+  }
+  std::string version = base->GetVersionString();
+  // An older library answers null for an API that it does not have; to call through it is a crash.
+  const OrtApi* api = base->GetApi(ORT_API_VERSION);
+  if (api == nullptr) {
+    dlclose(library);
+    return Internal(
+        fmt::format("{}: version {} is older than the headers that this program was "
+                    "built with (API {}); {}",
+                    path.string(), version, ORT_API_VERSION, kRemedy));
+  }
+  Ort::InitApi(api);
+  return version;
+}
+
+}  // namespace
+
+std::vector<fs::path> LibraryCandidates(const fs::path& library) {
+  std::vector<fs::path> paths;
+  if (!library.empty()) {
+    std::error_code ignored;
+    if (fs::is_directory(library, ignored)) {
+      AddFolder(paths, library);
+    } else {
+      paths.push_back(library);
+    }
+    return paths;
+  }
+  if (const char* root = std::getenv("ONNXRUNTIME_ROOT"); root != nullptr && *root != '\0') {
+    AddFolder(paths, fs::path(root) / "lib");
+  }
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    AddFolder(paths, program.parent_path());
+    for (fs::path above = program.parent_path(); above != above.root_path();
+         above = above.parent_path()) {
+      AddFolder(paths, above / ".cache" / "onnxruntime" / "lib");
+    }
+  }
+  for (const char* name : kNames) paths.emplace_back(name);
+  return paths;
+}
+
+Expected<std::string> OpenOnnxRuntime(const fs::path& library) {
+  // The vendor's header keeps one table of functions for the process, so there is one library.
+  static std::mutex mutex;
+  static std::optional<std::string> opened;
+  std::lock_guard lock(mutex);
+  if (opened) return *opened;
+  std::string tried;
+  for (const fs::path& path : LibraryCandidates(library)) {
+    std::error_code ignored;
+    if (path.has_parent_path() && !fs::exists(path, ignored)) {
+      tried += "\n  " + path.string();
+      continue;
+    }
+    Expected<std::string> version = Open(path);
+    if (version) return *(opened = *version);
+    tried += "\n  " + path.string() + ": " + version.error().message;
+  }
+  return NotFound(
+      fmt::format("ONNX Runtime's library was not found; {}. Looked at:{}", kRemedy, tried));
+}
+
+}  // namespace tactus

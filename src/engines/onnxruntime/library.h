@@ -1,0 +1,24 @@
+// Finds and opens ONNX Runtime's shared library and hands its functions to the vendor's C++ header.
+// Every file of this folder includes ONNX Runtime through this header only, so that all agree on
+// ORT_API_MANUAL_INIT: without it a static initialiser would call into a library not yet loaded.
+#pragma once
+
+#define ORT_API_MANUAL_INIT
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <onnxruntime_cxx_api.h>
+
+#include "base/expected.h"
+
+namespace tactus {
+
+// Opens the library on the first call and returns its version, "1.30.0". It stays open until the
+// process ends: what it allocated may live as long. `library` may be empty, a file or a folder.
+Expected<std::string> OpenOnnxRuntime(const std::filesystem::path& library);
+
+// Where OpenOnnxRuntime looks, in order; the last ones are names for the system's loader.
+std::vector<std::filesystem::path> LibraryCandidates(const std::filesystem::path& library);
+
+}  // namespace tactus

@@ -1,0 +1,232 @@
+#include "engines/onnxruntime/onnxruntime_engine.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engines/loaded_models.h"
+#include "engines/onnxruntime/batch_tensors.h"
+#include "engines/onnxruntime/graph.h"
+#include "engines/onnxruntime/library.h"
+#include "engines/running_batches.h"
+
+namespace tactus {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What one run needs beside the model; kept from batch to batch so that its buffers are reused.
+struct Scratch {
+  BatchInputs inputs;
+  Ort::RunOptions options;
+};
+
+// The Stop of RunningBatches.
+struct Stop {
+  Ort::RunOptions& options;
+  bool asked = false;
+  void operator()() {
+    asked = true;
+    options.SetTerminate();
+  }
+};
+
+class OnnxModel {
+ public:
+  OnnxModel(const ModelSpec& spec, std::vector<std::shared_ptr<Graph>> exits)
+      : inputs_(spec.inputs), batches_(spec.max_batch > 0), exits_(std::move(exits)) {
+    for (const TensorSpec& tensor : spec.outputs) output_texts_.push_back(tensor.name);
+    for (const TensorSpec& tensor : inputs_) input_names_.push_back(tensor.name.c_str());
+    for (const std::string& name : output_texts_) output_names_.push_back(name.c_str());
+  }
+  OnnxModel(const OnnxModel&) = delete;
+
+  // On the calling thread. May throw what the vendor's header throws.
+  BatchResult Run(const BatchJob& job, RunningBatches<Stop>& running) {
+    BatchResult result;
+    const auto begin = Clock::now();
+    std::unique_ptr<Scratch> scratch = TakeScratch();
+    scratch->options.UnsetTerminate();
+    result.status = scratch->inputs.Gather(inputs_, batches_, job.rows);
+    const auto gathered = Clock::now();
+    result.gather = gathered - begin;
+    if (result.status) {
+      Infer(job, *scratch, running, result, gathered);
+    }
+    GiveBack(std::move(scratch));
+    return result;
+  }
+
+  MemoryUse Memory() const {
+    MemoryUse use;
+    for (const std::shared_ptr<Graph>& graph : exits_) {
+      use.weight_bytes += graph->file_bytes;
+      use.peak_bytes = std::max(use.peak_bytes, PeakBytes(*graph));
+    }
+    return use;
+  }
+
+ private:
+  void Infer(const BatchJob& job, Scratch& scratch, RunningBatches<Stop>& running,
+             BatchResult& result, Clock::time_point gathered) {
+    const std::shared_ptr<Graph>& graph = exits_[job.exit.value()];
+    const std::span<const Ort::Value> values = scratch.inputs.values();
+    std::vector<Ort::Value> outputs;
+    Stop stop{scratch.options};
+    std::string failure;
+    {
+      const RunningBatches<Stop>::Running entry(running, job.id, stop);
+      try {
+        outputs = graph->session.Run(scratch.options, input_names_.data(), values.data(),
+                                     values.size(), output_names_.data(), output_names_.size());
+      } catch (const Ort::Exception& e) {
+        failure = e.what();
+      }
+    }
+    const auto inferred = Clock::now();
+    result.infer = inferred - gathered;
+    if (outputs.empty()) {
+      result.status = stop.asked ? Fail(ErrorCode::kCancelled, "the batch was stopped")
+                                 : Internal(fmt::format("{}: {}", graph->path.string(), failure));
+      return;
+    }
+    auto output = Scatter(std::move(outputs), batches_, job.rows.size(), graph);
+    if (output) {
+      result.output = *std::move(output);
+    } else {
+      result.status = std::unexpected(std::move(output.error()));
+    }
+    result.scatter = Clock::now() - inferred;
+  }
+
+  static std::uint64_t PeakBytes(const Graph& graph) {
+    try {
+      const auto arena = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
+      const Ort::KeyValuePairs stats = Ort::Allocator(graph.session, arena).GetStats();
+      const char* text = stats.GetValue("MaxInUse");
+      std::uint64_t bytes = 0;
+      if (text != nullptr)
+        std::from_chars(text, text + std::char_traits<char>::length(text), bytes);
+      return bytes;
+    } catch (const Ort::Exception&) {
+      return 0;  // this version's allocator keeps no statistics
+    }
+  }
+
+  std::unique_ptr<Scratch> TakeScratch() {
+    std::lock_guard lock(mutex_);
+    if (spare_.empty()) return std::make_unique<Scratch>();
+    std::unique_ptr<Scratch> scratch = std::move(spare_.back());
+    spare_.pop_back();
+    return scratch;
+  }
+  void GiveBack(std::unique_ptr<Scratch> scratch) {
+    std::lock_guard lock(mutex_);
+    spare_.push_back(std::move(scratch));
+  }
+
+  const std::vector<TensorSpec> inputs_;
+  const bool batches_;
+  const std::vector<std::shared_ptr<Graph>> exits_;
+  std::vector<std::string> output_texts_;
+  std::vector<const char*> input_names_;   // into inputs_
+  std::vector<const char*> output_names_;  // into output_texts_
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Scratch>> spare_;  // at most one for each slot of the lane
+};
+
+class OnnxRuntimeEngine final : public Engine {
+ public:
+  explicit OnnxRuntimeEngine(std::string version)
+      : name_("onnxruntime " + std::move(version)), env_(ORT_LOGGING_LEVEL_FATAL, "tactus") {}
+
+  EngineTraits traits() const override {
+    return {.name = name_, .terminates = true, .max_slots = 64};
+  }
+
+  Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
+    if (spec.exits.empty()) {
+      return InvalidArgument(fmt::format("model '{}' has no graph to load", spec.name));
+    }
+    std::vector<std::shared_ptr<Graph>> exits;
+    for (const ExitSpec& exit : spec.exits) {
+      auto graph = Share(exit.graph);
+      if (!graph) return std::unexpected(std::move(graph.error()));
+      if (Status ok = MatchTensors(spec, **graph); !ok) return std::unexpected(ok.error());
+      exits.push_back(*std::move(graph));
+    }
+    return models_.Add(std::make_unique<OnnxModel>(spec, std::move(exits)));
+  }
+
+  void Unload(ModelHandle handle) override { models_.Remove(handle); }
+
+  void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
+    const auto model = models_.Use(handle);
+    if (!model) {
+      return done.Done(job.id, {.status = Fail(ErrorCode::kUnavailable, "model is not loaded")});
+    }
+    BatchResult result;
+    try {
+      result = (*model)->Run(job, running_);
+    } catch (const std::exception& e) {
+      result = {.status = Internal(fmt::format("ONNX Runtime: {}", e.what()))};
+    }
+    done.Done(job.id, std::move(result));
+  }
+
+  void Terminate(BatchId batch) noexcept override { running_.Terminate(batch); }
+
+  MemoryUse Memory(ModelHandle handle) const override {
+    const auto model = models_.Use(handle);
+    return model ? (*model)->Memory() : MemoryUse{};
+  }
+
+ private:
+  // A graph that is loaded already, by another lane for instance, is used again: its weights lie in
+  // memory once. A file that has changed since is another graph.
+  Expected<std::shared_ptr<Graph>> Share(const std::filesystem::path& path) {
+    std::error_code error;
+    const auto changed = std::filesystem::last_write_time(path, error).time_since_epoch().count();
+    const auto size = std::filesystem::file_size(path, error);
+    const std::string key = fmt::format("{}@{}+{}", path.string(), changed, size);
+    if (!error) {
+      std::lock_guard lock(mutex_);
+      if (auto graph = graphs_[key].lock()) return graph;
+    }
+    auto loaded = LoadGraph(env_, path);  // slow, so not under the lock
+    if (!loaded) return loaded;
+    std::lock_guard lock(mutex_);
+    std::erase_if(graphs_, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<Graph>& known = graphs_[key];
+    if (auto graph = known.lock()) return graph;
+    known = *loaded;
+    return loaded;
+  }
+
+  const std::string name_;
+  Ort::Env env_;
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<Graph>> graphs_;
+  mutable LoadedModels<std::unique_ptr<OnnxModel>> models_;
+  RunningBatches<Stop> running_;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<Engine>> MakeOnnxRuntimeEngine(const std::filesystem::path& library) {
+  Expected<std::string> version = OpenOnnxRuntime(library);
+  if (!version) return std::unexpected(std::move(version.error()));
+  try {
+    return std::make_unique<OnnxRuntimeEngine>(*std::move(version));
+  } catch (const Ort::Exception& e) {
+    return Internal(fmt::format("ONNX Runtime does not start: {}", e.what()));
+  }
+}
+
+}  // namespace tactus

@@ -1,0 +1,36 @@
+// Every engine by name. Adding one is a folder and a line in registry.cc.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/engine.h"
+#include "engines/emulated/emulated_engine.h"
+
+namespace tactus {
+
+struct EngineOptions {
+  // Only for "emulated", which cannot be made without its latency.
+  EmulatedOptions emulated;
+  // Only for "onnxruntime": the shared library. Empty: searched for, see onnxruntime/library.h.
+  std::filesystem::path onnxruntime_library;
+};
+
+struct EngineInfo {
+  std::string name;      // "onnxruntime"
+  std::string platform;  // of the models it runs, as config.pbtxt says it: "onnxruntime_onnx"
+  std::string summary;   // one line
+};
+
+// Those of this build: onnxruntime is there only if its headers were, when it was built.
+std::vector<EngineInfo> Engines();
+
+// By the engine's name or by a model's platform. An unknown name is an error that lists those that
+// exist; an engine whose library is missing is one that says where it was looked for.
+Expected<std::unique_ptr<Engine>> MakeEngine(std::string_view name, const EngineOptions& options);
+
+}  // namespace tactus

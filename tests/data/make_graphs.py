@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Writes the small ONNX graphs that the engine's tests run. Needs the Python package onnx.
+
+    make_graphs.py        writes into the folder that this script lies in
+
+strings.onnx   text [N,2] strings -> same [N,2]
+pair.onnx      a [N,H,W] float, b [N,H,W] float -> sum [N,H,W], rows [N,W] (the sum over H)
+long.onnx      x [N,4] float -> y [N,4]: adds 1 a billion times, so it runs until it is stopped
+single.onnx    x [3] int64 -> y [3]: twice x; no batch dimension
+"""
+import pathlib
+
+import numpy as np
+from onnx import TensorProto, checker, helper, numpy_helper, save
+
+HERE = pathlib.Path(__file__).resolve().parent
+FLOAT, INT64, STRING, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.BOOL
+
+
+def tensor(name, kind, shape):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def constant(name, values, kind):
+    return numpy_helper.from_array(np.array(values, dtype=kind), name)
+
+
+def write(name, nodes, inputs, outputs, constants=()):
+    graph = helper.make_graph(nodes, name, inputs, outputs, list(constants))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    checker.check_model(model)
+    save(model, HERE / f"{name}.onnx")
+
+
+def long():
+    body = helper.make_graph(
+        [helper.make_node("Add", ["value", "one"], ["next"]),
+         helper.make_node("Identity", ["go"], ["go_on"])],
+        "body",
+        [tensor("step", INT64, []), tensor("go", BOOL, []), tensor("value", FLOAT, ["N", 4])],
+        [tensor("go_on", BOOL, []), tensor("next", FLOAT, ["N", 4])],
+        [constant("one", 1, np.float32)],
+    )
+    write("long", [helper.make_node("Loop", ["steps", "yes", "x"], ["y"], body=body)],
+          [tensor("x", FLOAT, ["N", 4])], [tensor("y", FLOAT, ["N", 4])],
+          [constant("steps", 1_000_000_000, np.int64), constant("yes", True, np.bool_)])
+
+
+def main():
+    write("strings", [helper.make_node("Identity", ["text"], ["same"])],
+          [tensor("text", STRING, ["N", 2])], [tensor("same", STRING, ["N", 2])])
+    write("pair",
+          [helper.make_node("Add", ["a", "b"], ["sum"]),
+           helper.make_node("ReduceSum", ["sum", "axes"], ["rows"], keepdims=0)],
+          [tensor("a", FLOAT, ["N", "H", "W"]), tensor("b", FLOAT, ["N", "H", "W"])],
+          [tensor("sum", FLOAT, ["N", "H", "W"]), tensor("rows", FLOAT, ["N", "W"])],
+          [constant("axes", [1], np.int64)])
+    write("single", [helper.make_node("Add", ["x", "x"], ["y"])],
+          [tensor("x", INT64, [3])], [tensor("y", INT64, [3])])
+    long()
+
+
+if __name__ == "__main__":
+    main()
