@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/batch.h"
@@ -35,6 +36,7 @@ class Recorder {
   void Reject(ModelId model, const Request& request, DropReason reason, TimePoint now);
 
   std::span<const RequestRecord> records() const { return records_; }
+  std::vector<RequestRecord> Take() && { return std::move(records_); }
 
  private:
   std::vector<RequestRecord> records_;

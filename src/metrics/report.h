@@ -1,9 +1,10 @@
 // One report for simulate, measure, load and demo: a table for people, JSON for programs.
 //
-//   {"runs": [{"policy", "scenario", "seed", "commit", "machine", "source", "duration_s",
-//              "offered_rps", "goodput_rps", "bad_ratio", "p50_ms", "p95_ms", "p99_ms",
-//              "accuracy", "measured_accuracy", "accuracy_limit", "exits": {"model/exit": share},
-//              "outcomes": {"met": n, ...}, "mean_batch",
+//   {"runs": [{"policy", "scenario", "seed", "commit", "machine", "source", "profile", "duration_s",
+//              "settings": {"rate_rps": "200"},   // of a sweep, where there was one
+//              "requests", "offered_rps", "goodput_rps", "bad_ratio", "p50_ms", "p95_ms", "p99_ms",
+//              "mean_batch", "accuracy", "measured_accuracy", "accuracy_limit",
+//              "exits": {"exit": share}, "outcomes": {"met": n, ...},
 //              "models": [{"name", "slo_ms", the same figures}], "lanes": [{"busy_ratio", "batches"}]}],
 //    "checks": [{"what", "value", "bar", "ok"}]}
 #pragma once
@@ -54,7 +55,8 @@ struct RunReport {
   std::uint64_t seed = 0;
   std::string commit;
   std::string machine;
-  double duration_s = 0;
+  std::map<std::string, std::string> settings;  // what a sweep changed, as it was written
+  double duration_s = 0;      // of the span that counts
   Summary all;
   std::optional<double> accuracy_limit;  // systems' bound for this load, where a profile is known
   std::vector<ModelSummary> models;
@@ -73,12 +75,17 @@ struct Report {
   std::vector<Check> checks;
 };
 
-// Records that arrived in [begin, end) after the first `skip` of them; rates are over that span.
+// Records that arrived in [begin, end) after the first `skip` of them; rates are over that span (from
+// the first arrival that counts, where some are skipped). Fills the figures, the models and the
+// duration; the caller says where they come from.
 RunReport Summarize(std::span<const RequestRecord> records, std::span<const Model> models,
                     TimePoint begin, TimePoint end, std::int64_t skip);
 
 std::string ToJson(const Report& report);
 Status WriteJson(const Report& report, const std::string& path);
+// Several seeds of one experiment as one run: rates, ratios and percentiles are means over the seeds,
+// counts are sums. The seed is the first one's.
+RunReport Average(std::span<const RunReport> runs);
 // One row a run, aligned; `wide` adds a row for each model. Plain text, at most 120 columns.
 std::string ToTable(std::span<const RunReport> runs, bool wide);
 std::string ToText(std::span<const Check> checks);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/expected.h"
@@ -59,6 +60,9 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
 RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
                      const SimulationResult& result);
 
+// The models and the table that policies count on.
+Expected<std::shared_ptr<const Deployment>> MakeDeployment(const Scenario& scenario,
+                                                           const ProfileFile& profile);
 // What a scenario says about the dispatcher and its lanes, for every driver.
 DispatcherOptions MakeDispatcherOptions(const Scenario& scenario);
 std::vector<LaneSpec> MakeLanes(const Scenario& scenario);

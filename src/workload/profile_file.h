@@ -18,7 +18,7 @@ namespace tactus {
 
 // The distribution of one (model, exit, batch, lane class) over its repetitions, in milliseconds.
 struct ProfileCell {
-  int repetitions = 0;  // 0: derived or imported, not measured
+  int repetitions = 0;  // 0: derived, or imported without saying; such a cell has no spread
   double mean_ms = 0;
   double min_ms = 0;
   double p50_ms = 0;
@@ -27,6 +27,9 @@ struct ProfileCell {
   double max_ms = 0;
   double cv = 0;        // standard deviation over mean
 };
+
+// The cell's latency at `q` in [0, 1]: linear between min, P50, P95, P99 and max.
+double Quantile(const ProfileCell& cell, double q);
 
 struct ProfiledExit {
   std::string name;
@@ -71,20 +74,24 @@ struct ProfileFile {
   const ProfiledModel* Find(const std::string& model) const;
 };
 
+// Sets the exit's fit from its cells.
+void Fit(ProfiledExit& exit);
+
 // Errors name the file, the place in it and the remedy; holes (a missing batch) are refused.
 Expected<ProfileFile> LoadProfile(const std::filesystem::path& path);
 Expected<ProfileFile> ParseProfile(std::string_view json, std::string_view where);
 Status SaveProfile(const ProfileFile& profile, const std::filesystem::path& path);
 // Columns model, alpha_ms, beta_ms, slo_ms (others are ignored): exits "final" only, batch 1..max.
 Expected<ProfileFile> ImportAlphaBeta(const std::filesystem::path& csv, int max_batch);
-// Columns model, exit, batch, latency_ms (or p50_ms and p95_ms): data measured elsewhere.
+// Columns model, exit, batch, and latency_ms or any of p50_ms, mean_ms, min_ms, p95_ms, p99_ms,
+// max_ms, n: data measured elsewhere. Exits stay in the file's order.
 Expected<ProfileFile> ImportCells(const std::filesystem::path& csv);
 
 // What deserves a warning: latencies that shrink as batches grow or exits deepen, a noisy cell.
 std::vector<std::string> Warnings(const ProfileFile& profile);
 
 struct ProfileOptions {
-  double percentile = 95;     // of the cell that policies count on: 50, 95, 99, or 0 for the mean
+  double percentile = 95;     // of the cell that policies count on, (0, 100]; 0 for the mean
   double jitter_ms = 0;       // added to every latency, once, here
 };
 

@@ -22,16 +22,18 @@
 //   [arrivals]
 //   process = "poisson"            # poisson | gamma | uniform | trace
 //   rate_rps = 120                 # all models together; or per model below
-//   cv = 2                         # gamma
-//   trace = "trace.csv"            # arrival instants in seconds, one a line; scaled to rate_rps
+//   cv = 2                         # gamma: standard deviation of a gap over its mean
+//   trace = "trace.csv"            # relative to this file; instants in seconds, one a line, the
+//                                  # first column; scaled to rate_rps, repeated when it ends
 //   popularity = "ratio"           # equal | ratio | zipf
 //   zipf = 0.9
 //
 //   [[models]]
 //   name = "ResNet50"
 //   slo_ms = 50
-//   max_batch = 10
+//   max_batch = 10                 # default: the profile's
 //   ratio = 3
+//   rate_rps = 0                   # > 0: instead of its share of the total
 //   exits = ["1", "4"]             # default: all that the profile knows
 //   accuracy = [0.076, 0.744]      # default: the profile's
 //   profile_as = "ResNet50"        # default: name; lets one profile serve several models
@@ -57,7 +59,7 @@ struct ScenarioModel {
   std::string name;
   std::string profile_as;
   double slo_ms = 50;
-  int max_batch = 10;
+  int max_batch = 0;                // 0: the profile's
   double ratio = 1;
   double rate_rps = 0;              // > 0 overrides the share of the total rate
   std::vector<std::string> exits;   // empty: all
@@ -102,5 +104,9 @@ std::vector<double> Rates(const Scenario& scenario);
 
 // The models with the exits and accuracies that the profile gives them.
 Expected<std::vector<Model>> MakeModels(const Scenario& scenario, const ProfileFile& profile);
+
+// The profile's models that the scenario's models are served by (`profile_as`), cut down to their
+// exits and batches, under the scenario's names: what MakeTable and the simulator read.
+Expected<ProfileFile> SelectProfile(const Scenario& scenario, const ProfileFile& profile);
 
 }  // namespace tactus

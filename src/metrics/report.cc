@@ -1,0 +1,226 @@
+#include "metrics/report.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace tactus {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Adds up records of one model, or of all.
+class Totals {
+ public:
+  void Add(const RequestRecord& record, const ModelExit& exit) {
+    ++summary_.requests;
+    ++summary_.outcomes[static_cast<int>(record.outcome)];
+    if (record.outcome != Outcome::kMet && record.outcome != Outcome::kLate) return;
+    latencies_.push_back(record.ended - record.arrival);
+    batches_ += record.batch;
+    accuracy_ += exit.accuracy;
+    ++exits_[exit.name];
+    if (record.correct < 0) return;
+    ++checked_;
+    correct_ += record.correct;
+  }
+
+  Summary Finish(double seconds) {
+    const auto count = [&](Outcome o) { return summary_.outcomes[static_cast<int>(o)]; };
+    const std::int64_t wanted = summary_.requests - count(Outcome::kCancelled);
+    if (seconds > 0) {
+      summary_.offered_rps = static_cast<double>(summary_.requests) / seconds;
+      summary_.goodput_rps = static_cast<double>(count(Outcome::kMet)) / seconds;
+    }
+    if (wanted > 0) {
+      summary_.bad_ratio =
+          static_cast<double>(wanted - count(Outcome::kMet)) / static_cast<double>(wanted);
+    }
+    if (checked_ > 0) {
+      summary_.measured_accuracy = static_cast<double>(correct_) / static_cast<double>(checked_);
+    }
+    if (latencies_.empty()) return summary_;
+    const auto answered = static_cast<double>(latencies_.size());
+    summary_.p50_ms = ToMillis(Percentile(latencies_, 50));
+    summary_.p95_ms = ToMillis(Percentile(latencies_, 95));
+    summary_.p99_ms = ToMillis(Percentile(latencies_, 99));
+    summary_.mean_batch = static_cast<double>(batches_) / answered;
+    summary_.accuracy = accuracy_ / answered;
+    for (const auto& [name, n] : exits_) summary_.exits[name] = static_cast<double>(n) / answered;
+    return summary_;
+  }
+
+ private:
+  Summary summary_;
+  std::vector<Duration> latencies_;
+  std::int64_t batches_ = 0;
+  double accuracy_ = 0;
+  std::map<std::string, std::int64_t> exits_;
+  std::int64_t checked_ = 0;
+  std::int64_t correct_ = 0;
+};
+
+// Where counting begins: the instant, and how many of the requests that arrived at it are skipped.
+struct Cut {
+  TimePoint at;
+  std::int64_t skip_at = 0;
+};
+
+Cut FindCut(std::span<const RequestRecord> records, TimePoint begin, TimePoint end,
+            std::int64_t skip) {
+  if (skip <= 0) return {begin, 0};
+  std::vector<TimePoint> arrivals;
+  for (const RequestRecord& record : records) {
+    if (record.arrival >= begin && record.arrival < end) arrivals.push_back(record.arrival);
+  }
+  if (skip >= static_cast<std::int64_t>(arrivals.size())) return {end, 0};
+  std::nth_element(arrivals.begin(), arrivals.begin() + skip, arrivals.end());
+  const TimePoint at = arrivals[skip];
+  const auto before =
+      std::count_if(arrivals.begin(), arrivals.end(), [&](TimePoint t) { return t < at; });
+  return {at, skip - before};
+}
+
+Json FiguresJson(const Summary& s) {
+  Json json;
+  json["requests"] = s.requests;
+  json["offered_rps"] = s.offered_rps;
+  json["goodput_rps"] = s.goodput_rps;
+  json["bad_ratio"] = s.bad_ratio;
+  json["p50_ms"] = s.p50_ms;
+  json["p95_ms"] = s.p95_ms;
+  json["p99_ms"] = s.p99_ms;
+  json["mean_batch"] = s.mean_batch;
+  json["accuracy"] = s.accuracy;
+  json["measured_accuracy"] = s.measured_accuracy ? Json(*s.measured_accuracy) : Json(nullptr);
+  json["exits"] = Json::object();
+  for (const auto& [name, share] : s.exits) json["exits"][name] = share;
+  for (int i = 0; i < kOutcomes; ++i) {
+    json["outcomes"][Name(static_cast<Outcome>(i))] = s.outcomes[i];
+  }
+  return json;
+}
+
+Json RunJson(const RunReport& run) {
+  Json json = {{"policy", run.policy},     {"scenario", run.scenario},
+               {"seed", run.seed},         {"commit", run.commit},
+               {"machine", run.machine},   {"source", run.source},
+               {"profile", run.profile_provenance}, {"duration_s", run.duration_s}};
+  json["settings"] = Json::object();
+  for (const auto& [key, value] : run.settings) json["settings"][key] = value;
+  json.update(FiguresJson(run.all));
+  json["accuracy_limit"] = run.accuracy_limit ? Json(*run.accuracy_limit) : Json(nullptr);
+  json["models"] = Json::array();
+  for (const ModelSummary& model : run.models) {
+    Json entry = {{"name", model.name}, {"slo_ms", model.slo_ms}};
+    entry.update(FiguresJson(model.figures));
+    json["models"].push_back(std::move(entry));
+  }
+  json["lanes"] = Json::array();
+  for (const LaneSummary& lane : run.lanes) {
+    json["lanes"].push_back({{"busy_ratio", lane.busy_ratio}, {"batches", lane.batches}});
+  }
+  return json;
+}
+
+void AddMean(double& mean, double value, std::size_t n) { mean += value / static_cast<double>(n); }
+
+Summary AverageOf(std::span<const RunReport> runs, auto figures) {
+  Summary mean;
+  std::size_t checked = 0;
+  for (const RunReport& run : runs) checked += figures(run).measured_accuracy.has_value();
+  for (const RunReport& run : runs) {
+    const Summary& s = figures(run);
+    mean.requests += s.requests;
+    for (int i = 0; i < kOutcomes; ++i) mean.outcomes[i] += s.outcomes[i];
+    AddMean(mean.offered_rps, s.offered_rps, runs.size());
+    AddMean(mean.goodput_rps, s.goodput_rps, runs.size());
+    AddMean(mean.bad_ratio, s.bad_ratio, runs.size());
+    AddMean(mean.p50_ms, s.p50_ms, runs.size());
+    AddMean(mean.p95_ms, s.p95_ms, runs.size());
+    AddMean(mean.p99_ms, s.p99_ms, runs.size());
+    AddMean(mean.mean_batch, s.mean_batch, runs.size());
+    AddMean(mean.accuracy, s.accuracy, runs.size());
+    for (const auto& [name, share] : s.exits) AddMean(mean.exits[name], share, runs.size());
+    if (!s.measured_accuracy) continue;
+    mean.measured_accuracy = mean.measured_accuracy.value_or(0);
+    AddMean(*mean.measured_accuracy, *s.measured_accuracy, checked);
+  }
+  return mean;
+}
+
+}  // namespace
+
+RunReport Summarize(std::span<const RequestRecord> records, std::span<const Model> models,
+                    TimePoint begin, TimePoint end, std::int64_t skip) {
+  const Cut cut = FindCut(records, begin, end, skip);
+  std::int64_t to_skip = cut.skip_at;
+  Totals all;
+  std::vector<Totals> by_model(models.size());
+  for (const RequestRecord& record : records) {
+    if (record.arrival < cut.at || record.arrival >= end) continue;
+    if (record.arrival == cut.at && to_skip-- > 0) continue;
+    const ModelExit& exit = models[record.model].exits[record.exit];
+    all.Add(record, exit);
+    by_model[record.model].Add(record, exit);
+  }
+  RunReport report;
+  report.duration_s = std::max(0.0, ToSeconds(end - cut.at));
+  report.all = all.Finish(report.duration_s);
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    report.models.push_back(
+        {models[i].name, ToMillis(models[i].slo), by_model[i].Finish(report.duration_s)});
+  }
+  return report;
+}
+
+RunReport Average(std::span<const RunReport> runs) {
+  RunReport mean = runs.front();
+  mean.all = AverageOf(runs, [](const RunReport& run) -> const Summary& { return run.all; });
+  for (std::size_t i = 0; i < mean.models.size(); ++i) {
+    mean.models[i].figures = AverageOf(
+        runs, [i](const RunReport& run) -> const Summary& { return run.models[i].figures; });
+  }
+  mean.duration_s = 0;
+  for (const RunReport& run : runs) AddMean(mean.duration_s, run.duration_s, runs.size());
+  for (std::size_t i = 0; i < mean.lanes.size(); ++i) {
+    mean.lanes[i] = {};
+    for (const RunReport& run : runs) {
+      AddMean(mean.lanes[i].busy_ratio, run.lanes[i].busy_ratio, runs.size());
+      mean.lanes[i].batches += run.lanes[i].batches;
+    }
+  }
+  if (mean.accuracy_limit) {
+    mean.accuracy_limit = 0;
+    for (const RunReport& run : runs) {
+      AddMean(*mean.accuracy_limit, run.accuracy_limit.value_or(0), runs.size());
+    }
+  }
+  return mean;
+}
+
+std::string ToJson(const Report& report) {
+  Json json = {{"runs", Json::array()}, {"checks", Json::array()}};
+  for (const RunReport& run : report.runs) json["runs"].push_back(RunJson(run));
+  for (const Check& check : report.checks) {
+    json["checks"].push_back(
+        {{"what", check.what}, {"value", check.value}, {"bar", check.bar}, {"ok", check.ok}});
+  }
+  // Names come from users; bytes that are not UTF-8 must not make the report fail.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Status WriteJson(const Report& report, const std::string& path) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << ToJson(report);
+  file.close();
+  if (!file) {
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("{}: cannot write the report; is the folder there, and writable?", path));
+  }
+  return {};
+}
+
+}  // namespace tactus

@@ -1,0 +1,43 @@
+#include "sim/sim_device.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tactus {
+namespace {
+
+// Where the profile's quantiles lie.
+constexpr std::array<double, 5> kAt = {0, 0.50, 0.95, 0.99, 1};
+
+}  // namespace
+
+SimDevice::SimDevice(const ProfileFile& profile, std::uint64_t seed, bool noise) {
+  for (const ProfiledModel& model : profile.models) {
+    ModelCells& row = models_.emplace_back(
+        ModelCells{model.max_batch, {}, Rng::Stream(seed, "service/" + model.name)});
+    for (const ProfiledExit& exit : model.exits) {
+      for (const ProfileCell& cell : exit.cells) {
+        const std::array<double, 5> ms = {cell.min_ms, cell.p50_ms, cell.p95_ms, cell.p99_ms,
+                                          cell.max_ms};
+        Cell& made = row.cells.emplace_back();
+        for (std::size_t i = 0; i < ms.size(); ++i) made.quantile_ns[i] = ms[i] * 1e6;
+        made.mean = FromMillis(cell.mean_ms);
+        made.varies = noise && cell.repetitions > 0;
+      }
+    }
+  }
+}
+
+Duration SimDevice::Draw(ModelId model, ExitId exit, int batch) {
+  ModelCells& row = models_[model.value()];
+  const Cell& cell = row.cells[exit.value() * row.max_batch + batch - 1];
+  if (!cell.varies) return std::max(cell.mean, Nanos(1));
+  const double u = row.rng.Uniform();
+  std::size_t i = 1;
+  while (u > kAt[i]) ++i;
+  const double low = cell.quantile_ns[i - 1];
+  const double ns = low + (cell.quantile_ns[i] - low) * (u - kAt[i - 1]) / (kAt[i] - kAt[i - 1]);
+  return std::max(Duration{std::llround(ns)}, Nanos(1));
+}
+
+}  // namespace tactus

@@ -1,0 +1,41 @@
+// How long a batch takes in simulation: drawn from the distribution that the profile measured.
+//
+// This is the physics of the simulated world, apart from what policies are told (ProfileTable), so
+// that a prediction can be wrong in simulation as it is in life.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/rng.h"
+#include "base/serving_time.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+
+class SimDevice {
+ public:
+  // `profile` holds the models in the order of their ids (SelectProfile). Without `noise`, and for
+  // cells that were not measured, a batch takes the cell's mean.
+  SimDevice(const ProfileFile& profile, std::uint64_t seed, bool noise);
+
+  // Models draw from streams of their own: one more model changes no other's luck.
+  Duration Draw(ModelId model, ExitId exit, int batch);
+
+ private:
+  struct Cell {
+    std::array<double, 5> quantile_ns;  // min, P50, P95, P99, max
+    Duration mean;
+    bool varies;
+  };
+  struct ModelCells {
+    int max_batch;
+    std::vector<Cell> cells;  // by exit, then batch
+    Rng rng;
+  };
+  std::vector<ModelCells> models_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,243 @@
+#include "sim/simulation.h"
+
+#include <algorithm>
+
+#include "sim/event_heap.h"
+#include "sim/sim_device.h"
+#include "workload/arrivals.h"
+
+namespace tactus {
+namespace {
+
+// One run: the world around a dispatcher.
+class World final : public Outbox {
+ public:
+  World(const Scenario& scenario, const ProfileFile& selected,
+        std::shared_ptr<const Deployment> deployment,
+        std::vector<std::unique_ptr<Arrivals>> arrivals, Policy& policy,
+        const SimulationOptions& options)
+      : end_(kStart + FromSeconds(scenario.duration_s)),
+        last_chance_(end_ + options.drain),
+        decision_cost_(FromMillis(scenario.decision_cost_us * 1e-3)),
+        launch_overhead_(FromMillis(selected.launch_overhead_ms)),
+        finish_overhead_(FromMillis(selected.finish_overhead_ms)),
+        deployment_(std::move(deployment)),
+        arrivals_(std::move(arrivals)),
+        device_(selected, scenario.seed, options.noise),
+        recorder_(ExpectedRequests(scenario)),
+        heap_(deployment_->models.size() + 2 * scenario.lanes * scenario.slots),
+        slots_(scenario.slots),
+        places_(static_cast<std::size_t>(scenario.lanes) * scenario.slots),
+        lanes_(scenario.lanes),
+        dispatcher_(MakeDispatcherOptions(scenario), MakeLanes(scenario), policy, *this,
+                    options.journal) {
+    dispatcher_.Configure(deployment_);
+  }
+
+  void Run() {
+    for (std::size_t m = 0; m < arrivals_.size(); ++m) PushArrival(m);
+    TimePoint wake = kNever;
+    for (;;) {
+      now_ = std::min(heap_.NextAt(), wake);
+      if (now_ >= last_chance_ && dispatcher_.waiting() > 0) GiveUp();
+      if (now_ == kNever) break;
+      while (heap_.NextAt() == now_) Take();
+      // A dispatcher that is still busy deciding looks again when it is done.
+      if (now_ < decided_) {
+        wake = decided_;
+        continue;
+      }
+      wake = dispatcher_.Step(now_);
+      ++steps_;
+    }
+  }
+
+  SimulationResult Result(const Scenario& scenario) && {
+    SimulationResult result;
+    result.models = deployment_->models;
+    result.records = std::move(recorder_).Take();
+    result.lanes = std::move(lanes_);
+    result.begin = kStart + FromSeconds(scenario.warmup_s);
+    result.end = end_;
+    result.skip = scenario.warmup_requests;
+    result.last = last_;
+    result.steps = steps_;
+    return result;
+  }
+
+  void Launch(const Batch& batch) override {
+    // Decisions follow one another on one thread: the third of an instant starts three costs later.
+    decided_ = std::max(decided_, now_) + decision_cost_;
+    const std::size_t place = FreePlace(batch.lane);
+    Running& running = places_[place];
+    running.id = batch.id;
+    running.used = true;
+    running.report.status = BatchStatus::kOk;
+    running.report.started = decided_ + launch_overhead_;
+    running.report.ended =
+        running.report.started +
+        device_.Draw(batch.model, batch.exit, static_cast<int>(batch.requests.size()));
+    running.event = heap_.Push(running.report.ended + finish_overhead_, EventClass::kFinish,
+                               static_cast<std::uint32_t>(place));
+  }
+
+  void Abort(LaneId lane, BatchId batch) override {
+    for (int s = 0; s < slots_; ++s) {
+      const std::size_t place = static_cast<std::size_t>(lane.value()) * slots_ + s;
+      Running& running = places_[place];
+      if (!running.used || running.id != batch) continue;
+      if (running.report.ended <= now_) return;  // it ended; its report is on the way
+      running.report.status = BatchStatus::kAborted;
+      running.report.started = std::min(running.report.started, now_);
+      running.report.ended = now_;
+      // Not at this very instant, whose events are done. The old event stays behind as a shell.
+      running.event = heap_.Push(now_ + std::max(finish_overhead_, Nanos(1)), EventClass::kFinish,
+                                 static_cast<std::uint32_t>(place));
+    }
+  }
+
+  void Reject(ModelId model, const Request& request, DropReason reason) override {
+    recorder_.Reject(model, request, reason, now_);
+    last_ = now_;
+  }
+
+  void Complete(const Batch& batch, const BatchReport& report) override {
+    recorder_.Complete(batch, report, now_);
+    last_ = now_;
+  }
+
+ private:
+  struct Running {
+    BatchId id;
+    BatchReport report;
+    std::uint64_t event = 0;
+    bool used = false;
+  };
+
+  static std::size_t ExpectedRequests(const Scenario& scenario) {
+    double total = 0;
+    for (const double rate : Rates(scenario)) total += rate;
+    constexpr double kMost = 1 << 24;  // beyond it the recorder grows as it goes
+    return static_cast<std::size_t>(std::min(kMost, 1.1 * total * scenario.duration_s + 1024));
+  }
+
+  void PushArrival(std::size_t model) {
+    const TimePoint at = arrivals_[model]->Next();
+    if (at < end_) heap_.Push(at, EventClass::kArrival, static_cast<std::uint32_t>(model));
+  }
+
+  void Take() {
+    const Event event = heap_.top();
+    heap_.Pop();
+    if (event.kind == EventClass::kArrival) {
+      const ModelId model{event.subject};
+      dispatcher_.Arrive(model, {.id = RequestId{next_request_++},
+                                 .arrival = now_,
+                                 .deadline = now_ + deployment_->models[model.value()].slo});
+      return PushArrival(event.subject);
+    }
+    Running& running = places_[event.subject];
+    if (!running.used || running.event != event.sequence) return;  // a shell: it was aborted
+    running.used = false;
+    const LaneId lane{static_cast<LaneId::rep>(event.subject / slots_)};
+    lanes_[lane.value()].busy += running.report.ended - running.report.started;
+    ++lanes_[lane.value()].batches;
+    dispatcher_.Finish(lane, running.id, running.report, now_);
+  }
+
+  // Nobody will serve what still waits: unload everything, which ends it as shed.
+  void GiveUp() {
+    now_ = std::min(now_, last_chance_);
+    auto nothing = std::make_shared<Deployment>(*deployment_);
+    for (Model& model : nothing->models) model.loaded = false;
+    dispatcher_.Configure(std::move(nothing));
+    now_ = heap_.NextAt();
+  }
+
+  std::size_t FreePlace(LaneId lane) const {
+    std::size_t place = static_cast<std::size_t>(lane.value()) * slots_;
+    while (places_[place].used) ++place;
+    return place;
+  }
+
+  const TimePoint end_;
+  const TimePoint last_chance_;
+  const Duration decision_cost_;
+  const Duration launch_overhead_;
+  const Duration finish_overhead_;
+  const std::shared_ptr<const Deployment> deployment_;
+  std::vector<std::unique_ptr<Arrivals>> arrivals_;
+  SimDevice device_;
+  Recorder recorder_;
+  EventHeap heap_;
+  const int slots_;
+  std::vector<Running> places_;  // lane by lane, `slots_` each
+  std::vector<LaneTotals> lanes_;
+  TimePoint now_ = kStart;
+  TimePoint decided_ = kStart;  // until then the dispatcher's thread is busy
+  TimePoint last_ = kStart;
+  std::uint64_t next_request_ = 0;
+  std::uint64_t steps_ = 0;
+  Dispatcher dispatcher_;
+};
+
+}  // namespace
+
+DispatcherOptions MakeDispatcherOptions(const Scenario& scenario) {
+  DispatcherOptions options;
+  options.queue_capacity = static_cast<std::size_t>(scenario.queue_capacity);
+  options.expiry = scenario.expiry == "hopeless" ? Expiry::kHopeless
+                   : scenario.expiry == "passed" ? Expiry::kPassed
+                                                 : Expiry::kNever;
+  return options;
+}
+
+std::vector<LaneSpec> MakeLanes(const Scenario& scenario) {
+  return std::vector<LaneSpec>(scenario.lanes, LaneSpec{.slots = scenario.slots});
+}
+
+Expected<std::shared_ptr<const Deployment>> MakeDeployment(const Scenario& scenario,
+                                                           const ProfileFile& profile) {
+  auto models = MakeModels(scenario, profile);
+  if (!models) return std::unexpected(models.error());
+  const auto selected = SelectProfile(scenario, profile);
+  if (!selected) return std::unexpected(selected.error());
+  auto table = MakeTable(*selected, *models,
+                         {.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms});
+  if (!table) return std::unexpected(table.error());
+  return std::make_shared<const Deployment>(Deployment{std::move(*models), std::move(*table)});
+}
+
+Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile& profile,
+                                    Policy& policy, const SimulationOptions& options) {
+  const auto selected = SelectProfile(scenario, profile);
+  if (!selected) return std::unexpected(selected.error());
+  auto deployment = MakeDeployment(scenario, profile);
+  if (!deployment) return std::unexpected(deployment.error());
+  auto arrivals = MakeArrivals(scenario, kStart + FromSeconds(scenario.duration_s));
+  if (!arrivals) return std::unexpected(arrivals.error());
+  World world(scenario, *selected, std::move(*deployment), std::move(*arrivals), policy, options);
+  world.Run();
+  return std::move(world).Result(scenario);
+}
+
+RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
+                     const SimulationResult& result) {
+  RunReport report =
+      Summarize(result.records, result.models, result.begin, result.end, result.skip);
+  report.policy = scenario.policy;
+  report.scenario = scenario.name;
+  report.source = "simulated";
+  report.profile_provenance = profile.provenance;
+  report.seed = scenario.seed;
+  report.commit = BuildCommit();
+  report.machine = MachineKind();
+  // Over all the time that the lane had work, the drain after the last arrival included.
+  const double seconds = ToSeconds(std::max(result.last, result.end) - kStart);
+  for (const LaneTotals& lane : result.lanes) {
+    report.lanes.push_back({ToSeconds(lane.busy) / seconds, lane.batches});
+  }
+  return report;
+}
+
+}  // namespace tactus

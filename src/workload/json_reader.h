@@ -1,0 +1,112 @@
+// Reads a JSON document that people may have edited: every wrong value is reported by its path, as
+// in "models[0].exits[2].cells[4].mean_ms: must be a number from 0 on". The first problem is kept;
+// reading goes on with defaults, so that the caller checks once at the end.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace tactus {
+
+class JsonReader {
+ public:
+  JsonReader(const nlohmann::json& root, std::string& problem) : node_(root), problem_(problem) {}
+
+  bool Has(const char* key) const { return node_.is_object() && node_.contains(key); }
+
+  double Number(const char* key, double low, double fallback = kRequired) const {
+    const nlohmann::json* value = Get(key, !std::isnan(fallback));
+    if (value == nullptr) return std::isnan(fallback) ? 0 : fallback;
+    const double number = value->is_number() ? value->get<double>() : kRequired;
+    // Also false for a number that is none.
+    if (number >= low && number <= kMost) return number;
+    Complain(key, "must be a number from " + nlohmann::json(low).dump() + " on");
+    return 0;
+  }
+  std::int64_t Integer(const char* key, std::int64_t low, std::int64_t high,
+                       std::int64_t fallback = -1) const {
+    const nlohmann::json* value = Get(key, fallback >= 0);
+    if (value == nullptr) return fallback;
+    const bool fits = value->is_number_unsigned()
+                          ? value->get<std::uint64_t>() <= static_cast<std::uint64_t>(high)
+                          : value->is_number_integer();
+    if (fits && value->get<std::int64_t>() >= low) return value->get<std::int64_t>();
+    Complain(key, "must be a whole number from " + std::to_string(low) + " to " +
+                      std::to_string(high));
+    return low;
+  }
+  std::string Text(const char* key, bool optional = false) const {
+    const nlohmann::json* value = Get(key, optional);
+    if (value == nullptr) return "";
+    if (value->is_string()) return value->get<std::string>();
+    Complain(key, "must be a string");
+    return "";
+  }
+  // Calls `read(JsonReader)` for the object under `key`.
+  template <class Read>
+  void Object(const char* key, Read read) const {
+    const nlohmann::json* value = Get(key, false);
+    if (value == nullptr) return;
+    if (!value->is_object()) return Complain(key, "must be an object");
+    read(JsonReader(*value, problem_, this, key, kNoIndex));
+  }
+  // Calls `read(JsonReader)` for each element, all of them objects.
+  template <class Read>
+  void Each(const char* key, Read read) const {
+    const nlohmann::json* value = Get(key, false);
+    if (value == nullptr) return;
+    if (!value->is_array()) return Complain(key, "must be an array");
+    for (std::size_t i = 0; i < value->size() && problem_.empty(); ++i) {
+      const JsonReader element((*value)[i], problem_, this, key, i);
+      if (!(*value)[i].is_object()) return element.Complain(nullptr, "must be an object");
+      read(element);
+    }
+  }
+  void Complain(const char* key, std::string_view what) const {
+    if (!problem_.empty()) return;
+    problem_ = Path();
+    if (key != nullptr) problem_ += (problem_.empty() ? "" : ".") + std::string(key);
+    problem_ += ": ";
+    problem_ += what;
+  }
+
+ private:
+  static constexpr double kRequired = std::numeric_limits<double>::quiet_NaN();
+  static constexpr double kMost = 1e12;
+  static constexpr std::size_t kNoIndex = static_cast<std::size_t>(-1);
+
+  JsonReader(const nlohmann::json& node, std::string& problem, const JsonReader* parent,
+             const char* key, std::size_t index)
+      : node_(node), problem_(problem), parent_(parent), key_(key), index_(index) {}
+
+  const nlohmann::json* Get(const char* key, bool optional) const {
+    if (!node_.is_object()) {
+      Complain(nullptr, "must be an object");
+      return nullptr;
+    }
+    const auto found = node_.find(key);
+    if (found != node_.end()) return &*found;
+    if (!optional) Complain(key, "is missing");
+    return nullptr;
+  }
+  std::string Path() const {
+    if (parent_ == nullptr) return "";
+    std::string path = parent_->Path();
+    if (!path.empty()) path += ".";
+    path += key_;
+    if (index_ != kNoIndex) path += "[" + std::to_string(index_) + "]";
+    return path;
+  }
+
+  const nlohmann::json& node_;
+  std::string& problem_;
+  const JsonReader* parent_ = nullptr;
+  const char* key_ = "";
+  std::size_t index_ = kNoIndex;
+};
+
+}  // namespace tactus

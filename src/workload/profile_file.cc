@@ -1,0 +1,310 @@
+#include "workload/profile_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "workload/json_reader.h"
+
+namespace tactus {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMostBatch = 4096;
+constexpr const char* kRemedy = "; measure again with `tactus profile`, or repair the file";
+
+ProfileCell ReadCell(const JsonReader& reader) {
+  ProfileCell cell;
+  cell.repetitions = static_cast<int>(reader.Integer("repetitions", 0, 1'000'000'000, 0));
+  cell.mean_ms = reader.Number("mean_ms", 0);
+  // A derived cell states one latency.
+  cell.p50_ms = reader.Number("p50_ms", 0, cell.mean_ms);
+  cell.min_ms = reader.Number("min_ms", 0, std::min(cell.mean_ms, cell.p50_ms));
+  cell.p95_ms = reader.Number("p95_ms", 0, std::max(cell.mean_ms, cell.p50_ms));
+  cell.p99_ms = reader.Number("p99_ms", 0, cell.p95_ms);
+  cell.max_ms = reader.Number("max_ms", 0, cell.p99_ms);
+  cell.cv = reader.Number("cv", 0, 0);
+  const std::array rising = {cell.min_ms, cell.p50_ms, cell.p95_ms, cell.p99_ms, cell.max_ms};
+  if (!std::is_sorted(rising.begin(), rising.end())) {
+    reader.Complain(nullptr, "min, P50, P95, P99 and max must not decrease in this order");
+  }
+  if (cell.mean_ms <= 0) reader.Complain("mean_ms", "must be above 0");
+  return cell;
+}
+
+// Cells may stand in any order; each batch from 1 to max_batch must be there once.
+void ReadCells(const JsonReader& reader, int max_batch, ProfiledExit& exit) {
+  std::vector<bool> seen(max_batch, false);
+  exit.cells.resize(max_batch);
+  reader.Each("cells", [&](const JsonReader& element) {
+    const auto batch = static_cast<int>(element.Integer("batch", 1, max_batch));
+    const ProfileCell cell = ReadCell(element);
+    if (batch < 1 || batch > max_batch) return;
+    if (seen[batch - 1]) return element.Complain("batch", "is there twice");
+    seen[batch - 1] = true;
+    exit.cells[batch - 1] = cell;
+  });
+  for (int b = 1; b <= max_batch; ++b) {
+    if (seen[b - 1]) continue;
+    return reader.Complain("cells", fmt::format("batch {} of 1 to {} is missing", b, max_batch));
+  }
+}
+
+ProfiledModel ReadModel(const JsonReader& reader) {
+  ProfiledModel model;
+  model.name = reader.Text("name");
+  model.max_batch = static_cast<int>(reader.Integer("max_batch", 1, kMostBatch));
+  model.slo_ms = reader.Number("slo_ms", 0, 0);
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+  model.weight_bytes = reader.Integer("weight_bytes", 0, kMostBytes, 0);
+  model.peak_memory_bytes = reader.Integer("peak_memory_bytes", 0, kMostBytes, 0);
+  std::set<std::string> names;
+  reader.Each("exits", [&](const JsonReader& element) {
+    ProfiledExit& exit = model.exits.emplace_back();
+    exit.name = element.Text("name");
+    exit.accuracy = element.Number("accuracy", 0, 0);
+    if (exit.accuracy > 1) element.Complain("accuracy", "is a fraction, at most 1");
+    if (!names.insert(exit.name).second) element.Complain("name", "is there twice");
+    ReadCells(element, model.max_batch, exit);
+    Fit(exit);
+  });
+  if (model.exits.empty()) reader.Complain("exits", "must hold at least one exit");
+  return model;
+}
+
+ProfileFile ReadProfile(const JsonReader& reader) {
+  ProfileFile profile;
+  reader.Integer("tactus_profile", ProfileFile::kVersion, ProfileFile::kVersion);
+  reader.Object("machine", [&](const JsonReader& element) {
+    profile.machine.fingerprint = element.Text("fingerprint", true);
+    profile.machine.cpu = element.Text("cpu", true);
+    profile.machine.cores = static_cast<int>(element.Integer("cores", 0, 1'000'000, 0));
+    profile.machine.os = element.Text("os", true);
+    profile.machine.engine = element.Text("engine", true);
+  });
+  profile.commit = reader.Text("commit", true);
+  profile.created = reader.Text("created", true);
+  profile.provenance = reader.Text("provenance");
+  profile.launch_overhead_ms = reader.Number("launch_overhead_ms", 0, 0);
+  profile.finish_overhead_ms = reader.Number("finish_overhead_ms", 0, 0);
+  std::set<std::string> names;
+  reader.Each("models", [&](const JsonReader& element) {
+    profile.models.push_back(ReadModel(element));
+    if (!names.insert(profile.models.back().name).second) element.Complain("name", "is there twice");
+  });
+  return profile;
+}
+
+// "line:column" of a byte.
+std::string LineColumn(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, std::min(byte, text.size()));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t start = before.rfind('\n');
+  const std::size_t column = start == std::string_view::npos ? before.size() : before.size() - start;
+  return fmt::format("{}:{}", line, std::max<std::size_t>(column, 1));
+}
+
+std::string Quoted(const std::string& text) {
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+void WriteModel(const ProfiledModel& model, std::string& out) {
+  auto it = std::back_inserter(out);
+  fmt::format_to(it,
+                 "  {{\"name\": {}, \"max_batch\": {}, \"slo_ms\": {}, \"weight_bytes\": {},\n"
+                 "   \"peak_memory_bytes\": {}, \"exits\": [",
+                 Quoted(model.name), model.max_batch, model.slo_ms, model.weight_bytes,
+                 model.peak_memory_bytes);
+  const char* between_exits = "\n";
+  for (const ProfiledExit& exit : model.exits) {
+    fmt::format_to(it,
+                   "{}   {{\"name\": {}, \"accuracy\": {}, \"alpha_ms\": {}, \"beta_ms\": {}, "
+                   "\"fit_error\": {}, \"cells\": [",
+                   between_exits, Quoted(exit.name), exit.accuracy, exit.alpha_ms, exit.beta_ms,
+                   exit.fit_error);
+    between_exits = ",\n";
+    for (std::size_t i = 0; i < exit.cells.size(); ++i) {
+      const ProfileCell& c = exit.cells[i];
+      fmt::format_to(it,
+                     "{}    {{\"batch\": {}, \"repetitions\": {}, \"mean_ms\": {}, \"min_ms\": {}, "
+                     "\"p50_ms\": {}, \"p95_ms\": {}, \"p99_ms\": {}, \"max_ms\": {}, \"cv\": {}}}",
+                     i == 0 ? "\n" : ",\n", i + 1, c.repetitions, c.mean_ms, c.min_ms, c.p50_ms,
+                     c.p95_ms, c.p99_ms, c.max_ms, c.cv);
+    }
+    out += "]}";
+  }
+  out += "]}";
+}
+
+}  // namespace
+
+double Quantile(const ProfileCell& cell, double q) {
+  const std::array<double, 5> at = {0, 0.50, 0.95, 0.99, 1};
+  const std::array<double, 5> ms = {cell.min_ms, cell.p50_ms, cell.p95_ms, cell.p99_ms,
+                                    cell.max_ms};
+  for (std::size_t i = 1; i < at.size(); ++i) {
+    if (q > at[i]) continue;
+    return ms[i - 1] + (ms[i] - ms[i - 1]) * (q - at[i - 1]) / (at[i] - at[i - 1]);
+  }
+  return cell.max_ms;
+}
+
+void Fit(ProfiledExit& exit) {
+  const auto n = static_cast<double>(exit.cells.size());
+  double sum_b = 0, sum_l = 0, sum_bb = 0, sum_bl = 0;
+  for (std::size_t i = 0; i < exit.cells.size(); ++i) {
+    const double b = static_cast<double>(i + 1), l = exit.cells[i].mean_ms;
+    sum_b += b;
+    sum_l += l;
+    sum_bb += b * b;
+    sum_bl += b * l;
+  }
+  const double spread = n * sum_bb - sum_b * sum_b;
+  exit.alpha_ms = spread > 0 ? (n * sum_bl - sum_b * sum_l) / spread : 0;
+  exit.beta_ms = n > 0 ? (sum_l - exit.alpha_ms * sum_b) / n : 0;
+  exit.fit_error = 0;
+  for (std::size_t i = 0; i < exit.cells.size(); ++i) {
+    const double l = exit.cells[i].mean_ms;
+    const double fitted = exit.alpha_ms * static_cast<double>(i + 1) + exit.beta_ms;
+    if (l > 0) exit.fit_error = std::max(exit.fit_error, std::abs(fitted - l) / l);
+  }
+}
+
+const ProfiledModel* ProfileFile::Find(const std::string& model) const {
+  for (const ProfiledModel& candidate : models) {
+    if (candidate.name == model) return &candidate;
+  }
+  return nullptr;
+}
+
+Expected<ProfileFile> ParseProfile(std::string_view text, std::string_view where) {
+  json document;
+  try {
+    document = json::parse(text);
+  } catch (const json::parse_error& error) {
+    const std::size_t byte = error.byte > 0 ? error.byte - 1 : 0;
+    return InvalidArgument(
+        fmt::format("{}:{}: not valid JSON{}", where, LineColumn(text, byte), kRemedy));
+  }
+  std::string problem;
+  ProfileFile profile = ReadProfile(JsonReader(document, problem));
+  if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kRemedy));
+  return profile;
+}
+
+Expected<ProfileFile> LoadProfile(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    return NotFound(fmt::format("{}: cannot read this profile; make one with `tactus profile`",
+                                path.string()));
+  }
+  return ParseProfile(text.str(), path.string());
+}
+
+Status SaveProfile(const ProfileFile& profile, const std::filesystem::path& path) {
+  std::string out = fmt::format(
+      "{{\"tactus_profile\": {},\n \"machine\": {{\"fingerprint\": {}, \"cpu\": {}, \"cores\": {}, "
+      "\"os\": {}, \"engine\": {}}},\n \"commit\": {}, \"created\": {},\n \"provenance\": {},\n"
+      " \"launch_overhead_ms\": {}, \"finish_overhead_ms\": {},\n \"models\": [",
+      ProfileFile::kVersion, Quoted(profile.machine.fingerprint), Quoted(profile.machine.cpu),
+      profile.machine.cores, Quoted(profile.machine.os), Quoted(profile.machine.engine),
+      Quoted(profile.commit), Quoted(profile.created), Quoted(profile.provenance),
+      profile.launch_overhead_ms, profile.finish_overhead_ms);
+  for (std::size_t i = 0; i < profile.models.size(); ++i) {
+    out += i == 0 ? "\n" : ",\n";
+    WriteModel(profile.models[i], out);
+  }
+  out += "]}\n";
+  // Written aside and renamed: a reader, or a run that was cut off, never sees half a profile.
+  std::filesystem::path aside = path;
+  aside += ".new";
+  std::ofstream file(aside, std::ios::binary | std::ios::trunc);
+  file << out;
+  file.close();
+  std::error_code code;
+  if (file) std::filesystem::rename(aside, path, code);
+  if (!file || code) {
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("{}: cannot write this profile; is the folder there, and writable?",
+                            path.string()));
+  }
+  return {};
+}
+
+std::vector<std::string> Warnings(const ProfileFile& profile) {
+  std::vector<std::string> warnings;
+  // Below this a smaller latency is noise of the measurement.
+  constexpr double kTolerance = 0.98;
+  for (const ProfiledModel& model : profile.models) {
+    for (std::size_t e = 0; e < model.exits.size(); ++e) {
+      const ProfiledExit& exit = model.exits[e];
+      const std::string name = fmt::format("{} exit {}", model.name, exit.name);
+      for (std::size_t i = 0; i < exit.cells.size(); ++i) {
+        const ProfileCell& cell = exit.cells[i];
+        if (i > 0 && cell.p50_ms < kTolerance * exit.cells[i - 1].p50_ms) {
+          warnings.push_back(fmt::format("{}: batch {} takes {:.3f} ms, less than batch {} ({:.3f} ms)",
+                                         name, i + 1, cell.p50_ms, i, exit.cells[i - 1].p50_ms));
+        }
+        if (e > 0 && i < model.exits[e - 1].cells.size() &&
+            cell.p50_ms < kTolerance * model.exits[e - 1].cells[i].p50_ms) {
+          warnings.push_back(fmt::format("{}: batch {} takes {:.3f} ms, less than the exit before it "
+                                         "({:.3f} ms)",
+                                         name, i + 1, cell.p50_ms,
+                                         model.exits[e - 1].cells[i].p50_ms));
+        }
+        if (cell.cv > 0.25) {
+          warnings.push_back(fmt::format("{}: batch {} is noisy, its latency varies by {:.0f} %; is the "
+                                         "machine busy?",
+                                         name, i + 1, 100 * cell.cv));
+        }
+      }
+    }
+  }
+  return warnings;
+}
+
+Expected<ProfileTable> MakeTable(const ProfileFile& profile, std::span<const Model> models,
+                                 const ProfileOptions& options) {
+  if (!(options.percentile >= 0 && options.percentile <= 100)) {
+    return InvalidArgument("the profile's percentile must lie in (0, 100], or be 0 for the mean");
+  }
+  std::vector<ProfileTable::ModelRows> table;
+  for (const Model& model : models) {
+    const ProfiledModel* measured = profile.Find(model.name);
+    if (measured == nullptr) {
+      return NotFound(fmt::format("the profile has no model '{}'{}", model.name, kRemedy));
+    }
+    if (model.max_batch < 1 || model.max_batch > measured->max_batch) {
+      return NotFound(fmt::format("model '{}' wants batches up to {}, its profile knows 1 to {}{}",
+                                  model.name, model.max_batch, measured->max_batch, kRemedy));
+    }
+    ProfileTable::ModelRows& rows = table.emplace_back();
+    rows.exits = model.exit_count();
+    rows.max_batch = model.max_batch;
+    for (const ModelExit& wanted : model.exits) {
+      const auto exit = std::find_if(measured->exits.begin(), measured->exits.end(),
+                                     [&](const ProfiledExit& e) { return e.name == wanted.name; });
+      if (exit == measured->exits.end()) {
+        return NotFound(fmt::format("the profile of model '{}' has no exit '{}'{}", model.name,
+                                    wanted.name, kRemedy));
+      }
+      for (int b = 0; b < model.max_batch; ++b) {
+        const ProfileCell& cell = exit->cells[b];
+        const double ms =
+            options.percentile > 0 ? Quantile(cell, options.percentile / 100) : cell.mean_ms;
+        rows.latency.push_back(FromMillis(ms + options.jitter_ms));
+      }
+    }
+  }
+  return ProfileTable(1, table);
+}
+
+}  // namespace tactus

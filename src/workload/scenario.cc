@@ -1,0 +1,226 @@
+#include "workload/scenario.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "workload/csv.h"
+#include "workload/scenario_fields.h"
+
+namespace tactus {
+namespace {
+
+std::optional<ScenarioValue> ValueOf(const toml::node& node) {
+  if (const auto* whole = node.as_integer()) return ScenarioValue{whole->get()};
+  if (const auto* real = node.as_floating_point()) return ScenarioValue{real->get()};
+  if (const auto* text = node.as_string()) return ScenarioValue{text->get()};
+  const auto* array = node.as_array();
+  if (array == nullptr) return {};
+  std::vector<ScenarioValue> items;
+  for (const toml::node& item : *array) {
+    auto value = ValueOf(item);
+    if (!value) return {};
+    items.push_back(std::move(*value));
+  }
+  return ScenarioValue{std::move(items)};
+}
+
+std::string_view TypeName(const toml::node& node) {
+  if (node.is_boolean()) return "boolean";
+  if (node.is_table()) return "table";
+  return node.is_array() ? "list of such things" : "date or time";
+}
+
+template <class Owner>
+std::string KeysOf(std::span<const ScenarioField<Owner>> fields, std::string_view section) {
+  std::string keys;
+  for (const auto& field : fields) {
+    if (field.section != section) continue;
+    keys += (keys.empty() ? "" : ", ") + std::string(field.key);
+  }
+  return keys;
+}
+
+// Reads tables into a scenario; the first mistake, with its place, ends the reading.
+class Reader {
+ public:
+  Reader(const std::filesystem::path& where, Scenario& scenario)
+      : where_(where), folder_(where.parent_path()), scenario_(scenario) {}
+
+  Status Read(const toml::table& root) {
+    for (const auto& [key, node] : root) {
+      Status read;
+      if (key.str() == "models") {
+        read = ReadModels(node);
+      } else if (!KeysOf(ScenarioFields(), key.str()).empty()) {
+        read = ReadTable(node, key.str(), ScenarioFields(), scenario_);
+      } else {
+        read = Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], [arrivals] and "
+                                      "[[models]]",
+                                      key.str()));
+      }
+      if (!read) return read;
+    }
+    return {};
+  }
+
+ private:
+  Status ReadModels(const toml::node& node) {
+    const auto* array = node.as_array();
+    if (array == nullptr) return Fail(node, "models: write each as [[models]]");
+    for (const toml::node& element : *array) {
+      ScenarioModel& model = scenario_.models.emplace_back();
+      if (auto read = ReadTable(element, "", ModelFields(), model); !read) return read;
+      if (model.name.empty()) return Fail(element, "[[models]]: needs a name");
+      if (model.profile_as.empty()) model.profile_as = model.name;
+    }
+    return {};
+  }
+
+  template <class Owner>
+  Status ReadTable(const toml::node& node, std::string_view section,
+                   std::span<const ScenarioField<Owner>> fields, Owner& owner) {
+    const auto* table = node.as_table();
+    const std::string name = section.empty() ? "[[models]]" : fmt::format("[{}]", section);
+    if (table == nullptr) return Fail(node, fmt::format("{}: must be a table", name));
+    for (const auto& [key, value] : *table) {
+      const auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& f) {
+        return f.section == section && f.key == key.str();
+      });
+      if (field == fields.end()) {
+        return Fail(value, fmt::format("{}: unknown in {}; it may hold {}", key.str(), name,
+                                       KeysOf(fields, section)));
+      }
+      const auto written = ValueOf(value);
+      if (!written) {
+        return Fail(value, fmt::format("{}: no key takes a {}", key.str(), TypeName(value)));
+      }
+      const auto read = Assign(*field, owner, *written, folder_);
+      if (!read) return Fail(value, fmt::format("{}: {}", key.str(), read.error().message));
+    }
+    return {};
+  }
+
+  Status Fail(const toml::node& node, std::string_view what) const {
+    const toml::source_position& at = node.source().begin;
+    return InvalidArgument(
+        fmt::format("{}:{}:{}: {}", where_.string(), at.line, at.column, what));
+  }
+
+  const std::filesystem::path& where_;
+  const std::filesystem::path folder_;
+  Scenario& scenario_;
+};
+
+double Weight(const Scenario& scenario, std::size_t i) {
+  switch (scenario.popularity) {
+    case Popularity::kEqual: return 1;
+    case Popularity::kRatio: return scenario.models[i].ratio;
+    case Popularity::kZipf: return std::pow(static_cast<double>(i + 1), -scenario.zipf);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Expected<Scenario> ParseScenario(std::string_view text, const std::filesystem::path& where) {
+  Scenario scenario;
+  try {
+    const toml::table root = toml::parse(text);
+    if (auto read = Reader(where, scenario).Read(root); !read) return std::unexpected(read.error());
+  } catch (const toml::parse_error& error) {
+    const toml::source_position& at = error.source().begin;
+    return InvalidArgument(fmt::format("{}:{}:{}: not valid TOML: {}", where.string(), at.line,
+                                       at.column, error.description()));
+  }
+  if (scenario.name.empty()) scenario.name = where.stem().string();
+  if (auto valid = Validate(scenario); !valid) {
+    return InvalidArgument(fmt::format("{}: {}", where.string(), valid.error().message));
+  }
+  return scenario;
+}
+
+Expected<Scenario> LoadScenario(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    return NotFound(fmt::format("{}: cannot read this scenario", path.string()));
+  }
+  return ParseScenario(text.str(), path);
+}
+
+std::vector<double> Rates(const Scenario& scenario) {
+  double total = 0;
+  for (std::size_t i = 0; i < scenario.models.size(); ++i) total += Weight(scenario, i);
+  std::vector<double> rates;
+  for (std::size_t i = 0; i < scenario.models.size(); ++i) {
+    const double own = scenario.models[i].rate_rps;
+    const double share = total > 0 ? Weight(scenario, i) / total : 0;
+    rates.push_back(own > 0 ? own : scenario.rate_rps * share);
+  }
+  return rates;
+}
+
+Expected<ProfileFile> SelectProfile(const Scenario& scenario, const ProfileFile& profile) {
+  ProfileFile selected = profile;
+  selected.models.clear();
+  for (const ScenarioModel& wanted : scenario.models) {
+    const ProfiledModel* found = profile.Find(wanted.profile_as);
+    if (found == nullptr) {
+      return NotFound(fmt::format("model '{}': the profile has no model '{}'; measure it with "
+                                  "`tactus profile`, or say profile_as",
+                                  wanted.name, wanted.profile_as));
+    }
+    ProfiledModel& model = selected.models.emplace_back(*found);
+    model.name = wanted.name;
+    if (wanted.max_batch > found->max_batch) {
+      return NotFound(fmt::format("model '{}': max_batch is {}, the profile knows batches 1 to {}",
+                                  wanted.name, wanted.max_batch, found->max_batch));
+    }
+    if (wanted.max_batch > 0) model.max_batch = wanted.max_batch;
+    if (!wanted.exits.empty()) {
+      model.exits.clear();
+      for (const ProfiledExit& exit : found->exits) {  // the profile's order is the depth
+        if (std::count(wanted.exits.begin(), wanted.exits.end(), exit.name) == 1) {
+          model.exits.push_back(exit);
+        }
+      }
+      if (model.exits.size() != wanted.exits.size()) {
+        return NotFound(fmt::format("model '{}': an exit of exits = {{...}} is not in the profile, or "
+                                    "is named twice",
+                                    wanted.name));
+      }
+    }
+    if (!wanted.accuracy.empty() && wanted.accuracy.size() != model.exits.size()) {
+      return InvalidArgument(fmt::format("model '{}': {} accuracies for {} exits", wanted.name,
+                                         wanted.accuracy.size(), model.exits.size()));
+    }
+    for (std::size_t e = 0; e < model.exits.size(); ++e) {
+      if (!wanted.accuracy.empty()) model.exits[e].accuracy = wanted.accuracy[e];
+      model.exits[e].cells.resize(model.max_batch);
+    }
+  }
+  return selected;
+}
+
+Expected<std::vector<Model>> MakeModels(const Scenario& scenario, const ProfileFile& profile) {
+  const auto selected = SelectProfile(scenario, profile);
+  if (!selected) return std::unexpected(selected.error());
+  std::vector<Model> models;
+  for (std::size_t i = 0; i < scenario.models.size(); ++i) {
+    Model& model = models.emplace_back();
+    model.name = scenario.models[i].name;
+    model.slo = FromMillis(scenario.models[i].slo_ms);
+    model.max_batch = selected->models[i].max_batch;
+    for (const ProfiledExit& exit : selected->models[i].exits) {
+      model.exits.push_back({exit.name, exit.accuracy});
+    }
+  }
+  return models;
+}
+
+}  // namespace tactus

@@ -1,0 +1,206 @@
+#include "workload/scenario_fields.h"
+
+#include <array>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "workload/csv.h"
+
+namespace tactus {
+namespace {
+
+constexpr std::string_view kProcesses = "poisson|gamma|uniform|trace";
+constexpr std::string_view kPopularities = "equal|ratio|zipf";
+
+constexpr double kMostRps = 1e7;
+constexpr double kMostSeconds = 1e6;
+constexpr double kMostMillis = 1e8;
+constexpr double kMostInteger = 9007199254740992.0;  // 2^53: every whole number up to it is exact
+
+using S = Scenario;
+using M = ScenarioModel;
+
+constexpr std::array kScenarioFields = {
+    ScenarioField<S>{"scenario", "name", &S::name},
+    ScenarioField<S>{"scenario", "about", &S::about},
+    ScenarioField<S>{"scenario", "duration_s", &S::duration_s, 1e-3, kMostSeconds},
+    ScenarioField<S>{"scenario", "warmup_s", &S::warmup_s, 0, kMostSeconds},
+    ScenarioField<S>{"scenario", "warmup_requests", &S::warmup_requests, 0, kMostInteger},
+    ScenarioField<S>{"scenario", "seed", &S::seed, 0, kMostInteger},
+    ScenarioField<S>{"scenario", "policy", &S::policy},
+    ScenarioField<S>{"scenario", "expiry", &S::expiry, 0, 0, "never|passed|hopeless"},
+    ScenarioField<S>{"scenario", "queue_capacity", &S::queue_capacity, 1, 1 << 24},
+    ScenarioField<S>{"scenario", "profile", &S::profile},
+    ScenarioField<S>{"scenario", "percentile", &S::percentile, 0, 100},
+    ScenarioField<S>{"scenario", "jitter_ms", &S::jitter_ms, 0, kMostMillis},
+    ScenarioField<S>{"scenario", "decision_cost_us", &S::decision_cost_us, 0, 1e9},
+    ScenarioField<S>{"lanes", "count", &S::lanes, 1, 4096},
+    ScenarioField<S>{"lanes", "slots", &S::slots, 1, 64},
+    ScenarioField<S>{"arrivals", "process", &S::process, 0, 0, kProcesses},
+    ScenarioField<S>{"arrivals", "rate_rps", &S::rate_rps, 0, kMostRps},
+    ScenarioField<S>{"arrivals", "cv", &S::cv, 0.01, 100},
+    ScenarioField<S>{"arrivals", "trace", &S::trace},
+    ScenarioField<S>{"arrivals", "popularity", &S::popularity, 0, 0, kPopularities},
+    ScenarioField<S>{"arrivals", "zipf", &S::zipf, 0, 10},
+};
+
+constexpr std::array kModelFields = {
+    ScenarioField<M>{"", "name", &M::name},
+    ScenarioField<M>{"", "profile_as", &M::profile_as},
+    ScenarioField<M>{"", "slo_ms", &M::slo_ms, 1e-3, kMostMillis},
+    ScenarioField<M>{"", "max_batch", &M::max_batch, 0, 4096},
+    ScenarioField<M>{"", "ratio", &M::ratio, 0, 1e6},
+    ScenarioField<M>{"", "rate_rps", &M::rate_rps, 0, kMostRps},
+    ScenarioField<M>{"", "exits", &M::exits},
+    ScenarioField<M>{"", "accuracy", &M::accuracy, 0, 1},
+};
+
+// Reads one value into one member; `problem` says what it should have been.
+template <class Owner>
+class Assignment {
+ public:
+  Assignment(const ScenarioField<Owner>& field, Owner& owner, const std::filesystem::path& folder)
+      : field_(field), owner_(owner), folder_(folder) {}
+
+  Status From(const ScenarioValue& value) {
+    const bool fits = std::visit([&](auto member) { return Set(owner_.*member, value); },
+                                 field_.target);
+    if (fits) return {};
+    return InvalidArgument(std::visit([&](auto member) { return Wanted(owner_.*member); },
+                                      field_.target));
+  }
+
+ private:
+  std::optional<double> Number(const ScenarioValue& value) const {
+    std::optional<double> number;
+    if (const auto* whole = std::get_if<std::int64_t>(&value.is)) number = double(*whole);
+    if (const auto* real = std::get_if<double>(&value.is)) number = *real;
+    if (!number || !(*number >= field_.low && *number <= field_.high)) return {};
+    return number;
+  }
+  bool Set(double& member, const ScenarioValue& value) const {
+    const auto number = Number(value);
+    if (number) member = *number;
+    return number.has_value();
+  }
+  template <class Whole>
+    requires std::is_integral_v<Whole>
+  bool Set(Whole& member, const ScenarioValue& value) const {
+    const auto number = Number(value);
+    if (!number || *number != std::floor(*number)) return false;
+    member = static_cast<Whole>(*number);
+    return true;
+  }
+  bool Set(std::string& member, const ScenarioValue& value) const {
+    const auto* text = std::get_if<std::string>(&value.is);
+    if (text == nullptr || text->empty()) return false;
+    if (!field_.names.empty() && !Place(*text)) return false;
+    member = *text;
+    return true;
+  }
+  bool Set(std::filesystem::path& member, const ScenarioValue& value) const {
+    const auto* text = std::get_if<std::string>(&value.is);
+    if (text == nullptr || text->empty()) return false;
+    member = std::filesystem::absolute(folder_ / *text).lexically_normal();
+    return true;
+  }
+  template <class Enum>
+    requires std::is_enum_v<Enum>
+  bool Set(Enum& member, const ScenarioValue& value) const {
+    const auto* text = std::get_if<std::string>(&value.is);
+    const auto place = text != nullptr ? Place(*text) : std::nullopt;
+    if (place) member = static_cast<Enum>(*place);
+    return place.has_value();
+  }
+  template <class Item>
+  bool Set(std::vector<Item>& member, const ScenarioValue& value) const {
+    const auto* list = std::get_if<std::vector<ScenarioValue>>(&value.is);
+    if (list == nullptr) return false;
+    std::vector<Item> items(list->size());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (!Set(items[i], (*list)[i])) return false;
+    }
+    member = std::move(items);
+    return true;
+  }
+  // The word's place among the allowed ones, which is the enum's value.
+  std::optional<std::size_t> Place(std::string_view word) const {
+    const auto names = SplitTrimmed(field_.names, '|');
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i] == word) return i;
+    }
+    return {};
+  }
+
+  template <class Member>
+  std::string Wanted(const Member&) const {
+    if (!field_.names.empty()) {
+      std::string names(field_.names);
+      for (std::size_t at; (at = names.find('|')) != std::string::npos;) names.replace(at, 1, ", ");
+      return fmt::format("must be one of {}", names);
+    }
+    if constexpr (std::is_floating_point_v<Member>) {
+      return fmt::format("must be a number from {} to {}", field_.low, field_.high);
+    } else if constexpr (std::is_integral_v<Member>) {
+      return fmt::format("must be a whole number from {} to {:.0f}", field_.low, field_.high);
+    } else if constexpr (std::is_same_v<Member, std::vector<double>>) {
+      return fmt::format("must be a list of numbers from {} to {}", field_.low, field_.high);
+    } else if constexpr (std::is_same_v<Member, std::vector<std::string>>) {
+      return "must be a list of strings, none of them empty";
+    } else {
+      return "must be a string that is not empty";
+    }
+  }
+
+  const ScenarioField<Owner>& field_;
+  Owner& owner_;
+  const std::filesystem::path& folder_;
+};
+
+}  // namespace
+
+std::span<const ScenarioField<Scenario>> ScenarioFields() { return kScenarioFields; }
+std::span<const ScenarioField<ScenarioModel>> ModelFields() { return kModelFields; }
+
+Status Assign(const ScenarioField<Scenario>& field, Scenario& owner, const ScenarioValue& value,
+              const std::filesystem::path& folder) {
+  return Assignment(field, owner, folder).From(value);
+}
+Status Assign(const ScenarioField<ScenarioModel>& field, ScenarioModel& owner,
+              const ScenarioValue& value, const std::filesystem::path& folder) {
+  return Assignment(field, owner, folder).From(value);
+}
+
+Status Validate(const Scenario& scenario) {
+  if (scenario.models.empty()) return InvalidArgument("has no [[models]]; name at least one");
+  if (scenario.warmup_s >= scenario.duration_s) {
+    return InvalidArgument(fmt::format("warmup_s ({}) must be less than duration_s ({})",
+                                       scenario.warmup_s, scenario.duration_s));
+  }
+  if (scenario.process == ArrivalProcess::kTrace && scenario.trace.empty()) {
+    return InvalidArgument("process = \"trace\" needs a file: trace = \"FILE\"");
+  }
+  std::set<std::string_view> names;
+  for (const ScenarioModel& model : scenario.models) {
+    if (model.name.empty()) return InvalidArgument("a model has no name");
+    if (!names.insert(model.name).second) {
+      return InvalidArgument(fmt::format("model '{}' is there twice; give it another name and "
+                                         "profile_as = \"{}\"",
+                                         model.name, model.name));
+    }
+    if (!model.accuracy.empty() && !model.exits.empty() &&
+        model.accuracy.size() != model.exits.size()) {
+      return InvalidArgument(fmt::format("model '{}' names {} exits and {} accuracies", model.name,
+                                         model.exits.size(), model.accuracy.size()));
+    }
+  }
+  double total = 0;
+  for (const double rate : Rates(scenario)) total += rate;
+  // NaN when all shares are 0.
+  if (!(total > 0)) return InvalidArgument("nothing would arrive: every model's rate is 0");
+  return {};
+}
+
+}  // namespace tactus

@@ -1,0 +1,48 @@
+// The keys of a scenario, as data: the TOML file and the command line's --set read the same table,
+// so they cannot differ in what they accept.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "workload/scenario.h"
+
+namespace tactus {
+
+// A value as it was written, before anybody knows which type its key wants.
+struct ScenarioValue {
+  std::variant<std::int64_t, double, std::string, std::vector<ScenarioValue>> is;
+};
+
+template <class Owner>
+struct ScenarioField {
+  using Target =
+      std::variant<double Owner::*, int Owner::*, std::int64_t Owner::*, std::uint64_t Owner::*,
+                   std::string Owner::*, std::filesystem::path Owner::*, ArrivalProcess Owner::*,
+                   Popularity Owner::*, std::vector<std::string> Owner::*,
+                   std::vector<double> Owner::*>;
+  std::string_view section;  // "" for a model's
+  std::string_view key;
+  Target target;
+  double low = 0;            // of numbers
+  double high = 0;
+  std::string_view names{};  // of words: those allowed, "a|b|c"
+};
+
+std::span<const ScenarioField<Scenario>> ScenarioFields();
+std::span<const ScenarioField<ScenarioModel>> ModelFields();
+
+// Sets the field, or says what it must be: "must be a number from 0 to 100". Paths are taken
+// relative to `folder`.
+Status Assign(const ScenarioField<Scenario>& field, Scenario& owner, const ScenarioValue& value,
+              const std::filesystem::path& folder);
+Status Assign(const ScenarioField<ScenarioModel>& field, ScenarioModel& owner,
+              const ScenarioValue& value, const std::filesystem::path& folder);
+
+// What no single key can be blamed for: no models, a warm-up longer than the run, ...
+Status Validate(const Scenario& scenario);
+
+}  // namespace tactus

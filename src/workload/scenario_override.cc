@@ -1,0 +1,88 @@
+// --set and --sweep: one key of a scenario, from the command line.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "workload/csv.h"
+#include "workload/scenario.h"
+#include "workload/scenario_fields.h"
+
+namespace tactus {
+namespace {
+
+template <class Owner>
+bool IsList(const ScenarioField<Owner>& field) {
+  return std::holds_alternative<std::vector<std::string> Owner::*>(field.target) ||
+         std::holds_alternative<std::vector<double> Owner::*>(field.target);
+}
+template <class Owner>
+bool IsText(const ScenarioField<Owner>& field) {
+  return std::holds_alternative<std::string Owner::*>(field.target) ||
+         std::holds_alternative<std::vector<std::string> Owner::*>(field.target);
+}
+
+// A command line has no quotes: a name may look like a number, so the field says how to read it.
+template <class Owner>
+ScenarioValue ReadText(const ScenarioField<Owner>& field, std::string_view text) {
+  const auto one = [&](std::string_view part) {
+    const auto number = IsText(field) ? std::nullopt : ParseNumber(part);
+    return number ? ScenarioValue{*number} : ScenarioValue{std::string(part)};
+  };
+  if (!IsList(field)) return one(text);
+  std::vector<ScenarioValue> items;
+  for (const std::string& part : SplitTrimmed(text, '+')) items.push_back(one(part));
+  return {std::move(items)};
+}
+
+Status Blame(std::string_view key, std::string_view what) {
+  return InvalidArgument(fmt::format("{}: {}", key, what));
+}
+
+Status OverrideModels(Scenario& scenario, std::string_view key, std::string_view name,
+                      std::string_view member, std::string_view value) {
+  const auto fields = ModelFields();
+  const auto field =
+      std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.key == member; });
+  if (field == fields.end()) return Blame(key, fmt::format("a model has no '{}'", member));
+  bool found = false;
+  for (ScenarioModel& model : scenario.models) {
+    if (name != "*" && name != model.name) continue;
+    found = true;
+    const auto set = Assign(*field, model, ReadText(*field, value), {});
+    if (!set) return Blame(key, set.error().message);
+  }
+  if (!found) return Blame(key, fmt::format("the scenario has no model '{}'", name));
+  return {};
+}
+
+}  // namespace
+
+Status Override(Scenario& scenario, std::string_view key, std::string_view value) {
+  Scenario changed = scenario;
+  constexpr std::string_view kModels = "models.";
+  if (key.starts_with(kModels)) {
+    const std::string_view rest = key.substr(kModels.size());
+    const std::size_t dot = rest.rfind('.');  // a model's name may hold dots
+    if (dot == std::string_view::npos) return Blame(key, "write models.NAME.KEY or models.*.KEY");
+    const auto set =
+        OverrideModels(changed, key, rest.substr(0, dot), rest.substr(dot + 1), value);
+    if (!set) return set;
+  } else {
+    const auto fields = ScenarioFields();
+    const auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& f) {
+      return f.key == key || fmt::format("{}.{}", f.section, f.key) == key;
+    });
+    if (field == fields.end()) {
+      std::string keys = "models.NAME.KEY";
+      for (const auto& known : fields) keys += fmt::format(", {}", known.key);
+      return Blame(key, fmt::format("a scenario has no such key; it has {}", keys));
+    }
+    const auto set = Assign(*field, changed, ReadText(*field, value), {});
+    if (!set) return Blame(key, set.error().message);
+  }
+  if (auto valid = Validate(changed); !valid) return Blame(key, valid.error().message);
+  scenario = std::move(changed);
+  return {};
+}
+
+}  // namespace tactus
