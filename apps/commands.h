@@ -12,7 +12,6 @@ struct CommandContext {
 };
 
 // In alphabetical order; main.cc calls each.
-// (declarations of AddCompare, AddLoad, AddMeasure, AddProfile, AddReplay, AddReproduce, AddServe,
-// AddSimulate follow as the commands are written)
+void AddSimulate(CLI::App& app, CommandContext& context);
 
 }  // namespace tactus

@@ -5,6 +5,11 @@ int main(int argc, char** argv) {
   CLI::App app{"Tactus serves many DNN models on few accelerators and meets their deadlines."};
   app.require_subcommand(1);
   tactus::CommandContext context;
-  CLI11_PARSE(app, argc, argv);
+  tactus::AddSimulate(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   return context.exit_code;
 }

@@ -14,6 +14,13 @@ using Json = nlohmann::ordered_json;
 // Adds up records of one model, or of all.
 class Totals {
  public:
+  // Models whose exits bear the same names share them; the order stays shallow to deep.
+  explicit Totals(std::span<const Model> models) {
+    for (const Model& model : models) {
+      for (const ModelExit& exit : model.exits) CountOf(exit.name);
+    }
+  }
+
   void Add(const RequestRecord& record, const ModelExit& exit) {
     ++summary_.requests;
     ++summary_.outcomes[static_cast<int>(record.outcome)];
@@ -21,7 +28,7 @@ class Totals {
     latencies_.push_back(record.ended - record.arrival);
     batches_ += record.batch;
     accuracy_ += exit.accuracy;
-    ++exits_[exit.name];
+    ++CountOf(exit.name);
     if (record.correct < 0) return;
     ++checked_;
     correct_ += record.correct;
@@ -48,16 +55,25 @@ class Totals {
     summary_.p99_ms = ToMillis(Percentile(latencies_, 99));
     summary_.mean_batch = static_cast<double>(batches_) / answered;
     summary_.accuracy = accuracy_ / answered;
-    for (const auto& [name, n] : exits_) summary_.exits[name] = static_cast<double>(n) / answered;
+    for (const auto& [name, n] : exits_) {
+      summary_.exits.push_back({name, static_cast<double>(n) / answered});
+    }
     return summary_;
   }
 
  private:
+  std::int64_t& CountOf(const std::string& exit) {
+    for (auto& [name, n] : exits_) {
+      if (name == exit) return n;
+    }
+    return exits_.emplace_back(exit, 0).second;
+  }
+
   Summary summary_;
   std::vector<Duration> latencies_;
   std::int64_t batches_ = 0;
   double accuracy_ = 0;
-  std::map<std::string, std::int64_t> exits_;
+  std::vector<std::pair<std::string, std::int64_t>> exits_;
   std::int64_t checked_ = 0;
   std::int64_t correct_ = 0;
 };
@@ -143,7 +159,12 @@ Summary AverageOf(std::span<const RunReport> runs, auto figures) {
     AddMean(mean.p99_ms, s.p99_ms, runs.size());
     AddMean(mean.mean_batch, s.mean_batch, runs.size());
     AddMean(mean.accuracy, s.accuracy, runs.size());
-    for (const auto& [name, share] : s.exits) AddMean(mean.exits[name], share, runs.size());
+    for (const ExitShare& exit : s.exits) {
+      auto at = std::find_if(mean.exits.begin(), mean.exits.end(),
+                             [&](const ExitShare& e) { return e.name == exit.name; });
+      if (at == mean.exits.end()) at = mean.exits.insert(at, {exit.name, 0});
+      AddMean(at->share, exit.share, runs.size());
+    }
     if (!s.measured_accuracy) continue;
     mean.measured_accuracy = mean.measured_accuracy.value_or(0);
     AddMean(*mean.measured_accuracy, *s.measured_accuracy, checked);
@@ -157,8 +178,9 @@ RunReport Summarize(std::span<const RequestRecord> records, std::span<const Mode
                     TimePoint begin, TimePoint end, std::int64_t skip) {
   const Cut cut = FindCut(records, begin, end, skip);
   std::int64_t to_skip = cut.skip_at;
-  Totals all;
-  std::vector<Totals> by_model(models.size());
+  Totals all(models);
+  std::vector<Totals> by_model;
+  for (const Model& model : models) by_model.emplace_back(std::span(&model, 1));
   for (const RequestRecord& record : records) {
     if (record.arrival < cut.at || record.arrival >= end) continue;
     if (record.arrival == cut.at && to_skip-- > 0) continue;

@@ -21,6 +21,11 @@
 
 namespace tactus {
 
+struct ExitShare {
+  std::string name;
+  double share = 0;  // of the answered requests
+};
+
 struct Summary {
   std::int64_t requests = 0;
   std::array<std::int64_t, kOutcomes> outcomes{};
@@ -33,7 +38,7 @@ struct Summary {
   double mean_batch = 0;      // as a request sees it
   double accuracy = 0;        // looked up by exit, over answered requests
   std::optional<double> measured_accuracy;  // from labelled inputs, where there were any
-  std::map<std::string, double> exits;      // share of answered requests by exit name
+  std::vector<ExitShare> exits;             // shallowest first; of all models: joined by name
 };
 
 struct ModelSummary {

@@ -62,13 +62,14 @@ std::string SloOf(const RunReport& run) {
   return fmt::format("{:.4g}-{:.4g}", least->slo_ms, most->slo_ms);
 }
 
-// "/1 12 /2 3 ...": whole percent of each exit, or "-" for models without early exits.
+// "10/32/3/55": percent of each exit, shallowest first; "-" where there is but one.
 std::string ExitsOf(const Summary& s) {
+  if (s.exits.size() < 2) return "-";
   std::string text;
-  for (const auto& [name, share] : s.exits) {
-    text += fmt::format("{}{}:{:.0f}", text.empty() ? "" : " ", name, 100 * share);
+  for (const ExitShare& exit : s.exits) {
+    text += fmt::format("{}{:.0f}", text.empty() ? "" : "/", 100 * exit.share);
   }
-  return text.empty() ? "-" : text;
+  return text;
 }
 
 struct Column {
@@ -126,7 +127,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   for (const Column& column : columns) header.push_back(column.header);
   if (limited) header.push_back("limit %");
   header.push_back("busy %");
-  header.push_back("exits %");
+  header.push_back("exits %, 1st/../last");
   Grid grid(header);
   for (const RunReport& run : runs) {
     const auto add = [&](std::string name, std::string slo, const Summary& s, bool is_run) {

@@ -1,0 +1,59 @@
+#include "experiment.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "policies/registry.h"
+#include "sim/simulation.h"
+
+namespace tactus {
+
+Expected<std::pair<std::string, std::string>> SplitSetting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return InvalidArgument(fmt::format("'{}': write KEY=VALUE, as in rate_rps=200", text));
+  }
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+Expected<Experiment> LoadExperiment(const std::string& path,
+                                    const std::vector<std::string>& settings) {
+  auto scenario = LoadScenario(path);
+  if (!scenario) return std::unexpected(scenario.error());
+  for (const std::string& text : settings) {
+    const auto setting = SplitSetting(text);
+    if (!setting) return std::unexpected(setting.error());
+    const auto set = Override(*scenario, setting->first, setting->second);
+    if (!set) return InvalidArgument("--set " + set.error().message);
+  }
+  if (scenario->profile.empty()) {
+    return InvalidArgument(
+        fmt::format("{}: [scenario] names no profile; add profile = \"FILE\", or --set profile=FILE",
+                    path));
+  }
+  auto profile = LoadProfile(scenario->profile);
+  if (!profile) return std::unexpected(profile.error());
+  return Experiment{std::move(*scenario), std::move(*profile)};
+}
+
+Expected<RunReport> RunSimulated(const Experiment& experiment, Journal* journal) {
+  auto policy = MakePolicy(experiment.scenario.policy);
+  if (!policy) return std::unexpected(policy.error());
+  auto result =
+      Simulate(experiment.scenario, experiment.profile, **policy, {.journal = journal});
+  if (!result) return std::unexpected(result.error());
+  return MakeReport(experiment.scenario, experiment.profile, *result);
+}
+
+int ReportBadInput(const Error& error) {
+  fmt::print(stderr, "tactus: {}\n", error.message);
+  return 2;
+}
+
+std::string Heading(const RunReport& run) {
+  return fmt::format("{} ({}, {:.4g} s of arrivals that count)\nprofile: {}\n", run.scenario,
+                     run.source, run.duration_s, run.profile_provenance);
+}
+
+}  // namespace tactus

@@ -1,0 +1,38 @@
+// What the commands that simulate share: a scenario with the command line's changes, its profile,
+// and a run of it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/expected.h"
+#include "dispatch/journal.h"
+#include "metrics/report.h"
+#include "workload/profile_file.h"
+#include "workload/scenario.h"
+
+namespace tactus {
+
+struct Experiment {
+  Scenario scenario;
+  ProfileFile profile;
+};
+
+// "key=value", at the first '='.
+Expected<std::pair<std::string, std::string>> SplitSetting(const std::string& text);
+
+// Loads the scenario, applies `settings`, loads its profile.
+Expected<Experiment> LoadExperiment(const std::string& path,
+                                    const std::vector<std::string>& settings);
+
+// Simulates with the scenario's policy and prints nothing.
+Expected<RunReport> RunSimulated(const Experiment& experiment, Journal* journal = nullptr);
+
+// One line on stderr: "tactus: MESSAGE". Returns the exit code of bad input, 2.
+int ReportBadInput(const Error& error);
+
+// The lines that stand above a table of figures: scenario, where the profile comes from, machine.
+std::string Heading(const RunReport& run);
+
+}  // namespace tactus

@@ -1,0 +1,55 @@
+// tactus simulate: one scenario in virtual time.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "experiment.h"
+
+namespace tactus {
+namespace {
+
+struct SimulateOptions {
+  std::string scenario;
+  std::string policy;
+  std::vector<std::string> settings;
+  std::string json;
+  std::string journal;
+  std::optional<std::uint64_t> seed;
+  bool wide = false;
+};
+
+int RunSimulate(const SimulateOptions& options) {
+  std::vector<std::string> settings = options.settings;
+  if (!options.policy.empty()) settings.push_back("policy=" + options.policy);
+  if (options.seed) settings.push_back(fmt::format("seed={}", *options.seed));
+  const auto experiment = LoadExperiment(options.scenario, settings);
+  if (!experiment) return ReportBadInput(experiment.error());
+  const auto report = RunSimulated(*experiment);
+  if (!report) return ReportBadInput(report.error());
+  const std::vector<RunReport> runs = {*report};
+  fmt::print("{}\n{}", Heading(*report), ToTable(runs, options.wide));
+  if (options.json.empty()) return 0;
+  const auto written = WriteJson({runs, {}}, options.json);
+  return written ? 0 : ReportBadInput(written.error());
+}
+
+}  // namespace
+
+void AddSimulate(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<SimulateOptions>();
+  CLI::App* command = app.add_subcommand("simulate", "Run a scenario in virtual time");
+  command->add_option("scenario", options->scenario, "Scenario file (TOML)")->required();
+  command->add_option("--policy", options->policy, "Policy instead of the scenario's");
+  command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
+      ->allow_extra_args(false);
+  command->add_option("--seed", options->seed, "Seed instead of the scenario's");
+  command->add_option("--json", options->json, "Write the report to this file");
+  command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
+  command->callback([options, &context] { context.exit_code = RunSimulate(*options); });
+}
+
+}  // namespace tactus
