@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""headers.py BUILD_DIR [SOURCE_DIR]: compiles every header of src/ and apps/ by itself.
+
+Takes the include paths from BUILD_DIR/compile_commands.json. A header that compiled is not compiled
+again until it, or a header of this repository that it includes, changes (BUILD_DIR/headers.json
+remembers). Prints `file:line: ...` for each that does not, and exits 1.
+"""
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def compile_flags(build):
+    """The compiler, and the include paths, definitions and standard of all commands together."""
+    compiler, flags = None, []
+    for entry in json.loads((build / 'compile_commands.json').read_text()):
+        if not entry['file'].endswith('.cc'):
+            continue
+        words = shlex.split(entry['command'])
+        if os.path.basename(words[0]) == 'ccache':
+            words = words[1:]
+        compiler = compiler or words[0]
+        for at, word in enumerate(words):
+            if word == '-isystem':
+                pair = (word, words[at + 1])
+            elif word.startswith(('-I', '-std=')):
+                pair = (word,)
+            else:
+                continue
+            if pair not in flags:
+                flags.append(pair)
+    return compiler, [word for pair in flags for word in pair]
+
+
+def closure_digest(header, roots, seen=None):
+    """A digest of the header and of every header of the repository that it reaches."""
+    seen = {} if seen is None else seen
+    if header in seen or not header.is_file():
+        return seen
+    text = header.read_text(encoding='utf-8')
+    seen[header] = hashlib.sha256(text.encode()).hexdigest()
+    for name in INCLUDE.findall(text):
+        for root in (header.parent, *roots):
+            if (root / name).is_file():
+                closure_digest((root / name).resolve(), roots, seen)
+                break
+    return seen
+
+
+def first_error(header, source, output):
+    for line in output.split('\n'):
+        found = re.match(r'(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)', line)
+        if found:
+            place = os.path.relpath(found.group(1), source)
+            return f'{place}:{found.group(2)}: {found.group(3)}'
+    return f'{header}:1: {output.strip()[:200]}'
+
+
+def main(arguments):
+    build = pathlib.Path(arguments[0]).resolve()
+    source = pathlib.Path(arguments[1] if len(arguments) > 1 else
+                          pathlib.Path(__file__).parents[2]).resolve()
+    compiler, flags = compile_flags(build)
+    memory_file = build / 'headers.json'
+    memory = json.loads(memory_file.read_text()) if memory_file.is_file() else {}
+    roots = [source / 'src', build / 'src/server']
+    headers = sorted(h for folder in ('src', 'apps') for h in (source / folder).rglob('*.h'))
+
+    def check(header):
+        name = str(header.relative_to(source))
+        reached = closure_digest(header, roots)
+        digest = hashlib.sha256(repr([sorted(reached.values()), compiler, flags]).encode())
+        if memory.get(name) == digest.hexdigest():
+            return name, digest.hexdigest(), None
+        # Through a file of one #include line: a header given as the main file may not say
+        # #pragma once without a warning.
+        run = subprocess.run([compiler, *flags, '-fsyntax-only', '-x', 'c++', '-'],
+                             input=f'#include "{header}"\n', capture_output=True, text=True,
+                             check=False)
+        return name, digest.hexdigest(), None if run.returncode == 0 else run.stderr
+
+    failures = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, digest, errors in pool.map(check, headers):
+            if errors is None:
+                memory[name] = digest
+                continue
+            failures += 1
+            memory.pop(name, None)
+            print(f'{first_error(name, source, errors)} [{name} does not compile by itself] '
+                  '(remedy: include in the header what it uses)')
+    memory_file.write_text(json.dumps(memory))
+    print(f'headers: {len(headers)} checked, {failures} do not compile by themselves')
+    return 1 if failures else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

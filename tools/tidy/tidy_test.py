@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""A lint that reports nothing proves nothing: each rule must find its own violation, at its line."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+import cpp_source
+
+# What is broken -> (file, its text, the line reported, a word of the message)
+BROKEN = {
+    'a file too long': ('src/core/long.cc', '// x\n' * 501, 501, 'at most 500'),
+    'a function too long':
+        ('src/core/deep.cc', 'namespace a {\nint Deep() {\n' + '  Call();\n' * 70 + '}\n}\n', 2,
+         'Deep has 72 lines'),
+    'a method too long':
+        ('src/core/kind.h',
+         '#pragma once\nstruct Kind {\n  int Deep() const noexcept {\n' + '    Call();\n' * 70 +
+         '  }\n};\n', 3, 'Deep has 72 lines'),
+    'a long line': ('src/core/wide.cc', '\n// ' + 'x' * 98 + '\n', 2, '101 columns'),
+    'no pragma once': ('src/core/twice.h', 'struct Twice {};\n', 1, '#pragma once'),
+    'a clock in the core': ('src/core/clock.cc', '\nauto t = std::chrono::steady_clock::now();\n',
+                            2, 'steady_clock'),
+    'a clock in the simulator': ('src/sim/clock.cc', '\n\nauto t = Wall::now();\n', 3, 'now()'),
+    'a sleep in a policy': ('src/policies/nap.cc', 'void F() { usleep(3); }\n', 1, 'usleep'),
+    'a Manager': ('src/runtime/m.h', '#pragma once\nclass ModelManager {};\n', 2, 'Manager'),
+    'a helper': ('src/runtime/h.cc', 'int parse_helper();\n', 1, 'helper'),
+    'a util file': ('src/runtime/string_util.h', '#pragma once\n', 1, 'file name'),
+    'an Impl': ('src/runtime/i.cc', 'struct EngineImpl {};\n', 1, 'Impl'),
+    'std::rand': ('src/base/r.cc', '\nint x = std::rand();\n', 2, 'no seed'),
+    'using namespace std': ('src/base/u.cc', 'using namespace std;\n', 1, 'using namespace std'),
+    'using namespace in a header':
+        ('src/base/u.h', '#pragma once\nusing namespace tactus;\n', 2, 'in a header'),
+    'a unit in a name': ('src/core/unit.h', '#pragma once\nint timeout_ms = 3;\n', 2, 'timeout_ms'),
+    'a mark of unfinished work': ('docs/a.md', 'fine\n' + 'TO' + 'DO: later\n', 2, 'unfinished'),
+    'a path of one machine': ('scenarios/a.toml', 'profile = "/home/ann/p.json"\n', 1,
+                              'one machine'),
+    'an address in a script': ('tools/get.sh', '#!/bin/sh\ncurl https://example.org/x\n', 2,
+                               'example.org'),
+}
+
+CLEAN = {
+    'src/core/good.h': '// What it is.\n#pragma once\nstruct Good { int value = 0; };\n',
+    # Words in comments and literals, digit separators, initialisers and lambdas are no violations.
+    'src/core/good.cc': '''// steady_clock is what a Manager would read. timeout_ms
+const char* kText = "std::rand() { in a string";
+const char* kRaw = R"(using namespace std; { )";
+constexpr int kMany = 1'000'000;
+const auto kTable = Make({1, 2, 3});
+int F(int x) { return x; }
+''',
+    'src/runtime/clock.cc': 'auto t = std::chrono::steady_clock::now();\n',
+    'src/core/speed_bench.cc': 'auto t = std::chrono::steady_clock::now();\n',
+    'src/metrics/report.h': '#pragma once\nstruct Run { double p50_ms = 0; };\n',
+    'README.md': 'See https://example.org/paper and `curl http://127.0.0.1:8000/v2`.\n',
+}
+
+
+def run_tidy(files):
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in files.items():
+            file = pathlib.Path(folder) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        done = subprocess.run([sys.executable, str(HERE / 'tidy.py'), folder],
+                              capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+class Tidy(unittest.TestCase):
+    def test_every_rule_finds_its_violation(self):
+        for what, (path, text, line, word) in BROKEN.items():
+            with self.subTest(what):
+                code, output = run_tidy({path: text})
+                self.assertEqual(code, 1, output)
+                hits = [o for o in output.split('\n') if o.startswith(f'{path}:{line}: ')]
+                self.assertTrue(any(word in hit for hit in hits), output)
+                self.assertTrue(all('(remedy: ' in hit for hit in hits), output)
+
+    def test_one_tree_breaks_every_rule_at_once(self):
+        code, output = run_tidy({path: text for path, text, _, _ in BROKEN.values()})
+        self.assertEqual(code, 1)
+        for path, _, line, _ in BROKEN.values():
+            self.assertIn(f'{path}:{line}: ', output)
+
+    def test_a_clean_tree_is_clean(self):
+        code, output = run_tidy(CLEAN)
+        self.assertEqual(code, 0, output)
+        self.assertIn('tidy: 0 violations', output)
+
+    def test_functions_of_a_class_with_lambdas_and_initialisers(self):
+        code = cpp_source.without_comments_and_literals('''
+namespace n {
+class A : public B {
+ public:
+  A(int x) : x_{x}, y_(2) {
+    auto f = [&](int z) { return z; };
+  }
+  int table_[2] = {1, 2};
+};
+}  // namespace n
+TEST(A, Works) {
+}
+''')
+        found = [(f.name, f.first_line, f.last_line) for f in cpp_source.functions(code)]
+        self.assertEqual([('A', 5, 7), ('TEST', 11, 12)], found)
+
+
+class Headers(unittest.TestCase):
+    def check(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / 'src').mkdir()
+            (root / 'build').mkdir()
+            (root / 'src/h.h').write_text(text)
+            (root / 'build/compile_commands.json').write_text(json.dumps(
+                [{'file': 'a.cc', 'command': f'g++ -I{root}/src -std=c++20 -c a.cc',
+                  'directory': folder}]))
+            done = subprocess.run(
+                [sys.executable, str(HERE / 'headers.py'), str(root / 'build'), folder],
+                capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout
+
+    def test_a_header_that_leans_on_its_includer_is_reported(self):
+        code, output = self.check('#pragma once\n\ninline std::string Name();\n')
+        self.assertEqual(code, 1)
+        self.assertIn('src/h.h:3: ', output)
+        self.assertIn('(remedy: ', output)
+
+    def test_a_self_contained_header_passes(self):
+        code, output = self.check('#pragma once\n#include <string>\ninline std::string Name();\n')
+        self.assertEqual(code, 0, output)
+
+
+if __name__ == '__main__':
+    unittest.main()
