@@ -1,4 +1,5 @@
-// One subcommand per file: each adds itself to the parser and, when chosen, runs and throws nothing.
+// One subcommand per file: each adds itself to the parser and, when chosen, runs and throws
+// nothing.
 #pragma once
 
 #include <CLI/CLI.hpp>

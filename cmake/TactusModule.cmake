@@ -10,6 +10,10 @@
 
 include(GoogleTest)
 
+# Every module adds to these: build the one to have what `ctest` or `./run fuzz` runs.
+add_custom_target(tactus_tests)
+add_custom_target(tactus_fuzzers)
+
 function(tactus_module NAME)
   cmake_parse_arguments(M "" "DIR" "DEPS;VENDOR;TEST_DEPS;EXCLUDE" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${M_DIR})
@@ -42,6 +46,7 @@ function(tactus_module NAME)
     target_link_libraries(tactus_${NAME}_test PRIVATE tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR}
                           GTest::gmock GTest::gtest_main Threads::Threads)
     target_compile_definitions(tactus_${NAME}_test PRIVATE TACTUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    add_dependencies(tactus_tests tactus_${NAME}_test)
     gtest_discover_tests(tactus_${NAME}_test DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS ${NAME} TIMEOUT 300)
   endif()
@@ -55,6 +60,8 @@ function(tactus_module NAME)
     foreach(source ${fuzzers})
       get_filename_component(stem ${source} NAME_WE)
       add_executable(${stem} ${source})
+      add_dependencies(tactus_fuzzers ${stem})
+      set_target_properties(${stem} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzzers)
       target_link_libraries(${stem} PRIVATE tactus_${NAME} ${M_VENDOR} Threads::Threads -fsanitize=fuzzer)
     endforeach()
   endif()

@@ -81,7 +81,8 @@ def main():
     except OSError as error:
         print(f"{error}; install the package dataset-fashion-mnist or pass --data")
         return 2
-    names = arguments.model or sorted(p.parent.name for p in arguments.models.glob("ee_*/config.pbtxt"))
+    configured = arguments.models.glob("ee_*/config.pbtxt")
+    names = arguments.model or sorted(path.parent.name for path in configured)
     if not names:
         print(f"{arguments.models}: no early-exit model here")
         return 2

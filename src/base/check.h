@@ -1,5 +1,6 @@
-// CHECK(condition, "why it must hold"): a broken invariant is a bug, and a bug ends the process with
-// its place. It stays on in release builds. What a user or a peer can cause is an Error, not a CHECK.
+// CHECK(condition, "why it must hold"): a broken invariant is a bug, and a bug ends the process
+// with its place. It stays on in release builds. What a user or a peer can cause is an Error, not a
+// CHECK.
 #pragma once
 
 #include <cstdio>

@@ -19,7 +19,8 @@ enum class ErrorCode {
   kInternal,
 };
 
-// `message` names the place and the remedy: "scenarios/a.toml:12: model 'x' has no profile; run ...".
+// `message` names the place and the remedy: "scenarios/a.toml:12: model 'x' has no profile; run
+// ...".
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;

@@ -4,8 +4,9 @@
 //   while (!std::holds_alternative<Wait>(d = policy.Decide(view, now))) CarryOut(d);
 //
 // The world is updated before the next question, so no lane is spent twice, and a test of a policy
-// is a table: a View, an instant, the expected Decision. Answers depend on the sequence of calls and
-// on nothing else. Decide and the On... calls must not block, allocate, lock, log or read a clock.
+// is a table: a View, an instant, the expected Decision. Answers depend on the sequence of calls
+// and on nothing else. Decide and the On... calls must not block, allocate, lock, log or read a
+// clock.
 #pragma once
 
 #include <string_view>

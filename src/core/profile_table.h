@@ -1,7 +1,7 @@
 // What a batch costs: the profiled latency L(m, e, b, lane class). Immutable; a lookup is one read.
 //
-// The percentile (P95 by default) and the jitter margin are chosen once, when the table is made from
-// a profile file, so no policy adds a margin of its own.
+// The percentile (P95 by default) and the jitter margin are chosen once, when the table is made
+// from a profile file, so no policy adds a margin of its own.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,8 @@ class ProfileTable {
   ProfileTable() = default;
   ProfileTable(int lane_classes, std::span<const ModelRows> models) : lane_classes_(lane_classes) {
     for (const ModelRows& rows : models) {
-      CHECK(rows.latency.size() == static_cast<std::size_t>(lane_classes) * rows.exits * rows.max_batch,
+      CHECK(rows.latency.size() ==
+                static_cast<std::size_t>(lane_classes) * rows.exits * rows.max_batch,
             "a profile must have no holes");
       entries_.push_back({cells_.size(), rows.exits, rows.max_batch});
       cells_.insert(cells_.end(), rows.latency.begin(), rows.latency.end());
@@ -38,7 +39,8 @@ class ProfileTable {
   Duration Latency(ModelId m, ExitId e, int batch, LaneClass c) const {
     const Entry& entry = entries_[m.value()];
     return cells_[entry.first +
-                  (static_cast<std::size_t>(c.value()) * entry.exits + e.value()) * entry.max_batch +
+                  (static_cast<std::size_t>(c.value()) * entry.exits + e.value()) *
+                      entry.max_batch +
                   (batch - 1)];
   }
   // The least any request of m can take: shallowest exit, alone in its batch.

@@ -17,7 +17,8 @@ namespace tactus {
 class RequestQueue {
  public:
   RequestQueue() = default;
-  // Holds at least `capacity` requests; rounded up to a power of two inside, `capacity` is the limit.
+  // Holds at least `capacity` requests; rounded up to a power of two inside, `capacity` is the
+  // limit.
   explicit RequestQueue(std::size_t capacity);
 
   std::size_t size() const { return size_; }

@@ -24,7 +24,8 @@ std::size_t ElementSize(DataType type);
 
 using Shape = std::vector<std::int64_t>;
 
-// -1 is a dimension that the request fixes. Where the model batches, dims[0] is the batch and is -1.
+// -1 is a dimension that the request fixes. Where the model batches, dims[0] is the batch and is
+// -1.
 struct TensorSpec {
   std::string name;
   DataType type = DataType::kFp32;

@@ -1,6 +1,6 @@
 // KServe v2 over gRPC, callback API. The constant part of a model's ModelInferRequest is serialised
-// once; a request is those bytes followed by the sample's tensors as raw_input_contents, handed over
-// as slices that nobody copies.
+// once; a request is those bytes followed by the sample's tensors as raw_input_contents, handed
+// over as slices that nobody copies.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -239,8 +239,9 @@ Status WriteJson(const Report& report, const std::string& path) {
   file << ToJson(report);
   file.close();
   if (!file) {
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("{}: cannot write the report; is the folder there, and writable?", path));
+    return Fail(
+        ErrorCode::kUnavailable,
+        fmt::format("{}: cannot write the report; is the folder there, and writable?", path));
   }
   return {};
 }

@@ -1,11 +1,13 @@
 // One report for simulate, measure, load and demo: a table for people, JSON for programs.
 //
-//   {"runs": [{"policy", "scenario", "seed", "commit", "machine", "source", "profile", "duration_s",
+//   {"runs": [{"policy", "scenario", "seed", "commit", "machine", "source", "profile",
+//   "duration_s",
 //              "settings": {"rate_rps": "200"},   // of a sweep, where there was one
 //              "requests", "offered_rps", "goodput_rps", "bad_ratio", "p50_ms", "p95_ms", "p99_ms",
 //              "mean_batch", "accuracy", "measured_accuracy", "accuracy_limit",
 //              "exits": {"exit": share}, "outcomes": {"met": n, ...},
-//              "models": [{"name", "slo_ms", the same figures}], "lanes": [{"busy_ratio", "batches"}]}],
+//              "models": [{"name", "slo_ms", the same figures}], "lanes": [{"busy_ratio",
+//              "batches"}]}],
 //    "checks": [{"what", "value", "bar", "ok"}]}
 #pragma once
 
@@ -31,7 +33,7 @@ struct Summary {
   std::array<std::int64_t, kOutcomes> outcomes{};
   double offered_rps = 0;
   double goodput_rps = 0;     // met per second
-  double bad_ratio = 0;       // everything that is not met, but for cancelled, over all but cancelled
+  double bad_ratio = 0;  // everything that is not met, but for cancelled, over all but cancelled
   double p50_ms = 0;          // latency of answered requests, arrival to answer
   double p95_ms = 0;
   double p99_ms = 0;
@@ -80,16 +82,16 @@ struct Report {
   std::vector<Check> checks;
 };
 
-// Records that arrived in [begin, end) after the first `skip` of them; rates are over that span (from
-// the first arrival that counts, where some are skipped). Fills the figures, the models and the
-// duration; the caller says where they come from.
+// Records that arrived in [begin, end) after the first `skip` of them; rates are over that span
+// (from the first arrival that counts, where some are skipped). Fills the figures, the models and
+// the duration; the caller says where they come from.
 RunReport Summarize(std::span<const RequestRecord> records, std::span<const Model> models,
                     TimePoint begin, TimePoint end, std::int64_t skip);
 
 std::string ToJson(const Report& report);
 Status WriteJson(const Report& report, const std::string& path);
-// Several seeds of one experiment as one run: rates, ratios and percentiles are means over the seeds,
-// counts are sums. The seed is the first one's.
+// Several seeds of one experiment as one run: rates, ratios and percentiles are means over the
+// seeds, counts are sums. The seed is the first one's.
 RunReport Average(std::span<const RunReport> runs);
 // One row a run, aligned; `wide` adds a row for each model. Plain text, at most 120 columns.
 std::string ToTable(std::span<const RunReport> runs, bool wide);

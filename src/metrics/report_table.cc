@@ -121,8 +121,9 @@ std::string LostOf(const Summary& s) {
 std::string ToTable(std::span<const RunReport> runs, bool wide) {
   if (runs.empty()) return "";
   const std::vector<Column> columns = FigureColumns(runs);
-  const bool limited = std::any_of(runs.begin(), runs.end(),
-                                   [](const RunReport& run) { return run.accuracy_limit.has_value(); });
+  const bool limited = std::any_of(runs.begin(), runs.end(), [](const RunReport& run) {
+    return run.accuracy_limit.has_value();
+  });
   std::vector<std::string> header = {"policy", "SLO ms"};
   for (const Column& column : columns) header.push_back(column.header);
   if (limited) header.push_back("limit %");

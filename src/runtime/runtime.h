@@ -40,7 +40,8 @@ struct RuntimeOptions {
   Expiry expiry = Expiry::kHopeless;
   // Calls that may be under way at once, of all models together.
   std::size_t call_capacity = 16384;
-  // Bytes of input that accepted calls may hold together; bounds memory whatever the tensors' sizes.
+  // Bytes of input that accepted calls may hold together; bounds memory whatever the tensors'
+  // sizes.
   std::size_t pending_bytes = std::size_t{1} << 30;
   // The SLO of a model that states none. Policies weigh requests by it, and it expires them.
   Duration default_slo = Seconds(10);

@@ -11,8 +11,8 @@
 namespace tactus {
 namespace {
 
-// A gap is never 0: two requests of one model do not arrive in the same nanosecond. Nor is it so long
-// that adding it could overflow.
+// A gap is never 0: two requests of one model do not arrive in the same nanosecond. Nor is it so
+// long that adding it could overflow.
 Duration Gap(double seconds) {
   constexpr double kLongest = 1e9;
   return std::max(FromSeconds(std::min(seconds, kLongest)), Nanos(1));
@@ -79,12 +79,12 @@ struct Trace {
   double length = 0;       // of one turn, the gap to the next turn included
 };
 
-// Every model reads the same trace and the same dice, and keeps the instants that fall to it: bursts
-// of the trace hit all models at once, as they do in life.
+// Every model reads the same trace and the same dice, and keeps the instants that fall to it:
+// bursts of the trace hit all models at once, as they do in life.
 class TraceArrivals final : public Arrivals {
  public:
-  TraceArrivals(std::shared_ptr<const Trace> trace, Rng dice, double stretch, double from, double to,
-                TimePoint end)
+  TraceArrivals(std::shared_ptr<const Trace> trace, Rng dice, double stretch, double from,
+                double to, TimePoint end)
       : trace_(std::move(trace)), dice_(dice), stretch_(stretch), from_(from), to_(to), end_(end) {}
 
   TimePoint Next() override {

@@ -97,7 +97,8 @@ ProfileFile ReadProfile(const JsonReader& reader) {
   std::set<std::string> names;
   reader.Each("models", [&](const JsonReader& element) {
     profile.models.push_back(ReadModel(element));
-    if (!names.insert(profile.models.back().name).second) element.Complain("name", "is there twice");
+    if (!names.insert(profile.models.back().name).second)
+      element.Complain("name", "is there twice");
   });
   return profile;
 }
@@ -107,7 +108,8 @@ std::string LineColumn(std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, std::min(byte, text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t start = before.rfind('\n');
-  const std::size_t column = start == std::string_view::npos ? before.size() : before.size() - start;
+  const std::size_t column =
+      start == std::string_view::npos ? before.size() : before.size() - start;
   return fmt::format("{}:{}", line, std::max<std::size_t>(column, 1));
 }
 
@@ -250,20 +252,22 @@ std::vector<std::string> Warnings(const ProfileFile& profile) {
       for (std::size_t i = 0; i < exit.cells.size(); ++i) {
         const ProfileCell& cell = exit.cells[i];
         if (i > 0 && cell.p50_ms < kTolerance * exit.cells[i - 1].p50_ms) {
-          warnings.push_back(fmt::format("{}: batch {} takes {:.3f} ms, less than batch {} ({:.3f} ms)",
-                                         name, i + 1, cell.p50_ms, i, exit.cells[i - 1].p50_ms));
+          warnings.push_back(
+              fmt::format("{}: batch {} takes {:.3f} ms, less than batch {} ({:.3f} ms)", name,
+                          i + 1, cell.p50_ms, i, exit.cells[i - 1].p50_ms));
         }
         if (e > 0 && i < model.exits[e - 1].cells.size() &&
             cell.p50_ms < kTolerance * model.exits[e - 1].cells[i].p50_ms) {
-          warnings.push_back(fmt::format("{}: batch {} takes {:.3f} ms, less than the exit before it "
-                                         "({:.3f} ms)",
-                                         name, i + 1, cell.p50_ms,
-                                         model.exits[e - 1].cells[i].p50_ms));
+          warnings.push_back(
+              fmt::format("{}: batch {} takes {:.3f} ms, less than the exit before it "
+                          "({:.3f} ms)",
+                          name, i + 1, cell.p50_ms, model.exits[e - 1].cells[i].p50_ms));
         }
         if (cell.cv > 0.25) {
-          warnings.push_back(fmt::format("{}: batch {} is noisy, its latency varies by {:.0f} %; is the "
-                                         "machine busy?",
-                                         name, i + 1, 100 * cell.cv));
+          warnings.push_back(
+              fmt::format("{}: batch {} is noisy, its latency varies by {:.0f} %; is the "
+                          "machine busy?",
+                          name, i + 1, 100 * cell.cv));
         }
       }
     }

@@ -1,6 +1,6 @@
 // Measured latencies as they are kept on disk: one versioned JSON file (`tactus profile`), or CSV
-// tables from elsewhere. Policies get a ProfileTable made from it; the simulator draws service times
-// from its distributions.
+// tables from elsewhere. Policies get a ProfileTable made from it; the simulator draws service
+// times from its distributions.
 #pragma once
 
 #include <cstdint>

@@ -59,9 +59,10 @@ class Reader {
       } else if (!KeysOf(ScenarioFields(), key.str()).empty()) {
         read = ReadTable(node, key.str(), ScenarioFields(), scenario_);
       } else {
-        read = Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], [arrivals] and "
-                                      "[[models]]",
-                                      key.str()));
+        read =
+            Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], [arrivals] and "
+                                   "[[models]]",
+                                   key.str()));
       }
       if (!read) return read;
     }
@@ -190,9 +191,10 @@ Expected<ProfileFile> SelectProfile(const Scenario& scenario, const ProfileFile&
         }
       }
       if (model.exits.size() != wanted.exits.size()) {
-        return NotFound(fmt::format("model '{}': an exit of exits = {{...}} is not in the profile, or "
-                                    "is named twice",
-                                    wanted.name));
+        return NotFound(
+            fmt::format("model '{}': an exit of exits = {{...}} is not in the profile, or "
+                        "is named twice",
+                        wanted.name));
       }
     }
     if (!wanted.accuracy.empty() && wanted.accuracy.size() != model.exits.size()) {

@@ -14,7 +14,8 @@ import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper, save
 
 HERE = pathlib.Path(__file__).resolve().parent
-FLOAT, INT64, STRING, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.BOOL
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+STRING, BOOL = TensorProto.STRING, TensorProto.BOOL
 
 
 def tensor(name, kind, shape):

@@ -15,7 +15,7 @@ MODULE_CALL = re.compile(r'^\s*tactus_module\(\s*(\w+)\s+([^)]*)\)', re.MULTILIN
 KEYWORDS = ('DIR', 'DEPS', 'VENDOR', 'TEST_DEPS', 'EXCLUDE')
 # May be included by *_test.cc, *_bench.cc and *_fuzz.cc of any module.
 TEST_TOOLS = ('gtest/', 'gmock/', 'benchmark/', 'fuzzer/')
-TEST_FILE = re.compile(r'_(?:test|bench|fuzz)\.(?:cc|h)$|(?:^|/)testing/')
+TEST_FILE = re.compile(r'_(?:test|bench|fuzz)\.(?:cc|h)$')
 
 
 class Table:

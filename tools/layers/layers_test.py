@@ -125,7 +125,7 @@ class Layers(unittest.TestCase):
                               'runtime = { uses = ["core"], parts = { gpu = "runtime/gpu" } }')
         part = CMAKE + 'tactus_module(gpu DIR runtime/gpu DEPS core)\n'
         self.assertEqual(run_layers({}, table, part)[0], 0)
-        code, output = run_layers({}, table, part.replace('gpu DEPS core', 'gpu DEPS core policies'))
+        code, output = run_layers({}, table, part.replace('gpu DEPS', 'gpu DEPS policies'))
         self.assertEqual(code, 1)
         self.assertIn("src/CMakeLists.txt:8: gpu, a part of runtime, ", output)
 

@@ -8,7 +8,8 @@ wanted() {  # the entries of the groups that GROUP includes
     $1 == "build" || $1 == group { print $2 }' "$root/tools/setup/packages.txt" | sort -u
 }
 
-installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | awk '$1 == "installed" { print $2 }')
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' |
+  awk '$1 == "installed" { print $2 }')
 has() { grep -qxF "$1" <<<"$installed"; }
 
 is_covered() {  # one alternative is installed

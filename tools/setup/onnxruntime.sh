@@ -19,7 +19,8 @@ if [ -n "${ONNXRUNTIME_ROOT:-}" ]; then
   header=$(find "$ONNXRUNTIME_ROOT/include" -name onnxruntime_cxx_api.h 2>/dev/null | head -n 1)
   library=$(find "$ONNXRUNTIME_ROOT"/lib* -name 'libonnxruntime.so*' 2>/dev/null | head -n 1)
   [ -n "$header" ] && [ -n "$library" ] && exit 0
-  fail "ONNXRUNTIME_ROOT=$ONNXRUNTIME_ROOT has no include/**/onnxruntime_cxx_api.h or no lib/libonnxruntime.so*" \
+  fail "ONNXRUNTIME_ROOT=$ONNXRUNTIME_ROOT lacks include/**/onnxruntime_cxx_api.h or
+  lib/libonnxruntime.so*" \
     "point it to an unpacked release of ONNX Runtime, or unset it to have one fetched"
 fi
 
@@ -42,6 +43,6 @@ tar -xzf "$cache/downloads/$headers_tar" -C "$target/include" --strip-components
   "package/Plugins/iOS~/$framework/Headers"
 tar -xzf "$cache/downloads/$node_tar" -C "$target/lib" --strip-components=5 \
   "package/bin/napi-v6/linux/$arch/libonnxruntime.so.1"
-tar -xzf "$cache/downloads/$headers_tar" -C "$target" --strip-components=1 --wildcards 'package/LICENSE*'
+tar -xzf "$cache/downloads/$headers_tar" -C "$target" --strip-components=1 package/LICENSE
 mark_complete "$target" "$version"
 rm -f "$cache/downloads/$node_tar" "$cache/downloads/$headers_tar"

@@ -2,9 +2,9 @@
 # perf_analyzer.sh: .cache/perf_analyzer/run, a load generator that nobody here wrote.
 #
 # The wheel on PyPI carries a program that asks for glibc 2.38, and Debian 12 has 2.36. So the C and
-# C++ libraries of Debian 13 are unpacked beside it (installed nowhere) and its own dynamic loader
-# starts it. When a step fails, the reason is left in .cache/perf_analyzer/why-not and the tests that
-# need the program say so and are skipped: nothing else depends on it.
+# C++ libraries of Debian 13 are unpacked beside it (installed nowhere) and their dynamic loader
+# starts it. When a step fails, the reason is left in .cache/perf_analyzer/why-not, and the tests
+# that need the program say so and are skipped: nothing else depends on it.
 source "$(dirname "$0")/lib.sh"
 
 version=2.60.0
@@ -43,7 +43,8 @@ mkdir -p "$target/bin"
 mv "$program" "$target/bin/perf_analyzer"
 rm -rf "$target/wheel"
 
-if [ "$(printf '%s\n' 2.38 "$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)" | sort -V | head -n 1)" = 2.38 ]; then
+have=$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)
+if dpkg --compare-versions "$have" ge 2.38; then
   printf '#!/bin/sh\nexec "%s/bin/perf_analyzer" "$@"\n' "$target" >"$target/run"
 else
   # An apt of its own (lists, cache, sources), so that the machine's apt never hears of Debian 13.
