@@ -55,6 +55,7 @@ Dispatcher::Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, P
 void Dispatcher::Configure(std::shared_ptr<const Deployment> deployment) {
   CHECK(deployment->models.size() == deployment->profile.models(), "one profile row per model");
   CHECK(deployment->models.size() >= queues_.size(), "a model keeps its id; unload, do not erase");
+  if (journal_ != nullptr) journal_->Configured(*deployment);
   MakeRoom(*deployment);
   deployment_ = std::move(deployment);
   FindQuickest();

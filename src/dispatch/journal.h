@@ -38,10 +38,14 @@ struct JournalRecord {
 };
 static_assert(sizeof(JournalRecord) == 56, "records are written to files as they are");
 
+struct Deployment;
+
 // Append is called on the dispatcher's thread: it must neither block nor allocate.
 class Journal {
  public:
   virtual ~Journal() = default;
+  // The dispatcher serves this from here on. Rare, and outside the hot path: it may take its time.
+  virtual void Configured(const Deployment&) {}
   virtual void Append(const JournalRecord& record) noexcept = 0;
 };
 

@@ -1,0 +1,28 @@
+// Feeds a journal's events to a new dispatcher and compares every decision with the one on record.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/expected.h"
+#include "core/policy.h"
+#include "dispatch/journal_file.h"
+
+namespace tactus {
+
+struct ReplayResult {
+  std::uint64_t events = 0;     // arrivals, completions, cancellations, lane changes, steps
+  std::uint64_t decisions = 0;  // compared: dispatches, drops, preemptions, waits
+  // The first difference, with the records around it; nothing when every decision was the same.
+  std::optional<std::string> difference;
+};
+
+// `policy` is a new one of the kind that the journal names. An error is a journal whose events make
+// no sense, such as a batch that ends without having begun.
+Expected<ReplayResult> Replay(const JournalFile& journal, Policy& policy);
+
+// One record on one line: "[17] arrive model 2 request 40 at 12.500000 ms deadline 62.500000 ms".
+std::string ToText(const JournalRecord& record);
+
+}  // namespace tactus
