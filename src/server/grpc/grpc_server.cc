@@ -1,0 +1,116 @@
+#include "server/grpc/grpc_server.h"
+
+#include <fmt/format.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <climits>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "server/grpc/inference_rpcs.h"
+
+namespace tactus {
+namespace {
+
+// gRPC's plug-ins are switched on for the whole process, and before the first server is built.
+void SwitchOnPlugins() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  });
+}
+
+// An address with colons is IPv6 and stands in brackets before its port.
+std::string Endpoint(const std::string& address, int port) {
+  return address.find(':') == std::string::npos ? fmt::format("{}:{}", address, port)
+                                                : fmt::format("[{}]:{}", address, port);
+}
+
+}  // namespace
+
+struct GrpcServer::Body {
+  Body(GrpcOptions given, InferenceService& s) : options(std::move(given)), service(s) {}
+
+  // grpc.health.v1 pushes changes to those who watch it, so somebody has to notice them.
+  void FollowReadiness(std::stop_token stop);
+
+  const GrpcOptions options;
+  InferenceService& service;
+  std::optional<SlowCalls> slow;
+  std::optional<InferenceRpcs> rpcs;
+  std::unique_ptr<grpc::Server> server;
+  std::jthread readiness;
+};
+
+void GrpcServer::Body::FollowReadiness(std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  std::optional<bool> told;
+  while (!stop.stop_requested()) {
+    const bool ready = service.Ready();
+    if (told != ready) server->GetHealthCheckService()->SetServingStatus(ready);
+    told = ready;
+    wake.wait_for(lock, stop, std::chrono::milliseconds(200), [] { return false; });
+  }
+}
+
+GrpcServer::GrpcServer(GrpcOptions options, InferenceService& service)
+    : body_(std::make_unique<Body>(std::move(options), service)) {}
+
+GrpcServer::~GrpcServer() { Stop(std::chrono::milliseconds(0)); }
+
+Expected<std::uint16_t> GrpcServer::Start() {
+  Body& body = *body_;
+  SwitchOnPlugins();
+  body.slow.emplace();
+  body.rpcs.emplace(body.service, *body.slow, body.options.strict_triton);
+
+  int port = 0;
+  const std::string endpoint = Endpoint(body.options.address, body.options.port);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&*body.rpcs);
+  // Tensors are large, and the 4 MB default breaks clients; memory is bounded by the runtime.
+  builder.SetMaxReceiveMessageSize(INT_MAX);
+  builder.SetMaxSendMessageSize(INT_MAX);
+  // Two servers on one port would share its connections at random: refuse the second instead.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Only reflection and health are synchronous; they need no thread for each core.
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+  body.server = builder.BuildAndStart();
+  if (body.server == nullptr || port == 0) {
+    body.server.reset();
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("gRPC cannot listen on {}: the port is in use, or the address is not "
+                            "this machine's",
+                            endpoint));
+  }
+  body.server->GetHealthCheckService()->SetServingStatus(body.service.Ready());
+  body.readiness = std::jthread([&body](std::stop_token stop) { body.FollowReadiness(stop); });
+  return static_cast<std::uint16_t>(port);
+}
+
+void GrpcServer::Stop(std::chrono::milliseconds grace) {
+  Body& body = *body_;
+  if (body.server == nullptr) return;
+  body.readiness.request_stop();
+  body.readiness.join();
+  body.server->GetHealthCheckService()->Shutdown();
+  body.server->Shutdown(std::chrono::system_clock::now() + grace);
+  body.server->Wait();
+  body.slow.reset();  // loads that were asked for end first
+  body.server.reset();
+}
+
+}  // namespace tactus

@@ -1,0 +1,65 @@
+#include "server/grpc/infer_reactor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "grpc_service.pb.h"
+#include "server/grpc/request_message.h"
+#include "server/grpc/response_message.h"
+#include "server/grpc/wire.h"
+#include "server/kserve/error_mapping.h"
+
+namespace tactus {
+
+std::optional<std::chrono::steady_clock::time_point> DeadlineOf(
+    const grpc::CallbackServerContext& context, std::chrono::steady_clock::time_point now) {
+  const auto deadline = context.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) return std::nullopt;
+  // Clients may send grpc-timeout values of centuries.
+  const auto left = deadline - std::chrono::system_clock::now();
+  return now + std::min<std::chrono::steady_clock::duration>(left, std::chrono::hours(24 * 365));
+}
+
+grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,
+                          grpc::CallbackServerContext* context) {
+  WireError wire = ToWire(error, strict_triton);
+  if (wire.retry_after && context != nullptr) {
+    // Milliseconds; clients with a retry policy wait that long.
+    context->AddTrailingMetadata("grpc-retry-pushback-ms", "1000");
+  }
+  return {static_cast<grpc::StatusCode>(wire.grpc), std::move(wire.text)};
+}
+
+InferReactor::InferReactor(InferenceService& service, bool strict_triton,
+                           grpc::CallbackServerContext& context, grpc::ByteBuffer& request,
+                           grpc::ByteBuffer& response)
+    : service_(service), strict_triton_(strict_triton), context_(context), response_(response) {
+  if (const Status begun = Begin(request); !begun) {
+    Finish(ToGrpcStatus(begun.error(), strict_triton_, &context_));
+  }
+}
+
+Status InferReactor::Begin(grpc::ByteBuffer& request) {
+  const auto received = std::chrono::steady_clock::now();
+  auto message = ParseInferRequest(request);
+  if (!message) return std::unexpected(std::move(message.error()));
+  id_ = (*message)->id();
+  auto call = CallFrom(service_, std::move(*message), received);
+  if (!call) return std::unexpected(std::move(call.error()));
+  if (const auto deadline = DeadlineOf(context_, received)) {
+    call->deadline = call->deadline ? std::min(*call->deadline, *deadline) : *deadline;
+  }
+  call->reply = [this](InferReply&& reply) { Answer(std::move(reply)); };
+  call_id_.store(service_.Infer(std::move(*call)));
+  return {};
+}
+
+void InferReactor::Answer(InferReply&& reply) {
+  if (!reply.status) {
+    return Finish(ToGrpcStatus(reply.status.error(), strict_triton_, &context_));
+  }
+  response_ = ToMessage(EncodeResponse(HeadOf(reply, id_), reply.outputs, reply.storage));
+  Finish(grpc::Status::OK);
+}
+
+}  // namespace tactus

@@ -1,0 +1,50 @@
+// One unary ModelInfer call, from its bytes to its answer.
+#pragma once
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "runtime/inference_service.h"
+
+namespace tactus {
+
+// The client's deadline on the clock of calls; nothing when it set none.
+std::optional<std::chrono::steady_clock::time_point> DeadlineOf(
+    const grpc::CallbackServerContext& context, std::chrono::steady_clock::time_point now);
+
+// `error` in the shared table's words; what is worth repeating says so in its trailing metadata.
+grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,
+                          grpc::CallbackServerContext* context = nullptr);
+
+// Owns itself: gRPC's last word is OnDone.
+class InferReactor final : public grpc::ServerUnaryReactor {
+ public:
+  // Starts at once. `response` is gRPC's and is filled before Finish.
+  InferReactor(InferenceService& service, bool strict_triton, grpc::CallbackServerContext& context,
+               grpc::ByteBuffer& request, grpc::ByteBuffer& response);
+
+  // The client cancelled, its deadline passed, or its connection broke. gRPC calls it only after the
+  // handler that made this object has returned, hence after Infer.
+  void OnCancel() override { service_.Cancel(call_id_.load()); }
+  void OnDone() override { delete this; }
+
+ private:
+  Status Begin(grpc::ByteBuffer& request);
+  // On the runtime's reply thread, or inside Infer. `this` may be gone after Finish.
+  void Answer(InferReply&& reply);
+
+  InferenceService& service_;
+  const bool strict_triton_;
+  grpc::CallbackServerContext& context_;
+  grpc::ByteBuffer& response_;
+  std::string id_;
+  std::atomic<CallId> call_id_{0};
+};
+
+}  // namespace tactus

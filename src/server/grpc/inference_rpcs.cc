@@ -1,0 +1,219 @@
+#include "server/grpc/inference_rpcs.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "server/grpc/infer_reactor.h"
+#include "server/grpc/response_message.h"
+#include "server/grpc/stream_reactor.h"
+#include "server/kserve/model_config_message.h"
+#include "server/kserve/validation.h"
+
+namespace tactus {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+namespace {
+
+// Several repositories by name do not exist here.
+Status CheckRepository(const std::string& name) {
+  if (name.empty()) return {};
+  return Fail(ErrorCode::kUnimplemented, "there is one repository; leave repository_name empty");
+}
+
+// A ModelConfig as JSON that replaces the folder's, or empty.
+Expected<std::string> ConfigParameter(const inference::RepositoryModelLoadRequest& request) {
+  std::string config;
+  for (const auto& [key, value] : request.parameters()) {
+    if (key != "config") {
+      return Fail(ErrorCode::kUnimplemented,
+                  fmt::format("load parameter '{}' is not supported; known: config", key));
+    }
+    if (!value.has_string_param()) return InvalidArgument("load parameter 'config' is no string");
+    config = value.string_param();
+  }
+  return config;
+}
+
+}  // namespace
+
+ServerUnaryReactor* InferenceRpcs::End(CallbackServerContext* context, const Status& status) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(status ? grpc::Status::OK
+                         : ToGrpcStatus(status.error(), strict_triton_, context));
+  return reactor;
+}
+
+ServerUnaryReactor* InferenceRpcs::Unserved(CallbackServerContext* context,
+                                            const char* extension) {
+  return End(context, Fail(ErrorCode::kUnimplemented,
+                           fmt::format("the {} extension is not supported", extension)));
+}
+
+Expected<std::shared_ptr<const ModelSpec>> InferenceRpcs::Find(const std::string& name,
+                                                               const std::string& version) const {
+  const auto number = ParseVersion(version);
+  if (!number) return std::unexpected(number.error());
+  return service_.Find(name, *number);
+}
+
+ServerUnaryReactor* InferenceRpcs::ModelInfer(CallbackServerContext* context,
+                                              const grpc::ByteBuffer* request,
+                                              grpc::ByteBuffer* response) {
+  // gRPC owns the buffer until the call ends and reads it no more: it may be emptied early.
+  return new InferReactor(service_, strict_triton_, *context,
+                          *const_cast<grpc::ByteBuffer*>(request), *response);
+}
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* InferenceRpcs::ModelStreamInfer(
+    CallbackServerContext* context) {
+  return new StreamReactor(service_, strict_triton_, *context);
+}
+
+ServerUnaryReactor* InferenceRpcs::ServerLive(CallbackServerContext* context,
+                                              const inference::ServerLiveRequest*,
+                                              inference::ServerLiveResponse* response) {
+  response->set_live(service_.Live());
+  return End(context, {});
+}
+
+ServerUnaryReactor* InferenceRpcs::ServerReady(CallbackServerContext* context,
+                                               const inference::ServerReadyRequest*,
+                                               inference::ServerReadyResponse* response) {
+  response->set_ready(service_.Ready());
+  return End(context, {});
+}
+
+ServerUnaryReactor* InferenceRpcs::ModelReady(CallbackServerContext* context,
+                                              const inference::ModelReadyRequest* request,
+                                              inference::ModelReadyResponse* response) {
+  const auto model = Find(request->name(), request->version());
+  // An unknown model is not ready; only a request that makes no sense is an error.
+  if (!model && model.error().code == ErrorCode::kInvalidArgument) {
+    return End(context, std::unexpected(model.error()));
+  }
+  response->set_ready(model.has_value());
+  return End(context, {});
+}
+
+ServerUnaryReactor* InferenceRpcs::ServerMetadata(CallbackServerContext* context,
+                                                  const inference::ServerMetadataRequest*,
+                                                  inference::ServerMetadataResponse* response) {
+  response->set_name(std::string(kServerName));
+  response->set_version(std::string(kServerVersion));
+  for (std::string_view extension : ServerExtensions()) {
+    response->add_extensions(std::string(extension));
+  }
+  return End(context, {});
+}
+
+ServerUnaryReactor* InferenceRpcs::ModelMetadata(CallbackServerContext* context,
+                                                 const inference::ModelMetadataRequest* request,
+                                                 inference::ModelMetadataResponse* response) {
+  const auto model = Find(request->name(), request->version());
+  if (!model) return End(context, std::unexpected(model.error()));
+  *response = MetadataOf(**model, service_.Index());
+  return End(context, {});
+}
+
+ServerUnaryReactor* InferenceRpcs::ModelConfig(CallbackServerContext* context,
+                                               const inference::ModelConfigRequest* request,
+                                               inference::ModelConfigResponse* response) {
+  const auto model = Find(request->name(), request->version());
+  if (!model) return End(context, std::unexpected(model.error()));
+  auto config = ConfigOf(**model);
+  if (!config) return End(context, std::unexpected(config.error()));
+  *response->mutable_config() = std::move(*config);
+  return End(context, {});
+}
+
+ServerUnaryReactor* InferenceRpcs::ModelStatistics(
+    CallbackServerContext* context, const inference::ModelStatisticsRequest* request,
+    inference::ModelStatisticsResponse* response) {
+  const auto version = ParseVersion(request->version());
+  if (!version) return End(context, std::unexpected(version.error()));
+  const auto statistics = service_.Statistics(request->name(), *version);
+  if (!statistics) return End(context, std::unexpected(statistics.error()));
+  *response = StatisticsOf(*statistics);
+  return End(context, {});
+}
+
+ServerUnaryReactor* InferenceRpcs::RepositoryIndex(
+    CallbackServerContext* context, const inference::RepositoryIndexRequest* request,
+    inference::RepositoryIndexResponse* response) {
+  if (Status status = CheckRepository(request->repository_name()); !status) {
+    return End(context, status);
+  }
+  *response = IndexOf(service_.Index(), request->ready());
+  return End(context, {});
+}
+
+ServerUnaryReactor* InferenceRpcs::RepositoryModelLoad(
+    CallbackServerContext* context, const inference::RepositoryModelLoadRequest* request,
+    inference::RepositoryModelLoadResponse*) {
+  if (Status status = CheckRepository(request->repository_name()); !status) {
+    return End(context, status);
+  }
+  auto config = ConfigParameter(*request);
+  if (!config) return End(context, std::unexpected(config.error()));
+  slow_.Add([this, context, name = request->model_name(), config = std::move(*config)] {
+    End(context, service_.Load(name, config));
+  });
+  return context->DefaultReactor();
+}
+
+ServerUnaryReactor* InferenceRpcs::RepositoryModelUnload(
+    CallbackServerContext* context, const inference::RepositoryModelUnloadRequest* request,
+    inference::RepositoryModelUnloadResponse*) {
+  if (Status status = CheckRepository(request->repository_name()); !status) {
+    return End(context, status);
+  }
+  // Parameters: "unload_dependents" asks for the members of an ensemble; there are none.
+  slow_.Add([this, context, name = request->model_name()] { End(context, service_.Unload(name)); });
+  return context->DefaultReactor();
+}
+
+ServerUnaryReactor* InferenceRpcs::SystemSharedMemoryStatus(
+    CallbackServerContext* context, const inference::SystemSharedMemoryStatusRequest*,
+    inference::SystemSharedMemoryStatusResponse*) {
+  return Unserved(context, "system_shared_memory");
+}
+ServerUnaryReactor* InferenceRpcs::SystemSharedMemoryRegister(
+    CallbackServerContext* context, const inference::SystemSharedMemoryRegisterRequest*,
+    inference::SystemSharedMemoryRegisterResponse*) {
+  return Unserved(context, "system_shared_memory");
+}
+ServerUnaryReactor* InferenceRpcs::SystemSharedMemoryUnregister(
+    CallbackServerContext* context, const inference::SystemSharedMemoryUnregisterRequest*,
+    inference::SystemSharedMemoryUnregisterResponse*) {
+  return Unserved(context, "system_shared_memory");
+}
+ServerUnaryReactor* InferenceRpcs::CudaSharedMemoryStatus(
+    CallbackServerContext* context, const inference::CudaSharedMemoryStatusRequest*,
+    inference::CudaSharedMemoryStatusResponse*) {
+  return Unserved(context, "cuda_shared_memory");
+}
+ServerUnaryReactor* InferenceRpcs::CudaSharedMemoryRegister(
+    CallbackServerContext* context, const inference::CudaSharedMemoryRegisterRequest*,
+    inference::CudaSharedMemoryRegisterResponse*) {
+  return Unserved(context, "cuda_shared_memory");
+}
+ServerUnaryReactor* InferenceRpcs::CudaSharedMemoryUnregister(
+    CallbackServerContext* context, const inference::CudaSharedMemoryUnregisterRequest*,
+    inference::CudaSharedMemoryUnregisterResponse*) {
+  return Unserved(context, "cuda_shared_memory");
+}
+ServerUnaryReactor* InferenceRpcs::TraceSetting(CallbackServerContext* context,
+                                                const inference::TraceSettingRequest*,
+                                                inference::TraceSettingResponse*) {
+  return Unserved(context, "trace");
+}
+ServerUnaryReactor* InferenceRpcs::LogSettings(CallbackServerContext* context,
+                                               const inference::LogSettingsRequest*,
+                                               inference::LogSettingsResponse*) {
+  return Unserved(context, "logging");
+}
+
+}  // namespace tactus

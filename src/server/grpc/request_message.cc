@@ -1,0 +1,117 @@
+#include "server/grpc/request_message.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "grpc_service.pb.h"
+#include "server/grpc/typed_contents.h"
+#include "server/kserve/validation.h"
+
+namespace tactus {
+namespace {
+
+using inference::InferParameter;
+using inference::ModelInferRequest;
+
+// What a call's input spans point into.
+struct Received {
+  std::shared_ptr<ModelInferRequest> message;
+  ConvertedBytes converted;
+};
+
+Expected<ParameterValue> ValueOf(const std::string& name, const InferParameter& parameter) {
+  switch (parameter.parameter_choice_case()) {
+    case InferParameter::kBoolParam: return parameter.bool_param();
+    case InferParameter::kInt64Param: return std::int64_t{parameter.int64_param()};
+    case InferParameter::kUint64Param: return std::uint64_t{parameter.uint64_param()};
+    case InferParameter::kDoubleParam: return parameter.double_param();
+    case InferParameter::kStringParam: return std::string_view(parameter.string_param());
+    case InferParameter::PARAMETER_CHOICE_NOT_SET: break;
+  }
+  return InvalidArgument(fmt::format("parameter '{}' has no value", name));
+}
+
+// Parameters of one tensor ask for extensions that are not served.
+template <class Tensor>
+Status CheckTensorParameters(const char* kind, const Tensor& tensor) {
+  for (const auto& [key, value] : tensor.parameters()) {
+    if (key.starts_with("shared_memory_")) {
+      return Fail(ErrorCode::kUnimplemented,
+                  fmt::format("{} '{}': shared memory is not supported", kind, tensor.name()));
+    }
+    if (key == "classification") {
+      return Fail(ErrorCode::kUnimplemented,
+                  fmt::format("{} '{}': classification is not supported", kind, tensor.name()));
+    }
+  }
+  return {};
+}
+
+Expected<std::span<const std::byte>> BytesOf(const ModelInferRequest& message, int i,
+                                             ConvertedBytes& converted) {
+  const auto& input = message.inputs(i);
+  if (message.raw_input_contents().empty()) return TypedBytes(input, converted);
+  if (input.has_contents()) {
+    return InvalidArgument(
+        fmt::format("input '{}' has contents, but the request's tensors are in raw_input_contents",
+                    input.name()));
+  }
+  return std::as_bytes(std::span(message.raw_input_contents(i)));
+}
+
+Status AddInputs(Received& received, CallMessage& call) {
+  const ModelInferRequest& message = *received.message;
+  const int raw = message.raw_input_contents_size();
+  if (raw != 0 && raw != message.inputs_size()) {
+    return InvalidArgument(
+        fmt::format("raw_input_contents has {} entries for {} inputs: it must have one for each",
+                    raw, message.inputs_size()));
+  }
+  call.inputs.reserve(static_cast<std::size_t>(message.inputs_size()));
+  for (int i = 0; i < message.inputs_size(); ++i) {
+    const auto& input = message.inputs(i);
+    if (Status known = CheckTensorParameters("input", input); !known) return known;
+    auto bytes = BytesOf(message, i, received.converted);
+    if (!bytes) return std::unexpected(std::move(bytes.error()));
+    call.inputs.push_back({.name = input.name(),
+                           .datatype = input.datatype(),
+                           .shape = Shape(input.shape().begin(), input.shape().end()),
+                           .data = *bytes});
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<InferCall> CallFrom(const InferenceService& service,
+                             std::shared_ptr<ModelInferRequest> message,
+                             std::chrono::steady_clock::time_point received) {
+  const auto version = ParseVersion(message->model_version());
+  if (!version) return std::unexpected(version.error());
+  auto model = service.Find(message->model_name(), *version);
+  if (!model) return std::unexpected(std::move(model.error()));
+
+  auto owner = std::make_shared<Received>();
+  owner->message = std::move(message);
+  CallMessage call;
+  if (Status added = AddInputs(*owner, call); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  for (const auto& output : owner->message->outputs()) {
+    if (Status known = CheckTensorParameters("output", output); !known) {
+      return std::unexpected(std::move(known.error()));
+    }
+    call.outputs.push_back(output.name());
+  }
+  for (const auto& [name, parameter] : owner->message->parameters()) {
+    auto value = ValueOf(name, parameter);
+    if (!value) return std::unexpected(std::move(value.error()));
+    call.parameters.emplace_back(name, *value);
+  }
+  auto made = MakeCall(std::move(*model), call, received);
+  if (made) made->keepalive = std::move(owner);
+  return made;
+}
+
+}  // namespace tactus

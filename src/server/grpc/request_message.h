@@ -1,0 +1,23 @@
+// From a ModelInferRequest to a call that the runtime takes.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "base/expected.h"
+#include "runtime/inference_service.h"
+
+namespace inference {
+class ModelInferRequest;
+}
+
+namespace tactus {
+
+// Finds the model, checks the message against it and points the call's inputs into it; `keepalive`
+// owns the message. Deadline and priority are what the message and the model say; all but `reply` is
+// set.
+Expected<InferCall> CallFrom(const InferenceService& service,
+                             std::shared_ptr<inference::ModelInferRequest> message,
+                             std::chrono::steady_clock::time_point received);
+
+}  // namespace tactus

@@ -1,0 +1,23 @@
+// From the runtime's answers to the protocol's messages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "grpc_service.pb.h"
+#include "runtime/inference_service.h"
+
+namespace tactus {
+
+// A successful reply without the bytes of its tensors; `id` is the request's.
+inference::ModelInferResponse HeadOf(const InferReply& reply, const std::string& id);
+
+inference::ModelMetadataResponse MetadataOf(const ModelSpec& model,
+                                            const std::vector<ModelState>& index);
+
+inference::ModelStatisticsResponse StatisticsOf(const std::vector<ModelStatistics>& models);
+
+// `ready_only` leaves out the versions that take no requests.
+inference::RepositoryIndexResponse IndexOf(const std::vector<ModelState>& index, bool ready_only);
+
+}  // namespace tactus

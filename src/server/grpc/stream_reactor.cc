@@ -1,0 +1,165 @@
+#include "server/grpc/stream_reactor.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "grpc_service.pb.h"
+#include "server/grpc/infer_reactor.h"
+#include "server/grpc/request_message.h"
+#include "server/grpc/response_message.h"
+#include "server/grpc/wire.h"
+#include "server/kserve/error_mapping.h"
+
+namespace tactus {
+namespace {
+
+// perf_analyzer and decoupled clients ask for a mark on the last response of a call.
+bool WantsFinalFlag(const inference::ModelInferRequest& message) {
+  const auto found = message.parameters().find("triton_enable_empty_final_response");
+  return found != message.parameters().end() && found->second.bool_param();
+}
+
+}  // namespace
+
+StreamReactor::StreamReactor(InferenceService& service, bool strict_triton,
+                             grpc::CallbackServerContext& context)
+    : service_(service), strict_triton_(strict_triton), context_(context) {
+  reading_ = true;
+  StartRead(&incoming_);
+}
+
+void StreamReactor::OnReadDone(bool ok) {
+  if (ok) {
+    grpc::ByteBuffer message;
+    message.Swap(&incoming_);
+    Begin(std::move(message));
+  }
+  Step step;
+  {
+    std::scoped_lock lock(mutex_);
+    reading_ = false;
+    no_more_ = no_more_ || !ok;
+    step = Take();
+  }
+  Make(step);
+}
+
+void StreamReactor::OnWriteDone(bool ok) {
+  Step step;
+  {
+    std::scoped_lock lock(mutex_);
+    writing_ = false;
+    outgoing_.pop_front();
+    no_more_ = no_more_ || !ok;
+    step = Take();
+  }
+  Make(step);
+}
+
+void StreamReactor::OnCancel() {
+  std::vector<CallId> running;
+  Step step;
+  {
+    std::scoped_lock lock(mutex_);
+    cancelled_ = true;
+    no_more_ = true;
+    for (const auto& [serial, id] : calls_) {
+      if (id != kNotYet) running.push_back(id);
+    }
+    step = Take();
+  }
+  for (CallId id : running) service_.Cancel(id);
+  Make(step);
+}
+
+void StreamReactor::Begin(grpc::ByteBuffer bytes) {
+  const auto received = std::chrono::steady_clock::now();
+  auto message = ParseInferRequest(bytes);
+  if (!message) {
+    std::scoped_lock lock(mutex_);
+    no_more_ = true;
+    status_ = ToGrpcStatus(message.error(), strict_triton_);
+    return;
+  }
+  const std::string id = (*message)->id();
+  const bool final_flag = WantsFinalFlag(**message);
+  auto call = CallFrom(service_, std::move(*message), received);
+  if (!call) {
+    std::scoped_lock lock(mutex_);
+    outgoing_.push_back(ToStreamError(ToWire(call.error(), strict_triton_).text, id));
+    return;
+  }
+  if (const auto deadline = DeadlineOf(context_, received)) {
+    call->deadline = call->deadline ? std::min(*call->deadline, *deadline) : *deadline;
+  }
+  Serial serial;
+  {
+    std::scoped_lock lock(mutex_);
+    serial = next_serial_++;
+    calls_.emplace(serial, kNotYet);
+  }
+  call->reply = [this, serial, id, final_flag](InferReply&& reply) {
+    Answer(serial, id, final_flag, std::move(reply));
+  };
+  const CallId started = service_.Infer(std::move(*call));
+  bool cancel = false;
+  {
+    std::scoped_lock lock(mutex_);
+    const auto found = calls_.find(serial);  // gone if it was answered already
+    if (found != calls_.end()) {
+      found->second = started;
+      cancel = cancelled_;  // OnCancel came before the id was known
+    }
+  }
+  if (cancel) service_.Cancel(started);
+}
+
+void StreamReactor::Answer(Serial serial, const std::string& id, bool final_flag,
+                           InferReply&& reply) {
+  grpc::ByteBuffer message;
+  if (reply.status) {
+    auto head = HeadOf(reply, id);
+    if (final_flag) (*head.mutable_parameters())["triton_final_response"].set_bool_param(true);
+    message = ToStreamMessage(EncodeResponse(head, reply.outputs, reply.storage));
+  } else {
+    message = ToStreamError(ToWire(reply.status.error(), strict_triton_).text, id);
+  }
+  Step step;
+  {
+    std::scoped_lock lock(mutex_);
+    outgoing_.push_back(std::move(message));
+    calls_.erase(serial);
+    step = Take();
+  }
+  Make(step);
+}
+
+StreamReactor::Step StreamReactor::Take() {
+  Step step;
+  if (finished_) return step;
+  if (cancelled_ && !writing_) outgoing_.clear();  // nobody would read it
+  if (!writing_ && !outgoing_.empty()) {
+    writing_ = true;
+    step.write = &outgoing_.front();
+  }
+  if (!no_more_ && !reading_ && calls_.size() + outgoing_.size() < kMaxCalls) {
+    reading_ = true;
+    step.read = true;
+  }
+  if (no_more_ && !reading_ && !writing_ && calls_.empty()) {
+    finished_ = true;
+    step.finish = true;
+    step.status = status_;
+  }
+  return step;
+}
+
+void StreamReactor::Make(const Step& step) {
+  // At most one of these may be the last touch of this object: a step that is under way keeps it.
+  if (step.read) StartRead(&incoming_);
+  if (step.write != nullptr) StartWrite(step.write);
+  if (step.finish) Finish(step.status);
+}
+
+}  // namespace tactus

@@ -1,0 +1,163 @@
+#include "server/metrics/runtime_families.h"
+
+#include <prometheus/metric_family.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace tactus {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::vector<ClientMetric::Label>;
+
+MetricFamily Family(std::string name, std::string help, MetricType type) {
+  return {.name = std::move(name), .help = std::move(help), .type = type, .metric = {}};
+}
+
+void Add(MetricFamily& family, Labels labels, double value) {
+  ClientMetric metric;
+  metric.label = std::move(labels);
+  if (family.type == MetricType::Counter) {
+    metric.counter.value = value;
+  } else {
+    metric.gauge.value = value;
+  }
+  family.metric.push_back(std::move(metric));
+}
+
+Labels ModelLabels(const std::string& name, std::int64_t version) {
+  return {{"model", name}, {"version", std::to_string(version)}};
+}
+
+std::uint64_t Of(const OutcomeCounts& counts, Outcome outcome) {
+  return counts[static_cast<std::size_t>(outcome)];
+}
+
+}  // namespace
+
+std::vector<double> BusyRatio::Update(Duration uptime, const std::vector<LaneLoad>& lanes) {
+  while (!samples_.empty() && samples_.front().uptime + kWindow < uptime) samples_.pop_front();
+  const Sample since = samples_.empty() ? Sample{{}, {}} : samples_.front();
+  const double span = ToSeconds(uptime - since.uptime);
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const Duration before = i < since.lanes.size() ? since.lanes[i].busy : Duration{};
+    // A batch's time is booked when it ends, so a short window may hold more than its length.
+    ratios.push_back(span > 0 ? std::clamp(ToSeconds(lanes[i].busy - before) / span, 0.0, 1.0) : 0);
+  }
+  if (samples_.size() < kMaxSamples) samples_.push_back({uptime, lanes});
+  return ratios;
+}
+
+std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
+                                          const std::vector<double>& lane_busy) {
+  MetricFamily pending = Family("tactus_pending_requests", "Requests (rows) that wait or run.",
+                                MetricType::Gauge);
+  Add(pending, {}, static_cast<double>(reading.pending));
+  MetricFamily calls = Family("tactus_pending_calls", "Calls accepted and not yet answered.",
+                              MetricType::Gauge);
+  Add(calls, {}, static_cast<double>(reading.calls));
+  MetricFamily uptime =
+      Family("tactus_uptime_seconds", "Time since the runtime started.", MetricType::Gauge);
+  Add(uptime, {}, ToSeconds(reading.uptime));
+
+  MetricFamily ratio = Family("tactus_lane_busy_ratio",
+                              "Share of the last 10 s in which the lane ran a batch.",
+                              MetricType::Gauge);
+  MetricFamily busy = Family("tactus_lane_busy_seconds_total",
+                             "Time that the lane spent running batches.", MetricType::Counter);
+  MetricFamily batches =
+      Family("tactus_lane_batches_total", "Batches that the lane ran.", MetricType::Counter);
+  for (std::size_t i = 0; i < reading.lanes.size(); ++i) {
+    const Labels lane{{"lane", std::to_string(i)}};
+    Add(ratio, lane, i < lane_busy.size() ? lane_busy[i] : 0);
+    Add(busy, lane, ToSeconds(reading.lanes[i].busy));
+    Add(batches, lane, static_cast<double>(reading.lanes[i].batches));
+  }
+
+  MetricFamily ready = Family("tactus_model_ready", "1 where the model version takes requests.",
+                              MetricType::Gauge);
+  for (const ModelState& model : reading.models) {
+    Add(ready, ModelLabels(model.name, model.version), model.state == "READY" ? 1 : 0);
+  }
+  return {std::move(pending), std::move(calls),   std::move(uptime), std::move(ratio),
+          std::move(busy),    std::move(batches), std::move(ready)};
+}
+
+std::vector<MetricFamily> ProcessFamilies() {
+  std::vector<MetricFamily> families;
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t pages = 0, resident = 0;
+  if (statm >> pages >> resident) {
+    families.push_back(Family("process_resident_memory_bytes", "Resident memory size in bytes.",
+                              MetricType::Gauge));
+    Add(families.back(), {}, static_cast<double>(resident) * sysconf(_SC_PAGESIZE));
+  }
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) == 0) {
+    const auto seconds = [](const timeval& t) {
+      return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
+    families.push_back(Family("process_cpu_seconds_total",
+                              "User and system processor time in seconds.", MetricType::Counter));
+    Add(families.back(), {}, seconds(usage.ru_utime) + seconds(usage.ru_stime));
+  }
+  return families;
+}
+
+std::vector<MetricFamily> TritonFamilies(const RuntimeReading& reading,
+                                         const CallsByModel& calls) {
+  const auto counter = [](const char* name, const char* help) {
+    return Family(name, help, MetricType::Counter);
+  };
+  MetricFamily success =
+      counter("nv_inference_request_success", "Number of successful inference requests.");
+  MetricFamily failure = counter("nv_inference_request_failure",
+                                 "Number of failed inference requests, by reason.");
+  MetricFamily count = counter("nv_inference_count", "Number of inferences (rows).");
+  MetricFamily executions = counter("nv_inference_exec_count", "Number of batches executed.");
+  MetricFamily request = counter("nv_inference_request_duration_us",
+                                 "Cumulative request duration in microseconds.");
+  MetricFamily queue = counter("nv_inference_queue_duration_us",
+                               "Cumulative time in the queue in microseconds.");
+  MetricFamily input = counter("nv_inference_compute_input_duration_us",
+                               "Cumulative time to gather inputs in microseconds.");
+  MetricFamily infer = counter("nv_inference_compute_infer_duration_us",
+                               "Cumulative time of execution in microseconds.");
+  MetricFamily output = counter("nv_inference_compute_output_duration_us",
+                                "Cumulative time to make outputs in microseconds.");
+  const auto micros = [](const DurationCount& d) { return static_cast<double>(d.ns / 1000); };
+  for (const ModelStatistics& model : reading.statistics) {
+    const Labels labels = ModelLabels(model.name, model.version);
+    Add(success, labels, static_cast<double>(model.success.count));
+    Add(count, labels, static_cast<double>(model.inference_count));
+    Add(executions, labels, static_cast<double>(model.execution_count));
+    Add(request, labels, micros(model.success));
+    Add(queue, labels, micros(model.queue));
+    Add(input, labels, micros(model.compute_input));
+    Add(infer, labels, micros(model.compute_infer));
+    Add(output, labels, micros(model.compute_output));
+
+    const auto found = calls.find({model.name, model.version});
+    const OutcomeCounts ended = found == calls.end() ? OutcomeCounts{} : found->second;
+    const auto fail = [&](const char* reason, std::uint64_t n) {
+      Labels with_reason = labels;
+      with_reason.push_back({"reason", reason});
+      Add(failure, std::move(with_reason), static_cast<double>(n));
+    };
+    fail("REJECTED", Of(ended, Outcome::kShed) + Of(ended, Outcome::kExpired));
+    fail("CANCELED", Of(ended, Outcome::kCancelled));
+    fail("BACKEND", Of(ended, Outcome::kError));
+    fail("OTHER", 0);
+  }
+  return {std::move(success), std::move(failure), std::move(count),
+          std::move(executions), std::move(request), std::move(queue),
+          std::move(input), std::move(infer), std::move(output)};
+}
+
+}  // namespace tactus

@@ -1,0 +1,51 @@
+// Metric families that are read from the runtime when somebody scrapes, rather than counted as
+// things happen.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/request.h"
+#include "server/metrics/serving_metrics.h"
+
+namespace prometheus {
+struct MetricFamily;
+}
+
+namespace tactus {
+
+using OutcomeCounts = std::array<std::uint64_t, kOutcomes>;
+// Calls by outcome for each (model, version).
+using CallsByModel = std::map<std::pair<std::string, std::int64_t>, OutcomeCounts>;
+
+// How busy lanes were over the last seconds, from readings of their cumulative busy time.
+class BusyRatio {
+ public:
+  // The share of the time since the oldest reading within `kWindow` that each lane was busy; since
+  // the start when there is none yet.
+  std::vector<double> Update(Duration uptime, const std::vector<LaneLoad>& lanes);
+
+  static constexpr Duration kWindow = Seconds(10);
+
+ private:
+  struct Sample {
+    Duration uptime{};
+    std::vector<LaneLoad> lanes;
+  };
+  std::deque<Sample> samples_;  // oldest first; at most kMaxSamples
+  static constexpr std::size_t kMaxSamples = 64;
+};
+
+std::vector<prometheus::MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
+                                                      const std::vector<double>& lane_busy);
+// Resident memory and processor time, under the names that every exporter uses.
+std::vector<prometheus::MetricFamily> ProcessFamilies();
+// nv_inference_*: Triton's names and units (microseconds).
+std::vector<prometheus::MetricFamily> TritonFamilies(const RuntimeReading& reading,
+                                                     const CallsByModel& calls);
+
+}  // namespace tactus

@@ -1,0 +1,270 @@
+#include "server/metrics/serving_metrics.h"
+
+#include <prometheus/collectable.h>
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "server/metrics/runtime_families.h"
+
+namespace tactus {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Histogram;
+using Buckets = Histogram::BucketBoundaries;
+using Labels = std::map<std::string, std::string>;
+
+// Seconds: 0.5 ms to 10 s in steps of 1, 2 and 5.
+const Buckets kTimes{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10};
+// Seconds before (positive) or after (negative) the deadline; 0 is an edge, so lateness is exact.
+const Buckets kSlacks{-5,    -1,   -0.5, -0.2, -0.1, -0.05, -0.02, -0.01, -0.005, -0.001,
+                      0,     0.001, 0.005, 0.01, 0.02, 0.05, 0.1,   0.2,   0.5,    1,     5};
+const Buckets kSizes{1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128};
+// (actual - predicted) / predicted: below 0 the batch was quicker than its profile.
+const Buckets kErrors{-0.5, -0.2, -0.1, -0.05, 0, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
+
+Buckets WithEdges(Buckets buckets, const std::vector<Duration>& slos) {
+  for (Duration slo : slos) {
+    if (slo > Duration{}) buckets.push_back(ToSeconds(slo));
+  }
+  std::sort(buckets.begin(), buckets.end());
+  buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
+  return buckets;
+}
+
+// The series of one model version; the registry owns them.
+struct ModelSeries {
+  Labels labels;
+  Buckets times;  // with the edges of the SLOs
+  std::array<Counter*, kOutcomes> requests{};
+  std::array<Histogram*, kOutcomes> duration{};  // made at the first call that ends so
+  Counter* rows = nullptr;
+  Histogram* queue = nullptr;
+  Histogram* slack = nullptr;
+  Histogram* batch_size = nullptr;
+  Histogram* execution = nullptr;
+  Histogram* prediction_error = nullptr;
+  std::vector<Counter*> exits;
+};
+
+constexpr std::array<const char*, 9> kReasons = {
+    "invalid_argument", "not_found",          "already_exists", "unavailable", "deadline_exceeded",
+    "cancelled",        "resource_exhausted", "unimplemented",  "internal"};
+
+}  // namespace
+
+struct ServingMetrics::Body {
+  explicit Body(MetricsOptions given);
+
+  ModelSeries& SeriesOf(const ModelSpec& model);
+  CallsByModel Calls() const;
+
+  MetricsOptions options;
+  prometheus::Registry registry;
+  Family<Counter>& requests;
+  Family<Histogram>& duration;
+  Family<Histogram>& queue;
+  Family<Histogram>& slack;
+  Family<Counter>& rows;
+  Family<Histogram>& batch_size;
+  Family<Histogram>& execution;
+  Family<Histogram>& prediction_error;
+  Family<Counter>& exits;
+  Family<Histogram>& launch;
+  Family<Histogram>& finish;
+  Family<Counter>& refused;
+  Histogram& launch_seconds;
+  Histogram& finish_seconds;
+
+  // Guards what follows; held for a look-up by the threads that report, never while text is made.
+  mutable std::mutex mutex;
+  std::map<std::pair<std::string, std::int64_t>, ModelSeries, std::less<>> models;
+  std::function<RuntimeReading()> read;
+  BusyRatio busy;
+};
+
+ServingMetrics::Body::Body(MetricsOptions given)
+    : options(std::move(given)),
+      requests(prometheus::BuildCounter()
+                   .Name("tactus_requests_total")
+                   .Help("Calls by how they ended: met, late, shed, expired, cancelled or error.")
+                   .Register(registry)),
+      duration(prometheus::BuildHistogram()
+                   .Name("tactus_request_duration_seconds")
+                   .Help("From the arrival of a call to its answer; every SLO is an edge.")
+                   .Register(registry)),
+      queue(prometheus::BuildHistogram()
+                .Name("tactus_queue_seconds")
+                .Help("From the arrival of a call to the start of its batch.")
+                .Register(registry)),
+      slack(prometheus::BuildHistogram()
+                .Name("tactus_deadline_slack_seconds")
+                .Help("From the answer to the deadline; negative when the answer was late.")
+                .Register(registry)),
+      rows(prometheus::BuildCounter()
+               .Name("tactus_rows_total")
+               .Help("Rows of the calls that were answered.")
+               .Register(registry)),
+      batch_size(prometheus::BuildHistogram()
+                     .Name("tactus_batch_size")
+                     .Help("Rows in a batch that ran.")
+                     .Register(registry)),
+      execution(prometheus::BuildHistogram()
+                    .Name("tactus_execution_seconds")
+                    .Help("Time that a batch ran in its engine.")
+                    .Register(registry)),
+      prediction_error(prometheus::BuildHistogram()
+                           .Name("tactus_prediction_error_ratio")
+                           .Help("Time of a batch beyond its profiled latency, as a share of it.")
+                           .Register(registry)),
+      exits(prometheus::BuildCounter()
+                .Name("tactus_exit_total")
+                .Help("Answered calls by the exit that served them.")
+                .Register(registry)),
+      launch(prometheus::BuildHistogram()
+                 .Name("tactus_launch_overhead_seconds")
+                 .Help("From the decision to run a batch to the start of its execution.")
+                 .Register(registry)),
+      finish(prometheus::BuildHistogram()
+                 .Name("tactus_finish_overhead_seconds")
+                 .Help("From the end of a batch to the dispatcher's knowledge of it.")
+                 .Register(registry)),
+      refused(prometheus::BuildCounter()
+                  .Name("tactus_refused_total")
+                  .Help("Calls refused before they entered a queue, by reason.")
+                  .Register(registry)),
+      launch_seconds(launch.Add({}, Buckets{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2})),
+      finish_seconds(finish.Add({}, Buckets{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2})) {
+  prometheus::BuildGauge()
+      .Name("tactus_build_info")
+      .Help("1, with what is running as labels.")
+      .Register(registry)
+      .Add({{"version", options.version}, {"commit", options.commit}, {"policy", options.policy}})
+      .Set(1);
+}
+
+ModelSeries& ServingMetrics::Body::SeriesOf(const ModelSpec& model) {
+  // Series live as long as the registry, so the reference outlasts the lock.
+  std::scoped_lock lock(mutex);
+  auto key = std::make_pair(model.name, model.version);
+  if (const auto found = models.find(key); found != models.end()) return found->second;
+  ModelSeries& s = models[std::move(key)];
+  s.labels = {{"model", model.name}, {"version", std::to_string(model.version)}};
+  std::vector<Duration> slos = options.slos;
+  slos.push_back(model.slo);
+  s.times = WithEdges(kTimes, slos);
+  for (int i = 0; i < kOutcomes; ++i) {
+    Labels labels = s.labels;
+    labels.emplace("outcome", Name(static_cast<Outcome>(i)));
+    s.requests[i] = &requests.Add(labels);
+  }
+  s.rows = &rows.Add(s.labels);
+  s.queue = &queue.Add(s.labels, s.times);
+  s.slack = &slack.Add(s.labels, kSlacks);
+  s.batch_size = &batch_size.Add(s.labels, kSizes);
+  s.execution = &execution.Add(s.labels, kTimes);
+  s.prediction_error = &prediction_error.Add(s.labels, kErrors);
+  for (const ExitSpec& exit : model.exits) {
+    Labels labels = s.labels;
+    labels.emplace("exit", exit.name);
+    s.exits.push_back(&exits.Add(labels));
+  }
+  return s;
+}
+
+CallsByModel ServingMetrics::Body::Calls() const {
+  std::scoped_lock lock(mutex);
+  CallsByModel calls;
+  for (const auto& [key, series] : models) {
+    OutcomeCounts& counts = calls[key];
+    for (int i = 0; i < kOutcomes; ++i) {
+      counts[i] = static_cast<std::uint64_t>(series.requests[i]->Value());
+    }
+  }
+  return calls;
+}
+
+ServingMetrics::ServingMetrics(MetricsOptions options)
+    : body_(std::make_unique<Body>(std::move(options))) {}
+ServingMetrics::~ServingMetrics() = default;
+
+void ServingMetrics::Watch(std::function<RuntimeReading()> read) {
+  std::scoped_lock lock(body_->mutex);
+  body_->read = std::move(read);
+}
+
+void ServingMetrics::OnAnswered(const ModelSpec& model, const RequestRecord& record, int rows) {
+  ModelSeries& s = body_->SeriesOf(model);
+  const auto outcome = static_cast<std::size_t>(record.outcome);
+  s.requests[outcome]->Increment();
+  if (s.duration[outcome] == nullptr) {
+    Labels labels = s.labels;
+    labels.emplace("outcome", Name(record.outcome));
+    s.duration[outcome] = &body_->duration.Add(labels, s.times);
+  }
+  s.duration[outcome]->Observe(ToSeconds(record.ended - record.arrival));
+  if (record.outcome != Outcome::kMet && record.outcome != Outcome::kLate) return;
+  s.rows->Increment(rows);
+  s.queue->Observe(ToSeconds(record.started - record.arrival));
+  s.slack->Observe(ToSeconds(record.deadline - record.ended));
+  if (record.exit < s.exits.size()) s.exits[record.exit]->Increment();
+}
+
+void ServingMetrics::OnRefused(std::string_view, ErrorCode code) {
+  // No label for the model: clients choose that name, and every new name would be a new series.
+  body_->refused.Add({{"reason", kReasons[static_cast<std::size_t>(code)]}}).Increment();
+}
+
+void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) {
+  ModelSeries& s = body_->SeriesOf(model);
+  s.batch_size->Observe(record.batch);
+  body_->launch_seconds.Observe(ToSeconds(record.started - record.decided));
+  body_->finish_seconds.Observe(ToSeconds(record.learnt - record.ended));
+  if (record.status != BatchStatus::kOk) return;
+  s.execution->Observe(ToSeconds(record.actual()));
+  if (record.predicted() > Duration{}) {
+    s.prediction_error->Observe(ToSeconds(record.actual() - record.predicted()) /
+                                ToSeconds(record.predicted()));
+  }
+}
+
+std::string ServingMetrics::Text() const {
+  std::function<RuntimeReading()> read;
+  {
+    std::scoped_lock lock(body_->mutex);
+    read = body_->read;
+  }
+  std::vector<prometheus::MetricFamily> families = body_->registry.Collect();
+  const auto append = [&](std::vector<prometheus::MetricFamily> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(families));
+  };
+  append(ProcessFamilies());
+  if (read) {
+    const RuntimeReading reading = read();
+    std::vector<double> busy;
+    {
+      std::scoped_lock lock(body_->mutex);
+      busy = body_->busy.Update(reading.uptime, reading.lanes);
+    }
+    append(RuntimeFamilies(reading, busy));
+    if (body_->options.triton_names) append(TritonFamilies(reading, body_->Calls()));
+  }
+  // A family without series yet would be a help text without a value.
+  std::erase_if(families, [](const auto& family) { return family.metric.empty(); });
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace tactus

@@ -1,0 +1,68 @@
+// What Prometheus scrapes: counters, histograms and gauges of the serving runtime.
+//
+//   ServingMetrics metrics({.triton_names = true});
+//   Runtime runtime(options, {..., .observer = &metrics});
+//   metrics.Watch([&] { return Read(runtime); });
+//   ... GET /metrics answers metrics.Text() ...
+//
+// Times are in seconds. Every model's SLO is a bucket edge of its request durations, so the share of
+// requests within it is a quotient of two counters and no interpolation.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/inference_service.h"
+#include "runtime/observer.h"
+#include "runtime/runtime.h"
+
+namespace tactus {
+
+struct MetricsOptions {
+  // Adds Triton's nv_inference_* families, which dashboards and clients made for it read. Their
+  // names break Prometheus' own naming rules, so they are off by default.
+  bool triton_names = false;
+  // SLOs of the models that will be served, where known: every model's histogram gets all of these
+  // edges, so that sums over models keep them.
+  std::vector<Duration> slos;
+  // Labels of tactus_build_info.
+  std::string version;
+  std::string commit;
+  std::string policy;
+};
+
+// The state of a runtime at one instant, from which gauges are made.
+struct RuntimeReading {
+  std::size_t pending = 0;  // rows that wait or run
+  std::size_t calls = 0;    // calls accepted and not yet answered
+  Duration uptime{};
+  std::vector<LaneLoad> lanes;
+  std::vector<ModelState> models;
+  std::vector<ModelStatistics> statistics;
+};
+RuntimeReading Read(const Runtime& runtime);
+
+class ServingMetrics final : public Observer {
+ public:
+  explicit ServingMetrics(MetricsOptions options);
+  ~ServingMetrics() override;
+
+  // Called at each scrape, until replaced; an empty function stops the gauges.
+  void Watch(std::function<RuntimeReading()> read);
+
+  // The text exposition format, version 0.0.4. Thread-safe.
+  std::string Text() const;
+  static constexpr const char* kContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+  void OnAnswered(const ModelSpec& model, const RequestRecord& record, int rows) override;
+  void OnRefused(std::string_view model, ErrorCode code) override;
+  void OnBatch(const ModelSpec& model, const BatchRecord& record) override;
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace tactus
