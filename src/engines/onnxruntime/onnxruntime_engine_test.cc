@@ -1,0 +1,344 @@
+// What this engine promises beyond the conformance test: true answers, and an error with a remedy
+// for everything that can be wrong with a graph.
+#include "engines/onnxruntime/onnxruntime_engine.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "engines/onnxruntime/library.h"
+#include "engines/submit_testing.h"
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+using testing::Row;
+using testing::RunBatch;
+using testing::Values;
+
+const fs::path kRoot = TACTUS_SOURCE_DIR;
+
+struct Reference {
+  std::vector<std::vector<float>> images;               // scaled
+  std::vector<std::vector<std::vector<float>>> logits;  // by image, exit
+};
+
+Reference ReadReference() {
+  Reference reference;
+  std::ifstream file(kRoot / "tests/data/ee_s_reference.txt");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string kind;
+    words >> kind;
+    if (kind == "image") {
+      int label = 0;
+      words >> label;
+      std::vector<float> pixels{std::istream_iterator<float>(words), {}};
+      for (float& pixel : pixels) pixel = (pixel / 255 - 0.2860f) / 0.3530f;
+      reference.images.push_back(std::move(pixels));
+      reference.logits.emplace_back(4);
+    } else if (kind == "logits") {
+      std::size_t image = 0;
+      std::size_t exit = 0;
+      words >> image >> exit;
+      reference.logits[image][exit - 1] = {std::istream_iterator<float>(words), {}};
+    }
+  }
+  return reference;
+}
+
+class OnnxRuntimeEngine : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto engine = MakeOnnxRuntimeEngine({});
+    ASSERT_TRUE(engine) << engine.error().message;
+    engine_ = *std::move(engine);
+    folder_ = fs::path(::testing::TempDir()) / ("tactus_onnx_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static ModelSpec Small(const std::string& graph, int max_batch) {
+    ModelSpec spec{.name = graph, .max_batch = max_batch};
+    spec.exits = {{"1", kRoot / "tests/data" / (graph + ".onnx")}};
+    return spec;
+  }
+  ModelHandle Load(ModelSpec spec) {
+    auto handle = engine_->Load(spec, LaneSpec{});
+    EXPECT_TRUE(handle) << handle.error().message;
+    return handle.value_or(ModelHandle{});
+  }
+  Error LoadError(ModelSpec spec) {
+    auto handle = engine_->Load(spec, LaneSpec{});
+    EXPECT_FALSE(handle);
+    return handle ? Error{} : handle.error();
+  }
+  ModelSpec WithGraph(const std::string& bytes) {
+    std::ofstream(folder_ / "g.onnx", std::ios::binary) << bytes;
+    ModelSpec spec{.name = "m", .max_batch = 10};
+    spec.exits = {{"1", folder_ / "g.onnx"}};
+    return spec;
+  }
+
+  std::unique_ptr<Engine> engine_;
+  fs::path folder_;
+};
+
+TEST_F(OnnxRuntimeEngine, AnswersAsOnnxRuntimeCalledFromPythonDid) {
+  const Reference reference = ReadReference();
+  ASSERT_EQ(reference.images.size(), 4u);
+  ModelSpec spec{.name = "ee_s", .max_batch = 10};
+  for (int i = 1; i <= 4; ++i) {
+    spec.exits.push_back(
+        {std::to_string(i), kRoot / "models/ee_s/1" / ("exit" + std::to_string(i) + ".onnx")});
+  }
+  const ModelHandle model = Load(spec);
+  std::vector<Row> rows;
+  for (const auto& image : reference.images)
+    rows.push_back(Row().Add<float>({1, 1, 28, 28}, image));
+  for (int exit = 0; exit < 4; ++exit) {
+    const BatchResult result = RunBatch(*engine_, model, rows, exit);
+    ASSERT_TRUE(result.status) << result.status.error().message;
+    EXPECT_THAT(result.output->tensors[0].shape, ElementsAre(4, 10));
+    for (std::size_t i = 0; i < 4; ++i) {
+      ASSERT_EQ(reference.logits[i][exit].size(), 10u);
+      EXPECT_THAT(Values<float>(result.output->tensors[0].Row(i, 4)),
+                  Pointwise(FloatNear(1e-3f), reference.logits[i][exit]))
+          << "image " << i << ", exit " << exit + 1;
+    }
+  }
+}
+
+TEST_F(OnnxRuntimeEngine, KnowsItsVersionAndTheMemoryOfAModel) {
+  EXPECT_THAT(engine_->traits().name, ::testing::MatchesRegex("onnxruntime 1\\.[0-9]+\\..*"));
+  const ModelHandle model = Load(Small("pair", 4));
+  EXPECT_EQ(engine_->Memory(model).weight_bytes, fs::file_size(kRoot / "tests/data/pair.onnx"));
+}
+
+TEST_F(OnnxRuntimeEngine, TakesInputsInTheOrderOfTheConfigurationAndOpenDimensions) {
+  ModelSpec spec = Small("pair", 4);
+  spec.inputs = {{"b", DataType::kFp32, {-1, -1, 2}}, {"a", DataType::kFp32, {-1, -1, -1}}};
+  spec.outputs = {{"rows", DataType::kFp32, {-1, -1}}};  // one of its two
+  const ModelHandle model = Load(spec);
+  std::vector<Row> rows;
+  for (const float base : {0.f, 100.f}) {
+    rows.push_back(Row()
+                       .Add<float>({1, 3, 2}, {1, 2, 3, 4, 5, 6})
+                       .Add<float>({1, 3, 2}, std::vector<float>(6, base)));
+  }
+  const BatchResult result = RunBatch(*engine_, model, rows);
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  ASSERT_EQ(result.output->tensors.size(), 1u);
+  EXPECT_THAT(result.output->tensors[0].shape, ElementsAre(2, 2));
+  EXPECT_THAT(Values<float>(result.output->tensors[0].data), ElementsAre(9, 12, 309, 312));
+}
+
+TEST_F(OnnxRuntimeEngine, RunsRowsWhereTheyLieWhenTheyAreAdjacent) {
+  ModelSpec spec = Small("pair", 4);
+  const ModelHandle model = Load(spec);
+  const std::vector<float> a{1, 2, 3, 4};
+  const std::vector<float> b{10, 20, 30, 40};
+  const Shape shape{1, 1, 2};
+  std::vector<std::vector<TensorView>> views(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (const auto* values : {&a, &b}) {
+      const auto* first = reinterpret_cast<const std::byte*>(values->data() + 2 * i);
+      views[i].push_back({first, 8, shape});
+    }
+  }
+  const std::vector<RowInputs> rows{{views[0], {}}, {views[1], {}}};
+  testing::Answers answers;
+  engine_->Submit(model, {BatchId{1}, ModelId{0}, ExitId{0}, rows}, answers);
+  const BatchResult result = answers.Wait(BatchId{1});
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_THAT(Values<float>(result.output->tensors[0].data), ElementsAre(11, 22, 33, 44));
+}
+
+TEST_F(OnnxRuntimeEngine, BytesThatAreNotAlignedAreCopiedNotMisread) {
+  const ModelHandle model = Load(Small("single", 0));
+  const std::vector<std::int64_t> values{7, -8, 1LL << 40};
+  std::vector<std::byte> body(1 + sizeof(std::int64_t) * 3);  // as behind a header of odd length
+  std::memcpy(body.data() + 1, values.data(), body.size() - 1);
+  const Shape shape{3};
+  const std::vector<TensorView> views{{body.data() + 1, body.size() - 1, shape}};
+  const std::vector<RowInputs> rows{{views, {}}};
+  testing::Answers answers;
+  engine_->Submit(model, {BatchId{1}, ModelId{0}, ExitId{0}, rows}, answers);
+  const BatchResult result = answers.Wait(BatchId{1});
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_THAT(result.output->tensors[0].shape, ElementsAre(3));
+  EXPECT_THAT(Values<std::int64_t>(result.output->tensors[0].data),
+              ElementsAre(14, -16, 1LL << 41));
+}
+
+TEST_F(OnnxRuntimeEngine, StringsKeepEveryByteAndEveryRowItsOwn) {
+  const ModelHandle model = Load(Small("strings", 4));
+  std::vector<Row> rows;
+  rows.push_back(Row().AddStrings({1, 2}, {"", std::string("a\0b", 3)}));
+  rows.push_back(Row().AddStrings({1, 2}, {std::string(300, 'x'), "\xc3\xa9"}));
+  const BatchResult result = RunBatch(*engine_, model, rows);
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  const BatchOutput::Tensor& same = result.output->tensors[0];
+  EXPECT_THAT(same.shape, ElementsAre(2, 2));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const TensorView sent = rows[i].inputs().inputs[0];
+    EXPECT_EQ(Values<char>(same.Row(i, 2)), Values<char>({sent.data, sent.bytes})) << "row " << i;
+  }
+}
+
+TEST_F(OnnxRuntimeEngine, InputsThatAreNotWhatTheirShapeSaysAreRefused) {
+  const ModelHandle strings = Load(Small("strings", 4));
+  const ModelHandle pair = Load(Small("pair", 4));
+  struct Case {
+    const char* about;
+    ModelHandle model;
+    std::vector<Row> rows;
+  };
+  const auto length = [](std::uint32_t value) {
+    return Row().Add<std::uint32_t>({1, 2}, {value, 0});
+  };
+  const auto one = [](Shape shape, int values) {
+    return Row()
+        .Add<float>(shape, std::vector<float>(values))
+        .Add<float>(shape, std::vector<float>(values));
+  };
+  std::vector<Case> cases;
+  cases.push_back({"a string that ends beyond its tensor", strings, {length(5)}});
+  cases.push_back({"a string of four gigabytes", strings, {length(0xffffffff)}});
+  cases.push_back({"bytes behind the last string",
+                   strings,
+                   {Row().AddBytes({1, 2}, std::vector<std::byte>(9))}});
+  cases.push_back({"more strings than there are bytes for",
+                   strings,
+                   {Row().AddBytes({1'000'000'000'000, 2}, std::vector<std::byte>(8))}});
+  cases.push_back({"too few numbers", pair, {one({1, 2, 3}, 5)}});
+  cases.push_back({"a shape beyond 2^62", pair, {one({1, 1LL << 40, 1LL << 40}, 4)}});
+  cases.push_back({"a negative dimension", pair, {one({1, -2, 3}, 6)}});
+  cases.push_back({"rows of different shapes", pair, {one({1, 2, 3}, 6), one({1, 3, 2}, 6)}});
+  for (Case& c : cases) {
+    const BatchResult result = RunBatch(*engine_, c.model, c.rows);
+    ASSERT_FALSE(result.status) << c.about;
+    EXPECT_EQ(result.status.error().code, ErrorCode::kInvalidArgument) << c.about;
+    EXPECT_THAT(result.status.error().message, HasSubstr("input '")) << c.about;
+  }
+}
+
+TEST_F(OnnxRuntimeEngine, AnEmptyTensorIsATensor) {
+  const ModelHandle model = Load(Small("pair", 4));
+  const BatchResult result =
+      RunBatch(*engine_, model, Row().Add<float>({1, 2, 0}, {}).Add<float>({1, 2, 0}, {}));
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_THAT(result.output->tensors[0].shape, ElementsAre(1, 2, 0));
+  EXPECT_TRUE(result.output->tensors[0].data.empty());
+}
+
+TEST_F(OnnxRuntimeEngine, AGraphThatFailsWhileItRunsIsAnErrorOfTheBatchOnly) {
+  const ModelHandle model = Load(Small("pair", 4));
+  const BatchResult bad = RunBatch(*engine_, model,
+                                   Row()
+                                       .Add<float>({1, 2, 3}, std::vector<float>(6))
+                                       .Add<float>({1, 5, 7}, std::vector<float>(35)));
+  ASSERT_FALSE(bad.status);
+  EXPECT_EQ(bad.status.error().code, ErrorCode::kInternal);
+  EXPECT_THAT(bad.status.error().message, HasSubstr("pair.onnx"));
+  const Row good = Row().Add<float>({1, 1, 1}, {1}).Add<float>({1, 1, 1}, {2});
+  EXPECT_TRUE(RunBatch(*engine_, model, good).status);
+}
+
+TEST_F(OnnxRuntimeEngine, AMissingEmptyTruncatedOrForeignFileIsAnErrorWithARemedy) {
+  ModelSpec missing{.name = "m", .max_batch = 10};
+  missing.exits = {{"1", folder_ / "none.onnx"}};
+  const Error none = LoadError(missing);
+  EXPECT_EQ(none.code, ErrorCode::kNotFound);
+  EXPECT_THAT(none.message, AllOf(HasSubstr("none.onnx"), HasSubstr("config.pbtxt")));
+
+  std::ifstream file(kRoot / "models/ee_s/1/exit1.onnx", std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_GT(whole.size(), 1000u);
+  for (const std::string& bytes : {std::string(), std::string("\x89PNG\r\n"),
+                                   std::string(4096, '\0'), whole.substr(0, whole.size() / 2)}) {
+    const Error error = LoadError(WithGraph(bytes));
+    EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(error.message, AllOf(HasSubstr("g.onnx"), HasSubstr("again")));
+  }
+}
+
+TEST_F(OnnxRuntimeEngine, AConfigurationThatContradictsTheGraphIsAnError) {
+  struct Case {
+    const char* expected;
+    std::vector<TensorSpec> inputs, outputs;
+    int max_batch = 4;
+  };
+  const TensorSpec a{"a", DataType::kFp32, {-1, -1, -1}};
+  const TensorSpec b{"b", DataType::kFp32, {-1, -1, -1}};
+  const std::vector<Case> cases{
+      {"no input 'c'", {{"c", DataType::kFp32, {-1, 2, 2}}}, {}},
+      {"its input 'b' is not stated", {a}, {}},
+      {"is FP32 [-1,-1,-1] in the graph, not INT8", {a, {"b", DataType::kInt8, {-1, -1, -1}}}, {}},
+      {"not FP32 [-1,2]", {a, {"b", DataType::kFp32, {-1, 2}}}, {}},
+      {"no output 'total'", {a, b}, {{"total", DataType::kFp32, {-1, 1}}}},
+  };
+  for (const Case& c : cases) {
+    ModelSpec spec = Small("pair", c.max_batch);
+    spec.inputs = c.inputs;
+    spec.outputs = c.outputs;
+    const Error error = LoadError(spec);
+    EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(error.message, AllOf(HasSubstr(c.expected), HasSubstr("pair.onnx")));
+  }
+  const Error fixed = LoadError(Small("single", 8));
+  EXPECT_THAT(fixed.message, HasSubstr("no open batch dimension"));
+}
+
+TEST_F(OnnxRuntimeEngine, ExitsWithDifferentTensorsAreAnError) {
+  ModelSpec spec = Small("pair", 4);
+  spec.exits.push_back({"2", kRoot / "tests/data/strings.onnx"});
+  EXPECT_THAT(LoadError(spec).message, HasSubstr("strings.onnx"));
+}
+
+TEST(OnnxRuntimeLibrary, LooksWhereToldThenBesideTheProgramThenWhereTheSystemDoes) {
+  const auto given = LibraryCandidates("/opt/x/libonnxruntime.so.1.2");
+  EXPECT_THAT(given, ElementsAre("/opt/x/libonnxruntime.so.1.2"));
+  const auto searched = LibraryCandidates({});
+  ASSERT_GE(searched.size(), 6u);
+  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
+  EXPECT_THAT(searched, ::testing::Contains(program / "libonnxruntime.so.1"));
+  EXPECT_EQ(searched.back(), "libonnxruntime.so");
+}
+
+// In a process of its own, because a library that is open stays open.
+TEST(OnnxRuntimeLibraryDeathTest, AMissingLibraryIsAnErrorThatListsWhereItWasLookedFor) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto open_nothing = [] {
+    const auto engine = MakeOnnxRuntimeEngine("/nonexistent/libonnxruntime.so");
+    std::fputs(engine ? "opened" : engine.error().message.c_str(), stderr);
+    std::exit(engine ? 0 : 3);
+  };
+  EXPECT_EXIT(open_nothing(), ::testing::ExitedWithCode(3), "/nonexistent/libonnxruntime.so");
+}
+
+TEST(OnnxRuntimeLibraryDeathTest, AFileThatIsNotTheLibraryIsAnError) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto open_another = [] {
+    const auto engine = MakeOnnxRuntimeEngine("/proc/self/exe");
+    std::fputs(engine ? "opened" : engine.error().message.c_str(), stderr);
+    std::exit(engine ? 0 : 3);
+  };
+  EXPECT_EXIT(open_another(), ::testing::ExitedWithCode(3), "/proc/self/exe");
+}
+
+}  // namespace
+}  // namespace tactus
