@@ -1,0 +1,152 @@
+#include "server/kserve/rest_bodies.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "server/kserve/json_text.h"
+#include "server/kserve/validation.h"
+
+namespace tactus {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Names may come from folders and paths: bytes that are not UTF-8 are replaced, not thrown about.
+std::string Text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json ToJson(const DurationCount& duration) {
+  return {{"count", duration.count}, {"ns", duration.ns}};
+}
+
+Json ToJson(const std::vector<TensorSpec>& tensors) {
+  Json list = Json::array();
+  for (const TensorSpec& tensor : tensors) {
+    list.push_back(
+        {{"name", tensor.name}, {"datatype", Name(tensor.type)}, {"shape", tensor.dims}});
+  }
+  return list;
+}
+
+Json ToJson(const ModelStatistics& model) {
+  Json batches = Json::array();
+  for (const ModelStatistics::BatchSize& batch : model.batches) {
+    batches.push_back({{"batch_size", batch.batch_size},
+                       {"compute_input", ToJson(batch.compute_input)},
+                       {"compute_infer", ToJson(batch.compute_infer)},
+                       {"compute_output", ToJson(batch.compute_output)}});
+  }
+  return {{"name", model.name},
+          {"version", std::to_string(model.version)},
+          {"last_inference", model.last_inference_ms},
+          {"inference_count", model.inference_count},
+          {"execution_count", model.execution_count},
+          {"inference_stats",
+           {{"success", ToJson(model.success)},
+            {"fail", ToJson(model.fail)},
+            {"queue", ToJson(model.queue)},
+            {"compute_input", ToJson(model.compute_input)},
+            {"compute_infer", ToJson(model.compute_infer)},
+            {"compute_output", ToJson(model.compute_output)},
+            {"cache_hit", ToJson(DurationCount{})},
+            {"cache_miss", ToJson(DurationCount{})}}},
+          {"response_stats", Json::object()},
+          {"batch_stats", std::move(batches)},
+          {"memory_usage", Json::array()}};
+}
+
+// An object, or an empty one for an empty body.
+Expected<Json> ParseObject(std::string_view body) {
+  if (body.empty()) return Json::object();
+  Json json = Json::parse(body, nullptr, false);
+  if (json.is_discarded()) return InvalidArgument("failed to parse the request JSON");
+  if (!json.is_object()) return InvalidArgument("the request JSON must be an object");
+  return json;
+}
+
+}  // namespace
+
+std::string ErrorJson(std::string_view text) {
+  std::string json = R"({"error":)";
+  AppendJsonString(json, text);
+  json += '}';
+  return json;
+}
+
+std::string ServerMetadataJson() {
+  Json extensions = Json::array();
+  for (const std::string_view extension : ServerExtensions()) extensions.push_back(extension);
+  return Text(
+      {{"name", kServerName}, {"version", kServerVersion}, {"extensions", std::move(extensions)}});
+}
+
+std::string ModelMetadataJson(const ModelSpec& model, std::span<const std::int64_t> versions) {
+  Json numbers = Json::array();
+  for (const std::int64_t version : versions) numbers.push_back(std::to_string(version));
+  return Text({{"name", model.name},
+               {"versions", std::move(numbers)},
+               {"platform", model.platform},
+               {"inputs", ToJson(model.inputs)},
+               {"outputs", ToJson(model.outputs)}});
+}
+
+std::string ModelReadyJson(std::string_view model, bool ready) {
+  std::string json = R"({"name":)";
+  AppendJsonString(json, model);
+  json += ready ? R"(,"ready":true})" : R"(,"ready":false})";
+  return json;
+}
+
+std::string StatisticsJson(std::span<const ModelStatistics> statistics) {
+  Json list = Json::array();
+  for (const ModelStatistics& model : statistics) list.push_back(ToJson(model));
+  return Text({{"model_stats", std::move(list)}});
+}
+
+std::string IndexJson(std::span<const ModelState> models, bool ready_only) {
+  Json list = Json::array();
+  for (const ModelState& model : models) {
+    if (ready_only && model.state != "READY") continue;
+    list.push_back({{"name", model.name},
+                    {"version", std::to_string(model.version)},
+                    {"state", model.state},
+                    {"reason", model.reason}});
+  }
+  return Text(list);
+}
+
+Expected<bool> ParseIndexRequest(std::string_view body) {
+  const auto json = ParseObject(body);
+  if (!json) return std::unexpected(json.error());
+  const auto ready = json->find("ready");
+  if (ready == json->end()) return false;
+  if (!ready->is_boolean()) return InvalidArgument("'ready' must be a boolean");
+  return ready->get<bool>();
+}
+
+Expected<std::string> ParseLoadRequest(std::string_view body) {
+  const auto json = ParseObject(body);
+  if (!json) return std::unexpected(json.error());
+  const auto parameters = json->find("parameters");
+  if (parameters == json->end()) return std::string();
+  if (!parameters->is_object()) return InvalidArgument("'parameters' must be an object");
+  std::string config;
+  for (const auto& [key, value] : parameters->items()) {
+    if (key.starts_with("file:")) {
+      return Fail(ErrorCode::kUnimplemented, "sending model files with a load is not supported");
+    }
+    if (key != "config") return InvalidArgument(fmt::format("unknown parameter '{}'", key));
+    if (!value.is_string()) return InvalidArgument("'config' must be a string of JSON");
+    config = value.get<std::string>();
+  }
+  return config;
+}
+
+Status ParseUnloadRequest(std::string_view body) {
+  const auto json = ParseObject(body);
+  if (!json) return std::unexpected(json.error());
+  return {};
+}
+
+}  // namespace tactus

@@ -1,0 +1,30 @@
+// Bodies of the REST calls other than inference.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "runtime/inference_service.h"
+
+namespace tactus {
+
+std::string ErrorJson(std::string_view text);
+std::string ServerMetadataJson();
+// `versions`: all that are ready.
+std::string ModelMetadataJson(const ModelSpec& model, std::span<const std::int64_t> versions);
+std::string ModelReadyJson(std::string_view model, bool ready);
+std::string StatisticsJson(std::span<const ModelStatistics> statistics);
+std::string IndexJson(std::span<const ModelState> models, bool ready_only);
+
+// The body of an index request, {"ready": true} or nothing: whether only ready models are wanted.
+Expected<bool> ParseIndexRequest(std::string_view body);
+// The body of a load request, {"parameters": {"config": "..."}} or nothing: the configuration that
+// replaces the folder's, or "". Files sent along ("file:...") are Unimplemented.
+Expected<std::string> ParseLoadRequest(std::string_view body);
+// The body of an unload request; what it may say changes nothing here, but it must be JSON.
+Status ParseUnloadRequest(std::string_view body);
+
+}  // namespace tactus
