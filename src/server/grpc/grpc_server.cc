@@ -1,6 +1,7 @@
 #include "server/grpc/grpc_server.h"
 
 #include <fmt/format.h>
+#include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
@@ -8,6 +9,7 @@
 #include <grpcpp/server_builder.h>
 
 #include <climits>
+#include <cstdlib>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -25,6 +27,8 @@ void SwitchOnPlugins() {
   static std::once_flag once;
   std::call_once(once, [] {
     grpc::EnableDefaultHealthCheckService(true);
+    // Its own log lines repeat, at length, what Start returns as an error.
+    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   });
 }

@@ -46,6 +46,16 @@ ServerUnaryReactor* InferenceRpcs::End(CallbackServerContext* context, const Sta
   return reactor;
 }
 
+ServerUnaryReactor* InferenceRpcs::EndLater(CallbackServerContext* context,
+                                            std::function<Status()> slow) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();  // may be taken once
+  slow_.Add([this, reactor, slow = std::move(slow)] {
+    const Status status = slow();
+    reactor->Finish(status ? grpc::Status::OK : ToGrpcStatus(status.error(), strict_triton_));
+  });
+  return reactor;
+}
+
 ServerUnaryReactor* InferenceRpcs::Unserved(CallbackServerContext* context,
                                             const char* extension) {
   return End(context, Fail(ErrorCode::kUnimplemented,
@@ -158,10 +168,9 @@ ServerUnaryReactor* InferenceRpcs::RepositoryModelLoad(
   }
   auto config = ConfigParameter(*request);
   if (!config) return End(context, std::unexpected(config.error()));
-  slow_.Add([this, context, name = request->model_name(), config = std::move(*config)] {
-    End(context, service_.Load(name, config));
+  return EndLater(context, [this, name = request->model_name(), config = std::move(*config)] {
+    return service_.Load(name, config);
   });
-  return context->DefaultReactor();
 }
 
 ServerUnaryReactor* InferenceRpcs::RepositoryModelUnload(
@@ -171,8 +180,8 @@ ServerUnaryReactor* InferenceRpcs::RepositoryModelUnload(
     return End(context, status);
   }
   // Parameters: "unload_dependents" asks for the members of an ensemble; there are none.
-  slow_.Add([this, context, name = request->model_name()] { End(context, service_.Unload(name)); });
-  return context->DefaultReactor();
+  return EndLater(context,
+                  [this, name = request->model_name()] { return service_.Unload(name); });
 }
 
 ServerUnaryReactor* InferenceRpcs::SystemSharedMemoryStatus(

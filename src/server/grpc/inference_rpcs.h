@@ -2,6 +2,8 @@
 // else is answered here.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "grpc_service.grpc.pb.h"
@@ -102,6 +104,9 @@ class InferenceRpcs final : public rpc_layers::All {
   Expected<std::shared_ptr<const ModelSpec>> Find(const std::string& name,
                                                   const std::string& version) const;
   grpc::ServerUnaryReactor* End(grpc::CallbackServerContext* context, const Status& status);
+  // Ends the call with what `slow` returns, run where it may block.
+  grpc::ServerUnaryReactor* EndLater(grpc::CallbackServerContext* context,
+                                     std::function<Status()> slow);
   grpc::ServerUnaryReactor* Unserved(grpc::CallbackServerContext* context, const char* extension);
 
   InferenceService& service_;
