@@ -4,6 +4,7 @@
 
 #include "sim/event_heap.h"
 #include "sim/sim_device.h"
+#include "workload/accuracy_limit.h"
 #include "workload/arrivals.h"
 
 namespace tactus {
@@ -232,6 +233,7 @@ RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
   report.seed = scenario.seed;
   report.commit = BuildCommit();
   report.machine = MachineKind();
+  report.accuracy_limit = AccuracyLimit(scenario, profile).value_or(std::nullopt);
   // Over all the time that the lane had work, the drain after the last arrival included.
   const double seconds = ToSeconds(std::max(result.last, result.end) - kStart);
   for (const LaneTotals& lane : result.lanes) {

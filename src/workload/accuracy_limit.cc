@@ -1,0 +1,94 @@
+#include "workload/accuracy_limit.h"
+
+#include <algorithm>
+
+namespace tactus {
+namespace {
+
+// More accuracy for more time, for every request of one model.
+struct Upgrade {
+  double seconds = 0;   // of lane time in a second, if all requests take it
+  double accuracy = 0;  // gained per request, times the requests per second
+  double price() const { return accuracy / seconds; }
+};
+
+double Slope(const ExitCost& from, const ExitCost& to) {
+  return (to.accuracy - from.accuracy) / (to.seconds - from.seconds);
+}
+
+// The exits on the upper concave hull from the quickest one upwards: between two of them no mixture
+// of others gives more accuracy for the same time.
+std::vector<ExitCost> Hull(std::vector<ExitCost> exits) {
+  std::sort(exits.begin(), exits.end(), [](const ExitCost& a, const ExitCost& b) {
+    return a.seconds != b.seconds ? a.seconds < b.seconds : a.accuracy > b.accuracy;
+  });
+  std::vector<ExitCost> hull;
+  for (const ExitCost& exit : exits) {
+    if (!hull.empty() && exit.accuracy <= hull.back().accuracy) continue;
+    while (hull.size() >= 2 &&
+           Slope(hull[hull.size() - 2], hull.back()) <= Slope(hull.back(), exit)) {
+      hull.pop_back();
+    }
+    hull.push_back(exit);
+  }
+  return hull;
+}
+
+// What a request costs in the batch that makes it cheapest: for most models the largest.
+double SecondsPerRequest(const ProfiledExit& exit) {
+  double least = exit.cells.front().mean_ms;
+  for (std::size_t i = 0; i < exit.cells.size(); ++i) {
+    least = std::min(least, exit.cells[i].mean_ms / static_cast<double>(i + 1));
+  }
+  return least / 1000;
+}
+
+}  // namespace
+
+double AccuracyLimit(std::span<const AccuracyDemand> demands, double lanes) {
+  double requests = 0;
+  double gained = 0;
+  double seconds_left = lanes;
+  std::vector<Upgrade> upgrades;
+  for (const AccuracyDemand& demand : demands) {
+    if (demand.rate_rps <= 0) continue;
+    const std::vector<ExitCost> hull = Hull(demand.exits);
+    requests += demand.rate_rps;
+    gained += demand.rate_rps * hull.front().accuracy;
+    seconds_left -= demand.rate_rps * hull.front().seconds;
+    for (std::size_t i = 1; i < hull.size(); ++i) {
+      upgrades.push_back({demand.rate_rps * (hull[i].seconds - hull[i - 1].seconds),
+                          demand.rate_rps * (hull[i].accuracy - hull[i - 1].accuracy)});
+    }
+  }
+  if (requests == 0) return 0;
+  // A hull is concave, so each model's upgrades come in their own order.
+  std::sort(upgrades.begin(), upgrades.end(),
+            [](const Upgrade& a, const Upgrade& b) { return a.price() > b.price(); });
+  for (const Upgrade& upgrade : upgrades) {
+    if (seconds_left <= 0) break;
+    gained += upgrade.accuracy * std::min(1.0, seconds_left / upgrade.seconds);
+    seconds_left -= upgrade.seconds;
+  }
+  return gained / requests;
+}
+
+Expected<std::optional<double>> AccuracyLimit(const Scenario& scenario,
+                                              const ProfileFile& profile) {
+  const auto selected = SelectProfile(scenario, profile);
+  if (!selected) return std::unexpected(selected.error());
+  const std::vector<double> rates = Rates(scenario);
+  std::vector<AccuracyDemand> demands;
+  bool known = false;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    AccuracyDemand& demand = demands.emplace_back(AccuracyDemand{rates[i], {}});
+    for (const ProfiledExit& exit : selected->models[i].exits) {
+      demand.exits.push_back({SecondsPerRequest(exit), exit.accuracy});
+      known = known || exit.accuracy > 0;
+    }
+  }
+  if (!known) return std::nullopt;
+  return AccuracyLimit(demands, static_cast<double>(scenario.lanes) * scenario.slots);
+}
+
+}  // namespace tactus

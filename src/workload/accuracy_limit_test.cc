@@ -1,0 +1,89 @@
+#include "workload/accuracy_limit.h"
+
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+// One model, exits of 1 ms at 50 % and 3 ms at 90 %, on one lane.
+double One(double rate) {
+  const AccuracyDemand demand{rate, {{0.001, 0.5}, {0.003, 0.9}}};
+  return AccuracyLimit({&demand, 1}, 1);
+}
+
+TEST(AccuracyLimit, IsTheDeepestExitWhileThereIsTime) {
+  EXPECT_DOUBLE_EQ(One(10), 0.9);
+  EXPECT_NEAR(One(1000.0 / 3), 0.9, 1e-12);
+}
+
+// At 500 requests a second the first exit takes half of the second; the other half upgrades 250.
+TEST(AccuracyLimit, MixesExitsWhenTimeIsShort) { EXPECT_NEAR(One(500), 0.7, 1e-12); }
+
+TEST(AccuracyLimit, IsTheQuickestExitWhenNothingIsLeft) {
+  EXPECT_NEAR(One(1000), 0.5, 1e-12);
+  EXPECT_DOUBLE_EQ(One(5000), 0.5);
+}
+
+TEST(AccuracyLimit, IsZeroWithoutDemand) {
+  EXPECT_DOUBLE_EQ(AccuracyLimit({}, 1), 0);
+  EXPECT_DOUBLE_EQ(One(0), 0);
+}
+
+TEST(AccuracyLimit, TwoLanesCarryTwiceTheLoad) {
+  const AccuracyDemand demand{1000, {{0.001, 0.5}, {0.003, 0.9}}};
+  EXPECT_DOUBLE_EQ(AccuracyLimit({&demand, 1}, 2), One(500));
+}
+
+// A middle exit under the line between its neighbours is never worth its time: a mixture of the two
+// gives more. One that is slower and worse than another counts for nothing, wherever it stands.
+TEST(AccuracyLimit, IgnoresExitsUnderTheHull) {
+  const AccuracyDemand with{500, {{0.001, 0.5}, {0.002, 0.6}, {0.003, 0.9}, {0.004, 0.85}}};
+  EXPECT_NEAR(AccuracyLimit({&with, 1}, 1), One(500), 1e-12);
+  const AccuracyDemand shuffled{500, {{0.004, 0.85}, {0.003, 0.9}, {0.002, 0.6}, {0.001, 0.5}}};
+  EXPECT_NEAR(AccuracyLimit({&shuffled, 1}, 1), One(500), 1e-12);
+}
+
+// The second goes where it buys most: 0.4 per ms for the first model before 0.1 per ms for the
+// other.
+TEST(AccuracyLimit, SpendsOnTheBestPriceFirst) {
+  const std::vector<AccuracyDemand> demands = {{100, {{0.001, 0.1}, {0.003, 0.3}}},
+                                               {100, {{0.001, 0.1}, {0.002, 0.5}}}};
+  EXPECT_NEAR(AccuracyLimit(demands, 0.2), 0.1, 1e-12);
+  EXPECT_NEAR(AccuracyLimit(demands, 0.3), 0.3, 1e-12);
+  EXPECT_NEAR(AccuracyLimit(demands, 0.4), 0.35, 1e-12);
+  EXPECT_NEAR(AccuracyLimit(demands, 0.5), 0.4, 1e-12);
+}
+
+// The published figures for the stand-in profile of EdgeServing's experiment, rates 3 : 2 : 1.
+TEST(AccuracyLimit, MatchesAnIndependentCalculationForTheThreeResNets) {
+  const std::string root = TACTUS_SOURCE_DIR;
+  auto scenario = LoadScenario(root + "/scenarios/three-resnets.toml");
+  ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
+  const auto profile = LoadProfile(scenario->profile);
+  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  const struct {
+    double rate_of_resnet152;
+    double percent;
+  } cases[] = {{20, 76.2},  {100, 76.2}, {140, 76.2}, {180, 71.7},
+               {220, 63.8}, {240, 59.3}, {280, 52.2}};
+  for (const auto& c : cases) {
+    scenario->rate_rps = 6 * c.rate_of_resnet152;
+    const auto limit = AccuracyLimit(*scenario, *profile);
+    ASSERT_TRUE(limit.has_value() && limit->has_value());
+    EXPECT_NEAR(100 * **limit, c.percent, 0.06) << c.rate_of_resnet152;
+  }
+}
+
+TEST(AccuracyLimit, SaysNothingWhereNoAccuracyIsKnown) {
+  Scenario scenario;
+  scenario.models = {{.name = "m", .profile_as = "m"}};
+  ProfileFile profile;
+  profile.models = {
+      {.name = "m", .max_batch = 1, .exits = {{.name = "1", .cells = {{.mean_ms = 1}}}}}};
+  const auto limit = AccuracyLimit(scenario, profile);
+  ASSERT_TRUE(limit.has_value()) << limit.error().message;
+  EXPECT_FALSE(limit->has_value());
+}
+
+}  // namespace
+}  // namespace tactus
