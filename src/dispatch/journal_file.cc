@@ -1,0 +1,278 @@
+#include "dispatch/journal_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "dispatch/journal_json.h"
+
+namespace tactus {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "records are written as they lie");
+
+constexpr std::string_view kMagic = "TACTUSJ1";
+constexpr std::uint64_t kChecksumStart = 0xcbf29ce484222325ull;
+constexpr std::size_t kRecordsInChunk = 8192;
+
+std::uint64_t Checksum(std::uint64_t hash, std::string_view bytes) {
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  return hash;
+}
+
+template <class Integer>
+void Put(std::string& out, Integer value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  out.append(bytes, sizeof value);
+}
+
+// Takes values from the front of the bytes; nothing once they run out.
+class Source {
+ public:
+  explicit Source(std::string_view bytes) : all_(bytes) {}
+
+  template <class Integer>
+  std::optional<Integer> Take() {
+    const auto bytes = TakeBytes(sizeof(Integer));
+    if (!bytes) return {};
+    Integer value;
+    std::memcpy(&value, bytes->data(), sizeof value);
+    return value;
+  }
+  std::optional<std::string_view> TakeBytes(std::size_t n) {
+    if (n > all_.size() - at_) return {};
+    at_ += n;
+    return all_.substr(at_ - n, n);
+  }
+  std::size_t at() const { return at_; }
+  bool empty() const { return at_ == all_.size(); }
+
+ private:
+  std::string_view all_;
+  std::size_t at_ = 0;
+};
+
+// What every record must satisfy, whatever its neighbours say.
+bool Sound(const JournalRecord& record) {
+  constexpr std::int64_t kMost = kNever.time_since_epoch().count();
+  for (const TimePoint at : {record.at, record.deadline, record.ended}) {
+    const std::int64_t ns = at.time_since_epoch().count();
+    if (ns < -kMost || ns > kMost) return false;
+  }
+  return record.kind <= JournalRecord::Kind::kWait;
+}
+
+class Parser {
+ public:
+  Parser(std::string_view bytes, std::string_view where, bool verify)
+      : bytes_(bytes), source_(bytes), where_(where), verify_(verify) {}
+
+  Expected<JournalFile> Parse() {
+    const auto magic = source_.TakeBytes(kMagic.size());
+    if (!magic || *magic != kMagic) return Bad("is no Tactus journal");
+    for (;;) {
+      const auto letter = source_.Take<char>();
+      if (!letter) return CutOff();
+      if (*letter == 'E') return End();
+      const auto size = source_.Take<std::uint32_t>();
+      if (!size) return CutOff();
+      const std::size_t unit = *letter == 'R' ? sizeof(JournalRecord) : 1;
+      const auto body = source_.TakeBytes(*size * unit);
+      if (!body) return CutOff();
+      Status read;
+      switch (*letter) {
+        case 'H': read = Header(*body); break;
+        case 'D': read = Deployed(*body); break;
+        case 'R': read = Records(*body); break;
+        default: return Bad(fmt::format("is damaged at byte {}: no such section", source_.at()));
+      }
+      if (!read) return std::unexpected(read.error());
+    }
+  }
+
+ private:
+  Status Header(std::string_view body) {
+    if (!journal_.header.lanes.empty()) return Bad("has two headers");
+    auto header = ParseJournalHeader(body);
+    if (!header) return Bad("its header: " + header.error().message);
+    journal_.header = std::move(*header);
+    for (const LaneSpec& lane : journal_.header.lanes) {
+      classes_ = std::max(classes_, std::size_t{lane.lane_class.value()} + 1);
+    }
+    return {};
+  }
+  Status Deployed(std::string_view body) {
+    if (journal_.header.lanes.empty()) return Bad("its header is missing");
+    const std::size_t known =
+        journal_.deployments.empty() ? 0 : journal_.deployments.back().deployment->models.size();
+    auto deployment = ParseDeployment(body, classes_, known);
+    if (!deployment) return Bad("a deployment: " + deployment.error().message);
+    journal_.deployments.push_back({journal_.records.size(), std::move(*deployment)});
+    return {};
+  }
+  Status Records(std::string_view body) {
+    if (journal_.deployments.empty()) return Bad("records stand before the first deployment");
+    const std::size_t first = journal_.records.size();
+    journal_.records.resize(first + body.size() / sizeof(JournalRecord));
+    if (!body.empty()) std::memcpy(&journal_.records[first], body.data(), body.size());
+    for (std::size_t i = first; i < journal_.records.size(); ++i) {
+      if (!Sound(journal_.records[i])) return Bad(fmt::format("is damaged: record {} is none", i));
+    }
+    return {};
+  }
+  Expected<JournalFile> End() {
+    const std::string_view before = bytes_.substr(0, source_.at() - 1);
+    const auto count = source_.Take<std::uint64_t>();
+    const auto complete = source_.Take<std::uint8_t>();
+    const auto checksum = source_.Take<std::uint64_t>();
+    if (!checksum) return CutOff();
+    if (!source_.empty()) return Bad("is damaged: bytes follow its end");
+    if (journal_.deployments.empty()) return Bad("holds no deployment");
+    if (*count != journal_.records.size()) return Bad("is damaged: records are missing");
+    if (verify_ && *checksum != Checksum(kChecksumStart, before)) {
+      return Bad("is damaged: its checksum does not fit its contents");
+    }
+    journal_.complete = *complete != 0;
+    return std::move(journal_);
+  }
+  std::unexpected<Error> Bad(std::string_view what) const {
+    return InvalidArgument(fmt::format("{}: {}", where_, what));
+  }
+  std::unexpected<Error> CutOff() const {
+    return Bad(fmt::format("was cut off after {} records: its writer was not closed, or the copy is "
+                           "not whole",
+                           journal_.records.size()));
+  }
+
+  const std::string_view bytes_;
+  Source source_;
+  const std::string_view where_;
+  const bool verify_;
+  std::size_t classes_ = 0;
+  JournalFile journal_;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::filesystem::path& path,
+                                                               const JournalHeader& header,
+                                                               WhenFull when_full,
+                                                               std::size_t records) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!file) {
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("{}: cannot write the journal; is the folder there, and writable?",
+                            path.string()));
+  }
+  std::unique_ptr<JournalWriter> writer(
+      new JournalWriter(std::move(file), path.string(), when_full, records));
+  const std::lock_guard lock(writer->mutex_);
+  writer->Write(kMagic);
+  writer->WriteSection('H', ToJson(header));
+  return writer;
+}
+
+JournalWriter::JournalWriter(std::ofstream file, std::string path, WhenFull when_full,
+                             std::size_t records)
+    : path_(std::move(path)), when_full_(when_full), ring_(records), file_(std::move(file)),
+      checksum_(kChecksumStart) {
+  chunk_.reserve(kRecordsInChunk * sizeof(JournalRecord));
+}
+
+void JournalWriter::Append(const JournalRecord& record) noexcept {
+  if (stopped()) return;
+  if (!ring_.TryPush(record)) {
+    if (when_full_ == WhenFull::kStop) return stopped_.store(true, std::memory_order_relaxed);
+    (void)Flush();  // the error is kept for whoever closes
+    CHECK(ring_.TryPush(record), "a flush empties the ring");
+  }
+  ++appended_;
+}
+
+void JournalWriter::Configured(const Deployment& deployment) {
+  std::string json = ToJson(deployment);
+  const std::lock_guard lock(mutex_);
+  if (!stopped()) changes_.push_back({appended_, std::move(json)});
+}
+
+Status JournalWriter::Flush() {
+  const std::lock_guard lock(mutex_);
+  return FlushLocked();
+}
+
+Status JournalWriter::FlushLocked() {
+  std::size_t change = 0;
+  for (bool more = true; more;) {
+    for (; change < changes_.size() && changes_[change].at == written_; ++change) {
+      WriteSection('D', changes_[change].json);
+    }
+    // Up to the next deployment, or as much as a chunk holds.
+    std::uint64_t limit = kRecordsInChunk;
+    if (change < changes_.size()) limit = std::min(limit, changes_[change].at - written_);
+    chunk_.clear();
+    std::uint32_t n = 0;
+    for (JournalRecord record; n < limit && ring_.TryPop(record); ++n) {
+      chunk_.append(reinterpret_cast<const char*>(&record), sizeof record);
+    }
+    more = n > 0;
+    if (!more) break;
+    std::string head("R");
+    Put(head, n);
+    Write(head);
+    Write(chunk_);
+    written_ += n;
+  }
+  changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(change));
+  return Result();
+}
+
+Status JournalWriter::Close() {
+  const std::lock_guard lock(mutex_);
+  (void)FlushLocked();
+  std::string end("E");
+  Put(end, written_);
+  Put(end, static_cast<std::uint8_t>(!stopped()));
+  Put(end, checksum_);
+  Write(end);
+  file_.close();
+  return Result();
+}
+
+void JournalWriter::Write(std::string_view bytes) {
+  checksum_ = Checksum(checksum_, bytes);
+  file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+void JournalWriter::WriteSection(char letter, std::string_view json) {
+  std::string head(1, letter);
+  Put(head, static_cast<std::uint32_t>(json.size()));
+  Write(head);
+  Write(json);
+}
+
+Status JournalWriter::Result() const {
+  if (file_) return {};
+  return Fail(ErrorCode::kUnavailable, fmt::format("{}: writing the journal failed; is the disk full?",
+                                                   path_));
+}
+
+Expected<JournalFile> ParseJournal(std::string_view bytes, std::string_view where, bool verify) {
+  return Parser(bytes, where, verify).Parse();
+}
+
+Expected<JournalFile> LoadJournal(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream bytes;
+  if (!in || !(bytes << in.rdbuf())) {
+    return NotFound(fmt::format("{}: cannot read this journal", path.string()));
+  }
+  return ParseJournal(std::move(bytes).str(), path.string());
+}
+
+}  // namespace tactus

@@ -1,0 +1,194 @@
+#include "dispatch/journal_json.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace tactus {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<const char*, 3> kExpiry = {"never", "passed", "hopeless"};
+
+// Bounds on what a file may make us allocate or compute with.
+constexpr std::int64_t kMostLanes = 65'536;
+constexpr std::int64_t kMostSlots = 1'024;
+constexpr std::int64_t kMostBatch = 4'096;
+constexpr std::int64_t kMostExits = 256;
+constexpr std::int64_t kMostQueued = 1 << 24;
+constexpr std::int64_t kMostClasses = 4'096;
+constexpr std::int64_t kMostNanos = std::int64_t{1} << 56;  // two years
+
+std::int64_t Whole(const json& object, const char* key, std::int64_t low, std::int64_t high) {
+  const json& value = object.at(key);
+  // A number above the range of int64 would be wrapped by get.
+  const bool fits = value.is_number_integer() &&
+                    !(value.is_number_unsigned() &&
+                      value.get<std::uint64_t>() > static_cast<std::uint64_t>(high));
+  if (fits && value.get<std::int64_t>() >= low && value.get<std::int64_t>() <= high) {
+    return value.get<std::int64_t>();
+  }
+  throw json::other_error::create(
+      501, fmt::format("{} must be a whole number from {} to {}", key, low, high), &object);
+}
+
+// The library reports what it does not find by exceptions; they end here.
+template <class Result, class Read>
+Expected<Result> Parse(std::string_view text, Read read) {
+  try {
+    return read(json::parse(text));
+  } catch (const json::exception& error) {
+    return InvalidArgument(error.what());
+  }
+}
+
+ProfileTable::ModelRows RowsOf(const Deployment& deployment, std::size_t i) {
+  const ProfileTable& table = deployment.profile;
+  const ModelId m{static_cast<ModelId::rep>(i)};
+  ProfileTable::ModelRows rows{.exits = table.exits(m), .max_batch = table.max_batch(m)};
+  for (int c = 0; c < table.lane_classes(); ++c) {
+    for (int e = 0; e < rows.exits; ++e) {
+      for (int b = 1; b <= rows.max_batch; ++b) {
+        rows.latency.push_back(table.Latency(m, ExitId{static_cast<ExitId::rep>(e)}, b,
+                                             LaneClass{static_cast<LaneClass::rep>(c)}));
+      }
+    }
+  }
+  return rows;
+}
+
+Model ReadModel(const json& entry) {
+  Model model;
+  model.name = entry.at("name").get<std::string>();
+  model.slo = Nanos(Whole(entry, "slo_ns", 1, kMostNanos));
+  model.max_batch = static_cast<int>(Whole(entry, "max_batch", 0, kMostBatch));
+  model.priority = static_cast<int>(Whole(entry, "priority", 0, 1'000'000));
+  model.loaded = entry.at("loaded").get<bool>();
+  for (const json& exit : entry.at("exits")) {
+    model.exits.push_back({exit.at("name").get<std::string>(), exit.at("accuracy").get<double>()});
+  }
+  return model;
+}
+
+ProfileTable::ModelRows ReadRows(const json& entry, const Model& model, int lane_classes) {
+  ProfileTable::ModelRows rows;
+  rows.exits = static_cast<int>(Whole(entry, "profile_exits", 0, kMostExits));
+  rows.max_batch = static_cast<int>(Whole(entry, "profile_max_batch", 0, kMostBatch));
+  for (const json& latency : entry.at("latency_ns")) {
+    const auto ns = latency.is_number_integer() ? latency.get<std::int64_t>() : -1;
+    if (ns < 0 || ns > kMostNanos) {
+      throw json::other_error::create(501, "a latency is no number of nanoseconds", &entry);
+    }
+    rows.latency.push_back(Nanos(ns));
+  }
+  const auto wanted = static_cast<std::size_t>(lane_classes) * rows.exits * rows.max_batch;
+  const bool covers = !model.loaded ||
+                      (rows.exits == model.exit_count() && rows.exits > 0 && model.max_batch > 0 &&
+                       model.max_batch <= rows.max_batch);
+  if (rows.latency.size() != wanted || !covers) {
+    throw json::other_error::create(
+        501, fmt::format("the profile of model '{}' does not cover its exits and batches", model.name),
+        &entry);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string ToJson(const JournalHeader& header) {
+  json lanes = json::array();
+  for (const LaneSpec& lane : header.lanes) {
+    lanes.push_back({{"device", lane.device.value()},
+                     {"lane_class", lane.lane_class.value()},
+                     {"fraction", lane.fraction},
+                     {"slots", lane.slots}});
+  }
+  const json text = {{"policy", header.policy},
+                     {"source", header.source},
+                     {"commit", header.commit},
+                     {"queue_capacity", header.options.queue_capacity},
+                     {"expiry", kExpiry[static_cast<std::size_t>(header.options.expiry)]},
+                     {"lanes", lanes}};
+  return text.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string ToJson(const Deployment& deployment) {
+  json models = json::array();
+  for (std::size_t i = 0; i < deployment.models.size(); ++i) {
+    const Model& model = deployment.models[i];
+    json exits = json::array();
+    for (const ModelExit& exit : model.exits) {
+      exits.push_back({{"name", exit.name}, {"accuracy", exit.accuracy}});
+    }
+    const ProfileTable::ModelRows rows = RowsOf(deployment, i);
+    json latency = json::array();
+    for (const Duration l : rows.latency) latency.push_back(l.count());
+    models.push_back({{"name", model.name},
+                      {"slo_ns", model.slo.count()},
+                      {"max_batch", model.max_batch},
+                      {"priority", model.priority},
+                      {"loaded", model.loaded},
+                      {"exits", exits},
+                      {"profile_exits", rows.exits},
+                      {"profile_max_batch", rows.max_batch},
+                      {"latency_ns", latency}});
+  }
+  const json text = {{"lane_classes", deployment.profile.lane_classes()}, {"models", models}};
+  return text.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Expected<JournalHeader> ParseJournalHeader(std::string_view text) {
+  return Parse<JournalHeader>(text, [](const json& root) {
+    JournalHeader header;
+    header.policy = root.at("policy").get<std::string>();
+    header.source = root.at("source").get<std::string>();
+    header.commit = root.at("commit").get<std::string>();
+    header.options.queue_capacity = Whole(root, "queue_capacity", 1, kMostQueued);
+    const auto expiry = root.at("expiry").get<std::string>();
+    const auto known = std::find(kExpiry.begin(), kExpiry.end(), expiry);
+    if (known == kExpiry.end()) {
+      throw json::other_error::create(501, "expiry is none of never, passed, hopeless", &root);
+    }
+    header.options.expiry = static_cast<Expiry>(known - kExpiry.begin());
+    for (const json& entry : root.at("lanes")) {
+      LaneSpec& lane = header.lanes.emplace_back();
+      lane.device = DeviceId{static_cast<DeviceId::rep>(Whole(entry, "device", 0, kMostLanes))};
+      lane.lane_class =
+          LaneClass{static_cast<LaneClass::rep>(Whole(entry, "lane_class", 0, kMostClasses - 1))};
+      lane.fraction = entry.at("fraction").get<double>();
+      lane.slots = static_cast<int>(Whole(entry, "slots", 1, kMostSlots));
+    }
+    if (header.lanes.empty() || header.lanes.size() > kMostLanes) {
+      throw json::other_error::create(501, "there is no lane, or there are too many", &root);
+    }
+    return header;
+  });
+}
+
+Expected<std::shared_ptr<const Deployment>> ParseDeployment(std::string_view text,
+                                                            std::size_t lane_classes,
+                                                            std::size_t known) {
+  using Result = std::shared_ptr<const Deployment>;
+  return Parse<Result>(text, [&](const json& root) -> Result {
+    auto deployment = std::make_shared<Deployment>();
+    std::vector<ProfileTable::ModelRows> rows;
+    const auto classes = static_cast<int>(Whole(root, "lane_classes", 0, kMostClasses));
+    for (const json& entry : root.at("models")) {
+      deployment->models.push_back(ReadModel(entry));
+      rows.push_back(ReadRows(entry, deployment->models.back(), classes));
+    }
+    if (static_cast<std::size_t>(classes) < lane_classes && !rows.empty()) {
+      throw json::other_error::create(501, "a lane's class is not in the profile", &root);
+    }
+    if (deployment->models.size() < known) {
+      throw json::other_error::create(501, "a model has vanished", &root);
+    }
+    deployment->profile = ProfileTable(classes, rows);
+    return deployment;
+  });
+}
+
+}  // namespace tactus

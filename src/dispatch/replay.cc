@@ -1,0 +1,171 @@
+#include "dispatch/replay.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+namespace tactus {
+namespace {
+
+using Kind = JournalRecord::Kind;
+
+bool IsEvent(Kind kind) { return kind <= Kind::kStep; }
+
+double Millis(TimePoint at) { return ToMillis(at - kStart); }
+
+// The world of a replay: batches run as long as the journal says.
+class Stage final : public Outbox, public Journal {
+ public:
+  Stage(const JournalFile& journal, Policy& policy)
+      : journal_(journal),
+        dispatcher_(journal.header.options, journal.header.lanes, policy, *this, this) {}
+
+  Expected<ReplayResult> Run() {
+    while (next_ < journal_.records.size() && !result_.difference) {
+      Deploy();
+      const JournalRecord& record = journal_.records[next_];
+      if (!IsEvent(record.kind)) {
+        Differ("the replay came to rest before this");
+        break;
+      }
+      if (const char* nonsense = Nonsense(record)) {
+        return InvalidArgument(fmt::format("record {} ({}): {}", next_, ToText(record), nonsense));
+      }
+      ++result_.events;
+      Feed(record);
+    }
+    return result_;
+  }
+
+  // Every record that the new dispatcher writes must be the next one of the journal.
+  void Append(const JournalRecord& record) noexcept override {
+    if (result_.difference) return;
+    if (next_ >= journal_.records.size()) {
+      // An incomplete journal may end in the middle of a step.
+      if (journal_.complete) Differ("the replay went on: " + ToText(record));
+      return;
+    }
+    if (record != journal_.records[next_]) return Differ("the replay had: " + ToText(record));
+    result_.decisions += !IsEvent(record.kind);
+    ++next_;
+  }
+
+  void Launch(const Batch& batch) override { running_[batch.id] = batch.lane; }
+  void Abort(LaneId, BatchId) override {}
+  void Reject(ModelId, const Request&, DropReason) override {}
+  void Complete(const Batch&, const BatchReport&) override {}
+
+ private:
+  void Deploy() {
+    while (change_ < journal_.deployments.size() && journal_.deployments[change_].at == next_) {
+      dispatcher_.Configure(journal_.deployments[change_++].deployment);
+    }
+  }
+
+  // Why no dispatcher could have seen this event; null when it could.
+  const char* Nonsense(const JournalRecord& record) const {
+    const auto lanes = journal_.header.lanes.size();
+    switch (record.kind) {
+      case Kind::kArrive:
+        return record.id >= next_request_ ? nullptr : "request ids must rise";
+      case Kind::kFinish: {
+        const auto found = running_.find(BatchId{record.id});
+        if (found == running_.end() || found->second != LaneId{record.lane}) {
+          return "this batch does not run on this lane";
+        }
+        return record.detail <= static_cast<std::uint8_t>(BatchStatus::kLost) ? nullptr
+                                                                              : "no such status";
+      }
+      case Kind::kLane:
+        return record.lane < lanes ? nullptr : "no such lane";
+      case Kind::kStep:
+        return record.at >= now_ ? nullptr : "time runs backwards";
+      default:
+        return nullptr;
+    }
+  }
+
+  void Feed(const JournalRecord& record) {
+    switch (record.kind) {
+      case Kind::kArrive:
+        next_request_ = record.id + 1;
+        return dispatcher_.Arrive(ModelId{record.model}, {.id = RequestId{record.id},
+                                                          .arrival = record.at,
+                                                          .deadline = record.deadline,
+                                                          .shape = record.shape,
+                                                          .priority = record.priority});
+      case Kind::kFinish:
+        running_.erase(BatchId{record.id});
+        return dispatcher_.Finish(
+            LaneId{record.lane}, BatchId{record.id},
+            {record.deadline, record.ended, static_cast<BatchStatus>(record.detail)}, record.at);
+      case Kind::kCancel:
+        return dispatcher_.Cancel(ModelId{record.model}, RequestId{record.id});
+      case Kind::kLane:
+        return dispatcher_.SetLaneOpen(LaneId{record.lane}, record.detail != 0);
+      case Kind::kStep:
+        now_ = record.at;
+        dispatcher_.Step(record.at);
+        return;
+      default:
+        return;
+    }
+  }
+
+  void Differ(const std::string& what) {
+    constexpr std::size_t kAround = 6;
+    std::string text = fmt::format("the first difference is at record {}; {}\n", next_, what);
+    const std::size_t first = next_ < kAround ? 0 : next_ - kAround;
+    const std::size_t last = std::min(next_ + kAround / 2, journal_.records.size());
+    for (std::size_t i = first; i < last; ++i) {
+      text += fmt::format("{} [{}] {}\n", i == next_ ? "->" : "  ", i, ToText(journal_.records[i]));
+    }
+    result_.difference = std::move(text);
+  }
+
+  const JournalFile& journal_;
+  ReplayResult result_;
+  std::size_t next_ = 0;    // the record that must come next
+  std::size_t change_ = 0;  // the deployment that comes next
+  std::uint64_t next_request_ = 0;
+  TimePoint now_{Duration::min()};
+  std::unordered_map<BatchId, LaneId> running_;
+  Dispatcher dispatcher_;
+};
+
+}  // namespace
+
+Expected<ReplayResult> Replay(const JournalFile& journal, Policy& policy) {
+  return Stage(journal, policy).Run();
+}
+
+std::string ToText(const JournalRecord& r) {
+  switch (r.kind) {
+    case Kind::kArrive:
+      return fmt::format("arrive model {} request {} at {:.6f} ms, deadline {:.6f} ms", r.model, r.id,
+                         Millis(r.at), Millis(r.deadline));
+    case Kind::kFinish:
+      return fmt::format("finish batch {} on lane {} at {:.6f} ms, ran {:.6f} to {:.6f} ms, status {}",
+                         r.id, r.lane, Millis(r.at), Millis(r.deadline), Millis(r.ended), r.detail);
+    case Kind::kCancel:
+      return fmt::format("cancel model {} request {}", r.model, r.id);
+    case Kind::kLane:
+      return fmt::format("{} lane {}", r.detail != 0 ? "open" : "close", r.lane);
+    case Kind::kStep:
+      return fmt::format("step at {:.6f} ms", Millis(r.at));
+    case Kind::kDispatch:
+      return fmt::format("dispatch model {} exit {} batch of {} to lane {}", r.model, r.exit, r.count,
+                         r.lane);
+    case Kind::kDrop:
+      return fmt::format("drop {} of model {}, reason {}", r.count, r.model, r.detail);
+    case Kind::kPreempt:
+      return fmt::format("preempt batch {} on lane {}", r.id, r.lane);
+    case Kind::kWait:
+      if (r.at == kNever) return "wait for an event";
+      return fmt::format("wait until {:.6f} ms", Millis(r.at));
+  }
+  return "no record";
+}
+
+}  // namespace tactus
