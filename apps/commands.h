@@ -13,6 +13,8 @@ struct CommandContext {
 };
 
 // In alphabetical order; main.cc calls each.
+void AddCompare(CLI::App& app, CommandContext& context);
+void AddReplay(CLI::App& app, CommandContext& context);
 void AddSimulate(CLI::App& app, CommandContext& context);
 
 }  // namespace tactus

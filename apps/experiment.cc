@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "dispatch/journal_file.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
 
@@ -28,22 +29,38 @@ Expected<Experiment> LoadExperiment(const std::string& path,
     if (!set) return InvalidArgument("--set " + set.error().message);
   }
   if (scenario->profile.empty()) {
-    return InvalidArgument(
-        fmt::format("{}: [scenario] names no profile; add profile = \"FILE\", or --set profile=FILE",
-                    path));
+    return InvalidArgument(fmt::format(
+        "{}: [scenario] names no profile; add profile = \"FILE\", or --set profile=FILE", path));
   }
   auto profile = LoadProfile(scenario->profile);
   if (!profile) return std::unexpected(profile.error());
   return Experiment{std::move(*scenario), std::move(*profile)};
 }
 
-Expected<RunReport> RunSimulated(const Experiment& experiment, Journal* journal) {
-  auto policy = MakePolicy(experiment.scenario.policy);
+Expected<RunReport> RunSimulated(const Experiment& experiment, const std::string& journal) {
+  const Scenario& scenario = experiment.scenario;
+  auto policy = MakePolicy(scenario.policy);
   if (!policy) return std::unexpected(policy.error());
-  auto result =
-      Simulate(experiment.scenario, experiment.profile, **policy, {.journal = journal});
+  SimulationOptions options;
+  std::unique_ptr<JournalWriter> writer;
+  if (!journal.empty()) {
+    auto created = JournalWriter::Create(journal,
+                                         {.policy = scenario.policy,
+                                          .source = "simulated",
+                                          .commit = BuildCommit(),
+                                          .options = MakeDispatcherOptions(scenario),
+                                          .lanes = MakeLanes(scenario)},
+                                         WhenFull::kWrite);
+    if (!created) return std::unexpected(created.error());
+    writer = std::move(*created);
+    options.journal = writer.get();
+  }
+  auto result = Simulate(scenario, experiment.profile, **policy, options);
   if (!result) return std::unexpected(result.error());
-  return MakeReport(experiment.scenario, experiment.profile, *result);
+  if (writer != nullptr) {
+    if (const auto closed = writer->Close(); !closed) return std::unexpected(closed.error());
+  }
+  return MakeReport(scenario, experiment.profile, *result);
 }
 
 int ReportBadInput(const Error& error) {

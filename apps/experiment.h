@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/expected.h"
-#include "dispatch/journal.h"
 #include "metrics/report.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
@@ -26,8 +25,8 @@ Expected<std::pair<std::string, std::string>> SplitSetting(const std::string& te
 Expected<Experiment> LoadExperiment(const std::string& path,
                                     const std::vector<std::string>& settings);
 
-// Simulates with the scenario's policy and prints nothing.
-Expected<RunReport> RunSimulated(const Experiment& experiment, Journal* journal = nullptr);
+// Simulates with the scenario's policy and prints nothing. `journal`: the file to write, or empty.
+Expected<RunReport> RunSimulated(const Experiment& experiment, const std::string& journal = "");
 
 // One line on stderr: "tactus: MESSAGE". Returns the exit code of bad input, 2.
 int ReportBadInput(const Error& error);

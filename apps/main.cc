@@ -5,6 +5,8 @@ int main(int argc, char** argv) {
   CLI::App app{"Tactus serves many DNN models on few accelerators and meets their deadlines."};
   app.require_subcommand(1);
   tactus::CommandContext context;
+  tactus::AddCompare(app, context);
+  tactus::AddReplay(app, context);
   tactus::AddSimulate(app, context);
   try {
     app.parse(argc, argv);

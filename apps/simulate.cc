@@ -28,7 +28,7 @@ int RunSimulate(const SimulateOptions& options) {
   if (options.seed) settings.push_back(fmt::format("seed={}", *options.seed));
   const auto experiment = LoadExperiment(options.scenario, settings);
   if (!experiment) return ReportBadInput(experiment.error());
-  const auto report = RunSimulated(*experiment);
+  const auto report = RunSimulated(*experiment, options.journal);
   if (!report) return ReportBadInput(report.error());
   const std::vector<RunReport> runs = {*report};
   fmt::print("{}\n{}", Heading(*report), ToTable(runs, options.wide));
@@ -48,6 +48,7 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_option("--seed", options->seed, "Seed instead of the scenario's");
   command->add_option("--json", options->json, "Write the report to this file");
+  command->add_option("--journal", options->journal, "Write every event and decision to this file");
   command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
   command->callback([options, &context] { context.exit_code = RunSimulate(*options); });
 }

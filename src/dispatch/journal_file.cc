@@ -87,10 +87,17 @@ class Parser {
       if (!body) return CutOff();
       Status read;
       switch (*letter) {
-        case 'H': read = Header(*body); break;
-        case 'D': read = Deployed(*body); break;
-        case 'R': read = Records(*body); break;
-        default: return Bad(fmt::format("is damaged at byte {}: no such section", source_.at()));
+        case 'H':
+          read = Header(*body);
+          break;
+        case 'D':
+          read = Deployed(*body);
+          break;
+        case 'R':
+          read = Records(*body);
+          break;
+        default:
+          return Bad(fmt::format("is damaged at byte {}: no such section", source_.at()));
       }
       if (!read) return std::unexpected(read.error());
     }
@@ -145,9 +152,10 @@ class Parser {
     return InvalidArgument(fmt::format("{}: {}", where_, what));
   }
   std::unexpected<Error> CutOff() const {
-    return Bad(fmt::format("was cut off after {} records: its writer was not closed, or the copy is "
-                           "not whole",
-                           journal_.records.size()));
+    return Bad(
+        fmt::format("was cut off after {} records: its writer was not closed, or the copy is "
+                    "not whole",
+                    journal_.records.size()));
   }
 
   const std::string_view bytes_;
@@ -180,7 +188,10 @@ Expected<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::filesy
 
 JournalWriter::JournalWriter(std::ofstream file, std::string path, WhenFull when_full,
                              std::size_t records)
-    : path_(std::move(path)), when_full_(when_full), ring_(records), file_(std::move(file)),
+    : path_(std::move(path)),
+      when_full_(when_full),
+      ring_(records),
+      file_(std::move(file)),
       checksum_(kChecksumStart) {
   chunk_.reserve(kRecordsInChunk * sizeof(JournalRecord));
 }
@@ -258,8 +269,8 @@ void JournalWriter::WriteSection(char letter, std::string_view json) {
 
 Status JournalWriter::Result() const {
   if (file_) return {};
-  return Fail(ErrorCode::kUnavailable, fmt::format("{}: writing the journal failed; is the disk full?",
-                                                   path_));
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("{}: writing the journal failed; is the disk full?", path_));
 }
 
 Expected<JournalFile> ParseJournal(std::string_view bytes, std::string_view where, bool verify) {

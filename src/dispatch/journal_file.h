@@ -91,12 +91,12 @@ class JournalWriter final : public Journal {
   std::uint64_t appended_ = 0;  // the dispatcher's
   std::atomic<bool> stopped_{false};
 
-  std::mutex mutex_;            // the file and what follows
+  std::mutex mutex_;  // the file and what follows
   std::ofstream file_;
   std::uint64_t checksum_;
   std::uint64_t written_ = 0;
   std::vector<Change> changes_;
-  std::string chunk_;           // of records, on their way to the file
+  std::string chunk_;  // of records, on their way to the file
 };
 
 // Errors name the file and what is wrong with it: not a journal, cut off, damaged.

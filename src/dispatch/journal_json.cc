@@ -25,9 +25,9 @@ constexpr std::int64_t kMostNanos = std::int64_t{1} << 56;  // two years
 std::int64_t Whole(const json& object, const char* key, std::int64_t low, std::int64_t high) {
   const json& value = object.at(key);
   // A number above the range of int64 would be wrapped by get.
-  const bool fits = value.is_number_integer() &&
-                    !(value.is_number_unsigned() &&
-                      value.get<std::uint64_t>() > static_cast<std::uint64_t>(high));
+  const bool fits =
+      value.is_number_integer() && !(value.is_number_unsigned() &&
+                                     value.get<std::uint64_t>() > static_cast<std::uint64_t>(high));
   if (fits && value.get<std::int64_t>() >= low && value.get<std::int64_t>() <= high) {
     return value.get<std::int64_t>();
   }
@@ -85,12 +85,12 @@ ProfileTable::ModelRows ReadRows(const json& entry, const Model& model, int lane
     rows.latency.push_back(Nanos(ns));
   }
   const auto wanted = static_cast<std::size_t>(lane_classes) * rows.exits * rows.max_batch;
-  const bool covers = !model.loaded ||
-                      (rows.exits == model.exit_count() && rows.exits > 0 && model.max_batch > 0 &&
-                       model.max_batch <= rows.max_batch);
+  const bool covers = !model.loaded || (rows.exits == model.exit_count() && rows.exits > 0 &&
+                                        model.max_batch > 0 && model.max_batch <= rows.max_batch);
   if (rows.latency.size() != wanted || !covers) {
     throw json::other_error::create(
-        501, fmt::format("the profile of model '{}' does not cover its exits and batches", model.name),
+        501,
+        fmt::format("the profile of model '{}' does not cover its exits and batches", model.name),
         &entry);
   }
   return rows;

@@ -143,11 +143,12 @@ Expected<ReplayResult> Replay(const JournalFile& journal, Policy& policy) {
 std::string ToText(const JournalRecord& r) {
   switch (r.kind) {
     case Kind::kArrive:
-      return fmt::format("arrive model {} request {} at {:.6f} ms, deadline {:.6f} ms", r.model, r.id,
-                         Millis(r.at), Millis(r.deadline));
+      return fmt::format("arrive model {} request {} at {:.6f} ms, deadline {:.6f} ms", r.model,
+                         r.id, Millis(r.at), Millis(r.deadline));
     case Kind::kFinish:
-      return fmt::format("finish batch {} on lane {} at {:.6f} ms, ran {:.6f} to {:.6f} ms, status {}",
-                         r.id, r.lane, Millis(r.at), Millis(r.deadline), Millis(r.ended), r.detail);
+      return fmt::format(
+          "finish batch {} on lane {} at {:.6f} ms, ran {:.6f} to {:.6f} ms, status {}", r.id,
+          r.lane, Millis(r.at), Millis(r.deadline), Millis(r.ended), r.detail);
     case Kind::kCancel:
       return fmt::format("cancel model {} request {}", r.model, r.id);
     case Kind::kLane:
@@ -155,8 +156,8 @@ std::string ToText(const JournalRecord& r) {
     case Kind::kStep:
       return fmt::format("step at {:.6f} ms", Millis(r.at));
     case Kind::kDispatch:
-      return fmt::format("dispatch model {} exit {} batch of {} to lane {}", r.model, r.exit, r.count,
-                         r.lane);
+      return fmt::format("dispatch model {} exit {} batch of {} to lane {}", r.model, r.exit,
+                         r.count, r.lane);
     case Kind::kDrop:
       return fmt::format("drop {} of model {}, reason {}", r.count, r.model, r.detail);
     case Kind::kPreempt:

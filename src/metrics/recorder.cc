@@ -10,10 +10,13 @@ namespace {
 
 Outcome OutcomeOf(const BatchReport& report, bool in_time) {
   switch (report.status) {
-    case BatchStatus::kOk: return in_time ? Outcome::kMet : Outcome::kLate;
-    case BatchStatus::kAborted: return Outcome::kCancelled;
+    case BatchStatus::kOk:
+      return in_time ? Outcome::kMet : Outcome::kLate;
+    case BatchStatus::kAborted:
+      return Outcome::kCancelled;
     case BatchStatus::kFailed:
-    case BatchStatus::kLost: return Outcome::kError;
+    case BatchStatus::kLost:
+      return Outcome::kError;
   }
   return Outcome::kError;
 }

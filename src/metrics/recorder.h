@@ -16,8 +16,8 @@ namespace tactus {
 struct RequestRecord {
   TimePoint arrival;
   TimePoint deadline;
-  TimePoint started;   // of its batch; arrival when it never ran
-  TimePoint ended;     // when it was answered or given up
+  TimePoint started;  // of its batch; arrival when it never ran
+  TimePoint ended;    // when it was answered or given up
   std::uint32_t model = 0;
   std::uint16_t exit = 0;
   std::uint16_t batch = 0;  // size of its batch; 0 when it never ran

@@ -120,10 +120,14 @@ Json FiguresJson(const Summary& s) {
 }
 
 Json RunJson(const RunReport& run) {
-  Json json = {{"policy", run.policy},     {"scenario", run.scenario},
-               {"seed", run.seed},         {"commit", run.commit},
-               {"machine", run.machine},   {"source", run.source},
-               {"profile", run.profile_provenance}, {"duration_s", run.duration_s}};
+  Json json = {{"policy", run.policy},
+               {"scenario", run.scenario},
+               {"seed", run.seed},
+               {"commit", run.commit},
+               {"machine", run.machine},
+               {"source", run.source},
+               {"profile", run.profile_provenance},
+               {"duration_s", run.duration_s}};
   json["settings"] = Json::object();
   for (const auto& [key, value] : run.settings) json["settings"][key] = value;
   json.update(FiguresJson(run.all));

@@ -32,13 +32,13 @@ struct Summary {
   std::int64_t requests = 0;
   std::array<std::int64_t, kOutcomes> outcomes{};
   double offered_rps = 0;
-  double goodput_rps = 0;     // met per second
-  double bad_ratio = 0;  // everything that is not met, but for cancelled, over all but cancelled
-  double p50_ms = 0;          // latency of answered requests, arrival to answer
+  double goodput_rps = 0;  // met per second
+  double bad_ratio = 0;    // everything that is not met, but for cancelled, over all but cancelled
+  double p50_ms = 0;       // latency of answered requests, arrival to answer
   double p95_ms = 0;
   double p99_ms = 0;
-  double mean_batch = 0;      // as a request sees it
-  double accuracy = 0;        // looked up by exit, over answered requests
+  double mean_batch = 0;                    // as a request sees it
+  double accuracy = 0;                      // looked up by exit, over answered requests
   std::optional<double> measured_accuracy;  // from labelled inputs, where there were any
   std::vector<ExitShare> exits;             // shallowest first; of all models: joined by name
 };
@@ -57,13 +57,13 @@ struct LaneSummary {
 struct RunReport {
   std::string policy;
   std::string scenario;
-  std::string source;         // "simulated", "measured", "load http", ... and "emulated" where it is
+  std::string source;  // "simulated", "measured", "load http", ... and "emulated" where it is
   std::string profile_provenance;
   std::uint64_t seed = 0;
   std::string commit;
   std::string machine;
   std::map<std::string, std::string> settings;  // what a sweep changed, as it was written
-  double duration_s = 0;      // of the span that counts
+  double duration_s = 0;                        // of the span that counts
   Summary all;
   std::optional<double> accuracy_limit;  // systems' bound for this load, where a profile is known
   std::vector<ModelSummary> models;

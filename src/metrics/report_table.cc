@@ -11,10 +11,14 @@ namespace {
 
 constexpr std::size_t kWidth = 120;
 
-// Cells of a table; the first column is text, aligned left, the others are numbers, aligned right.
+// Cells of a table under two lines of header, what and in which unit. The first column is text,
+// aligned left, the others are numbers, aligned right.
 class Grid {
  public:
-  explicit Grid(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
+  void AddColumn(std::string what, std::string unit) {
+    rows_[0].push_back(std::move(what));
+    rows_[1].push_back(std::move(unit));
+  }
   void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
 
   std::string Print() const {
@@ -25,7 +29,9 @@ class Grid {
     // What does not fit is taken from the names.
     std::size_t total = 2 * (widths.size() - 1);
     for (const std::size_t width : widths) total += width;
-    if (total > kWidth) widths[0] -= std::min(widths[0] - kShortestName, total - kWidth);
+    if (total > kWidth && widths[0] > kShortestName) {
+      widths[0] -= std::min(widths[0] - kShortestName, total - kWidth);
+    }
     std::string text;
     for (const auto& row : rows_) {
       std::string name = row[0];
@@ -41,8 +47,8 @@ class Grid {
   }
 
  private:
-  static constexpr std::size_t kShortestName = 8;
-  std::vector<std::vector<std::string>> rows_;
+  static constexpr std::size_t kShortestName = 12;
+  std::vector<std::vector<std::string>> rows_{2};
 };
 
 std::string Percent(double ratio) { return fmt::format("{:.2f}", 100 * ratio); }
@@ -72,38 +78,41 @@ std::string ExitsOf(const Summary& s) {
   return text;
 }
 
+// Of all lanes together.
+std::string BusyOf(const RunReport& run) {
+  if (run.lanes.empty()) return "-";
+  double busy = 0;
+  for (const LaneSummary& lane : run.lanes) busy += lane.busy_ratio;
+  return fmt::format("{:.0f}", 100 * busy / static_cast<double>(run.lanes.size()));
+}
+
 struct Column {
-  std::string header;
+  std::string what;
+  std::string unit;
   std::function<std::string(const Summary&)> text;
 };
 
 // The columns that all rows share, after the name and before the lanes.
 std::vector<Column> FigureColumns(std::span<const RunReport> runs) {
   std::vector<Column> columns = {
-      {"offered/s", [](const Summary& s) { return Rate(s.offered_rps); }},
-      {"goodput/s", [](const Summary& s) { return Rate(s.goodput_rps); }},
-      {"bad %", [](const Summary& s) { return Percent(s.bad_ratio); }},
-      {"P50 ms", [](const Summary& s) { return Millis(s.p50_ms); }},
-      {"P95 ms", [](const Summary& s) { return Millis(s.p95_ms); }},
-      {"P99 ms", [](const Summary& s) { return Millis(s.p99_ms); }},
-      {"batch", [](const Summary& s) { return fmt::format("{:.1f}", s.mean_batch); }},
+      {"offered", "r/s", [](const Summary& s) { return Rate(s.offered_rps); }},
+      {"goodput", "r/s", [](const Summary& s) { return Rate(s.goodput_rps); }},
+      {"bad", "%", [](const Summary& s) { return Percent(s.bad_ratio); }},
+      {"P50", "ms", [](const Summary& s) { return Millis(s.p50_ms); }},
+      {"P95", "ms", [](const Summary& s) { return Millis(s.p95_ms); }},
+      {"P99", "ms", [](const Summary& s) { return Millis(s.p99_ms); }},
+      {"batch", "", [](const Summary& s) { return fmt::format("{:.1f}", s.mean_batch); }},
   };
   const auto any = [&](auto holds) { return std::any_of(runs.begin(), runs.end(), holds); };
   if (any([](const RunReport& run) { return run.all.accuracy > 0; })) {
-    columns.push_back({"acc %", [](const Summary& s) { return Accuracy(s.accuracy); }});
+    columns.push_back({"acc", "%", [](const Summary& s) { return Accuracy(s.accuracy); }});
   }
   if (any([](const RunReport& run) { return run.all.measured_accuracy.has_value(); })) {
-    columns.push_back({"real acc %", [](const Summary& s) {
+    columns.push_back({"real acc", "%", [](const Summary& s) {
                          return s.measured_accuracy ? Accuracy(*s.measured_accuracy) : "-";
                        }});
   }
   return columns;
-}
-
-std::string NameOf(const RunReport& run) {
-  std::string name;
-  for (const auto& [key, value] : run.settings) name += fmt::format("{}={} ", key, value);
-  return name + run.policy;
 }
 
 std::string LostOf(const Summary& s) {
@@ -124,35 +133,38 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   const bool limited = std::any_of(runs.begin(), runs.end(), [](const RunReport& run) {
     return run.accuracy_limit.has_value();
   });
-  std::vector<std::string> header = {"policy", "SLO ms"};
-  for (const Column& column : columns) header.push_back(column.header);
-  if (limited) header.push_back("limit %");
-  header.push_back("busy %");
-  header.push_back("exits %, 1st/../last");
-  Grid grid(header);
+  Grid grid;
+  grid.AddColumn("policy", "");
+  for (const auto& [key, value] : runs.front().settings) grid.AddColumn(key, "");
+  grid.AddColumn("SLO", "ms");
+  for (const Column& column : columns) grid.AddColumn(column.what, column.unit);
+  if (limited) grid.AddColumn("limit", "%");
+  grid.AddColumn("busy", "%");
+  grid.AddColumn("exits", "%");
   for (const RunReport& run : runs) {
-    const auto add = [&](std::string name, std::string slo, const Summary& s, bool is_run) {
-      std::vector<std::string> row = {std::move(name), std::move(slo)};
-      for (const Column& column : columns) row.push_back(column.text(s));
-      if (limited) row.push_back(is_run ? Accuracy(run.accuracy_limit.value_or(0)) : "");
-      double busy = 0;
-      for (const LaneSummary& lane : run.lanes) busy += lane.busy_ratio;
-      const auto lanes = static_cast<double>(std::max<std::size_t>(run.lanes.size(), 1));
-      row.push_back(is_run ? fmt::format("{:.0f}", 100 * busy / lanes) : "");
-      row.push_back(ExitsOf(s));
-      grid.Add(std::move(row));
-    };
-    add(NameOf(run), SloOf(run), run.all, true);
+    std::vector<std::string> row = {run.policy};
+    for (const auto& [key, value] : run.settings) row.push_back(value);
+    row.push_back(SloOf(run));
+    for (const Column& column : columns) row.push_back(column.text(run.all));
+    if (limited) row.push_back(Accuracy(run.accuracy_limit.value_or(0)));
+    row.push_back(BusyOf(run));
+    row.push_back(ExitsOf(run.all));
+    grid.Add(std::move(row));
     if (!wide) continue;
     for (const ModelSummary& model : run.models) {
-      add("  " + model.name, fmt::format("{:.4g}", model.slo_ms), model.figures, false);
+      std::vector<std::string> part = {"  " + model.name};
+      part.resize(1 + run.settings.size());
+      part.push_back(fmt::format("{:.4g}", model.slo_ms));
+      for (const Column& column : columns) part.push_back(column.text(model.figures));
+      part.resize(part.size() + (limited ? 2 : 1));
+      part.push_back(ExitsOf(model.figures));
+      grid.Add(std::move(part));
     }
   }
   std::string text = grid.Print();
-  if (wide) {
-    for (const RunReport& run : runs) {
-      text += fmt::format("{}: {} requests, {}\n", NameOf(run), run.all.requests, LostOf(run.all));
-    }
+  if (!wide) return text;
+  for (const RunReport& run : runs) {
+    text += fmt::format("{}: {} requests, {}\n", run.policy, run.all.requests, LostOf(run.all));
   }
   return text;
 }

@@ -45,11 +45,11 @@ struct SimulationResult {
   std::vector<Model> models;
   std::vector<RequestRecord> records;  // every request, warm-up included, in the order they ended
   std::vector<LaneTotals> lanes;
-  TimePoint begin;                     // what counts: requests that arrived in [begin, end) ...
+  TimePoint begin;  // what counts: requests that arrived in [begin, end) ...
   TimePoint end;
-  std::int64_t skip = 0;               // ... after the first `skip` of them
-  TimePoint last;                      // when the last request ended
-  std::uint64_t steps = 0;             // how often the dispatcher was asked
+  std::int64_t skip = 0;    // ... after the first `skip` of them
+  TimePoint last;           // when the last request ended
+  std::uint64_t steps = 0;  // how often the dispatcher was asked
 };
 
 // An error when the profile does not cover the scenario's models.

@@ -131,9 +131,10 @@ Expected<std::shared_ptr<const Trace>> LoadTrace(const std::filesystem::path& pa
     header_allowed = false;
     const bool rising = at && (trace->at.empty() || *at >= trace->at.back());
     if (!rising || *at < 0 || *at > 1e9) {
-      return InvalidArgument(fmt::format("{}:{}: must be an instant in seconds, not before the one "
-                                         "above it",
-                                         path.string(), number));
+      return InvalidArgument(
+          fmt::format("{}:{}: must be an instant in seconds, not before the one "
+                      "above it",
+                      path.string(), number));
     }
     trace->at.push_back(*at);
   }

@@ -12,8 +12,8 @@
 namespace tactus {
 
 struct CsvTable {
-  std::string where;      // the file, for messages
-  std::string comment;    // the first comment line, without its '#'
+  std::string where;    // the file, for messages
+  std::string comment;  // the first comment line, without its '#'
   std::vector<std::string> header;
   struct Row {
     int line = 0;

@@ -35,8 +35,8 @@ class JsonReader {
                           ? value->get<std::uint64_t>() <= static_cast<std::uint64_t>(high)
                           : value->is_number_integer();
     if (fits && value->get<std::int64_t>() >= low) return value->get<std::int64_t>();
-    Complain(key, "must be a whole number from " + std::to_string(low) + " to " +
-                      std::to_string(high));
+    Complain(key,
+             "must be a whole number from " + std::to_string(low) + " to " + std::to_string(high));
     return low;
   }
   std::string Text(const char* key, bool optional = false) const {

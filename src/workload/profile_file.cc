@@ -205,8 +205,8 @@ Expected<ProfileFile> LoadProfile(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::stringstream text;
   if (!in || !(text << in.rdbuf())) {
-    return NotFound(fmt::format("{}: cannot read this profile; make one with `tactus profile`",
-                                path.string()));
+    return NotFound(
+        fmt::format("{}: cannot read this profile; make one with `tactus profile`", path.string()));
   }
   return ParseProfile(text.str(), path.string());
 }

@@ -25,7 +25,7 @@ struct ProfileCell {
   double p95_ms = 0;
   double p99_ms = 0;
   double max_ms = 0;
-  double cv = 0;        // standard deviation over mean
+  double cv = 0;  // standard deviation over mean
 };
 
 // The cell's latency at `q` in [0, 1]: linear between min, P50, P95, P99 and max.
@@ -44,10 +44,10 @@ struct ProfiledExit {
 struct ProfiledModel {
   std::string name;
   int max_batch = 0;
-  double slo_ms = 0;  // 0: none stated
-  std::uint64_t weight_bytes = 0;        // 0: unknown
-  std::uint64_t peak_memory_bytes = 0;   // 0: unknown
-  std::vector<ProfiledExit> exits;       // shallowest first
+  double slo_ms = 0;                    // 0: none stated
+  std::uint64_t weight_bytes = 0;       // 0: unknown
+  std::uint64_t peak_memory_bytes = 0;  // 0: unknown
+  std::vector<ProfiledExit> exits;      // shallowest first
 };
 
 struct Machine {
@@ -55,7 +55,7 @@ struct Machine {
   std::string cpu;
   int cores = 0;
   std::string os;
-  std::string engine;       // "onnxruntime 1.30.0"
+  std::string engine;  // "onnxruntime 1.30.0"
   bool operator==(const Machine&) const = default;
 };
 
@@ -63,8 +63,8 @@ struct ProfileFile {
   static constexpr int kVersion = 1;
   Machine machine;
   std::string commit;
-  std::string created;       // ISO 8601, UTC
-  std::string provenance;    // "measured", or what it was derived from: printed with every result
+  std::string created;     // ISO 8601, UTC
+  std::string provenance;  // "measured", or what it was derived from: printed with every result
   // Measured on the serving path rather than in the engine: from Launch to the start of execution,
   // and from its end to the dispatcher's Finish. The simulator adds them; 0 when not measured.
   double launch_overhead_ms = 0;
@@ -91,8 +91,8 @@ Expected<ProfileFile> ImportCells(const std::filesystem::path& csv);
 std::vector<std::string> Warnings(const ProfileFile& profile);
 
 struct ProfileOptions {
-  double percentile = 95;     // of the cell that policies count on, (0, 100]; 0 for the mean
-  double jitter_ms = 0;       // added to every latency, once, here
+  double percentile = 95;  // of the cell that policies count on, (0, 100]; 0 for the mean
+  double jitter_ms = 0;    // added to every latency, once, here
 };
 
 // A row of latencies for each of `models` in that order, restricted to each model's exits by name

@@ -108,8 +108,7 @@ class Reader {
 
   Status Fail(const toml::node& node, std::string_view what) const {
     const toml::source_position& at = node.source().begin;
-    return InvalidArgument(
-        fmt::format("{}:{}:{}: {}", where_.string(), at.line, at.column, what));
+    return InvalidArgument(fmt::format("{}:{}:{}: {}", where_.string(), at.line, at.column, what));
   }
 
   const std::filesystem::path& where_;
@@ -119,9 +118,12 @@ class Reader {
 
 double Weight(const Scenario& scenario, std::size_t i) {
   switch (scenario.popularity) {
-    case Popularity::kEqual: return 1;
-    case Popularity::kRatio: return scenario.models[i].ratio;
-    case Popularity::kZipf: return std::pow(static_cast<double>(i + 1), -scenario.zipf);
+    case Popularity::kEqual:
+      return 1;
+    case Popularity::kRatio:
+      return scenario.models[i].ratio;
+    case Popularity::kZipf:
+      return std::pow(static_cast<double>(i + 1), -scenario.zipf);
   }
   return 0;
 }
@@ -172,9 +174,10 @@ Expected<ProfileFile> SelectProfile(const Scenario& scenario, const ProfileFile&
   for (const ScenarioModel& wanted : scenario.models) {
     const ProfiledModel* found = profile.Find(wanted.profile_as);
     if (found == nullptr) {
-      return NotFound(fmt::format("model '{}': the profile has no model '{}'; measure it with "
-                                  "`tactus profile`, or say profile_as",
-                                  wanted.name, wanted.profile_as));
+      return NotFound(
+          fmt::format("model '{}': the profile has no model '{}'; measure it with "
+                      "`tactus profile`, or say profile_as",
+                      wanted.name, wanted.profile_as));
     }
     ProfiledModel& model = selected.models.emplace_back(*found);
     model.name = wanted.name;

@@ -59,11 +59,11 @@ struct ScenarioModel {
   std::string name;
   std::string profile_as;
   double slo_ms = 50;
-  int max_batch = 0;                // 0: the profile's
+  int max_batch = 0;  // 0: the profile's
   double ratio = 1;
-  double rate_rps = 0;              // > 0 overrides the share of the total rate
-  std::vector<std::string> exits;   // empty: all
-  std::vector<double> accuracy;     // empty: the profile's
+  double rate_rps = 0;             // > 0 overrides the share of the total rate
+  std::vector<std::string> exits;  // empty: all
+  std::vector<double> accuracy;    // empty: the profile's
 };
 
 struct Scenario {
@@ -76,7 +76,7 @@ struct Scenario {
   std::string policy = "edgeserving";
   std::string expiry = "never";
   std::int64_t queue_capacity = 4096;
-  std::filesystem::path profile;     // absolute after loading
+  std::filesystem::path profile;  // absolute after loading
   double percentile = 95;
   double jitter_ms = 0;
   double decision_cost_us = 0;

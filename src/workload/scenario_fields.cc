@@ -65,11 +65,11 @@ class Assignment {
       : field_(field), owner_(owner), folder_(folder) {}
 
   Status From(const ScenarioValue& value) {
-    const bool fits = std::visit([&](auto member) { return Set(owner_.*member, value); },
-                                 field_.target);
+    const bool fits =
+        std::visit([&](auto member) { return Set(owner_.*member, value); }, field_.target);
     if (fits) return {};
-    return InvalidArgument(std::visit([&](auto member) { return Wanted(owner_.*member); },
-                                      field_.target));
+    return InvalidArgument(
+        std::visit([&](auto member) { return Wanted(owner_.*member); }, field_.target));
   }
 
  private:
@@ -86,7 +86,7 @@ class Assignment {
     return number.has_value();
   }
   template <class Whole>
-    requires std::is_integral_v<Whole>
+  requires std::is_integral_v<Whole>
   bool Set(Whole& member, const ScenarioValue& value) const {
     const auto number = Number(value);
     if (!number || *number != std::floor(*number)) return false;
@@ -107,7 +107,7 @@ class Assignment {
     return true;
   }
   template <class Enum>
-    requires std::is_enum_v<Enum>
+  requires std::is_enum_v<Enum>
   bool Set(Enum& member, const ScenarioValue& value) const {
     const auto* text = std::get_if<std::string>(&value.is);
     const auto place = text != nullptr ? Place(*text) : std::nullopt;
@@ -186,9 +186,10 @@ Status Validate(const Scenario& scenario) {
   for (const ScenarioModel& model : scenario.models) {
     if (model.name.empty()) return InvalidArgument("a model has no name");
     if (!names.insert(model.name).second) {
-      return InvalidArgument(fmt::format("model '{}' is there twice; give it another name and "
-                                         "profile_as = \"{}\"",
-                                         model.name, model.name));
+      return InvalidArgument(
+          fmt::format("model '{}' is there twice; give it another name and "
+                      "profile_as = \"{}\"",
+                      model.name, model.name));
     }
     if (!model.accuracy.empty() && !model.exits.empty() &&
         model.accuracy.size() != model.exits.size()) {

@@ -27,7 +27,7 @@ struct ScenarioField {
   std::string_view section;  // "" for a model's
   std::string_view key;
   Target target;
-  double low = 0;            // of numbers
+  double low = 0;  // of numbers
   double high = 0;
   std::string_view names{};  // of words: those allowed, "a|b|c"
 };

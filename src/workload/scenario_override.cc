@@ -64,8 +64,7 @@ Status Override(Scenario& scenario, std::string_view key, std::string_view value
     const std::string_view rest = key.substr(kModels.size());
     const std::size_t dot = rest.rfind('.');  // a model's name may hold dots
     if (dot == std::string_view::npos) return Blame(key, "write models.NAME.KEY or models.*.KEY");
-    const auto set =
-        OverrideModels(changed, key, rest.substr(0, dot), rest.substr(dot + 1), value);
+    const auto set = OverrideModels(changed, key, rest.substr(0, dot), rest.substr(dot + 1), value);
     if (!set) return set;
   } else {
     const auto fields = ScenarioFields();

@@ -1,0 +1,132 @@
+// tactus compare: policies side by side on one scenario, over seeds and along a sweep.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "experiment.h"
+#include "progress.h"
+
+namespace tactus {
+namespace {
+
+struct CompareOptions {
+  std::string scenario;
+  std::vector<std::string> policies;
+  std::vector<std::uint64_t> seeds;
+  std::vector<std::string> settings;
+  std::string sweep;
+  std::string json;
+  bool wide = false;
+};
+
+// One point of a figure's axis; one point without a key where there is no sweep.
+struct Point {
+  std::string key;
+  std::string value;
+};
+
+// "rate_rps=100,200,400"; a value that is a list itself uses '+', as everywhere on the command
+// line.
+Expected<std::vector<Point>> ReadSweep(const std::string& sweep) {
+  if (sweep.empty()) return std::vector<Point>{{}};
+  const auto setting = SplitSetting(sweep);
+  if (!setting) return InvalidArgument("--sweep " + setting.error().message);
+  std::vector<Point> points;
+  std::string_view rest = setting->second;
+  for (;;) {
+    const std::size_t comma = rest.find(',');
+    points.push_back({setting->first, std::string(rest.substr(0, comma))});
+    if (comma == std::string_view::npos) return points;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+// Every experiment of the comparison, so that a mistake shows before the first one runs.
+struct Series {
+  Point point;
+  std::string policy;
+  std::vector<Experiment> experiments;  // one a seed
+};
+
+Expected<std::vector<Series>> Plan(const CompareOptions& options) {
+  const auto base = LoadExperiment(options.scenario, options.settings);
+  if (!base) return std::unexpected(base.error());
+  const auto points = ReadSweep(options.sweep);
+  if (!points) return std::unexpected(points.error());
+  std::vector<std::uint64_t> seeds = options.seeds;
+  if (seeds.empty()) seeds.push_back(base->scenario.seed);
+  std::vector<Series> plan;
+  for (const Point& point : *points) {
+    for (const std::string& policy : options.policies) {
+      Series& series = plan.emplace_back(Series{point, policy, {}});
+      for (const std::uint64_t seed : seeds) {
+        Experiment& experiment = series.experiments.emplace_back(*base);
+        experiment.scenario.policy = policy;
+        if (!point.key.empty()) {
+          const auto set = Override(experiment.scenario, point.key, point.value);
+          if (!set) return InvalidArgument("--sweep " + set.error().message);
+        }
+        experiment.scenario.seed = seed;
+      }
+    }
+  }
+  return plan;
+}
+
+int RunCompare(const CompareOptions& options) {
+  const auto plan = Plan(options);
+  if (!plan) return ReportBadInput(plan.error());
+  Report report;
+  std::vector<RunReport> rows;
+  {
+    const std::size_t each = plan->front().experiments.size();
+    Progress progress(plan->size() * each);
+    std::size_t done = 0;
+    for (const Series& series : *plan) {
+      const std::size_t first = report.runs.size();
+      for (const Experiment& experiment : series.experiments) {
+        progress.Show(done++, series.policy);
+        auto run = RunSimulated(experiment);
+        if (!run) return ReportBadInput(run.error());
+        if (!series.point.key.empty()) run->settings[series.point.key] = series.point.value;
+        report.runs.push_back(std::move(*run));
+      }
+      rows.push_back(Average(std::span(report.runs).subspan(first)));
+    }
+  }
+  const std::size_t seeds = plan->front().experiments.size();
+  fmt::print("{}{}\n{}", Heading(rows.front()),
+             seeds > 1 ? fmt::format("each row: the mean of {} seeds\n", seeds) : "",
+             ToTable(rows, options.wide));
+  if (options.json.empty()) return 0;
+  const auto written = WriteJson(report, options.json);
+  return written ? 0 : ReportBadInput(written.error());
+}
+
+}  // namespace
+
+void AddCompare(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "Run several policies on one scenario and set them side by side");
+  command->add_option("scenario", options->scenario, "Scenario file (TOML)")->required();
+  command->add_option("--policies", options->policies, "Policies: edgeserving,all-final")
+      ->required()
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--seeds", options->seeds, "Seeds to average over: 1,2,3")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
+      ->allow_extra_args(false);
+  command->add_option("--sweep", options->sweep, "One run for each value: rate_rps=100,200,400");
+  command->add_option("--json", options->json, "Write every run to this file");
+  command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
+  command->callback([options, &context] { context.exit_code = RunCompare(*options); });
+}
+
+}  // namespace tactus
