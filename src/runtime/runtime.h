@@ -70,7 +70,7 @@ struct RuntimeParts {
 };
 
 struct LaneLoad {
-  Duration busy{};             // time spent running batches since the start
+  Duration busy{};  // time spent running batches since the start
   std::int64_t batches = 0;
 };
 

@@ -1,0 +1,48 @@
+#include "runtime/core_plan.h"
+
+#include <string>
+#include <utility>
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+namespace tactus {
+
+CorePlan PlanCores(std::vector<int> allowed, int lanes) {
+  CorePlan plan;
+  if (lanes < 1 || allowed.size() < static_cast<std::size_t>(lanes) + 1) return plan;
+  for (int i = 0; i < lanes; ++i) {
+    plan.lanes.push_back(allowed.back());
+    allowed.pop_back();
+  }
+  plan.others = std::move(allowed);
+  return plan;
+}
+
+std::vector<int> AllowedCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &set)) cores.push_back(i);
+  }
+  return cores;
+}
+
+void PinThisThread(const std::vector<int>& cores) {
+  if (cores.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(core, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+void NameThisThread(std::string_view name) {
+  pthread_setname_np(pthread_self(), std::string(name.substr(0, 15)).c_str());
+}
+
+void SharpenTimers() { prctl(PR_SET_TIMERSLACK, 1); }
+
+}  // namespace tactus

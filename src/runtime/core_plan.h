@@ -1,0 +1,27 @@
+// Which processor cores the lanes get, and which the rest of the process.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace tactus {
+
+struct CorePlan {
+  std::vector<int> lanes;   // by LaneId: the lane's core; empty when nothing is pinned
+  std::vector<int> others;  // cores for everything else; empty when nothing is pinned
+};
+
+// Out of `allowed` (ascending) lane i gets the i-th core from the end. Empty when that would leave
+// no core for the threads that talk to clients and decide.
+CorePlan PlanCores(std::vector<int> allowed, int lanes);
+// The cores this process may use.
+std::vector<int> AllowedCores();
+
+// For the calling thread, and for those that it starts later. Best effort; empty: no change.
+void PinThisThread(const std::vector<int>& cores);
+// At most 15 characters are kept.
+void NameThisThread(std::string_view name);
+// The kernel wakes this thread within a nanosecond's slack of its timers instead of 50 us.
+void SharpenTimers();
+
+}  // namespace tactus

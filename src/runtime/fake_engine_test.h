@@ -1,0 +1,150 @@
+// An engine for tests: it answers with its first input, and a test says which batches fail, which
+// wait, and which loads block.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine.h"
+
+namespace tactus::testing {
+
+// A door that tests open and close; what comes to a closed one waits.
+class Gate {
+ public:
+  void Close() { Set(false); }
+  void Open() { Set(true); }
+  void Pass() {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+    --waiting_;
+  }
+  // Until `n` wait before the door.
+  void AwaitWaiting(int n) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return waiting_ >= n; });
+  }
+
+ private:
+  void Set(bool open) {
+    const std::lock_guard lock(mutex_);
+    open_ = open;
+    changed_.notify_all();
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = true;
+  int waiting_ = 0;
+};
+
+class FakeEngine final : public Engine {
+ public:
+  struct Seen {
+    std::string model;
+    std::size_t rows;
+    ExitId exit;
+    Shape first_shape;
+  };
+
+  // What becomes of a batch; null: answered. Called on lane threads.
+  std::function<Status(const std::string& model, const BatchJob&)> verdict;
+  // Batches pass here; Terminate lets those that it names leave with kCancelled.
+  Gate batches;
+  // Loads of the model named `slow_model` pass here.
+  Gate loads;
+  std::string slow_model;
+  std::set<std::string> broken_models;  // refuse to load
+  bool terminates = false;
+
+  EngineTraits traits() const override { return {.name = "fake", .terminates = terminates}; }
+
+  Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
+    if (spec.name == slow_model) loads.Pass();
+    if (broken_models.contains(spec.name)) return Internal("a broken model");
+    const std::lock_guard lock(mutex_);
+    models_[++last_] = spec.name;
+    return ModelHandle{last_};
+  }
+  void Unload(ModelHandle handle) override {
+    const std::lock_guard lock(mutex_);
+    models_.erase(handle.value);
+  }
+  void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
+    std::string model;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto it = models_.find(handle.value);
+      if (it == models_.end()) return done.Done(job.id, {.status = Internal("dead handle")});
+      model = it->second;
+      const auto shape = job.rows[0].inputs[0].shape;
+      seen_.push_back({model, job.rows.size(), job.exit, Shape(shape.begin(), shape.end())});
+    }
+    if (job.id.value() < (std::uint64_t{1} << 63)) batches.Pass();
+    if (terminates && Terminated(job.id)) {
+      return done.Done(job.id, {.status = Fail(ErrorCode::kCancelled, "terminated")});
+    }
+    if (verdict) {
+      if (Status status = verdict(model, job); !status) {
+        return done.Done(job.id, {.status = std::unexpected(status.error())});
+      }
+    }
+    done.Done(job.id, Echo(job));
+  }
+  void Terminate(BatchId id) noexcept override {
+    const std::lock_guard lock(mutex_);
+    terminated_.insert(id.value());
+  }
+
+  std::vector<Seen> seen() const {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
+  std::size_t loaded() const {
+    const std::lock_guard lock(mutex_);
+    return models_.size();
+  }
+  std::size_t terminated() const {
+    const std::lock_guard lock(mutex_);
+    return terminated_.size();
+  }
+
+ private:
+  bool Terminated(BatchId id) const {
+    const std::lock_guard lock(mutex_);
+    return terminated_.contains(id.value());
+  }
+  // All rows of a batch have one shape.
+  static BatchResult Echo(const BatchJob& job) {
+    const TensorView& first = job.rows[0].inputs[0];
+    auto bytes = std::make_shared<std::vector<std::byte>>(first.bytes * job.rows.size());
+    for (std::size_t i = 0; i < job.rows.size(); ++i) {
+      const TensorView& row = job.rows[i].inputs[0];
+      std::memcpy(bytes->data() + i * first.bytes, row.data, row.bytes);
+    }
+    auto output = std::make_shared<BatchOutput>();
+    Shape shape(first.shape.begin(), first.shape.end());
+    if (!shape.empty()) shape[0] = static_cast<std::int64_t>(job.rows.size());
+    output->tensors.push_back({std::move(shape), *bytes});
+    output->storage = bytes;
+    return {.status = {}, .output = std::move(output)};
+  }
+
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::string> models_;
+  std::set<std::uint64_t> terminated_;
+  std::vector<Seen> seen_;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace tactus::testing

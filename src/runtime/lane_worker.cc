@@ -1,0 +1,103 @@
+#include "runtime/lane_worker.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "runtime/core_plan.h"
+
+namespace tactus {
+
+LaneWorker::LaneWorker(LaneWorkerOptions options, const WallClock& clock, Doorbell& finished)
+    : options_(std::move(options)), clock_(clock), finished_(finished) {
+  inputs_.reserve(kMaxBatch);
+}
+
+LaneWorker::~LaneWorker() { Stop(); }
+
+void LaneWorker::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void LaneWorker::Stop() {
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_release);
+  bell_.Ring();
+  thread_.join();
+}
+
+void LaneWorker::Launch() {
+  CHECK(launches_.TryPush(&order_), "a lane slot runs one batch at a time");
+  bell_.Ring();
+}
+
+LaunchOrder* LaneWorker::TryFinished() {
+  LaunchOrder* order = nullptr;
+  return reports_.TryPop(order) ? order : nullptr;
+}
+
+void LaneWorker::Run() {
+  NameThisThread(fmt::format("lane{}.{}", options_.lane.value(), options_.slot));
+  PinThisThread(options_.cores);
+  SharpenTimers();
+  while (!stop_.load(std::memory_order_acquire)) {
+    LaunchOrder* order = nullptr;
+    if (launches_.TryPop(order)) {
+      RunBatch(*order);
+      reports_.TryPush(order);
+      finished_.Ring();
+      continue;
+    }
+    AwaitWork(bell_, clock_, options_.spin, kNever,
+              [this] { return !launches_.Empty() || stop_.load(std::memory_order_acquire); });
+  }
+}
+
+void LaneWorker::RunBatch(LaunchOrder& order) {
+  order.output.reset();
+  order.error.reset();
+  order.gather = order.infer = order.scatter = Duration{};
+  order.report.started = clock_.Now();
+  if (order.abandoned.load(std::memory_order_acquire)) {
+    order.report.ended = order.report.started;
+    order.report.status = BatchStatus::kAborted;
+    return;
+  }
+  inputs_.clear();
+  for (const LaunchOrder::Row& row : order.rows) inputs_.push_back(row.slot->inputs(row.row));
+  answered_.store(false, std::memory_order_relaxed);
+  const ModelHandle handle = order.model->handles[order.lane.value()];
+  order.model->engine.Submit(handle, {order.id, order.model->id, order.exit, inputs_}, *this);
+  // An engine may report from a thread of its own, after Submit has returned.
+  while (!answered_.load(std::memory_order_acquire)) {
+    AwaitWork(bell_, clock_, options_.spin, kNever,
+              [this] { return answered_.load(std::memory_order_acquire); });
+  }
+  inputs_.clear();  // an engine's answer may own the inputs; this thread no longer does
+  busy_ns_.fetch_add((order.report.ended - order.report.started).count(),
+                     std::memory_order_relaxed);
+  batches_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void LaneWorker::Done(BatchId batch, BatchResult&& result) noexcept {
+  CHECK(batch == order_.id && !answered_.load(std::memory_order_relaxed),
+        "an engine reports each batch exactly once");
+  order_.report.ended = clock_.Now();
+  order_.gather = result.gather;
+  order_.infer = result.infer;
+  order_.scatter = result.scatter;
+  if (result.status && result.output != nullptr) {
+    order_.report.status = BatchStatus::kOk;
+    order_.output = std::move(result.output);
+  } else if (!result.status && result.status.error().code == ErrorCode::kCancelled) {
+    order_.report.status = BatchStatus::kAborted;
+  } else {
+    order_.report.status = BatchStatus::kFailed;
+    order_.error = std::make_shared<const Error>(
+        result.status ? Error{ErrorCode::kInternal, "the engine gave no output"}
+                      : std::move(result.status.error()));
+  }
+  answered_.store(true, std::memory_order_release);
+  bell_.Ring();
+}
+
+}  // namespace tactus

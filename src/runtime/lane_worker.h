@@ -1,0 +1,97 @@
+// The thread that runs the batches of one lane slot: it gathers the rows' inputs, hands them to the
+// engine, and reports. One batch at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/fixed_vector.h"
+#include "base/ring.h"
+#include "core/batch.h"
+#include "core/engine.h"
+#include "runtime/doorbell.h"
+#include "runtime/payload_slab.h"
+#include "runtime/served_model.h"
+#include "runtime/wall_clock.h"
+
+namespace tactus {
+
+// A batch on its way to a lane and back. It belongs to the dispatch thread, but between Launch and
+// the finish to the worker.
+struct LaunchOrder {
+  struct Row {
+    CallSlot* slot = nullptr;
+    std::uint32_t row = 0;
+  };
+
+  LaunchOrder() : rows(kMaxBatch) {}
+
+  BatchId id;
+  LaneId lane;
+  ExitId exit;
+  ServedModel* model = nullptr;
+  TimePoint decided;
+  TimePoint expected_end;
+  FixedVector<Row> rows;
+  bool busy = false;                   // the dispatch thread's
+  std::atomic<bool> abandoned{false};  // nobody waits for it: need not start
+
+  // The worker's answer.
+  BatchReport report;
+  Duration gather{}, infer{}, scatter{};
+  std::shared_ptr<const BatchOutput> output;
+  std::shared_ptr<const Error> error;
+};
+
+struct LaneWorkerOptions {
+  LaneId lane;
+  int slot = 0;
+  std::vector<int> cores;  // where it may run; empty: anywhere
+  Duration spin{};
+};
+
+class LaneWorker final : private Completions {
+ public:
+  // `finished` is rung after each report.
+  LaneWorker(LaneWorkerOptions options, const WallClock& clock, Doorbell& finished);
+  ~LaneWorker() override;  // Stop
+  LaneWorker(const LaneWorker&) = delete;
+  LaneWorker& operator=(const LaneWorker&) = delete;
+
+  void Start();
+  // After the last batch was reported.
+  void Stop();
+
+  // For the dispatch thread.
+  LaunchOrder& order() { return order_; }
+  void Launch();               // order() is filled
+  LaunchOrder* TryFinished();  // null: still running, or nothing launched
+  bool HasFinished() const { return !reports_.Empty(); }
+
+  Duration busy() const { return Duration{busy_ns_.load(std::memory_order_relaxed)}; }
+  std::int64_t batches() const { return batches_.load(std::memory_order_relaxed); }
+
+ private:
+  void Run();
+  void RunBatch(LaunchOrder& order);
+  void Done(BatchId batch, BatchResult&& result) noexcept override;
+
+  const LaneWorkerOptions options_;
+  const WallClock& clock_;
+  Doorbell& finished_;
+  LaunchOrder order_;
+  SpscRing<LaunchOrder*> launches_{2};
+  SpscRing<LaunchOrder*> reports_{2};
+  Doorbell bell_;
+  std::vector<RowInputs> inputs_;
+  std::atomic<bool> answered_{false};  // the engine's report of the batch that runs is in order_
+  std::atomic<bool> stop_{false};
+  std::atomic<std::int64_t> busy_ns_{0};
+  std::atomic<std::int64_t> batches_{0};
+  std::thread thread_;
+};
+
+}  // namespace tactus

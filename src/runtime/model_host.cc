@@ -1,0 +1,183 @@
+#include "runtime/model_host.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/quick_profile.h"
+
+namespace tactus {
+namespace {
+
+// How often a thread that waits for a model to become idle looks again. Only unloads wait so.
+constexpr std::chrono::milliseconds kLookAgain{1};
+
+Model DescribeModel(const ModelSpec& spec, Duration default_slo, int max_batch) {
+  Model model;
+  model.name = spec.name;
+  model.slo = spec.slo > Duration{} ? spec.slo : default_slo;
+  model.max_batch = max_batch;
+  model.priority = spec.priority;
+  for (const ExitSpec& exit : spec.exits) model.exits.push_back({exit.name, exit.accuracy});
+  return model;
+}
+
+bool FixedShapes(const ModelSpec& spec) {
+  const std::size_t first = spec.max_batch > 0 ? 1 : 0;
+  for (const TensorSpec& input : spec.inputs) {
+    for (std::size_t i = first; i < input.dims.size(); ++i) {
+      if (input.dims[i] < 0) return false;
+    }
+  }
+  return true;
+}
+
+ProfileTable::ModelRows CopyRows(const ProfileTable& table, int exits, int max_batch) {
+  ProfileTable::ModelRows rows{exits, max_batch, {}};
+  for (int e = 0; e < exits; ++e) {
+    for (int b = 1; b <= max_batch; ++b) {
+      const ExitId exit{static_cast<ExitId::rep>(e)};
+      rows.latency.push_back(table.Latency(ModelId{0}, exit, b, LaneClass{0}));
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+ModelHost::ModelHost(Options options, const WallClock& clock, DispatchLoop& loop)
+    : options_(std::move(options)), clock_(clock), loop_(loop) {}
+
+Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine,
+                              std::vector<ModelHandle>& handles) const {
+  for (const LaneSpec& lane : options_.lanes) {
+    Expected<ModelHandle> handle = engine.Load(spec, lane);
+    if (!handle) {
+      for (const ModelHandle loaded : handles) engine.Unload(loaded);
+      handles.clear();
+      return std::unexpected(handle.error());
+    }
+    handles.push_back(*handle);
+  }
+  return {};
+}
+
+Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served, ModelHandle handle,
+                                                      int& max_batch) {
+  const ModelSpec& spec = served.spec;
+  const ProfiledModel* known = options_.profile ? options_.profile->Find(spec.name) : nullptr;
+  if (known != nullptr && known->max_batch > 0) {
+    const int profiled = std::min(max_batch, known->max_batch);
+    const Model model = DescribeModel(spec, options_.default_slo, profiled);
+    const auto table = MakeTable(*options_.profile, {&model, 1}, options_.profile_options);
+    if (table) {
+      if (profiled < max_batch) {
+        Say(fmt::format("model '{}': batches of at most {}, as far as its profile goes", spec.name,
+                        profiled));
+      }
+      max_batch = profiled;
+      return CopyRows(*table, model.exit_count(), profiled);
+    }
+    Say(fmt::format("model '{}': its profile does not fit: {}", spec.name, table.error().message));
+  }
+  // Batch ids of the upper half, a million for each model: the dispatcher counts from 0.
+  const BatchId first{(std::uint64_t{1} << 63) | (measured_models_.fetch_add(1) << 20)};
+  auto rows = QuickProfile(served.engine, handle, spec, max_batch, clock_, first);
+  if (!rows) return rows;
+  Say(fmt::format(
+      "model '{}' has no profile: measured in a hurry, batch 1 takes {:.3f} ms at its "
+      "last exit; `tactus profile` measures it properly",
+      spec.name, ToMillis(rows->latency[static_cast<std::size_t>(rows->exits - 1) * max_batch])));
+  return rows;
+}
+
+Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
+  const Expected<Engine*> engine = options_.engine_for(spec.platform);
+  if (!engine) return std::unexpected(engine.error());
+  std::vector<ModelHandle> handles;
+  if (Status loaded = LoadOnLanes(spec, **engine, handles); !loaded) {
+    return std::unexpected(loaded.error());
+  }
+  auto model = std::make_shared<ServedModel>(std::move(spec), **engine);
+  model->handles = std::move(handles);
+  model->fixed_shapes = FixedShapes(model->spec);
+  int max_batch = std::min(model->rows_per_batch(), kMaxBatch);
+  Expected<ProfileTable::ModelRows> rows =
+      model->spec.exits.empty()
+          ? InvalidArgument(fmt::format("model '{}' has no exit to run", model->spec.name))
+          : FindRows(*model, model->handles[0], max_batch);
+  if (!rows) {
+    for (const ModelHandle handle : model->handles) model->engine.Unload(handle);
+    return std::unexpected(rows.error());
+  }
+  model->rows = *std::move(rows);
+  model->model = DescribeModel(model->spec, options_.default_slo, max_batch);
+  return model;
+}
+
+void ModelHost::Publish(const std::shared_ptr<ServedModel>& model) {
+  const std::lock_guard lock(mutex_);
+  std::size_t id = 0;
+  while (id < published_.size() && published_[id] != nullptr) ++id;
+  if (id == published_.size()) {
+    published_.emplace_back();
+    leaving_.push_back(false);
+  }
+  model->id = ModelId{static_cast<ModelId::rep>(id)};
+  published_[id] = model;
+  Deploy();
+}
+
+void ModelHost::Deploy() {
+  auto deployment = std::make_shared<Deployment>();
+  std::vector<ProfileTable::ModelRows> rows(published_.size());
+  std::vector<ServedModel*> served(published_.size(), nullptr);
+  for (std::size_t i = 0; i < published_.size(); ++i) {
+    Model& model = deployment->models.emplace_back();
+    model.loaded = published_[i] != nullptr && !leaving_[i];
+    if (!model.loaded) continue;
+    model = published_[i]->model;
+    rows[i] = published_[i]->rows;
+    served[i] = published_[i].get();
+  }
+  deployment->profile = ProfileTable(1, rows);
+  deployment_ = deployment;
+  loop_.Configure(std::move(deployment), std::move(served));
+}
+
+void ModelHost::Retire(const std::shared_ptr<ServedModel>& model, Duration grace) {
+  const TimePoint end = clock_.Now() + grace;
+  while (model->outstanding.load(std::memory_order_acquire) > 0 && clock_.Now() < end) {
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    leaving_[model->id.value()] = true;
+    Deploy();
+  }
+  // Whatever waited is refused by now; what runs ends with its batch.
+  while (model->outstanding.load(std::memory_order_acquire) > 0 ||
+         model->running.load(std::memory_order_acquire) > 0) {
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  for (const ModelHandle handle : model->handles) model->engine.Unload(handle);
+  const std::lock_guard lock(mutex_);
+  published_[model->id.value()] = nullptr;
+  leaving_[model->id.value()] = false;
+}
+
+void ModelHost::RefuseAll() {
+  const std::lock_guard lock(mutex_);
+  leaving_.assign(published_.size(), true);
+  Deploy();
+}
+
+std::shared_ptr<const Deployment> ModelHost::deployment() const {
+  const std::lock_guard lock(mutex_);
+  return deployment_;
+}
+
+}  // namespace tactus

@@ -1,0 +1,70 @@
+// Brings models onto the lanes and takes them away: engine handles, profile rows, the deployment
+// that the dispatcher works with. It knows nothing of folders and names that clients ask for.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/engine.h"
+#include "dispatch/dispatcher.h"
+#include "runtime/dispatch_loop.h"
+#include "runtime/served_model.h"
+#include "runtime/wall_clock.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+
+class ModelHost {
+ public:
+  struct Options {
+    std::vector<LaneSpec> lanes;
+    Duration default_slo{};
+    std::function<Expected<Engine*>(std::string_view platform)> engine_for;
+    std::optional<ProfileFile> profile;
+    ProfileOptions profile_options;
+    std::function<void(const std::string&)> log;
+  };
+
+  ModelHost(Options options, const WallClock& clock, DispatchLoop& loop);
+
+  // Loads the model on every lane and finds what it costs; may take seconds, stalls nothing. The
+  // dispatcher does not know of it yet. Thread-safe.
+  Expected<std::shared_ptr<ServedModel>> Prepare(ModelSpec spec);
+  // Gives the model an id and the dispatcher the new deployment. Thread-safe.
+  void Publish(const std::shared_ptr<ServedModel>& model);
+  // No new call reaches the model. Those it has end within `grace`, the rest are refused; then it
+  // leaves the lanes and its id is free. Blocks. Thread-safe.
+  void Retire(const std::shared_ptr<ServedModel>& model, Duration grace);
+
+  // Refuses whatever waits and launches nothing more; models stay loaded until they are retired.
+  void RefuseAll();
+
+  std::shared_ptr<const Deployment> deployment() const;
+
+ private:
+  Expected<ProfileTable::ModelRows> FindRows(const ServedModel& model, ModelHandle handle,
+                                             int& max_batch);
+  Status LoadOnLanes(ModelSpec& spec, Engine& engine, std::vector<ModelHandle>& handles) const;
+  void Say(const std::string& line) const {
+    if (options_.log) options_.log(line);
+  }
+  // Makes the deployment of `published_` and hands it to the dispatcher; `mutex_` is held.
+  void Deploy();
+
+  const Options options_;
+  const WallClock& clock_;
+  DispatchLoop& loop_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<ServedModel>> published_;  // by ModelId; null: free
+  std::vector<bool> leaving_;  // by ModelId: no longer deployed, id not free yet
+  std::shared_ptr<const Deployment> deployment_ = std::make_shared<Deployment>();
+  std::atomic<std::uint64_t> measured_models_{0};
+};
+
+}  // namespace tactus

@@ -1,0 +1,203 @@
+#include "runtime/reply_thread.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "runtime/call_rows.h"
+#include "runtime/core_plan.h"
+
+namespace tactus {
+namespace {
+
+Error RefusalOf(DropReason reason, const ModelSpec& model) {
+  switch (reason) {
+    case DropReason::kQueueFull:
+      return {ErrorCode::kResourceExhausted,
+              fmt::format("the queue of model '{}' is full", model.name)};
+    case DropReason::kExpired:
+      return {ErrorCode::kDeadlineExceeded,
+              fmt::format("the request's deadline could not be met by model '{}'", model.name)};
+    case DropReason::kShed:
+      return {ErrorCode::kUnavailable,
+              fmt::format("model '{}' gave the request up for the sake of others", model.name)};
+    case DropReason::kCancelled:
+      return {ErrorCode::kCancelled, "the request was cancelled"};
+    case DropReason::kUnloaded:
+      return {ErrorCode::kUnavailable,
+              fmt::format("model '{}' is being unloaded or the server is stopping", model.name)};
+  }
+  return {ErrorCode::kInternal, "the request was dropped"};
+}
+
+// How much an outcome weighs when the rows of a call end differently: the call ends as its worst.
+int Weight(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kMet:
+    case Outcome::kLate:
+      return 0;
+    case Outcome::kShed:
+      return 1;
+    case Outcome::kExpired:
+      return 2;
+    case Outcome::kCancelled:
+      return 3;
+    case Outcome::kError:
+      return 4;
+  }
+  return 4;
+}
+
+const CallRow& Worst(const std::vector<CallRow>& rows) {
+  return *std::max_element(rows.begin(), rows.end(), [](const CallRow& a, const CallRow& b) {
+    return Weight(a.outcome) < Weight(b.outcome);
+  });
+}
+
+// The row that ran last stands for the call's times.
+const CallRow& Last(const std::vector<CallRow>& rows) {
+  return *std::max_element(rows.begin(), rows.end(),
+                           [](const CallRow& a, const CallRow& b) { return a.ended < b.ended; });
+}
+
+ExitId Shallowest(const std::vector<CallRow>& rows) {
+  ExitId least = rows[0].exit;
+  for (const CallRow& row : rows) least = std::min(least, row.exit);
+  return least;
+}
+
+InferReply MakeReply(const CallSlot& slot, TimePoint now) {
+  const CallRow& worst = Worst(slot.rows);
+  InferReply reply;
+  if (Weight(worst.outcome) == 0) {
+    reply = JoinRows(slot);
+    reply.served.outcome = !reply.status          ? Outcome::kError
+                           : now <= slot.deadline ? Outcome::kMet
+                                                  : Outcome::kLate;
+  } else {
+    reply.status = std::unexpected(
+        worst.error != nullptr ? *worst.error : RefusalOf(worst.reason, slot.model->spec));
+    reply.served.outcome = worst.outcome;
+  }
+  if (const CallRow& last = Last(slot.rows); last.batch > 0) {
+    reply.served.exit = slot.model->spec.exits[Shallowest(slot.rows).value()].name;
+    reply.served.batch = static_cast<int>(last.batch);
+    reply.served.queue_us =
+        std::max<std::int64_t>(0, (last.started - slot.received).count() / 1000);
+    reply.served.execution_us = (last.ended - last.started).count() / 1000;
+  }
+  reply.model = std::shared_ptr<const ModelSpec>(slot.model, &slot.model->spec);
+  return reply;
+}
+
+RequestRecord MakeRecord(const CallSlot& slot, Outcome outcome, TimePoint now) {
+  const CallRow& last = Last(slot.rows);
+  RequestRecord record;
+  record.arrival = slot.received;
+  record.deadline = slot.deadline;
+  record.started = last.batch > 0 ? last.started : slot.received;
+  record.ended = now;
+  record.model = slot.model->id.value();
+  record.exit = static_cast<std::uint16_t>(Shallowest(slot.rows).value());
+  record.batch = static_cast<std::uint16_t>(last.batch);
+  record.outcome = outcome;
+  return record;
+}
+
+void Count(const CallSlot& slot, Outcome outcome, TimePoint now) {
+  ModelCounters& counters = slot.model->counters;
+  const CallRow& last = Last(slot.rows);
+  const Duration total = now - slot.received;
+  if (Weight(outcome) != 0) return counters.fail.Add(total);
+  counters.success.Add(total);
+  counters.queue.Add(last.started - slot.received);
+  counters.compute_input.Add(last.gather);
+  counters.compute_infer.Add(last.infer);
+  counters.compute_output.Add(last.scatter);
+  counters.last_inference_ms.store(WallClock::UnixMillis(), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+ReplyThread::ReplyThread(Options options, PayloadSlab& slab, const WallClock& clock,
+                         Observer* observer, std::atomic<std::int64_t>& calls)
+    : options_(std::move(options)),
+      slab_(slab),
+      clock_(clock),
+      observer_(observer),
+      calls_(calls),
+      answers_(slab.capacity()) {}
+
+ReplyThread::~ReplyThread() { Stop(); }
+
+void ReplyThread::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void ReplyThread::Stop() {
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_release);
+  bell_.Ring();
+  thread_.join();
+}
+
+void ReplyThread::Answer(CallSlot& slot) {
+  CHECK(answers_.TryPush(&slot), "a slot is answered once");
+  bell_.Ring();
+}
+
+void ReplyThread::Report(const BatchEvent& event) {
+  if (!batches_.TryPush(event)) {
+    event.model->running.fetch_sub(1, std::memory_order_release);
+    return;
+  }
+  bell_.Ring();
+}
+
+void ReplyThread::Run() {
+  NameThisThread("reply");
+  PinThisThread(options_.cores);
+  for (;;) {
+    const bool stop = stop_.load(std::memory_order_acquire);
+    while (Drain()) {
+    }
+    if (stop) return;
+    AwaitWork(bell_, clock_, options_.spin, kNever, [this] {
+      return !answers_.Empty() || !batches_.Empty() || stop_.load(std::memory_order_acquire);
+    });
+  }
+}
+
+bool ReplyThread::Drain() {
+  bool any = false;
+  if (BatchEvent event; batches_.TryPop(event)) {
+    any = true;
+    if (observer_ != nullptr) observer_->OnBatch(event.model->spec, event.record);
+    event.model->running.fetch_sub(1, std::memory_order_release);
+  }
+  if (CallSlot* slot = nullptr; answers_.TryPop(slot)) {
+    any = true;
+    AnswerNow(*slot);
+  }
+  return any;
+}
+
+void ReplyThread::AnswerNow(CallSlot& slot) {
+  const TimePoint now = clock_.Now();
+  InferReply reply = MakeReply(slot, now);
+  Count(slot, reply.served.outcome, now);
+  if (observer_ != nullptr) {
+    observer_->OnAnswered(slot.model->spec, MakeRecord(slot, reply.served.outcome, now),
+                          static_cast<int>(slot.rows.size()));
+  }
+  const std::shared_ptr<ServedModel> model = slot.model;
+  const std::function<void(InferReply &&)> answer = std::move(slot.call.reply);
+  slab_.Release(slot);
+  answer(std::move(reply));
+  model->outstanding.fetch_sub(1, std::memory_order_release);
+  calls_.fetch_sub(1, std::memory_order_release);
+}
+
+}  // namespace tactus

@@ -1,0 +1,224 @@
+#include "runtime/runtime.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "runtime/call_rows.h"
+#include "runtime/core_plan.h"
+#include "runtime/dispatch_loop.h"
+#include "runtime/model_host.h"
+#include "runtime/payload_slab.h"
+#include "runtime/reply_thread.h"
+
+namespace tactus {
+namespace {
+
+constexpr std::chrono::milliseconds kLookAgain{1};  // while the server stops
+
+DispatchLoop::Options LoopOptions(const RuntimeOptions& options, const CorePlan& plan) {
+  DispatchLoop::Options loop;
+  loop.dispatcher = {options.queue_capacity, options.expiry};
+  for (int i = 0; i < options.lanes; ++i) {
+    LaneSpec lane;
+    lane.slots = options.slots;
+    loop.lanes.push_back(lane);
+    loop.lane_cores.push_back(plan.lanes.empty() ? std::vector<int>{}
+                                                 : std::vector<int>{plan.lanes[i]});
+  }
+  loop.cores = plan.others;
+  loop.spin = options.spin;
+  return loop;
+}
+
+ModelHost::Options HostOptions(const RuntimeOptions& options, const RuntimeParts& parts) {
+  ModelHost::Options host;
+  host.lanes = LoopOptions(options, {}).lanes;
+  host.default_slo = options.default_slo;
+  host.engine_for = parts.engine_for;
+  host.profile = parts.profile;
+  host.profile_options = parts.profile_options;
+  host.log = parts.log;
+  return host;
+}
+
+std::size_t InputBytes(const InferCall& call) {
+  std::size_t bytes = 0;
+  for (const InputTensor& input : call.inputs) bytes += input.data.size();
+  return bytes;
+}
+
+}  // namespace
+
+struct Runtime::Body {
+  Body(RuntimeOptions runtime_options, RuntimeParts runtime_parts)
+      : options(runtime_options),
+        parts(std::move(runtime_parts)),
+        plan(options.pin ? PlanCores(AllowedCores(), options.lanes) : CorePlan{}),
+        slab(options.call_capacity, options.pending_bytes),
+        replies({plan.others, options.spin}, slab, clock, parts.observer, calls),
+        loop(LoopOptions(options, plan), clock, *parts.policy, parts.journal, slab, replies),
+        host(HostOptions(options, parts), clock, loop) {}
+
+  CallId Refuse(InferCall& call, ErrorCode code, std::string why) {
+    if (parts.observer != nullptr) {
+      parts.observer->OnRefused(call.model != nullptr ? std::string_view(call.model->name) : "",
+                                code);
+    }
+    InferReply reply;
+    reply.status = Fail(code, std::move(why));
+    reply.served.outcome = code == ErrorCode::kInvalidArgument ? Outcome::kError : Outcome::kShed;
+    reply.model = call.model;
+    calls.fetch_sub(1, std::memory_order_release);
+    const std::function<void(InferReply &&)> answer = std::move(call.reply);
+    answer(std::move(reply));
+    return 0;
+  }
+  TimePoint DeadlineOf(const InferCall& call, const ServedModel& model) const {
+    TimePoint deadline = clock.At(call.received) + model.model.slo;
+    if (call.deadline) deadline = std::min(deadline, clock.At(*call.deadline));
+    return deadline;
+  }
+
+  const RuntimeOptions options;
+  RuntimeParts parts;
+  const CorePlan plan;
+  const WallClock clock;
+  std::atomic<std::int64_t> calls{0};
+  std::atomic<bool> accepting{false};
+  std::atomic<bool> stopped{false};
+  std::mutex stop_mutex;
+  PayloadSlab slab;
+  ReplyThread replies;
+  DispatchLoop loop;
+  ModelHost host;
+  std::unique_ptr<ModelRepository> repository;
+};
+
+Runtime::Runtime(RuntimeOptions options, RuntimeParts parts) {
+  CHECK(options.lanes > 0 && options.slots > 0, "a runtime needs a lane and a slot in it");
+  CHECK(parts.policy != nullptr && parts.engine_for, "a runtime needs a policy and engines");
+  body_ = std::make_unique<Body>(options, std::move(parts));
+}
+
+Runtime::~Runtime() { Stop(Duration{}); }
+
+Status Runtime::Start(RepositoryOptions repository) {
+  CHECK(body_->repository == nullptr, "a runtime starts once");
+  body_->repository = std::make_unique<ModelRepository>(
+      std::move(repository), body_->options.unload_grace, body_->host, body_->parts.log);
+  body_->replies.Start();
+  body_->loop.Start();
+  body_->accepting.store(true);
+  return body_->repository->Open();
+}
+
+void Runtime::Start() {
+  const Status started = Start(RepositoryOptions{.control = ModelControl::kExplicit});
+  CHECK(started.has_value(), "an empty repository can always be read");
+}
+
+Status Runtime::Serve(ModelSpec spec) { return body_->repository->Serve(std::move(spec)); }
+
+void Runtime::Stop(Duration grace) {
+  const std::lock_guard once(body_->stop_mutex);
+  if (body_->repository == nullptr || body_->stopped.load()) return;
+  body_->accepting.store(false);
+  const TimePoint end = body_->clock.Now() + grace;
+  while (body_->calls.load() > 0 && body_->clock.Now() < end) {
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  body_->repository->Close();
+  body_->host.RefuseAll();
+  if (body_->calls.load() > 0) body_->loop.AbandonRunning();
+  while (body_->calls.load() > 0) std::this_thread::sleep_for(kLookAgain);
+  body_->repository->RetireAll();
+  body_->loop.Stop();
+  body_->replies.Stop();
+  body_->stopped.store(true);
+}
+
+Expected<std::shared_ptr<const ModelSpec>> Runtime::Find(std::string_view model,
+                                                         std::int64_t version) const {
+  return body_->repository->Find(model, version);
+}
+
+CallId Runtime::Infer(InferCall&& call) {
+  Body& body = *body_;
+  // Counted before `accepting` is read: Stop clears it first and then waits for the count.
+  body.calls.fetch_add(1);
+  if (!body.accepting.load()) {
+    return body.Refuse(call, ErrorCode::kUnavailable, "the server is stopping");
+  }
+  std::shared_ptr<ServedModel> model = body.repository->Acquire(call.model.get());
+  if (model == nullptr) {
+    return body.Refuse(call, ErrorCode::kUnavailable, "the model was unloaded just now");
+  }
+  CallSlot* slot = body.slab.Acquire(InputBytes(call));
+  if (slot == nullptr) {
+    model->outstanding.fetch_sub(1, std::memory_order_release);
+    return body.Refuse(call, ErrorCode::kResourceExhausted,
+                       fmt::format("the server holds all it may hold ({} calls, {} bytes of input)",
+                                   body.options.call_capacity, body.options.pending_bytes));
+  }
+  slot->call = std::move(call);
+  slot->model = std::move(model);
+  if (Status filled = FillRows(*slot); !filled) {
+    InferCall refused = std::move(slot->call);
+    slot->model->outstanding.fetch_sub(1, std::memory_order_release);
+    body.slab.Release(*slot);
+    return body.Refuse(refused, filled.error().code, filled.error().message);
+  }
+  slot->received = body.clock.At(slot->call.received);
+  slot->deadline = body.DeadlineOf(slot->call, *slot->model);
+  const CallId id = slot->id();
+  body.loop.Submit(*slot);
+  return id;
+}
+
+void Runtime::Cancel(CallId call) { body_->loop.Cancel(call); }
+
+bool Runtime::Live() const { return body_->repository != nullptr && !body_->stopped.load(); }
+
+bool Runtime::Ready() const { return body_->accepting.load() && body_->repository->Ready(); }
+
+std::vector<ModelState> Runtime::Index() const { return body_->repository->Index(); }
+
+Status Runtime::Load(const std::string& model, const std::string& config) {
+  return body_->repository->Load(model, config);
+}
+
+Status Runtime::Unload(const std::string& model) { return body_->repository->Unload(model); }
+
+Expected<std::vector<ModelStatistics>> Runtime::Statistics(std::string_view model,
+                                                           std::int64_t version) const {
+  return body_->repository->Statistics(model, version);
+}
+
+std::size_t Runtime::pending() const { return body_->loop.pending(); }
+
+std::size_t Runtime::calls() const {
+  return static_cast<std::size_t>(std::max<std::int64_t>(0, body_->calls.load()));
+}
+
+Duration Runtime::uptime() const { return body_->clock.Now() - kStart; }
+
+std::vector<LaneLoad> Runtime::lane_loads() const {
+  std::vector<LaneLoad> loads(static_cast<std::size_t>(body_->options.lanes));
+  const auto& workers = body_->loop.workers();
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    LaneLoad& load = loads[body_->loop.lane_of(i).value()];
+    load.busy += workers[i]->busy();
+    load.batches += workers[i]->batches();
+  }
+  return loads;
+}
+
+std::shared_ptr<const Deployment> Runtime::deployment() const { return body_->host.deployment(); }
+
+}  // namespace tactus

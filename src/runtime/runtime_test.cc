@@ -1,0 +1,289 @@
+// One call from Infer to its reply, and every way in which it can end.
+#include "runtime/runtime.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/harness_test.h"
+
+namespace tactus {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FlatProfile;
+using testing::FloatModel;
+using testing::Floats;
+using testing::Harness;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+testing::HarnessOptions WithProfile(double ms = 0.001) {
+  testing::HarnessOptions options;
+  options.profile = FlatProfile({"a", "b", "c"}, 8, ms);
+  return options;
+}
+
+TEST(Runtime, AnswersACallWithItsModelsOutput) {
+  Harness h(WithProfile());
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  const InferReply& reply = h.replies.Await(h.Send("a", {1, 2}, {1, 2}));
+  ASSERT_TRUE(reply.status) << reply.status.error().message;
+  ASSERT_THAT(reply.outputs, SizeIs(1));
+  EXPECT_EQ(reply.outputs[0].name, "y");
+  EXPECT_THAT(reply.outputs[0].shape, ElementsAre(1, 2));
+  EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(1, 2));
+  EXPECT_EQ(reply.served.outcome, Outcome::kMet);
+  EXPECT_EQ(reply.served.exit, "2");
+  EXPECT_EQ(reply.served.batch, 1);
+  EXPECT_EQ(reply.model->name, "a");
+}
+
+TEST(Runtime, AnswersACallOfSeveralRowsOnceAndInOrder) {
+  // Eleven rows and batches of at most four: the answer comes from three batches.
+  Harness h(WithProfile());
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a", 4)));
+  std::vector<float> values(22);
+  for (int i = 0; i < 22; ++i) values[i] = static_cast<float>(i);
+  const std::size_t call = h.Send("a", values, {11, 2});
+  const InferReply& reply = h.replies.Await(call);
+  ASSERT_TRUE(reply.status) << reply.status.error().message;
+  EXPECT_THAT(reply.outputs[0].shape, ElementsAre(11, 2));
+  EXPECT_EQ(Floats(reply.outputs[0]), values);
+  h.runtime->Stop(Seconds(1));
+  EXPECT_EQ(h.replies.times(call), 1u);
+  std::size_t rows = 0;
+  for (const auto& batch : h.engine.seen()) {
+    EXPECT_LE(batch.rows, 4u);
+    rows += batch.rows;
+  }
+  EXPECT_EQ(rows, 11u);
+}
+
+TEST(Runtime, RefusesAModelItDoesNotKnowAndAnInputItCannotRead) {
+  Harness h(WithProfile());
+  h.runtime->Start();
+  EXPECT_EQ(h.runtime->Find("a", -1).error().code, ErrorCode::kNotFound);
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  EXPECT_EQ(h.runtime->Find("a", 7).error().code, ErrorCode::kNotFound);
+  const InferReply& reply = h.replies.Await(h.Send("a", {1, 2, 3}, {1, 2}));
+  ASSERT_FALSE(reply.status);
+  EXPECT_EQ(reply.status.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(reply.status.error().message, HasSubstr("input 'x'"));
+  EXPECT_EQ(h.runtime->calls(), 0u);
+}
+
+TEST(Runtime, ReportsTheEnginesErrorToEveryCallOfTheBatch) {
+  Harness h(WithProfile());
+  h.engine.verdict = [](const std::string&, const BatchJob&) { return Internal("out of luck"); };
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  const InferReply& reply = h.replies.Await(h.Send("a", {1, 2, 3, 4}, {2, 2}));
+  ASSERT_FALSE(reply.status);
+  EXPECT_EQ(reply.status.error().message, "out of luck");
+  EXPECT_EQ(reply.served.outcome, Outcome::kError);
+}
+
+TEST(Runtime, RefusesAtOnceWhatCannotMeetItsDeadline) {
+  // The quickest run takes 50 ms by the profile; the client gives 1 ms. The engine is never asked.
+  Harness h(WithProfile(50));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  const InferReply& reply = h.replies.Await(h.Send("a", {1, 2}, {1, 2}, Millis(1)));
+  ASSERT_FALSE(reply.status);
+  EXPECT_EQ(reply.status.error().code, ErrorCode::kDeadlineExceeded);
+  EXPECT_EQ(reply.served.outcome, Outcome::kExpired);
+  EXPECT_THAT(h.engine.seen(), SizeIs(0));
+}
+
+TEST(Runtime, GivesUpWaitingRequestsWhoseDeadlinePasses) {
+  // The lane is taken by a batch that does not end; the second call's deadline comes meanwhile.
+  Harness h(WithProfile());
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  h.engine.batches.Close();
+  const std::size_t first = h.Send("a", {1, 2}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  const InferReply& reply = h.replies.Await(h.Send("a", {3, 4}, {1, 2}, Millis(5)));
+  ASSERT_FALSE(reply.status);
+  EXPECT_EQ(reply.status.error().code, ErrorCode::kDeadlineExceeded);
+  EXPECT_FALSE(h.replies.answered(first));
+  h.engine.batches.Open();
+  EXPECT_TRUE(h.replies.Await(first).status);
+}
+
+TEST(Runtime, ADeadlineOfTheModelHoldsWithoutOneOfTheClient) {
+  Harness h(WithProfile(50));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a", 8, {2}, Millis(1))));
+  const InferReply& reply = h.replies.Await(h.Send("a", {1, 2}, {1, 2}));
+  ASSERT_FALSE(reply.status);
+  EXPECT_EQ(reply.status.error().code, ErrorCode::kDeadlineExceeded);
+}
+
+TEST(Runtime, CancelFreesThePlaceInTheQueue) {
+  testing::HarnessOptions options = WithProfile();
+  options.runtime.queue_capacity = 1;
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  h.engine.batches.Close();
+  const std::size_t running = h.Send("a", {1, 2}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  CallId id = 0;
+  const std::size_t waiting = h.Send("a", {3, 4}, {1, 2}, {}, &id);
+  // The queue holds one: a third is refused until the second has left.
+  const InferReply& refused = h.replies.Await(h.Send("a", {5, 6}, {1, 2}));
+  EXPECT_EQ(refused.status.error().code, ErrorCode::kResourceExhausted);
+  h.runtime->Cancel(id);
+  EXPECT_EQ(h.replies.Await(waiting).status.error().code, ErrorCode::kCancelled);
+  const std::size_t third = h.Send("a", {5, 6}, {1, 2});
+  h.engine.batches.Open();
+  EXPECT_TRUE(h.replies.Await(running).status);
+  EXPECT_TRUE(h.replies.Await(third).status);
+  h.runtime->Cancel(id);  // long answered: nothing happens
+  EXPECT_EQ(h.replies.times(waiting), 1u);
+}
+
+TEST(Runtime, StopsABatchWhenNobodyWaitsForItAnyMore) {
+  Harness h(WithProfile());
+  h.engine.terminates = true;
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  h.engine.batches.Close();
+  CallId id = 0;
+  const std::size_t call = h.Send("a", {1, 2}, {1, 2}, {}, &id);
+  h.engine.batches.AwaitWaiting(1);
+  h.runtime->Cancel(id);
+  while (h.engine.terminated() == 0) std::this_thread::yield();
+  // The engine may still read the inputs, so the call ends with its batch.
+  EXPECT_FALSE(h.replies.answered(call));
+  h.engine.batches.Open();
+  EXPECT_EQ(h.replies.Await(call).status.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(h.replies.Await(call).served.outcome, Outcome::kCancelled);
+}
+
+TEST(Runtime, AdmitsAllRowsOfACallOrNone) {
+  testing::HarnessOptions options = WithProfile();
+  options.runtime.queue_capacity = 3;
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  h.engine.batches.Close();
+  h.Send("a", {0, 0}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  const std::size_t two = h.Send("a", {1, 1, 2, 2}, {2, 2});
+  const InferReply& refused = h.replies.Await(h.Send("a", {3, 3, 4, 4}, {2, 2}));
+  EXPECT_EQ(refused.status.error().code, ErrorCode::kResourceExhausted);
+  const std::size_t one = h.Send("a", {5, 5}, {1, 2});
+  h.engine.batches.Open();
+  EXPECT_THAT(Floats(h.replies.Await(two).outputs[0]), ElementsAre(1, 1, 2, 2));
+  EXPECT_THAT(Floats(h.replies.Await(one).outputs[0]), ElementsAre(5, 5));
+}
+
+TEST(Runtime, NeverBatchesRequestsOfDifferentShapes) {
+  Harness h(WithProfile());
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a", 8, {-1})));
+  h.engine.batches.Close();
+  h.Send("a", {0}, {1, 1});
+  h.engine.batches.AwaitWaiting(1);
+  std::vector<std::size_t> calls;
+  for (int i = 0; i < 8; ++i) {
+    const std::int64_t length = 1 + i % 3;
+    calls.push_back(h.Send("a", std::vector<float>(length, 7), {1, length}));
+  }
+  h.engine.batches.Open();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const InferReply& reply = h.replies.Await(calls[i]);
+    ASSERT_TRUE(reply.status) << reply.status.error().message;
+    EXPECT_THAT(reply.outputs[0].shape, ElementsAre(1, 1 + static_cast<int>(i) % 3));
+  }
+}
+
+TEST(Runtime, AModelWithoutABatchDimensionTakesWholeTensors) {
+  Harness h;
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("whole", 0, {3, 2})));
+  const InferReply& reply = h.replies.Await(h.Send("whole", {1, 2, 3, 4, 5, 6}, {3, 2}));
+  ASSERT_TRUE(reply.status) << reply.status.error().message;
+  EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST(Runtime, BoundsTheBytesItHolds) {
+  testing::HarnessOptions options = WithProfile();
+  options.runtime.pending_bytes = 16;
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  h.engine.batches.Close();
+  const std::size_t kept = h.Send("a", {1, 2, 3, 4}, {2, 2});
+  const std::size_t refused = h.Send("a", {5, 6}, {1, 2});
+  EXPECT_EQ(h.replies.Await(refused).status.error().code, ErrorCode::kResourceExhausted);
+  h.engine.batches.Open();
+  EXPECT_TRUE(h.replies.Await(kept).status);
+}
+
+TEST(Runtime, StatisticsAddUp) {
+  Harness h(WithProfile());
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  for (int i = 0; i < 5; ++i) h.replies.Await(h.Send("a", {1, 2, 3, 4}, {2, 2}));
+  const auto statistics = h.runtime->Statistics("a", -1);
+  ASSERT_TRUE(statistics);
+  ASSERT_THAT(*statistics, SizeIs(1));
+  const ModelStatistics& a = (*statistics)[0];
+  EXPECT_EQ(a.inference_count, 10u);
+  EXPECT_EQ(a.success.count, 5u);
+  EXPECT_EQ(a.fail.count, 0u);
+  std::uint64_t rows = 0;
+  std::uint64_t executions = 0;
+  for (const auto& batch : a.batches) {
+    rows += batch.batch_size * batch.compute_infer.count;
+    executions += batch.compute_infer.count;
+  }
+  EXPECT_EQ(rows, 10u);
+  EXPECT_EQ(executions, a.execution_count);
+}
+
+TEST(Runtime, StopFinishesWhatIsUnderWayAndRefusesWhatComes) {
+  Harness h(WithProfile());
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  const auto spec = *h.runtime->Find("a", -1);
+  h.engine.batches.Close();
+  std::vector<std::size_t> calls;
+  for (int i = 0; i < 5; ++i) calls.push_back(h.Send("a", {1, 2}, {1, 2}));
+  h.engine.batches.AwaitWaiting(1);
+  std::thread stop([&] { h.runtime->Stop(Seconds(100)); });
+  while (h.runtime->Ready()) std::this_thread::yield();
+  const InferReply& late = h.replies.Await(h.SendTo(spec, {1, 2}, {1, 2}));
+  EXPECT_EQ(late.status.error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(h.runtime->Live());
+  h.engine.batches.Open();
+  stop.join();
+  for (const std::size_t call : calls) EXPECT_TRUE(h.replies.Await(call).status);
+  EXPECT_EQ(h.engine.loaded(), 0u);
+  EXPECT_FALSE(h.runtime->Live());
+}
+
+TEST(Runtime, StopWithoutGraceAnswersWhatWaitsAndStopsWhatRuns) {
+  Harness h(WithProfile());
+  h.engine.terminates = true;
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a", 1)));
+  h.engine.batches.Close();
+  const std::size_t running = h.Send("a", {1, 2}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  const std::size_t waiting = h.Send("a", {1, 2}, {1, 2});
+  std::thread stop([&] { h.runtime->Stop(Duration{}); });
+  EXPECT_EQ(h.replies.Await(waiting).status.error().code, ErrorCode::kUnavailable);
+  while (h.engine.terminated() == 0) std::this_thread::yield();
+  h.engine.batches.Open();
+  stop.join();
+  EXPECT_EQ(h.replies.Await(running).status.error().code, ErrorCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace tactus
