@@ -1,0 +1,219 @@
+#!/usr/bin/env bash
+# stages.sh [STAGE...]: the stages of `./run test`: unit lint integration fuzz asan tsan (all, in
+# this order, when none is named). Shows what runs, since when and for about how long still; keeps every
+# step's output in build/logs; ends with `N passed, N failed` on a line of its own.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+jobs=$(nproc)
+logs=build/logs
+times=.cache/step-seconds  # what each step took on this machine the last time
+mkdir -p "$logs" .cache
+touch "$times"
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+export NINJA_STATUS='[%f/%t] '
+passed=0 failed=0 skipped=0 began=$SECONDS
+failures=()
+
+# What a step took the last time, or else what it takes from nothing on two cores.
+expected_seconds() {
+  local known
+  known=$(awk -v step="$1" '$1 == step { seconds = $2 } END { print seconds }' "$times")
+  echo "${known:-$2}"
+}
+
+remember_seconds() {
+  { grep -v "^$1 " "$times"; echo "$1 $2"; } >"$times.new"
+  mv "$times.new" "$times"
+}
+
+clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+
+# What is still to run: "NAME SECONDS" each.
+plan=()
+remaining_seconds() {
+  local entry sum=0
+  for entry in "${plan[@]}"; do sum=$((sum + ${entry#* })); done
+  echo "$sum"
+}
+
+show_progress() {  # STEP STARTED LOG
+  local spent=$((SECONDS - $2)) rest what
+  rest=$(($(remaining_seconds) + $(expected_seconds "$1" 60) - spent))
+  [ "$rest" -gt 5 ] || rest=5
+  what=$(tail -n 1 "$3" 2>/dev/null | tr -d '\r' | cut -c 1-60)
+  local line
+  line=$(printf '  %-18s %s; whole run %s, about %s to go  %s' "$1" "$(clock $spent)" \
+    "$(clock $((SECONDS - began)))" "$(clock "$rest")" "$what")
+  if [ -t 1 ]; then printf '\r\033[K%s' "$line"; else printf '%s\n' "$line"; fi
+}
+
+# step NAME COMMAND...: runs it with its output in a log, and says how it went. Returns its status.
+step() {
+  local name=$1 log=$logs/$1.log started=$SECONDS status pause=30 pid
+  shift
+  [ -t 1 ] && pause=1
+  plan=("${plan[@]:1}")
+  "$@" >"$log" 2>&1 &
+  pid=$!
+  while kill -0 $pid 2>/dev/null; do
+    show_progress "$name" $started "$log"
+    # A short step must not wait for the long pause to end.
+    for ((tick = 0; tick < pause * 5; tick++)); do
+      kill -0 $pid 2>/dev/null || break
+      sleep 0.2
+    done
+  done
+  wait $pid
+  status=$?
+  [ -t 1 ] && printf '\r\033[K'
+  if [ $status = 0 ]; then
+    remember_seconds "$name" $((SECONDS - started))
+    printf 'ok      %-18s %s\n' "$name" "$(clock $((SECONDS - started)))"
+  else
+    printf 'FAILED  %-18s %s (whole output: %s)\n' "$name" "$(clock $((SECONDS - started)))" "$log"
+  fi
+  return $status
+}
+
+build_step() {  # NAME PRESET TARGET...
+  local name=$1 preset=$2
+  shift 2
+  step "$name" bash -c 'cmake --preset "$1" && ninja -C "build/$1" -j "$2" "${@:3}"' _ \
+    "$preset" "$jobs" "$@" && return
+  grep -E -A 12 'error:|FAILED:|CMake Error' "$logs/$name.log" | head -n 60
+  failed=$((failed + 1))
+  failures+=("$name")
+  return 1
+}
+
+# ctest_step NAME PRESET CTEST-ARGUMENT...: counts its tests. None at all is a failure.
+ctest_step() {
+  local name=$1 preset=$2 summary
+  shift 2
+  step "$name" ctest --test-dir "build/$preset" --output-on-failure --no-tests=error "$@"
+  local status=$?
+  summary=$(grep -E '^[0-9]+% tests passed' "$logs/$name.log")
+  if [[ $summary =~ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then
+    failed=$((failed + BASH_REMATCH[1]))
+    passed=$((passed + BASH_REMATCH[2] - BASH_REMATCH[1]))
+    skipped=$((skipped + $(grep -c '\*\*\*Skipped' "$logs/$name.log")))
+  else
+    failed=$((failed + 1))
+  fi
+  if [ $status != 0 ]; then
+    failures+=("$name")
+    grep -E 'Failure$|: Failure|SUMMARY: |ERROR: |Error: |remedy|^\s+[0-9]+ - ' "$logs/$name.log" |
+      head -n 60
+  fi
+  return $status
+}
+
+# Release: what users run. The build serves the three stages after it.
+release_built=
+release_build() {
+  [ -n "$release_built" ] && { plan=("${plan[@]:1}"); return; }
+  build_step build-release release && release_built=1
+}
+stage_unit() {
+  release_build || return
+  ctest_step unit release -j "$jobs" -LE '^(lint|integration)$'
+}
+stage_lint() {
+  release_build || return
+  ctest_step lint release -L '^lint$'
+  if command -v clang-format >/dev/null; then
+    if step format ./run format --check; then passed=$((passed + 1)); else
+      failed=$((failed + 1))
+      failures+=(format)
+      tail -n 20 "$logs/format.log"
+    fi
+  else
+    plan=("${plan[@]:1}")
+  fi
+}
+stage_integration() {
+  release_build || return
+  # One at a time: each starts servers and loads them.
+  ctest_step integration release -L '^integration$'
+}
+
+stage_fuzz() {
+  if ! command -v clang++-16 >/dev/null; then
+    echo "skipped fuzz: no clang++-16 here"
+    skipped=$((skipped + 1))
+    plan=("${plan[@]:2}")
+    return
+  fi
+  build_step build-fuzz fuzz tactus_fuzzers || return
+  local status=0 targets
+  step fuzz bash tools/test/fuzz.sh 10 || status=1
+  targets=$(grep -c '^ok ' "$logs/fuzz.log")
+  passed=$((passed + targets))
+  [ $status = 0 ] && return
+  failed=$((failed + 1))
+  failures+=(fuzz)
+  grep -vE '^ok ' "$logs/fuzz.log" | tail -n 40
+}
+
+stage_asan() {
+  build_step build-asan asan-ubsan tactus_tests || return
+  export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
+  export LSAN_OPTIONS=suppressions=$PWD/tools/test/leaks.supp
+  ctest_step asan asan-ubsan -j "$jobs" -LE '^(lint|integration)$'
+}
+
+# Only what has threads: ThreadSanitizer has nothing to say about the rest.
+stage_tsan() {
+  local modules='base|dispatch|engines|runtime|load|server_(kserve|http|grpc|metrics)'
+  local targets
+  cmake --preset tsan >"$logs/configure-tsan.log" 2>&1
+  mapfile -t targets < <(ninja -C build/tsan -t targets all 2>/dev/null |
+    grep -oE "^tactus_($modules)_test: phony" | cut -d: -f1 | sort -u)
+  build_step build-tsan tsan "${targets[@]}" || return
+  export TSAN_OPTIONS="suppressions=$PWD/tools/test/races.supp history_size=7 halt_on_error=1"
+  ctest_step tsan tsan -j "$jobs" -L "^($modules)$"
+}
+
+# The steps of each stage, with the seconds each takes from nothing on two cores.
+steps_of() {
+  case $1 in
+    unit) echo "build-release:420 unit:60" ;;
+    lint) echo "build-release:5 lint:60 format:5" ;;
+    integration) echo "build-release:5 integration:180" ;;
+    fuzz) echo "build-fuzz:200 fuzz:90" ;;
+    asan) echo "build-asan:420 asan:180" ;;
+    tsan) echo "build-tsan:360 tsan:180" ;;
+    *) return 1 ;;
+  esac
+}
+
+stages=("$@")
+[ $# -gt 0 ] || stages=(unit lint integration fuzz asan tsan)
+first=1
+for stage in "${stages[@]}"; do
+  steps_of "$stage" >/dev/null || {
+    echo "there is no stage $stage; the stages are unit lint integration fuzz asan tsan" >&2
+    exit 2
+  }
+  for entry in $(steps_of "$stage"); do
+    # Only the first stage that needs the release build pays for it.
+    seconds=${entry#*:}
+    [ "${entry%:*}" = build-release ] && { [ -n "$first" ] && seconds=420 || seconds=0; first=; }
+    [ "$seconds" = 0 ] || seconds=$(expected_seconds "${entry%:*}" "$seconds")
+    plan+=("${entry%:*} $seconds")
+  done
+done
+
+echo "stages: ${stages[*]}; about $(clock "$(remaining_seconds)") minutes on this machine"
+for stage in "${stages[@]}"; do
+  echo "== $stage"
+  "stage_$stage" || true
+done
+echo
+echo "took $(clock $((SECONDS - began))) minutes; every step's output is in $logs"
+[ ${#failures[@]} = 0 ] || echo "failed: ${failures[*]}"
+line="$passed passed, $failed failed"
+[ $skipped = 0 ] || line+=", $skipped skipped"
+echo "$line"
+[ $failed = 0 ]
