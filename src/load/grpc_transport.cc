@@ -28,15 +28,20 @@ constexpr auto kConnectWithin = std::chrono::seconds(5);
 
 Answered KindOf(const grpc::Status& status) {
   switch (status.error_code()) {
-    case grpc::StatusCode::OK: return Answered::kServed;
-    case grpc::StatusCode::RESOURCE_EXHAUSTED: return Answered::kShed;
-    case grpc::StatusCode::DEADLINE_EXCEEDED: return Answered::kExpired;
-    case grpc::StatusCode::CANCELLED: return Answered::kCancelled;
+    case grpc::StatusCode::OK:
+      return Answered::kServed;
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return Answered::kShed;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return Answered::kExpired;
+    case grpc::StatusCode::CANCELLED:
+      return Answered::kCancelled;
     case grpc::StatusCode::UNAVAILABLE:
       // Triton's way of saying that a queue is full; without that text nobody was reached.
       return status.error_message() == "Exceeds maximum queue size" ? Answered::kShed
                                                                     : Answered::kError;
-    default: return Answered::kError;
+    default:
+      return Answered::kError;
   }
 }
 
@@ -156,9 +161,8 @@ Expected<ServedModel> GrpcTransport::Describe(const std::string& model) {
   inference::ModelMetadataResponse metadata;
   const auto status = stub->ModelMetadata(&metadata_context, request, &metadata);
   if (!status.ok()) {
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("grpc://{}: metadata of '{}': {}", target_, model,
-                            status.error_message()));
+    return Fail(ErrorCode::kUnavailable, fmt::format("grpc://{}: metadata of '{}': {}", target_,
+                                                     model, status.error_message()));
   }
   ServedModel served;
   served.model.name = model;

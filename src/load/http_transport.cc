@@ -50,12 +50,17 @@ std::size_t HeaderCount(const http::response<http::string_body>& response, const
 
 Answered KindOf(int status) {
   switch (status) {
-    case 200: return Answered::kServed;
+    case 200:
+      return Answered::kServed;
     case 429:
-    case 503: return Answered::kShed;
-    case 504: return Answered::kExpired;
-    case 499: return Answered::kCancelled;
-    default: return Answered::kError;
+    case 503:
+      return Answered::kShed;
+    case 504:
+      return Answered::kExpired;
+    case 499:
+      return Answered::kCancelled;
+    default:
+      return Answered::kError;
   }
 }
 
@@ -81,8 +86,7 @@ class ResponseReader {
     }
     ReadParameters(root, answer);
     std::uint64_t bytes = 0;
-    if (root.at_pointer("/outputs/0/parameters/binary_data_size").get(bytes) ==
-            simdjson::SUCCESS &&
+    if (root.at_pointer("/outputs/0/parameters/binary_data_size").get(bytes) == simdjson::SUCCESS &&
         bytes <= body.size() - header) {
       answer.first_output = std::as_bytes(std::span(body)).subspan(header, bytes);
     }
@@ -164,7 +168,7 @@ class HttpTransport final : public Transport {
   AnswerSink* sink_ = nullptr;
   ResponseReader reader_;
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::vector<Connection*> idle_;   // the one used last is taken first: few connections stay warm
+  std::vector<Connection*> idle_;  // the one used last is taken first: few connections stay warm
   std::deque<std::pair<Call, bool>> waiting_;
   bool stopping_ = false;
   std::thread thread_;
@@ -205,8 +209,8 @@ Expected<std::vector<TensorSpec>> ReadTensors(const Json& list) {
     const std::string datatype = item.value("datatype", "");
     const auto type = ParseDataType(datatype);
     if (!type || !item.contains("shape") || !item["shape"].is_array()) {
-      return InvalidArgument(fmt::format("tensor '{}' has the datatype '{}' or no shape",
-                                         tensor.name, datatype));
+      return InvalidArgument(
+          fmt::format("tensor '{}' has the datatype '{}' or no shape", tensor.name, datatype));
     }
     tensor.type = *type;
     for (const Json& dim : item["shape"]) {

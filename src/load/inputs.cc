@@ -31,9 +31,9 @@ Expected<Shape> RequestShape(const std::string& model, const TensorSpec& input,
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] >= 0) continue;
     if (i > 0) {
-      return InvalidArgument(fmt::format(
-          "model '{}': input '{}' has the shape {}; say which with --shape {}=...", model,
-          input.name, ToString(input.dims), input.name));
+      return InvalidArgument(
+          fmt::format("model '{}': input '{}' has the shape {}; say which with --shape {}=...",
+                      model, input.name, ToString(input.dims), input.name));
     }
     shape[0] = 1;
   }
@@ -65,8 +65,8 @@ std::vector<std::byte> RandomBytes(DataType type, std::int64_t elements, Rng& rn
       for (int c = 0; c < 4; ++c) out.push_back(static_cast<std::byte>('a' + rng.Below(26)));
     } else {
       // Integers 0 or 1; zero bits are a valid value of the half-width floats and of FP64 too.
-      const bool integer = type != DataType::kFp64 && type != DataType::kFp16 &&
-                           type != DataType::kBf16;
+      const bool integer =
+          type != DataType::kFp64 && type != DataType::kFp16 && type != DataType::kBf16;
       out.push_back(static_cast<std::byte>(integer ? rng.Below(2) : 0));
       out.insert(out.end(), size - 1, std::byte{0});
     }
@@ -74,8 +74,7 @@ std::vector<std::byte> RandomBytes(DataType type, std::int64_t elements, Rng& rn
   return out;
 }
 
-PreparedTensor RandomTensor(const TensorSpec& input, Shape shape, std::int64_t elements,
-                            Rng& rng) {
+PreparedTensor RandomTensor(const TensorSpec& input, Shape shape, std::int64_t elements, Rng& rng) {
   auto data = std::make_shared<std::vector<std::byte>>();
   for (std::uint32_t i = 0; i < kRandomSamples; ++i) {
     const auto sample = RandomBytes(input.type, elements, rng);
@@ -99,8 +98,8 @@ Expected<ImageSet> LoadTestImages() {
   return images;
 }
 
-Expected<PreparedInputs> PrepareInputs(const std::string& model,
-                                       std::span<const TensorSpec> inputs, const ImageSet* images,
+Expected<PreparedInputs> PrepareInputs(const std::string& model, std::span<const TensorSpec> inputs,
+                                       const ImageSet* images,
                                        const std::map<std::string, Shape>& shapes,
                                        std::uint64_t seed) {
   PreparedInputs prepared;
@@ -119,8 +118,7 @@ Expected<PreparedInputs> PrepareInputs(const std::string& model,
     }
     const auto elements = ElementCount(*shape);
     if (!elements) {
-      return InvalidArgument(
-          fmt::format("model '{}': input '{}' is too large", model, input.name));
+      return InvalidArgument(fmt::format("model '{}': input '{}' is too large", model, input.name));
     }
     prepared.tensors.push_back(RandomTensor(input, std::move(*shape), *elements, rng));
   }

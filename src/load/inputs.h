@@ -18,7 +18,7 @@ namespace tactus {
 struct PreparedTensor {
   std::string name;
   DataType type = DataType::kFp32;
-  Shape shape;                     // of one request, batch dimension 1 included
+  Shape shape;  // of one request, batch dimension 1 included
   std::size_t sample_bytes = 0;
   std::shared_ptr<const std::vector<std::byte>> data;  // samples x sample_bytes; may be shared
 
@@ -30,7 +30,7 @@ struct PreparedTensor {
 struct PreparedInputs {
   std::string model;
   std::uint32_t samples = 0;
-  std::vector<PreparedTensor> tensors;  // in the model's order
+  std::vector<PreparedTensor> tensors;                      // in the model's order
   std::shared_ptr<const std::vector<std::uint8_t>> labels;  // empty pointer: not labelled
 };
 
@@ -46,8 +46,8 @@ Expected<ImageSet> LoadTestImages();
 // Inputs for `model`: the images where it takes one such image, else random values. `shapes` gives
 // a dynamic dimension its size, by tensor name, without the batch: {"x", {3, 48, 160}}. A first
 // dimension of -1 is the batch and becomes 1.
-Expected<PreparedInputs> PrepareInputs(const std::string& model,
-                                       std::span<const TensorSpec> inputs, const ImageSet* images,
+Expected<PreparedInputs> PrepareInputs(const std::string& model, std::span<const TensorSpec> inputs,
+                                       const ImageSet* images,
                                        const std::map<std::string, Shape>& shapes,
                                        std::uint64_t seed);
 

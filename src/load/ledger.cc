@@ -51,9 +51,15 @@ void Ledger::OnAnswer(const Answer& answer) noexcept {
       record.batch = static_cast<std::uint16_t>(answer.batch);
       record.correct = Judge(entry, answer.first_output);
       break;
-    case Answered::kShed: outcome = Outcome::kShed; break;
-    case Answered::kExpired: outcome = Outcome::kExpired; break;
-    case Answered::kCancelled: outcome = Outcome::kCancelled; break;
+    case Answered::kShed:
+      outcome = Outcome::kShed;
+      break;
+    case Answered::kExpired:
+      outcome = Outcome::kExpired;
+      break;
+    case Answered::kCancelled:
+      outcome = Outcome::kCancelled;
+      break;
     case Answered::kError:
       if (first_error_.empty()) first_error_ = std::string(answer.error);
       break;

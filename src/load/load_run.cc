@@ -1,13 +1,12 @@
 #include "load/load_run.h"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <memory>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
 #include "base/rng.h"
 #include "load/ledger.h"
@@ -85,9 +84,8 @@ void Pacer::Report(const Ledger& ledger, TimePoint now, bool draining) {
   progress.sent = counts.opened;
   progress.in_flight = counts.in_flight();
   progress.rate_rps = since > 0 ? static_cast<double>(counts.opened - last_sent_) / since : 0;
-  progress.bad_ratio = counts.closed > 0
-                           ? static_cast<double>(counts.bad) / static_cast<double>(counts.closed)
-                           : 0;
+  progress.bad_ratio =
+      counts.closed > 0 ? static_cast<double>(counts.bad) / static_cast<double>(counts.closed) : 0;
   progress.draining = draining;
   progress_(progress);
   last_report_ = now;
@@ -191,9 +189,9 @@ Expected<LoadResult> RunLoad(Transport& transport, const LoadOptions& options,
   result.records.assign(ledger.records().begin(), ledger.records().end());
   // Answers come in any order; figures over time want the order of arrival.
   std::ranges::stable_sort(result.records, {}, &RequestRecord::arrival);
-  result.report = Summarize(result.records, ledger.models(),
-                            TimePoint{FromSeconds(options.scenario.warmup_s)}, pacer.stopped_at(),
-                            options.scenario.warmup_requests);
+  result.report =
+      Summarize(result.records, ledger.models(), TimePoint{FromSeconds(options.scenario.warmup_s)},
+                pacer.stopped_at(), options.scenario.warmup_requests);
   DescribeRun(transport, options, result.report);
   result.sent = counts.opened;
   result.unanswered = counts.unanswered;

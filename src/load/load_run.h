@@ -37,8 +37,8 @@ struct LoadProgress {
   double total_s = 0;
   std::int64_t sent = 0;
   std::int64_t in_flight = 0;
-  double rate_rps = 0;    // sent, over the time since the last report
-  double bad_ratio = 0;   // of what was closed so far
+  double rate_rps = 0;   // sent, over the time since the last report
+  double bad_ratio = 0;  // of what was closed so far
   bool draining = false;
 };
 // "12.3/20.0 s  sent 1480  in flight 5  120 req/s  violations 0.21 %"
@@ -69,8 +69,8 @@ Expected<LoadResult> RunLoad(Transport& transport, const LoadOptions& options,
 
 struct ClosedLoopOptions {
   std::string model;
-  int concurrency = 1;                       // calls in flight, each followed by the next
-  std::chrono::milliseconds warmup{500};     // not counted
+  int concurrency = 1;                    // calls in flight, each followed by the next
+  std::chrono::milliseconds warmup{500};  // not counted
   std::chrono::milliseconds duration{3000};
   const ImageSet* images = nullptr;
   std::map<std::string, Shape> shapes;

@@ -50,8 +50,8 @@ Expected<Endpoint> ParseUrl(std::string_view url) {
       (bracket != std::string_view::npos && colon != bracket + 1)) {
     return InvalidArgument(fmt::format("'{}': expected host:port, as in 127.0.0.1:8000", whole));
   }
-  endpoint.host = bracket == std::string_view::npos ? url.substr(0, colon)
-                                                    : url.substr(1, bracket - 1);
+  endpoint.host =
+      bracket == std::string_view::npos ? url.substr(0, colon) : url.substr(1, bracket - 1);
   endpoint.port = url.substr(colon + 1);
   const auto port = ParseNumber(endpoint.port);
   if (endpoint.host.empty() || !port || *port < 1 || *port > 65535) {

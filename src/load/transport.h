@@ -47,8 +47,8 @@ struct Answer {
   std::uint64_t token = 0;
   Answered kind = Answered::kError;
   SteadyTime received;
-  std::string_view exit;   // the response's parameter tactus_exit; empty when it has none
-  int batch = 0;           // tactus_batch_size
+  std::string_view exit;  // the response's parameter tactus_exit; empty when it has none
+  int batch = 0;          // tactus_batch_size
   std::span<const std::byte> first_output;
   std::string_view error;  // the server's text, or what went wrong on the way
 };
@@ -61,10 +61,10 @@ class AnswerSink {
 };
 
 struct TransportOptions {
-  std::string url;          // host:port, with or without a scheme; IPv6 in brackets
+  std::string url;  // host:port, with or without a scheme; IPv6 in brackets
   // HTTP: connections at most; a call beyond them waits in the generator, on the clock.
   // gRPC: connections, over which calls are spread.
-  int connections = 0;      // 0: 256 for HTTP, 1 for gRPC
+  int connections = 0;                   // 0: 256 for HTTP, 1 for gRPC
   std::chrono::microseconds timeout{0};  // per request, told to the server; 0: none
   std::uint32_t priority = 0;            // 0: the model's default
 };

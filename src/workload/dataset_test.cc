@@ -38,7 +38,7 @@ std::string Bytes(std::initializer_list<int> values) {
 }
 
 TEST_F(DatasetTest, ReadsImagesAndLabels) {
-  const auto images = Write("images", Bytes({0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 3,  //
+  const auto images = Write("images", Bytes({0, 0,   8,   3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 3,  //
                                              0, 128, 255, 1, 2, 3}));
   const auto labels = Write("labels", Bytes({0, 0, 8, 1, 0, 0, 0, 2, 7, 9}));
   const auto set = LoadIdx(images, labels);

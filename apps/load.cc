@@ -1,0 +1,301 @@
+// tactus load: drives a KServe v2 server at a rate of its own choosing and says who met the
+// deadline.
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "load/inputs.h"
+#include "load/load_run.h"
+#include "load/transport.h"
+#include "metrics/report.h"
+#include "workload/scenario.h"
+
+namespace tactus {
+namespace {
+
+struct LoadFlags {
+  std::string scenario;
+  std::string protocol = "http";
+  std::string url;
+  std::string models;
+  double rate = 100;
+  std::string process = "poisson";
+  double cv = 1;
+  std::string trace;
+  double duration = 10;
+  double warmup = 0;
+  std::uint64_t seed = 1;
+  double slo_ms = 0;
+  double timeout_ms = 0;
+  std::uint32_t priority = 0;
+  int connections = 0;
+  double drain_s = 10;
+  std::vector<std::string> shapes;
+  bool random = false;
+  std::string policy;
+  std::string json;
+};
+
+Status Wrong(const std::string& message) { return InvalidArgument(message); }
+
+// "ee_s:3,ee_m:2,ee_l": names with their shares of the rate, 1 where none is given.
+Status ReadModels(const std::string& text, Scenario& scenario) {
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+    ScenarioModel model;
+    model.name = item.substr(0, item.find(':'));
+    if (item.size() > model.name.size()) {
+      const std::string_view share = item.substr(model.name.size() + 1);
+      const auto [end, error] =
+          std::from_chars(share.data(), share.data() + share.size(), model.ratio);
+      if (error != std::errc() || end != share.data() + share.size() || model.ratio <= 0) {
+        return Wrong(fmt::format("--models: '{}' should be NAME or NAME:SHARE", item));
+      }
+    }
+    if (model.name.empty()) return Wrong(fmt::format("--models: a name is missing in '{}'", text));
+    model.profile_as = model.name;
+    scenario.models.push_back(std::move(model));
+  }
+  if (scenario.models.empty()) return Wrong("say which models: --models a:3,b:2,c:1");
+  return {};
+}
+
+// "x=3,48,160"
+Expected<std::map<std::string, Shape>> ReadShapes(const std::vector<std::string>& texts) {
+  std::map<std::string, Shape> shapes;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    std::string_view rest = std::string_view(text).substr(std::min(equals, text.size() - 1) + 1);
+    Shape shape;
+    while (equals != std::string::npos && !rest.empty()) {
+      const std::string_view item = rest.substr(0, rest.find(','));
+      std::int64_t value = 0;
+      const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), value);
+      if (error != std::errc() || end != item.data() + item.size() || value < 1) break;
+      shape.push_back(value);
+      rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+    }
+    if (shape.empty() || !rest.empty()) {
+      return InvalidArgument(fmt::format("--shape '{}' should be INPUT=N,N,...", text));
+    }
+    shapes[text.substr(0, equals)] = std::move(shape);
+  }
+  return shapes;
+}
+
+Expected<Scenario> MakeScenario(const LoadFlags& flags) {
+  if (!flags.scenario.empty()) return LoadScenario(flags.scenario);
+  Scenario scenario;
+  scenario.name = "load";
+  scenario.duration_s = flags.duration;
+  scenario.warmup_s = flags.warmup;
+  scenario.seed = flags.seed;
+  scenario.rate_rps = flags.rate;
+  scenario.cv = flags.cv;
+  scenario.trace = flags.trace;
+  scenario.popularity = Popularity::kRatio;
+  const std::map<std::string, ArrivalProcess> processes{{"poisson", ArrivalProcess::kPoisson},
+                                                        {"gamma", ArrivalProcess::kGamma},
+                                                        {"uniform", ArrivalProcess::kUniform},
+                                                        {"trace", ArrivalProcess::kTrace}};
+  scenario.process = processes.at(flags.process);
+  if (auto read = ReadModels(flags.models, scenario); !read) {
+    return std::unexpected(read.error());
+  }
+  for (ScenarioModel& model : scenario.models) model.slo_ms = flags.slo_ms;
+  return scenario;
+}
+
+// The line on a terminal is rewritten in place; in a file a line every few seconds is enough.
+class ProgressLine {
+ public:
+  void operator()(const LoadProgress& progress) {
+    if (terminal_) {
+      fmt::print(stderr, "\r\033[K{}", ToText(progress));
+      return;
+    }
+    if (progress.elapsed_s < next_) return;
+    fmt::print(stderr, "{}\n", ToText(progress));
+    next_ = progress.elapsed_s + 5;
+  }
+  void Clear() {
+    if (terminal_) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  double next_ = 5;
+};
+
+// Ctrl-C and SIGTERM end the sending; the report of what was sent follows. The signals are blocked
+// in every thread and taken by one of our own, so no handler needs a global.
+class StopOnSignal {
+ public:
+  StopOnSignal() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    sigaddset(&set_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    thread_ = std::jthread([this](const std::stop_token& ending) {
+      const timespec briefly{0, 100'000'000};
+      while (!ending.stop_requested()) {
+        if (sigtimedwait(&set_, nullptr, &briefly) > 0) source_.request_stop();
+      }
+    });
+  }
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  sigset_t set_{};
+  std::stop_source source_;
+  std::jthread thread_;
+};
+
+void PrintNotes(const LoadFlags& flags, const LoadResult& result, const std::string& no_images) {
+  fmt::print(
+      "sent {} requests; left {:.3f} ms (P50), {:.3f} ms (P99), {:.3f} ms (at most) later "
+      "than meant, which counts as latency\n",
+      result.sent, result.lag_p50_ms, result.lag_p99_ms, result.lag_max_ms);
+  if (!result.accuracy_measured) {
+    fmt::print("accuracy was not measured: {}\n",
+               no_images.empty() ? "no model here takes the labelled images" : no_images);
+  }
+  if (result.unanswered > 0) {
+    fmt::print("{} requests had no answer {} s after the last was sent and count as errors\n",
+               result.unanswered, flags.drain_s);
+  }
+  if (result.unexpected > 0) {
+    fmt::print("{} answers belonged to no request: the server answered twice\n", result.unexpected);
+  }
+  if (!result.first_error.empty()) fmt::print("first error: {}\n", result.first_error);
+}
+
+// 2 for what the user can mend, 1 for a run that did not end well.
+int Complain(const Error& error) {
+  fmt::print(stderr, "tactus load: {}\n", error.message);
+  return error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kNotFound ? 2 : 1;
+}
+
+Expected<LoadOptions> MakeOptions(const LoadFlags& flags) {
+  auto scenario = MakeScenario(flags);
+  if (!scenario) return std::unexpected(scenario.error());
+  auto shapes = ReadShapes(flags.shapes);
+  if (!shapes) return std::unexpected(shapes.error());
+  LoadOptions options;
+  options.scenario = std::move(*scenario);
+  options.slo_from_server = flags.scenario.empty() && flags.slo_ms <= 0;
+  options.timeout = std::chrono::microseconds(static_cast<std::int64_t>(flags.timeout_ms * 1000));
+  options.drain = std::chrono::milliseconds(static_cast<std::int64_t>(flags.drain_s * 1000));
+  options.shapes = std::move(*shapes);
+  return options;
+}
+
+int Run(const LoadFlags& flags) {
+  auto options = MakeOptions(flags);
+  if (!options) return Complain(options.error());
+  std::string no_images;
+  std::optional<ImageSet> images;
+  if (flags.random) {
+    no_images = "--random was given";
+  } else if (auto loaded = LoadTestImages(); loaded) {
+    images = std::move(*loaded);
+  } else {
+    no_images = loaded.error().message;
+  }
+  options->images = images ? &*images : nullptr;
+  const StopOnSignal signals;
+  auto transport = MakeTransport(
+      flags.protocol,
+      {.url = flags.url.empty() ? (flags.protocol == "http" ? "127.0.0.1:8000" : "127.0.0.1:8001")
+                                : flags.url,
+       .connections = flags.connections,
+       .timeout = options->timeout,
+       .priority = flags.priority});
+  if (!transport) return Complain(transport.error());
+  ProgressLine line;
+  auto result = RunLoad(
+      **transport, *options, [&line](const LoadProgress& p) { line(p); }, signals.token());
+  line.Clear();
+  if (!result) return Complain(result.error());
+  result->report.policy = flags.policy.empty() ? options->scenario.policy : flags.policy;
+  if (flags.policy.empty() && flags.scenario.empty()) result->report.policy = "-";
+  fmt::print("{}\n", ToTable({&result->report, 1}, true));
+  PrintNotes(flags, *result, no_images);
+  if (!flags.json.empty()) {
+    Report report;
+    report.runs.push_back(result->report);
+    if (auto written = WriteJson(report, flags.json); !written) return Complain(written.error());
+  }
+  return result->unanswered > 0 || result->unexpected > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void AddLoad(CLI::App& app, CommandContext& context) {
+  const auto flags = std::make_shared<LoadFlags>();
+  CLI::App* command = app.add_subcommand(
+      "load", "Drive a KServe v2 server, open loop, and report who met the deadline");
+  command
+      ->add_option("scenario", flags->scenario,
+                   "scenario file: models, SLOs, arrivals, duration, seed")
+      ->check(CLI::ExistingFile);
+  command->add_option("--protocol", flags->protocol, "http or grpc")
+      ->check(CLI::IsMember({"http", "grpc"}))
+      ->capture_default_str();
+  command->add_option("--url", flags->url,
+                      "host:port (default 127.0.0.1:8000 for HTTP, 127.0.0.1:8001 for gRPC)");
+  command->add_option("--models", flags->models, "without a scenario: NAME:SHARE,...");
+  command->add_option("--rate", flags->rate, "requests per second, all models together")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--process", flags->process, "poisson, gamma, uniform or trace")
+      ->check(CLI::IsMember({"poisson", "gamma", "uniform", "trace"}))
+      ->capture_default_str();
+  command->add_option("--cv", flags->cv, "gamma: coefficient of variation of the gaps")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--trace", flags->trace, "trace: arrival instants in seconds, one a line")
+      ->check(CLI::ExistingFile);
+  command->add_option("--duration", flags->duration, "seconds of sending")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--warmup", flags->warmup, "seconds at the start that do not count")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--seed", flags->seed, "of arrivals and inputs")->capture_default_str();
+  command
+      ->add_option("--slo-ms", flags->slo_ms,
+                   "deadline of every request (default: what the server's models say)")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--timeout-ms", flags->timeout_ms,
+                   "told to the server with each request; over gRPC also the call's deadline")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--priority", flags->priority, "1 is the highest; 0: the model's default");
+  command
+      ->add_option("--connections", flags->connections,
+                   "HTTP: at most (default 256); gRPC: exactly (default 1)")
+      ->check(CLI::Range(0, 4096));
+  command->add_option("--drain", flags->drain_s, "seconds to wait for the last answers")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--shape", flags->shapes, "size of dynamic dimensions: INPUT=3,48,160");
+  command->add_flag("--random", flags->random, "random inputs instead of labelled images");
+  command->add_option("--policy", flags->policy, "what the report calls the server's policy");
+  command->add_option("--json", flags->json, "write the report to this file");
+  command->callback([flags, &context] { context.exit_code = Run(*flags); });
+}
+
+}  // namespace tactus

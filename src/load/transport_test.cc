@@ -1,0 +1,60 @@
+// Addresses as people write them, and what a model's configuration says to a client.
+#include "load/transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+TEST(ParseUrl, TakesHostAndPortWithOrWithoutAScheme) {
+  for (const char* url : {"localhost:8000", "http://localhost:8000", "http://localhost:8000/v2",
+                          "grpc://localhost:8000/"}) {
+    const auto endpoint = ParseUrl(url);
+    ASSERT_TRUE(endpoint) << url;
+    EXPECT_EQ(endpoint->host, "localhost");
+    EXPECT_EQ(endpoint->port, "8000");
+  }
+  const auto ipv6 = ParseUrl("http://[::1]:9");
+  ASSERT_TRUE(ipv6);
+  EXPECT_EQ(ipv6->host, "::1");
+  EXPECT_EQ(ipv6->port, "9");
+}
+
+TEST(ParseUrl, RefusesTheRestByNamingIt) {
+  for (const char* url : {"", "localhost", "localhost:", ":8000", "localhost:http", "h:0", "h:65536",
+                          "[::1]", "https://localhost:8000"}) {
+    const auto endpoint = ParseUrl(url);
+    ASSERT_FALSE(endpoint) << url;
+    EXPECT_THAT(endpoint.error().message, ::testing::HasSubstr(url));
+  }
+}
+
+TEST(ApplyParameter, ReadsSloExitsAndAccuracy) {
+  Model model;
+  EXPECT_TRUE(ApplyParameter(model, "slo_ms", "12.5"));
+  EXPECT_TRUE(ApplyParameter(model, "accuracy", "0.5, 0.75"));
+  EXPECT_TRUE(ApplyParameter(model, "exit_names", "early, late"));
+  EXPECT_TRUE(ApplyParameter(model, "priority", "2"));
+  EXPECT_TRUE(ApplyParameter(model, "somebody_elses", "anything"));
+  EXPECT_EQ(model.slo, Micros(12'500));
+  EXPECT_EQ(model.priority, 2);
+  ASSERT_EQ(model.exits.size(), 2U);
+  EXPECT_EQ(model.exits[0].name, "early");
+  EXPECT_EQ(model.exits[1].name, "late");
+  EXPECT_DOUBLE_EQ(model.exits[1].accuracy, 0.75);
+  EXPECT_FALSE(ApplyParameter(model, "slo_ms", "soon"));
+  EXPECT_FALSE(ApplyParameter(model, "slo_ms", "-1"));
+  EXPECT_FALSE(ApplyParameter(model, "accuracy", "0.5, high"));
+}
+
+TEST(MakeTransport, KnowsTwoProtocols) {
+  EXPECT_TRUE(MakeTransport("http", {.url = "127.0.0.1:1"}));
+  EXPECT_TRUE(MakeTransport("grpc", {.url = "127.0.0.1:1"}));
+  const auto other = MakeTransport("carrier pigeon", {.url = "127.0.0.1:1"});
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, ::testing::HasSubstr("http or grpc"));
+}
+
+}  // namespace
+}  // namespace tactus
