@@ -33,7 +33,7 @@ class Loop final : public AnswerSink {
   void OnAnswer(const Answer& answer) noexcept override {
     const auto slot = static_cast<std::size_t>(answer.token);
     const Duration latency = answer.received - sent_[slot];
-    if (counting_) Record(answer, latency);
+    Record(answer, latency);
     // A server that fails at once must not turn this into a busy loop without end.
     if (running_ && failures_ < kMostFailures) {
       Send(slot);
@@ -58,7 +58,7 @@ class Loop final : public AnswerSink {
   void Record(const Answer& answer, Duration latency) {
     const std::lock_guard lock(mutex_);
     if (answer.kind == Answered::kServed) {
-      latencies_.push_back(latency);
+      if (counting_) latencies_.push_back(latency);
       return;
     }
     ++failures_;

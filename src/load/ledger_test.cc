@@ -1,5 +1,5 @@
-// The books of the generator: each call ends once, with the outcome that its answer and its deadline
-// say, whatever order and number the answers come in.
+// The books of the generator: each call ends once, with the outcome that its answer and its
+// deadline say, whatever order and number the answers come in.
 #include "load/ledger.h"
 
 #include <array>
