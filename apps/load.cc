@@ -37,8 +37,8 @@ struct LoadFlags {
   double duration = 10;
   double warmup = 0;
   std::uint64_t seed = 1;
-  double slo_ms = 0;
-  double timeout_ms = 0;
+  double slo = 0;      // milliseconds, as on the command line; 0: what the server says
+  double timeout = 0;  // milliseconds; 0: none
   std::uint32_t priority = 0;
   int connections = 0;
   double drain_s = 10;
@@ -48,7 +48,7 @@ struct LoadFlags {
   std::string json;
 };
 
-Status Wrong(const std::string& message) { return InvalidArgument(message); }
+std::unexpected<Error> Wrong(const std::string& message) { return InvalidArgument(message); }
 
 // "ee_s:3,ee_m:2,ee_l": names with their shares of the rate, 1 where none is given.
 Status ReadModels(const std::string& text, Scenario& scenario) {
@@ -116,7 +116,7 @@ Expected<Scenario> MakeScenario(const LoadFlags& flags) {
   if (auto read = ReadModels(flags.models, scenario); !read) {
     return std::unexpected(read.error());
   }
-  for (ScenarioModel& model : scenario.models) model.slo_ms = flags.slo_ms;
+  for (ScenarioModel& model : scenario.models) model.slo_ms = flags.slo;
   return scenario;
 }
 
@@ -197,8 +197,8 @@ Expected<LoadOptions> MakeOptions(const LoadFlags& flags) {
   if (!shapes) return std::unexpected(shapes.error());
   LoadOptions options;
   options.scenario = std::move(*scenario);
-  options.slo_from_server = flags.scenario.empty() && flags.slo_ms <= 0;
-  options.timeout = std::chrono::microseconds(static_cast<std::int64_t>(flags.timeout_ms * 1000));
+  options.slo_from_server = flags.scenario.empty() && flags.slo <= 0;
+  options.timeout = std::chrono::microseconds(static_cast<std::int64_t>(flags.timeout * 1000));
   options.drain = std::chrono::milliseconds(static_cast<std::int64_t>(flags.drain_s * 1000));
   options.shapes = std::move(*shapes);
   return options;
@@ -276,11 +276,11 @@ void AddLoad(CLI::App& app, CommandContext& context) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--seed", flags->seed, "of arrivals and inputs")->capture_default_str();
   command
-      ->add_option("--slo-ms", flags->slo_ms,
+      ->add_option("--slo-ms", flags->slo,
                    "deadline of every request (default: what the server's models say)")
       ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--timeout-ms", flags->timeout_ms,
+      ->add_option("--timeout-ms", flags->timeout,
                    "told to the server with each request; over gRPC also the call's deadline")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--priority", flags->priority, "1 is the highest; 0: the model's default");
