@@ -26,6 +26,7 @@ class Table:
         self.families = data.get('families', {}).get('folders', [])
         self.system = data.get('system', {'names': [], 'folders': []})
         self.forbidden_standard = data.get('forbidden_standard', {})
+        self.allowed_standard = data.get('allowed_standard', {})
 
     def module_of(self, path):
         """The module whose folder holds `path` (relative to src/); the deepest one."""
@@ -110,7 +111,8 @@ def check_other(table, path, header, is_test):
         return f'{header} is in no list', \
             'give it a [[vendor]] entry with its one folder, or a name under [system]'
     module = table.module_of(path)
-    if not is_test and header in table.forbidden_standard.get(module, []):
+    allowed = is_test or header in table.allowed_standard.get(path, [])
+    if not allowed and header in table.forbidden_standard.get(module, []):
         return f'<{header}> in {module}', 'no threads, locks or streams there: see ARCHITECTURE.md'
     return None
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # stages.sh [STAGE...]: the stages of `./run test`: unit lint integration fuzz asan tsan (all, in
-# this order, when none is named). Shows what runs, since when and for about how long still; keeps every
-# step's output in build/logs; ends with `N passed, N failed` on a line of its own.
+# this order, when none is named). Shows what runs, since when and for about how long still; keeps
+# every step's output in build/logs; ends with `N passed, N failed` on a line of its own.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -169,7 +169,7 @@ stage_tsan() {
   local targets
   cmake --preset tsan >"$logs/configure-tsan.log" 2>&1
   mapfile -t targets < <(ninja -C build/tsan -t targets all 2>/dev/null |
-    grep -oE "^tactus_($modules)_test: phony" | cut -d: -f1 | sort -u)
+    grep -oE "/tactus_($modules)_test: CXX_EXECUTABLE" | cut -d: -f1 | sed 's,.*/,,' | sort -u)
   build_step build-tsan tsan "${targets[@]}" || return
   export TSAN_OPTIONS="suppressions=$PWD/tools/test/races.supp history_size=7 halt_on_error=1"
   ctest_step tsan tsan -j "$jobs" -L "^($modules)$"

@@ -123,7 +123,8 @@ TEST_F(GrpcServerTest, CarriesLargeTensorsUnchanged) {
   spec->exits = {{"final", "", 0}};
   service_.Add(spec);
   std::string bytes(48 << 20, '\0');
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 2654435761u >> 24);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<char>(i * 2654435761u >> 24);
   ModelInferRequest request;
   request.set_model_name("large");
   auto* input = request.add_inputs();

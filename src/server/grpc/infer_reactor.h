@@ -29,8 +29,8 @@ class InferReactor final : public grpc::ServerUnaryReactor {
   InferReactor(InferenceService& service, bool strict_triton, grpc::CallbackServerContext& context,
                grpc::ByteBuffer& request, grpc::ByteBuffer& response);
 
-  // The client cancelled, its deadline passed, or its connection broke. gRPC calls it only after the
-  // handler that made this object has returned, hence after Infer.
+  // The client cancelled, its deadline passed, or its connection broke. gRPC calls it only after
+  // the handler that made this object has returned, hence after Infer.
   void OnCancel() override { service_.Cancel(call_id_.load()); }
   void OnDone() override { delete this; }
 

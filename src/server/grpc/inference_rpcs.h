@@ -30,7 +30,8 @@ using CudaMemory =
         G::WithCallbackMethod_CudaSharedMemoryUnregister<SystemMemory>>>;
 using Settings =
     G::WithCallbackMethod_TraceSetting<G::WithCallbackMethod_LogSettings<CudaMemory>>;
-using All = G::WithRawCallbackMethod_ModelInfer<G::WithRawCallbackMethod_ModelStreamInfer<Settings>>;
+using All =
+    G::WithRawCallbackMethod_ModelInfer<G::WithRawCallbackMethod_ModelStreamInfer<Settings>>;
 }  // namespace rpc_layers
 
 class InferenceRpcs final : public rpc_layers::All {

@@ -14,8 +14,8 @@ class ModelInferRequest;
 namespace tactus {
 
 // Finds the model, checks the message against it and points the call's inputs into it; `keepalive`
-// owns the message. Deadline and priority are what the message and the model say; all but `reply` is
-// set.
+// owns the message. Deadline and priority are what the message and the model say; all but `reply`
+// is set.
 Expected<InferCall> CallFrom(const InferenceService& service,
                              std::shared_ptr<inference::ModelInferRequest> message,
                              std::chrono::steady_clock::time_point received);

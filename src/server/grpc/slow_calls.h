@@ -1,5 +1,5 @@
-// A thread for calls that may take seconds (loading a model), so that none holds up the threads that
-// carry requests and answers. In order of their coming, one at a time.
+// A thread for calls that may take seconds (loading a model), so that none holds up the threads
+// that carry requests and answers. In order of their coming, one at a time.
 #pragma once
 
 #include <condition_variable>

@@ -38,8 +38,8 @@ class StreamReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void Begin(grpc::ByteBuffer message);
   void Answer(Serial serial, const std::string& id, bool final_flag, InferReply&& reply);
 
-  // What the state asks for. Taking a step marks it as under way, which keeps this object alive until
-  // the step has been made; so Take is called under the lock and Make after it.
+  // What the state asks for. Taking a step marks it as under way, which keeps this object alive
+  // until the step has been made; so Take is called under the lock and Make after it.
   struct Step {
     grpc::ByteBuffer* write = nullptr;
     bool read = false;

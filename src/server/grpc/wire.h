@@ -1,6 +1,6 @@
 // Messages of the inference call as bytes on the wire. Requests are parsed here rather than by the
-// generated code, and responses put together from slices: the tensors of an answer go out from where
-// the engine left them, without a copy.
+// generated code, and responses put together from slices: the tensors of an answer go out from
+// where the engine left them, without a copy.
 #pragma once
 
 #include <memory>

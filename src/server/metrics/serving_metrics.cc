@@ -147,7 +147,8 @@ ServingMetrics::Body::Body(MetricsOptions given)
                   .Help("Calls refused before they entered a queue, by reason.")
                   .Register(registry)),
       launch_seconds(launch.Add({}, Buckets{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2})),
-      finish_seconds(finish.Add({}, Buckets{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2})) {
+      finish_seconds(
+          finish.Add({}, Buckets{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2})) {
   prometheus::BuildGauge()
       .Name("tactus_build_info")
       .Help("1, with what is running as labels.")

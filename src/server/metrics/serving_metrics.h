@@ -5,8 +5,8 @@
 //   metrics.Watch([&] { return Read(runtime); });
 //   ... GET /metrics answers metrics.Text() ...
 //
-// Times are in seconds. Every model's SLO is a bucket edge of its request durations, so the share of
-// requests within it is a quotient of two counters and no interpolation.
+// Times are in seconds. Every model's SLO is a bucket edge of its request durations, so the share
+// of requests within it is a quotient of two counters and no interpolation.
 #pragma once
 
 #include <functional>
