@@ -1,0 +1,92 @@
+// One client's connection: reads requests, has them handled one after the other, writes the
+// answers.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "server/http/http_message.h"
+#include "server/http/io_thread.h"
+#include "server/http/request_reader.h"
+
+namespace tactus {
+
+// While a request is handled the socket is read on: the end of the stream means that the client has
+// left, and what comes instead is the next request, which waits in the reader. All members but
+// Answer are called on the I/O thread.
+class Connection final : public Exchange, public std::enable_shared_from_this<Connection> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Connection(boost::asio::ip::tcp::socket socket, std::shared_ptr<IoThread> thread);
+  ~Connection() override;
+
+  void Start();
+  // Answers `response` without reading a request, then closes.
+  void Refuse(HttpResponse response);
+  void Answer(std::move_only_function<HttpResponse()> make) override;
+
+  // Closes when a time limit has passed.
+  void CheckTime(Clock::time_point now);
+  // The server stops: closes if no request is under way.
+  void CloseIfIdle();
+  // Cancels what is under way and closes.
+  void Abort();
+
+ private:
+  enum class Phase {
+    kReading,    // a request is awaited or arriving
+    kHandling,   // a request is whole and has no answer yet
+    kWriting,    // its answer is going out
+    kLingering,  // the last answer is out; what still comes is thrown away
+    kClosed,
+  };
+
+  // Which of the limits on a request's arrival runs.
+  enum class Arrival { kNothing, kHead, kBody };
+
+  void Read();
+  void OnRead(boost::system::error_code error, std::size_t n);
+  void Advance(RequestReader::State state);
+  void Handle();
+  void WriteContinue();
+  void OnAnswer(HttpResponse response);
+  void Write(HttpResponse response, bool keep_alive);
+  void OnWritten(boost::system::error_code error);
+  void Linger();
+  void Close();
+
+  void LimitArrival(Arrival arrival, std::chrono::milliseconds limit);
+  // Says which limit of time runs from now on.
+  void Limit(std::chrono::milliseconds limit) { time_limit_ = Clock::now() + limit; }
+  const HttpOptions& options() { return thread_->server().options; }
+
+  const std::shared_ptr<IoThread> thread_;
+  // The loop must run until the last connection is gone, also while only the service holds it.
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  boost::asio::ip::tcp::socket socket_;
+  RequestReader reader_;
+  Phase phase_ = Phase::kReading;
+  bool reading_ = false;  // a read is under way
+  Arrival arrival_ = Arrival::kNothing;
+  bool interim_ = false;    // "100 Continue" is going out
+  bool head_only_ = false;  // the answer goes without its body
+  bool keep_alive_ = false;
+  Clock::time_point time_limit_ = Clock::time_point::max();
+  std::optional<CallId> call_;
+  std::optional<HttpResponse> waiting_;  // an answer that waits for the interim one
+  // Of the answer that goes out.
+  std::string head_;
+  HttpResponse response_;
+  std::vector<boost::asio::const_buffer> buffers_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,69 @@
+#include "server/http/http_message.h"
+
+#include <fmt/format.h>
+
+#include "server/kserve/rest_bodies.h"
+
+namespace tactus {
+namespace {
+
+std::string_view Reason(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Payload Too Large";
+    case 417:
+      return "Expectation Failed";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 499:
+      return "Client Closed Request";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Unknown";
+  }
+}
+
+}  // namespace
+
+HttpResponse ErrorResponse(int status, std::string_view text) {
+  HttpResponse response;
+  response.status = status;
+  response.body = ErrorJson(text);
+  return response;
+}
+
+std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
+  std::size_t length = response.body.size();
+  for (const auto part : response.parts) length += part.size();
+  std::string head;
+  head.reserve(192 + response.fields.size());
+  fmt::format_to(std::back_inserter(head),
+                 "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}", response.status,
+                 Reason(response.status), response.content_type, length, response.fields);
+  // Said in both cases: clients of HTTP/1.0 keep a connection only when told.
+  head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
+  return head;
+}
+
+}  // namespace tactus

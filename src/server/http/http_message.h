@@ -1,0 +1,72 @@
+// A request and a response as values, without sockets or a parser.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/inference_service.h"
+
+namespace tactus {
+
+enum class Verb { kGet, kHead, kPost, kOther };
+
+// Views into the connection's memory: good until Handle returns, but for the body, which lives as
+// long as `body_owner`.
+struct HttpRequest {
+  Verb verb = Verb::kOther;
+  std::string_view target;            // path and query as sent
+  std::string_view content_encoding;  // fields that are absent are empty
+  std::string_view accept_encoding;
+  std::optional<std::string_view> inference_header_length;
+  std::optional<std::string_view> request_timeout_ms;  // x-request-timeout-ms
+  std::optional<std::string_view> envoy_timeout_ms;    // x-envoy-expected-rq-timeout-ms
+  std::span<const std::byte> body;
+  std::shared_ptr<const void> body_owner;
+  std::chrono::steady_clock::time_point received;  // when it was whole
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string_view content_type = "application/json";
+  std::string fields;  // further header fields, each with its CRLF
+  std::string body;
+  std::vector<std::span<const std::byte>> parts;  // follow the body
+  std::shared_ptr<const void> storage;            // owns what `parts` point to
+  bool close = false;                             // the connection ends with this response
+};
+
+HttpResponse ErrorResponse(int status, std::string_view text);
+
+// Status line and header fields, empty line included. `keep_alive` is what the connection will do.
+std::string ResponseHead(const HttpResponse& response, bool keep_alive);
+
+// The connection's side of one request.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  // Exactly once, from any thread. `make` runs on the connection's I/O thread, or never if the
+  // client is gone.
+  virtual void Answer(std::move_only_function<HttpResponse()> make) = 0;
+};
+
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  // Must not block. Answers through `exchange`, at once or later. `thread` numbers the I/O thread
+  // that calls. A call that is under way in the service is returned, for Cancel.
+  virtual std::optional<CallId> Handle(const HttpRequest& request, std::size_t thread,
+                                       std::shared_ptr<Exchange> exchange) = 0;
+  // The client is gone; the answer is still given.
+  virtual void Cancel(CallId call) = 0;
+  // No new requests will be handled; waits for work of the handler's own.
+  virtual void Stop() {}
+};
+
+}  // namespace tactus

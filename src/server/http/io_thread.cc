@@ -1,0 +1,56 @@
+#include "server/http/io_thread.h"
+
+#include <utility>
+#include <vector>
+
+#include <boost/asio/post.hpp>
+
+#include "server/http/connection.h"
+
+namespace tactus {
+namespace {
+
+// How finely time limits of connections are kept. One walk over all of them costs less than a timer
+// set and cleared for every request.
+constexpr std::chrono::milliseconds kSweepPeriod{100};
+
+}  // namespace
+
+IoThread::IoThread(std::size_t index, std::shared_ptr<ServerContext> server)
+    : index_(index), server_(std::move(server)), io_(1), sweep_(io_) {}
+
+void IoThread::Run() {
+  Sweep();
+  io_.run();
+}
+
+void IoThread::Drain(std::chrono::milliseconds grace) {
+  boost::asio::post(io_, [this, grace] {
+    draining_ = true;
+    drain_until_ = std::chrono::steady_clock::now() + grace;
+    // Closing removes from the set that is walked.
+    const std::vector<Connection*> all(connections_.begin(), connections_.end());
+    for (Connection* connection : all) connection->CloseIfIdle();
+    sweep_.cancel();
+  });
+}
+
+void IoThread::Sweep() {
+  const auto now = std::chrono::steady_clock::now();
+  const std::vector<Connection*> all(connections_.begin(), connections_.end());
+  for (Connection* connection : all) {
+    if (draining_ && now >= drain_until_) {
+      connection->Abort();
+    } else {
+      connection->CheckTime(now);
+    }
+  }
+  // Without the timer the loop ends with its last connection.
+  if (draining_ && connections_.empty()) return;
+  auto next = now + kSweepPeriod;
+  if (draining_ && drain_until_ > now) next = std::min(next, drain_until_);
+  sweep_.expires_at(next);
+  sweep_.async_wait([this](boost::system::error_code) { Sweep(); });
+}
+
+}  // namespace tactus

@@ -1,0 +1,383 @@
+#include "server/http/kserve_handler.h"
+
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "server/http/route.h"
+#include "server/http/waiting_thread.h"
+#include "server/kserve/compression.h"
+#include "server/kserve/error_mapping.h"
+#include "server/kserve/json_codec.h"
+#include "server/kserve/model_config.h"
+#include "server/kserve/rest_bodies.h"
+
+namespace tactus {
+namespace {
+
+using std::chrono::microseconds;
+
+// Loads and unloads that may wait for their turn.
+constexpr std::size_t kWaitingCalls = 64;
+// Smaller answers gain nothing from being compressed.
+constexpr std::size_t kLeastCompressed = 1024;
+// 2^40 ms are 35 years: no limit any more.
+constexpr std::int64_t kMostMillis = std::int64_t{1} << 40;
+
+std::string_view Text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+HttpResponse JsonResponse(std::string body, int status = 200) {
+  HttpResponse response;
+  response.status = status;
+  response.body = std::move(body);
+  return response;
+}
+
+HttpResponse MethodNotAllowed(std::string_view allowed) {
+  HttpResponse response = ErrorResponse(405, "Method Not Allowed");
+  response.fields = fmt::format("Allow: {}\r\n", allowed);
+  return response;
+}
+
+// A limit in whole milliseconds from a header field; 0 means none.
+Expected<std::optional<microseconds>> ReadMillis(std::optional<std::string_view> field,
+                                                 std::string_view name) {
+  if (!field) return std::nullopt;
+  std::int64_t ms = 0;
+  const auto [end, error] = std::from_chars(field->data(), field->data() + field->size(), ms);
+  if (error != std::errc{} || end != field->data() + field->size() || ms < 0) {
+    return InvalidArgument(fmt::format("{}: not a whole number of milliseconds", name));
+  }
+  if (ms == 0 || ms > kMostMillis) return std::nullopt;
+  return microseconds(ms * 1000);
+}
+
+Expected<std::optional<std::size_t>> ReadHeaderLength(std::optional<std::string_view> field) {
+  if (!field) return std::nullopt;
+  std::size_t length = 0;
+  const auto [end, error] = std::from_chars(field->data(), field->data() + field->size(), length);
+  if (error != std::errc{} || end != field->data() + field->size()) {
+    return InvalidArgument("Inference-Header-Content-Length: not a whole number of bytes");
+  }
+  return length;
+}
+
+void Compress(Coding coding, HttpResponse& response) {
+  std::vector<std::span<const std::byte>> pieces;
+  pieces.push_back(std::as_bytes(std::span(response.body)));
+  std::size_t size = response.body.size();
+  for (const auto part : response.parts) {
+    pieces.push_back(part);
+    size += part.size();
+  }
+  if (coding == Coding::kIdentity || size < kLeastCompressed) return;
+  response.body = Deflate(coding, pieces);
+  response.parts.clear();
+  response.storage = nullptr;
+  response.fields += fmt::format("Content-Encoding: {}\r\n", Name(coding));
+}
+
+class KServeHandler final : public HttpHandler {
+ public:
+  KServeHandler(const HttpOptions& options, InferenceService& service)
+      : service_(service),
+        max_body_(options.max_body),
+        strict_(options.strict_triton),
+        decoders_(static_cast<std::size_t>(std::max(options.threads, 1))),
+        waiting_(kWaitingCalls) {}
+
+  std::optional<CallId> Handle(const HttpRequest& request, std::size_t thread,
+                               std::shared_ptr<Exchange> exchange) override {
+    Route route = RouteOf(request.target);
+    if (route.endpoint == Endpoint::kInfer && request.verb == Verb::kPost) {
+      return Infer(request, route, thread, std::move(exchange));
+    }
+    if (auto response = Answer(request, route, exchange)) {
+      exchange->Answer([response = std::move(*response)]() mutable { return std::move(response); });
+    }
+    return std::nullopt;
+  }
+
+  void Cancel(CallId call) override { service_.Cancel(call); }
+  void Stop() override { waiting_.Stop(); }
+
+ private:
+  HttpResponse Refusal(const Error& error) const { return RefusalOf(error, strict_); }
+
+  static HttpResponse RefusalOf(const Error& error, bool strict) {
+    const WireError wire = ToWire(error, strict);
+    HttpResponse response = ErrorResponse(wire.http, wire.text);
+    if (wire.retry_after) response.fields = "Retry-After: 1\r\n";
+    return response;
+  }
+
+  // Nothing where the answer comes later.
+  std::optional<HttpResponse> Answer(const HttpRequest& request, Route& route,
+                                     std::shared_ptr<Exchange>& exchange) {
+    if (route.endpoint == Endpoint::kUnknown) return ErrorResponse(404, "Not Found");
+    if (route.endpoint == Endpoint::kUnsupported) {
+      return ErrorResponse(501, "this extension is not supported");
+    }
+    const std::string_view allowed = AllowedVerbs(route.endpoint);
+    const bool post = request.verb == Verb::kPost;
+    if (request.verb == Verb::kOther || post != (allowed == "POST")) {
+      return MethodNotAllowed(allowed);
+    }
+    if (post) return AnswerPost(request, route, exchange);
+    return AnswerGet(route);
+  }
+
+  HttpResponse AnswerGet(const Route& route) {
+    switch (route.endpoint) {
+      case Endpoint::kHealthLive:
+        return Health("live", service_.Live());
+      case Endpoint::kHealthReady:
+        return Health("ready", service_.Ready());
+      case Endpoint::kServer:
+        return JsonResponse(ServerMetadataJson());
+      case Endpoint::kStatistics:
+        return Statistics(route);
+      default:
+        return AnswerModel(route);
+    }
+  }
+
+  HttpResponse AnswerModel(const Route& route) {
+    const auto model = Find(route);
+    if (route.endpoint == Endpoint::kModelReady) return ModelReady(route, model);
+    if (!model) return Refusal(model.error());
+    if (route.endpoint == Endpoint::kModel) {
+      return JsonResponse(ModelMetadataJson(**model, ReadyVersions((*model)->name)));
+    }
+    auto config = ModelConfigJson(**model);
+    return config ? JsonResponse(std::move(*config)) : Refusal(config.error());
+  }
+
+  HttpResponse Health(std::string_view what, bool good) const {
+    // Triton says 400, which sounds like the client's fault.
+    const int bad = strict_ ? 400 : 503;
+    return JsonResponse(fmt::format(R"({{"{}":{}}})", what, good), good ? 200 : bad);
+  }
+
+  HttpResponse ModelReady(const Route& route,
+                          const Expected<std::shared_ptr<const ModelSpec>>& model) const {
+    if (model) return JsonResponse(ModelReadyJson(route.model, true));
+    if (model.error().code != ErrorCode::kUnavailable) return Refusal(model.error());
+    return JsonResponse(ModelReadyJson(route.model, false), strict_ ? 400 : 503);
+  }
+
+  HttpResponse Statistics(const Route& route) const {
+    const auto version = ParseVersion(route.version);
+    if (!version) return Refusal(version.error());
+    const auto statistics = service_.Statistics(route.model, *version);
+    return statistics ? JsonResponse(StatisticsJson(*statistics)) : Refusal(statistics.error());
+  }
+
+  Expected<std::shared_ptr<const ModelSpec>> Find(const Route& route) const {
+    const auto version = ParseVersion(route.version);
+    if (!version) return std::unexpected(version.error());
+    return service_.Find(route.model, *version);
+  }
+
+  std::vector<std::int64_t> ReadyVersions(const std::string& model) const {
+    std::vector<std::int64_t> versions;
+    for (const ModelState& state : service_.Index()) {
+      if (state.name == model && state.state == "READY") versions.push_back(state.version);
+    }
+    return versions;
+  }
+
+  std::optional<HttpResponse> AnswerPost(const HttpRequest& request, Route& route,
+                                         std::shared_ptr<Exchange>& exchange) {
+    auto body = Inflated(request);
+    if (!body) return Refusal(body.error());
+    if (body->too_large) return TooLarge();
+    const std::string_view text = Text(body->bytes);
+    if (route.endpoint == Endpoint::kIndex) {
+      const auto ready_only = ParseIndexRequest(text);
+      if (!ready_only) return Refusal(ready_only.error());
+      return JsonResponse(IndexJson(service_.Index(), *ready_only));
+    }
+    std::string config;
+    if (route.endpoint == Endpoint::kLoad) {
+      auto parsed = ParseLoadRequest(text);
+      if (!parsed) return Refusal(parsed.error());
+      config = std::move(*parsed);
+    } else if (auto parsed = ParseUnloadRequest(text); !parsed) {
+      return Refusal(parsed.error());
+    }
+    return Control(route, std::move(config), exchange);
+  }
+
+  // Loading and unloading take seconds: on a thread of their own.
+  std::optional<HttpResponse> Control(const Route& route, std::string config,
+                                      const std::shared_ptr<Exchange>& exchange) {
+    const bool load = route.endpoint == Endpoint::kLoad;
+    const bool taken =
+        waiting_.Post([this, load, model = route.model, config = std::move(config), exchange] {
+          const Status status = load ? service_.Load(model, config) : service_.Unload(model);
+          exchange->Answer([status, strict = strict_]() -> HttpResponse {
+            if (!status) return RefusalOf(status.error(), strict);
+            return JsonResponse("");
+          });
+        });
+    if (taken) return std::nullopt;
+    return RefusalOf({ErrorCode::kUnavailable, "too many loads and unloads wait: try again later"},
+                     strict_);
+  }
+
+  struct PlainBody {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> owner;
+    bool too_large = false;
+  };
+
+  Expected<PlainBody> Inflated(const HttpRequest& request) const {
+    PlainBody body{request.body, request.body_owner, false};
+    if (request.content_encoding.empty()) return body;
+    const auto coding = ParseContentEncoding(request.content_encoding);
+    if (!coding) return std::unexpected(coding.error());
+    if (*coding == Coding::kIdentity) return body;
+    auto inflated = Inflate(*coding, request.body, max_body_);
+    if (inflated) return PlainBody{{inflated->data.get(), inflated->size}, inflated->data, false};
+    if (inflated.error().code != ErrorCode::kResourceExhausted) {
+      return std::unexpected(inflated.error());
+    }
+    body.too_large = true;
+    return body;
+  }
+
+  HttpResponse TooLarge() const {
+    return ErrorResponse(
+        413, fmt::format("the inflated body is larger than the limit of {} bytes", max_body_));
+  }
+
+  // What the answer needs to know of its request.
+  struct Pending {
+    std::shared_ptr<Exchange> exchange;
+    ResponseForm form;
+    Coding coding = Coding::kIdentity;
+    bool strict = false;
+  };
+
+  std::optional<CallId> Infer(const HttpRequest& request, const Route& route, std::size_t thread,
+                              std::shared_ptr<Exchange> exchange) {
+    const auto refuse = [&](HttpResponse response) -> std::optional<CallId> {
+      exchange->Answer([response = std::move(response)]() mutable { return std::move(response); });
+      return std::nullopt;
+    };
+    // The model first: whoever asks for one that is not there hears that, whatever else is wrong.
+    auto model = Find(route);
+    if (!model) return refuse(Refusal(model.error()));
+    auto body = Inflated(request);
+    if (!body) return refuse(Refusal(body.error()));
+    if (body->too_large) return refuse(TooLarge());
+
+    auto decoded = Decode(request, *body, **model, thread);
+    if (!decoded) return refuse(Refusal(decoded.error()));
+    auto call = MakeCall(std::move(*model), decoded->message, request.received);
+    if (!call) return refuse(Refusal(call.error()));
+    if (Status form = CheckForm(*call, decoded->form); !form) return refuse(Refusal(form.error()));
+    if (Status limited = LimitTime(request, *call); !limited) {
+      return refuse(Refusal(limited.error()));
+    }
+    call->keepalive = std::move(decoded->keepalive);
+    auto pending =
+        std::make_shared<Pending>(Pending{std::move(exchange), std::move(decoded->form),
+                                          ChooseCoding(request.accept_encoding), strict_});
+    call->reply = [pending = std::move(pending)](InferReply&& reply) {
+      Exchange& to = *pending->exchange;
+      to.Answer([pending, reply = std::move(reply)]() mutable {
+        return ResponseTo(std::move(reply), *pending);
+      });
+    };
+    return service_.Infer(std::move(*call));
+  }
+
+  Expected<InferRequest> Decode(const HttpRequest& request, PlainBody& body, const ModelSpec& model,
+                                std::size_t thread) {
+    const auto header_length = ReadHeaderLength(request.inference_header_length);
+    if (!header_length) return std::unexpected(header_length.error());
+    if (*header_length && **header_length == 0) {
+      return RawInferRequest(model, body.bytes, std::move(body.owner));
+    }
+    return decoders_[thread].Decode(body.bytes, *header_length, std::move(body.owner));
+  }
+
+  static Status LimitTime(const HttpRequest& request, InferCall& call) {
+    const auto ours = ReadMillis(request.request_timeout_ms, "x-request-timeout-ms");
+    if (!ours) return std::unexpected(ours.error());
+    const auto envoy = ReadMillis(request.envoy_timeout_ms, "x-envoy-expected-rq-timeout-ms");
+    if (!envoy) return std::unexpected(envoy.error());
+    const auto deadline = EarliestDeadline(request.received, {*ours, *envoy});
+    if (deadline && (!call.deadline || *deadline < *call.deadline)) call.deadline = deadline;
+    return {};
+  }
+
+  static HttpResponse ResponseTo(InferReply&& reply, const Pending& pending) {
+    if (!reply.status) return RefusalOf(reply.status.error(), pending.strict);
+    auto encoded = EncodeInferResponse(reply, pending.form);
+    if (!encoded) return RefusalOf(encoded.error(), pending.strict);
+    HttpResponse response;
+    if (encoded->has_binary) {
+      response.content_type = "application/octet-stream";
+      response.fields =
+          fmt::format("Inference-Header-Content-Length: {}\r\n", encoded->json.size());
+    }
+    response.body = std::move(encoded->json);
+    response.parts = std::move(encoded->binary);
+    response.storage = std::move(reply.storage);
+    Compress(pending.coding, response);
+    return response;
+  }
+
+  InferenceService& service_;
+  const std::size_t max_body_;
+  const bool strict_;
+  std::vector<InferRequestDecoder> decoders_;  // by I/O thread
+  WaitingThread waiting_;
+};
+
+class TextHandler final : public HttpHandler {
+ public:
+  explicit TextHandler(std::function<std::string()> text) : text_(std::move(text)) {}
+
+  std::optional<CallId> Handle(const HttpRequest& request, std::size_t,
+                               std::shared_ptr<Exchange> exchange) override {
+    exchange->Answer([response = Answer(request)]() mutable { return std::move(response); });
+    return std::nullopt;
+  }
+  void Cancel(CallId) override {}
+
+ private:
+  HttpResponse Answer(const HttpRequest& request) const {
+    std::string_view path = request.target.substr(0, request.target.find('?'));
+    if (path != "/metrics" && path != "/metrics/") return ErrorResponse(404, "Not Found");
+    if (request.verb != Verb::kGet && request.verb != Verb::kHead) {
+      return MethodNotAllowed("GET, HEAD");
+    }
+    HttpResponse response;
+    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    response.body = text_();
+    Compress(ChooseCoding(request.accept_encoding), response);
+    return response;
+  }
+
+  std::function<std::string()> text_;
+};
+
+}  // namespace
+
+std::unique_ptr<HttpHandler> MakeKServeHandler(const HttpOptions& options,
+                                               InferenceService& service) {
+  return std::make_unique<KServeHandler>(options, service);
+}
+
+std::unique_ptr<HttpHandler> MakeTextHandler(std::function<std::string()> text) {
+  return std::make_unique<TextHandler>(std::move(text));
+}
+
+}  // namespace tactus

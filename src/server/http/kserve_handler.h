@@ -1,0 +1,20 @@
+// The REST calls of KServe v2, by way of an InferenceService.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "server/http/http_message.h"
+#include "server/http/http_server.h"
+
+namespace tactus {
+
+// `service` outlives the handler. Of the options it reads the limits of bodies, the number of
+// threads and strict_triton.
+std::unique_ptr<HttpHandler> MakeKServeHandler(const HttpOptions& options,
+                                               InferenceService& service);
+
+// GET /metrics.
+std::unique_ptr<HttpHandler> MakeTextHandler(std::function<std::string()> text);
+
+}  // namespace tactus

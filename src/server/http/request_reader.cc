@@ -1,0 +1,347 @@
+#include "server/http/request_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+
+#include "base/check.h"
+#include "server/kserve/json_codec.h"
+
+namespace tactus {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using Parser = http::request_parser<http::buffer_body>;
+
+// A body's memory starts with this much and grows with what arrives: a client that announces much
+// and sends little holds little.
+constexpr std::size_t kFirstBody = std::size_t{1} << 20;
+// A buffer up to this size stays with its connection, so that its pages need not be mapped again
+// for every request.
+constexpr std::size_t kKeptBody = std::size_t{1} << 20;
+
+// Memory of one body. Lent to the request; free again when the last who reads it lets go.
+class BodyBuffer {
+ public:
+  BodyBuffer(std::size_t capacity, std::shared_ptr<BodyBudget> budget)
+      : capacity_(capacity),
+        budget_(std::move(budget)),
+        data_(std::make_unique_for_overwrite<std::byte[]>(capacity + kBodyPadding)) {}
+  ~BodyBuffer() {
+    if (budget_) budget_->Give(capacity_);
+  }
+  BodyBuffer(const BodyBuffer&) = delete;
+  BodyBuffer& operator=(const BodyBuffer&) = delete;
+
+  // Null when the budget is spent.
+  static std::shared_ptr<BodyBuffer> Make(std::size_t capacity,
+                                          const std::shared_ptr<BodyBudget>& budget) {
+    if (budget && !budget->Take(capacity)) return nullptr;
+    return std::make_shared<BodyBuffer>(capacity, budget);
+  }
+
+  std::byte* data() const { return data_.get(); }
+  std::size_t capacity() const { return capacity_; }
+  // Release and acquire: who reads the bytes on another thread is done before they are overwritten.
+  bool free() const { return !lent_.load(std::memory_order_acquire); }
+  static std::shared_ptr<const void> Lend(std::shared_ptr<BodyBuffer> buffer) {
+    buffer->lent_.store(true, std::memory_order_relaxed);
+    const void* bytes = buffer->data();
+    return {bytes, [buffer = std::move(buffer)](const void*) {
+              buffer->lent_.store(false, std::memory_order_release);
+            }};
+  }
+
+ private:
+  std::size_t capacity_;
+  std::shared_ptr<BodyBudget> budget_;
+  std::unique_ptr<std::byte[]> data_;
+  std::atomic<bool> lent_{false};
+};
+
+std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
+
+Verb VerbOf(http::verb verb) {
+  switch (verb) {
+    case http::verb::get:
+      return Verb::kGet;
+    case http::verb::head:
+      return Verb::kHead;
+    case http::verb::post:
+      return Verb::kPost;
+    default:
+      return Verb::kOther;
+  }
+}
+
+HttpResponse FailureOf(const beast::error_code& error) {
+  HttpResponse response;
+  if (error == http::error::header_limit) {
+    response = ErrorResponse(431, "the request's head is larger than the server's limit");
+  } else if (error == http::error::bad_version) {
+    response = ErrorResponse(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+  } else {
+    response = ErrorResponse(400, "malformed HTTP request: " + error.message());
+  }
+  response.close = true;
+  return response;
+}
+
+}  // namespace
+
+struct RequestReader::Body {
+  Body(ReaderLimits limits_, std::shared_ptr<BodyBudget> budget_)
+      : limits(limits_),
+        budget(std::move(budget_)),
+        // What follows a head in one read is part of it; half a buffer is room to read on.
+        capacity(std::max<std::size_t>(limits_.head * 2, 4096)),
+        buffer(std::make_unique_for_overwrite<char[]>(capacity)) {
+    Begin();
+  }
+
+  ReaderLimits limits;
+  std::shared_ptr<BodyBudget> budget;
+
+  // Bytes read and not yet taken: [begin, end).
+  std::size_t capacity;
+  std::unique_ptr<char[]> buffer;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+  std::optional<Parser> parser;
+  State state = State::kHead;
+  bool touched = false;  // bytes of this request have been parsed
+  bool expects_continue = false;
+  bool keep_alive = false;
+  std::shared_ptr<BodyBuffer> body;
+  std::size_t body_size = 0;                 // received so far
+  std::optional<std::size_t> body_expected;  // empty: chunked
+  HttpRequest request;
+  HttpResponse failure;
+
+  void Begin();
+  State Fail(HttpResponse response);
+  State Parse();
+  State ParseHead();
+  State OnHead();
+  State CopyKnownBody();
+  State ParseChunks();
+  State OnWhole();
+  bool Ensure(std::size_t capacity_wanted);
+  State TooLarge();
+  State OutOfMemory();
+  void Compact();
+};
+
+void RequestReader::Body::Begin() {
+  parser.emplace();
+  parser->header_limit(static_cast<std::uint32_t>(limits.head));
+  parser->body_limit(boost::none);  // checked here, to answer before anything is read
+  state = State::kHead;
+  touched = false;
+  expects_continue = false;
+  body_size = 0;
+  body_expected.reset();
+  request = {};
+}
+
+RequestReader::State RequestReader::Body::Fail(HttpResponse response) {
+  failure = std::move(response);
+  failure.close = true;
+  return state = State::kFailed;
+}
+
+RequestReader::State RequestReader::Body::TooLarge() {
+  return Fail(ErrorResponse(413, "the request's body is larger than the limit of " +
+                                     std::to_string(limits.body) + " bytes"));
+}
+
+RequestReader::State RequestReader::Body::OutOfMemory() {
+  HttpResponse response =
+      ErrorResponse(503, "the server holds as many bytes of requests as it may: try again later");
+  response.fields = "Retry-After: 1\r\n";
+  return Fail(std::move(response));
+}
+
+void RequestReader::Body::Compact() {
+  std::memmove(buffer.get(), buffer.get() + begin, end - begin);
+  end -= begin;
+  begin = 0;
+}
+
+// Room for `wanted` bytes of body. False when the budget is spent.
+bool RequestReader::Body::Ensure(std::size_t wanted) {
+  if (body && body->free() && body->capacity() >= wanted) return true;
+  auto larger = BodyBuffer::Make(wanted, budget);
+  if (!larger) return false;
+  if (body_size > 0) std::memcpy(larger->data(), body->data(), body_size);
+  body = std::move(larger);
+  return true;
+}
+
+RequestReader::State RequestReader::Body::Parse() {
+  if (state == State::kHead && ParseHead() != State::kBody) return state;
+  if (state != State::kBody) return state;
+  return body_expected ? CopyKnownBody() : ParseChunks();
+}
+
+RequestReader::State RequestReader::Body::ParseHead() {
+  while (begin < end) {
+    beast::error_code error;
+    touched = true;
+    const std::size_t used =
+        parser->put(boost::asio::const_buffer(buffer.get() + begin, end - begin), error);
+    begin += used;
+    if (error == http::error::need_more) {
+      if (begin == end) begin = end = 0;
+      return state;
+    }
+    if (error) return Fail(FailureOf(error));
+    if (parser->is_header_done()) return OnHead();
+  }
+  return state;
+}
+
+RequestReader::State RequestReader::Body::OnHead() {
+  const auto& head = parser->get();
+  keep_alive = head.keep_alive();
+  if (const auto expect = head.find(http::field::expect); expect != head.end()) {
+    if (!beast::iequals(expect->value(), "100-continue")) {
+      return Fail(ErrorResponse(417, "only 'Expect: 100-continue' can be met"));
+    }
+    expects_continue = head.version() >= 11;
+  }
+  state = State::kBody;
+  if (parser->chunked()) return state;
+  const auto length = parser->content_length();
+  if (length && *length > limits.body) return TooLarge();
+  body_expected = length ? static_cast<std::size_t>(*length) : 0;
+  return state;
+}
+
+RequestReader::State RequestReader::Body::CopyKnownBody() {
+  const std::size_t expected = *body_expected;
+  if (expected > 0 && body_size == 0 && !Ensure(std::min(expected, kFirstBody))) {
+    return OutOfMemory();
+  }
+  while (begin < end && body_size < expected) {
+    if (body_size == body->capacity() && !Ensure(std::min(expected, body_size * 2))) {
+      return OutOfMemory();
+    }
+    const std::size_t n =
+        std::min({end - begin, expected - body_size, body->capacity() - body_size});
+    std::memcpy(body->data() + body_size, buffer.get() + begin, n);
+    begin += n;
+    body_size += n;
+  }
+  return body_size == expected ? OnWhole() : state;
+}
+
+RequestReader::State RequestReader::Body::ParseChunks() {
+  for (;;) {
+    if (body_size == 0 || body_size == body->capacity()) {
+      // One byte past the limit is enough to know that it is passed.
+      const std::size_t wanted = std::min(std::max(kFirstBody, body_size * 2), limits.body + 1);
+      if (!Ensure(wanted)) return OutOfMemory();
+    }
+    auto& space = parser->get().body();
+    space.data = body->data() + body_size;
+    space.size = body->capacity() - body_size;
+    const std::size_t room = space.size;
+    beast::error_code error;
+    const std::size_t used =
+        parser->put(boost::asio::const_buffer(buffer.get() + begin, end - begin), error);
+    begin += used;
+    body_size += room - space.size;
+    if (body_size > limits.body) return TooLarge();
+    if (error && error != http::error::need_more && error != http::error::need_buffer) {
+      return Fail(FailureOf(error));
+    }
+    if (parser->is_done()) return OnWhole();
+    if (error == http::error::need_more || (used == 0 && body_size < body->capacity()))
+      return state;
+  }
+}
+
+RequestReader::State RequestReader::Body::OnWhole() {
+  const auto& head = parser->get();
+  const auto optional = [&](beast::string_view name) -> std::optional<std::string_view> {
+    const auto field = head.find(name);
+    if (field == head.end()) return std::nullopt;
+    return View(field->value());
+  };
+  request.verb = VerbOf(head.method());
+  request.target = View(head.target());
+  request.content_encoding = View(head[http::field::content_encoding]);
+  request.accept_encoding = View(head[http::field::accept_encoding]);
+  request.inference_header_length = optional("Inference-Header-Content-Length");
+  request.request_timeout_ms = optional("x-request-timeout-ms");
+  request.envoy_timeout_ms = optional("x-envoy-expected-rq-timeout-ms");
+  if (body_size > 0) {
+    request.body = {body->data(), body_size};
+    request.body_owner = BodyBuffer::Lend(body);
+    if (body->capacity() > kKeptBody) body.reset();
+  }
+  return state = State::kWhole;
+}
+
+RequestReader::RequestReader(ReaderLimits limits, std::shared_ptr<BodyBudget> budget)
+    : body_(std::make_unique<Body>(limits, std::move(budget))) {}
+RequestReader::~RequestReader() = default;
+
+std::span<char> RequestReader::Space() {
+  Body& b = *body_;
+  if (b.state == State::kFailed) return {b.buffer.get(), b.capacity};  // read to be thrown away
+  if (b.state == State::kBody && b.body_expected) {
+    CHECK(b.begin == b.end, "bytes of the body were left in the head's buffer");
+    b.begin = b.end = 0;
+    if (b.body_size < b.body->capacity() || b.Ensure(std::min(*b.body_expected, b.body_size * 2))) {
+      const std::size_t room = std::min(b.body->capacity(), *b.body_expected) - b.body_size;
+      return {reinterpret_cast<char*>(b.body->data() + b.body_size), room};
+    }
+    b.OutOfMemory();
+    return {b.buffer.get(), b.capacity};
+  }
+  if (b.begin > 0) b.Compact();
+  return {b.buffer.get() + b.end, b.capacity - b.end};
+}
+
+RequestReader::State RequestReader::Commit(std::size_t n) {
+  Body& b = *body_;
+  if (b.state == State::kFailed) return b.state;
+  if (b.state == State::kBody && b.body_expected) {
+    b.body_size += n;
+    return b.body_size == *b.body_expected ? b.OnWhole() : b.state;
+  }
+  b.end += n;
+  return b.state == State::kWhole ? b.state : b.Parse();
+}
+
+RequestReader::State RequestReader::Next() {
+  CHECK(body_->state == State::kWhole, "the request is not whole");
+  body_->Begin();
+  return body_->Parse();
+}
+
+RequestReader::State RequestReader::state() const { return body_->state; }
+
+bool RequestReader::idle() const {
+  return body_->state == State::kHead && !body_->touched && body_->begin == body_->end;
+}
+
+bool RequestReader::TakeContinue() {
+  return body_->state == State::kBody && std::exchange(body_->expects_continue, false);
+}
+
+HttpRequest& RequestReader::request() { return body_->request; }
+bool RequestReader::keep_alive() const { return body_->keep_alive; }
+const HttpResponse& RequestReader::failure() const { return body_->failure; }
+
+}  // namespace tactus

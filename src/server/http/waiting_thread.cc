@@ -1,0 +1,40 @@
+#include "server/http/waiting_thread.h"
+
+#include <utility>
+
+namespace tactus {
+
+bool WaitingThread::Post(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || tasks_.size() == capacity_) return false;
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+  return true;
+}
+
+void WaitingThread::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void WaitingThread::Run() {
+  for (;;) {
+    Task task;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stopped_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    task();
+  }
+}
+
+}  // namespace tactus

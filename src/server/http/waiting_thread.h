@@ -1,0 +1,36 @@
+// One thread for calls that may take seconds, in the order in which they were asked for.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace tactus {
+
+class WaitingThread {
+ public:
+  using Task = std::move_only_function<void()>;
+
+  explicit WaitingThread(std::size_t capacity) : capacity_(capacity), thread_([this] { Run(); }) {}
+  ~WaitingThread() { Stop(); }
+
+  // False when it is full or stopped; the task is then dropped.
+  bool Post(Task task);
+  // Runs what was taken, then ends. Idempotent; not from the thread itself.
+  void Stop();
+
+ private:
+  void Run();
+
+  const std::size_t capacity_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> tasks_;
+  bool stopped_ = false;
+  std::thread thread_;  // last: it uses the rest
+};
+
+}  // namespace tactus
