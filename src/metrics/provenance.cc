@@ -13,16 +13,17 @@ extern const char kBuildCommit[];  // in the generated build_commit.cc
 
 std::string BuildCommit() { return kBuildCommit; }
 
-std::string MachineKind() {
+std::string CpuName() {
   std::ifstream cpuinfo("/proc/cpuinfo");
-  std::string cpu = "unknown CPU";
   for (std::string line; std::getline(cpuinfo, line);) {
     const std::size_t colon = line.find(": ");
-    if (!line.starts_with("model name") || colon == std::string::npos) continue;
-    cpu = line.substr(colon + 2);
-    break;
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
-  return fmt::format("{}, {} cores", cpu, std::max(1u, std::thread::hardware_concurrency()));
+  return "unknown CPU";
+}
+
+std::string MachineKind() {
+  return fmt::format("{}, {} cores", CpuName(), std::max(1u, std::thread::hardware_concurrency()));
 }
 
 }  // namespace tactus

@@ -100,5 +100,6 @@ std::string ToText(std::span<const Check> checks);
 // Where these figures come from: the commit this binary was built at, the kind of machine.
 std::string BuildCommit();
 std::string MachineKind();
+std::string CpuName();
 
 }  // namespace tactus

@@ -1,0 +1,63 @@
+#include "runtime/machine.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <string_view>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "metrics/report.h"
+
+namespace tactus {
+namespace {
+
+std::string OperatingSystem() {
+  std::ifstream release("/etc/os-release");
+  constexpr std::string_view kKey = "PRETTY_NAME=";
+  for (std::string line; std::getline(release, line);) {
+    if (!line.starts_with(kKey)) continue;
+    line.erase(0, kKey.size());
+    std::erase(line, '"');
+    return line;
+  }
+  return "unknown";
+}
+
+// FNV-1a: stable between builds and machines, which std::hash is not.
+std::string Hash(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return fmt::format("{:016x}", hash);
+}
+
+std::string Describe(const Machine& machine) {
+  return fmt::format("{}, {} cores, {}", machine.cpu, machine.cores, machine.engine);
+}
+
+}  // namespace
+
+Machine ThisMachine(const std::string& engine) {
+  Machine machine;
+  machine.cpu = CpuName();
+  machine.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  machine.os = OperatingSystem();
+  machine.engine = engine;
+  machine.fingerprint = Hash(fmt::format("{}|{}|{}", machine.cpu, machine.cores, engine));
+  return machine;
+}
+
+Status CheckMachine(const ProfileFile& profile, const Machine& machine, bool allow) {
+  if (allow || profile.machine.fingerprint == machine.fingerprint) return {};
+  const std::string where =
+      profile.machine.fingerprint.empty()
+          ? fmt::format("was not measured here ({})", profile.provenance)
+          : fmt::format("was measured on another machine ({})", Describe(profile.machine));
+  return InvalidArgument(
+      fmt::format("this profile {}; this machine is {}. Its latencies would be wrong here: measure "
+                  "them with `tactus profile`, or allow the profile with --any-machine",
+                  where, Describe(machine)));
+}
+
+}  // namespace tactus

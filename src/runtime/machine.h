@@ -1,0 +1,20 @@
+// The machine that a profile was measured on. Latencies of another machine are wrong here, and a
+// server that believes them misses deadlines without knowing why.
+#pragma once
+
+#include <string>
+
+#include "base/expected.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+
+// This machine with an engine (EngineTraits::name). The fingerprint covers what decides latency:
+// the processor, its cores, the engine and its version; not the host's name or the kernel.
+Machine ThisMachine(const std::string& engine);
+
+// An error unless `profile` was measured on `machine`, or `allow` is set; it says how they differ
+// and what to do. A profile that was derived or imported was measured on no machine that is known.
+Status CheckMachine(const ProfileFile& profile, const Machine& machine, bool allow);
+
+}  // namespace tactus

@@ -1,0 +1,47 @@
+#include "runtime/machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(Machine, IsTheSameWheneverItIsAsked) {
+  EXPECT_EQ(ThisMachine("onnxruntime 1.30.0"), ThisMachine("onnxruntime 1.30.0"));
+  EXPECT_GE(ThisMachine("e").cores, 1);
+  EXPECT_EQ(ThisMachine("e").fingerprint.size(), 16u);
+}
+
+TEST(Machine, AnotherVersionOfTheEngineIsAnotherMachine) {
+  EXPECT_NE(ThisMachine("onnxruntime 1.30.0").fingerprint,
+            ThisMachine("onnxruntime 1.29.0").fingerprint);
+}
+
+TEST(CheckMachine, RefusesAProfileOfAnotherMachineUnlessToldOtherwise) {
+  const Machine here = ThisMachine("onnxruntime 1.30.0");
+  ProfileFile profile;
+  profile.machine = here;
+  EXPECT_TRUE(CheckMachine(profile, here, false));
+  profile.machine.cpu = "Cray-1";
+  profile.machine.fingerprint = "0123456789abcdef";
+  const Status refused = CheckMachine(profile, here, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("Cray-1"), HasSubstr(here.cpu), HasSubstr("tactus profile")));
+  EXPECT_TRUE(CheckMachine(profile, here, true));
+}
+
+TEST(CheckMachine, AnImportedProfileWasMeasuredNowhere) {
+  ProfileFile profile;
+  profile.provenance = "imported from table.csv";
+  const Status refused = CheckMachine(profile, ThisMachine("e"), false);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("table.csv"));
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,42 @@
+// The runs that a profile is made of, cell by cell, and the file in which an interrupted
+// measurement keeps them.
+//
+//   tactus-profile-samples 1
+//   machine 8c0f3a5be1d20944
+//   cell ee_s 309688 2 10 812345 798211 ...     model, bytes of its graphs, exit, batch,
+//   nanoseconds
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/serving_time.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+
+struct CellKey {
+  std::string model;
+  std::uint64_t bytes = 0;  // of the model's graphs, so that another model of its name is not taken
+  std::string exit;
+  int batch = 1;
+  auto operator<=>(const CellKey&) const = default;
+};
+
+using Samples = std::map<CellKey, std::vector<Duration>>;
+
+// Written beside the file and moved into its place, so that it is never half there.
+Status SaveSamples(const Samples& samples, const Machine& machine,
+                   const std::filesystem::path& path);
+// Those of another machine are an error.
+Expected<Samples> LoadSamples(const Machine& machine, const std::filesystem::path& path);
+
+// Mean, quantiles by nearest rank, and the coefficient of variation; `samples` must not be empty.
+ProfileCell Condense(std::vector<Duration> samples);
+
+}  // namespace tactus

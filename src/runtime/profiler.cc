@@ -1,0 +1,226 @@
+#include "runtime/profiler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/rng.h"
+#include "runtime/core_plan.h"
+
+namespace tactus {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr Duration kBetweenReports = Millis(100);
+
+class OneAnswer final : public Completions {
+ public:
+  void Done(BatchId, BatchResult&& result) noexcept override {
+    std::lock_guard lock(mutex_);
+    result_ = std::move(result);
+    answered_.notify_one();
+  }
+  BatchResult Wait() {
+    std::unique_lock lock(mutex_);
+    answered_.wait(lock, [&] { return result_.has_value(); });
+    return *std::move(result_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable answered_;
+  std::optional<BatchResult> result_;
+};
+
+// Fisher and Yates, with our own generator: std::shuffle differs between libraries.
+void Shuffle(std::vector<std::size_t>& order, Rng& rng) {
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.Below(i)]);
+}
+
+}  // namespace
+
+Profiler::Profiler(Engine& engine, ProfilerOptions options) : engine_(engine), options_(options) {
+  CHECK(options_.least >= 1 && options_.repetitions >= options_.least, "runs of a cell");
+}
+
+Profiler::~Profiler() {
+  for (const auto& subject : subjects_) engine_.Unload(subject->handle);
+}
+
+Status Profiler::Add(ModelSpec spec) {
+  Expected<ModelHandle> handle = engine_.Load(spec, LaneSpec{});
+  if (!handle) return std::unexpected(std::move(handle.error()));
+  auto subject = std::make_unique<Subject>();
+  subject->handle = *handle;
+  subject->max_batch = std::max(1, spec.max_batch);
+  if (options_.max_batch > 0) subject->max_batch = std::min(subject->max_batch, options_.max_batch);
+  subject->bytes = engine_.Memory(*handle).weight_bytes;
+  subject->spec = std::move(spec);
+  Subject& added = *subjects_.emplace_back(std::move(subject));
+  for (int b = 1; b <= added.max_batch; ++b) {
+    auto row = SampleRow::Make(added.spec, options_.seed + static_cast<std::uint64_t>(b));
+    if (!row) return std::unexpected(std::move(row.error()));
+    added.rows.push_back(*std::move(row));
+  }
+  for (int e = 0; e < static_cast<int>(added.spec.exits.size()); ++e) {
+    for (int b = 1; b <= added.max_batch; ++b) {
+      Cell& cell = cells_.emplace_back(Cell{subjects_.size() - 1, e, b, {}, {}});
+      cell.runs.reserve(static_cast<std::size_t>(options_.repetitions));
+    }
+  }
+  return {};
+}
+
+void Profiler::Adopt(const Samples& earlier) {
+  for (Cell& cell : cells_) {
+    const auto found = earlier.find(KeyOf(cell));
+    if (found == earlier.end()) continue;
+    cell.runs = found->second;
+    cell.spent = std::accumulate(cell.runs.begin(), cell.runs.end(), Duration{});
+  }
+}
+
+Status Profiler::Run(std::function<bool(const ProfilerProgress&)> go_on) {
+  Status status;
+  std::thread lane([&] {
+    if (options_.pin) PinThisThread(PlanCores(AllowedCores(), 1).lanes);
+    status = RunRounds(go_on);
+  });
+  lane.join();
+  return status;
+}
+
+Status Profiler::RunRounds(const std::function<bool(const ProfilerProgress&)>& go_on) {
+  const auto begin = Clock::now();
+  if (Status ok = WarmUp(); !ok) return ok;
+  Rng rng = Rng::Stream(options_.seed, "profiler/order");
+  std::vector<std::size_t> order;
+  auto reported = begin;
+  for (;;) {
+    order.clear();
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (!Done(cells_[i])) order.push_back(i);
+    }
+    if (order.empty()) break;
+    Shuffle(order, rng);
+    for (const std::size_t i : order) {
+      Cell& cell = cells_[i];
+      const Expected<Duration> took = RunOnce(cell);
+      if (!took) return std::unexpected(took.error());
+      cell.runs.push_back(*took);
+      cell.spent += *took;
+      const auto now = Clock::now();
+      if (now - reported < kBetweenReports) continue;
+      reported = now;
+      if (!go_on(Progress(now - begin))) return {};
+    }
+  }
+  go_on(Progress(Clock::now() - begin));
+  return {};
+}
+
+Status Profiler::WarmUp() {
+  for (int run = 0; run < options_.warm_up; ++run) {
+    for (const Cell& cell : cells_) {
+      if (Done(cell)) continue;
+      if (const auto took = RunOnce(cell); !took) return std::unexpected(took.error());
+    }
+  }
+  return {};
+}
+
+Expected<Duration> Profiler::RunOnce(const Cell& cell) {
+  Subject& subject = *subjects_[cell.subject];
+  inputs_.clear();
+  for (int i = 0; i < cell.batch; ++i) inputs_.push_back(subject.rows[i].inputs());
+  const BatchJob job{BatchId{next_batch_++}, ModelId(static_cast<ModelId::rep>(cell.subject)),
+                     ExitId(static_cast<ExitId::rep>(cell.exit)), inputs_};
+  OneAnswer answer;
+  const auto begin = Clock::now();
+  engine_.Submit(subject.handle, job, answer);
+  const BatchResult result = answer.Wait();
+  const auto end = Clock::now();
+  if (result.status) return end - begin;
+  const Error& error = result.status.error();
+  return Fail(error.code,
+              fmt::format("model '{}', exit '{}', batch {}: {}", subject.spec.name,
+                          subject.spec.exits[cell.exit].name, cell.batch, error.message));
+}
+
+bool Profiler::Done(const Cell& cell) const {
+  const int runs = static_cast<int>(cell.runs.size());
+  if (runs >= options_.repetitions) return true;
+  return runs >= options_.least && cell.spent >= options_.budget;
+}
+
+bool Profiler::complete() const {
+  return std::all_of(cells_.begin(), cells_.end(), [&](const Cell& cell) { return Done(cell); });
+}
+
+CellKey Profiler::KeyOf(const Cell& cell) const {
+  const Subject& subject = *subjects_[cell.subject];
+  return {subject.spec.name, subject.bytes, subject.spec.exits[cell.exit].name, cell.batch};
+}
+
+Duration Profiler::Remaining(const Cell& cell) const {
+  if (cell.runs.empty() || Done(cell)) return {};
+  const std::int64_t runs = static_cast<std::int64_t>(cell.runs.size());
+  const Duration mean = cell.spent / runs;
+  const Duration all = mean * options_.repetitions;
+  const Duration bound = std::max(options_.budget, mean * options_.least);
+  return std::max(Duration{}, std::min(all, bound) - cell.spent);
+}
+
+ProfilerProgress Profiler::Progress(Duration elapsed) const {
+  Duration spent{};
+  Duration remaining{};
+  std::int64_t unknown = 0;  // cells that have not run yet take as long as the others, on average
+  for (const Cell& cell : cells_) {
+    spent += cell.spent;
+    remaining += Remaining(cell);
+    if (cell.runs.empty()) ++unknown;
+  }
+  const std::int64_t known = static_cast<std::int64_t>(cells_.size()) - unknown;
+  if (known > 0) remaining += (spent + remaining) / known * unknown;
+  const double whole = ToSeconds(spent + remaining);
+  return {whole > 0 ? ToSeconds(spent) / whole : 0, elapsed, remaining};
+}
+
+Samples Profiler::samples() const {
+  Samples all;
+  for (const Cell& cell : cells_) all[KeyOf(cell)] = cell.runs;
+  return all;
+}
+
+std::vector<ProfiledModel> Profiler::Result() const {
+  std::vector<ProfiledModel> models;
+  for (const auto& subject : subjects_) {
+    const MemoryUse memory = engine_.Memory(subject->handle);
+    ProfiledModel& model = models.emplace_back();
+    model.name = subject->spec.name;
+    model.max_batch = subject->max_batch;
+    model.slo_ms = ToMillis(subject->spec.slo);
+    model.weight_bytes = memory.weight_bytes;
+    model.peak_memory_bytes = memory.peak_bytes;
+    for (const ExitSpec& exit : subject->spec.exits) {
+      model.exits.push_back({.name = exit.name, .accuracy = exit.accuracy});
+    }
+  }
+  for (const Cell& cell : cells_) {
+    models[cell.subject].exits[cell.exit].cells.push_back(Condense(cell.runs));
+  }
+  for (ProfiledModel& model : models) {
+    for (ProfiledExit& exit : model.exits) Fit(exit);
+  }
+  return models;
+}
+
+}  // namespace tactus

@@ -1,0 +1,98 @@
+// Measures what a batch costs: for every model, exit and batch size, on a real engine, on one core,
+// from rows that lie apart in memory as those of different clients do.
+//
+// The cells take turns, in a new order each round, so that a disturbance of the machine touches a
+// run or two of each cell instead of ruining one, and a model's weights are as cold as they are
+// when batches of several models follow each other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/serving_time.h"
+#include "core/engine.h"
+#include "runtime/profile_samples.h"
+#include "runtime/sample_row.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+
+struct ProfilerOptions {
+  // Runs of each cell that count. A cell whose runs have taken `budget` is content with `least`.
+  int repetitions = 300;
+  int least = 30;
+  Duration budget = Seconds(3);
+  // Runs of each cell before those: they allocate what later runs reuse.
+  int warm_up = 3;
+  // No batch is larger; 0: as large as each model's configuration allows.
+  int max_batch = 0;
+  // Runs on the core that the server's first lane would have.
+  bool pin = true;
+  std::uint64_t seed = 1;  // of the inputs and of the order of cells
+};
+
+struct ProfilerProgress {
+  double done = 0;  // share of the work, in [0, 1]
+  Duration elapsed{};
+  Duration remaining{};  // estimated from the runs so far
+};
+
+class Profiler {
+ public:
+  // The engine outlives the profiler.
+  Profiler(Engine& engine, ProfilerOptions options);
+  ~Profiler();  // unloads the models
+  Profiler(const Profiler&) = delete;
+  Profiler& operator=(const Profiler&) = delete;
+
+  // Loads the model. The error of a model that cannot be loaded or fed.
+  Status Add(ModelSpec spec);
+  // Takes the runs of an earlier measurement for the models that were added.
+  void Adopt(const Samples& earlier);
+
+  // Measures until every cell has its runs, or `go_on` says no; it is asked about ten times a
+  // second, on a thread of the profiler, between two runs.
+  Status Run(std::function<bool(const ProfilerProgress&)> go_on);
+
+  bool complete() const;
+  Samples samples() const;
+  // What was measured. Every cell must have a run.
+  std::vector<ProfiledModel> Result() const;
+
+ private:
+  struct Subject {
+    ModelSpec spec;
+    ModelHandle handle;
+    int max_batch = 1;
+    std::uint64_t bytes = 0;
+    std::vector<SampleRow> rows;
+  };
+  struct Cell {
+    std::size_t subject = 0;
+    int exit = 0;
+    int batch = 1;
+    std::vector<Duration> runs;
+    Duration spent{};
+  };
+
+  Status RunRounds(const std::function<bool(const ProfilerProgress&)>& go_on);
+  Expected<Duration> RunOnce(const Cell& cell);
+  Status WarmUp();
+  bool Done(const Cell& cell) const;
+  CellKey KeyOf(const Cell& cell) const;
+  ProfilerProgress Progress(Duration elapsed) const;
+  Duration Remaining(const Cell& cell) const;
+
+  Engine& engine_;
+  const ProfilerOptions options_;
+  std::vector<std::unique_ptr<Subject>> subjects_;
+  std::vector<Cell> cells_;
+  std::vector<RowInputs> inputs_;
+  std::uint64_t next_batch_ = 0;
+};
+
+}  // namespace tactus

@@ -1,0 +1,33 @@
+// Inputs to measure a model with, made from nothing but its configuration.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/engine.h"
+
+namespace tactus {
+
+// One row: normal noise where the type is FP32 or FP64, zeros (empty strings) elsewhere, so that no
+// index is out of range. A dimension that the model leaves open is what its parameter
+// "profile_shape.<input>" says ("3,320,320", the batch dimension left out), else 1.
+class SampleRow {
+ public:
+  static Expected<SampleRow> Make(const ModelSpec& spec, std::uint64_t seed);
+
+  SampleRow() = default;
+  SampleRow(SampleRow&&) = default;
+  SampleRow& operator=(SampleRow&&) = default;
+
+  // Good as long as this row.
+  RowInputs inputs() const { return {views_, nullptr}; }
+
+ private:
+  std::vector<Shape> shapes_;
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<TensorView> views_;  // into the two above, which moves do not disturb
+};
+
+}  // namespace tactus
