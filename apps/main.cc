@@ -6,7 +6,10 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   tactus::CommandContext context;
   tactus::AddCompare(app, context);
+#ifdef TACTUS_SERVER
   tactus::AddLoad(app, context);
+  tactus::AddProfile(app, context);
+#endif
   tactus::AddReplay(app, context);
   tactus::AddSimulate(app, context);
   try {

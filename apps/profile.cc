@@ -1,0 +1,278 @@
+// tactus profile: measures what batches cost on this machine, or imports such a table.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "engines/registry.h"
+#include "experiment.h"
+#include "metrics/report.h"
+#include "runtime/machine.h"
+#include "runtime/profiler.h"
+#include "server/kserve/model_config.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ProfileCommand {
+  std::string models;
+  std::string out = "profile.json";
+  std::string engine = "onnxruntime";
+  std::vector<std::string> only;
+  int repetitions = 300;
+  double budget_s = 3;
+  int max_batch = 0;
+  bool quick = false;
+  bool resume = false;
+  bool no_pin = false;
+  std::string import_alpha_beta;
+  std::string import_cells;
+};
+
+// Set by the signal handler: the measurement ends after its run, and its samples are kept.
+volatile std::sig_atomic_t interrupted = 0;
+
+std::string Now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+// A bar that is redrawn on a terminal; elsewhere a line every ten seconds.
+class ProgressBar {
+ public:
+  void Show(const ProfilerProgress& progress) {
+    constexpr int kWidth = 30;
+    const int filled = static_cast<int>(progress.done * kWidth);
+    const std::string text =
+        fmt::format("[{:#<{}}{:.<{}}] {:3.0f} %  {:.0f} s gone, about {:.0f} s to go", "", filled,
+                    "", kWidth - filled, 100 * progress.done, ToSeconds(progress.elapsed),
+                    ToSeconds(progress.remaining));
+    if (terminal_) {
+      fmt::print(stderr, "\r{}\033[K", text);
+    } else if (progress.elapsed >= next_line_) {
+      fmt::print(stderr, "{}\n", text);
+      next_line_ = progress.elapsed + Seconds(10);
+    }
+  }
+  void End() {
+    if (terminal_) fmt::print(stderr, "\n");
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  Duration next_line_{};
+};
+
+Expected<std::vector<std::string>> ModelNames(const ProfileCommand& command) {
+  if (!command.only.empty()) return command.only;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(command.models, error)) {
+    if (fs::exists(entry.path() / "config.pbtxt")) names.push_back(entry.path().filename());
+  }
+  if (error) return NotFound(fmt::format("{}: {}", command.models, error.message()));
+  std::sort(names.begin(), names.end());
+  if (names.empty()) {
+    return NotFound(fmt::format("{}: no folder in it has a config.pbtxt", command.models));
+  }
+  return names;
+}
+
+// The version that a server would serve: the latest.
+Expected<ModelSpec> ReadLatest(const fs::path& folder) {
+  const auto versions = ListVersions(folder, "");
+  if (!versions) return std::unexpected(versions.error());
+  if (versions->empty()) {
+    return NotFound(fmt::format("{}: it has no version to serve", folder.string()));
+  }
+  return ReadModelSpec(folder, versions->back(), "");
+}
+
+// Adds the models; those that cannot be measured are named on stderr and counted in `failed`.
+Status AddModels(const ProfileCommand& command, Profiler& profiler, int& failed) {
+  const auto names = ModelNames(command);
+  if (!names) return std::unexpected(names.error());
+  for (const std::string& name : *names) {
+    auto spec = ReadLatest(fs::path(command.models) / name);
+    const Status added = spec ? profiler.Add(*std::move(spec)) : std::unexpected(spec.error());
+    if (added) continue;
+    if (!command.only.empty()) return added;
+    fmt::print(stderr, "tactus: left out: {}\n", added.error().message);
+    ++failed;
+  }
+  if (failed == static_cast<int>(names->size())) {
+    return InvalidArgument("no model could be loaded");
+  }
+  return {};
+}
+
+ProfilerOptions Options(const ProfileCommand& command) {
+  ProfilerOptions options;
+  options.repetitions = command.quick ? std::min(command.repetitions, 60) : command.repetitions;
+  options.budget = FromSeconds(command.quick ? std::min(command.budget_s, 0.5) : command.budget_s);
+  options.least = std::min(options.repetitions, command.quick ? 10 : 30);
+  options.max_batch = command.max_batch;
+  options.pin = !command.no_pin;
+  return options;
+}
+
+// Runs the profiler, keeping the samples beside `out` as it goes. True when it was not interrupted.
+Expected<bool> Measure(const ProfileCommand& command, const Machine& machine, Profiler& profiler) {
+  const fs::path partial = command.out + ".part";
+  if (command.resume && fs::exists(partial)) {
+    const auto earlier = LoadSamples(machine, partial);
+    if (!earlier) return std::unexpected(earlier.error());
+    profiler.Adopt(*earlier);
+  }
+  ProgressBar bar;
+  Duration next_save = Seconds(5);
+  Status saved;
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  std::signal(SIGTERM, [](int) { interrupted = 1; });
+  const Status ran = profiler.Run([&](const ProfilerProgress& progress) {
+    bar.Show(progress);
+    if (progress.elapsed >= next_save) {
+      saved = SaveSamples(profiler.samples(), machine, partial);
+      next_save = progress.elapsed + Seconds(5);
+    }
+    return interrupted == 0 && saved.has_value();
+  });
+  bar.End();
+  if (!ran) return std::unexpected(ran.error());
+  if (!saved) return std::unexpected(saved.error());
+  if (profiler.complete()) return true;
+  saved = SaveSamples(profiler.samples(), machine, partial);
+  if (!saved) return std::unexpected(saved.error());
+  fmt::print(stderr, "tactus: interrupted; the same command with --resume goes on\n");
+  return false;
+}
+
+void PrintTable(const ProfileFile& profile) {
+  fmt::print("{:<12} {:<6} {:>6} {:>8} {:>9} {:>9} {:>9} {:>6}  {}\n", "model", "exit", "batch",
+             "runs", "mean ms", "P95 ms", "P99 ms", "cv", "fit: ms a row + ms a batch (error)");
+  for (const ProfiledModel& model : profile.models) {
+    for (const ProfiledExit& exit : model.exits) {
+      for (const std::size_t b : {std::size_t{1}, exit.cells.size()}) {
+        const ProfileCell& cell = exit.cells[b - 1];
+        fmt::print("{:<12} {:<6} {:>6} {:>8} {:>9.3f} {:>9.3f} {:>9.3f} {:>6.3f}", model.name,
+                   exit.name, b, cell.repetitions, cell.mean_ms, cell.p95_ms, cell.p99_ms, cell.cv);
+        if (b == exit.cells.size()) {
+          fmt::print("  {:.3f} + {:.3f} ({:.0f} %)", exit.alpha_ms, exit.beta_ms,
+                     100 * exit.fit_error);
+        }
+        fmt::print("\n");
+        if (exit.cells.size() == 1) break;
+      }
+    }
+  }
+}
+
+int Finish(const ProfileFile& profile, const ProfileCommand& command) {
+  PrintTable(profile);
+  for (const std::string& warning : Warnings(profile)) {
+    fmt::print(stderr, "tactus: warning: {}\n", warning);
+  }
+  const Status saved = SaveProfile(profile, command.out);
+  if (!saved) return ReportBadInput(saved.error());
+  fmt::print("wrote {}\n", command.out);
+  return 0;
+}
+
+int Import(const ProfileCommand& command) {
+  auto profile = command.import_cells.empty()
+                     ? ImportAlphaBeta(command.import_alpha_beta,
+                                       command.max_batch > 0 ? command.max_batch : 32)
+                     : ImportCells(command.import_cells);
+  if (!profile) return ReportBadInput(profile.error());
+  profile->created = Now();
+  return Finish(*profile, command);
+}
+
+int MeasureModels(const ProfileCommand& command) {
+  if (command.engine == "emulated") {
+    return ReportBadInput(
+        {ErrorCode::kInvalidArgument,
+         "the emulated engine takes its time from a profile; it has none to give"});
+  }
+  auto engine = MakeEngine(command.engine, {});
+  if (!engine) return ReportBadInput(engine.error());
+  Profiler profiler(**engine, Options(command));
+  int failed = 0;
+  if (const Status added = AddModels(command, profiler, failed); !added) {
+    return ReportBadInput(added.error());
+  }
+  ProfileFile profile;
+  profile.machine = ThisMachine((*engine)->traits().name);
+  profile.commit = BuildCommit();
+  profile.created = Now();
+  profile.provenance = "measured";
+  const auto whole = Measure(command, profile.machine, profiler);
+  if (!whole) {
+    fmt::print(stderr, "tactus: {}\n", whole.error().message);
+    return 1;
+  }
+  if (!*whole) return 1;
+  profile.models = profiler.Result();
+  const int code = Finish(profile, command);
+  if (code != 0) return code;
+  std::error_code ignored;
+  fs::remove(command.out + ".part", ignored);
+  return failed == 0 ? 0 : 1;
+}
+
+int RunProfile(const ProfileCommand& command) {
+  if (!command.import_alpha_beta.empty() || !command.import_cells.empty()) return Import(command);
+  if (command.models.empty()) {
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           "give --models DIR to measure, or --import-cells or "
+                           "--import-alpha-beta CSV to import"});
+  }
+  return MeasureModels(command);
+}
+
+}  // namespace
+
+void AddProfile(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<ProfileCommand>();
+  CLI::App* command = app.add_subcommand("profile", "Measure what batches cost on this machine");
+  command->add_option("--models", options->models, "Model repository to measure");
+  command->add_option("--out", options->out, "Profile to write")->capture_default_str();
+  command->add_option("--only", options->only, "Only these models: a,b")->delimiter(',');
+  command->add_option("--repetitions", options->repetitions, "Runs of each cell that count")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command
+      ->add_option("--budget", options->budget_s,
+                   "Seconds for the runs of one cell; slow cells get fewer, but at least 30")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--max-batch", options->max_batch, "No larger batch than this")
+      ->check(CLI::Range(1, 1024));
+  command->add_flag("--quick", options->quick, "At most 60 runs and half a second for a cell");
+  command->add_flag("--resume", options->resume, "Go on where an interrupted measurement ended");
+  command->add_flag("--no-pin", options->no_pin, "Do not keep the measurement on one core");
+  command->add_option("--engine", options->engine, "Engine to measure")->capture_default_str();
+  auto* cells = command->add_option("--import-cells", options->import_cells,
+                                    "Write a profile from a CSV: model, exit, batch, latency_ms");
+  command
+      ->add_option("--import-alpha-beta", options->import_alpha_beta,
+                   "Write a profile from a CSV: model, alpha_ms, beta_ms, slo_ms")
+      ->excludes(cells);
+  command->callback([options, &context] { context.exit_code = RunProfile(*options); });
+}
+
+}  // namespace tactus
