@@ -17,6 +17,7 @@ void AddCompare(CLI::App& app, CommandContext& context);
 void AddLoad(CLI::App& app, CommandContext& context);
 void AddProfile(CLI::App& app, CommandContext& context);
 void AddReplay(CLI::App& app, CommandContext& context);
+void AddServe(CLI::App& app, CommandContext& context);
 void AddSimulate(CLI::App& app, CommandContext& context);
 
 }  // namespace tactus

@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   tactus::AddProfile(app, context);
 #endif
   tactus::AddReplay(app, context);
+  tactus::AddServe(app, context);
   tactus::AddSimulate(app, context);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,367 @@
+// tactus serve: models from a repository behind KServe v2 over HTTP and gRPC, until SIGTERM.
+#include <fmt/format.h>
+#include <malloc.h>
+#include <signal.h>
+#include <spdlog/async.h>
+#include <spdlog/async_logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "commands.h"
+#include "dispatch/journal_file.h"
+#include "engines/registry.h"
+#include "metrics/report.h"
+#include "policies/registry.h"
+#if __has_include("runtime/machine.h")
+#include "runtime/machine.h"
+#define TACTUS_MACHINE
+#endif
+#include "runtime/runtime.h"
+#include "serve_options.h"
+#include "server/grpc/grpc_server.h"
+#include "server/http/http_server.h"
+#include "server/kserve/model_config.h"
+#include "server/kserve/validation.h"
+#include "server/metrics/serving_metrics.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+namespace {
+
+using std::chrono::milliseconds;
+using Log = std::shared_ptr<spdlog::logger>;
+
+// The allocator gives large blocks back to the kernel as soon as they are free, and every request of
+// 600 kB then costs half a millisecond of page faults. Keep them instead.
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc accepts
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  mallopt(M_TOP_PAD, 16 << 20);
+}
+
+// Signals that ask the server to stop, blocked in every thread that is started after this, so that
+// one thread can wait for them.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGTERM);
+    sigaddset(&set_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    signal(SIGPIPE, SIG_IGN);  // a client that left is an error of its connection only
+  }
+  // Returns the signal's name. From then on a second one ends the process at once.
+  const char* Wait() {
+    int received = 0;
+    sigwait(&set_, &received);
+    pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
+    return received == SIGINT ? "SIGINT" : "SIGTERM";
+  }
+
+ private:
+  sigset_t set_;
+};
+
+// Lines go through a queue to a thread of their own; when it is full the oldest are lost, so that no
+// request ever waits for a terminal.
+class LogQueue {
+ public:
+  explicit LogQueue(const std::string& level)
+      : pool_(std::make_shared<spdlog::details::thread_pool>(8192, 1)),
+        log_(std::make_shared<spdlog::async_logger>(
+            "tactus", std::make_shared<spdlog::sinks::stderr_sink_mt>(), pool_,
+            spdlog::async_overflow_policy::overrun_oldest)) {
+    log_->set_level(spdlog::level::from_str(level));
+    log_->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+    log_->flush_on(spdlog::level::info);
+  }
+  const Log& log() const { return log_; }
+
+ private:
+  std::shared_ptr<spdlog::details::thread_pool> pool_;
+  Log log_;
+};
+
+// Engines, each made when the first model needs it.
+class EngineShelf {
+ public:
+  EngineShelf(std::string forced, EngineOptions options)
+      : forced_(std::move(forced)), options_(std::move(options)) {}
+
+  Expected<Engine*> For(std::string_view platform) {
+    const std::string name = forced_.empty() ? std::string(platform) : forced_;
+    std::scoped_lock lock(mutex_);
+    std::unique_ptr<Engine>& engine = engines_[name];
+    if (engine == nullptr) {
+      auto made = MakeEngine(name, options_);
+      if (!made) return std::unexpected(std::move(made.error()));
+      engine = std::move(*made);
+    }
+    return engine.get();
+  }
+
+ private:
+  const std::string forced_;
+  const EngineOptions options_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Engine>> engines_;
+};
+
+Expiry ExpiryOf(const std::string& name) {
+  if (name == "never") return Expiry::kNever;
+  return name == "passed" ? Expiry::kPassed : Expiry::kHopeless;
+}
+
+RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
+  RuntimeOptions r;
+  r.lanes = o.lanes;
+  r.queue_capacity = o.queue_capacity;
+  r.expiry = ExpiryOf(o.expiry);
+  r.call_capacity = o.call_capacity;
+  r.pending_bytes = o.pending_mb << 20;
+  r.default_slo = FromMillis(o.default_slo_ms);
+  r.pin = o.pin;
+  r.spin = Micros(o.spin_us);
+  return r;
+}
+
+RepositoryOptions RepositoryOptionsOf(const ServeOptions& o) {
+  RepositoryOptions r;
+  r.root = o.models;
+  r.control = o.model_control == "poll"       ? ModelControl::kPoll
+              : o.model_control == "explicit" ? ModelControl::kExplicit
+                                              : ModelControl::kNone;
+  r.poll_interval = FromSeconds(o.poll_s);
+  r.load = o.load_models;
+  r.read = ReadModelSpec;
+  r.versions = ListVersions;
+  return r;
+}
+
+// Everything that serves, in the order of its making; destroyed in the reverse order.
+class ServeCommand {
+ public:
+  explicit ServeCommand(ServeOptions options)
+      : o_(std::move(options)), logs_(o_.log_level), log_(logs_.log()) {}
+
+  int Run();
+
+ private:
+  Status LoadProfileFile();
+  Status MakeRuntime();
+  Status StartFrontEnds();
+  void PrintServed() const;
+  void Stop();
+
+  const ServeOptions o_;
+  StopSignals signals_;  // before anything starts a thread
+  LogQueue logs_;
+  Log log_;
+  std::optional<ProfileFile> profile_;
+  std::unique_ptr<EngineShelf> engines_;
+  std::unique_ptr<JournalWriter> journal_;
+  std::unique_ptr<ServingMetrics> metrics_;
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<HttpServer> metrics_page_;
+  std::jthread journal_flush_;
+  std::uint16_t http_port_ = 0;
+  std::uint16_t grpc_port_ = 0;
+  std::uint16_t metrics_port_ = 0;
+};
+
+Status ServeCommand::LoadProfileFile() {
+  const bool emulated = o_.engine == "emulated";
+  if (o_.profile.empty()) {
+    if (!emulated) return {};
+    return InvalidArgument("the emulated engine takes its latencies from a profile: --profile FILE");
+  }
+  auto profile = LoadProfile(o_.profile);
+  if (!profile) return std::unexpected(std::move(profile.error()));
+  for (const std::string& warning : Warnings(*profile)) log_->warn("profile: {}", warning);
+  profile_ = std::move(*profile);
+  if (emulated) return {};  // it stands for the machine of the profile, whichever that is
+  const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
+  if (!engine) return std::unexpected(engine.error());
+#ifdef TACTUS_MACHINE
+  return CheckMachine(*profile_, ThisMachine((*engine)->traits().name), o_.allow_other_machine);
+#else
+  return {};
+#endif
+}
+
+Status ServeCommand::MakeRuntime() {
+  auto policy = MakePolicy(o_.policy);
+  if (!policy) return std::unexpected(std::move(policy.error()));
+
+  EngineOptions engines{.emulated = {}, .onnxruntime_library = o_.onnxruntime};
+  engines.emulated.latency = [this](ModelId model, ExitId exit, int batch) {
+    const auto deployment = runtime_->deployment();
+    return deployment->profile.Latency(model, exit, batch, LaneClass{0});
+  };
+  engines_ = std::make_unique<EngineShelf>(o_.engine, std::move(engines));
+  if (Status loaded = LoadProfileFile(); !loaded) return loaded;
+
+  const RuntimeOptions options = RuntimeOptionsOf(o_);
+  if (!o_.journal.empty()) {
+    JournalHeader header{.policy = o_.policy,
+                         .source = "served",
+                         .commit = BuildCommit(),
+                         .options = {options.queue_capacity, options.expiry},
+                         .lanes = std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes))};
+    auto journal = JournalWriter::Create(o_.journal, header, WhenFull::kStop);
+    if (!journal) return std::unexpected(std::move(journal.error()));
+    journal_ = std::move(*journal);
+    journal_flush_ = std::jthread([this](std::stop_token stop) {
+      while (!stop.stop_requested()) {
+        std::this_thread::sleep_for(milliseconds(50));
+        if (Status flushed = journal_->Flush(); !flushed) return;  // Close says it again
+      }
+    });
+  }
+
+  metrics_ = std::make_unique<ServingMetrics>(
+      MetricsOptions{.triton_names = o_.triton_metrics,
+                     .slos = {},
+                     .version = std::string(kServerVersion),
+                     .commit = BuildCommit(),
+                     .policy = o_.policy});
+  runtime_ = std::make_unique<Runtime>(
+      options, RuntimeParts{.policy = std::move(*policy),
+                            .engine_for = [this](std::string_view p) { return engines_->For(p); },
+                            .profile = profile_,
+                            .profile_options = {o_.percentile, o_.jitter_ms},
+                            .journal = journal_.get(),
+                            .observer = metrics_.get(),
+                            .log = [log = log_](const std::string& line) { log->info(line); }});
+  metrics_->Watch([this] { return Read(*runtime_); });
+  return runtime_->Start(RepositoryOptionsOf(o_));
+}
+
+Status ServeCommand::StartFrontEnds() {
+  HttpOptions http{.address = o_.address, .port = o_.http_port, .threads = o_.http_threads};
+  http.max_body = o_.max_body_mb << 20;
+  http.strict_triton = o_.strict_triton;
+  http_ = std::make_unique<HttpServer>(http, *runtime_);
+  grpc_ = std::make_unique<GrpcServer>(
+      GrpcOptions{
+          .address = o_.address, .port = o_.grpc_port, .strict_triton = o_.strict_triton},
+      *runtime_);
+  metrics_page_ =
+      std::make_unique<HttpServer>(HttpOptions{.address = o_.address, .port = o_.metrics_port},
+                                   [this] { return metrics_->Text(); });
+  const auto start = [](auto& server, std::uint16_t& port) -> Status {
+    const auto started = server.Start();
+    if (!started) return std::unexpected(started.error());
+    port = *started;
+    return {};
+  };
+  if (Status s = start(*http_, http_port_); !s) return s;
+  if (Status s = start(*grpc_, grpc_port_); !s) return s;
+  return start(*metrics_page_, metrics_port_);
+}
+
+// "0.797 0.874 0.906 0.921", or "-" where none is known.
+std::string AccuracyOf(const ModelSpec& model) {
+  std::string text;
+  bool known = false;
+  for (const ExitSpec& exit : model.exits) {
+    known = known || exit.accuracy > 0;
+    text += fmt::format("{}{:.3f}", text.empty() ? "" : " ", exit.accuracy);
+  }
+  return known ? text : "-";
+}
+
+std::string ExitsOf(const ModelSpec& model) {
+  std::string text;
+  for (const ExitSpec& exit : model.exits) text += (text.empty() ? "" : " ") + exit.name;
+  return text;
+}
+
+void ServeCommand::PrintServed() const {
+  const char* const row = "{:<16} {:>7}  {:<11} {:<12} {:<24} {:>8}  {}\n";
+  fmt::print("tactus {} serves {} with {} on {} lane{}\n\n", kServerVersion, o_.models, o_.policy,
+             o_.lanes, o_.lanes == 1 ? "" : "s");
+  fmt::print(fmt::runtime(row), "model", "version", "state", "exits", "accuracy", "SLO ms",
+             "latencies");
+  for (const ModelState& state : runtime_->Index()) {
+    const auto model = runtime_->Find(state.name, state.version);
+    if (!model) {
+      fmt::print(fmt::runtime(row), state.name, state.version, state.state, "-", "-", "-",
+                 state.reason);
+      continue;
+    }
+    const ModelSpec& spec = **model;
+    const bool profiled = profile_ && profile_->Find(spec.name) != nullptr;
+    const double slo = spec.slo > Duration{} ? ToMillis(spec.slo) : o_.default_slo_ms;
+    fmt::print(fmt::runtime(row), state.name, state.version, state.state, ExitsOf(spec),
+               AccuracyOf(spec), fmt::format("{:g}", slo),
+               profiled ? profile_->provenance : "measured briefly at start");
+  }
+  if (o_.engine == "emulated") fmt::print("\nEMULATED: times come from a profile, answers are zeros.\n");
+  const std::string host =
+      o_.address.find(':') == std::string::npos ? o_.address : "[" + o_.address + "]";
+  fmt::print("\nHTTP     http://{0}:{1}\ngRPC     {0}:{2}\nmetrics  http://{0}:{3}/metrics\n\n", host,
+             http_port_, grpc_port_, metrics_port_);
+  // One line that programs wait for.
+  fmt::print("ready http={} grpc={} metrics={}\n", http_port_, grpc_port_, metrics_port_);
+  std::fflush(stdout);
+}
+
+void ServeCommand::Stop() {
+  const milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
+  {
+    std::jthread http([&] { http_->Stop(grace); });
+    grpc_->Stop(grace);
+  }
+  runtime_->Stop(Duration{});  // the front ends have waited for their calls
+  metrics_page_->Stop(milliseconds(0));
+  metrics_->Watch({});
+  if (journal_ == nullptr) return;
+  journal_flush_.request_stop();
+  journal_flush_.join();
+  if (Status closed = journal_->Close(); !closed) log_->error("{}", closed.error().message);
+  if (journal_->stopped()) log_->warn("journal: the writer fell behind; the file is a beginning");
+}
+
+int ServeCommand::Run() {
+  const auto fail = [](const Error& error) {
+    fmt::print(stderr, "tactus serve: {}\n", error.message);
+    return 2;
+  };
+  if (Status made = MakeRuntime(); !made) return fail(made.error());
+  if (Status started = StartFrontEnds(); !started) return fail(started.error());
+  PrintServed();
+  const char* const signal = signals_.Wait();
+  log_->info("{}: no new calls; those under way have {:g} s", signal, o_.grace_s);
+  Stop();
+  log_->info("stopped");
+  return 0;
+}
+
+}  // namespace
+
+void AddServe(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command =
+      app.add_subcommand("serve", "Serve models over KServe v2 (HTTP and gRPC) by deadline");
+  Declare(*options, *command);
+  command->callback([options, &context] {
+    KeepFreedMemory();
+    context.exit_code = ServeCommand(*options).Run();
+  });
+}
+
+}  // namespace tactus

@@ -1,0 +1,143 @@
+#include "serve_options.h"
+
+namespace tactus {
+namespace {
+
+void DeclareModels(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Models";
+  command.add_option("--models", o.models, "Model repository: NAME/config.pbtxt, NAME/VERSION/...")
+      ->required()
+      ->group(kGroup);
+  command
+      .add_option("--model-control-mode", o.model_control,
+                  "none: all models, for good; poll: all, and the folder is watched; explicit: as "
+                  "clients load and unload them")
+      ->check(CLI::IsMember({"none", "poll", "explicit"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--load-model", o.load_models,
+                  "With explicit control: load this model at the start; repeatable, * means all")
+      ->group(kGroup);
+  command.add_option("--poll-seconds", o.poll_s, "With poll: how often the folder is read")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--engine", o.engine,
+                  "Run every model on this engine (onnxruntime, identity, emulated) instead of the "
+                  "one its platform names; emulated needs --profile and answers zeros")
+      ->group(kGroup);
+  command.add_option("--onnxruntime", o.onnxruntime, "libonnxruntime.so or the folder it lies in")
+      ->group(kGroup);
+}
+
+void DeclareScheduling(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Scheduling";
+  command.add_option("--policy", o.policy, "Who runs when, in which batch and to which exit")
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--expiry", o.expiry,
+                  "When a waiting request is given up: hopeless (its deadline cannot be met any "
+                  "more), passed, never")
+      ->check(CLI::IsMember({"hopeless", "passed", "never"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--profile", o.profile,
+                  "Latencies measured by `tactus profile`; a model that it lacks is measured "
+                  "briefly when it is loaded")
+      ->group(kGroup);
+  command
+      .add_option("--percentile", o.percentile,
+                  "Which percentile of the profile to count on: 50, 95, 99; 0 for the mean")
+      ->check(CLI::IsMember({0, 50, 95, 99}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--jitter-ms", o.jitter_ms, "Margin added to every profiled latency")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_flag("--allow-other-machine", o.allow_other_machine,
+                "Serve with a profile that was measured on another machine")
+      ->group(kGroup);
+  command.add_option("--default-slo-ms", o.default_slo_ms, "SLO of models that state none")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--lanes", o.lanes, "Batches that run at once, each on a core of its own")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--call-capacity", o.call_capacity, "Calls under way, of all models together")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--pending-mb", o.pending_mb, "Bytes of input that those calls may hold")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_flag("--pin,!--no-pin", o.pin, "Pin lanes to cores where there are enough")
+      ->group(kGroup);
+  command.add_option("--spin-us", o.spin_us, "How long an idle thread looks for work before it sleeps")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+void DeclareNetwork(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Network";
+  command
+      .add_option("--address", o.address,
+                  "Where to listen; there is no authentication, hence only this machine by default")
+      ->capture_default_str()
+      ->group(kGroup);
+  const auto port = [&](const char* name, std::uint16_t& value, const char* what) {
+    command.add_option(name, value, std::string(what) + "; 0: any free port")
+        ->capture_default_str()
+        ->group(kGroup);
+  };
+  port("--http-port", o.http_port, "KServe v2 over REST");
+  port("--grpc-port", o.grpc_port, "KServe v2 over gRPC, health and reflection");
+  port("--metrics-port", o.metrics_port, "Prometheus metrics at /metrics");
+  command.add_option("--http-threads", o.http_threads, "Threads that parse requests")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--max-body-mb", o.max_body_mb, "Largest HTTP body, also when unpacked")
+      ->check(CLI::Range(1, 2047))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_flag("--strict-triton", o.strict_triton,
+                "Triton's status codes and texts where they differ from ours")
+      ->group(kGroup);
+  command.add_flag("--triton-metrics", o.triton_metrics, "Also Triton's nv_inference_* metrics")
+      ->group(kGroup);
+}
+
+}  // namespace
+
+void Declare(ServeOptions& o, CLI::App& command) {
+  DeclareModels(o, command);
+  DeclareScheduling(o, command);
+  DeclareNetwork(o, command);
+  command.add_option("--journal", o.journal,
+                     "Record every event and decision in this file, for `tactus replay`");
+  command
+      .add_option("--grace-seconds", o.grace_s,
+                  "On SIGTERM: how long calls under way may take to end")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--log-level", o.log_level, "On standard error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+}
+
+}  // namespace tactus

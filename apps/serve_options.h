@@ -1,0 +1,51 @@
+// What `tactus serve` is told on its command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tactus {
+
+struct ServeOptions {
+  std::string models;
+  std::string model_control = "none";
+  std::vector<std::string> load_models;
+  double poll_s = 15;
+
+  std::string policy = "edgeserving";
+  std::string expiry = "hopeless";
+  std::string profile;
+  double percentile = 95;
+  double jitter_ms = 0;
+  bool allow_other_machine = false;
+  double default_slo_ms = 10'000;
+
+  std::string engine;
+  std::string onnxruntime;
+  int lanes = 1;
+  std::size_t queue_capacity = 4096;
+  std::size_t call_capacity = 16'384;
+  std::size_t pending_mb = 1024;
+  bool pin = true;
+  int spin_us = 10;
+
+  std::string address = "127.0.0.1";
+  std::uint16_t http_port = 8000;
+  std::uint16_t grpc_port = 8001;
+  std::uint16_t metrics_port = 8002;
+  int http_threads = 1;
+  std::size_t max_body_mb = 64;
+  bool strict_triton = false;
+  bool triton_metrics = false;
+
+  std::string journal;
+  double grace_s = 5;
+  std::string log_level = "info";
+};
+
+// Declares every option with its help and default on `command`.
+void Declare(ServeOptions& options, CLI::App& command);
+
+}  // namespace tactus
