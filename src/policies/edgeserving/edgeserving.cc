@@ -12,16 +12,31 @@ namespace {
 // Rounding of a sum of n terms is below n * 2^-53 of its largest part; this covers n = 90,000.
 constexpr double kRounding = 1e-11;
 
+// The sums are taken anew after this many SLOs. By then a fresh request weighs exp(-4) of what it
+// weighs at the anchor, which costs two digits of the sum; kScoreTie leaves room for that.
+constexpr int kAnchorLife = 4;
+
 double Aged(Duration by, Duration slo) {
   return std::exp(static_cast<double>(by.count()) / static_cast<double>(slo.count()));
 }
 
 // The first position in [from, to) whose request is not clipped at `then`; `to` when all are.
+// Gallops, as it mostly lies near `from`.
 std::size_t FirstLive(const RequestQueue& queue, std::size_t from, std::size_t to,
                       Duration clip_after, TimePoint then) {
+  const auto clipped = [&](std::size_t i) { return then - queue[i].deadline > clip_after; };
+  for (std::size_t step = 1; from < to; step *= 2) {
+    const std::size_t probe = from + step - 1;
+    if (probe >= to) break;
+    if (!clipped(probe)) {
+      to = probe;
+      break;
+    }
+    from = probe + 1;
+  }
   while (from < to) {
     const std::size_t middle = from + (to - from) / 2;
-    if (then - queue[middle].deadline > clip_after) {
+    if (clipped(middle)) {
       from = middle + 1;
     } else {
       to = middle;
@@ -57,8 +72,17 @@ void EdgeServing::Prepare(const View& view) {
   crossing_sum_.resize(view.queues.size());
 }
 
+// Most requests join at the tail: they are summed at once, while the lanes are busy, and not when
+// the next decision is waited for.
 void EdgeServing::OnArrive(ModelId m, const Request& request) {
   QueueSums& sums = queues_[m.value()];
+  const bool current = !sums.rebuild && sums.changed_from == kNever && sums.known == sums.size;
+  if (current && request.deadline >= sums.last) {
+    Append(groups_[sums.group], sums, request.deadline);
+    ++sums.size;
+    sums.last = request.deadline;
+    return;
+  }
   sums.changed_from = std::min(sums.changed_from, request.deadline);
 }
 
@@ -70,6 +94,12 @@ void EdgeServing::OnPopFront(ModelId m, int count) {
   sums.head += n;
   sums.live -= std::min(sums.live, n);
   sums.known -= std::min(sums.known, n);
+  sums.size -= std::min(sums.size, n);
+}
+
+void EdgeServing::Append(const Group& group, QueueSums& sums, TimePoint deadline) {
+  sums.At(sums.known + 1) = sums.Before(sums.known) + Aged(group.anchor - deadline, group.slo);
+  ++sums.known;
 }
 
 Decision EdgeServing::Decide(const View& view, TimePoint now) {
@@ -100,7 +130,7 @@ void EdgeServing::MakeCandidates(const View& view, TimePoint now) {
 }
 
 void EdgeServing::Refresh(const View& view, Group& group, TimePoint now) {
-  const bool renew = now - group.anchor >= group.slo;
+  const bool renew = now - group.anchor >= kAnchorLife * group.slo;
   if (renew) group.anchor = now;
   group.clipped = 0;
   group.live = 0;
@@ -135,10 +165,9 @@ void EdgeServing::RefreshQueue(const RequestQueue& queue, const Group& group, Qu
     sums.known = sums.live;
     sums.At(sums.live) = 0;
   }
-  for (; sums.known < size; ++sums.known) {
-    sums.At(sums.known + 1) =
-        sums.Before(sums.known) + Aged(group.anchor - queue[sums.known].deadline, group.slo);
-  }
+  while (sums.known < size) Append(group, sums, queue[sums.known].deadline);
+  sums.size = size;
+  sums.last = size > 0 ? queue[size - 1].deadline : TimePoint{};
 }
 
 // Eq. 4 for every candidate at once, but for what the candidate's own batch takes away.
@@ -147,7 +176,7 @@ void EdgeServing::AddScores(const View& view, const Group& group, TimePoint now)
   double clipped = group.clipped;
   double live = group.live;
   for (std::size_t place = 0; place < candidates_; ++place) {
-    Scored& scored = scored_[crossings ? by_latency_[place] : place];
+    Scored& scored = scored_[crossings ? by_latency_[place].candidate : place];
     if (crossings) {
       clipped += crossing_count_[place];
       live -= crossing_sum_[place];
@@ -184,16 +213,15 @@ bool EdgeServing::FindCrossings(const View& view, const Group& group, TimePoint 
 }
 
 // Enters the requests from the first live one to before `end` at the place of the first candidate
-// that is long enough to see them clipped. Searches whichever is the longer by the shorter.
+// that is long enough to see them clipped. Walks both in step; where the requests are few beside
+// the candidates it looks each of them up instead.
 void EdgeServing::AddCrossings(const RequestQueue& queue, const QueueSums& sums, std::size_t end,
                                const Group& group, TimePoint now) {
-  const auto latency = [this](std::size_t place) {
-    return scored_[by_latency_[place]].candidate.latency;
-  };
   std::size_t from = sums.live;
-  if (end - from > candidates_) {
+  if (end - from > candidates_ / 8) {
     for (std::size_t place = 0; place < candidates_; ++place) {
-      const std::size_t to = FirstLive(queue, from, end, group.clip_after, now + latency(place));
+      const std::size_t to =
+          FirstLive(queue, from, end, group.clip_after, now + by_latency_[place].latency);
       crossing_count_[place] += static_cast<double>(to - from);
       crossing_sum_[place] += sums.Before(to) - sums.Before(from);
       from = to;
@@ -203,10 +231,10 @@ void EdgeServing::AddCrossings(const RequestQueue& queue, const QueueSums& sums,
   std::size_t place = 0;
   for (; from < end; ++from) {
     const Duration needed = queue[from].deadline + group.clip_after - now;
-    const auto first = std::partition_point(
-        by_latency_.begin() + static_cast<std::ptrdiff_t>(place),
-        by_latency_.begin() + static_cast<std::ptrdiff_t>(candidates_),
-        [&](std::uint32_t i) { return scored_[i].candidate.latency <= needed; });
+    const auto first =
+        std::partition_point(by_latency_.begin() + static_cast<std::ptrdiff_t>(place),
+                             by_latency_.begin() + static_cast<std::ptrdiff_t>(candidates_),
+                             [&](const Place& p) { return p.latency <= needed; });
     place = static_cast<std::size_t>(first - by_latency_.begin());
     crossing_count_[place] += 1;
     crossing_sum_[place] += sums.Before(from + 1) - sums.Before(from);
@@ -216,11 +244,11 @@ void EdgeServing::AddCrossings(const RequestQueue& queue, const QueueSums& sums,
 void EdgeServing::SortByLatency() {
   if (sorted_) return;
   sorted_ = true;
-  for (std::size_t i = 0; i < candidates_; ++i) by_latency_[i] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < candidates_; ++i) {
+    by_latency_[i] = {scored_[i].candidate.latency, static_cast<std::uint32_t>(i)};
+  }
   std::sort(by_latency_.begin(), by_latency_.begin() + static_cast<std::ptrdiff_t>(candidates_),
-            [this](std::uint32_t a, std::uint32_t b) {
-              return scored_[a].candidate.latency < scored_[b].candidate.latency;
-            });
+            [](const Place& a, const Place& b) { return a.latency < b.latency; });
 }
 
 // What the candidate's batch would count in its own score if it stayed. `age` is since the anchor.

@@ -9,9 +9,9 @@
 // prefix, found by a cursor that only moves forward. A decision is then
 //   models * distinct SLOs exponentials, and for the few requests that reach the clip between now
 //   and the end of the longest candidate, one binary search each.
-// The sums are taken anew once per SLO, over requests that are not clipped, so that neither the
-// anchor nor the rounding drifts: a request is summed as often as it sees such instants, at most 2
-// + ln(clip) times before it is clipped.
+// The sums are taken anew every few SLOs, over the requests that are not clipped, so that neither
+// the anchor nor the rounding drifts; a request is clipped 1 + ln(clip) SLOs after it came, so few
+// see that more than once.
 //
 // Sums in another order differ in their last digits. Where a comparison is too close for that, it
 // is settled by the plain score, so the trace is the same and not merely nearly always the same.
@@ -41,9 +41,11 @@ class EdgeServing final : public Policy {
   struct QueueSums {
     std::uint32_t group = 0;
     bool rebuild = true;              // positions moved in a way that we were not told
-    TimePoint changed_from = kNever;  // arrivals since the last round have this deadline or later
+    TimePoint changed_from = kNever;  // arrivals not yet summed have this deadline or a later one
     std::size_t live = 0;             // position of the first request that is not clipped
     std::size_t known = 0;            // sums hold for positions live to known
+    std::size_t size = 0;             // requests in the queue, while every arrival is summed
+    TimePoint last{};                 // the deadline at the tail, likewise
     std::size_t head = 0;             // ring slot of position 0
     std::vector<double> ring;         // power of two
     // The sum over the requests from some fixed one at or before `live` up to before position i.
@@ -68,6 +70,7 @@ class EdgeServing final : public Policy {
     double magnitude = 0;  // bounds the score's rounding error
   };
 
+  static void Append(const Group& group, QueueSums& sums, TimePoint deadline);
   void Refresh(const View& view, Group& group, TimePoint now);
   void RefreshQueue(const RequestQueue& queue, const Group& group, QueueSums& sums, TimePoint now);
   void MakeCandidates(const View& view, TimePoint now);
@@ -89,7 +92,11 @@ class EdgeServing final : public Policy {
   // Requests that are clipped by the end of a candidate but not yet now: scored_ in order of
   // latency, and at each place in that order how many requests, and of what sum, are clipped from
   // there on.
-  std::vector<std::uint32_t> by_latency_;
+  struct Place {
+    Duration latency{};
+    std::uint32_t candidate = 0;
+  };
+  std::vector<Place> by_latency_;
   bool sorted_ = false;
   Duration longest_{};
   std::vector<double> crossing_count_;

@@ -46,7 +46,7 @@ double StabilityScore(const View& view, const EdgeServingCandidate& candidate, d
 
 // Scores closer than this, relatively, are ties, and the model with the lower id wins. Sums differ
 // in their last digits with the order in which they are taken; no decision may hang on that.
-inline constexpr double kScoreTie = 1e-9;
+inline constexpr double kScoreTie = 1e-7;
 inline double LeastToBeat(double best) { return best * (1 - kScoreTie); }
 
 inline Decision ToDispatch(const EdgeServingCandidate& c) {
