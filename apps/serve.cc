@@ -42,8 +42,8 @@ namespace {
 using std::chrono::milliseconds;
 using Log = std::shared_ptr<spdlog::logger>;
 
-// The allocator gives large blocks back to the kernel as soon as they are free, and every request of
-// 600 kB then costs half a millisecond of page faults. Keep them instead.
+// The allocator gives large blocks back to the kernel as soon as they are free, and every request
+// of 600 kB then costs half a millisecond of page faults. Keep them instead.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc accepts
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
@@ -73,8 +73,8 @@ class StopSignals {
   sigset_t set_;
 };
 
-// Lines go through a queue to a thread of their own; when it is full the oldest are lost, so that no
-// request ever waits for a terminal.
+// Lines go through a queue to a thread of their own; when it is full the oldest are lost, so that
+// no request ever waits for a terminal.
 class LogQueue {
  public:
   explicit LogQueue(const std::string& level)
@@ -186,7 +186,8 @@ Status ServeCommand::LoadProfileFile() {
   const bool emulated = o_.engine == "emulated";
   if (o_.profile.empty()) {
     if (!emulated) return {};
-    return InvalidArgument("the emulated engine takes its latencies from a profile: --profile FILE");
+    return InvalidArgument(
+        "the emulated engine takes its latencies from a profile: --profile FILE");
   }
   auto profile = LoadProfile(o_.profile);
   if (!profile) return std::unexpected(std::move(profile.error()));
@@ -310,7 +311,8 @@ void ServeCommand::PrintServed() const {
                AccuracyOf(spec), fmt::format("{:g}", slo),
                profiled ? profile_->provenance : "measured briefly at start");
   }
-  if (o_.engine == "emulated") fmt::print("\nEMULATED: times come from a profile, answers are zeros.\n");
+  if (o_.engine == "emulated")
+    fmt::print("\nEMULATED: times come from a profile, answers are zeros.\n");
   const std::string host =
       o_.address.find(':') == std::string::npos ? o_.address : "[" + o_.address + "]";
   fmt::print("\nHTTP     http://{0}:{1}\ngRPC     {0}:{2}\nmetrics  http://{0}:{3}/metrics\n\n", host,

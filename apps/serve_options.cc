@@ -85,7 +85,8 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   command.add_flag("--pin,!--no-pin", o.pin, "Pin lanes to cores where there are enough")
       ->group(kGroup);
-  command.add_option("--spin-us", o.spin_us, "How long an idle thread looks for work before it sleeps")
+  command
+      .add_option("--spin-us", o.spin_us, "How long an idle thread looks for work before it sleeps")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str()
       ->group(kGroup);
