@@ -1,0 +1,262 @@
+// Clients that are slow, rude, hasty or gone.
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "server/http/fake_service.h"
+#include "server/http/http_server.h"
+#include "server/http/loopback_client.h"
+
+namespace tactus {
+namespace {
+
+constexpr std::string_view kLive = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";
+
+std::string Infer(std::string_view id) {
+  const std::string body = fmt::format(
+      R"({{"id":"{}","inputs":[{{"name":"x","shape":[1,1],"datatype":"FP32","data":[1]}}]}})", id);
+  return fmt::format("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}",
+                     body.size(), body);
+}
+bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+class ConnectionTest : public testing::Test {
+ protected:
+  std::uint16_t port() {
+    if (!server_) {
+      options_.port = 0;
+      server_.emplace(options_, service_);
+      const auto port = server_->Start();
+      EXPECT_TRUE(port.has_value());
+      port_ = port.value_or(0);
+    }
+    return port_;
+  }
+
+  FakeService service_;
+  HttpOptions options_;
+  std::optional<HttpServer> server_;
+  std::uint16_t port_ = 0;
+};
+
+TEST_F(ConnectionTest, PipelinedRequestsAreAnsweredInOrder) {
+  LoopbackClient client(port());
+  std::string all;
+  for (int i = 0; i < 300; ++i) all += Infer(std::to_string(i));
+  // More than the server's buffer holds, so the sender must be able to wait.
+  std::thread sender([&] { client.Send(all); });
+  for (int i = 0; i < 300; ++i) {
+    const auto response = client.Receive();
+    ASSERT_EQ(response.status, 200);
+    EXPECT_TRUE(Contains(response.body, fmt::format(R"("id":"{}")", i))) << response.body;
+  }
+  sender.join();
+}
+
+TEST_F(ConnectionTest, ARequestMayArriveByteByByte) {
+  LoopbackClient client(port());
+  for (const char c : Infer("slow")) ASSERT_TRUE(client.Send({&c, 1}));
+  EXPECT_EQ(client.Receive().status, 200);
+}
+
+TEST_F(ConnectionTest, AChunkedBody) {
+  const std::string request = Infer("chunks");
+  const std::size_t head = request.find("\r\n\r\n") + 4;
+  const std::string body = request.substr(head);
+  LoopbackClient client(port());
+  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  for (std::size_t i = 0; i < body.size(); i += 10) {
+    const std::string chunk = body.substr(i, 10);
+    client.Send(fmt::format("{:x}\r\n{}\r\n", chunk.size(), chunk));
+  }
+  client.Send("0\r\n\r\n");
+  EXPECT_TRUE(Contains(client.Receive().body, R"("id":"chunks")"));
+  EXPECT_EQ(client.Call(kLive).status, 200);
+}
+
+TEST_F(ConnectionTest, AClientThatLeavesFreesItsPlace) {
+  service_.Hold();
+  LoopbackClient client(port());
+  client.Send(Infer("gone"));
+  service_.AwaitCalls(1);
+  client.Close();
+  service_.AwaitCancels(1);
+  // The server goes on for others.
+  EXPECT_EQ(LoopbackClient(port()).Call(kLive).status, 200);
+  service_.Release();
+}
+
+TEST_F(ConnectionTest, AClientThatLeavesBehindAPipelinedRequestIsNoticedToo) {
+  service_.Hold();
+  LoopbackClient client(port());
+  client.Send(Infer("first") + Infer("second"));
+  service_.AwaitCalls(1);
+  client.Close();
+  service_.AwaitCancels(1);
+  EXPECT_EQ(service_.calls(), 1);
+  service_.Release();
+}
+
+TEST_F(ConnectionTest, ATruncatedBodyIsNotACall) {
+  LoopbackClient client(port());
+  const std::string request = Infer("half");
+  client.Send(request.substr(0, request.size() - 5));
+  client.Close();
+  EXPECT_EQ(LoopbackClient(port()).Call(kLive).status, 200);
+  server_->Stop(std::chrono::milliseconds(0));
+  EXPECT_EQ(service_.calls(), 0);
+}
+
+TEST_F(ConnectionTest, ASlowHeadAndASlowBodyAreGivenUp) {
+  options_.head_timeout = options_.body_timeout = std::chrono::milliseconds(50);
+  LoopbackClient head(port());
+  head.Send("GET /v2/health");
+  EXPECT_EQ(head.Receive().status, 408);
+  EXPECT_TRUE(head.AtEnd());
+  LoopbackClient body(port());
+  body.Send("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: 100\r\n\r\n{");
+  EXPECT_EQ(body.Receive().status, 408);
+}
+
+TEST_F(ConnectionTest, AnIdleConnectionIsClosedWithoutAWord) {
+  options_.idle_timeout = std::chrono::milliseconds(50);
+  LoopbackClient client(port());
+  EXPECT_EQ(client.Call(kLive).status, 200);
+  EXPECT_TRUE(client.AtEnd());
+}
+
+TEST_F(ConnectionTest, AnOversizedBodyIsRefusedBeforeItIsSent) {
+  options_.max_body = 1000;
+  LoopbackClient client(port());
+  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: 1001\r\n\r\n");
+  const auto response = client.Receive();
+  EXPECT_EQ(response.status, 413);
+  EXPECT_EQ(response.fields.at("Connection"), "close");
+  EXPECT_TRUE(Contains(response.body, "1000 bytes"));
+  // Chunks say their sizes one at a time.
+  LoopbackClient chunks(port());
+  chunks.Send("POST /v2/models/series/infer HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  chunks.Send("3e9\r\n" + std::string(1001, ' ') + "\r\n");
+  EXPECT_EQ(chunks.Receive().status, 413);
+}
+
+TEST_F(ConnectionTest, AClientThatSendsOnHearsTheRefusal) {
+  options_.max_body = 1000;
+  LoopbackClient client(port());
+  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n");
+  client.Send(std::string(5'000'000, 'x'));
+  EXPECT_EQ(client.Receive().status, 413);
+}
+
+TEST_F(ConnectionTest, BytesInMemoryAreBounded) {
+  options_.max_pending_bytes = 10'000;
+  LoopbackClient client(port());
+  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: 20000\r\n\r\n");
+  const auto response = client.Receive();
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.fields.at("Retry-After"), "1");
+}
+
+TEST_F(ConnectionTest, AnOversizedHeadIsRefused) {
+  LoopbackClient client(port());
+  client.Send("GET /v2 HTTP/1.1\r\nX: " + std::string(40'000, 'a') + "\r\n\r\n");
+  EXPECT_EQ(client.Receive().status, 431);
+}
+
+TEST_F(ConnectionTest, GarbageIsRefusedAndTheConnectionEnds) {
+  for (const std::string_view garbage :
+       {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 tls hello\r\n\r\n", "hello\r\n\r\n",
+        "GET /v2 HTTP/1.1\r\nno colon\r\n\r\n", "POST /v2 HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST /v2 HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "POST /v2 HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /v2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}) {
+    LoopbackClient client(port());
+    const auto response = client.Call(garbage);
+    EXPECT_EQ(response.status, 400) << garbage;
+    EXPECT_TRUE(Contains(response.body, R"({"error":")"));
+    EXPECT_TRUE(client.AtEnd());
+  }
+  EXPECT_EQ(LoopbackClient(port()).Call("GET /v2 HTTP/2.0\r\n\r\n").status, 505);
+}
+
+TEST_F(ConnectionTest, ExpectContinueIsMet) {
+  LoopbackClient client(port());
+  const std::string request = Infer("asks");
+  const std::size_t head = request.find("\r\n\r\n");
+  client.Send(request.substr(0, head) + "\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.Send(request.substr(head + 4));
+  EXPECT_EQ(client.Receive().status, 200);
+  EXPECT_EQ(LoopbackClient(port())
+                .Call("POST /v2 HTTP/1.1\r\nContent-Length: 1\r\nExpect: tea\r\n\r\n")
+                .status,
+            417);
+}
+
+TEST_F(ConnectionTest, ConnectionsEndWhenTheClientAsks) {
+  LoopbackClient close(port());
+  EXPECT_EQ(close.Call("GET /v2/health/live HTTP/1.1\r\nConnection: close\r\n\r\n").status, 200);
+  EXPECT_TRUE(close.AtEnd());
+  LoopbackClient old(port());
+  EXPECT_EQ(old.Call("GET /v2/health/live HTTP/1.0\r\n\r\n").status, 200);
+  EXPECT_TRUE(old.AtEnd());
+}
+
+TEST_F(ConnectionTest, OneConnectionTooManyIsTold) {
+  options_.max_connections = 1;
+  LoopbackClient first(port());
+  EXPECT_EQ(first.Call(kLive).status, 200);
+  LoopbackClient second(port());
+  const auto response = second.Receive();
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.fields.at("Retry-After"), "1");
+  EXPECT_EQ(first.Call(kLive).status, 200);
+}
+
+TEST_F(ConnectionTest, StoppingLetsACallEnd) {
+  service_.Hold();
+  LoopbackClient client(port());
+  client.Send(Infer("last"));
+  service_.AwaitCalls(1);
+  std::thread stop([&] { server_->Stop(std::chrono::minutes(1)); });
+  // A connection that is open and idle is closed; the one that waits gets its answer, then the end.
+  service_.Release();
+  const auto response = client.Receive();
+  EXPECT_EQ(response.status, 200);
+  client.Close();
+  stop.join();
+}
+
+TEST_F(ConnectionTest, StoppingCancelsWhatOutlastsTheGrace) {
+  service_.Hold();
+  LoopbackClient client(port());
+  client.Send(Infer("stuck"));
+  service_.AwaitCalls(1);
+  server_->Stop(std::chrono::milliseconds(0));
+  EXPECT_EQ(service_.cancels(), 1);
+  EXPECT_EQ(client.Receive().status, 0);
+}
+
+TEST_F(ConnectionTest, ManyConnectionsOnTwoThreads) {
+  options_.threads = 2;
+  const std::uint16_t at = port();
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 8; ++c) {
+    clients.emplace_back([at, c] {
+      LoopbackClient client(at);
+      for (int i = 0; i < 50; ++i) {
+        const std::string id = fmt::format("{}-{}", c, i);
+        const auto response = client.Call(Infer(id));
+        EXPECT_EQ(response.status, 200);
+        EXPECT_TRUE(Contains(response.body, fmt::format(R"("id":"{}")", id)));
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(service_.calls(), 400);
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,252 @@
+// The server over loopback: what a client sends, byte for byte, and what it gets.
+#include "server/http/http_server.h"
+
+#include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "server/http/fake_service.h"
+#include "server/http/loopback_client.h"
+#include "server/kserve/compression.h"
+
+namespace tactus {
+namespace {
+
+constexpr std::string_view kNumbers =
+    R"({"id":"7","inputs":[{"name":"a","shape":[1,4],"datatype":"FP32","data":[1,2.5,-3,4]},)"
+    R"({"name":"b","shape":[1,4],"datatype":"INT32","data":[[1,2,3,4]]}]})";
+constexpr std::string_view kNumbersAnswer =
+    R"({"model_name":"numbers","model_version":"1","id":"7","parameters":{"tactus_exit":"1",)"
+    R"("tactus_batch_size":1,"tactus_queue_us":5,"tactus_execution_us":7},"outputs":[)"
+    R"({"name":"a","datatype":"FP32","shape":[1,4],"data":[1,2.5,-3,4]},)"
+    R"({"name":"b","datatype":"INT32","shape":[1,4],"data":[1,2,3,4]}]})";
+
+std::string Get(std::string_view path) {
+  return fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", path);
+}
+std::string Post(std::string_view path, std::string_view body, std::string_view fields = "") {
+  return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n{}\r\n{}", path,
+                     body.size(), fields, body);
+}
+std::string Floats(std::initializer_list<float> values) {
+  return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(float)};
+}
+bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+class HttpServerTest : public testing::Test {
+ protected:
+  // Started on the first use, so that a test can set options first.
+  std::uint16_t port() {
+    if (!server_) {
+      options_.port = 0;
+      server_.emplace(options_, service_);
+      const auto port = server_->Start();
+      EXPECT_TRUE(port.has_value());
+      port_ = port.value_or(0);
+    }
+    return port_;
+  }
+  ClientResponse Call(std::string_view request) { return LoopbackClient(port()).Call(request); }
+
+  FakeService service_;
+  HttpOptions options_;
+  std::optional<HttpServer> server_;
+  std::uint16_t port_ = 0;
+};
+
+TEST_F(HttpServerTest, HealthHasABodyForClientsThatParseIt) {
+  EXPECT_EQ(Call(Get("/v2/health/live")).body, R"({"live":true})");
+  EXPECT_EQ(Call(Get("/v2/health/ready")).body, R"({"ready":true})");
+  const auto ready = Call(Get("/v2/models/numbers/versions/1/ready"));
+  EXPECT_EQ(ready.status, 200);
+  EXPECT_EQ(ready.body, R"({"name":"numbers","ready":true})");
+  EXPECT_EQ(Call(Get("/v2/models/none/ready")).status, 404);
+}
+
+TEST_F(HttpServerTest, MetadataConfigStatisticsAndIndex) {
+  const auto server = Call(Get("/v2"));
+  EXPECT_TRUE(Contains(server.body, R"("name":"tactus")"));
+  EXPECT_TRUE(Contains(server.body, R"("statistics")"));
+  EXPECT_EQ(Call(Get("/v2/models/words")).body,
+            R"({"name":"words","versions":["1"],"platform":"identity","inputs":[{"name":"text",)"
+            R"("datatype":"BYTES","shape":[-1]}],"outputs":[{"name":"text","datatype":"BYTES",)"
+            R"("shape":[-1]}]})");
+  const auto config = Call(Get("/v2/models/numbers/config"));
+  EXPECT_TRUE(Contains(config.body, R"("max_batch_size":8)"));
+  EXPECT_TRUE(Contains(config.body, R"("dims":[4])"));
+  EXPECT_TRUE(Contains(Call(Get("/v2/models/numbers/stats")).body, R"("inference_count":7)"));
+  EXPECT_TRUE(Contains(Call(Get("/v2/models/stats")).body, R"("model_stats")"));
+  EXPECT_TRUE(Contains(Call(Post("/v2/repository/index", "")).body, R"("its graph is damaged")"));
+  EXPECT_FALSE(
+      Contains(Call(Post("/v2/repository/index", R"({"ready":true})")).body, "UNAVAILABLE"));
+}
+
+TEST_F(HttpServerTest, LoadAndUnloadReachTheService) {
+  EXPECT_EQ(Call(Post("/v2/repository/models/m/load", R"({"parameters":{"config":"{}"}})")).status,
+            200);
+  EXPECT_EQ(service_.last_control(), "load m {}");
+  EXPECT_EQ(Call(Post("/v2/repository/models/m/unload", "")).status, 200);
+  EXPECT_EQ(service_.last_control(), "unload m");
+  EXPECT_EQ(Call(Post("/v2/repository/models/m/load", "{")).status, 400);
+  EXPECT_EQ(Call(Post("/v2/repository/models/m/load", R"({"parameters":{"file:1/m":""}})")).status,
+            501);
+}
+
+TEST_F(HttpServerTest, InfersFromJson) {
+  const auto response = Call(Post("/v2/models/numbers/infer", kNumbers));
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.fields.at("Content-Type"), "application/json");
+  EXPECT_EQ(response.body, kNumbersAnswer);
+}
+
+TEST_F(HttpServerTest, InfersFromBinaryTensors) {
+  const std::string json =
+      R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"x","shape":[1,2],)"
+      R"("datatype":"FP32","parameters":{"binary_data_size":8}}]})";
+  const auto fields = fmt::format("Inference-Header-Content-Length: {}\r\n", json.size());
+  const auto response = Call(Post("/v2/models/series/infer", json + Floats({1.5F, -2.0F}), fields));
+  ASSERT_EQ(response.status, 200) << response.body;
+  const std::size_t head = std::stoul(response.fields.at("Inference-Header-Content-Length"));
+  EXPECT_TRUE(Contains(response.body.substr(0, head), R"("binary_data_size":8)"));
+  EXPECT_EQ(response.body.substr(head), Floats({1.5F, -2.0F}));
+}
+
+TEST_F(HttpServerTest, InfersFromTheBareBody) {
+  const auto response = Call(
+      Post("/v2/models/series/infer", Floats({1, 2, 3}), "Inference-Header-Content-Length: 0\r\n"));
+  ASSERT_EQ(response.status, 200) << response.body;
+  EXPECT_TRUE(Contains(response.body, R"("shape":[1,3])"));
+  EXPECT_TRUE(response.body.ends_with(Floats({1, 2, 3})));
+}
+
+TEST_F(HttpServerTest, ALargeTensorArrivesAndLeavesWhole) {
+  std::string tensor(3'000'000, '\0');
+  for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i] = static_cast<char>(i * 7 % 64);
+  LoopbackClient client(port());
+  for (int i = 0; i < 3; ++i) {
+    const auto response = client.Call(
+        Post("/v2/models/series/infer", tensor, "Inference-Header-Content-Length: 0\r\n"));
+    ASSERT_EQ(response.status, 200);
+    EXPECT_TRUE(response.body.ends_with(tensor));
+  }
+}
+
+TEST_F(HttpServerTest, CompressedBodiesBothWays) {
+  const std::span<const std::byte> json = std::as_bytes(std::span(kNumbers));
+  for (const auto& [coding, name] :
+       {std::pair{Coding::kGzip, "gzip"}, std::pair{Coding::kDeflate, "deflate"}}) {
+    const std::string body = Deflate(coding, {{json}});
+    const auto response =
+        Call(Post("/v2/models/numbers/infer", body, fmt::format("Content-Encoding: {}\r\n", name)));
+    EXPECT_EQ(response.body, kNumbersAnswer) << name;
+  }
+  const auto large = Call(Post("/v2/models/series/infer", std::string(8000, '\0'),
+                               "Inference-Header-Content-Length: 0\r\nAccept-Encoding: gzip\r\n"));
+  EXPECT_EQ(large.fields.at("Content-Encoding"), "gzip");
+  EXPECT_LT(large.body.size(), 1000U);
+  const auto inflated = Inflate(Coding::kGzip, std::as_bytes(std::span(large.body)), 100'000);
+  ASSERT_TRUE(inflated.has_value());
+  EXPECT_EQ(inflated->size, 8000 + std::stoul(large.fields.at("Inference-Header-Content-Length")));
+}
+
+TEST_F(HttpServerTest, ASmallBodyThatInflatesPastTheLimitIsRefused) {
+  options_.max_body = 100'000;
+  const std::string zeros(1'000'000, '\0');
+  const std::string bomb = Deflate(Coding::kGzip, {{std::as_bytes(std::span(zeros))}});
+  ASSERT_LT(bomb.size(), 10'000U);
+  const auto response = Call(Post("/v2/models/numbers/infer", bomb, "Content-Encoding: gzip\r\n"));
+  EXPECT_EQ(response.status, 413);
+  EXPECT_TRUE(Contains(response.body, "100000 bytes"));
+}
+
+TEST_F(HttpServerTest, TheEarliestLimitOfTimeCounts) {
+  const auto limit = [&](std::string_view parameters, std::string_view fields) {
+    const std::string json =
+        fmt::format(R"({{{}"inputs":[{{"name":"x","shape":[1,1],"datatype":"FP32","data":[1]}}]}})",
+                    parameters);
+    EXPECT_EQ(Call(Post("/v2/models/series/infer", json, fields)).status, 200);
+    return service_.last_limit();
+  };
+  EXPECT_EQ(limit("", ""), std::nullopt);
+  EXPECT_EQ(limit("", "x-request-timeout-ms: 20\r\n"), Millis(20));
+  EXPECT_EQ(limit(R"("parameters":{"timeout":5000},)", "x-request-timeout-ms: 20\r\n"), Millis(5));
+  EXPECT_EQ(limit(R"("parameters":{"timeout":50000,"priority":2},)",
+                  "X-Request-Timeout-Ms: 20\r\nx-envoy-expected-rq-timeout-ms: 10\r\n"),
+            Millis(10));
+  EXPECT_EQ(service_.last_priority(), 2U);
+  EXPECT_EQ(limit(R"("parameters":{"timeout":0},)", "x-request-timeout-ms: 0\r\n"), std::nullopt);
+  EXPECT_EQ(
+      Call(Post("/v2/models/numbers/infer", kNumbers, "x-request-timeout-ms: soon\r\n")).status,
+      400);
+}
+
+TEST_F(HttpServerTest, FailuresOfTheServiceOnTheWire) {
+  service_.FailWith({ErrorCode::kResourceExhausted, "the queue of 'numbers' is full"});
+  auto response = Call(Post("/v2/models/numbers/infer", kNumbers));
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.fields.at("Retry-After"), "1");
+  EXPECT_EQ(response.body, R"({"error":"the queue of 'numbers' is full"})");
+  service_.FailWith({ErrorCode::kDeadlineExceeded, "too late"});
+  EXPECT_EQ(Call(Post("/v2/models/numbers/infer", kNumbers)).status, 504);
+}
+
+TEST_F(HttpServerTest, StrictTritonAnswersInItsWords) {
+  options_.strict_triton = true;
+  service_.FailWith({ErrorCode::kResourceExhausted, "the queue of 'numbers' is full"});
+  auto response = Call(Post("/v2/models/numbers/infer", kNumbers));
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.body, R"({"error":"Exceeds maximum queue size"})");
+  service_.FailWith({ErrorCode::kDeadlineExceeded, "too late"});
+  response = Call(Post("/v2/models/numbers/infer", kNumbers));
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.body, R"({"error":"Request timeout expired"})");
+}
+
+TEST_F(HttpServerTest, HeadHasTheLengthAndNoBody) {
+  LoopbackClient client(port());
+  client.Send("HEAD /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto response = client.Receive(true);
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.fields.at("Content-Length"), "13");
+  // The connection is in step: the next answer starts where the first ended.
+  EXPECT_EQ(client.Call(Get("/v2/health/live")).body, R"({"live":true})");
+}
+
+TEST_F(HttpServerTest, WrongVerbsAndPaths) {
+  const auto get = Call(Get("/v2/models/numbers/infer"));
+  EXPECT_EQ(get.status, 405);
+  EXPECT_EQ(get.fields.at("Allow"), "POST");
+  EXPECT_EQ(Call(Post("/v2", "")).fields.at("Allow"), "GET, HEAD");
+  EXPECT_EQ(Call("PUT /v2 HTTP/1.1\r\nContent-Length: 0\r\n\r\n").status, 405);
+  EXPECT_EQ(Call(Get("/")).status, 404);
+  EXPECT_EQ(Call(Get("/v2/models/numbers/nothing")).status, 404);
+  EXPECT_EQ(Call(Get("/v2/systemsharedmemory/status")).status, 501);
+  const auto unknown = Call(Post("/v2/models/none/infer", kNumbers));
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(unknown.body, R"({"error":"Request for unknown model: 'none' is not found"})");
+  EXPECT_EQ(Call(Post("/v2/models/numbers/versions/9/infer", kNumbers)).status, 404);
+  EXPECT_EQ(Call(Post("/v2/models/numbers/versions/one/infer", kNumbers)).status, 400);
+}
+
+TEST(HttpServerMetrics, ServesTheTextItIsGiven) {
+  HttpServer server(HttpOptions{.port = 0}, [] { return std::string("up 1\n"); });
+  const auto port = server.Start();
+  ASSERT_TRUE(port.has_value());
+  const auto response = LoopbackClient(*port).Call(Get("/metrics"));
+  EXPECT_EQ(response.body, "up 1\n");
+  EXPECT_EQ(response.fields.at("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(LoopbackClient(*port).Call(Get("/v2")).status, 404);
+}
+
+TEST_F(HttpServerTest, APortInUseIsNamed) {
+  HttpServer second(HttpOptions{.port = port()}, service_);
+  const auto result = second.Start();
+  ASSERT_FALSE(result.has_value());
+  EXPECT_TRUE(Contains(result.error().message, fmt::format("127.0.0.1:{}", port())))
+      << result.error().message;
+}
+
+}  // namespace
+}  // namespace tactus
