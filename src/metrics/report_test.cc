@@ -1,0 +1,176 @@
+#include "metrics/report.h"
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace tactus {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::vector<Model> kModels = {
+    {.name = "a", .slo = Millis(20), .exits = {{"1", 0.5}, {"2", 0.9}}},
+    {.name = "b", .slo = Millis(50), .exits = {{"2", 0.7}}}};
+
+RequestRecord Record(int arrival_ms, int latency_ms, Outcome outcome, std::uint32_t model = 0,
+                     std::uint16_t exit = 0) {
+  return {.arrival = kStart + Millis(arrival_ms),
+          .ended = kStart + Millis(arrival_ms + latency_ms),
+          .model = model,
+          .exit = exit,
+          .batch = 2,
+          .outcome = outcome};
+}
+
+const std::vector<RequestRecord> kRecords = {
+    Record(0, 10, Outcome::kMet),          Record(100, 30, Outcome::kLate, 0, 1),
+    Record(200, 40, Outcome::kMet, 1),     Record(300, 0, Outcome::kShed, 1),
+    Record(400, 0, Outcome::kCancelled),   Record(500, 5, Outcome::kMet, 0, 1),
+    Record(999, 20, Outcome::kExpired, 1), Record(1000, 9, Outcome::kMet)};
+
+// Worked by hand: 7 requests in [0, 1 s), of which 3 are met, 3 bad and 1 cancelled.
+TEST(Summarize, CountsWhatArrivedInTheSpan) {
+  const RunReport report = Summarize(kRecords, kModels, kStart, kStart + Seconds(1), 0);
+  EXPECT_EQ(report.duration_s, 1);
+  EXPECT_EQ(report.all.requests, 7);
+  EXPECT_EQ(report.all.offered_rps, 7);
+  EXPECT_EQ(report.all.goodput_rps, 3);
+  EXPECT_DOUBLE_EQ(report.all.bad_ratio, 3 / 6.0);
+  EXPECT_EQ(report.all.p50_ms, 10);
+  EXPECT_EQ(report.all.p95_ms, 40);
+  EXPECT_EQ(report.all.mean_batch, 2);
+  EXPECT_DOUBLE_EQ(report.all.accuracy, (0.5 + 0.9 + 0.7 + 0.9) / 4);
+  EXPECT_FALSE(report.all.measured_accuracy);
+  EXPECT_EQ(report.all.outcomes[static_cast<int>(Outcome::kLate)], 1);
+  ASSERT_EQ(report.models.size(), 2u);
+  EXPECT_EQ(report.models[0].slo_ms, 20);
+  EXPECT_EQ(report.models[0].figures.requests, 4);
+  EXPECT_DOUBLE_EQ(report.models[0].figures.bad_ratio, 1 / 3.0);
+  EXPECT_DOUBLE_EQ(report.models[1].figures.bad_ratio, 2 / 3.0);
+}
+
+TEST(Summarize, JoinsExitsByNameShallowestFirst) {
+  const RunReport report = Summarize(kRecords, kModels, kStart, kStart + Seconds(1), 0);
+  ASSERT_EQ(report.all.exits.size(), 2u);
+  EXPECT_EQ(report.all.exits[0].name, "1");
+  EXPECT_DOUBLE_EQ(report.all.exits[0].share, 0.25);
+  EXPECT_DOUBLE_EQ(report.all.exits[1].share, 0.75);
+  ASSERT_EQ(report.models[1].figures.exits.size(), 1u);
+  EXPECT_DOUBLE_EQ(report.models[1].figures.exits[0].share, 1);
+}
+
+// The order of records is the order of ending; what is skipped are the first to arrive.
+TEST(Summarize, SkipsTheFirstToArrive) {
+  std::vector<RequestRecord> records = kRecords;
+  std::reverse(records.begin(), records.end());
+  const RunReport report = Summarize(records, kModels, kStart, kStart + Seconds(1), 2);
+  EXPECT_EQ(report.all.requests, 5);
+  EXPECT_DOUBLE_EQ(report.duration_s, 0.8);
+  EXPECT_EQ(report.all.outcomes[static_cast<int>(Outcome::kLate)], 0);
+  EXPECT_EQ(Summarize(records, kModels, kStart, kStart + Seconds(1), 99).all.requests, 0);
+  // Of requests that arrive together as many are skipped as need be.
+  for (RequestRecord& record : records) record.arrival = kStart;
+  EXPECT_EQ(Summarize(records, kModels, kStart, kStart + Seconds(1), 3).all.requests, 5);
+}
+
+TEST(Summarize, MeasuresAccuracyFromLabelledAnswers) {
+  std::vector<RequestRecord> records = kRecords;
+  records[0].correct = 1;
+  records[1].correct = 0;
+  records[2].correct = 1;
+  const RunReport report = Summarize(records, kModels, kStart, kStart + Seconds(1), 0);
+  EXPECT_DOUBLE_EQ(report.all.measured_accuracy.value(), 2 / 3.0);
+}
+
+TEST(Summarize, OfNothingIsZero) {
+  const RunReport report = Summarize({}, kModels, kStart, kStart + Seconds(1), 0);
+  EXPECT_EQ(report.all.requests, 0);
+  EXPECT_EQ(report.all.bad_ratio, 0);
+  EXPECT_EQ(report.all.p99_ms, 0);
+}
+
+RunReport Whole() {
+  RunReport report = Summarize(kRecords, kModels, kStart, kStart + Seconds(1), 0);
+  report.policy = "edgeserving";
+  report.scenario = "s\xff";  // bytes that are no text must not break the report
+  report.source = "simulated";
+  report.seed = 3;
+  report.accuracy_limit = 0.8;
+  report.settings["rate_rps"] = "100";
+  report.lanes = {{0.5, 10}, {0.25, 6}};
+  return report;
+}
+
+TEST(Average, IsTheMeanOverSeeds) {
+  RunReport other = Whole();
+  other.all.goodput_rps = 5;
+  other.all.exits[0].share = 0.75;
+  other.lanes[0].busy_ratio = 1;
+  const std::vector<RunReport> runs = {Whole(), other};
+  const RunReport mean = Average(runs);
+  EXPECT_DOUBLE_EQ(mean.all.goodput_rps, 4);
+  EXPECT_DOUBLE_EQ(mean.all.exits[0].share, 0.5);
+  EXPECT_EQ(mean.all.requests, 14);
+  EXPECT_DOUBLE_EQ(mean.lanes[0].busy_ratio, 0.75);
+  EXPECT_EQ(mean.lanes[1].batches, 12);
+  EXPECT_DOUBLE_EQ(mean.accuracy_limit.value(), 0.8);
+  EXPECT_DOUBLE_EQ(mean.models[0].figures.p50_ms, Whole().models[0].figures.p50_ms);
+}
+
+TEST(ReportJson, HoldsEveryFigureUnderItsName) {
+  const auto json = nlohmann::json::parse(ToJson({{Whole()}, {{"speed", 2.5, ">= 2", true}}}));
+  const auto& run = json.at("runs").at(0);
+  EXPECT_EQ(run.at("policy"), "edgeserving");
+  EXPECT_EQ(run.at("seed"), 3);
+  EXPECT_EQ(run.at("settings").at("rate_rps"), "100");
+  EXPECT_EQ(run.at("offered_rps"), 7);
+  EXPECT_EQ(run.at("bad_ratio"), 0.5);
+  EXPECT_EQ(run.at("exits").at("1"), 0.25);
+  EXPECT_EQ(run.at("outcomes").at("met"), 3);
+  EXPECT_EQ(run.at("accuracy_limit"), 0.8);
+  EXPECT_TRUE(run.at("measured_accuracy").is_null());
+  EXPECT_EQ(run.at("models").at(1).at("name"), "b");
+  EXPECT_EQ(run.at("models").at(1).at("requests"), 3);
+  EXPECT_EQ(run.at("lanes").at(1).at("batches"), 6);
+  EXPECT_EQ(json.at("checks").at(0).at("ok"), true);
+  EXPECT_FALSE(WriteJson({}, "/no/such/folder/x.json"));
+}
+
+TEST(ReportTable, IsAlignedAndFitsAPage) {
+  RunReport long_name = Whole();
+  long_name.policy = std::string(100, 'p');
+  const std::vector<RunReport> runs = {Whole(), long_name};
+  std::istringstream table(ToTable(runs, true));
+  std::string header;
+  std::getline(table, header);
+  EXPECT_THAT(header, HasSubstr("goodput"));
+  int rows = 0;
+  for (std::string line; std::getline(table, line); ++rows) {
+    EXPECT_LE(line.size(), rows < 7 ? 120u : 200u) << line;
+    if (rows > 0 && rows < 7) {
+      EXPECT_EQ(line.size(), header.size()) << line;
+    }
+  }
+  EXPECT_EQ(rows, 1 + 2 * 3 + 2);
+  EXPECT_THAT(ToTable(runs, false), HasSubstr("20-50"));
+  EXPECT_THAT(ToTable(runs, false), HasSubstr("50.00"));  // bad, in percent
+  EXPECT_THAT(ToTable(runs, false), HasSubstr("25/75"));
+}
+
+TEST(ReportTable, SaysOfEachCheckWhetherItHeld) {
+  const Check checks[] = {{"fast", 3, ">= 2", true}, {"small", 9, "<= 5", false}};
+  EXPECT_EQ(ToText(checks), "ok    fast: 3 (bar >= 2)\nMISS  small: 9 (bar <= 5)\n");
+}
+
+TEST(Provenance, IsKnown) {
+  EXPECT_FALSE(BuildCommit().empty());
+  EXPECT_THAT(MachineKind(), HasSubstr("core"));
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,243 @@
+#include "workload/profile_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// One model, two exits, batches 1 and 2.
+const std::string kSmall = R"({"tactus_profile": 1,
+ "machine": {"fingerprint": "f", "cpu": "c", "cores": 2, "os": "o", "engine": "e"},
+ "commit": "abc", "created": "2026-01-02T03:04:05Z", "provenance": "measured",
+ "launch_overhead_ms": 0.01, "finish_overhead_ms": 0.02,
+ "models": [{"name": "m", "max_batch": 2, "slo_ms": 20, "exits": [
+  {"name": "early", "accuracy": 0.5, "cells": [
+   {"batch": 1, "repetitions": 9, "mean_ms": 1.1, "min_ms": 1, "p50_ms": 1.05, "p95_ms": 1.5,
+    "p99_ms": 2, "max_ms": 4, "cv": 0.1},
+   {"batch": 2, "mean_ms": 2}]},
+  {"name": "final", "accuracy": 0.75, "cells": [
+   {"batch": 1, "mean_ms": 3}, {"batch": 2, "mean_ms": 5}]}]}]})";
+
+std::string With(const std::string& from, const std::string& to) {
+  std::string text = kSmall;
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+class TempFile {
+ public:
+  explicit TempFile(const std::string& text)
+      : path_(::testing::TempDir() + "tactus_profile_" + Name()) {
+    std::ofstream(path_) << text;
+  }
+  ~TempFile() { std::filesystem::remove(path_); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  static std::string Name() {
+    return ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
+  std::filesystem::path path_;
+};
+
+TEST(ProfileFile, ReadsAllItHolds) {
+  const auto profile = ParseProfile(kSmall, "p.json");
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->machine, (Machine{"f", "c", 2, "o", "e"}));
+  EXPECT_EQ(profile->provenance, "measured");
+  EXPECT_EQ(profile->launch_overhead_ms, 0.01);
+  const ProfiledModel& model = *profile->Find("m");
+  EXPECT_EQ(model.slo_ms, 20);
+  ASSERT_EQ(model.exits.size(), 2u);
+  EXPECT_EQ(model.exits[0].cells[0].p99_ms, 2);
+  EXPECT_EQ(model.exits[1].accuracy, 0.75);
+  // A derived cell states one latency, which is then all of its quantiles.
+  EXPECT_EQ(model.exits[1].cells[1].p99_ms, 5);
+  EXPECT_EQ(model.exits[1].cells[1].repetitions, 0);
+  EXPECT_DOUBLE_EQ(model.exits[1].alpha_ms, 2);
+  EXPECT_DOUBLE_EQ(model.exits[1].beta_ms, 1);
+  EXPECT_NEAR(model.exits[1].fit_error, 0, 1e-12);
+  EXPECT_EQ(profile->Find("n"), nullptr);
+}
+
+TEST(ProfileFile, IsTheSameAfterSavingAndLoading) {
+  const TempFile file("");
+  const auto profile = ParseProfile(kSmall, "p.json");
+  ASSERT_TRUE(SaveProfile(*profile, file.path()));
+  const auto again = LoadProfile(file.path());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->machine, profile->machine);
+  EXPECT_EQ(again->created, profile->created);
+  EXPECT_EQ(again->finish_overhead_ms, profile->finish_overhead_ms);
+  const ProfileCell& cell = again->models[0].exits[0].cells[0];
+  EXPECT_EQ(cell.repetitions, 9);
+  EXPECT_EQ(cell.mean_ms, 1.1);
+  EXPECT_EQ(cell.cv, 0.1);
+  EXPECT_EQ(again->models[0].exits[1].cells[1].mean_ms, 5);
+}
+
+// Whoever edits a profile by hand is told the place of a mistake, and what would be right.
+TEST(ProfileFile, NamesThePlaceOfEachMistake) {
+  const struct {
+    std::string from, to, message;
+  } cases[] = {
+      {"\"commit\"", "commit", "p.json:3:2: not valid JSON"},
+      {"\"tactus_profile\": 1", "\"tactus_profile\": 2", "tactus_profile: must be a whole number"},
+      {"\"provenance\": \"measured\",", "", "provenance: is missing"},
+      {"\"mean_ms\": 1.1", "\"mean_ms\": \"x\"",
+       "models[0].exits[0].cells[0].mean_ms: must be a number"},
+      {"\"mean_ms\": 1.1", "\"mean_ms\": -1", "cells[0].mean_ms: must be a number from 0"},
+      {"\"mean_ms\": 5", "\"mean_ms\": 0", "models[0].exits[1].cells[1].mean_ms: must be above 0"},
+      {"\"p99_ms\": 2", "\"p99_ms\": 9", "must not decrease"},
+      {"{\"batch\": 2, \"mean_ms\": 2}", "{\"batch\": 1, \"mean_ms\": 2}",
+       "cells[1].batch: is there twice"},
+      {"{\"batch\": 1, \"mean_ms\": 3}, ", "",
+       "models[0].exits[1].cells: batch 1 of 1 to 2 is missing"},
+      {"\"batch\": 2, \"mean_ms\": 2", "\"batch\": 3, \"mean_ms\": 2",
+       "must be a whole number from 1 to 2"},
+      {"\"accuracy\": 0.75", "\"accuracy\": 75", "exits[1].accuracy: is a fraction"},
+      {"\"name\": \"final\"", "\"name\": \"early\"", "exits[1].name: is there twice"},
+      {"\"max_batch\": 2", "\"max_batch\": 1e30", "models[0].max_batch: must be a whole number"},
+      {"\"cores\": 2", "\"cores\": 2.5", "machine.cores: must be a whole number"},
+      {"\"cores\": 2", "\"cores\": 18446744073709551615", "machine.cores: must be a whole number"},
+  };
+  for (const auto& c : cases) {
+    const auto profile = ParseProfile(With(c.from, c.to), "p.json");
+    ASSERT_FALSE(profile) << c.to;
+    EXPECT_THAT(profile.error().message,
+                AllOf(HasSubstr("p.json"), HasSubstr(c.message), HasSubstr("tactus profile")));
+  }
+  EXPECT_FALSE(ParseProfile("[]", "p.json"));
+  EXPECT_FALSE(ParseProfile("", "p.json"));
+  EXPECT_THAT(LoadProfile("/no/such/file").error().message, HasSubstr("tactus profile"));
+  EXPECT_FALSE(SaveProfile(*ParseProfile(kSmall, ""), "/no/such/folder/p.json"));
+}
+
+TEST(ProfileFile, QuantilesAreLinearBetweenTheKnownOnes) {
+  const ProfileCell cell{
+      .mean_ms = 1.1, .min_ms = 1, .p50_ms = 2, .p95_ms = 11, .p99_ms = 15, .max_ms = 25};
+  EXPECT_DOUBLE_EQ(Quantile(cell, 0), 1);
+  EXPECT_DOUBLE_EQ(Quantile(cell, 0.25), 1.5);
+  EXPECT_DOUBLE_EQ(Quantile(cell, 0.5), 2);
+  EXPECT_DOUBLE_EQ(Quantile(cell, 0.725), 6.5);
+  EXPECT_DOUBLE_EQ(Quantile(cell, 0.95), 11);
+  EXPECT_DOUBLE_EQ(Quantile(cell, 0.97), 13);
+  EXPECT_NEAR(Quantile(cell, 0.995), 20, 1e-9);
+  EXPECT_DOUBLE_EQ(Quantile(cell, 1), 25);
+}
+
+// Policies count on one percentile plus a margin, chosen here and nowhere else.
+TEST(MakeTable, TakesThePercentileAndAddsTheJitterOnce) {
+  const auto profile = ParseProfile(kSmall, "p.json");
+  const Model models[] = {{.name = "m", .max_batch = 2, .exits = {{"early"}, {"final"}}}};
+  const auto latency = [&](ProfileOptions options, int exit, int batch) {
+    const auto table = MakeTable(*profile, models, options);
+    EXPECT_TRUE(table) << table.error().message;
+    return table->Latency(ModelId{0}, ExitId(exit), batch, LaneClass{0});
+  };
+  EXPECT_EQ(latency({.percentile = 95}, 0, 1), Micros(1500));
+  EXPECT_EQ(latency({.percentile = 50}, 0, 1), Micros(1050));
+  EXPECT_EQ(latency({.percentile = 0}, 0, 1), Micros(1100));
+  EXPECT_EQ(latency({.percentile = 99, .jitter_ms = 0.5}, 0, 1), Micros(2500));
+  EXPECT_EQ(latency({.percentile = 95, .jitter_ms = 0.5}, 1, 2), Micros(5500));
+  EXPECT_FALSE(MakeTable(*profile, models, {.percentile = 101}));
+}
+
+// A scenario that wants less than the profile knows gets just that; one that wants more an error.
+TEST(MakeTable, CutsTheProfileDownAndRefusesWhatItDoesNotKnow) {
+  const auto profile = ParseProfile(kSmall, "p.json");
+  Model model{.name = "m", .max_batch = 1, .exits = {{"final"}}};
+  const auto table = MakeTable(*profile, {&model, 1}, {});
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->exits(ModelId{0}), 1);
+  EXPECT_EQ(table->max_batch(ModelId{0}), 1);
+  EXPECT_EQ(table->Latency(ModelId{0}, ExitId{0}, 1, LaneClass{0}), Millis(3));
+  const auto error = [&] { return MakeTable(*profile, {&model, 1}, {}).error().message; };
+  model.max_batch = 3;
+  EXPECT_THAT(error(), AllOf(HasSubstr("'m'"), HasSubstr("up to 3"), HasSubstr("1 to 2")));
+  model = {.name = "m", .max_batch = 1, .exits = {{"deep"}}};
+  EXPECT_THAT(error(), HasSubstr("no exit 'deep'"));
+  model.name = "n";
+  EXPECT_THAT(error(), HasSubstr("no model 'n'"));
+}
+
+TEST(ProfileWarnings, SpeakOfShrinkingAndNoisyLatencies) {
+  auto profile = ParseProfile(kSmall, "p.json");
+  EXPECT_THAT(Warnings(*profile), IsEmpty());
+  profile->models[0].exits[0].cells[1].p50_ms = 0.5;
+  profile->models[0].exits[1].cells[0].p50_ms = 0.9;
+  profile->models[0].exits[0].cells[0].cv = 0.4;
+  EXPECT_THAT(Warnings(*profile),
+              ElementsAre(AllOf(HasSubstr("m exit early: batch 1"), HasSubstr("40 %")),
+                          AllOf(HasSubstr("m exit early: batch 2"), HasSubstr("less than batch 1")),
+                          AllOf(HasSubstr("m exit final: batch 1"), HasSubstr("the exit before"))));
+}
+
+TEST(ImportAlphaBeta, MakesALineOfLatenciesForEachModel) {
+  const TempFile file(
+      "# from a paper\nmodel,alpha_ms,beta_ms,other,slo_ms\nx,1.5,4,,30\ny,0.5,1,,9\n");
+  const auto profile = ImportAlphaBeta(file.path(), 4);
+  ASSERT_TRUE(profile) << profile.error().message;
+  ASSERT_EQ(profile->models.size(), 2u);
+  EXPECT_EQ(profile->models[0].slo_ms, 30);
+  EXPECT_EQ(profile->models[0].exits[0].name, "final");
+  EXPECT_DOUBLE_EQ(profile->models[0].exits[0].cells[3].p95_ms, 10);
+  EXPECT_NEAR(profile->models[0].exits[0].alpha_ms, 1.5, 1e-9);
+  EXPECT_THAT(profile->provenance, HasSubstr("from a paper"));
+}
+
+TEST(ImportAlphaBeta, NamesTheLineOfAMistake) {
+  for (const auto& [text, message] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"model,alpha_ms,beta_ms\nx,1\n", ":2: 2 cells where the header has 3"},
+           {"model,alpha_ms,beta_ms\nx,1,one\n", ":2: column beta_ms: 'one' is not a number"},
+           {"model,alpha_ms,beta_ms\nx,-1,1\n", ":2: column alpha_ms"},
+           {"model,alpha_ms,beta_ms\nx,1,1\nx,1,1\n", ":3: this model is there twice"},
+           {"model,alpha_ms\nx,1\n", "no column 'beta_ms'"},
+           {"model,alpha_ms,beta_ms\n", "holds no model"},
+           {"", "has no header"}}) {
+    const TempFile file(text);
+    const auto profile = ImportAlphaBeta(file.path(), 4);
+    ASSERT_FALSE(profile) << text;
+    EXPECT_THAT(profile.error().message, HasSubstr(message));
+  }
+}
+
+TEST(ImportCells, ReadsQuantilesOrASingleLatency) {
+  const TempFile file(
+      "model,exit,batch,min_ms,p50_ms,p95_ms,n\n"
+      "m,e1,2,3,4,5,100\nm,e1,1,1,2,3,100\nm,e2,1,5,6,7,100\nm,e2,2,8,9,10,100\n");
+  const auto profile = ImportCells(file.path());
+  ASSERT_TRUE(profile) << profile.error().message;
+  const ProfiledModel& model = profile->models[0];
+  EXPECT_EQ(model.max_batch, 2);
+  EXPECT_EQ(model.exits[0].name, "e1");
+  EXPECT_EQ(model.exits[0].cells[1].min_ms, 3);
+  EXPECT_EQ(model.exits[0].cells[1].p99_ms, 5);
+  EXPECT_EQ(model.exits[0].cells[1].repetitions, 100);
+  const TempFile single("model,exit,batch,latency_ms\nm,final,1,7\n");
+  EXPECT_EQ(ImportCells(single.path())->models[0].exits[0].cells[0].p95_ms, 7);
+}
+
+TEST(ImportCells, RefusesHolesAndDoubles) {
+  const TempFile hole("model,exit,batch,latency_ms\nm,a,1,7\nm,a,3,7\n");
+  EXPECT_THAT(ImportCells(hole.path()).error().message, HasSubstr("batch 2 of 1 to 3 is missing"));
+  const TempFile twice("model,exit,batch,latency_ms\nm,a,1,7\nm,a,1,7\n");
+  EXPECT_THAT(ImportCells(twice.path()).error().message,
+              HasSubstr(":3: this batch is there twice"));
+  const TempFile half("model,exit,batch,latency_ms\nm,a,1.5,7\n");
+  EXPECT_THAT(ImportCells(half.path()).error().message, HasSubstr("column batch"));
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,245 @@
+#include "workload/scenario.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr std::string_view kFull = R"([scenario]
+name = "n"
+about = "a"
+duration_s = 30
+warmup_s = 1.5
+warmup_requests = 7
+seed = 9
+policy = "edgeserving:batch=1"
+expiry = "hopeless"
+queue_capacity = 100
+profile = "../p.json"
+percentile = 99
+jitter_ms = 0.25
+decision_cost_us = 3
+
+[lanes]
+count = 2
+slots = 3
+
+[arrivals]
+process = "gamma"
+rate_rps = 60
+cv = 2
+popularity = "ratio"
+
+[[models]]
+name = "a"
+slo_ms = 20
+max_batch = 4
+ratio = 3
+exits = ["1", "4"]
+accuracy = [0.5, 1]
+
+[[models]]
+name = "b.c"
+profile_as = "a"
+ratio = 2
+
+[[models]]
+name = "d"
+rate_rps = 5
+)";
+
+Scenario Full() {
+  auto scenario = ParseScenario(kFull, "/s/dir/file.toml");
+  EXPECT_TRUE(scenario) << scenario.error().message;
+  return *scenario;
+}
+
+TEST(Scenario, ReadsEveryKey) {
+  const Scenario s = Full();
+  EXPECT_EQ(s.name, "n");
+  EXPECT_EQ(s.about, "a");
+  EXPECT_EQ(s.duration_s, 30);
+  EXPECT_EQ(s.warmup_s, 1.5);
+  EXPECT_EQ(s.warmup_requests, 7);
+  EXPECT_EQ(s.seed, 9u);
+  EXPECT_EQ(s.policy, "edgeserving:batch=1");
+  EXPECT_EQ(s.expiry, "hopeless");
+  EXPECT_EQ(s.queue_capacity, 100);
+  EXPECT_EQ(s.profile, "/s/p.json");
+  EXPECT_EQ(s.percentile, 99);
+  EXPECT_EQ(s.jitter_ms, 0.25);
+  EXPECT_EQ(s.decision_cost_us, 3);
+  EXPECT_EQ(s.lanes, 2);
+  EXPECT_EQ(s.slots, 3);
+  EXPECT_EQ(s.process, ArrivalProcess::kGamma);
+  EXPECT_EQ(s.rate_rps, 60);
+  EXPECT_EQ(s.cv, 2);
+  EXPECT_EQ(s.popularity, Popularity::kRatio);
+  ASSERT_EQ(s.models.size(), 3u);
+  EXPECT_EQ(s.models[0].slo_ms, 20);
+  EXPECT_EQ(s.models[0].max_batch, 4);
+  EXPECT_THAT(s.models[0].exits, ElementsAre("1", "4"));
+  EXPECT_THAT(s.models[0].accuracy, ElementsAre(0.5, 1));
+  EXPECT_EQ(s.models[1].profile_as, "a");
+  EXPECT_EQ(s.models[2].profile_as, "d");
+}
+
+TEST(Scenario, NeedsNoMoreThanAModel) {
+  const auto s = ParseScenario("[[models]]\nname = 'm'\n", "/x/quick.toml");
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->name, "quick");
+  EXPECT_EQ(s->process, ArrivalProcess::kPoisson);
+}
+
+// A mistake is answered with its line and column, and with what would be right.
+TEST(Scenario, NamesThePlaceOfEachMistake) {
+  const struct {
+    const char* text;
+    const char* message;
+  } cases[] = {
+      {"[scenario\n", "f.toml:1:10: not valid TOML"},
+      {"[scenario]\nduration_s = \"x\"\n", "f.toml:2:14: duration_s: must be a number from 0.001"},
+      {"[scenario]\nduration_s = 0\n", "f.toml:2:14: duration_s: must be a number"},
+      {"[scenario]\nduration_s = nan\n", "f.toml:2:14: duration_s: must be a number"},
+      {"[scenario]\ndurations = 3\n",
+       "f.toml:2:13: durations: unknown in [scenario]; it may hold name"},
+      {"[scenario]\nseed = 1.5\n", "f.toml:2:8: seed: must be a whole number"},
+      {"[scenario]\nseed = -1\n", "f.toml:2:8: seed: must be a whole number"},
+      {"[scenario]\nexpiry = 'soon'\n",
+       "f.toml:2:10: expiry: must be one of never, passed, hopeless"},
+      {"[scenario]\npolicy = true\n", "f.toml:2:10: policy: no key takes a boolean"},
+      {"[arrivals]\nprocess = 'poison'\n", "must be one of poisson, gamma, uniform, trace"},
+      {"[lane]\ncount = 1\n", "f.toml:1:1: [lane]: unknown"},
+      {"lanes = 3\n", "f.toml:1:9: [lanes]: must be a table"},
+      {"[lanes]\ncount = 0\n", "f.toml:2:9: count: must be a whole number from 1 to 4096"},
+      {"models = 3\n", "f.toml:1:10: models: write each as [[models]]"},
+      {"[[models]]\nslo_ms = 3\n", "f.toml:1:1: [[models]]: needs a name"},
+      {"[[models]]\nname = ''\n", "f.toml:2:8: name: must be a string that is not empty"},
+      {"[[models]]\nname = 'a'\nexits = [1]\n", "f.toml:3:9: exits: must be a list of strings"},
+      {"[[models]]\nname = 'a'\naccuracy = [2]\n",
+       "f.toml:3:12: accuracy: must be a list of numbers"},
+      {"[scenario]\nname = 'x'\n", "f.toml: has no [[models]]"},
+      {"[[models]]\nname = 'a'\n[[models]]\nname = 'a'\n", "f.toml: model 'a' is there twice"},
+      {"[scenario]\nwarmup_s = 20\n[[models]]\nname = 'a'\n", "must be less than duration_s"},
+      {"[arrivals]\nprocess = 'trace'\n[[models]]\nname = 'a'\n", "needs a file"},
+      {"[arrivals]\nrate_rps = 0\n[[models]]\nname = 'a'\n", "nothing would arrive"},
+      {"[[models]]\nname = 'a'\nexits = ['1']\naccuracy = [0.1, 0.2]\n",
+       "1 exits and 2 accuracies"},
+  };
+  for (const auto& c : cases) {
+    const auto scenario = ParseScenario(c.text, "f.toml");
+    ASSERT_FALSE(scenario) << c.text;
+    EXPECT_THAT(scenario.error().message, StartsWith("f.toml:"));
+    EXPECT_THAT(scenario.error().message, HasSubstr(c.message));
+  }
+  EXPECT_EQ(LoadScenario("/no/such.toml").error().code, ErrorCode::kNotFound);
+}
+
+TEST(Scenario, RatesFollowThePopularity) {
+  Scenario s = Full();
+  s.popularity = Popularity::kEqual;
+  EXPECT_THAT(Rates(s), ElementsAre(DoubleEq(20), DoubleEq(20), DoubleEq(5)));
+  s.popularity = Popularity::kRatio;  // 3 : 2 : 1, but the last states its own rate
+  EXPECT_THAT(Rates(s), ElementsAre(DoubleEq(30), DoubleEq(20), DoubleEq(5)));
+  s.popularity = Popularity::kZipf;
+  s.zipf = 1;
+  s.models[2].rate_rps = 0;
+  EXPECT_THAT(Rates(s), ElementsAre(DoubleEq(60 * 6 / 11.0), DoubleEq(60 * 3 / 11.0),
+                                    DoubleEq(60 * 2 / 11.0)));
+}
+
+TEST(Override, ChangesOneKey) {
+  Scenario s = Full();
+  ASSERT_TRUE(Override(s, "rate_rps", "200"));
+  EXPECT_EQ(s.rate_rps, 200);
+  ASSERT_TRUE(Override(s, "lanes.count", "4"));
+  EXPECT_EQ(s.lanes, 4);
+  ASSERT_TRUE(Override(s, "policy", "all-final"));
+  EXPECT_EQ(s.policy, "all-final");
+  ASSERT_TRUE(Override(s, "process", "uniform"));
+  EXPECT_EQ(s.process, ArrivalProcess::kUniform);
+  ASSERT_TRUE(Override(s, "models.b.c.slo_ms", "30"));
+  EXPECT_EQ(s.models[1].slo_ms, 30);
+  ASSERT_TRUE(Override(s, "models.*.slo_ms", "40"));
+  EXPECT_EQ(s.models[0].slo_ms, 40);
+  EXPECT_EQ(s.models[2].slo_ms, 40);
+  ASSERT_TRUE(Override(s, "models.d.exits", "2+4"));
+  EXPECT_THAT(s.models[2].exits, ElementsAre("2", "4"));
+  ASSERT_TRUE(Override(s, "models.d.profile_as", "17"));
+  EXPECT_EQ(s.models[2].profile_as, "17");
+}
+
+TEST(Override, LeavesTheScenarioAloneWhenItFails) {
+  Scenario s = Full();
+  const auto error = [&](std::string_view key, std::string_view value) {
+    const auto set = Override(s, key, value);
+    return set ? std::string("accepted") : set.error().message;
+  };
+  EXPECT_THAT(error("rate", "1"), HasSubstr("rate: a scenario has no such key; it has"));
+  EXPECT_THAT(error("rate_rps", "fast"), HasSubstr("rate_rps: must be a number from 0"));
+  EXPECT_THAT(error("slots", "1.5"), HasSubstr("slots: must be a whole number"));
+  EXPECT_THAT(error("models.x.slo_ms", "1"), HasSubstr("has no model 'x'"));
+  EXPECT_THAT(error("models.*.slo", "1"), HasSubstr("a model has no 'slo'"));
+  EXPECT_THAT(error("models.a", "1"), HasSubstr("models.NAME.KEY"));
+  EXPECT_THAT(error("models.*.name", "same"), HasSubstr("is there twice"));
+  EXPECT_THAT(error("duration_s", "1"), HasSubstr("must be less than duration_s"));
+  EXPECT_EQ(s.models[1].name, "b.c");
+  EXPECT_EQ(s.duration_s, 30);
+}
+
+ProfileFile TwoExits() {
+  ProfileFile profile;
+  ProfiledModel& model = profile.models.emplace_back();
+  model.name = "a";
+  model.max_batch = 8;
+  for (const char* name : {"1", "4"}) {
+    model.exits.push_back({.name = name, .accuracy = 0.3, .cells = std::vector<ProfileCell>(8)});
+  }
+  return profile;
+}
+
+// One profile can serve several models, each with exits, batches and accuracies of its own.
+TEST(SelectProfile, CutsTheProfileToWhatEachModelWants) {
+  auto s = ParseScenario(R"([[models]]
+name = "x"
+profile_as = "a"
+max_batch = 4
+exits = ["4"]
+accuracy = [0.9]
+[[models]]
+name = "y"
+profile_as = "a"
+)",
+                         "f.toml");
+  ASSERT_TRUE(s) << s.error().message;
+  const auto selected = SelectProfile(*s, TwoExits());
+  ASSERT_TRUE(selected) << selected.error().message;
+  EXPECT_EQ(selected->models[0].name, "x");
+  EXPECT_EQ(selected->models[0].exits.size(), 1u);
+  EXPECT_EQ(selected->models[0].exits[0].cells.size(), 4u);
+  EXPECT_EQ(selected->models[1].exits.size(), 2u);
+  const auto models = MakeModels(*s, TwoExits());
+  EXPECT_EQ((*models)[0].max_batch, 4);
+  EXPECT_EQ((*models)[0].exits[0].accuracy, 0.9);
+  EXPECT_EQ((*models)[1].max_batch, 8);
+  EXPECT_EQ((*models)[1].exits[0].accuracy, 0.3);
+  s->models[1].exits = {"2"};
+  EXPECT_FALSE(SelectProfile(*s, TwoExits()));
+  s->models[1].exits.clear();
+  s->models[1].max_batch = 9;
+  EXPECT_THAT(SelectProfile(*s, TwoExits()).error().message, HasSubstr("batches 1 to 8"));
+  s->models[1].max_batch = 0;
+  s->models[1].profile_as = "z";
+  EXPECT_THAT(SelectProfile(*s, TwoExits()).error().message, HasSubstr("no model 'z'"));
+}
+
+}  // namespace
+}  // namespace tactus
