@@ -20,7 +20,7 @@ ProfileFile Measured() {
                                          .p50_ms = 4,
                                          .p95_ms = 6,
                                          .p99_ms = 8,
-                                         .max_ms = 20};
+                                         .max_ms = 10};
   return profile;
 }
 
@@ -35,7 +35,7 @@ TEST(SimDevice, DrawsThePercentilesThatWereMeasured) {
   EXPECT_NEAR(ToMillis(Percentile(drawn, 95)), 6, 0.05);
   EXPECT_NEAR(ToMillis(Percentile(drawn, 99)), 8, 0.3);
   EXPECT_GE(ToMillis(Percentile(drawn, 0.001)), 3);
-  EXPECT_LE(ToMillis(Percentile(drawn, 100)), 20);
+  EXPECT_LE(ToMillis(Percentile(drawn, 100)), 10);
 }
 
 // What was not measured has no spread that we could know of.

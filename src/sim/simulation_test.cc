@@ -20,7 +20,7 @@ ProfileFile OneModel(double ms) {
 }
 
 SimulationResult Serve(const Scenario& scenario, const ProfileFile& profile, int batch = 1,
-                     SimulationOptions options = {}) {
+                       SimulationOptions options = {}) {
   FifoPolicy policy(batch);
   auto result = Simulate(scenario, profile, policy, options);
   EXPECT_TRUE(result) << result.error().message;

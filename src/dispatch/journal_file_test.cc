@@ -1,0 +1,192 @@
+#include "dispatch/journal_file.h"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+using ::testing::HasSubstr;
+
+Deployment OneModel(const std::string& name) {
+  Deployment deployment;
+  deployment.models = {{.name = name,
+                        .slo = Millis(50),
+                        .max_batch = 2,
+                        .priority = 2,
+                        .exits = {{"early", 0.5}, {"final", 0.75}}}};
+  const ProfileTable::ModelRows rows[] = {
+      {.exits = 2, .max_batch = 2, .latency = {Millis(1), Millis(2), Millis(3), Nanos(4'000'001)}}};
+  deployment.profile = ProfileTable(1, rows);
+  return deployment;
+}
+
+JournalHeader Header() {
+  return {.policy = "edgeserving:batch=1",
+          .source = "measured",
+          .commit = "abc",
+          .options = {.queue_capacity = 77, .expiry = Expiry::kPassed},
+          .lanes = {LaneSpec{.slots = 2}, LaneSpec{.fraction = 0.5}}};
+}
+
+JournalRecord Arrival(std::uint64_t id) {
+  return {.kind = JournalRecord::Kind::kArrive,
+          .shape = 5,
+          .priority = 2,
+          .id = id,
+          .at = kStart + Micros(static_cast<std::int64_t>(id)),
+          .deadline = kStart + Millis(9)};
+}
+
+class JournalFileTest : public ::testing::Test {
+ protected:
+  ~JournalFileTest() override { std::filesystem::remove(path_); }
+
+  std::unique_ptr<JournalWriter> Create(WhenFull when_full, std::size_t records) {
+    auto writer = JournalWriter::Create(path_, Header(), when_full, records);
+    EXPECT_TRUE(writer) << writer.error().message;
+    return std::move(*writer);
+  }
+  // A journal of 20 arrivals, with a second deployment before the last five.
+  std::string Sample() {
+    const auto writer = Create(WhenFull::kWrite, 8);
+    writer->Configured(OneModel("m"));
+    for (std::uint64_t i = 0; i < 15; ++i) writer->Append(Arrival(i));
+    writer->Configured(OneModel("n"));
+    for (std::uint64_t i = 15; i < 20; ++i) writer->Append(Arrival(i));
+    EXPECT_TRUE(writer->Close());
+    std::ifstream in(path_, std::ios::binary);
+    std::stringstream bytes;
+    bytes << in.rdbuf();
+    return bytes.str();
+  }
+
+  const std::filesystem::path path_ =
+      ::testing::TempDir() + "tactus_journal_" +
+      ::testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(JournalFileTest, HoldsAllThatWasWritten) {
+  Sample();
+  const auto journal = LoadJournal(path_);
+  ASSERT_TRUE(journal) << journal.error().message;
+  EXPECT_TRUE(journal->complete);
+  EXPECT_EQ(journal->header.policy, "edgeserving:batch=1");
+  EXPECT_EQ(journal->header.source, "measured");
+  EXPECT_EQ(journal->header.options.queue_capacity, 77u);
+  EXPECT_EQ(journal->header.options.expiry, Expiry::kPassed);
+  ASSERT_EQ(journal->header.lanes.size(), 2u);
+  EXPECT_EQ(journal->header.lanes[0].slots, 2);
+  EXPECT_EQ(journal->header.lanes[1].fraction, 0.5);
+  ASSERT_EQ(journal->records.size(), 20u);
+  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(journal->records[i], Arrival(i));
+  ASSERT_EQ(journal->deployments.size(), 2u);
+  EXPECT_EQ(journal->deployments[0].at, 0u);
+  EXPECT_EQ(journal->deployments[1].at, 15u);
+  const Deployment& deployment = *journal->deployments[1].deployment;
+  EXPECT_EQ(deployment.models[0].name, "n");
+  EXPECT_EQ(deployment.models[0].slo, Millis(50));
+  EXPECT_EQ(deployment.models[0].priority, 2);
+  EXPECT_EQ(deployment.models[0].exits[1].accuracy, 0.75);
+  EXPECT_EQ(deployment.profile.Latency(ModelId{0}, ExitId{1}, 2, LaneClass{0}), Nanos(4'000'001));
+}
+
+// In real time the dispatcher must never wait for a disk: the journal ends early, and says so.
+TEST_F(JournalFileTest, StopsRatherThanBlocks) {
+  const auto writer = Create(WhenFull::kStop, 8);
+  writer->Configured(OneModel("m"));
+  for (std::uint64_t i = 0; i < 20; ++i) writer->Append(Arrival(i));
+  EXPECT_TRUE(writer->stopped());
+  ASSERT_TRUE(writer->Flush());
+  writer->Append(Arrival(20));  // there is room again, but a gap would make the rest worthless
+  ASSERT_TRUE(writer->Close());
+  const auto journal = LoadJournal(path_);
+  ASSERT_TRUE(journal) << journal.error().message;
+  EXPECT_FALSE(journal->complete);
+  ASSERT_EQ(journal->records.size(), 8u);
+  EXPECT_EQ(journal->records[7], Arrival(7));
+}
+
+TEST_F(JournalFileTest, IsFlushedByAnotherThreadWhileItGrows) {
+  constexpr std::uint64_t kRecords = 50'000;
+  const auto writer = Create(WhenFull::kStop, JournalWriter::kRecords);
+  writer->Configured(OneModel("m"));
+  std::atomic<bool> done{false};
+  std::thread flusher([&] {
+    while (!done.load()) EXPECT_TRUE(writer->Flush());
+  });
+  for (std::uint64_t i = 0; i < kRecords; ++i) {
+    if (i == kRecords / 2) writer->Configured(OneModel("n"));
+    writer->Append(Arrival(i));
+  }
+  done.store(true);
+  flusher.join();
+  ASSERT_TRUE(writer->Close());
+  const auto journal = LoadJournal(path_);
+  ASSERT_TRUE(journal) << journal.error().message;
+  ASSERT_EQ(journal->records.size(), kRecords);
+  for (std::uint64_t i = 0; i < kRecords; ++i) ASSERT_EQ(journal->records[i].id, i);
+  EXPECT_EQ(journal->deployments[1].at, kRecords / 2);
+}
+
+// Cut anywhere, a journal is refused with a reason.
+TEST_F(JournalFileTest, IsRefusedWhenCutOff) {
+  const std::string bytes = Sample();
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    const auto journal = ParseJournal(std::string_view(bytes).substr(0, n), "j");
+    ASSERT_FALSE(journal) << n;
+    ASSERT_THAT(journal.error().message, HasSubstr("j: "));
+  }
+  EXPECT_THAT(
+      ParseJournal(std::string_view(bytes).substr(0, bytes.size() - 1), "j").error().message,
+      HasSubstr("was cut off after 20 records"));
+}
+
+// Every single byte counts: whichever is changed, the journal is refused.
+TEST_F(JournalFileTest, IsRefusedWhenDamaged) {
+  const std::string bytes = Sample();
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    std::string damaged = bytes;
+    damaged[n] = static_cast<char>(damaged[n] ^ 0x10);
+    // The flag of a complete journal is behind the sum; it only ever says less than was true.
+    if (n == bytes.size() - 9) continue;
+    ASSERT_FALSE(ParseJournal(damaged, "j")) << n;
+  }
+  EXPECT_THAT(ParseJournal(bytes + "x", "j").error().message, HasSubstr("bytes follow its end"));
+  EXPECT_THAT(ParseJournal("PNG and so on", "j").error().message,
+              HasSubstr("is no Tactus journal"));
+  EXPECT_EQ(LoadJournal("/no/such/journal").error().code, ErrorCode::kNotFound);
+  EXPECT_FALSE(JournalWriter::Create("/no/such/folder/j", Header(), WhenFull::kStop));
+}
+
+// What the parser accepts must not be able to crash a dispatcher.
+TEST_F(JournalFileTest, RefusesDeploymentsThatMakeNoSense) {
+  const std::string bytes = Sample();
+  const auto change = [&](const std::string& from, const std::string& to) {
+    std::string changed = bytes;
+    for (std::size_t at = 0; (at = changed.find(from, at)) != std::string::npos; at += to.size()) {
+      changed.replace(at, from.size(), to);
+    }
+    EXPECT_NE(changed, bytes) << from;
+    const auto journal = ParseJournal(changed, "j", false);
+    return journal ? std::string("accepted") : journal.error().message;
+  };
+  EXPECT_THAT(change("\"max_batch\":2", "\"max_batch\":9"), HasSubstr("does not cover"));
+  EXPECT_THAT(change("\"max_batch\":2", "\"max_batch\":0"), HasSubstr("does not cover"));
+  EXPECT_THAT(change("[1000000,", "[-100000,"), HasSubstr("no number of nanoseconds"));
+  EXPECT_THAT(change("\"expiry\":\"passed\"", "\"expiry\":\"paused\""), HasSubstr("expiry"));
+  EXPECT_THAT(change("\"slots\":2", "\"slots\":0"), HasSubstr("slots must be a whole number"));
+  EXPECT_THAT(change("\"queue_capacity\":77", "\"queue_capacity\":-7"),
+              HasSubstr("queue_capacity"));
+  EXPECT_THAT(change("\"slo_ns\":50000000", "\"slo_ns\":\"000000\""), HasSubstr("slo_ns"));
+  EXPECT_THAT(change("\"lane_class\":0", "\"lane_class\":9"), HasSubstr("class"));
+}
+
+}  // namespace
+}  // namespace tactus

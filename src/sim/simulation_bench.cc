@@ -1,0 +1,47 @@
+// How many requests the simulator carries in a CPU-second. Bar: 2 million.
+#include <benchmark/benchmark.h>
+
+#include "policies/registry.h"
+#include "sim/sim_testing.h"
+#include "sim/simulation.h"
+
+namespace tactus {
+namespace {
+
+ProfileFile Models(int count) {
+  ProfileFile profile;
+  for (int i = 0; i < count; ++i) {
+    profile.models.push_back(AffineModelOf("m" + std::to_string(i), 2, 0.3, 10));
+    for (ProfileCell& cell : profile.models.back().exits[0].cells) {
+      cell.repetitions = 100;
+      cell.max_ms = 1.2 * cell.p99_ms;
+    }
+  }
+  return profile;
+}
+
+void Simulating(benchmark::State& state, const char* policy_text) {
+  const int models = static_cast<int>(state.range(0));
+  const ProfileFile profile = Models(models);
+  // Some 80 % of what one lane carries in full batches.
+  const Scenario scenario = ScenarioOf(profile, 1600, 200);
+  std::int64_t requests = 0;
+  for (auto _ : state) {
+    auto policy = MakePolicy(policy_text);
+    if (!policy) return state.SkipWithError(policy.error().message.c_str());
+    const auto result = Simulate(scenario, profile, **policy);
+    requests += static_cast<std::int64_t>(result->records.size());
+  }
+  state.SetItemsProcessed(requests);
+}
+
+void Fifo(benchmark::State& state) { Simulating(state, "fifo"); }
+void AllFinal(benchmark::State& state) { Simulating(state, "all-final"); }
+void EdgeServing(benchmark::State& state) { Simulating(state, "edgeserving"); }
+
+BENCHMARK(Fifo)->Arg(1)->Arg(3)->Arg(30)->Unit(benchmark::kMillisecond);
+BENCHMARK(AllFinal)->Arg(1)->Arg(3)->Arg(30)->Unit(benchmark::kMillisecond);
+BENCHMARK(EdgeServing)->Arg(1)->Arg(3)->Arg(30)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace tactus
