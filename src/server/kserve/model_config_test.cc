@@ -1,0 +1,210 @@
+#include "server/kserve/model_config.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::string_view kExits = R"(name: "net"
+platform: "onnxruntime_onnx"
+max_batch_size: 8
+input [ { name: "x" data_type: TYPE_FP32 dims: [ 1, 28, 28 ] } ]
+output [ { name: "y" data_type: TYPE_FP32 dims: [ 10 ] label_filename: "labels.txt" } ]
+dynamic_batching { max_queue_delay_microseconds: 100 }
+instance_group [ { kind: KIND_CPU count: 2 } ]
+parameters { key: "slo_ms" value { string_value: "12.5" } }
+parameters { key: "priority" value { string_value: "2" } }
+parameters { key: "exits" value { string_value: "early.onnx, late.onnx" } }
+parameters { key: "exit_names" value { string_value: "early,late" } }
+parameters { key: "accuracy" value { string_value: "0.75, 0.9" } }
+parameters { key: "theirs" value { string_value: "kept" } }
+)";
+
+class ModelConfigTest : public testing::Test {
+ protected:
+  ModelConfigTest()
+      : root_(fs::temp_directory_path() /
+              fmt::format("tactus_config_{}_{}", ::getpid(),
+                          testing::UnitTest::GetInstance()->current_test_info()->name())),
+        folder_(root_ / "net") {
+    fs::create_directories(folder_);
+  }
+  ~ModelConfigTest() override { fs::remove_all(root_); }
+
+  void Config(std::string_view text) { std::ofstream(folder_ / "config.pbtxt") << text; }
+  void Graph(std::string_view version, std::string_view file) {
+    fs::create_directories(folder_ / version);
+    std::ofstream(folder_ / version / file) << "graph";
+  }
+  // Reads version 1 with this configuration and says what is wrong with it, from its place on.
+  std::string Mistake(std::string_view text) {
+    Config(text);
+    Graph("1", "model.onnx");
+    const auto spec = ReadModelSpec(folder_, 1, "");
+    if (spec) return "no mistake";
+    const std::string& message = spec.error().message;
+    const std::string file = (folder_ / "config.pbtxt").string() + ":";
+    return message.starts_with(file) ? message.substr(file.size()) : message;
+  }
+
+  fs::path root_;
+  fs::path folder_;
+};
+
+TEST_F(ModelConfigTest, ReadsWhatAnEarlyExitModelDeclares) {
+  Config(kExits);
+  Graph("3", "early.onnx");
+  Graph("3", "late.onnx");
+  const auto spec = ReadModelSpec(folder_, 3, "");
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  EXPECT_EQ(spec->name, "net");
+  EXPECT_EQ(spec->version, 3);
+  EXPECT_EQ(spec->max_batch, 8);
+  EXPECT_EQ(spec->slo, Micros(12'500));
+  EXPECT_EQ(spec->priority, 2);
+  ASSERT_EQ(spec->inputs.size(), 1U);
+  EXPECT_THAT(spec->inputs[0].dims, ElementsAre(-1, 1, 28, 28));
+  ASSERT_EQ(spec->exits.size(), 2U);
+  EXPECT_EQ(spec->exits[0].name, "early");
+  EXPECT_EQ(spec->exits[1].graph, folder_ / "3" / "late.onnx");
+  EXPECT_DOUBLE_EQ(spec->exits[1].accuracy, 0.9);
+  EXPECT_EQ(spec->parameters.at("theirs"), "kept");
+}
+
+TEST_F(ModelConfigTest, AFolderWithoutConfigurationHoldsAnOnnxModel) {
+  Graph("1", "model.onnx");
+  const auto spec = ReadModelSpec(folder_, 1, "");
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  EXPECT_EQ(spec->platform, "onnxruntime_onnx");
+  EXPECT_EQ(spec->max_batch, 0);
+  EXPECT_EQ(spec->slo, Duration{});
+  ASSERT_EQ(spec->exits.size(), 1U);
+  EXPECT_EQ(spec->exits[0].graph, folder_ / "1" / "model.onnx");
+}
+
+TEST_F(ModelConfigTest, ModelsWithoutGraphsNeedNoFiles) {
+  Config(
+      "backend: 'emulated' max_batch_size: 4 "
+      "parameters { key: 'exit_names' value { string_value: 'a,b,c' } }");
+  EXPECT_THAT(*ListVersions(folder_, ""), ElementsAre(1));
+  const auto spec = ReadModelSpec(folder_, 1, "");
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  EXPECT_EQ(spec->platform, "emulated");
+  EXPECT_EQ(spec->exits.size(), 3U);
+}
+
+TEST_F(ModelConfigTest, TheVersionPolicyChooses) {
+  for (const char* version : {"1", "2", "10", "007", "x", "-3"}) Graph(version, "model.onnx");
+  const auto versions = [&](std::string_view policy) {
+    Config(fmt::format("version_policy {{ {} }}", policy));
+    return ListVersions(folder_, "");
+  };
+  EXPECT_THAT(*versions(""), ElementsAre(10));
+  EXPECT_THAT(*versions("latest { num_versions: 2 }"), ElementsAre(2, 10));
+  EXPECT_THAT(*versions("all {}"), ElementsAre(1, 2, 10));
+  EXPECT_THAT(*versions("specific { versions: [ 10, 1 ] }"), ElementsAre(1, 10));
+  EXPECT_THAT(versions("specific { versions: 5 }").error().message,
+              HasSubstr("version_policy: there is no version 5"));
+  EXPECT_FALSE(versions("latest { num_versions: 0 }").has_value());
+  EXPECT_THAT(*ListVersions(folder_, R"({"version_policy":{"all":{}}})"), ElementsAre(1, 2, 10));
+}
+
+TEST_F(ModelConfigTest, MissingFilesAreNamed) {
+  EXPECT_EQ(ListVersions(folder_ / "none", "").error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(ListVersions(folder_, "").error().message, HasSubstr("no version folder"));
+  Config("default_model_filename: 'other.onnx'");
+  EXPECT_THAT(ReadModelSpec(folder_, 1, "").error().message, HasSubstr("1/other.onnx"));
+}
+
+TEST_F(ModelConfigTest, MistakesNameLineColumnAndField) {
+  EXPECT_EQ(Mistake("name: \"net\"\nmax_batchsize: 8\n"),
+            "2:14: Message type \"inference.ModelConfig\" has no field named \"max_batchsize\".");
+  EXPECT_THAT(Mistake("\n\nmax_batch_size: -1\n"), HasSubstr("3:1: max_batch_size: -1"));
+  EXPECT_THAT(Mistake("max_batch_size: \"8\""), testing::StartsWith("1:17: Expected integer"));
+  EXPECT_THAT(Mistake("name: \"other\""), HasSubstr("1:1: name: 'other' is not the folder's name"));
+  EXPECT_THAT(Mistake("input [ {"), testing::StartsWith("1:10: "));
+  EXPECT_THAT(Mistake("input { name: 'a' data_type: TYPE_FP32 dims: 1 }\n"
+                      "input { name: 'a' data_type: TYPE_FP32 dims: 1 }"),
+              HasSubstr("2:1: input: 'a' is declared twice"));
+  EXPECT_THAT(Mistake("input { name: 'a' dims: 1 }"), HasSubstr("'a': data_type is missing"));
+  EXPECT_THAT(Mistake("input { name: 'a' data_type: TYPE_FP32 }"), HasSubstr("dims is missing"));
+  EXPECT_THAT(Mistake("output { name: 'a' data_type: TYPE_FP32 dims: -2 }"),
+              HasSubstr("1:1: output: 'a': dims: -2 is neither"));
+  EXPECT_THAT(Mistake("input { name: 'a' data_type: TYPE_FP64 dims: [ 4294967296, 4294967296 ] }"),
+              HasSubstr("too large"));
+  EXPECT_THAT(Mistake("sequence_batching {}"), HasSubstr("1:1: sequence_batching: not supported"));
+  EXPECT_THAT(Mistake("default_model_filename: '../../secret'"),
+              HasSubstr("not a file of the version folder"));
+}
+
+TEST_F(ModelConfigTest, MistakesInOurParametersNameTheKeysLine) {
+  const auto mistake = [&](std::string_view key, std::string_view value) {
+    return Mistake(
+        fmt::format("name: 'net'\nparameters {{\n  key: \"{}\" value {{ string_value: \"{}\" }} }}",
+                    key, value));
+  };
+  EXPECT_EQ(mistake("slo_ms", "soon"),
+            "3:8: parameters[\"slo_ms\"]: 'soon' is not a number of milliseconds above 0, up to a "
+            "day");
+  for (const char* value : {"0", "-5", "nan", "inf", "1e99", "", "5ms"}) {
+    EXPECT_THAT(mistake("slo_ms", value), HasSubstr("3:8: parameters[\"slo_ms\"]")) << value;
+  }
+  EXPECT_THAT(mistake("priority", "0"), HasSubstr("3:8: parameters[\"priority\"]"));
+  EXPECT_THAT(mistake("exits", "a.onnx,,b.onnx"), HasSubstr("'' is not a file"));
+  EXPECT_THAT(mistake("exits", "../a.onnx"), HasSubstr("not a file of the version folder"));
+  EXPECT_THAT(mistake("exit_names", "a,b"), HasSubstr("2 names for 1 exits"));
+  EXPECT_THAT(mistake("accuracy", "0.5,0.6"), HasSubstr("2 values for 1 exits"));
+  EXPECT_THAT(mistake("accuracy", "90"), HasSubstr("not a fraction"));
+}
+
+TEST_F(ModelConfigTest, JsonReplacesTheFile) {
+  Config("this is not a configuration");
+  Graph("1", "model.onnx");
+  const auto spec = ReadModelSpec(
+      folder_, 1, R"({"max_batch_size": 3, "parameters": {"slo_ms": {"string_value": "7"}}})");
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  EXPECT_EQ(spec->max_batch, 3);
+  EXPECT_EQ(spec->slo, Millis(7));
+  EXPECT_THAT(ReadModelSpec(folder_, 1, R"({"max_batchsize": 3})").error().message,
+              HasSubstr("max_batchsize"));
+  EXPECT_EQ(ReadModelSpec(folder_, 1, "[]").error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(ModelConfigTest, JsonOfTheConfigurationIsCompletedAndKeepsTheRest) {
+  Config(kExits);
+  Graph("1", "early.onnx");
+  Graph("1", "late.onnx");
+  auto spec = ReadModelSpec(folder_, 1, "");
+  ASSERT_TRUE(spec.has_value());
+  // The engine found another output than the folder declares.
+  spec->outputs.push_back({"z", DataType::kBytes, {-1, 2, -1}});
+  const auto json = ModelConfigJson(*spec);
+  ASSERT_TRUE(json.has_value());
+  const auto config = nlohmann::json::parse(*json);
+  EXPECT_EQ(config["name"], "net");
+  EXPECT_EQ(config["backend"], "onnxruntime");
+  EXPECT_EQ(config["max_batch_size"], 8);
+  EXPECT_EQ(config["input"][0]["dims"], (std::vector{1, 28, 28}));
+  EXPECT_EQ(config["output"][0]["label_filename"], "labels.txt");
+  EXPECT_EQ(config["output"][1]["data_type"], "TYPE_STRING");
+  EXPECT_EQ(config["output"][1]["dims"], (std::vector{2, -1}));
+  EXPECT_EQ(config["dynamic_batching"]["max_queue_delay_microseconds"], 100);
+  EXPECT_EQ(config["instance_group"][0]["kind"], "KIND_CPU");
+  EXPECT_EQ(config["parameters"]["slo_ms"]["string_value"], "12.5");
+  EXPECT_EQ(config["version_policy"]["latest"]["num_versions"], 1);
+  EXPECT_FALSE(config.contains("sequence_batching"));
+}
+
+}  // namespace
+}  // namespace tactus

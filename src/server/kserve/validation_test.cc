@@ -1,0 +1,219 @@
+#include "server/kserve/validation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/kserve/error_mapping.h"
+
+namespace tactus {
+namespace {
+
+using std::chrono::microseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::shared_ptr<const ModelSpec> Model() {
+  ModelSpec spec;
+  spec.name = "m";
+  spec.max_batch = 4;
+  spec.inputs = {{"image", DataType::kFp32, {-1, 2}}, {"words", DataType::kBytes, {-1, -1}}};
+  spec.outputs = {{"p", DataType::kFp32, {-1, 1}}, {"q", DataType::kFp32, {-1, 1}}};
+  return std::make_shared<const ModelSpec>(std::move(spec));
+}
+
+const std::array<std::byte, 4096> kZeros{};
+
+CallMessage Good() {
+  CallMessage message;
+  // Out of order, and one row: 2 floats; 3 empty strings.
+  message.inputs = {{"words", "BYTES", {1, 3}, std::span(kZeros).first(12)},
+                    {"image", "FP32", {1, 2}, std::span(kZeros).first(8)}};
+  return message;
+}
+
+Expected<InferCall> Make(const CallMessage& message) {
+  return MakeCall(Model(), message, std::chrono::steady_clock::time_point{});
+}
+
+TEST(MakeCall, PutsTheInputsIntoTheModelsOrder) {
+  CallMessage message = Good();
+  message.outputs = {"q"};
+  message.parameters = {{"timeout", std::int64_t{3000}}, {"priority", std::uint64_t{2}}};
+  const auto call = Make(message);
+  ASSERT_TRUE(call.has_value()) << call.error().message;
+  EXPECT_EQ(call->inputs[0].name, "image");
+  EXPECT_EQ(call->inputs[1].data.size(), 12U);
+  EXPECT_THAT(call->outputs, ElementsAre(1));
+  EXPECT_EQ(call->priority, 2U);
+  EXPECT_EQ(call->deadline, call->received + microseconds(3000));
+}
+
+TEST(MakeCall, BadInputHasAnAnswer) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 40;
+  struct Case {
+    const char* what;
+    void (*spoil)(CallMessage&);
+    const char* answer;
+  };
+  const Case kCases[] = {
+      {"unknown input", [](CallMessage& m) { m.inputs[0].name = "x"; },
+       "unexpected inference input 'x' for model 'm'"},
+      {"missing input", [](CallMessage& m) { m.inputs.pop_back(); },
+       "expected 2 inputs but got 1 inputs for model 'm': 'image' is missing"},
+      {"no inputs", [](CallMessage& m) { m.inputs.clear(); }, "expected 2 inputs but got 0"},
+      {"twice", [](CallMessage& m) { m.inputs.push_back(m.inputs[0]); }, "'words' is given twice"},
+      {"type", [](CallMessage& m) { m.inputs[1].datatype = "INT32"; },
+       "data-type is 'INT32', but the model expects 'FP32'"},
+      {"no such type", [](CallMessage& m) { m.inputs[1].datatype = "float"; }, "'float'"},
+      {"rank",
+       [](CallMessage& m) {
+         m.inputs[1].shape = {1, 1, 2};
+       },
+       "unexpected shape for input 'image' for model 'm'. Expected [-1,2], got [1,1,2]"},
+      {"no rank", [](CallMessage& m) { m.inputs[1].shape = {}; }, "unexpected shape"},
+      {"size of a dimension",
+       [](CallMessage& m) {
+         m.inputs[1].shape = {1, 3};
+       },
+       "unexpected shape"},
+      {"negative",
+       [](CallMessage& m) {
+         m.inputs[0].shape = {1, -3};
+       },
+       "negative dimension -3"},
+      {"overflow",
+       [](CallMessage& m) {
+         m.inputs[0].shape = {kLarge, kLarge};
+       },
+       "too many elements"},
+      {"large, no overflow",
+       [](CallMessage& m) {
+         m.inputs[0].shape = {1, kLarge};
+       },
+       "needs 1099511627776 BYTES elements"},
+      {"no rows",
+       [](CallMessage& m) {
+         m.inputs[1].shape = {0, 2};
+       },
+       "the batch has no rows"},
+      {"too many rows",
+       [](CallMessage& m) {
+         m.inputs[1].shape = {5, 2};
+         m.inputs[1].data = std::span(kZeros).first(40);
+       },
+       "batch-size must be <= 4 for 'm', got 5"},
+      {"rows differ",
+       [](CallMessage& m) {
+         m.inputs[1].shape = {2, 2};
+         m.inputs[1].data = std::span(kZeros).first(16);
+       },
+       "2 rows, but the inputs before it have 1"},
+      {"too few bytes", [](CallMessage& m) { m.inputs[1].data = std::span(kZeros).first(7); },
+       "got 7 bytes, but shape [1,2] of FP32 needs 2 elements of 4 bytes"},
+      {"too many bytes", [](CallMessage& m) { m.inputs[1].data = std::span(kZeros).first(12); },
+       "got 12 bytes"},
+      {"too few strings", [](CallMessage& m) { m.inputs[0].data = std::span(kZeros).first(8); },
+       "needs 3 BYTES elements, got 2"},
+      {"more than the strings",
+       [](CallMessage& m) { m.inputs[0].data = std::span(kZeros).first(13); },
+       "got 3 and 1 bytes more"},
+      {"string past the end",
+       [](CallMessage& m) {
+         static constexpr std::array<std::byte, 12> kLong{std::byte{9}};
+         m.inputs[0].data = kLong;
+       },
+       "BYTES element 0 says 9 bytes where 8 are left"},
+      {"unknown output", [](CallMessage& m) { m.outputs = {"r"}; },
+       "unexpected inference output 'r' for model 'm'"},
+      {"output twice",
+       [](CallMessage& m) {
+         m.outputs = {"p", "p"};
+       },
+       "requested twice"},
+  };
+  for (const Case& c : kCases) {
+    CallMessage message = Good();
+    c.spoil(message);
+    const auto call = Make(message);
+    ASSERT_FALSE(call.has_value()) << c.what;
+    EXPECT_EQ(call.error().code, ErrorCode::kInvalidArgument) << c.what;
+    EXPECT_THAT(call.error().message, HasSubstr(c.answer)) << c.what;
+  }
+}
+
+TEST(ReadParameters, WhatClientsSendIsUnderstood) {
+  const std::vector<Parameter> parameters{{"priority", std::int64_t{0}},
+                                          {"timeout", std::uint64_t{0}},
+                                          {"sequence_id", std::uint64_t{0}},
+                                          {"sequence_start", false},
+                                          {"triton_enable_empty_final_response", true},
+                                          {"binary_data_output", true},
+                                          {"anything", std::string_view("else")}};
+  const auto read = ReadParameters(parameters);
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->priority, 0U);
+  EXPECT_EQ(read->timeout, std::nullopt);
+}
+
+TEST(ReadParameters, WhatCannotBeMetIsRefused) {
+  const auto error = [](std::string_view name, ParameterValue value) {
+    const std::vector<Parameter> parameters{{name, value}};
+    const auto read = ReadParameters(parameters);
+    return read ? Error{ErrorCode::kInternal, "accepted"} : read.error();
+  };
+  EXPECT_THAT(error("priority", std::int64_t{-1}).message, HasSubstr("'priority'"));
+  EXPECT_THAT(error("priority", std::string_view("1")).message, HasSubstr("'priority'"));
+  EXPECT_THAT(error("timeout", std::int64_t{-1}).message, HasSubstr("microseconds"));
+  EXPECT_THAT(error("timeout", 1.5).message, HasSubstr("microseconds"));
+  EXPECT_THAT(error("triton_debug", true).message,
+              HasSubstr("parameter keys starting with 'triton_' are reserved"));
+  EXPECT_EQ(error("sequence_id", std::uint64_t{7}).code, ErrorCode::kUnimplemented);
+  EXPECT_EQ(error("sequence_end", true).code, ErrorCode::kUnimplemented);
+}
+
+TEST(EarliestDeadline, TheLeastLimitCountsAndNonsenseIsNone) {
+  const std::chrono::steady_clock::time_point start{};
+  EXPECT_EQ(EarliestDeadline(start, {std::nullopt, std::nullopt}), std::nullopt);
+  EXPECT_EQ(EarliestDeadline(start, {microseconds(5), std::nullopt, microseconds(3)}),
+            start + microseconds(3));
+  EXPECT_EQ(EarliestDeadline(start, {microseconds(std::numeric_limits<std::int64_t>::max())}),
+            std::nullopt);
+}
+
+TEST(ParseVersion, DigitsOnly) {
+  EXPECT_EQ(ParseVersion(""), -1);
+  EXPECT_EQ(ParseVersion("12"), 12);
+  for (const char* text : {"-1", "1.0", "one", " 1", "1 ", "+1", "0x1"}) {
+    EXPECT_EQ(ParseVersion(text).error().code, ErrorCode::kInvalidArgument) << text;
+  }
+  EXPECT_EQ(ParseVersion("99999999999999999999").error().code, ErrorCode::kNotFound);
+}
+
+TEST(ErrorMapping, OneTableForBothProtocols) {
+  struct Row {
+    ErrorCode code;
+    int http, grpc, strict_http, strict_grpc;
+  };
+  for (const Row& row :
+       {Row{ErrorCode::kInvalidArgument, 400, 3, 400, 3}, Row{ErrorCode::kNotFound, 404, 5, 404, 5},
+        Row{ErrorCode::kAlreadyExists, 409, 6, 400, 6},
+        Row{ErrorCode::kUnavailable, 503, 14, 503, 14},
+        Row{ErrorCode::kResourceExhausted, 503, 8, 503, 14},
+        Row{ErrorCode::kDeadlineExceeded, 504, 4, 503, 14},
+        Row{ErrorCode::kCancelled, 499, 1, 400, 1},
+        Row{ErrorCode::kUnimplemented, 501, 12, 501, 12},
+        Row{ErrorCode::kInternal, 500, 13, 500, 13}}) {
+    const WireError normal = ToWire({row.code, "text"}, false);
+    const WireError strict = ToWire({row.code, "text"}, true);
+    EXPECT_EQ(normal.http, row.http);
+    EXPECT_EQ(normal.grpc, row.grpc);
+    EXPECT_EQ(normal.text, "text");
+    EXPECT_EQ(strict.http, row.strict_http);
+    EXPECT_EQ(strict.grpc, row.strict_grpc);
+  }
+  EXPECT_EQ(ToWire({ErrorCode::kDeadlineExceeded, "x"}, true).text, "Request timeout expired");
+  EXPECT_LT(ToWire({ErrorCode::kNotFound, std::string(1 << 20, 'x')}, false).text.size(), 2000U);
+}
+
+}  // namespace
+}  // namespace tactus
