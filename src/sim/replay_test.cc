@@ -18,11 +18,12 @@ using Kind = JournalRecord::Kind;
 
 ProfileFile TwoModels() {
   ProfileFile profile;
-  profile.models = {AffineModelOf("a", 2, 1, 8), AffineModelOf("b", 4, 2, 8)};
+  profile.models = {AffineModelOf("a", Millis(2), Millis(1), 8),
+                    AffineModelOf("b", Millis(4), Millis(2), 8)};
   for (ProfiledModel& model : profile.models) {
     ProfiledExit early = model.exits[0];
     early.name = "early";
-    for (ProfileCell& cell : early.cells) cell = Constant(cell.mean_ms / 3);
+    for (ProfileCell& cell : early.cells) cell = Constant(FromMillis(cell.mean_ms / 3));
     model.exits.insert(model.exits.begin(), early);
     for (ProfileCell& cell : model.exits[1].cells) {
       cell.repetitions = 50;

@@ -13,7 +13,7 @@ namespace {
 
 ProfileFile Measured() {
   ProfileFile profile;
-  profile.models = {AffineModelOf("m", 0, 3, 2)};
+  profile.models = {AffineModelOf("m", Millis(0), Millis(3), 2)};
   profile.models[0].exits[0].cells[1] = {.repetitions = 500,
                                          .mean_ms = 4.5,
                                          .min_ms = 3,

@@ -37,12 +37,13 @@ class FifoPolicy final : public Policy {
   const int batch_;
 };
 
-inline ProfileCell Constant(double ms) {
+inline ProfileCell Constant(Duration latency) {
+  const double ms = ToMillis(latency);
   return {.mean_ms = ms, .min_ms = ms, .p50_ms = ms, .p95_ms = ms, .p99_ms = ms, .max_ms = ms};
 }
 
-// One exit; every batch takes `base_ms` plus `each_ms` for each request.
-inline ProfiledModel AffineModelOf(const std::string& name, double base_ms, double each_ms,
+// One exit; every batch takes `base` and `each` for each of its requests.
+inline ProfiledModel AffineModelOf(const std::string& name, Duration base, Duration each,
                                    int max_batch) {
   ProfiledModel model;
   model.name = name;
@@ -50,7 +51,7 @@ inline ProfiledModel AffineModelOf(const std::string& name, double base_ms, doub
   ProfiledExit& exit = model.exits.emplace_back();
   exit.name = "final";
   exit.accuracy = 0.5;
-  for (int b = 1; b <= max_batch; ++b) exit.cells.push_back(Constant(base_ms + b * each_ms));
+  for (int b = 1; b <= max_batch; ++b) exit.cells.push_back(Constant(base + b * each));
   return model;
 }
 

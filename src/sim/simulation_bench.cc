@@ -11,7 +11,7 @@ namespace {
 ProfileFile Models(int count) {
   ProfileFile profile;
   for (int i = 0; i < count; ++i) {
-    profile.models.push_back(AffineModelOf("m" + std::to_string(i), 2, 0.3, 10));
+    profile.models.push_back(AffineModelOf("m" + std::to_string(i), Millis(2), Micros(300), 10));
     for (ProfileCell& cell : profile.models.back().exits[0].cells) {
       cell.repetitions = 100;
       cell.max_ms = 1.2 * cell.p99_ms;

@@ -15,7 +15,7 @@ namespace {
 ProfileFile OneModel(double ms) {
   ProfileFile profile;
   profile.provenance = "made up for a test";
-  profile.models = {AffineModelOf("m", 0, ms, 1)};
+  profile.models = {AffineModelOf("m", Millis(0), FromMillis(ms), 1)};
   return profile;
 }
 
@@ -108,7 +108,8 @@ TEST(Simulation, DecisionCostLimitsTheRateOfLaunches) {
 
 ProfileFile ThreeModels() {
   ProfileFile profile;
-  for (const char* name : {"a", "b", "c"}) profile.models.push_back(AffineModelOf(name, 2, 1, 8));
+  for (const char* name : {"a", "b", "c"})
+    profile.models.push_back(AffineModelOf(name, Millis(2), Millis(1), 8));
   for (ProfileCell& cell : profile.models[1].exits[0].cells) {
     cell.repetitions = 100;
     cell.p95_ms = 2 * cell.p50_ms;
@@ -215,7 +216,8 @@ class Preempting final : public Policy {
 
 TEST(Simulation, PreemptedRequestsRunAgain) {
   ProfileFile profile;
-  profile.models = {AffineModelOf("slow", 0, 100, 1), AffineModelOf("quick", 0, 1, 1)};
+  profile.models = {AffineModelOf("slow", Millis(0), Millis(100), 1),
+                    AffineModelOf("quick", Millis(0), Millis(1), 1)};
   Scenario scenario = ScenarioOf(profile, 0.001, 60);
   scenario.models[0].rate_rps = 2;
   scenario.models[1].rate_rps = 3;
