@@ -3,6 +3,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "commands.h"
@@ -20,10 +22,14 @@
 #include "load/load_run.h"
 #include "load/transport.h"
 #include "metrics/report.h"
+#include "workload/accuracy_limit.h"
+#include "workload/profile_file.h"
 #include "workload/scenario.h"
 
 namespace tactus {
 namespace {
+
+using Json = nlohmann::json;
 
 struct LoadFlags {
   std::string scenario;
@@ -45,6 +51,8 @@ struct LoadFlags {
   std::vector<std::string> shapes;
   bool random = false;
   std::string policy;
+  std::string profile;
+  int concurrency = 0;
   std::string json;
 };
 
@@ -204,6 +212,77 @@ Expected<LoadOptions> MakeOptions(const LoadFlags& flags) {
   return options;
 }
 
+// The report, and beside its run what the sending itself was like.
+Status WriteRun(const RunReport& run, const Json& generator, const std::string& path) {
+  Report report;
+  report.runs.push_back(run);
+  Json json = Json::parse(ToJson(report));
+  json["runs"][0]["generator"] = generator;
+  std::ofstream file(path);
+  file << json.dump(2) << "\n";
+  file.close();
+  if (!file) return InvalidArgument(fmt::format("{}: cannot be written", path));
+  return {};
+}
+
+Status WriteOpenLoop(const LoadResult& result, const std::string& path) {
+  return WriteRun(result.report,
+                  {{"sent", result.sent},
+                   {"unanswered", result.unanswered},
+                   {"unexpected", result.unexpected},
+                   {"lag_p50_ms", result.lag_p50_ms},
+                   {"lag_p99_ms", result.lag_p99_ms},
+                   {"lag_max_ms", result.lag_max_ms},
+                   {"first_error", result.first_error}},
+                  path);
+}
+
+// What no scheduler can beat at this load with these latencies.
+Status AddAccuracyLimit(const LoadFlags& flags, const Scenario& scenario, RunReport& report) {
+  if (flags.profile.empty()) return {};
+  const auto profile = LoadProfile(flags.profile);
+  if (!profile) return std::unexpected(profile.error());
+  const auto limit = AccuracyLimit(scenario, *profile);
+  if (!limit) return std::unexpected(limit.error());
+  report.accuracy_limit = *limit;
+  return {};
+}
+
+// As fast as answers come, `concurrency` at a time: for overhead and saturation, not for deadlines.
+int RunClosed(const LoadFlags& flags, const LoadOptions& options, Transport& transport) {
+  ClosedLoopOptions closed;
+  closed.model = options.scenario.models.front().name;
+  closed.concurrency = flags.concurrency;
+  closed.warmup = std::chrono::milliseconds(static_cast<std::int64_t>(flags.warmup * 1000));
+  closed.duration = std::chrono::milliseconds(static_cast<std::int64_t>(flags.duration * 1000));
+  closed.images = options.images;
+  closed.shapes = options.shapes;
+  const auto result = RunClosedLoop(transport, closed);
+  if (!result) return Complain(result.error());
+  fmt::print("{} answers at concurrency {}: {:.0f} a second, P50 {:.1f} us, P99 {:.1f} us\n",
+             result->answered, flags.concurrency, result->per_second, result->p50_us,
+             result->p99_us);
+  if (!result->first_error.empty()) fmt::print("first error: {}\n", result->first_error);
+  if (!flags.json.empty()) {
+    RunReport run;
+    run.scenario = fmt::format("closed loop, concurrency {}", flags.concurrency);
+    run.source = fmt::format("load {}", transport.name());
+    run.commit = BuildCommit();
+    run.machine = MachineKind();
+    run.duration_s = flags.duration;
+    run.all.requests = result->answered + result->failed;
+    run.all.outcomes[static_cast<int>(Outcome::kMet)] = result->answered;
+    run.all.outcomes[static_cast<int>(Outcome::kError)] = result->failed;
+    run.all.offered_rps = run.all.goodput_rps = result->per_second;
+    run.all.p50_ms = result->p50_us / 1000;
+    run.all.p99_ms = result->p99_us / 1000;
+    const auto written = WriteRun(
+        run, {{"failed", result->failed}, {"first_error", result->first_error}}, flags.json);
+    if (!written) return Complain(written.error());
+  }
+  return result->failed > 0 ? 1 : 0;
+}
+
 int Run(const LoadFlags& flags) {
   auto options = MakeOptions(flags);
   if (!options) return Complain(options.error());
@@ -226,6 +305,7 @@ int Run(const LoadFlags& flags) {
        .timeout = options->timeout,
        .priority = flags.priority});
   if (!transport) return Complain(transport.error());
+  if (flags.concurrency > 0) return RunClosed(flags, *options, **transport);
   ProgressLine line;
   auto result = RunLoad(
       **transport, *options, [&line](const LoadProgress& p) { line(p); }, signals.token());
@@ -233,12 +313,14 @@ int Run(const LoadFlags& flags) {
   if (!result) return Complain(result.error());
   result->report.policy = flags.policy.empty() ? options->scenario.policy : flags.policy;
   if (flags.policy.empty() && flags.scenario.empty()) result->report.policy = "-";
+  if (auto added = AddAccuracyLimit(flags, options->scenario, result->report); !added) {
+    return Complain(added.error());
+  }
   fmt::print("{}\n", ToTable({&result->report, 1}, true));
   PrintNotes(flags, *result, no_images);
   if (!flags.json.empty()) {
-    Report report;
-    report.runs.push_back(result->report);
-    if (auto written = WriteJson(report, flags.json); !written) return Complain(written.error());
+    const auto written = WriteOpenLoop(*result, flags.json);
+    if (!written) return Complain(written.error());
   }
   return result->unanswered > 0 || result->unexpected > 0 ? 1 : 0;
 }
@@ -294,6 +376,14 @@ void AddLoad(CLI::App& app, CommandContext& context) {
   command->add_option("--shape", flags->shapes, "size of dynamic dimensions: INPUT=3,48,160");
   command->add_flag("--random", flags->random, "random inputs instead of labelled images");
   command->add_option("--policy", flags->policy, "what the report calls the server's policy");
+  command
+      ->add_option("--profile", flags->profile,
+                   "latencies of the server's machine, for the accuracy limit of this load")
+      ->check(CLI::ExistingFile);
+  command
+      ->add_option("--concurrency", flags->concurrency,
+                   "closed loop instead: this many calls at a time to the first model")
+      ->check(CLI::Range(1, 4096));
   command->add_option("--json", flags->json, "write the report to this file");
   command->callback([flags, &context] { context.exit_code = Run(*flags); });
 }

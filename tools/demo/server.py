@@ -1,0 +1,79 @@
+"""A tactus server as a child process: started on free ports of this machine, stopped gracefully."""
+import pathlib
+import queue
+import re
+import signal
+import subprocess
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TACTUS = ROOT / 'build/release/apps/tactus'
+
+
+class ServerError(Exception):
+    """The server did not start or did not end as it should; the text is for the user."""
+
+
+class Server:
+    """`with Server(models=..., arguments=[...]) as server:`; the ports are attributes."""
+
+    def __init__(self, models, arguments, log, binary=TACTUS, start_within=120):
+        self.command = [str(binary), 'serve', '--models', str(models), '--http-port', '0',
+                        '--grpc-port', '0', '--metrics-port', '0', *map(str, arguments)]
+        self.log = pathlib.Path(log)
+        self.start_within = start_within
+        self.http = self.grpc = self.metrics = 0
+
+    def __enter__(self):
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.log_file = self.log.open('w', encoding='utf-8')
+        # A session of its own: Ctrl-C reaches us, and we stop the server in order.
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True,
+                                        stderr=self.log_file, start_new_session=True)
+        lines = queue.Queue()
+
+        def read():
+            for line in self.process.stdout:
+                self.log_file.write(line)
+                lines.put(line)
+            lines.put(None)
+
+        self.reader = threading.Thread(target=read, daemon=True)
+        self.reader.start()
+        try:
+            while True:
+                line = lines.get(timeout=self.start_within)
+                if line is None:
+                    raise ServerError(self._failed('ended before it was ready'))
+                ready = re.match(r'ready http=(\d+) grpc=(\d+) metrics=(\d+)', line)
+                if ready:
+                    self.http, self.grpc, self.metrics = map(int, ready.groups())
+                    return self
+        except queue.Empty:
+            self.__exit__(None, None, None)
+            raise ServerError(self._failed(f'was not ready in {self.start_within} s')) from None
+
+    def _failed(self, what):
+        self.log_file.flush()
+        tail = self.log.read_text(encoding='utf-8', errors='replace').splitlines()[-8:]
+        return (f'{" ".join(self.command)}\n{what}; the end of {self.log}:\n  '
+                + '\n  '.join(tail))
+
+    def __exit__(self, *_):
+        """Sets `exit_code`; 0 after a graceful stop."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.exit_code = self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.exit_code = self.process.wait()
+        self.reader.join(timeout=5)
+        self.log_file.close()
+
+    def resident_bytes(self):
+        """Memory in use now, and the most it ever was."""
+        status = pathlib.Path(f'/proc/{self.process.pid}/status').read_text(encoding='ascii')
+        field = {key: int(value) * 1024
+                 for key, value in re.findall(r'(VmRSS|VmHWM):\s+(\d+) kB', status)}
+        return field['VmRSS'], field['VmHWM']
