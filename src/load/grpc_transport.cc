@@ -107,6 +107,7 @@ class GrpcTransport final : public Transport {
   std::mutex mutex_;
   std::condition_variable landed_;
   std::unordered_map<Flight*, std::shared_ptr<Flight>> flights_;  // until OnDone
+  std::int64_t aloft_ = 0;                                        // sent, and not yet freed
   bool stopping_ = false;
 };
 
@@ -231,6 +232,7 @@ void GrpcTransport::Send(const Call& call) {
     const std::lock_guard lock(mutex_);
     if (stopping_) flight->context.TryCancel();
     flights_.emplace(raw, std::move(flight));
+    ++aloft_;
   }
   const std::uint32_t i = next_stub_.fetch_add(1, std::memory_order_relaxed);
   stubs_[i % stubs_.size()]->UnaryCall(
@@ -276,13 +278,19 @@ void GrpcTransport::OnDone(Flight* flight, const grpc::Status& status) {
     answer.error = "the response is no ModelInferResponse";
   }
   sink_->OnAnswer(answer);
-  // Freed after the lock: ending a call may run what else gRPC has ready on this thread.
   std::shared_ptr<Flight> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = flights_.find(flight);
+    ended = std::move(place->second);
+    flights_.erase(place);
+  }
+  // Freed without the lock: ending a call may run what else gRPC has ready on this thread. And
+  // freed before it counts as landed: Stop must leave no call that still ends while the process
+  // does.
+  ended.reset();
   const std::lock_guard lock(mutex_);
-  const auto place = flights_.find(flight);
-  ended = std::move(place->second);
-  flights_.erase(place);
-  if (flights_.empty()) landed_.notify_all();
+  if (--aloft_ == 0) landed_.notify_all();
 }
 
 void GrpcTransport::Stop() {
@@ -293,8 +301,9 @@ void GrpcTransport::Stop() {
   lock.unlock();
   // Without the lock: gRPC may report a cancelled call from within TryCancel.
   for (const auto& flight : open) flight->context.TryCancel();
+  open.clear();
   lock.lock();
-  landed_.wait(lock, [this] { return flights_.empty(); });
+  landed_.wait(lock, [this] { return aloft_ == 0; });
 }
 
 }  // namespace
