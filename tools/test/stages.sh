@@ -37,10 +37,11 @@ remaining_seconds() {
   echo "$sum"
 }
 
-show_progress() {  # STEP STARTED LOG
+show_progress() {  # STEP STARTED LOG EXPECTED-SECONDS
   local spent=$((SECONDS - $2)) rest what
-  rest=$(($(remaining_seconds) + $(expected_seconds "$1" 60) - spent))
-  [ "$rest" -gt 5 ] || rest=5
+  rest=$(($4 - spent))
+  [ "$rest" -gt 5 ] || rest=5  # it takes longer than the last time, nobody knows how much
+  rest=$((rest + $(remaining_seconds)))
   what=$(tail -n 1 "$3" 2>/dev/null | tr -d '\r' | cut -c 1-60)
   local line
   line=$(printf '  %-18s %s; whole run %s, about %s to go  %s' "$1" "$(clock $spent)" \
@@ -50,14 +51,15 @@ show_progress() {  # STEP STARTED LOG
 
 # step NAME COMMAND...: runs it with its output in a log, and says how it went. Returns its status.
 step() {
-  local name=$1 log=$logs/$1.log started=$SECONDS status pause=30 pid
+  local name=$1 log=$logs/$1.log started=$SECONDS status pause=30 expected=${plan[0]#* }
   shift
   [ -t 1 ] && pause=1
   plan=("${plan[@]:1}")
-  "$@" >"$log" 2>&1 &
+  # A process group of its own, so that an interrupt ends all of it (see below).
+  setsid "$@" >"$log" 2>&1 </dev/null &
   pid=$!
   while kill -0 $pid 2>/dev/null; do
-    show_progress "$name" $started "$log"
+    show_progress "$name" $started "$log" "$expected"
     # A short step must not wait for the long pause to end.
     for ((tick = 0; tick < pause * 5; tick++)); do
       kill -0 $pid 2>/dev/null || break
@@ -66,6 +68,7 @@ step() {
   done
   wait $pid
   status=$?
+  pid=
   [ -t 1 ] && printf '\r\033[K'
   if [ $status = 0 ]; then
     remember_seconds "$name" $((SECONDS - started))
@@ -75,6 +78,14 @@ step() {
   fi
   return $status
 }
+
+pid=
+stop() {
+  [ -n "$pid" ] && kill -- "-$pid" 2>/dev/null
+  echo "interrupted"
+  exit 130
+}
+trap stop INT TERM HUP
 
 build_step() {  # NAME PRESET TARGET...
   local name=$1 preset=$2
@@ -96,8 +107,11 @@ ctest_step() {
   summary=$(grep -E '^[0-9]+% tests passed' "$logs/$name.log")
   if [[ $summary =~ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then
     failed=$((failed + BASH_REMATCH[1]))
-    passed=$((passed + BASH_REMATCH[2] - BASH_REMATCH[1]))
-    skipped=$((skipped + $(grep -c '\*\*\*Skipped' "$logs/$name.log")))
+    # ctest counts what was skipped among what passed.
+    local unrun
+    unrun=$(grep -c '\*\*\*Skipped' "$logs/$name.log")
+    passed=$((passed + BASH_REMATCH[2] - BASH_REMATCH[1] - unrun))
+    skipped=$((skipped + unrun))
   else
     failed=$((failed + 1))
   fi
