@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fuzz.sh [SECONDS] [TARGET...]: runs each libFuzzer target of build/fuzz for SECONDS (60), from the
-# seeds in tests/fuzz/TARGET and from what earlier runs found worth keeping (build/fuzz/corpus). A
-# finding is kept in build/fuzz/findings and fails the run.
+# seeds in tests/fuzz_corpus/TARGET and from what earlier runs found worth keeping
+# (build/fuzz/corpus). A finding is kept in build/fuzz/findings and fails the run.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -26,7 +26,7 @@ for target in "${targets[@]}"; do
   corpus=build/fuzz/corpus/$target
   mkdir -p "$corpus"
   seeds=()
-  [ -d "tests/fuzz/$target" ] && seeds=("tests/fuzz/$target")
+  [ -d "tests/fuzz_corpus/$target" ] && seeds=("tests/fuzz_corpus/$target")
   log=build/fuzz/$target.log
   if "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
     -artifact_prefix="$findings/$target-" "$corpus" "${seeds[@]}" >"$log" 2>&1; then

@@ -112,7 +112,8 @@ TEST_F(DecodeTest, FormAndParametersAndUnknownKeys) {
 
 TEST_F(DecodeTest, BinaryTensorsFollowTheJsonInOrder) {
   const std::string json =
-      R"({"inputs":[{"name":"x","datatype":"UINT8","shape":[3],"parameters":{"binary_data_size":3}},)"
+      R"({"inputs":[{"name":"x","datatype":"UINT8","shape":[3],)"
+      R"("parameters":{"binary_data_size":3}},)"
       R"({"name":"z","datatype":"UINT8","shape":[1],"data":[9]},)"
       R"({"name":"y","datatype":"UINT8","shape":[2],"parameters":{"binary_data_size":2}}]})";
   const auto request = Decode(json + "abcde", json.size());

@@ -48,90 +48,91 @@ TEST(MakeCall, PutsTheInputsIntoTheModelsOrder) {
   EXPECT_EQ(call->deadline, call->received + microseconds(3000));
 }
 
+constexpr std::int64_t kLarge = std::int64_t{1} << 40;
+struct BadInput {
+  const char* what;
+  void (*spoil)(CallMessage&);
+  const char* answer;
+};
+const BadInput kBadInputs[] = {
+    {"unknown input", [](CallMessage& m) { m.inputs[0].name = "x"; },
+     "unexpected inference input 'x' for model 'm'"},
+    {"missing input", [](CallMessage& m) { m.inputs.pop_back(); },
+     "expected 2 inputs but got 1 inputs for model 'm': 'image' is missing"},
+    {"no inputs", [](CallMessage& m) { m.inputs.clear(); }, "expected 2 inputs but got 0"},
+    {"twice", [](CallMessage& m) { m.inputs.push_back(m.inputs[0]); }, "'words' is given twice"},
+    {"type", [](CallMessage& m) { m.inputs[1].datatype = "INT32"; },
+     "data-type is 'INT32', but the model expects 'FP32'"},
+    {"no such type", [](CallMessage& m) { m.inputs[1].datatype = "float"; }, "'float'"},
+    {"rank",
+     [](CallMessage& m) {
+       m.inputs[1].shape = {1, 1, 2};
+     },
+     "unexpected shape for input 'image' for model 'm'. Expected [-1,2], got [1,1,2]"},
+    {"no rank", [](CallMessage& m) { m.inputs[1].shape = {}; }, "unexpected shape"},
+    {"size of a dimension",
+     [](CallMessage& m) {
+       m.inputs[1].shape = {1, 3};
+     },
+     "unexpected shape"},
+    {"negative",
+     [](CallMessage& m) {
+       m.inputs[0].shape = {1, -3};
+     },
+     "negative dimension -3"},
+    {"overflow",
+     [](CallMessage& m) {
+       m.inputs[0].shape = {kLarge, kLarge};
+     },
+     "too many elements"},
+    {"large, no overflow",
+     [](CallMessage& m) {
+       m.inputs[0].shape = {1, kLarge};
+     },
+     "needs 1099511627776 BYTES elements"},
+    {"no rows",
+     [](CallMessage& m) {
+       m.inputs[1].shape = {0, 2};
+     },
+     "the batch has no rows"},
+    {"too many rows",
+     [](CallMessage& m) {
+       m.inputs[1].shape = {5, 2};
+       m.inputs[1].data = std::span(kZeros).first(40);
+     },
+     "batch-size must be <= 4 for 'm', got 5"},
+    {"rows differ",
+     [](CallMessage& m) {
+       m.inputs[1].shape = {2, 2};
+       m.inputs[1].data = std::span(kZeros).first(16);
+     },
+     "2 rows, but the inputs before it have 1"},
+    {"too few bytes", [](CallMessage& m) { m.inputs[1].data = std::span(kZeros).first(7); },
+     "got 7 bytes, but shape [1,2] of FP32 needs 2 elements of 4 bytes"},
+    {"too many bytes", [](CallMessage& m) { m.inputs[1].data = std::span(kZeros).first(12); },
+     "got 12 bytes"},
+    {"too few strings", [](CallMessage& m) { m.inputs[0].data = std::span(kZeros).first(8); },
+     "needs 3 BYTES elements, got 2"},
+    {"more than the strings",
+     [](CallMessage& m) { m.inputs[0].data = std::span(kZeros).first(13); },
+     "got 3 and 1 bytes more"},
+    {"string past the end",
+     [](CallMessage& m) {
+       static constexpr std::array<std::byte, 12> kLong{std::byte{9}};
+       m.inputs[0].data = kLong;
+     },
+     "BYTES element 0 says 9 bytes where 8 are left"},
+    {"unknown output", [](CallMessage& m) { m.outputs = {"r"}; },
+     "unexpected inference output 'r' for model 'm'"},
+    {"output twice",
+     [](CallMessage& m) {
+       m.outputs = {"p", "p"};
+     },
+     "requested twice"},
+};
+
 TEST(MakeCall, BadInputHasAnAnswer) {
-  constexpr std::int64_t kLarge = std::int64_t{1} << 40;
-  struct Case {
-    const char* what;
-    void (*spoil)(CallMessage&);
-    const char* answer;
-  };
-  const Case kCases[] = {
-      {"unknown input", [](CallMessage& m) { m.inputs[0].name = "x"; },
-       "unexpected inference input 'x' for model 'm'"},
-      {"missing input", [](CallMessage& m) { m.inputs.pop_back(); },
-       "expected 2 inputs but got 1 inputs for model 'm': 'image' is missing"},
-      {"no inputs", [](CallMessage& m) { m.inputs.clear(); }, "expected 2 inputs but got 0"},
-      {"twice", [](CallMessage& m) { m.inputs.push_back(m.inputs[0]); }, "'words' is given twice"},
-      {"type", [](CallMessage& m) { m.inputs[1].datatype = "INT32"; },
-       "data-type is 'INT32', but the model expects 'FP32'"},
-      {"no such type", [](CallMessage& m) { m.inputs[1].datatype = "float"; }, "'float'"},
-      {"rank",
-       [](CallMessage& m) {
-         m.inputs[1].shape = {1, 1, 2};
-       },
-       "unexpected shape for input 'image' for model 'm'. Expected [-1,2], got [1,1,2]"},
-      {"no rank", [](CallMessage& m) { m.inputs[1].shape = {}; }, "unexpected shape"},
-      {"size of a dimension",
-       [](CallMessage& m) {
-         m.inputs[1].shape = {1, 3};
-       },
-       "unexpected shape"},
-      {"negative",
-       [](CallMessage& m) {
-         m.inputs[0].shape = {1, -3};
-       },
-       "negative dimension -3"},
-      {"overflow",
-       [](CallMessage& m) {
-         m.inputs[0].shape = {kLarge, kLarge};
-       },
-       "too many elements"},
-      {"large, no overflow",
-       [](CallMessage& m) {
-         m.inputs[0].shape = {1, kLarge};
-       },
-       "needs 1099511627776 BYTES elements"},
-      {"no rows",
-       [](CallMessage& m) {
-         m.inputs[1].shape = {0, 2};
-       },
-       "the batch has no rows"},
-      {"too many rows",
-       [](CallMessage& m) {
-         m.inputs[1].shape = {5, 2};
-         m.inputs[1].data = std::span(kZeros).first(40);
-       },
-       "batch-size must be <= 4 for 'm', got 5"},
-      {"rows differ",
-       [](CallMessage& m) {
-         m.inputs[1].shape = {2, 2};
-         m.inputs[1].data = std::span(kZeros).first(16);
-       },
-       "2 rows, but the inputs before it have 1"},
-      {"too few bytes", [](CallMessage& m) { m.inputs[1].data = std::span(kZeros).first(7); },
-       "got 7 bytes, but shape [1,2] of FP32 needs 2 elements of 4 bytes"},
-      {"too many bytes", [](CallMessage& m) { m.inputs[1].data = std::span(kZeros).first(12); },
-       "got 12 bytes"},
-      {"too few strings", [](CallMessage& m) { m.inputs[0].data = std::span(kZeros).first(8); },
-       "needs 3 BYTES elements, got 2"},
-      {"more than the strings",
-       [](CallMessage& m) { m.inputs[0].data = std::span(kZeros).first(13); },
-       "got 3 and 1 bytes more"},
-      {"string past the end",
-       [](CallMessage& m) {
-         static constexpr std::array<std::byte, 12> kLong{std::byte{9}};
-         m.inputs[0].data = kLong;
-       },
-       "BYTES element 0 says 9 bytes where 8 are left"},
-      {"unknown output", [](CallMessage& m) { m.outputs = {"r"}; },
-       "unexpected inference output 'r' for model 'm'"},
-      {"output twice",
-       [](CallMessage& m) {
-         m.outputs = {"p", "p"};
-       },
-       "requested twice"},
-  };
-  for (const Case& c : kCases) {
+  for (const BadInput& c : kBadInputs) {
     CallMessage message = Good();
     c.spoil(message);
     const auto call = Make(message);
