@@ -6,13 +6,14 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   tactus::CommandContext context;
   tactus::AddCompare(app, context);
-#ifdef TACTUS_SERVER
   tactus::AddLoad(app, context);
+  tactus::AddMeasure(app, context);
   tactus::AddProfile(app, context);
-#endif
   tactus::AddReplay(app, context);
   tactus::AddServe(app, context);
   tactus::AddSimulate(app, context);
+#ifdef TACTUS_SERVER
+#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -208,6 +208,10 @@ std::size_t Runtime::calls() const {
 
 Duration Runtime::uptime() const { return body_->clock.Now() - kStart; }
 
+TimePoint Runtime::At(std::chrono::steady_clock::time_point real) const {
+  return body_->clock.At(real);
+}
+
 std::vector<LaneLoad> Runtime::lane_loads() const {
   std::vector<LaneLoad> loads(static_cast<std::size_t>(body_->options.lanes));
   const auto& workers = body_->loop.workers();

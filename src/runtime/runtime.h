@@ -10,6 +10,7 @@
 // run on the thread that asks for them.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -106,6 +107,8 @@ class Runtime final : public InferenceService {
   std::size_t pending() const;  // requests (rows) that wait or run
   std::size_t calls() const;    // calls accepted and not yet answered
   Duration uptime() const;
+  // Real time as the records of the observer have it.
+  TimePoint At(std::chrono::steady_clock::time_point real) const;
   std::vector<LaneLoad> lane_loads() const;
   // The deployment as the dispatcher has it now: models by ModelId with their profile.
   std::shared_ptr<const Deployment> deployment() const;

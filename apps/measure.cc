@@ -1,0 +1,103 @@
+// tactus measure: one scenario in real time, on real engines, in one process.
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "experiment.h"
+#include "measurement.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+namespace {
+
+struct MeasureCommand {
+  std::string scenario;
+  std::string policy;
+  std::vector<std::string> settings;
+  std::optional<std::uint64_t> seed;
+  std::string profile;
+  std::string json;
+  std::string overheads;
+  bool wide = false;
+  bool no_pin = false;
+  MeasureOptions options;
+};
+
+void PrintOverheads(const Measurement& measured) {
+  const auto print = [](const char* what, const Spread& spread) {
+    fmt::print("{:<16} mean {:.4f} ms, P50 {:.4f} ms, P95 {:.4f} ms\n", what, spread.mean_ms,
+               spread.p50_ms, spread.p95_ms);
+  };
+  fmt::print("\n");
+  print("launch_overhead", measured.launch);
+  print("finish_overhead", measured.finish);
+  fmt::print("A batch takes {:.3f} of its profiled latency on average.\n", measured.slower);
+}
+
+// The profile with what this run found out about the serving path, for the simulator.
+Status WriteOverheads(ProfileFile profile, const Measurement& measured, const std::string& path) {
+  profile.launch_overhead_ms = measured.launch.p50_ms;
+  profile.finish_overhead_ms = measured.finish.p50_ms;
+  return SaveProfile(profile, path);
+}
+
+int RunMeasure(const MeasureCommand& command) {
+  std::vector<std::string> settings = command.settings;
+  if (!command.policy.empty()) settings.push_back("policy=" + command.policy);
+  if (!command.profile.empty()) settings.push_back("profile=" + command.profile);
+  if (command.seed) settings.push_back(fmt::format("seed={}", *command.seed));
+  const auto experiment = LoadExperiment(command.scenario, settings);
+  if (!experiment) return ReportBadInput(experiment.error());
+  MeasureOptions options = command.options;
+  options.pin = !command.no_pin;
+  const auto measured = Measure(*experiment, options);
+  if (!measured) return ReportBadInput(measured.error());
+  RunReport report = MakeReport(experiment->scenario, experiment->profile, measured->result);
+  report.source = fmt::format("measured on {}{}", measured->engine,
+                              measured->emulated ? ", which is emulated" : "");
+  const std::vector<RunReport> runs = {report};
+  fmt::print("{}\n{}", Heading(report), ToTable(runs, command.wide));
+  PrintOverheads(*measured);
+  if (!measured->journal_complete) {
+    fmt::print(stderr, "tactus: the disk was too slow for the journal: it holds a beginning only\n");
+  }
+  if (!command.overheads.empty()) {
+    const auto written = WriteOverheads(experiment->profile, *measured, command.overheads);
+    if (!written) return ReportBadInput(written.error());
+  }
+  if (command.json.empty()) return 0;
+  const auto written = WriteJson({runs, {}}, command.json);
+  return written ? 0 : ReportBadInput(written.error());
+}
+
+}  // namespace
+
+void AddMeasure(CLI::App& app, CommandContext& context) {
+  auto command = std::make_shared<MeasureCommand>();
+  CLI::App* sub = app.add_subcommand("measure", "Run a scenario in real time on real engines");
+  sub->add_option("scenario", command->scenario, "Scenario file (TOML)")->required();
+  sub->add_option("--models", command->options.models, "Folder of the models");
+  sub->add_option("--engine", command->options.engine,
+                  "Engine instead of the models' own: emulated, identity, onnxruntime");
+  sub->add_option("--onnxruntime", command->options.onnxruntime_library,
+                  "libonnxruntime.so or its folder");
+  sub->add_option("--profile", command->profile, "Profile instead of the scenario's");
+  sub->add_option("--policy", command->policy, "Policy instead of the scenario's");
+  sub->add_option("--set", command->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
+      ->allow_extra_args(false);
+  sub->add_option("--seed", command->seed, "Seed instead of the scenario's");
+  sub->add_option("--json", command->json, "Write the report to this file");
+  sub->add_option("--journal", command->options.journal,
+                  "Write every event and decision to this file, for `tactus replay`");
+  sub->add_option("--write-overheads", command->overheads,
+                  "Write the profile with the measured overheads to this file");
+  sub->add_flag("--no-pin", command->no_pin, "Leave the lanes to the kernel's scheduler");
+  sub->add_flag("--wide", command->wide, "Show every model, and how requests ended");
+  sub->callback([command, &context] { context.exit_code = RunMeasure(*command); });
+}
+
+}  // namespace tactus
