@@ -1,10 +1,10 @@
 // tactus measure: one scenario in real time, on real engines, in one process.
-#include <fmt/format.h>
-
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "commands.h"
 #include "experiment.h"
@@ -63,7 +63,8 @@ int RunMeasure(const MeasureCommand& command) {
   fmt::print("{}\n{}", Heading(report), ToTable(runs, command.wide));
   PrintOverheads(*measured);
   if (!measured->journal_complete) {
-    fmt::print(stderr, "tactus: the disk was too slow for the journal: it holds a beginning only\n");
+    fmt::print(stderr,
+               "tactus: the disk was too slow for the journal: it holds a beginning only\n");
   }
   if (!command.overheads.empty()) {
     const auto written = WriteOverheads(experiment->profile, *measured, command.overheads);

@@ -1,9 +1,9 @@
 #include "measured_inputs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "base/rng.h"
 #include "workload/dataset.h"
@@ -12,8 +12,8 @@ namespace tactus {
 namespace {
 
 bool TakesImages(const ModelSpec& spec) {
-  return spec.inputs.size() == 1 && spec.inputs[0].type == DataType::kFp32 &&
-         spec.max_batch > 0 && spec.inputs[0].dims == Shape{-1, 1, 28, 28};
+  return spec.inputs.size() == 1 && spec.inputs[0].type == DataType::kFp32 && spec.max_batch > 0 &&
+         spec.inputs[0].dims == Shape{-1, 1, 28, 28};
 }
 
 // Numbers that a network may meet, so that its arithmetic takes no short cut.
@@ -31,8 +31,10 @@ Expected<MeasuredInputs> MeasuredInputs::Make(const ModelSpec& spec, std::uint64
   MeasuredInputs made;
   for (const TensorSpec& tensor : spec.inputs) {
     if (ElementSize(tensor.type) == 0) {
-      return InvalidArgument(fmt::format("model '{}': input '{}' takes strings, which measure "
-                                         "cannot make up", spec.name, tensor.name));
+      return InvalidArgument(
+          fmt::format("model '{}': input '{}' takes strings, which measure "
+                      "cannot make up",
+                      spec.name, tensor.name));
     }
     Input input{tensor.name, tensor.type, tensor.dims, made.row_bytes_, 0};
     for (std::int64_t& dim : input.shape) dim = std::max<std::int64_t>(dim, 1);

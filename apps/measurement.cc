@@ -1,7 +1,5 @@
 #include "measurement.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -9,6 +7,8 @@
 #include <optional>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "dispatch/journal_file.h"
 #include "engines/registry.h"
@@ -37,9 +37,7 @@ class Watch final : public Observer {
  public:
   explicit Watch(std::size_t expected) : recorder_(expected) {}
 
-  void OnAnswered(const ModelSpec&, const RequestRecord& record, int) override {
-    last_ = record;
-  }
+  void OnAnswered(const ModelSpec&, const RequestRecord& record, int) override { last_ = record; }
   // The reply follows on the same thread: it knows whether the answer was right.
   void Keep(std::int8_t correct) {
     last_.correct = correct;
@@ -103,8 +101,9 @@ Expected<ModelSpec> SpecFor(const ScenarioModel& wanted, const Model& model,
                             const MeasureOptions& options) {
   if (options.models.empty()) {
     if (options.engine == "emulated") return MadeUpSpec(wanted.name, model);
-    return InvalidArgument("measure runs real models: say where they are with --models DIR, or "
-                           "choose --engine emulated");
+    return InvalidArgument(
+        "measure runs real models: say where they are with --models DIR, or "
+        "choose --engine emulated");
   }
   const std::string& folder = wanted.profile_as.empty() ? wanted.name : wanted.profile_as;
   const auto versions = ListVersions(options.models / folder, "");
@@ -301,8 +300,8 @@ void RealTime::Send(std::size_t model, Real intended) {
 
 void RealTime::SendAll(Real start) {
   sender_ = std::this_thread::get_id();
-  PinThisThread(PlanCores(options_.pin ? AllowedCores() : std::vector<int>{}, scenario_.lanes)
-                    .others);
+  PinThisThread(
+      PlanCores(options_.pin ? AllowedCores() : std::vector<int>{}, scenario_.lanes).others);
   SharpenTimers();
   std::vector<TimePoint> next;
   for (const auto& stream : arrivals_) next.push_back(stream->Next());

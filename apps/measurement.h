@@ -15,7 +15,7 @@ struct MeasureOptions {
   std::filesystem::path models;  // folder of models; empty: only for the emulated engine
   std::string engine;            // empty: what each model's platform says
   std::filesystem::path onnxruntime_library;
-  std::string journal;           // the file to write, or empty
+  std::string journal;  // the file to write, or empty
   bool pin = true;
 };
 
@@ -36,7 +36,8 @@ struct Measurement {
   double slower = 0;  // mean over batches of actual over profiled latency
 };
 
-// Arrivals are those of the simulation with the same seed; latency counts from the intended arrival.
+// Arrivals are those of the simulation with the same seed; latency counts from the intended
+// arrival.
 Expected<Measurement> Measure(const Experiment& experiment, const MeasureOptions& options);
 
 }  // namespace tactus

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "policies/registry.h"
-#include "runtime/runtime.h"
 #include "runtime/fake_engine_test.h"
+#include "runtime/runtime.h"
 
 namespace tactus::testing {
 

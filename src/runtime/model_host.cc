@@ -148,11 +148,15 @@ void ModelHost::Deploy() {
   loop_.Configure(std::move(deployment), std::move(served));
 }
 
-void ModelHost::Retire(const std::shared_ptr<ServedModel>& model, Duration grace) {
+void ModelHost::AwaitIdle(const ServedModel& model, Duration grace) const {
   const TimePoint end = clock_.Now() + grace;
-  while (model->outstanding.load(std::memory_order_acquire) > 0 && clock_.Now() < end) {
+  while (model.outstanding.load(std::memory_order_acquire) > 0 && clock_.Now() < end) {
     std::this_thread::sleep_for(kLookAgain);
   }
+}
+
+void ModelHost::Retire(const std::shared_ptr<ServedModel>& model, Duration grace) {
+  AwaitIdle(*model, grace);
   {
     const std::lock_guard lock(mutex_);
     leaving_[model->id.value()] = true;

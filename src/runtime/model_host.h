@@ -38,6 +38,8 @@ class ModelHost {
   Expected<std::shared_ptr<ServedModel>> Prepare(ModelSpec spec);
   // Gives the model an id and the dispatcher the new deployment. Thread-safe.
   void Publish(const std::shared_ptr<ServedModel>& model);
+  // Until no call is under way, for at most `grace`.
+  void AwaitIdle(const ServedModel& model, Duration grace) const;
   // No new call reaches the model. Those it has end within `grace`, the rest are refused; then it
   // leaves the lanes and its id is free. Blocks. Thread-safe.
   void Retire(const std::shared_ptr<ServedModel>& model, Duration grace);

@@ -15,6 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A front end that found a model hands its call in within this time; else the call is refused.
+constexpr std::chrono::milliseconds kBetweenFindAndInfer{10};
+
 std::optional<std::int64_t> VersionNumber(const std::string& name) {
   std::int64_t number = 0;
   const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -211,9 +214,8 @@ Status ModelRepository::Put(const std::string& model, std::int64_t version,
     entry.reason.clear();
     entry.wanted = true;
     serving_[&(*fresh)->spec] = *fresh;
-    if (old != nullptr) serving_.erase(&old->spec);
   }
-  if (old != nullptr) host_.Retire(old, unload_grace_);
+  if (old != nullptr) Withdraw(old);
   return {};
 }
 
@@ -248,10 +250,9 @@ void ModelRepository::Remove(const std::string& model, std::int64_t version,
     old = std::exchange(entry.served, nullptr);
     entry.state = old != nullptr ? State::kUnloading : State::kUnavailable;
     if (old == nullptr) entry.reason = reason;
-    if (old != nullptr) serving_.erase(&old->spec);
   }
   if (old == nullptr) return;
-  host_.Retire(old, unload_grace_);
+  Withdraw(old);
   const std::unique_lock lock(mutex_);
   Version& entry = entries_[model].versions[version];
   entry.state = State::kUnavailable;
@@ -267,6 +268,16 @@ void ModelRepository::Close() {
     for (const auto& [name, operation] : operations_) operations.push_back(operation);
   }
   for (const auto& operation : operations) const std::lock_guard wait(*operation);
+}
+
+void ModelRepository::Withdraw(const std::shared_ptr<ServedModel>& old) {
+  std::this_thread::sleep_for(std::min<Duration>(kBetweenFindAndInfer, unload_grace_));
+  host_.AwaitIdle(*old, unload_grace_);
+  {
+    const std::unique_lock lock(mutex_);
+    serving_.erase(&old->spec);
+  }
+  host_.Retire(old, unload_grace_);
 }
 
 void ModelRepository::RetireAll() {

@@ -99,6 +99,9 @@ class ModelRepository {
                      std::int64_t version, const std::string& config);
   Status Put(const std::string& model, std::int64_t version, Expected<ModelSpec> spec);
   void Remove(const std::string& model, std::int64_t version, const std::string& reason);
+  // `old` was found by no one since a moment ago: lets those who found it before hand in their
+  // calls, waits for the answers, and takes it off the lanes.
+  void Withdraw(const std::shared_ptr<ServedModel>& old);
   void Poll();
   Expected<std::vector<std::string>> Folders() const;
   Expected<std::vector<std::int64_t>> VersionsOf(const std::filesystem::path& folder,

@@ -1,0 +1,83 @@
+// The dispatch thread allocates nothing per request once it is warm. This executable's operator new
+// counts by thread.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include "runtime/harness_test.h"
+
+namespace {
+
+// Set while the test counts. A thread is the dispatch thread by its name, asked once per thread.
+std::atomic<bool> counting{false};
+std::atomic<long> dispatch_allocations{0};
+std::atomic<long> other_allocations{0};
+
+bool OnDispatchThread() {
+  thread_local int known = -1;
+  if (known < 0) {
+    char name[16] = {};
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    known = std::strcmp(name, "dispatch") == 0 ? 1 : 0;
+  }
+  return known == 1;
+}
+
+void* Count(std::size_t size) {
+  if (counting.load(std::memory_order_relaxed)) {
+    (OnDispatchThread() ? dispatch_allocations : other_allocations).fetch_add(1);
+  }
+  void* memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return Count(size); }
+void* operator new[](std::size_t size) { return Count(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace tactus {
+namespace {
+
+TEST(Allocation, TheDispatchThreadAllocatesNothingPerRequest) {
+  for (const char* policy : {"edgeserving", "all-final", "early-exit-edf"}) {
+    SCOPED_TRACE(policy);
+    testing::HarnessOptions options;
+    options.policy = policy;
+    options.profile = testing::FlatProfile({"a", "b"}, 8, 0.001);
+    testing::Harness h(std::move(options));
+    h.runtime->Start();
+    ASSERT_TRUE(h.runtime->Serve(testing::FloatModel("a")));
+    ASSERT_TRUE(h.runtime->Serve(testing::FloatModel("b")));
+    const auto burst = [&h] {
+      for (int i = 0; i < 200; ++i) {
+        CallId id = 0;
+        h.Send(i % 3 == 0 ? "a" : "b", {1, 2, 3, 4}, {2, 2}, {}, &id);
+        if (i % 10 == 0) h.runtime->Cancel(id);
+      }
+      h.replies.AwaitAll();
+    };
+    burst();
+    dispatch_allocations = 0;
+    other_allocations = 0;
+    counting = true;
+    burst();
+    counting = false;
+    EXPECT_EQ(dispatch_allocations, 0);
+    // The counter does count: clients and the reply thread allocate.
+    EXPECT_GT(other_allocations, 0);
+  }
+}
+
+}  // namespace
+}  // namespace tactus
