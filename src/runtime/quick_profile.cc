@@ -1,12 +1,13 @@
 #include "runtime/quick_profile.h"
 
 #include <algorithm>
-#include <charconv>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "runtime/sample_row.h"
 
 #include <fmt/format.h>
 
@@ -35,56 +36,9 @@ class OneResult final : public Completions {
   std::optional<BatchResult> result_;
 };
 
-// One row of zeros for each input.
-struct ZeroRow {
-  std::vector<Shape> shapes;
-  std::vector<std::vector<std::byte>> bytes;
-  std::vector<TensorView> views;
-};
-
-Expected<Shape> RowShape(const ModelSpec& spec, const TensorSpec& input) {
-  Shape shape = input.dims;
-  const std::size_t first = spec.max_batch > 0 ? 1 : 0;
-  if (first == 1 && !shape.empty()) shape[0] = 1;
-  const auto given = spec.parameters.find("profile_shape." + input.name);
-  if (given != spec.parameters.end()) {
-    const char* at = given->second.data();
-    const char* const end = at + given->second.size();
-    for (std::size_t i = first; i < shape.size(); ++i) {
-      const auto [next, bad] = std::from_chars(at, end, shape[i]);
-      if (bad != std::errc() || (next != end && *next != ',')) {
-        return InvalidArgument(fmt::format("model '{}': parameter '{}' is not {} numbers by comma",
-                                           spec.name, given->first, shape.size() - first));
-      }
-      at = next == end ? end : next + 1;
-    }
-  }
-  for (std::int64_t& dim : shape) dim = std::max<std::int64_t>(dim, 1);
-  return shape;
-}
-
-Expected<ZeroRow> MakeZeroRow(const ModelSpec& spec) {
-  ZeroRow row;
-  for (const TensorSpec& input : spec.inputs) {
-    Expected<Shape> shape = RowShape(spec, input);
-    if (!shape) return std::unexpected(shape.error());
-    const auto elements = ElementCount(*shape);
-    if (!elements) return InvalidArgument(fmt::format("input '{}' is too large", input.name));
-    // A BYTES element of length zero is four zero bytes.
-    const std::size_t each = std::max<std::size_t>(ElementSize(input.type), 1);
-    const std::size_t size = input.type == DataType::kBytes ? 4 : each;
-    row.shapes.push_back(*std::move(shape));
-    row.bytes.emplace_back(static_cast<std::size_t>(*elements) * size);
-  }
-  for (std::size_t i = 0; i < row.bytes.size(); ++i) {
-    row.views.push_back({row.bytes[i].data(), row.bytes[i].size(), row.shapes[i]});
-  }
-  return row;
-}
-
-Expected<Duration> Measure(Engine& engine, ModelHandle handle, const ZeroRow& row, ExitId exit,
+Expected<Duration> Measure(Engine& engine, ModelHandle handle, const SampleRow& row, ExitId exit,
                            int batch, const WallClock& clock, std::uint64_t& next_batch) {
-  const std::vector<RowInputs> rows(static_cast<std::size_t>(batch), RowInputs{row.views, nullptr});
+  const std::vector<RowInputs> rows(static_cast<std::size_t>(batch), row.inputs());
   Duration worst{};
   for (int run = 0; run <= kRuns; ++run) {
     OneResult result;
@@ -118,7 +72,7 @@ Expected<ProfileTable::ModelRows> QuickProfile(Engine& engine, ModelHandle handl
                                                const ModelSpec& spec, int max_batch,
                                                const WallClock& clock, BatchId first) {
   std::uint64_t next_batch = first.value();
-  const Expected<ZeroRow> row = MakeZeroRow(spec);
+  const Expected<SampleRow> row = SampleRow::Make(spec, 1);
   if (!row) return std::unexpected(row.error());
   std::vector<int> batches;
   for (int b = 1; b < max_batch; b *= 2) batches.push_back(b);

@@ -9,11 +9,9 @@
 
 namespace tactus {
 
-// Runs zeros through the loaded model on this thread. Dimensions that the model leaves open are
-// taken from its parameter "profile_shape.<input>" ("1,3,320,320", without the batch dimension),
-// else 1. Batches 1, 2, 4, ... and the largest are measured (the worst of a few runs), those
-// between are interpolated, and none is shorter than a smaller one. The runs are numbered from
-// `first`, ids that no dispatcher gives.
+// Runs a SampleRow through the loaded model on this thread. Batches 1, 2, 4, ... and the largest are
+// measured (the worst of a few runs), those between are interpolated, and none is shorter than a
+// smaller one. The runs are numbered from `first`, ids that no dispatcher gives.
 Expected<ProfileTable::ModelRows> QuickProfile(Engine& engine, ModelHandle handle,
                                                const ModelSpec& spec, int max_batch,
                                                const WallClock& clock, BatchId first);
