@@ -29,8 +29,8 @@ struct MeasureCommand {
 
 void PrintOverheads(const Measurement& measured) {
   const auto print = [](const char* what, const Spread& spread) {
-    fmt::print("{:<16} mean {:.4f} ms, P50 {:.4f} ms, P95 {:.4f} ms\n", what, spread.mean_ms,
-               spread.p50_ms, spread.p95_ms);
+    fmt::print("{:<16} mean {:.4f} ms, P50 {:.4f} ms, P95 {:.4f} ms\n", what, ToMillis(spread.mean),
+               ToMillis(spread.p50), ToMillis(spread.p95));
   };
   fmt::print("\n");
   print("launch_overhead", measured.launch);
@@ -40,8 +40,8 @@ void PrintOverheads(const Measurement& measured) {
 
 // The profile with what this run found out about the serving path, for the simulator.
 Status WriteOverheads(ProfileFile profile, const Measurement& measured, const std::string& path) {
-  profile.launch_overhead_ms = measured.launch.p50_ms;
-  profile.finish_overhead_ms = measured.finish.p50_ms;
+  profile.launch_overhead_ms = ToMillis(measured.launch.p50);
+  profile.finish_overhead_ms = ToMillis(measured.finish.p50);
   return SaveProfile(profile, path);
 }
 

@@ -72,9 +72,8 @@ class Watch final : public Observer {
   static Spread SpreadOf(std::vector<Duration>& values) {
     Duration sum{};
     for (const Duration value : values) sum += value;
-    const double count = std::max<double>(1, static_cast<double>(values.size()));
-    return {ToMillis(sum) / count, ToMillis(Percentile(values, 50)),
-            ToMillis(Percentile(values, 95))};
+    const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(values.size()));
+    return {sum / count, Percentile(values, 50), Percentile(values, 95)};
   }
 
   Recorder recorder_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "base/serving_time.h"
 #include "experiment.h"
 #include "sim/simulation.h"
 
@@ -19,11 +20,11 @@ struct MeasureOptions {
   bool pin = true;
 };
 
-// A quantity of every batch, in milliseconds.
+// A quantity of every batch.
 struct Spread {
-  double mean_ms = 0;
-  double p50_ms = 0;
-  double p95_ms = 0;
+  Duration mean{};
+  Duration p50{};
+  Duration p95{};
 };
 
 struct Measurement {
