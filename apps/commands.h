@@ -18,6 +18,7 @@ void AddLoad(CLI::App& app, CommandContext& context);
 void AddMeasure(CLI::App& app, CommandContext& context);
 void AddProfile(CLI::App& app, CommandContext& context);
 void AddReplay(CLI::App& app, CommandContext& context);
+void AddReproduce(CLI::App& app, CommandContext& context);
 void AddServe(CLI::App& app, CommandContext& context);
 void AddSimulate(CLI::App& app, CommandContext& context);
 

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   tactus::AddMeasure(app, context);
   tactus::AddProfile(app, context);
   tactus::AddReplay(app, context);
+  tactus::AddReproduce(app, context);
   tactus::AddServe(app, context);
   tactus::AddSimulate(app, context);
 #ifdef TACTUS_SERVER
