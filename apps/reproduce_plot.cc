@@ -101,13 +101,15 @@ std::string PlotScript(const Figure& figure, const FigureData& data,
                        const std::filesystem::path& stem, const std::string& note) {
   const std::size_t panels = std::max<std::size_t>(1, figure.panels.size());
   const int width = std::max(760, kPanelWidth * static_cast<int>(panels));
+  // Room below for the key: a line for each curve, where their names are long.
+  const std::size_t margin = 4 + std::min<std::size_t>(6, figure.series.size() + 1);
   std::string drawing = fmt::format(
       "set multiplot layout 1,{} title \"{}\\n{{/=10 {}}}\" font ',15'\n"
       "set key outside below center horizontal maxcols 2 samplen 2 font ',11'\n"
-      "set bmargin 10\nset xlabel offset 0,0.4\nset ylabel offset 0.6,0\n"
+      "set bmargin {}\nset xlabel offset 0,0.4\nset ylabel offset 0.6,0\n"
       "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n",
       panels, Plain(fmt::format("EdgeServing, Figure {}: {}", figure.number, figure.title)),
-      Plain(note));
+      Plain(note), margin);
   if (figure.panels.empty()) drawing += DrawExits(figure, data);
   for (std::size_t i = 0; i < figure.panels.size(); ++i) drawing += DrawPanel(figure, data, i);
   drawing += "unset multiplot\n";
