@@ -124,10 +124,12 @@ void ModelHost::Publish(const std::shared_ptr<ServedModel>& model) {
   while (id < published_.size() && published_[id] != nullptr) ++id;
   if (id == published_.size()) {
     published_.emplace_back();
+    described_.emplace_back();
     leaving_.push_back(false);
   }
   model->id = ModelId{static_cast<ModelId::rep>(id)};
   published_[id] = model;
+  described_[id] = model->model;
   Deploy();
 }
 
@@ -136,10 +138,10 @@ void ModelHost::Deploy() {
   std::vector<ProfileTable::ModelRows> rows(published_.size());
   std::vector<ServedModel*> served(published_.size(), nullptr);
   for (std::size_t i = 0; i < published_.size(); ++i) {
-    Model& model = deployment->models.emplace_back();
+    // A model that is gone keeps its description, so that journals say whose id it was.
+    Model& model = deployment->models.emplace_back(described_[i]);
     model.loaded = published_[i] != nullptr && !leaving_[i];
     if (!model.loaded) continue;
-    model = published_[i]->model;
     rows[i] = published_[i]->rows;
     served[i] = published_[i].get();
   }

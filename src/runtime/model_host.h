@@ -64,6 +64,7 @@ class ModelHost {
   DispatchLoop& loop_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<ServedModel>> published_;  // by ModelId; null: free
+  std::vector<Model> described_;                         // by ModelId: the last model there
   std::vector<bool> leaving_;  // by ModelId: no longer deployed, id not free yet
   std::shared_ptr<const Deployment> deployment_ = std::make_shared<Deployment>();
   std::atomic<std::uint64_t> measured_models_{0};
