@@ -19,9 +19,10 @@ const EchoModel* FindModel(const std::string& name) {
 }  // namespace tactus::echo
 
 int main() {
-  // As the server does: without it glibc maps and unmaps each large tensor.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  // As `tactus serve` does: without it glibc maps and unmaps each large tensor.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  mallopt(M_TOP_PAD, 16 << 20);
   const auto grpc = tactus::echo::StartGrpcEcho();
   const auto http = tactus::echo::StartHttpEcho();
   if (!grpc || !http) {

@@ -21,19 +21,20 @@ def exit_mix(run):
 
 
 HEADER = ('policy', 'load', 'offered', 'goodput', 'late or', 'P50', 'P95', 'P99',
-          'exits 1/2/3/4', 'accuracy')
-UNITS = ('', 'of full', 'req/s', 'req/s', 'lost %', 'ms', 'ms', 'ms', '% of answers', 'measured')
+          'exits 1/2/3/4', 'accuracy', 'limit')
+UNITS = ('', 'of full', 'req/s', 'req/s', 'lost %', 'ms', 'ms', 'ms', '% of answers', 'measured',
+         '%')
 
 
 def row(run):
     mix = exit_mix(run)
     shares = '/'.join(f'{100 * mix.get(str(e), 0):.0f}' for e in (1, 2, 3, 4))
     name = run['policy'] + (' (HTTP)' if run['protocol'] == 'http' else '')
-    accuracy = run['measured_accuracy']
+    accuracy, limit = run['measured_accuracy'], run.get('accuracy_limit')
     return (name, f"{run['load_ratio']:.2f}", f"{run['offered_rps']:.0f}",
             f"{run['goodput_rps']:.0f}", percent(run['bad_ratio'], 2), f"{run['p50_ms']:.1f}",
             f"{run['p95_ms']:.1f}", f"{run['p99_ms']:.1f}", shares,
-            '-' if accuracy is None else percent(accuracy) + ' %')
+            '-' if accuracy is None else percent(accuracy), '-' if limit is None else percent(limit))
 
 
 def table(runs):
@@ -103,9 +104,11 @@ set multiplot layout 1,2 title "{title}" font ",15"
 set grid ytics lc rgb '#dddddd' lt 1
 set border 3 lc rgb '#888888'
 set tics nomirror textcolor rgb '#333333'
-set xlabel 'offered load, as a share of what full depth can carry'
+set xlabel 'offered load'
 set xrange [{left}:{right}]
-set arrow 1 from 1, graph 0 to 1, graph 1 nohead dt 2 lc rgb '#999999'
+set format x '%.0f %%'
+set label 1 "what full depth\ncan carry" at 100, graph 0.62 offset 0.5,0 textcolor rgb '#777777'
+set arrow 1 from 100, graph 0 to 100, graph 1 nohead dt 2 lc rgb '#999999'
 set lmargin 9
 set rmargin 3
 set title 'late or lost requests, %'
@@ -114,7 +117,8 @@ set key left top reverse Left samplen 2
 plot {violations}
 set title 'accuracy measured from the answers, %'
 set yrange [{low}:{high}]
-set key left bottom reverse Left samplen 2
+unset key
+unset label 1
 plot {accuracies}
 unset multiplot
 '''
@@ -130,7 +134,7 @@ def plot(runs, policies, title, folder):
     if not accuracies:
         return []
     for policy in policies:
-        lines = [f"{r['load_ratio']} {100 * r['bad_ratio']} {100 * (r['measured_accuracy'] or 0)}"
+        lines = [f"{100 * r['load_ratio']} {100 * r['bad_ratio']} {100 * (r['measured_accuracy'] or 0)}"
                  for r in grpc if r['policy'] == policy]
         (folder / f'{policy}.dat').write_text('\n'.join(lines) + '\n', encoding='ascii')
 
@@ -144,7 +148,7 @@ def plot(runs, policies, title, folder):
                              ('png', "pngcairo size 1620,660 font 'sans,19' background '#ffffff'")):
         output = folder / f'demo.{suffix}'
         script = PLOT.format(terminal=terminal, output=output, title=title,
-                             left=min(loads) - 0.05, right=max(loads) + 0.05,
+                             left=100 * min(loads) - 5, right=100 * max(loads) + 5,
                              violations=curves(2), accuracies=curves(3),
                              low=min(accuracies) - 2, high=max(accuracies) + 2)
         done = subprocess.run(['gnuplot'], input=script, text=True, capture_output=True,
