@@ -107,7 +107,7 @@ set tics nomirror textcolor rgb '#333333'
 set xlabel 'offered load'
 set xrange [{left}:{right}]
 set format x '%.0f %%'
-set label 1 "what full depth\ncan carry" at 100, graph 0.62 offset 0.5,0 textcolor rgb '#777777'
+set label 1 "what full depth\\ncan carry" at 100, graph 0.62 right offset -0.7,0 textcolor rgb '#777777'
 set arrow 1 from 100, graph 0 to 100, graph 1 nohead dt 2 lc rgb '#999999'
 set lmargin 9
 set rmargin 3
@@ -155,4 +155,6 @@ def plot(runs, policies, title, folder):
                               check=False)
         if done.returncode == 0:
             made.append(output)
+        else:
+            print(f'  no plot {output}: {done.stderr.strip().splitlines()[-1]}')
     return made
