@@ -34,7 +34,8 @@ def row(run):
     return (name, f"{run['load_ratio']:.2f}", f"{run['offered_rps']:.0f}",
             f"{run['goodput_rps']:.0f}", percent(run['bad_ratio'], 2), f"{run['p50_ms']:.1f}",
             f"{run['p95_ms']:.1f}", f"{run['p99_ms']:.1f}", shares,
-            '-' if accuracy is None else percent(accuracy), '-' if limit is None else percent(limit))
+            '-' if accuracy is None else percent(accuracy),
+            '-' if limit is None else percent(limit))
 
 
 def table(runs):
@@ -107,7 +108,7 @@ set tics nomirror textcolor rgb '#333333'
 set xlabel 'offered load'
 set xrange [{left}:{right}]
 set format x '%.0f %%'
-set label 1 "what full depth\\ncan carry" at 100, graph 0.62 right offset -0.7,0 textcolor rgb '#777777'
+set label 1 "what full depth\\ncan carry" at 100, graph 0.62 right offset -0.7,0 tc rgb '#777777'
 set arrow 1 from 100, graph 0 to 100, graph 1 nohead dt 2 lc rgb '#999999'
 set lmargin 9
 set rmargin 3
@@ -134,7 +135,8 @@ def plot(runs, policies, title, folder):
     if not accuracies:
         return []
     for policy in policies:
-        lines = [f"{100 * r['load_ratio']} {100 * r['bad_ratio']} {100 * (r['measured_accuracy'] or 0)}"
+        lines = [' '.join(str(100 * (r[key] or 0))
+                          for key in ('load_ratio', 'bad_ratio', 'measured_accuracy'))
                  for r in grpc if r['policy'] == policy]
         (folder / f'{policy}.dat').write_text('\n'.join(lines) + '\n', encoding='ascii')
 
