@@ -23,10 +23,7 @@
 #include "engines/registry.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
-#if __has_include("runtime/machine.h")
 #include "runtime/machine.h"
-#define TACTUS_MACHINE
-#endif
 #include "runtime/runtime.h"
 #include "serve_options.h"
 #include "server/grpc/grpc_server.h"
@@ -196,11 +193,7 @@ Status ServeCommand::LoadProfileFile() {
   if (emulated) return {};  // it stands for the machine of the profile, whichever that is
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
   if (!engine) return std::unexpected(engine.error());
-#ifdef TACTUS_MACHINE
   return CheckMachine(*profile_, ThisMachine((*engine)->traits().name), o_.allow_other_machine);
-#else
-  return {};
-#endif
 }
 
 Status ServeCommand::MakeRuntime() {
@@ -209,7 +202,9 @@ Status ServeCommand::MakeRuntime() {
 
   EngineOptions engines{.emulated = {}, .onnxruntime_library = o_.onnxruntime};
   engines.emulated.latency = [this](ModelId model, ExitId exit, int batch) {
+    // A model that is being measured because no profile knows it is not deployed yet.
     const auto deployment = runtime_->deployment();
+    if (deployment == nullptr || model.value() >= deployment->profile.models()) return Millis(1);
     return deployment->profile.Latency(model, exit, batch, LaneClass{0});
   };
   engines_ = std::make_unique<EngineShelf>(o_.engine, std::move(engines));

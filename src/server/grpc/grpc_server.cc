@@ -44,6 +44,12 @@ std::string Endpoint(const std::string& address, int port) {
 struct GrpcServer::Body {
   Body(GrpcOptions given, InferenceService& s) : options(std::move(given)), service(s) {}
 
+  // The server as a whole, and the one service it has.
+  void TellHealth(bool ready) {
+    server->GetHealthCheckService()->SetServingStatus("", ready);
+    server->GetHealthCheckService()->SetServingStatus(
+        inference::GRPCInferenceService::service_full_name(), ready);
+  }
   // grpc.health.v1 pushes changes to those who watch it, so somebody has to notice them.
   void FollowReadiness(std::stop_token stop);
 
@@ -62,7 +68,7 @@ void GrpcServer::Body::FollowReadiness(std::stop_token stop) {
   std::optional<bool> told;
   while (!stop.stop_requested()) {
     const bool ready = service.Ready();
-    if (told != ready) server->GetHealthCheckService()->SetServingStatus(ready);
+    if (told != ready) TellHealth(ready);
     told = ready;
     wake.wait_for(lock, stop, std::chrono::milliseconds(200), [] { return false; });
   }
@@ -100,7 +106,7 @@ Expected<std::uint16_t> GrpcServer::Start() {
                             "this machine's",
                             endpoint));
   }
-  body.server->GetHealthCheckService()->SetServingStatus(body.service.Ready());
+  body.TellHealth(body.service.Ready());
   body.readiness = std::jthread([&body](std::stop_token stop) { body.FollowReadiness(stop); });
   return static_cast<std::uint16_t>(port);
 }
