@@ -63,10 +63,11 @@ ProfileTable::ModelRows RowsOf(const Deployment& deployment, std::size_t i) {
 Model ReadModel(const json& entry) {
   Model model;
   model.name = entry.at("name").get<std::string>();
-  model.slo = Nanos(Whole(entry, "slo_ns", 1, kMostNanos));
+  model.loaded = entry.at("loaded").get<bool>();
+  // The slot of a model that is not loaded states nothing.
+  model.slo = Nanos(Whole(entry, "slo_ns", model.loaded ? 1 : 0, kMostNanos));
   model.max_batch = static_cast<int>(Whole(entry, "max_batch", 0, kMostBatch));
   model.priority = static_cast<int>(Whole(entry, "priority", 0, 1'000'000));
-  model.loaded = entry.at("loaded").get<bool>();
   for (const json& exit : entry.at("exits")) {
     model.exits.push_back({exit.at("name").get<std::string>(), exit.at("accuracy").get<double>()});
   }

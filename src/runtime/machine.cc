@@ -56,7 +56,7 @@ Status CheckMachine(const ProfileFile& profile, const Machine& machine, bool all
           : fmt::format("was measured on another machine ({})", Describe(profile.machine));
   return InvalidArgument(
       fmt::format("this profile {}; this machine is {}. Its latencies would be wrong here: measure "
-                  "them with `tactus profile`, or allow the profile with --any-machine",
+                  "them with `tactus profile`, or allow it with --allow-other-machine",
                   where, Describe(machine)));
 }
 

@@ -1,0 +1,153 @@
+"""Starting and stopping: what is refused at the start, with which words, and how a server ends."""
+
+import concurrent.futures
+import contextlib
+import json
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+from serving import SOURCE, START_S, TACTUS, WAIT_S, Server, add_model, identity_config
+
+BODY = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4],
+                               "data": [0, 1, 2, 3]}]}).encode()
+
+
+def echo_only(root):
+    add_model(root, "echo", identity_config("echo", 8, [("INPUT0", "TYPE_FP32", [4])]))
+
+
+class RefusedStartTest(unittest.TestCase):
+    """Exit code 2 and one line that says what to do."""
+
+    def refused(self, *arguments):
+        given = dict(zip(arguments[::2], arguments[1::2], strict=True))
+        with tempfile.TemporaryDirectory() as folder:
+            echo_only(pathlib.Path(folder))
+            options = {"--models": folder, "--http-port": "0", "--grpc-port": "0",
+                       "--metrics-port": "0", **given}
+            done = subprocess.run(
+                [TACTUS, "serve", *[word for pair in options.items() for word in pair]],
+                capture_output=True, text=True, timeout=START_S)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        return done.stderr
+
+    def test_ports_in_use(self):
+        for option in ("--http-port", "--grpc-port", "--metrics-port"):
+            with self.subTest(option), socket.create_server(("127.0.0.1", 0)) as taken:
+                port = str(taken.getsockname()[1])
+                said = self.refused(option, port)
+                self.assertIn(f"127.0.0.1:{port}", said)
+                self.assertIn("in use", said)
+
+    def test_no_repository(self):
+        self.assertIn("/no/such/folder", self.refused("--models", "/no/such/folder"))
+
+    def test_unknown_policy(self):
+        said = self.refused("--policy", "edgeserve")
+        self.assertIn("edgeserve", said)
+        self.assertIn("all-final", said)  # those that exist
+
+    def test_unknown_option(self):
+        self.assertIn("--nonsense", self.refused("--nonsense", "1"))
+
+    def test_a_profile_of_another_machine(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as profile:
+            json.dump({"tactus_profile": 1, "provenance": "measured",
+                       "machine": {"fingerprint": "0123456789abcdef", "cpu": "Another"},
+                       "models": [{"name": "echo", "max_batch": 1, "exits": [
+                           {"name": "1", "cells": [{"batch": 1, "mean_ms": 1}]}]}]}, profile)
+            profile.flush()
+            self.assertIn("--allow-other-machine", self.refused("--profile", profile.name))
+
+    def test_a_damaged_profile(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as profile:
+            profile.write('{"tactus_profile": 1,')
+            profile.flush()
+            self.assertIn(profile.name, self.refused("--profile", profile.name))
+
+
+class BrokenModelTest(unittest.TestCase):
+    def test_broken_models_say_why_and_others_serve(self):
+        def fill(root):
+            echo_only(root)
+            add_model(root, "mistake", 'name: "mistake"\nplatform: "identity"\nmax_batch: 3\n')
+            add_model(root, "empty", 'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n')
+            add_model(root, "corrupt", 'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n')
+            (root / "corrupt" / "1" / "model.onnx").write_bytes(b"this is no model" * 100)
+
+        with contextlib.closing(Server(fill=fill)) as server:
+            status, _, answer = server.post("/v2/repository/index", b"")
+            self.assertEqual(status, 200)
+            index = {model["name"]: model for model in json.loads(answer)}
+            self.assertEqual(index["echo"]["state"], "READY")
+            for name in ("mistake", "empty", "corrupt"):
+                self.assertEqual(index[name]["state"], "UNAVAILABLE", name)
+            # File, line and field of the mistake; the file that is missing or broken.
+            self.assertIn("config.pbtxt:3", index["mistake"]["reason"])
+            self.assertIn("max_batch", index["mistake"]["reason"])
+            self.assertIn("model.onnx", index["empty"]["reason"])
+            self.assertIn("model.onnx", index["corrupt"]["reason"])
+            self.assertEqual(server.post("/v2/models/echo/infer", BODY)[0], 200)
+            self.assertIn(server.post("/v2/models/corrupt/infer", BODY)[0], (404, 503))
+            self.assertEqual(server.terminate(), 0)
+
+
+class StopTest(unittest.TestCase):
+    def test_calls_under_way_are_answered(self):
+        with contextlib.closing(Server()) as server, \
+                concurrent.futures.ThreadPoolExecutor() as pool:
+            call = pool.submit(server.post, "/v2/models/slow/infer", BODY)
+            server.await_pending(1)
+            self.assertEqual(server.terminate(), 0)
+            self.assertEqual(call.result(timeout=WAIT_S)[0], 200)
+            with self.assertRaises(OSError):
+                server.get("/v2/health/live")
+
+    def test_what_outlives_the_grace_is_refused(self):
+        with contextlib.closing(Server("--grace-seconds", "0")) as server, \
+                concurrent.futures.ThreadPoolExecutor() as pool:
+            calls = [pool.submit(server.post, "/v2/models/slow/infer", BODY) for _ in range(3)]
+            server.await_pending(3)
+            self.assertEqual(server.terminate(), 0)
+            for call in calls:
+                # An answer, or a connection that was closed: never silence.
+                try:
+                    self.assertIn(call.result(timeout=WAIT_S)[0], (200, 499, 503))
+                except OSError:
+                    pass
+
+    def test_interrupt(self):
+        with contextlib.closing(Server(fill=echo_only)) as server:
+            server.process.send_signal(signal.SIGINT)
+            self.assertEqual(server.process.wait(timeout=WAIT_S), 0)
+
+    def test_an_idle_grpc_client_does_not_delay_it(self):
+        import tritonclient.grpc as client
+        with contextlib.closing(Server(fill=echo_only)) as server:
+            idle = client.InferenceServerClient(server.grpc)
+            self.assertTrue(idle.is_server_live())
+            self.assertEqual(server.terminate(), 0)
+            idle.close()
+
+
+class JournalTest(unittest.TestCase):
+    def test_a_journal_of_served_calls_replays_to_the_same_decisions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            journal = pathlib.Path(folder) / "served.journal"
+            with contextlib.closing(Server("--journal", str(journal))) as server, \
+                    concurrent.futures.ThreadPoolExecutor(8) as pool:
+                paths = ["/v2/models/echo/infer"] * 40 + ["/v2/models/slow/infer"] * 2
+                for status, _, answer in pool.map(lambda p: server.post(p, BODY), paths):
+                    self.assertEqual(status, 200, answer)
+                self.assertEqual(server.terminate(), 0)
+            done = subprocess.run([TACTUS, "replay", str(journal)], capture_output=True, text=True,
+                                  timeout=START_S, cwd=SOURCE)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
