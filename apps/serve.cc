@@ -1,11 +1,4 @@
 // tactus serve: models from a repository behind KServe v2 over HTTP and gRPC, until SIGTERM.
-#include <fmt/format.h>
-#include <malloc.h>
-#include <signal.h>
-#include <spdlog/async.h>
-#include <spdlog/async_logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
-
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -17,6 +10,13 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <signal.h>
+#include <spdlog/async.h>
+#include <spdlog/async_logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
 
 #include "commands.h"
 #include "dispatch/journal_file.h"
@@ -228,12 +228,11 @@ Status ServeCommand::MakeRuntime() {
     });
   }
 
-  metrics_ = std::make_unique<ServingMetrics>(
-      MetricsOptions{.triton_names = o_.triton_metrics,
-                     .slos = {},
-                     .version = std::string(kServerVersion),
-                     .commit = BuildCommit(),
-                     .policy = o_.policy});
+  metrics_ = std::make_unique<ServingMetrics>(MetricsOptions{.triton_names = o_.triton_metrics,
+                                                             .slos = {},
+                                                             .version = std::string(kServerVersion),
+                                                             .commit = BuildCommit(),
+                                                             .policy = o_.policy});
   runtime_ = std::make_unique<Runtime>(
       options, RuntimeParts{.policy = std::move(*policy),
                             .engine_for = [this](std::string_view p) { return engines_->For(p); },
@@ -252,8 +251,7 @@ Status ServeCommand::StartFrontEnds() {
   http.strict_triton = o_.strict_triton;
   http_ = std::make_unique<HttpServer>(http, *runtime_);
   grpc_ = std::make_unique<GrpcServer>(
-      GrpcOptions{
-          .address = o_.address, .port = o_.grpc_port, .strict_triton = o_.strict_triton},
+      GrpcOptions{.address = o_.address, .port = o_.grpc_port, .strict_triton = o_.strict_triton},
       *runtime_);
   metrics_page_ =
       std::make_unique<HttpServer>(HttpOptions{.address = o_.address, .port = o_.metrics_port},
@@ -310,8 +308,8 @@ void ServeCommand::PrintServed() const {
     fmt::print("\nEMULATED: times come from a profile, answers are zeros.\n");
   const std::string host =
       o_.address.find(':') == std::string::npos ? o_.address : "[" + o_.address + "]";
-  fmt::print("\nHTTP     http://{0}:{1}\ngRPC     {0}:{2}\nmetrics  http://{0}:{3}/metrics\n\n", host,
-             http_port_, grpc_port_, metrics_port_);
+  fmt::print("\nHTTP     http://{0}:{1}\ngRPC     {0}:{2}\nmetrics  http://{0}:{3}/metrics\n\n",
+             host, http_port_, grpc_port_, metrics_port_);
   // One line that programs wait for.
   fmt::print("ready http={} grpc={} metrics={}\n", http_port_, grpc_port_, metrics_port_);
   std::fflush(stdout);

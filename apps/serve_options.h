@@ -1,10 +1,11 @@
 // What `tactus serve` is told on its command line.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 namespace tactus {
 

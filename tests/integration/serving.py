@@ -26,7 +26,8 @@ SLOW_MS = 400
 def identity_config(name, max_batch, tensors, more=""):
     """tensors: (name, TYPE, dims) each; the outputs are the inputs."""
     inputs = ", ".join(
-        f'{{ name: "{n}" data_type: {t} dims: [ {", ".join(map(str, d))} ] }}' for n, t, d in tensors)
+        f'{{ name: "{n}" data_type: {t} dims: [ {", ".join(map(str, d))} ] }}'
+        for n, t, d in tensors)
     return (f'name: "{name}"\nplatform: "identity"\nmax_batch_size: {max_batch}\n'
             f'input [ {inputs} ]\n{more}\n')
 
@@ -40,7 +41,8 @@ def add_model(root, name, config):
 def slow_profile():
     """A profile for "slow" alone; every other model is measured when it is loaded."""
     cells = [{"batch": 1, "mean_ms": SLOW_MS}]
-    return {"tactus_profile": 1, "machine": {"fingerprint": "test"}, "provenance": "made for a test",
+    return {"tactus_profile": 1, "machine": {"fingerprint": "test"},
+            "provenance": "made for a test",
             "models": [{"name": "slow", "max_batch": 1,
                         "exits": [{"name": "1", "cells": cells}]}]}
 

@@ -1,4 +1,4 @@
-"""Our .proto files beside the messages that tritonclient was built from: same numbers, same types."""
+"""Our .proto files beside the messages tritonclient was built from: same numbers, same types."""
 
 import pathlib
 import subprocess

@@ -1,5 +1,14 @@
 #include "server/grpc/grpc_server.h"
 
+#include <climits>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
 #include <fmt/format.h>
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
@@ -7,15 +16,6 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-
-#include <climits>
-#include <cstdlib>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
-#include <stop_token>
-#include <thread>
-#include <utility>
 
 #include "server/grpc/inference_rpcs.h"
 

@@ -1,16 +1,16 @@
 // The gRPC front end against a scripted service, through a real channel on loopback.
 #include "server/grpc/grpc_server.h"
 
+#include <cstring>
+#include <future>
+#include <limits>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
-
-#include <cstring>
-#include <future>
-#include <limits>
-#include <thread>
 
 #include "grpc_service.grpc.pb.h"
 #include "server/grpc/scripted_service.h"
@@ -211,8 +211,7 @@ const BadInput kBadInputs[] = {
     {"negative_timeout",
      [](ModelInferRequest& r) { (*r.mutable_parameters())["timeout"].set_int64_param(-1); },
      StatusCode::INVALID_ARGUMENT, "timeout"},
-    {"parameter_without_value",
-     [](ModelInferRequest& r) { (*r.mutable_parameters())["priority"]; },
+    {"parameter_without_value", [](ModelInferRequest& r) { (*r.mutable_parameters())["priority"]; },
      StatusCode::INVALID_ARGUMENT, "priority"},
     {"reserved_parameter",
      [](ModelInferRequest& r) { (*r.mutable_parameters())["triton_magic"].set_bool_param(true); },
@@ -256,8 +255,8 @@ TEST_F(GrpcServerTest, GarbageIsAnErrorOfTheCallAndOfNothingElse) {
   for (const std::string& bytes : garbage) {
     const auto status = SendBytes(channel_, infer, bytes);
     // A prefix may by chance be a message of its own; it then fails the checks that follow.
-    EXPECT_THAT(status.error_code(), testing::AnyOf(StatusCode::INVALID_ARGUMENT,
-                                                    StatusCode::NOT_FOUND))
+    EXPECT_THAT(status.error_code(),
+                testing::AnyOf(StatusCode::INVALID_ARGUMENT, StatusCode::NOT_FOUND))
         << testing::PrintToString(bytes);
   }
   EXPECT_FALSE(SendBytes(channel_, "/inference.GRPCInferenceService/ModelReady", "\xff").ok());
@@ -476,8 +475,7 @@ TEST_F(GrpcServerTest, StoppingWaitsForWhatEndsWithinTheGrace) {
   service_.Hold();
   auto status = std::async(std::launch::async, [&] { return Infer(RawRequest()); });
   service_.AwaitHeld(1);
-  auto stopped =
-      std::async(std::launch::async, [&] { server_->Stop(std::chrono::seconds(100)); });
+  auto stopped = std::async(std::launch::async, [&] { server_->Stop(std::chrono::seconds(100)); });
   service_.Release();
   const auto ended = status.get();
   EXPECT_TRUE(ended.ok()) << ended.error_message();

@@ -1,14 +1,14 @@
 // One unary ModelInfer call, from its bytes to its answer.
 #pragma once
 
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
-
 #include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
 
 #include "runtime/inference_service.h"
 

@@ -1,8 +1,8 @@
 #include "server/grpc/inference_rpcs.h"
 
-#include <fmt/format.h>
-
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "server/grpc/infer_reactor.h"
 #include "server/grpc/response_message.h"
@@ -56,8 +56,7 @@ ServerUnaryReactor* InferenceRpcs::EndLater(CallbackServerContext* context,
   return reactor;
 }
 
-ServerUnaryReactor* InferenceRpcs::Unserved(CallbackServerContext* context,
-                                            const char* extension) {
+ServerUnaryReactor* InferenceRpcs::Unserved(CallbackServerContext* context, const char* extension) {
   return End(context, Fail(ErrorCode::kUnimplemented,
                            fmt::format("the {} extension is not supported", extension)));
 }
@@ -139,9 +138,9 @@ ServerUnaryReactor* InferenceRpcs::ModelConfig(CallbackServerContext* context,
   return End(context, {});
 }
 
-ServerUnaryReactor* InferenceRpcs::ModelStatistics(
-    CallbackServerContext* context, const inference::ModelStatisticsRequest* request,
-    inference::ModelStatisticsResponse* response) {
+ServerUnaryReactor* InferenceRpcs::ModelStatistics(CallbackServerContext* context,
+                                                   const inference::ModelStatisticsRequest* request,
+                                                   inference::ModelStatisticsResponse* response) {
   const auto version = ParseVersion(request->version());
   if (!version) return End(context, std::unexpected(version.error()));
   const auto statistics = service_.Statistics(request->name(), *version);
@@ -150,9 +149,9 @@ ServerUnaryReactor* InferenceRpcs::ModelStatistics(
   return End(context, {});
 }
 
-ServerUnaryReactor* InferenceRpcs::RepositoryIndex(
-    CallbackServerContext* context, const inference::RepositoryIndexRequest* request,
-    inference::RepositoryIndexResponse* response) {
+ServerUnaryReactor* InferenceRpcs::RepositoryIndex(CallbackServerContext* context,
+                                                   const inference::RepositoryIndexRequest* request,
+                                                   inference::RepositoryIndexResponse* response) {
   if (Status status = CheckRepository(request->repository_name()); !status) {
     return End(context, status);
   }
@@ -180,8 +179,7 @@ ServerUnaryReactor* InferenceRpcs::RepositoryModelUnload(
     return End(context, status);
   }
   // Parameters: "unload_dependents" asks for the members of an ensemble; there are none.
-  return EndLater(context,
-                  [this, name = request->model_name()] { return service_.Unload(name); });
+  return EndLater(context, [this, name = request->model_name()] { return service_.Unload(name); });
 }
 
 ServerUnaryReactor* InferenceRpcs::SystemSharedMemoryStatus(

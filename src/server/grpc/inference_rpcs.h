@@ -22,14 +22,13 @@ using Basic = G::WithCallbackMethod_ServerLive<
 using Models = G::WithCallbackMethod_ModelConfig<G::WithCallbackMethod_ModelStatistics<
     G::WithCallbackMethod_RepositoryIndex<G::WithCallbackMethod_RepositoryModelLoad<
         G::WithCallbackMethod_RepositoryModelUnload<Basic>>>>>;
-using SystemMemory = G::WithCallbackMethod_SystemSharedMemoryStatus<
-    G::WithCallbackMethod_SystemSharedMemoryRegister<
+using SystemMemory =
+    G::WithCallbackMethod_SystemSharedMemoryStatus<G::WithCallbackMethod_SystemSharedMemoryRegister<
         G::WithCallbackMethod_SystemSharedMemoryUnregister<Models>>>;
 using CudaMemory =
     G::WithCallbackMethod_CudaSharedMemoryStatus<G::WithCallbackMethod_CudaSharedMemoryRegister<
         G::WithCallbackMethod_CudaSharedMemoryUnregister<SystemMemory>>>;
-using Settings =
-    G::WithCallbackMethod_TraceSetting<G::WithCallbackMethod_LogSettings<CudaMemory>>;
+using Settings = G::WithCallbackMethod_TraceSetting<G::WithCallbackMethod_LogSettings<CudaMemory>>;
 using All =
     G::WithRawCallbackMethod_ModelInfer<G::WithRawCallbackMethod_ModelStreamInfer<Settings>>;
 }  // namespace rpc_layers

@@ -1,8 +1,8 @@
 #include "server/grpc/request_message.h"
 
-#include <fmt/format.h>
-
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "grpc_service.pb.h"
 #include "server/grpc/typed_contents.h"
@@ -22,12 +22,18 @@ struct Received {
 
 Expected<ParameterValue> ValueOf(const std::string& name, const InferParameter& parameter) {
   switch (parameter.parameter_choice_case()) {
-    case InferParameter::kBoolParam: return parameter.bool_param();
-    case InferParameter::kInt64Param: return std::int64_t{parameter.int64_param()};
-    case InferParameter::kUint64Param: return std::uint64_t{parameter.uint64_param()};
-    case InferParameter::kDoubleParam: return parameter.double_param();
-    case InferParameter::kStringParam: return std::string_view(parameter.string_param());
-    case InferParameter::PARAMETER_CHOICE_NOT_SET: break;
+    case InferParameter::kBoolParam:
+      return parameter.bool_param();
+    case InferParameter::kInt64Param:
+      return std::int64_t{parameter.int64_param()};
+    case InferParameter::kUint64Param:
+      return std::uint64_t{parameter.uint64_param()};
+    case InferParameter::kDoubleParam:
+      return parameter.double_param();
+    case InferParameter::kStringParam:
+      return std::string_view(parameter.string_param());
+    case InferParameter::PARAMETER_CHOICE_NOT_SET:
+      break;
   }
   return InvalidArgument(fmt::format("parameter '{}' has no value", name));
 }

@@ -1,15 +1,15 @@
 // One ModelStreamInfer stream: calls come in on it and are answered as they finish.
 #pragma once
 
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
-
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <string>
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
 
 #include "runtime/inference_service.h"
 
@@ -53,14 +53,14 @@ class StreamReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   const bool strict_triton_;
   grpc::CallbackServerContext& context_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;                // guards what follows
   std::map<Serial, CallId> calls_;  // under way; kNotYet until Infer has returned
   Serial next_serial_ = 0;
   std::deque<grpc::ByteBuffer> outgoing_;  // the first is being written where `writing_`
   grpc::ByteBuffer incoming_;
   bool reading_ = false;
   bool writing_ = false;
-  bool no_more_ = false;    // the client has closed its side, or the stream is broken
+  bool no_more_ = false;  // the client has closed its side, or the stream is broken
   bool cancelled_ = false;
   bool finished_ = false;
   grpc::Status status_;

@@ -1,14 +1,14 @@
 // ModelStreamInfer: many calls on one stream, answered as they finish.
 #include "server/grpc/stream_reactor.h"
 
+#include <string>
+#include <thread>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
-
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "grpc_service.grpc.pb.h"
 #include "server/grpc/grpc_server.h"
@@ -26,8 +26,8 @@ class StreamTest : public testing::Test {
   void SetUp() override {
     const auto port = server_.Start();
     ASSERT_TRUE(port.has_value()) << port.error().message;
-    stub_ = GRPCInferenceService::NewStub(grpc::CreateChannel(
-        "127.0.0.1:" + std::to_string(*port), grpc::InsecureChannelCredentials()));
+    stub_ = GRPCInferenceService::NewStub(grpc::CreateChannel("127.0.0.1:" + std::to_string(*port),
+                                                              grpc::InsecureChannelCredentials()));
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(2));
     stream_ = stub_->ModelStreamInfer(&context_);
   }

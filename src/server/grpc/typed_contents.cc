@@ -1,11 +1,11 @@
 #include "server/grpc/typed_contents.h"
 
-#include <fmt/format.h>
-
 #include <bit>
-#include <cstring>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "core/tensor.h"
 #include "grpc_service.pb.h"
@@ -60,20 +60,29 @@ std::span<const std::byte> WithLengths(const Field& elements, ConvertedBytes& co
 // The number of the contents' field that holds elements of `type`; 0 for those that travel raw.
 int FieldOf(DataType type) {
   switch (type) {
-    case DataType::kBool: return InferTensorContents::kBoolContentsFieldNumber;
+    case DataType::kBool:
+      return InferTensorContents::kBoolContentsFieldNumber;
     case DataType::kInt8:
     case DataType::kInt16:
-    case DataType::kInt32: return InferTensorContents::kIntContentsFieldNumber;
-    case DataType::kInt64: return InferTensorContents::kInt64ContentsFieldNumber;
+    case DataType::kInt32:
+      return InferTensorContents::kIntContentsFieldNumber;
+    case DataType::kInt64:
+      return InferTensorContents::kInt64ContentsFieldNumber;
     case DataType::kUint8:
     case DataType::kUint16:
-    case DataType::kUint32: return InferTensorContents::kUintContentsFieldNumber;
-    case DataType::kUint64: return InferTensorContents::kUint64ContentsFieldNumber;
-    case DataType::kFp32: return InferTensorContents::kFp32ContentsFieldNumber;
-    case DataType::kFp64: return InferTensorContents::kFp64ContentsFieldNumber;
-    case DataType::kBytes: return InferTensorContents::kBytesContentsFieldNumber;
+    case DataType::kUint32:
+      return InferTensorContents::kUintContentsFieldNumber;
+    case DataType::kUint64:
+      return InferTensorContents::kUint64ContentsFieldNumber;
+    case DataType::kFp32:
+      return InferTensorContents::kFp32ContentsFieldNumber;
+    case DataType::kFp64:
+      return InferTensorContents::kFp64ContentsFieldNumber;
+    case DataType::kBytes:
+      return InferTensorContents::kBytesContentsFieldNumber;
     case DataType::kFp16:
-    case DataType::kBf16: return 0;
+    case DataType::kBf16:
+      return 0;
   }
   return 0;
 }
@@ -111,20 +120,33 @@ Expected<std::span<const std::byte>> TypedBytes(const Input& input, ConvertedByt
         InferTensorContents::descriptor()->FindFieldByNumber(wanted)->name(), stray));
   }
   switch (*type) {
-    case DataType::kBool: return View(c.bool_contents());
-    case DataType::kInt8: return Narrowed<std::int8_t>(input, c.int_contents(), converted);
-    case DataType::kInt16: return Narrowed<std::int16_t>(input, c.int_contents(), converted);
-    case DataType::kInt32: return View(c.int_contents());
-    case DataType::kInt64: return View(c.int64_contents());
-    case DataType::kUint8: return Narrowed<std::uint8_t>(input, c.uint_contents(), converted);
-    case DataType::kUint16: return Narrowed<std::uint16_t>(input, c.uint_contents(), converted);
-    case DataType::kUint32: return View(c.uint_contents());
-    case DataType::kUint64: return View(c.uint64_contents());
-    case DataType::kFp32: return View(c.fp32_contents());
-    case DataType::kFp64: return View(c.fp64_contents());
-    case DataType::kBytes: return WithLengths(c.bytes_contents(), converted);
+    case DataType::kBool:
+      return View(c.bool_contents());
+    case DataType::kInt8:
+      return Narrowed<std::int8_t>(input, c.int_contents(), converted);
+    case DataType::kInt16:
+      return Narrowed<std::int16_t>(input, c.int_contents(), converted);
+    case DataType::kInt32:
+      return View(c.int_contents());
+    case DataType::kInt64:
+      return View(c.int64_contents());
+    case DataType::kUint8:
+      return Narrowed<std::uint8_t>(input, c.uint_contents(), converted);
+    case DataType::kUint16:
+      return Narrowed<std::uint16_t>(input, c.uint_contents(), converted);
+    case DataType::kUint32:
+      return View(c.uint_contents());
+    case DataType::kUint64:
+      return View(c.uint64_contents());
+    case DataType::kFp32:
+      return View(c.fp32_contents());
+    case DataType::kFp64:
+      return View(c.fp64_contents());
+    case DataType::kBytes:
+      return WithLengths(c.bytes_contents(), converted);
     case DataType::kFp16:
-    case DataType::kBf16: break;  // refused above
+    case DataType::kBf16:
+      break;  // refused above
   }
   return InvalidArgument("unreachable");
 }

@@ -1,11 +1,11 @@
 #include "server/grpc/wire.h"
 
+#include <array>
+
 #include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 #include <grpcpp/support/slice.h>
-
-#include <array>
 
 #include "grpc_service.pb.h"
 

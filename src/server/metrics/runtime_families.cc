@@ -1,11 +1,11 @@
 #include "server/metrics/runtime_families.h"
 
+#include <algorithm>
+#include <fstream>
+
 #include <prometheus/metric_family.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <fstream>
 
 namespace tactus {
 namespace {
@@ -56,19 +56,19 @@ std::vector<double> BusyRatio::Update(Duration uptime, const std::vector<LaneLoa
 
 std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
                                           const std::vector<double>& lane_busy) {
-  MetricFamily pending = Family("tactus_pending_requests", "Requests (rows) that wait or run.",
-                                MetricType::Gauge);
+  MetricFamily pending =
+      Family("tactus_pending_requests", "Requests (rows) that wait or run.", MetricType::Gauge);
   Add(pending, {}, static_cast<double>(reading.pending));
-  MetricFamily calls = Family("tactus_pending_calls", "Calls accepted and not yet answered.",
-                              MetricType::Gauge);
+  MetricFamily calls =
+      Family("tactus_pending_calls", "Calls accepted and not yet answered.", MetricType::Gauge);
   Add(calls, {}, static_cast<double>(reading.calls));
   MetricFamily uptime =
       Family("tactus_uptime_seconds", "Time since the runtime started.", MetricType::Gauge);
   Add(uptime, {}, ToSeconds(reading.uptime));
 
-  MetricFamily ratio = Family("tactus_lane_busy_ratio",
-                              "Share of the last 10 s in which the lane ran a batch.",
-                              MetricType::Gauge);
+  MetricFamily ratio =
+      Family("tactus_lane_busy_ratio", "Share of the last 10 s in which the lane ran a batch.",
+             MetricType::Gauge);
   MetricFamily busy = Family("tactus_lane_busy_seconds_total",
                              "Time that the lane spent running batches.", MetricType::Counter);
   MetricFamily batches =
@@ -80,8 +80,8 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
     Add(batches, lane, static_cast<double>(reading.lanes[i].batches));
   }
 
-  MetricFamily ready = Family("tactus_model_ready", "1 where the model version takes requests.",
-                              MetricType::Gauge);
+  MetricFamily ready =
+      Family("tactus_model_ready", "1 where the model version takes requests.", MetricType::Gauge);
   for (const ModelState& model : reading.models) {
     Add(ready, ModelLabels(model.name, model.version), model.state == "READY" ? 1 : 0);
   }
@@ -110,21 +110,20 @@ std::vector<MetricFamily> ProcessFamilies() {
   return families;
 }
 
-std::vector<MetricFamily> TritonFamilies(const RuntimeReading& reading,
-                                         const CallsByModel& calls) {
+std::vector<MetricFamily> TritonFamilies(const RuntimeReading& reading, const CallsByModel& calls) {
   const auto counter = [](const char* name, const char* help) {
     return Family(name, help, MetricType::Counter);
   };
   MetricFamily success =
       counter("nv_inference_request_success", "Number of successful inference requests.");
-  MetricFamily failure = counter("nv_inference_request_failure",
-                                 "Number of failed inference requests, by reason.");
+  MetricFamily failure =
+      counter("nv_inference_request_failure", "Number of failed inference requests, by reason.");
   MetricFamily count = counter("nv_inference_count", "Number of inferences (rows).");
   MetricFamily executions = counter("nv_inference_exec_count", "Number of batches executed.");
-  MetricFamily request = counter("nv_inference_request_duration_us",
-                                 "Cumulative request duration in microseconds.");
-  MetricFamily queue = counter("nv_inference_queue_duration_us",
-                               "Cumulative time in the queue in microseconds.");
+  MetricFamily request =
+      counter("nv_inference_request_duration_us", "Cumulative request duration in microseconds.");
+  MetricFamily queue =
+      counter("nv_inference_queue_duration_us", "Cumulative time in the queue in microseconds.");
   MetricFamily input = counter("nv_inference_compute_input_duration_us",
                                "Cumulative time to gather inputs in microseconds.");
   MetricFamily infer = counter("nv_inference_compute_infer_duration_us",
@@ -155,9 +154,9 @@ std::vector<MetricFamily> TritonFamilies(const RuntimeReading& reading,
     fail("BACKEND", Of(ended, Outcome::kError));
     fail("OTHER", 0);
   }
-  return {std::move(success), std::move(failure), std::move(count),
+  return {std::move(success),    std::move(failure), std::move(count),
           std::move(executions), std::move(request), std::move(queue),
-          std::move(input), std::move(infer), std::move(output)};
+          std::move(input),      std::move(infer),   std::move(output)};
 }
 
 }  // namespace tactus

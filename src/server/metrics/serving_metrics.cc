@@ -1,13 +1,5 @@
 #include "server/metrics/serving_metrics.h"
 
-#include <prometheus/collectable.h>
-#include <prometheus/counter.h>
-#include <prometheus/family.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
-#include <prometheus/text_serializer.h>
-
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -15,6 +7,14 @@
 #include <mutex>
 #include <string_view>
 #include <utility>
+
+#include <prometheus/collectable.h>
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
 
 #include "server/metrics/runtime_families.h"
 
@@ -30,8 +30,8 @@ using Labels = std::map<std::string, std::string>;
 // Seconds: 0.5 ms to 10 s in steps of 1, 2 and 5.
 const Buckets kTimes{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10};
 // Seconds before (positive) or after (negative) the deadline; 0 is an edge, so lateness is exact.
-const Buckets kSlacks{-5,    -1,   -0.5, -0.2, -0.1, -0.05, -0.02, -0.01, -0.005, -0.001,
-                      0,     0.001, 0.005, 0.01, 0.02, 0.05, 0.1,   0.2,   0.5,    1,     5};
+const Buckets kSlacks{-5,    -1,    -0.5, -0.2, -0.1, -0.05, -0.02, -0.01, -0.005, -0.001, 0,
+                      0.001, 0.005, 0.01, 0.02, 0.05, 0.1,   0.2,   0.5,   1,      5};
 const Buckets kSizes{1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128};
 // (actual - predicted) / predicted: below 0 the batch was quicker than its profile.
 const Buckets kErrors{-0.5, -0.2, -0.1, -0.05, 0, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
