@@ -10,8 +10,8 @@
 namespace tactus {
 
 // Runs a SampleRow through the loaded model on this thread. Batches 1, 2, 4, ... and the largest
-// are measured (the worst of a few runs), those between are interpolated, and none is shorter than a
-// smaller one. The runs are numbered from `first`, ids that no dispatcher gives.
+// are measured (the worst of a few runs), those between are interpolated, and none is shorter
+// than a smaller one. The runs are numbered from `first`, ids that no dispatcher gives.
 Expected<ProfileTable::ModelRows> QuickProfile(Engine& engine, ModelHandle handle,
                                                const ModelSpec& spec, int max_batch,
                                                const WallClock& clock, BatchId first);

@@ -1,0 +1,64 @@
+// What was decided in real time is decided again from its journal, through cancellations, expiry
+// and models that come and go.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/rng.h"
+#include "dispatch/journal_file.h"
+#include "dispatch/replay.h"
+#include "runtime/harness_test.h"
+
+namespace tactus {
+namespace {
+
+TEST(RealTimeJournal, LeadsToTheSameDecisions) {
+  const auto path = std::filesystem::path(::testing::TempDir()) / "tactus_real_time_journal";
+  JournalHeader header;
+  header.policy = "edgeserving";
+  header.source = "measured";
+  header.options.queue_capacity = 64;
+  header.lanes = {LaneSpec{.slots = 2}};
+  auto writer = JournalWriter::Create(path, header, WhenFull::kStop);
+  ASSERT_TRUE(writer) << writer.error().message;
+  {
+    testing::HarnessOptions options;
+    options.policy = header.policy;
+    options.runtime.queue_capacity = header.options.queue_capacity;
+    options.runtime.slots = 2;
+    options.profile = testing::FlatProfile({"a", "b"}, 8, 0.05);
+    options.journal = writer->get();
+    testing::Harness h(std::move(options));
+    h.runtime->Start();
+    ASSERT_TRUE(h.runtime->Serve(testing::FloatModel("a")));
+    ASSERT_TRUE(h.runtime->Serve(testing::FloatModel("b")));
+    Rng rng = Rng::Stream(7, "journal");
+    for (int i = 0; i < 500; ++i) {
+      std::optional<Duration> deadline;
+      if (rng.Below(3) == 0) deadline = Micros(static_cast<std::int64_t>(rng.Below(1000)));
+      CallId id = 0;
+      h.Send(rng.Below(2) == 0 ? "a" : "b", {1, 2, 3, 4}, {2, 2}, deadline, &id);
+      if (rng.Below(5) == 0) h.runtime->Cancel(id);
+      if (i == 250) {
+        ASSERT_TRUE(h.runtime->Serve(testing::FloatModel("b", 4)));
+      }
+    }
+    h.replies.AwaitAll();
+    ASSERT_TRUE(h.runtime->Unload("a"));
+    h.runtime->Stop(Duration{});
+  }
+  ASSERT_TRUE((*writer)->Close());
+  const auto journal = LoadJournal(path);
+  ASSERT_TRUE(journal) << journal.error().message;
+  EXPECT_TRUE(journal->complete);
+  auto policy = MakePolicy(header.policy);
+  ASSERT_TRUE(policy);
+  const auto replayed = Replay(*journal, **policy);
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_EQ(replayed->difference, std::nullopt);
+  EXPECT_GT(replayed->decisions, 0u);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace tactus
