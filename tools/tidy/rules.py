@@ -163,6 +163,8 @@ class Source:
         name = path.rsplit('/', 1)[-1]
         self.kind = name if name == 'CMakeLists.txt' else '.' + name.rsplit('.', 1)[1] \
             if '.' in name.lstrip('.') else ''
+        if self.kind == '' and not text.startswith('#!'):
+            self.kind = 'data'  # a seed of a fuzz target, say
         parts = path.split('/')
         self.module = parts[1] if parts[0] == 'src' and len(parts) > 2 else None
         self.code = without_comments_and_literals(text) if self.kind in CPP else text

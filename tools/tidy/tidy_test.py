@@ -39,6 +39,7 @@ BROKEN = {
     'a mark of unfinished work': ('docs/a.md', 'fine\n' + 'TO' + 'DO: later\n', 2, 'unfinished'),
     'a path of one machine': ('scenarios/a.toml', 'profile = "/home/ann/p.json"\n', 1,
                               'one machine'),
+    'a script too wide': ('bench/wide', '#!/bin/sh\n# ' + 'x' * 99 + '\n', 2, '101 columns'),
     'an address in a script': ('tools/get.sh', '#!/bin/sh\ncurl https://example.org/x\n', 2,
                                'example.org'),
 }
@@ -56,6 +57,7 @@ int F(int x) { return x; }
     'src/runtime/clock.cc': 'auto t = std::chrono::steady_clock::now();\n',
     'src/core/speed_bench.cc': 'auto t = std::chrono::steady_clock::now();\n',
     'src/metrics/report.h': '#pragma once\nstruct Run { double p50_ms = 0; };\n',
+    'tests/fuzz_corpus/x_fuzz/seed': '{' * 200,
     'README.md': 'See https://example.org/paper and `curl http://127.0.0.1:8000/v2`.\n',
 }
 
