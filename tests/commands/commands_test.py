@@ -1,0 +1,115 @@
+"""tactus simulate, compare and replay, called as a user calls them: what they print, write and return.
+
+    commands_test.py TACTUS SOURCE_FOLDER
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TACTUS, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+SCENARIO = SOURCE / "scenarios/three-resnets.toml"
+SHORT = ["--set", "duration_s=2", "--set", "warmup_requests=10"]
+
+
+def tactus(*words):
+    return subprocess.run([TACTUS, *map(str, words)], capture_output=True, text=True, timeout=240)
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def good(self, *words):
+        done = tactus(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def bad(self, *words, says):
+        done = tactus(*words)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertEqual(done.stdout, "")
+        self.assertIn(says, done.stderr)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+
+    def test_simulate_prints_and_writes_the_same_figures(self):
+        file = self.folder / "report.json"
+        text = self.good("simulate", SCENARIO, *SHORT, "--seed", 5, "--wide", "--json", file)
+        self.assertIn("STAND-IN, not measured", text)
+        run = json.loads(file.read_text())["runs"][0]
+        self.assertEqual((run["policy"], run["seed"], run["source"]), ("edgeserving", 5, "simulated"))
+        self.assertEqual(run["requests"], sum(run["outcomes"].values()))
+        self.assertEqual([m["name"] for m in run["models"]], ["ResNet50", "ResNet101", "ResNet152"])
+        row = next(line for line in text.splitlines() if line.startswith("edgeserving "))
+        self.assertIn(f"{100 * run['bad_ratio']:.2f}", row.split())
+        self.assertIn(f"{run['requests']} requests", text)
+
+    def test_simulate_is_repeatable(self):
+        files = [self.folder / name for name in ("a", "b")]
+        for file in files:
+            self.good("simulate", SCENARIO, *SHORT, "--journal", file)
+        self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
+
+    def test_replay_decides_the_same(self):
+        file = self.folder / "journal"
+        for policy in ("edgeserving", "symphony", "early-exit-edf"):
+            self.good("simulate", SCENARIO, *SHORT, "--policy", policy, "--journal", file)
+            self.assertIn("identical: ", self.good("replay", file))
+
+    def test_replay_refuses_what_is_no_whole_journal(self):
+        file = self.folder / "journal"
+        self.good("simulate", SCENARIO, *SHORT, "--journal", file)
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-7])
+        self.bad("replay", file, says="was cut off")
+        file.write_bytes(whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:])
+        self.bad("replay", file, says="is damaged")
+        self.bad("replay", SCENARIO, says="is no Tactus journal")
+        self.bad("replay", self.folder / "nothing", says="cannot read")
+
+    def test_compare_sets_policies_side_by_side(self):
+        file = self.folder / "report.json"
+        text = self.good("compare", SCENARIO, *SHORT, "--policies",
+                         "edgeserving:batch=4,all-final", "--seeds", "1,2",
+                         "--sweep", "rate_rps=100,1200", "--json", file)
+        runs = json.loads(file.read_text())["runs"]
+        self.assertEqual(len(runs), 8)
+        self.assertEqual({run["settings"]["rate_rps"] for run in runs}, {"100", "1200"})
+        self.assertEqual({run["seed"] for run in runs}, {1, 2})
+        rows = [line.split()[:2] for line in text.splitlines() if line.startswith(("edge", "all"))]
+        self.assertEqual(rows, [["edgeserving:batch=4", "100"], ["all-final", "100"],
+                                ["edgeserving:batch=4", "1200"], ["all-final", "1200"]])
+        self.assertLessEqual(max(len(line) for line in text.splitlines() if "/" in line and
+                                 line.startswith(("edge", "all"))), 120)
+        # Two policies see the same arrivals.
+        first = {(r["seed"], r["settings"]["rate_rps"]): r["offered_rps"] for r in runs[:4]}
+        for run in runs[:4]:
+            self.assertEqual(run["offered_rps"], first[run["seed"], run["settings"]["rate_rps"]])
+
+    def test_bad_input_is_one_clear_line(self):
+        self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
+        self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")
+        self.bad("simulate", SCENARIO, "--set", "rate=1", says="--set rate: a scenario has no such key")
+        self.bad("simulate", SCENARIO, "--set", "rate_rps", says="write KEY=VALUE")
+        self.bad("simulate", SCENARIO, "--set", "profile=/no/such/file", says="tactus profile")
+        done = tactus("simulate", SCENARIO, *SHORT, "--json", "/no/such/folder/x")
+        self.assertEqual(done.returncode, 2)  # but the figures are shown
+        self.assertIn("edgeserving", done.stdout)
+        self.assertIn("cannot write", done.stderr)
+        self.bad("simulate", SCENARIO, "--journal", "/no/such/folder/x", says="cannot write")
+        self.bad("compare", SCENARIO, "--policies", "fifo", "--sweep", "zipf=1,x", says="--sweep zipf")
+        scenario = self.folder / "wrong.toml"
+        scenario.write_text("[scenario]\nduration = 3\n")
+        self.bad("simulate", scenario, says="wrong.toml:2:12: duration: unknown in [scenario]")
+        scenario.write_text("[[models]]\nname = 'm'\n")
+        self.bad("simulate", scenario, says="names no profile")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
