@@ -6,14 +6,14 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   tactus::CommandContext context;
   tactus::AddCompare(app, context);
+  tactus::AddReplay(app, context);
+  tactus::AddReproduce(app, context);
+  tactus::AddSimulate(app, context);
+#ifdef TACTUS_SERVER  // these read model folders, or speak to servers
   tactus::AddLoad(app, context);
   tactus::AddMeasure(app, context);
   tactus::AddProfile(app, context);
-  tactus::AddReplay(app, context);
-  tactus::AddReproduce(app, context);
   tactus::AddServe(app, context);
-  tactus::AddSimulate(app, context);
-#ifdef TACTUS_SERVER
 #endif
   try {
     app.parse(argc, argv);
