@@ -1,4 +1,4 @@
-"""tactus simulate, compare and replay, called as a user calls them: what they print, write and return.
+"""tactus simulate, compare and replay, called as a user does: what they print, write and return.
 
     commands_test.py TACTUS SOURCE_FOLDER
 """
@@ -95,7 +95,7 @@ class Commands(unittest.TestCase):
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")
-        self.bad("simulate", SCENARIO, "--set", "rate=1", says="--set rate: a scenario has no such key")
+        self.bad("simulate", SCENARIO, "--set", "rate=1", says="--set rate: a scenario has no such")
         self.bad("simulate", SCENARIO, "--set", "rate_rps", says="write KEY=VALUE")
         self.bad("simulate", SCENARIO, "--set", "profile=/no/such/file", says="tactus profile")
         done = tactus("simulate", SCENARIO, *SHORT, "--json", "/no/such/folder/x")
@@ -103,7 +103,8 @@ class Commands(unittest.TestCase):
         self.assertIn("edgeserving", done.stdout)
         self.assertIn("cannot write", done.stderr)
         self.bad("simulate", SCENARIO, "--journal", "/no/such/folder/x", says="cannot write")
-        self.bad("compare", SCENARIO, "--policies", "fifo", "--sweep", "zipf=1,x", says="--sweep zipf")
+        self.bad("compare", SCENARIO, "--policies", "fifo", "--sweep", "zipf=1,x",
+                 says="--sweep zipf")
         scenario = self.folder / "wrong.toml"
         scenario.write_text("[scenario]\nduration = 3\n")
         self.bad("simulate", scenario, says="wrong.toml:2:12: duration: unknown in [scenario]")
