@@ -7,6 +7,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "server/kserve/json_text.h"
 #include "server/kserve/model_config_message.h"
 
 namespace tactus {
@@ -56,6 +57,10 @@ Expected<DeclaredConfig> DeclaredConfig::FromText(std::string text, std::string 
   DeclaredConfig config = Empty(std::move(file));
   config.text_ = std::move(text);
   config.places_ = std::make_unique<TextFormat::ParseInfoTree>();
+  if (const std::size_t good = Utf8Prefix(config.text_); good < config.text_.size()) {
+    return InvalidArgument(
+        fmt::format("{}:{}: the text is not UTF-8", config.file_, PlaceOf(config.text_, good)));
+  }
   FirstError errors;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
@@ -63,6 +68,10 @@ Expected<DeclaredConfig> DeclaredConfig::FromText(std::string text, std::string 
   parser.SetRecursionLimit(kMaxNesting);
   if (!parser.ParseFromString(config.text_, &config.message_)) {
     return InvalidArgument(errors.Text(config.file_));
+  }
+  // The text parser takes any bytes that a string's escapes spell; a message must be UTF-8.
+  if (!inference::ModelConfig().ParseFromString(config.message_.SerializeAsString())) {
+    return InvalidArgument(config.file_ + ": the escapes of a string do not spell UTF-8");
   }
   return config;
 }

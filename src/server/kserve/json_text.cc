@@ -115,13 +115,14 @@ bool AppendStrings(std::string& out, std::span<const std::byte> data) {
 
 }  // namespace
 
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = SequenceLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
+std::size_t Utf8Prefix(std::string_view text) {
+  std::size_t good = 0;
+  while (good < text.size()) {
+    const std::size_t length = SequenceLength(text.substr(good));
+    if (length == 0) break;
+    good += length;
   }
-  return true;
+  return good;
 }
 
 void AppendJsonString(std::string& out, std::string_view text) {

@@ -12,7 +12,9 @@ namespace tactus {
 
 // Quoted and escaped. Bytes that are not UTF-8 become U+FFFD: the result is always JSON.
 void AppendJsonString(std::string& out, std::string_view text);
-bool IsUtf8(std::string_view text);
+// How many bytes from the front on are UTF-8.
+std::size_t Utf8Prefix(std::string_view text);
+inline bool IsUtf8(std::string_view text) { return Utf8Prefix(text) == text.size(); }
 
 // The elements of a tensor (or of a part of it) separated by commas, without brackets. False, with
 // `out` unspecified, for types and bytes that have no JSON form.

@@ -1,13 +1,12 @@
 #include "server/kserve/model_config.h"
 
-#include <unistd.h>
-
 #include <fstream>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace tactus {
 namespace {
@@ -146,6 +145,11 @@ TEST_F(ModelConfigTest, MistakesNameLineColumnAndField) {
   EXPECT_THAT(Mistake("sequence_batching {}"), HasSubstr("1:1: sequence_batching: not supported"));
   EXPECT_THAT(Mistake("default_model_filename: '../../secret'"),
               HasSubstr("not a file of the version folder"));
+}
+
+TEST_F(ModelConfigTest, TextThatIsNotUtf8IsAMistake) {
+  EXPECT_EQ(Mistake("backend:\n \"\xFF\""), "2:3: the text is not UTF-8");
+  EXPECT_THAT(Mistake(R"(backend: "\xff")"), HasSubstr("do not spell UTF-8"));
 }
 
 TEST_F(ModelConfigTest, MistakesInOurParametersNameTheKeysLine) {
