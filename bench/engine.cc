@@ -35,6 +35,7 @@ struct BenchOptions {
   double seconds = 2;
   double bar = 0.95;
   std::string json;
+  std::string raw;  // only the bare loop of this model
 };
 
 struct Rates {
@@ -116,6 +117,20 @@ Expected<double> RawRate(const ModelSpec& model, const std::vector<int>& core, D
   lane.join();
   if (!result) return std::unexpected(result.error());
   return static_cast<double>(result->batches) * model.max_batch / ToSeconds(result->elapsed);
+}
+
+// Prints the bare loop's images per second and nothing else, for a script that measures a server.
+int PrintRawRate(const BenchOptions& options) {
+  const auto spec = ReadModelSpec(fs::path(options.models) / options.raw, 1, "");
+  const auto rate =
+      spec ? RawRate(*spec, PlanCores(AllowedCores(), 1).lanes, FromSeconds(options.seconds))
+           : std::unexpected(spec.error());
+  if (!rate) {
+    fmt::print(stderr, "bench engine: {}\n", rate.error().message);
+    return 2;
+  }
+  fmt::print("{}\n", *rate);
+  return 0;
 }
 
 Expected<double> MeanBatch(const Runtime& runtime, const std::string& name) {
@@ -226,7 +241,9 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", options.rounds, "Turns of each")->check(CLI::Range(1, 1000));
   app.add_option("--seconds", options.seconds, "Length of a turn")->check(CLI::PositiveNumber);
   app.add_option("--json", options.json, "Write the figures to this file");
+  app.add_option("--raw", options.raw, "Only print the bare loop's images/s for this model");
   CLI11_PARSE(app, argc, argv);
+  if (!options.raw.empty()) return tactus::PrintRawRate(options);
   const auto report = tactus::RunBench(options);
   if (!report) {
     fmt::print(stderr, "bench engine: {}\n", report.error().message);
