@@ -16,7 +16,7 @@ namespace tactus::internal {
 
 }  // namespace tactus::internal
 
-#define CHECK(condition, why)                                                       \
-  (static_cast<bool>(condition)                                                     \
-       ? void(0)                                                                    \
+#define CHECK(condition, why)   \
+  (static_cast<bool>(condition) \
+       ? void(0)                \
        : ::tactus::internal::CheckFailed(__FILE__, __LINE__, #condition, (why)))

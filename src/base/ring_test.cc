@@ -1,10 +1,10 @@
 #include "base/ring.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace tactus {
 namespace {

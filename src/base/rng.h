@@ -17,12 +17,12 @@ class Rng {
  public:
   static Rng Stream(std::uint64_t seed, std::string_view name);
 
-  std::uint64_t Next();                          // uniform over all 64-bit values
-  double Uniform();                              // [0, 1)
-  std::uint64_t Below(std::uint64_t bound);      // [0, bound), unbiased; bound > 0
-  double Exponential(double rate);               // mean 1 / rate; rate > 0
-  double Normal();                               // mean 0, variance 1
-  double Gamma(double shape, double scale);      // mean shape * scale; shape, scale > 0
+  std::uint64_t Next();                      // uniform over all 64-bit values
+  double Uniform();                          // [0, 1)
+  std::uint64_t Below(std::uint64_t bound);  // [0, bound), unbiased; bound > 0
+  double Exponential(double rate);           // mean 1 / rate; rate > 0
+  double Normal();                           // mean 0, variance 1
+  double Gamma(double shape, double scale);  // mean shape * scale; shape, scale > 0
 
  private:
   explicit Rng(std::array<std::uint64_t, 4> state) : state_(state) {}

@@ -1,8 +1,8 @@
 #include "base/rng.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 namespace tactus {
 namespace {

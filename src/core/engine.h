@@ -38,15 +38,15 @@ struct ExitSpec {
 struct ModelSpec {
   std::string name;
   std::int64_t version = 1;
-  std::string platform;                 // "onnxruntime_onnx", "identity", "emulated"
-  int max_batch = 0;                    // 0: the model has no batch dimension
+  std::string platform;  // "onnxruntime_onnx", "identity", "emulated"
+  int max_batch = 0;     // 0: the model has no batch dimension
   Duration slo{};
   int priority = 1;
-  std::vector<TensorSpec> inputs;       // dims include the batch dimension where max_batch > 0
+  std::vector<TensorSpec> inputs;  // dims include the batch dimension where max_batch > 0
   std::vector<TensorSpec> outputs;
-  std::vector<ExitSpec> exits;          // shallowest first, at least one
+  std::vector<ExitSpec> exits;  // shallowest first, at least one
   std::map<std::string, std::string> parameters;
-  std::string config;                   // as declared, encoded by the front ends; opaque elsewhere
+  std::string config;  // as declared, encoded by the front ends; opaque elsewhere
 };
 
 struct ModelHandle {
@@ -90,14 +90,14 @@ struct BatchOutput {
       return data.subspan(i * size, size);
     }
   };
-  std::vector<Tensor> tensors;     // in the order of ModelSpec::outputs
-  std::shared_ptr<void> storage;   // what `data` points into
+  std::vector<Tensor> tensors;    // in the order of ModelSpec::outputs
+  std::shared_ptr<void> storage;  // what `data` points into
 };
 
 struct BatchResult {
-  Status status;                   // kCancelled after Terminate
+  Status status;                              // kCancelled after Terminate
   std::shared_ptr<const BatchOutput> output;  // null on error
-  Duration gather{};               // making the batch's input
+  Duration gather{};                          // making the batch's input
   Duration infer{};
   Duration scatter{};
 };

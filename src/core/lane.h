@@ -26,8 +26,8 @@ struct Lane {
   double fraction = 1;      // share of the device
   int slots = 1;            // batches at once; 1: time division
   ModelSet serves = ModelSet::All();
-  bool open = true;         // a closed lane takes no new batch
-  TimePoint free_at{};      // when the last running batch is expected to end; the past when idle
+  bool open = true;     // a closed lane takes no new batch
+  TimePoint free_at{};  // when the last running batch is expected to end; the past when idle
   FixedVector<RunningBatch> batches;
 
   std::span<const RunningBatch> running() const { return batches; }

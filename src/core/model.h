@@ -9,8 +9,8 @@
 namespace tactus {
 
 struct ModelExit {
-  std::string name;       // "1", "2", ... or what the configuration calls it
-  double accuracy = 0;    // fraction in [0, 1], measured on the model's test set; 0 when unknown
+  std::string name;     // "1", "2", ... or what the configuration calls it
+  double accuracy = 0;  // fraction in [0, 1], measured on the model's test set; 0 when unknown
 };
 
 struct Model {

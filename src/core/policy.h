@@ -31,8 +31,8 @@ class Policy {
   virtual void Prepare(const View&) {}
 
   // To keep an index. OnQueueChange covers every change that is not one of the two below it.
-  virtual void OnArrive(ModelId, const Request&) {}        // it was just pushed
-  virtual void OnPopFront(ModelId, int /*count*/) {}       // the first `count` are about to leave
+  virtual void OnArrive(ModelId, const Request&) {}   // it was just pushed
+  virtual void OnPopFront(ModelId, int /*count*/) {}  // the first `count` are about to leave
   virtual void OnQueueChange(ModelId) {}
 
   // To learn. `report` says how long the batch took.

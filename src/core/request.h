@@ -10,23 +10,23 @@
 namespace tactus {
 
 struct Request {
-  RequestId id;        // unique in one dispatcher, given in order of arrival
-  TimePoint arrival;   // the instant the server (or the simulated source) had it whole
-  TimePoint deadline;  // absolute; the earliest of what the client and the model say
-  std::uint64_t payload = 0;    // the driver's: where the tensors lie; no policy looks at it
-  std::uint32_t shape = 0;      // requests of different shape classes never share a batch
-  std::uint32_t priority = 0;   // 1 is the highest; 0 is the model's default
+  RequestId id;                // unique in one dispatcher, given in order of arrival
+  TimePoint arrival;           // the instant the server (or the simulated source) had it whole
+  TimePoint deadline;          // absolute; the earliest of what the client and the model say
+  std::uint64_t payload = 0;   // the driver's: where the tensors lie; no policy looks at it
+  std::uint32_t shape = 0;     // requests of different shape classes never share a batch
+  std::uint32_t priority = 0;  // 1 is the highest; 0 is the model's default
 
   bool operator==(const Request&) const = default;
 };
 
 // Why a request leaves without having run.
 enum class DropReason : std::uint8_t {
-  kQueueFull,   // its queue holds all it may hold
-  kExpired,     // its deadline has passed, or not even the quickest run could meet it any more
-  kShed,        // a policy gave it up for the sake of others
-  kCancelled,   // the client left or asked for it
-  kUnloaded,    // its model went away, or the server is stopping
+  kQueueFull,  // its queue holds all it may hold
+  kExpired,    // its deadline has passed, or not even the quickest run could meet it any more
+  kShed,       // a policy gave it up for the sake of others
+  kCancelled,  // the client left or asked for it
+  kUnloaded,   // its model went away, or the server is stopping
 };
 
 // How a request ended. Every accepted request has exactly one.
@@ -42,11 +42,14 @@ inline constexpr int kOutcomes = 6;
 
 constexpr Outcome OutcomeOf(DropReason reason) {
   switch (reason) {
-    case DropReason::kExpired: return Outcome::kExpired;
-    case DropReason::kCancelled: return Outcome::kCancelled;
+    case DropReason::kExpired:
+      return Outcome::kExpired;
+    case DropReason::kCancelled:
+      return Outcome::kCancelled;
     case DropReason::kQueueFull:
     case DropReason::kShed:
-    case DropReason::kUnloaded: return Outcome::kShed;
+    case DropReason::kUnloaded:
+      return Outcome::kShed;
   }
   return Outcome::kError;
 }

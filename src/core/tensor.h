@@ -12,8 +12,20 @@
 namespace tactus {
 
 enum class DataType : std::uint8_t {
-  kBool, kUint8, kUint16, kUint32, kUint64, kInt8, kInt16, kInt32, kInt64,
-  kFp16, kFp32, kFp64, kBytes, kBf16,
+  kBool,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kFp16,
+  kFp32,
+  kFp64,
+  kBytes,
+  kBf16,
 };
 
 // KServe v2 spelling: "FP32", "BYTES".

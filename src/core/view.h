@@ -16,7 +16,7 @@ struct View {
   std::span<const RequestQueue> queues;  // by ModelId, earliest deadline first
   std::span<const Lane> lanes;           // by LaneId
   const ProfileTable& profile;
-  const Plan* plan = nullptr;            // set where a planner runs
+  const Plan* plan = nullptr;  // set where a planner runs
 };
 
 }  // namespace tactus

@@ -28,14 +28,14 @@ struct InputTensor {
 // How a call was served; front ends put it into the response's parameters.
 struct ServedBy {
   Outcome outcome = Outcome::kMet;
-  std::string_view exit;       // the shallowest exit that served a row; empty when none did
-  int batch = 0;               // size of the (last) batch it ran in
-  std::int64_t queue_us = 0;   // arrival to start of execution
+  std::string_view exit;      // the shallowest exit that served a row; empty when none did
+  int batch = 0;              // size of the (last) batch it ran in
+  std::int64_t queue_us = 0;  // arrival to start of execution
   std::int64_t execution_us = 0;
 };
 
 struct OutputTensor {
-  std::string_view name;       // the model's; lives as long as the reply
+  std::string_view name;  // the model's; lives as long as the reply
   DataType type = DataType::kFp32;
   Shape shape;
   // Rows in order: usually one span into the batch's output, one for each batch if the call was
@@ -44,7 +44,7 @@ struct OutputTensor {
 };
 
 struct InferReply {
-  Status status;               // on error nothing but `served` is set
+  Status status;  // on error nothing but `served` is set
   std::vector<OutputTensor> outputs;
   std::shared_ptr<const void> storage;  // keeps names and bytes alive
   ServedBy served;
@@ -54,13 +54,13 @@ struct InferReply {
 using CallId = std::uint64_t;
 
 struct InferCall {
-  std::shared_ptr<const ModelSpec> model;   // from Find
-  std::vector<InputTensor> inputs;          // in the order of model->inputs, checked against it
-  std::shared_ptr<const void> keepalive;    // owns the bytes until the reply
-  std::vector<int> outputs;                 // indices into model->outputs; empty: all
+  std::shared_ptr<const ModelSpec> model;  // from Find
+  std::vector<InputTensor> inputs;         // in the order of model->inputs, checked against it
+  std::shared_ptr<const void> keepalive;   // owns the bytes until the reply
+  std::vector<int> outputs;                // indices into model->outputs; empty: all
   std::chrono::steady_clock::time_point received;
   std::optional<std::chrono::steady_clock::time_point> deadline;  // the client's, if any
-  std::uint32_t priority = 0;               // 0: the model's default
+  std::uint32_t priority = 0;                                     // 0: the model's default
   // Called exactly once, on a runtime thread or inside Infer; must be quick and must not throw.
   std::function<void(InferReply&&)> reply;
 };

@@ -1,8 +1,8 @@
 // What was decided in real time is decided again from its journal, through cancellations, expiry
 // and models that come and go.
-#include <gtest/gtest.h>
-
 #include <filesystem>
+
+#include <gtest/gtest.h>
 
 #include "base/rng.h"
 #include "dispatch/journal_file.h"

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/sample_row.h"
-
 #include <fmt/format.h>
+
+#include "runtime/sample_row.h"
 
 namespace tactus {
 namespace {
