@@ -259,7 +259,8 @@ TimePoint Dispatcher::Step(TimePoint now) {
     CHECK(budget-- > 0, "the policy does not come to rest");
     const Decision decision = policy_.Decide(world, now);
     if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
-      CarryOut(*dispatch, now);
+      Validate(*dispatch);
+      if (!ExpireDoomed(*dispatch, now)) CarryOut(*dispatch, now);
     } else if (const auto* drop = std::get_if<Drop>(&decision)) {
       CarryOut(*drop);
     } else if (const auto* preempt = std::get_if<Preempt>(&decision)) {
@@ -274,17 +275,22 @@ TimePoint Dispatcher::Step(TimePoint now) {
   }
 }
 
-void Dispatcher::CarryOut(const Dispatch& d, TimePoint now) {
-  Write(Record(d));
+void Dispatcher::Validate(const Dispatch& d) const {
   CHECK(d.lane.value() < lanes_.size() && d.model.value() < queues_.size(),
         "unknown lane or model");
-  Lane& lane = lanes_[d.lane.value()];
-  RequestQueue& queue = queues_[d.model.value()];
+  const Lane& lane = lanes_[d.lane.value()];
+  const RequestQueue& queue = queues_[d.model.value()];
   CHECK(lane.HasFreeSlot(), "dispatch to a lane without a free slot");
   CHECK(lane.serves.contains(d.model), "dispatch to a lane that does not serve the model");
   CHECK(d.batch > 0 && d.batch <= deployment_->models[d.model.value()].max_batch, "batch size");
   CHECK(static_cast<int>(d.exit.value()) < deployment_->profile.exits(d.model), "exit");
   CHECK(queue.Batchable(d.batch) == d.batch, "the batch's requests do not fit together");
+}
+
+void Dispatcher::CarryOut(const Dispatch& d, TimePoint now) {
+  Write(Record(d));
+  Lane& lane = lanes_[d.lane.value()];
+  RequestQueue& queue = queues_[d.model.value()];
   const Duration latency = deployment_->profile.Latency(d.model, d.exit, d.batch, lane.lane_class);
   policy_.OnPopFront(d.model, d.batch);
   Slot& slot = FreeSlot(d.lane);
@@ -340,6 +346,22 @@ void Dispatcher::ExpireHopeless(TimePoint now) {
     }
     if (!queue.empty()) next_expiry_ = std::min(next_expiry_, LatestStart(model, queue.front()));
   }
+}
+
+// Under overload the head of a queue can just be met alone, and is late in the batch that is
+// chosen; so would be the next head, and every batch after it. Those go, and the policy decides
+// anew for the rest, which the batch still serves in time.
+bool Dispatcher::ExpireDoomed(const Dispatch& d, TimePoint now) {
+  if (options_.expiry != Expiry::kHopeless) return false;
+  const LaneClass lane_class = lanes_[d.lane.value()].lane_class;
+  const TimePoint end = now + deployment_->profile.Latency(d.model, d.exit, d.batch, lane_class);
+  const RequestQueue& queue = queues_[d.model.value()];
+  int doomed = 0;
+  while (doomed < d.batch && queue[doomed].deadline < end) ++doomed;
+  if (doomed == 0) return false;
+  policy_.OnPopFront(d.model, doomed);
+  RejectFront(d.model, doomed, DropReason::kExpired);
+  return true;
 }
 
 Dispatcher::Slot* Dispatcher::FindSlot(LaneId lane, BatchId batch) {

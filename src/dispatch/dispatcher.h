@@ -83,10 +83,14 @@ class Dispatcher {
     bool orphaned = false;  // its model was unloaded; the id may mean another one by now
   };
 
+  // Ends the process for a dispatch that no correct policy decides.
+  void Validate(const Dispatch& dispatch) const;
   void CarryOut(const Dispatch& dispatch, TimePoint now);
   void CarryOut(const Drop& drop);
   void CarryOut(const Preempt& preempt);
   void ExpireHopeless(TimePoint now);
+  // Expires the requests of this batch that it would answer late. False when there are none.
+  bool ExpireDoomed(const Dispatch& dispatch, TimePoint now);
   void MakeRoom(const Deployment& deployment);
   void FindQuickest();
   void DropUnloaded();

@@ -83,6 +83,29 @@ TEST_F(DispatcherTest, ExpiresARequestOnceNothingCanMeetItsDeadline) {
   EXPECT_EQ(Said(), "reject 1 of m0: expired\n");
 }
 
+// Under overload a head is just feasible at the quickest exit and late in the batch that the policy
+// chose. Run as it stands, that batch would be late, and so would every one after it.
+TEST_F(DispatcherTest, ExpiresWhatTheChosenBatchWouldAnswerLate) {
+  Open({});
+  Arrive(kA, 0, 35);
+  Arrive(kA, 0, 40);
+  Arrive(kA, 20, 70);
+  Answer(Run(kA, 3));  // 20 ms from 21 on: too late for the first two
+  Answer(Run(kA, 1));
+  Step(21);
+  EXPECT_EQ(
+      Said(),
+      "reject 1 of m0: expired\nreject 2 of m0: expired\nlaunch b0 of m0: exit 1, lane 0 [3]\n");
+}
+
+TEST_F(DispatcherTest, RunsALateBatchWhenToldToExpireNothing) {
+  Open({.expiry = Expiry::kNever});
+  Arrive(kA, 0, 35);
+  Answer(Run(kA, 1));
+  Step(21);
+  EXPECT_EQ(Said(), "launch b0 of m0: exit 1, lane 0 [1]\n");
+}
+
 TEST_F(DispatcherTest, RefusesARequestThatIsHopelessOnArrival) {
   Open({});
   Arrive(kA, 0, 10);
