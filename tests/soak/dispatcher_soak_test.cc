@@ -103,6 +103,9 @@ class Life final : public Outbox, public Journal {
     Running& running = running_[batch.id];
     running = {.model = m, .lane = lane};
     for (const Request& request : batch.requests) {
+      if (options_.expiry == Expiry::kHopeless) {
+        EXPECT_LE(batch.expected_end, request.deadline) << "launched though known to be late";
+      }
       ASSERT_FALSE(waiting_[m].empty());
       EXPECT_EQ(waiting_[m].begin()->second, request.id) << "not the most urgent";
       EXPECT_EQ(request.shape, batch.requests[0].shape) << "shapes mixed in one batch";
@@ -125,9 +128,7 @@ class Life final : public Outbox, public Journal {
     const bool by_policy = journal_.back().kind == JournalRecord::Kind::kDrop;
     if (reason == DropReason::kExpired && !by_policy) {
       EXPECT_NE(options_.expiry, Expiry::kNever);
-      const Duration needed = options_.expiry == Expiry::kHopeless
-                                  ? deployment_->profile.Quickest(model, LaneClass{0})
-                                  : Duration{};
+      const Duration needed = options_.expiry == Expiry::kHopeless ? Longest(model) : Duration{};
       EXPECT_GT(now_ + needed, request.deadline) << "given up while it could be met";
     }
     if (m < waiting_.size()) waiting_[m].erase({request.deadline, request.id});
@@ -150,6 +151,19 @@ class Life final : public Outbox, public Journal {
     std::set<RequestId> requests;
     bool abort = false;
   };
+
+  // No batch that a policy may choose takes longer.
+  Duration Longest(ModelId m) const {
+    const ProfileTable& profile = deployment_->profile;
+    Duration longest{};
+    for (int e = 0; e < profile.exits(m); ++e) {
+      for (int b = 1; b <= profile.max_batch(m); ++b) {
+        const ExitId exit{static_cast<ExitId::rep>(e)};
+        longest = std::max(longest, profile.Latency(m, exit, b, LaneClass{0}));
+      }
+    }
+    return longest;
+  }
 
   void Redeploy(std::size_t models) {
     auto deployment = std::make_shared<Deployment>();
