@@ -194,6 +194,9 @@ Expected<ProfileFile> ParseProfile(std::string_view text, std::string_view where
     const std::size_t byte = error.byte > 0 ? error.byte - 1 : 0;
     return InvalidArgument(
         fmt::format("{}:{}: not valid JSON{}", where, LineColumn(text, byte), kRemedy));
+  } catch (const json::out_of_range&) {
+    // The library knows no place for this one.
+    return InvalidArgument(fmt::format("{}: a number is too large{}", where, kRemedy));
   }
   std::string problem;
   ProfileFile profile = ReadProfile(JsonReader(document, problem));

@@ -108,6 +108,7 @@ TEST(ProfileFile, NamesThePlaceOfEachMistake) {
        "must be a whole number from 1 to 2"},
       {"\"accuracy\": 0.75", "\"accuracy\": 75", "exits[1].accuracy: is a fraction"},
       {"\"name\": \"final\"", "\"name\": \"early\"", "exits[1].name: is there twice"},
+      {"\"mean_ms\": 1.1", "\"mean_ms\": 1e999", "a number is too large"},
       {"\"max_batch\": 2", "\"max_batch\": 1e30", "models[0].max_batch: must be a whole number"},
       {"\"cores\": 2", "\"cores\": 2.5", "machine.cores: must be a whole number"},
       {"\"cores\": 2", "\"cores\": 18446744073709551615", "machine.cores: must be a whole number"},

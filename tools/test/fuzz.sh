@@ -36,7 +36,7 @@ for target in "${targets[@]}"; do
     bad=1
     echo "FINDING in $target:"
     grep -E 'ERROR|SUMMARY|runtime error|Test unit written|^    #[0-9] ' "$log" | head -n 20
-    echo "  again: $program $(grep -oE "$findings/[^ ]+" "$log" | head -n 1)"
+    echo "  again: $program $(sed -n 's/.*Test unit written to //p' "$log" | head -n 1)"
   fi
 done
 exit $bad
