@@ -177,9 +177,9 @@ stage_asan() {
   ctest_step asan asan-ubsan -j "$jobs" -LE '^(lint|integration)$'
 }
 
-# Only what has threads: ThreadSanitizer has nothing to say about the rest. Not server_grpc: Debian's
-# libgrpc is built without it, so what gRPC passes from thread to thread looks like a race, thousands
-# of times in its tests (asan runs them).
+# Only what has threads: ThreadSanitizer has nothing to say about the rest. Not server_grpc:
+# Debian's libgrpc is built without it, so what gRPC passes from thread to thread looks like a race,
+# thousands of times in its tests (asan runs them).
 stage_tsan() {
   local modules='base|dispatch|engines|runtime|load|server_(kserve|http|metrics)'
   local targets
