@@ -47,7 +47,7 @@ class DecodeTest : public testing::Test {
     if (!request) return {};
     const auto bytes = request->message.inputs.at(0).data;
     std::vector<T> values(bytes.size() / sizeof(T));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
+    if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
   }
 
