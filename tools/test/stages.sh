@@ -195,12 +195,12 @@ stage_tsan() {
 # The steps of each stage, with the seconds each takes from nothing on two cores.
 steps_of() {
   case $1 in
-    unit) echo "build-release:420 unit:60" ;;
-    lint) echo "build-release:5 lint:60 format:5" ;;
-    integration) echo "build-release:5 integration:180" ;;
-    fuzz) echo "build-fuzz:200 fuzz:90" ;;
-    asan) echo "build-asan:420 asan:180" ;;
-    tsan) echo "build-tsan:360 tsan:180" ;;
+    unit) echo "build-release:550 unit:15" ;;
+    lint) echo "build-release:5 lint:120 format:1" ;;
+    integration) echo "build-release:5 integration:30" ;;
+    fuzz) echo "build-fuzz:340 fuzz:70" ;;
+    asan) echo "build-asan:650 asan:50" ;;
+    tsan) echo "build-tsan:300 tsan:15" ;;
     *) return 1 ;;
   esac
 }
@@ -216,7 +216,7 @@ for stage in "${stages[@]}"; do
   for entry in $(steps_of "$stage"); do
     # Only the first stage that needs the release build pays for it.
     seconds=${entry#*:}
-    [ "${entry%:*}" = build-release ] && { [ -n "$first" ] && seconds=420 || seconds=0; first=; }
+    [ "${entry%:*}" = build-release ] && { [ -n "$first" ] && seconds=550 || seconds=0; first=; }
     [ "$seconds" = 0 ] || seconds=$(expected_seconds "${entry%:*}" "$seconds")
     plan+=("${entry%:*} $seconds")
   done
