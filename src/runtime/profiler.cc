@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <numeric>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -14,31 +11,13 @@
 #include "base/check.h"
 #include "base/rng.h"
 #include "runtime/core_plan.h"
+#include "runtime/one_answer.h"
 
 namespace tactus {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr Duration kBetweenReports = Millis(100);
-
-class OneAnswer final : public Completions {
- public:
-  void Done(BatchId, BatchResult&& result) noexcept override {
-    std::lock_guard lock(mutex_);
-    result_ = std::move(result);
-    answered_.notify_one();
-  }
-  BatchResult Wait() {
-    std::unique_lock lock(mutex_);
-    answered_.wait(lock, [&] { return result_.has_value(); });
-    return *std::move(result_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable answered_;
-  std::optional<BatchResult> result_;
-};
 
 // Fisher and Yates, with our own generator: std::shuffle differs between libraries.
 void Shuffle(std::vector<std::size_t>& order, Rng& rng) {

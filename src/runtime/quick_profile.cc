@@ -1,14 +1,12 @@
 #include "runtime/quick_profile.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "runtime/one_answer.h"
 #include "runtime/sample_row.h"
 
 namespace tactus {
@@ -17,34 +15,15 @@ namespace {
 constexpr int kRuns = 4;                       // of each cell, after one to warm up
 constexpr Duration kLongEnough = Millis(200);  // a cell that took this long is not run again
 
-class OneResult final : public Completions {
- public:
-  void Done(BatchId, BatchResult&& result) noexcept override {
-    const std::lock_guard lock(mutex_);
-    result_ = std::move(result);
-    done_.notify_all();
-  }
-  BatchResult Take() {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [&] { return result_.has_value(); });
-    return *std::move(result_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable done_;
-  std::optional<BatchResult> result_;
-};
-
 Expected<Duration> Measure(Engine& engine, ModelHandle handle, const SampleRow& row, ExitId exit,
                            int batch, const WallClock& clock, std::uint64_t& next_batch) {
   const std::vector<RowInputs> rows(static_cast<std::size_t>(batch), row.inputs());
   Duration worst{};
   for (int run = 0; run <= kRuns; ++run) {
-    OneResult result;
+    OneAnswer answer;
     const TimePoint before = clock.Now();
-    engine.Submit(handle, {BatchId{next_batch++}, ModelId{}, exit, rows}, result);
-    const BatchResult got = result.Take();
+    engine.Submit(handle, {BatchId{next_batch++}, ModelId{}, exit, rows}, answer);
+    const BatchResult got = answer.Wait();
     const Duration took = clock.Now() - before;
     if (!got.status) return std::unexpected(got.status.error());
     if (run > 0 || took >= kLongEnough) worst = std::max(worst, took);

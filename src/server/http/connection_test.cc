@@ -1,13 +1,10 @@
 // Clients that are slow, rude, hasty or gone.
-#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "server/http/fake_service.h"
-#include "server/http/http_server.h"
-#include "server/http/loopback_client.h"
+#include "server/http/server_fixture_for_test.h"
 
 namespace tactus {
 namespace {
@@ -20,26 +17,8 @@ std::string Infer(std::string_view id) {
   return fmt::format("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}",
                      body.size(), body);
 }
-bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-class ConnectionTest : public testing::Test {
- protected:
-  std::uint16_t port() {
-    if (!server_) {
-      options_.port = 0;
-      server_.emplace(options_, service_);
-      const auto port = server_->Start();
-      EXPECT_TRUE(port.has_value());
-      port_ = port.value_or(0);
-    }
-    return port_;
-  }
-
-  FakeService service_;
-  HttpOptions options_;
-  std::optional<HttpServer> server_;
-  std::uint16_t port_ = 0;
-};
+class ConnectionTest : public ServerFixture {};
 
 TEST_F(ConnectionTest, PipelinedRequestsAreAnsweredInOrder) {
   LoopbackClient client(port());

@@ -2,13 +2,11 @@
 #include "server/http/http_server.h"
 
 #include <cstring>
-#include <optional>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "server/http/fake_service.h"
-#include "server/http/loopback_client.h"
+#include "server/http/server_fixture_for_test.h"
 #include "server/kserve/compression.h"
 
 namespace tactus {
@@ -33,28 +31,8 @@ std::string Post(std::string_view path, std::string_view body, std::string_view 
 std::string Floats(std::initializer_list<float> values) {
   return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(float)};
 }
-bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-class HttpServerTest : public testing::Test {
- protected:
-  // Started on the first use, so that a test can set options first.
-  std::uint16_t port() {
-    if (!server_) {
-      options_.port = 0;
-      server_.emplace(options_, service_);
-      const auto port = server_->Start();
-      EXPECT_TRUE(port.has_value());
-      port_ = port.value_or(0);
-    }
-    return port_;
-  }
-  ClientResponse Call(std::string_view request) { return LoopbackClient(port()).Call(request); }
-
-  FakeService service_;
-  HttpOptions options_;
-  std::optional<HttpServer> server_;
-  std::uint16_t port_ = 0;
-};
+class HttpServerTest : public ServerFixture {};
 
 TEST_F(HttpServerTest, HealthHasABodyForClientsThatParseIt) {
   EXPECT_EQ(Call(Get("/v2/health/live")).body, R"({"live":true})");
