@@ -14,6 +14,7 @@ struct CommandContext {
 
 // In alphabetical order; main.cc calls each.
 void AddCompare(CLI::App& app, CommandContext& context);
+void AddGoodput(CLI::App& app, CommandContext& context);
 void AddLoad(CLI::App& app, CommandContext& context);
 void AddMeasure(CLI::App& app, CommandContext& context);
 void AddProfile(CLI::App& app, CommandContext& context);

@@ -45,21 +45,6 @@ Expected<std::vector<Point>> ReadSweep(const std::string& sweep) {
   }
 }
 
-// Policies are separated by commas, and so are a policy's own options: "a:batch=1,clip=10,b" is two
-// policies. A part like "clip=10", that names no policy, belongs to the one before it.
-std::vector<std::string> JoinOptions(const std::vector<std::string>& parts) {
-  std::vector<std::string> policies;
-  for (const std::string& part : parts) {
-    const bool option = part.find('=') != std::string::npos && part.find(':') == std::string::npos;
-    if (option && !policies.empty()) {
-      policies.back() += "," + part;
-    } else {
-      policies.push_back(part);
-    }
-  }
-  return policies;
-}
-
 // Every experiment of the comparison, so that a mistake shows before the first one runs.
 struct Series {
   Point point;
@@ -76,7 +61,7 @@ Expected<std::vector<Series>> Plan(const CompareOptions& options) {
   if (seeds.empty()) seeds.push_back(base->scenario.seed);
   std::vector<Series> plan;
   for (const Point& point : *points) {
-    for (const std::string& policy : JoinOptions(options.policies)) {
+    for (const std::string& policy : JoinPolicyOptions(options.policies)) {
       Series& series = plan.emplace_back(Series{point, policy, {}});
       for (const std::uint64_t seed : seeds) {
         Experiment& experiment = series.experiments.emplace_back(*base);

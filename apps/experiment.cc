@@ -18,6 +18,19 @@ Expected<std::pair<std::string, std::string>> SplitSetting(const std::string& te
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 
+std::vector<std::string> JoinPolicyOptions(const std::vector<std::string>& parts) {
+  std::vector<std::string> policies;
+  for (const std::string& part : parts) {
+    const bool option = part.find('=') != std::string::npos && part.find(':') == std::string::npos;
+    if (option && !policies.empty()) {
+      policies.back() += "," + part;
+    } else {
+      policies.push_back(part);
+    }
+  }
+  return policies;
+}
+
 Expected<Experiment> LoadExperiment(const std::string& path,
                                     const std::vector<std::string>& settings) {
   auto scenario = LoadScenario(path);

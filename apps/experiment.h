@@ -25,6 +25,10 @@ Expected<std::pair<std::string, std::string>> SplitSetting(const std::string& te
 Expected<Experiment> LoadExperiment(const std::string& path,
                                     const std::vector<std::string>& settings);
 
+// Policies are separated by commas, and so are a policy's own options: "a:batch=1,clip=10,b" is two
+// policies. A part like "clip=10", that names no policy, belongs to the one before it.
+std::vector<std::string> JoinPolicyOptions(const std::vector<std::string>& parts);
+
 // Simulates with the scenario's policy and prints nothing. `journal`: the file to write, or empty.
 Expected<RunReport> RunSimulated(const Experiment& experiment, const std::string& journal = "");
 

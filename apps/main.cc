@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   tactus::CommandContext context;
   tactus::AddCompare(app, context);
+  tactus::AddGoodput(app, context);
   tactus::AddReplay(app, context);
   tactus::AddReproduce(app, context);
   tactus::AddSimulate(app, context);

@@ -27,7 +27,7 @@ std::uint64_t Ledger::Open(std::uint32_t model, std::uint32_t sample, TimePoint 
   Entry& entry = entries_[slot];
   entry.open = true;
   entry.sample = sample;
-  entry.record = {.arrival = intended, .deadline = deadline, .started = intended, .model = model};
+  entry.record = {.arrival = intended, .deadline = deadline, .started = kNever, .model = model};
   ++counts_.opened;
   return std::uint64_t{entry.generation} << 32 | slot;
 }

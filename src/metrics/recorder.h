@@ -16,7 +16,7 @@ namespace tactus {
 struct RequestRecord {
   TimePoint arrival;
   TimePoint deadline;
-  TimePoint started;  // of its batch; arrival when it never ran
+  TimePoint started;  // of its batch; arrival when it never ran; kNever where only a server knows
   TimePoint ended;    // when it was answered or given up
   std::uint32_t model = 0;
   std::uint16_t exit = 0;

@@ -26,7 +26,10 @@ class Totals {
     ++summary_.outcomes[static_cast<int>(record.outcome)];
     if (record.outcome != Outcome::kMet && record.outcome != Outcome::kLate) return;
     latencies_.push_back(record.ended - record.arrival);
+    if (record.started != kNever) waits_.push_back(record.started - record.arrival);
     batches_ += record.batch;
+    if (record.batch >= served_in_.size()) served_in_.resize(record.batch + 1);
+    ++served_in_[record.batch];
     accuracy_ += exit.accuracy;
     ++CountOf(exit.name);
     if (record.correct < 0) return;
@@ -58,10 +61,27 @@ class Totals {
     for (const auto& [name, n] : exits_) {
       summary_.exits.push_back({name, static_cast<double>(n) / answered});
     }
+    FinishBatchSizes();
+    if (waits_.empty()) return summary_;
+    summary_.queue_p50_ms = ToMillis(Percentile(waits_, 50));
+    summary_.queue_p99_ms = ToMillis(Percentile(waits_, 99));
     return summary_;
   }
 
  private:
+  // A batch of b shows in b records.
+  void FinishBatchSizes() {
+    double batches = 0;
+    for (std::size_t b = 1; b < served_in_.size(); ++b) {
+      batches += static_cast<double>(served_in_[b]) / static_cast<double>(b);
+    }
+    for (std::size_t b = 1; b < served_in_.size(); ++b) {
+      if (served_in_[b] == 0) continue;
+      const double share = static_cast<double>(served_in_[b]) / static_cast<double>(b) / batches;
+      summary_.batch_sizes.push_back({static_cast<int>(b), share});
+    }
+  }
+
   std::int64_t& CountOf(const std::string& exit) {
     for (auto& [name, n] : exits_) {
       if (name == exit) return n;
@@ -71,6 +91,8 @@ class Totals {
 
   Summary summary_;
   std::vector<Duration> latencies_;
+  std::vector<Duration> waits_;
+  std::vector<std::int64_t> served_in_;  // answered requests by the size of their batch
   std::int64_t batches_ = 0;
   double accuracy_ = 0;
   std::vector<std::pair<std::string, std::int64_t>> exits_;
@@ -99,6 +121,8 @@ Cut FindCut(std::span<const RequestRecord> records, TimePoint begin, TimePoint e
   return {at, skip - before};
 }
 
+Json Optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
 Json FiguresJson(const Summary& s) {
   Json json;
   json["requests"] = s.requests;
@@ -109,14 +133,33 @@ Json FiguresJson(const Summary& s) {
   json["p95_ms"] = s.p95_ms;
   json["p99_ms"] = s.p99_ms;
   json["mean_batch"] = s.mean_batch;
+  json["batch_sizes"] = Json::object();
+  for (const auto& [size, share] : s.batch_sizes) json["batch_sizes"][std::to_string(size)] = share;
+  json["queue_p50_ms"] = Optional(s.queue_p50_ms);
+  json["queue_p99_ms"] = Optional(s.queue_p99_ms);
   json["accuracy"] = s.accuracy;
-  json["measured_accuracy"] = s.measured_accuracy ? Json(*s.measured_accuracy) : Json(nullptr);
+  json["measured_accuracy"] = Optional(s.measured_accuracy);
   json["exits"] = Json::object();
   for (const auto& [name, share] : s.exits) json["exits"][name] = share;
   for (int i = 0; i < kOutcomes; ++i) {
     json["outcomes"][Name(static_cast<Outcome>(i))] = s.outcomes[i];
   }
   return json;
+}
+
+Json PeakJson(const PeakGoodput& peak) {
+  const auto of = [&](double bound) {
+    return bound > 0 ? Json(peak.rate_rps / bound) : Json(nullptr);
+  };
+  return {{"rate_rps", peak.rate_rps},
+          {"half_width_rps", peak.half_width_rps},
+          {"seeds", peak.seeds},
+          {"bad_limit", peak.bad_limit},
+          {"limiting_model", peak.limiting_model},
+          {"staggered_bound_rps", Optional(peak.staggered_bound_rps)},
+          {"of_staggered_bound", of(peak.staggered_bound_rps.value_or(0))},
+          {"fluid_limit_rps", peak.fluid_limit_rps},
+          {"of_fluid_limit", of(peak.fluid_limit_rps)}};
 }
 
 Json RunJson(const RunReport& run) {
@@ -131,21 +174,52 @@ Json RunJson(const RunReport& run) {
   json["settings"] = Json::object();
   for (const auto& [key, value] : run.settings) json["settings"][key] = value;
   json.update(FiguresJson(run.all));
-  json["accuracy_limit"] = run.accuracy_limit ? Json(*run.accuracy_limit) : Json(nullptr);
+  json["accuracy_limit"] = Optional(run.accuracy_limit);
   json["models"] = Json::array();
   for (const ModelSummary& model : run.models) {
     Json entry = {{"name", model.name}, {"slo_ms", model.slo_ms}};
     entry.update(FiguresJson(model.figures));
     json["models"].push_back(std::move(entry));
   }
+  json["lanes_touched"] = LanesTouched(run);
+  json["busy_ratio"] = BusyRatio(run);
+  json["idle_ratio"] = IdleRatio(run);
   json["lanes"] = Json::array();
   for (const LaneSummary& lane : run.lanes) {
     json["lanes"].push_back({{"busy_ratio", lane.busy_ratio}, {"batches", lane.batches}});
   }
+  if (run.peak) json["peak"] = PeakJson(*run.peak);
   return json;
 }
 
 void AddMean(double& mean, double value, std::size_t n) { mean += value / static_cast<double>(n); }
+
+// Shares of what has a name or a size, joined over runs.
+template <class Share, class Key>
+void AddMeanShares(std::vector<Share>& mean, const std::vector<Share>& shares, Key Share::*key,
+                   std::size_t n) {
+  for (const Share& share : shares) {
+    auto at = std::find_if(mean.begin(), mean.end(),
+                           [&](const Share& s) { return s.*key == share.*key; });
+    if (at == mean.end()) {
+      at = mean.insert(at, share);
+      at->share = 0;
+    }
+    AddMean(at->share, share.share, n);
+  }
+}
+
+// Null unless every run knows it.
+std::optional<double> MeanOf(std::span<const RunReport> runs, auto figures,
+                             std::optional<double> Summary::*member) {
+  double mean = 0;
+  for (const RunReport& run : runs) {
+    const std::optional<double>& value = figures(run).*member;
+    if (!value) return {};
+    AddMean(mean, *value, runs.size());
+  }
+  return mean;
+}
 
 Summary AverageOf(std::span<const RunReport> runs, auto figures) {
   Summary mean;
@@ -163,16 +237,16 @@ Summary AverageOf(std::span<const RunReport> runs, auto figures) {
     AddMean(mean.p99_ms, s.p99_ms, runs.size());
     AddMean(mean.mean_batch, s.mean_batch, runs.size());
     AddMean(mean.accuracy, s.accuracy, runs.size());
-    for (const ExitShare& exit : s.exits) {
-      auto at = std::find_if(mean.exits.begin(), mean.exits.end(),
-                             [&](const ExitShare& e) { return e.name == exit.name; });
-      if (at == mean.exits.end()) at = mean.exits.insert(at, {exit.name, 0});
-      AddMean(at->share, exit.share, runs.size());
-    }
+    AddMeanShares(mean.exits, s.exits, &ExitShare::name, runs.size());
+    AddMeanShares(mean.batch_sizes, s.batch_sizes, &BatchShare::size, runs.size());
     if (!s.measured_accuracy) continue;
     mean.measured_accuracy = mean.measured_accuracy.value_or(0);
     AddMean(*mean.measured_accuracy, *s.measured_accuracy, checked);
   }
+  std::sort(mean.batch_sizes.begin(), mean.batch_sizes.end(),
+            [](const BatchShare& a, const BatchShare& b) { return a.size < b.size; });
+  mean.queue_p50_ms = MeanOf(runs, figures, &Summary::queue_p50_ms);
+  mean.queue_p99_ms = MeanOf(runs, figures, &Summary::queue_p99_ms);
   return mean;
 }
 
@@ -200,6 +274,35 @@ RunReport Summarize(std::span<const RequestRecord> records, std::span<const Mode
         {models[i].name, ToMillis(models[i].slo), by_model[i].Finish(report.duration_s)});
   }
   return report;
+}
+
+int LanesTouched(const RunReport& run) {
+  return static_cast<int>(std::count_if(run.lanes.begin(), run.lanes.end(),
+                                        [](const LaneSummary& lane) { return lane.batches > 0; }));
+}
+
+double BusyRatio(const RunReport& run) {
+  double busy = 0;
+  for (const LaneSummary& lane : run.lanes) AddMean(busy, lane.busy_ratio, run.lanes.size());
+  return busy;
+}
+
+double IdleRatio(const RunReport& run) {
+  double idle = 0;
+  for (const LaneSummary& lane : run.lanes) {
+    AddMean(idle, std::max(0.0, 1 - lane.busy_ratio), run.lanes.size());
+  }
+  return idle;
+}
+
+int BatchPercentile(const Summary& figures, double p) {
+  double sum = 0;
+  for (const BatchShare& batch : figures.batch_sizes) {
+    sum += batch.share;
+    // The shares add up to 1 only to rounding.
+    if (sum >= p / 100 - 1e-9) return batch.size;
+  }
+  return 0;
 }
 
 RunReport Average(std::span<const RunReport> runs) {

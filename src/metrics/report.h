@@ -4,10 +4,14 @@
 //   "duration_s",
 //              "settings": {"rate_rps": "200"},   // of a sweep, where there was one
 //              "requests", "offered_rps", "goodput_rps", "bad_ratio", "p50_ms", "p95_ms", "p99_ms",
-//              "mean_batch", "accuracy", "measured_accuracy", "accuracy_limit",
+//              "mean_batch", "batch_sizes": {"size": share of batches}, "queue_p50_ms",
+//              "queue_p99_ms", "accuracy", "measured_accuracy", "accuracy_limit",
 //              "exits": {"exit": share}, "outcomes": {"met": n, ...},
-//              "models": [{"name", "slo_ms", the same figures}], "lanes": [{"busy_ratio",
-//              "batches"}]}],
+//              "models": [{"name", "slo_ms", the same figures}],
+//              "lanes_touched", "busy_ratio", "idle_ratio",
+//              "lanes": [{"busy_ratio", "batches"}],
+//              "peak": {...}  // of a goodput search, below
+//             }],
 //    "checks": [{"what", "value", "bar", "ok"}]}
 #pragma once
 
@@ -28,6 +32,11 @@ struct ExitShare {
   double share = 0;  // of the answered requests
 };
 
+struct BatchShare {
+  int size = 0;
+  double share = 0;  // of the batches; one that began or ended outside the span counts in part
+};
+
 struct Summary {
   std::int64_t requests = 0;
   std::array<std::int64_t, kOutcomes> outcomes{};
@@ -41,6 +50,11 @@ struct Summary {
   double accuracy = 0;                      // looked up by exit, over answered requests
   std::optional<double> measured_accuracy;  // from labelled inputs, where there were any
   std::vector<ExitShare> exits;             // shallowest first; of all models: joined by name
+  std::vector<BatchShare> batch_sizes;      // smallest first; those that occurred
+  // From arrival to the start of execution, of answered requests; null where a client measured,
+  // which sees only the whole.
+  std::optional<double> queue_p50_ms;
+  std::optional<double> queue_p99_ms;
 };
 
 struct ModelSummary {
@@ -52,6 +66,18 @@ struct ModelSummary {
 struct LaneSummary {
   double busy_ratio = 0;
   std::int64_t batches = 0;
+};
+
+// What a goodput search found: the highest offered rate at which no model's bad ratio exceeds
+// `bad_limit`, as the mean over seeds, and beside it what no scheduler beats (workload/bounds.h).
+struct PeakGoodput {
+  double rate_rps = 0;
+  double half_width_rps = 0;  // of the 95 % confidence interval over the seeds; 0 for one seed
+  int seeds = 0;
+  double bad_limit = 0.01;
+  std::string limiting_model;                 // the worst one just above the peak
+  std::optional<double> staggered_bound_rps;  // of one model
+  double fluid_limit_rps = 0;
 };
 
 struct RunReport {
@@ -68,7 +94,17 @@ struct RunReport {
   std::optional<double> accuracy_limit;  // systems' bound for this load, where a profile is known
   std::vector<ModelSummary> models;
   std::vector<LaneSummary> lanes;
+  std::optional<PeakGoodput> peak;
 };
+
+// Lanes that ran a batch at all.
+int LanesTouched(const RunReport& run);
+// Of all lanes together; of one with several slots this is batches at once, and may exceed 1.
+double BusyRatio(const RunReport& run);
+// What the lanes have left: autoscaling gives it back.
+double IdleRatio(const RunReport& run);
+// The smallest size that at least `p` percent of the batches do not exceed; 0 for none.
+int BatchPercentile(const Summary& figures, double p);
 
 struct Check {
   std::string what;

@@ -5,51 +5,10 @@
 #include <fmt/format.h>
 
 #include "metrics/report.h"
+#include "metrics/text_table.h"
 
 namespace tactus {
 namespace {
-
-constexpr std::size_t kWidth = 120;
-
-// Cells of a table under two lines of header, what and in which unit. The first column is text,
-// aligned left, the others are numbers, aligned right.
-class Grid {
- public:
-  void AddColumn(std::string what, std::string unit) {
-    rows_[0].push_back(std::move(what));
-    rows_[1].push_back(std::move(unit));
-  }
-  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-
-  std::string Print() const {
-    std::vector<std::size_t> widths(rows_.front().size());
-    for (const auto& row : rows_) {
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    }
-    // What does not fit is taken from the names.
-    std::size_t total = 2 * (widths.size() - 1);
-    for (const std::size_t width : widths) total += width;
-    if (total > kWidth && widths[0] > kShortestName) {
-      widths[0] -= std::min(widths[0] - kShortestName, total - kWidth);
-    }
-    std::string text;
-    for (const auto& row : rows_) {
-      std::string name = row[0];
-      if (name.size() > widths[0]) name = name.substr(0, widths[0] - 2) + "..";
-      std::string line = fmt::format("{:<{}}", name, widths[0]);
-      for (std::size_t i = 1; i < row.size(); ++i) {
-        line += fmt::format("  {:>{}}", row[i], widths[i]);
-      }
-      line.erase(line.find_last_not_of(' ') + 1);
-      text += line + "\n";
-    }
-    return text;
-  }
-
- private:
-  static constexpr std::size_t kShortestName = 12;
-  std::vector<std::vector<std::string>> rows_{2};
-};
 
 std::string Percent(double ratio) { return fmt::format("{:.2f}", 100 * ratio); }
 std::string Millis(double ms) { return fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1); }
@@ -81,9 +40,7 @@ std::string ExitsOf(const Summary& s) {
 // Of all lanes together.
 std::string BusyOf(const RunReport& run) {
   if (run.lanes.empty()) return "-";
-  double busy = 0;
-  for (const LaneSummary& lane : run.lanes) busy += lane.busy_ratio;
-  return fmt::format("{:.0f}", 100 * busy / static_cast<double>(run.lanes.size()));
+  return fmt::format("{:.0f}", 100 * BusyRatio(run));
 }
 
 struct Column {
@@ -133,7 +90,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   const bool limited = std::any_of(runs.begin(), runs.end(), [](const RunReport& run) {
     return run.accuracy_limit.has_value();
   });
-  Grid grid;
+  TextTable grid;
   grid.AddColumn("policy", "");
   for (const auto& [key, value] : runs.front().settings) grid.AddColumn(key, "");
   grid.AddColumn("SLO", "ms");

@@ -87,6 +87,42 @@ TEST(Summarize, MeasuresAccuracyFromLabelledAnswers) {
   EXPECT_DOUBLE_EQ(report.all.measured_accuracy.value(), 2 / 3.0);
 }
 
+// By hand: eight requests in two batches of 4, eight in one of 8; counted as batches, not as
+// requests.
+TEST(Summarize, CountsBatchesAndQueueing) {
+  std::vector<RequestRecord> records;
+  for (int i = 0; i < 16; ++i) {
+    RequestRecord& record = records.emplace_back(Record(i, 30, Outcome::kMet));
+    record.batch = i < 8 ? 4 : 8;
+    record.started = record.arrival + Millis(i);
+  }
+  Summary all = Summarize(records, kModels, kStart, kStart + Seconds(1), 0).all;
+  ASSERT_EQ(all.batch_sizes.size(), 2u);
+  EXPECT_EQ(all.batch_sizes[0].size, 4);
+  EXPECT_DOUBLE_EQ(all.batch_sizes[0].share, 2 / 3.0);
+  EXPECT_EQ(all.batch_sizes[1].size, 8);
+  EXPECT_EQ(BatchPercentile(all, 60), 4);
+  EXPECT_EQ(BatchPercentile(all, 70), 8);
+  EXPECT_EQ(BatchPercentile(all, 100), 8);
+  EXPECT_EQ(BatchPercentile({}, 50), 0);
+  EXPECT_EQ(all.queue_p50_ms, 7);
+  EXPECT_EQ(all.queue_p99_ms, 15);
+  // A client does not know when its request started.
+  for (RequestRecord& record : records) record.started = kNever;
+  all = Summarize(records, kModels, kStart, kStart + Seconds(1), 0).all;
+  EXPECT_FALSE(all.queue_p50_ms);
+}
+
+TEST(LaneFigures, AreOverAllLanes) {
+  RunReport run;
+  run.lanes = {{1, 10}, {0.5, 3}, {0, 0}, {0, 0}};
+  EXPECT_EQ(LanesTouched(run), 2);
+  EXPECT_DOUBLE_EQ(BusyRatio(run), 0.375);
+  EXPECT_DOUBLE_EQ(IdleRatio(run), 0.625);
+  run.lanes = {{3, 10}, {0, 0}};  // three batches at once on one, and the other idle
+  EXPECT_DOUBLE_EQ(IdleRatio(run), 0.5);
+}
+
 TEST(Summarize, OfNothingIsZero) {
   const RunReport report = Summarize({}, kModels, kStart, kStart + Seconds(1), 0);
   EXPECT_EQ(report.all.requests, 0);
@@ -103,6 +139,7 @@ RunReport Whole() {
   report.accuracy_limit = 0.8;
   report.settings["rate_rps"] = "100";
   report.lanes = {{0.5, 10}, {0.25, 6}};
+  report.peak = {.rate_rps = 90, .seeds = 3, .staggered_bound_rps = 100, .fluid_limit_rps = 120};
   return report;
 }
 
@@ -117,6 +154,8 @@ TEST(Average, IsTheMeanOverSeeds) {
   EXPECT_DOUBLE_EQ(mean.all.exits[0].share, 0.5);
   EXPECT_EQ(mean.all.requests, 14);
   EXPECT_DOUBLE_EQ(mean.lanes[0].busy_ratio, 0.75);
+  EXPECT_EQ(mean.all.batch_sizes.size(), 1u);
+  EXPECT_DOUBLE_EQ(mean.all.batch_sizes[0].share, 1);
   EXPECT_EQ(mean.lanes[1].batches, 12);
   EXPECT_DOUBLE_EQ(mean.accuracy_limit.value(), 0.8);
   EXPECT_DOUBLE_EQ(mean.models[0].figures.p50_ms, Whole().models[0].figures.p50_ms);
@@ -137,6 +176,13 @@ TEST(ReportJson, HoldsEveryFigureUnderItsName) {
   EXPECT_EQ(run.at("models").at(1).at("name"), "b");
   EXPECT_EQ(run.at("models").at(1).at("requests"), 3);
   EXPECT_EQ(run.at("lanes").at(1).at("batches"), 6);
+  EXPECT_EQ(run.at("lanes_touched"), 2);
+  EXPECT_EQ(run.at("busy_ratio"), 0.375);
+  EXPECT_EQ(run.at("idle_ratio"), 0.625);
+  EXPECT_EQ(run.at("batch_sizes").at("2"), 1);
+  EXPECT_EQ(run.at("peak").at("rate_rps"), 90);
+  EXPECT_EQ(run.at("peak").at("of_staggered_bound"), 0.9);
+  EXPECT_EQ(run.at("peak").at("of_fluid_limit"), 0.75);
   EXPECT_EQ(json.at("checks").at(0).at("ok"), true);
   EXPECT_FALSE(WriteJson({}, "/no/such/folder/x.json"));
 }

@@ -93,6 +93,37 @@ class Commands(unittest.TestCase):
         for run in runs[:4]:
             self.assertEqual(run["offered_rps"], first[run["seed"], run["settings"]["rate_rps"]])
 
+    def test_goodput_finds_the_peak(self):
+        file = self.folder / "report.json"
+        words = ["goodput", SCENARIO, "--set", "duration_s=4", "--policies",
+                 "early-exit-edf:batch=1,all-final", "--seeds", 2, "--at", "0.5,1.5", "--json", file]
+        text = self.good(*words)
+        report = json.loads(file.read_text())
+        self.assertEqual(len(report["runs"]), 2 * 2 * 3)
+        for run in report["runs"]:
+            if run["settings"]["of_peak"] == "1":
+                self.assertLessEqual(max(m["bad_ratio"] for m in run["models"]), 0.01)
+                self.assertEqual(run["peak"]["seeds"], 2)
+                self.assertEqual(run["lanes_touched"], 1)
+                self.assertAlmostEqual(sum(run["batch_sizes"].values()), 1)
+        self.assertIn("makes it coarse", text)  # 4 s are too short, and it must say so
+        first = report["runs"][0]["peak"]
+        self.assertIn(f"{first['rate_rps']:.0f}", text)
+        # A bar that is missed shows in the exit code.
+        done = tactus(*words, "--least-flat-top", 5)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("MISS  early-exit-edf:batch=1: goodput at 1.5 x the peak", done.stdout)
+        self.bad("goodput", SCENARIO, "--policies", "zz", says="no policy 'zz'")
+
+    def test_goodput_of_an_impossible_slo_is_nothing(self):
+        file = self.folder / "report.json"
+        text = self.good("goodput", SCENARIO, "--set", "duration_s=2", "--set",
+                         "models.ResNet152.slo_ms=0.5", "--set", "expiry=hopeless",
+                         "--seeds", 1, "--json", file)
+        self.assertRegex(text, r"even at .* r/s model '.*' misses 100.00 %")
+        self.assertNotIn("coarse", text)
+        self.assertEqual(json.loads(file.read_text())["runs"][0]["peak"]["rate_rps"], 0)
+
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")

@@ -1,0 +1,320 @@
+// tactus goodput: how much load each policy carries, and what no scheduler beats beside it.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "experiment.h"
+#include "metrics/text_table.h"
+#include "policies/registry.h"
+#include "progress.h"
+#include "sim/peak_goodput.h"
+
+namespace tactus {
+namespace {
+
+struct GoodputOptions {
+  std::string scenario;
+  std::vector<std::string> policies;
+  int seeds = 3;
+  std::uint64_t first_seed = 1;
+  double bad_percent = 1;
+  double precision_percent = 0.5;
+  std::vector<double> multiples;
+  std::vector<std::string> settings;
+  std::optional<double> least_staggered;
+  std::optional<double> least_fluid;
+  std::optional<double> least_flat_top;
+  std::string json;
+};
+
+struct Row {
+  std::string policy;
+  PeakResult result;
+};
+
+std::string Percent(double ratio) { return fmt::format("{:.1f}", 100 * ratio); }
+std::string Rate(double rps) { return fmt::format("{:.{}f}", rps, rps < 100 ? 1 : 0); }
+std::string OfBound(double rate, double bound) { return bound > 0 ? Percent(rate / bound) : "-"; }
+
+// A mean over the seeds' runs; the runs are never empty where this is called.
+double Mean(const std::vector<RunReport>& runs, auto figure) {
+  double sum = 0;
+  for (const RunReport& run : runs) sum += figure(run);
+  return sum / static_cast<double>(runs.size());
+}
+
+std::string BatchSizes(const Summary& figures) {
+  return fmt::format("{:.1f} ({}/{}/{})", figures.mean_batch, BatchPercentile(figures, 10),
+                     BatchPercentile(figures, 50), BatchPercentile(figures, 90));
+}
+
+// What the lanes and the queues did: the same cells in both tables.
+constexpr std::size_t kUsageColumns = 6;
+void AddUsageColumns(TextTable& table) {
+  table.AddColumn("batch", "(P10/50/90)");
+  table.AddColumn("queue P50", "ms");
+  table.AddColumn("P99", "ms");
+  table.AddColumn("lanes", "touched");
+  table.AddColumn("busy", "%");
+  table.AddColumn("idle", "%");
+}
+
+std::vector<std::string> UsageCells(const std::vector<RunReport>& runs) {
+  if (runs.empty()) return std::vector<std::string>(kUsageColumns, "-");
+  const RunReport mean = Average(runs);
+  return {BatchSizes(mean.all),
+          fmt::format("{:.1f}", mean.all.queue_p50_ms.value_or(0)),
+          fmt::format("{:.1f}", mean.all.queue_p99_ms.value_or(0)),
+          fmt::format("{:.1f}", Mean(runs, LanesTouched)),
+          Percent(BusyRatio(mean)),
+          Percent(IdleRatio(mean))};
+}
+
+std::string PeakTable(const std::vector<Row>& rows) {
+  TextTable table;
+  table.AddColumn("policy", "");
+  table.AddColumn("peak", "r/s");
+  table.AddColumn("+-95%", "r/s");
+  table.AddColumn("staggered", "%");
+  table.AddColumn("fluid", "%");
+  AddUsageColumns(table);
+  table.AddColumn("limited", "by");
+  for (const Row& row : rows) {
+    const PeakGoodput& peak = row.result.peak;
+    std::vector<std::string> cells = {row.policy, Rate(peak.rate_rps),
+                                      peak.seeds > 1 ? Rate(peak.half_width_rps) : "-",
+                                      OfBound(peak.rate_rps, peak.staggered_bound_rps.value_or(0)),
+                                      OfBound(peak.rate_rps, peak.fluid_limit_rps)};
+    for (std::string& cell : UsageCells(row.result.at_peak.runs)) cells.push_back(std::move(cell));
+    cells.push_back(peak.limiting_model.empty() ? "-" : peak.limiting_model);
+    table.Add(std::move(cells));
+  }
+  return table.Print();
+}
+
+double GoodputOf(const RunReport& run) { return run.all.goodput_rps; }
+
+std::string LoadTable(const std::vector<Row>& rows) {
+  TextTable table;
+  table.AddColumn("policy", "");
+  table.AddColumn("load", "x peak");
+  table.AddColumn("offered", "r/s");
+  table.AddColumn("goodput", "r/s");
+  table.AddColumn("of peak's", "%");
+  table.AddColumn("bad", "%");
+  AddUsageColumns(table);
+  for (const Row& row : rows) {
+    for (const LoadedRuns& load : row.result.beside) {
+      std::vector<std::string> cells = {row.policy, fmt::format("{:.4g}", load.multiple)};
+      if (load.runs.empty()) {
+        cells.resize(cells.size() + 4, "-");
+      } else {
+        const RunReport mean = Average(load.runs);
+        cells.push_back(Rate(mean.all.offered_rps));
+        cells.push_back(Rate(mean.all.goodput_rps));
+        cells.push_back(OfBound(mean.all.goodput_rps, Mean(row.result.at_peak.runs, GoodputOf)));
+        cells.push_back(fmt::format("{:.2f}", 100 * mean.all.bad_ratio));
+      }
+      for (std::string& cell : UsageCells(load.runs)) cells.push_back(std::move(cell));
+      table.Add(std::move(cells));
+    }
+  }
+  return table.Print();
+}
+
+void AddCheck(std::vector<Check>& checks, std::string what, double value, double bar) {
+  checks.push_back({std::move(what), value, fmt::format(">= {:.4g}", bar), value >= bar});
+}
+
+// The bars that the command line set.
+std::vector<Check> MakeChecks(const GoodputOptions& options, const std::vector<Row>& rows) {
+  std::vector<Check> checks;
+  for (const Row& row : rows) {
+    const PeakGoodput& peak = row.result.peak;
+    if (options.least_staggered && peak.staggered_bound_rps) {
+      AddCheck(checks, row.policy + ": peak over the staggered bound",
+               peak.rate_rps / *peak.staggered_bound_rps, *options.least_staggered);
+    }
+    if (options.least_fluid) {
+      AddCheck(checks, row.policy + ": peak over the fluid limit",
+               peak.rate_rps / peak.fluid_limit_rps, *options.least_fluid);
+    }
+    if (!options.least_flat_top) continue;
+    for (const LoadedRuns& load : row.result.beside) {
+      if (load.multiple <= 1) continue;
+      const double flat =
+          load.runs.empty() ? 0
+                            : Mean(load.runs, GoodputOf) / Mean(row.result.at_peak.runs, GoodputOf);
+      AddCheck(checks,
+               fmt::format("{}: goodput at {:.4g} x the peak over the peak's", row.policy,
+                           load.multiple),
+               flat, *options.least_flat_top);
+    }
+  }
+  return checks;
+}
+
+Report MakeReport(const std::vector<Row>& rows, std::vector<Check> checks) {
+  Report report;
+  const auto add = [&](const LoadedRuns& load) {
+    for (RunReport run : load.runs) {
+      run.settings["of_peak"] = fmt::format("{:.4g}", load.multiple);
+      report.runs.push_back(std::move(run));
+    }
+  };
+  for (const Row& row : rows) {
+    add(row.result.at_peak);
+    if (row.result.at_peak.runs.empty()) {  // no rate passed: the report says so
+      report.runs.emplace_back().policy = row.policy;
+      report.runs.back().peak = row.result.peak;
+    }
+    for (const LoadedRuns& load : row.result.beside) add(load);
+  }
+  report.checks = std::move(checks);
+  return report;
+}
+
+Expected<std::vector<Row>> Search(const GoodputOptions& options, const Experiment& experiment) {
+  PeakOptions search;
+  search.search.bad_limit = options.bad_percent / 100;
+  search.search.precision = options.precision_percent / 100;
+  search.multiples = options.multiples;
+  search.seeds.clear();
+  for (int i = 0; i < options.seeds; ++i) search.seeds.push_back(options.first_seed + i);
+  const std::vector<std::string> policies =
+      options.policies.empty() ? std::vector<std::string>{experiment.scenario.policy}
+                               : JoinPolicyOptions(options.policies);
+  // How many probes a search takes is known only at its end; about this many, mostly.
+  const std::size_t each = 9 + options.multiples.size();
+  Progress progress(policies.size() * search.seeds.size() * each);
+  std::vector<Row> rows;
+  for (const std::string& policy : policies) {
+    Experiment named = experiment;
+    named.scenario.policy = policy;
+    const std::size_t before = rows.size() * search.seeds.size();
+    search.on_probe = [&](std::size_t seed, std::size_t probes) {
+      progress.Show((before + seed) * each + std::min(probes, each - 1),
+                    fmt::format("{}, seed {} of {}", policy, seed + 1, search.seeds.size()));
+    };
+    auto found = FindPeakGoodput(
+        named.scenario, named.profile, [&] { return MakePolicy(policy); }, search);
+    if (!found) return std::unexpected(found.error());
+    rows.push_back({policy, std::move(*found)});
+  }
+  return rows;
+}
+
+std::string Explanation(const Experiment& experiment, const GoodputOptions& options,
+                        const PeakGoodput& peak) {
+  std::string text = fmt::format(
+      "{} (simulated, {:.4g} s for each run, {} seed{})\nprofile: {}\n"
+      "peak: the highest offered rate at which no model's bad ratio exceeds {:.4g} %\n",
+      experiment.scenario.name, experiment.scenario.duration_s, options.seeds,
+      options.seeds > 1 ? "s" : "", experiment.profile.provenance, options.bad_percent);
+  if (peak.staggered_bound_rps) {
+    text += fmt::format("staggered bound {:.0f} r/s, ", *peak.staggered_bound_rps);
+  }
+  text += fmt::format("fluid limit {:.0f} r/s on {} lane{}, both of the final exit",
+                      peak.fluid_limit_rps, experiment.scenario.lanes,
+                      experiment.scenario.lanes > 1 ? "s" : "");
+  const double error = FitError(experiment.scenario, experiment.profile).value_or(0);
+  if (error > 0.02) {
+    text += fmt::format("; latencies are up to {:.0f} % off the straight line they assume",
+                        100 * error);
+  }
+  return text + "\n";
+}
+
+// What a reader must know before trusting a row.
+std::string Doubts(const Row& row, const Experiment& experiment, const GoodputOptions& options) {
+  for (const GoodputPeak& search : row.result.searches) {
+    if (search.rate_rps > 0) continue;
+    const GoodputProbe& last = search.probes.back();
+    return fmt::format(
+        "{}: even at {:.3g} r/s model '{}' misses {:.2f} %, or too few requests came to tell; is "
+        "its "
+        "SLO below its latency?\n",
+        row.policy, last.rate_rps, experiment.scenario.models[last.worst_model].name,
+        100 * last.worst);
+  }
+  // Below this many, a single request moves a model's bad ratio by a tenth of the limit or more.
+  const double enough = options.bad_percent > 0 ? 10 / (options.bad_percent / 100) : 0;
+  for (const RunReport& run : row.result.at_peak.runs) {
+    for (const ModelSummary& model : run.models) {
+      if (static_cast<double>(model.figures.requests) >= enough) continue;
+      return fmt::format(
+          "{}: only {} requests of model '{}' counted at the peak of seed {}, which "
+          "makes it coarse; a longer run helps: --set duration_s=...\n",
+          row.policy, model.figures.requests, model.name, run.seed);
+    }
+  }
+  return "";
+}
+
+int RunGoodput(const GoodputOptions& options) {
+  const auto experiment = LoadExperiment(options.scenario, options.settings);
+  if (!experiment) return ReportBadInput(experiment.error());
+  const auto rows = Search(options, *experiment);
+  if (!rows) return ReportBadInput(rows.error());
+  fmt::print("{}\n{}", Explanation(*experiment, options, rows->front().result.peak),
+             PeakTable(*rows));
+  if (!options.multiples.empty()) fmt::print("\n{}", LoadTable(*rows));
+  for (const Row& row : *rows) fmt::print("{}", Doubts(row, *experiment, options));
+  std::vector<Check> checks = MakeChecks(options, *rows);
+  if (!checks.empty()) fmt::print("\n{}", ToText(checks));
+  const bool held = std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.ok; });
+  if (!options.json.empty()) {
+    const auto written = WriteJson(MakeReport(*rows, std::move(checks)), options.json);
+    if (!written) return ReportBadInput(written.error());
+  }
+  return held ? 0 : 1;
+}
+
+}  // namespace
+
+void AddGoodput(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<GoodputOptions>();
+  CLI::App* command =
+      app.add_subcommand("goodput", "Find the highest load that each policy carries in time");
+  command->add_option("scenario", options->scenario, "Scenario file (TOML)")->required();
+  command
+      ->add_option("--policies", options->policies,
+                   "Policies: symphony,edgeserving; default: the scenario's")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--seeds", options->seeds, "How many seeds, each with a search of its own")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--first-seed", options->first_seed, "The first of them")
+      ->capture_default_str();
+  command->add_option("--bad", options->bad_percent, "Bad requests of any model, at most, in %")
+      ->check(CLI::Range(0.0, 99.0))
+      ->capture_default_str();
+  command->add_option("--precision", options->precision_percent, "Of each search, in %")
+      ->check(CLI::Range(0.001, 50.0))
+      ->capture_default_str();
+  command
+      ->add_option("--at", options->multiples,
+                   "Run at these multiples of the peak besides: 0.25,0.5,0.75,1.5")
+      ->delimiter(',')
+      ->check(CLI::Range(0.001, 100.0))
+      ->allow_extra_args(false);
+  command->add_option("--set", options->settings, "Change a key: lanes.count=8, models.*.slo_ms=20")
+      ->allow_extra_args(false);
+  command->add_option("--least-staggered", options->least_staggered,
+                      "Fail (exit code 1) below this part of the staggered bound");
+  command->add_option("--least-fluid", options->least_fluid,
+                      "Fail below this part of the fluid limit");
+  command->add_option("--least-flat-top", options->least_flat_top,
+                      "Fail where an --at above 1 keeps less of the peak's goodput");
+  command->add_option("--json", options->json, "Write every run and check to this file");
+  command->callback([options, &context] { context.exit_code = RunGoodput(*options); });
+}
+
+}  // namespace tactus

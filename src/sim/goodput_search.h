@@ -1,0 +1,58 @@
+// The peak goodput of a system: the highest offered rate at which every model's bad ratio stays at
+// or under a limit (1 % in Symphony, Section 5). The search knows nothing of simulation: it is
+// given a function from a rate to the models' bad ratios.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/expected.h"
+
+namespace tactus {
+
+// The bad ratio of each model when `rate_rps` is offered in all, in the models' proportions.
+using BadRatios = std::function<Expected<std::vector<double>>(double rate_rps)>;
+
+struct GoodputSearchOptions {
+  // Where to begin; a good guess (the fluid limit) saves probes, a bad one is mended by doubling or
+  // halving.
+  double start_rps = 1000;
+  // A rate passes when no model's bad ratio exceeds this.
+  double bad_limit = 0.01;
+  // The search ends when the highest rate that passed and the lowest that did not differ by no more
+  // than this part of the first.
+  double precision = 0.005;
+  // How often the start is doubled or halved in search of a rate that fails, or passes.
+  int most_doublings = 20;
+};
+
+struct GoodputProbe {
+  double rate_rps = 0;
+  double worst = 0;  // the largest bad ratio ...
+  std::size_t worst_model = 0;
+  bool passed = false;
+};
+
+struct GoodputPeak {
+  double rate_rps = 0;               // the highest that passed; 0 when none did
+  double failed_rps = 0;             // the lowest that did not, above the peak; 0 when all passed
+  std::size_t limiting_model = 0;    // the worst at failed_rps
+  std::vector<GoodputProbe> probes;  // in the order in which they were taken
+};
+
+// Doubles or halves from the start until the peak is between two rates, then bisects. It takes the
+// bad ratio to rise with the rate: where it does not, the peak is one of the crossings. With one
+// seed for all rates (arrivals are then the same dice on another scale) it nearly does.
+// The error of `bad_ratios`, or kInvalidArgument for options that make no sense.
+Expected<GoodputPeak> FindPeak(const BadRatios& bad_ratios, const GoodputSearchOptions& options);
+
+// A mean and half the width of its 95 % confidence interval by Student's t; the half width is 0 for
+// a single value, of which nothing is known.
+struct ConfidentMean {
+  double mean = 0;
+  double half_width = 0;
+};
+ConfidentMean MeanWithConfidence(std::span<const double> values);
+
+}  // namespace tactus

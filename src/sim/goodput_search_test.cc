@@ -1,0 +1,96 @@
+#include "sim/goodput_search.h"
+
+#include <cmath>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Two models: the first is bad above 700 r/s in all, the second above `knee`.
+BadRatios Knee(double knee) {
+  return [knee](double rate) -> Expected<std::vector<double>> {
+    return std::vector{rate > 700 ? 0.5 : 0.001, rate > knee ? 0.02 : 0.0};
+  };
+}
+
+// A peak that is off by more than the precision would make every figure of the evaluation wrong.
+TEST(GoodputSearch, FindsTheKneeFromBelowAndFromAbove) {
+  for (const double start : {1.0, 123.0, 300.0, 600.0, 50'000.0}) {
+    const auto peak = FindPeak(Knee(300), {.start_rps = start, .precision = 0.001});
+    ASSERT_TRUE(peak) << peak.error().message;
+    EXPECT_LE(peak->rate_rps, 300) << start;
+    EXPECT_GT(peak->failed_rps, 300) << start;
+    EXPECT_LE(peak->failed_rps - peak->rate_rps, 0.001 * peak->rate_rps) << start;
+    EXPECT_EQ(peak->limiting_model, 1u);
+  }
+}
+
+TEST(GoodputSearch, EveryModelCounts) {
+  const auto peak = FindPeak(Knee(5000), {.start_rps = 100, .precision = 0.01});
+  ASSERT_TRUE(peak);
+  EXPECT_NEAR(peak->rate_rps, 700, 7);
+  EXPECT_EQ(peak->limiting_model, 0u);
+}
+
+TEST(GoodputSearch, TakesFewProbes) {
+  const auto peak = FindPeak(Knee(300), {.start_rps = 400, .precision = 0.005});
+  ASSERT_TRUE(peak);
+  EXPECT_LE(peak->probes.size(), 11u);
+  EXPECT_EQ(peak->probes.front().rate_rps, 400);
+  for (const GoodputProbe& probe : peak->probes) EXPECT_EQ(probe.passed, probe.rate_rps <= 300);
+}
+
+// A ratio of exactly the limit still passes.
+TEST(GoodputSearch, TheLimitItselfPasses) {
+  const BadRatios step = [](double rate) -> Expected<std::vector<double>> {
+    return std::vector{rate <= 100 ? 0.01 : 0.010001};
+  };
+  const auto peak = FindPeak(step, {.start_rps = 100, .bad_limit = 0.01});
+  ASSERT_TRUE(peak);
+  EXPECT_GE(peak->rate_rps, 100);
+}
+
+// It must end where there is no knee.
+TEST(GoodputSearch, EndsWhereAllOrNothingPasses) {
+  const BadRatios always = [](double) -> Expected<std::vector<double>> { return std::vector{0.0}; };
+  const auto high = FindPeak(always, {.start_rps = 1, .most_doublings = 5});
+  ASSERT_TRUE(high);
+  EXPECT_EQ(high->rate_rps, 32);
+  EXPECT_EQ(high->failed_rps, 0);
+  const BadRatios never = [](double) -> Expected<std::vector<double>> { return std::vector{1.0}; };
+  const auto none = FindPeak(never, {.start_rps = 32, .most_doublings = 5});
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->rate_rps, 0);
+  EXPECT_EQ(none->failed_rps, 1);
+}
+
+TEST(GoodputSearch, PassesErrorsOnAndRefusesNonsense) {
+  const BadRatios broken = [](double) -> Expected<std::vector<double>> {
+    return NotFound("no such profile");
+  };
+  EXPECT_EQ(FindPeak(broken, {}).error().message, "no such profile");
+  EXPECT_THAT(FindPeak(Knee(1), {.start_rps = 0}).error().message, HasSubstr("rate above 0"));
+  EXPECT_THAT(FindPeak(Knee(1), {.bad_limit = 1}).error().message, HasSubstr("[0, 1)"));
+  EXPECT_THAT(FindPeak(Knee(1), {.precision = 0}).error().message, HasSubstr("precision"));
+  const BadRatios nobody = [](double) -> Expected<std::vector<double>> {
+    return std::vector<double>{};
+  };
+  EXPECT_THAT(FindPeak(nobody, {}).error().message, HasSubstr("needs a model"));
+}
+
+// By hand: 2, 4, 6 have mean 4 and deviation 2; t(2) = 4.303; 4.303 * 2 / sqrt(3) = 4.969.
+TEST(MeanWithConfidence, IsStudents) {
+  const double values[] = {2, 4, 6};
+  EXPECT_DOUBLE_EQ(MeanWithConfidence(values).mean, 4);
+  EXPECT_NEAR(MeanWithConfidence(values).half_width, 4.969, 0.001);
+  EXPECT_EQ(MeanWithConfidence({values, 1}).half_width, 0);
+  EXPECT_EQ(MeanWithConfidence({}).mean, 0);
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,137 @@
+#include "sim/peak_goodput.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sim/simulation.h"
+
+namespace tactus {
+namespace {
+
+Expected<RunReport> RunAt(const Scenario& base, const ProfileFile& profile,
+                          const PolicyFactory& make_policy, std::uint64_t seed, double rate_rps) {
+  Scenario scenario = base;
+  scenario.seed = seed;
+  SetTotalRate(scenario, rate_rps);
+  auto policy = make_policy();
+  if (!policy) return std::unexpected(policy.error());
+  const auto result = Simulate(scenario, profile, **policy);
+  if (!result) return std::unexpected(result.error());
+  return MakeReport(scenario, profile, *result);
+}
+
+// A rate at which nothing of a model was counted shows nothing about it, so it does not pass: else
+// a search that goes down would end in a run too short for its rate.
+std::vector<double> BadRatiosOf(const RunReport& run, const Scenario& scenario) {
+  const std::vector<double> rates = Rates(scenario);
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const Summary& figures = run.models[i].figures;
+    ratios.push_back(figures.requests == 0 && rates[i] > 0 ? 1 : figures.bad_ratio);
+  }
+  return ratios;
+}
+
+// The model that held the peak down for most of the seeds.
+std::string LimitingModel(const Scenario& scenario, const std::vector<GoodputPeak>& searches) {
+  std::map<std::size_t, int> votes;
+  for (const GoodputPeak& search : searches) {
+    if (search.failed_rps > 0) ++votes[search.limiting_model];
+  }
+  if (votes.empty()) return "";
+  const auto most = std::max_element(
+      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return scenario.models[most->first].name;
+}
+
+}  // namespace
+
+void SetTotalRate(Scenario& scenario, double rate_rps) {
+  double total = 0;
+  for (const double rate : Rates(scenario)) total += rate;
+  const double factor = rate_rps / total;
+  scenario.rate_rps *= factor;
+  for (ScenarioModel& model : scenario.models) model.rate_rps *= factor;
+}
+
+Expected<std::vector<AffineModel>> AffineModels(const Scenario& scenario,
+                                                const ProfileFile& profile) {
+  const auto selected = SelectProfile(scenario, profile);
+  if (!selected) return std::unexpected(selected.error());
+  const std::vector<double> rates = Rates(scenario);
+  std::vector<AffineModel> models;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    ProfiledExit last = selected->models[i].exits.back();
+    Fit(last);  // a cut-down profile, or an imported one, may come with another fit
+    models.push_back({.alpha_ms = last.alpha_ms,
+                      .beta_ms = last.beta_ms,
+                      .slo_ms = scenario.models[i].slo_ms,
+                      .rate_rps = rates[i]});
+  }
+  return models;
+}
+
+Expected<double> FitError(const Scenario& scenario, const ProfileFile& profile) {
+  const auto selected = SelectProfile(scenario, profile);
+  if (!selected) return std::unexpected(selected.error());
+  double worst = 0;
+  for (const ProfiledModel& model : selected->models) {
+    ProfiledExit last = model.exits.back();
+    Fit(last);
+    worst = std::max(worst, last.fit_error);
+  }
+  return worst;
+}
+
+Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile& profile,
+                                     const PolicyFactory& make_policy, const PeakOptions& options) {
+  if (options.seeds.empty()) return InvalidArgument("a goodput search needs a seed");
+  const auto models = AffineModels(scenario, profile);
+  if (!models) return std::unexpected(models.error());
+  PeakResult result;
+  PeakGoodput& peak = result.peak;
+  peak.bad_limit = options.search.bad_limit;
+  peak.seeds = static_cast<int>(options.seeds.size());
+  peak.fluid_limit_rps = FluidPeak(*models, scenario.lanes);
+  if (models->size() == 1) peak.staggered_bound_rps = StaggeredBound((*models)[0], scenario.lanes);
+  GoodputSearchOptions search = options.search;
+  if (search.start_rps == 0) search.start_rps = std::max(1.0, peak.fluid_limit_rps);
+
+  for (const double multiple : options.multiples) result.beside.push_back({multiple, {}});
+  std::vector<double> peaks;
+  for (std::size_t s = 0; s < options.seeds.size(); ++s) {
+    RunReport best;
+    std::size_t probes = 0;
+    const auto found = FindPeak(
+        [&](double rate_rps) -> Expected<std::vector<double>> {
+          if (options.on_probe) options.on_probe(s, probes++);
+          auto run = RunAt(scenario, profile, make_policy, options.seeds[s], rate_rps);
+          if (!run) return std::unexpected(run.error());
+          std::vector<double> ratios = BadRatiosOf(*run, scenario);
+          // Rates that pass rise: the last one is the peak.
+          if (std::ranges::max(ratios) <= search.bad_limit) best = std::move(*run);
+          return ratios;
+        },
+        search);
+    if (!found) return std::unexpected(found.error());
+    peaks.push_back(found->rate_rps);
+    result.searches.push_back(*found);
+    if (found->rate_rps == 0) continue;
+    result.at_peak.runs.push_back(std::move(best));
+    for (std::size_t i = 0; i < options.multiples.size(); ++i) {
+      if (options.on_probe) options.on_probe(s, probes++);
+      const double rate_rps = found->rate_rps * options.multiples[i];
+      auto run = RunAt(scenario, profile, make_policy, options.seeds[s], rate_rps);
+      if (!run) return std::unexpected(run.error());
+      result.beside[i].runs.push_back(std::move(*run));
+    }
+  }
+  const ConfidentMean mean = MeanWithConfidence(peaks);
+  peak.rate_rps = mean.mean;
+  peak.half_width_rps = mean.half_width;
+  peak.limiting_model = LimitingModel(scenario, result.searches);
+  for (RunReport& run : result.at_peak.runs) run.peak = peak;
+  return result;
+}
+
+}  // namespace tactus

@@ -1,0 +1,116 @@
+#include "sim/peak_goodput.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "policies/registry.h"
+#include "sim/sim_testing.h"
+
+namespace tactus {
+namespace {
+
+ProfileFile Affine() {
+  ProfileFile profile;
+  profile.provenance = "made up for a test";
+  profile.models = {AffineModelOf("m", Millis(5), Millis(1), 32)};
+  return profile;
+}
+
+Scenario Single() {
+  Scenario scenario = ScenarioOf(Affine(), 1, 8);
+  scenario.lanes = 2;
+  scenario.models[0].slo_ms = 30;
+  return scenario;
+}
+
+PolicyFactory Named(const char* name) {
+  return [name] { return MakePolicy(name); };
+}
+
+// The peak of batch 1 is known: one lane at 6 ms each must stay under 1/6 ms, and with an SLO of
+// several services it comes near.
+TEST(PeakGoodput, OfAQueueIsBelowItsCapacity) {
+  Scenario scenario = Single();
+  scenario.lanes = 1;
+  scenario.models[0].slo_ms = 60;
+  scenario.duration_s = 40;
+  const auto found = FindPeakGoodput(
+      scenario, Affine(), [] { return std::make_unique<FifoPolicy>(1); }, {.seeds = {1, 2, 3}});
+  ASSERT_TRUE(found) << found.error().message;
+  const double capacity = 1000.0 / 6;
+  EXPECT_LT(found->peak.rate_rps, capacity);
+  // M/D/1 with P(wait > 54 ms) = 1 %: rho is about 0.77.
+  EXPECT_NEAR(found->peak.rate_rps / capacity, 0.77, 0.05);
+  EXPECT_GT(found->peak.half_width_rps, 0);
+  EXPECT_EQ(found->peak.limiting_model, "m");
+}
+
+// The runs must be those of the peak that is printed beside them.
+TEST(PeakGoodput, RunsAtThePeakAndBesideIt) {
+  const auto found = FindPeakGoodput(Single(), Affine(), Named("symphony"),
+                                     {.seeds = {7, 8}, .multiples = {0.5, 1.5}});
+  ASSERT_TRUE(found) << found.error().message;
+  ASSERT_EQ(found->at_peak.runs.size(), 2u);
+  for (std::size_t s = 0; s < 2; ++s) {
+    const RunReport& run = found->at_peak.runs[s];
+    EXPECT_EQ(run.seed, 7 + s);
+    EXPECT_LE(run.models[0].figures.bad_ratio, 0.01);
+    EXPECT_NEAR(run.all.offered_rps / found->searches[s].rate_rps, 1, 0.05);
+    EXPECT_EQ(run.peak->rate_rps, found->peak.rate_rps);
+  }
+  ASSERT_EQ(found->beside.size(), 2u);
+  EXPECT_LT(found->beside[0].runs[0].all.offered_rps, found->at_peak.runs[0].all.offered_rps);
+  EXPECT_GT(found->beside[1].runs[0].all.bad_ratio, 0.2);
+}
+
+TEST(PeakGoodput, StaysUnderItsBounds) {
+  for (const char* policy : {"symphony", "symphony:when=eager"}) {
+    const auto found = FindPeakGoodput(Single(), Affine(), Named(policy), {});
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->peak.staggered_bound_rps, 2 * 15 / 20.0 * 1000) << policy;
+    EXPECT_GT(found->peak.rate_rps, 0.5 * *found->peak.staggered_bound_rps) << policy;
+    EXPECT_LT(found->peak.rate_rps, *found->peak.staggered_bound_rps) << policy;
+    EXPECT_LT(found->peak.rate_rps, found->peak.fluid_limit_rps) << policy;
+  }
+}
+
+// An SLO below the latency is an answer, not an endless search.
+TEST(PeakGoodput, IsNothingWhereNoRequestCanBeInTime) {
+  Scenario scenario = Single();
+  scenario.models[0].slo_ms = 5;
+  scenario.duration_s = 1;
+  PeakOptions options;
+  options.search.most_doublings = 4;
+  const auto found = FindPeakGoodput(scenario, Affine(), Named("symphony"), options);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->peak.rate_rps, 0);
+  EXPECT_EQ(found->peak.staggered_bound_rps, 0);
+  EXPECT_TRUE(found->at_peak.runs.empty());
+  EXPECT_EQ(found->searches[0].probes.back().worst, 1);
+}
+
+// Seconds in which nothing is counted must not pass for seconds in which nothing went wrong.
+TEST(PeakGoodput, IsNotFoundWhereNothingIsCounted) {
+  Scenario scenario = Single();
+  scenario.warmup_requests = 1'000'000;
+  PeakOptions options;
+  options.search.most_doublings = 4;
+  const auto found = FindPeakGoodput(scenario, Affine(), Named("symphony"), options);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->peak.rate_rps, 0);
+}
+
+TEST(SetTotalRate, KeepsTheProportions) {
+  Scenario scenario = ScenarioOf(Affine(), 60, 1);
+  scenario.models.push_back({.name = "own", .profile_as = "m", .rate_rps = 30});
+  scenario.models.push_back({.name = "c", .profile_as = "m"});
+  const std::vector<double> before = Rates(scenario);
+  SetTotalRate(scenario, 7);
+  double total = 0;
+  for (const double rate : Rates(scenario)) total += rate;
+  EXPECT_NEAR(total, 7, 1e-9);
+  EXPECT_NEAR(Rates(scenario)[1] / Rates(scenario)[0], before[1] / before[0], 1e-9);
+}
+
+}  // namespace
+}  // namespace tactus
