@@ -96,7 +96,8 @@ class Commands(unittest.TestCase):
     def test_goodput_finds_the_peak(self):
         file = self.folder / "report.json"
         words = ["goodput", SCENARIO, "--set", "duration_s=4", "--policies",
-                 "early-exit-edf:batch=1,all-final", "--seeds", 2, "--at", "0.5,1.5", "--json", file]
+                 "early-exit-edf:batch=1,all-final", "--seeds", 2, "--at", "0.5,1.5",
+                 "--json", file]
         text = self.good(*words)
         report = json.loads(file.read_text())
         self.assertEqual(len(report["runs"]), 2 * 2 * 3)

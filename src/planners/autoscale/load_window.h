@@ -1,0 +1,40 @@
+// The recent past of a running system, from readings of its counters.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "base/serving_time.h"
+#include "planners/autoscale/advice.h"
+
+namespace tactus {
+
+// Counters since the start; they never fall.
+struct ServiceTotals {
+  TimePoint at;
+  std::int64_t good = 0;  // requests answered by their deadline
+  std::int64_t bad = 0;   // late, shed, expired, failed; not those that their client cancelled
+  Duration busy{};        // of all lanes together
+  Duration available{};   // the time that the lanes were there, together
+};
+
+class LoadWindow {
+ public:
+  explicit LoadWindow(Duration length) : length_(length) {}
+
+  // Readings come in the order of time, at any distance: a reader that looks often makes the window
+  // no shorter, and takes no more memory.
+  void Add(const ServiceTotals& totals);
+
+  // What happened between the last reading and the youngest one that is at least `length` older;
+  // the oldest while there is none so old. Nothing, all idle, before the second reading.
+  LoadReading Read(int lanes) const;
+
+ private:
+  static constexpr int kMostReadings = 64;  // of one window's length
+
+  const Duration length_;
+  std::deque<ServiceTotals> readings_;  // oldest first; all but the first within the window
+};
+
+}  // namespace tactus
