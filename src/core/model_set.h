@@ -18,6 +18,8 @@ class ModelSet {
     return set;
   }
 
+  bool operator==(const ModelSet&) const = default;
+
   void Insert(ModelId m) { words_[m.value() / 64] |= std::uint64_t{1} << (m.value() % 64); }
   bool contains(ModelId m) const {
     return all_ || ((words_[m.value() / 64] >> (m.value() % 64)) & 1) != 0;

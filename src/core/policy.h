@@ -35,6 +35,9 @@ class Policy {
   virtual void OnPopFront(ModelId, int /*count*/) {}  // the first `count` are about to leave
   virtual void OnQueueChange(ModelId) {}
 
+  // A batch began or ended there, or it was opened or closed. Prepare stands for all lanes.
+  virtual void OnLaneChange(const Lane&) {}
+
   // To learn. `report` says how long the batch took.
   virtual void OnBatchDone(LaneId, const RunningBatch&, const BatchReport&, TimePoint) {}
 };

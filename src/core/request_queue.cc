@@ -20,6 +20,7 @@ RequestQueue::RequestQueue(std::size_t capacity)
 
 int RequestQueue::Batchable(int limit) const {
   const int most = size_ < static_cast<std::size_t>(limit) ? static_cast<int>(size_) : limit;
+  if (others_ == 0) return most;
   int n = 0;
   while (n < most && (*this)[n].shape == front().shape) ++n;
   return n;
@@ -27,6 +28,8 @@ int RequestQueue::Batchable(int limit) const {
 
 bool RequestQueue::Push(const Request& request) {
   if (full()) return false;
+  if (size_ == 0) shape_ = request.shape;
+  if (request.shape != shape_) ++others_;
   std::size_t i = size_++;
   for (; i > 0 && Before(request, At(i - 1)); --i) At(i) = At(i - 1);
   At(i) = request;
@@ -35,6 +38,9 @@ bool RequestQueue::Push(const Request& request) {
 
 void RequestQueue::PopFront(std::size_t n) {
   CHECK(n <= size_, "popping more requests than wait");
+  for (std::size_t i = 0; others_ > 0 && i < n; ++i) {
+    if (At(i).shape != shape_) --others_;
+  }
   head_ = (head_ + n) & mask_;
   size_ -= n;
 }
@@ -45,6 +51,7 @@ std::optional<Request> RequestQueue::Remove(RequestId id) {
     const Request found = At(i);
     for (std::size_t j = i; j + 1 < size_; ++j) At(j) = At(j + 1);
     --size_;
+    if (found.shape != shape_) --others_;
     return found;
   }
   return std::nullopt;

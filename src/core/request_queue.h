@@ -47,6 +47,10 @@ class RequestQueue {
   std::size_t mask_ = 0;
   std::size_t head_ = 0;
   std::size_t size_ = 0;
+  // Requests of another shape than `shape_`, that of the first one that came when none waited:
+  // while there are none, nothing has to be counted.
+  std::size_t others_ = 0;
+  std::uint32_t shape_ = 0;
   std::unique_ptr<Request[]> slots_;
 };
 

@@ -175,6 +175,7 @@ void Dispatcher::Finish(LaneId lane_id, BatchId batch, const BatchReport& report
     break;
   }
   lane.free_at = ExpectedFree(lane, now);
+  policy_.OnLaneChange(lane);
   --running_;
   const bool stopped = report.status == BatchStatus::kAborted && slot->preempted;
   if (stopped || report.status == BatchStatus::kLost) {
@@ -246,6 +247,7 @@ bool Dispatcher::CancelRunning(ModelId model, RequestId request) {
 void Dispatcher::SetLaneOpen(LaneId lane, bool open) {
   Write({.kind = Kind::kLane, .detail = open, .lane = lane.value()});
   lanes_[lane.value()].open = open;
+  policy_.OnLaneChange(lanes_[lane.value()]);
 }
 
 TimePoint Dispatcher::Step(TimePoint now) {
@@ -305,6 +307,7 @@ void Dispatcher::CarryOut(const Dispatch& d, TimePoint now) {
   slot.batch = {slot.id, d.model, d.exit, d.lane, now, now + latency, slot.requests};
   lane.batches.push_back({slot.id, d.model, d.exit, d.batch, now, now + latency});
   lane.free_at = ExpectedFree(lane, now);
+  policy_.OnLaneChange(lane);
   outbox_.Launch(slot.batch);
 }
 

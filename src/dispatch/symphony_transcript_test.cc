@@ -36,6 +36,14 @@ class EagerFrom : public Policy {
     deferred_->OnArrive(m, r);
     eager_->OnArrive(m, r);
   }
+  void OnPopFront(ModelId m, int count) override {
+    deferred_->OnPopFront(m, count);
+    eager_->OnPopFront(m, count);
+  }
+  void OnLaneChange(const Lane& lane) override {
+    deferred_->OnLaneChange(lane);
+    eager_->OnLaneChange(lane);
+  }
   Decision Decide(const View& view, TimePoint now) override {
     return (now < from_ ? deferred_ : eager_)->Decide(view, now);
   }

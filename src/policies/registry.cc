@@ -1,109 +1,62 @@
 #include "policies/registry.h"
 
-#include <charconv>
-#include <map>
+#include <algorithm>
 
 #include "policies/baselines/ranked.h"
 #include "policies/edgeserving/edgeserving.h"
 #include "policies/edgeserving/edgeserving_plain.h"
+#include "policies/policy_options.h"
+#include "policies/symphony/symphony.h"
 #include "policies/symphony/symphony_plain.h"
 
 namespace tactus {
 namespace {
 
-// "batch=1,clip=10" as it stands after the colon; what is read is taken out, so that what is left
-// is what the policy does not know.
-using Options = std::map<std::string, std::string, std::less<>>;
-
+// Errors are the options' status; then the policy is not used.
 struct Entry {
   PolicyInfo info;
-  Expected<std::unique_ptr<Policy>> (*make)(std::string name, Options& options);
+  std::unique_ptr<Policy> (*make)(std::string name, PolicyOptions& options);
 };
 
 constexpr const char* kBatchOption = "batch=N: largest batch";
 constexpr const char* kEdgeServingOptions =
     "batch=N: largest batch; clip=C: the most that one request counts, 10";
-
-Expected<double> Number(std::string_view key, std::string_view text, double least, double most) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= least) ||
-      value > most) {
-    return InvalidArgument("policy option " + std::string(key) + "=" + std::string(text) +
-                           ": a number from " + std::to_string(static_cast<long>(least)) + " to " +
-                           std::to_string(static_cast<long>(most)) + " is expected");
-  }
-  return value;
-}
-
-// The option's value, taken out of `options`; `otherwise` when it was not given.
-Expected<double> Take(Options& options, std::string_view key, double otherwise, double least,
-                      double most) {
-  const auto found = options.find(key);
-  if (found == options.end()) return otherwise;
-  const auto value = Number(key, found->second, least, most);
-  options.erase(found);
-  return value;
-}
+constexpr const char* kSymphonyOptions =
+    "when=frontrun|eager|timeout|latest; k=MS or share=X of the SLO: of timeout; "
+    "gather=prefix|window; rate=MS: window of the rate, 1000; ctrl=US, data=US: delay of a batch "
+    "and of each of its requests";
 
 constexpr int kAnyBatch = 1 << 20;
 
-Expected<int> TakeBatch(Options& options) {
-  const auto batch = Take(options, "batch", kAnyBatch, 1, kAnyBatch);
-  if (!batch) return std::unexpected(batch.error());
-  if (*batch != static_cast<int>(*batch)) return InvalidArgument("policy option batch: not whole");
-  return static_cast<int>(*batch);
-}
-
 template <class Which, bool kEarlyExits>
-Expected<std::unique_ptr<Policy>> MakeEdgeServing(std::string name, Options& options) {
-  const auto batch = TakeBatch(options);
-  if (!batch) return std::unexpected(batch.error());
-  const auto clip = Take(options, "clip", EdgeServingOptions{}.clip, 1, 1e6);
-  if (!clip) return std::unexpected(clip.error());
+std::unique_ptr<Policy> MakeEdgeServing(std::string name, PolicyOptions& options) {
+  const int batch = options.Whole("batch", kAnyBatch, 1, kAnyBatch);
+  const double clip = options.Number("clip", EdgeServingOptions{}.clip, 1, 1e6);
   return std::make_unique<Which>(
       std::move(name),
-      EdgeServingOptions{.batch = *batch, .clip = *clip, .early_exits = kEarlyExits});
+      EdgeServingOptions{.batch = batch, .clip = clip, .early_exits = kEarlyExits});
 }
 
 template <QueueRank kRank, ExitRule kExit>
-Expected<std::unique_ptr<Policy>> MakeRanked(std::string name, Options& options) {
-  const auto batch = TakeBatch(options);
-  if (!batch) return std::unexpected(batch.error());
-  return std::make_unique<RankedPolicy>(std::move(name), kRank, kExit, *batch);
+std::unique_ptr<Policy> MakeRanked(std::string name, PolicyOptions& options) {
+  const int batch = options.Whole("batch", kAnyBatch, 1, kAnyBatch);
+  return std::make_unique<RankedPolicy>(std::move(name), kRank, kExit, batch);
 }
 
-// The option `key` as one of `names`, by index; the first is the default.
-Expected<std::size_t> TakeName(Options& options, std::string_view key,
-                               std::initializer_list<std::string_view> names) {
-  const auto found = options.find(key);
-  if (found == options.end()) return 0;
-  std::string known;
-  std::size_t i = 0;
-  for (const std::string_view name : names) {
-    if (name == found->second) {
-      options.erase(found);
-      return i;
-    }
-    known += (i++ == 0 ? "" : ", ") + std::string(name);
-  }
-  return InvalidArgument("policy option " + std::string(key) + "=" + found->second + ": one of " +
-                         known + " is expected");
-}
-
-Expected<std::unique_ptr<Policy>> MakeSymphony(std::string name, Options& options) {
-  const auto when = TakeName(options, "when", {"frontrun", "eager", "timeout", "latest"});
-  if (!when) return std::unexpected(when.error());
-  const auto gather = TakeName(options, "gather", {"prefix", "window"});
-  if (!gather) return std::unexpected(gather.error());
-  const auto k = Take(options, "k", 0, 0, 1e6);
-  if (!k) return std::unexpected(k.error());
+template <class Which>
+std::unique_ptr<Policy> MakeSymphony(std::string name, PolicyOptions& options) {
   constexpr Schedulable kWhen[] = {Schedulable::kFrontrun, Schedulable::kEager,
                                    Schedulable::kTimeout, Schedulable::kLatest};
-  return std::make_unique<PlainSymphony>(
-      std::move(name),
-      SymphonyOptions{.candidate = {.schedulable = kWhen[*when], .timeout = FromMillis(*k)},
-                      .gather = *gather == 0 ? Gather::kPrefix : Gather::kWindow});
+  constexpr Gather kGather[] = {Gather::kPrefix, Gather::kWindow};
+  SymphonyOptions made;
+  made.candidate.schedulable =
+      kWhen[options.Name("when", {"frontrun", "eager", "timeout", "latest"})];
+  made.candidate.gather = kGather[options.Name("gather", {"prefix", "window"})];
+  made.candidate.timeout = options.Millis("k", 0);
+  made.timeout_share = options.Number("share", 0, 0, 1);
+  made.rate_window = std::max(options.Millis("rate", 1000), Millis(1));
+  made.delays = {.control = options.Micros("ctrl", 0), .per_request = options.Micros("data", 0)};
+  return std::make_unique<Which>(std::move(name), made);
 }
 
 const std::vector<Entry>& Entries() {
@@ -131,26 +84,13 @@ const std::vector<Entry>& Entries() {
         kBatchOption},
        &MakeRanked<EarliestArrivalFirst, ExitRule::kFinal>},
       {{"symphony", "deferred batches: a batch goes when no further request could join it in time",
-        "when=frontrun|eager|timeout|latest; k=MS: of timeout; gather=prefix|window"},
-       &MakeSymphony},
+        kSymphonyOptions},
+       &MakeSymphony<Symphony>},
+      {{"symphony-plain", "the same decisions, written as the paper states them; slow",
+        kSymphonyOptions},
+       &MakeSymphony<PlainSymphony>},
   };
   return entries;
-}
-
-Expected<Options> ParseOptions(std::string_view text) {
-  Options options;
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
-    const std::string_view one = text.substr(0, comma);
-    const std::size_t equals = one.find('=');
-    if (equals == std::string_view::npos || equals == 0) {
-      return InvalidArgument("policy option '" + std::string(one) + "': key=value is expected");
-    }
-    const auto [at, fresh] = options.emplace(one.substr(0, equals), one.substr(equals + 1));
-    if (!fresh) return InvalidArgument("policy option '" + at->first + "' is given twice");
-    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
-  }
-  return options;
 }
 
 std::unexpected<Error> UnknownPolicy(std::string_view name) {
@@ -172,14 +112,15 @@ Expected<std::unique_ptr<Policy>> MakePolicy(std::string_view text) {
   const std::string_view name = text.substr(0, colon);
   for (const Entry& entry : Entries()) {
     if (entry.info.name != name) continue;
-    auto options =
-        ParseOptions(colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1));
+    auto options = PolicyOptions::Parse(colon == std::string_view::npos ? std::string_view{}
+                                                                        : text.substr(colon + 1));
     if (!options) return std::unexpected(options.error());
     // The whole text is the name: results of two option sets must not be mistaken for each other.
     auto policy = entry.make(std::string(text), *options);
-    if (policy && !options->empty()) {
+    if (!options->status()) return std::unexpected(options->status().error());
+    if (!options->empty()) {
       return InvalidArgument("policy '" + std::string(name) + "' has no option '" +
-                             options->begin()->first + "'; it has " + entry.info.options);
+                             options->first_left() + "'; it has " + entry.info.options);
     }
     return policy;
   }

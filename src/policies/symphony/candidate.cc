@@ -2,71 +2,89 @@
 
 #include <algorithm>
 
-#include "core/feasible.h"
-
 namespace tactus {
 namespace {
 
-Duration FinalLatency(const View& view, ModelId m, LaneClass c, int batch) {
-  return view.profile.Latency(m, FinalExit(view.profile, m), batch, c);
+// The position of the first request from which a batch of `target` could run at `now`. Where
+// another shape ends the batch before that, no head is to blame.
+int FirstHead(const RequestQueue& queue, const BatchCosts& costs, int target, TimePoint now) {
+  const TimePoint needed = now + costs(target);
+  if (target <= 1 || queue.front().deadline >= needed) return 0;
+  const int last = static_cast<int>(queue.size()) - target;
+  if (last < 1 || queue.Batchable(target) < target || queue[last].deadline < needed) return 0;
+  int low = 1;  // deadlines rise: the first that is late enough lies in [low, high]
+  int high = last;
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    (queue[middle].deadline < needed ? low = middle + 1 : high = middle);
+  }
+  return low;
 }
 
-TimePoint SchedulableFrom(const View& view, ModelId m, LaneClass c, int batch,
-                          const CandidateOptions& options, TimePoint now) {
-  const RequestQueue& queue = view.queues[m.value()];
-  const TimePoint deadline = queue.front().deadline;
-  switch (options.schedulable) {
-    case Schedulable::kEager:
-      return now;
-    case Schedulable::kTimeout: {
-      TimePoint first = queue.front().arrival;
-      for (int i = 1; i < batch; ++i) first = std::min(first, queue[i].arrival);
-      return first + options.timeout;
-    }
-    // A full batch cannot grow, so there is nothing to wait for.
-    case Schedulable::kFrontrun:
-      return batch == LargestBatch(view, m) ? now : deadline - FinalLatency(view, m, c, batch + 1);
-    case Schedulable::kLatest:
-      return deadline - FinalLatency(view, m, c, batch);
-  }
-  return now;
+// Requests from `head` on that may share a batch.
+int Batchable(const RequestQueue& queue, int head, int limit) {
+  if (head == 0) return queue.Batchable(limit);
+  const int most = std::min(limit, static_cast<int>(queue.size()) - head);
+  int n = 0;
+  while (n < most && queue[head + n].shape == queue[head].shape) ++n;
+  return n;
+}
+
+TimePoint EarliestArrival(const RequestQueue& queue, int head, int batch) {
+  TimePoint first = queue[head].arrival;
+  for (int i = 1; i < batch; ++i) first = std::min(first, queue[head + i].arrival);
+  return first;
 }
 
 }  // namespace
 
-std::optional<SymphonyCandidate> MakeCandidate(const View& view, ModelId m, LaneClass c,
-                                               const CandidateOptions& options, TimePoint now) {
-  const RequestQueue& queue = view.queues[m.value()];
+std::optional<SymphonyCandidate> MakeCandidate(const RequestQueue& queue, const BatchCosts& costs,
+                                               const CandidateOptions& options, int target,
+                                               TimePoint now) {
   if (queue.empty()) return std::nullopt;
-  const Duration slack = queue.front().deadline - now;
-  int batch = queue.Batchable(LargestBatch(view, m));
-  while (batch > 0 && FinalLatency(view, m, c, batch) > slack) --batch;
-  if (batch == 0) return std::nullopt;
-  const TimePoint latest = queue.front().deadline - FinalLatency(view, m, c, batch);
+  const int head = options.gather == Gather::kWindow
+                       ? FirstHead(queue, costs, std::min(target, costs.max_batch()), now)
+                       : 0;
+  const TimePoint deadline = queue[head].deadline;
+  if (deadline - now < costs(1)) return std::nullopt;
+  const int together = Batchable(queue, head, costs.max_batch());
+  const int batch = costs.Largest(together, deadline - now);
+  // Behind a head further back another shape may end the batch under the target; but that head
+  // is the first one only as long as the target fits.
+  const int judged_by = head > 0 ? std::max(batch, std::min(target, costs.max_batch())) : batch;
+  const TimePoint latest = deadline - costs(judged_by);
+  // Nothing can join a batch that is full, or that ends where another shape begins.
+  const bool closed = batch == costs.max_batch() ||
+                      (batch == together && queue.size() > static_cast<std::size_t>(head + batch));
+  TimePoint exec{};
+  if (!closed) {
+    switch (options.schedulable) {
+      case Schedulable::kEager:
+        break;
+      case Schedulable::kTimeout:
+        exec = EarliestArrival(queue, head, batch) + options.timeout;
+        break;
+      case Schedulable::kFrontrun:
+        exec = deadline - costs(batch + 1);
+        break;
+      case Schedulable::kLatest:
+        exec = latest;
+        break;
+    }
+  }
   // A timeout may lie beyond the point where the batch would be late; it goes then at the latest.
-  const TimePoint exec = std::min(SchedulableFrom(view, m, c, batch, options, now), latest);
-  return SymphonyCandidate{batch, std::max(now, exec), latest};
+  return SymphonyCandidate{head, batch, std::min(exec, latest), latest};
 }
 
-int StaggeredBatch(const View& view, ModelId m, LaneClass c, double rate) {
+int TargetBatch(const BatchCosts& costs, Duration slo, double rate, int lanes) {
   if (rate <= 0) return 1;
-  const Duration slo = view.models[m.value()].slo;
-  int batch = 1;
-  while (batch < LargestBatch(view, m) &&
-         FinalLatency(view, m, c, batch + 1) + FromSeconds((batch + 1) / rate) <= slo) {
-    ++batch;
+  for (int batch = costs.max_batch(); batch > 1; --batch) {
+    const double cost = ToSeconds(costs(batch));
+    const double busy = std::min(rate * cost / batch, static_cast<double>(std::max(lanes, 1)));
+    const double wait = busy >= 1 ? cost / busy : batch / rate;
+    if (cost + wait <= ToSeconds(slo)) return batch;
   }
-  return batch;
-}
-
-int HeadsToDrop(const View& view, ModelId m, LaneClass c, int target, TimePoint now) {
-  const RequestQueue& queue = view.queues[m.value()];
-  const Duration latency = FinalLatency(view, m, c, target);
-  const auto wanted = static_cast<std::size_t>(target);
-  for (std::size_t i = 0; i + wanted <= queue.size(); ++i) {
-    if (queue[i].deadline >= now + latency) return static_cast<int>(i);
-  }
-  return 0;
+  return 1;
 }
 
 }  // namespace tactus

@@ -1,11 +1,13 @@
 // The candidate of one model (Symphony, Algorithm 1, UPDATECANDIDATE): which requests would form
-// its next batch, when that batch becomes schedulable, and until when it stays valid. A pure
-// function of the queue, so it is exact until the queue changes or `latest` passes.
+// its next batch, when that batch becomes schedulable, and until when it stays as it is. A pure
+// function of one queue, so whoever keeps a candidate may use it until the queue changes or
+// `latest` passes; a model shard on a thread of its own, say.
 #pragma once
 
 #include <optional>
 
-#include "core/view.h"
+#include "core/request_queue.h"
+#include "policies/symphony/batch_costs.h"
 
 namespace tactus {
 
@@ -14,33 +16,45 @@ namespace tactus {
 enum class Schedulable {
   kEager,     // at once (Clockwork, Nexus, Shepherd)
   kTimeout,   // at a + k (TensorFlow Serving, Triton; Section 3.4)
-  kFrontrun,  // at d - l(b + 1): from then on no further request could join (Section 3.1)
-  kLatest,    // at d - l(b): as late as the batch can be
+  kFrontrun,  // at d - cost(b + 1): from then on no further request could join (Section 3.1)
+  kLatest,    // at d - cost(b): as late as the batch can be
 };
 
-struct SymphonyCandidate {
-  int batch = 0;
-  TimePoint exec;    // schedulable from here
-  TimePoint latest;  // to here, inclusive
+// How a batch is gathered.
+enum class Gather {
+  kPrefix,  // the longest prefix that meets the head's deadline; heads go only when they are lost
+  kWindow,  // heads that would hold the batch under a target size are given up
 };
 
 struct CandidateOptions {
   Schedulable schedulable = Schedulable::kFrontrun;
   Duration timeout{};  // k of kTimeout
+  Gather gather = Gather::kPrefix;
 };
 
-// GETBATCH by prefix: the most requests from the head that would all meet the head's deadline if
-// they started at `now` on a lane of class `c`, at the model's final exit. Nothing when the queue
-// is empty, or when not even the head alone would make it: then the head is to be dropped.
-std::optional<SymphonyCandidate> MakeCandidate(const View& view, ModelId m, LaneClass c,
-                                               const CandidateOptions& options, TimePoint now);
+struct SymphonyCandidate {
+  int drop = 0;      // heads to give up first; 0 with kPrefix
+  int batch = 0;     // then this many run
+  TimePoint exec;    // schedulable from here (which may be long past) ...
+  TimePoint latest;  // ... to here, inclusive
+
+  bool operator==(const SymphonyCandidate&) const = default;
+};
+
+// GETBATCH and the window of the batch. Nothing when the queue is empty, or when at `now` not even
+// the head alone would make it on this kind of lane; if on none, the head is to be dropped.
+//
+// With kWindow the head may be one further back: the first from which `target` requests wait and
+// whose deadline allows a batch of `target` at `now`; if there is none, the queue's head. The batch
+// then grows beyond the target while its head's deadline allows it ("free lunch").
+std::optional<SymphonyCandidate> MakeCandidate(const RequestQueue& queue, const BatchCosts& costs,
+                                               const CandidateOptions& options, int target,
+                                               TimePoint now);
 
 // b*: the largest batch that arrivals at `rate` requests per second sustain in staggered execution
-// (Eq. 1 and 2: l(b) + b / rate <= SLO), at least 1.
-int StaggeredBatch(const View& view, ModelId m, LaneClass c, double rate);
-
-// GETBATCH by window: how many heads to give up now so that the batch can reach `target`; 0 when
-// the head's deadline allows it already, or when too few requests wait to reach it.
-int HeadsToDrop(const View& view, ModelId m, LaneClass c, int target, TimePoint now);
+// on at most `lanes` lanes, at least 1. With n = rate cost(b) / b lanes kept busy,
+//   (1 + 1/n) cost(b) <= slo   for n >= 1 (Section 3.3), and
+//   cost(b) + b / rate <= slo  where less than one lane is needed: gathering takes that long.
+int TargetBatch(const BatchCosts& costs, Duration slo, double rate, int lanes);
 
 }  // namespace tactus

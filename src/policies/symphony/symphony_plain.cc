@@ -1,53 +1,83 @@
 #include "policies/symphony/symphony_plain.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/feasible.h"
 
 namespace tactus {
 
-void PlainSymphony::Prepare(const View& view) { rates_.resize(view.models.size()); }
+void PlainSymphony::Prepare(const View& view) {
+  groups_.Prepare(view, options_.delays);
+  rates_.resize(view.models.size(), ArrivalRate(options_.rate_window));
+}
 
 void PlainSymphony::OnArrive(ModelId m, const Request& request) {
-  RateWindow& window = rates_[m.value()];
-  const Duration elapsed = request.arrival - window.begin;
-  if (elapsed >= options_.rate_window) {
-    window.rate = static_cast<double>(window.count) / ToSeconds(elapsed);
-    window.begin = request.arrival;
-    window.count = 0;
+  rates_[m.value()].Count(request.arrival);
+}
+
+const Lane* PlainSymphony::FirstFree(const View& view, std::uint32_t group) const {
+  for (const Lane& lane : view.lanes) {
+    if (groups_.Of(lane.id) == group && lane.HasFreeSlot()) return &lane;
   }
-  ++window.count;
+  return nullptr;
+}
+
+TimePoint PlainSymphony::LostAfter(const View& view, ModelId m) const {
+  TimePoint lost{Duration::min()};
+  const TimePoint deadline = view.queues[m.value()].front().deadline;
+  for (std::uint32_t g = 0; g < groups_.size(); ++g) {
+    if (groups_.Serves(g, m)) lost = std::max(lost, deadline - groups_.Costs(g, m)(1));
+  }
+  return lost;
+}
+
+std::optional<PlainSymphony::Choice> PlainSymphony::Choose(const View& view, TimePoint now,
+                                                           TimePoint& wake) const {
+  std::optional<Choice> best;
+  for (std::uint32_t g = 0; g < groups_.size(); ++g) {
+    const Lane* lane = FirstFree(view, g);
+    if (lane == nullptr) continue;
+    for (std::size_t i = 0; i < view.queues.size(); ++i) {
+      const ModelId m{static_cast<ModelId::rep>(i)};
+      if (view.queues[i].empty() || !groups_.Serves(g, m)) continue;
+      const BatchCosts& costs = groups_.Costs(g, m);
+      const Duration slo = view.models[i].slo;
+      const int target = TargetBatch(costs, slo, rates_[i].per_second(), groups_.LanesIn(g));
+      const auto made = MakeCandidate(view.queues[i], costs, options_.For(slo), target, now);
+      if (!made) continue;
+      if (made->exec > now) {
+        wake = std::min(wake, made->exec);
+      } else if (!best ||
+                 std::pair(made->latest, m) < std::pair(best->candidate.latest, best->model)) {
+        best = Choice{*made, m, lane->id};
+      }
+    }
+  }
+  return best;
 }
 
 Decision PlainSymphony::Decide(const View& view, TimePoint now) {
-  std::optional<Dispatch> best;
-  TimePoint best_latest = kNever;
-  TimePoint wake = kNever;
+  TimePoint lost = kNever;
+  ModelId loser;
   for (std::size_t i = 0; i < view.queues.size(); ++i) {
     const ModelId m{static_cast<ModelId::rep>(i)};
-    const RequestQueue& queue = view.queues[i];
-    if (queue.empty()) continue;
-    const Lane* free = FirstFreeLane(view.lanes, m);
-    const LaneClass lane_class = (free != nullptr ? *free : view.lanes[0]).lane_class;
-    const auto candidate = MakeCandidate(view, m, lane_class, options_.candidate, now);
-    if (!candidate) return Drop{.model = m, .count = 1, .reason = DropReason::kExpired};
-    // Once the latest moment has passed, the batch shrinks or its head is lost: look again then.
-    wake = std::min(
-        {wake, candidate->latest + Nanos(1), candidate->exec > now ? candidate->exec : kNever});
-    if (free == nullptr || candidate->exec > now || candidate->latest >= best_latest) continue;
-    if (options_.gather == Gather::kWindow) {
-      const int target = StaggeredBatch(view, m, lane_class, rates_[i].rate);
-      const int lost = HeadsToDrop(view, m, lane_class, target, now);
-      if (lost > 0) return Drop{.model = m, .count = lost, .reason = DropReason::kShed};
-    }
-    best_latest = candidate->latest;
-    best = Dispatch{.model = m,
-                    .exit = FinalExit(view.profile, m),
-                    .batch = candidate->batch,
-                    .lane = free->id};
+    if (view.queues[i].empty() || LostAfter(view, m) >= lost) continue;
+    lost = LostAfter(view, m);
+    loser = m;
   }
-  if (best) return *best;
-  return Wait{wake};
+  if (lost < now) return Drop{.model = loser, .count = 1, .reason = DropReason::kExpired};
+  TimePoint wake = lost == kNever ? kNever : lost + Nanos(1);
+  const auto choice = Choose(view, now, wake);
+  if (!choice) return Wait{wake};
+  const auto& [candidate, model, lane] = *choice;
+  if (candidate.drop > 0) {
+    return Drop{.model = model, .count = candidate.drop, .reason = DropReason::kShed};
+  }
+  return Dispatch{.model = model,
+                  .exit = FinalExit(view.profile, model),
+                  .batch = candidate.batch,
+                  .lane = lane};
 }
 
 }  // namespace tactus

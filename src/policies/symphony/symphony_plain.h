@@ -1,34 +1,25 @@
 // Symphony as the paper states it: deferred batch scheduling, Algorithm 1 over all models at every
-// question. A decision costs O(models * batch); to be read beside the paper, and good for a few
-// models on a few lanes.
+// question. A decision costs O(models * log batch); to be read beside the paper, and what the
+// indexed version (symphony.h) is compared with.
 //
 //   UPDATECANDIDATE    MakeCandidate (candidate.h), made anew from the queue
 //   ONMODELTIMER       the Wait until the earliest `exec`, then the free lane with the least id
 //   ONGPUTIMER         the question after a Finish: the schedulable candidate with the least latest
 //
-// A candidate's lane class is that of the free lane with the least id, so lanes may differ.
-// Departure: timers compare with "not later than" where the algorithm writes "earlier than"; in
-// exact virtual time a strict comparison would wait forever for the instant at hand.
+// Lanes may differ: a model has a candidate for each group of equal lanes, and one that only slow
+// lanes can no longer serve waits for a quick one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/policy.h"
-#include "policies/symphony/candidate.h"
+#include "policies/symphony/arrival_rate.h"
+#include "policies/symphony/lane_groups.h"
+#include "policies/symphony/symphony_options.h"
 
 namespace tactus {
-
-enum class Gather {
-  kPrefix,  // the longest prefix that meets the head's deadline; heads go only when they are lost
-  kWindow,  // heads that would hold the batch under b* are dropped
-};
-
-struct SymphonyOptions {
-  CandidateOptions candidate;
-  Gather gather = Gather::kPrefix;
-  Duration rate_window = Seconds(1);  // of the arrivals from which b* is derived
-};
 
 class PlainSymphony final : public Policy {
  public:
@@ -41,16 +32,21 @@ class PlainSymphony final : public Policy {
   void OnArrive(ModelId m, const Request& request) override;
 
  private:
-  // Arrivals per second, over whole windows: the count of the last complete one.
-  struct RateWindow {
-    TimePoint begin{};
-    std::int64_t count = 0;
-    double rate = 0;
+  struct Choice {
+    SymphonyCandidate candidate;
+    ModelId model;
+    LaneId lane;
   };
+  const Lane* FirstFree(const View& view, std::uint32_t group) const;
+  // The candidate that goes now, if any; `wake` falls to when another becomes schedulable.
+  std::optional<Choice> Choose(const View& view, TimePoint now, TimePoint& wake) const;
+  // From when on the head of m is lost on every lane.
+  TimePoint LostAfter(const View& view, ModelId m) const;
 
   const std::string name_;
   const SymphonyOptions options_;
-  std::vector<RateWindow> rates_;  // by ModelId
+  LaneGroups groups_;
+  std::vector<ArrivalRate> rates_;  // by ModelId
 };
 
 }  // namespace tactus

@@ -1,0 +1,99 @@
+#include "policies/policy_options.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace tactus {
+
+Expected<PolicyOptions> PolicyOptions::Parse(std::string_view text) {
+  PolicyOptions options;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    const std::size_t equals = one.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+      return InvalidArgument("policy option '" + std::string(one) + "': key=value is expected");
+    }
+    const auto [at, fresh] = options.values_.emplace(one.substr(0, equals), one.substr(equals + 1));
+    if (!fresh) return InvalidArgument("policy option '" + at->first + "' is given twice");
+    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+  }
+  return options;
+}
+
+void PolicyOptions::Complain(std::string_view key, std::string_view text,
+                             std::string_view expected) {
+  if (!status_) return;
+  status_ = InvalidArgument("policy option " + std::string(key) + "=" + std::string(text) + ": " +
+                            std::string(expected) + " is expected");
+}
+
+double PolicyOptions::Number(std::string_view key, double otherwise, double least, double most) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return otherwise;
+  const std::string text = found->second;
+  values_.erase(found);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= least) ||
+      value > most) {
+    const auto shown = [](double number) { return std::to_string(static_cast<long>(number)); };
+    Complain(key, text, "a number from " + shown(least) + " to " + shown(most));
+    return otherwise;
+  }
+  return value;
+}
+
+int PolicyOptions::Whole(std::string_view key, int otherwise, int least, int most) {
+  const double value = Number(key, otherwise, least, most);
+  if (value == std::floor(value)) return static_cast<int>(value);
+  if (status_) status_ = InvalidArgument("policy option " + std::string(key) + ": not whole");
+  return otherwise;
+}
+
+Duration PolicyOptions::Millis(std::string_view key, double otherwise) {
+  return FromMillis(Number(key, otherwise, 0, 1e6));
+}
+
+Duration PolicyOptions::Micros(std::string_view key, double otherwise) {
+  return FromMillis(Number(key, otherwise, 0, 1e6) * 1e-3);
+}
+
+std::size_t PolicyOptions::Name(std::string_view key,
+                                std::initializer_list<std::string_view> names) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return 0;
+  const std::string text = found->second;
+  values_.erase(found);
+  std::string known;
+  std::size_t i = 0;
+  for (const std::string_view name : names) {
+    if (name == text) return i;
+    known += (i++ == 0 ? "" : ", ") + std::string(name);
+  }
+  Complain(key, text, "one of " + known);
+  return 0;
+}
+
+std::vector<int> PolicyOptions::List(std::string_view key, int most) {
+  std::vector<int> numbers;
+  const auto found = values_.find(key);
+  if (found == values_.end()) return numbers;
+  const std::string text = found->second;
+  values_.erase(found);
+  const char* at = text.data();
+  const char* const last = at + text.size();
+  for (;;) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(at, last, number);
+    if (error != std::errc{} || number < 1 || number > most) break;
+    numbers.push_back(number);
+    if (end == last) return numbers;
+    if (*end != '/') break;
+    at = end + 1;
+  }
+  Complain(key, text, "a list like 4/8/16, of numbers up to " + std::to_string(most));
+  return {};
+}
+
+}  // namespace tactus

@@ -1,0 +1,43 @@
+// The options of a policy as its name carries them: "batch=1,clip=10" after the colon. Whoever
+// makes a policy takes out what it knows; what is left is unknown to it.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/serving_time.h"
+
+namespace tactus {
+
+class PolicyOptions {
+ public:
+  // An error when an option is not key=value or is given twice.
+  static Expected<PolicyOptions> Parse(std::string_view text);
+
+  // Each takes the option out; `otherwise` when it was not given. After a first error, which
+  // status() keeps, they answer with `otherwise`.
+  double Number(std::string_view key, double otherwise, double least, double most);
+  int Whole(std::string_view key, int otherwise, int least, int most);
+  Duration Millis(std::string_view key, double otherwise);
+  Duration Micros(std::string_view key, double otherwise);
+  // One of `names`, by index; the first when it was not given.
+  std::size_t Name(std::string_view key, std::initializer_list<std::string_view> names);
+  // "4/8/16": whole numbers from 1 to `most`.
+  std::vector<int> List(std::string_view key, int most);
+
+  const Status& status() const { return status_; }
+  bool empty() const { return values_.empty(); }
+  const std::string& first_left() const { return values_.begin()->first; }
+
+ private:
+  void Complain(std::string_view key, std::string_view text, std::string_view expected);
+
+  std::map<std::string, std::string, std::less<>> values_;
+  Status status_;
+};
+
+}  // namespace tactus

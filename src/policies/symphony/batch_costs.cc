@@ -1,0 +1,24 @@
+#include "policies/symphony/batch_costs.h"
+
+#include <algorithm>
+
+namespace tactus {
+
+BatchCosts::BatchCosts(std::span<const Duration> latency, NetworkDelays delays) {
+  costs_.reserve(latency.size());
+  for (std::size_t i = 0; i < latency.size(); ++i) {
+    const Duration cost =
+        latency[i] + delays.control + static_cast<std::int64_t>(i + 1) * delays.per_request;
+    costs_.push_back(costs_.empty() ? cost : std::max(costs_.back(), cost));
+  }
+}
+
+int BatchCosts::Largest(int limit, Duration slack) const {
+  const int most = std::min(limit, max_batch());
+  // Most often the queue is what limits the batch.
+  if (most < 1 || costs_[most - 1] <= slack) return std::max(most, 0);
+  const auto end = costs_.begin() + most;
+  return static_cast<int>(std::upper_bound(costs_.begin(), end, slack) - costs_.begin());
+}
+
+}  // namespace tactus

@@ -1,0 +1,40 @@
+// Lanes that are alike: the same latencies and the same models.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/view.h"
+#include "policies/symphony/batch_costs.h"
+
+namespace tactus {
+
+class LaneGroups {
+ public:
+  // Groups are counted in the order of their first lanes. A group's costs are those of each loaded
+  // model at its final exit.
+  void Prepare(const View& view, NetworkDelays delays);
+
+  std::size_t size() const { return groups_.size(); }
+  std::uint32_t Of(LaneId lane) const { return group_of_[lane.value()]; }
+  const std::vector<std::uint32_t>& group_of_lane() const { return group_of_; }
+  int LanesIn(std::uint32_t group) const { return groups_[group].lanes; }
+  bool Serves(std::uint32_t group, ModelId m) const {
+    return groups_[group].serves.contains(m) && groups_[group].costs[m.value()].max_batch() > 0;
+  }
+  const BatchCosts& Costs(std::uint32_t group, ModelId m) const {
+    return groups_[group].costs[m.value()];
+  }
+
+ private:
+  struct Group {
+    LaneClass lane_class;
+    ModelSet serves;
+    int lanes = 0;
+    std::vector<BatchCosts> costs;  // by ModelId; none for a model that is not loaded
+  };
+  std::vector<Group> groups_;
+  std::vector<std::uint32_t> group_of_;  // by LaneId
+};
+
+}  // namespace tactus

@@ -1,0 +1,98 @@
+#include "policies/symphony/symphony.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/feasible.h"
+
+namespace tactus {
+
+void Symphony::Prepare(const View& view) {
+  const std::size_t models = view.models.size();
+  groups_.Prepare(view, options_.delays);
+  match_.Resize(models, groups_.group_of_lane(), groups_.size());
+  for (const Lane& lane : view.lanes) match_.SetFree(lane.id, lane.HasFreeSlot());
+  models_.resize(models, ModelState{.rate = ArrivalRate(options_.rate_window), .options = {}});
+  offers_.assign(models * groups_.size(), Offer{});
+  lost_.Resize(models);
+  touched_.clear();
+  touched_.reserve(models);
+  for (std::size_t i = 0; i < models; ++i) {
+    const ModelId m{static_cast<ModelId::rep>(i)};
+    models_[i].options = options_.For(view.models[i].slo);
+    models_[i].touched = false;
+    SetTargets(view, m);
+    Touch(m);
+  }
+}
+
+void Symphony::SetTargets(const View& view, ModelId m) {
+  const ModelState& model = models_[m.value()];
+  for (std::uint32_t g = 0; g < groups_.size(); ++g) {
+    if (!groups_.Serves(g, m)) continue;
+    OfferOf(m, g).target = TargetBatch(groups_.Costs(g, m), view.models[m.value()].slo,
+                                       model.rate.per_second(), groups_.LanesIn(g));
+  }
+}
+
+void Symphony::OnArrive(ModelId m, const Request& request) {
+  ModelState& model = models_[m.value()];
+  if (model.rate.Count(request.arrival)) model.retarget = true;
+  Touch(m);
+}
+
+void Symphony::Refresh(const View& view, ModelId m, std::uint32_t group, TimePoint now) {
+  Offer& offer = OfferOf(m, group);
+  const auto made = MakeCandidate(view.queues[m.value()], groups_.Costs(group, m),
+                                  models_[m.value()].options, offer.target, now);
+  if (!made) return match_.Erase(m, group);
+  offer.candidate = *made;
+  match_.Put(m, group, *made);
+}
+
+void Symphony::RefreshTouched(const View& view, TimePoint now) {
+  for (const ModelId m : touched_) {
+    ModelState& model = models_[m.value()];
+    model.touched = false;
+    if (std::exchange(model.retarget, false)) SetTargets(view, m);
+    const RequestQueue& queue = view.queues[m.value()];
+    TimePoint lost{Duration::min()};
+    for (std::uint32_t g = 0; g < groups_.size(); ++g) {
+      if (!groups_.Serves(g, m)) continue;
+      Refresh(view, m, g, now);
+      if (!queue.empty()) lost = std::max(lost, queue.front().deadline - groups_.Costs(g, m)(1));
+    }
+    queue.empty() ? lost_.Erase(m.value()) : lost_.Put(m.value(), lost);
+  }
+  touched_.clear();
+}
+
+Decision Symphony::Decide(const View& view, TimePoint now) {
+  RefreshTouched(view, now);
+  if (!lost_.empty() && lost_.top_key() < now) {
+    return Drop{.model = ModelId{lost_.top()}, .count = 1, .reason = DropReason::kExpired};
+  }
+  for (;;) {
+    const Match::Outcome outcome = match_.Next(now);
+    switch (outcome.kind) {
+      case Match::Outcome::Kind::kStale:
+        Refresh(view, outcome.model, outcome.group, now);
+        continue;
+      case Match::Outcome::Kind::kNothing:
+        return Wait{lost_.empty() ? outcome.until
+                                  : std::min(outcome.until, lost_.top_key() + Nanos(1))};
+      case Match::Outcome::Kind::kGrant:
+        break;
+    }
+    const SymphonyCandidate& candidate = OfferOf(outcome.model, outcome.group).candidate;
+    if (candidate.drop > 0) {
+      return Drop{.model = outcome.model, .count = candidate.drop, .reason = DropReason::kShed};
+    }
+    return Dispatch{.model = outcome.model,
+                    .exit = FinalExit(view.profile, outcome.model),
+                    .batch = candidate.batch,
+                    .lane = outcome.lane};
+  }
+}
+
+}  // namespace tactus
