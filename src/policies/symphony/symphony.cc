@@ -30,8 +30,8 @@ void Symphony::SetTargets(const View& view, ModelId m) {
   const ModelState& model = models_[m.value()];
   for (std::uint32_t g = 0; g < groups_.size(); ++g) {
     if (!groups_.Serves(g, m)) continue;
-    OfferOf(m, g).target = TargetBatch(groups_.Costs(g, m), view.models[m.value()].slo,
-                                       model.rate.per_second(), groups_.LanesIn(g));
+    OfferOf(m, g).target = options_.Target(groups_.Costs(g, m), view.models[m.value()].slo,
+                                           model.rate.per_second(), groups_.LanesIn(g));
   }
 }
 

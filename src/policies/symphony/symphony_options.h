@@ -1,6 +1,9 @@
 // What both versions of Symphony are told.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "policies/symphony/candidate.h"
 
 namespace tactus {
@@ -12,7 +15,14 @@ struct SymphonyOptions {
   double timeout_share = 0;
   NetworkDelays delays;
   Duration rate_window = Seconds(1);  // of the arrivals from which b* is derived
+  // The share of b* that window gathering holds on to. 1 is as published. Under 1 is ours: near the
+  // peak b* leaves no head any room for chance, and heads are given up for a batch larger than the
+  // load needs.
+  double aim = 1;
 
+  int Target(const BatchCosts& costs, Duration slo, double rate, int lanes) const {
+    return std::max(1, static_cast<int>(std::lround(aim * TargetBatch(costs, slo, rate, lanes))));
+  }
   CandidateOptions For(Duration slo) const {
     CandidateOptions own = candidate;
     if (timeout_share > 0) own.timeout = FromSeconds(timeout_share * ToSeconds(slo));

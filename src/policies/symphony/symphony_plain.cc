@@ -43,7 +43,7 @@ std::optional<PlainSymphony::Choice> PlainSymphony::Choose(const View& view, Tim
       if (view.queues[i].empty() || !groups_.Serves(g, m)) continue;
       const BatchCosts& costs = groups_.Costs(g, m);
       const Duration slo = view.models[i].slo;
-      const int target = TargetBatch(costs, slo, rates_[i].per_second(), groups_.LanesIn(g));
+      const int target = options_.Target(costs, slo, rates_[i].per_second(), groups_.LanesIn(g));
       const auto made = MakeCandidate(view.queues[i], costs, options_.For(slo), target, now);
       if (!made) continue;
       if (made->exec > now) {

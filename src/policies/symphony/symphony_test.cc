@@ -181,6 +181,7 @@ class Life {
       options_.candidate.timeout = Micros(static_cast<int>(rng_.Below(20'000)));
       if (rng_.Below(3) == 0) options_.timeout_share = rng_.Uniform();
       if (rng_.Below(3) == 0) options_.delays = {Micros(100), Micros(30)};
+      if (rng_.Below(2) == 0) options_.aim = 0.5 + 0.5 * rng_.Uniform();
       options_.rate_window = Millis(static_cast<int>(20 + rng_.Below(500)));
     }
     return options_;
