@@ -22,10 +22,10 @@ constexpr const char* kBatchOption = "batch=N: largest batch";
 constexpr const char* kEdgeServingOptions =
     "batch=N: largest batch; clip=C: the most that one request counts, 10";
 constexpr const char* kSymphonyOptions =
-    "when=frontrun|eager|timeout|latest; k=MS or share=X of the SLO: of timeout; "
-    "gather=prefix|window; aim=X: share of b* that the window holds on to, 1; rate=MS: window of "
-    "the rate, 1000; ctrl=US, data=US: delay of a batch "
-    "and of each of its requests";
+    "when=frontrun|eager|timeout|latest; k=MS or share=X of the SLO: of timeout; lead=X: before "
+    "frontrun, as a share of the SLO, 0; gather=prefix|window; aim=X: share of b* that the window "
+    "holds on to, 1; rate=MS: window of the rate, 1000; ctrl=US, data=US: delay of a batch and of "
+    "each of its requests";
 
 constexpr int kAnyBatch = 1 << 20;
 
@@ -56,6 +56,7 @@ std::unique_ptr<Policy> MakeSymphony(std::string name, PolicyOptions& options) {
   made.candidate.timeout = options.Millis("k", 0);
   made.timeout_share = options.Number("share", 0, 0, 1);
   made.aim = options.Number("aim", 1, 0.1, 1);
+  made.lead_share = options.Number("lead", 0, 0, 1);
   made.rate_window = std::max(options.Millis("rate", 1000), Millis(1));
   made.delays = {.control = options.Micros("ctrl", 0), .per_request = options.Micros("data", 0)};
   return std::make_unique<Which>(std::move(name), made);

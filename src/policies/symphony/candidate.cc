@@ -65,7 +65,7 @@ std::optional<SymphonyCandidate> MakeCandidate(const RequestQueue& queue, const 
         exec = EarliestArrival(queue, head, batch) + options.timeout;
         break;
       case Schedulable::kFrontrun:
-        exec = deadline - costs(batch + 1);
+        exec = deadline - costs(batch + 1) - options.lead;
         break;
       case Schedulable::kLatest:
         exec = latest;

@@ -29,6 +29,10 @@ enum class Gather {
 struct CandidateOptions {
   Schedulable schedulable = Schedulable::kFrontrun;
   Duration timeout{};  // k of kTimeout
+  // Ours: a candidate is schedulable this much before frontrun. Frontrun leaves only
+  // cost(b + 1) - cost(b) to find a free lane, too little where few lanes serve many models and
+  // each may have to wait for another's batch.
+  Duration lead{};
   Gather gather = Gather::kPrefix;
 };
 

@@ -13,6 +13,7 @@ struct SymphonyOptions {
   // k of `when=timeout` as a share of each model's SLO (Figure 6b); above 0 it overrides
   // candidate.timeout.
   double timeout_share = 0;
+  double lead_share = 0;  // candidate.lead as a share of each model's SLO, likewise
   NetworkDelays delays;
   Duration rate_window = Seconds(1);  // of the arrivals from which b* is derived
   // The share of b* that window gathering holds on to. 1 is as published. Under 1 is ours: near the
@@ -26,6 +27,7 @@ struct SymphonyOptions {
   CandidateOptions For(Duration slo) const {
     CandidateOptions own = candidate;
     if (timeout_share > 0) own.timeout = FromSeconds(timeout_share * ToSeconds(slo));
+    if (lead_share > 0) own.lead = FromSeconds(lead_share * ToSeconds(slo));
     return own;
   }
 };

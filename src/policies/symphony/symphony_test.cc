@@ -59,6 +59,8 @@ TEST(SymphonyCandidate, IsSchedulableFromFrontrunToLatest) {
     return *MakeCandidate(queue, FivePlus(16), {.schedulable = when, .timeout = Millis(k)}, 1,
                           kStart);
   };
+  EXPECT_EQ(MakeCandidate(queue, FivePlus(16), {.lead = Millis(1)}, 1, kStart),
+            Candidate(0, 4, 1, 3));
   EXPECT_EQ(with(Schedulable::kEager), Candidate(0, 4, 0, 3));
   EXPECT_EQ(with(Schedulable::kLatest), Candidate(0, 4, 3, 3));
   EXPECT_EQ(with(Schedulable::kTimeout, 2), Candidate(0, 4, 2, 3));
@@ -181,6 +183,7 @@ class Life {
       options_.candidate.timeout = Micros(static_cast<int>(rng_.Below(20'000)));
       if (rng_.Below(3) == 0) options_.timeout_share = rng_.Uniform();
       if (rng_.Below(3) == 0) options_.delays = {Micros(100), Micros(30)};
+      if (rng_.Below(3) == 0) options_.lead_share = 0.3 * rng_.Uniform();
       if (rng_.Below(2) == 0) options_.aim = 0.5 + 0.5 * rng_.Uniform();
       options_.rate_window = Millis(static_cast<int>(20 + rng_.Below(500)));
     }
