@@ -1,36 +1,23 @@
-// The dispatch thread allocates nothing per request once it is warm. This executable's operator new
-// counts by thread.
+// A turn of the dispatch loop allocates nothing per request once it is warm, whichever thread takes
+// it. This executable's operator new counts.
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <new>
-#include <thread>
 
 #include <gtest/gtest.h>
-#include <pthread.h>
 
+#include "runtime/dispatch_loop.h"
 #include "runtime/harness_test.h"
 
 namespace {
 
-// Set while the test counts. A thread is the dispatch thread by its name, asked once per thread.
 std::atomic<bool> counting{false};
-std::atomic<long> dispatch_allocations{0};
+std::atomic<long> turn_allocations{0};
 std::atomic<long> other_allocations{0};
-
-bool OnDispatchThread() {
-  thread_local int known = -1;
-  if (known < 0) {
-    char name[16] = {};
-    pthread_getname_np(pthread_self(), name, sizeof name);
-    known = std::strcmp(name, "dispatch") == 0 ? 1 : 0;
-  }
-  return known == 1;
-}
 
 void* Count(std::size_t size) {
   if (counting.load(std::memory_order_relaxed)) {
-    (OnDispatchThread() ? dispatch_allocations : other_allocations).fetch_add(1);
+    (tactus::DispatchLoop::InTurn() ? turn_allocations : other_allocations).fetch_add(1);
   }
   void* memory = std::malloc(size == 0 ? 1 : size);
   if (memory == nullptr) throw std::bad_alloc();
@@ -49,7 +36,7 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace tactus {
 namespace {
 
-TEST(Allocation, TheDispatchThreadAllocatesNothingPerRequest) {
+TEST(Allocation, ATurnAllocatesNothingPerRequest) {
   for (const char* policy : {"edgeserving", "all-final", "early-exit-edf"}) {
     SCOPED_TRACE(policy);
     testing::HarnessOptions options;
@@ -68,13 +55,13 @@ TEST(Allocation, TheDispatchThreadAllocatesNothingPerRequest) {
       h.replies.AwaitAll();
     };
     burst();
-    dispatch_allocations = 0;
+    turn_allocations = 0;
     other_allocations = 0;
     counting = true;
     burst();
     counting = false;
-    EXPECT_EQ(dispatch_allocations, 0);
-    // The counter does count: clients and the reply thread allocate.
+    EXPECT_EQ(turn_allocations, 0);
+    // The counter does count: clients and replies allocate.
     EXPECT_GT(other_allocations, 0);
   }
 }

@@ -1,6 +1,7 @@
 #include "runtime/dispatch_loop.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -10,7 +11,19 @@ namespace tactus {
 namespace {
 
 // Messages taken in one turn, so that a flood of arrivals does not keep a free lane waiting.
-constexpr int kMessagesPerTurn = 512;
+constexpr int kMessagesPerTurn = 128;
+// Turns that a front end or a lane takes in a row for the sake of others. Then the loop's own thread
+// goes on, which has nothing else to do.
+constexpr int kBorrowedTurns = 8;
+constexpr int kOwnTurns = std::numeric_limits<int>::max();
+
+thread_local bool in_turn = false;
+
+std::size_t SlotsOf(const std::vector<LaneSpec>& lanes) {
+  std::size_t slots = 0;
+  for (const LaneSpec& lane : lanes) slots += static_cast<std::size_t>(lane.slots);
+  return slots;
+}
 
 }  // namespace
 
@@ -21,17 +34,21 @@ DispatchLoop::DispatchLoop(Options options, const WallClock& clock, Policy& poli
       slab_(slab),
       replies_(replies),
       dispatcher_(options_.dispatcher, options_.lanes, policy, *this, journal),
-      messages_(2 * slab.capacity() + 64) {
+      messages_(2 * slab.capacity() + 64),
+      finished_(SlotsOf(options_.lanes)) {
   for (std::size_t lane = 0; lane < options_.lanes.size(); ++lane) {
     const LaneId id{static_cast<LaneId::rep>(lane)};
+    first_worker_.push_back(workers_.size());
     for (int slot = 0; slot < options_.lanes[lane].slots; ++slot) {
       std::vector<int> cores;
       if (lane < options_.lane_cores.size()) cores = options_.lane_cores[lane];
       workers_.push_back(std::make_unique<LaneWorker>(
-          LaneWorkerOptions{id, slot, std::move(cores), options_.spin}, clock_, bell_));
+          LaneWorkerOptions{id, slot, std::move(cores), options_.spin}, clock_,
+          static_cast<LaneWorker::Listener&>(*this)));
       lane_of_.push_back(id);
     }
   }
+  first_worker_.push_back(workers_.size());
 }
 
 DispatchLoop::~DispatchLoop() { Stop(); }
@@ -51,10 +68,10 @@ void DispatchLoop::Stop() {
 
 void DispatchLoop::Submit(CallSlot& slot) {
   const Message message{Message::Kind::kArrive, slot.index, slot.generation};
-  // The ring holds an arrival and a cancellation of every slot, and the dispatch thread never waits
-  // for a front end, so a full ring empties.
+  // The ring holds an arrival and a cancellation of every slot, and no turn waits for a front end,
+  // so a full ring empties.
   while (!messages_.TryPush(message)) std::this_thread::yield();
-  bell_.Ring();
+  if (Look(kBorrowedTurns)) replies_.Wake();
 }
 
 void DispatchLoop::Cancel(CallId call) {
@@ -69,7 +86,7 @@ void DispatchLoop::Cancel(CallId call) {
     if (stop_.load(std::memory_order_acquire)) return;
     std::this_thread::yield();
   }
-  bell_.Ring();
+  if (Look(kBorrowedTurns)) replies_.Wake();
 }
 
 void DispatchLoop::Configure(std::shared_ptr<const Deployment> deployment,
@@ -84,8 +101,20 @@ void DispatchLoop::Carry(Control control) {
   controls_.push_back(std::move(control));
   const std::uint64_t ticket = ++controls_posted_;
   control_waits_.store(true, std::memory_order_release);
-  bell_.Ring();
+  lock.unlock();
+  if (Look(kBorrowedTurns)) replies_.Wake();
+  lock.lock();
   control_done_.wait(lock, [&] { return controls_carried_ >= ticket; });
+}
+
+bool DispatchLoop::InTurn() { return in_turn; }
+
+// The next batch, if there is one, runs when this returns.
+void DispatchLoop::OnFinished(LaneWorker& worker) {
+  CHECK(finished_.TryPush(&worker), "a lane slot runs one batch at a time");
+  Look(kBorrowedTurns);
+  // With nothing to run this thread may as well answer: a hand-over costs more than most replies.
+  replies_.Serve([&worker] { return worker.HasNext(); });
 }
 
 void DispatchLoop::Run() {
@@ -93,25 +122,55 @@ void DispatchLoop::Run() {
   PinThisThread(options_.cores);
   SharpenTimers();
   while (!stop_.load(std::memory_order_acquire)) {
-    if (control_waits_.load(std::memory_order_acquire)) TakeControl();
-    now_ = clock_.Now();
-    TakeFinished(now_);
-    TakeMessages(now_);
-    const TimePoint wake = configured_ ? dispatcher_.Step(now_) : kNever;
-    pending_.store(dispatcher_.waiting() + running_rows_, std::memory_order_relaxed);
-    AwaitWork(bell_, clock_, options_.spin, wake, [this] { return HasWork(); });
+    // What was due may have been done by others, earlier.
+    if (handed_over_.exchange(false, std::memory_order_acq_rel) || clock_.Now() >= wake_.load()) {
+      if (Look(kOwnTurns)) replies_.Wake();
+    }
+    const TimePoint until = wake_.load();
+    sleeps_until_.store(until);
+    AwaitWork(bell_, clock_, Duration{}, until, [this, until] {
+      return wake_.load() < until || handed_over_.load(std::memory_order_acquire) ||
+             stop_.load(std::memory_order_acquire);
+    });
+    sleeps_until_.store(kStart);
   }
 }
 
-bool DispatchLoop::HasWork() const {
-  if (!messages_.Empty() || control_waits_.load(std::memory_order_acquire) ||
-      stop_.load(std::memory_order_acquire)) {
-    return true;
+// Sees to it that what the caller has put into the rings is taken. True: by the caller, who now has
+// to see to it that what its turns answered is.
+bool DispatchLoop::Look(int most_turns) {
+  if (!baton_.Take()) return false;
+  in_turn = true;
+  for (int turn = 1;; ++turn) {
+    baton_.Begin();
+    const bool more = Turn();
+    if (!more && baton_.LayDown()) break;
+    if (turn < most_turns) continue;
+    baton_.Drop();
+    handed_over_.store(true, std::memory_order_release);
+    bell_.Ring();
+    break;
   }
-  for (const auto& worker : workers_) {
-    if (worker->HasFinished()) return true;
-  }
-  return false;
+  in_turn = false;
+  return true;
+}
+
+// True if there is more to take.
+bool DispatchLoop::Turn() {
+  if (control_waits_.load(std::memory_order_acquire)) TakeControl();
+  now_ = clock_.Now();
+  TakeFinished(now_);
+  const bool more = TakeMessages(now_);
+  SetWake(configured_ ? dispatcher_.Step(now_) : kNever);
+  pending_.store(dispatcher_.waiting() + running_rows_, std::memory_order_relaxed);
+  return more;
+}
+
+// Sequentially consistent, as in Run: either this sees how long the thread means to sleep, or the
+// thread sees the new instant before it does.
+void DispatchLoop::SetWake(TimePoint wake) {
+  wake_.store(wake);
+  if (wake < sleeps_until_.load()) bell_.Ring();
 }
 
 void DispatchLoop::TakeControl() {
@@ -135,20 +194,22 @@ void DispatchLoop::TakeControl() {
 }
 
 void DispatchLoop::TakeFinished(TimePoint now) {
-  for (auto& worker : workers_) {
-    if (LaunchOrder* order = worker->TryFinished()) Finish(*order, now);
-  }
+  LaneWorker* worker = nullptr;
+  while (finished_.TryPop(worker)) Finish(worker->order(), now);
 }
 
-void DispatchLoop::TakeMessages(TimePoint now) {
+// True if there may be more.
+bool DispatchLoop::TakeMessages(TimePoint now) {
   Message message;
-  for (int i = 0; i < kMessagesPerTurn && messages_.TryPop(message); ++i) {
+  for (int i = 0; i < kMessagesPerTurn; ++i) {
+    if (!messages_.TryPop(message)) return false;
     if (message.kind == Message::Kind::kArrive) {
       Admit(slab_.at(message.slot), now);
     } else {
       CancelCall(message);
     }
   }
+  return true;
 }
 
 // All rows of a call or none: half an answer is of no use to its client.
@@ -202,8 +263,9 @@ void DispatchLoop::CancelCall(const Message& message) {
 
 void DispatchLoop::Launch(const Batch& batch) {
   LaneWorker* worker = nullptr;
-  for (std::size_t i = 0; i < workers_.size() && worker == nullptr; ++i) {
-    if (lane_of_[i] == batch.lane && !workers_[i]->order().busy) worker = workers_[i].get();
+  const std::size_t end = first_worker_[batch.lane.value() + 1];
+  for (std::size_t i = first_worker_[batch.lane.value()]; i < end && worker == nullptr; ++i) {
+    if (!workers_[i]->order().busy) worker = workers_[i].get();
   }
   CHECK(worker != nullptr, "the dispatcher launches into free slots only");
   LaunchOrder& order = worker->order();
@@ -229,9 +291,9 @@ void DispatchLoop::Launch(const Batch& batch) {
 }
 
 void DispatchLoop::Abort(LaneId lane, BatchId batch) {
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
+  for (std::size_t i = first_worker_[lane.value()]; i < first_worker_[lane.value() + 1]; ++i) {
     LaunchOrder& order = workers_[i]->order();
-    if (lane_of_[i] == lane && order.busy && order.id == batch) return AbandonOrder(order);
+    if (order.busy && order.id == batch) return AbandonOrder(order);
   }
 }
 

@@ -1,6 +1,10 @@
-// The thread that owns the Dispatcher. It takes arrivals and cancellations from the front ends and
-// finished batches from the lanes, reads the clock once per turn, steps the dispatcher, and carries
-// out what it says. Per request it allocates nothing and takes no lock.
+// Drives the Dispatcher in real time, in turns: a turn takes arrivals and cancellations from the
+// front ends and finished batches from the lanes, reads the clock once, steps the dispatcher, and
+// carries out what it says. Per request it allocates nothing and takes no lock.
+//
+// A turn runs on the thread that has a reason for it: the front end's that brings a call, the lane
+// worker's whose batch is done, or, when an instant is due, the loop's own. Turns never overlap (see
+// baton.h). So a batch follows the one before it on the same thread, with no hand-over between.
 #pragma once
 
 #include <atomic>
@@ -12,6 +16,7 @@
 
 #include "base/ring.h"
 #include "dispatch/dispatcher.h"
+#include "runtime/baton.h"
 #include "runtime/doorbell.h"
 #include "runtime/lane_worker.h"
 #include "runtime/payload_slab.h"
@@ -20,13 +25,13 @@
 
 namespace tactus {
 
-class DispatchLoop final : private Outbox {
+class DispatchLoop final : private Outbox, private LaneWorker::Listener {
  public:
   struct Options {
     DispatcherOptions dispatcher;
     std::vector<LaneSpec> lanes;
     std::vector<std::vector<int>> lane_cores;  // by LaneId
-    std::vector<int> cores;                    // of the dispatch thread itself
+    std::vector<int> cores;                    // of the loop's own thread
     Duration spin{};
   };
 
@@ -42,10 +47,13 @@ class DispatchLoop final : private Outbox {
   void Submit(CallSlot& slot);
   void Cancel(CallId call);
 
-  // Blocks until the dispatch thread has adopted them. `served` by ModelId; null: not loaded.
+  // Blocks until a turn has adopted them. `served` by ModelId; null: not loaded.
   void Configure(std::shared_ptr<const Deployment> deployment, std::vector<ServedModel*> served);
   // Stops the batches that run, as far as their engines can.
   void AbandonRunning();
+
+  // Whether the caller is inside a turn, of whichever loop.
+  static bool InTurn();
 
   std::size_t pending() const { return pending_.load(std::memory_order_relaxed); }
   const std::vector<std::unique_ptr<LaneWorker>>& workers() const { return workers_; }
@@ -70,18 +78,23 @@ class DispatchLoop final : private Outbox {
   void Reject(ModelId model, const Request& request, DropReason reason) override;
   void Complete(const Batch& batch, const BatchReport& report) override;
 
+  // LaneWorker::Listener.
+  void OnFinished(LaneWorker& worker) override;
+
   void Run();
+  bool Look(int most_turns);
+  bool Turn();
+  void SetWake(TimePoint wake);
   void Carry(Control control);
   void TakeControl();
   void TakeFinished(TimePoint now);
-  void TakeMessages(TimePoint now);
+  bool TakeMessages(TimePoint now);
   void Admit(CallSlot& slot, TimePoint now);
   void CancelCall(const Message& message);
   void Finish(LaunchOrder& order, TimePoint now);
   void AbandonOrder(LaunchOrder& order);
   void RefuseWhole(CallSlot& slot, DropReason reason, TimePoint now);
   void AnswerIfDone(CallSlot& slot);
-  bool HasWork() const;
 
   const Options options_;
   const WallClock& clock_;
@@ -89,25 +102,35 @@ class DispatchLoop final : private Outbox {
   ReplyThread& replies_;
   Dispatcher dispatcher_;
 
-  Doorbell bell_;
   MpscRing<Message> messages_;
-  std::vector<std::unique_ptr<LaneWorker>> workers_;
-  std::vector<LaneId> lane_of_;  // by worker
+  MpscRing<LaneWorker*> finished_;
+  std::vector<std::unique_ptr<LaneWorker>> workers_;  // the slots of lane 0, of lane 1, ...
+  std::vector<LaneId> lane_of_;                       // by worker
+  std::vector<std::size_t> first_worker_;             // by LaneId, and the end
+
+  Baton baton_;  // guards the dispatcher and what follows, up to the atomics
   std::vector<ServedModel*> served_;
   LaunchOrder* finishing_ = nullptr;  // during Dispatcher::Finish
   TimePoint now_{};                   // of this turn
   std::uint64_t next_request_ = 0;
   std::size_t running_rows_ = 0;
   bool configured_ = false;  // a policy is asked nothing before its first Prepare
-  std::atomic<std::size_t> pending_{0};
 
+  std::atomic<std::size_t> pending_{0};
   std::atomic<bool> control_waits_{false};
-  std::atomic<bool> stop_{false};
-  std::mutex control_mutex_;  // taken by the dispatch thread only when control_waits_
+  std::mutex control_mutex_;  // taken in a turn only when control_waits_
   std::condition_variable control_done_;
   std::vector<Control> controls_;
   std::uint64_t controls_posted_ = 0;
   std::uint64_t controls_carried_ = 0;
+
+  // The loop's own thread sleeps until `sleeps_until_`, which is never later than `wake_` for long:
+  // who lowers `wake_` below it rings.
+  Doorbell bell_;
+  std::atomic<TimePoint> wake_{kNever};            // when the next turn is due, whatever happens
+  std::atomic<TimePoint> sleeps_until_{kStart};    // kStart: it is awake
+  std::atomic<bool> handed_over_{false};           // a turn is due now
+  std::atomic<bool> stop_{false};
   std::thread thread_;
 };
 

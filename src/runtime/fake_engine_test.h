@@ -2,6 +2,7 @@
 // wait, and which loads block.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -67,6 +68,9 @@ class FakeEngine final : public Engine {
   std::set<std::string> broken_models;  // refuse to load
   bool terminates = false;
 
+  // Terminate is called inside a turn, which allocates nothing.
+  FakeEngine() { terminated_.reserve(4096); }
+
   EngineTraits traits() const override { return {.name = "fake", .terminates = terminates}; }
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
@@ -103,7 +107,7 @@ class FakeEngine final : public Engine {
   }
   void Terminate(BatchId id) noexcept override {
     const std::lock_guard lock(mutex_);
-    terminated_.insert(id.value());
+    terminated_.push_back(id.value());
   }
 
   std::vector<Seen> seen() const {
@@ -122,7 +126,7 @@ class FakeEngine final : public Engine {
  private:
   bool Terminated(BatchId id) const {
     const std::lock_guard lock(mutex_);
-    return terminated_.contains(id.value());
+    return std::ranges::find(terminated_, id.value()) != terminated_.end();
   }
   // All rows of a batch have one shape.
   static BatchResult Echo(const BatchJob& job) {
@@ -142,7 +146,7 @@ class FakeEngine final : public Engine {
 
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::string> models_;
-  std::set<std::uint64_t> terminated_;
+  std::vector<std::uint64_t> terminated_;
   std::vector<Seen> seen_;
   std::uint64_t last_ = 0;
 };

@@ -7,8 +7,8 @@
 
 namespace tactus {
 
-LaneWorker::LaneWorker(LaneWorkerOptions options, const WallClock& clock, Doorbell& finished)
-    : options_(std::move(options)), clock_(clock), finished_(finished) {
+LaneWorker::LaneWorker(LaneWorkerOptions options, const WallClock& clock, Listener& listener)
+    : options_(std::move(options)), clock_(clock), listener_(listener) {
   inputs_.reserve(kMaxBatch);
 }
 
@@ -30,11 +30,6 @@ void LaneWorker::Launch() {
   bell_.Ring();
 }
 
-LaunchOrder* LaneWorker::TryFinished() {
-  LaunchOrder* order = nullptr;
-  return reports_.TryPop(order) ? order : nullptr;
-}
-
 void LaneWorker::Run() {
   NameThisThread(fmt::format("lane{}.{}", options_.lane.value(), options_.slot));
   PinThisThread(options_.cores);
@@ -43,8 +38,7 @@ void LaneWorker::Run() {
     LaunchOrder* order = nullptr;
     if (launches_.TryPop(order)) {
       RunBatch(*order);
-      reports_.TryPush(order);
-      finished_.Ring();
+      listener_.OnFinished(*this);
       continue;
     }
     AwaitWork(bell_, clock_, options_.spin, kNever,

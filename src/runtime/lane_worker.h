@@ -19,8 +19,8 @@
 
 namespace tactus {
 
-// A batch on its way to a lane and back. It belongs to the dispatch thread, but between Launch and
-// the finish to the worker.
+// A batch on its way to a lane and back. It belongs to whoever holds the dispatcher, but between
+// Launch and the finish to the worker.
 struct LaunchOrder {
   struct Row {
     CallSlot* slot = nullptr;
@@ -36,7 +36,7 @@ struct LaunchOrder {
   TimePoint decided;
   TimePoint expected_end;
   FixedVector<Row> rows;
-  bool busy = false;                   // the dispatch thread's
+  bool busy = false;                   // the dispatcher's
   std::atomic<bool> abandoned{false};  // nobody waits for it: need not start
 
   // The worker's answer.
@@ -55,8 +55,15 @@ struct LaneWorkerOptions {
 
 class LaneWorker final : private Completions {
  public:
-  // `finished` is rung after each report.
-  LaneWorker(LaneWorkerOptions options, const WallClock& clock, Doorbell& finished);
+  // Told on the worker's thread.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // The batch in `worker.order()` is done. The listener may launch the next one at once.
+    virtual void OnFinished(LaneWorker& worker) = 0;
+  };
+
+  LaneWorker(LaneWorkerOptions options, const WallClock& clock, Listener& listener);
   ~LaneWorker() override;  // Stop
   LaneWorker(const LaneWorker&) = delete;
   LaneWorker& operator=(const LaneWorker&) = delete;
@@ -65,11 +72,12 @@ class LaneWorker final : private Completions {
   // After the last batch was reported.
   void Stop();
 
-  // For the dispatch thread.
+  // For whoever holds the dispatcher.
   LaunchOrder& order() { return order_; }
-  void Launch();               // order() is filled
-  LaunchOrder* TryFinished();  // null: still running, or nothing launched
-  bool HasFinished() const { return !reports_.Empty(); }
+  void Launch();  // order() is filled
+
+  // For the worker's thread: the next batch is here already.
+  bool HasNext() const { return !launches_.Empty(); }
 
   Duration busy() const { return Duration{busy_ns_.load(std::memory_order_relaxed)}; }
   std::int64_t batches() const { return batches_.load(std::memory_order_relaxed); }
@@ -81,10 +89,9 @@ class LaneWorker final : private Completions {
 
   const LaneWorkerOptions options_;
   const WallClock& clock_;
-  Doorbell& finished_;
+  Listener& listener_;
   LaunchOrder order_;
   SpscRing<LaunchOrder*> launches_{2};
-  SpscRing<LaunchOrder*> reports_{2};
   Doorbell bell_;
   std::vector<RowInputs> inputs_;
   std::atomic<bool> answered_{false};  // the engine's report of the batch that runs is in order_

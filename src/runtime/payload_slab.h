@@ -2,8 +2,8 @@
 // a call as a Request whose payload names the slot and the row.
 //
 // A slot passes from hand to hand, and only its holder touches it: the front end's thread fills it,
-// the dispatch thread keeps it while rows wait or run (a lane worker reads the rows' inputs), the
-// reply thread answers and frees it. The rings between them order the accesses.
+// a turn of the dispatch loop keeps it while rows wait or run (a lane worker reads the rows' inputs),
+// whoever answers frees it. The rings and batons between them order the accesses.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ struct CallSlot {
   TimePoint received;
   TimePoint deadline;
 
-  // The dispatch thread's.
+  // The dispatch loop's.
   RequestId first_request;            // row r is first_request + r
   std::uint32_t rows_waiting = 0;     // rows that the dispatcher has not ended
   std::uint32_t rows_held = 0;        // rows in batches that run: an engine may read their inputs

@@ -145,14 +145,17 @@ void ReplyThread::Stop() {
 
 void ReplyThread::Answer(CallSlot& slot) {
   CHECK(answers_.TryPush(&slot), "a slot is answered once");
-  bell_.Ring();
 }
 
 void ReplyThread::Report(const BatchEvent& event) {
   if (!batches_.TryPush(event)) {
     event.model->running.fetch_sub(1, std::memory_order_release);
-    return;
   }
+}
+
+void ReplyThread::Wake() {
+  if (Idle()) return;
+  asked_.store(true, std::memory_order_release);
   bell_.Ring();
 }
 
@@ -161,11 +164,11 @@ void ReplyThread::Run() {
   PinThisThread(options_.cores);
   for (;;) {
     const bool stop = stop_.load(std::memory_order_acquire);
-    while (Drain()) {
-    }
+    asked_.store(false, std::memory_order_release);
+    Serve([] { return false; });
     if (stop) return;
     AwaitWork(bell_, clock_, options_.spin, kNever, [this] {
-      return !answers_.Empty() || !batches_.Empty() || stop_.load(std::memory_order_acquire);
+      return asked_.load(std::memory_order_acquire) || stop_.load(std::memory_order_acquire);
     });
   }
 }
