@@ -189,7 +189,6 @@ class RealTime {
   std::vector<MeasuredInputs> inputs_;
   std::vector<std::shared_ptr<const ModelSpec>> specs_;
   std::vector<std::uint64_t> sent_;
-  std::thread::id sender_;
   std::int64_t refused_ = 0;
   std::unique_ptr<Runtime> runtime_;
 };
@@ -290,15 +289,13 @@ void RealTime::Send(std::size_t model, Real intended) {
   call.keepalive = inputs_[model].keepalive();
   call.received = intended;
   call.reply = [this, model, k](InferReply&& reply) {
-    // A call that is refused inside Infer has no record; Send counts it.
-    if (std::this_thread::get_id() == sender_) return;
+    if (reply.refused) return;  // it has no record; Send counts it
     watch_->Keep(inputs_[model].Correct(k, reply));
   };
   if (runtime_->Infer(std::move(call)) == 0) ++refused_;
 }
 
 void RealTime::SendAll(Real start) {
-  sender_ = std::this_thread::get_id();
   PinThisThread(
       PlanCores(options_.pin ? AllowedCores() : std::vector<int>{}, scenario_.lanes).others);
   SharpenTimers();

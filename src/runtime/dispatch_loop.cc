@@ -16,6 +16,11 @@ constexpr int kMessagesPerTurn = 128;
 // goes on, which has nothing else to do.
 constexpr int kBorrowedTurns = 8;
 constexpr int kOwnTurns = std::numeric_limits<int>::max();
+// A front end runs a batch itself if waking the lane's thread and being woken by it would take
+// longer; so many in a row, and it answers so many calls of others.
+constexpr Duration kHandOver = Micros(20);
+constexpr int kBorrowedRuns = 8;
+constexpr int kBorrowedAnswers = 16;
 
 thread_local bool in_turn = false;
 
@@ -71,7 +76,7 @@ void DispatchLoop::Submit(CallSlot& slot) {
   // The ring holds an arrival and a cancellation of every slot, and no turn waits for a front end,
   // so a full ring empties.
   while (!messages_.TryPush(message)) std::this_thread::yield();
-  if (Look(kBorrowedTurns)) replies_.Wake();
+  CarryOut();
 }
 
 void DispatchLoop::Cancel(CallId call) {
@@ -86,7 +91,20 @@ void DispatchLoop::Cancel(CallId call) {
     if (stop_.load(std::memory_order_acquire)) return;
     std::this_thread::yield();
   }
-  if (Look(kBorrowedTurns)) replies_.Wake();
+  CarryOut();
+}
+
+// On a front end's thread: turns, batches too short to hand over, and their answers.
+void DispatchLoop::CarryOut() {
+  LaneWorker* here = nullptr;
+  bool looked = Look(kBorrowedTurns, &here);
+  for (int runs = 1; here != nullptr; ++runs) {
+    here->RunHere();
+    CHECK(finished_.TryPush(here), "a lane slot runs one batch at a time");
+    here = nullptr;
+    looked = Look(kBorrowedTurns, runs < kBorrowedRuns ? &here : nullptr) || looked;
+  }
+  if (looked) replies_.Serve([left = kBorrowedAnswers]() mutable { return left-- <= 0; });
 }
 
 void DispatchLoop::Configure(std::shared_ptr<const Deployment> deployment,
@@ -138,11 +156,13 @@ void DispatchLoop::Run() {
 
 // Sees to it that what the caller has put into the rings is taken. True: by the caller, who now has
 // to see to it that what its turns answered is.
-bool DispatchLoop::Look(int most_turns) {
+// With `here` the caller takes upon itself to run the batch of the worker put there, if any.
+bool DispatchLoop::Look(int most_turns, LaneWorker** here) {
   if (!baton_.Take()) return false;
   in_turn = true;
   for (int turn = 1;; ++turn) {
     baton_.Begin();
+    here_ = here;
     const bool more = Turn();
     if (!more && baton_.LayDown()) break;
     if (turn < most_turns) continue;
@@ -287,7 +307,11 @@ void DispatchLoop::Launch(const Batch& batch) {
   }
   running_rows_ += order.rows.size();
   order.model->running.fetch_add(1, std::memory_order_relaxed);
-  worker->Launch();
+  if (here_ != nullptr && *here_ == nullptr && order.model->recent_batch <= kHandOver) {
+    *here_ = worker;
+  } else {
+    worker->Launch();
+  }
 }
 
 void DispatchLoop::Abort(LaneId lane, BatchId batch) {
@@ -346,6 +370,8 @@ void DispatchLoop::Complete(const Batch& batch, const BatchReport& report) {
 
 void DispatchLoop::Finish(LaunchOrder& order, TimePoint now) {
   ServedModel& model = *order.model;
+  const Duration took = order.report.ended - order.report.started;
+  model.recent_batch = std::max(took, model.recent_batch - model.recent_batch / 16);
   finishing_ = &order;
   dispatcher_.Finish(order.lane, order.id, order.report, now);
   finishing_ = nullptr;

@@ -82,7 +82,8 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
   void OnFinished(LaneWorker& worker) override;
 
   void Run();
-  bool Look(int most_turns);
+  void CarryOut();
+  bool Look(int most_turns, LaneWorker** here = nullptr);
   bool Turn();
   void SetWake(TimePoint wake);
   void Carry(Control control);
@@ -110,6 +111,7 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
 
   Baton baton_;  // guards the dispatcher and what follows, up to the atomics
   std::vector<ServedModel*> served_;
+  LaneWorker** here_ = nullptr;       // see Look
   LaunchOrder* finishing_ = nullptr;  // during Dispatcher::Finish
   TimePoint now_{};                   // of this turn
   std::uint64_t next_request_ = 0;

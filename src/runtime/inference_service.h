@@ -49,6 +49,7 @@ struct InferReply {
   std::shared_ptr<const void> storage;  // keeps names and bytes alive
   ServedBy served;
   std::shared_ptr<const ModelSpec> model;
+  bool refused = false;  // inside Infer: it entered no queue, and no observer hears of its end
 };
 
 using CallId = std::uint64_t;
@@ -61,7 +62,8 @@ struct InferCall {
   std::chrono::steady_clock::time_point received;
   std::optional<std::chrono::steady_clock::time_point> deadline;  // the client's, if any
   std::uint32_t priority = 0;                                     // 0: the model's default
-  // Called exactly once, on a runtime thread or inside Infer; must be quick and must not throw.
+  // Called exactly once, on a runtime thread or inside an Infer, this call's or another's; must be
+  // quick and must not throw. Do not hold across Infer a lock that a reply takes.
   std::function<void(InferReply&&)> reply;
 };
 

@@ -75,6 +75,8 @@ class LaneWorker final : private Completions {
   // For whoever holds the dispatcher.
   LaunchOrder& order() { return order_; }
   void Launch();  // order() is filled
+  // Instead of Launch, on the caller's thread; the listener is not told.
+  void RunHere() { RunBatch(order_); }
 
   // For the worker's thread: the next batch is here already.
   bool HasNext() const { return !launches_.Empty(); }

@@ -74,6 +74,7 @@ struct Runtime::Body {
     reply.status = Fail(code, std::move(why));
     reply.served.outcome = code == ErrorCode::kInvalidArgument ? Outcome::kError : Outcome::kShed;
     reply.model = call.model;
+    reply.refused = true;
     calls.fetch_sub(1, std::memory_order_release);
     const std::function<void(InferReply &&)> answer = std::move(call.reply);
     answer(std::move(reply));

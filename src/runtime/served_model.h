@@ -64,6 +64,9 @@ struct ServedModel {
   bool fixed_shapes = true;          // no input leaves a dimension (but the batch) open
   ModelId id;                        // set when it is published
 
+  // The longest that a batch took of late; the dispatch loop's. Long until one has run.
+  Duration recent_batch = Seconds(1);
+
   ShapeClasses shapes;
   ModelCounters counters;
   // Calls that were accepted and are not answered; the model stays until it is 0.
