@@ -19,8 +19,8 @@ constexpr int kOwnTurns = std::numeric_limits<int>::max();
 // A front end runs a batch itself if waking the lane's thread and being woken by it would take
 // longer; so many in a row, and it answers so many calls of others.
 constexpr Duration kHandOver = Micros(20);
-constexpr int kBorrowedRuns = 8;
-constexpr int kBorrowedAnswers = 16;
+constexpr int kBorrowedRuns = 64;
+constexpr int kBorrowedAnswers = 64;
 
 thread_local bool in_turn = false;
 
@@ -91,7 +91,7 @@ void DispatchLoop::Cancel(CallId call) {
     if (stop_.load(std::memory_order_acquire)) return;
     std::this_thread::yield();
   }
-  CarryOut();
+  HandOver();  // where a client's leaving is noticed is no place for work
 }
 
 // On a front end's thread: turns, batches too short to hand over, and their answers.
@@ -167,12 +167,17 @@ bool DispatchLoop::Look(int most_turns, LaneWorker** here) {
     if (!more && baton_.LayDown()) break;
     if (turn < most_turns) continue;
     baton_.Drop();
-    handed_over_.store(true, std::memory_order_release);
-    bell_.Ring();
+    HandOver();
     break;
   }
   in_turn = false;
   return true;
+}
+
+// The loop's own thread takes the next turn.
+void DispatchLoop::HandOver() {
+  handed_over_.store(true, std::memory_order_release);
+  bell_.Ring();
 }
 
 // True if there is more to take.

@@ -84,6 +84,7 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
   void Run();
   void CarryOut();
   bool Look(int most_turns, LaneWorker** here = nullptr);
+  void HandOver();
   bool Turn();
   void SetWake(TimePoint wake);
   void Carry(Control control);
