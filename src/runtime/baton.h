@@ -1,7 +1,8 @@
-// Work that whoever brings it carries out, one thread at a time, and nobody waits for. A thread that
-// finds the work under way leaves a mark, and the one at work looks once more before it goes.
+// Work that whoever brings it carries out, one thread at a time, and nobody waits for. A thread
+// that finds the work under way leaves a mark, and the one at work looks once more before it goes.
 //
-//   void Look() {                       // from any thread, after it has put work where Turn finds it
+//   void Look() {                       // from any thread, after it has put work where Turn finds
+//   it
 //     if (!baton.Take()) return;        // another thread holds it and will see the work
 //     do {
 //       baton.Begin();
@@ -31,7 +32,8 @@ class Baton {
     return word_.compare_exchange_strong(held, kFree, std::memory_order_acq_rel,
                                          std::memory_order_acquire);
   }
-  // Lays it down whether or not somebody asked; the caller must see to it that another thread looks.
+  // Lays it down whether or not somebody asked; the caller must see to it that another thread
+  // looks.
   void Drop() { word_.exchange(kFree, std::memory_order_acq_rel); }
 
  private:

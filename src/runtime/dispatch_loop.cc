@@ -12,8 +12,8 @@ namespace {
 
 // Messages taken in one turn, so that a flood of arrivals does not keep a free lane waiting.
 constexpr int kMessagesPerTurn = 128;
-// Turns that a front end or a lane takes in a row for the sake of others. Then the loop's own thread
-// goes on, which has nothing else to do.
+// Turns that a front end or a lane takes in a row for the sake of others. Then the loop's own
+// thread goes on, which has nothing else to do.
 constexpr int kBorrowedTurns = 8;
 constexpr int kOwnTurns = std::numeric_limits<int>::max();
 // A front end runs a batch itself if waking the lane's thread and being woken by it would take
@@ -47,9 +47,9 @@ DispatchLoop::DispatchLoop(Options options, const WallClock& clock, Policy& poli
     for (int slot = 0; slot < options_.lanes[lane].slots; ++slot) {
       std::vector<int> cores;
       if (lane < options_.lane_cores.size()) cores = options_.lane_cores[lane];
-      workers_.push_back(std::make_unique<LaneWorker>(
-          LaneWorkerOptions{id, slot, std::move(cores), options_.spin}, clock_,
-          static_cast<LaneWorker::Listener&>(*this)));
+      workers_.push_back(
+          std::make_unique<LaneWorker>(LaneWorkerOptions{id, slot, std::move(cores), options_.spin},
+                                       clock_, static_cast<LaneWorker::Listener&>(*this)));
       lane_of_.push_back(id);
     }
   }

@@ -3,8 +3,9 @@
 // carries out what it says. Per request it allocates nothing and takes no lock.
 //
 // A turn runs on the thread that has a reason for it: the front end's that brings a call, the lane
-// worker's whose batch is done, or, when an instant is due, the loop's own. Turns never overlap (see
-// baton.h). So a batch follows the one before it on the same thread, with no hand-over between.
+// worker's whose batch is done, or, when an instant is due, the loop's own. Turns never overlap
+// (see baton.h). So a batch follows the one before it on the same thread, with no hand-over
+// between.
 #pragma once
 
 #include <atomic>
@@ -130,9 +131,9 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
   // The loop's own thread sleeps until `sleeps_until_`, which is never later than `wake_` for long:
   // who lowers `wake_` below it rings.
   Doorbell bell_;
-  std::atomic<TimePoint> wake_{kNever};            // when the next turn is due, whatever happens
-  std::atomic<TimePoint> sleeps_until_{kStart};    // kStart: it is awake
-  std::atomic<bool> handed_over_{false};           // a turn is due now
+  std::atomic<TimePoint> wake_{kNever};          // when the next turn is due, whatever happens
+  std::atomic<TimePoint> sleeps_until_{kStart};  // kStart: it is awake
+  std::atomic<bool> handed_over_{false};         // a turn is due now
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -63,7 +63,7 @@ void LaneWorker::RunBatch(LaunchOrder& order) {
   order.model->engine.Submit(handle, {order.id, order.model->id, order.exit, inputs_}, *this);
   // An engine may report from a thread of its own, after Submit has returned.
   while (!answered_.load(std::memory_order_acquire)) {
-    AwaitWork(bell_, clock_, options_.spin, kNever,
+    AwaitWork(answered_bell_, clock_, options_.spin, kNever,
               [this] { return answered_.load(std::memory_order_acquire); });
   }
   inputs_.clear();  // an engine's answer may own the inputs; this thread no longer does
@@ -91,7 +91,7 @@ void LaneWorker::Done(BatchId batch, BatchResult&& result) noexcept {
                       : std::move(result.status.error()));
   }
   answered_.store(true, std::memory_order_release);
-  bell_.Ring();
+  answered_bell_.Ring();
 }
 
 }  // namespace tactus

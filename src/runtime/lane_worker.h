@@ -94,7 +94,8 @@ class LaneWorker final : private Completions {
   Listener& listener_;
   LaunchOrder order_;
   SpscRing<LaunchOrder*> launches_{2};
-  Doorbell bell_;
+  Doorbell bell_;           // of launches, for the worker's thread
+  Doorbell answered_bell_;  // of the engine's report, for the thread that runs the batch
   std::vector<RowInputs> inputs_;
   std::atomic<bool> answered_{false};  // the engine's report of the batch that runs is in order_
   std::atomic<bool> stop_{false};

@@ -27,7 +27,8 @@ struct BatchRecord {
   Duration actual() const { return ended - started; }
 };
 
-// Called one at a time on a thread of the runtime, but for OnRefused; must be quick and must not throw.
+// Called one at a time on a thread of the runtime, but for OnRefused; must be quick and must not
+// throw.
 class Observer {
  public:
   virtual ~Observer() = default;

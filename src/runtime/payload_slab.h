@@ -2,8 +2,8 @@
 // a call as a Request whose payload names the slot and the row.
 //
 // A slot passes from hand to hand, and only its holder touches it: the front end's thread fills it,
-// a turn of the dispatch loop keeps it while rows wait or run (a lane worker reads the rows' inputs),
-// whoever answers frees it. The rings and batons between them order the accesses.
+// a turn of the dispatch loop keeps it while rows wait or run (a lane worker reads the rows'
+// inputs), whoever answers frees it. The rings and batons between them order the accesses.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // Answers calls: joins rows, counts, tells the observer and calls the front end back. One thread at
-// a time does so: a lane worker that has nothing to run, else the thread of its own, so that neither
-// deciding nor running batches waits for it.
+// a time does so: a lane worker that has nothing to run, else the thread of its own, so that
+// neither deciding nor running batches waits for it.
 #pragma once
 
 #include <atomic>

@@ -16,6 +16,11 @@ using boost::system::error_code;
 // closed with unread bytes would take the answer back.
 constexpr std::chrono::milliseconds kLinger{2000};
 
+// Asio's own condition hands the kernel 64 kB at a time, and asks for events after each.
+std::size_t AsMuchAsGoes(const error_code& error, std::size_t) {
+  return error ? 0 : std::size_t{4} << 20;
+}
+
 ReaderLimits LimitsOf(const HttpOptions& options) {
   return {.head = options.max_header, .body = options.max_body};
 }
@@ -164,9 +169,9 @@ void Connection::Write(HttpResponse response, bool keep_alive) {
     buffers_.emplace_back(response_.body.data(), response_.body.size());
     for (const auto part : response_.parts) buffers_.emplace_back(part.data(), part.size());
   }
-  asio::async_write(socket_, buffers_, [self = shared_from_this()](error_code error, std::size_t) {
-    self->OnWritten(error);
-  });
+  asio::async_write(
+      socket_, buffers_, AsMuchAsGoes,
+      [self = shared_from_this()](error_code error, std::size_t) { self->OnWritten(error); });
 }
 
 void Connection::OnWritten(error_code error) {
