@@ -1,10 +1,12 @@
 // Bounded rings between threads. Sized once, no lock, no allocation after construction.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -48,6 +50,31 @@ class SpscRing {
 
   bool Empty() const {
     return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_acquire);
+  }
+
+  // Many at a time, in place. The producer's: up to `most` free slots in one piece, empty when the
+  // ring is full; fewer than are free where the ring turns around. Publish hands over the first n.
+  std::span<T> Writable(std::size_t most) {
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);
+    if (tail + most - cached_head_ > mask_ + 1) {
+      cached_head_ = head_.load(std::memory_order_acquire);
+    }
+    const std::size_t free = mask_ + 1 - (tail - cached_head_);
+    return {&slots_[tail & mask_], std::min({most, free, mask_ + 1 - (tail & mask_)})};
+  }
+  void Publish(std::size_t n) {
+    tail_.store(tail_.load(std::memory_order_relaxed) + n, std::memory_order_release);
+  }
+
+  // The consumer's: up to `most` values in one piece, which stay until Consume gives n slots back.
+  std::span<const T> Readable(std::size_t most) {
+    const std::size_t head = head_.load(std::memory_order_relaxed);
+    if (cached_tail_ - head < most) cached_tail_ = tail_.load(std::memory_order_acquire);
+    return {&slots_[head & mask_],
+            std::min({most, cached_tail_ - head, mask_ + 1 - (head & mask_)})};
+  }
+  void Consume(std::size_t n) {
+    head_.store(head_.load(std::memory_order_relaxed) + n, std::memory_order_release);
   }
 
  private:

@@ -182,7 +182,7 @@ stage_asan() {
 # thousands of times (asan runs them). Not server_kserve: it has no thread, and Debian's libprotobuf
 # and a program with ThreadSanitizer disagree about the layout of a map.
 stage_tsan() {
-  local modules='base|dispatch|engines|runtime|load|server_(http|metrics)'
+  local modules='base|dispatch|engines|runtime|scheduler|load|server_(http|metrics)'
   local targets
   cmake --preset tsan >"$logs/configure-tsan.log" 2>&1
   mapfile -t targets < <(ninja -C build/tsan -t targets all 2>/dev/null |
