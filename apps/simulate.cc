@@ -32,6 +32,7 @@ int RunSimulate(const SimulateOptions& options) {
   if (!report) return ReportBadInput(report.error());
   const std::vector<RunReport> runs = {*report};
   fmt::print("{}\n{}", Heading(*report), ToTable(runs, options.wide));
+  if (!report->scaling.empty()) fmt::print("\n{}", ScalingTable(*report));
   if (options.json.empty()) return 0;
   const auto written = WriteJson({runs, {}}, options.json);
   return written ? 0 : ReportBadInput(written.error());

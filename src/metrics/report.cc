@@ -162,6 +162,19 @@ Json PeakJson(const PeakGoodput& peak) {
           {"of_fluid_limit", of(peak.fluid_limit_rps)}};
 }
 
+Json ScalingJson(std::span<const ScalingPoint> points) {
+  Json json = Json::array();
+  for (const ScalingPoint& point : points) {
+    json.push_back({{"at_s", point.at_s},
+                    {"open", point.open},
+                    {"starting", point.starting},
+                    {"advised", point.advised},
+                    {"bad_ratio", point.bad_ratio},
+                    {"idle_ratio", point.idle_ratio}});
+  }
+  return json;
+}
+
 Json RunJson(const RunReport& run) {
   Json json = {{"policy", run.policy},
                {"scenario", run.scenario},
@@ -186,8 +199,12 @@ Json RunJson(const RunReport& run) {
   json["idle_ratio"] = IdleRatio(run);
   json["lanes"] = Json::array();
   for (const LaneSummary& lane : run.lanes) {
-    json["lanes"].push_back({{"busy_ratio", lane.busy_ratio}, {"batches", lane.batches}});
+    json["lanes"].push_back({{"busy_ratio", lane.busy_ratio},
+                             {"open_ratio", lane.open_ratio},
+                             {"batches", lane.batches}});
   }
+  json["mean_open_lanes"] = MeanOpenLanes(run);
+  if (!run.scaling.empty()) json["lanes_over_time"] = ScalingJson(run.scaling);
   if (run.peak) json["peak"] = PeakJson(*run.peak);
   return json;
 }
@@ -281,18 +298,26 @@ int LanesTouched(const RunReport& run) {
                                         [](const LaneSummary& lane) { return lane.batches > 0; }));
 }
 
+double MeanOpenLanes(const RunReport& run) {
+  double open = 0;
+  for (const LaneSummary& lane : run.lanes) open += lane.open_ratio;
+  return open;
+}
+
 double BusyRatio(const RunReport& run) {
   double busy = 0;
-  for (const LaneSummary& lane : run.lanes) AddMean(busy, lane.busy_ratio, run.lanes.size());
-  return busy;
+  for (const LaneSummary& lane : run.lanes) busy += lane.busy_ratio;
+  const double open = MeanOpenLanes(run);
+  return open > 0 ? busy / open : 0;
 }
 
 double IdleRatio(const RunReport& run) {
   double idle = 0;
   for (const LaneSummary& lane : run.lanes) {
-    AddMean(idle, std::max(0.0, 1 - lane.busy_ratio), run.lanes.size());
+    idle += std::max(0.0, lane.open_ratio - lane.busy_ratio);
   }
-  return idle;
+  const double open = MeanOpenLanes(run);
+  return open > 0 ? idle / open : 0;
 }
 
 int BatchPercentile(const Summary& figures, double p) {
@@ -312,11 +337,13 @@ RunReport Average(std::span<const RunReport> runs) {
     mean.models[i].figures = AverageOf(
         runs, [i](const RunReport& run) -> const Summary& { return run.models[i].figures; });
   }
+  if (runs.size() > 1) mean.scaling.clear();  // each seed's lanes change at instants of their own
   mean.duration_s = 0;
   for (const RunReport& run : runs) AddMean(mean.duration_s, run.duration_s, runs.size());
   for (std::size_t i = 0; i < mean.lanes.size(); ++i) {
-    mean.lanes[i] = {};
+    mean.lanes[i] = {.open_ratio = 0};
     for (const RunReport& run : runs) {
+      AddMean(mean.lanes[i].open_ratio, run.lanes[i].open_ratio, runs.size());
       AddMean(mean.lanes[i].busy_ratio, run.lanes[i].busy_ratio, runs.size());
       mean.lanes[i].batches += run.lanes[i].batches;
     }

@@ -9,7 +9,9 @@
 //              "exits": {"exit": share}, "outcomes": {"met": n, ...},
 //              "models": [{"name", "slo_ms", the same figures}],
 //              "lanes_touched", "busy_ratio", "idle_ratio",
-//              "lanes": [{"busy_ratio", "batches"}],
+//              "lanes": [{"busy_ratio", "open_ratio", "batches"}], "mean_open_lanes",
+//              "lanes_over_time": [{"at_s", "open", "starting", "advised", "bad_ratio",
+//              "idle_ratio"}],     // under autoscaling
 //              "peak": {...}  // of a goodput search, below
 //             }],
 //    "checks": [{"what", "value", "bar", "ok"}]}
@@ -64,8 +66,9 @@ struct ModelSummary {
 };
 
 struct LaneSummary {
-  double busy_ratio = 0;
+  double busy_ratio = 0;  // of the run
   std::int64_t batches = 0;
+  double open_ratio = 1;  // part of the run in which it took batches; less under autoscaling
 };
 
 // What a goodput search found: the highest offered rate at which no model's bad ratio exceeds
@@ -78,6 +81,16 @@ struct PeakGoodput {
   std::string limiting_model;                 // the worst one just above the peak
   std::optional<double> staggered_bound_rps;  // of one model
   double fluid_limit_rps = 0;
+};
+
+// A moment at which autoscaling looked at the lanes.
+struct ScalingPoint {
+  double at_s = 0;
+  int open = 0;      // lanes that take batches
+  int starting = 0;  // lanes asked for and not there yet
+  int advised = 0;
+  double bad_ratio = 0;  // what the advice was taken from
+  double idle_ratio = 0;
 };
 
 struct RunReport {
@@ -95,11 +108,15 @@ struct RunReport {
   std::vector<ModelSummary> models;
   std::vector<LaneSummary> lanes;
   std::optional<PeakGoodput> peak;
+  std::vector<ScalingPoint> scaling;  // where lanes come and go
 };
 
+// Lanes that were there, as a mean over the run.
+double MeanOpenLanes(const RunReport& run);
 // Lanes that ran a batch at all.
 int LanesTouched(const RunReport& run);
-// Of all lanes together; of one with several slots this is batches at once, and may exceed 1.
+// Of the time that lanes were open, all together; with several slots this counts batches at once,
+// and may exceed 1.
 double BusyRatio(const RunReport& run);
 // What the lanes have left: autoscaling gives it back.
 double IdleRatio(const RunReport& run);
@@ -132,6 +149,8 @@ RunReport Average(std::span<const RunReport> runs);
 // One row a run, aligned; `wide` adds a row for each model. Plain text, at most 120 columns.
 std::string ToTable(std::span<const RunReport> runs, bool wide);
 std::string ToText(std::span<const Check> checks);
+// The lanes over time, a row for each change; empty where they stayed.
+std::string ScalingTable(const RunReport& run);
 
 // Where these figures come from: the commit this binary was built at, the kind of machine.
 std::string BuildCommit();

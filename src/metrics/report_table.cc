@@ -126,6 +126,29 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   return text;
 }
 
+std::string ScalingTable(const RunReport& run) {
+  TextTable table;
+  table.AddColumn("at", "s");
+  table.AddColumn("open", "lanes");
+  table.AddColumn("starting", "");
+  table.AddColumn("advised", "");
+  table.AddColumn("bad", "%");
+  table.AddColumn("idle", "%");
+  const ScalingPoint* before = nullptr;
+  for (const ScalingPoint& point : run.scaling) {
+    const bool same = before != nullptr && before->open == point.open &&
+                      before->starting == point.starting && before->advised == point.advised;
+    before = &point;
+    if (same) continue;
+    table.Add({fmt::format("{:.4g}", point.at_s), fmt::format("{}", point.open),
+               fmt::format("{}", point.starting), fmt::format("{}", point.advised),
+               Percent(point.bad_ratio), Percent(point.idle_ratio)});
+  }
+  if (before == nullptr) return "";
+  return fmt::format("lanes over time, {:.2f} open on average\n{}", MeanOpenLanes(run),
+                     table.Print());
+}
+
 std::string ToText(std::span<const Check> checks) {
   std::string text;
   for (const Check& check : checks) {

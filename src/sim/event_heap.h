@@ -14,7 +14,8 @@
 
 namespace tactus {
 
-enum class EventClass : std::uint8_t { kFinish, kArrival };
+// What autoscaling does comes last: it looks at an instant that is complete.
+enum class EventClass : std::uint8_t { kFinish, kArrival, kLaneReady, kAutoscale };
 
 struct Event {
   TimePoint at;

@@ -3,12 +3,26 @@
 #include <algorithm>
 
 #include "sim/event_heap.h"
+#include "sim/lane_scaler.h"
 #include "sim/sim_device.h"
 #include "workload/accuracy_limit.h"
 #include "workload/arrivals.h"
 
 namespace tactus {
 namespace {
+
+LaneScalerOptions MakeScaler(const Scenario& scenario) {
+  LaneScalerOptions options;
+  options.advice = {.bad_threshold = scenario.bad_threshold,
+                    .idle_threshold = scenario.idle_threshold,
+                    .idle_kept = scenario.idle_kept,
+                    .least = scenario.scale_least,
+                    .most = scenario.lanes};
+  options.window = FromSeconds(scenario.scale_window_s);
+  options.start_delay = FromSeconds(scenario.scale_start_delay_s);
+  options.initial = scenario.scale_initial;
+  return options;
+}
 
 // One run: the world around a dispatcher.
 class World final : public Outbox {
@@ -30,9 +44,14 @@ class World final : public Outbox {
         slots_(scenario.slots),
         places_(static_cast<std::size_t>(scenario.lanes) * scenario.slots),
         lanes_(scenario.lanes),
+        scale_interval_(FromSeconds(scenario.scale_interval_s)),
+        scaler_(MakeScaler(scenario)),
         dispatcher_(MakeDispatcherOptions(scenario), MakeLanes(scenario), policy, *this,
                     options.journal) {
     dispatcher_.Configure(deployment_);
+    if (scale_interval_ == Duration{}) return;
+    SetOpenLanes(static_cast<int>(lanes_.size()), scaler_.open());
+    heap_.Push(kStart, EventClass::kAutoscale, 0);
   }
 
   void Run() {
@@ -57,6 +76,10 @@ class World final : public Outbox {
     SimulationResult result;
     result.models = deployment_->models;
     result.records = std::move(recorder_).Take();
+    if (scale_interval_ > Duration{}) {
+      CountClosed(std::max(last_, end_));
+      result.scaling = scaler_.history();
+    }
     result.lanes = std::move(lanes_);
     result.begin = kStart + FromSeconds(scenario.warmup_s);
     result.end = end_;
@@ -99,11 +122,15 @@ class World final : public Outbox {
 
   void Reject(ModelId model, const Request& request, DropReason reason) override {
     recorder_.Reject(model, request, reason, now_);
+    if (reason != DropReason::kCancelled) ++totals_.bad;
     last_ = now_;
   }
 
   void Complete(const Batch& batch, const BatchReport& report) override {
     recorder_.Complete(batch, report, now_);
+    for (const Request& request : batch.requests) {
+      ++(now_ <= request.deadline ? totals_.good : totals_.bad);
+    }
     last_ = now_;
   }
 
@@ -137,13 +164,55 @@ class World final : public Outbox {
                                  .deadline = now_ + deployment_->models[model.value()].slo});
       return PushArrival(event.subject);
     }
+    if (event.kind == EventClass::kAutoscale) return Autoscale();
+    if (event.kind == EventClass::kLaneReady) {
+      const int before = scaler_.open();
+      CountClosed(now_);
+      totals_.at = now_;
+      scaler_.Ready(totals_);
+      return SetOpenLanes(before, scaler_.open());
+    }
     Running& running = places_[event.subject];
     if (!running.used || running.event != event.sequence) return;  // a shell: it was aborted
     running.used = false;
     const LaneId lane{static_cast<LaneId::rep>(event.subject / slots_)};
     lanes_[lane.value()].busy += running.report.ended - running.report.started;
+    totals_.busy += running.report.ended - running.report.started;
     ++lanes_[lane.value()].batches;
     dispatcher_.Finish(lane, running.id, running.report, now_);
+  }
+
+  void Autoscale() {
+    CountClosed(now_);
+    totals_.at = now_;
+    const int before = scaler_.open();
+    const int asked = scaler_.Advise(now_, totals_);
+    for (int i = 0; i < asked; ++i) {
+      heap_.Push(now_ + scaler_.start_delay(), EventClass::kLaneReady, 0);
+    }
+    SetOpenLanes(before, scaler_.open());
+    if (now_ + scale_interval_ < end_)
+      heap_.Push(now_ + scale_interval_, EventClass::kAutoscale, 0);
+  }
+
+  // Lanes [0, open) take batches.
+  void SetOpenLanes(int before, int open) {
+    CountClosed(now_);
+    for (int lane = before; lane < open; ++lane) {
+      dispatcher_.SetLaneOpen(LaneId{static_cast<LaneId::rep>(lane)}, true);
+    }
+    for (int lane = open; lane < before; ++lane) {
+      dispatcher_.SetLaneOpen(LaneId{static_cast<LaneId::rep>(lane)}, false);
+    }
+    open_ = open;
+  }
+
+  // Books the time since the last change of the open lanes.
+  void CountClosed(TimePoint until) {
+    const Duration span = until - counted_;
+    counted_ = until;
+    totals_.available += span * open_;
+    for (std::size_t lane = open_; lane < lanes_.size(); ++lane) lanes_[lane].closed += span;
   }
 
   // Nobody will serve what still waits: unload everything, which ends it as shed.
@@ -174,6 +243,11 @@ class World final : public Outbox {
   const int slots_;
   std::vector<Running> places_;  // lane by lane, `slots_` each
   std::vector<LaneTotals> lanes_;
+  const Duration scale_interval_;  // 0: lanes stay
+  LaneScaler scaler_;
+  ServiceTotals totals_;
+  int open_ = 0;
+  TimePoint counted_ = kStart;
   TimePoint now_ = kStart;
   TimePoint decided_ = kStart;  // until then the dispatcher's thread is busy
   TimePoint last_ = kStart;
@@ -234,10 +308,13 @@ RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
   report.commit = BuildCommit();
   report.machine = MachineKind();
   report.accuracy_limit = AccuracyLimit(scenario, profile).value_or(std::nullopt);
+  report.scaling = result.scaling;
   // Over all the time that the lane had work, the drain after the last arrival included.
   const double seconds = ToSeconds(std::max(result.last, result.end) - kStart);
   for (const LaneTotals& lane : result.lanes) {
-    report.lanes.push_back({ToSeconds(lane.busy) / seconds, lane.batches});
+    report.lanes.push_back({.busy_ratio = ToSeconds(lane.busy) / seconds,
+                            .batches = lane.batches,
+                            .open_ratio = 1 - ToSeconds(lane.closed) / seconds});
   }
   return report;
 }

@@ -39,13 +39,15 @@ struct SimulationOptions {
 struct LaneTotals {
   Duration busy{};  // batches of several slots add up
   std::int64_t batches = 0;
+  Duration closed{};  // time in which it took no batches, under autoscaling
 };
 
 struct SimulationResult {
   std::vector<Model> models;
   std::vector<RequestRecord> records;  // every request, warm-up included, in the order they ended
   std::vector<LaneTotals> lanes;
-  TimePoint begin;  // what counts: requests that arrived in [begin, end) ...
+  std::vector<ScalingPoint> scaling;  // where lanes come and go
+  TimePoint begin;                    // what counts: requests that arrived in [begin, end) ...
   TimePoint end;
   std::int64_t skip = 0;    // ... after the first `skip` of them
   TimePoint last;           // when the last request ended

@@ -59,10 +59,9 @@ class Reader {
       } else if (!KeysOf(ScenarioFields(), key.str()).empty()) {
         read = ReadTable(node, key.str(), ScenarioFields(), scenario_);
       } else {
-        read =
-            Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], [arrivals] and "
-                                   "[[models]]",
-                                   key.str()));
+        read = Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], [autoscale], "
+                                      "[arrivals] and [[models]]",
+                                      key.str()));
       }
       if (!read) return read;
     }

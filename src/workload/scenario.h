@@ -19,6 +19,16 @@
 //   count = 1
 //   slots = 1
 //
+//   [autoscale]                    # lanes come and go in simulation; count is the most there are
+//   interval_s = 5                 # how often the advice is taken; 0: never (the default)
+//   window_s = 10                  # that the advice looks at
+//   start_delay_s = 30             # from asking for a lane to its first batch
+//   initial = 1                    # lanes at the start
+//   least = 1
+//   bad_threshold = 0.01           # these three: src/planners/autoscale/advice.h
+//   idle_threshold = 0.2
+//   idle_kept = 0.1
+//
 //   [arrivals]
 //   process = "poisson"            # poisson | gamma | uniform | trace
 //   rate_rps = 120                 # all models together; or per model below
@@ -82,6 +92,15 @@ struct Scenario {
   double decision_cost_us = 0;
   int lanes = 1;
   int slots = 1;
+  // [autoscale]
+  double scale_interval_s = 0;
+  double scale_window_s = 10;
+  double scale_start_delay_s = 30;
+  int scale_initial = 1;
+  int scale_least = 1;
+  double bad_threshold = 0.01;
+  double idle_threshold = 0.2;
+  double idle_kept = 0.1;
   ArrivalProcess process = ArrivalProcess::kPoisson;
   double rate_rps = 100;
   double cv = 1;

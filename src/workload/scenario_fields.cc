@@ -38,6 +38,14 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"scenario", "decision_cost_us", &S::decision_cost_us, 0, 1e9},
     ScenarioField<S>{"lanes", "count", &S::lanes, 1, 4096},
     ScenarioField<S>{"lanes", "slots", &S::slots, 1, 64},
+    ScenarioField<S>{"autoscale", "interval_s", &S::scale_interval_s, 0, kMostSeconds},
+    ScenarioField<S>{"autoscale", "window_s", &S::scale_window_s, 1e-3, kMostSeconds},
+    ScenarioField<S>{"autoscale", "start_delay_s", &S::scale_start_delay_s, 0, kMostSeconds},
+    ScenarioField<S>{"autoscale", "initial", &S::scale_initial, 1, 4096},
+    ScenarioField<S>{"autoscale", "least", &S::scale_least, 1, 4096},
+    ScenarioField<S>{"autoscale", "bad_threshold", &S::bad_threshold, 0, 0.999},
+    ScenarioField<S>{"autoscale", "idle_threshold", &S::idle_threshold, 0, 0.999},
+    ScenarioField<S>{"autoscale", "idle_kept", &S::idle_kept, 0, 0.999},
     ScenarioField<S>{"arrivals", "process", &S::process, 0, 0, kProcesses},
     ScenarioField<S>{"arrivals", "rate_rps", &S::rate_rps, 0, kMostRps},
     ScenarioField<S>{"arrivals", "cv", &S::cv, 0.01, 100},
@@ -178,6 +186,17 @@ Status Validate(const Scenario& scenario) {
   if (scenario.warmup_s >= scenario.duration_s) {
     return InvalidArgument(fmt::format("warmup_s ({}) must be less than duration_s ({})",
                                        scenario.warmup_s, scenario.duration_s));
+  }
+  if (scenario.scale_interval_s > 0) {
+    if (scenario.scale_initial > scenario.lanes || scenario.scale_least > scenario.lanes) {
+      return InvalidArgument(fmt::format(
+          "[autoscale] starts with {} lanes and keeps {}; [lanes] count = {} is the most there are",
+          scenario.scale_initial, scenario.scale_least, scenario.lanes));
+    }
+    if (scenario.idle_kept > scenario.idle_threshold) {
+      return InvalidArgument(fmt::format("idle_kept ({}) must not exceed idle_threshold ({})",
+                                         scenario.idle_kept, scenario.idle_threshold));
+    }
   }
   if (scenario.process == ArrivalProcess::kTrace && scenario.trace.empty()) {
     return InvalidArgument("process = \"trace\" needs a file: trace = \"FILE\"");

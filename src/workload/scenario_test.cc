@@ -32,6 +32,16 @@ decision_cost_us = 3
 count = 2
 slots = 3
 
+[autoscale]
+interval_s = 5
+window_s = 20
+start_delay_s = 0.5
+initial = 2
+least = 1
+bad_threshold = 0.02
+idle_threshold = 0.3
+idle_kept = 0.25
+
 [arrivals]
 process = "gamma"
 rate_rps = 60
@@ -79,6 +89,14 @@ TEST(Scenario, ReadsEveryKey) {
   EXPECT_EQ(s.decision_cost_us, 3);
   EXPECT_EQ(s.lanes, 2);
   EXPECT_EQ(s.slots, 3);
+  EXPECT_EQ(s.scale_interval_s, 5);
+  EXPECT_EQ(s.scale_window_s, 20);
+  EXPECT_EQ(s.scale_start_delay_s, 0.5);
+  EXPECT_EQ(s.scale_initial, 2);
+  EXPECT_EQ(s.scale_least, 1);
+  EXPECT_EQ(s.bad_threshold, 0.02);
+  EXPECT_EQ(s.idle_threshold, 0.3);
+  EXPECT_EQ(s.idle_kept, 0.25);
   EXPECT_EQ(s.process, ArrivalProcess::kGamma);
   EXPECT_EQ(s.rate_rps, 60);
   EXPECT_EQ(s.cv, 2);
@@ -130,6 +148,10 @@ TEST(Scenario, NamesThePlaceOfEachMistake) {
       {"[[models]]\nname = 'a'\n[[models]]\nname = 'a'\n", "f.toml: model 'a' is there twice"},
       {"[scenario]\nwarmup_s = 20\n[[models]]\nname = 'a'\n", "must be less than duration_s"},
       {"[arrivals]\nprocess = 'trace'\n[[models]]\nname = 'a'\n", "needs a file"},
+      {"[autoscale]\ninterval_s = 1\ninitial = 2\n[[models]]\nname = 'a'\n",
+       "starts with 2 lanes and keeps 1; [lanes] count = 1"},
+      {"[autoscale]\ninterval_s = 1\nidle_threshold = 0.05\n[[models]]\nname = 'a'\n",
+       "idle_kept (0.1) must not exceed idle_threshold (0.05)"},
       {"[arrivals]\nrate_rps = 0\n[[models]]\nname = 'a'\n", "nothing would arrive"},
       {"[[models]]\nname = 'a'\nexits = ['1']\naccuracy = [0.1, 0.2]\n",
        "1 exits and 2 accuracies"},

@@ -30,6 +30,13 @@ class LoadWindow {
   // the oldest while there is none so old. Nothing, all idle, before the second reading.
   LoadReading Read(int lanes) const;
 
+  // Whether the readings span the window's length.
+  bool Full() const {
+    return readings_.size() >= 2 && readings_.back().at - readings_.front().at >= length_;
+  }
+  // Forgets all but this: the lanes have changed, and what other lanes did says nothing about them.
+  void Restart(const ServiceTotals& totals) { readings_.assign(1, totals); }
+
  private:
   static constexpr int kMostReadings = 64;  // of one window's length
 
