@@ -275,8 +275,9 @@ Round Measure(const Zoo& zoo, const Size& size, double rate, double seconds) {
   std::vector<Tally> tallies(size.shards);
   std::vector<ShardOutbox*> outboxes;
   for (Tally& tally : tallies) outboxes.push_back(&tally);
-  // Together the queues hold half a million requests, and each some milliseconds of line rate.
-  const std::size_t queue = std::bit_ceil((std::size_t{1} << 19) / size.models);
+  // Together the queues hold some milliseconds of line rate.
+  const std::size_t queue =
+      std::bit_ceil(std::max<std::size_t>((std::size_t{1} << 17) / size.models, 64));
   ShardedScheduler scheduler(
       {.shards = size.shards, .lanes = size.lanes, .shard = {.queue_capacity = queue}}, zoo.models,
       zoo.profile, outboxes);
@@ -330,6 +331,12 @@ void PrintHeader(const std::string& what) {
       "models lanes shards    CPU-s      a second   a second   req  batch  busy shards   rank "
       "                  P99.99   cations\n",
       what);
+}
+
+// Sorts them.
+double Median(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
 std::string LoadAverage() {
@@ -411,29 +418,33 @@ class Bench {
     return round;
   }
 
-  // In turns, so that all three see the same neighbours on the machine; the best round of each,
-  // because what they take from the caches only ever adds.
+  // In turns, so that all three see the same neighbours on the machine; the median round of each.
+  // Not the best: a round in which more is dropped is a quick one.
   void CheckBars() {
     const std::array<Size, 3> sizes = {Size{35, 512, 1}, Size{35, 4096, 1}, Size{2048, 512, 1}};
     std::array<std::vector<double>, 3> rates;
+    std::vector<double> dispatched;
     PrintHeader(fmt::format("{} rounds of {:g} s at line rate, in turns", options_.rounds,
                             options_.seconds));
     for (int round = 0; round < options_.rounds; ++round) {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
-        rates[i].push_back(Take(sizes[i], 0, "line rate").per_cpu_second());
+        const Round taken = Take(sizes[i], 0, "line rate");
+        rates[i].push_back(taken.per_cpu_second());
+        if (i == 0) dispatched.push_back(taken.counts.dispatched / taken.cpu_s());
       }
     }
-    for (std::vector<double>& of : rates) std::sort(of.begin(), of.end());
+    std::array<double, 3> medians;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      fmt::print("{}: best {:.2f}, median {:.2f} M requests a CPU-second\n", Where(sizes[i]),
-                 rates[i].back() / 1e6, rates[i][rates[i].size() / 2] / 1e6);
+      medians[i] = Median(rates[i]);
+      fmt::print("{}: {:.2f} to {:.2f}, median {:.2f} M requests a CPU-second\n", Where(sizes[i]),
+                 rates[i].front() / 1e6, rates[i].back() / 1e6, medians[i] / 1e6);
     }
-    const double best = rates[0].back();
-    AtLeast("requests a CPU-second, 35 models, 512 lanes", best, kBar);
-    AtLeast("the same with 4096 lanes", rates[1].back(), kSpread * kBar);
-    AtLeast("the same with 2048 models", rates[2].back(), kSpread * kBar);
-    AtLeast("4096 lanes over 512", rates[1].back() / best, kSpread);
-    AtLeast("2048 models over 35", rates[2].back() / best, kSpread);
+    AtLeast("requests a CPU-second, 35 models, 512 lanes", medians[0], kBar);
+    AtLeast("dispatched alone, the same size", Median(dispatched), kBar);
+    AtLeast("requests a CPU-second, 35 models, 4096 lanes", medians[1], kSpread * kBar);
+    AtLeast("requests a CPU-second, 2048 models, 512 lanes", medians[2], kSpread * kBar);
+    AtLeast("4096 lanes over 512", medians[1] / medians[0], kSpread);
+    AtLeast("2048 models over 35", medians[2] / medians[0], kSpread);
   }
 
   void AtLeast(std::string what, double value, double bar) {

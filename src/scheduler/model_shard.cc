@@ -87,7 +87,8 @@ void ModelShard::Arrive(ModelId m, const Request& request) {
   // Behind requests that did not fit, it changes nothing (the batch only shrinks with time), unless
   // it completes another full batch.
   const State& state = states_[local];
-  const bool behind = before > state.batch && queue[before].id == request.id;
+  const bool unseen = state.quiet ? request.shape == state.shape : before > state.batch;
+  const bool behind = unseen && queue[before].id == request.id;
   if (!behind || queue.size() >= state.next_full) MarkChanged(local);
 }
 
@@ -122,8 +123,10 @@ void ModelShard::RejectFront(std::uint32_t local, int count, DropReason reason, 
 void ModelShard::Advance(TimePoint now) {
   for (std::size_t i = 0; i < changed_.size(); ++i) {
     if (i + kAhead < changed_.size()) {
-      const RequestQueue& queue = queues_[changed_[i + kAhead]];
-      __builtin_prefetch(&queue[0]);
+      const std::uint32_t local = changed_[i + kAhead];
+      __builtin_prefetch(&queues_[local][0]);
+      __builtin_prefetch(&costs_[local]);
+      __builtin_prefetch(&candidates_[local]);
     }
     states_[changed_[i]].changed = false;
     Renew(changed_[i], now);
@@ -149,6 +152,7 @@ void ModelShard::Renew(std::uint32_t local, TimePoint now) {
   const CandidateNote before = state.note;
   state.batch = candidate ? static_cast<std::uint32_t>(candidate->batch) : 0;
   state.next_full = ~std::uint32_t{0};
+  state.quiet = false;
   state.note.batches = 0;
   if (!candidate) {
     timers_.Erase(local);
@@ -156,7 +160,8 @@ void ModelShard::Renew(std::uint32_t local, TimePoint now) {
     // Once `latest` has passed the batch shrinks. The queue's own head may be lost before.
     const bool schedulable = candidate->exec <= now;
     const TimePoint lost = queues_[local].front().deadline - costs_[local](1);
-    const TimePoint changes = schedulable ? candidate->latest + Nanos(1) : candidate->exec;
+    const TimePoint changes =
+        schedulable ? candidate->latest + Nanos(1) : LookAgain(local, *candidate, now);
     timers_.Put(local, std::min(changes, lost + Nanos(1)));
     if (schedulable) Announce(local, *candidate);
   }
@@ -165,6 +170,27 @@ void ModelShard::Renew(std::uint32_t local, TimePoint now) {
   if (!news) return;
   state.answered = false;
   mailbox_.Write(Global(local), state.note);
+}
+
+TimePoint ModelShard::LookAgain(std::uint32_t local, const SymphonyCandidate& candidate,
+                                TimePoint now) {
+  const RequestQueue& queue = queues_[local];
+  const BatchCosts& costs = costs_[local];
+  const CandidateOptions& options = candidates_[local];
+  const bool by_deadline =
+      options.schedulable == Schedulable::kFrontrun || options.schedulable == Schedulable::kLatest;
+  if (!by_deadline || Window()) return candidate.exec;
+  // The more requests wait, the sooner; with one short of a full batch this is the soonest. With a
+  // full one it is at once.
+  const TimePoint soonest = queue.front().deadline - costs(costs.max_batch()) - options.lead;
+  if (soonest <= now || queue.size() != static_cast<std::size_t>(candidate.batch)) {
+    return candidate.exec;
+  }
+  State& state = states_[local];
+  state.quiet = true;
+  state.shape = queue.front().shape;
+  state.next_full = static_cast<std::uint32_t>(costs.max_batch());
+  return soonest;
 }
 
 void ModelShard::Announce(std::uint32_t local, const SymphonyCandidate& candidate) {
@@ -191,6 +217,22 @@ std::optional<SymphonyCandidate> ModelShard::CandidateToRun(std::uint32_t local,
   return same ? rest : std::nullopt;
 }
 
+void ModelShard::OnGrants(std::span<const Grant> grants, TimePoint now) {
+  for (std::size_t i = 0; i < grants.size(); ++i) {
+    if (i + kAhead < grants.size()) {
+      const std::uint32_t local = Local(grants[i + kAhead].model);
+      __builtin_prefetch(&queues_[local]);
+      __builtin_prefetch(&states_[local], 1);
+    }
+    if (i + kAhead / 4 < grants.size()) {
+      const std::uint32_t local = Local(grants[i + kAhead / 4].model);
+      for (int r = 0; r < 12; r += 2) __builtin_prefetch(&queues_[local][r]);
+      __builtin_prefetch(&costs_[local]);
+    }
+    OnGrant(grants[i], now);
+  }
+}
+
 void ModelShard::OnGrant(const Grant& grant, TimePoint now) {
   now = std::max(now, grant.at);
   const std::uint32_t local = Local(grant.model);
@@ -202,6 +244,7 @@ void ModelShard::OnGrant(const Grant& grant, TimePoint now) {
   ++state.note.answered;
   state.answered = true;
   state.batch = 0;  // unknown until it is renewed
+  state.quiet = false;
   MarkChanged(local);
 }
 

@@ -55,6 +55,7 @@ class ModelShard {
   void Cancel(ModelId m, RequestId request, TimePoint now);
   // Finalises the batch and answers, or gives the lane back if nothing is schedulable any more.
   void OnGrant(const Grant& grant, TimePoint now);
+  void OnGrants(std::span<const Grant> grants, TimePoint now);
   // Renews the candidates that changed, fires the timers up to `now`, drops what is hopeless.
   void Advance(TimePoint now);
 
@@ -68,8 +69,12 @@ class ModelShard {
     std::uint32_t batch = 0;      // of the candidate, schedulable or not
     std::uint32_t next_full = 0;  // with that many requests one more full batch waits
     std::int32_t target = 1;      // b*, for window gathering
-    bool changed = false;         // listed in changed_
-    bool answered = false;        // a grant, and the mailbox does not say so yet
+    // Whatever of this shape comes behind the others changes nothing yet, until the batch is full:
+    // no size could be schedulable before the timer.
+    bool quiet = false;
+    std::uint32_t shape = 0;
+    bool changed = false;   // listed in changed_
+    bool answered = false;  // a grant, and the mailbox does not say so yet
   };
 
   std::uint32_t Local(ModelId m) const { return m.value() / place_.count; }
@@ -81,6 +86,8 @@ class ModelShard {
   // Drops what is hopeless, then announces the candidate or sets its timer.
   void Renew(std::uint32_t local, TimePoint now);
   void Announce(std::uint32_t local, const SymphonyCandidate& candidate);
+  // When to look at a candidate that is not schedulable yet; may make the model quiet.
+  TimePoint LookAgain(std::uint32_t local, const SymphonyCandidate& candidate, TimePoint now);
   std::optional<SymphonyCandidate> CandidateAfterDrops(std::uint32_t local, TimePoint now);
   // The same, having given up the heads that hold a window's batch under its target.
   std::optional<SymphonyCandidate> CandidateToRun(std::uint32_t local, TimePoint now);

@@ -88,11 +88,10 @@ void ShardedScheduler::RunShard(Shard& shard) {
     const bool stopping = stopping_.load(std::memory_order_acquire);
     std::size_t work = ReadArrivals(shard);
     const TimePoint now = Now();
-    Grant grant;
-    while (shard.grants.TryPop(grant)) {
-      shard.shard.OnGrant(grant, now);
-      ++work;
-    }
+    const std::span<const Grant> grants = shard.grants.Readable(options_.lanes);
+    shard.shard.OnGrants(grants, now);
+    shard.grants.Consume(grants.size());
+    work += grants.size();
     shard.shard.Advance(now);
     if (work > 0) {
       idling.Worked();

@@ -61,11 +61,13 @@ class ShardedScheduler {
     Shard(ShardPlace place, const SchedulerOptions& options, std::span<const Model> models,
           const ProfileTable& profile, CandidateMailbox& mailbox, ShardOutbox& outbox)
         : arrivals(options.arrival_ring),
-          grants(options.lanes),
+          grants(2 * options.lanes),
           answers(options.lanes),
           shard(place, models, profile, options.lanes, options.shard, mailbox, answers, outbox) {}
     SpscRing<Arrival> arrivals;
-    SpscRing<Grant> grants;  // a lane is in one grant or answer at most
+    // A lane is in one unanswered grant at most. As many that are answered may still lie in the
+    // ring, since those read together are given back together.
+    SpscRing<Grant> grants;
     SpscRing<LaneAnswer> answers;
     ModelShard shard;
     std::atomic<bool> drained{false};
