@@ -9,6 +9,7 @@
 // clock.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "core/decision.h"
@@ -30,6 +31,13 @@ class Policy {
   // every change after it; size indices here. May allocate.
   virtual void Prepare(const View&) {}
 
+  // A policy that reads plans names its planner here; a driver that knows it hands over a first
+  // plan at the start and a new one every epoch. Until then, and in drivers that do not, view.plan
+  // is null and the policy must do without.
+  virtual std::string_view planner() const { return {}; }
+  virtual Duration epoch() const { return kNever - kStart; }
+  virtual void OnPlan(const View&) {}  // view.plan is new. May allocate.
+
   // To keep an index. OnQueueChange covers every change that is not one of the two below it.
   virtual void OnArrive(ModelId, const Request&) {}   // it was just pushed
   virtual void OnPopFront(ModelId, int /*count*/) {}  // the first `count` are about to leave
@@ -37,6 +45,10 @@ class Policy {
 
   // A batch began or ended there, or it was opened or closed. Prepare stands for all lanes.
   virtual void OnLaneChange(const Lane&) {}
+
+  // How many candidates it has looked at so far, for drivers that charge for deciding: what the
+  // algorithm would have to look at, not what this code happens to.
+  virtual std::uint64_t examined() const { return 0; }
 
   // To learn. `report` says how long the batch took.
   virtual void OnBatchDone(LaneId, const RunningBatch&, const BatchReport&, TimePoint) {}

@@ -1,5 +1,6 @@
 // Once configured, a dispatcher with EdgeServing allocates nothing: this binary counts operator
 // new.
+#include <cctype>
 #include <cstdlib>
 #include <new>
 
@@ -104,10 +105,12 @@ TEST_P(NoAllocation, AfterConfigure) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, NoAllocation,
                          ::testing::Values("edgeserving", "edgeserving-plain", "early-exit-edf",
+                                           "symphony", "symphony:gather=window", "symphony-plain",
+                                           "clockwork", "nexus", "shepherd", "timeout",
                                            "all-final"),
                          [](const auto& info) {
                            std::string name = info.param;
-                           for (char& c : name) c = c == '-' ? '_' : c;
+                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
                            return name;
                          });
 

@@ -65,6 +65,11 @@ void Dispatcher::Configure(std::shared_ptr<const Deployment> deployment) {
   policy_.Prepare(view());
 }
 
+void Dispatcher::Adopt(std::shared_ptr<const Plan> plan) {
+  plan_ = std::move(plan);
+  policy_.OnPlan(view());
+}
+
 // All storage is taken here, so that nothing allocates while requests are served.
 void Dispatcher::MakeRoom(const Deployment& deployment) {
   int max_batch = 1;

@@ -53,6 +53,9 @@ class Dispatcher {
   // `profile` must cover every loaded model up to its max_batch.
   void Configure(std::shared_ptr<const Deployment> deployment);
 
+  // Sets or replaces the plan that the policy reads. It is no part of the journal.
+  void Adopt(std::shared_ptr<const Plan> plan);
+
   // request.arrival is the instant; ids must rise.
   void Arrive(ModelId model, const Request& request);
   // A batch ended. `now` is when the dispatcher learnt of it.
@@ -67,7 +70,7 @@ class Dispatcher {
   TimePoint Step(TimePoint now);
 
   View view() const {
-    return {deployment_->models, queues_, lanes_, deployment_->profile, nullptr};
+    return {deployment_->models, queues_, lanes_, deployment_->profile, plan_.get()};
   }
   std::size_t waiting() const { return waiting_; }  // requests in all queues
   std::size_t running() const { return running_; }  // batches on all lanes
@@ -113,6 +116,7 @@ class Dispatcher {
   Journal* const journal_;
 
   std::shared_ptr<const Deployment> deployment_;
+  std::shared_ptr<const Plan> plan_;
   std::vector<RequestQueue> queues_;
   std::vector<Lane> lanes_;
   std::vector<std::vector<Slot>> slots_;  // by LaneId

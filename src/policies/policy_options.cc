@@ -86,13 +86,14 @@ std::vector<int> PolicyOptions::List(std::string_view key, int most) {
   for (;;) {
     int number = 0;
     const auto [end, error] = std::from_chars(at, last, number);
-    if (error != std::errc{} || number < 1 || number > most) break;
+    const int above = numbers.empty() ? 0 : numbers.back();
+    if (error != std::errc{} || number <= above || number > most) break;
     numbers.push_back(number);
     if (end == last) return numbers;
     if (*end != '/') break;
     at = end + 1;
   }
-  Complain(key, text, "a list like 4/8/16, of numbers up to " + std::to_string(most));
+  Complain(key, text, "a rising list like 4/8/16, of numbers up to " + std::to_string(most));
   return {};
 }
 

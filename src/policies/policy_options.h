@@ -26,7 +26,7 @@ class PolicyOptions {
   Duration Micros(std::string_view key, double otherwise);
   // One of `names`, by index; the first when it was not given.
   std::size_t Name(std::string_view key, std::initializer_list<std::string_view> names);
-  // "4/8/16": whole numbers from 1 to `most`.
+  // "4/8/16": rising whole numbers from 1 to `most`.
   std::vector<int> List(std::string_view key, int most);
 
   const Status& status() const { return status_; }

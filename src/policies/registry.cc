@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include "policies/baselines/ranked.h"
+#include "policies/clockwork/clockwork.h"
 #include "policies/edgeserving/edgeserving.h"
 #include "policies/edgeserving/edgeserving_plain.h"
+#include "policies/nexus/nexus.h"
 #include "policies/policy_options.h"
+#include "policies/shepherd/shepherd.h"
 #include "policies/symphony/symphony.h"
 #include "policies/symphony/symphony_plain.h"
+#include "policies/timeout/timeout.h"
 
 namespace tactus {
 namespace {
@@ -62,6 +66,37 @@ std::unique_ptr<Policy> MakeSymphony(std::string name, PolicyOptions& options) {
   return std::make_unique<Which>(std::move(name), made);
 }
 
+std::unique_ptr<Policy> MakeClockwork(std::string name, PolicyOptions& options) {
+  ClockworkOptions made;
+  made.sizes = options.List("sizes", kAnyBatch);
+  made.margin = options.Number("margin", 1, 1, 10);
+  return std::make_unique<Clockwork>(std::move(name), std::move(made));
+}
+
+std::unique_ptr<Policy> MakeNexus(std::string name, PolicyOptions& options) {
+  NexusOptions made;
+  made.front_ends = options.Whole("frontends", 1, 0, 64);
+  made.grow = options.Name("grow", {"yes", "no"}) == 0;
+  made.epoch = std::max(options.Millis("epoch", 10'000), Millis(10));
+  return std::make_unique<Nexus>(std::move(name), made);
+}
+
+std::unique_ptr<Policy> MakeShepherd(std::string name, PolicyOptions& options) {
+  return std::make_unique<Shepherd>(
+      std::move(name), ShepherdOptions{.factor = options.Number("preempt", 3, 0, 1e6)});
+}
+
+std::unique_ptr<Policy> MakeTimeout(std::string name, PolicyOptions& options) {
+  TimeoutOptions made;
+  made.delay = options.Millis("k", 0);
+  made.delay_share = options.Number("share", 0, 0, 1);
+  made.max_batch = options.Whole("batch", kAnyBatch, 1, kAnyBatch);
+  made.fill = options.Number("fill", 1, 0, 1);
+  made.preferred = options.List("preferred", kAnyBatch);
+  made.drop_lost = options.Name("drop", {"lost", "never"}) == 0;
+  return std::make_unique<Timeout>(std::move(name), std::move(made));
+}
+
 const std::vector<Entry>& Entries() {
   static const std::vector<Entry> entries = {
       {{"edgeserving", "EdgeServing: the queue whose service leaves the least system-wide urgency",
@@ -92,6 +127,20 @@ const std::vector<Entry>& Entries() {
       {{"symphony-plain", "the same decisions, written as the paper states them; slow",
         kSymphonyOptions},
        &MakeSymphony<PlainSymphony>},
+      {{"clockwork", "eager: the batch whose latest start comes first",
+        "sizes=1/2/4/8/16: batch sizes, all; margin=X: estimates over the profile's, 1"},
+       &MakeClockwork},
+      {{"nexus", "lanes run the models of a plan in turn, new every epoch (squishy bin packing)",
+        "frontends=N: that route without coordination, 1; 0: lanes share each model's queue; "
+        "grow=yes|no: beyond the planned batch; epoch=MS, 10000"},
+       &MakeNexus},
+      {{"shepherd", "Flex, eager: the largest batch first; it may stop one a third its size",
+        "preempt=X: times as large, 3; 0: never"},
+       &MakeShepherd},
+      {{"timeout", "a batch goes when it is full or its oldest request has waited k",
+        "k=MS or share=X of the SLO, 0; batch=N, fill=X of the SLO: largest batch; preferred=4/8: "
+        "sizes that go at once; drop=lost|never"},
+       &MakeTimeout},
   };
   return entries;
 }

@@ -73,6 +73,8 @@ class ReplayTest : public ::testing::Test {
 
 TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgain) {
   for (const PolicyInfo& info : Policies()) {
+    // A journal holds no plans; the simulator refuses to write one for a policy that reads them.
+    if (!(*MakePolicy(info.name))->planner().empty()) continue;
     for (const char* expiry : {"never", "hopeless"}) {
       const JournalFile journal = Record(info.name, expiry);
       const auto result = Again(journal);

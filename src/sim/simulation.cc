@@ -1,9 +1,11 @@
 #include "sim/simulation.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/event_heap.h"
 #include "sim/lane_scaler.h"
+#include "sim/planning.h"
 #include "sim/sim_device.h"
 #include "workload/accuracy_limit.h"
 #include "workload/arrivals.h"
@@ -34,10 +36,13 @@ class World final : public Outbox {
       : end_(kStart + FromSeconds(scenario.duration_s)),
         last_chance_(end_ + options.drain),
         decision_cost_(FromMillis(scenario.decision_cost_us * 1e-3)),
+        candidate_cost_(FromMillis(scenario.candidate_cost_us * 1e-3)),
         launch_overhead_(FromMillis(selected.launch_overhead_ms)),
         finish_overhead_(FromMillis(selected.finish_overhead_ms)),
         deployment_(std::move(deployment)),
         arrivals_(std::move(arrivals)),
+        policy_(policy),
+        planning_(Planning::For(policy.planner(), scenario, *deployment_)),
         device_(selected, scenario.seed, options.noise),
         recorder_(ExpectedRequests(scenario)),
         heap_(deployment_->models.size() + 2 * scenario.lanes * scenario.slots),
@@ -49,6 +54,7 @@ class World final : public Outbox {
         dispatcher_(MakeDispatcherOptions(scenario), MakeLanes(scenario), policy, *this,
                     options.journal) {
     dispatcher_.Configure(deployment_);
+    if (planning_) dispatcher_.Adopt(planning_->First());
     if (scale_interval_ == Duration{}) return;
     SetOpenLanes(static_cast<int>(lanes_.size()), scaler_.open());
     heap_.Push(kStart, EventClass::kAutoscale, 0);
@@ -57,8 +63,13 @@ class World final : public Outbox {
   void Run() {
     for (std::size_t m = 0; m < arrivals_.size(); ++m) PushArrival(m);
     TimePoint wake = kNever;
+    TimePoint next_plan = planning_ ? kStart + policy_.epoch() : kNever;
     for (;;) {
       now_ = std::min(heap_.NextAt(), wake);
+      if (now_ >= next_plan && next_plan < end_) {
+        dispatcher_.Adopt(planning_->Next(policy_.epoch()));
+        next_plan += policy_.epoch();
+      }
       if (now_ >= last_chance_ && dispatcher_.waiting() > 0) GiveUp();
       if (now_ == kNever) break;
       while (heap_.NextAt() == now_) Take();
@@ -68,6 +79,7 @@ class World final : public Outbox {
         continue;
       }
       wake = dispatcher_.Step(now_);
+      ChargeCandidates();
       ++steps_;
     }
   }
@@ -91,6 +103,7 @@ class World final : public Outbox {
 
   void Launch(const Batch& batch) override {
     // Decisions follow one another on one thread: the third of an instant starts three costs later.
+    ChargeCandidates();
     decided_ = std::max(decided_, now_) + decision_cost_;
     const std::size_t place = FreePlace(batch.lane);
     Running& running = places_[place];
@@ -149,6 +162,16 @@ class World final : public Outbox {
     return static_cast<std::size_t>(std::min(kMost, 1.1 * total * scenario.duration_s + 1024));
   }
 
+  // For what the policy looked at since the last time.
+  void ChargeCandidates() {
+    if (candidate_cost_ == Duration{}) return;
+    const std::uint64_t examined = policy_.examined();
+    if (examined == charged_) return;
+    decided_ = std::max(decided_, now_) +
+               static_cast<std::int64_t>(examined - charged_) * candidate_cost_;
+    charged_ = examined;
+  }
+
   void PushArrival(std::size_t model) {
     const TimePoint at = arrivals_[model]->Next();
     if (at < end_) heap_.Push(at, EventClass::kArrival, static_cast<std::uint32_t>(model));
@@ -159,6 +182,7 @@ class World final : public Outbox {
     heap_.Pop();
     if (event.kind == EventClass::kArrival) {
       const ModelId model{event.subject};
+      if (planning_) planning_->Count(model);
       dispatcher_.Arrive(model, {.id = RequestId{next_request_++},
                                  .arrival = now_,
                                  .deadline = now_ + deployment_->models[model.value()].slo});
@@ -233,10 +257,13 @@ class World final : public Outbox {
   const TimePoint end_;
   const TimePoint last_chance_;
   const Duration decision_cost_;
+  const Duration candidate_cost_;
   const Duration launch_overhead_;
   const Duration finish_overhead_;
   const std::shared_ptr<const Deployment> deployment_;
   std::vector<std::unique_ptr<Arrivals>> arrivals_;
+  Policy& policy_;
+  std::optional<Planning> planning_;
   SimDevice device_;
   Recorder recorder_;
   EventHeap heap_;
@@ -253,6 +280,7 @@ class World final : public Outbox {
   TimePoint last_ = kStart;
   std::uint64_t next_request_ = 0;
   std::uint64_t steps_ = 0;
+  std::uint64_t charged_ = 0;  // of policy_.examined()
   Dispatcher dispatcher_;
 };
 
@@ -291,6 +319,9 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
   if (!deployment) return std::unexpected(deployment.error());
   auto arrivals = MakeArrivals(scenario, kStart + FromSeconds(scenario.duration_s));
   if (!arrivals) return std::unexpected(arrivals.error());
+  if (auto known = Planning::Known(policy.planner(), options.journal != nullptr); !known) {
+    return std::unexpected(known.error());
+  }
   World world(scenario, *selected, std::move(*deployment), std::move(*arrivals), policy, options);
   world.Run();
   return std::move(world).Result(scenario);

@@ -14,6 +14,7 @@
 //   percentile = 95
 //   jitter_ms = 0
 //   decision_cost_us = 0           # charged by the simulator for each decision that launches
+//   candidate_cost_us = 0          # and for each candidate that the policy's algorithm looks at
 //
 //   [lanes]
 //   count = 1
@@ -90,6 +91,7 @@ struct Scenario {
   double percentile = 95;
   double jitter_ms = 0;
   double decision_cost_us = 0;
+  double candidate_cost_us = 0;
   int lanes = 1;
   int slots = 1;
   // [autoscale]

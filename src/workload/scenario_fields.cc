@@ -36,6 +36,7 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"scenario", "percentile", &S::percentile, 0, 100},
     ScenarioField<S>{"scenario", "jitter_ms", &S::jitter_ms, 0, kMostMillis},
     ScenarioField<S>{"scenario", "decision_cost_us", &S::decision_cost_us, 0, 1e9},
+    ScenarioField<S>{"scenario", "candidate_cost_us", &S::candidate_cost_us, 0, 1e9},
     ScenarioField<S>{"lanes", "count", &S::lanes, 1, 4096},
     ScenarioField<S>{"lanes", "slots", &S::slots, 1, 64},
     ScenarioField<S>{"autoscale", "interval_s", &S::scale_interval_s, 0, kMostSeconds},

@@ -26,6 +26,7 @@ class Symphony final : public Policy {
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
   void OnArrive(ModelId m, const Request& request) override;
+  std::uint64_t examined() const override { return examined_; }
   void OnPopFront(ModelId m, int) override { Touch(m); }
   void OnQueueChange(ModelId m) override { Touch(m); }
   void OnLaneChange(const Lane& lane) override { match_.SetFree(lane.id, lane.HasFreeSlot()); }
@@ -62,6 +63,7 @@ class Symphony final : public Policy {
   std::vector<ModelState> models_;  // by ModelId
   std::vector<Offer> offers_;       // by model, then group
   std::vector<ModelId> touched_;
+  std::uint64_t examined_ = 0;
   IndexedHeap<TimePoint> lost_;  // models by when their head is lost on every lane
 };
 

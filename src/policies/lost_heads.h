@@ -1,0 +1,63 @@
+// What every rival that knows deadlines does first: give up the heads that no lane could answer in
+// time any more, not even alone in a batch at the final exit.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "core/decision.h"
+#include "core/feasible.h"
+
+namespace tactus {
+
+class LostHeads {
+ public:
+  // `margin` stretches the profiled latencies.
+  void Prepare(const View& view, double margin = 1) {
+    quickest_.assign(view.models.size(), Duration{});
+    for (std::size_t i = 0; i < quickest_.size(); ++i) {
+      const ModelId m{static_cast<ModelId::rep>(i)};
+      if (!view.models[i].loaded) continue;
+      quickest_[i] = Duration::max();
+      for (const Lane& lane : view.lanes) {
+        if (!lane.serves.contains(m)) continue;
+        const Duration alone =
+            view.profile.Latency(m, FinalExit(view.profile, m), 1, lane.lane_class);
+        quickest_[i] = std::min(quickest_[i], Stretched(alone, margin));
+      }
+    }
+  }
+
+  // The next to give up at `now`, if any; else `next()` says when to look again.
+  std::optional<Drop> Find(const View& view, TimePoint now) {
+    next_ = kNever;
+    for (std::size_t i = 0; i < view.queues.size(); ++i) {
+      if (view.queues[i].empty()) continue;
+      const TimePoint until = LastStart(view.queues[i].front().deadline, i);
+      if (until < now) {
+        return Drop{.model = ModelId{static_cast<ModelId::rep>(i)},
+                    .count = 1,
+                    .reason = DropReason::kExpired};
+      }
+      next_ = std::min(next_, until + Nanos(1));
+    }
+    return std::nullopt;
+  }
+  TimePoint next() const { return next_; }
+
+  static Duration Stretched(Duration latency, double margin) {
+    return margin == 1 ? latency : FromSeconds(ToSeconds(latency) * margin);
+  }
+
+ private:
+  // Where no lane serves the model, its requests are lost at once.
+  TimePoint LastStart(TimePoint deadline, std::size_t m) const {
+    return quickest_[m] == Duration::max() ? TimePoint{Duration::min()} : deadline - quickest_[m];
+  }
+
+  std::vector<Duration> quickest_;  // by ModelId
+  TimePoint next_ = kNever;
+};
+
+}  // namespace tactus

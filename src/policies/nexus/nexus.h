@@ -1,0 +1,87 @@
+// Nexus (Shen et al., SOSP 2019), as Symphony's Section 2.2 states it: every epoch a planner
+// (planners/nexus) says which models each lane runs and in batches of what size; front ends send
+// each request to one of the lanes that run its model; a lane runs its models in turn, eagerly, in
+// batches that may be smaller than planned, and gives up heads that would hold a batch under its
+// planned size (window drop).
+//
+// Front ends route by weighted round robin, each on its own, so that what reaches a lane is uneven.
+// A model's requests lie in one queue here, so a routed request is a claim: a lane may take as many
+// from the queue's front as were sent to it. That serves Nexus better than its own queues would,
+// since the most urgent requests go first whichever lane comes by.
+//
+// Best documented setting: one front end (8 cost it 11 to 45 %, Symphony, Section 5.1). frontends=0
+// goes beyond it: lanes share each model's queue. Without a plan every lane runs every model.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/policy.h"
+#include "policies/lost_heads.h"
+
+namespace tactus {
+
+struct NexusOptions {
+  int front_ends = 1;
+  bool grow = true;  // a batch may exceed its planned size where the head's deadline allows it
+  Duration epoch = Seconds(10);
+};
+
+class Nexus final : public Policy {
+ public:
+  Nexus(std::string name, NexusOptions options) : name_(std::move(name)), options_(options) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view planner() const override { return "nexus"; }
+  Duration epoch() const override { return options_.epoch; }
+  Decision Decide(const View& view, TimePoint now) override;
+  void Prepare(const View& view) override;
+  void OnPlan(const View& view) override;
+  void OnArrive(ModelId m, const Request& request) override;
+  void OnPopFront(ModelId m, int count) override;
+  void OnQueueChange(ModelId m) override { models_[m.value()].count_again = true; }
+  std::uint64_t examined() const override { return examined_; }
+
+ private:
+  struct Route {  // to one lane that runs the model
+    LaneId lane;
+    double weight = 0;  // its part of what the plan gives the model
+    int claims = 0;     // requests routed to it that still wait
+  };
+  struct ModelRoutes {
+    std::vector<Route> routes;
+    std::vector<double> credit;  // by front end, then route: weighted round robin
+    int claimed = 0;             // over all routes
+    bool count_again = false;    // the queue changed in a way that we were not told
+  };
+  struct Turn {
+    ModelId model;
+    int batch = 1;
+    std::uint32_t route = 0;  // the lane's place in the model's routes
+  };
+  struct LaneTurns {
+    std::vector<Turn> turns;
+    std::size_t next = 0;
+  };
+
+  void TakePlan(const View& view);
+  void AddTurn(const View& view, const Lane& lane, const PlanEntry& entry);
+  void Send(ModelRoutes& model, std::uint64_t front_end);
+  void TakeBack(ModelRoutes& model, int count);
+  void CountAgain(const View& view);
+  std::optional<Decision> RunTurn(const View& view, const Lane& lane, const Turn& turn,
+                                  TimePoint now);
+
+  const std::string name_;
+  const NexusOptions options_;
+  LostHeads lost_;
+  std::vector<ModelRoutes> models_;  // by ModelId
+  std::vector<LaneTurns> lanes_;     // by LaneId
+  // Whose claims the pop that follows a decision uses up.
+  ModelId popping_;
+  std::uint32_t popping_route_ = 0;
+  std::uint64_t examined_ = 0;
+};
+
+}  // namespace tactus

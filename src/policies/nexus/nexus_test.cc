@@ -1,0 +1,121 @@
+// Nexus's lanes and front ends as tables of states.
+#include "policies/nexus/nexus.h"
+
+#include <gtest/gtest.h>
+
+#include "policies/table_for_test.h"
+
+namespace tactus {
+namespace {
+
+TimePoint At(int ms) { return kStart + Millis(ms); }
+
+// l(b) = 5 + b, SLO 50; lane 0 runs both models in turn, lane 1 only model 1.
+TableForTest Planned(Policy& policy) {
+  TableForTest table;
+  for (int i = 0; i < 2; ++i) table.AddModel(Millis(50), Millis(5), Millis(1), 16);
+  table.AddLanes(2);
+  table.planned = true;
+  table.plan.lanes.resize(2);
+  table.plan.lanes[0] = {.cycle = Millis(20),
+                         .entries = {{.model = TableForTest::M(0), .batch = 4},
+                                     {.model = TableForTest::M(1), .batch = 2}}};
+  table.plan.lanes[1] = {.cycle = Millis(10),
+                         .entries = {{.model = TableForTest::M(1), .batch = 4}}};
+  policy.Prepare(table.view());
+  policy.OnPlan(table.view());
+  return table;
+}
+
+TEST(Nexus, RunsALanesModelsInTurn) {
+  Nexus policy("nexus", {.front_ends = 0});
+  TableForTest table = Planned(policy);
+  table.Run(1, 1, 1, At(0));
+  table.Push(policy, 0, At(50), 3);
+  table.Push(policy, 1, At(50), 2);
+  for (const std::size_t expected : {0u, 1u, 0u, 1u}) {
+    const Decision decision = policy.Decide(table.view(), At(0));
+    ASSERT_TRUE(std::holds_alternative<Dispatch>(decision));
+    const auto& d = std::get<Dispatch>(decision);
+    EXPECT_EQ(d.model, TableForTest::M(expected));
+    EXPECT_EQ(d.lane, LaneId{0});
+    table.Pop(policy, d.model, d.batch);
+    table.Push(policy, expected, At(50), 2);
+  }
+}
+
+// Model 1 gets 2 per 20 ms on lane 0 and 4 per 10 ms on lane 1: one in five goes to lane 0.
+TEST(Nexus, RoutesByWhatThePlanGives) {
+  Nexus policy("nexus", {.grow = true});
+  TableForTest table = Planned(policy);
+  table.Push(policy, 1, At(50), 10);
+  EXPECT_EQ(policy.Decide(table.view(), At(0)), Launch(1, 2, 0));
+  table.CarryOut(policy, std::get<Dispatch>(policy.Decide(table.view(), At(0))), At(0));
+  EXPECT_EQ(policy.Decide(table.view(), At(0)), Launch(1, 8, 1));
+  table.CarryOut(policy, std::get<Dispatch>(policy.Decide(table.view(), At(0))), At(0));
+  EXPECT_EQ(policy.Decide(table.view(), At(0)), Decision{Wait{}});
+}
+
+// A lane never takes what was sent to another one, though it idles.
+TEST(Nexus, LanesDoNotHelpEachOther) {
+  Nexus policy("nexus", {});
+  TableForTest table = Planned(policy);
+  table.Push(policy, 1, At(50));  // the first goes where the weight is
+  table.Run(1, 1, 1, At(0));
+  EXPECT_EQ(policy.Decide(table.view(), At(0)), Decision{Wait{At(44) + Nanos(1)}});
+  Nexus shared("nexus", {.front_ends = 0});
+  shared.OnPlan(table.view());
+  shared.Prepare(table.view());
+  EXPECT_EQ(shared.Decide(table.view(), At(0)), Launch(1, 1, 0));
+}
+
+TEST(Nexus, GivesUpHeadsThatHoldABatchUnderItsPlannedSize) {
+  Nexus policy("nexus", {.front_ends = 0, .grow = false});
+  TableForTest table = Planned(policy);
+  table.Push(policy, 0, At(8), 2);
+  table.Push(policy, 0, At(20), 3);
+  EXPECT_EQ(policy.Decide(table.view(), At(0)), Launch(0, 3, 0)) << "three behind: too few";
+  table.Push(policy, 0, At(20), 3);
+  EXPECT_EQ(policy.Decide(table.view(), At(0)), GiveUp(0, 2, DropReason::kShed));
+  table.Pop(policy, TableForTest::M(0), 2);
+  EXPECT_EQ(policy.Decide(table.view(), At(0)), Launch(0, 4, 0));
+  EXPECT_EQ(policy.Decide(table.view(), At(15)), GiveUp(0, 1, DropReason::kExpired));
+}
+
+// Eight front ends that do not talk send a lane more in one moment and less in another.
+TEST(Nexus, FrontEndsWithoutCoordinationRouteUnevenly) {
+  const auto most_ahead = [](int front_ends) {
+    Nexus policy("nexus", {.front_ends = front_ends});
+    TableForTest table;
+    table.AddModel(Millis(50), Millis(5), Millis(1), 200);
+    table.AddLanes(2);
+    table.planned = true;
+    table.plan.lanes.assign(2, {.cycle = Millis(10), .entries = {{.model = ModelId{0}, .batch = 4}}});
+    policy.Prepare(table.view());
+    policy.OnPlan(table.view());
+    int most = 0;
+    for (int n = 1; n <= 60; ++n) {
+      table.Push(policy, 0, At(1000));
+      const Decision decision = policy.Decide(table.view(), At(0));
+      const auto& lane0 = std::get<Dispatch>(decision);
+      const int claimed = lane0.lane == LaneId{0} ? lane0.batch : 0;
+      most = std::max(most, std::abs(2 * claimed - n));
+    }
+    return most;
+  };
+  EXPECT_EQ(most_ahead(1), 1);
+  EXPECT_GT(most_ahead(8), 2);
+}
+
+TEST(Nexus, WithoutAPlanEveryLaneRunsEveryModel) {
+  Nexus policy("nexus", {});
+  TableForTest table;
+  for (int i = 0; i < 2; ++i) table.AddModel(Millis(50), Millis(5), Millis(1), 16);
+  table.AddLanes(1);
+  policy.Prepare(table.view());
+  table.Push(policy, 1, At(50), 3);
+  EXPECT_EQ(policy.Decide(table.view(), At(0)), Launch(1, 3, 0));
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,59 @@
+// Shepherd's Flex (Zhang et al., NSDI 2023), as Symphony's Section 2.2 states it: one candidate for
+// each model, its largest feasible batch; a free lane takes the largest candidate. A running batch
+// is stopped for one of another model that is at least three times as large (its work is lost, its
+// requests return to their queue).
+//
+// Best documented setting: the factor 3 of its paper's analysis; preempt=0 switches preemption off.
+// Of several batches that may be stopped, the smallest goes, and of equal ones the one that began
+// last, which loses least.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/policy.h"
+#include "policies/lost_heads.h"
+
+namespace tactus {
+
+struct ShepherdOptions {
+  double factor = 3;  // stop a batch for one this many times as large; 0: never
+};
+
+class Shepherd final : public Policy {
+ public:
+  Shepherd(std::string name, ShepherdOptions options) : name_(std::move(name)), options_(options) {}
+
+  std::string_view name() const override { return name_; }
+  Decision Decide(const View& view, TimePoint now) override;
+  void Prepare(const View& view) override;
+  void OnArrive(ModelId, const Request&) override { ++examined_; }
+  void OnBatchDone(LaneId, const RunningBatch& batch, const BatchReport&, TimePoint) override;
+  std::uint64_t examined() const override { return examined_; }
+
+ private:
+  struct Stopping {
+    BatchId batch;
+    ModelId made_way_for;
+  };
+  struct Candidate {
+    ModelId model;
+    int batch = 0;
+    TimePoint latest;
+  };
+  // The largest batch of m that meets its head's deadline on a lane of class c.
+  static Candidate MakeCandidate(const View& view, ModelId m, LaneClass c, TimePoint now);
+  std::optional<Dispatch> Start(const View& view, TimePoint now) const;
+  std::optional<Preempt> Stop(const View& view, TimePoint now);
+  bool IsStopping(BatchId batch) const;
+  bool HasLaneComing(ModelId m) const;
+
+  const std::string name_;
+  const ShepherdOptions options_;
+  LostHeads lost_;
+  std::vector<Stopping> stopping_;  // asked to stop, not yet ended
+  std::uint64_t examined_ = 0;
+};
+
+}  // namespace tactus

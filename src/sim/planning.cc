@@ -1,0 +1,56 @@
+#include "sim/planning.h"
+
+#include <string>
+
+#include "core/feasible.h"
+
+namespace tactus {
+
+Status Planning::Known(std::string_view planner, bool journaled) {
+  if (planner.empty()) return {};
+  if (planner != "nexus") {
+    return NotFound("no planner '" + std::string(planner) + "'; there is nexus");
+  }
+  if (journaled) {
+    return InvalidArgument(
+        "a journal holds no plans, so a run of a policy that reads them cannot be replayed; leave "
+        "out the journal or take another policy");
+  }
+  return {};
+}
+
+std::optional<Planning> Planning::For(std::string_view planner, const Scenario& scenario,
+                                      const Deployment& deployment) {
+  if (planner.empty()) return std::nullopt;
+  return Planning(scenario, deployment);
+}
+
+Planning::Planning(const Scenario& scenario, const Deployment& deployment)
+    : lanes_(scenario.lanes), counts_(deployment.models.size(), 0) {
+  const std::vector<double> rates = Rates(scenario);
+  for (std::size_t i = 0; i < deployment.models.size(); ++i) {
+    const ModelId m{static_cast<ModelId::rep>(i)};
+    NexusSession& session = sessions_.emplace_back();
+    session.rate_rps = rates[i];
+    session.slo = deployment.models[i].slo;
+    const int most = std::min(deployment.models[i].max_batch, deployment.profile.max_batch(m));
+    for (int b = 1; b <= most; ++b) {
+      session.latency.push_back(deployment.profile.Latency(m, FinalExit(deployment.profile, m), b,
+                                                           LaneClass{0}));
+    }
+  }
+}
+
+std::shared_ptr<const Plan> Planning::First() {
+  return std::make_shared<const Plan>(PlanNexus(sessions_, lanes_, ++epochs_));
+}
+
+std::shared_ptr<const Plan> Planning::Next(Duration epoch) {
+  for (std::size_t i = 0; i < sessions_.size(); ++i) {
+    sessions_[i].rate_rps = static_cast<double>(counts_[i]) / ToSeconds(epoch);
+    counts_[i] = 0;
+  }
+  return First();
+}
+
+}  // namespace tactus

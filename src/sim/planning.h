@@ -1,0 +1,41 @@
+// The planner of a simulated system: it watches the arrivals and makes a plan every epoch, in no
+// time at all.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/plan.h"
+#include "dispatch/dispatcher.h"
+#include "planners/nexus/squishy.h"
+#include "workload/scenario.h"
+
+namespace tactus {
+
+class Planning {
+ public:
+  // An error for a planner that there is not, and for one whose plans a journal would miss.
+  static Status Known(std::string_view planner, bool journaled);
+  // Nothing for a policy that reads no plan.
+  static std::optional<Planning> For(std::string_view planner, const Scenario& scenario,
+                                     const Deployment& deployment);
+
+  // From the rates that the scenario states.
+  std::shared_ptr<const Plan> First();
+  void Count(ModelId m) { ++counts_[m.value()]; }
+  // From what was counted since the last plan, over `epoch`.
+  std::shared_ptr<const Plan> Next(Duration epoch);
+
+ private:
+  Planning(const Scenario& scenario, const Deployment& deployment);
+
+  int lanes_;
+  std::uint64_t epochs_ = 0;
+  std::vector<NexusSession> sessions_;  // by ModelId
+  std::vector<std::int64_t> counts_;
+};
+
+}  // namespace tactus
