@@ -41,9 +41,8 @@ class Packing {
       const double left = rate - whole * throughput;
       if (left > 1e-9 * throughput) rest.push_back(Residual(m, left));
     }
-    std::stable_sort(rest.begin(), rest.end(), [](const Bin& a, const Bin& b) {
-      return a.Occupancy() > b.Occupancy();
-    });
+    std::stable_sort(rest.begin(), rest.end(),
+                     [](const Bin& a, const Bin& b) { return a.Occupancy() > b.Occupancy(); });
     const std::size_t saturated = bins_.size();
     for (const Bin& bin : rest) Place(bin, saturated);
     if (bins_.size() > static_cast<std::size_t>(lanes)) return std::nullopt;
@@ -63,6 +62,11 @@ class Packing {
   Bin Residual(std::size_t m, double rate) const {
     int batch = Most(m);
     while (batch > 1 && Latency(m, batch) + FromSeconds(batch / rate) > sessions_[m].slo) --batch;
+    // So near a whole lane that it would not keep up in batches this small: it gets the lane.
+    if (Latency(m, batch) > FromSeconds(batch / rate)) {
+      const int full = Saturated(m);
+      return {Latency(m, full), Latency(m, full), {{m, rate, full}}};
+    }
     // A single request does not wait for a second one: its cycle is what its SLO leaves.
     Duration cycle = FromSeconds(batch / rate);
     if (batch == 1) {
@@ -75,8 +79,8 @@ class Packing {
     Bin merged{std::min(a.cycle, b.cycle), Duration{}, a.shares};
     merged.shares.insert(merged.shares.end(), b.shares.begin(), b.shares.end());
     for (Share& share : merged.shares) {
-      share.batch = std::max(1, static_cast<int>(
-                                    std::ceil(share.rate * ToSeconds(merged.cycle) - 1e-9)));
+      share.batch =
+          std::max(1, static_cast<int>(std::ceil(share.rate * ToSeconds(merged.cycle) - 1e-9)));
       if (share.batch > Most(share.model)) return std::nullopt;
       const Duration latency = Latency(share.model, share.batch);
       if (merged.cycle + latency > sessions_[share.model].slo) return std::nullopt;
@@ -119,8 +123,8 @@ Plan PlanNexus(std::span<const NexusSession> sessions, int lanes, std::uint64_t 
   for (std::size_t i = 0; i < bins.size(); ++i) {
     plan.lanes[i].cycle = bins[i].cycle;
     for (const Share& share : bins[i].shares) {
-      plan.lanes[i].entries.push_back({.model = ModelId{static_cast<ModelId::rep>(share.model)},
-                                       .batch = share.batch});
+      plan.lanes[i].entries.push_back(
+          {.model = ModelId{static_cast<ModelId::rep>(share.model)}, .batch = share.batch});
     }
   }
   return plan;
