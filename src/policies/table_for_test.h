@@ -45,9 +45,8 @@ struct TableForTest {
   // `count` requests that are due at `deadline`.
   void Push(Policy& policy, std::size_t m, TimePoint deadline, int count = 1) {
     for (int i = 0; i < count; ++i) {
-      const Request request{.id = RequestId{next_id++},
-                            .arrival = deadline - models[m].slo,
-                            .deadline = deadline};
+      const Request request{
+          .id = RequestId{next_id++}, .arrival = deadline - models[m].slo, .deadline = deadline};
       queues[m].Push(request);
       policy.OnArrive(M(m), request);
     }

@@ -35,8 +35,8 @@ Planning::Planning(const Scenario& scenario, const Deployment& deployment)
     session.slo = deployment.models[i].slo;
     const int most = std::min(deployment.models[i].max_batch, deployment.profile.max_batch(m));
     for (int b = 1; b <= most; ++b) {
-      session.latency.push_back(deployment.profile.Latency(m, FinalExit(deployment.profile, m), b,
-                                                           LaneClass{0}));
+      session.latency.push_back(
+          deployment.profile.Latency(m, FinalExit(deployment.profile, m), b, LaneClass{0}));
     }
   }
 }

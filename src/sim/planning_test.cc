@@ -70,9 +70,9 @@ TEST(Planning, ServesAPolicyThatReadsPlans) {
   const auto policy = MakePolicy("nexus:epoch=500");
   const auto result = Simulate(scenario, profile, **policy);
   ASSERT_TRUE(result.has_value()) << result.error().message;
-  const auto met = std::count_if(
-      result->records.begin(), result->records.end(),
-      [](const RequestRecord& record) { return record.outcome == Outcome::kMet; });
+  const auto met =
+      std::count_if(result->records.begin(), result->records.end(),
+                    [](const RequestRecord& record) { return record.outcome == Outcome::kMet; });
   EXPECT_GT(static_cast<double>(met), 0.99 * static_cast<double>(result->records.size()));
   Ignores journal;
   const auto refused = Simulate(scenario, profile, **policy, {.journal = &journal});

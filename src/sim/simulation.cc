@@ -167,8 +167,8 @@ class World final : public Outbox {
     if (candidate_cost_ == Duration{}) return;
     const std::uint64_t examined = policy_.examined();
     if (examined == charged_) return;
-    decided_ = std::max(decided_, now_) +
-               static_cast<std::int64_t>(examined - charged_) * candidate_cost_;
+    decided_ =
+        std::max(decided_, now_) + static_cast<std::int64_t>(examined - charged_) * candidate_cost_;
     charged_ = examined;
   }
 

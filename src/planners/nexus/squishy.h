@@ -16,13 +16,15 @@ struct NexusSession {  // one model
   std::vector<Duration> latency;  // l(b) at index b - 1; empty: not served
 };
 
-// A lane's cycle and, for each of its models in the order they run, the batch it gathers in a cycle.
+// A lane's cycle and, for each of its models in the order they run, the batch it gathers in a
+// cycle.
 //
-//   saturated lanes  batch B = the largest with 2 l(B) <= SLO, cycle l(B), as many as the rate fills
-//   the rest         batch b = the largest with l(b) + b / rate <= SLO, cycle b / rate; lanes are
-//                    merged, the fullest first, into the lane that they fill best: cycle = the
-//                    shorter one, batches b = rate * cycle rounded up, as long as the batches fit
-//                    into the cycle and each model's l(b) + cycle into its SLO
+//   saturated lanes  batch B = the largest with 2 l(B) <= SLO, cycle l(B); as many as the rate
+//                    fills
+//   the rest         batch b = the largest with l(b) + b / rate <= SLO, cycle b / rate; lanes
+//                    are merged, the fullest first, into the lane that they fill best: cycle =
+//                    the shorter one, batches b = rate * cycle rounded up, as long as the
+//                    batches fit into the cycle and each model's l(b) + cycle into its SLO
 //
 // The plan is for the largest multiple of the rates that fits the lanes: under it Nexus has slack,
 // and where the load is too much every model gets the same part of it. (Nexus would ask for more

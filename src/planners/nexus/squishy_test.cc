@@ -66,9 +66,8 @@ TEST(PlanNexus, KeepsItsPromises) {
 
 // Two models at half a lane each share one, if their SLOs leave room for a common cycle.
 TEST(PlanNexus, MergesWhatSharesALane) {
-  const std::vector<NexusSession> sessions = {
-      Session(100, Millis(100), Millis(5), Millis(1), 16),
-      Session(100, Millis(100), Millis(5), Millis(1), 16)};
+  const std::vector<NexusSession> sessions = {Session(100, Millis(100), Millis(5), Millis(1), 16),
+                                              Session(100, Millis(100), Millis(5), Millis(1), 16)};
   const Plan plan = PlanNexus(sessions, 1, 1);
   EXPECT_EQ(plan.lanes[0].entries.size(), 2u);
 }

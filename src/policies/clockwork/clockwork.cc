@@ -49,8 +49,8 @@ Decision Clockwork::Decide(const View& view, TimePoint now) {
     const Lane* lane = FirstFreeLane(view.lanes, m);
     if (lane == nullptr) continue;
     const TimePoint deadline = queue.front().deadline;
-    const int batch = Largest(view, m, lane->lane_class, queue.Batchable(LargestBatch(view, m)),
-                              deadline - now);
+    const int batch =
+        Largest(view, m, lane->lane_class, queue.Batchable(LargestBatch(view, m)), deadline - now);
     if (batch == 0) continue;  // too slow a lane
     const ExitId exit = FinalExit(view.profile, m);
     const TimePoint latest = deadline - view.profile.Latency(m, exit, batch, lane->lane_class);

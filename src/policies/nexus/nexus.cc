@@ -47,7 +47,8 @@ void Nexus::AddTurn(const View& view, const Lane& lane, const PlanEntry& entry) 
     return;
   }
   const int batch = std::clamp(entry.batch, 1, LargestBatch(view, entry.model));
-  const Duration cycle = view.plan != nullptr ? view.plan->lanes[lane.id.value()].cycle : Seconds(1);
+  const Duration cycle =
+      view.plan != nullptr ? view.plan->lanes[lane.id.value()].cycle : Seconds(1);
   const auto route = static_cast<std::uint32_t>(models_[m].routes.size());
   models_[m].routes.push_back({.lane = lane.id, .weight = batch / ToSeconds(cycle)});
   lanes_[lane.id.value()].turns.push_back({entry.model, batch, route});
@@ -72,9 +73,9 @@ void Nexus::Send(ModelRoutes& model, std::uint64_t front_end) {
 
 void Nexus::TakeBack(ModelRoutes& model, int count) {
   for (; count > 0 && model.claimed > 0; --count) {
-    const auto most = std::max_element(
-        model.routes.begin(), model.routes.end(),
-        [](const Route& a, const Route& b) { return a.claims < b.claims; });
+    const auto most =
+        std::max_element(model.routes.begin(), model.routes.end(),
+                         [](const Route& a, const Route& b) { return a.claims < b.claims; });
     --most->claims;
     --model.claimed;
   }

@@ -90,7 +90,8 @@ TEST(Nexus, FrontEndsWithoutCoordinationRouteUnevenly) {
     table.AddModel(Millis(50), Millis(5), Millis(1), 200);
     table.AddLanes(2);
     table.planned = true;
-    table.plan.lanes.assign(2, {.cycle = Millis(10), .entries = {{.model = ModelId{0}, .batch = 4}}});
+    table.plan.lanes.assign(2,
+                            {.cycle = Millis(10), .entries = {{.model = ModelId{0}, .batch = 4}}});
     policy.Prepare(table.view());
     policy.OnPlan(table.view());
     int most = 0;

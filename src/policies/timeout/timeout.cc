@@ -60,8 +60,8 @@ Decision Timeout::Decide(const View& view, TimePoint now) {
     }
     if (oldest >= best_oldest) continue;
     best_oldest = oldest;
-    best = Dispatch{
-        .model = m, .exit = FinalExit(view.profile, m), .batch = batch, .lane = lane->id};
+    best =
+        Dispatch{.model = m, .exit = FinalExit(view.profile, m), .batch = batch, .lane = lane->id};
   }
   if (best) return *best;
   return Wait{wake};

@@ -4,9 +4,9 @@
 // size. It knows no deadlines beyond giving up what is lost (Triton's queue timeout).
 //
 // Best documented setting: k and the largest batch are to be tuned for the workload (their manuals;
-// Symphony, Figure 6b). share=X and fill=X state both in terms of each model's SLO, so that one pair
-// fits a zoo; fill=0.8,share=0.2 is best for Table 2's ResNet50. The form that keeps
-// deadlines is symphony:when=timeout.
+// Symphony, Figure 6b). share=X and fill=X state both in terms of each model's SLO, so that one
+// pair fits a zoo; fill=0.8,share=0.2 is best for Table 2's ResNet50. The form that keeps deadlines
+// is symphony:when=timeout.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@
 namespace tactus {
 
 struct TimeoutOptions {
-  Duration delay{};            // k
-  double delay_share = 0;      // above 0: k is this share of the model's SLO
-  int max_batch = 1 << 20;     // the model's own, if that is less
+  Duration delay{};         // k
+  double delay_share = 0;   // above 0: k is this share of the model's SLO
+  int max_batch = 1 << 20;  // the model's own, if that is less
   // No batch whose latency is more than this share of the model's SLO; one number that bounds the
   // batches of a whole zoo.
   double fill = 1;
