@@ -12,6 +12,17 @@ std::uint64_t Scatter(std::uint64_t id) {
   return id ^ (id >> 31);
 }
 
+// Window drop: the first position from which a planned batch fits; 0 when there is none, or when
+// the lane has not got a planned batch. What lies before it is lost to the other lanes as well,
+// which come by later: each gives up its part of it.
+int Head(const RequestQueue& queue, int planned, int mine, auto fits) {
+  if (mine < planned) return 0;
+  const int last = static_cast<int>(queue.size()) - planned;
+  int head = 0;
+  while (head <= last && !fits(head, planned)) ++head;
+  return head <= last ? head : 0;
+}
+
 }  // namespace
 
 void Nexus::Prepare(const View& view) {
@@ -126,13 +137,13 @@ std::optional<Decision> Nexus::RunTurn(const View& view, const Lane& lane, const
   const auto fits = [&](int head, int batch) {
     return now + view.profile.Latency(m, exit, batch, lane.lane_class) <= queue[head].deadline;
   };
-  // Window drop: the first head from which a planned batch fits, if there are enough behind it.
-  int head = 0;
-  while (head + turn.batch <= mine && !fits(head, turn.batch)) ++head;
-  if (head + turn.batch > mine) head = 0;
+  const int head = Head(queue, turn.batch, mine, fits);
+  if (head > 0) {
+    popping_ = ModelId{};
+    return Drop{.model = m, .count = head, .reason = DropReason::kShed};
+  }
   popping_ = m;
   popping_route_ = turn.route;
-  if (head > 0) return Drop{.model = m, .count = head, .reason = DropReason::kShed};
   const int most = options_.grow ? LargestBatch(view, m) : turn.batch;
   int batch = queue.Batchable(std::min(mine, most));
   while (batch > 0 && !fits(0, batch)) --batch;

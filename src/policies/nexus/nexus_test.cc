@@ -82,6 +82,19 @@ TEST(Nexus, GivesUpHeadsThatHoldABatchUnderItsPlannedSize) {
   EXPECT_EQ(policy.Decide(table.view(), At(15)), GiveUp(0, 1, DropReason::kExpired));
 }
 
+// Under overload each lane has its part of every age. What is too old for a planned batch goes, so
+// that the batch is of the planned size all the same.
+TEST(Nexus, KeepsItsBatchSizeUnderOverload) {
+  Nexus policy("nexus", {});
+  TableForTest table = Planned(policy);
+  table.Push(policy, 1, At(6), 20);
+  table.Push(policy, 1, At(30), 20);
+  EXPECT_EQ(policy.Decide(table.view(), At(0)), GiveUp(1, 20, DropReason::kShed));
+  table.Pop(policy, TableForTest::M(1), 20);
+  // Of 40 a fifth, 8, were sent to lane 0; the longer queue gave up more.
+  EXPECT_EQ(policy.Decide(table.view(), At(0)), Launch(1, 8, 0));
+}
+
 // Eight front ends that do not talk send a lane more in one moment and less in another.
 TEST(Nexus, FrontEndsWithoutCoordinationRouteUnevenly) {
   const auto most_ahead = [](int front_ends) {
