@@ -9,22 +9,32 @@
 namespace tactus {
 namespace {
 
-// Rounding of a sum of n terms is below n * 2^-53 of its largest part; this covers n = 90,000.
-constexpr double kRounding = 1e-11;
+// Half a unit in the last place: a sum of n terms is wrong by at most n of these of its largest
+// part.
+constexpr double kUlp = 0x1p-53;
 
-// The sums are taken anew after this many SLOs. By then a fresh request weighs exp(-4) of what it
-// weighs at the anchor, which costs two digits of the sum; kScoreTie leaves room for that.
+// What else is rounded: the exponential and its argument, and up to kFew crossings.
+constexpr double kFixedRoundings = 64;
+
+// The anchor moves after this many SLOs. By then a fresh request weighs exp(-4) of what it weighs
+// at the anchor, which costs two digits of the sum; kScoreTie leaves room for that.
 constexpr int kAnchorLife = 4;
 
-double Aged(Duration by, Duration slo) {
-  return std::exp(static_cast<double>(by.count()) / static_cast<double>(slo.count()));
-}
+// So many candidates, and crossings in a queue, are tried each with each.
+constexpr std::size_t kFew = 16;
+
+// So far a search goes step by step before it gallops.
+constexpr std::size_t kSteps = 4;
 
 // The first position in [from, to) whose request is not clipped at `then`; `to` when all are.
-// Gallops, as it mostly lies near `from`.
+// It mostly lies near `from`: a few steps, of which the processor foresees all but the last, then a
+// gallop.
 std::size_t FirstLive(const RequestQueue& queue, std::size_t from, std::size_t to,
                       Duration clip_after, TimePoint then) {
   const auto clipped = [&](std::size_t i) { return then - queue[i].deadline > clip_after; };
+  for (const std::size_t near = std::min(to, from + kSteps); from < near; ++from) {
+    if (!clipped(from)) return from;
+  }
   for (std::size_t step = 1; from < to; step *= 2) {
     const std::size_t probe = from + step - 1;
     if (probe >= to) break;
@@ -58,6 +68,7 @@ void EdgeServing::Prepare(const View& view) {
     if (group == groups_.end()) {
       group = groups_.insert(groups_.end(), Group{});
       group->slo = slo;
+      group->per_slo = 1 / static_cast<double>(slo.count());
       // Rounded down, which is exact: ages are whole nanoseconds.
       group->clip_after = Duration{static_cast<Duration::rep>(
           std::floor(static_cast<double>(slo.count()) * std::log(options_.clip)))};
@@ -68,8 +79,7 @@ void EdgeServing::Prepare(const View& view) {
   }
   scored_.resize(view.queues.size());
   by_latency_.resize(view.queues.size());
-  crossing_count_.resize(view.queues.size());
-  crossing_sum_.resize(view.queues.size());
+  by_place_.resize(view.queues.size());
 }
 
 // Most requests join at the tail: they are summed at once, while the lanes are busy, and not when
@@ -94,12 +104,23 @@ void EdgeServing::OnPopFront(ModelId m, int count) {
   sums.head += n;
   sums.live -= std::min(sums.live, n);
   sums.known -= std::min(sums.known, n);
+  sums.moved -= std::min(sums.moved, n);
   sums.size -= std::min(sums.size, n);
 }
 
+double EdgeServing::Aged(Duration by, const Group& group) {
+  return std::exp(static_cast<double>(by.count()) * group.per_slo);
+}
+
 void EdgeServing::Append(const Group& group, QueueSums& sums, TimePoint deadline) {
-  sums.At(sums.known + 1) = sums.Before(sums.known) + Aged(group.anchor - deadline, group.slo);
+  sums.At(sums.known + 1) = sums.Before(sums.known) + Aged(group.anchor - deadline, group);
   ++sums.known;
+  ++sums.terms;
+}
+
+double EdgeServing::Rounding(const QueueSums& sums) {
+  const double roundings = static_cast<double>(sums.terms) + kFixedRoundings;
+  return kUlp * roundings * sums.Before(sums.known);
 }
 
 Decision EdgeServing::Decide(const View& view, TimePoint now) {
@@ -131,19 +152,39 @@ void EdgeServing::MakeCandidates(const View& view, TimePoint now) {
 
 void EdgeServing::Refresh(const View& view, Group& group, TimePoint now) {
   const bool renew = now - group.anchor >= kAnchorLife * group.slo;
-  if (renew) group.anchor = now;
+  if (renew) Renew(group, now);
   group.clipped = 0;
   group.live = 0;
-  group.magnitude = 0;
+  group.error = 0;
   for (const ModelId m : group.members) {
     const RequestQueue& queue = view.queues[m.value()];
     QueueSums& sums = queues_[m.value()];
-    if (renew) sums.known = 0;
     RefreshQueue(queue, group, sums, now);
     if (queue.empty()) continue;
     group.clipped += static_cast<double>(sums.live);
     group.live += sums.Before(queue.size()) - sums.Before(sums.live);
-    group.magnitude += sums.Before(queue.size());
+    group.error += Rounding(sums) + sums.inherited;
+  }
+}
+
+// Moves the anchor to `now`. What it does to a sum is one factor, but that keeps the error of the
+// sum, which was small only beside those of its requests that have left since. So a weight is moved
+// once, which is as often as one lives unless the clip is large; then it is taken anew.
+void EdgeServing::Renew(Group& group, TimePoint now) {
+  const bool movable = now - group.anchor < 2 * kAnchorLife * group.slo;  // the factor is finite
+  const double factor = movable ? Aged(now - group.anchor, group) : 0;
+  group.anchor = now;
+  for (const ModelId m : group.members) {
+    QueueSums& sums = queues_[m.value()];
+    if (!movable || sums.moved > sums.live) {
+      sums.known = 0;  // RefreshQueue begins anew
+      continue;
+    }
+    sums.inherited = Rounding(sums) * factor;  // none of it inherited itself: those have left
+    sums.terms = 0;
+    const double base = sums.Before(std::min(sums.live, sums.known));
+    for (std::size_t i = sums.live; i <= sums.known; ++i) sums.At(i) = (sums.At(i) - base) * factor;
+    sums.moved = sums.known;
   }
 }
 
@@ -160,10 +201,13 @@ void EdgeServing::RefreshQueue(const RequestQueue& queue, const Group& group, Qu
     sums.known = std::min(sums.known, i);
   }
   sums.changed_from = kNever;
+  sums.moved = std::min(sums.moved, sums.known);
   while (sums.live < size && now - queue[sums.live].deadline > group.clip_after) ++sums.live;
   if (sums.known <= sums.live) {
     sums.known = sums.live;
     sums.At(sums.live) = 0;
+    sums.terms = 0;
+    sums.inherited = 0;
   }
   while (sums.known < size) Append(group, sums, queue[sums.known].deadline);
   sums.size = size;
@@ -172,44 +216,66 @@ void EdgeServing::RefreshQueue(const RequestQueue& queue, const Group& group, Qu
 
 // Eq. 4 for every candidate at once, but for what the candidate's own batch takes away.
 void EdgeServing::AddScores(const View& view, const Group& group, TimePoint now) {
-  const bool crossings = FindCrossings(view, group, now);
-  double clipped = group.clipped;
-  double live = group.live;
-  for (std::size_t place = 0; place < candidates_; ++place) {
-    Scored& scored = scored_[crossings ? by_latency_[place].candidate : place];
-    if (crossings) {
-      clipped += crossing_count_[place];
-      live -= crossing_sum_[place];
-    }
+  FindCrossings(view, group, now);
+  for (std::size_t i = 0; i < candidates_; ++i) {
+    Scored& scored = scored_[i];
     const EdgeServingCandidate& candidate = scored.candidate;
-    const double age = Aged(now + candidate.latency - group.anchor, group.slo);
-    scored.score += options_.clip * clipped + live * age;
-    scored.magnitude += options_.clip * clipped + group.magnitude * age;
+    const double clipped = options_.clip * (group.clipped + scored.crossing.count);
+    const double age = Aged(now + candidate.latency - group.anchor, group);
+    scored.score += clipped + (group.live - scored.crossing.sum) * age;
+    scored.error += kUlp * kFixedRoundings * scored.score + group.error * age;
     if (&group == &groups_[queues_[candidate.model.value()].group]) {
       scored.score -= Served(view, candidate, group, age, now);
     }
   }
 }
 
-// Fills the crossing tables for this group; false when no request of it reaches the clip so soon.
-bool EdgeServing::FindCrossings(const View& view, const Group& group, TimePoint now) {
-  bool found = false;
+// Sets each candidate's crossings in this group.
+void EdgeServing::FindCrossings(const View& view, const Group& group, TimePoint now) {
+  for (std::size_t i = 0; i < candidates_; ++i) scored_[i].crossing = {};
+  bool places = false;
   for (const ModelId m : group.members) {
     const RequestQueue& queue = view.queues[m.value()];
     const QueueSums& sums = queues_[m.value()];
     const std::size_t size = queue.size();
     if (sums.live == size) continue;
     if (now + longest_ - queue[sums.live].deadline <= group.clip_after) continue;
-    if (!found) {
-      SortByLatency();
-      std::fill_n(crossing_count_.begin(), candidates_, 0.0);
-      std::fill_n(crossing_sum_.begin(), candidates_, 0.0);
-      found = true;
-    }
     const std::size_t end = FirstLive(queue, sums.live, size, group.clip_after, now + longest_);
+    if (candidates_ <= kFew && end - sums.live <= kFew) {
+      AddFewCrossings(queue, sums, end, group, now);
+      continue;
+    }
+    if (!places) {
+      SortByLatency();
+      std::fill_n(by_place_.begin(), candidates_, Crossing{});
+      places = true;
+    }
     AddCrossings(queue, sums, end, group, now);
   }
-  return found;
+  if (!places) return;
+  Crossing so_far;
+  for (std::size_t place = 0; place < candidates_; ++place) {
+    so_far.count += by_place_[place].count;
+    so_far.sum += by_place_[place].sum;
+    Crossing& crossing = scored_[by_latency_[place].candidate].crossing;
+    crossing.count += so_far.count;
+    crossing.sum += so_far.sum;
+  }
+}
+
+// Each request with each candidate, without a branch that the processor could guess wrong: with few
+// of both that is less than any search.
+void EdgeServing::AddFewCrossings(const RequestQueue& queue, const QueueSums& sums, std::size_t end,
+                                  const Group& group, TimePoint now) {
+  for (std::size_t i = sums.live; i < end; ++i) {
+    const Duration needed = queue[i].deadline + group.clip_after - now;
+    const double weight = sums.Before(i + 1) - sums.Before(i);
+    for (std::size_t k = 0; k < candidates_; ++k) {
+      const double crosses = scored_[k].candidate.latency > needed ? 1 : 0;
+      scored_[k].crossing.count += crosses;
+      scored_[k].crossing.sum += crosses * weight;
+    }
+  }
 }
 
 // Enters the requests from the first live one to before `end` at the place of the first candidate
@@ -222,8 +288,8 @@ void EdgeServing::AddCrossings(const RequestQueue& queue, const QueueSums& sums,
     for (std::size_t place = 0; place < candidates_; ++place) {
       const std::size_t to =
           FirstLive(queue, from, end, group.clip_after, now + by_latency_[place].latency);
-      crossing_count_[place] += static_cast<double>(to - from);
-      crossing_sum_[place] += sums.Before(to) - sums.Before(from);
+      by_place_[place].count += static_cast<double>(to - from);
+      by_place_[place].sum += sums.Before(to) - sums.Before(from);
       from = to;
     }
     return;
@@ -236,8 +302,8 @@ void EdgeServing::AddCrossings(const RequestQueue& queue, const QueueSums& sums,
                              by_latency_.begin() + static_cast<std::ptrdiff_t>(candidates_),
                              [&](const Place& p) { return p.latency <= needed; });
     place = static_cast<std::size_t>(first - by_latency_.begin());
-    crossing_count_[place] += 1;
-    crossing_sum_[place] += sums.Before(from + 1) - sums.Before(from);
+    by_place_[place].count += 1;
+    by_place_[place].sum += sums.Before(from + 1) - sums.Before(from);
   }
 }
 
@@ -265,7 +331,7 @@ double EdgeServing::Served(const View& view, const EdgeServingCandidate& candida
 
 bool EdgeServing::Beats(const View& view, Scored& challenger, Scored& best, TimePoint now) const {
   const double margin = challenger.score - LeastToBeat(best.score);
-  const double doubt = kRounding * std::max(challenger.magnitude, best.magnitude);
+  const double doubt = challenger.error + best.error;
   if (std::abs(margin) > doubt) return margin < 0;
   challenger.score = StabilityScore(view, challenger.candidate, options_.clip, now);
   best.score = StabilityScore(view, best.candidate, options_.clip, now);

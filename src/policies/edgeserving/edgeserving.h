@@ -9,9 +9,9 @@
 // prefix, found by a cursor that only moves forward. A decision is then
 //   models * distinct SLOs exponentials, and for the few requests that reach the clip between now
 //   and the end of the longest candidate, one binary search each.
-// The sums are taken anew every few SLOs, over the requests that are not clipped, so that neither
-// the anchor nor the rounding drifts; a request is clipped 1 + ln(clip) SLOs after it came, so few
-// see that more than once.
+// Every few SLOs the anchor moves to the present. That scales the sums by one factor, and their
+// rounding with them, so a request's part is scaled once and taken anew the next time; but a
+// request is clipped 1 + ln(clip) SLOs after it came, so few see that.
 //
 // Sums in another order differ in their last digits. Where a comparison is too close for that, it
 // is settled by the plain score, so the trace is the same and not merely nearly always the same.
@@ -44,6 +44,9 @@ class EdgeServing final : public Policy {
     TimePoint changed_from = kNever;  // arrivals not yet summed have this deadline or a later one
     std::size_t live = 0;             // position of the first request that is not clipped
     std::size_t known = 0;            // sums hold for positions live to known
+    std::size_t moved = 0;            // sums before this position were moved with the anchor
+    double inherited = 0;             // bounds their error
+    std::size_t terms = 0;            // added up since the sums began
     std::size_t size = 0;             // requests in the queue, while every arrival is summed
     TimePoint last{};                 // the deadline at the tail, likewise
     std::size_t head = 0;             // ring slot of position 0
@@ -56,26 +59,39 @@ class EdgeServing final : public Policy {
   // The models of one SLO age alike.
   struct Group {
     Duration slo{};
+    double per_slo = 0;     // 1 / slo, in 1/ns
     Duration clip_after{};  // past its deadline by more than this, a request is clipped
     TimePoint anchor{};
     std::vector<ModelId> members;
-    double clipped = 0;    // requests, this round
-    double live = 0;       // sum over the others, as of the anchor
-    double magnitude = 0;  // the largest sum that any of it was subtracted from
+    double clipped = 0;  // requests, this round
+    double live = 0;     // sum over the others, as of the anchor
+    double error = 0;    // bounds the rounding of live
+  };
+
+  // Requests of one group that are clipped by the end of a candidate but not yet now.
+  struct Crossing {
+    double count = 0;
+    double sum = 0;
   };
 
   struct Scored {
     EdgeServingCandidate candidate;
+    Crossing crossing;
     double score = 0;
-    double magnitude = 0;  // bounds the score's rounding error
+    double error = 0;  // bounds the score's rounding
   };
 
+  static double Rounding(const QueueSums& sums);        // bounds the error of a difference of two
+  static double Aged(Duration by, const Group& group);  // exp(by / slo)
   static void Append(const Group& group, QueueSums& sums, TimePoint deadline);
+  void Renew(Group& group, TimePoint now);
   void Refresh(const View& view, Group& group, TimePoint now);
   void RefreshQueue(const RequestQueue& queue, const Group& group, QueueSums& sums, TimePoint now);
   void MakeCandidates(const View& view, TimePoint now);
   void AddScores(const View& view, const Group& group, TimePoint now);
-  bool FindCrossings(const View& view, const Group& group, TimePoint now);
+  void FindCrossings(const View& view, const Group& group, TimePoint now);
+  void AddFewCrossings(const RequestQueue& queue, const QueueSums& sums, std::size_t end,
+                       const Group& group, TimePoint now);
   void AddCrossings(const RequestQueue& queue, const QueueSums& sums, std::size_t end,
                     const Group& group, TimePoint now);
   void SortByLatency();
@@ -89,8 +105,7 @@ class EdgeServing final : public Policy {
   std::vector<Group> groups_;
   std::vector<Scored> scored_;  // this round's candidates
   std::size_t candidates_ = 0;
-  // Requests that are clipped by the end of a candidate but not yet now: scored_ in order of
-  // latency, and at each place in that order how many requests, and of what sum, are clipped from
+  // scored_ in order of latency, and at each place in that order the requests that are clipped from
   // there on.
   struct Place {
     Duration latency{};
@@ -99,8 +114,7 @@ class EdgeServing final : public Policy {
   std::vector<Place> by_latency_;
   bool sorted_ = false;
   Duration longest_{};
-  std::vector<double> crossing_count_;
-  std::vector<double> crossing_sum_;
+  std::vector<Crossing> by_place_;
 };
 
 }  // namespace tactus
