@@ -53,6 +53,7 @@ struct LoadFlags {
   bool random = false;
   std::string policy;
   std::string profile;
+  int lanes = 0;  // of the server; 0: the scenario's
   int concurrency = 0;
   std::string json;
 };
@@ -107,7 +108,11 @@ Expected<std::map<std::string, Shape>> ReadShapes(const std::vector<std::string>
 }
 
 Expected<Scenario> MakeScenario(const LoadFlags& flags) {
-  if (!flags.scenario.empty()) return LoadScenario(flags.scenario);
+  if (!flags.scenario.empty()) {
+    auto scenario = LoadScenario(flags.scenario);
+    if (scenario && flags.lanes > 0) scenario->lanes = flags.lanes;
+    return scenario;
+  }
   Scenario scenario;
   scenario.name = "load";
   scenario.duration_s = flags.duration;
@@ -122,6 +127,7 @@ Expected<Scenario> MakeScenario(const LoadFlags& flags) {
                                                         {"uniform", ArrivalProcess::kUniform},
                                                         {"trace", ArrivalProcess::kTrace}};
   scenario.process = processes.at(flags.process);
+  if (flags.lanes > 0) scenario.lanes = flags.lanes;
   if (auto read = ReadModels(flags.models, scenario); !read) {
     return std::unexpected(read.error());
   }
@@ -238,10 +244,12 @@ Status WriteOpenLoop(const LoadResult& result, const std::string& path) {
                   path);
 }
 
-// What no scheduler can beat at this load with these latencies.
+// What no scheduler can beat at this load with these latencies. A scenario's own profile serves
+// where none is named: it is what the scenario's simulation counts on.
 Status AddAccuracyLimit(const LoadFlags& flags, const Scenario& scenario, RunReport& report) {
-  if (flags.profile.empty()) return {};
-  const auto profile = LoadProfile(flags.profile);
+  const std::string path = flags.profile.empty() ? scenario.profile.string() : flags.profile;
+  if (path.empty()) return {};
+  const auto profile = LoadProfile(path);
   if (!profile) return std::unexpected(profile.error());
   const auto limit = AccuracyLimit(scenario, *profile);
   if (!limit) return std::unexpected(limit.error());
@@ -379,8 +387,13 @@ void AddLoad(CLI::App& app, CommandContext& context) {
   command->add_option("--policy", flags->policy, "what the report calls the server's policy");
   command
       ->add_option("--profile", flags->profile,
-                   "latencies of the server's machine, for the accuracy limit of this load")
+                   "latencies of the server's machine, for the accuracy limit of this load "
+                   "(default: the scenario's)")
       ->check(CLI::ExistingFile);
+  command
+      ->add_option("--lanes", flags->lanes,
+                   "lanes of the server, for the same limit (default: the scenario's, else 1)")
+      ->check(CLI::Range(1, 4096));
   command
       ->add_option("--concurrency", flags->concurrency,
                    "closed loop instead: this many calls at a time to the first model")

@@ -51,6 +51,20 @@ class Commands(unittest.TestCase):
         self.assertIn(f"{100 * run['bad_ratio']:.2f}", row.split())
         self.assertIn(f"{run['requests']} requests", text)
 
+    def test_measure_prints_the_accuracy_limit_that_simulate_prints(self):
+        # The limit is of load and profile alone, so virtual and real time cannot differ in it.
+        load = ["--set", "duration_s=0.2", "--set", "warmup_requests=0", "--set", "rate_rps=1400"]
+        limits = []
+        for words in (["simulate"], ["measure", "--engine", "emulated", "--no-pin"]):
+            file = self.folder / "report.json"
+            text = self.good(*words, SCENARIO, *load, "--json", file)
+            limits.append(json.loads(file.read_text())["runs"][0]["accuracy_limit"])
+            rows = [line for line in text.splitlines() if line.startswith(("policy ", "edges"))]
+            self.assertIn("limit", rows[0].split())
+            self.assertIn(f"{100 * limits[-1]:.1f}", rows[1].split())
+        self.assertEqual(limits[0], limits[1])
+        self.assertTrue(0.4 < limits[0] < 0.762, limits)  # between the first exits and the last
+
     def test_simulate_is_repeatable(self):
         files = [self.folder / name for name in ("a", "b")]
         for file in files:
