@@ -91,11 +91,7 @@ Status Profiler::RunRounds(const std::function<bool(const ProfilerProgress&)>& g
     if (order.empty()) break;
     Shuffle(order, rng);
     for (const std::size_t i : order) {
-      Cell& cell = cells_[i];
-      const Expected<Duration> took = RunOnce(cell);
-      if (!took) return std::unexpected(took.error());
-      cell.runs.push_back(*took);
-      cell.spent += *took;
+      if (Status ok = TakeTurn(cells_[i]); !ok) return ok;
       const auto now = Clock::now();
       if (now - reported < kBetweenReports) continue;
       reported = now;
@@ -103,6 +99,16 @@ Status Profiler::RunRounds(const std::function<bool(const ProfilerProgress&)>& g
     }
   }
   go_on(Progress(Clock::now() - begin));
+  return {};
+}
+
+Status Profiler::TakeTurn(Cell& cell) {
+  for (int run = 0; run < options_.in_a_row && !Done(cell); ++run) {
+    const Expected<Duration> took = RunOnce(cell);
+    if (!took) return std::unexpected(took.error());
+    cell.runs.push_back(*took);
+    cell.spent += *took;
+  }
   return {};
 }
 

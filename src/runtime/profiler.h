@@ -2,8 +2,9 @@
 // from rows that lie apart in memory as those of different clients do.
 //
 // The cells take turns, in a new order each round, so that a disturbance of the machine touches a
-// run or two of each cell instead of ruining one, and a model's weights are as cold as they are
-// when batches of several models follow each other.
+// few runs of each cell instead of ruining one. A turn is `in_a_row` runs: the first finds the
+// model's weights in no near cache, the last finds them all there. Batches in service find both,
+// and their latencies lie in the middle.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,8 @@ struct ProfilerOptions {
   int repetitions = 300;
   int least = 30;
   Duration budget = Seconds(3);
+  // Runs of a cell before the next has its turn.
+  int in_a_row = 3;
   // Runs of each cell before those: they allocate what later runs reuse.
   int warm_up = 3;
   // No batch is larger; 0: as large as each model's configuration allows.
@@ -81,6 +84,7 @@ class Profiler {
 
   Status RunRounds(const std::function<bool(const ProfilerProgress&)>& go_on);
   Expected<Duration> RunOnce(const Cell& cell);
+  Status TakeTurn(Cell& cell);
   Status WarmUp();
   bool Done(const Cell& cell) const;
   CellKey KeyOf(const Cell& cell) const;

@@ -89,15 +89,17 @@ TEST(Profiler, RunsEveryExitAndBatchOfEveryModelEquallyOften) {
   EXPECT_GT(models[1].exits[0].cells[3].mean_ms, 0);
 }
 
-TEST(Profiler, TheCellsTakeTurns) {
+TEST(Profiler, TheCellsTakeTurnsOfAFewRuns) {
   NotingEngine engine;
-  Profiler profiler(engine, {.repetitions = 4, .least = 1, .warm_up = 0, .pin = false});
+  Profiler profiler(engine,
+                    {.repetitions = 8, .least = 1, .in_a_row = 2, .warm_up = 0, .pin = false});
   ASSERT_TRUE(profiler.Add(Spec("a", 2, 3)));
   ASSERT_TRUE(profiler.Run(GoOn));
-  ASSERT_EQ(engine.asked.size(), 4 * 6u);
+  ASSERT_EQ(engine.asked.size(), 8 * 6u);
   for (std::size_t round = 0; round < 4; ++round) {
-    const auto begin = engine.asked.begin() + static_cast<std::ptrdiff_t>(round * 6);
-    EXPECT_EQ(std::set<NotingEngine::Asked>(begin, begin + 6).size(), 6u) << "round " << round;
+    const auto begin = engine.asked.begin() + static_cast<std::ptrdiff_t>(round * 12);
+    EXPECT_EQ(std::set<NotingEngine::Asked>(begin, begin + 12).size(), 6u) << "round " << round;
+    for (int turn = 0; turn < 6; ++turn) EXPECT_EQ(begin[2 * turn], begin[2 * turn + 1]);
   }
 }
 
