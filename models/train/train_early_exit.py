@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Train ee_s, ee_m or ee_l from scratch on Fashion-MNIST and export one graph for each exit.
+"""Train ee_s, ee_m, ee_l or ee_mlp from scratch on Fashion-MNIST; export one graph for each exit.
 
 Needs the Debian packages python3-torch, python3-onnx, python3-numpy and dataset-fashion-mnist (or
 the same from PyPI); no accelerator.
 
     train_early_exit.py ee_s --out DIR [--threads N] [--epochs N] [--images N]
 
-Writes DIR/NAME/1/exit1.onnx to exit4.onnx and prints the accuracy of each exit on the 10,000 test
-images, once as PyTorch computes it and, where onnxruntime is installed, once more from the files.
-On one core of a small server ee_s takes some six minutes, ee_m fifteen, ee_l twenty. Another
-version of PyTorch, or another number of threads, gives weights that differ in their last digits and
-accuracies that differ by about half a point.
+Writes DIR/NAME/1/exit1.onnx and so on (and weights.bin, which those of ee_mlp share) and prints
+the accuracy of each exit on the 10,000 test images, once as PyTorch computes it and, where
+onnxruntime is installed, once more from the files. On one core of a small server ee_s takes some
+six minutes, ee_m fifteen, ee_l twenty, ee_mlp three. Another version of PyTorch, or another number
+of threads, gives weights that differ in their last digits and accuracies that differ by about half
+a point.
 """
 import argparse
 import gzip
@@ -25,11 +26,13 @@ from torch.nn import functional
 
 MEAN, DEVIATION = 0.2860, 0.3530  # of the training images' pixels in [0, 1]
 CLASSES = 10
-STAGES = 4
+STAGES = 4  # of a residual network
 WIDTH = 16  # channels of the first stage; each later one has twice those of the one before
-# Residual blocks in each stage, and passes over the training images.
-NETWORKS = {"ee_s": (1, 5), "ee_m": (2, 4), "ee_l": (3, 3)}
-BATCH, RATE, MOMENTUM, DECAY = 128, 0.1, 0.9, 5e-4
+MLP_STAGES, MLP_WIDTH = 3, 1024
+# Residual blocks in each stage (none: fully connected layers), passes over the training images, and
+# the highest learning rate.
+NETWORKS = {"ee_s": (1, 5, 0.1), "ee_m": (2, 4, 0.1), "ee_l": (3, 3, 0.1), "ee_mlp": (0, 4, 0.05)}
+BATCH, MOMENTUM, DECAY = 128, 0.9, 5e-4
 WARM_UP = 0.25  # share of the steps in which the learning rate rises
 
 
@@ -57,29 +60,45 @@ class Residual(nn.Module):
         return functional.relu(self.main(x) + self.short(x))
 
 
+def convolutional(blocks):
+    """The stem and the stages of a residual network, and the channels behind each stage."""
+    stem = nn.Sequential(nn.Conv2d(1, WIDTH, 3, 1, 1, bias=False), nn.BatchNorm2d(WIDTH), nn.ReLU())
+    widths = [WIDTH << stage for stage in range(STAGES)]
+    stages, before = [], WIDTH
+    for stage, after in enumerate(widths):
+        layers = [Residual(before, after, 1 if stage == 0 else 2)]
+        layers += [Residual(after, after, 1) for _ in range(blocks - 1)]
+        stages.append(nn.Sequential(*layers))
+        before = after
+    return stem, stages, widths
+
+
+def fully_connected():
+    """The same of a network whose time goes into fetching weights: a batch fetches them once."""
+    stages = [nn.Sequential(nn.Linear(28 * 28 if stage == 0 else MLP_WIDTH, MLP_WIDTH, bias=False),
+                            nn.BatchNorm1d(MLP_WIDTH), nn.ReLU()) for stage in range(MLP_STAGES)]
+    return nn.Flatten(), stages, [MLP_WIDTH] * MLP_STAGES
+
+
+def pooled(features):
+    return features.mean((2, 3)) if features.dim() == 4 else features
+
+
 class EarlyExitNetwork(nn.Module):
-    """Four stages; behind each a classifier of the stage's channels, averaged over the image."""
+    """Stages, and behind each a classifier of the stage's channels, averaged over the image."""
 
     def __init__(self, blocks):
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(1, WIDTH, 3, 1, 1, bias=False), nn.BatchNorm2d(WIDTH),
-                                  nn.ReLU())
-        self.stages, self.heads = nn.ModuleList(), nn.ModuleList()
-        before = WIDTH
-        for stage in range(STAGES):
-            after = WIDTH << stage
-            layers = [Residual(before, after, 1 if stage == 0 else 2)]
-            layers += [Residual(after, after, 1) for _ in range(blocks - 1)]
-            self.stages.append(nn.Sequential(*layers))
-            self.heads.append(nn.Linear(after, CLASSES))
-            before = after
+        self.stem, stages, widths = convolutional(blocks) if blocks else fully_connected()
+        self.stages = nn.ModuleList(stages)
+        self.heads = nn.ModuleList(nn.Linear(width, CLASSES) for width in widths)
 
     def forward(self, x):
         """The logits of all exits, shallowest first."""
         logits, features = [], self.stem(x)
         for stage, head in zip(self.stages, self.heads):
             features = stage(features)
-            logits.append(head(features.mean((2, 3))))
+            logits.append(head(pooled(features)))
         return logits
 
 
@@ -96,12 +115,12 @@ class Prefix(nn.Module):
         features = self.stem(x)
         for stage in self.stages:
             features = stage(features)
-        return self.head(features.mean((2, 3)))
+        return self.head(pooled(features))
 
 
 def accuracies(network, images, labels):
     network.eval()
-    right = torch.zeros(STAGES, dtype=torch.long)
+    right = torch.zeros(len(network.heads), dtype=torch.long)
     with torch.no_grad():
         for first in range(0, len(labels), 500):
             logits = network(images[first : first + 500])
@@ -110,11 +129,11 @@ def accuracies(network, images, labels):
     return [count / len(labels) for count in right.tolist()]
 
 
-def train(network, images, labels, epochs, seed, test):
+def train(network, images, labels, epochs, rate, seed, test):
     steps = epochs * (len(labels) // BATCH)
-    optimizer = torch.optim.SGD(network.parameters(), RATE, MOMENTUM, weight_decay=DECAY,
+    optimizer = torch.optim.SGD(network.parameters(), rate, MOMENTUM, weight_decay=DECAY,
                                 nesterov=True)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps,
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps,
                                                    pct_start=WARM_UP)
     draw = torch.Generator().manual_seed(seed)
     begin = time.monotonic()
@@ -129,7 +148,7 @@ def train(network, images, labels, epochs, seed, test):
             batch = torch.where(mirrored[:, None, None, None], batch.flip(3), batch)
             # All exits count alike: a shallow one is used as it is, not as a step to the deepest.
             losses = [functional.cross_entropy(exit, labels[chosen]) for exit in network(batch)]
-            loss = sum(losses) / STAGES
+            loss = sum(losses) / len(losses)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -149,13 +168,50 @@ def export(network, folder):
     folder.mkdir(parents=True, exist_ok=True)
     example = torch.zeros(2, 1, 28, 28)
     options = {"dynamo": False} if int(torch.__version__.split(".")[0]) >= 2 else {}
-    for count in range(1, STAGES + 1):
+    for count in range(1, len(network.stages) + 1):
         # The exporter leaves a module in the mode that it found, and a pass in training mode would
         # move the statistics of the batch normalisation: every prefix is set to inference anew.
         prefix = Prefix(network, count).eval()
         torch.onnx.export(prefix, example, str(folder / f"exit{count}.onnx"), opset_version=13,
                           input_names=["input"], output_names=["logits"],
                           dynamic_axes={"input": {0: "N"}, "logits": {0: "N"}}, **options)
+
+
+def share_weights(folder):
+    """Moves the matrices of the folder's graphs into one weights.bin, as halves of their precision.
+
+    Each graph is a prefix of the next, so four files would hold the first stage four times. A Cast
+    restores FP32; engines fold it when they load the graph. Nets whose weights are small have no
+    use for it.
+    """
+    import onnx
+    from onnx import helper, numpy_helper
+
+    offsets, blob = {}, bytearray()
+    for path in sorted(folder.glob("exit*.onnx")):
+        model = onnx.load(path)
+        casts = []
+        for tensor in model.graph.initializer:
+            values = numpy_helper.to_array(tensor)
+            if values.dtype != np.float32 or values.size < 1 << 16:
+                continue
+            halves = values.astype(np.float16).tobytes()
+            if halves not in offsets:
+                offsets[halves] = len(blob)
+                blob += halves
+            name, dims = tensor.name, list(tensor.dims)
+            tensor.Clear()
+            tensor.name, tensor.data_type = name + "_half", onnx.TensorProto.FLOAT16
+            tensor.dims.extend(dims)
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+            for key, value in (("location", "weights.bin"), ("offset", offsets[halves]),
+                               ("length", len(halves))):
+                tensor.external_data.add(key=key, value=str(value))
+            casts.append(helper.make_node("Cast", [tensor.name], [name], to=onnx.TensorProto.FLOAT))
+        for cast in reversed(casts):
+            model.graph.node.insert(0, cast)
+        path.write_bytes(model.SerializeToString())
+    (folder / "weights.bin").write_bytes(blob)
 
 
 def file_accuracies(folder, images, labels):
@@ -165,9 +221,8 @@ def file_accuracies(folder, images, labels):
     except ImportError:
         return None
     found = []
-    for count in range(1, STAGES + 1):
-        session = onnxruntime.InferenceSession(str(folder / f"exit{count}.onnx"),
-                                               providers=["CPUExecutionProvider"])
+    for path in sorted(folder.glob("exit*.onnx")):
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         right = 0
         for first in range(0, len(labels), 100):
             (logits,) = session.run(None, {"input": images[first : first + 100].numpy()})
@@ -187,16 +242,19 @@ def main():
     parser.add_argument("--data", type=pathlib.Path,
                         default=pathlib.Path("/usr/share/datasets/fashion-mnist"))
     arguments = parser.parse_args()
-    blocks, epochs = NETWORKS[arguments.name]
+    blocks, epochs, rate = NETWORKS[arguments.name]
     torch.manual_seed(arguments.seed)
     torch.set_num_threads(arguments.threads)
     images, labels = read_images(arguments.data, "train")
     test = read_images(arguments.data, "t10k")
     network = EarlyExitNetwork(blocks)
     count = arguments.images
-    train(network, images[:count], labels[:count], arguments.epochs or epochs, arguments.seed, test)
+    train(network, images[:count], labels[:count], arguments.epochs or epochs, rate,
+          arguments.seed, test)
     folder = arguments.out / arguments.name / "1"
     export(network, folder)
+    if not blocks:
+        share_weights(folder)
     print("accuracy:", ", ".join(f"{value:.4f}" for value in accuracies(network, *test)))
     exported = file_accuracies(folder, *test)
     if exported:

@@ -58,13 +58,14 @@ TEST_P(EarlyExitModel, IsAsAccurateAsItsConfigurationStates) {
   if (!images) GTEST_SKIP() << images.error().message;
   const auto model = engine_->Load(spec_, LaneSpec{});
   ASSERT_TRUE(model) << model.error().message;
-  ASSERT_EQ(spec_.exits.size(), 4u);
-  // models/check_accuracy.py does all 10,000; these keep the test short.
-  constexpr int kImages = 500;
+  ASSERT_GE(spec_.exits.size(), 3u);
+  // models/check_accuracy.py does all 10,000; these keep the test short, and fill whole batches.
+  constexpr int kImages = 480;
+  ASSERT_EQ(kImages % spec_.max_batch, 0);
   const std::vector<float> pixels = Normalise(*images);
   const std::size_t each = images->pixels_per_image();
   const Shape shape{1, 1, images->rows, images->columns};
-  for (int exit = 0; exit < 4; ++exit) {
+  for (int exit = 0; exit < static_cast<int>(spec_.exits.size()); ++exit) {
     int right = 0;
     for (int first = 0; first < kImages; first += spec_.max_batch) {
       std::vector<TensorView> views(static_cast<std::size_t>(spec_.max_batch));
@@ -96,15 +97,20 @@ TEST_P(EarlyExitModel, DeeperExitsAreMoreAccurate) {
   EXPECT_GT(spec_.slo, Duration{});
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EarlyExitModel, ::testing::Values("ee_s", "ee_m", "ee_l"),
+INSTANTIATE_TEST_SUITE_P(All, EarlyExitModel, ::testing::Values("ee_s", "ee_m", "ee_l", "ee_mlp"),
                          [](const auto& info) { return info.param; });
 
-class OcrModel : public ShippedModel {};
+class OcrModel : public ShippedModel {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(kModels / GetParam() / "1")) {
+      GTEST_SKIP() << "not installed; tools/setup/ocr.sh does that";
+    }
+    ShippedModel::SetUp();
+  }
+};
 
 TEST_P(OcrModel, TakesInputsOfTheShapeThatItIsProfiledWith) {
-  if (!fs::exists(spec_.exits.front().graph)) {
-    GTEST_SKIP() << "not installed; tools/setup/ocr.sh does that";
-  }
   const auto model = engine_->Load(spec_, LaneSpec{});
   ASSERT_TRUE(model) << model.error().message;
   const auto row = SampleRow::Make(spec_, 1);
