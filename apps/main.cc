@@ -7,6 +7,7 @@ int main(int argc, char** argv) {
   tactus::CommandContext context;
   tactus::AddCompare(app, context);
   tactus::AddGoodput(app, context);
+  tactus::AddPlan(app, context);
   tactus::AddReplay(app, context);
   tactus::AddReproduce(app, context);
   tactus::AddSimulate(app, context);

@@ -16,6 +16,21 @@ if(TACTUS_SERVER)
   find_package(gRPC CONFIG REQUIRED)
 endif()
 
+# TACTUS_CBC: the libraries; TACTUS_CBC_ABSENT: the folder of src/planners that needs them and is left
+# out without them.
+set(TACTUS_CBC_ABSENT subcluster/cbc)
+if(TACTUS_WITH_CBC)
+  find_path(TACTUS_CBC_INCLUDE coin/Cbc_C_Interface.h)
+  find_library(TACTUS_CBC_SOLVER CbcSolver)
+  find_library(TACTUS_CBC_LIBRARY Cbc)
+  if(NOT TACTUS_CBC_INCLUDE OR NOT TACTUS_CBC_SOLVER OR NOT TACTUS_CBC_LIBRARY)
+    message(FATAL_ERROR "TACTUS_WITH_CBC: COIN CBC was not found. Install coinor-libcbc-dev, or say "
+                        "-DTACTUS_WITH_CBC=OFF.")
+  endif()
+  set(TACTUS_CBC ${TACTUS_CBC_SOLVER} ${TACTUS_CBC_LIBRARY})
+  set(TACTUS_CBC_ABSENT)
+endif()
+
 # Headers only: the library is opened at run time (engines/onnxruntime/library.h).
 option(TACTUS_ONNXRUNTIME "Build the engine that runs ONNX graphs (needs ONNX Runtime's headers)" ON)
 if(TACTUS_ONNXRUNTIME)

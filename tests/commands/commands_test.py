@@ -139,6 +139,43 @@ class Commands(unittest.TestCase):
         self.assertNotIn("coarse", text)
         self.assertEqual(json.loads(file.read_text())["runs"][0]["peak"]["rate_rps"], 0)
 
+    def test_plan_partition_spreads_keeps_and_refuses(self):
+        zoo = SOURCE / "scenarios/partition/zoo.toml"
+        first, second = self.folder / "first.json", self.folder / "second.json"
+        words = ["plan", "partition", zoo, "--trials", 60000]
+        text = self.good(*words, "--json", first)
+        self.assertEqual(text, self.good(*words), "the same seed and trials, another plan")
+        plan = json.loads(first.read_text())
+        self.assertEqual(len(plan["models"]), 37)
+        self.assertEqual(sum(s["models"] for s in plan["sub_clusters"]), 37)
+        self.assertLess(plan["rate_imbalance"], 0.1)
+        self.assertIn(f"objective {plan['objective']:.4g}", text)
+        for sub_cluster in plan["sub_clusters"]:
+            self.assertLessEqual(sub_cluster["static_mb"] + sub_cluster["dynamic_mb"], 11264)
+
+        # A model becomes much more popular; two others may move for it.
+        busier = self.folder / "busier.toml"
+        busier.write_text(zoo.read_text().replace('"BERT"\nrate_rps = ', '"BERT"\nrate_rps = 9'))
+        text = self.good("plan", "partition", busier, "--trials", 60000, "--previous", first,
+                         "--max-moves", 2, "--json", second)
+        moved = json.loads(second.read_text())
+        away = [m for m in plan["models"] if plan["models"][m] != moved["models"][m]]
+        self.assertEqual(len(away), moved["moved"])
+        self.assertIn(len(away), (1, 2))
+        self.assertIn(f"{len(away)} models moved", text)
+        for name in away:
+            self.assertIn("+" + name, text)
+
+        drawn = self.folder / "drawn.json"
+        self.good(*words[:3], "--solver", "random", "--trials", 500, "--json", drawn)
+        self.assertGreater(json.loads(drawn.read_text())["objective"], 3 * plan["objective"])
+
+        small = self.folder / "small.toml"
+        small.write_text(zoo.read_text().replace("11264", "1500"))
+        self.bad("plan", "partition", small, says="model 'VGG19' needs 1572.2 MB")
+        self.bad("plan", "partition", zoo, "--previous", zoo, says="holds no partition")
+        self.bad("plan", "partition", self.folder / "x", says="cannot read this partition problem")
+
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")

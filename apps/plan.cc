@@ -1,0 +1,231 @@
+// tactus plan: slow decisions, made before anything runs. `plan partition` says which models share
+// which backends.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "experiment.h"
+#include "metrics/text_table.h"
+#include "planners/subcluster/partition_file.h"
+#include "planners/subcluster/partition_search.h"
+#include "progress.h"
+#ifdef TACTUS_WITH_CBC
+#include "planners/subcluster/cbc/cbc_partition.h"
+#endif
+
+namespace tactus {
+namespace {
+
+#ifdef TACTUS_WITH_CBC
+constexpr const char* kSolvers = "search|random|cbc";
+#else
+constexpr const char* kSolvers = "search|random";
+#endif
+
+struct PartitionOptions {
+  std::string input;
+  std::string previous;
+  std::string solver = "search";
+  std::optional<double> most_moves;
+  double time_limit_s = 10;
+  PartitionSearchOptions search;
+  std::string json;
+};
+
+// Ends a solver when its time is over, and shows how far it is until then.
+class Deadline {
+ public:
+  explicit Deadline(double seconds)
+      : seconds_(seconds), progress_(static_cast<std::size_t>(std::max(1.0, seconds))) {}
+
+  bool Passed(const PartitionProgress& found) {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
+    if (const auto second = static_cast<std::size_t>(spent.count()); second != shown_) {
+      shown_ = second;
+      progress_.Show(
+          std::min(second, static_cast<std::size_t>(seconds_)),
+          found.within_limits
+              ? fmt::format("s, {} trials, objective {:.4g}", found.trials, found.objective)
+              : fmt::format("s, {} trials, nothing within the limits", found.trials));
+    }
+    return spent.count() >= seconds_;
+  }
+
+ private:
+  const double seconds_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::size_t shown_ = 0;
+  Progress progress_;
+};
+
+Expected<FoundPartition> Solve(const PartitionOptions& options, const PartitionProblem& problem) {
+  Deadline deadline(options.time_limit_s);
+  const StopPartition stop = [&](const PartitionProgress& at) { return deadline.Passed(at); };
+  if (options.solver == "random") return DrawPartition(problem, options.search, stop);
+#ifdef TACTUS_WITH_CBC
+  if (options.solver == "cbc") {
+    const auto exact = SolvePartitionByCbc(problem, options.time_limit_s);
+    if (!exact) return std::unexpected(exact.error());
+    return exact->found;
+  }
+#endif
+  return SearchPartition(problem, options.search, stop);
+}
+
+std::string NamesIn(const PartitionProblem& problem, const Partition& partition, int sub_cluster) {
+  std::string names;
+  for (std::size_t i = 0; i < partition.size(); ++i) {
+    if (partition[i] != sub_cluster) continue;
+    const bool moved = !problem.previous.empty() && problem.previous[i] != sub_cluster;
+    names +=
+        fmt::format("{}{}{}", names.empty() ? "" : ", ", moved ? "+" : "", problem.models[i].name);
+  }
+  return names;
+}
+
+std::string ToTable(const PartitionProblem& problem, const FoundPartition& found) {
+  TextTable table;
+  table.AddColumn("sub-cluster", "");
+  table.AddColumn("models", "");
+  table.AddColumn("rate", "r/s");
+  table.AddColumn("of average", "%");
+  table.AddColumn("static", "MB");
+  table.AddColumn("of average", "%");
+  table.AddColumn("dynamic", "MB");
+  table.AddColumn("memory", "MB");
+  const auto loads = LoadsOf(problem, found.partition);
+  double rate = 0;
+  double memory = 0;
+  for (const SubClusterLoad& load : loads) {
+    rate += load.rate_rps / static_cast<double>(loads.size());
+    memory += load.static_mb / static_cast<double>(loads.size());
+  }
+  const auto share = [](double part, double average) {
+    return average > 0 ? fmt::format("{:.1f}", 100 * part / average) : "-";
+  };
+  for (std::size_t j = 0; j < loads.size(); ++j) {
+    const SubClusterLoad& load = loads[j];
+    table.Add({std::to_string(j), std::to_string(load.models), fmt::format("{:.1f}", load.rate_rps),
+               share(load.rate_rps, rate), fmt::format("{:.1f}", load.static_mb),
+               share(load.static_mb, memory), fmt::format("{:.1f}", load.dynamic_mb),
+               fmt::format("{:.1f}", load.memory_mb())});
+  }
+  return table.Print();
+}
+
+std::string ToText(const PartitionOptions& options, const PartitionProblem& problem,
+                   const FoundPartition& found) {
+  const PartitionScore& score = found.score;
+  std::string text = fmt::format(
+      "{}: {} models onto {} sub-clusters by {}\n{}"
+      "imbalance, (max - min) / avg: rate {:.3f} %, static memory {:.3f} %; objective {:.4g}\n",
+      options.input, problem.models.size(), problem.sub_clusters, options.solver,
+      ToTable(problem, found), 100 * score.rate_imbalance, 100 * score.memory_imbalance,
+      score.objective);
+  if (options.solver != "cbc") {
+    text += fmt::format("{} trials, seed {}\n", found.trials, options.search.seed);
+  }
+  if (!problem.previous.empty()) {
+    text += fmt::format("{} models moved, at a cost of {:.6g} (+: it was elsewhere, or is new)\n",
+                        score.moved, score.cost);
+  }
+  for (int j = 0; j < problem.sub_clusters; ++j) {
+    text += fmt::format("  {}: {}\n", j, NamesIn(problem, found.partition, j));
+  }
+  return text;
+}
+
+nlohmann::ordered_json ToJson(const PartitionOptions& options, const PartitionProblem& problem,
+                              const FoundPartition& found) {
+  nlohmann::ordered_json json;
+  json["input"] = options.input;
+  json["solver"] = options.solver;
+  json["seed"] = options.search.seed;
+  json["trials"] = found.trials;
+  json["objective"] = found.score.objective;
+  json["rate_imbalance"] = found.score.rate_imbalance;
+  json["memory_imbalance"] = found.score.memory_imbalance;
+  json["moved"] = found.score.moved;
+  json["cost"] = found.score.cost;
+  const auto loads = LoadsOf(problem, found.partition);
+  for (std::size_t j = 0; j < loads.size(); ++j) {
+    json["sub_clusters"].push_back({{"id", j},
+                                    {"models", loads[j].models},
+                                    {"rate_rps", loads[j].rate_rps},
+                                    {"static_mb", loads[j].static_mb},
+                                    {"dynamic_mb", loads[j].dynamic_mb}});
+  }
+  // What --previous reads.
+  for (std::size_t i = 0; i < found.partition.size(); ++i) {
+    json["models"][problem.models[i].name] = found.partition[i];
+  }
+  return json;
+}
+
+int RunPartition(const PartitionOptions& options) {
+  auto problem = LoadPartitionProblem(options.input);
+  if (!problem) return ReportBadInput(problem.error());
+  if (!options.previous.empty()) {
+    const auto read = LoadPreviousPartition(options.previous, *problem);
+    if (!read) return ReportBadInput(read.error());
+  }
+  if (options.most_moves) problem->most_cost = *options.most_moves;
+  const auto found = Solve(options, *problem);
+  if (!found) {
+    return ReportBadInput({found.error().code, options.input + ": " + found.error().message});
+  }
+  fmt::print("{}", ToText(options, *problem, *found));
+  if (options.json.empty()) return 0;
+  std::ofstream out(options.json);
+  out << ToJson(options, *problem, *found).dump(2) << '\n';
+  out.close();
+  if (out) return 0;
+  return ReportBadInput({ErrorCode::kInvalidArgument, options.json + ": cannot write this file"});
+}
+
+void AddPartition(CLI::App& plan, CommandContext& context) {
+  auto options = std::make_shared<PartitionOptions>();
+  CLI::App* command = plan.add_subcommand(
+      "partition", "Which models share which backends, evenly and within memory");
+  command->add_option("input", options->input, "Cluster and models (TOML)")->required();
+  auto* previous = command->add_option("--previous", options->previous,
+                                       "What --json wrote: models stay there where they can");
+  command
+      ->add_option("--max-moves", options->most_moves,
+                   "At most this many models leave their place, or models of this move_cost")
+      ->check(CLI::Range(0.0, 1e12))
+      ->needs(previous);
+  command->add_option("--solver", options->solver, kSolvers)
+      ->check(CLI::IsMember(CLI::detail::split(kSolvers, '|')))
+      ->capture_default_str();
+  command->add_option("--time-limit", options->time_limit_s, "Seconds that it may take")
+      ->check(CLI::Range(0.001, 86'400.0))
+      ->capture_default_str();
+  command
+      ->add_option("--trials", options->search.most_trials,
+                   "Ends after so many trials: the same answer on any machine")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
+  command->add_option("--seed", options->search.seed, "Another seed, another search")
+      ->capture_default_str();
+  command->add_option("--json", options->json, "Write the partition to this file");
+  command->callback([options, &context] { context.exit_code = RunPartition(*options); });
+}
+
+}  // namespace
+
+void AddPlan(CLI::App& app, CommandContext& context) {
+  CLI::App* command = app.add_subcommand("plan", "Decide slowly: which models go where");
+  command->require_subcommand(1);
+  AddPartition(*command, context);
+}
+
+}  // namespace tactus
