@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""coverage.py BUILD_DIR: which share of each module's lines the tests of BUILD_DIR reached.
+"""coverage.py BUILD_DIR [MODULE...]: which share of each module's lines the tests reached.
 
 BUILD_DIR was built with the preset `coverage` and its tests have run. gcov, which comes with g++,
 reads the counts; a line of a header counts as reached when one of its includers reached it.
@@ -38,6 +38,7 @@ def module_of(path):
 
 def main(arguments):
     build = pathlib.Path(arguments[0])
+    wanted = {'src/' + name.replace('server_', 'server/') for name in arguments[1:]}
     root = pathlib.Path(__file__).resolve().parents[2]
     total = collections.defaultdict(dict)
     data = sorted(build.rglob('*.gcda'))
@@ -50,6 +51,8 @@ def main(arguments):
                 except ValueError:
                     continue
                 if path.parts[0] != 'src' or path.stem.endswith(('_test', '_bench', '_for_test')):
+                    continue
+                if wanted and module_of(path) not in wanted:
                     continue
                 for number, count in lines.items():
                     total[path][number] = total[path].get(number, 0) + count
