@@ -9,9 +9,9 @@ the same from PyPI); no accelerator.
 Writes DIR/NAME/1/exit1.onnx and so on (and weights.bin, which those of ee_mlp share) and prints
 the accuracy of each exit on the 10,000 test images, once as PyTorch computes it and, where
 onnxruntime is installed, once more from the files. On one core of a small server ee_s takes some
-six minutes, ee_m fifteen, ee_l twenty, ee_mlp three. Another version of PyTorch, or another number
-of threads, gives weights that differ in their last digits and accuracies that differ by about half
-a point.
+six minutes, ee_m fifteen, ee_l twenty, and so does ee_mlp where PyTorch has no optimised BLAS.
+Another version of PyTorch, or another number of threads, gives weights that differ in their last
+digits and accuracies that differ by about half a point.
 """
 import argparse
 import gzip
