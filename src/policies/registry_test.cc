@@ -24,6 +24,14 @@ TEST(PolicyRegistry, KeepsOptionsInTheName) {
   EXPECT_EQ((*policy)->name(), "edgeserving:batch=1,clip=20");
 }
 
+TEST(PolicyRegistry, TakesListsAndNames) {
+  for (const char* text : {"timeout:preferred=4", "timeout:preferred=1/8/16,drop=never",
+                           "symphony:when=eager,gather=window"}) {
+    const auto policy = MakePolicy(text);
+    EXPECT_TRUE(policy.has_value()) << text << ": " << policy.error().message;
+  }
+}
+
 TEST(PolicyRegistry, SaysWhatThereIsWhenAskedForAnother) {
   const auto policy = MakePolicy("edge-serving");
   ASSERT_FALSE(policy.has_value());
@@ -48,6 +56,17 @@ TEST(PolicyRegistry, RefusesOptionsThatMeanNothing) {
       {"edgeserving:clip=0.5", "a number from 1"},
       {"edgeserving:clip=nan", "a number from 1"},
       {"edgeserving:batch=1,batch=2", "given twice"},
+      {"symphony:when=later", "when=later: one of "},
+      {"symphony:gather=", "gather=: one of prefix, window is expected"},
+      {"timeout:preferred=8/4", "preferred=8/4: a rising list like 4/8/16"},
+      {"timeout:preferred=4/4", "a rising list"},
+      {"timeout:preferred=0/4", "a rising list"},
+      {"timeout:preferred=4,8", "key=value is expected"},
+      {"timeout:preferred=4//8", "a rising list"},
+      {"timeout:preferred=4/8/", "a rising list"},
+      {"timeout:preferred=4 8", "a rising list"},
+      {"timeout:preferred=99999999999", "a rising list"},
+      {"timeout:preferred=", "a rising list"},
   };
   for (const auto& c : cases) {
     const auto policy = MakePolicy(c.text);
