@@ -1,13 +1,13 @@
 // tactus reproduce: a paper's figures in virtual time, with what the paper claims beside ours.
 //
 // Resumable: every figure has a CSV file, whose first line says what it was made from; points that
-// are in it are not run again. Each run takes milliseconds, so a figure is seconds.
+// are in it are not run again.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,125 +16,29 @@
 #include "experiment.h"
 #include "metrics/report.h"
 #include "progress.h"
-#include "reproduce_figures.h"
-#include "reproduce_plot.h"
-#include "workload/csv.h"
+#include "reproduce/figure.h"
+#include "reproduce/plot.h"
+#include "reproduce/run_figure.h"
 
 namespace tactus {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct ReproduceOptions {
+struct Command {
   std::string paper = "edgeserving";
-  std::vector<int> figures;
-  std::string out = "build/reproduce/edgeserving";
-  std::string scenarios = "scenarios/edgeserving";
+  std::vector<std::string> figures;
+  ReproduceOptions options;
   std::string json;
-  int seeds = 3;
-  bool fresh = false;
 };
 
-std::uint64_t Fnv1a(std::string_view text, std::uint64_t hash = 14695981039346656037ull) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  return hash;
-}
+struct FigureClaim {
+  std::string id;
+  std::string heading;
+  Claim claim;
+};
 
-std::string Slurp(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// What the points of a figure depend on, as the first line of its file.
-Expected<std::string> Origin(const Figure& figure, const ReproduceOptions& options) {
-  std::uint64_t inputs = Fnv1a(BuildCommit());
-  std::string provenance;
-  for (const FigureSeries& series : figure.series) {
-    const fs::path path = fs::path(options.scenarios) / (series.scenario + ".toml");
-    const auto experiment = LoadExperiment(path.string(), series.settings);
-    if (!experiment) return std::unexpected(experiment.error());
-    inputs = Fnv1a(Slurp(path) + Slurp(experiment->scenario.profile), inputs);
-    for (const std::string& setting : series.settings) inputs = Fnv1a(setting, inputs);
-    if (provenance.empty()) provenance = experiment->profile.provenance;
-  }
-  return fmt::format("EdgeServing figure {}; simulated; mean of {} seeds; inputs {:016x}; {}",
-                     figure.number, options.seeds, inputs, provenance);
-}
-
-FigureData ReadFinished(const fs::path& csv, const std::string& origin) {
-  FigureData data;
-  const auto table = ReadCsv(csv);
-  if (!table || Trim(table->comment) != origin) return data;
-  for (const CsvTable::Row& row : table->rows) {
-    FigureRow values;
-    for (std::size_t i = 2; i < row.cells.size(); ++i) {
-      values[table->header[i]] = ParseNumber(row.cells[i]).value_or(0);
-    }
-    if (values.size() != FigureColumns().size()) continue;  // cut off while it was written
-    data[row.cells[0]][ParseNumber(row.cells[1]).value_or(0)] = values;
-  }
-  return data;
-}
-
-std::string CsvLine(const std::string& series, double load, const FigureRow& row) {
-  std::string line = fmt::format("{},{:g}", series, load);
-  for (const std::string& column : FigureColumns()) line += fmt::format(",{:.6g}", row.at(column));
-  return line + "\n";
-}
-
-// Rewrites the file with what is known, so that it ends in a whole line.
-Status Restart(const fs::path& csv, const std::string& origin, const FigureData& data) {
-  std::ofstream file(csv, std::ios::trunc);
-  file << "# " << origin << "\nseries,load";
-  for (const std::string& column : FigureColumns()) file << "," << column;
-  file << "\n";
-  for (const auto& [series, rows] : data) {
-    for (const auto& [load, row] : rows) file << CsvLine(series, load, row);
-  }
-  file.close();
-  return file ? Status{} : InvalidArgument("cannot write " + csv.string());
-}
-
-Expected<FigureRow> RunPoint(const FigureSeries& series, double load,
-                             const ReproduceOptions& options) {
-  std::vector<std::string> settings = series.settings;
-  settings.push_back(fmt::format("rate_rps={}", load * series.rps_per_load));
-  const fs::path path = fs::path(options.scenarios) / (series.scenario + ".toml");
-  auto experiment = LoadExperiment(path.string(), settings);
-  if (!experiment) return std::unexpected(experiment.error());
-  std::vector<RunReport> runs;
-  for (int seed = 1; seed <= options.seeds; ++seed) {
-    experiment->scenario.seed = static_cast<std::uint64_t>(seed);
-    auto run = RunSimulated(*experiment);
-    if (!run) return std::unexpected(run.error());
-    runs.push_back(std::move(*run));
-  }
-  return ToRow(Average(runs));
-}
-
-// All points of one figure, those of an earlier run included.
-Expected<FigureData> RunFigure(const Figure& figure, const fs::path& csv, const std::string& origin,
-                               const ReproduceOptions& options, Progress& progress,
-                               std::size_t& done) {
-  FigureData data = options.fresh ? FigureData{} : ReadFinished(csv, origin);
-  const auto restarted = Restart(csv, origin, data);
-  if (!restarted) return std::unexpected(restarted.error());
-  std::ofstream file(csv, std::ios::app);
-  for (const FigureSeries& series : figure.series) {
-    for (const double load : series.loads) {
-      progress.Show(done++,
-                    fmt::format("figure {}: {} at {:g}", figure.number, series.label, load));
-      if (data[series.label].contains(load)) continue;
-      const auto row = RunPoint(series, load, options);
-      if (!row) return std::unexpected(row.error());
-      data[series.label][load] = *row;
-      file << CsvLine(series.label, load, *row) << std::flush;
-    }
-  }
-  return data;
-}
+std::vector<Paper> Papers() { return {EdgeServingPaper(), SymphonyPaper()}; }
 
 std::string Quoted(std::string text) {
   std::replace(text.begin(), text.end(), '"', '\'');
@@ -142,14 +46,15 @@ std::string Quoted(std::string text) {
 }
 
 // The claims of all figures that were run: a table for people, and claims.csv.
-Status WriteClaims(const std::vector<std::pair<int, Claim>>& claims, const fs::path& path) {
+Status WriteClaims(const std::vector<FigureClaim>& claims, const fs::path& path) {
   std::ofstream file(path, std::ios::trunc);
   file << "figure,claim,paper,ours,holds\n";
-  for (const auto& [figure, claim] : claims) {
-    file << figure << "," << Quoted(claim.what) << "," << Quoted(claim.paper) << ","
+  for (const auto& [id, heading, claim] : claims) {
+    file << id << "," << Quoted(claim.what) << "," << Quoted(claim.paper) << ","
          << Quoted(claim.ours) << "," << (claim.holds ? "yes" : "no") << "\n";
-    fmt::print("{:>3}  {:<3}  {}\n          paper: {}; ours: {}\n", figure,
-               claim.holds ? "yes" : "NO", claim.what, claim.paper, claim.ours);
+    fmt::print("{:>3}  {:<3}  {}\n          {}; ours: {}\n", id, claim.holds ? "yes" : "NO",
+               claim.what, claim.bar.empty() ? "paper: " + claim.paper : "bar: " + claim.bar,
+               claim.ours);
   }
   file.close();
   return file ? Status{} : InvalidArgument("cannot write " + path.string());
@@ -158,93 +63,112 @@ Status WriteClaims(const std::vector<std::pair<int, Claim>>& claims, const fs::p
 std::size_t Points(const std::vector<Figure>& figures) {
   std::size_t points = 0;
   for (const Figure& figure : figures) {
-    for (const FigureSeries& series : figure.series) points += series.loads.size();
+    for (const FigureSeries& series : figure.series) points += series.points.size();
   }
   return points;
 }
 
-Expected<std::vector<Figure>> Chosen(const ReproduceOptions& options) {
-  std::vector<Figure> chosen;
-  for (Figure& figure : EdgeServingFigures()) {
-    const auto& wanted = options.figures;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), figure.number) == wanted.end()) {
-      continue;
+Status Choose(Paper& paper, const std::vector<std::string>& wanted) {
+  std::string known;
+  for (const Figure& figure : paper.figures) known += (known.empty() ? "" : ", ") + figure.id;
+  for (const std::string& id : wanted) {
+    const bool found = std::any_of(paper.figures.begin(), paper.figures.end(),
+                                   [&](const Figure& figure) { return figure.id == id; });
+    if (!found) {
+      return InvalidArgument(fmt::format("--figure {}: {} has {} here", id, paper.title, known));
     }
-    chosen.push_back(std::move(figure));
   }
-  if (chosen.empty()) return InvalidArgument("--figure: there are figures 4 to 11");
-  return chosen;
+  std::erase_if(paper.figures, [&](const Figure& figure) {
+    return !wanted.empty() && std::find(wanted.begin(), wanted.end(), figure.id) == wanted.end();
+  });
+  return {};
 }
 
 // Every figure's file, picture and claims.
-Expected<std::vector<std::pair<int, Claim>>> RunFigures(const std::vector<Figure>& figures,
-                                                        const ReproduceOptions& options) {
-  std::vector<std::pair<int, Claim>> claims;
-  Progress progress(Points(figures));
+Expected<std::vector<FigureClaim>> RunFigures(const Paper& paper, const ReproduceOptions& options) {
+  std::vector<FigureClaim> claims;
+  Progress progress(std::max<std::size_t>(1, Points(paper.figures)));
   std::size_t done = 0;
-  for (const Figure& figure : figures) {
-    const auto origin = Origin(figure, options);
-    if (!origin) return std::unexpected(origin.error());
-    const fs::path stem = fs::path(options.out) / fmt::format("fig{:02}", figure.number);
-    const auto data = RunFigure(figure, stem.string() + ".csv", *origin, options, progress, done);
+  for (const Figure& figure : paper.figures) {
+    const auto data = RunFigure(paper, figure, options, progress, done);
     if (!data) return std::unexpected(data.error());
-    const std::string note = fmt::format(
-        "simulated with a STAND-IN profile (the paper's table is unpublished); mean of {} seeds",
-        options.seeds);
-    const auto drawn = Draw(PlotScript(figure, *data, stem, note), stem);
+    const fs::path stem = fs::path(options.out) / figure.Stem();
+    const auto drawn = Draw(PlotScript(paper, figure, *data, stem, figure.Seeds(options)), stem);
     if (!drawn) fmt::print(stderr, "tactus: {}\n", drawn.error().message);
-    for (Claim& claim : figure.claims(*data)) claims.emplace_back(figure.number, std::move(claim));
+    for (Claim& claim : figure.claims(*data)) {
+      claims.push_back({figure.id, figure.Heading(), std::move(claim)});
+    }
   }
   return claims;
 }
 
-int RunReproduce(const ReproduceOptions& options) {
-  const auto figures = Chosen(options);
-  if (!figures) return ReportBadInput(figures.error());
+Check ToCheck(const FigureClaim& of) {
+  const auto& [id, heading, claim] = of;
+  if (claim.value) return {heading + ": " + claim.what, *claim.value, claim.bar, claim.holds};
+  return {fmt::format("{}: {}: {}", heading, claim.what, claim.ours), claim.holds ? 1.0 : 0.0,
+          "paper: " + claim.paper, claim.holds};
+}
+
+int RunReproduce(const Command& command) {
+  ReproduceOptions options = command.options;
+  if (options.out.empty()) options.out = "build/reproduce/" + command.paper;
+  if (options.scenarios.empty()) options.scenarios = "scenarios/" + command.paper;
+  std::vector<Paper> papers = Papers();
+  Paper& paper = *std::find_if(papers.begin(), papers.end(),
+                               [&](const Paper& p) { return p.key == command.paper; });
+  if (auto chosen = Choose(paper, command.figures); !chosen) return ReportBadInput(chosen.error());
   std::error_code failed;
   fs::create_directories(options.out, failed);
   if (failed)
     return ReportBadInput({ErrorCode::kInvalidArgument, options.out + ": " + failed.message()});
-  const auto claims = RunFigures(*figures, options);
+  const auto claims = RunFigures(paper, options);
   if (!claims) return ReportBadInput(claims.error());
-  fmt::print(
-      "EdgeServing's claims; ours are simulated with a STAND-IN profile, as the paper's table "
-      "is unpublished.\nfig  holds\n");
+  fmt::print("{}'s claims; ours are simulated with {}.\nfig  holds\n", paper.title, paper.basis);
   const auto written = WriteClaims(*claims, fs::path(options.out) / "claims.csv");
   if (!written) return ReportBadInput(written.error());
   fmt::print("CSV, SVG and PNG of each figure: {}\n", options.out);
-  if (options.json.empty()) return 0;
+  if (command.json.empty()) return 0;
   Report report;
-  for (const auto& [figure, claim] : *claims) {
-    report.checks.push_back({fmt::format("figure {}: {}: {}", figure, claim.what, claim.ours),
-                             claim.holds ? 1.0 : 0.0, "paper: " + claim.paper, claim.holds});
-  }
-  const auto json = WriteJson(report, options.json);
+  for (const FigureClaim& claim : *claims) report.checks.push_back(ToCheck(claim));
+  const auto json = WriteJson(report, command.json);
   return json ? 0 : ReportBadInput(json.error());
 }
 
 }  // namespace
 
 void AddReproduce(CLI::App& app, CommandContext& context) {
-  auto options = std::make_shared<ReproduceOptions>();
+  auto made = std::make_shared<Command>();
+  ReproduceOptions& options = made->options;
+  options.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::string> keys;
+  for (const Paper& paper : Papers()) keys.push_back(paper.key);
   CLI::App* command =
       app.add_subcommand("reproduce", "Run a paper's figures, with its claims beside ours");
-  command->add_option("paper", options->paper, "Which paper")
-      ->check(CLI::IsMember({"edgeserving"}))
+  command->add_option("paper", made->paper, "Which paper")
+      ->check(CLI::IsMember(keys))
       ->capture_default_str();
-  command->add_option("--figure", options->figures, "Figures to make: 4,7 (default: 4 to 11)")
+  command
+      ->add_option("--figure", made->figures,
+                   "Figures and tables to make: 4,7 or table2 (default: all)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--out", options->out, "Directory for CSV, SVG and PNG")
-      ->capture_default_str();
-  command->add_option("--scenarios", options->scenarios, "Directory of the scenario files")
-      ->capture_default_str();
-  command->add_option("--seeds", options->seeds, "Seeds to average over, 1 to N")
+  command->add_option("--out", options.out,
+                      "Directory for CSV, SVG and PNG (default: build/reproduce/PAPER)");
+  command->add_option("--scenarios", options.scenarios,
+                      "Directory of the scenario files (default: scenarios/PAPER)");
+  command->add_option("--seeds", options.seeds, "Seeds to average over, 1 to N")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_flag("--fresh", options->fresh, "Run every point again");
-  command->add_option("--json", options->json, "Write the claims as checks to this file");
-  command->callback([options, &context] { context.exit_code = RunReproduce(*options); });
+  command->add_option("--jobs", options.jobs, "Threads for Symphony's Figure 7")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--cells", options.cells,
+                   "Workloads of Figure 7, spread over all 7,602; 0 for all")
+      ->capture_default_str();
+  command->add_flag("--fresh", options.fresh, "Run every point again");
+  command->add_option("--json", made->json, "Write the claims as checks to this file");
+  command->callback([made, &context] { context.exit_code = RunReproduce(*made); });
 }
 
 }  // namespace tactus

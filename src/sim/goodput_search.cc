@@ -21,9 +21,11 @@ class Search {
 
   Expected<GoodputPeak> Run() {
     double rate = options_.start_rps;
+    double step = options_.first_step;
     for (int i = 0; i <= options_.most_doublings && !Bracketed(); ++i) {
       if (auto tried = Try(rate); !tried) return std::unexpected(tried.error());
-      rate = peak_.failed_rps == 0 ? 2 * rate : rate / 2;
+      rate = peak_.failed_rps == 0 ? step * rate : rate / step;
+      step = std::min(2.0, step * step);
     }
     while (Bracketed() && peak_.failed_rps - peak_.rate_rps > options_.precision * peak_.rate_rps) {
       const auto tried = Try((peak_.rate_rps + peak_.failed_rps) / 2);
@@ -69,6 +71,9 @@ Expected<GoodputPeak> FindPeak(const BadRatios& bad_ratios, const GoodputSearchO
     return InvalidArgument("the bad ratio's limit lies in [0, 1)");
   }
   if (!(options.precision > 0)) return InvalidArgument("a search's precision is above 0");
+  if (!(options.first_step > 1 && options.first_step <= 2)) {
+    return InvalidArgument("a search's first step lies in (1, 2]");
+  }
   return Search(bad_ratios, options).Run();
 }
 

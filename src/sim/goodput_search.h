@@ -25,6 +25,9 @@ struct GoodputSearchOptions {
   double precision = 0.005;
   // How often the start is doubled or halved in search of a rate that fails, or passes.
   int most_doublings = 20;
+  // The factor of the first such step; the next is its square, and so on up to 2. Near 1 it saves
+  // probes where the start is a good guess. In (1, 2].
+  double first_step = 2;
 };
 
 struct GoodputProbe {
@@ -41,7 +44,8 @@ struct GoodputPeak {
   std::vector<GoodputProbe> probes;  // in the order in which they were taken
 };
 
-// Doubles or halves from the start until the peak is between two rates, then bisects. It takes the
+// Doubles or halves (or takes smaller steps first: first_step) from the start until the peak is
+// between two rates, then bisects. It takes the
 // bad ratio to rise with the rate: where it does not, the peak is one of the crossings. With one
 // seed for all rates (arrivals are then the same dice on another scale) it nearly does.
 // The error of `bad_ratios`, or kInvalidArgument for options that make no sense.

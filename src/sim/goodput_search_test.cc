@@ -45,6 +45,20 @@ TEST(GoodputSearch, TakesFewProbes) {
   for (const GoodputProbe& probe : peak->probes) EXPECT_EQ(probe.passed, probe.rate_rps <= 300);
 }
 
+// A good guess is worth few probes, a bad one must still end.
+TEST(GoodputSearch, SmallFirstStepsSaveProbes) {
+  const auto near = FindPeak(Knee(300), {.start_rps = 295, .precision = 0.02, .first_step = 1.08});
+  ASSERT_TRUE(near);
+  EXPECT_LE(near->probes.size(), 4u);
+  EXPECT_NEAR(near->rate_rps, 300, 6);
+  for (const double start : {1.0, 90'000.0}) {
+    const auto far =
+        FindPeak(Knee(300), {.start_rps = start, .precision = 0.02, .first_step = 1.08});
+    ASSERT_TRUE(far);
+    EXPECT_NEAR(far->rate_rps, 300, 6) << start;
+  }
+}
+
 // A ratio of exactly the limit still passes.
 TEST(GoodputSearch, TheLimitItselfPasses) {
   const BadRatios step = [](double rate) -> Expected<std::vector<double>> {
@@ -77,6 +91,7 @@ TEST(GoodputSearch, PassesErrorsOnAndRefusesNonsense) {
   EXPECT_THAT(FindPeak(Knee(1), {.start_rps = 0}).error().message, HasSubstr("rate above 0"));
   EXPECT_THAT(FindPeak(Knee(1), {.bad_limit = 1}).error().message, HasSubstr("[0, 1)"));
   EXPECT_THAT(FindPeak(Knee(1), {.precision = 0}).error().message, HasSubstr("precision"));
+  EXPECT_THAT(FindPeak(Knee(1), {.first_step = 1}).error().message, HasSubstr("first step"));
   const BadRatios nobody = [](double) -> Expected<std::vector<double>> {
     return std::vector<double>{};
   };

@@ -134,4 +134,41 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
   return result;
 }
 
+Expected<int> FindLeastLanes(const Scenario& scenario, const ProfileFile& profile,
+                             const PolicyFactory& make_policy, const LeastLanesOptions& options) {
+  if (options.seeds.empty()) return InvalidArgument("a search for lanes needs a seed");
+  const auto models = AffineModels(scenario, profile);
+  if (!models) return std::unexpected(models.error());
+  double rate_rps = 0;
+  for (const double rate : Rates(scenario)) rate_rps += rate;
+  const auto carries = [&](int lanes) -> Expected<bool> {
+    Scenario tried = scenario;
+    tried.lanes = lanes;
+    for (const std::uint64_t seed : options.seeds) {
+      const auto run = RunAt(tried, profile, make_policy, seed, rate_rps);
+      if (!run) return std::unexpected(run.error());
+      if (std::ranges::max(BadRatiosOf(*run, tried)) > options.bad_limit) return false;
+    }
+    return true;
+  };
+  // Up from what no policy can do with, in growing steps; then between the last two.
+  int too_few = 0;
+  int enough = std::clamp(static_cast<int>(FluidLanes(*models)), 1, options.most);
+  for (int step = 1;; step *= 2) {
+    const auto carried = carries(enough);
+    if (!carried) return std::unexpected(carried.error());
+    if (*carried) break;
+    if (enough == options.most) return 0;
+    too_few = enough;
+    enough = std::min(enough + step, options.most);
+  }
+  while (enough - too_few > 1) {
+    const int middle = too_few + (enough - too_few) / 2;
+    const auto carried = carries(middle);
+    if (!carried) return std::unexpected(carried.error());
+    (*carried ? enough : too_few) = middle;
+  }
+  return enough;
+}
+
 }  // namespace tactus

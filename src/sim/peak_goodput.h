@@ -60,4 +60,15 @@ struct PeakResult {
 Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile& profile,
                                      const PolicyFactory& make_policy, const PeakOptions& options);
 
+struct LeastLanesOptions {
+  double bad_limit = 0.01;  // of every model, at every seed
+  std::vector<std::uint64_t> seeds = {1};
+  int most = 1024;
+};
+
+// The fewest lanes on which the policy carries the scenario's own rate; 0 when `most` are too few.
+// It takes the bad ratios to fall as lanes are added. Errors as above.
+Expected<int> FindLeastLanes(const Scenario& scenario, const ProfileFile& profile,
+                             const PolicyFactory& make_policy, const LeastLanesOptions& options);
+
 }  // namespace tactus

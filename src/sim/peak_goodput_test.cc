@@ -112,5 +112,31 @@ TEST(SetTotalRate, KeepsTheProportions) {
   EXPECT_NEAR(Rates(scenario)[1] / Rates(scenario)[0], before[1] / before[0], 1e-9);
 }
 
+// One lane too few misses deadlines, one too many is money.
+TEST(LeastLanes, CarryTheRateAndOneLessDoesNot) {
+  Scenario scenario = Single();
+  scenario.rate_rps = 2500;
+  const auto least = FindLeastLanes(scenario, Affine(), Named("symphony"), {.seeds = {1, 2}});
+  ASSERT_TRUE(least) << least.error().message;
+  const auto models = AffineModels(scenario, Affine());
+  EXPECT_GE(*least, FluidLanes(*models));
+  const auto peak_on = [&](int lanes) {
+    scenario.lanes = lanes;
+    return FindPeakGoodput(scenario, Affine(), Named("symphony"), {})->peak.rate_rps;
+  };
+  EXPECT_GT(peak_on(*least), 0.97 * 2500);
+  EXPECT_LT(peak_on(*least - 1), 1.03 * 2500);
+}
+
+TEST(LeastLanes, AreNoneWhereTheMostAreTooFew) {
+  Scenario scenario = Single();
+  scenario.rate_rps = 2500;
+  scenario.duration_s = 2;
+  EXPECT_EQ(FindLeastLanes(scenario, Affine(), Named("symphony"), {.most = 2}).value_or(-1), 0);
+  scenario.models[0].slo_ms = 5;  // under the latency of a single request
+  scenario.rate_rps = 10;
+  EXPECT_EQ(FindLeastLanes(scenario, Affine(), Named("symphony"), {.most = 16}).value_or(-1), 0);
+}
+
 }  // namespace
 }  // namespace tactus

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "workload/csv.h"
+#include "workload/rate_schedule.h"
 
 namespace tactus {
 namespace {
@@ -174,10 +175,9 @@ class NoArrivals final : public Arrivals {
   TimePoint Next() override { return kNever; }
 };
 
-}  // namespace
-
-Expected<std::vector<std::unique_ptr<Arrivals>>> MakeArrivals(const Scenario& scenario,
-                                                              TimePoint end) {
+// At the scenario's rates, as they are without a schedule.
+Expected<std::vector<std::unique_ptr<Arrivals>>> MakeSteadyArrivals(const Scenario& scenario,
+                                                                    TimePoint end) {
   const std::vector<double> rates = Rates(scenario);
   if (scenario.process == ArrivalProcess::kTrace) return MakeTraceArrivals(scenario, rates, end);
   std::vector<std::unique_ptr<Arrivals>> streams;
@@ -192,6 +192,23 @@ Expected<std::vector<std::unique_ptr<Arrivals>>> MakeArrivals(const Scenario& sc
     } else {
       streams.push_back(std::make_unique<PoissonArrivals>(rng, rates[i], end));
     }
+  }
+  return streams;
+}
+
+}  // namespace
+
+Expected<std::vector<std::unique_ptr<Arrivals>>> MakeArrivals(const Scenario& scenario,
+                                                              TimePoint end) {
+  if (scenario.schedule.empty()) return MakeSteadyArrivals(scenario, end);
+  std::vector<std::string> names;
+  for (const ScenarioModel& model : scenario.models) names.push_back(model.name);
+  auto schedules = LoadRateSchedule(scenario.schedule, names);
+  if (!schedules) return std::unexpected(schedules.error());
+  auto streams = MakeSteadyArrivals(scenario, kNever);
+  if (!streams) return streams;
+  for (std::size_t i = 0; i < streams->size(); ++i) {
+    (*streams)[i] = Follow(std::move((*schedules)[i]), std::move((*streams)[i]), end);
   }
   return streams;
 }

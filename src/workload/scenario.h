@@ -36,6 +36,7 @@
 //   cv = 2                         # gamma: standard deviation of a gap over its mean
 //   trace = "trace.csv"            # relative to this file; instants in seconds, one a line, the
 //                                  # first column; scaled to rate_rps, repeated when it ends
+//   schedule = "rates.csv"         # how the rates change: workload/rate_schedule.h
 //   popularity = "ratio"           # equal | ratio | zipf
 //   zipf = 0.9
 //
@@ -107,6 +108,7 @@ struct Scenario {
   double rate_rps = 100;
   double cv = 1;
   std::filesystem::path trace;
+  std::filesystem::path schedule;  // empty: rates stay
   Popularity popularity = Popularity::kEqual;
   double zipf = 0.9;
   std::vector<ScenarioModel> models;

@@ -51,6 +51,7 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"arrivals", "rate_rps", &S::rate_rps, 0, kMostRps},
     ScenarioField<S>{"arrivals", "cv", &S::cv, 0.01, 100},
     ScenarioField<S>{"arrivals", "trace", &S::trace},
+    ScenarioField<S>{"arrivals", "schedule", &S::schedule},
     ScenarioField<S>{"arrivals", "popularity", &S::popularity, 0, 0, kPopularities},
     ScenarioField<S>{"arrivals", "zipf", &S::zipf, 0, 10},
 };

@@ -23,7 +23,7 @@ struct Figures {
 };
 
 Figures Play(const std::string& scenario_name, const std::string& policy_text, double rate_rps,
-            std::uint64_t seed, double seconds = 10) {
+             std::uint64_t seed, double seconds = 10) {
   auto scenario = LoadScenario(TACTUS_SOURCE_DIR "/scenarios/symphony/" + scenario_name + ".toml");
   EXPECT_TRUE(scenario) << scenario.error().message;
   const auto profile = LoadProfile(scenario->profile);

@@ -1,8 +1,10 @@
-#include "reproduce_figures.h"
+// EdgeServing, Figures 4 to 11.
 
 #include <algorithm>
 
 #include <fmt/format.h>
+
+#include "reproduce/figure.h"
 
 namespace tactus {
 namespace {
@@ -24,8 +26,23 @@ FigurePanel AccuracyPanel(const char* x_label) {
   return {"load", "accuracy_percent", x_label, "accuracy (%)", 0, "", 85, true};
 }
 
+// A point for each load; `rps_per_load`: all models together for each request of the load.
+FigureSeries AtLoads(const std::string& label, const std::string& scenario,
+                     const std::vector<std::string>& settings, const std::vector<double>& loads,
+                     double rps_per_load) {
+  FigureSeries series{label, {}};
+  for (const double load : loads) {
+    FigurePoint& point = series.points.emplace_back();
+    point.x = load;
+    point.scenario = scenario;
+    point.settings = settings;
+    point.settings.push_back(fmt::format("rate_rps={}", load * rps_per_load));
+  }
+  return series;
+}
+
 FigureSeries Policy(const char* label, const char* scenario, const char* policy) {
-  return {label, scenario, {std::string("policy=") + policy}, kLoads, kRatio321};
+  return AtLoads(label, scenario, {std::string("policy=") + policy}, kLoads, kRatio321);
 }
 
 double Most(const std::map<double, FigureRow>& rows, const char* column, double to_load = 1e9) {
@@ -168,54 +185,55 @@ std::vector<FigureSeries> Settings(
     const char* scenario, const std::vector<std::pair<std::string, std::string>>& variants) {
   std::vector<FigureSeries> series;
   for (const auto& [label, setting] : variants) {
-    series.push_back({label, scenario, {}, kLoads, kRatio321});
-    if (!setting.empty()) series.back().settings.push_back(setting);
+    std::vector<std::string> settings;
+    if (!setting.empty()) settings.push_back(setting);
+    series.push_back(AtLoads(label, scenario, settings, kLoads, kRatio321));
   }
   return series;
 }
 
 Figure Figure9() {
-  Figure figure{9, "Model combinations, equal traffic (Section VI-F)", {}, {}, Figure9Claims};
+  Figure figure{"9", "Model combinations, equal traffic (Section VI-F)", {}, {}, Figure9Claims};
   for (const auto& [label, file] : {std::pair{"3 x R50", "3xr50"},
                                     {"3 x R101", "3xr101"},
                                     {"3 x R152", "3xr152"},
                                     {"R50 + R101 + R152", "mixed"},
                                     {"2 x R50 + R152", "2xr50-r152"},
                                     {"R50 + 2 x R152", "r50-2xr152"}}) {
-    figure.series.push_back({label, std::string("fig09-") + file, {}, kLoads, kEqual});
+    figure.series.push_back(AtLoads(label, std::string("fig09-") + file, {}, kLoads, kEqual));
   }
   figure.panels = {P95Panel(kEqualLabel, 50, 60), BadPanel(kEqualLabel, 3)};
   return figure;
 }
 
 Figure Figure10() {
-  Figure figure{10, "Platforms, each a stand-in of its own (Section VI-G)", {}, {}, Figure10Claims};
-  figure.series = {{"RTX 3080", "fig10-rtx3080", {}, kLoads, kRatio321},
-                   {"GTX 1650", "fig10-gtx1650", {}, {5, 20, 40, 60, 80, 100}, kRatio321},
-                   {"Jetson Orin Nano", "fig10-orin-nano", {}, {5, 10, 20, 30, 40, 60}, kRatio321}};
+  Figure figure{
+      "10", "Platforms, each a stand-in of its own (Section VI-G)", {}, {}, Figure10Claims};
+  figure.series = {
+      AtLoads("RTX 3080", "fig10-rtx3080", {}, kLoads, kRatio321),
+      AtLoads("GTX 1650", "fig10-gtx1650", {}, {5, 20, 40, 60, 80, 100}, kRatio321),
+      AtLoads("Jetson Orin Nano", "fig10-orin-nano", {}, {5, 10, 20, 30, 40, 60}, kRatio321)};
   figure.panels = {{"p95_ms", "accuracy_percent", "P95 latency (ms)", "accuracy (%)", 0, "", 85},
                    {"load", "accuracy_percent", kLoadLabel, "accuracy (%)", 0, "", 85, true}};
   return figure;
 }
 
-}  // namespace
-
 std::vector<Figure> EdgeServingFigures() {
   std::vector<Figure> figures;
   figures.push_back(
-      {4,
+      {"4",
        "Schedulers by load (Section VI-B)",
        {Policy("EdgeServing", "fig04", "edgeserving"), Policy("All-Final", "fig04", "all-final"),
         Policy("All-Early", "fig04", "all-early"),
-        Policy("Symphony, one lane", "fig04", "symphony")},
+        Policy("Symphony on one lane", "fig04", "symphony")},
        {P95Panel(kLoadLabel, 50, 150), BadPanel(kLoadLabel, 20), AccuracyPanel(kLoadLabel)},
        Figure4Claims});
-  figures.push_back({5,
+  figures.push_back({"5",
                      "Exits by load (Section VI-B)",
                      {Policy("EdgeServing", "fig05", "edgeserving")},
                      {},
                      Figure5Claims});
-  figures.push_back({6,
+  figures.push_back({"6",
                      "Accuracy against latency as the load rises (Section VI-C)",
                      {Policy("EdgeServing", "fig06", "edgeserving"),
                       Policy("Early-Exit+EDF", "fig06", "early-exit-edf")},
@@ -223,7 +241,7 @@ std::vector<Figure> EdgeServingFigures() {
                       AccuracyPanel(kLoadLabel)},
                      Figure6Claims});
   figures.push_back(
-      {7,
+      {"7",
        "Sets of exits (Section VI-D)",
        Settings("fig07", {{"layer1+final", "models.*.exits=layer1+final"},
                           {"layer2+final", "models.*.exits=layer2+final"},
@@ -236,7 +254,7 @@ std::vector<Figure> EdgeServingFigures() {
     slos.emplace_back(fmt::format("SLO {} ms", slo), fmt::format("models.*.slo_ms={}", slo));
   }
   figures.push_back(
-      {8,
+      {"8",
        "SLO thresholds (Section VI-E)",
        Settings("fig08", slos),
        {P95Panel(kLoadLabel, 0, 80), BadPanel(kLoadLabel, 3), AccuracyPanel(kLoadLabel)},
@@ -244,7 +262,7 @@ std::vector<Figure> EdgeServingFigures() {
   figures.push_back(Figure9());
   figures.push_back(Figure10());
   figures.push_back(
-      {11,
+      {"11",
        "Ablation (Section VI-H)",
        {Policy("EdgeServing", "fig11", "edgeserving"),
         Policy("Early-Exit+LQF", "fig11", "early-exit-lqf"),
@@ -256,29 +274,19 @@ std::vector<Figure> EdgeServingFigures() {
   return figures;
 }
 
-const std::vector<std::string>& FigureColumns() {
-  static const std::vector<std::string> columns = {
-      "offered_rps", "goodput_rps", "bad_percent",      "p50_ms",
-      "p95_ms",      "p99_ms",      "accuracy_percent", "accuracy_limit_percent",
-      "mean_batch",  "layer1",      "layer2",           "layer3",
-      "final"};
-  return columns;
-}
+}  // namespace
 
-FigureRow ToRow(const RunReport& run) {
-  const Summary& all = run.all;
-  FigureRow row = {{"offered_rps", all.offered_rps},
-                   {"goodput_rps", all.goodput_rps},
-                   {"bad_percent", 100 * all.bad_ratio},
-                   {"p50_ms", all.p50_ms},
-                   {"p95_ms", all.p95_ms},
-                   {"p99_ms", all.p99_ms},
-                   {"accuracy_percent", 100 * all.accuracy},
-                   {"accuracy_limit_percent", 100 * run.accuracy_limit.value_or(0)},
-                   {"mean_batch", all.mean_batch}};
-  for (const char* exit : {"layer1", "layer2", "layer3", "final"}) row[exit] = 0;
-  for (const ExitShare& exit : all.exits) row[exit.name] = exit.share;
-  return row;
+Paper EdgeServingPaper() {
+  Paper paper;
+  paper.key = "edgeserving";
+  paper.title = "EdgeServing";
+  paper.basis = "a STAND-IN profile (the paper's table is unpublished)";
+  paper.columns = {"offered_rps", "goodput_rps", "bad_percent",      "p50_ms",
+                   "p95_ms",      "p99_ms",      "accuracy_percent", "accuracy_limit_percent",
+                   "mean_batch",  "layer1",      "layer2",           "layer3",
+                   "final"};
+  paper.figures = EdgeServingFigures();
+  return paper;
 }
 
 }  // namespace tactus

@@ -5,14 +5,13 @@
 #include <string>
 
 #include "base/expected.h"
-#include "reproduce_figures.h"
+#include "reproduce/figure.h"
 
 namespace tactus {
 
-// A gnuplot script that holds its data and draws both `stem`.svg and `stem`.png. `note` stands
-// small under the title.
-std::string PlotScript(const Figure& figure, const FigureData& data,
-                       const std::filesystem::path& stem, const std::string& note);
+// A gnuplot script that holds its data and draws both `stem`.svg and `stem`.png.
+std::string PlotScript(const Paper& paper, const Figure& figure, const FigureData& data,
+                       const std::filesystem::path& stem, int seeds);
 
 // Writes the script beside the pictures and runs it; an error says what gnuplot said, or how to
 // install it.

@@ -1,0 +1,262 @@
+#include "reproduce/answers.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "experiment.h"
+#include "planners/autoscale/advice.h"
+#include "policies/registry.h"
+#include "sim/peak_goodput.h"
+#include "sim/simulation.h"
+
+namespace tactus {
+namespace {
+
+constexpr double kOverload = 1.5;  // times the peak
+
+FigureRow ToRow(const RunReport& run) {
+  const Summary& all = run.all;
+  FigureRow row = {{"offered_rps", all.offered_rps},
+                   {"goodput_rps", all.goodput_rps},
+                   {"bad_percent", 100 * all.bad_ratio},
+                   {"p50_ms", all.p50_ms},
+                   {"p95_ms", all.p95_ms},
+                   {"p99_ms", all.p99_ms},
+                   {"accuracy_percent", 100 * all.accuracy},
+                   {"accuracy_limit_percent", 100 * run.accuracy_limit.value_or(0)},
+                   {"mean_batch", all.mean_batch},
+                   {"queue_p50_ms", all.queue_p50_ms.value_or(0)},
+                   {"queue_p99_ms", all.queue_p99_ms.value_or(0)},
+                   {"busy_percent", 100 * BusyRatio(run)}};
+  for (const char* exit : {"layer1", "layer2", "layer3", "final"}) row[exit] = 0;
+  for (const ExitShare& exit : all.exits) row[exit.name] = exit.share;
+  return row;
+}
+
+FigureRow ToRow(const std::vector<RunReport>& runs) {
+  FigureRow row = ToRow(Average(runs));
+  double touched = 0;
+  for (const RunReport& run : runs) touched += LanesTouched(run);
+  row["lanes_touched"] = touched / static_cast<double>(runs.size());
+  return row;
+}
+
+std::vector<std::uint64_t> Seeds(const ReproduceOptions& options) {
+  std::vector<std::uint64_t> seeds;
+  for (int seed = 1; seed <= options.seeds; ++seed) {
+    seeds.push_back(static_cast<std::uint64_t>(seed));
+  }
+  return seeds;
+}
+
+PolicyFactory PolicyOf(const Experiment& experiment) {
+  return [name = experiment.scenario.policy] { return MakePolicy(name); };
+}
+
+Expected<FigureRow> RunPoint(Experiment& experiment, const ReproduceOptions& options) {
+  std::vector<RunReport> runs;
+  for (const std::uint64_t seed : Seeds(options)) {
+    experiment.scenario.seed = seed;
+    auto run = RunSimulated(experiment);
+    if (!run) return std::unexpected(run.error());
+    runs.push_back(std::move(*run));
+  }
+  return ToRow(runs);
+}
+
+Expected<PeakResult> Peak(const Experiment& experiment, const ReproduceOptions& options,
+                          std::vector<double> multiples) {
+  PeakOptions search;
+  search.seeds = Seeds(options);
+  search.multiples = std::move(multiples);
+  return FindPeakGoodput(experiment.scenario, experiment.profile, PolicyOf(experiment), search);
+}
+
+double MeanGoodput(const std::vector<RunReport>& runs) {
+  return runs.empty() ? 0 : Average(runs).all.goodput_rps;
+}
+
+Expected<FigureRow> PeakPoint(const Experiment& experiment, const ReproduceOptions& options) {
+  const auto found = Peak(experiment, options, {kOverload});
+  if (!found) return std::unexpected(found.error());
+  FigureRow row;
+  const double goodput = MeanGoodput(found->at_peak.runs);
+  if (goodput > 0) {
+    row = ToRow(found->at_peak.runs);
+    row["overload"] = MeanGoodput(found->beside[0].runs) / goodput;
+  }
+  const PeakGoodput& peak = found->peak;
+  row["peak_rps"] = peak.rate_rps;
+  row["half_width_rps"] = peak.half_width_rps;
+  row["of_fluid"] = peak.rate_rps / peak.fluid_limit_rps;
+  if (peak.staggered_bound_rps.value_or(0) > 0) {
+    row["of_staggered"] = peak.rate_rps / *peak.staggered_bound_rps;
+  }
+  return row;
+}
+
+Expected<FigureRow> LeastLanesPoint(const Experiment& experiment, const ReproduceOptions& options) {
+  const auto models = AffineModels(experiment.scenario, experiment.profile);
+  if (!models) return std::unexpected(models.error());
+  const auto lanes = FindLeastLanes(experiment.scenario, experiment.profile, PolicyOf(experiment),
+                                    {.seeds = Seeds(options), .most = 256});
+  if (!lanes) return std::unexpected(lanes.error());
+  FigureRow row = {{"fluid_lanes", FluidLanes(*models)}};
+  if (*lanes > 0) row["lanes"] = *lanes;  // else no bar: 256 do not carry it
+  return row;
+}
+
+Expected<SimulationResult> RunOnce(const Experiment& experiment) {
+  auto policy = MakePolicy(experiment.scenario.policy);
+  if (!policy) return std::unexpected(policy.error());
+  return Simulate(experiment.scenario, experiment.profile, **policy);
+}
+
+// The policy at the peak of the first seed, to look at more closely.
+Expected<SimulationResult> RunAtPeak(Experiment& experiment, ReproduceOptions options) {
+  options.seeds = 1;
+  const auto found = Peak(experiment, options, {});
+  if (!found) return std::unexpected(found.error());
+  if (found->peak.rate_rps > 0) SetTotalRate(experiment.scenario, found->peak.rate_rps);
+  experiment.scenario.seed = 1;
+  return RunOnce(experiment);
+}
+
+std::map<double, FigureRow> BatchSizes(const Experiment& experiment,
+                                       const SimulationResult& result) {
+  const RunReport run = MakeReport(experiment.scenario, experiment.profile, result);
+  const int largest = run.all.batch_sizes.empty() ? 0 : run.all.batch_sizes.back().size;
+  std::map<double, FigureRow> rows;
+  double share = 0;
+  auto next = run.all.batch_sizes.begin();
+  for (int size = 0; size <= largest; ++size) {
+    for (; next != run.all.batch_sizes.end() && next->size <= size; ++next) share += next->share;
+    rows[size] = {{"percent", 100 * share}, {"size", size}};
+  }
+  return rows;
+}
+
+std::map<double, FigureRow> QueueingDelays(const SimulationResult& result) {
+  std::vector<Duration> delays;
+  for (const RequestRecord& record : result.records) {
+    if (record.batch == 0 || record.arrival < result.begin || record.arrival >= result.end) {
+      continue;
+    }
+    delays.push_back(record.started - record.arrival);
+  }
+  std::map<double, FigureRow> rows;
+  for (int percent = 1; percent <= 100; ++percent) {
+    rows[percent] = {{"delay_ms", ToMillis(Percentile(delays, percent))}, {"percent", percent}};
+  }
+  return rows;
+}
+
+struct Step {
+  double arrived = 0;
+  double good = 0;
+  double busy_s = 0;
+};
+
+// What the advice would be from one step alone, where nobody follows it.
+int AdviceOf(const Experiment& experiment, const FigureRow& row) {
+  const Scenario& scenario = experiment.scenario;
+  const LoadReading reading{.lanes = scenario.lanes,
+                            .requests = 1,
+                            .bad_ratio = row.at("bad_percent") / 100,
+                            .idle_ratio = 1 - row.at("busy_lanes") / scenario.lanes};
+  return AdviseLanes(reading, {.bad_threshold = scenario.bad_threshold,
+                               .idle_threshold = scenario.idle_threshold,
+                               .idle_kept = scenario.idle_kept,
+                               .least = scenario.scale_least,
+                               .most = 2 * scenario.lanes});
+}
+
+// The lanes as the scaler saw them; without scaling all are open.
+void AddLanes(std::map<double, FigureRow>& rows, const Experiment& experiment,
+              const SimulationResult& result) {
+  auto next = result.scaling.begin();
+  double open = experiment.scenario.lanes;
+  double advised = open;
+  for (auto& [at, row] : rows) {
+    for (; next != result.scaling.end() && next->at_s <= at; ++next) {
+      open = next->open;
+      advised = next->advised;
+    }
+    row["open_lanes"] = open;
+    row["advised_lanes"] = result.scaling.empty() ? AdviceOf(experiment, row) : advised;
+  }
+}
+
+FigureData Timeline(const std::string& label, const Experiment& experiment,
+                    const SimulationResult& result) {
+  constexpr int kSteps = 90;
+  const double step_s = experiment.scenario.duration_s / kSteps;
+  const std::size_t models = result.models.size();
+  std::vector<std::vector<Step>> steps(models + 1, std::vector<Step>(kSteps));
+  const auto step_at = [&](TimePoint at) {
+    return std::clamp(static_cast<int>(ToSeconds(at - kStart) / step_s), 0, kSteps - 1);
+  };
+  for (const RequestRecord& record : result.records) {
+    for (const std::size_t m : {std::size_t{record.model}, models}) {
+      Step& arrived = steps[m][step_at(record.arrival)];
+      ++arrived.arrived;
+      arrived.good += record.outcome == Outcome::kMet ? 1 : 0;
+      if (record.batch == 0) continue;
+      steps[m][step_at(record.started)].busy_s +=
+          ToSeconds(record.ended - record.started) / record.batch;
+    }
+  }
+  FigureData data;
+  for (std::size_t m = 0; m <= models; ++m) {
+    auto& rows = data[m == models ? label : label + ": " + result.models[m].name];
+    for (int i = 0; i < kSteps; ++i) {
+      const Step& step = steps[m][i];
+      rows[(i + 1) * step_s] = {
+          {"offered_rps", step.arrived / step_s},
+          {"goodput_rps", step.good / step_s},
+          {"bad_percent", step.arrived > 0 ? 100 * (1 - step.good / step.arrived) : 0},
+          {"busy_lanes", step.busy_s / step_s}};
+    }
+    if (m == models) AddLanes(rows, experiment, result);
+  }
+  return data;
+}
+
+Expected<FigureData> Closely(Question question, const std::string& label, Experiment& experiment,
+                             const ReproduceOptions& options) {
+  if (question == Question::kTimeline) {
+    experiment.scenario.seed = 1;
+    const auto result = RunOnce(experiment);
+    if (!result) return std::unexpected(result.error());
+    return Timeline(label, experiment, *result);
+  }
+  const auto result = RunAtPeak(experiment, options);
+  if (!result) return std::unexpected(result.error());
+  if (question == Question::kBatchSizes)
+    return FigureData{{label, BatchSizes(experiment, *result)}};
+  return FigureData{{label, QueueingDelays(*result)}};
+}
+
+}  // namespace
+
+Expected<FigureData> Answer(Question question, const std::string& label, const FigurePoint& point,
+                            const ReproduceOptions& options) {
+  const auto path = std::filesystem::path(options.scenarios) / (point.scenario + ".toml");
+  auto experiment = LoadExperiment(path.string(), point.settings);
+  if (!experiment) return std::unexpected(experiment.error());
+  Expected<FigureRow> row;
+  if (question == Question::kRun) {
+    row = RunPoint(*experiment, options);
+  } else if (question == Question::kPeak) {
+    row = PeakPoint(*experiment, options);
+  } else if (question == Question::kLeastLanes) {
+    row = LeastLanesPoint(*experiment, options);
+  } else {
+    return Closely(question, label, *experiment, options);
+  }
+  if (!row) return std::unexpected(row.error());
+  if (point.paper) (*row)["paper"] = *point.paper;
+  return FigureData{{label, {{point.x, std::move(*row)}}}};
+}
+
+}  // namespace tactus

@@ -1,0 +1,23 @@
+// Answers to a figure's questions, by simulation.
+#pragma once
+
+#include "reproduce/figure.h"
+
+namespace tactus {
+
+// The rows of one point: of the series `label`, and for a timeline of "LABEL: MODEL" as well.
+//
+// Every row has offered_rps, goodput_rps, bad_percent, p50_ms, p95_ms, p99_ms, mean_batch,
+// queue_p50_ms, queue_p99_ms, lanes_touched and busy_percent, as means over the seeds; with exits,
+// accuracy_percent, accuracy_limit_percent and the exits' shares by name. Besides:
+//   kPeak           peak_rps and its half_width_rps, of_fluid, of_staggered for one model, and
+//                   overload: the goodput at 1.5 times the peak over the peak's
+//   kLeastLanes     lanes; fluid_lanes, which no policy without drops can do with
+//   kBatchSizes     at x = size: percent of the batches that are no larger
+//   kQueueingDelay  at x = percentile: delay_ms, of answered requests
+//   kTimeline       at x = seconds: offered_rps, goodput_rps, bad_percent, and for all models
+//                   together open_lanes, advised_lanes, busy_lanes
+Expected<FigureData> Answer(Question question, const std::string& label, const FigurePoint& point,
+                            const ReproduceOptions& options);
+
+}  // namespace tactus
