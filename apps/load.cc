@@ -180,11 +180,15 @@ class StopOnSignal {
   std::jthread thread_;
 };
 
+constexpr const char* kEmulated =
+    "EMULATED: the server has no device for a model of this run; its times come from a profile\n";
+
 void PrintNotes(const LoadFlags& flags, const LoadResult& result, const std::string& no_images) {
   fmt::print(
       "sent {} requests; left {:.3f} ms (P50), {:.3f} ms (P99), {:.3f} ms (at most) later "
       "than meant, which counts as latency\n",
       result.sent, result.lag_p50_ms, result.lag_p99_ms, result.lag_max_ms);
+  if (result.emulated) fmt::print("{}", kEmulated);
   if (!result.accuracy_measured) {
     fmt::print("accuracy was not measured: {}\n",
                no_images.empty() ? "no model here takes the labelled images" : no_images);
@@ -268,6 +272,7 @@ int RunClosed(const LoadFlags& flags, const LoadOptions& options, Transport& tra
   closed.shapes = options.shapes;
   const auto result = RunClosedLoop(transport, closed);
   if (!result) return Complain(result.error());
+  if (result->emulated) fmt::print("{}", kEmulated);
   fmt::print("{} answers at concurrency {}: {:.0f} a second, P50 {:.1f} us, P99 {:.1f} us\n",
              result->answered, flags.concurrency, result->per_second, result->p50_us,
              result->p99_us);
@@ -275,7 +280,7 @@ int RunClosed(const LoadFlags& flags, const LoadOptions& options, Transport& tra
   if (!flags.json.empty()) {
     RunReport run;
     run.scenario = fmt::format("closed loop, concurrency {}", flags.concurrency);
-    run.source = fmt::format("load {}", transport.name());
+    run.source = fmt::format("load {}{}", transport.name(), result->emulated ? ", emulated" : "");
     run.commit = BuildCommit();
     run.machine = MachineKind();
     run.duration_s = flags.duration;

@@ -196,9 +196,23 @@ class RealTime {
 EngineOptions RealTime::MakeEngineOptions() const {
   EngineOptions made;
   made.onnxruntime_library = options_.onnxruntime_library;
-  // The emulated device takes what the table of policies says; ids are those of the scenario.
-  made.emulated.latency = [deployment = deployment_](ModelId model, ExitId exit, int batch) {
-    return deployment->profile.Latency(model, exit, batch, LaneClass{0});
+  // The emulated device takes what the table of policies says.
+  made.emulated.latencies =
+      [deployment = deployment_](const ModelSpec& spec) -> Expected<ProfileTable::ModelRows> {
+    const auto model = std::find_if(deployment->models.begin(), deployment->models.end(),
+                                    [&](const Model& m) { return m.name == spec.name; });
+    if (model == deployment->models.end()) {
+      return NotFound(fmt::format("the scenario has no model '{}'", spec.name));
+    }
+    const ModelId id{static_cast<ModelId::rep>(model - deployment->models.begin())};
+    ProfileTable::ModelRows rows{model->exit_count(), model->max_batch, {}};
+    for (int e = 0; e < rows.exits; ++e) {
+      for (int b = 1; b <= rows.max_batch; ++b) {
+        const ExitId exit{static_cast<ExitId::rep>(e)};
+        rows.latency.push_back(deployment->profile.Latency(id, exit, b, LaneClass{0}));
+      }
+    }
+    return rows;
   };
   made.emulated.seed = scenario_.seed;
   return made;

@@ -24,7 +24,9 @@ struct EngineTraits {
   std::string name;         // "onnxruntime 1.30.0"
   bool emulated = false;    // true: answers are made up; shown wherever its figures are shown
   bool terminates = false;  // Terminate can stop a batch that runs
-  int max_slots = 1;        // batches at once in one lane
+  // Submit returns at once, and Done comes later, on a thread of the engine's: a lane needs none.
+  bool deferred = false;
+  int max_slots = 1;  // batches at once in one lane
 };
 
 // One exit's graph: the model cut off behind that exit.
@@ -45,6 +47,8 @@ struct ModelSpec {
   std::vector<TensorSpec> inputs;  // dims include the batch dimension where max_batch > 0
   std::vector<TensorSpec> outputs;
   std::vector<ExitSpec> exits;  // shallowest first, at least one
+  // Latencies that come with the model, a profile or a table of them; empty: none do.
+  std::filesystem::path profile;
   std::map<std::string, std::string> parameters;
   std::string config;  // as declared, encoded by the front ends; opaque elsewhere
 };
@@ -70,7 +74,7 @@ struct RowInputs {
 
 struct BatchJob {
   BatchId id;
-  ModelId model;  // for the emulated engine, which looks up the profile
+  ModelId model;
   ExitId exit;
   std::span<const RowInputs> rows;
 };

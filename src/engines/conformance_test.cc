@@ -28,15 +28,21 @@ constexpr int kExits = 4;
 // An emulated batch takes a moment, or, behind this exit, as good as forever.
 constexpr ExitId kEndless{kExits};
 
-Duration EmulatedLatency(ModelId, ExitId exit, int batch) {
-  return exit == kEndless ? Seconds(100'000) : Micros(20) * batch;
+Expected<ProfileTable::ModelRows> EmulatedLatencies(const ModelSpec& spec) {
+  ProfileTable::ModelRows rows{kExits + 1, std::max(spec.max_batch, 1), {}};
+  for (int exit = 0; exit < rows.exits; ++exit) {
+    for (int batch = 1; batch <= rows.max_batch; ++batch) {
+      rows.latency.push_back(exit == kExits ? Seconds(100'000) : Micros(20) * batch);
+    }
+  }
+  return rows;
 }
 
 class EngineConformance : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     EngineOptions options;
-    options.emulated.latency = EmulatedLatency;
+    options.emulated.latencies = EmulatedLatencies;
     options.emulated.spin = Micros(10);
     auto engine = MakeEngine(GetParam(), options);
     ASSERT_TRUE(engine) << engine.error().message;
@@ -273,7 +279,7 @@ TEST(EngineRegistry, AnEmulatedEngineWithoutLatenciesIsAnError) {
 
 TEST(EmulatedEngine, SaysThatItIsEmulatedAndAnswersZerosOfTheStatedShape) {
   EngineOptions options;
-  options.emulated.latency = EmulatedLatency;
+  options.emulated.latencies = EmulatedLatencies;
   auto engine = MakeEngine("emulated", options).value();
   EXPECT_TRUE(engine->traits().emulated);
   ModelSpec spec{.name = "m", .max_batch = 4};

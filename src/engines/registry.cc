@@ -22,7 +22,7 @@ Expected<std::unique_ptr<Engine>> MakeIdentity(const EngineOptions&) {
 }
 
 Expected<std::unique_ptr<Engine>> MakeEmulated(const EngineOptions& options) {
-  if (options.emulated.latency == nullptr) {
+  if (options.emulated.latencies == nullptr) {
     return InvalidArgument("the emulated engine takes its latencies from a profile; give one");
   }
   return MakeEmulatedEngine(options.emulated);

@@ -101,6 +101,7 @@ Expected<ClosedLoopResult> RunClosedLoop(Transport& transport, const ClosedLoopO
   transport.Stop();
 
   ClosedLoopResult result;
+  result.emulated = served->emulated;
   result.answered = static_cast<std::int64_t>(loop.latencies().size());
   result.failed = loop.failures();
   result.per_second = static_cast<double>(result.answered) / seconds;

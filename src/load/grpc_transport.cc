@@ -80,7 +80,7 @@ class GrpcTransport final : public Transport {
   ~GrpcTransport() override { Stop(); }
 
   std::string_view name() const override { return "grpc"; }
-  Expected<ServedModel> Describe(const std::string& model) override;
+  Expected<DescribedModel> Describe(const std::string& model) override;
   Status Prepare(std::span<const PreparedInputs> inputs, AnswerSink& sink) override;
   void Send(const Call& call) override;
   void Stop() override;
@@ -151,7 +151,7 @@ Expected<std::vector<TensorSpec>> ReadTensors(const Tensors& list) {
   return tensors;
 }
 
-Expected<ServedModel> GrpcTransport::Describe(const std::string& model) {
+Expected<DescribedModel> GrpcTransport::Describe(const std::string& model) {
   if (auto connected = Connect(); !connected) return std::unexpected(connected.error());
   const auto stub = inference::GRPCInferenceService::NewStub(channels_.front());
   const auto soon = [] { return std::chrono::system_clock::now() + kConnectWithin; };
@@ -165,7 +165,7 @@ Expected<ServedModel> GrpcTransport::Describe(const std::string& model) {
     return Fail(ErrorCode::kUnavailable, fmt::format("grpc://{}: metadata of '{}': {}", target_,
                                                      model, status.error_message()));
   }
-  ServedModel served;
+  DescribedModel served;
   served.model.name = model;
   auto inputs = ReadTensors(metadata.inputs());
   if (!inputs) return std::unexpected(inputs.error());
@@ -173,6 +173,7 @@ Expected<ServedModel> GrpcTransport::Describe(const std::string& model) {
   if (!outputs) return std::unexpected(outputs.error());
   served.inputs = std::move(*inputs);
   served.outputs = std::move(*outputs);
+  served.emulated = metadata.platform() == "emulated";
   // An extension: a server without it states no SLO and no exits.
   grpc::ClientContext config_context;
   config_context.set_deadline(soon());

@@ -137,7 +137,7 @@ class HttpTransport final : public Transport {
   ~HttpTransport() override { Stop(); }
 
   std::string_view name() const override { return "http"; }
-  Expected<ServedModel> Describe(const std::string& model) override;
+  Expected<DescribedModel> Describe(const std::string& model) override;
   Status Prepare(std::span<const PreparedInputs> inputs, AnswerSink& sink) override;
   void Send(const Call& call) override {
     // Inline when already on the I/O thread: the next call of a closed loop needs no wake-up.
@@ -222,10 +222,10 @@ Expected<std::vector<TensorSpec>> ReadTensors(const Json& list) {
   return tensors;
 }
 
-Expected<ServedModel> HttpTransport::Describe(const std::string& model) {
+Expected<DescribedModel> HttpTransport::Describe(const std::string& model) {
   const auto metadata = Get("/v2/models/" + model);
   if (!metadata) return std::unexpected(metadata.error());
-  ServedModel served;
+  DescribedModel served;
   served.model.name = model;
   auto inputs = ReadTensors(metadata->value("inputs", Json()));
   if (!inputs) return std::unexpected(inputs.error());
@@ -233,6 +233,7 @@ Expected<ServedModel> HttpTransport::Describe(const std::string& model) {
   if (!outputs) return std::unexpected(outputs.error());
   served.inputs = std::move(*inputs);
   served.outputs = std::move(*outputs);
+  served.emulated = metadata->value("platform", "") == "emulated";
   // An extension: a server without it states no SLO and no exits.
   const auto config = Get("/v2/models/" + model + "/config");
   const Json parameters = config ? config->value("parameters", Json()) : Json();

@@ -23,6 +23,7 @@ constexpr Duration kReportEvery = Millis(200);
 struct Targets {
   std::vector<Model> models;
   std::vector<PreparedInputs> inputs;
+  bool emulated = false;
 };
 
 Expected<Targets> Resolve(Transport& transport, const LoadOptions& options) {
@@ -36,6 +37,7 @@ Expected<Targets> Resolve(Transport& transport, const LoadOptions& options) {
     if (!inputs) return std::unexpected(inputs.error());
     targets.models.push_back(std::move(served->model));
     targets.inputs.push_back(std::move(*inputs));
+    targets.emulated = targets.emulated || served->emulated;
   }
   return targets;
 }
@@ -193,6 +195,8 @@ Expected<LoadResult> RunLoad(Transport& transport, const LoadOptions& options,
       Summarize(result.records, ledger.models(), TimePoint{FromSeconds(options.scenario.warmup_s)},
                 pacer.stopped_at(), options.scenario.warmup_requests);
   DescribeRun(transport, options, result.report);
+  result.emulated = targets->emulated;
+  if (result.emulated) result.report.source += ", emulated";
   result.sent = counts.opened;
   result.unanswered = counts.unanswered;
   result.unexpected = counts.unexpected;

@@ -57,6 +57,7 @@ struct LoadResult {
   double lag_p99_ms = 0;
   double lag_max_ms = 0;
   bool accuracy_measured = false;
+  bool emulated = false;  // some model is: the report's source says so, and so should who prints it
   std::string first_error;
 };
 
@@ -81,6 +82,7 @@ struct ClosedLoopResult {
   double per_second = 0;
   double p50_us = 0;
   double p99_us = 0;
+  bool emulated = false;  // see LoadResult
   std::string first_error;
 };
 // For overhead and saturation: the next call leaves when one is answered.

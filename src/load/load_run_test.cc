@@ -13,13 +13,14 @@ namespace {
 class ScriptedTransport final : public Transport {
  public:
   std::string_view name() const override { return "script"; }
-  Expected<ServedModel> Describe(const std::string& model) override {
+  Expected<DescribedModel> Describe(const std::string& model) override {
     if (model == "absent") return NotFound("no model 'absent'");
-    ServedModel served;
+    DescribedModel served;
     served.model.name = model;
     served.model.slo = Seconds(100);
     served.model.exits = {{"1", 0.5}, {"2", 0.75}};
     served.inputs = {{"x", DataType::kFp32, {-1, 2}}};
+    served.emulated = emulated_ && model == "b";
     return served;
   }
   Status Prepare(std::span<const PreparedInputs> inputs, AnswerSink& sink) override {
@@ -45,6 +46,7 @@ class ScriptedTransport final : public Transport {
   std::atomic<std::int64_t> sent_{0};
   std::int64_t silent_every_ = 0;
   bool refuse_ = false;
+  bool emulated_ = false;
   bool stopped_ = false;
   std::size_t models_ = 0;
   AnswerSink* sink_ = nullptr;
@@ -84,6 +86,16 @@ TEST(RunLoad, SendsEveryArrivalOfTheScenario) {
   for (std::size_t i = 1; i < result->records.size(); ++i) {
     EXPECT_LE(result->records[i - 1].arrival, result->records[i].arrival);
   }
+}
+
+// A report of an emulated device that does not say so is a made-up figure.
+TEST(RunLoad, SaysWhereOneOfTheModelsIsEmulated) {
+  ScriptedTransport transport;
+  transport.emulated_ = true;  // the second of the two
+  const auto result = RunLoad(transport, Short(), {});
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->emulated);
+  EXPECT_EQ(result->report.source, "load script, emulated");
 }
 
 TEST(RunLoad, UnansweredCallsAreErrorsAfterTheDrain) {

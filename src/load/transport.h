@@ -22,10 +22,11 @@ namespace tactus {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 // What the server says about a model: its tensors, and from its configuration SLO and exits.
-struct ServedModel {
+struct DescribedModel {
   Model model;  // slo 0: the server states none
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
+  bool emulated = false;  // the server says that its platform is: what it answers is made up
 };
 
 struct Call {
@@ -74,7 +75,7 @@ class Transport {
   virtual ~Transport() = default;
 
   virtual std::string_view name() const = 0;  // "http" or "grpc"
-  virtual Expected<ServedModel> Describe(const std::string& model) = 0;
+  virtual Expected<DescribedModel> Describe(const std::string& model) = 0;
   // Makes the constant part of every request and opens connections. `inputs` outlive the transport.
   // `sink` gets the answers of every Send that follows.
   virtual Status Prepare(std::span<const PreparedInputs> inputs, AnswerSink& sink) = 0;

@@ -98,7 +98,8 @@ http::response<http::string_body> HttpStub::Answer(
   http::response<http::string_body> response(http::status::ok, 11);
   const std::string target(request.target());
   if (target == "/v2/models/m") {
-    response.body() = R"({"name":"m","inputs":[{"name":"x","datatype":"FP32","shape":[-1,2]}],)"
+    response.body() = R"({"name":"m","platform":"emulated",)"
+                      R"("inputs":[{"name":"x","datatype":"FP32","shape":[-1,2]}],)"
                       R"("outputs":[{"name":"y","datatype":"FP32","shape":[-1,2]}]})";
   } else if (target == "/v2/models/m/config") {
     response.body() = R"({"max_batch_size":8,"parameters":{"slo_ms":{"string_value":"25"},)"
@@ -155,6 +156,7 @@ class GrpcStub final : public inference::GRPCInferenceService::CallbackService {
       reactor->Finish({grpc::StatusCode::NOT_FOUND, "no such model"});
       return reactor;
     }
+    response->set_platform("emulated");
     for (auto* tensor : {response->add_inputs(), response->add_outputs()}) {
       tensor->set_name("x");
       tensor->set_datatype("FP32");
@@ -303,6 +305,7 @@ TYPED_TEST(WireTest, DescribesAModelFromMetadataAndConfiguration) {
   ASSERT_EQ(served->inputs.size(), 1U);
   EXPECT_EQ(served->inputs[0].name, "x");
   EXPECT_THAT(served->inputs[0].dims, ::testing::ElementsAre(-1, 2));
+  EXPECT_TRUE(served->emulated);
   const auto absent = transport->Describe("absent");
   ASSERT_FALSE(absent);
   EXPECT_THAT(absent.error().message, HasSubstr("absent"));

@@ -59,7 +59,6 @@ DispatchLoop::DispatchLoop(Options options, const WallClock& clock, Policy& poli
 DispatchLoop::~DispatchLoop() { Stop(); }
 
 void DispatchLoop::Start() {
-  for (auto& worker : workers_) worker->Start();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -109,6 +108,13 @@ void DispatchLoop::CarryOut() {
 
 void DispatchLoop::Configure(std::shared_ptr<const Deployment> deployment,
                              std::vector<ServedModel*> served) {
+  // Where every engine is deferred the lanes need no threads, and there may be thousands of lanes.
+  const auto needs_lanes = [](const ServedModel* model) {
+    return model != nullptr && !model->traits.deferred;
+  };
+  if (std::any_of(served.begin(), served.end(), needs_lanes)) {
+    for (auto& worker : workers_) worker->Start();
+  }
   Carry({std::move(deployment), std::move(served), false});
 }
 
@@ -129,8 +135,10 @@ bool DispatchLoop::InTurn() { return in_turn; }
 
 // The next batch, if there is one, runs when this returns.
 void DispatchLoop::OnFinished(LaneWorker& worker) {
+  const bool deferred = worker.order().model->traits.deferred;
   CHECK(finished_.TryPush(&worker), "a lane slot runs one batch at a time");
   Look(kBorrowedTurns);
+  if (deferred) return replies_.Wake();  // its thread has the ends of other batches to tell
   // With nothing to run this thread may as well answer: a hand-over costs more than most replies.
   replies_.Serve([&worker] { return worker.HasNext(); });
 }
@@ -312,7 +320,9 @@ void DispatchLoop::Launch(const Batch& batch) {
   }
   running_rows_ += order.rows.size();
   order.model->running.fetch_add(1, std::memory_order_relaxed);
-  if (here_ != nullptr && *here_ == nullptr && order.model->recent_batch <= kHandOver) {
+  if (order.model->traits.deferred) {
+    worker->Submit();
+  } else if (here_ != nullptr && *here_ == nullptr && order.model->recent_batch <= kHandOver) {
     *here_ = worker;
   } else {
     worker->Launch();

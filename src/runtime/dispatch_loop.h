@@ -48,7 +48,8 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
   void Submit(CallSlot& slot);
   void Cancel(CallId call);
 
-  // Blocks until a turn has adopted them. `served` by ModelId; null: not loaded.
+  // Blocks until a turn has adopted them; one call at a time. `served` by ModelId; null: not
+  // loaded.
   void Configure(std::shared_ptr<const Deployment> deployment, std::vector<ServedModel*> served);
   // Stops the batches that run, as far as their engines can.
   void AbandonRunning();

@@ -32,6 +32,7 @@ struct ServedBy {
   int batch = 0;              // size of the (last) batch it ran in
   std::int64_t queue_us = 0;  // arrival to start of execution
   std::int64_t execution_us = 0;
+  bool emulated = false;  // times come from a profile, outputs are made up
 };
 
 struct OutputTensor {
@@ -75,6 +76,7 @@ struct DurationCount {
 struct ModelStatistics {
   std::string name;
   std::int64_t version = 1;
+  bool emulated = false;                // see ServedBy
   std::uint64_t last_inference_ms = 0;  // Unix time
   std::uint64_t inference_count = 0;    // rows
   std::uint64_t execution_count = 0;    // batches

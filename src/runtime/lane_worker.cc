@@ -15,6 +15,7 @@ LaneWorker::LaneWorker(LaneWorkerOptions options, const WallClock& clock, Listen
 LaneWorker::~LaneWorker() { Stop(); }
 
 void LaneWorker::Start() {
+  if (thread_.joinable()) return;
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -46,30 +47,48 @@ void LaneWorker::Run() {
   }
 }
 
-void LaneWorker::RunBatch(LaunchOrder& order) {
+void LaneWorker::Submit() {
+  Begin(order_);
+  tell_ = true;
+  HandToEngine(order_);
+}
+
+void LaneWorker::Begin(LaunchOrder& order) {
   order.output.reset();
   order.error.reset();
   order.gather = order.infer = order.scatter = Duration{};
   order.report.started = clock_.Now();
-  if (order.abandoned.load(std::memory_order_acquire)) {
-    order.report.ended = order.report.started;
-    order.report.status = BatchStatus::kAborted;
-    return;
-  }
+}
+
+void LaneWorker::HandToEngine(LaunchOrder& order) {
   inputs_.clear();
   for (const LaunchOrder::Row& row : order.rows) inputs_.push_back(row.slot->inputs(row.row));
   answered_.store(false, std::memory_order_relaxed);
   const ModelHandle handle = order.model->handles[order.lane.value()];
   order.model->engine.Submit(handle, {order.id, order.model->id, order.exit, inputs_}, *this);
+}
+
+void LaneWorker::Count(const LaunchOrder& order) {
+  busy_ns_.fetch_add((order.report.ended - order.report.started).count(),
+                     std::memory_order_relaxed);
+  batches_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void LaneWorker::RunBatch(LaunchOrder& order) {
+  Begin(order);
+  if (order.abandoned.load(std::memory_order_acquire)) {
+    order.report.ended = order.report.started;
+    order.report.status = BatchStatus::kAborted;
+    return;
+  }
+  HandToEngine(order);
   // An engine may report from a thread of its own, after Submit has returned.
   while (!answered_.load(std::memory_order_acquire)) {
     AwaitWork(answered_bell_, clock_, options_.spin, kNever,
               [this] { return answered_.load(std::memory_order_acquire); });
   }
   inputs_.clear();  // an engine's answer may own the inputs; this thread no longer does
-  busy_ns_.fetch_add((order.report.ended - order.report.started).count(),
-                     std::memory_order_relaxed);
-  batches_.fetch_add(1, std::memory_order_relaxed);
+  Count(order);
 }
 
 void LaneWorker::Done(BatchId batch, BatchResult&& result) noexcept {
@@ -90,8 +109,15 @@ void LaneWorker::Done(BatchId batch, BatchResult&& result) noexcept {
         result.status ? Error{ErrorCode::kInternal, "the engine gave no output"}
                       : std::move(result.status.error()));
   }
-  answered_.store(true, std::memory_order_release);
-  answered_bell_.Ring();
+  if (!tell_) {
+    answered_.store(true, std::memory_order_release);
+    return answered_bell_.Ring();
+  }
+  tell_ = false;
+  answered_.store(true, std::memory_order_relaxed);
+  inputs_.clear();
+  Count(order_);
+  listener_.OnFinished(*this);  // the next batch may be under way when this returns
 }
 
 }  // namespace tactus

@@ -55,7 +55,7 @@ struct LaneWorkerOptions {
 
 class LaneWorker final : private Completions {
  public:
-  // Told on the worker's thread.
+  // Told on the worker's thread, or that of a deferred engine.
   class Listener {
    public:
     virtual ~Listener() = default;
@@ -68,7 +68,7 @@ class LaneWorker final : private Completions {
   LaneWorker(const LaneWorker&) = delete;
   LaneWorker& operator=(const LaneWorker&) = delete;
 
-  void Start();
+  void Start();  // again: no effect
   // After the last batch was reported.
   void Stop();
 
@@ -77,6 +77,9 @@ class LaneWorker final : private Completions {
   void Launch();  // order() is filled
   // Instead of Launch, on the caller's thread; the listener is not told.
   void RunHere() { RunBatch(order_); }
+  // Instead of Launch where the engine is deferred: on the caller's thread, at once. It needs no
+  // Start.
+  void Submit();
 
   // For the worker's thread: the next batch is here already.
   bool HasNext() const { return !launches_.Empty(); }
@@ -87,6 +90,9 @@ class LaneWorker final : private Completions {
  private:
   void Run();
   void RunBatch(LaunchOrder& order);
+  void Begin(LaunchOrder& order);
+  void HandToEngine(LaunchOrder& order);
+  void Count(const LaunchOrder& order);
   void Done(BatchId batch, BatchResult&& result) noexcept override;
 
   const LaneWorkerOptions options_;
@@ -98,6 +104,7 @@ class LaneWorker final : private Completions {
   Doorbell answered_bell_;  // of the engine's report, for the thread that runs the batch
   std::vector<RowInputs> inputs_;
   std::atomic<bool> answered_{false};  // the engine's report of the batch that runs is in order_
+  bool tell_ = false;  // the batch that runs is a deferred engine's: Done tells the listener
   std::atomic<bool> stop_{false};
   std::atomic<std::int64_t> busy_ns_{0};
   std::atomic<std::int64_t> batches_{0};

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/model_profile.h"
 #include "runtime/quick_profile.h"
 
 namespace tactus {
@@ -35,17 +36,6 @@ bool FixedShapes(const ModelSpec& spec) {
   return true;
 }
 
-ProfileTable::ModelRows CopyRows(const ProfileTable& table, int exits, int max_batch) {
-  ProfileTable::ModelRows rows{exits, max_batch, {}};
-  for (int e = 0; e < exits; ++e) {
-    for (int b = 1; b <= max_batch; ++b) {
-      const ExitId exit{static_cast<ExitId::rep>(e)};
-      rows.latency.push_back(table.Latency(ModelId{0}, exit, b, LaneClass{0}));
-    }
-  }
-  return rows;
-}
-
 }  // namespace
 
 ModelHost::ModelHost(Options options, const WallClock& clock, DispatchLoop& loop)
@@ -68,20 +58,19 @@ Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine,
 Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served, ModelHandle handle,
                                                       int& max_batch) {
   const ModelSpec& spec = served.spec;
-  const ProfiledModel* known = options_.profile ? options_.profile->Find(spec.name) : nullptr;
-  if (known != nullptr && known->max_batch > 0) {
-    const int profiled = std::min(max_batch, known->max_batch);
-    const Model model = DescribeModel(spec, options_.default_slo, profiled);
-    const auto table = MakeTable(*options_.profile, {&model, 1}, options_.profile_options);
-    if (table) {
-      if (profiled < max_batch) {
+  const auto known = FindProfile(spec, options_.profile);
+  if (!known) return std::unexpected(known.error());
+  if (*known) {
+    auto rows = RowsOf(**known, spec, max_batch, options_.profile_options);
+    if (rows) {
+      if (rows->max_batch < max_batch) {
         Say(fmt::format("model '{}': batches of at most {}, as far as its profile goes", spec.name,
-                        profiled));
+                        rows->max_batch));
       }
-      max_batch = profiled;
-      return CopyRows(*table, model.exit_count(), profiled);
+      max_batch = rows->max_batch;
+      return rows;
     }
-    Say(fmt::format("model '{}': its profile does not fit: {}", spec.name, table.error().message));
+    Say(fmt::format("model '{}': its profile does not fit: {}", spec.name, rows.error().message));
   }
   // Batch ids of the upper half, a million for each model: the dispatcher counts from 0.
   const BatchId first{(std::uint64_t{1} << 63) | (measured_models_.fetch_add(1) << 20)};
@@ -101,6 +90,8 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
   if (Status loaded = LoadOnLanes(spec, **engine, handles); !loaded) {
     return std::unexpected(loaded.error());
   }
+  // Whatever the model is made for: nobody is to take these answers for the model's own.
+  if ((*engine)->traits().emulated) spec.platform = "emulated";
   auto model = std::make_shared<ServedModel>(std::move(spec), **engine);
   model->handles = std::move(handles);
   model->fixed_shapes = FixedShapes(model->spec);

@@ -88,6 +88,7 @@ Expected<std::vector<ModelStatistics>> ModelRepository::Statistics(std::string_v
       ModelStatistics statistics = state.served->counters.Read();
       statistics.name = name;
       statistics.version = number;
+      statistics.emulated = state.served->traits.emulated;
       all.push_back(std::move(statistics));
     }
   }

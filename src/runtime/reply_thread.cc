@@ -88,6 +88,7 @@ InferReply MakeReply(const CallSlot& slot, TimePoint now) {
         std::max<std::int64_t>(0, (last.started - slot.received).count() / 1000);
     reply.served.execution_us = (last.ended - last.started).count() / 1000;
   }
+  reply.served.emulated = slot.model->traits.emulated;
   reply.model = std::shared_ptr<const ModelSpec>(slot.model, &slot.model->spec);
   return reply;
 }

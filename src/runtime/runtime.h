@@ -6,7 +6,8 @@
 //   ... front ends call Find and Infer ...
 //   runtime.Stop(Seconds(5));
 //
-// Threads: one for the dispatcher, one for each lane slot, one that answers. Loading and unloading
+// Threads: one for the dispatcher, one that answers, and one for each lane slot, unless all models
+// are on deferred engines (see core/engine.h), which have their own. Loading and unloading
 // run on the thread that asks for them.
 #pragma once
 

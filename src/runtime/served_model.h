@@ -54,10 +54,12 @@ struct ServedModel {
   ServedModel(ModelSpec model_spec, Engine& model_engine)
       : spec(std::move(model_spec)),
         engine(model_engine),
+        traits(model_engine.traits()),
         counters(spec.max_batch > 0 ? std::min(spec.max_batch, kMaxBatch) : 1) {}
 
   const ModelSpec spec;
   Engine& engine;
+  const EngineTraits traits;
   Model model;                       // as the dispatcher knows it
   ProfileTable::ModelRows rows;      // its part of the profile table
   std::vector<ModelHandle> handles;  // by LaneId

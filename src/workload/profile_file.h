@@ -86,6 +86,9 @@ Expected<ProfileFile> ImportAlphaBeta(const std::filesystem::path& csv, int max_
 // Columns model, exit, batch, and latency_ms or any of p50_ms, mean_ms, min_ms, p95_ms, p99_ms,
 // max_ms, n: data measured elsewhere. Exits stay in the file's order.
 Expected<ProfileFile> ImportCells(const std::filesystem::path& csv);
+// Any of these, by the file's name and header: *.csv is a table, of alpha and beta if it has the
+// column alpha_ms, then up to `max_batch`; everything else is a profile in JSON.
+Expected<ProfileFile> ReadAnyProfile(const std::filesystem::path& path, int max_batch);
 
 // What deserves a warning: latencies that shrink as batches grow or exits deepen, a noisy cell.
 std::vector<std::string> Warnings(const ProfileFile& profile);

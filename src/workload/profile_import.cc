@@ -162,4 +162,11 @@ Expected<ProfileFile> ImportCells(const std::filesystem::path& csv) {
   return profile;
 }
 
+Expected<ProfileFile> ReadAnyProfile(const std::filesystem::path& path, int max_batch) {
+  if (path.extension() != ".csv") return LoadProfile(path);
+  const auto table = ReadCsv(path);
+  if (!table) return std::unexpected(table.error());
+  return table->Column("alpha_ms") ? ImportAlphaBeta(path, max_batch) : ImportCells(path);
+}
+
 }  // namespace tactus

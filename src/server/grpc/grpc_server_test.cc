@@ -101,6 +101,7 @@ TEST_F(GrpcServerTest, AnswersWithTheTensorAndWithHowItWasServed) {
   EXPECT_EQ(response.parameters().at("tactus_batch_size").int64_param(), 2);
   EXPECT_EQ(response.parameters().at("tactus_queue_us").int64_param(), 11);
   EXPECT_EQ(response.parameters().at("tactus_execution_us").int64_param(), 22);
+  EXPECT_TRUE(response.parameters().at("tactus_emulated").bool_param());
 }
 
 TEST_F(GrpcServerTest, TypedContentsMeanTheSameAsRawOnes) {
@@ -418,6 +419,7 @@ TEST_F(GrpcServerTest, StatisticsCarryEveryCounter) {
   EXPECT_EQ(model.inference_stats().queue().ns(), 300u);
   EXPECT_EQ(model.batch_stats(0).batch_size(), 2u);
   EXPECT_EQ(model.batch_stats(0).compute_infer().ns(), 400u);
+  EXPECT_TRUE(model.emulated());
 }
 
 TEST_F(GrpcServerTest, TheRepositoryIsListedLoadedAndUnloaded) {

@@ -29,6 +29,7 @@ inference::ModelInferResponse HeadOf(const InferReply& reply, const std::string&
   parameters[std::string(kParameterBatch)].set_int64_param(served.batch);
   parameters[std::string(kParameterQueue)].set_int64_param(served.queue_us);
   parameters[std::string(kParameterExecution)].set_int64_param(served.execution_us);
+  if (served.emulated) parameters[std::string(kParameterEmulated)].set_bool_param(true);
   for (const OutputTensor& output : reply.outputs) {
     auto* tensor = head.add_outputs();
     tensor->set_name(std::string(output.name));
@@ -60,6 +61,7 @@ inference::ModelStatisticsResponse StatisticsOf(const std::vector<ModelStatistic
     auto* out = response.add_model_stats();
     out->set_name(model.name);
     out->set_version(std::to_string(model.version));
+    out->set_emulated(model.emulated);
     out->set_last_inference(model.last_inference_ms);
     out->set_inference_count(model.inference_count);
     out->set_execution_count(model.execution_count);

@@ -130,6 +130,7 @@ class ScriptedService final : public InferenceService {
     ModelStatistics s;
     s.name = "echo";
     s.version = 3;
+    s.emulated = true;
     s.last_inference_ms = 1234;
     s.inference_count = 10;
     s.execution_count = 4;
@@ -147,7 +148,7 @@ class ScriptedService final : public InferenceService {
     InferReply reply;
     reply.model = call.model;
     reply.storage = call.keepalive;
-    reply.served = {Outcome::kMet, call.model->exits.back().name, 2, 11, 22};
+    reply.served = {Outcome::kMet, call.model->exits.back().name, 2, 11, 22, true};
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
       const InputTensor& in = call.inputs[i];
       const std::size_t half = in.data.size() / 2;

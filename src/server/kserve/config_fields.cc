@@ -159,6 +159,22 @@ Status ReadService(const DeclaredConfig& config, ModelSpec& spec) {
   return {};
 }
 
+Status ReadProfile(const DeclaredConfig& config, const fs::path& folder, ModelSpec& spec) {
+  const std::string* text = FindParameter(config.message(), "profile");
+  if (text == nullptr) return {};
+  if (spec.platform != "emulated") {
+    return config.WrongParameter("profile",
+                                 "only emulated models bring their latencies along; others are "
+                                 "measured by `tactus profile` and served with --profile");
+  }
+  if (!IsPlainFileName(*text)) {
+    return config.WrongParameter("profile",
+                                 fmt::format("'{}' is not a file of the model's folder", *text));
+  }
+  spec.profile = folder / *text;
+  return {};
+}
+
 Status ReadAccuracy(const DeclaredConfig& config, ModelSpec& spec) {
   const std::string* text = FindParameter(config.message(), "accuracy");
   if (text == nullptr) return {};
@@ -281,6 +297,7 @@ Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const fs::path& folder,
   spec.inputs = std::move(*inputs);
   spec.outputs = std::move(*outputs);
   if (auto read = ReadService(config, spec); !read) return std::unexpected(read.error());
+  if (auto read = ReadProfile(config, folder, spec); !read) return std::unexpected(read.error());
   if (auto read = ReadExits(config, folder / std::to_string(version), spec); !read) {
     return std::unexpected(read.error());
   }

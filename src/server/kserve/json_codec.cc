@@ -49,9 +49,11 @@ void AppendServedBy(std::string& out, const ServedBy& served) {
   out += kParameterExit;
   out += "\":";
   AppendJsonString(out, served.exit);
-  fmt::format_to(std::back_inserter(out), R"(,"{}":{},"{}":{},"{}":{}}})", kParameterBatch,
+  fmt::format_to(std::back_inserter(out), R"(,"{}":{},"{}":{},"{}":{})", kParameterBatch,
                  served.batch, kParameterQueue, served.queue_us, kParameterExecution,
                  served.execution_us);
+  if (served.emulated) fmt::format_to(std::back_inserter(out), R"(,"{}":true)", kParameterEmulated);
+  out += '}';
 }
 
 std::size_t SizeOf(const OutputTensor& output) {

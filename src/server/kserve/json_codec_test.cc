@@ -272,6 +272,14 @@ TEST_F(EncodeTest, Integers) {
   EXPECT_EQ(Json(), R"("data":[0,18446744073709551615]}]})");
 }
 
+// Made-up answers must not pass for a model's own.
+TEST_F(EncodeTest, EmulatedAnswersSaySo) {
+  const auto json = [&] { return EncodeInferResponse(reply_, {})->json; };
+  EXPECT_THAT(json(), Not(HasSubstr("emulated")));
+  reply_.served.emulated = true;
+  EXPECT_THAT(json(), HasSubstr(R"("tactus_execution_us":5,"tactus_emulated":true},"outputs")"));
+}
+
 TEST_F(EncodeTest, StringsThatAreNotTextMustBeBinary) {
   reply_.outputs.push_back({"y", DataType::kBytes, {1}, {}});
   storage_.emplace_back(

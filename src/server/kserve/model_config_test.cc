@@ -103,6 +103,21 @@ TEST_F(ModelConfigTest, ModelsWithoutGraphsNeedNoFiles) {
   EXPECT_EQ(spec->exits.size(), 3U);
 }
 
+TEST_F(ModelConfigTest, AnEmulatedModelNamesItsLatencies) {
+  const auto read = [&](const std::string& platform, const std::string& file) {
+    Config("platform: '" + platform + "'\n" +
+           "parameters { key: 'profile' value { string_value: '" + file + "' } }");
+    return ReadModelSpec(folder_, 1, "");
+  };
+  EXPECT_EQ(read("emulated", "a100.csv")->profile, folder_ / "a100.csv");
+  EXPECT_THAT(
+      read("emulated", "../a100.csv").error().message,
+      HasSubstr("config.pbtxt:2:19: parameters[\"profile\"]: '../a100.csv' is not a file of "
+                "the model's folder"));
+  EXPECT_THAT(read("onnxruntime_onnx", "a100.csv").error().message,
+              HasSubstr("only emulated models bring their latencies along"));
+}
+
 TEST_F(ModelConfigTest, TheVersionPolicyChooses) {
   for (const char* version : {"1", "2", "10", "007", "x", "-3"}) Graph(version, "model.onnx");
   const auto versions = [&](std::string_view policy) {

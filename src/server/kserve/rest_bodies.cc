@@ -37,23 +37,25 @@ Json ToJson(const ModelStatistics& model) {
                        {"compute_infer", ToJson(batch.compute_infer)},
                        {"compute_output", ToJson(batch.compute_output)}});
   }
-  return {{"name", model.name},
-          {"version", std::to_string(model.version)},
-          {"last_inference", model.last_inference_ms},
-          {"inference_count", model.inference_count},
-          {"execution_count", model.execution_count},
-          {"inference_stats",
-           {{"success", ToJson(model.success)},
-            {"fail", ToJson(model.fail)},
-            {"queue", ToJson(model.queue)},
-            {"compute_input", ToJson(model.compute_input)},
-            {"compute_infer", ToJson(model.compute_infer)},
-            {"compute_output", ToJson(model.compute_output)},
-            {"cache_hit", ToJson(DurationCount{})},
-            {"cache_miss", ToJson(DurationCount{})}}},
-          {"response_stats", Json::object()},
-          {"batch_stats", std::move(batches)},
-          {"memory_usage", Json::array()}};
+  Json json = {{"name", model.name},
+               {"version", std::to_string(model.version)},
+               {"last_inference", model.last_inference_ms},
+               {"inference_count", model.inference_count},
+               {"execution_count", model.execution_count},
+               {"inference_stats",
+                {{"success", ToJson(model.success)},
+                 {"fail", ToJson(model.fail)},
+                 {"queue", ToJson(model.queue)},
+                 {"compute_input", ToJson(model.compute_input)},
+                 {"compute_infer", ToJson(model.compute_infer)},
+                 {"compute_output", ToJson(model.compute_output)},
+                 {"cache_hit", ToJson(DurationCount{})},
+                 {"cache_miss", ToJson(DurationCount{})}}},
+               {"response_stats", Json::object()},
+               {"batch_stats", std::move(batches)},
+               {"memory_usage", Json::array()}};
+  if (model.emulated) json["emulated"] = true;
+  return json;
 }
 
 // An object, or an empty one for an empty body.

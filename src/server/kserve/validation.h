@@ -70,6 +70,8 @@ inline constexpr std::string_view kParameterExit = "tactus_exit";               
 inline constexpr std::string_view kParameterBatch = "tactus_batch_size";        // integer
 inline constexpr std::string_view kParameterQueue = "tactus_queue_us";          // integer
 inline constexpr std::string_view kParameterExecution = "tactus_execution_us";  // integer
+// Boolean true, and only where a device is emulated: the times are a profile's, the outputs zeros.
+inline constexpr std::string_view kParameterEmulated = "tactus_emulated";
 
 // What the server metadata calls say, in both protocols.
 inline constexpr std::string_view kServerName = "tactus";

@@ -1,0 +1,25 @@
+// The latencies that a model is served by: from the profile that lies in its folder, or from the
+// server's, which knows many models.
+#pragma once
+
+#include <optional>
+
+#include "base/expected.h"
+#include "core/engine.h"
+#include "core/profile_table.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+
+// What is known of the model: by its own profile (ModelSpec::profile), else by `common`. Nothing if
+// neither knows it. A profile of one model in the model's own folder is that model's, whatever name
+// it has there; and where model and profile have one exit each, it is the same.
+Expected<std::optional<ProfiledModel>> FindProfile(const ModelSpec& spec,
+                                                   const std::optional<ProfileFile>& common);
+
+// The model's latencies for batches of up to `max_batch`, fewer if the profile ends before. An
+// error names the exit that the profile lacks.
+Expected<ProfileTable::ModelRows> RowsOf(const ProfiledModel& profile, const ModelSpec& spec,
+                                         int max_batch, const ProfileOptions& options);
+
+}  // namespace tactus

@@ -1,0 +1,104 @@
+#include "runtime/model_profile.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "runtime/harness_test.h"
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ModelProfileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) / ("tactus_model_profile_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+    spec_.name = "resnet";
+    spec_.platform = "emulated";
+    spec_.max_batch = 3;
+    spec_.exits = {{"1", {}, 0}};
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  void Own(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    spec_.profile = folder_ / name;
+  }
+  // The latencies of all batches up to 8, as policies see them, or the error.
+  std::vector<Duration> Latencies() {
+    const auto known = FindProfile(spec_, common_);
+    EXPECT_TRUE(known) << known.error().message;
+    if (!known || !*known) return {};
+    const auto rows = RowsOf(**known, spec_, 8, {});
+    EXPECT_TRUE(rows) << rows.error().message;
+    return rows ? rows->latency : std::vector<Duration>{};
+  }
+  std::string Problem() {
+    const auto known = FindProfile(spec_, common_);
+    return known ? "" : known.error().message;
+  }
+
+  fs::path folder_;
+  ModelSpec spec_;
+  std::optional<ProfileFile> common_;
+};
+
+// A line of a paper's table is all that is needed to try a model on a device that is not there.
+TEST_F(ModelProfileTest, ALineOfAlphaAndBetaMakesAllBatches) {
+  Own("a100.csv", "model,alpha_ms,beta_ms\nResNet50,0.5,5\n");
+  EXPECT_THAT(Latencies(), ElementsAre(Micros(5500), Micros(6000), Micros(6500)));
+}
+
+TEST_F(ModelProfileTest, ATableStatesEachBatch) {
+  Own("table.csv",
+      "model,exit,batch,latency_ms\nother,1,1,9\nresnet,final,1,2\nresnet,final,2,3\n");
+  EXPECT_THAT(Latencies(), ElementsAre(Millis(2), Millis(3)));  // no batch of 3 is known
+}
+
+TEST_F(ModelProfileTest, AProfileOfTactusWillDo) {
+  ProfileFile measured = testing::FlatProfile({"else", "resnet"}, 2, 1);
+  ASSERT_TRUE(SaveProfile(measured, folder_ / "profile.json"));
+  spec_.profile = folder_ / "profile.json";
+  EXPECT_THAT(Latencies(), ElementsAre(Millis(1), Millis(1)));  // exit 1 of its two
+}
+
+TEST_F(ModelProfileTest, TheServersProfileIsForModelsThatBringNone) {
+  EXPECT_THAT(Latencies(), ElementsAre());
+  common_ = testing::FlatProfile({"resnet"}, 1, 4);
+  EXPECT_THAT(Latencies(), ElementsAre(Millis(4)));
+  Own("a100.csv", "model,alpha_ms,beta_ms\nResNet50,0,7\n");
+  EXPECT_THAT(Latencies(), ElementsAre(Millis(7), Millis(7), Millis(7)));
+}
+
+TEST_F(ModelProfileTest, MistakesNameTheFileAndThePlace) {
+  Own("a.csv", "model,alpha_ms,beta_ms\nresnet,x,5\n");
+  EXPECT_THAT(Problem(), HasSubstr("a.csv:2: column alpha_ms: 'x' is not a number"));
+  Own("b.csv", "model,exit,batch,latency_ms\nresnet,1,2,3\n");
+  EXPECT_THAT(Problem(), HasSubstr("batch 1 of 1 to 2 is missing"));
+  Own("c.csv", "model,alpha_ms,beta_ms\nx,1,1\ny,1,1\n");
+  EXPECT_THAT(Problem(), HasSubstr("c.csv: holds 2 models, but not 'resnet'"));
+  Own("d.json", "{");
+  EXPECT_THAT(Problem(), HasSubstr("d.json:1:1: not valid JSON"));
+  spec_.profile = folder_ / "none.csv";
+  EXPECT_THAT(Problem(), HasSubstr("none.csv"));
+}
+
+TEST_F(ModelProfileTest, ExitsThatTheProfileLacksAreNamed) {
+  common_ = testing::FlatProfile({"resnet"}, 1, 4);
+  spec_.exits = {{"1", {}, 0}, {"deep", {}, 0}};
+  const auto known = FindProfile(spec_, common_);
+  ASSERT_TRUE(known && *known);
+  const auto rows = RowsOf(**known, spec_, 1, {});
+  ASSERT_FALSE(rows);
+  EXPECT_THAT(rows.error().message, HasSubstr("'resnet' has no exit 'deep'"));
+}
+
+}  // namespace
+}  // namespace tactus
