@@ -24,8 +24,10 @@
 #include "metrics/report.h"
 #include "policies/registry.h"
 #include "runtime/machine.h"
+#include "runtime/model_profile.h"
 #include "runtime/runtime.h"
 #include "serve_options.h"
+#include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
 #include "server/http/http_server.h"
 #include "server/kserve/model_config.h"
@@ -156,8 +158,12 @@ class ServeCommand {
 
  private:
   Status LoadProfileFile();
+  Expected<ProfileTable::ModelRows> EmulatedRows(const ModelSpec& spec) const;
   Status MakeRuntime();
+  Status MakeSampler();
+  LoadTotals ReadLoad() const;
   Status StartFrontEnds();
+  std::string LatenciesOf(const ModelSpec& spec) const;
   void PrintServed() const;
   void Stop();
 
@@ -170,6 +176,7 @@ class ServeCommand {
   std::unique_ptr<JournalWriter> journal_;
   std::unique_ptr<ServingMetrics> metrics_;
   std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<LoadSampler> sampler_;  // null: no advice
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
@@ -181,11 +188,7 @@ class ServeCommand {
 
 Status ServeCommand::LoadProfileFile() {
   const bool emulated = o_.engine == "emulated";
-  if (o_.profile.empty()) {
-    if (!emulated) return {};
-    return InvalidArgument(
-        "the emulated engine takes its latencies from a profile: --profile FILE");
-  }
+  if (o_.profile.empty()) return {};
   auto profile = LoadProfile(o_.profile);
   if (!profile) return std::unexpected(std::move(profile.error()));
   for (const std::string& warning : Warnings(*profile)) log_->warn("profile: {}", warning);
@@ -196,17 +199,24 @@ Status ServeCommand::LoadProfileFile() {
   return CheckMachine(*profile_, ThisMachine((*engine)->traits().name), o_.allow_other_machine);
 }
 
+// What an emulated model's batches take: the profile's means. Policies count on a percentile.
+Expected<ProfileTable::ModelRows> ServeCommand::EmulatedRows(const ModelSpec& spec) const {
+  const auto known = FindProfile(spec, profile_);
+  if (!known) return std::unexpected(known.error());
+  if (*known) return RowsOf(**known, spec, kMaxBatch, {.percentile = 0});
+  return NotFound(fmt::format(
+      "model '{}' is emulated, and nothing says how long its batches take: name a profile in its "
+      "folder (parameters {{ key: \"profile\" }}), or serve with a --profile that has it",
+      spec.name));
+}
+
 Status ServeCommand::MakeRuntime() {
   auto policy = MakePolicy(o_.policy);
   if (!policy) return std::unexpected(std::move(policy.error()));
+  if (Status made = MakeSampler(); !made) return made;
 
   EngineOptions engines{.emulated = {}, .onnxruntime_library = o_.onnxruntime};
-  engines.emulated.latency = [this](ModelId model, ExitId exit, int batch) {
-    // A model that is being measured because no profile knows it is not deployed yet.
-    const auto deployment = runtime_->deployment();
-    if (deployment == nullptr || model.value() >= deployment->profile.models()) return Millis(1);
-    return deployment->profile.Latency(model, exit, batch, LaneClass{0});
-  };
+  engines.emulated.latencies = [this](const ModelSpec& spec) { return EmulatedRows(spec); };
   engines_ = std::make_unique<EngineShelf>(o_.engine, std::move(engines));
   if (Status loaded = LoadProfileFile(); !loaded) return loaded;
 
@@ -241,8 +251,41 @@ Status ServeCommand::MakeRuntime() {
                             .journal = journal_.get(),
                             .observer = metrics_.get(),
                             .log = [log = log_](const std::string& line) { log->info(line); }});
-  metrics_->Watch([this] { return Read(*runtime_); });
-  return runtime_->Start(RepositoryOptionsOf(o_));
+  metrics_->Watch([this] {
+    RuntimeReading reading = Read(*runtime_);
+    if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
+    return reading;
+  });
+  if (Status started = runtime_->Start(RepositoryOptionsOf(o_)); !started) return started;
+  if (sampler_ != nullptr) sampler_->Start();
+  return {};
+}
+
+Status ServeCommand::MakeSampler() {
+  if (o_.autoscale_interval_s <= 0) return {};
+  if (Status valid = Validate(o_.autoscale); !valid) {
+    return InvalidArgument("--autoscale-*: " + valid.error().message);
+  }
+  sampler_ = std::make_unique<LoadSampler>(
+      LoadSamplerOptions{.advice = o_.autoscale,
+                         .window = FromSeconds(o_.autoscale_window_s),
+                         .interval = FromSeconds(o_.autoscale_interval_s)},
+      [this] { return ReadLoad(); });
+  return {};
+}
+
+LoadTotals ServeCommand::ReadLoad() const {
+  const CallTotals calls = metrics_->calls();
+  LoadTotals load;
+  load.lanes = o_.lanes;
+  load.pending = runtime_->pending();
+  const Duration uptime = runtime_->uptime();
+  load.totals = {.at = kStart + uptime, .good = calls.good, .bad = calls.bad};
+  for (const LaneLoad& lane : runtime_->lane_loads()) {
+    load.totals.busy += lane.busy;
+    load.totals.available += uptime;
+  }
+  return load;
 }
 
 Status ServeCommand::StartFrontEnds() {
@@ -252,7 +295,7 @@ Status ServeCommand::StartFrontEnds() {
   http_ = std::make_unique<HttpServer>(http, *runtime_);
   grpc_ = std::make_unique<GrpcServer>(
       GrpcOptions{.address = o_.address, .port = o_.grpc_port, .strict_triton = o_.strict_triton},
-      *runtime_);
+      *runtime_, sampler_.get());
   metrics_page_ =
       std::make_unique<HttpServer>(HttpOptions{.address = o_.address, .port = o_.metrics_port},
                                    [this] { return metrics_->Text(); });
@@ -284,10 +327,18 @@ std::string ExitsOf(const ModelSpec& model) {
   return text;
 }
 
+std::string ServeCommand::LatenciesOf(const ModelSpec& spec) const {
+  const std::string_view label = spec.platform == "emulated" ? "EMULATED, " : "";
+  if (!spec.profile.empty()) return fmt::format("{}{}", label, spec.profile.string());
+  const bool profiled = profile_ && profile_->Find(spec.name) != nullptr;
+  return fmt::format("{}{}", label, profiled ? profile_->provenance : "measured briefly at start");
+}
+
 void ServeCommand::PrintServed() const {
   const char* const row = "{:<16} {:>7}  {:<11} {:<12} {:<24} {:>8}  {}\n";
   fmt::print("tactus {} serves {} with {} on {} lane{}\n\n", kServerVersion, o_.models, o_.policy,
              o_.lanes, o_.lanes == 1 ? "" : "s");
+  bool emulated = false;
   fmt::print(fmt::runtime(row), "model", "version", "state", "exits", "accuracy", "SLO ms",
              "latencies");
   for (const ModelState& state : runtime_->Index()) {
@@ -298,14 +349,17 @@ void ServeCommand::PrintServed() const {
       continue;
     }
     const ModelSpec& spec = **model;
-    const bool profiled = profile_ && profile_->Find(spec.name) != nullptr;
     const double slo = spec.slo > Duration{} ? ToMillis(spec.slo) : o_.default_slo_ms;
     fmt::print(fmt::runtime(row), state.name, state.version, state.state, ExitsOf(spec),
-               AccuracyOf(spec), fmt::format("{:g}", slo),
-               profiled ? profile_->provenance : "measured briefly at start");
+               AccuracyOf(spec), fmt::format("{:g}", slo), LatenciesOf(spec));
+    emulated = emulated || spec.platform == "emulated";
   }
-  if (o_.engine == "emulated")
-    fmt::print("\nEMULATED: times come from a profile, answers are zeros.\n");
+  if (emulated) {
+    fmt::print(
+        "\nEMULATED: there is no device. Times come from a profile, answers are zeros and say so "
+        "in "
+        "their\nparameters. So do statistics and metrics.\n");
+  }
   const std::string host =
       o_.address.find(':') == std::string::npos ? o_.address : "[" + o_.address + "]";
   fmt::print("\nHTTP     http://{0}:{1}\ngRPC     {0}:{2}\nmetrics  http://{0}:{3}/metrics\n\n",
@@ -321,6 +375,7 @@ void ServeCommand::Stop() {
     std::jthread http([&] { http_->Stop(grace); });
     grpc_->Stop(grace);
   }
+  if (sampler_ != nullptr) sampler_->Stop();
   runtime_->Stop(Duration{});  // the front ends have waited for their calls
   metrics_page_->Stop(milliseconds(0));
   metrics_->Watch({});

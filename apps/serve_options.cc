@@ -123,12 +123,41 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
 }
 
+// What [autoscale] says in a scenario, for `tactus simulate`; `most` is its [lanes] count.
+void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup =
+      "Autoscale advice (metrics tactus_autoscale_*, and KEDA over gRPC)";
+  const auto number = [&](const char* name, auto& value, const char* what) {
+    return command.add_option(name, value, what)->capture_default_str()->group(kGroup);
+  };
+  number("--autoscale-interval-seconds", o.autoscale_interval_s,
+         "How often the load is looked at; 0: never, and there is no advice")
+      ->check(CLI::Range(0.0, 3600.0));
+  number("--autoscale-window-seconds", o.autoscale_window_s,
+         "The advice is about the load of this long; so long no lane is given back")
+      ->check(CLI::Range(1e-3, 1e6));
+  number("--autoscale-least", o.autoscale.least, "Never fewer lanes than these")
+      ->check(CLI::Range(1, 1 << 20));
+  number("--autoscale-most", o.autoscale.most, "Never more lanes than these")
+      ->check(CLI::Range(1, 1 << 20));
+  number("--autoscale-bad-threshold", o.autoscale.bad_threshold,
+         "Lanes are added when more than this part of the calls misses its deadline")
+      ->check(CLI::Range(0.0, 0.999));
+  number("--autoscale-idle-threshold", o.autoscale.idle_threshold,
+         "Lanes are given back when they are idle for more than this part of the time")
+      ->check(CLI::Range(0.0, 0.999));
+  number("--autoscale-idle-kept", o.autoscale.idle_kept,
+         "The part that giving back leaves idle, as room for a rise")
+      ->check(CLI::Range(0.0, 0.999));
+}
+
 }  // namespace
 
 void Declare(ServeOptions& o, CLI::App& command) {
   DeclareModels(o, command);
   DeclareScheduling(o, command);
   DeclareNetwork(o, command);
+  DeclareAutoscale(o, command);
   command.add_option("--journal", o.journal,
                      "Record every event and decision in this file, for `tactus replay`");
   command

@@ -7,6 +7,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "planners/autoscale/advice.h"
+
 namespace tactus {
 
 struct ServeOptions {
@@ -40,6 +42,11 @@ struct ServeOptions {
   std::size_t max_body_mb = 64;
   bool strict_triton = false;
   bool triton_metrics = false;
+
+  // 0: no advice. The names after autoscale_ are the keys of a scenario's [autoscale].
+  double autoscale_interval_s = 1;
+  double autoscale_window_s = 10;
+  AutoscaleOptions autoscale;
 
   std::string journal;
   double grace_s = 5;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "planners/autoscale/advice.h"
+#include "planners/autoscale/lane_adviser.h"
 #include "planners/autoscale/load_window.h"
 
 namespace tactus {
@@ -114,6 +115,43 @@ TEST(LoadWindow, IsNoShorterForThoseWhoLookOften) {
   EXPECT_NEAR(static_cast<double>(window.Read(1).requests), 10'000, 200);
   EXPECT_EQ(window.Read(1).bad_ratio, 0);
   EXPECT_NEAR(window.Read(1).idle_ratio, 0.5, 1e-3);
+}
+
+// A server that has just started was idle; told to give its lanes back it would never serve.
+TEST(LaneAdviser, GivesNothingBackBeforeItHasSeenAWholeWindow) {
+  LaneAdviser adviser({}, Seconds(10));
+  for (int second = 0; second < 10; ++second) {
+    EXPECT_EQ(adviser.Take(At(second, 0, 0, 0, 4 * second), 4).advised, 4) << second;
+  }
+  EXPECT_EQ(adviser.Take(At(10, 0, 0, 0, 40), 4).advised, 1);
+}
+
+TEST(LaneAdviser, AsksForMoreAtOnce) {
+  LaneAdviser adviser({}, Seconds(10));
+  adviser.Take(At(0, 0, 0, 0, 0), 4);
+  const LaneAdvice advice = adviser.Take(At(1, 80, 20, 4, 4), 4);
+  EXPECT_EQ(advice.advised, 5);
+  EXPECT_DOUBLE_EQ(advice.reading.bad_ratio, 0.2);
+  EXPECT_EQ(advice.reading.requests, 100);
+}
+
+// The trouble of four lanes is none of eight: asked for twice, they would be there twice.
+TEST(LaneAdviser, StartsAnewWhenTheLanesChange) {
+  LaneAdviser adviser({}, Seconds(10));
+  adviser.Take(At(0, 0, 0, 0, 0), 4);
+  EXPECT_EQ(adviser.Take(At(10, 500, 500, 40, 40), 4).advised, 8);
+  const LaneAdvice fresh = adviser.Take(At(11, 500, 500, 40, 48), 8);
+  EXPECT_EQ(fresh.advised, 8);
+  EXPECT_EQ(fresh.reading.requests, 0);
+  EXPECT_EQ(adviser.Take(At(12, 600, 500, 46, 56), 8).advised, 8);
+}
+
+TEST(LaneAdviser, KeepsToItsLimits) {
+  LaneAdviser adviser({.least = 2, .most = 6}, Seconds(1));
+  adviser.Take(At(0, 0, 0, 0, 0), 4);
+  EXPECT_EQ(adviser.Take(At(1, 0, 100, 4, 4), 4).advised, 6);
+  EXPECT_EQ(adviser.Take(At(2, 0, 100, 4, 8), 4).advised, 2);
+  EXPECT_EQ(adviser.Take(At(3, 0, 100, 4, 16), 8).advised, 6) << "more than the most already";
 }
 
 }  // namespace

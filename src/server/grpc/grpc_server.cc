@@ -17,6 +17,7 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include "server/grpc/external_scaler.h"
 #include "server/grpc/inference_rpcs.h"
 
 namespace tactus {
@@ -42,7 +43,8 @@ std::string Endpoint(const std::string& address, int port) {
 }  // namespace
 
 struct GrpcServer::Body {
-  Body(GrpcOptions given, InferenceService& s) : options(std::move(given)), service(s) {}
+  Body(GrpcOptions given, InferenceService& s, LoadSampler* l)
+      : options(std::move(given)), service(s), sampler(l) {}
 
   // The server as a whole, and the one service it has.
   void TellHealth(bool ready) {
@@ -55,8 +57,10 @@ struct GrpcServer::Body {
 
   const GrpcOptions options;
   InferenceService& service;
+  LoadSampler* const sampler;
   std::optional<SlowCalls> slow;
   std::optional<InferenceRpcs> rpcs;
+  std::optional<ExternalScalerRpcs> scaler;
   std::unique_ptr<grpc::Server> server;
   std::jthread readiness;
 };
@@ -74,8 +78,8 @@ void GrpcServer::Body::FollowReadiness(std::stop_token stop) {
   }
 }
 
-GrpcServer::GrpcServer(GrpcOptions options, InferenceService& service)
-    : body_(std::make_unique<Body>(std::move(options), service)) {}
+GrpcServer::GrpcServer(GrpcOptions options, InferenceService& service, LoadSampler* sampler)
+    : body_(std::make_unique<Body>(std::move(options), service, sampler)) {}
 
 GrpcServer::~GrpcServer() { Stop(std::chrono::milliseconds(0)); }
 
@@ -90,6 +94,7 @@ Expected<std::uint16_t> GrpcServer::Start() {
   grpc::ServerBuilder builder;
   builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&*body.rpcs);
+  if (body.sampler != nullptr) builder.RegisterService(&body.scaler.emplace(*body.sampler));
   // Tensors are large, and the 4 MB default breaks clients; memory is bounded by the runtime.
   builder.SetMaxReceiveMessageSize(INT_MAX);
   builder.SetMaxSendMessageSize(INT_MAX);
@@ -117,10 +122,12 @@ void GrpcServer::Stop(std::chrono::milliseconds grace) {
   body.readiness.request_stop();
   body.readiness.join();
   body.server->GetHealthCheckService()->Shutdown();
+  if (body.scaler) body.scaler->EndStreams();
   body.server->Shutdown(std::chrono::system_clock::now() + grace);
   body.server->Wait();
   body.slow.reset();  // loads that were asked for end first
   body.server.reset();
+  body.scaler.reset();
 }
 
 }  // namespace tactus

@@ -1,4 +1,5 @@
-// The gRPC front end: KServe v2 (inference.GRPCInferenceService), grpc.health.v1 and reflection.
+// The gRPC front end: KServe v2 (inference.GRPCInferenceService), grpc.health.v1, reflection and,
+// where the server samples its load, KEDA's externalscaler.ExternalScaler.
 //
 //   GrpcServer server({.port = 8001}, service);
 //   Expected<std::uint16_t> port = server.Start();
@@ -16,6 +17,8 @@
 
 namespace tactus {
 
+class LoadSampler;
+
 struct GrpcOptions {
   // Loopback unless the operator says otherwise: there is no authentication.
   std::string address = "127.0.0.1";
@@ -28,8 +31,8 @@ struct GrpcOptions {
 
 class GrpcServer {
  public:
-  // `service` outlives the server.
-  GrpcServer(GrpcOptions options, InferenceService& service);
+  // `service` and `sampler` outlive the server; without a sampler there is no ExternalScaler.
+  GrpcServer(GrpcOptions options, InferenceService& service, LoadSampler* sampler = nullptr);
   ~GrpcServer();  // Stop(0), if it was not stopped
 
   // Listens and starts the threads. Unavailable when the port is taken, with address and port.

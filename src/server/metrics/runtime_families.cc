@@ -34,6 +34,11 @@ Labels ModelLabels(const std::string& name, std::int64_t version) {
   return {{"model", name}, {"version", std::to_string(version)}};
 }
 
+bool AnyEmulated(const RuntimeReading& reading) {
+  return std::any_of(reading.statistics.begin(), reading.statistics.end(),
+                     [](const ModelStatistics& model) { return model.emulated; });
+}
+
 std::uint64_t Of(const OutcomeCounts& counts, Outcome outcome) {
   return counts[static_cast<std::size_t>(outcome)];
 }
@@ -80,13 +85,44 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
     Add(batches, lane, static_cast<double>(reading.lanes[i].batches));
   }
 
+  MetricFamily emulated = Family("tactus_model_emulated",
+                                 "1 where the model's times come from a profile and its answers "
+                                 "are zeros; there is no device.",
+                                 MetricType::Gauge);
+  for (const ModelStatistics& model : reading.statistics) {
+    if (model.emulated) Add(emulated, ModelLabels(model.name, model.version), 1);
+  }
   MetricFamily ready =
       Family("tactus_model_ready", "1 where the model version takes requests.", MetricType::Gauge);
   for (const ModelState& model : reading.models) {
     Add(ready, ModelLabels(model.name, model.version), model.state == "READY" ? 1 : 0);
   }
   return {std::move(pending), std::move(calls),   std::move(uptime), std::move(ratio),
-          std::move(busy),    std::move(batches), std::move(ready)};
+          std::move(busy),    std::move(batches), std::move(ready),  std::move(emulated)};
+}
+
+std::vector<MetricFamily> AutoscaleFamilies(const RuntimeReading& reading) {
+  const LaneAdvice& advice = *reading.advice;
+  const Labels labels = AnyEmulated(reading) ? Labels{{"emulated", "true"}} : Labels{};
+  const auto gauge = [&](const char* name, const char* help, double value) {
+    MetricFamily family = Family(name, help, MetricType::Gauge);
+    Add(family, labels, value);
+    return family;
+  };
+  return {
+      gauge("tactus_autoscale_advice_lanes",
+            "Lanes that this server should have in all for the load of the window.",
+            advice.advised),
+      gauge("tactus_autoscale_lanes", "Lanes that this server has.", advice.reading.lanes),
+      gauge("tactus_autoscale_bad_ratio",
+            "Share of the window's calls that did not end by their deadline.",
+            advice.reading.bad_ratio),
+      gauge("tactus_autoscale_idle_ratio",
+            "Share of the lanes' time in the window in which they ran nothing.",
+            advice.reading.idle_ratio),
+      gauge("tactus_autoscale_window_calls", "Calls that ended within the window.",
+            static_cast<double>(advice.reading.requests)),
+  };
 }
 
 std::vector<MetricFamily> ProcessFamilies() {
@@ -132,7 +168,8 @@ std::vector<MetricFamily> TritonFamilies(const RuntimeReading& reading, const Ca
                                 "Cumulative time to make outputs in microseconds.");
   const auto micros = [](const DurationCount& d) { return static_cast<double>(d.ns / 1000); };
   for (const ModelStatistics& model : reading.statistics) {
-    const Labels labels = ModelLabels(model.name, model.version);
+    Labels labels = ModelLabels(model.name, model.version);
+    if (model.emulated) labels.push_back({"emulated", "true"});
     Add(success, labels, static_cast<double>(model.success.count));
     Add(count, labels, static_cast<double>(model.inference_count));
     Add(executions, labels, static_cast<double>(model.execution_count));

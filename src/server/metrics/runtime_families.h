@@ -42,6 +42,9 @@ class BusyRatio {
 
 std::vector<prometheus::MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
                                                       const std::vector<double>& lane_busy);
+// What the server's load says about its lanes; `reading.advice` is there. Their label says where
+// the lanes' time is an emulated device's.
+std::vector<prometheus::MetricFamily> AutoscaleFamilies(const RuntimeReading& reading);
 // Resident memory and processor time, under the names that every exporter uses.
 std::vector<prometheus::MetricFamily> ProcessFamilies();
 // nv_inference_*: Triton's names and units (microseconds).

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -89,6 +90,9 @@ struct ServingMetrics::Body {
   Histogram& launch_seconds;
   Histogram& finish_seconds;
 
+  std::atomic<std::int64_t> good{0};
+  std::atomic<std::int64_t> bad{0};
+
   // Guards what follows; held for a look-up by the threads that report, never while text is made.
   mutable std::mutex mutex;
   std::map<std::pair<std::string, std::int64_t>, ModelSeries, std::less<>> models;
@@ -164,6 +168,7 @@ ModelSeries& ServingMetrics::Body::SeriesOf(const ModelSpec& model) {
   if (const auto found = models.find(key); found != models.end()) return found->second;
   ModelSeries& s = models[std::move(key)];
   s.labels = {{"model", model.name}, {"version", std::to_string(model.version)}};
+  if (model.platform == "emulated") s.labels.emplace("emulated", "true");
   std::vector<Duration> slos = options.slos;
   slos.push_back(model.slo);
   s.times = WithEdges(kTimes, slos);
@@ -211,6 +216,10 @@ void ServingMetrics::OnAnswered(const ModelSpec& model, const RequestRecord& rec
   ModelSeries& s = body_->SeriesOf(model);
   const auto outcome = static_cast<std::size_t>(record.outcome);
   s.requests[outcome]->Increment();
+  if (record.outcome != Outcome::kCancelled) {
+    (record.outcome == Outcome::kMet ? body_->good : body_->bad)
+        .fetch_add(1, std::memory_order_relaxed);
+  }
   if (s.duration[outcome] == nullptr) {
     Labels labels = s.labels;
     labels.emplace("outcome", Name(record.outcome));
@@ -227,6 +236,10 @@ void ServingMetrics::OnAnswered(const ModelSpec& model, const RequestRecord& rec
 void ServingMetrics::OnRefused(std::string_view, ErrorCode code) {
   // No label for the model: clients choose that name, and every new name would be a new series.
   body_->refused.Add({{"reason", kReasons[static_cast<std::size_t>(code)]}}).Increment();
+  // A call that makes no sense is no load; one for which there was no room is.
+  if (code == ErrorCode::kResourceExhausted || code == ErrorCode::kDeadlineExceeded) {
+    body_->bad.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) {
@@ -240,6 +253,10 @@ void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) 
     s.prediction_error->Observe(ToSeconds(record.actual() - record.predicted()) /
                                 ToSeconds(record.predicted()));
   }
+}
+
+CallTotals ServingMetrics::calls() const {
+  return {body_->good.load(std::memory_order_relaxed), body_->bad.load(std::memory_order_relaxed)};
 }
 
 std::string ServingMetrics::Text() const {
@@ -261,6 +278,7 @@ std::string ServingMetrics::Text() const {
       busy = body_->busy.Update(reading.uptime, reading.lanes);
     }
     append(RuntimeFamilies(reading, busy));
+    if (reading.advice) append(AutoscaleFamilies(reading));
     if (body_->options.triton_names) append(TritonFamilies(reading, body_->Calls()));
   }
   // A family without series yet would be a help text without a value.

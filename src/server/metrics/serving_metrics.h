@@ -11,9 +11,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "planners/autoscale/lane_adviser.h"
 #include "runtime/inference_service.h"
 #include "runtime/observer.h"
 #include "runtime/runtime.h"
@@ -41,8 +43,16 @@ struct RuntimeReading {
   std::vector<LaneLoad> lanes;
   std::vector<ModelState> models;
   std::vector<ModelStatistics> statistics;
+  std::optional<LaneAdvice> advice;  // where the server samples its load
 };
 RuntimeReading Read(const Runtime& runtime);
+
+// Calls that ended since the start, but for those that their client took back and those that were
+// refused for what they said. Good: by their deadline.
+struct CallTotals {
+  std::int64_t good = 0;
+  std::int64_t bad = 0;
+};
 
 class ServingMetrics final : public Observer {
  public:
@@ -51,6 +61,8 @@ class ServingMetrics final : public Observer {
 
   // Called at each scrape, until replaced; an empty function stops the gauges.
   void Watch(std::function<RuntimeReading()> read);
+
+  CallTotals calls() const;
 
   // The text exposition format, version 0.0.4. Thread-safe.
   std::string Text() const;

@@ -166,6 +166,53 @@ TEST(ServingMetrics, GaugesAreReadAtEachScrapeUntilTheRuntimeIsGone) {
   EXPECT_THAT(metrics.Text(), Not(HasSubstr("tactus_pending_requests")));
 }
 
+TEST(ServingMetrics, TheAdviceIsShownWithWhatItFollowsFrom) {
+  ServingMetrics metrics({});
+  RuntimeReading reading = Reading();
+  metrics.Watch([&] { return reading; });
+  EXPECT_THAT(metrics.Text(), Not(HasSubstr("tactus_autoscale")));  // nobody samples the load
+  reading.advice = {.advised = 5,
+                    .reading = {.lanes = 4, .requests = 80, .bad_ratio = 0.2, .idle_ratio = 0.1}};
+  std::string text = metrics.Text();
+  EXPECT_EQ(Value(text, "tactus_autoscale_advice_lanes"), 5);
+  EXPECT_EQ(Value(text, "tactus_autoscale_lanes"), 4);
+  EXPECT_EQ(Value(text, "tactus_autoscale_bad_ratio"), 0.2);
+  EXPECT_EQ(Value(text, "tactus_autoscale_idle_ratio"), 0.1);
+  EXPECT_EQ(Value(text, "tactus_autoscale_window_calls"), 80);
+  reading.statistics[0].emulated = true;
+  EXPECT_EQ(Value(metrics.Text(), R"(tactus_autoscale_advice_lanes{emulated="true"})"), 5);
+}
+
+// Figures of an emulated device must not pass for measured ones on somebody's dashboard.
+TEST(ServingMetrics, AnEmulatedModelsSeriesSaySo) {
+  ServingMetrics metrics({.triton_names = true});
+  RuntimeReading reading = Reading();
+  reading.statistics[0].emulated = true;
+  metrics.Watch([&] { return reading; });
+  ModelSpec m = Spec("m", Millis(33));
+  m.platform = "emulated";
+  metrics.OnAnswered(m, Answered(Millis(10), Outcome::kMet), 1);
+  const std::string text = metrics.Text();
+  EXPECT_EQ(Value(text, R"(tactus_model_emulated{model="m",version="2"})"), 1);
+  EXPECT_EQ(Value(text, R"(tactus_rows_total{emulated="true",model="m",version="2"})"), 1);
+  EXPECT_EQ(Value(text, R"(nv_inference_count{model="m",version="2",emulated="true"})"), 12);
+}
+
+// The advice must count what did not fit, and nothing that clients did to themselves.
+TEST(ServingMetrics, CallsAreGoodOrBadOrNoLoad) {
+  ServingMetrics metrics({});
+  const ModelSpec m = Spec("m", Millis(33));
+  for (const Outcome outcome : {Outcome::kMet, Outcome::kLate, Outcome::kShed, Outcome::kExpired,
+                                Outcome::kError, Outcome::kCancelled}) {
+    metrics.OnAnswered(m, Answered(Millis(10), outcome), 1);
+  }
+  metrics.OnRefused("m", ErrorCode::kResourceExhausted);  // no room
+  metrics.OnRefused("m", ErrorCode::kInvalidArgument);
+  metrics.OnRefused("m", ErrorCode::kUnavailable);  // stopping, or the model is being replaced
+  EXPECT_EQ(metrics.calls().good, 1);
+  EXPECT_EQ(metrics.calls().bad, 5);
+}
+
 TEST(ServingMetrics, TritonsNamesStandBesideOursWhenAskedFor) {
   ServingMetrics metrics({.triton_names = true});
   metrics.Watch([] { return Reading(); });
