@@ -40,7 +40,9 @@ class MetricsTest(ServedTest):
             {"tactus_request_duration_seconds", "tactus_queue_seconds",
              "tactus_deadline_slack_seconds", "tactus_requests_total", "tactus_batch_size",
              "tactus_exit_total", "tactus_pending_requests", "tactus_lane_busy_ratio",
-             "tactus_prediction_error_ratio", "tactus_model_ready"}, families)
+             "tactus_prediction_error_ratio", "tactus_model_ready",
+             "tactus_autoscale_advice_lanes", "tactus_autoscale_bad_ratio",
+             "tactus_autoscale_idle_ratio"}, families)
         self.assertFalse([name for name in families if name.startswith("nv_")])
 
 
