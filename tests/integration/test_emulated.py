@@ -1,6 +1,7 @@
 """An emulated cluster: the example's repository on 512 lanes, and repositories with mistakes."""
 
 import json
+import pathlib
 import shutil
 import unittest
 
@@ -26,15 +27,15 @@ def relaxed_example(root):
 class EmulatedClusterTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server("--lanes", "512", "--policy", "symphony:gather=window",
-                            fill=relaxed_example)
+        # Not a policy that defers: it would wait for as long as these deadlines let it.
+        cls.server = Server("--lanes", "512", "--policy", "edgeserving", fill=relaxed_example)
 
     @classmethod
     def tearDownClass(cls):
         cls.server.close()
 
     def test_the_lanes_take_no_threads(self):
-        status = open(f"/proc/{self.server.process.pid}/status").read()
+        status = pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text()
         threads = int(status.split("Threads:")[1].split()[0])
         self.assertLess(threads, 100)
         self.assertEqual(self.server.metric("tactus_autoscale_lanes"), 512)
