@@ -156,8 +156,9 @@ class ProgressLine {
   double next_ = 5;
 };
 
-// Ctrl-C and SIGTERM end the sending; the report of what was sent follows. The signals are blocked
-// in every thread and taken by one of our own, so no handler needs a global.
+// Ctrl-C and SIGTERM end the sending; the report of what was sent follows when the answers are
+// there. A second one ends everything. The signals are blocked in every thread and taken by one of
+// our own, so no handler needs a global.
 class StopOnSignal {
  public:
   StopOnSignal() {
@@ -168,7 +169,8 @@ class StopOnSignal {
     thread_ = std::jthread([this](const std::stop_token& ending) {
       const timespec briefly{0, 100'000'000};
       while (!ending.stop_requested()) {
-        if (sigtimedwait(&set_, nullptr, &briefly) > 0) source_.request_stop();
+        if (sigtimedwait(&set_, nullptr, &briefly) <= 0) continue;
+        if (!source_.request_stop()) std::_Exit(130);
       }
     });
   }
@@ -336,7 +338,8 @@ int Run(const LoadFlags& flags) {
     const auto written = WriteOpenLoop(*result, flags.json);
     if (!written) return Complain(written.error());
   }
-  return result->unanswered > 0 || result->unexpected > 0 ? 1 : 0;
+  const auto errors = result->report.all.outcomes[static_cast<int>(Outcome::kError)];
+  return errors > 0 || result->unanswered > 0 || result->unexpected > 0 ? 1 : 0;
 }
 
 }  // namespace

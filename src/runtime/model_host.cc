@@ -80,6 +80,16 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
       "model '{}' has no profile: measured in a hurry, batch 1 takes {:.3f} ms at its "
       "last exit; `tactus profile` measures it properly",
       spec.name, ToMillis(rows->latency[static_cast<std::size_t>(rows->exits - 1) * max_batch])));
+  const Duration quickest = *std::min_element(rows->latency.begin(), rows->latency.end());
+  const Duration slo = spec.slo > Duration{} ? spec.slo : options_.default_slo;
+  if (quickest > slo) {
+    Say(fmt::format(
+        "model '{}' cannot meet its SLO: its quickest batch takes {:.3f} ms and the SLO is {:g} "
+        "ms, "
+        "so requests are refused; profile it with `tactus profile` on a quiet machine, or raise "
+        "slo_ms in its config.pbtxt",
+        spec.name, ToMillis(quickest), ToMillis(slo)));
+  }
   return rows;
 }
 

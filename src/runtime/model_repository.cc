@@ -25,6 +25,17 @@ std::optional<std::int64_t> VersionNumber(const std::string& name) {
   return number;
 }
 
+// A configuration or a version; folders of scripts and notes may lie among the models.
+bool HoldsModel(const fs::path& folder) {
+  std::error_code failed;
+  if (fs::exists(folder / "config.pbtxt", failed)) return true;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    std::error_code ignored;
+    if (VersionNumber(it->path().filename().string()) && it->is_directory(ignored)) return true;
+  }
+  return false;
+}
+
 // A name that is one folder and cannot lead out of the repository.
 bool PlainName(const std::string& name) {
   return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
@@ -68,9 +79,8 @@ Expected<std::vector<std::string>> ModelRepository::Folders() const {
   std::error_code failed;
   for (fs::directory_iterator it(options_.root, failed), end; !failed && it != end;
        it.increment(failed)) {
-    std::error_code ignored;
     const std::string name = it->path().filename().string();
-    if (PlainName(name) && it->is_directory(ignored)) names.push_back(name);
+    if (PlainName(name) && HoldsModel(it->path())) names.push_back(name);
   }
   if (failed) {
     return NotFound(fmt::format("the model repository '{}' cannot be read: {}",
@@ -126,8 +136,9 @@ void ModelRepository::StopPolling() {
 
 Status ModelRepository::Load(const std::string& model, const std::string& config) {
   if (options_.control != ModelControl::kExplicit) {
-    return Fail(ErrorCode::kUnavailable,
-                "explicit model load / unload is not allowed: start with --model-control explicit");
+    return Fail(
+        ErrorCode::kUnavailable,
+        "explicit model load / unload is not allowed: start with --model-control-mode explicit");
   }
   return LoadFolder(model, config);
 }
@@ -221,8 +232,9 @@ Status ModelRepository::Put(const std::string& model, std::int64_t version,
 
 Status ModelRepository::Unload(const std::string& model) {
   if (options_.control != ModelControl::kExplicit) {
-    return Fail(ErrorCode::kUnavailable,
-                "explicit model load / unload is not allowed: start with --model-control explicit");
+    return Fail(
+        ErrorCode::kUnavailable,
+        "explicit model load / unload is not allowed: start with --model-control-mode explicit");
   }
   const auto operation = OperationLock(model);
   if (!operation) return std::unexpected(operation.error());

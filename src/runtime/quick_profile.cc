@@ -12,24 +12,33 @@
 namespace tactus {
 namespace {
 
-constexpr int kRuns = 4;                       // of each cell, after one to warm up
-constexpr Duration kLongEnough = Millis(200);  // a cell that took this long is not run again
+constexpr std::size_t kRuns = 5;               // of each cell, after one to warm up
+constexpr Duration kLongEnough = Millis(200);  // all runs of a cell; the last may exceed it
+constexpr Duration kTooLong = Seconds(1);      // for a second run
 
+// The median: a start on a busy machine disturbs some runs, and nothing corrects the figure later.
+// The first run, cold, counts only where it is so long that there is no other.
 Expected<Duration> Measure(Engine& engine, ModelHandle handle, const SampleRow& row, ExitId exit,
                            int batch, const WallClock& clock, std::uint64_t& next_batch) {
   const std::vector<RowInputs> rows(static_cast<std::size_t>(batch), row.inputs());
-  Duration worst{};
-  for (int run = 0; run <= kRuns; ++run) {
+  std::vector<Duration> runs;
+  Duration spent{};
+  for (bool warm = false; runs.size() < kRuns && (runs.empty() || spent < kLongEnough);) {
     OneAnswer answer;
     const TimePoint before = clock.Now();
     engine.Submit(handle, {BatchId{next_batch++}, ModelId{}, exit, rows}, answer);
     const BatchResult got = answer.Wait();
     const Duration took = clock.Now() - before;
     if (!got.status) return std::unexpected(got.status.error());
-    if (run > 0 || took >= kLongEnough) worst = std::max(worst, took);
-    if (took >= kLongEnough) break;
+    if (warm || took >= kTooLong) {
+      runs.push_back(took);
+      spent += took;
+    }
+    warm = true;
   }
-  return worst;
+  std::nth_element(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2),
+                   runs.end());
+  return runs[runs.size() / 2];
 }
 
 // Fills the batches between measured ones on a straight line, and lets no latency shrink.

@@ -66,6 +66,19 @@ class Repository : public ::testing::Test {
   fs::path root_;
 };
 
+TEST_F(Repository, FoldersWithoutConfigurationOrVersionAreNoModels) {
+  Add("a", 1);
+  fs::create_directories(root_ / "scripts" / "v1");
+  fs::create_directories(root_ / "b");
+  std::ofstream(root_ / "b" / "config.pbtxt") << "";
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kNone)));
+  EXPECT_TRUE(h.runtime->Ready());
+  std::vector<std::string> names;
+  for (const ModelState& state : h.runtime->Index()) names.push_back(state.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b"}));
+}
+
 TEST_F(Repository, ServesTheLatestVersionOfEachModel) {
   Add("a", 1);
   Add("a", 3);

@@ -244,6 +244,34 @@ Status SaveProfile(const ProfileFile& profile, const std::filesystem::path& path
   return {};
 }
 
+namespace {
+
+// One line for a model: on a busy machine every cell would have one.
+void WarnOfNoise(const ProfiledModel& model, std::vector<std::string>& warnings) {
+  constexpr double kNoisy = 0.25;  // standard deviation over mean
+  int cells = 0;
+  int noisy = 0;
+  double worst = 0;
+  std::string where;
+  for (const ProfiledExit& exit : model.exits) {
+    for (std::size_t i = 0; i < exit.cells.size(); ++i) {
+      const double cv = exit.cells[i].cv;
+      ++cells;
+      noisy += cv > kNoisy ? 1 : 0;
+      if (cv <= worst) continue;
+      worst = cv;
+      where = fmt::format("batch {} of exit {}", i + 1, exit.name);
+    }
+  }
+  if (noisy == 0) return;
+  warnings.push_back(
+      fmt::format("{}: {} of {} latencies are noisy, that of {} varies by {:.0f} %; was the "
+                  "machine busy?",
+                  model.name, noisy, cells, where, 100 * worst));
+}
+
+}  // namespace
+
 std::vector<std::string> Warnings(const ProfileFile& profile) {
   std::vector<std::string> warnings;
   // Below this a smaller latency is noise of the measurement.
@@ -266,14 +294,9 @@ std::vector<std::string> Warnings(const ProfileFile& profile) {
                           "({:.3f} ms)",
                           name, i + 1, cell.p50_ms, model.exits[e - 1].cells[i].p50_ms));
         }
-        if (cell.cv > 0.25) {
-          warnings.push_back(
-              fmt::format("{}: batch {} is noisy, its latency varies by {:.0f} %; is the "
-                          "machine busy?",
-                          name, i + 1, 100 * cell.cv));
-        }
       }
     }
+    WarnOfNoise(model, warnings);
   }
   return warnings;
 }
