@@ -1,9 +1,13 @@
 // tactus: one binary; `tactus COMMAND --help` explains each command.
+#include <string>
+
 #include "commands.h"
+#include "metrics/report.h"
 
 int main(int argc, char** argv) {
   CLI::App app{"Tactus serves many DNN models on few accelerators and meets their deadlines."};
   app.require_subcommand(1);
+  app.set_version_flag("--version", "tactus 0.1.0, commit " + tactus::BuildCommit());
   tactus::CommandContext context;
   tactus::AddCompare(app, context);
   tactus::AddGoodput(app, context);

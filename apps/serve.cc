@@ -60,6 +60,19 @@ class StopSignals {
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     signal(SIGPIPE, SIG_IGN);  // a client that left is an error of its connection only
   }
+  // While models load there is nothing to finish: a signal ends the process at once, until the
+  // returned thread is stopped.
+  std::jthread EndAtOnce() const {
+    return std::jthread([set = set_](const std::stop_token& started) {
+      const timespec briefly{0, 50'000'000};
+      while (!started.stop_requested()) {
+        const int received = sigtimedwait(&set, nullptr, &briefly);
+        if (received <= 0) continue;
+        fmt::print(stderr, "tactus serve: stopped while it started; it had served nothing\n");
+        std::_Exit(128 + received);
+      }
+    });
+  }
   // Returns the signal's name. From then on a second one ends the process at once.
   const char* Wait() {
     int received = 0;
@@ -163,6 +176,7 @@ class ServeCommand {
   Status MakeSampler();
   LoadTotals ReadLoad() const;
   Status StartFrontEnds();
+  bool Profiled(const ModelSpec& spec) const;
   std::string LatenciesOf(const ModelSpec& spec) const;
   void PrintServed() const;
   void Stop();
@@ -250,7 +264,7 @@ Status ServeCommand::MakeRuntime() {
                             .profile_options = {o_.percentile, o_.jitter_ms},
                             .journal = journal_.get(),
                             .observer = metrics_.get(),
-                            .log = [log = log_](const std::string& line) { log->info(line); }});
+                            .log = [log = log_](const std::string& line) { log->warn(line); }});
   metrics_->Watch([this] {
     RuntimeReading reading = Read(*runtime_);
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
@@ -327,11 +341,21 @@ std::string ExitsOf(const ModelSpec& model) {
   return text;
 }
 
+// Whether the profile holds the model, and fits it.
+bool ServeCommand::Profiled(const ModelSpec& spec) const {
+  const ProfiledModel* known = profile_ ? profile_->Find(spec.name) : nullptr;
+  if (known == nullptr) return false;
+  Model model{.name = spec.name,
+              .max_batch = std::min(std::max(1, spec.max_batch), known->max_batch)};
+  for (const ExitSpec& exit : spec.exits) model.exits.push_back({exit.name, exit.accuracy});
+  return MakeTable(*profile_, {&model, 1}, {o_.percentile, o_.jitter_ms}).has_value();
+}
+
 std::string ServeCommand::LatenciesOf(const ModelSpec& spec) const {
   const std::string_view label = spec.platform == "emulated" ? "EMULATED, " : "";
   if (!spec.profile.empty()) return fmt::format("{}{}", label, spec.profile.string());
-  const bool profiled = profile_ && profile_->Find(spec.name) != nullptr;
-  return fmt::format("{}{}", label, profiled ? profile_->provenance : "measured briefly at start");
+  return fmt::format("{}{}", label,
+                     Profiled(spec) ? profile_->provenance : "measured briefly at start");
 }
 
 void ServeCommand::PrintServed() const {
@@ -391,7 +415,9 @@ int ServeCommand::Run() {
     fmt::print(stderr, "tactus serve: {}\n", error.message);
     return 2;
   };
+  std::jthread starting = signals_.EndAtOnce();
   if (Status made = MakeRuntime(); !made) return fail(made.error());
+  starting = {};
   if (Status started = StartFrontEnds(); !started) return fail(started.error());
   PrintServed();
   const char* const signal = signals_.Wait();
