@@ -272,8 +272,8 @@ Figure Figure11() {
 }
 
 Figure Figure13() {
-  Figure figure = Make("13", "20 models like ResNet50, SLO 100 ms: goodput by GPUs (right half)",
-                       Question::kPeak, ScalingClaims);
+  Figure figure =
+      Make("13", "20 models, SLO 100 ms: goodput by GPUs", Question::kPeak, ScalingClaims);
   for (const System& system : {kOursSystem, kPublishedSystem, kClockworkSystem, kCostlySystem}) {
     figure.series.push_back(Along(system, "fig11", "lanes.count", {8, 16, 32, 64, 96, 128},
                                   {"models.*.slo_ms=100", "duration_s=7"}));

@@ -125,9 +125,10 @@ std::vector<Claim> FlatTopClaims(const FigureData& data) {
 
 std::vector<Claim> CaseStudyClaims(const FigureData& data) {
   const std::string group = "by batching effect";
-  const auto ratio = [&](double beta) {
-    return At(data, Of(group, "eager (window)"), beta, "peak_rps") /
-           At(data, Of(group, kPublished), beta, "peak_rps");
+  const auto ratio = [&](double beta) {  // the better of both ways to gather
+    const double eager = std::max(At(data, Of(group, kEager), beta, "peak_rps"),
+                                  At(data, Of(group, "eager (window)"), beta, "peak_rps"));
+    return eager / At(data, Of(group, kPublished), beta, "peak_rps");
   };
   std::vector<Claim> claims = {
       {"beta / alpha = 1: eager is as good as deferred", "nearly the same", Times(ratio(1)),
@@ -138,8 +139,10 @@ std::vector<Claim> CaseStudyClaims(const FigureData& data) {
        {std::tuple{"one ResNet50", "reaches the same goodput", true},
         std::tuple{"A100 zoo", "much lower", false}}) {
     double best = 0;
-    for (const auto& [share, row] : data.at(Of(name, "timeout (window)"))) {
-      best = std::max(best, row.contains("peak_rps") ? row.at("peak_rps") : 0);
+    for (const char* gather : {"timeout", "timeout (window)"}) {
+      for (const auto& [share, row] : data.at(Of(name, gather))) {
+        best = std::max(best, row.contains("peak_rps") ? row.at("peak_rps") : 0);
+      }
     }
     const double part = best / At(data, Of(name, kPublished), 0, "peak_rps");
     claims.push_back({fmt::format("{}: the best timeout against deferred", name), paper,
