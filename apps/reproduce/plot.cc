@@ -78,7 +78,8 @@ std::string DataBlock(const std::string& name, const FigureData& data, const std
   return text + "EOD\n";
 }
 
-// One row a group of bars, one column a series.
+// One row a group of bars, one column a series. What is not there is a bar without height: gnuplot
+// refuses a column without a number.
 std::string BarBlock(const std::string& name, const FigureData& data, const Figure& figure,
                      const FigurePanel& panel, const std::vector<Curve>& curves) {
   std::map<double, std::string> groups;
@@ -92,7 +93,7 @@ std::string BarBlock(const std::string& name, const FigureData& data, const Figu
       const auto& rows = data.at(curve.series);
       const auto row = rows.find(x);
       const auto y = row == rows.end() ? std::nullopt : Shown(panel, data, x, row->second);
-      text += y ? fmt::format(" {}", *y) : " NaN";
+      text += y ? fmt::format(" {}", *y) : " 0";
     }
     text += "\n";
   }
@@ -221,7 +222,11 @@ std::string PlotScript(const Paper& paper, const Figure& figure, const FigureDat
   const int width = std::max(760, kPanelWidth * static_cast<int>(columns));
   const int height = kHeight * static_cast<int>(rows);
   // Room below for the key: a line for each curve, where their names are long.
-  const std::size_t margin = 4 + std::min<std::size_t>(6, figure.series.size() + 1);
+  std::size_t curves = figure.series.size();
+  for (const FigurePanel& panel : figure.panels) {
+    if (!panel.stacked) curves = std::max(curves, CurvesOf(data, figure, panel).size());
+  }
+  const std::size_t margin = 4 + std::min<std::size_t>(6, curves + 1);
   std::string drawing = fmt::format(
       "set multiplot layout {},{} title \"{}\\n{{/=10 {}}}\" font ',15'\n"
       "set key outside below center horizontal maxcols 2 samplen 2 font ',11'\n"
