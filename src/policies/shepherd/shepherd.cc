@@ -81,6 +81,8 @@ std::optional<Preempt> Shepherd::Stop(const View& view, TimePoint now) {
       const Candidate made = MakeCandidate(view, m, lane.lane_class, now);
       for (const RunningBatch& batch : lane.running()) {
         if (batch.model == m || made.batch < options_.factor * batch.batch) continue;
+        // Never for one that is no larger, whatever the factor: two would stop each other forever.
+        if (made.batch <= batch.batch) continue;
         if (IsStopping(batch.id)) continue;
         if (victim != nullptr && std::pair(batch.batch, now - batch.started) >=
                                      std::pair(victim->batch, now - victim->started)) {

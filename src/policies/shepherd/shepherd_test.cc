@@ -66,6 +66,19 @@ TEST(Shepherd, StopsTheSmallestThenTheYoungest) {
   EXPECT_EQ(policy.Decide(table.view(), At(3)), Stop(table, 2));
 }
 
+// Two models with batches of one size would stop each other's without end.
+TEST(Shepherd, StopsNoBatchForAnEqualOne) {
+  for (const double factor : {0.5, 1.0}) {
+    Shepherd policy("shepherd", {.factor = factor});
+    TableForTest table = ThreeModels(policy, 1);
+    table.Run(0, 0, 2, At(0));
+    table.Push(policy, 1, At(40), 2);
+    EXPECT_TRUE(std::holds_alternative<Wait>(policy.Decide(table.view(), At(1)))) << factor;
+    table.Push(policy, 1, At(40));
+    EXPECT_EQ(policy.Decide(table.view(), At(1)), Stop(table, 0)) << factor;
+  }
+}
+
 TEST(Shepherd, NeverStopsWithoutPreemption) {
   Shepherd policy("shepherd", {.factor = 0});
   TableForTest table = ThreeModels(policy, 1);

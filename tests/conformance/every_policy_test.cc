@@ -1,0 +1,79 @@
+// What every registered policy must do, whatever its idea: serve a light load in time, answer every
+// request of an overload, and waste no lane while it can meet deadlines. A new policy is held to it
+// without a line here.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "policies/registry.h"
+#include "sim/simulation.h"
+
+namespace tactus {
+namespace {
+
+// Three models of 4 + 1 b ms (two exits, the first in half the time) on two lanes: batches of eight
+// carry 1333 requests per second at the final exit.
+constexpr double kCapacity = 2 * 8 / 0.012;
+
+ProfileFile Profile() {
+  ProfileFile profile;
+  profile.provenance = "made up by a test";
+  for (const char* name : {"a", "b", "c"}) {
+    ProfiledModel model{.name = name, .max_batch = 8};
+    for (int e = 1; e <= 2; ++e) {
+      ProfiledExit exit{.name = std::to_string(e), .accuracy = 0.4 * e};
+      for (int b = 1; b <= model.max_batch; ++b) {
+        const double ms = 0.5 * e * (4 + b);
+        exit.cells.push_back({0, ms, ms, ms, ms, ms, ms, 0});
+      }
+      model.exits.push_back(exit);
+    }
+    profile.models.push_back(model);
+  }
+  return profile;
+}
+
+RunReport Play(const std::string& policy_name, double rate_rps, const std::string& expiry) {
+  const ProfileFile profile = Profile();
+  Scenario scenario;
+  scenario.name = "every policy";
+  scenario.policy = policy_name;
+  scenario.expiry = expiry;
+  scenario.rate_rps = rate_rps;
+  scenario.duration_s = 10;
+  scenario.warmup_s = 1;
+  scenario.lanes = 2;
+  for (const ProfiledModel& model : profile.models) {
+    scenario.models.push_back({.name = model.name, .profile_as = model.name, .slo_ms = 60});
+  }
+  const auto policy = MakePolicy(policy_name);
+  EXPECT_TRUE(policy) << policy.error().message;
+  const auto result = Simulate(scenario, profile, **policy);
+  EXPECT_TRUE(result) << result.error().message;
+  return MakeReport(scenario, profile, *result);
+}
+
+TEST(EveryPolicy, ServesALightLoadInTime) {
+  for (const PolicyInfo& info : Policies()) {
+    SCOPED_TRACE(info.name);
+    const RunReport report = Play(info.name, 0.05 * kCapacity, "never");
+    EXPECT_GT(report.all.requests, 500);
+    EXPECT_LE(report.all.bad_ratio, 0.01);
+  }
+}
+
+TEST(EveryPolicy, AnswersAllOfAnOverloadAndServesOn) {
+  for (const PolicyInfo& info : Policies()) {
+    SCOPED_TRACE(info.name);
+    const RunReport report = Play(info.name, 3 * kCapacity, "hopeless");
+    std::int64_t ended = 0;
+    for (const std::int64_t count : report.all.outcomes) ended += count;
+    EXPECT_EQ(ended, report.all.requests);
+    // Half of what singles would do: nobody may live on refusals.
+    EXPECT_GE(report.all.goodput_rps, 0.5 * 2 / 0.005);
+  }
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,58 @@
+// tactus_soak_test [--first=SEED] [--lives=N] [--seconds=S]: the soaks, each for N lives, or S
+// seconds in all. Without either each runs for the few seconds that `./run test` can spare.
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "metrics/report.h"
+#include "soak_options.h"
+
+namespace tactus {
+namespace {
+
+std::uint64_t first_seed = 1;
+std::uint64_t lives_of_all = 0;  // 0: each test's own
+std::uint64_t seconds_of_all = 0;
+
+bool ReadFlag(std::string_view argument, std::string_view flag, std::uint64_t& value) {
+  if (!argument.starts_with(flag)) return false;
+  argument.remove_prefix(flag.size());
+  const auto read = std::from_chars(argument.data(), argument.data() + argument.size(), value);
+  return read.ec == std::errc{} && read.ptr == argument.data() + argument.size();
+}
+
+}  // namespace
+
+Seeds SeedsOf(std::uint64_t lives) {
+  Seeds seeds{.first = first_seed, .lives = lives_of_all > 0 ? lives_of_all : lives};
+  if (seconds_of_all > 0) {
+    const auto tests = ::testing::UnitTest::GetInstance()->test_to_run_count();
+    seeds.until = std::chrono::steady_clock::now() +
+                  std::chrono::milliseconds(1000 * seconds_of_all / static_cast<unsigned>(tests));
+  }
+  return seeds;
+}
+
+std::string Again(std::uint64_t seed) {
+  return "seed " + std::to_string(seed) + ", commit " + BuildCommit() +
+         "; again: tactus_soak_test --lives=1 --first=" + std::to_string(seed);
+}
+
+}  // namespace tactus
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    if (!tactus::ReadFlag(argv[i], "--lives=", tactus::lives_of_all) &&
+        !tactus::ReadFlag(argv[i], "--first=", tactus::first_seed) &&
+        !tactus::ReadFlag(argv[i], "--seconds=", tactus::seconds_of_all)) {
+      std::fprintf(stderr,
+                   "unknown argument %s; --lives=N, --first=SEED and --seconds=S are known\n",
+                   argv[i]);
+      return 2;
+    }
+  }
+  return RUN_ALL_TESTS();
+}

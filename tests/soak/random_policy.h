@@ -1,0 +1,94 @@
+// Policies as a soak draws them: every registered one, with every option at random.
+#pragma once
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "chance.h"
+#include "policies/registry.h"
+
+namespace tactus {
+
+// "NAME:option,option": options are drawn from all the values that mean something.
+class PolicyText {
+ public:
+  PolicyText(std::string name, Chance& chance) : text_(std::move(name)), chance_(chance) {}
+
+  // Half of the time, "key=" and one of the values.
+  PolicyText& Maybe(const char* key, std::initializer_list<const char*> values) {
+    if (chance_.OneIn(2)) return *this;
+    const char* value = values.begin()[chance_.Below(values.size())];
+    text_ += fmt::format("{}{}={}", text_.find(':') == std::string::npos ? ':' : ',', key, value);
+    return *this;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  Chance& chance_;
+};
+
+inline std::string RandomPolicyText(const std::string& name, Chance& chance) {
+  PolicyText text(name, chance);
+  if (name.starts_with("symphony")) {
+    return text.Maybe("when", {"frontrun", "eager", "timeout", "latest"})
+        .Maybe("gather", {"prefix", "window"})
+        .Maybe("k", {"0", "0.5", "2", "20"})
+        .Maybe("share", {"0.1", "0.5", "1"})
+        .Maybe("lead", {"0.1", "0.4", "1"})
+        .Maybe("aim", {"0.1", "0.5", "0.8"})
+        .Maybe("rate", {"1", "10", "200"})
+        .Maybe("ctrl", {"50", "700"})
+        .Maybe("data", {"10", "300"})
+        .text();
+  }
+  if (name == "clockwork") {
+    return text.Maybe("sizes", {"1", "1/2/4", "2/3", "4/8"}).Maybe("margin", {"1.1", "3"}).text();
+  }
+  if (name == "nexus") {
+    return text.Maybe("frontends", {"0", "2", "7"})
+        .Maybe("grow", {"yes", "no"})
+        .Maybe("epoch", {"10", "500"})
+        .text();
+  }
+  if (name == "shepherd") return text.Maybe("preempt", {"0", "1", "1.5", "8"}).text();
+  if (name == "timeout") {
+    return text.Maybe("k", {"0.3", "3", "60"})
+        .Maybe("share", {"0.2", "1"})
+        .Maybe("batch", {"1", "3", "64"})
+        .Maybe("fill", {"0.5", "0.9"})
+        .Maybe("preferred", {"2/4", "3"})
+        .Maybe("drop", {"lost", "never"})
+        .text();
+  }
+  text.Maybe("batch", {"1", "2", "5"});
+  if (name.starts_with("edgeserving")) text.Maybe("clip", {"1", "3", "1000"});
+  return text.text();
+}
+
+inline std::string RandomPolicyText(Chance& chance) {
+  const auto names = Policies();
+  return RandomPolicyText(names[chance.Below(names.size())].name, chance);
+}
+
+// The twin that states the same decisions plainly; empty where there is none.
+inline std::string PlainTwin(const std::string& text) {
+  for (const char* name : {"symphony", "edgeserving"}) {
+    if (text != name && !text.starts_with(std::string(name) + ":")) continue;
+    return std::string(name) + "-plain" + text.substr(std::string(name).size());
+  }
+  return "";
+}
+
+// Whether the policy never launches what it knows to be late. The others run late batches by
+// design: the papers' baselines, and EdgeServing, whose clipped urgency still serves a lost
+// request.
+inline bool NeverLate(const std::string& text) {
+  for (const char* name : {"symphony", "clockwork", "nexus", "shepherd"}) {
+    if (text.starts_with(name)) return true;
+  }
+  return false;
+}
+
+}  // namespace tactus

@@ -1,0 +1,29 @@
+// How long a soak runs and from which seed: set by the command line (main.cc).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace tactus {
+
+// The seeds of one test: first, first + 1, ... as many as `lives`, or while there is time.
+struct Seeds {
+  std::uint64_t first = 1;
+  std::uint64_t lives = 0;
+  std::chrono::steady_clock::time_point until{};
+
+  bool More(std::uint64_t done) const {
+    return until == std::chrono::steady_clock::time_point{}
+               ? done < lives
+               : std::chrono::steady_clock::now() < until;
+  }
+};
+
+// `lives` unless the command line says otherwise. With --seconds a test begins its share of them.
+Seeds SeedsOf(std::uint64_t lives);
+
+// "seed S, commit C; again: ...": what a failure must say.
+std::string Again(std::uint64_t seed);
+
+}  // namespace tactus
