@@ -61,6 +61,11 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
   const auto known = FindProfile(spec, options_.profile);
   if (!known) return std::unexpected(known.error());
   if (*known) {
+    const ProfileFile alone{.models = {**known}};
+    const Model model = DescribeModel(spec, options_.default_slo, max_batch);
+    if (Status slo = CheckSlo(alone, model, options_.profile_options); !slo) {
+      return std::unexpected(slo.error());
+    }
     auto rows = RowsOf(**known, spec, max_batch, options_.profile_options);
     if (rows) {
       if (rows->max_batch < max_batch) {

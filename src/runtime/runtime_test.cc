@@ -97,6 +97,20 @@ TEST(Runtime, RefusesAtOnceWhatCannotMeetItsDeadline) {
   EXPECT_THAT(h.engine.seen(), SizeIs(0));
 }
 
+// Loaded, it would refuse every call of its clients one by one.
+TEST(Runtime, RefusesToLoadAModelWhoseSloNoBatchCanMeet) {
+  Harness h(WithProfile(50));
+  h.runtime->Start();
+  const Status served = h.runtime->Serve(FloatModel("a", 8, {2}, Millis(20)));
+  ASSERT_FALSE(served);
+  EXPECT_EQ(served.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(
+      served.error().message,
+      HasSubstr("model 'a': no batch can meet its SLO of 20 ms: the quickest (exit 1, batch "
+                "1) takes 50.000 ms at best"));
+  EXPECT_TRUE(h.runtime->Serve(FloatModel("a", 8, {2}, Millis(51))));
+}
+
 TEST(Runtime, GivesUpWaitingRequestsWhoseDeadlinePasses) {
   // The lane is taken by a batch that does not end; the second call's deadline comes meanwhile.
   Harness h(WithProfile());
@@ -114,12 +128,19 @@ TEST(Runtime, GivesUpWaitingRequestsWhoseDeadlinePasses) {
 }
 
 TEST(Runtime, ADeadlineOfTheModelHoldsWithoutOneOfTheClient) {
-  Harness h(WithProfile(50));
+  // Another model's batch has the lane, and does not end.
+  Harness h(WithProfile());
   h.runtime->Start();
-  ASSERT_TRUE(h.runtime->Serve(FloatModel("a", 8, {2}, Millis(1))));
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("b")));
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a", 8, {2}, Millis(5))));
+  h.engine.batches.Close();
+  const std::size_t first = h.Send("b", {1, 2}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
   const InferReply& reply = h.replies.Await(h.Send("a", {1, 2}, {1, 2}));
   ASSERT_FALSE(reply.status);
   EXPECT_EQ(reply.status.error().code, ErrorCode::kDeadlineExceeded);
+  h.engine.batches.Open();
+  EXPECT_TRUE(h.replies.Await(first).status);
 }
 
 TEST(Runtime, CancelFreesThePlaceInTheQueue) {

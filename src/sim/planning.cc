@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include <fmt/format.h>
+
 #include "core/feasible.h"
 
 namespace tactus {
@@ -15,6 +17,24 @@ Status Planning::Known(std::string_view planner, bool journaled) {
     return InvalidArgument(
         "a journal holds no plans, so a run of a policy that reads them cannot be replayed; leave "
         "out the journal or take another policy");
+  }
+  return {};
+}
+
+Status Planning::Feasible(std::string_view planner, const Deployment& deployment) {
+  if (planner.empty()) return {};
+  for (std::size_t i = 0; i < deployment.models.size(); ++i) {
+    const ModelId m{static_cast<ModelId::rep>(i)};
+    const Model& model = deployment.models[i];
+    const Duration alone =
+        deployment.profile.Latency(m, FinalExit(deployment.profile, m), 1, LaneClass{0});
+    if (!model.loaded || alone <= model.slo) continue;
+    return InvalidArgument(fmt::format(
+        "the planner {} finds no place for model '{}': one request alone takes {:.3f} ms at its "
+        "final exit (the profile's percentile and the jitter), its SLO is {:.6g} ms; raise the "
+        "SLO, "
+        "name a quicker exit, or take a policy without a plan",
+        planner, model.name, ToMillis(alone), ToMillis(model.slo)));
   }
   return {};
 }

@@ -19,6 +19,9 @@ class Planning {
  public:
   // An error for a planner that there is not, and for one whose plans a journal would miss.
   static Status Known(std::string_view planner, bool journaled);
+  // kInvalidArgument, with the arithmetic, for a model of which the planner can place no batch at
+  // all: its plans would leave it out, and every request of it would be dropped.
+  static Status Feasible(std::string_view planner, const Deployment& deployment);
   // Nothing for a policy that reads no plan.
   static std::optional<Planning> For(std::string_view planner, const Scenario& scenario,
                                      const Deployment& deployment);

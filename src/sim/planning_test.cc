@@ -35,6 +35,21 @@ TEST(CandidateCost, HoldsUpAPolicyThatExaminesMany) {
   EXPECT_NEAR(last(25), 10, 0.5);
 }
 
+// Without this a run of Nexus would quietly drop every request of such a model.
+TEST(Planning, RefusesAModelThatNoPlanCanHold) {
+  ProfileFile profile;
+  profile.models.push_back(AffineModelOf("m", Millis(2), Millis(1), 8));
+  Scenario scenario = ScenarioOf(profile, 100, 1);
+  scenario.models[0].slo_ms = 3.5;
+  EXPECT_TRUE(Simulate(scenario, profile, **MakePolicy("nexus")));
+  scenario.jitter_ms = 1;
+  scenario.models[0].slo_ms = 3.9;
+  const auto refused = Simulate(scenario, profile, **MakePolicy("nexus"));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("'m'"));
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("3.9 ms"));
+}
+
 // A first plan from the stated rates, then one from what came, every epoch.
 TEST(Planning, CountsWhatCame) {
   ProfileFile profile;

@@ -322,6 +322,9 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
   if (auto known = Planning::Known(policy.planner(), options.journal != nullptr); !known) {
     return std::unexpected(known.error());
   }
+  if (auto feasible = Planning::Feasible(policy.planner(), **deployment); !feasible) {
+    return std::unexpected(feasible.error());
+  }
   World world(scenario, *selected, std::move(*deployment), std::move(*arrivals), policy, options);
   world.Run();
   return std::move(world).Result(scenario);

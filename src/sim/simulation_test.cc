@@ -221,6 +221,7 @@ TEST(Simulation, PreemptedRequestsRunAgain) {
   Scenario scenario = ScenarioOf(profile, 0.001, 60);
   scenario.models[0].rate_rps = 2;
   scenario.models[1].rate_rps = 3;
+  scenario.models[0].slo_ms = 1000;
   Preempting policy;
   const auto result = Simulate(scenario, profile, policy);
   ASSERT_TRUE(result);

@@ -301,6 +301,34 @@ std::vector<std::string> Warnings(const ProfileFile& profile) {
   return warnings;
 }
 
+Status CheckSlo(const ProfileFile& profile, const Model& model, const ProfileOptions& options) {
+  const ProfiledModel* measured = profile.Find(model.name);
+  if (measured == nullptr || model.slo <= Duration{}) return {};
+  double quickest_ms = 0;
+  std::string which;
+  for (const ModelExit& wanted : model.exits) {
+    for (const ProfiledExit& exit : measured->exits) {
+      if (exit.name != wanted.name) continue;
+      for (std::size_t b = 0; b < exit.cells.size(); ++b) {
+        if (b >= static_cast<std::size_t>(model.max_batch)) break;
+        if (!which.empty() && exit.cells[b].min_ms >= quickest_ms) continue;
+        quickest_ms = exit.cells[b].min_ms;
+        which = fmt::format("exit {}, batch {}", exit.name, b + 1);
+      }
+    }
+  }
+  const double hand_over_ms = profile.launch_overhead_ms + profile.finish_overhead_ms;
+  const double needed_ms = quickest_ms + options.jitter_ms + hand_over_ms;
+  if (which.empty() || FromMillis(needed_ms) <= model.slo) return {};
+  std::string sum = fmt::format("{:.3f} ms", quickest_ms);
+  if (options.jitter_ms > 0) sum += fmt::format(" + {:.3f} ms of jitter", options.jitter_ms);
+  if (hand_over_ms > 0) sum += fmt::format(" + {:.3f} ms of hand-over", hand_over_ms);
+  return InvalidArgument(fmt::format(
+      "model '{}': no batch can meet its SLO of {:.6g} ms: the quickest ({}) takes {} at "
+      "best; give it an SLO above {:.3f} ms, or a quicker exit",
+      model.name, ToMillis(model.slo), which, sum, needed_ms));
+}
+
 Expected<ProfileTable> MakeTable(const ProfileFile& profile, std::span<const Model> models,
                                  const ProfileOptions& options) {
   if (!(options.percentile >= 0 && options.percentile <= 100)) {
@@ -316,6 +344,7 @@ Expected<ProfileTable> MakeTable(const ProfileFile& profile, std::span<const Mod
       return NotFound(fmt::format("model '{}' wants batches up to {}, its profile knows 1 to {}{}",
                                   model.name, model.max_batch, measured->max_batch, kRemedy));
     }
+    if (auto slo = CheckSlo(profile, model, options); !slo) return std::unexpected(slo.error());
     ProfileTable::ModelRows& rows = table.emplace_back();
     rows.exits = model.exit_count();
     rows.max_batch = model.max_batch;

@@ -98,8 +98,15 @@ struct ProfileOptions {
   double jitter_ms = 0;    // added to every latency, once, here
 };
 
+// kInvalidArgument, with the arithmetic, when not even the quickest batch ever measured, with the
+// jitter and the hand-over to the lane and back, takes as little as the model's SLO. OK for a model
+// without an SLO (0). Counts on the least latency and not on the percentile, so that a profile
+// taken on a busy machine refuses nothing that can be served.
+Status CheckSlo(const ProfileFile& profile, const Model& model, const ProfileOptions& options);
+
 // A row of latencies for each of `models` in that order, restricted to each model's exits by name
-// and to its max_batch. One lane class. An error names the model, exit or batch that is missing.
+// and to its max_batch. One lane class. An error names the model, exit or batch that is missing, or
+// an SLO that nothing can meet (CheckSlo).
 Expected<ProfileTable> MakeTable(const ProfileFile& profile, std::span<const Model> models,
                                  const ProfileOptions& options);
 

@@ -173,6 +173,32 @@ TEST(MakeTable, CutsTheProfileDownAndRefusesWhatItDoesNotKnow) {
   EXPECT_THAT(error(), HasSubstr("no model 'n'"));
 }
 
+// Refused with the arithmetic, on the best that was ever measured: 1 ms at exit 'early'.
+TEST(MakeTable, RefusesAnSloThatNoBatchCanMeet) {
+  const auto profile = ParseProfile(kSmall, "p.json");
+  Model model{.name = "m", .slo = Millis(1), .max_batch = 2, .exits = {{"early"}, {"final"}}};
+  ProfileOptions options;
+  const auto error = [&] {
+    const auto table = MakeTable(*profile, {&model, 1}, options);
+    return table ? "none" : table.error().message;
+  };
+  EXPECT_EQ(
+      error(),
+      "model 'm': no batch can meet its SLO of 1 ms: the quickest (exit early, batch 1) takes "
+      "1.000 ms + 0.030 ms of hand-over at best; give it an SLO above 1.030 ms, or a quicker "
+      "exit");
+  model.slo = Micros(1030);
+  EXPECT_EQ(error(), "none") << "its P95 is 1.5 ms, but some would be in time";
+  options.jitter_ms = 0.5;
+  EXPECT_THAT(error(), HasSubstr("1.000 ms + 0.500 ms of jitter + 0.030 ms of hand-over"));
+  model.slo = Millis(3);
+  EXPECT_EQ(error(), "none");
+  model.exits = {{"final"}};
+  EXPECT_THAT(error(), AllOf(HasSubstr("exit final, batch 1"), HasSubstr("above 3.530 ms")));
+  model.slo = {};
+  EXPECT_EQ(error(), "none") << "no SLO is stated";
+}
+
 TEST(ProfileWarnings, SpeakOfShrinkingAndNoisyLatencies) {
   auto profile = ParseProfile(kSmall, "p.json");
   EXPECT_THAT(Warnings(*profile), IsEmpty());

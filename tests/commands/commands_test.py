@@ -130,14 +130,52 @@ class Commands(unittest.TestCase):
         self.assertIn("MISS  early-exit-edf:batch=1: goodput at 1.5 x the peak", done.stdout)
         self.bad("goodput", SCENARIO, "--policies", "zz", says="no policy 'zz'")
 
-    def test_goodput_of_an_impossible_slo_is_nothing(self):
+    def test_goodput_of_an_slo_that_is_hardly_ever_met_is_nothing(self):
         file = self.folder / "report.json"
-        text = self.good("goodput", SCENARIO, "--set", "duration_s=2", "--set",
-                         "models.ResNet152.slo_ms=0.5", "--set", "expiry=hopeless",
+        text = self.good("goodput", SCENARIO, "--policies", "all-final", "--set", "duration_s=2",
+                         "--set", "models.ResNet152.slo_ms=3", "--set", "expiry=hopeless",
                          "--seeds", 1, "--json", file)
-        self.assertRegex(text, r"even at .* r/s model '.*' misses 100.00 %")
+        self.assertRegex(text, r"even at .* r/s model '.*' misses")
         self.assertNotIn("coarse", text)
         self.assertEqual(json.loads(file.read_text())["runs"][0]["peak"]["rate_rps"], 0)
+
+    def test_an_slo_that_no_batch_can_meet_is_refused(self):
+        impossible = ["--set", "models.ResNet152.slo_ms=0.5"]
+        for words in (["simulate"], ["goodput"], ["measure", "--engine", "emulated", "--no-pin"],
+                      ["compare", "--policies", "fifo"]):
+            with self.subTest(words):
+                self.bad(words[0], SCENARIO, *words[1:], *impossible,
+                         says="'ResNet152': no batch can meet its SLO of 0.5 ms: the quickest")
+
+    def test_doubtful_latencies_are_pointed_out(self):
+        profile = json.loads((SOURCE / "scenarios/profiles/symphony-1080ti.json").read_text())
+        cells = profile["models"][0]["exits"][0]["cells"]
+        for key in ("mean_ms", "min_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms"):
+            cells[3][key] = cells[0][key] / 2
+        name = profile["models"][0]["name"]
+        falls, hole = self.folder / "falls.json", self.folder / "hole.json"
+        falls.write_text(json.dumps(profile))
+        scenario = self.folder / "one.toml"
+        scenario.write_text(f"""[scenario]
+policy = "symphony"
+duration_s = 1
+profile = "falls.json"
+[arrivals]
+rate_rps = 50
+[[models]]
+name = "{name}"
+slo_ms = 100
+""")
+        self.assertRegex(self.good("simulate", scenario), r"profile, doubtful: .* batch 4 takes .* "
+                         r"less than batch 3")
+        self.assertNotIn("doubtful", self.good("simulate", SCENARIO, *SHORT))
+        del cells[3]
+        hole.write_text(json.dumps(profile))
+        self.bad("simulate", scenario, "--set", f"profile={hole}",
+                 says="cells: batch 4 of 1 to")
+
+    def test_no_lanes_are_refused(self):
+        self.bad("simulate", SCENARIO, "--set", "lanes.count=0", says="from 1 to 4096")
 
     def test_plan_partition_spreads_keeps_and_refuses(self):
         zoo = SOURCE / "scenarios/partition/zoo.toml"

@@ -54,6 +54,9 @@ class RefusedStartTest(unittest.TestCase):
     def test_unknown_option(self):
         self.assertIn("--nonsense", self.refused("--nonsense", "1"))
 
+    def test_no_lanes(self):
+        self.assertIn("--lanes", self.refused("--lanes", "0"))
+
     def test_a_profile_of_another_machine(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as profile:
             json.dump({"tactus_profile": 1, "provenance": "measured",

@@ -12,7 +12,7 @@ from serving import SOURCE
 
 # Of the Open Inference Protocol; Triton's messages lack it.
 OURS_ALONE = {"ModelMetadataResponse.properties", "ModelMetadataResponse.PropertiesEntry.key",
-              "ModelMetadataResponse.PropertiesEntry.value"}
+              "ModelMetadataResponse.PropertiesEntry.value", "ModelStatistics.emulated"}
 
 
 def fields_of(messages, prefix=""):
