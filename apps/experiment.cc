@@ -1,5 +1,6 @@
 #include "experiment.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -79,6 +80,21 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const std::string
 int ReportBadInput(const Error& error) {
   fmt::print(stderr, "tactus: {}\n", error.message);
   return 2;
+}
+
+std::string ProfileDoubts(const Experiment& experiment) {
+  const auto selected = SelectProfile(experiment.scenario, experiment.profile);
+  if (!selected) return "";  // the run itself says why
+  constexpr std::size_t kShown = 3;
+  const std::vector<std::string> warnings = Warnings(*selected);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, warnings.size()); ++i) {
+    text += fmt::format("profile, doubtful: {}\n", warnings[i]);
+  }
+  if (warnings.size() > kShown) {
+    text += fmt::format("profile, doubtful: {} more like these\n", warnings.size() - kShown);
+  }
+  return text;
 }
 
 std::string Heading(const RunReport& run) {

@@ -35,6 +35,10 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const std::string
 // One line on stderr: "tactus: MESSAGE". Returns the exit code of bad input, 2.
 int ReportBadInput(const Error& error);
 
+// What is odd about the latencies of the scenario's models, such as those that fall as batches
+// grow: a line for each of the first few, then how many more; empty when nothing is.
+std::string ProfileDoubts(const Experiment& experiment);
+
 // The lines that stand above a table of figures: scenario, where the profile comes from, machine.
 std::string Heading(const RunReport& run);
 

@@ -60,7 +60,7 @@ int RunMeasure(const MeasureCommand& command) {
   report.source = fmt::format("measured on {}{}", measured->engine,
                               measured->emulated ? ", which is emulated" : "");
   const std::vector<RunReport> runs = {report};
-  fmt::print("{}\n{}", Heading(report), ToTable(runs, command.wide));
+  fmt::print("{}{}\n{}", Heading(report), ProfileDoubts(*experiment), ToTable(runs, command.wide));
   PrintOverheads(*measured);
   if (!measured->journal_complete) {
     fmt::print(stderr,

@@ -31,7 +31,7 @@ int RunSimulate(const SimulateOptions& options) {
   const auto report = RunSimulated(*experiment, options.journal);
   if (!report) return ReportBadInput(report.error());
   const std::vector<RunReport> runs = {*report};
-  fmt::print("{}\n{}", Heading(*report), ToTable(runs, options.wide));
+  fmt::print("{}{}\n{}", Heading(*report), ProfileDoubts(*experiment), ToTable(runs, options.wide));
   if (!report->scaling.empty()) fmt::print("\n{}", ScalingTable(*report));
   if (options.json.empty()) return 0;
   const auto written = WriteJson({runs, {}}, options.json);
