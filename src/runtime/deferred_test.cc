@@ -65,7 +65,8 @@ TEST_F(DeferredLanes, TakeNoThreads) {
   Start(Micros(300));
   Send(2000);
   replies_.AwaitAll();
-  EXPECT_LE(ThreadsOfThisProcess() - before, 3) << "the dispatcher, the answers, the engine";
+  // The dispatcher, the answers, the engine, and one that ThreadSanitizer starts with the first.
+  EXPECT_LE(ThreadsOfThisProcess() - before, 4);
   std::int64_t batches = 0;
   for (const LaneLoad& lane : runtime_->lane_loads()) {
     batches += lane.batches;
