@@ -15,9 +15,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cstdlib>
 #include <fstream>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +23,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/allocation_hook.h"
 #include "base/rng.h"
 #include "metrics/report.h"
 #include "scheduler/sharded_scheduler.h"
@@ -32,21 +31,9 @@
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};
-
-void* Counted(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
 }  // namespace
 
-void* operator new(std::size_t size) { return Counted(size); }
-void* operator new[](std::size_t size) { return Counted(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void tactus::OnAllocation() noexcept { allocations.fetch_add(1, std::memory_order_relaxed); }
 
 namespace tactus {
 namespace {

@@ -1,32 +1,19 @@
 // Once configured, a dispatcher with EdgeServing allocates nothing: this binary counts operator
 // new.
 #include <cctype>
-#include <cstdlib>
-#include <new>
 
 #include <gtest/gtest.h>
 
+#include "base/allocation_hook.h"
 #include "base/rng.h"
 #include "dispatch/dispatcher.h"
 #include "policies/registry.h"
 
 namespace {
 thread_local std::size_t allocations = 0;
-
-void* Counted(std::size_t size) {
-  ++allocations;
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
 }  // namespace
 
-void* operator new(std::size_t size) { return Counted(size); }
-void* operator new[](std::size_t size) { return Counted(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void tactus::OnAllocation() noexcept { ++allocations; }
 
 namespace tactus {
 namespace {

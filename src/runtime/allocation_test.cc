@@ -1,11 +1,10 @@
 // A turn of the dispatch loop allocates nothing per request once it is warm, whichever thread takes
 // it. This executable's operator new counts.
 #include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include <gtest/gtest.h>
 
+#include "base/allocation_hook.h"
 #include "runtime/dispatch_loop.h"
 #include "runtime/harness_test.h"
 
@@ -15,23 +14,12 @@ std::atomic<bool> counting{false};
 std::atomic<long> turn_allocations{0};
 std::atomic<long> other_allocations{0};
 
-void* Count(std::size_t size) {
-  if (counting.load(std::memory_order_relaxed)) {
-    (tactus::DispatchLoop::InTurn() ? turn_allocations : other_allocations).fetch_add(1);
-  }
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
 }  // namespace
 
-void* operator new(std::size_t size) { return Count(size); }
-void* operator new[](std::size_t size) { return Count(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void tactus::OnAllocation() noexcept {
+  if (!counting.load(std::memory_order_relaxed)) return;
+  (DispatchLoop::InTurn() ? turn_allocations : other_allocations).fetch_add(1);
+}
 
 namespace tactus {
 namespace {

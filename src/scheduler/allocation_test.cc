@@ -1,29 +1,15 @@
 // Once made, shards, mailbox and rank allocate nothing: this binary counts operator new.
-#include <cstdlib>
-#include <new>
-
 #include <gtest/gtest.h>
 
+#include "base/allocation_hook.h"
 #include "base/rng.h"
 #include "scheduler/stepped_scheduler.h"
 
 namespace {
 thread_local std::size_t allocations = 0;
-
-void* Counted(std::size_t size) {
-  ++allocations;
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
 }  // namespace
 
-void* operator new(std::size_t size) { return Counted(size); }
-void* operator new[](std::size_t size) { return Counted(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void tactus::OnAllocation() noexcept { ++allocations; }
 
 namespace tactus {
 namespace {
