@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -11,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "dispatch/journal_file.h"
-#include "engines/registry.h"
+#include "engines/engine_shelf.h"
 #include "measured_inputs.h"
 #include "metrics/recorder.h"
 #include "policies/registry.h"
@@ -129,37 +128,6 @@ Expected<ModelSpec> SpecFor(const ScenarioModel& wanted, const Model& model,
   return spec;
 }
 
-// Engines by platform, made when they are needed.
-class EngineShelf {
- public:
-  EngineShelf(EngineOptions options, std::string forced)
-      : options_(std::move(options)), forced_(std::move(forced)) {}
-
-  Expected<Engine*> For(std::string_view platform) {
-    const std::string name = forced_.empty() ? std::string(platform) : forced_;
-    if (const auto it = made_.find(name); it != made_.end()) return it->second.get();
-    auto engine = MakeEngine(name, options_);
-    if (!engine) return std::unexpected(engine.error());
-    return (made_[name] = *std::move(engine)).get();
-  }
-  std::string names() const {
-    std::string all;
-    for (const auto& [name, engine] : made_) {
-      all += (all.empty() ? "" : ", ") + engine->traits().name;
-    }
-    return all;
-  }
-  bool emulated() const {
-    return std::any_of(made_.begin(), made_.end(),
-                       [](const auto& made) { return made.second->traits().emulated; });
-  }
-
- private:
-  const EngineOptions options_;
-  const std::string forced_;
-  std::map<std::string, std::unique_ptr<Engine>> made_;
-};
-
 class RealTime {
  public:
   RealTime(const Experiment& experiment, const MeasureOptions& options)
@@ -230,7 +198,7 @@ Status RealTime::Prepare() {
   auto arrivals = MakeArrivals(scenario_, kStart + FromSeconds(scenario_.duration_s));
   if (!arrivals) return std::unexpected(arrivals.error());
   arrivals_ = *std::move(arrivals);
-  engines_.emplace(MakeEngineOptions(), options_.engine);
+  engines_.emplace(options_.engine, MakeEngineOptions());
   if (Status opened = OpenJournal(); !opened) return opened;
   return StartRuntime(*std::move(selected));
 }

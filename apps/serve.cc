@@ -2,9 +2,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -20,7 +18,7 @@
 
 #include "commands.h"
 #include "dispatch/journal_file.h"
-#include "engines/registry.h"
+#include "engines/engine_shelf.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
 #include "runtime/machine.h"
@@ -103,31 +101,6 @@ class LogQueue {
  private:
   std::shared_ptr<spdlog::details::thread_pool> pool_;
   Log log_;
-};
-
-// Engines, each made when the first model needs it.
-class EngineShelf {
- public:
-  EngineShelf(std::string forced, EngineOptions options)
-      : forced_(std::move(forced)), options_(std::move(options)) {}
-
-  Expected<Engine*> For(std::string_view platform) {
-    const std::string name = forced_.empty() ? std::string(platform) : forced_;
-    std::scoped_lock lock(mutex_);
-    std::unique_ptr<Engine>& engine = engines_[name];
-    if (engine == nullptr) {
-      auto made = MakeEngine(name, options_);
-      if (!made) return std::unexpected(std::move(made.error()));
-      engine = std::move(*made);
-    }
-    return engine.get();
-  }
-
- private:
-  const std::string forced_;
-  const EngineOptions options_;
-  std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<Engine>> engines_;
 };
 
 Expiry ExpiryOf(const std::string& name) {
