@@ -1,7 +1,9 @@
 #include "policies/shepherd/shepherd.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
+#include <utility>
 
 namespace tactus {
 
@@ -69,32 +71,55 @@ std::optional<Dispatch> Shepherd::Start(const View& view, TimePoint now) const {
                   .lane = best_lane->id};
 }
 
+int Shepherd::SmallestRunning(const View& view) const {
+  int smallest = std::numeric_limits<int>::max();
+  for (const Lane& lane : view.lanes) {
+    if (!lane.open) continue;
+    for (const RunningBatch& batch : lane.running()) {
+      if (batch.batch < smallest && !IsStopping(batch.id)) smallest = batch.batch;
+    }
+  }
+  return smallest;
+}
+
+std::optional<Shepherd::Victim> Shepherd::FindVictim(const View& view, ModelId m,
+                                                     TimePoint now) const {
+  std::optional<Victim> victim;
+  std::optional<LaneClass> made_for;
+  Candidate made;
+  for (const Lane& lane : view.lanes) {
+    if (!lane.open || !lane.serves.contains(m)) continue;
+    if (made_for != lane.lane_class) {  // lanes of a class lie side by side
+      made_for = lane.lane_class;
+      made = MakeCandidate(view, m, lane.lane_class, now);
+    }
+    for (const RunningBatch& batch : lane.running()) {
+      if (batch.model == m || !IsWorth(made.batch, batch.batch)) continue;
+      if (IsStopping(batch.id)) continue;
+      if (victim && std::pair(batch.batch, now - batch.started) >=
+                        std::pair(victim->batch->batch, now - victim->batch->started)) {
+        continue;
+      }
+      victim = {lane.id, &batch};
+    }
+  }
+  return victim;
+}
+
 std::optional<Preempt> Shepherd::Stop(const View& view, TimePoint now) {
   if (options_.factor == 0) return std::nullopt;
+  const int smallest = SmallestRunning(view);
   for (std::size_t i = 0; i < view.queues.size(); ++i) {
     const ModelId m{static_cast<ModelId::rep>(i)};
-    if (view.queues[i].empty() || HasLaneComing(m)) continue;
-    const RunningBatch* victim = nullptr;
-    LaneId victim_lane;
-    for (const Lane& lane : view.lanes) {
-      if (!lane.open || !lane.serves.contains(m)) continue;
-      const Candidate made = MakeCandidate(view, m, lane.lane_class, now);
-      for (const RunningBatch& batch : lane.running()) {
-        if (batch.model == m || made.batch < options_.factor * batch.batch) continue;
-        // Never for one that is no larger, whatever the factor: two would stop each other forever.
-        if (made.batch <= batch.batch) continue;
-        if (IsStopping(batch.id)) continue;
-        if (victim != nullptr && std::pair(batch.batch, now - batch.started) >=
-                                     std::pair(victim->batch, now - victim->started)) {
-          continue;
-        }
-        victim = &batch;
-        victim_lane = lane.id;
-      }
-    }
-    if (victim == nullptr) continue;
-    stopping_.push_back({victim->id, m});
-    return Preempt{.lane = victim_lane, .batch = victim->id};
+    if (view.queues[i].empty()) continue;
+    // Most queues are too short to stop anything, whatever their deadlines allow: no lane is
+    // looked at for them.
+    if (!IsWorth(view.queues[i].Batchable(LargestBatch(view, m)), smallest)) continue;
+    if (HasLaneComing(m)) continue;
+    const std::optional<Victim> victim = FindVictim(view, m, now);
+    if (!victim) continue;
+    stopping_.push_back({victim->batch->id, m});
+    return Preempt{.lane = victim->lane, .batch = victim->batch->id};
   }
   return std::nullopt;
 }

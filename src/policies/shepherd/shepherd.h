@@ -46,6 +46,17 @@ class Shepherd final : public Policy {
   static Candidate MakeCandidate(const View& view, ModelId m, LaneClass c, TimePoint now);
   std::optional<Dispatch> Start(const View& view, TimePoint now) const;
   std::optional<Preempt> Stop(const View& view, TimePoint now);
+  struct Victim {
+    LaneId lane;
+    const RunningBatch* batch;
+  };
+  std::optional<Victim> FindVictim(const View& view, ModelId m, TimePoint now) const;
+  // Of those that are not being stopped; the largest int where nothing runs.
+  int SmallestRunning(const View& view) const;
+  // Never for a batch that is no larger, whatever the factor: two would stop each other forever.
+  bool IsWorth(int made, int running) const {
+    return made >= options_.factor * running && made > running;
+  }
   bool IsStopping(BatchId batch) const;
   bool HasLaneComing(ModelId m) const;
 
