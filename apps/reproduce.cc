@@ -84,16 +84,33 @@ Status Choose(Paper& paper, const std::vector<std::string>& wanted) {
   return {};
 }
 
+// Under a figure's title: what its data was made from.
+Expected<std::string> SourceOf(const Paper& paper, const Figure& figure,
+                               const ReproduceOptions& options) {
+  if (figure.source) return figure.source(options);
+  const int seeds = figure.Seeds(options);
+  return fmt::format("simulated with {}; {}", paper.basis,
+                     seeds == 1 ? "one seed" : fmt::format("mean of {} seeds", seeds));
+}
+
 // Every figure's file, picture and claims.
 Expected<std::vector<FigureClaim>> RunFigures(const Paper& paper, const ReproduceOptions& options) {
   std::vector<FigureClaim> claims;
   Progress progress(std::max<std::size_t>(1, Points(paper.figures)));
   std::size_t done = 0;
   for (const Figure& figure : paper.figures) {
+    if (figure.lacks) {
+      if (const std::string lacking = figure.lacks(options); !lacking.empty()) {
+        fmt::print(stderr, "tactus: {} is left out: {}\n", figure.Heading(), lacking);
+        continue;
+      }
+    }
     const auto data = RunFigure(paper, figure, options, progress, done);
     if (!data) return std::unexpected(data.error());
     const fs::path stem = fs::path(options.out) / figure.Stem();
-    const auto drawn = Draw(PlotScript(paper, figure, *data, stem, figure.Seeds(options)), stem);
+    const auto source = SourceOf(paper, figure, options);
+    if (!source) return std::unexpected(source.error());
+    const auto drawn = Draw(PlotScript(paper, figure, *data, stem, *source), stem);
     if (!drawn) fmt::print(stderr, "tactus: {}\n", drawn.error().message);
     for (Claim& claim : figure.claims(*data)) {
       claims.push_back({figure.id, figure.Heading(), std::move(claim)});
@@ -123,7 +140,9 @@ int RunReproduce(const Command& command) {
     return ReportBadInput({ErrorCode::kInvalidArgument, options.out + ": " + failed.message()});
   const auto claims = RunFigures(paper, options);
   if (!claims) return ReportBadInput(claims.error());
-  fmt::print("{}'s claims; ours are simulated with {}.\nfig  holds\n", paper.title, paper.basis);
+  fmt::print(
+      "{}'s claims; ours are simulated with {}, unless the figure says otherwise.\nfig  holds\n",
+      paper.title, paper.basis);
   const auto written = WriteClaims(*claims, fs::path(options.out) / "claims.csv");
   if (!written) return ReportBadInput(written.error());
   fmt::print("CSV, SVG and PNG of each figure: {}\n", options.out);
@@ -166,6 +185,8 @@ void AddReproduce(CLI::App& app, CommandContext& context) {
       ->add_option("--cells", options.cells,
                    "Workloads of Figure 7, spread over all 7,602; 0 for all")
       ->capture_default_str();
+  command->add_option("--scheduler", options.scheduler,
+                      "What ./run bench scheduler --json wrote: for Symphony's Figure 13-left");
   command->add_flag("--fresh", options.fresh, "Run every point again");
   command->add_option("--json", made->json, "Write the claims as checks to this file");
   command->callback([made, &context] { context.exit_code = RunReproduce(*made); });

@@ -112,37 +112,52 @@ Expected<SimulationResult> RunOnce(const Experiment& experiment) {
   return Simulate(experiment.scenario, experiment.profile, **policy);
 }
 
-// The policy at the peak of the first seed, to look at more closely.
-Expected<SimulationResult> RunAtPeak(Experiment& experiment, ReproduceOptions options) {
-  options.seeds = 1;
+// The policy at the peak of each seed, to look at more closely.
+Expected<std::vector<SimulationResult>> RunAtPeaks(Experiment& experiment,
+                                                   const ReproduceOptions& options) {
   const auto found = Peak(experiment, options, {});
   if (!found) return std::unexpected(found.error());
-  if (found->peak.rate_rps > 0) SetTotalRate(experiment.scenario, found->peak.rate_rps);
-  experiment.scenario.seed = 1;
-  return RunOnce(experiment);
+  std::vector<SimulationResult> results;
+  for (std::size_t i = 0; i < found->searches.size(); ++i) {
+    const double rate_rps = found->searches[i].rate_rps;
+    if (rate_rps > 0) SetTotalRate(experiment.scenario, rate_rps);
+    experiment.scenario.seed = i + 1;
+    auto result = RunOnce(experiment);
+    if (!result) return std::unexpected(result.error());
+    results.push_back(std::move(*result));
+  }
+  return results;
 }
 
+// Of all runs' batches together.
 std::map<double, FigureRow> BatchSizes(const Experiment& experiment,
-                                       const SimulationResult& result) {
-  const RunReport run = MakeReport(experiment.scenario, experiment.profile, result);
-  const int largest = run.all.batch_sizes.empty() ? 0 : run.all.batch_sizes.back().size;
+                                       const std::vector<SimulationResult>& results) {
+  std::map<int, double> shares;
+  for (const SimulationResult& result : results) {
+    const RunReport run = MakeReport(experiment.scenario, experiment.profile, result);
+    for (const BatchShare& of : run.all.batch_sizes) {
+      shares[of.size] += of.share / static_cast<double>(results.size());
+    }
+  }
   std::map<double, FigureRow> rows;
+  const int largest = shares.empty() ? 0 : shares.rbegin()->first;
   double share = 0;
-  auto next = run.all.batch_sizes.begin();
   for (int size = 0; size <= largest; ++size) {
-    for (; next != run.all.batch_sizes.end() && next->size <= size; ++next) share += next->share;
+    if (const auto at = shares.find(size); at != shares.end()) share += at->second;
     rows[size] = {{"percent", 100 * share}, {"size", size}};
   }
   return rows;
 }
 
-std::map<double, FigureRow> QueueingDelays(const SimulationResult& result) {
+std::map<double, FigureRow> QueueingDelays(const std::vector<SimulationResult>& results) {
   std::vector<Duration> delays;
-  for (const RequestRecord& record : result.records) {
-    if (record.batch == 0 || record.arrival < result.begin || record.arrival >= result.end) {
-      continue;
+  for (const SimulationResult& result : results) {
+    for (const RequestRecord& record : result.records) {
+      if (record.batch == 0 || record.arrival < result.begin || record.arrival >= result.end) {
+        continue;
+      }
+      delays.push_back(record.started - record.arrival);
     }
-    delays.push_back(record.started - record.arrival);
   }
   std::map<double, FigureRow> rows;
   for (int percent = 1; percent <= 100; ++percent) {
@@ -222,29 +237,50 @@ FigureData Timeline(const std::string& label, const Experiment& experiment,
   return data;
 }
 
-Expected<FigureData> Closely(Question question, const std::string& label, Experiment& experiment,
-                             const ReproduceOptions& options) {
-  if (question == Question::kTimeline) {
-    experiment.scenario.seed = 1;
+// Step by step the mean over the seeds.
+Expected<FigureData> MeanTimeline(const std::string& label, Experiment& experiment,
+                                  const ReproduceOptions& options) {
+  FigureData mean;
+  const std::vector<std::uint64_t> seeds = Seeds(options);
+  for (const std::uint64_t seed : seeds) {
+    experiment.scenario.seed = seed;
     const auto result = RunOnce(experiment);
     if (!result) return std::unexpected(result.error());
-    return Timeline(label, experiment, *result);
+    for (const auto& [series, rows] : Timeline(label, experiment, *result)) {
+      for (const auto& [at, row] : rows) {
+        for (const auto& [column, value] : row) {
+          mean[series][at][column] += value / static_cast<double>(seeds.size());
+        }
+      }
+    }
   }
-  const auto result = RunAtPeak(experiment, options);
-  if (!result) return std::unexpected(result.error());
-  if (question == Question::kBatchSizes)
-    return FigureData{{label, BatchSizes(experiment, *result)}};
-  return FigureData{{label, QueueingDelays(*result)}};
+  return mean;
+}
+
+Expected<FigureData> Closely(Question question, const std::string& label, Experiment& experiment,
+                             const ReproduceOptions& options) {
+  if (question == Question::kTimeline) return MeanTimeline(label, experiment, options);
+  const auto results = RunAtPeaks(experiment, options);
+  if (!results) return std::unexpected(results.error());
+  if (question == Question::kBatchSizes) {
+    return FigureData{{label, BatchSizes(experiment, *results)}};
+  }
+  return FigureData{{label, QueueingDelays(*results)}};
 }
 
 }  // namespace
 
 Expected<FigureData> Answer(Question question, const std::string& label, const FigurePoint& point,
                             const ReproduceOptions& options) {
+  Expected<FigureRow> row;
+  if (point.answer) {
+    row = point.answer();
+    if (!row) return std::unexpected(row.error());
+    return FigureData{{label, {{point.x, std::move(*row)}}}};
+  }
   const auto path = std::filesystem::path(options.scenarios) / (point.scenario + ".toml");
   auto experiment = LoadExperiment(path.string(), point.settings);
   if (!experiment) return std::unexpected(experiment.error());
-  Expected<FigureRow> row;
   if (question == Question::kRun) {
     row = RunPoint(*experiment, options);
   } else if (question == Question::kPeak) {

@@ -23,6 +23,9 @@ enum class Question {
   kTimeline        // a row for each step of the run's time, and a series for each model
 };
 
+// A row of the CSV file by column; a column that is not there stays empty.
+using FigureRow = std::map<std::string, double>;
+
 // One simulated question: a scenario with settings.
 struct FigurePoint {
   double x = 0;
@@ -30,15 +33,14 @@ struct FigurePoint {
   std::vector<std::string> settings;  // "policy=all-final"
   std::string name;                   // of a bar's group, instead of x
   std::optional<double> paper;        // the paper's number, where its text states one
+  // Where nothing is simulated: answers the point, which `settings` describe.
+  std::function<Expected<FigureRow>()> answer;
 };
 
 struct FigureSeries {
   std::string label;  // no commas; "GROUP: NAME" where panels show groups
   std::vector<FigurePoint> points;
 };
-
-// A row of the CSV file by column; a column that is not there stays empty.
-using FigureRow = std::map<std::string, double>;
 
 // series -> x -> row.
 using FigureData = std::map<std::string, std::map<double, FigureRow>>;
@@ -48,12 +50,14 @@ struct FigurePanel {
   std::string y;
   std::string x_label;
   std::string y_label;
-  double line = 0;          // a horizontal line, where > 0 ...
-  std::string line_label;   // ... and what it is
-  double y_max = 0;         // > 0: the axis ends there
-  bool limit = false;       // also draw accuracy_limit, once for each distinct curve of loads
-  bool bars = false;        // bars by the points' names
-  bool stacked = false;     // filled curves on top of one another, in the series' order
+  double line = 0;         // a horizontal line, where > 0 ...
+  std::string line_label;  // ... and what it is
+  double y_max = 0;        // > 0: the axis ends there
+  bool limit = false;      // also draw accuracy_limit, once for each distinct curve of loads
+  bool bars = false;       // bars by the points' names
+  bool stacked = false;    // filled curves on top of one another, in the series' order
+  bool cdf = false;        // the share of a series' rows whose `x` is no larger, instead of y
+  bool log_x = false;
   std::string group;        // only series "GROUP: NAME", under their names
   std::string relative_to;  // divide by this series' y at the same x, or at its only x
   std::string title;
@@ -77,6 +81,7 @@ struct ReproduceOptions {
   int jobs = 1;
   std::size_t cells = 5880;  // of a grid; 0: all
   bool fresh = false;
+  std::string scheduler;  // what ./run bench scheduler --json wrote, or empty
 };
 
 struct Figure {
@@ -88,6 +93,12 @@ struct Figure {
   Question question = Question::kRun;
   // Where a figure is no set of points: answers it as a whole. Resuming is its own business.
   std::function<Expected<FigureData>(const ReproduceOptions&)> run;
+  // What it is made from and how, under the picture and in the CSV file's first line, where that is
+  // not the paper's latencies in virtual time.
+  std::function<Expected<std::string>(const ReproduceOptions&)> source;
+  // What must be given before it can be made, as a sentence with the remedy; empty: all is there.
+  std::function<std::string(const ReproduceOptions&)> lacks;
+  std::vector<std::string> columns;  // instead of the paper's
   std::size_t panels_in_row = 4;
   // At most so many of the command line's seeds; 0: all. A sweep of many points shows its spread by
   // its neighbours.

@@ -20,7 +20,10 @@ constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                  "#e69f00", "#56b4e9", "#666666", "#8c510a"};
 constexpr std::array kShapes = {7, 5, 9, 13, 11, 4, 6, 8};
 constexpr int kPanelWidth = 520;
-constexpr int kHeight = 560;
+constexpr int kWidePanel = 1100;  // of bars that have a row of their own
+constexpr int kPlotHeight = 430;  // of a panel without its key
+constexpr int kKeyRowHeight = 18;
+constexpr std::size_t kLongName = 22;  // longer ones do not stand side by side in a key
 
 // In gnuplot's double-quoted strings with enhanced text, '_', '^', '@' and '~' have meanings.
 std::string Plain(const std::string& text) {
@@ -33,25 +36,48 @@ std::string Plain(const std::string& text) {
   return plain;
 }
 
-// The series that a panel shows, with the names that they have there.
+// The series that a panel shows, with the names that they have there, and their colours.
 struct Curve {
   std::string series;
   std::string name;
+  std::size_t style = 0;
 };
+
+// A system looks the same in all panels, where there are colours enough for that.
+void GiveStyles(std::vector<Curve>& curves, const Figure& figure) {
+  std::vector<std::string> names;
+  for (const FigureSeries& series : figure.series) {
+    for (const FigurePanel& panel : figure.panels) {
+      const std::string prefix = panel.group.empty() ? "" : panel.group + ": ";
+      if (!series.label.starts_with(prefix)) continue;
+      const std::string name = series.label.substr(prefix.size());
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const auto found = std::find(names.begin(), names.end(), curves[i].name);
+    curves[i].style = found == names.end() || names.size() > kColours.size()
+                          ? i % kColours.size()
+                          : static_cast<std::size_t>(found - names.begin());
+  }
+}
 
 std::vector<Curve> CurvesOf(const FigureData& data, const Figure& figure,
                             const FigurePanel& panel) {
   const std::string prefix = panel.group.empty() ? "" : panel.group + ": ";
   std::vector<Curve> curves;
   const auto add = [&](const std::string& label) {
-    if (label.starts_with(prefix)) curves.push_back({label, label.substr(prefix.size())});
+    if (!label.starts_with(prefix) || !data.contains(label)) return;
+    curves.push_back({label, label.substr(prefix.size())});
   };
   for (const FigureSeries& series : figure.series) {
     if (panel.stacked) continue;
     add(series.label);
   }
-  if (!curves.empty()) return curves;
-  for (const auto& [label, rows] : data) add(label);
+  if (curves.empty()) {
+    for (const auto& [label, rows] : data) add(label);
+  }
+  GiveStyles(curves, figure);
   return curves;
 }
 
@@ -67,9 +93,25 @@ std::optional<double> Shown(const FigurePanel& panel, const FigureData& data, do
   return y->second / at->second.at(panel.y);
 }
 
+// A line for each row that has the column: its value, and the rows in percent that have no larger.
+std::string Distribution(const std::map<double, FigureRow>& rows, const std::string& column) {
+  std::vector<double> values;
+  for (const auto& [x, row] : rows) {
+    if (row.contains(column)) values.push_back(row.at(column));
+  }
+  std::sort(values.begin(), values.end());
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    text += fmt::format("{} {}\n", values[i],
+                        100 * static_cast<double>(i + 1) / static_cast<double>(values.size()));
+  }
+  return text;
+}
+
 std::string DataBlock(const std::string& name, const FigureData& data, const std::string& series,
                       const FigurePanel& panel) {
   std::string text = fmt::format("${} << EOD\n", name);
+  if (panel.cdf) return text + Distribution(data.at(series), panel.x) + "EOD\n";
   for (const auto& [load, row] : data.at(series)) {
     const auto y = Shown(panel, data, load, row);
     if (!y || (panel.x != "load" && !row.contains(panel.x))) continue;
@@ -113,13 +155,27 @@ Drawing DrawLines(const FigurePanel& panel, const FigureData& data, std::size_t 
   std::size_t most = 0;
   for (const Curve& curve : curves) most = std::max(most, data.at(curve.series).size());
   for (std::size_t i = 0; i < curves.size(); ++i) {
+    const Curve& curve = curves[i];
+    const char* const colour = kColours[curve.style];
+    const auto& rows = data.at(curve.series);
+    if (rows.size() == 1 && most > 1) {  // a level, for all x
+      const auto y = Shown(panel, data, rows.begin()->first, rows.begin()->second);
+      if (!y) continue;
+      drawing.Add(fmt::format("{} with lines dt 2 lc rgb '{}' lw 2 title \"{}\"", *y, colour,
+                              Plain(curve.name)));
+      continue;
+    }
     const std::string name = fmt::format("p{}s{}", index, i);
-    drawing.blocks += DataBlock(name, data, curves[i].series, panel);
+    drawing.blocks += DataBlock(name, data, curve.series, panel);
+    // Each thinner than the one before it, so that curves that coincide can all be seen.
+    const double thick = 1.5 + 3.0 * static_cast<double>(curves.size() - 1 - i) /
+                                   static_cast<double>(std::max<std::size_t>(1, curves.size() - 1));
     // Marks on curves of many points would hide them.
-    const std::string style =
-        most > 40 ? "lines" : fmt::format("linespoints pt {} ps 1", kShapes[i % kShapes.size()]);
-    drawing.Add(fmt::format("${} using 1:2 with {} lc rgb '{}' lw 2 title \"{}\"", name, style,
-                            kColours[i % kColours.size()], Plain(curves[i].name)));
+    const std::string style = most > 40 ? panel.cdf ? "steps" : "lines"
+                                        : fmt::format("linespoints pt {} ps {:.1f}",
+                                                      kShapes[curve.style], 0.6 + 0.2 * thick);
+    drawing.Add(fmt::format("${} using 1:2 with {} lc rgb '{}' lw {:.1f} title \"{}\"", name, style,
+                            colour, thick, Plain(curve.name)));
   }
   if (!panel.limit) return drawing;
   FigurePanel limit = panel;
@@ -143,7 +199,7 @@ Drawing DrawBars(const Figure& figure, const FigurePanel& panel, const FigureDat
   drawing.blocks = BarBlock(name, data, figure, panel, curves);
   for (std::size_t i = 0; i < curves.size(); ++i) {
     drawing.Add(fmt::format("${} using {}:xtic(1) with histograms lc rgb '{}' title \"{}\"", name,
-                            i + 2, kColours[i % kColours.size()], Plain(curves[i].name)));
+                            i + 2, kColours[curves[i].style], Plain(curves[i].name)));
   }
   return drawing;
 }
@@ -179,9 +235,12 @@ std::string DrawPanel(const Figure& figure, const FigureData& data, std::size_t 
   text +=
       fmt::format("set xlabel \"{}\"\nset ylabel \"{}\"\nset yrange [0:{}]\n", Plain(panel.x_label),
                   Plain(panel.y_label), panel.y_max > 0 ? fmt::format("{}", panel.y_max) : "*");
-  text += panel.bars ? "set xrange [*:*]\nset style histogram clustered gap 1\n"
-                       "set style fill solid 0.85\n"
-                     : "set xrange [0:*]\nset xtics autofreq\n";
+  text += panel.bars    ? "set xrange [*:*]\nset style histogram clustered gap 1\n"
+                          "set style fill solid 0.85\n"
+          : panel.log_x ? "set xrange [*:*]\nset xtics autofreq\n"
+                        : "set xrange [0:*]\nset xtics autofreq\n";
+  text +=
+      panel.log_x ? "set logscale x\nset format x '10^{%T}'\n" : "unset logscale x\nset format x\n";
   text += panel.title.empty()
               ? "unset title\n"
               : fmt::format("set title \"{}\" font ',12' offset 0,-0.5\n", Plain(panel.title));
@@ -212,30 +271,49 @@ std::string DrawExits(const Figure& figure, const FigureData& data) {
   return text;
 }
 
+// The rows of the longest key, and the names that stand side by side in one.
+struct KeyShape {
+  std::size_t rows = 0;
+  std::size_t columns = 2;
+};
+
+KeyShape ShapeOfKeys(const Figure& figure, const FigureData& data) {
+  if (figure.panels.empty()) return {.rows = 2};
+  KeyShape shape;
+  std::size_t most = 0;
+  for (const FigurePanel& panel : figure.panels) {
+    if (panel.stacked) continue;
+    const std::vector<Curve> curves = CurvesOf(data, figure, panel);
+    most = std::max(most, curves.size() + (panel.limit ? 1 : 0));
+    for (const Curve& curve : curves) {
+      if (curve.name.size() > kLongName && figure.panels_in_row > 1) shape.columns = 1;
+    }
+  }
+  if (figure.panels_in_row == 1) shape.columns = 4;
+  shape.rows = (most + shape.columns - 1) / shape.columns;
+  return shape;
+}
+
 }  // namespace
 
 std::string PlotScript(const Paper& paper, const Figure& figure, const FigureData& data,
-                       const std::filesystem::path& stem, int seeds) {
+                       const std::filesystem::path& stem, const std::string& source) {
   const std::size_t panels = std::max<std::size_t>(1, figure.panels.size());
   const std::size_t columns = std::min(panels, figure.panels_in_row);
   const std::size_t rows = (panels + columns - 1) / columns;
-  const int width = std::max(760, kPanelWidth * static_cast<int>(columns));
-  const int height = kHeight * static_cast<int>(rows);
-  // Room below for the key: a line for each curve, where their names are long.
-  std::size_t curves = figure.series.size();
-  for (const FigurePanel& panel : figure.panels) {
-    if (!panel.stacked) curves = std::max(curves, CurvesOf(data, figure, panel).size());
-  }
-  const std::size_t margin = 4 + std::min<std::size_t>(6, curves + 1);
+  const KeyShape key = ShapeOfKeys(figure, data);
+  const int width = figure.panels_in_row == 1
+                        ? kWidePanel
+                        : std::max(760, kPanelWidth * static_cast<int>(columns));
+  const int height =
+      (kPlotHeight + kKeyRowHeight * static_cast<int>(key.rows)) * static_cast<int>(rows);
   std::string drawing = fmt::format(
       "set multiplot layout {},{} title \"{}\\n{{/=10 {}}}\" font ',15'\n"
-      "set key outside below center horizontal maxcols 2 samplen 2 font ',11'\n"
+      "set key outside below center horizontal maxcols {} samplen 2 font ',11'\n"
       "set bmargin {}\nset xlabel offset 0,0.4\nset ylabel offset 0.6,0\n"
-      "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n",
+      "set grid back lt 1 lw 0.5 lc rgb '#e0e0e0'\nset border 3\nset tics nomirror\n",
       rows, columns, Plain(fmt::format("{}, {}: {}", paper.title, figure.Heading(), figure.title)),
-      Plain(fmt::format("simulated with {}; {}", paper.basis,
-                        seeds == 1 ? "one seed" : fmt::format("mean of {} seeds", seeds))),
-      margin);
+      Plain(source), key.columns, 3.2 + 0.85 * static_cast<double>(key.rows));
   if (figure.panels.empty()) drawing += DrawExits(figure, data);
   for (std::size_t i = 0; i < figure.panels.size(); ++i) drawing += DrawPanel(figure, data, i);
   drawing += "unset multiplot\n";

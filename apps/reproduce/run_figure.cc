@@ -20,42 +20,52 @@ Expected<std::string> Origin(const Paper& paper, const Figure& figure,
   std::string provenance;
   for (const FigureSeries& series : figure.series) {
     for (const FigurePoint& point : series.points) {
+      for (const std::string& setting : point.settings) inputs = Hash(setting, inputs);
+      if (point.scenario.empty()) continue;  // the settings say all
       const fs::path path = fs::path(options.scenarios) / (point.scenario + ".toml");
       const auto experiment = LoadExperiment(path.string(), point.settings);
       if (!experiment) return std::unexpected(experiment.error());
       inputs = Hash(FileText(path) + FileText(experiment->scenario.profile), inputs);
-      for (const std::string& setting : point.settings) inputs = Hash(setting, inputs);
       if (provenance.empty()) provenance = experiment->profile.provenance;
     }
+  }
+  if (figure.source) {
+    const auto source = figure.source(options);
+    if (!source) return std::unexpected(source.error());
+    return fmt::format("{} {}; {}; inputs {:016x}", paper.title, figure.Heading(), *source, inputs);
   }
   return fmt::format("{} {}; simulated; mean of {} seeds; inputs {:016x}; {}", paper.title,
                      figure.Heading(), options.seeds, inputs, provenance);
 }
 
-std::vector<std::string> Cells(const Paper& paper, const std::string& series, double x,
-                               const FigureRow& row) {
+std::vector<std::string> Cells(const std::vector<std::string>& columns, const std::string& series,
+                               double x, const FigureRow& row) {
   std::vector<std::string> cells = {series, fmt::format("{:g}", x)};
-  for (const std::string& column : paper.columns) {
+  for (const std::string& column : columns) {
     const auto value = row.find(column);
     cells.push_back(value == row.end() ? "" : fmt::format("{:.6g}", value->second));
   }
   return cells;
 }
 
-Status Keep(ResultFile& file, const Paper& paper, const FigureData& answer) {
+const std::vector<std::string>& Columns(const Paper& paper, const Figure& figure) {
+  return figure.columns.empty() ? paper.columns : figure.columns;
+}
+
+Status Keep(ResultFile& file, const std::vector<std::string>& columns, const FigureData& answer) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& [series, points] : answer) {
-    for (const auto& [x, row] : points) rows.push_back(Cells(paper, series, x, row));
+    for (const auto& [x, row] : points) rows.push_back(Cells(columns, series, x, row));
   }
   return file.Append(rows);
 }
 
-FigureData Found(const Paper& paper, const ResultFile& file) {
+FigureData Found(const std::vector<std::string>& columns, const ResultFile& file) {
   FigureData data;
   for (const auto& cells : file.found()) {
     FigureRow& row = data[cells[0]][ParseNumber(cells[1]).value_or(0)];
     for (std::size_t i = 2; i < cells.size(); ++i) {
-      if (const auto value = ParseNumber(cells[i])) row[paper.columns[i - 2]] = *value;
+      if (const auto value = ParseNumber(cells[i])) row[columns[i - 2]] = *value;
     }
   }
   return data;
@@ -81,17 +91,18 @@ Expected<FigureData> RunFigure(const Paper& paper, const Figure& figure,
   const auto origin = Origin(paper, figure, options);
   if (!origin) return std::unexpected(origin.error());
   std::vector<std::string> header = {"series", "load"};
-  header.insert(header.end(), paper.columns.begin(), paper.columns.end());
+  const std::vector<std::string>& columns = Columns(paper, figure);
+  header.insert(header.end(), columns.begin(), columns.end());
   auto file = ResultFile::Open(fs::path(options.out) / (figure.Stem() + ".csv"), *origin, header,
                                options.fresh || figure.run);
   if (!file) return std::unexpected(file.error());
   if (figure.run) {
     auto data = figure.run(options);
     if (!data) return data;
-    if (auto kept = Keep(*file, paper, *data); !kept) return std::unexpected(kept.error());
+    if (auto kept = Keep(*file, columns, *data); !kept) return std::unexpected(kept.error());
     return data;
   }
-  FigureData data = Found(paper, *file);
+  FigureData data = Found(columns, *file);
   for (const FigureSeries& series : figure.series) {
     for (const FigurePoint& point : series.points) {
       progress.Show(done++,
@@ -100,7 +111,7 @@ Expected<FigureData> RunFigure(const Paper& paper, const Figure& figure,
       if (IsAnswered(figure, data, series, point)) continue;
       const auto answer = Answer(figure.question, series.label, point, options);
       if (!answer) return std::unexpected(answer.error());
-      if (auto kept = Keep(*file, paper, *answer); !kept) return std::unexpected(kept.error());
+      if (auto kept = Keep(*file, columns, *answer); !kept) return std::unexpected(kept.error());
       for (const auto& [name, rows] : *answer) data[name].insert(rows.begin(), rows.end());
     }
   }
