@@ -214,6 +214,40 @@ slo_ms = 100
         self.bad("plan", "partition", zoo, "--previous", zoo, says="holds no partition")
         self.bad("plan", "partition", self.folder / "x", says="cannot read this partition problem")
 
+    def test_the_schedulers_figure_comes_from_its_benchmark(self):
+        words = ["reproduce", "symphony", "--figure", "13-left", "--out", self.folder,
+                 "--scenarios", SOURCE / "scenarios/symphony"]
+        done = tactus(*words)
+        self.assertEqual(done.returncode, 0)  # all other figures need no file
+        self.assertIn("--scheduler FILE", done.stderr)
+
+        def run(shards, dispatched, dropped, per_cpu_second, load="line rate"):
+            return {"scenario": f"35 models, 512 lanes, {load}", "commit": "c0ffee",
+                    "machine": "a machine", "settings": {
+                        "models": "35", "lanes": "512", "shards": str(shards),
+                        "dispatched_per_second": str(dispatched),
+                        "dropped_per_second": str(dropped),
+                        "requests_per_cpu_second": str(per_cpu_second),
+                        "lateness_p50_us": "90", "lateness_p99_us": "2e3"}}
+
+        measured = self.folder / "scheduler.json"
+        runs = [run(1, 9e6, 1e6, 10e6), run(1, 12e6, 4e6, 16e6), run(1, 15e6, 5e6, 20e6),
+                run(2, 18e6, 2e6, 12e6), run(1, 1e6, 0, 1e6, load="1 M requests/s")]
+        measured.write_text(json.dumps({"runs": runs}))
+        done = tactus(*words, "--scheduler", measured)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("bar: >= 5; ours: 12.0", done.stdout)  # dispatched, of the median run
+        self.assertIn("linear in the threads; ours: 1.50 x", done.stdout)
+        table = (self.folder / "fig13-left.csv").read_text()
+        self.assertIn("at commit c0ffee; a machine", table.splitlines()[0])
+        self.assertIn("1 model thread,5,35,512,12,4,12,16,90,2000,3", table.splitlines())
+
+        for text, says in (("{", "is no JSON"), ('{"runs": []}', "no run at line rate"),
+                           (json.dumps({"runs": [run(1, "x", 0, 1)]}),
+                            "runs[0].settings.dispatched_per_second: must be a number")):
+            measured.write_text(text)
+            self.bad(*words, "--scheduler", measured, says=says)
+
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")
