@@ -21,7 +21,7 @@ constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
 constexpr std::array kShapes = {7, 5, 9, 13, 11, 4, 6, 8};
 constexpr int kPanelWidth = 520;
 constexpr int kWidePanel = 1100;  // of bars that have a row of their own
-constexpr int kPlotHeight = 430;  // of a panel without its key
+constexpr int kPlotHeight = 440;  // of a panel without its key
 constexpr int kKeyRowHeight = 18;
 constexpr std::size_t kLongName = 22;  // longer ones do not stand side by side in a key
 
@@ -192,6 +192,29 @@ Drawing DrawLines(const FigurePanel& panel, const FigureData& data, std::size_t 
   return drawing;
 }
 
+// The paper's numbers as crosses on the bars that they belong to; nothing where it states none.
+// Gnuplot gives each of n bars in a group 1 / (n + 1) of it, with the group's number in the middle.
+void AddPaper(Drawing& drawing, const FigurePanel& panel, const FigureData& data, std::size_t index,
+              const std::vector<Curve>& curves) {
+  if (panel.y != "peak_rps") return;
+  std::string block = fmt::format("$p{}paper << EOD\n", index);
+  const std::string empty = block;
+  const double n = static_cast<double>(curves.size());
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    double group = 0;
+    for (const auto& [x, row] : data.at(curves[i].series)) {
+      const double at = group++ + (static_cast<double>(i) - (n - 1) / 2) / (n + 1);
+      if (row.contains("paper")) block += fmt::format("{} {}\n", at, row.at("paper"));
+    }
+  }
+  if (block == empty) return;
+  drawing.blocks += block + "EOD\n";
+  drawing.Add(
+      fmt::format("$p{}paper using 1:2 with points pt 2 ps 1.2 lw 2 lc rgb 'black' "
+                  "title \"the paper's\"",
+                  index));
+}
+
 Drawing DrawBars(const Figure& figure, const FigurePanel& panel, const FigureData& data,
                  std::size_t index, const std::vector<Curve>& curves) {
   Drawing drawing;
@@ -201,6 +224,7 @@ Drawing DrawBars(const Figure& figure, const FigurePanel& panel, const FigureDat
     drawing.Add(fmt::format("${} using {}:xtic(1) with histograms lc rgb '{}' title \"{}\"", name,
                             i + 2, kColours[curves[i].style], Plain(curves[i].name)));
   }
+  AddPaper(drawing, panel, data, index, curves);
   return drawing;
 }
 
@@ -284,7 +308,7 @@ KeyShape ShapeOfKeys(const Figure& figure, const FigureData& data) {
   for (const FigurePanel& panel : figure.panels) {
     if (panel.stacked) continue;
     const std::vector<Curve> curves = CurvesOf(data, figure, panel);
-    most = std::max(most, curves.size() + (panel.limit ? 1 : 0));
+    most = std::max(most, curves.size() + (panel.limit || panel.bars ? 1 : 0));
     for (const Curve& curve : curves) {
       if (curve.name.size() > kLongName && figure.panels_in_row > 1) shape.columns = 1;
     }
@@ -313,7 +337,7 @@ std::string PlotScript(const Paper& paper, const Figure& figure, const FigureDat
       "set bmargin {}\nset xlabel offset 0,0.4\nset ylabel offset 0.6,0\n"
       "set grid back lt 1 lw 0.5 lc rgb '#e0e0e0'\nset border 3\nset tics nomirror\n",
       rows, columns, Plain(fmt::format("{}, {}: {}", paper.title, figure.Heading(), figure.title)),
-      Plain(source), key.columns, 3.2 + 0.85 * static_cast<double>(key.rows));
+      Plain(source), key.columns, 3.8 + 0.87 * static_cast<double>(key.rows));
   if (figure.panels.empty()) drawing += DrawExits(figure, data);
   for (std::size_t i = 0; i < figure.panels.size(); ++i) drawing += DrawPanel(figure, data, i);
   drawing += "unset multiplot\n";
