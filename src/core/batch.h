@@ -32,6 +32,9 @@ struct BatchReport {
   TimePoint started;  // execution as the lane saw it
   TimePoint ended;
   BatchStatus status = BatchStatus::kOk;
+  // From `started` until its input was on the device, waiting for the link included; 0 where there
+  // is no link or nobody measures it.
+  Duration upload{};
 };
 
 }  // namespace tactus

@@ -16,7 +16,8 @@ struct RunningBatch {
   ExitId exit;
   int batch = 0;
   TimePoint started;
-  TimePoint expected_end;  // started + profiled latency
+  TimePoint expected_end;       // started + profiled latency
+  TimePoint deadline = kNever;  // of its most urgent request
 };
 
 struct Lane {

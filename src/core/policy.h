@@ -46,6 +46,10 @@ class Policy {
   // A batch began or ended there, or it was opened or closed. Prepare stands for all lanes.
   virtual void OnLaneChange(const Lane&) {}
 
+  // Whether it counts on a device that stops batches of lower priority between their kernels and
+  // goes on with them later (XSched). Only the simulator's can; read once, at the start.
+  virtual bool suspends() const { return false; }
+
   // How many candidates it has looked at so far, for drivers that charge for deciding: what the
   // algorithm would have to look at, not what this code happens to.
   virtual std::uint64_t examined() const { return 0; }

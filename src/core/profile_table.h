@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/ids.h"
 #include "base/serving_time.h"
+#include "core/resource_use.h"
 
 namespace tactus {
 
@@ -21,7 +22,8 @@ class ProfileTable {
   struct ModelRows {
     int exits = 0;
     int max_batch = 0;
-    std::vector<Duration> latency;  // size lane_classes * exits * max_batch
+    std::vector<Duration> latency;      // size lane_classes * exits * max_batch
+    std::vector<ResourceUse> use = {};  // in the same order; empty where nobody knows
   };
 
   ProfileTable() = default;
@@ -30,7 +32,11 @@ class ProfileTable {
       CHECK(rows.latency.size() ==
                 static_cast<std::size_t>(lane_classes) * rows.exits * rows.max_batch,
             "a profile must have no holes");
-      entries_.push_back({cells_.size(), rows.exits, rows.max_batch});
+      CHECK(rows.use.empty() || rows.use.size() == rows.latency.size(),
+            "what batches use is known for all of a model, or for nothing of it");
+      entries_.push_back(
+          {cells_.size(), uses_.size(), !rows.use.empty(), rows.exits, rows.max_batch});
+      uses_.insert(uses_.end(), rows.use.begin(), rows.use.end());
       cells_.insert(cells_.end(), rows.latency.begin(), rows.latency.end());
     }
   }
@@ -38,11 +44,14 @@ class ProfileTable {
   // `batch` in [1, max_batch(m)], `e` in [0, exits(m)).
   Duration Latency(ModelId m, ExitId e, int batch, LaneClass c) const {
     const Entry& entry = entries_[m.value()];
-    return cells_[entry.first +
-                  (static_cast<std::size_t>(c.value()) * entry.exits + e.value()) *
-                      entry.max_batch +
-                  (batch - 1)];
+    return cells_[entry.first + Place(entry, e, batch, c)];
   }
+  // What the batch asks of the device; kAssumedUse where the profile does not say.
+  const ResourceUse& Use(ModelId m, ExitId e, int batch, LaneClass c) const {
+    const Entry& entry = entries_[m.value()];
+    return entry.knows_use ? uses_[entry.first_use + Place(entry, e, batch, c)] : kAssumedUse;
+  }
+  bool knows_use(ModelId m) const { return entries_[m.value()].knows_use; }
   // The least any request of m can take: shallowest exit, alone in its batch.
   Duration Quickest(ModelId m, LaneClass c) const { return Latency(m, ExitId{0}, 1, c); }
 
@@ -54,12 +63,20 @@ class ProfileTable {
  private:
   struct Entry {
     std::size_t first;
+    std::size_t first_use;
+    bool knows_use;
     int exits;
     int max_batch;
   };
+  static std::size_t Place(const Entry& entry, ExitId e, int batch, LaneClass c) {
+    return (static_cast<std::size_t>(c.value()) * entry.exits + e.value()) * entry.max_batch +
+           (batch - 1);
+  }
+
   int lane_classes_ = 0;
   std::vector<Entry> entries_;
   std::vector<Duration> cells_;
+  std::vector<ResourceUse> uses_;
 };
 
 }  // namespace tactus

@@ -165,6 +165,8 @@ void Dispatcher::Finish(LaneId lane_id, BatchId batch, const BatchReport& report
   Write({.kind = Kind::kFinish,
          .detail = static_cast<std::uint8_t>(report.status),
          .lane = lane_id.value(),
+         .count = static_cast<std::uint32_t>(report.upload.count()),
+         .shape = static_cast<std::uint32_t>(report.upload.count() >> 32),
          .id = batch.value(),
          .at = now,
          .deadline = report.started,
@@ -305,12 +307,13 @@ void Dispatcher::CarryOut(const Dispatch& d, TimePoint now) {
   slot.preempted = slot.aborting = slot.orphaned = false;
   slot.id = BatchId{next_batch_++};
   slot.requests.clear();
+  const TimePoint deadline = queue.front().deadline;
   for (int i = 0; i < d.batch; ++i) slot.requests.push_back(queue[i]);
   queue.PopFront(d.batch);
   waiting_ -= d.batch;
   ++running_;
   slot.batch = {slot.id, d.model, d.exit, d.lane, now, now + latency, slot.requests};
-  lane.batches.push_back({slot.id, d.model, d.exit, d.batch, now, now + latency});
+  lane.batches.push_back({slot.id, d.model, d.exit, d.batch, now, now + latency, deadline});
   lane.free_at = ExpectedFree(lane, now);
   policy_.OnLaneChange(lane);
   outbox_.Launch(slot.batch);

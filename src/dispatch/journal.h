@@ -26,8 +26,8 @@ struct JournalRecord {
   std::uint16_t exit = 0;
   std::uint32_t model = 0;
   std::uint32_t lane = 0;
-  std::uint32_t count = 0;  // batch size, drop count
-  std::uint32_t shape = 0;
+  std::uint32_t count = 0;  // batch size, drop count; of a finish: its upload in ns, low half ...
+  std::uint32_t shape = 0;  // ... and high half
   std::uint32_t priority = 0;
   std::uint64_t id = 0;  // request or batch
   TimePoint at{};        // arrival, now, or wait-until

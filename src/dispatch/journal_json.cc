@@ -54,10 +54,41 @@ ProfileTable::ModelRows RowsOf(const Deployment& deployment, std::size_t i) {
       for (int b = 1; b <= rows.max_batch; ++b) {
         rows.latency.push_back(table.Latency(m, ExitId{static_cast<ExitId::rep>(e)}, b,
                                              LaneClass{static_cast<LaneClass::rep>(c)}));
+        if (!table.knows_use(m)) continue;
+        rows.use.push_back(table.Use(m, ExitId{static_cast<ExitId::rep>(e)}, b,
+                                     LaneClass{static_cast<LaneClass::rep>(c)}));
       }
     }
   }
   return rows;
+}
+
+// [transfer_ns, throughput by resource] of each batch.
+json UseJson(const std::vector<ResourceUse>& uses) {
+  json rows = json::array();
+  for (const ResourceUse& use : uses) {
+    json row = {use.transfer.count()};
+    for (const double share : use.throughput) row.push_back(share);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void ReadUse(const json& entry, ProfileTable::ModelRows& rows) {
+  if (!entry.contains("use")) return;
+  for (const json& row : entry.at("use")) {
+    ResourceUse& use = rows.use.emplace_back();
+    use.transfer = Nanos(row.at(0).get<std::int64_t>());
+    for (std::size_t r = 0; r < kResources; ++r) use.throughput[r] = row.at(1 + r).get<double>();
+    const bool sane = std::all_of(use.throughput.begin(), use.throughput.end(),
+                                  [](double share) { return share >= 0 && share <= 1; });
+    if (!sane || use.transfer < Duration{} || use.transfer > Nanos(kMostNanos)) {
+      throw json::other_error::create(501, "what a batch uses is out of range", &entry);
+    }
+  }
+  if (rows.use.size() != rows.latency.size()) {
+    throw json::other_error::create(501, "what batches use does not match their latencies", &entry);
+  }
 }
 
 Model ReadModel(const json& entry) {
@@ -94,6 +125,7 @@ ProfileTable::ModelRows ReadRows(const json& entry, const Model& model, int lane
         fmt::format("the profile of model '{}' does not cover its exits and batches", model.name),
         &entry);
   }
+  ReadUse(entry, rows);
   return rows;
 }
 
@@ -136,6 +168,7 @@ std::string ToJson(const Deployment& deployment) {
                       {"profile_exits", rows.exits},
                       {"profile_max_batch", rows.max_batch},
                       {"latency_ns", latency}});
+    if (!rows.use.empty()) models.back()["use"] = UseJson(rows.use);
   }
   const json text = {{"lane_classes", deployment.profile.lane_classes()}, {"models", models}};
   return text.dump(-1, ' ', false, json::error_handler_t::replace);

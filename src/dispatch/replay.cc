@@ -99,7 +99,9 @@ class Stage final : public Outbox, public Journal {
         running_.erase(BatchId{record.id});
         return dispatcher_.Finish(
             LaneId{record.lane}, BatchId{record.id},
-            {record.deadline, record.ended, static_cast<BatchStatus>(record.detail)}, record.at);
+            {record.deadline, record.ended, static_cast<BatchStatus>(record.detail),
+             Nanos(static_cast<std::int64_t>(record.shape) << 32 | record.count)},
+            record.at);
       case Kind::kCancel:
         return dispatcher_.Cancel(ModelId{record.model}, RequestId{record.id});
       case Kind::kLane:

@@ -29,6 +29,12 @@ ProfileFile TwoModels() {
       cell.repetitions = 50;
       cell.max_ms = 2 * cell.p99_ms;
     }
+    for (ProfiledExit& exit : model.exits) {
+      for (ProfileCell& cell : exit.cells) {
+        cell.transfer_ms = 0.1;
+        cell.throughput = {0.2, 0.4, 0.6, 0.7, 0.1};
+      }
+    }
   }
   return profile;
 }
@@ -37,12 +43,20 @@ class ReplayTest : public ::testing::Test {
  protected:
   ~ReplayTest() override { std::filesystem::remove(path_); }
 
-  JournalFile Record(const std::string& policy_text, const char* expiry = "hopeless") {
+  JournalFile Record(const std::string& policy_text, const char* expiry = "hopeless",
+                     bool share = false) {
+    ProfileFile profile = TwoModels();
     Scenario scenario = ScenarioOf(TwoModels(), 600, 3);
     scenario.lanes = 2;
     scenario.expiry = expiry;
     scenario.queue_capacity = 64;
     for (ScenarioModel& model : scenario.models) model.slo_ms = 25;
+    if (share) {
+      scenario.slots = 3;
+      scenario.capacity = {1, 1, 1, 1, 1};
+      scenario.models[1].priority = 2;
+      profile.models[0].resources_source = profile.models[1].resources_source = "a test";
+    }
     auto writer = JournalWriter::Create(path_,
                                         {.policy = policy_text,
                                          .source = "simulated",
@@ -52,7 +66,7 @@ class ReplayTest : public ::testing::Test {
     EXPECT_TRUE(writer);
     auto policy = MakePolicy(policy_text);
     EXPECT_TRUE(policy) << policy.error().message;
-    EXPECT_TRUE(Simulate(scenario, TwoModels(), **policy, {.journal = writer->get()}));
+    EXPECT_TRUE(Simulate(scenario, profile, **policy, {.journal = writer->get()}));
     EXPECT_TRUE((*writer)->Close());
     auto journal = LoadJournal(path_);
     EXPECT_TRUE(journal) << journal.error().message;
@@ -83,6 +97,22 @@ TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgain) {
       EXPECT_EQ(result->events + result->decisions, journal.records.size());
       EXPECT_GT(result->decisions, 1000u);
     }
+  }
+}
+
+// Policies that learn from measured uploads and know what batches use decide the same again, so the
+// journal holds both.
+TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgainWhereBatchesShareLanes) {
+  for (const PolicyInfo& info : Policies()) {
+    if (!(*MakePolicy(info.name))->planner().empty()) continue;
+    const JournalFile journal = Record(info.name, "never", true);
+    const Deployment& served = *journal.deployments[0].deployment;
+    EXPECT_EQ(served.profile.Use(ModelId{0}, ExitId{1}, 8, LaneClass{0}),
+              (ResourceUse{{0.2, 0.4, 0.6, 0.7, 0.1}, FromMillis(0.1)}));
+    EXPECT_GT(journal.records[Find(journal, Kind::kFinish, 0)].count, 0u);
+    const auto result = Again(journal);
+    ASSERT_TRUE(result) << info.name << ": " << result.error().message;
+    EXPECT_FALSE(result->difference) << info.name << ": " << *result->difference;
   }
 }
 

@@ -11,10 +11,13 @@ constexpr std::array<double, 5> kAt = {0, 0.50, 0.95, 0.99, 1};
 
 }  // namespace
 
-SimDevice::SimDevice(const ProfileFile& profile, std::uint64_t seed, bool noise) {
+SimDevice::SimDevice(const ProfileFile& profile, std::uint64_t seed, bool noise) : noise_(noise) {
   for (const ProfiledModel& model : profile.models) {
-    ModelCells& row = models_.emplace_back(
-        ModelCells{model.max_batch, {}, Rng::Stream(seed, "service/" + model.name)});
+    ModelCells& row =
+        models_.emplace_back(ModelCells{model.max_batch,
+                                        {},
+                                        Rng::Stream(seed, "service/" + model.name),
+                                        Rng::Stream(seed, "contention/" + model.name)});
     for (const ProfiledExit& exit : model.exits) {
       for (const ProfileCell& cell : exit.cells) {
         const std::array<double, 5> ms = {cell.min_ms, cell.p50_ms, cell.p95_ms, cell.p99_ms,
@@ -23,6 +26,9 @@ SimDevice::SimDevice(const ProfileFile& profile, std::uint64_t seed, bool noise)
         for (std::size_t i = 0; i < ms.size(); ++i) made.quantile_ns[i] = ms[i] * 1e6;
         made.mean = FromMillis(cell.mean_ms);
         made.varies = noise && cell.repetitions > 0;
+        made.use = model.resources_source.empty()
+                       ? kAssumedUse
+                       : ResourceUse{cell.throughput, FromMillis(cell.transfer_ms)};
       }
     }
   }
@@ -38,6 +44,16 @@ Duration SimDevice::Draw(ModelId model, ExitId exit, int batch) {
   const double low = cell.quantile_ns[i - 1];
   const double ns = low + (cell.quantile_ns[i] - low) * (u - kAt[i - 1]) / (kAt[i] - kAt[i - 1]);
   return std::max(Duration{std::llround(ns)}, Nanos(1));
+}
+
+ResourceUse SimDevice::Use(ModelId model, ExitId exit, int batch) const {
+  const ModelCells& row = models_[model.value()];
+  return row.cells[exit.value() * row.max_batch + batch - 1].use;
+}
+
+double SimDevice::DrawLuck(ModelId model, double spread) {
+  if (!noise_ || spread == 0) return 1;
+  return std::exp(spread * models_[model.value()].luck.Normal() - spread * spread / 2);
 }
 
 }  // namespace tactus

@@ -23,18 +23,26 @@ class SimDevice {
 
   // Models draw from streams of their own: one more model changes no other's luck.
   Duration Draw(ModelId model, ExitId exit, int batch);
+  // What such a batch really asks of the device; kAssumedUse where the profile does not say.
+  ResourceUse Use(ModelId model, ExitId exit, int batch) const;
+  // A batch's luck among neighbours: log-normal with mean 1 and `spread` of its logarithm, from a
+  // stream of its own. 1 without noise.
+  double DrawLuck(ModelId model, double spread);
 
  private:
   struct Cell {
     std::array<double, 5> quantile_ns;  // min, P50, P95, P99, max
     Duration mean;
     bool varies;
+    ResourceUse use;
   };
   struct ModelCells {
     int max_batch;
     std::vector<Cell> cells;  // by exit, then batch
     Rng rng;
+    Rng luck;
   };
+  const bool noise_;
   std::vector<ModelCells> models_;
 };
 

@@ -1,11 +1,13 @@
 #include "sim/simulation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "sim/event_heap.h"
 #include "sim/lane_scaler.h"
 #include "sim/planning.h"
+#include "sim/shared_device.h"
 #include "sim/sim_device.h"
 #include "workload/accuracy_limit.h"
 #include "workload/arrivals.h"
@@ -26,6 +28,33 @@ LaneScalerOptions MakeScaler(const Scenario& scenario) {
   return options;
 }
 
+// One for each lane; none where batches of a lane do not slow each other.
+std::vector<SharedDevice> MakeSharedDevices(const Scenario& scenario, const Policy& policy) {
+  if (scenario.capacity.empty()) return {};
+  SharedDeviceOptions options;
+  std::copy_n(scenario.capacity.begin(), kResources, options.contention.capacity.begin());
+  options.contention.crosstalk = scenario.crosstalk;
+  options.suspends = policy.suspends();
+  options.preemption = FromMillis(scenario.preemption_ms);
+  return std::vector<SharedDevice>(scenario.lanes, SharedDevice(options, scenario.slots));
+}
+
+// The profile as policies are told it: figures of throughput that have drifted since.
+ProfileFile Drifted(ProfileFile profile, const Scenario& scenario) {
+  if (scenario.drift == 0) return profile;
+  for (ProfiledModel& model : profile.models) {
+    Rng rng = Rng::Stream(scenario.seed, "drift/" + model.name);
+    for (ProfiledExit& exit : model.exits) {
+      for (ProfileCell& cell : exit.cells) {
+        for (double& share : cell.throughput) {
+          share = std::clamp(share * (1 + scenario.drift * (2 * rng.Uniform() - 1)), 0.0, 1.0);
+        }
+      }
+    }
+  }
+  return profile;
+}
+
 // One run: the world around a dispatcher.
 class World final : public Outbox {
  public:
@@ -44,6 +73,10 @@ class World final : public Outbox {
         policy_(policy),
         planning_(Planning::For(policy.planner(), scenario, *deployment_)),
         device_(selected, scenario.seed, options.noise),
+        shared_(MakeSharedDevices(scenario, policy)),
+        changes_(shared_.size(), kNoEvent),
+        tail_(scenario.tail),
+        priority_weight_(scenario.priority_weight),
         recorder_(ExpectedRequests(scenario)),
         heap_(deployment_->models.size() + 2 * scenario.lanes * scenario.slots),
         slots_(scenario.slots),
@@ -109,11 +142,12 @@ class World final : public Outbox {
     Running& running = places_[place];
     running.id = batch.id;
     running.used = true;
-    running.report.status = BatchStatus::kOk;
+    running.report = {};
     running.report.started = decided_ + launch_overhead_;
-    running.report.ended =
-        running.report.started +
+    const Duration alone =
         device_.Draw(batch.model, batch.exit, static_cast<int>(batch.requests.size()));
+    if (!shared_.empty()) return Share(batch, place, alone);
+    running.report.ended = running.report.started + alone;
     running.event = heap_.Push(running.report.ended + finish_overhead_, EventClass::kFinish,
                                static_cast<std::uint32_t>(place));
   }
@@ -124,6 +158,10 @@ class World final : public Outbox {
       Running& running = places_[place];
       if (!running.used || running.id != batch) continue;
       if (running.report.ended <= now_) return;  // it ended; its report is on the way
+      if (!shared_.empty()) {
+        shared_[lane.value()].Stop(s, now_);
+        ScheduleChange(lane.value());
+      }
       running.report.status = BatchStatus::kAborted;
       running.report.started = std::min(running.report.started, now_);
       running.report.ended = now_;
@@ -148,12 +186,53 @@ class World final : public Outbox {
   }
 
  private:
+  static constexpr std::uint64_t kNoEvent = ~std::uint64_t{0};
   struct Running {
     BatchId id;
     BatchReport report;
     std::uint64_t event = 0;
     bool used = false;
   };
+
+  // Its lane's device says when it ends, for nobody can tell before its neighbours are known.
+  void Share(const Batch& batch, std::size_t place, Duration alone) {
+    const ResourceUse use =
+        device_.Use(batch.model, batch.exit, static_cast<int>(batch.requests.size()));
+    const int priority = deployment_->models[batch.model.value()].priority;
+    SharedWork work;
+    work.transfer = std::min(use.transfer, alone - Nanos(1));
+    work.kernel = alone - work.transfer;
+    work.contender = {.use = use.throughput,
+                      .weight = std::pow(priority_weight_, 1 - priority),
+                      .luck = device_.DrawLuck(batch.model, tail_)};
+    work.priority = priority;
+    Running& running = places_[place];
+    running.event = kNoEvent;
+    running.report.ended = kNever;
+    const std::size_t lane = batch.lane.value();
+    shared_[lane].Begin(static_cast<int>(place % slots_), now_, running.report.started, work);
+    ScheduleChange(lane);
+  }
+
+  // The event before it, if any, stays behind as a shell.
+  void ScheduleChange(std::size_t lane) {
+    const TimePoint next = shared_[lane].next();
+    changes_[lane] = next == kNever
+                         ? kNoEvent
+                         : heap_.Push(next, EventClass::kDevice, static_cast<std::uint32_t>(lane));
+  }
+
+  void TakeChange(std::size_t lane) {
+    for (int slot; (slot = shared_[lane].Advance(now_)) != SharedDevice::kNone;) {
+      const std::size_t place = lane * slots_ + slot;
+      Running& running = places_[place];
+      running.report.upload = shared_[lane].uploaded(slot) - running.report.started;
+      running.report.ended = now_;
+      running.event = heap_.Push(now_ + finish_overhead_, EventClass::kFinish,
+                                 static_cast<std::uint32_t>(place));
+    }
+    ScheduleChange(lane);
+  }
 
   static std::size_t ExpectedRequests(const Scenario& scenario) {
     double total = 0;
@@ -187,6 +266,10 @@ class World final : public Outbox {
                                  .arrival = now_,
                                  .deadline = now_ + deployment_->models[model.value()].slo});
       return PushArrival(event.subject);
+    }
+    if (event.kind == EventClass::kDevice) {
+      if (changes_[event.subject] == event.sequence) TakeChange(event.subject);
+      return;
     }
     if (event.kind == EventClass::kAutoscale) return Autoscale();
     if (event.kind == EventClass::kLaneReady) {
@@ -265,6 +348,10 @@ class World final : public Outbox {
   Policy& policy_;
   std::optional<Planning> planning_;
   SimDevice device_;
+  std::vector<SharedDevice> shared_;    // by lane; empty without contention
+  std::vector<std::uint64_t> changes_;  // by lane: the event of its device's next change
+  const double tail_;
+  const double priority_weight_;
   Recorder recorder_;
   EventHeap heap_;
   const int slots_;
@@ -305,7 +392,7 @@ Expected<std::shared_ptr<const Deployment>> MakeDeployment(const Scenario& scena
   if (!models) return std::unexpected(models.error());
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
-  auto table = MakeTable(*selected, *models,
+  auto table = MakeTable(Drifted(*selected, scenario), *models,
                          {.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms});
   if (!table) return std::unexpected(table.error());
   return std::make_shared<const Deployment>(Deployment{std::move(*models), std::move(*table)});

@@ -39,13 +39,29 @@ ProfileCell ReadCell(const JsonReader& reader) {
   return cell;
 }
 
+void ReadUse(const JsonReader& reader, ProfileCell& cell) {
+  cell.transfer_ms = reader.Number("transfer_ms", 0, 0);
+  if (cell.transfer_ms >= cell.min_ms) {
+    reader.Complain("transfer_ms", "must be below min_ms, of which it is a part");
+  }
+  reader.Object("throughput", [&](const JsonReader& shares) {
+    for (std::size_t r = 0; r < kResources; ++r) {
+      cell.throughput[r] = shares.Number(kResourceNames[r], 0);
+      if (cell.throughput[r] > 1) {
+        shares.Complain(kResourceNames[r], "is a share of the device's peak, at most 1");
+      }
+    }
+  });
+}
+
 // Cells may stand in any order; each batch from 1 to max_batch must be there once.
-void ReadCells(const JsonReader& reader, int max_batch, ProfiledExit& exit) {
+void ReadCells(const JsonReader& reader, int max_batch, bool uses, ProfiledExit& exit) {
   std::vector<bool> seen(max_batch, false);
   exit.cells.resize(max_batch);
   reader.Each("cells", [&](const JsonReader& element) {
     const auto batch = static_cast<int>(element.Integer("batch", 1, max_batch));
-    const ProfileCell cell = ReadCell(element);
+    ProfileCell cell = ReadCell(element);
+    if (uses) ReadUse(element, cell);
     if (batch < 1 || batch > max_batch) return;
     if (seen[batch - 1]) return element.Complain("batch", "is there twice");
     seen[batch - 1] = true;
@@ -65,6 +81,7 @@ ProfiledModel ReadModel(const JsonReader& reader) {
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
   model.weight_bytes = reader.Integer("weight_bytes", 0, kMostBytes, 0);
   model.peak_memory_bytes = reader.Integer("peak_memory_bytes", 0, kMostBytes, 0);
+  model.resources_source = reader.Text("resources_source", true);
   std::set<std::string> names;
   reader.Each("exits", [&](const JsonReader& element) {
     ProfiledExit& exit = model.exits.emplace_back();
@@ -72,7 +89,7 @@ ProfiledModel ReadModel(const JsonReader& reader) {
     exit.accuracy = element.Number("accuracy", 0, 0);
     if (exit.accuracy > 1) element.Complain("accuracy", "is a fraction, at most 1");
     if (!names.insert(exit.name).second) element.Complain("name", "is there twice");
-    ReadCells(element, model.max_batch, exit);
+    ReadCells(element, model.max_batch, !model.resources_source.empty(), exit);
     Fit(exit);
   });
   if (model.exits.empty()) reader.Complain("exits", "must hold at least one exit");
@@ -117,13 +134,28 @@ std::string Quoted(const std::string& text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+void WriteUse(const ProfileCell& cell, std::string& out) {
+  fmt::format_to(std::back_inserter(out), ",\n     \"transfer_ms\": {}, \"throughput\": {{",
+                 cell.transfer_ms);
+  for (std::size_t r = 0; r < kResources; ++r) {
+    fmt::format_to(std::back_inserter(out), "{}\"{}\": {}", r == 0 ? "" : ", ", kResourceNames[r],
+                   cell.throughput[r]);
+  }
+  out += '}';
+}
+
 void WriteModel(const ProfiledModel& model, std::string& out) {
   auto it = std::back_inserter(out);
   fmt::format_to(it,
                  "  {{\"name\": {}, \"max_batch\": {}, \"slo_ms\": {}, \"weight_bytes\": {},\n"
-                 "   \"peak_memory_bytes\": {}, \"exits\": [",
+                 "   \"peak_memory_bytes\": {}, ",
                  Quoted(model.name), model.max_batch, model.slo_ms, model.weight_bytes,
                  model.peak_memory_bytes);
+  const bool uses = !model.resources_source.empty();
+  if (uses) {
+    fmt::format_to(it, "\"resources_source\": {},\n   ", Quoted(model.resources_source));
+  }
+  out += "\"exits\": [";
   const char* between_exits = "\n";
   for (const ProfiledExit& exit : model.exits) {
     fmt::format_to(it,
@@ -136,9 +168,11 @@ void WriteModel(const ProfiledModel& model, std::string& out) {
       const ProfileCell& c = exit.cells[i];
       fmt::format_to(it,
                      "{}    {{\"batch\": {}, \"repetitions\": {}, \"mean_ms\": {}, \"min_ms\": {}, "
-                     "\"p50_ms\": {}, \"p95_ms\": {}, \"p99_ms\": {}, \"max_ms\": {}, \"cv\": {}}}",
+                     "\"p50_ms\": {}, \"p95_ms\": {}, \"p99_ms\": {}, \"max_ms\": {}, \"cv\": {}",
                      i == 0 ? "\n" : ",\n", i + 1, c.repetitions, c.mean_ms, c.min_ms, c.p50_ms,
                      c.p95_ms, c.p99_ms, c.max_ms, c.cv);
+      if (uses) WriteUse(c, out);
+      out += '}';
     }
     out += "]}";
   }
@@ -360,6 +394,8 @@ Expected<ProfileTable> MakeTable(const ProfileFile& profile, std::span<const Mod
         const double ms =
             options.percentile > 0 ? Quantile(cell, options.percentile / 100) : cell.mean_ms;
         rows.latency.push_back(FromMillis(ms + options.jitter_ms));
+        if (measured->resources_source.empty()) continue;
+        rows.use.push_back({cell.throughput, FromMillis(cell.transfer_ms)});
       }
     }
   }

@@ -13,6 +13,7 @@
 #include "base/expected.h"
 #include "core/model.h"
 #include "core/profile_table.h"
+#include "core/resource_use.h"
 
 namespace tactus {
 
@@ -26,6 +27,9 @@ struct ProfileCell {
   double p99_ms = 0;
   double max_ms = 0;
   double cv = 0;  // standard deviation over mean
+  // Where the model's resource figures are known (resources_source):
+  double transfer_ms = 0;   // of the input, P95, part of the latency
+  Throughput throughput{};  // of the batch alone
 };
 
 // The cell's latency at `q` in [0, 1]: linear between min, P50, P95, P99 and max.
@@ -47,6 +51,8 @@ struct ProfiledModel {
   double slo_ms = 0;                    // 0: none stated
   std::uint64_t weight_bytes = 0;       // 0: unknown
   std::uint64_t peak_memory_bytes = 0;  // 0: unknown
+  // Where the cells' transfer and throughput come from; empty: there are none.
+  std::string resources_source;
   std::vector<ProfiledExit> exits;      // shallowest first
 };
 

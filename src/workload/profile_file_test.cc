@@ -87,6 +87,52 @@ TEST(ProfileFile, IsTheSameAfterSavingAndLoading) {
   EXPECT_EQ(again->models[0].exits[1].cells[1].mean_ms, 5);
 }
 
+// The same profile with what its final exit's batches use; the early one's cells say nothing more.
+std::string WithUse(const std::string& throughput) {
+  std::string text = With("\"slo_ms\": 20,", "\"slo_ms\": 20, \"resources_source\": \"a test\",");
+  for (const char* cell :
+       {"4, \"cv\": 0.1}", "\"mean_ms\": 2}", "\"mean_ms\": 3}", "\"mean_ms\": 5}"}) {
+    const std::size_t at = text.find(cell) + std::string(cell).size() - 1;
+    text.insert(at, ", \"transfer_ms\": 0.25, \"throughput\": {" + throughput + "}");
+  }
+  return text;
+}
+
+// Without these a batch's figures could be lost on the way, or be made up where there are none.
+TEST(ProfileFile, KeepsWhatBatchesUse) {
+  const TempFile file("");
+  const auto profile = ParseProfile(
+      WithUse(R"("l1": 0.1, "l2": 0.2, "dram": 0.3, "tensor": 0.4, "fma": 1)"), "p.json");
+  ASSERT_TRUE(profile) << profile.error().message;
+  ASSERT_TRUE(SaveProfile(*profile, file.path()));
+  const auto again = LoadProfile(file.path());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->models[0].resources_source, "a test");
+  const Throughput wanted{0.1, 0.2, 0.3, 0.4, 1};
+  EXPECT_EQ(again->models[0].exits[1].cells[1].throughput, wanted);
+  EXPECT_EQ(again->models[0].exits[1].cells[1].transfer_ms, 0.25);
+  const Model model{.name = "m", .max_batch = 2, .exits = {{"final", 0.75}}};
+  const auto table = MakeTable(*again, std::span(&model, 1), {});
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_TRUE(table->knows_use(ModelId{0}));
+  EXPECT_EQ(table->Use(ModelId{0}, ExitId{0}, 2, LaneClass{0}),
+            (ResourceUse{wanted, FromMillis(0.25)}));
+  const auto plain = MakeTable(*ParseProfile(kSmall, "p.json"), std::span(&model, 1), {});
+  EXPECT_FALSE(plain->knows_use(ModelId{0}));
+  EXPECT_EQ(plain->Use(ModelId{0}, ExitId{0}, 2, LaneClass{0}), kAssumedUse);
+}
+
+TEST(ProfileFile, NamesTheMistakeInWhatBatchesUse) {
+  const auto message = [](const std::string& throughput) {
+    const auto profile = ParseProfile(WithUse(throughput), "p.json");
+    return profile ? std::string("accepted") : profile.error().message;
+  };
+  EXPECT_THAT(message(R"("l1": 0.1, "l2": 0.2, "dram": 0.3, "tensor": 0.4)"),
+              HasSubstr("cells[0].throughput.fma: is missing"));
+  EXPECT_THAT(message(R"("l1": 1.5, "l2": 0.2, "dram": 0.3, "tensor": 0.4, "fma": 0)"),
+              HasSubstr("throughput.l1: is a share of the device's peak, at most 1"));
+}
+
 // Whoever edits a profile by hand is told the place of a mistake, and what would be right.
 TEST(ProfileFile, NamesThePlaceOfEachMistake) {
   const struct {

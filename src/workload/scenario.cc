@@ -59,8 +59,8 @@ class Reader {
       } else if (!KeysOf(ScenarioFields(), key.str()).empty()) {
         read = ReadTable(node, key.str(), ScenarioFields(), scenario_);
       } else {
-        read = Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], [autoscale], "
-                                      "[arrivals] and [[models]]",
+        read = Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], [contention], "
+                                      "[autoscale], [arrivals] and [[models]]",
                                       key.str()));
       }
       if (!read) return read;
@@ -220,6 +220,7 @@ Expected<std::vector<Model>> MakeModels(const Scenario& scenario, const ProfileF
     model.name = scenario.models[i].name;
     model.slo = FromMillis(scenario.models[i].slo_ms);
     model.max_batch = selected->models[i].max_batch;
+    model.priority = scenario.models[i].priority;
     for (const ProfiledExit& exit : selected->models[i].exits) {
       model.exits.push_back({exit.name, exit.accuracy});
     }

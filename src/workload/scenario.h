@@ -20,6 +20,15 @@
 //   count = 1
 //   slots = 1
 //
+//   [contention]                   # how batches that share a lane slow each other in simulation
+//   capacity = [1, 1, 1, 1, 1]     # of l1, l2, dram, tensor, fma, in the profile's shares of a
+//                                  # device; not there (the default): they do not
+//   crosstalk = 0.03               # what each neighbour costs where nothing is short
+//   tail = 0.5                     # spread of a batch's luck, log-normal; 0: none
+//   priority_weight = 1.5          # what a level gets of a short resource, over the next level
+//   preemption_ms = 0.1            # to stop lower levels, for policies that suspend batches
+//   drift = 0                      # policies are told throughputs that are off by up to this part
+//
 //   [autoscale]                    # lanes come and go in simulation; count is the most there are
 //   interval_s = 5                 # how often the advice is taken; 0: never (the default)
 //   window_s = 10                  # that the advice looks at
@@ -45,6 +54,7 @@
 //   slo_ms = 50
 //   max_batch = 10                 # default: the profile's
 //   ratio = 3
+//   priority = 1                   # 1 is the highest
 //   rate_rps = 0                   # > 0: instead of its share of the total
 //   exits = ["1", "4"]             # default: all that the profile knows
 //   accuracy = [0.076, 0.744]      # default: the profile's
@@ -73,6 +83,7 @@ struct ScenarioModel {
   double slo_ms = 50;
   int max_batch = 0;  // 0: the profile's
   double ratio = 1;
+  int priority = 1;
   double rate_rps = 0;             // > 0 overrides the share of the total rate
   std::vector<std::string> exits;  // empty: all
   std::vector<double> accuracy;    // empty: the profile's
@@ -95,6 +106,13 @@ struct Scenario {
   double candidate_cost_us = 0;
   int lanes = 1;
   int slots = 1;
+  // [contention]
+  std::vector<double> capacity;  // by Resource; empty: batches do not slow each other
+  double crosstalk = 0.03;
+  double tail = 0.5;
+  double priority_weight = 1.5;
+  double preemption_ms = 0.1;
+  double drift = 0;
   // [autoscale]
   double scale_interval_s = 0;
   double scale_window_s = 10;

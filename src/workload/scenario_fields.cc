@@ -39,6 +39,12 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"scenario", "candidate_cost_us", &S::candidate_cost_us, 0, 1e9},
     ScenarioField<S>{"lanes", "count", &S::lanes, 1, 4096},
     ScenarioField<S>{"lanes", "slots", &S::slots, 1, 64},
+    ScenarioField<S>{"contention", "capacity", &S::capacity, 0.01, 100},
+    ScenarioField<S>{"contention", "crosstalk", &S::crosstalk, 0, 10},
+    ScenarioField<S>{"contention", "tail", &S::tail, 0, 2},
+    ScenarioField<S>{"contention", "priority_weight", &S::priority_weight, 1, 100},
+    ScenarioField<S>{"contention", "preemption_ms", &S::preemption_ms, 0, kMostMillis},
+    ScenarioField<S>{"contention", "drift", &S::drift, 0, 1},
     ScenarioField<S>{"autoscale", "interval_s", &S::scale_interval_s, 0, kMostSeconds},
     ScenarioField<S>{"autoscale", "window_s", &S::scale_window_s, 1e-3, kMostSeconds},
     ScenarioField<S>{"autoscale", "start_delay_s", &S::scale_start_delay_s, 0, kMostSeconds},
@@ -62,6 +68,7 @@ constexpr std::array kModelFields = {
     ScenarioField<M>{"", "slo_ms", &M::slo_ms, 1e-3, kMostMillis},
     ScenarioField<M>{"", "max_batch", &M::max_batch, 0, 4096},
     ScenarioField<M>{"", "ratio", &M::ratio, 0, 1e6},
+    ScenarioField<M>{"", "priority", &M::priority, 1, 255},
     ScenarioField<M>{"", "rate_rps", &M::rate_rps, 0, kMostRps},
     ScenarioField<M>{"", "exits", &M::exits},
     ScenarioField<M>{"", "accuracy", &M::accuracy, 0, 1},
@@ -199,6 +206,12 @@ Status Validate(const Scenario& scenario) {
       return InvalidArgument(fmt::format("idle_kept ({}) must not exceed idle_threshold ({})",
                                          scenario.idle_kept, scenario.idle_threshold));
     }
+  }
+  if (!scenario.capacity.empty() && scenario.capacity.size() != kResources) {
+    return InvalidArgument(
+        fmt::format("[contention] capacity names {} resources; it must name all {}: l1, l2, dram, "
+                    "tensor, fma",
+                    scenario.capacity.size(), kResources));
   }
   if (scenario.process == ArrivalProcess::kTrace && scenario.trace.empty()) {
     return InvalidArgument("process = \"trace\" needs a file: trace = \"FILE\"");

@@ -32,6 +32,14 @@ decision_cost_us = 3
 count = 2
 slots = 3
 
+[contention]
+capacity = [1, 2, 0.5, 1, 1]
+crosstalk = 0.1
+tail = 0
+priority_weight = 3
+preemption_ms = 0.2
+drift = 0.15
+
 [autoscale]
 interval_s = 5
 window_s = 20
@@ -53,6 +61,7 @@ name = "a"
 slo_ms = 20
 max_batch = 4
 ratio = 3
+priority = 2
 exits = ["1", "4"]
 accuracy = [0.5, 1]
 
@@ -89,6 +98,12 @@ TEST(Scenario, ReadsEveryKey) {
   EXPECT_EQ(s.decision_cost_us, 3);
   EXPECT_EQ(s.lanes, 2);
   EXPECT_EQ(s.slots, 3);
+  EXPECT_THAT(s.capacity, ElementsAre(1, 2, 0.5, 1, 1));
+  EXPECT_EQ(s.crosstalk, 0.1);
+  EXPECT_EQ(s.tail, 0);
+  EXPECT_EQ(s.priority_weight, 3);
+  EXPECT_EQ(s.preemption_ms, 0.2);
+  EXPECT_EQ(s.drift, 0.15);
   EXPECT_EQ(s.scale_interval_s, 5);
   EXPECT_EQ(s.scale_window_s, 20);
   EXPECT_EQ(s.scale_start_delay_s, 0.5);
@@ -104,6 +119,8 @@ TEST(Scenario, ReadsEveryKey) {
   ASSERT_EQ(s.models.size(), 3u);
   EXPECT_EQ(s.models[0].slo_ms, 20);
   EXPECT_EQ(s.models[0].max_batch, 4);
+  EXPECT_EQ(s.models[0].priority, 2);
+  EXPECT_EQ(s.models[1].priority, 1);
   EXPECT_THAT(s.models[0].exits, ElementsAre("1", "4"));
   EXPECT_THAT(s.models[0].accuracy, ElementsAre(0.5, 1));
   EXPECT_EQ(s.models[1].profile_as, "a");
@@ -152,6 +169,11 @@ TEST(Scenario, NamesThePlaceOfEachMistake) {
        "starts with 2 lanes and keeps 1; [lanes] count = 1"},
       {"[autoscale]\ninterval_s = 1\nidle_threshold = 0.05\n[[models]]\nname = 'a'\n",
        "idle_kept (0.1) must not exceed idle_threshold (0.05)"},
+      {"[contention]\ncapacity = [1, 1]\n[[models]]\nname = 'a'\n",
+       "[contention] capacity names 2 resources; it must name all 5: l1, l2, dram, tensor, fma"},
+      {"[contention]\ncapacity = [1, 1, 1, 1, 0]\n", "f.toml:2:12: capacity: must be a list"},
+      {"[[models]]\nname = 'a'\npriority = 0\n",
+       "f.toml:3:12: priority: must be a whole number from 1 to 255"},
       {"[arrivals]\nrate_rps = 0\n[[models]]\nname = 'a'\n", "nothing would arrive"},
       {"[[models]]\nname = 'a'\nexits = ['1']\naccuracy = [0.1, 0.2]\n",
        "1 exits and 2 accuracies"},

@@ -1,0 +1,35 @@
+// How batches slow each other on one device of the simulated world.
+//
+// Each resource is shared in proportion: while the batches together ask for no more than its
+// capacity, everybody gets what it asks for; beyond that all who need it are cut, in proportion to
+// what they ask for and to the weight of their priority. A batch spends its time on the resources
+// in proportion to its use of them, so what it loses on one counts by that part. What is lost is
+// then stretched by the batch's own luck, which has a heavy tail.
+//
+// It is piecewise rational in the demands, on purpose of another form than the exponential that
+// policies/strait fits: a prediction must be able to be wrong here, as it is in life.
+#pragma once
+
+#include <span>
+
+#include "core/resource_use.h"
+
+namespace tactus {
+
+struct Contention {
+  Throughput capacity{1, 1, 1, 1, 1};  // > 0
+  double crosstalk = 0.03;             // each neighbour costs this part even where nothing is short
+};
+
+struct Contender {
+  Throughput use{};   // alone, of a device with capacity 1
+  double weight = 1;  // of its priority, > 0
+  double luck = 1;    // stretches the excess over running alone, > 0
+};
+
+// How many times longer each takes while exactly these run together: at least 1, and 1 for a batch
+// alone. `slowdown` is as long as `batches`.
+void Slowdowns(const Contention& contention, std::span<const Contender> batches,
+               std::span<double> slowdown);
+
+}  // namespace tactus

@@ -1,0 +1,103 @@
+// Without these a batch could be slowed by a resource it does not use, or a device could do more
+// work than it has capacity for.
+#include "sim/contention.h"
+
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+
+namespace tactus {
+namespace {
+
+constexpr Throughput Only(Resource r, double share) {
+  Throughput use{};
+  use[static_cast<std::size_t>(r)] = share;
+  return use;
+}
+
+std::vector<double> Of(const Contention& contention, const std::vector<Contender>& batches) {
+  std::vector<double> slowdown(batches.size());
+  Slowdowns(contention, batches, slowdown);
+  return slowdown;
+}
+
+constexpr Contention kQuiet{.crosstalk = 0};
+
+TEST(Contention, ABatchAloneIsNotSlowed) {
+  const Contender greedy{.use = {1, 1, 1, 1, 1}, .luck = 7};
+  EXPECT_EQ(Of({.crosstalk = 0.5}, {greedy}), std::vector{1.0});
+}
+
+TEST(Contention, NothingIsLostUntilAResourceIsFull) {
+  const Contender half{.use = Only(Resource::kDram, 0.5)};
+  EXPECT_EQ(Of(kQuiet, {half, half}), (std::vector{1.0, 1.0}));
+  const Contender other{.use = Only(Resource::kTensor, 1)};
+  EXPECT_EQ(Of(kQuiet, {half, half, other}), (std::vector{1.0, 1.0, 1.0}));
+}
+
+TEST(Contention, WhoNeedsAFullResourceSlowsInProportion) {
+  const Contender most{.use = Only(Resource::kDram, 0.9)};
+  const Contender some{.use = Only(Resource::kDram, 0.6)};
+  const auto slowdown = Of(kQuiet, {most, some});
+  EXPECT_DOUBLE_EQ(slowdown[0], 1.5);
+  EXPECT_DOUBLE_EQ(slowdown[1], 1.5);
+}
+
+// It spends a third of its time on the memory and two thirds on the tensor cores.
+TEST(Contention, ALossCountsByTheTimeSpentOnTheResource) {
+  Contender mixed{.use = Only(Resource::kDram, 0.4)};
+  mixed.use[static_cast<std::size_t>(Resource::kTensor)] = 0.8;
+  const Contender memory{.use = Only(Resource::kDram, 0.8)};
+  const auto slowdown = Of(kQuiet, {mixed, memory});
+  EXPECT_NEAR(slowdown[0], 1 + 0.2 / 3, 1e-12);
+  EXPECT_NEAR(slowdown[1], 1.2, 1e-12);
+}
+
+TEST(Contention, APriorityWithMoreWeightLosesLess) {
+  Contender high{.use = Only(Resource::kFma, 0.8), .weight = 2};
+  const Contender low{.use = Only(Resource::kFma, 0.8)};
+  const auto mild = Of(kQuiet, {high, low});
+  EXPECT_NEAR(mild[0], 1.2, 1e-12);
+  EXPECT_NEAR(mild[1], 2.4, 1e-12);
+  // Now the high one gets all it asks for, and the low one the 0.2 that is left.
+  high.weight = 5;
+  const auto strong = Of(kQuiet, {high, low});
+  EXPECT_NEAR(strong[0], 1, 1e-12);
+  EXPECT_NEAR(strong[1], 4, 1e-12);
+}
+
+TEST(Contention, LuckStretchesOnlyWhatIsLost) {
+  const Contender unlucky{.use = Only(Resource::kL2, 0.75), .luck = 3};
+  const Contender usual{.use = Only(Resource::kL2, 0.75)};
+  const auto slowdown = Of(kQuiet, {unlucky, usual});
+  EXPECT_DOUBLE_EQ(slowdown[0], 1 + 3 * 0.5);
+  EXPECT_DOUBLE_EQ(slowdown[1], 1.5);
+}
+
+TEST(Contention, WhatIsHandedOutIsTheCapacityWhateverTheWeights) {
+  Rng rng = Rng::Stream(1, "contention test");
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<Contender> batches(2 + rng.Below(7));
+    double asked = 0;
+    for (Contender& batch : batches) {
+      batch.use = Only(Resource::kL1, 0.05 + 0.95 * rng.Uniform());
+      batch.weight = std::pow(1.5, -static_cast<double>(rng.Below(4)));
+      asked += batch.use[0];
+    }
+    const auto slowdown = Of(kQuiet, batches);
+    double handed = 0;
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      EXPECT_GE(slowdown[i], 1);
+      handed += batches[i].use[0] / slowdown[i];
+    }
+    EXPECT_NEAR(handed, std::min(1.0, asked), 1e-9) << "round " << round << " of seed 1";
+  }
+}
+
+}  // namespace
+}  // namespace tactus
