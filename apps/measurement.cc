@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -31,19 +32,21 @@ constexpr std::chrono::microseconds kSpin{30};
 constexpr std::chrono::milliseconds kLead{50};
 constexpr std::chrono::milliseconds kFlush{20};
 
-// Collects on the reply thread; read after the runtime has stopped.
+// Collects on the threads that answer; read after the runtime has stopped.
 class Watch final : public Observer {
  public:
   explicit Watch(std::size_t expected) : recorder_(expected) {}
 
-  void OnAnswered(const ModelSpec&, const RequestRecord& record, int) override { last_ = record; }
+  void OnAnswered(const ModelSpec&, const RequestRecord& record, int) override { last = record; }
   // The reply follows on the same thread: it knows whether the answer was right.
   void Keep(std::int8_t correct) {
-    last_.correct = correct;
-    recorder_.Add(last_);
+    last.correct = correct;
+    const std::lock_guard lock(mutex_);
+    recorder_.Add(last);
   }
   void OnBatch(const ModelSpec&, const BatchRecord& batch) override {
     if (batch.status != BatchStatus::kOk) return;
+    const std::lock_guard lock(mutex_);
     launch_.push_back(batch.started - batch.decided);
     finish_.push_back(batch.learnt - batch.ended);
     slower_ += ToSeconds(batch.actual()) / ToSeconds(batch.predicted());
@@ -75,8 +78,10 @@ class Watch final : public Observer {
     return {sum / count, Percentile(values, 50), Percentile(values, 95)};
   }
 
+  static inline thread_local RequestRecord last;
+
+  std::mutex mutex_;
   Recorder recorder_;
-  RequestRecord last_;
   std::vector<Duration> launch_;
   std::vector<Duration> finish_;
   double slower_ = 0;

@@ -86,12 +86,12 @@ class SpscRing {
   std::size_t cached_tail_ = 0;  // the consumer's
 };
 
-// Many producer threads, one consumer thread. Each slot carries the turn in which it may be written
-// or read (Vyukov's bounded queue), so a slow producer delays only the values behind its own.
+// Many producer threads, many consumer threads. Each slot carries the turn in which it may be
+// written or read (Vyukov's bounded queue), so a slow thread delays only the values behind its own.
 template <class T>
-class MpscRing {
+class MpmcRing {
  public:
-  explicit MpscRing(std::size_t capacity)
+  explicit MpmcRing(std::size_t capacity)
       : mask_(std::bit_ceil(capacity < 2 ? std::size_t{2} : capacity) - 1),
         slots_(std::make_unique<Slot[]>(mask_ + 1)) {
     for (std::size_t i = 0; i <= mask_; ++i) slots_[i].turn.store(i, std::memory_order_relaxed);
@@ -119,17 +119,29 @@ class MpscRing {
   bool TryPush(const T& value) { return TryPush(T(value)); }
 
   bool TryPop(T& out) {
-    Slot& slot = slots_[head_ & mask_];
-    if (slot.turn.load(std::memory_order_acquire) != head_ + 1) return false;
-    out = std::move(slot.value);
-    slot.turn.store(head_ + mask_ + 1, std::memory_order_release);
-    ++head_;
-    return true;
+    std::size_t head = head_.load(std::memory_order_relaxed);
+    for (;;) {
+      Slot& slot = slots_[head & mask_];
+      const std::size_t turn = slot.turn.load(std::memory_order_acquire);
+      const auto ahead = static_cast<std::ptrdiff_t>(turn - (head + 1));
+      if (ahead < 0) return false;
+      if (ahead > 0) {
+        head = head_.load(std::memory_order_relaxed);
+        continue;
+      }
+      if (head_.compare_exchange_weak(head, head + 1, std::memory_order_relaxed)) {
+        out = std::move(slot.value);
+        slot.turn.store(head + mask_ + 1, std::memory_order_release);
+        return true;
+      }
+    }
   }
 
-  // For the consumer, before it sleeps.
+  // For a consumer, before it sleeps. With others at work it may be out of date at once.
   bool Empty() const {
-    return slots_[head_ & mask_].turn.load(std::memory_order_acquire) != head_ + 1;
+    const std::size_t head = head_.load(std::memory_order_relaxed);
+    const std::size_t turn = slots_[head & mask_].turn.load(std::memory_order_acquire);
+    return static_cast<std::ptrdiff_t>(turn - (head + 1)) < 0;
   }
 
  private:
@@ -140,7 +152,7 @@ class MpscRing {
   const std::size_t mask_;
   const std::unique_ptr<Slot[]> slots_;
   alignas(kCacheLine) std::atomic<std::size_t> tail_{0};
-  alignas(kCacheLine) std::size_t head_ = 0;
+  alignas(kCacheLine) std::atomic<std::size_t> head_{0};
 };
 
 }  // namespace tactus

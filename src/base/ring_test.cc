@@ -1,5 +1,7 @@
 #include "base/ring.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -99,8 +101,8 @@ TEST(SpscRing, CarriesPiecesBetweenTwoThreads) {
   producer.join();
 }
 
-TEST(MpscRing, RefusesWhenFull) {
-  MpscRing<int> ring(2);
+TEST(MpmcRing, RefusesWhenFull) {
+  MpmcRing<int> ring(2);
   EXPECT_TRUE(ring.Empty());
   EXPECT_TRUE(ring.TryPush(1));
   EXPECT_TRUE(ring.TryPush(2));
@@ -112,10 +114,10 @@ TEST(MpscRing, RefusesWhenFull) {
 }
 
 // Each producer's own values stay in order, and none is lost or doubled.
-TEST(MpscRing, CarriesEveryValueOfEveryProducer) {
+TEST(MpmcRing, CarriesEveryValueOfEveryProducer) {
   constexpr int kProducers = 4;
   constexpr std::uint64_t kValues = 20'000;
-  MpscRing<std::uint64_t> ring(128);
+  MpmcRing<std::uint64_t> ring(128);
   std::vector<std::thread> producers;
   for (std::uint64_t p = 0; p < kProducers; ++p) {
     producers.emplace_back([&ring, p] {
@@ -140,6 +142,47 @@ TEST(MpscRing, CarriesEveryValueOfEveryProducer) {
   }
   for (std::thread& producer : producers) producer.join();
   EXPECT_TRUE(ring.Empty());
+}
+
+// Every value comes out once, and each consumer sees a producer's values in order.
+TEST(MpmcRing, GivesEveryValueToOneConsumer) {
+  constexpr std::uint64_t kProducers = 2;
+  constexpr std::uint64_t kValues = 20'000;
+  MpmcRing<std::uint64_t> ring(16);
+  std::vector<std::atomic<int>> times(kProducers * kValues);
+  std::atomic<std::uint64_t> taken{0};
+  std::atomic<bool> ordered{true};
+  const auto produce = [&](std::uint64_t p) {
+    for (std::uint64_t i = 0; i < kValues;) {
+      if (ring.TryPush(p * kValues + i)) {
+        ++i;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  };
+  const auto consume = [&] {
+    std::uint64_t next[kProducers] = {};
+    while (taken.load() < kProducers * kValues) {
+      std::uint64_t value = 0;
+      if (!ring.TryPop(value)) {
+        std::this_thread::yield();
+        continue;
+      }
+      const std::uint64_t p = value / kValues;
+      if (value % kValues < next[p]) ordered = false;
+      next[p] = value % kValues + 1;
+      ++times[value];
+      ++taken;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint64_t p = 0; p < kProducers; ++p) threads.emplace_back(produce, p);
+  for (int c = 0; c < 3; ++c) threads.emplace_back(consume);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(ordered);
+  EXPECT_TRUE(ring.Empty());
+  EXPECT_TRUE(std::all_of(times.begin(), times.end(), [](const auto& n) { return n == 1; }));
 }
 
 }  // namespace

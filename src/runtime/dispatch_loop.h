@@ -106,8 +106,8 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
   ReplyThread& replies_;
   Dispatcher dispatcher_;
 
-  MpscRing<Message> messages_;
-  MpscRing<LaneWorker*> finished_;
+  MpmcRing<Message> messages_;
+  MpmcRing<LaneWorker*> finished_;
   std::vector<std::unique_ptr<LaneWorker>> workers_;  // the slots of lane 0, of lane 1, ...
   std::vector<LaneId> lane_of_;                       // by worker
   std::vector<std::size_t> first_worker_;             // by LaneId, and the end

@@ -27,17 +27,17 @@ struct BatchRecord {
   Duration actual() const { return ended - started; }
 };
 
-// Called one at a time on a thread of the runtime, but for OnRefused; must be quick and must not
-// throw.
+// Called on threads of the runtime and of those that call Infer, several at once; must be quick and
+// must not throw.
 class Observer {
  public:
   virtual ~Observer() = default;
 
   // An accepted call ended, whatever its outcome; just before its reply. `record.model` is the
-  // runtime's ModelId; a call of several rows counts its shallowest exit and its last batch.
+  // runtime's ModelId; a call of several rows counts its shallowest exit and its last batch. The
+  // reply follows on the same thread.
   virtual void OnAnswered(const ModelSpec&, const RequestRecord&, int /*rows*/) {}
-  // A call was refused before it entered a queue (no such model, no room, stopping). On the thread
-  // that called Infer, so several may come at once.
+  // A call was refused before it entered a queue (no such model, no room, stopping).
   virtual void OnRefused(std::string_view /*model*/, ErrorCode) {}
   virtual void OnBatch(const ModelSpec&, const BatchRecord&) {}
 };

@@ -1,6 +1,7 @@
-// Answers calls: joins rows, counts, tells the observer and calls the front end back. One thread at
-// a time does so: a lane worker that has nothing to run, else the thread of its own, so that
-// neither deciding nor running batches waits for it.
+// Answers calls: joins rows, counts, tells the observer and calls the front end back. Whoever takes
+// a turn of the dispatch loop answers what it ended unless it has a batch to run; then the thread of
+// its own does, so that neither deciding nor running batches waits. Several may answer at once, each
+// other calls: writing an answer costs a front end more than all that went before.
 #pragma once
 
 #include <atomic>
@@ -8,7 +9,6 @@
 #include <vector>
 
 #include "base/ring.h"
-#include "runtime/baton.h"
 #include "runtime/doorbell.h"
 #include "runtime/observer.h"
 #include "runtime/payload_slab.h"
@@ -61,9 +61,8 @@ class ReplyThread {
   const WallClock& clock_;
   Observer* const observer_;
   std::atomic<std::int64_t>& calls_;
-  SpscRing<CallSlot*> answers_;
-  SpscRing<BatchEvent> batches_{4096};
-  Baton baton_;  // of the rings' consumer
+  MpmcRing<CallSlot*> answers_;
+  MpmcRing<BatchEvent> batches_{4096};
   Doorbell bell_;
   std::atomic<bool> asked_{false};
   std::atomic<bool> stop_{false};
@@ -72,17 +71,10 @@ class ReplyThread {
 
 template <class Wanted>
 void ReplyThread::Serve(Wanted wanted) {
-  if (Idle()) return;
-  if (wanted()) return Wake();
-  if (!baton_.Take()) return;
-  do {
-    baton_.Begin();
-    while (Drain()) {
-      if (!wanted()) continue;
-      baton_.Drop();
-      return Wake();
-    }
-  } while (!baton_.LayDown());
+  while (!Idle()) {
+    if (wanted()) return Wake();
+    if (!Drain()) return;  // what is left, others have taken
+  }
 }
 
 }  // namespace tactus

@@ -51,7 +51,8 @@ struct ModelSeries {
   Labels labels;
   Buckets times;  // with the edges of the SLOs
   std::array<Counter*, kOutcomes> requests{};
-  std::array<Histogram*, kOutcomes> duration{};  // made at the first call that ends so
+  // Made at the first call that ends so; the family gives those who ask at once the same one.
+  std::array<std::atomic<Histogram*>, kOutcomes> duration{};
   Counter* rows = nullptr;
   Histogram* queue = nullptr;
   Histogram* slack = nullptr;
@@ -220,12 +221,14 @@ void ServingMetrics::OnAnswered(const ModelSpec& model, const RequestRecord& rec
     (record.outcome == Outcome::kMet ? body_->good : body_->bad)
         .fetch_add(1, std::memory_order_relaxed);
   }
-  if (s.duration[outcome] == nullptr) {
+  Histogram* duration = s.duration[outcome].load(std::memory_order_acquire);
+  if (duration == nullptr) {
     Labels labels = s.labels;
     labels.emplace("outcome", Name(record.outcome));
-    s.duration[outcome] = &body_->duration.Add(labels, s.times);
+    duration = &body_->duration.Add(labels, s.times);
+    s.duration[outcome].store(duration, std::memory_order_release);
   }
-  s.duration[outcome]->Observe(ToSeconds(record.ended - record.arrival));
+  duration->Observe(ToSeconds(record.ended - record.arrival));
   if (record.outcome != Outcome::kMet && record.outcome != Outcome::kLate) return;
   s.rows->Increment(rows);
   s.queue->Observe(ToSeconds(record.started - record.arrival));
