@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "grpc_service.pb.h"
+#include "server/grpc/on_arena.h"
 #include "server/grpc/request_message.h"
 #include "server/grpc/response_message.h"
 #include "server/grpc/wire.h"
@@ -58,7 +59,9 @@ void InferReactor::Answer(InferReply&& reply) {
   if (!reply.status) {
     return Finish(ToGrpcStatus(reply.status.error(), strict_triton_, &context_));
   }
-  response_ = ToMessage(EncodeResponse(HeadOf(reply, id_), reply.outputs, reply.storage));
+  OnArena<inference::ModelInferResponse> head;
+  FillHead(reply, id_, *head);
+  response_ = ToMessage(EncodeResponse(*head, reply.outputs, reply.storage));
   Finish(grpc::Status::OK);
 }
 

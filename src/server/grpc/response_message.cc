@@ -18,8 +18,7 @@ void AddTensor(inference::ModelMetadataResponse::TensorMetadata* out, const Tens
 
 }  // namespace
 
-inference::ModelInferResponse HeadOf(const InferReply& reply, const std::string& id) {
-  inference::ModelInferResponse head;
+void FillHead(const InferReply& reply, const std::string& id, inference::ModelInferResponse& head) {
   head.set_model_name(reply.model->name);
   head.set_model_version(std::to_string(reply.model->version));
   head.set_id(id);
@@ -36,7 +35,6 @@ inference::ModelInferResponse HeadOf(const InferReply& reply, const std::string&
     tensor->set_datatype(std::string(Name(output.type)));
     tensor->mutable_shape()->Assign(output.shape.begin(), output.shape.end());
   }
-  return head;
 }
 
 inference::ModelMetadataResponse MetadataOf(const ModelSpec& model,

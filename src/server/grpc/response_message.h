@@ -9,8 +9,9 @@
 
 namespace tactus {
 
-// A successful reply without the bytes of its tensors; `id` is the request's.
-inference::ModelInferResponse HeadOf(const InferReply& reply, const std::string& id);
+// Fills `head`, which is empty, with a successful reply but the bytes of its tensors; `id` is the
+// request's.
+void FillHead(const InferReply& reply, const std::string& id, inference::ModelInferResponse& head);
 
 inference::ModelMetadataResponse MetadataOf(const ModelSpec& model,
                                             const std::vector<ModelState>& index);

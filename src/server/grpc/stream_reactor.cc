@@ -6,6 +6,7 @@
 
 #include "grpc_service.pb.h"
 #include "server/grpc/infer_reactor.h"
+#include "server/grpc/on_arena.h"
 #include "server/grpc/request_message.h"
 #include "server/grpc/response_message.h"
 #include "server/grpc/wire.h"
@@ -119,9 +120,10 @@ void StreamReactor::Answer(Serial serial, const std::string& id, bool final_flag
                            InferReply&& reply) {
   grpc::ByteBuffer message;
   if (reply.status) {
-    auto head = HeadOf(reply, id);
-    if (final_flag) (*head.mutable_parameters())["triton_final_response"].set_bool_param(true);
-    message = ToStreamMessage(EncodeResponse(head, reply.outputs, reply.storage));
+    OnArena<inference::ModelInferResponse> head;
+    FillHead(reply, id, *head);
+    if (final_flag) (*head->mutable_parameters())["triton_final_response"].set_bool_param(true);
+    message = ToStreamMessage(EncodeResponse(*head, reply.outputs, reply.storage));
   } else {
     message = ToStreamError(ToWire(reply.status.error(), strict_triton_).text, id);
   }

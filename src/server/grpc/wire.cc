@@ -86,6 +86,7 @@ WireResponse EncodeResponse(const inference::ModelInferResponse& head,
                             const std::shared_ptr<const void>& storage) {
   WireResponse response;
   SliceBuilder builder(response);
+  builder.copied().reserve(head.ByteSizeLong() + kCopyBelow);
   head.AppendToString(&builder.copied());
   for (const OutputTensor& output : outputs) {
     std::size_t size = 0;
