@@ -27,8 +27,8 @@ class Server:
     def __enter__(self):
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.log_file = self.log.open('w', encoding='utf-8')
-        # A group of its own: Ctrl-C reaches us, and we stop the server in order. Not a session: Linux
-        # shares the processor between sessions, and a rival in ours would get another share.
+        # A group of its own: Ctrl-C reaches us, and we stop the server in order. Not a session:
+        # Linux shares the processor between sessions, and a rival in ours would get another share.
         self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True,
                                         stderr=self.log_file, process_group=0)
         lines = queue.Queue()
