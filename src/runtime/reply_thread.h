@@ -1,7 +1,7 @@
-// Answers calls: joins rows, counts, tells the observer and calls the front end back. Whoever takes
-// a turn of the dispatch loop answers what it ended unless it has a batch to run; then the thread of
-// its own does, so that neither deciding nor running batches waits. Several may answer at once, each
-// other calls: writing an answer costs a front end more than all that went before.
+// Answers calls: joins rows, counts, tells the observer and calls the front end back. Whoever
+// takes a turn of the dispatch loop answers what it ended unless it has a batch to run; then the
+// thread of its own does, so that neither deciding nor running batches waits. Several may answer at
+// once, each other calls: writing an answer costs a front end more than all that went before.
 #pragma once
 
 #include <atomic>

@@ -38,7 +38,7 @@ class InferReactor final : public grpc::ServerUnaryReactor {
 
  private:
   Status Begin(grpc::ByteBuffer& request);
-  // On whichever thread answers: the runtime's, or one inside an Infer. `this` may be gone after Finish.
+  // On whichever thread answers, maybe inside an Infer. `this` may be gone after Finish.
   void Answer(InferReply&& reply);
 
   InferenceService& service_;
