@@ -1,5 +1,6 @@
 #include "server/http/connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -20,6 +21,10 @@ constexpr std::chrono::milliseconds kLinger{2000};
 std::size_t AsMuchAsGoes(const error_code& error, std::size_t) {
   return error ? 0 : std::size_t{4} << 20;
 }
+
+// A large body is taken in pieces of this size where it does not come at once: a reader that is
+// faster than its sender on the same machine makes it wake a thread with every few packets.
+constexpr std::size_t kBodyAtOnce = std::size_t{64} << 10;
 
 ReaderLimits LimitsOf(const HttpOptions& options) {
   return {.head = options.max_header, .body = options.max_body};
@@ -61,9 +66,18 @@ void Connection::Read() {
     return;
   }
   reading_ = true;
+  AwakeAt(std::clamp(reader_.missing(), std::size_t{1}, kBodyAtOnce));
   socket_.async_read_some(
       asio::buffer(space.data(), space.size()),
       [self = shared_from_this()](error_code error, std::size_t n) { self->OnRead(error, n); });
+}
+
+// What is there is read at once, however little; then the kernel wakes us when there is so much, or
+// when the client has gone.
+void Connection::AwakeAt(std::size_t bytes) {
+  if (std::exchange(awake_at_, bytes) == bytes) return;
+  error_code ignored;
+  socket_.set_option(asio::socket_base::receive_low_watermark(static_cast<int>(bytes)), ignored);
 }
 
 void Connection::OnRead(error_code error, std::size_t n) {

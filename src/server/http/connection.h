@@ -54,6 +54,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   enum class Arrival { kNothing, kHead, kBody };
 
   void Read();
+  void AwakeAt(std::size_t bytes);
   void OnRead(boost::system::error_code error, std::size_t n);
   void Advance(RequestReader::State state);
   void Handle();
@@ -75,7 +76,8 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   boost::asio::ip::tcp::socket socket_;
   RequestReader reader_;
   Phase phase_ = Phase::kReading;
-  bool reading_ = false;  // a read is under way
+  bool reading_ = false;      // a read is under way
+  std::size_t awake_at_ = 1;  // bytes that wake a waiting read
   Arrival arrival_ = Arrival::kNothing;
   bool interim_ = false;    // "100 Continue" is going out
   bool head_only_ = false;  // the answer goes without its body

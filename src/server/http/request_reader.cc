@@ -332,6 +332,11 @@ RequestReader::State RequestReader::Next() {
 
 RequestReader::State RequestReader::state() const { return body_->state; }
 
+std::size_t RequestReader::missing() const {
+  const bool known = body_->state == State::kBody && body_->body_expected;
+  return known ? *body_->body_expected - body_->body_size : 0;
+}
+
 bool RequestReader::idle() const {
   return body_->state == State::kHead && !body_->touched && body_->begin == body_->end;
 }

@@ -58,6 +58,8 @@ class RequestReader {
   State Next();
 
   State state() const;
+  // Bytes of the body that are still to come; 0 where its length is not known beforehand.
+  std::size_t missing() const;
   // Nothing of a request has come yet.
   bool idle() const;
   // The client waits for "100 Continue" before it sends the body. True once for each request.
