@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/prediction_errors.h"
 #include "dispatch/journal_file.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
@@ -74,7 +75,14 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const std::string
   if (writer != nullptr) {
     if (const auto closed = writer->Close(); !closed) return std::unexpected(closed.error());
   }
-  return MakeReport(scenario, experiment.profile, *result);
+  RunReport report = MakeReport(scenario, experiment.profile, *result);
+  if (const PredictionErrors* errors = (*policy)->prediction_errors()) {
+    report.prediction = {.batches = errors->count(),
+                         .p50 = errors->Percentile(50),
+                         .p95 = errors->Percentile(95),
+                         .p99 = errors->Percentile(99)};
+  }
+  return report;
 }
 
 int ReportBadInput(const Error& error) {
@@ -85,9 +93,16 @@ int ReportBadInput(const Error& error) {
 std::string ProfileDoubts(const Experiment& experiment) {
   const auto selected = SelectProfile(experiment.scenario, experiment.profile);
   if (!selected) return "";  // the run itself says why
+  std::string text;
+  for (const ProfiledModel& model : selected->models) {
+    if (experiment.scenario.slots == 1 || !model.resources_source.empty()) continue;
+    text += fmt::format(
+        "profile, doubtful: model '{}' has no resource figures; assumed to use half of every "
+        "resource and no transfer while it shares a lane\n",
+        model.name);
+  }
   constexpr std::size_t kShown = 3;
   const std::vector<std::string> warnings = Warnings(*selected);
-  std::string text;
   for (std::size_t i = 0; i < std::min(kShown, warnings.size()); ++i) {
     text += fmt::format("profile, doubtful: {}\n", warnings[i]);
   }

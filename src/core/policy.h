@@ -18,6 +18,7 @@
 namespace tactus {
 
 struct BatchReport;
+class PredictionErrors;
 
 class Policy {
  public:
@@ -53,6 +54,9 @@ class Policy {
   // How many candidates it has looked at so far, for drivers that charge for deciding: what the
   // algorithm would have to look at, not what this code happens to.
   virtual std::uint64_t examined() const { return 0; }
+
+  // Of its predictions of what batches would cost each other, where it makes any.
+  virtual const PredictionErrors* prediction_errors() const { return nullptr; }
 
   // To learn. `report` says how long the batch took.
   virtual void OnBatchDone(LaneId, const RunningBatch&, const BatchReport&, TimePoint) {}

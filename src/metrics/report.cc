@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -175,6 +176,17 @@ Json ScalingJson(std::span<const ScalingPoint> points) {
   return json;
 }
 
+void AddPriorities(const RunReport& run, Json& json) {
+  for (const PrioritySummary& level : run.priorities) {
+    Json entry = {{"priority", level.priority}};
+    entry.update(FiguresJson(level.figures));
+    json["priorities"].push_back(std::move(entry));
+  }
+  if (!run.prediction) return;
+  const PredictionSummary& p = *run.prediction;
+  json["prediction"] = {{"batches", p.batches}, {"p50", p.p50}, {"p95", p.p95}, {"p99", p.p99}};
+}
+
 Json RunJson(const RunReport& run) {
   Json json = {{"policy", run.policy},
                {"scenario", run.scenario},
@@ -194,6 +206,7 @@ Json RunJson(const RunReport& run) {
     entry.update(FiguresJson(model.figures));
     json["models"].push_back(std::move(entry));
   }
+  AddPriorities(run, json);
   json["lanes_touched"] = LanesTouched(run);
   json["busy_ratio"] = BusyRatio(run);
   json["idle_ratio"] = IdleRatio(run);
@@ -267,6 +280,41 @@ Summary AverageOf(std::span<const RunReport> runs, auto figures) {
   return mean;
 }
 
+// One for each priority among the models, of all of its models.
+class PriorityTotals {
+ public:
+  explicit PriorityTotals(std::span<const Model> models) {
+    for (const Model& model : models) totals_.try_emplace(model.priority, models);
+  }
+  void Add(int priority, const RequestRecord& record, const ModelExit& exit) {
+    totals_.at(priority).Add(record, exit);
+  }
+  std::vector<PrioritySummary> Finish(double seconds) {
+    std::vector<PrioritySummary> summaries;
+    if (totals_.size() < 2) return summaries;
+    for (auto& [priority, totals] : totals_) {
+      summaries.push_back({priority, totals.Finish(seconds)});
+    }
+    return summaries;
+  }
+
+ private:
+  std::map<int, Totals> totals_;
+};
+
+// Null unless every run predicts.
+std::optional<PredictionSummary> AveragePrediction(std::span<const RunReport> runs) {
+  PredictionSummary mean;
+  for (const RunReport& run : runs) {
+    if (!run.prediction) return {};
+    mean.batches += run.prediction->batches;
+    AddMean(mean.p50, run.prediction->p50, runs.size());
+    AddMean(mean.p95, run.prediction->p95, runs.size());
+    AddMean(mean.p99, run.prediction->p99, runs.size());
+  }
+  return mean;
+}
+
 }  // namespace
 
 RunReport Summarize(std::span<const RequestRecord> records, std::span<const Model> models,
@@ -276,16 +324,19 @@ RunReport Summarize(std::span<const RequestRecord> records, std::span<const Mode
   Totals all(models);
   std::vector<Totals> by_model;
   for (const Model& model : models) by_model.emplace_back(std::span(&model, 1));
+  PriorityTotals by_priority(models);
   for (const RequestRecord& record : records) {
     if (record.arrival < cut.at || record.arrival >= end) continue;
     if (record.arrival == cut.at && to_skip-- > 0) continue;
     const ModelExit& exit = models[record.model].exits[record.exit];
     all.Add(record, exit);
     by_model[record.model].Add(record, exit);
+    by_priority.Add(models[record.model].priority, record, exit);
   }
   RunReport report;
   report.duration_s = std::max(0.0, ToSeconds(end - cut.at));
   report.all = all.Finish(report.duration_s);
+  report.priorities = by_priority.Finish(report.duration_s);
   for (std::size_t i = 0; i < models.size(); ++i) {
     report.models.push_back(
         {models[i].name, ToMillis(models[i].slo), by_model[i].Finish(report.duration_s)});
@@ -337,6 +388,11 @@ RunReport Average(std::span<const RunReport> runs) {
     mean.models[i].figures = AverageOf(
         runs, [i](const RunReport& run) -> const Summary& { return run.models[i].figures; });
   }
+  for (std::size_t i = 0; i < mean.priorities.size(); ++i) {
+    mean.priorities[i].figures = AverageOf(
+        runs, [i](const RunReport& run) -> const Summary& { return run.priorities[i].figures; });
+  }
+  mean.prediction = AveragePrediction(runs);
   if (runs.size() > 1) mean.scaling.clear();  // each seed's lanes change at instants of their own
   mean.duration_s = 0;
   for (const RunReport& run : runs) AddMean(mean.duration_s, run.duration_s, runs.size());

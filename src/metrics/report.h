@@ -8,6 +8,8 @@
 //              "queue_p99_ms", "accuracy", "measured_accuracy", "accuracy_limit",
 //              "exits": {"exit": share}, "outcomes": {"met": n, ...},
 //              "models": [{"name", "slo_ms", the same figures}],
+//              "priorities": [{"priority", the same figures}],  // where models differ in it
+//              "prediction": {"batches", "p50", "p95", "p99"},  // of a policy that predicts
 //              "lanes_touched", "busy_ratio", "idle_ratio",
 //              "lanes": [{"busy_ratio", "open_ratio", "batches"}], "mean_open_lanes",
 //              "lanes_over_time": [{"at_s", "open", "starting", "advised", "bad_ratio",
@@ -65,6 +67,20 @@ struct ModelSummary {
   Summary figures;
 };
 
+// All models of one priority.
+struct PrioritySummary {
+  int priority = 1;  // 1 is the highest
+  Summary figures;
+};
+
+// How far a policy's predictions of the kernels' time were off, of batches that had neighbours.
+struct PredictionSummary {
+  std::int64_t batches = 0;
+  double p50 = 0;  // of the absolute error over the actual time
+  double p95 = 0;
+  double p99 = 0;
+};
+
 struct LaneSummary {
   double busy_ratio = 0;  // of the run
   std::int64_t batches = 0;
@@ -106,6 +122,8 @@ struct RunReport {
   Summary all;
   std::optional<double> accuracy_limit;  // systems' bound for this load, where a profile is known
   std::vector<ModelSummary> models;
+  std::vector<PrioritySummary> priorities;      // highest first; empty where all models share one
+  std::optional<PredictionSummary> prediction;  // warm-up included
   std::vector<LaneSummary> lanes;
   std::optional<PeakGoodput> peak;
   std::vector<ScalingPoint> scaling;  // where lanes come and go

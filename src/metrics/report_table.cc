@@ -72,6 +72,24 @@ std::vector<Column> FigureColumns(std::span<const RunReport> runs) {
   return columns;
 }
 
+// "bad 1", "bad 2": the bad ratio of each priority.
+std::vector<std::string> PriorityCells(const RunReport& run, std::size_t columns) {
+  std::vector<std::string> cells;
+  for (const PrioritySummary& level : run.priorities) {
+    cells.push_back(Percent(level.figures.bad_ratio));
+  }
+  cells.resize(columns);
+  return cells;
+}
+
+std::string PredictionOf(const RunReport& run) {
+  const PredictionSummary& p = *run.prediction;
+  return fmt::format(
+      "{}: predictions of {} batches with neighbours were off by {:.1f} % at P50, {:.1f} % at P95, "
+      "{:.1f} % at P99\n",
+      run.policy, p.batches, 100 * p.p50, 100 * p.p95, 100 * p.p99);
+}
+
 std::string LostOf(const Summary& s) {
   std::string text;
   for (int i = 0; i < kOutcomes; ++i) {
@@ -96,6 +114,10 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   grid.AddColumn("SLO", "ms");
   for (const Column& column : columns) grid.AddColumn(column.what, column.unit);
   if (limited) grid.AddColumn("limit", "%");
+  const std::size_t levels = runs.front().priorities.size();
+  for (const PrioritySummary& level : runs.front().priorities) {
+    grid.AddColumn(fmt::format("bad {}", level.priority), "%");
+  }
   grid.AddColumn("busy", "%");
   grid.AddColumn("exits", "%");
   for (const RunReport& run : runs) {
@@ -104,6 +126,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
     row.push_back(SloOf(run));
     for (const Column& column : columns) row.push_back(column.text(run.all));
     if (limited) row.push_back(Accuracy(run.accuracy_limit.value_or(0)));
+    for (std::string& cell : PriorityCells(run, levels)) row.push_back(std::move(cell));
     row.push_back(BusyOf(run));
     row.push_back(ExitsOf(run.all));
     grid.Add(std::move(row));
@@ -113,12 +136,15 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
       part.resize(1 + run.settings.size());
       part.push_back(fmt::format("{:.4g}", model.slo_ms));
       for (const Column& column : columns) part.push_back(column.text(model.figures));
-      part.resize(part.size() + (limited ? 2 : 1));
+      part.resize(part.size() + (limited ? 2 : 1) + levels);
       part.push_back(ExitsOf(model.figures));
       grid.Add(std::move(part));
     }
   }
   std::string text = grid.Print();
+  for (const RunReport& run : runs) {
+    if (run.prediction) text += PredictionOf(run);
+  }
   if (!wide) return text;
   for (const RunReport& run : runs) {
     text += fmt::format("{}: {} requests, {}\n", run.policy, run.all.requests, LostOf(run.all));

@@ -54,6 +54,38 @@ TEST(Summarize, CountsWhatArrivedInTheSpan) {
   EXPECT_DOUBLE_EQ(report.models[1].figures.bad_ratio, 2 / 3.0);
 }
 
+// Without it the misses of important models would vanish among those of many others.
+TEST(Summarize, SetsPrioritiesApartWhereModelsDiffer) {
+  std::vector<Model> models = kModels;
+  models[1].priority = 3;
+  RunReport run = Summarize(kRecords, models, kStart, kStart + Seconds(1), 0);
+  ASSERT_EQ(run.priorities.size(), 2u);
+  EXPECT_EQ(run.priorities[0].priority, 1);
+  EXPECT_DOUBLE_EQ(run.priorities[0].figures.bad_ratio, 1 / 3.0);
+  EXPECT_EQ(run.priorities[1].priority, 3);
+  EXPECT_DOUBLE_EQ(run.priorities[1].figures.bad_ratio, 2 / 3.0);
+  run.policy = "p";
+  run.prediction = PredictionSummary{.batches = 10, .p50 = 0.05, .p95 = 0.2, .p99 = 0.4};
+  RunReport other = run;
+  other.prediction->p99 = 0.6;
+  other.priorities[0].figures.bad_ratio = 0;
+  const RunReport mean = Average(std::vector{run, other});
+  EXPECT_DOUBLE_EQ(mean.prediction->p99, 0.5);
+  EXPECT_EQ(mean.prediction->batches, 20);
+  EXPECT_DOUBLE_EQ(mean.priorities[0].figures.bad_ratio, 1 / 6.0);
+  const std::string table = ToTable(std::span(&run, 1), true);
+  EXPECT_THAT(table, HasSubstr("bad 3"));
+  EXPECT_THAT(table, HasSubstr("66.67"));
+  EXPECT_THAT(table, HasSubstr("off by 5.0 % at P50, 20.0 % at P95, 40.0 % at P99"));
+  const auto json = nlohmann::json::parse(ToJson({.runs = {run}}))["runs"][0];
+  EXPECT_EQ(json["priorities"][1]["priority"], 3);
+  EXPECT_EQ(json["prediction"]["p95"], 0.2);
+  const RunReport same = Summarize(kRecords, kModels, kStart, kStart + Seconds(1), 0);
+  EXPECT_TRUE(same.priorities.empty());
+  const auto plain = nlohmann::json::parse(ToJson({.runs = {same}}))["runs"][0];
+  EXPECT_FALSE(plain.contains("priorities") || plain.contains("prediction"));
+}
+
 TEST(Summarize, JoinsExitsByNameShallowestFirst) {
   const RunReport report = Summarize(kRecords, kModels, kStart, kStart + Seconds(1), 0);
   ASSERT_EQ(report.all.exits.size(), 2u);

@@ -8,7 +8,9 @@
 #include "policies/edgeserving/edgeserving_plain.h"
 #include "policies/nexus/nexus.h"
 #include "policies/policy_options.h"
+#include "policies/sharing/sharing.h"
 #include "policies/shepherd/shepherd.h"
+#include "policies/strait/strait.h"
 #include "policies/symphony/symphony.h"
 #include "policies/symphony/symphony_plain.h"
 #include "policies/timeout/timeout.h"
@@ -30,6 +32,13 @@ constexpr const char* kSymphonyOptions =
     "frontrun, as a share of the SLO, 0; gather=prefix|window; aim=X: share of b* that the window "
     "holds on to, 1; rate=MS: window of the rate, 1000; ctrl=US, data=US: delay of a batch and of "
     "each of its requests";
+
+constexpr const char* kStraitOptions =
+    "form=X: wait for a batch to form, of the SLO, 0.1; least=P, step=P: of the cap on low levels, "
+    "75 and 0.25 percent; starve=MS: the longest that a queue goes unserved, 1000; learn=yes|no; "
+    "and to leave parts away: order=no, meet=no, protect=no, cap=no";
+constexpr const char* kSharingOptions =
+    "form=X: wait for a batch to form, of the SLO, 0.1; batch=N: largest batch";
 
 constexpr int kAnyBatch = 1 << 20;
 
@@ -84,6 +93,29 @@ std::unique_ptr<Policy> MakeNexus(std::string name, PolicyOptions& options) {
 std::unique_ptr<Policy> MakeShepherd(std::string name, PolicyOptions& options) {
   return std::make_unique<Shepherd>(
       std::move(name), ShepherdOptions{.factor = options.Number("preempt", 3, 0, 1e6)});
+}
+
+std::unique_ptr<Policy> MakeStrait(std::string name, PolicyOptions& options) {
+  const auto with = [&](const char* part) { return options.Name(part, {"yes", "no"}) == 0; };
+  StraitOptions made;
+  made.interference.learn = with("learn");
+  made.ordered = with("order");
+  made.meets = with("meet");
+  made.protects = with("protect");
+  made.capped = with("cap");
+  made.throttle.least = options.Number("least", 75, 1, 100) / 100;
+  made.throttle.step = options.Number("step", 0.25, 0, 100) / 100;
+  made.formation = options.Number("form", made.formation, 0, 1);
+  made.starve = std::max(options.Millis("starve", 1000), Millis(1));
+  return std::make_unique<Strait>(std::move(name), made);
+}
+
+template <SharingRule kRule>
+std::unique_ptr<Policy> MakeSharing(std::string name, PolicyOptions& options) {
+  SharingOptions made{.rule = kRule};
+  made.formation = options.Number("form", made.formation, 0, 1);
+  made.largest_batch = options.Whole("batch", kAnyBatch, 1, kAnyBatch);
+  return std::make_unique<Sharing>(std::move(name), made);
 }
 
 std::unique_ptr<Policy> MakeTimeout(std::string name, PolicyOptions& options) {
@@ -141,6 +173,21 @@ const std::vector<Entry>& Entries() {
         "k=MS or share=X of the SLO, 0; batch=N, fill=X of the SLO: largest batch; preferred=4/8: "
         "sizes that go at once; drop=lost|never"},
        &MakeTimeout},
+      {{"strait",
+        "by priority; batches share a device where all are predicted to meet their deadlines",
+        kStraitOptions},
+       &MakeStrait},
+      {{"temporal", "by priority, one batch at a time on a device", kSharingOptions},
+       &MakeSharing<SharingRule::kTemporal>},
+      {{"static-spatial", "by priority, at most three batches at once", kSharingOptions},
+       &MakeSharing<SharingRule::kStatic>},
+      {{"reactive-spatial", "by priority, fewer low batches at once after each high miss",
+        kSharingOptions},
+       &MakeSharing<SharingRule::kReactive>},
+      {{"preemptive-priority",
+        "by priority, on a device that stops lower batches between kernels (simulated)",
+        kSharingOptions},
+       &MakeSharing<SharingRule::kPreemptive>},
   };
   return entries;
 }

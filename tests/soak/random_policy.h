@@ -62,7 +62,22 @@ inline std::string RandomPolicyText(const std::string& name, Chance& chance) {
         .Maybe("drop", {"lost", "never"})
         .text();
   }
+  if (name == "strait") {
+    return text.Maybe("form", {"0", "0.5", "1"})
+        .Maybe("least", {"1", "30", "100"})
+        .Maybe("step", {"0", "5"})
+        .Maybe("starve", {"1", "50", "10000"})
+        .Maybe("learn", {"yes", "no"})
+        .Maybe("order", {"yes", "no"})
+        .Maybe("meet", {"yes", "no"})
+        .Maybe("protect", {"yes", "no"})
+        .Maybe("cap", {"yes", "no"})
+        .text();
+  }
   text.Maybe("batch", {"1", "2", "5"});
+  for (const char* rival : {"temporal", "static-", "reactive-", "preemptive-"}) {
+    if (name.starts_with(rival)) text.Maybe("form", {"0", "0.5", "1"});
+  }
   if (name.starts_with("edgeserving")) text.Maybe("clip", {"1", "3", "1000"});
   return text.text();
 }

@@ -63,6 +63,33 @@ void AddModel(Chance& chance, World& world) {
   world.scenario.models.push_back(model);
 }
 
+// Batches that share lanes, models of several priorities, and figures of what they use. From a
+// stream of its own, so that the rest of a seed's world stays what it was.
+void AddSharing(std::uint64_t seed, World& world) {
+  SeededChance chance(seed, "soak/sharing");
+  for (ScenarioModel& model : world.scenario.models) model.priority = chance.Whole(1, 3);
+  if (chance.OneIn(2)) return;
+  Scenario& scenario = world.scenario;
+  scenario.slots = chance.Whole(1, 5);
+  for (std::size_t r = 0; r < kResources; ++r) {
+    scenario.capacity.push_back(0.2 * chance.Whole(1, 10));
+  }
+  scenario.crosstalk = chance.OneIn(3) ? 0 : 0.1;
+  scenario.tail = 0.25 * chance.Whole(0, 4);
+  scenario.preemption_ms = chance.OneIn(2) ? 0 : 0.2;
+  scenario.drift = chance.OneIn(2) ? 0 : 0.5;
+  for (ProfiledModel& model : world.profile.models) {
+    if (chance.OneIn(4)) continue;  // a model of which nothing is known
+    model.resources_source = "made up by a soak";
+    for (ProfiledExit& exit : model.exits) {
+      for (ProfileCell& cell : exit.cells) {
+        cell.transfer_ms = 0.1 * chance.Whole(0, 5) * cell.min_ms;
+        for (double& share : cell.throughput) share = 0.1 * chance.Whole(0, 10);
+      }
+    }
+  }
+}
+
 World RandomWorld(std::uint64_t seed) {
   SeededChance chance(seed, "soak/scenario");
   World world;
@@ -97,6 +124,7 @@ World RandomWorld(std::uint64_t seed) {
     scenario.scale_start_delay_s = 0.1 * chance.Whole(0, 5);
     scenario.scale_initial = chance.Whole(1, scenario.lanes);
   }
+  AddSharing(seed, world);
   return world;
 }
 

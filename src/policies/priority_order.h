@@ -1,0 +1,82 @@
+// What the policies with priorities share: which queue is looked at first, and when its first
+// request has waited long enough for others to join its batch.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "core/feasible.h"
+#include "core/view.h"
+
+namespace tactus {
+
+class PriorityOrder {
+ public:
+  // `formation`: how long a first request waits for others, as a share of its model's SLO
+  // (Strait, Section 5.1: proportional to the deadline; the share is not printed there).
+  // `by_level` false: the levels are known, and queues go by deadline alone.
+  explicit PriorityOrder(double formation, bool by_level = true)
+      : formation_(formation), by_level_(by_level) {}
+
+  void Prepare(const View& view) {
+    std::vector<int> priorities;
+    for (const Model& model : view.models) {
+      if (model.loaded) priorities.push_back(model.priority);
+    }
+    std::sort(priorities.begin(), priorities.end());
+    priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
+    levels_.assign(view.models.size(), 0);
+    alone_.assign(view.models.size(), Duration{});
+    order_.reserve(view.models.size());
+    for (std::size_t m = 0; m < view.models.size(); ++m) {
+      if (!view.models[m].loaded) continue;
+      const auto at =
+          std::lower_bound(priorities.begin(), priorities.end(), view.models[m].priority);
+      levels_[m] = static_cast<int>(at - priorities.begin());
+      const ModelId id{static_cast<ModelId::rep>(m)};
+      for (const Lane& lane : view.lanes) {
+        alone_[m] = std::max(
+            alone_[m], view.profile.Latency(id, FinalExit(view.profile, id), 1, lane.lane_class));
+      }
+    }
+  }
+
+  // 0 is the highest level that any model has.
+  int level(ModelId m) const { return levels_[m.value()]; }
+
+  // Models with waiting requests: by level, in a level the one that is due first. Good until the
+  // next call.
+  std::span<const ModelId> Sorted(const View& view) {
+    order_.clear();
+    for (std::size_t m = 0; m < view.queues.size(); ++m) {
+      if (!view.queues[m].empty()) order_.push_back(ModelId{static_cast<ModelId::rep>(m)});
+    }
+    std::sort(order_.begin(), order_.end(), [&](ModelId a, ModelId b) {
+      if (by_level_ && level(a) != level(b)) return level(a) < level(b);
+      const TimePoint due_a = view.queues[a.value()].front().deadline;
+      const TimePoint due_b = view.queues[b.value()].front().deadline;
+      return due_a != due_b ? due_a < due_b : a < b;
+    });
+    return order_;
+  }
+
+  // When a batch of the model may go, full or not: never so late that its first request is lost.
+  TimePoint ReadyAt(const View& view, ModelId m) const {
+    const RequestQueue& queue = view.queues[m.value()];
+    const int largest = LargestBatch(view, m);
+    if (queue.Batchable(largest) == largest) return TimePoint{};
+    const Request& first = queue.front();
+    const Duration wait = FromSeconds(formation_ * ToSeconds(view.models[m.value()].slo));
+    return std::min(first.arrival + wait, first.deadline - alone_[m.value()]);
+  }
+
+ private:
+  const double formation_;
+  const bool by_level_;
+  std::vector<int> levels_;      // by ModelId
+  std::vector<Duration> alone_;  // by ModelId: on the slowest lane
+  std::vector<ModelId> order_;
+};
+
+}  // namespace tactus

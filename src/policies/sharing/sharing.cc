@@ -1,0 +1,93 @@
+#include "policies/sharing/sharing.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tactus {
+namespace {
+
+constexpr int kConcurrent = 3;               // static; and of one level, reactive
+constexpr Duration kReaction = Millis(200);  // reactive
+
+}  // namespace
+
+Sharing::Sharing(std::string name, const SharingOptions& options)
+    : name_(std::move(name)),
+      options_(options),
+      order_(options.formation),
+      low_(kConcurrent),
+      reset_at_(kStart + kReaction) {}
+
+void Sharing::Prepare(const View& view) {
+  order_.Prepare(view);
+  lost_.Prepare(view);
+}
+
+Decision Sharing::Decide(const View& view, TimePoint now) {
+  Reset(now);
+  if (const auto drop = lost_.Find(view, now)) {
+    if (order_.level(drop->model) == 0) low_ = std::max(1, low_ - 1);
+    return *drop;
+  }
+  TimePoint wake = lost_.next();
+  for (const ModelId m : order_.Sorted(view)) {
+    const TimePoint ready = order_.ReadyAt(view, m);
+    if (ready > now) {
+      wake = std::min(wake, ready);
+      continue;
+    }
+    if (const Lane* lane = FindLane(view, m)) {
+      return Dispatch{m, FinalExit(view.profile, m), BatchFor(view, m, *lane, now), lane->id};
+    }
+    // A low queue may be let in again then.
+    if (options_.rule == SharingRule::kReactive && low_ < kConcurrent) {
+      wake = std::min(wake, reset_at_);
+    }
+  }
+  return Wait{wake};
+}
+
+void Sharing::Reset(TimePoint now) {
+  if (now < reset_at_) return;
+  low_ = kConcurrent;
+  reset_at_ += ((now - reset_at_) / kReaction + 1) * kReaction;
+}
+
+bool Sharing::Admits(const Lane& lane, ModelId m) const {
+  if (!lane.HasFreeSlot() || !lane.serves.contains(m)) return false;
+  const int running = static_cast<int>(lane.batches.size());
+  if (options_.rule == SharingRule::kTemporal) return running == 0;
+  if (options_.rule == SharingRule::kStatic) return running < kConcurrent;
+  const int low = static_cast<int>(
+      std::count_if(lane.running().begin(), lane.running().end(),
+                    [&](const RunningBatch& batch) { return order_.level(batch.model) > 0; }));
+  if (options_.rule == SharingRule::kPreemptive) {
+    return order_.level(m) == 0 || lane.slots == 1 || low < lane.slots - 1;
+  }
+  return order_.level(m) == 0 ? running - low < kConcurrent : low < low_;
+}
+
+const Lane* Sharing::FindLane(const View& view, ModelId m) const {
+  const Lane* best = nullptr;
+  for (const Lane& lane : view.lanes) {
+    if (!Admits(lane, m)) continue;
+    if (best == nullptr || lane.batches.size() < best->batches.size()) best = &lane;
+  }
+  return best;
+}
+
+// The largest that its first request can wait for, were it alone on the device.
+int Sharing::BatchFor(const View& view, ModelId m, const Lane& lane, TimePoint now) const {
+  const RequestQueue& queue = view.queues[m.value()];
+  int batch = queue.Batchable(std::min(options_.largest_batch, LargestBatch(view, m)));
+  const ExitId exit = FinalExit(view.profile, m);
+  const Duration left = queue.front().deadline - now;
+  while (batch > 1 && view.profile.Latency(m, exit, batch, lane.lane_class) > left) --batch;
+  return batch;
+}
+
+void Sharing::OnBatchDone(LaneId, const RunningBatch& batch, const BatchReport&, TimePoint now) {
+  if (order_.level(batch.model) == 0 && now > batch.deadline) low_ = std::max(1, low_ - 1);
+}
+
+}  // namespace tactus

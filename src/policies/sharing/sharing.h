@@ -1,0 +1,56 @@
+// What Strait is compared with (Section 5.1): policies that limit how many batches run at once on a
+// device and do not ask what they cost each other. All of them look at queues by priority, give up
+// hopeless requests, form batches alike, and count on profiled latencies alone:
+//
+//   temporal     one batch at a time
+//   static       at most three
+//   reactive     as many as there are slots, at most three of each level; of low levels one fewer
+//                after each miss of the highest, never less than one, and three again each 200 ms
+//   preemptive   fixed priorities on a device that stops lower batches between kernels (XSched): as
+//                many as there are slots, of low levels one fewer, so that a high one can come in
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/policy.h"
+#include "policies/lost_heads.h"
+#include "policies/priority_order.h"
+
+namespace tactus {
+
+enum class SharingRule { kTemporal, kStatic, kReactive, kPreemptive };
+
+struct SharingOptions {
+  SharingRule rule = SharingRule::kTemporal;
+  double formation = 0.1;  // as Strait's
+  int largest_batch = 1 << 20;
+};
+
+class Sharing final : public Policy {
+ public:
+  Sharing(std::string name, const SharingOptions& options);
+
+  std::string_view name() const override { return name_; }
+  bool suspends() const override { return options_.rule == SharingRule::kPreemptive; }
+  void Prepare(const View& view) override;
+  Decision Decide(const View& view, TimePoint now) override;
+  void OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
+                   TimePoint now) override;
+
+ private:
+  bool Admits(const Lane& lane, ModelId m) const;
+  // The lane that may take a batch of the model and has the fewest; null when none may.
+  const Lane* FindLane(const View& view, ModelId m) const;
+  int BatchFor(const View& view, ModelId m, const Lane& lane, TimePoint now) const;
+  void Reset(TimePoint now);
+
+  const std::string name_;
+  const SharingOptions options_;
+  PriorityOrder order_;
+  LostHeads lost_;
+  int low_;             // of low levels at once; kReactive moves it
+  TimePoint reset_at_;  // kReactive: when low_ is what it was
+};
+
+}  // namespace tactus

@@ -1,0 +1,112 @@
+// The rivals' limits as tables of states: without them a comparison would be with something else.
+#include "policies/sharing/sharing.h"
+
+#include <initializer_list>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "core/batch.h"
+#include "policies/table_for_test.h"
+
+namespace tactus {
+namespace {
+
+constexpr TimePoint At(int ms) { return kStart + Millis(ms); }
+
+class SharingTest : public ::testing::Test {
+ protected:
+  void Use(SharingRule rule, int lanes = 1, int slots = 4) {
+    for (int m = 0; m < 2; ++m) {
+      table_.AddModel(Millis(500), Millis(4), Millis(1), 8);
+      table_.models.back().priority = m + 1;
+    }
+    table_.AddLanes(lanes);
+    for (Lane& lane : table_.lanes) {
+      lane.slots = slots;
+      lane.batches = FixedVector<RunningBatch>(slots);
+    }
+    policy_ = std::make_unique<Sharing>("sharing", SharingOptions{.rule = rule, .formation = 0});
+    policy_->Prepare(table_.view());
+  }
+  // Launches batches of single requests of the models given, as long as the policy lets them in.
+  int Admitted(std::initializer_list<std::size_t> models, TimePoint now) {
+    int admitted = 0;
+    for (const std::size_t m : models) {
+      table_.Push(*policy_, m, now + Millis(400));
+      const Decision decision = policy_->Decide(table_.view(), now);
+      if (const auto* d = std::get_if<Dispatch>(&decision)) {
+        table_.CarryOut(*policy_, *d, now);
+        ++admitted;
+      } else {
+        table_.Pop(*policy_, TableForTest::M(m), 1);
+      }
+    }
+    return admitted;
+  }
+  void Finish(std::size_t i, TimePoint now, TimePoint deadline) {
+    RunningBatch done = table_.lanes[0].batches[i];
+    done.deadline = deadline;
+    table_.lanes[0].batches.SwapErase(i);
+    policy_->OnBatchDone(table_.lanes[0].id, done, BatchReport{}, now);
+  }
+
+  TableForTest table_;
+  std::unique_ptr<Sharing> policy_;
+};
+
+constexpr std::size_t kHigh = 0, kLow = 1;
+
+TEST_F(SharingTest, TemporalRunsOneAtATimeOnEachDevice) {
+  Use(SharingRule::kTemporal, 2);
+  EXPECT_EQ(Admitted({kLow, kLow, kHigh}, At(0)), 2);
+  EXPECT_EQ(table_.lanes[0].batches.size(), 1u);
+  EXPECT_EQ(table_.lanes[1].batches.size(), 1u);
+}
+
+TEST_F(SharingTest, StaticRunsThree) {
+  Use(SharingRule::kStatic);
+  EXPECT_EQ(Admitted({kLow, kHigh, kLow, kHigh}, At(0)), 3);
+}
+
+TEST_F(SharingTest, ReactiveRunsThreeOfALevelAndFourInAll) {
+  Use(SharingRule::kReactive);
+  EXPECT_EQ(Admitted({kLow, kLow, kLow, kLow}, At(0)), 3);
+  EXPECT_EQ(Admitted({kHigh, kHigh}, At(0)), 1);
+}
+
+TEST_F(SharingTest, ReactiveAllowsFewerLowBatchesAfterEachMissUntilTheReset) {
+  Use(SharingRule::kReactive);
+  for (int miss = 0; miss < 5; ++miss) {
+    EXPECT_EQ(Admitted({kHigh}, At(10)), 1);
+    Finish(0, At(20), At(19));
+  }
+  EXPECT_EQ(Admitted({kLow, kLow}, At(20)), 1) << "never fewer than one";
+  EXPECT_EQ(Admitted({kLow, kLow, kLow}, At(199)), 0);
+  EXPECT_EQ(Admitted({kLow, kLow, kLow}, At(200)), 2) << "three again";
+  Finish(0, At(450), At(19));
+  EXPECT_EQ(Admitted({kLow, kLow}, At(450)), 1) << "a low batch that is late costs nothing";
+}
+
+TEST_F(SharingTest, PreemptiveKeepsASlotForTheHighest) {
+  Use(SharingRule::kPreemptive);
+  EXPECT_TRUE(policy_->suspends());
+  EXPECT_EQ(Admitted({kLow, kLow, kLow, kLow}, At(0)), 3);
+  EXPECT_EQ(Admitted({kHigh}, At(0)), 1);
+}
+
+TEST_F(SharingTest, AllOfThemServeTheHighestFirstAndGiveUpWhatIsLost) {
+  Use(SharingRule::kStatic);
+  table_.Push(*policy_, kLow, At(3));
+  table_.Push(*policy_, kLow, At(100), 3);
+  table_.Push(*policy_, kHigh, At(200), 2);
+  EXPECT_EQ(policy_->Decide(table_.view(), At(0)), GiveUp(kLow, 1, DropReason::kExpired));
+  table_.Pop(*policy_, TableForTest::M(kLow), 1);
+  EXPECT_EQ(policy_->Decide(table_.view(), At(0)), Launch(kHigh, 2, 0));
+  table_.Pop(*policy_, TableForTest::M(kHigh), 2);
+  // At 94 the first low one has 6 ms: two take that, three would be late.
+  EXPECT_EQ(policy_->Decide(table_.view(), At(94)), Launch(kLow, 2, 0));
+}
+
+}  // namespace
+}  // namespace tactus

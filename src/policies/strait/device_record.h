@@ -1,0 +1,87 @@
+// What Strait remembers of one device: the batches that run there with what each has met so far,
+// and when its link is free (Section 3.2). Kept up to date at every arrival and departure.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "base/fixed_vector.h"
+#include "base/ids.h"
+#include "base/serving_time.h"
+#include "core/resource_use.h"
+#include "policies/strait/interference.h"
+
+namespace tactus {
+
+struct OngoingBatch {
+  BatchId id;
+  int level = 0;
+  TimePoint deadline;  // of its most urgent request
+  TimePoint launched;
+  TimePoint uploaded;  // when its input should be there and its kernels begin
+  Duration kernel{};   // profiled, alone
+  Throughput own{};
+  Throughput met{};  // integral of its neighbours' throughput over time since `launched`, in ns
+};
+
+class DeviceRecord {
+ public:
+  DeviceRecord() = default;
+  explicit DeviceRecord(int slots) : running_(slots) {}
+
+  std::span<const OngoingBatch> running() const { return running_; }
+  // Of all that run here.
+  const Throughput& total() const { return total_; }
+  TimePoint link_free() const { return link_free_; }
+
+  // Books what everybody has met until `now`.
+  void Settle(TimePoint now) {
+    const double passed = static_cast<double>((now - settled_).count());
+    settled_ = now;
+    for (OngoingBatch& batch : running_) batch.met = batch.met + passed * (total_ - batch.own);
+  }
+
+  // Its upload takes `transfer` and waits for the link (Eq. 3).
+  void Add(OngoingBatch batch, Duration transfer, TimePoint now) {
+    Settle(now);
+    batch.uploaded = link_free_ = std::max(now, link_free_) + transfer;
+    running_.push_back(batch);
+    Sum();
+  }
+
+  // Takes it out and gives it back, settled; nothing if it is not here. `uploaded` is when its
+  // input was really there: if others still wait for the link, they wait as much longer
+  // (Section 3.2, online calibration).
+  bool Remove(BatchId id, TimePoint now, TimePoint uploaded, OngoingBatch& batch) {
+    Settle(now);
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      if (running_[i].id != id) continue;
+      batch = running_[i];
+      running_.SwapErase(i);
+      Sum();
+      if (link_free_ > now) link_free_ = std::max(now, link_free_ + (uploaded - batch.uploaded));
+      return true;
+    }
+    return false;
+  }
+
+  // T of a batch that runs here: the mean over its life so far, what is there now if it just began.
+  Throughput MeanMet(const OngoingBatch& batch, TimePoint now) const {
+    const double life = static_cast<double>((now - batch.launched).count());
+    return life > 0 ? (1 / life) * batch.met : total_ - batch.own;
+  }
+
+ private:
+  // Anew each time, so that no rounding builds up.
+  void Sum() {
+    total_ = {};
+    for (const OngoingBatch& batch : running_) total_ = total_ + batch.own;
+  }
+
+  FixedVector<OngoingBatch> running_;
+  Throughput total_{};
+  TimePoint settled_ = kStart;
+  TimePoint link_free_ = kStart;
+};
+
+}  // namespace tactus

@@ -1,0 +1,62 @@
+// Without these a batch would be judged by whoever happens to be its neighbour now, and the link's
+// clock would drift from the link.
+#include "policies/strait/device_record.h"
+
+#include <gtest/gtest.h>
+
+#include "policies/strait/throttle.h"
+
+namespace tactus {
+namespace {
+
+constexpr TimePoint At(int ms) { return kStart + Millis(ms); }
+
+OngoingBatch Using(std::uint64_t id, double share, TimePoint launched) {
+  return {.id = BatchId{id}, .launched = launched, .own = {share, share, share, share, share}};
+}
+
+// Alone for 2 ms, beside 0.4 for 6, beside 0.4 and 0.2 for 2: (6 * 0.4 + 2 * 0.6) / 10.
+TEST(DeviceRecord, WeighsNeighboursByTheTimeTheyWereThere) {
+  DeviceRecord device(4);
+  device.Add(Using(1, 0.9, At(0)), {}, At(0));
+  EXPECT_EQ(device.MeanMet(device.running()[0], At(0))[0], 0);
+  device.Add(Using(2, 0.4, At(2)), {}, At(2));
+  EXPECT_NEAR(device.MeanMet(device.running()[1], At(2))[0], 0.9, 1e-12);
+  device.Add(Using(3, 0.2, At(8)), {}, At(8));
+  OngoingBatch gone;
+  ASSERT_TRUE(device.Remove(BatchId{1}, At(10), At(0), gone));
+  EXPECT_NEAR(device.MeanMet(gone, At(10))[0], 0.36, 1e-12);
+  EXPECT_NEAR(device.total()[0], 0.6, 1e-12);
+  // The second met 0.9 for 6 ms and 1.1 for 2.
+  ASSERT_TRUE(device.Remove(BatchId{2}, At(10), At(2), gone));
+  EXPECT_NEAR(device.MeanMet(gone, At(10))[0], 0.95, 1e-12);
+  EXPECT_FALSE(device.Remove(BatchId{2}, At(11), At(2), gone)) << "it is gone";
+}
+
+// Eq. 3, and the correction by what was measured.
+TEST(DeviceRecord, KeepsTheLinksClock) {
+  DeviceRecord device(4);
+  device.Add(Using(1, 0.1, At(0)), Millis(5), At(0));
+  device.Add(Using(2, 0.1, At(1)), Millis(5), At(1));
+  EXPECT_EQ(device.running()[1].uploaded, At(10));
+  OngoingBatch gone;
+  ASSERT_TRUE(device.Remove(BatchId{1}, At(8), At(7), gone));
+  EXPECT_EQ(device.link_free(), At(12)) << "the first was 2 ms late, so the second will be";
+  device.Add(Using(3, 0.1, At(20)), Millis(1), At(20));
+  EXPECT_EQ(device.link_free(), At(21)) << "an idle link does not make up for lost time";
+}
+
+TEST(Throttle, RisesWithTimeAndFallsAtAMiss) {
+  Throttle throttle({});
+  EXPECT_DOUBLE_EQ(throttle.Cap(At(0)), 0.75);
+  EXPECT_DOUBLE_EQ(throttle.Cap(At(99)), 0.75);
+  EXPECT_DOUBLE_EQ(throttle.Cap(At(100)), 0.7525);
+  EXPECT_DOUBLE_EQ(throttle.Cap(At(10'000)), 1);
+  EXPECT_DOUBLE_EQ(throttle.Cap(At(1'000'000)), 1);
+  throttle.Miss(At(50'050));
+  EXPECT_DOUBLE_EQ(throttle.Cap(At(50'149)), 0.75);
+  EXPECT_DOUBLE_EQ(throttle.Cap(At(50'250)), 0.755);
+}
+
+}  // namespace
+}  // namespace tactus

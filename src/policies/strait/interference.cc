@@ -1,0 +1,119 @@
+#include "policies/strait/interference.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tactus {
+namespace {
+
+struct Bound {
+  double low;
+  double high;
+};
+
+// Wide enough for every device that the tests and scenarios know; they keep a^x far from overflow
+// (x <= 7.5 for three neighbours at full throughput and weights of 0.5) and the model rising.
+constexpr Bound BoundOf(std::size_t i) {
+  if (i == Interference::kScale) return {1e-3, 5};
+  if (i == Interference::kBase) return {1.1, 10};
+  if (i == Interference::kOffset) return {-5, 5};
+  if (i >= Interference::kPriority) return {0.05, 10};
+  if (i >= Interference::kOwn) return {-2, 2};
+  return {0, 1};
+}
+
+// The exponent of a neighbourhood that is beyond everything seen stops here: a^x stays finite.
+constexpr double kMostExponent = 12;
+constexpr double kMostDegree = 100;
+
+// Conservative: it expects two fully used devices' worth of neighbours to cost half as much again,
+// and knows of no difference between resources or levels.
+Interference::Parameters Initial() {
+  Interference::Parameters p{};
+  p[Interference::kScale] = 0.3;
+  p[Interference::kBase] = 2;
+  p[Interference::kOffset] = -0.3;
+  for (std::size_t r = 0; r < kResources; ++r) p[Interference::kWeights + r] = 0.15;
+  for (int l = 0; l < kStraitLevels; ++l) p[Interference::kPriority + l] = 1;
+  return p;
+}
+
+std::size_t PriorityPlace(int level) {
+  return Interference::kPriority + static_cast<std::size_t>(std::min(level, kStraitLevels - 1));
+}
+
+double OwnCompute(const Exposure& e) { return e.own[static_cast<std::size_t>(Resource::kTensor)]; }
+double OwnMemory(const Exposure& e) { return e.own[static_cast<std::size_t>(Resource::kL2)]; }
+
+}  // namespace
+
+Interference::Interference(const InterferenceOptions& options)
+    : options_(options), parameters_(Initial()) {}
+
+// Eq. 4.
+Interference::Forward Interference::Run(const Exposure& exposure) const {
+  const Parameters& p = parameters_;
+  double x = p[kOwn] * OwnCompute(exposure) + p[kOwn + 1] * OwnMemory(exposure);
+  for (std::size_t r = 0; r < kResources; ++r) x += p[kWeights + r] * exposure.neighbours[r];
+  x = std::clamp(x, -kMostExponent, kMostExponent);
+  const double power = std::pow(p[kBase], x);
+  return {x, power, p[kScale] * power + p[kOffset]};
+}
+
+// Eq. 5. Learning may pass through a model that expects neighbours to help; nobody plans on that.
+double Interference::Degree(const Exposure& exposure) const {
+  if (!(Peak(exposure.neighbours) > 0)) return 1;
+  const double degree = 1 + parameters_[PriorityPlace(exposure.level)] * Run(exposure).excess;
+  return std::clamp(degree, 1.0, kMostDegree);
+}
+
+bool Interference::Learn(const Exposure& exposure, double actual) {
+  if (!options_.learn || !(Peak(exposure.neighbours) > 0)) return true;
+  if (!(actual > 0.1 && actual <= kMostDegree)) {
+    ++refused_;
+    return false;
+  }
+  const Parameters& p = parameters_;
+  const Forward forward = Run(exposure);
+  const std::size_t priority = PriorityPlace(exposure.level);
+  const double error = 1 + p[priority] * forward.excess - actual;
+  const double pull = std::clamp(error, -options_.huber, options_.huber);  // Huber's gradient
+  // By the chain rule from D down; k a^x ln a is what a step of x is worth.
+  const double by_excess = pull * p[priority];
+  const double by_x = by_excess * p[kScale] * forward.power * std::log(p[kBase]);
+  Parameters gradient{};
+  gradient[kScale] = by_excess * forward.power;
+  gradient[kBase] = by_excess * p[kScale] * forward.x * forward.power / p[kBase];
+  gradient[kOffset] = by_excess;
+  for (std::size_t r = 0; r < kResources; ++r) {
+    gradient[kWeights + r] = by_x * exposure.neighbours[r];
+  }
+  gradient[kOwn] = by_x * OwnCompute(exposure);
+  gradient[kOwn + 1] = by_x * OwnMemory(exposure);
+  gradient[priority] = pull * forward.excess;
+  if (Descend(gradient, priority)) return true;
+  ++refused_;
+  return false;
+}
+
+// One step of Adam. Coefficients of other levels had no part in this batch and stay.
+bool Interference::Descend(const Parameters& gradient, std::size_t priority) {
+  for (const double g : gradient) {
+    if (!std::isfinite(g)) return false;
+  }
+  constexpr double kEpsilon = 1e-8;
+  decay1_ *= options_.beta1;
+  decay2_ *= options_.beta2;
+  for (std::size_t i = 0; i < kParameters; ++i) {
+    if (i >= kPriority && i != priority) continue;
+    mean_[i] = options_.beta1 * mean_[i] + (1 - options_.beta1) * gradient[i];
+    square_[i] = options_.beta2 * square_[i] + (1 - options_.beta2) * gradient[i] * gradient[i];
+    const double step = options_.rate * (mean_[i] / (1 - decay1_)) /
+                        (std::sqrt(square_[i] / (1 - decay2_)) + kEpsilon);
+    const Bound bound = BoundOf(i);
+    parameters_[i] = std::clamp(parameters_[i] - step, bound.low, bound.high);
+  }
+  return true;
+}
+
+}  // namespace tactus

@@ -1,0 +1,295 @@
+// Strait's Algorithm 1 as stories: who may share a device, who must wait, who is given up.
+#include "policies/strait/strait.h"
+
+#include <array>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/batch.h"
+#include "policies/table_for_test.h"
+
+namespace tactus {
+namespace {
+
+constexpr TimePoint At(int ms) { return kStart + Millis(ms); }
+constexpr int kHigh = 1;
+constexpr int kLow = 2;
+
+// A device that a test fills by hand, and the policy that watches. The predictor does not learn, so
+// that every figure below can be worked out from its first parameters.
+class StraitTest : public ::testing::Test {
+ protected:
+  // l(b) = base + b ms alone, `share` of every resource whatever the batch.
+  std::size_t Model(int priority, Duration slo, Duration base, double share) {
+    constexpr int kMaxBatch = 8;
+    table_.AddModel(slo, base, Millis(1), kMaxBatch);
+    table_.models.back().priority = priority;
+    table_.rows.back().use.assign(kMaxBatch,
+                                  ResourceUse{{share, share, share, share, share}, transfer_});
+    table_.profile = ProfileTable(1, table_.rows);
+    return table_.models.size() - 1;
+  }
+  void Devices(int count, int slots, StraitOptions options = {}) {
+    options.interference.learn = false;
+    options.formation = 0;
+    table_.AddLanes(count);
+    for (Lane& lane : table_.lanes) {
+      lane.slots = slots;
+      lane.batches = FixedVector<RunningBatch>(slots);
+    }
+    policy_ = std::make_unique<Strait>("strait", options);
+    policy_->Prepare(table_.view());
+  }
+  void Push(std::size_t m, TimePoint deadline, int count = 1) {
+    table_.Push(*policy_, m, deadline, count);
+  }
+  Decision Ask(TimePoint now) { return policy_->Decide(table_.view(), now); }
+  void CarryOut(const Decision& decision, TimePoint now) {
+    const auto& d = std::get<Dispatch>(decision);
+    const TimePoint deadline = table_.queues[d.model.value()].front().deadline;
+    table_.Pop(*policy_, d.model, d.batch);
+    Lane& lane = table_.lanes[d.lane.value()];
+    lane.batches.push_back(
+        {BatchId{table_.next_id++}, d.model, d.exit, d.batch, now, now, deadline});
+    policy_->OnLaneChange(lane);
+  }
+  void Launched(const Decision& wanted, TimePoint now) {
+    const Decision decision = Ask(now);
+    ASSERT_EQ(decision, wanted);
+    CarryOut(decision, now);
+  }
+  void Done(std::size_t lane, std::size_t i, TimePoint started, TimePoint now) {
+    const RunningBatch batch = table_.lanes[lane].batches[i];
+    table_.lanes[lane].batches.SwapErase(i);
+    policy_->OnBatchDone(table_.lanes[lane].id, batch, {started, now}, now);
+    policy_->OnLaneChange(table_.lanes[lane]);
+  }
+  static bool Waits(const Decision& decision) { return std::holds_alternative<Wait>(decision); }
+
+  Duration transfer_{};
+  TableForTest table_;
+  std::unique_ptr<Strait> policy_;
+};
+
+TEST_F(StraitTest, ServesTheHighestLevelFirstAndTheDueFirstWithinIt) {
+  const auto low = Model(kLow, Millis(90), Millis(1), 0.1);
+  const auto high = Model(kHigh, Millis(90), Millis(1), 0.1);
+  const auto other = Model(kHigh, Millis(90), Millis(1), 0.1);
+  Devices(1, 3);
+  Push(low, At(40));
+  Push(high, At(80));
+  Push(other, At(60));
+  Launched(Launch(other, 1, 0), At(0));
+  Launched(Launch(high, 1, 0), At(0));
+  Launched(Launch(low, 1, 0), At(0));
+  EXPECT_TRUE(Waits(Ask(At(0))));
+}
+
+TEST_F(StraitTest, GivesUpWhatCannotFinishEvenAlone) {
+  const auto m = Model(kHigh, Millis(50), Millis(9), 0.1);
+  Devices(1, 2);
+  Push(m, At(20));
+  Push(m, At(30));
+  EXPECT_EQ(Ask(At(11)), GiveUp(m, 1, DropReason::kExpired));
+}
+
+// Alone, 8 take 12 ms: at 10 they meet a deadline of 22; at 13 only five do.
+TEST_F(StraitTest, TakesTheLargestBatchThatMeetsItsDeadline) {
+  const auto m = Model(kHigh, Millis(50), Millis(4), 0.1);
+  Devices(1, 2);
+  Push(m, At(22), 20);
+  EXPECT_EQ(Ask(At(10)), Launch(m, 8, 0));
+  EXPECT_EQ(Ask(At(13)), Launch(m, 5, 0));
+}
+
+// Beside a fully used device the first parameters say: x = 0.5 * 5 * 0.15 for the half that meet()
+// counts on, I = 0.3 * 2^x - 0.3 = 0.089, so 8 take 13.07 ms and 7 take 11.98.
+TEST_F(StraitTest, CountsOnHalfOfWhatTheDeviceIsDoing) {
+  const auto busy = Model(kHigh, Millis(900), Millis(500), 1);
+  const auto m = Model(kHigh, Millis(50), Millis(4), 0.1);
+  Devices(1, 2);
+  Push(busy, At(800));
+  Launched(Launch(busy, 1, 0), At(0));
+  Push(m, At(23), 8);
+  EXPECT_EQ(Ask(At(10)), Launch(m, 7, 0));
+  Launched(Launch(m, 7, 0), At(10));
+}
+
+// The first takes 101 ms alone; with 1 ms to spare it bears no neighbour of its level or below, and
+// a higher one may come all the same.
+TEST_F(StraitTest, ProtectsRunningBatchesOfEqualOrHigherPriority) {
+  const auto first = Model(kLow, Millis(102), Millis(100), 0.5);
+  const auto equal = Model(kLow, Millis(200), Millis(1), 0.2);
+  const auto high = Model(kHigh, Millis(90), Millis(1), 0.2);
+  Devices(1, 4);
+  Push(first, At(102));
+  Launched(Launch(first, 1, 0), At(0));
+  Push(equal, At(200));
+  // 0.2 of everything beside it: I = 0.3 (2^0.15 - 1) = 0.033, 101 ms become 104.3.
+  EXPECT_TRUE(Waits(Ask(At(0))));
+  Push(high, At(90));
+  Launched(Launch(high, 1, 0), At(0));
+  // Now it will be late whatever is done: it forbids nothing any more.
+  EXPECT_EQ(Ask(At(0)), Launch(equal, 1, 0));
+}
+
+// What is done is done: near its end the same batch bears the same neighbour.
+TEST_F(StraitTest, CountsTheWorkThatIsDone) {
+  const auto first = Model(kLow, Millis(102), Millis(100), 0.5);
+  const auto equal = Model(kLow, Millis(200), Millis(1), 0.2);
+  Devices(1, 4);
+  Push(first, At(102));
+  Launched(Launch(first, 1, 0), At(0));
+  Push(equal, At(200));
+  EXPECT_TRUE(Waits(Ask(At(60)))) << "41 ms become 42.3";
+  EXPECT_EQ(Ask(At(75)), Launch(equal, 1, 0)) << "26 ms become 26.9";
+}
+
+TEST_F(StraitTest, KeepsLowLevelsUnderTheCapUntilItRises) {
+  Model(kHigh, Millis(50), Millis(10), 0.1);
+  const auto a = Model(kLow, Millis(9000), Millis(10), 0.4);
+  const auto b = Model(kLow, Millis(9000), Millis(10), 0.4);
+  Devices(1, 4, {.starve = Seconds(100), .protects = false});
+  Push(a, At(8000));
+  Push(b, At(8000));
+  Launched(Launch(a, 1, 0), At(0));
+  EXPECT_TRUE(Waits(Ask(At(0)))) << "0.8 is more than 0.75";
+  EXPECT_TRUE(Waits(Ask(At(1999)))) << "the cap is 0.7975";
+  EXPECT_EQ(Ask(At(2100)), Launch(b, 1, 0)) << "the cap is 0.8025";
+}
+
+TEST_F(StraitTest, TheCapFallsWhenTheHighestLevelMisses) {
+  const auto high = Model(kHigh, Millis(50), Millis(9), 0.1);
+  Model(kLow, Millis(50), Millis(9), 0.1);
+  Devices(1, 4);
+  Push(high, At(5010));
+  Launched(Launch(high, 1, 0), At(5000));
+  EXPECT_DOUBLE_EQ(policy_->Cap(At(5000)), 0.875);
+  Done(0, 0, At(5000), At(5020));
+  Ask(At(5020));
+  EXPECT_DOUBLE_EQ(policy_->Cap(At(5020)), 0.75);
+  // A request given up is a miss too.
+  Push(high, At(9000));
+  EXPECT_EQ(Ask(At(8999)), GiveUp(high, 1, DropReason::kExpired));
+  EXPECT_DOUBLE_EQ(policy_->Cap(At(8999)), 0.75);
+}
+
+// Else a model that needs more than the cap would never run.
+TEST_F(StraitTest, ALowBatchAloneAmongLowOnesMayExceedTheCap) {
+  const auto high = Model(kHigh, Millis(900), Millis(9), 0.2);
+  const auto heavy = Model(kLow, Millis(900), Millis(9), 0.95);
+  Devices(1, 4);
+  Push(high, At(900));
+  Launched(Launch(high, 1, 0), At(0));
+  Push(heavy, At(900));
+  EXPECT_EQ(Ask(At(0)), Launch(heavy, 1, 0));
+}
+
+TEST_F(StraitTest, ChoosesTheDeviceWithTheLeastEstimate) {
+  const auto m = Model(kHigh, Millis(90), Millis(9), 0.5);
+  Devices(3, 2);
+  Push(m, At(80), 1);
+  Launched(Launch(m, 1, 0), At(0));
+  Push(m, At(80), 1);
+  Launched(Launch(m, 1, 1), At(0));
+  Push(m, At(80), 1);
+  Launched(Launch(m, 1, 2), At(0));
+  Done(1, 0, At(0), At(9));
+  Push(m, At(80), 1);
+  EXPECT_EQ(Ask(At(9)), Launch(m, 1, 1));
+}
+
+// Eq. 2: the link is busy until 40, so the second estimate is 40 + 11 and no deadline before 51 can
+// be met there.
+TEST_F(StraitTest, WaitsForTheLink) {
+  transfer_ = Millis(40);
+  const auto large = Model(kHigh, Millis(200), Millis(99), 0.1);
+  transfer_ = Millis(1);
+  const auto small = Model(kHigh, Millis(200), Millis(10), 0);
+  Devices(1, 2, {.protects = false});
+  Push(large, At(200));
+  Launched(Launch(large, 1, 0), At(0));
+  Push(small, At(50));
+  EXPECT_TRUE(Waits(Ask(At(0))));
+  table_.Pop(*policy_, TableForTest::M(small), 1);
+  Push(small, At(53));
+  EXPECT_EQ(Ask(At(0)), Launch(small, 1, 0));
+}
+
+// The high batch below always has too little to spare for any neighbour, and the next one is ready
+// when it ends: without the bound the low queue would wait for ever.
+TEST_F(StraitTest, NobodyStarves) {
+  const auto high = Model(kHigh, Millis(12), Millis(10), 0.6);
+  const auto low = Model(kLow, Seconds(100), Millis(10), 0.6);
+  const auto lower = Model(kLow + 1, Seconds(100), Millis(10), 0.6);
+  Devices(1, 2, {.starve = Millis(200)});
+  TimePoint now = At(0);
+  std::array<std::vector<TimePoint>, 2> served;
+  Push(high, now + Millis(11));
+  CarryOut(Launch(high, 1, 0), now);
+  for (int i = 0; i < 200; ++i) {
+    Push(low, At(90'000));
+    Push(lower, At(90'000));
+    for (;;) {
+      const Decision decision = Ask(now);
+      if (Waits(decision)) break;
+      if (const auto* drop = std::get_if<Drop>(&decision)) {
+        table_.Pop(*policy_, drop->model, drop->count);
+        continue;
+      }
+      const auto& d = std::get<Dispatch>(decision);
+      if (d.model.value() != high) {
+        served[d.model.value() - low].push_back(now);
+        EXPECT_EQ(d.batch, 1);
+      }
+      CarryOut(decision, now);
+    }
+    // Everything ends after 11 ms, and one more of the high ones comes as it does.
+    now += Millis(11);
+    while (!table_.lanes[0].batches.empty()) Done(0, 0, now - Millis(11), now);
+    Push(high, now + Millis(11));
+  }
+  for (const auto& times : served) {
+    ASSERT_GE(times.size(), 8u);
+    TimePoint before = At(0);
+    for (const TimePoint at : times) {
+      EXPECT_LE(at - before, Millis(200) + 2 * Millis(11));
+      before = at;
+    }
+  }
+}
+
+TEST_F(StraitTest, WaitsForABatchToFormButNotTooLong) {
+  const auto m = Model(kHigh, Millis(100), Millis(4), 0.1);
+  Devices(1, 2);
+  policy_ = std::make_unique<Strait>("strait", StraitOptions{.formation = 0.2});
+  policy_->Prepare(table_.view());
+  Push(m, At(100));
+  EXPECT_EQ(Ask(At(0)), Decision(Wait{At(20)}));
+  EXPECT_EQ(Ask(At(20)), Launch(m, 1, 0));
+  Push(m, At(101), 7);
+  EXPECT_EQ(Ask(At(2)), Launch(m, 8, 0)) << "full";
+}
+
+TEST_F(StraitTest, CountsHowFarItsPredictionsAreOff) {
+  const auto m = Model(kHigh, Millis(900), Millis(99), 0.5);
+  Devices(1, 2);
+  Push(m, At(900), 1);
+  Launched(Launch(m, 1, 0), At(0));
+  Done(0, 0, At(0), At(150));
+  EXPECT_EQ(policy_->prediction_errors()->count(), 0) << "it was alone";
+  for (int i = 0; i < 2; ++i) {
+    Push(m, At(900), 1);
+    Launched(Launch(m, 1, 0), At(200));
+  }
+  Done(0, 0, At(200), At(400));
+  // Beside 0.5 of everything for all its time: D = 1 + 0.3 (2^0.375 - 1) = 1.089, it took 2.
+  EXPECT_EQ(policy_->prediction_errors()->count(), 1);
+  EXPECT_NEAR(policy_->prediction_errors()->Percentile(50), (2 - 1.089) / 2, 0.002);
+}
+
+}  // namespace
+}  // namespace tactus
