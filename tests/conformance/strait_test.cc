@@ -96,9 +96,9 @@ TEST(Strait, LosesFewerImportantRequestsThanAnyRivalAndNoMoreOfTheOthers) {
     for (const std::string rival : {"temporal", "static-spatial", "reactive-spatial"}) {
       SCOPED_TRACE(workload + " against " + rival);
       const Played other = Play(workload, rival);
-      EXPECT_LE(strait.high, other.high);
       EXPECT_LE(strait.low, other.low + 0.01);
-      if (workload == "high") EXPECT_LE(strait.high, other.high - 0.005);
+      // Where the important are pressed, by a margin; elsewhere the rivals lose few of them too.
+      EXPECT_LE(strait.high, other.high - (workload == "high" ? 0.005 : 0));
     }
   }
 }
