@@ -29,19 +29,37 @@ struct MeasureCommand {
 
 void PrintOverheads(const Measurement& measured) {
   const auto print = [](const char* what, const Spread& spread) {
-    fmt::print("{:<16} mean {:.4f} ms, P50 {:.4f} ms, P95 {:.4f} ms\n", what, ToMillis(spread.mean),
-               ToMillis(spread.p50), ToMillis(spread.p95));
+    fmt::print("{:<16} mean {:.4f} ms, P50 {:.4f} ms, P95 {:.4f} ms, P99 {:.4f} ms\n", what,
+               ToMillis(spread.mean), ToMillis(spread.p50), ToMillis(spread.p95),
+               ToMillis(spread.p99));
   };
   fmt::print("\n");
   print("launch_overhead", measured.launch);
   print("finish_overhead", measured.finish);
-  fmt::print("A batch takes {:.3f} of its profiled latency on average.\n", measured.slower);
+  print("answer_overhead", measured.answer);
+  print("late arrivals", measured.late);
+  for (std::size_t m = 0; m < measured.service_ratio.size(); ++m) {
+    fmt::print("A batch of {} takes {:.3f} of its profiled mean.\n", measured.result.models[m].name,
+               measured.service_ratio[m]);
+  }
 }
 
-// The profile with what this run found out about the serving path, for the simulator.
-Status WriteOverheads(ProfileFile profile, const Measurement& measured, const std::string& path) {
+// The profile with what this run found out about the serving path, for the simulator. Models that
+// share a profile share the ratio of the last of them.
+Status WriteOverheads(const Experiment& experiment, const Measurement& measured,
+                      const std::string& path) {
+  ProfileFile profile = experiment.profile;
   profile.launch_overhead_ms = ToMillis(measured.launch.p50);
   profile.finish_overhead_ms = ToMillis(measured.finish.p50);
+  profile.answer_overhead_ms = ToMillis(measured.answer.p50);
+  profile.service_window_ms = ToMillis(kServiceWindow);
+  profile.service_trace = measured.service_trace;
+  for (std::size_t m = 0; m < measured.service_ratio.size(); ++m) {
+    for (ProfiledModel& model : profile.models) {
+      if (model.name != experiment.scenario.models[m].profile_as) continue;
+      model.service_ratio = measured.service_ratio[m];
+    }
+  }
   return SaveProfile(profile, path);
 }
 
@@ -67,7 +85,7 @@ int RunMeasure(const MeasureCommand& command) {
                "tactus: the disk was too slow for the journal: it holds a beginning only\n");
   }
   if (!command.overheads.empty()) {
-    const auto written = WriteOverheads(experiment->profile, *measured, command.overheads);
+    const auto written = WriteOverheads(*experiment, *measured, command.overheads);
     if (!written) return ReportBadInput(written.error());
   }
   if (command.json.empty()) return 0;
@@ -95,7 +113,7 @@ void AddMeasure(CLI::App& app, CommandContext& context) {
   sub->add_option("--journal", command->options.journal,
                   "Write every event and decision to this file, for `tactus replay`");
   sub->add_option("--write-overheads", command->overheads,
-                  "Write the profile with the measured overheads to this file");
+                  "Write the profile with the measured overheads and service ratios to this file");
   sub->add_flag("--no-pin", command->no_pin, "Leave the lanes to the kernel's scheduler");
   sub->add_flag("--wide", command->wide, "Show every model, and how requests ended");
   sub->callback([command, &context] { context.exit_code = RunMeasure(*command); });

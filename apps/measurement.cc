@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -13,12 +12,12 @@
 #include "dispatch/journal_file.h"
 #include "engines/engine_shelf.h"
 #include "measured_inputs.h"
-#include "metrics/recorder.h"
 #include "policies/registry.h"
 #include "runtime/core_plan.h"
 #include "runtime/doorbell.h"
 #include "runtime/runtime.h"
 #include "server/kserve/model_config.h"
+#include "service_watch.h"
 #include "workload/arrivals.h"
 
 namespace tactus {
@@ -31,61 +30,6 @@ constexpr std::chrono::microseconds kSpin{30};
 // From the last preparation to the first arrival that is possible.
 constexpr std::chrono::milliseconds kLead{50};
 constexpr std::chrono::milliseconds kFlush{20};
-
-// Collects on the threads that answer; read after the runtime has stopped.
-class Watch final : public Observer {
- public:
-  explicit Watch(std::size_t expected) : recorder_(expected) {}
-
-  void OnAnswered(const ModelSpec&, const RequestRecord& record, int) override { last = record; }
-  // The reply follows on the same thread: it knows whether the answer was right.
-  void Keep(std::int8_t correct) {
-    last.correct = correct;
-    const std::lock_guard lock(mutex_);
-    recorder_.Add(last);
-  }
-  void OnBatch(const ModelSpec&, const BatchRecord& batch) override {
-    if (batch.status != BatchStatus::kOk) return;
-    const std::lock_guard lock(mutex_);
-    launch_.push_back(batch.started - batch.decided);
-    finish_.push_back(batch.learnt - batch.ended);
-    slower_ += ToSeconds(batch.actual()) / ToSeconds(batch.predicted());
-  }
-
-  // In the scenario's time, whose start is `start`.
-  std::vector<RequestRecord> TakeRecords(TimePoint start) {
-    std::vector<RequestRecord> records = std::move(recorder_).Take();
-    const Duration offset = start - kStart;
-    for (RequestRecord& record : records) {
-      record.arrival -= offset;
-      record.deadline -= offset;
-      record.started -= offset;
-      record.ended -= offset;
-    }
-    return records;
-  }
-  Spread launch() { return SpreadOf(launch_); }
-  Spread finish() { return SpreadOf(finish_); }
-  double slower() const {
-    return launch_.empty() ? 0 : slower_ / static_cast<double>(launch_.size());
-  }
-
- private:
-  static Spread SpreadOf(std::vector<Duration>& values) {
-    Duration sum{};
-    for (const Duration value : values) sum += value;
-    const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(values.size()));
-    return {sum / count, Percentile(values, 50), Percentile(values, 95)};
-  }
-
-  static inline thread_local RequestRecord last;
-
-  std::mutex mutex_;
-  Recorder recorder_;
-  std::vector<Duration> launch_;
-  std::vector<Duration> finish_;
-  double slower_ = 0;
-};
 
 // Without a folder an emulated model is one number in, one number out.
 ModelSpec MadeUpSpec(const std::string& name, const Model& model) {
@@ -143,7 +87,7 @@ class RealTime {
  private:
   Status Prepare();
   Status OpenJournal();
-  Status StartRuntime(ProfileFile selected);
+  Status StartRuntime();
   Status ServeModels();
   EngineOptions MakeEngineOptions() const;
   void SendAll(Real start);
@@ -157,11 +101,13 @@ class RealTime {
   std::vector<std::unique_ptr<Arrivals>> arrivals_;
   std::optional<EngineShelf> engines_;
   std::unique_ptr<JournalWriter> journal_;
-  std::unique_ptr<Watch> watch_;
+  ProfileFile selected_;
+  std::unique_ptr<ServiceWatch> watch_;
   std::shared_ptr<const Deployment> deployment_;
   std::vector<MeasuredInputs> inputs_;
   std::vector<std::shared_ptr<const ModelSpec>> specs_;
   std::vector<std::uint64_t> sent_;
+  std::vector<Duration> late_;  // of each call behind its intended arrival
   std::int64_t refused_ = 0;
   std::unique_ptr<Runtime> runtime_;
 };
@@ -205,7 +151,8 @@ Status RealTime::Prepare() {
   arrivals_ = *std::move(arrivals);
   engines_.emplace(options_.engine, MakeEngineOptions());
   if (Status opened = OpenJournal(); !opened) return opened;
-  return StartRuntime(*std::move(selected));
+  selected_ = *std::move(selected);
+  return StartRuntime();
 }
 
 Status RealTime::OpenJournal() {
@@ -222,12 +169,13 @@ Status RealTime::OpenJournal() {
   return {};
 }
 
-Status RealTime::StartRuntime(ProfileFile selected) {
+Status RealTime::StartRuntime() {
   auto policy = MakePolicy(scenario_.policy);
   if (!policy) return std::unexpected(policy.error());
   double total = 0;
   for (const double rate : Rates(scenario_)) total += rate;
-  watch_ = std::make_unique<Watch>(static_cast<std::size_t>(1.1 * total * scenario_.duration_s));
+  watch_ = std::make_unique<ServiceWatch>(
+      static_cast<std::size_t>(1.1 * total * scenario_.duration_s), selected_);
   const DispatcherOptions dispatcher = MakeDispatcherOptions(scenario_);
   RuntimeOptions runtime;
   runtime.lanes = scenario_.lanes;
@@ -241,7 +189,7 @@ Status RealTime::StartRuntime(ProfileFile selected) {
   RuntimeParts parts;
   parts.policy = *std::move(policy);
   parts.engine_for = [this](std::string_view platform) { return engines_->For(platform); };
-  parts.profile = std::move(selected);
+  parts.profile = selected_;
   parts.profile_options = {.percentile = scenario_.percentile, .jitter_ms = scenario_.jitter_ms};
   parts.journal = journal_.get();
   parts.observer = watch_.get();
@@ -293,7 +241,9 @@ void RealTime::SendAll(Real start) {
     if (first == next.end() || *first >= kNever) return;
     const Real intended = start + (*first - kStart);
     std::this_thread::sleep_until(intended - kSpin);
-    while (std::chrono::steady_clock::now() < intended) SpinPause();
+    Real now = std::chrono::steady_clock::now();
+    for (; now < intended; now = std::chrono::steady_clock::now()) SpinPause();
+    late_.push_back(now - intended);
     const auto model = static_cast<std::size_t>(first - next.begin());
     Send(model, intended);
     *first = arrivals_[model]->Next();
@@ -313,12 +263,15 @@ Measurement RealTime::Collect(Real start) {
   }
   const TimePoint origin = runtime_->At(start);
   runtime_->Stop(Duration{});
+  measured.answer = watch_->answer();
   result.records = watch_->TakeRecords(origin);
   measured.engine = engines_->names();
   measured.emulated = engines_->emulated();
   measured.launch = watch_->launch();
   measured.finish = watch_->finish();
-  measured.slower = watch_->slower();
+  measured.late = SpreadOf(std::move(late_));
+  measured.service_ratio = watch_->service_ratios();
+  measured.service_trace = watch_->service_trace(origin, kServiceWindow);
   return measured;
 }
 

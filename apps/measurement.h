@@ -8,6 +8,7 @@
 #include "base/expected.h"
 #include "base/serving_time.h"
 #include "experiment.h"
+#include "service_watch.h"
 #include "sim/simulation.h"
 
 namespace tactus {
@@ -20,21 +21,22 @@ struct MeasureOptions {
   bool pin = true;
 };
 
-// A quantity of every batch.
-struct Spread {
-  Duration mean{};
-  Duration p50{};
-  Duration p95{};
-};
+// Long enough for some tens of batches, short enough for the spells of a shared machine.
+inline constexpr Duration kServiceWindow = Millis(100);
 
 struct Measurement {
   SimulationResult result;  // in the scenario's time: its start is the first possible arrival
   std::string engine;       // "onnxruntime 1.30.0"
   bool emulated = false;
   bool journal_complete = true;
-  Spread launch;      // from the decision to the start on the lane
-  Spread finish;      // from the engine's end to the dispatcher's knowledge of it
-  double slower = 0;  // mean over batches of actual over profiled latency
+  Spread launch;  // from the decision to the start on the lane
+  Spread finish;  // from the engine's end to the dispatcher's knowledge of it
+  Spread answer;  // from there to the answer
+  Spread late;    // from the intended arrival to the call: the machine's doing
+  // By model of the scenario: what its batches took over what the profile says, both in sum.
+  std::vector<double> service_ratio;
+  // How that moved, in windows of kServiceWindow.
+  std::vector<double> service_trace;
 };
 
 // Arrivals are those of the simulation with the same seed; latency counts from the intended

@@ -18,11 +18,13 @@ namespace tactus {
 class SimDevice {
  public:
   // `profile` holds the models in the order of their ids (SelectProfile). Without `noise`, and for
-  // cells that were not measured, a batch takes the cell's mean.
+  // cells that were not measured, a batch takes the cell's mean. All times the model's
+  // service_ratio and the profile's service_trace.
   SimDevice(const ProfileFile& profile, std::uint64_t seed, bool noise);
 
   // Models draw from streams of their own: one more model changes no other's luck.
-  Duration Draw(ModelId model, ExitId exit, int batch);
+  // `at`: when it starts; the profile's service_trace says how fast the machine is then.
+  Duration Draw(ModelId model, ExitId exit, int batch, TimePoint at);
   // What such a batch really asks of the device; kAssumedUse where the profile does not say.
   ResourceUse Use(ModelId model, ExitId exit, int batch) const;
   // A batch's luck among neighbours: log-normal with mean 1 and `spread` of its logarithm, from a
@@ -42,8 +44,13 @@ class SimDevice {
     Rng rng;
     Rng luck;
   };
+  // How many times as long as usual batches take at that time.
+  double StretchAt(TimePoint at) const;
+
   const bool noise_;
   std::vector<ModelCells> models_;
+  Duration window_{};
+  std::vector<double> trace_;
 };
 
 }  // namespace tactus

@@ -30,7 +30,7 @@ constexpr ExitId kExit{0};
 TEST(SimDevice, DrawsThePercentilesThatWereMeasured) {
   SimDevice device(Measured(), 7, true);
   std::vector<Duration> drawn;
-  for (int i = 0; i < 100'000; ++i) drawn.push_back(device.Draw(kModel, kExit, 2));
+  for (int i = 0; i < 100'000; ++i) drawn.push_back(device.Draw(kModel, kExit, 2, kStart));
   EXPECT_NEAR(ToMillis(Percentile(drawn, 50)), 4, 0.02);
   EXPECT_NEAR(ToMillis(Percentile(drawn, 95)), 6, 0.05);
   EXPECT_NEAR(ToMillis(Percentile(drawn, 99)), 8, 0.3);
@@ -43,9 +43,26 @@ TEST(SimDevice, TakesTheMeanWhereNothingVaries) {
   SimDevice noisy(Measured(), 7, true);
   SimDevice quiet(Measured(), 7, false);
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(noisy.Draw(kModel, kExit, 1), Millis(3));
-    EXPECT_EQ(quiet.Draw(kModel, kExit, 2), Micros(4500));
+    EXPECT_EQ(noisy.Draw(kModel, kExit, 1, kStart), Millis(3));
+    EXPECT_EQ(quiet.Draw(kModel, kExit, 2, kStart), Micros(4500));
   }
+}
+
+// A machine whose speed moves, and batches that take in service what the profiler did not see.
+TEST(SimDevice, FollowsTheServiceRatioAndTheTrace) {
+  ProfileFile profile = Measured();
+  profile.models[0].service_ratio = 0.5;
+  profile.service_window_ms = 100;
+  profile.service_trace = {1, 2};
+  SimDevice device(profile, 7, false);
+  EXPECT_EQ(device.Draw(kModel, kExit, 1, kStart + Millis(99)), Micros(1500));
+  EXPECT_EQ(device.Draw(kModel, kExit, 1, kStart + Millis(100)), Millis(3));
+  EXPECT_EQ(device.Draw(kModel, kExit, 1, kStart + Millis(199)), Millis(3));
+  EXPECT_EQ(device.Draw(kModel, kExit, 1, kStart + Millis(200)), Micros(1500)) << "again";
+  SimDevice noisy(profile, 7, true);
+  std::vector<Duration> drawn;
+  for (int i = 0; i < 10'000; ++i) drawn.push_back(noisy.Draw(kModel, kExit, 2, kStart));
+  EXPECT_NEAR(ToMillis(Percentile(drawn, 50)), 2, 0.03);
 }
 
 TEST(SimDevice, GivesEachModelItsOwnStream) {
@@ -55,8 +72,8 @@ TEST(SimDevice, GivesEachModelItsOwnStream) {
   SimDevice alone(Measured(), 7, true);
   SimDevice both(two, 7, true);
   for (int i = 0; i < 100; ++i) {
-    both.Draw(ModelId{1}, kExit, 2);
-    EXPECT_EQ(alone.Draw(kModel, kExit, 2), both.Draw(kModel, kExit, 2));
+    both.Draw(ModelId{1}, kExit, 2, kStart);
+    EXPECT_EQ(alone.Draw(kModel, kExit, 2, kStart), both.Draw(kModel, kExit, 2, kStart));
   }
 }
 

@@ -68,6 +68,7 @@ class World final : public Outbox {
         candidate_cost_(FromMillis(scenario.candidate_cost_us * 1e-3)),
         launch_overhead_(FromMillis(selected.launch_overhead_ms)),
         finish_overhead_(FromMillis(selected.finish_overhead_ms)),
+        answer_overhead_(FromMillis(selected.answer_overhead_ms)),
         deployment_(std::move(deployment)),
         arrivals_(std::move(arrivals)),
         policy_(policy),
@@ -144,8 +145,8 @@ class World final : public Outbox {
     running.used = true;
     running.report = {};
     running.report.started = decided_ + launch_overhead_;
-    const Duration alone =
-        device_.Draw(batch.model, batch.exit, static_cast<int>(batch.requests.size()));
+    const Duration alone = device_.Draw(
+        batch.model, batch.exit, static_cast<int>(batch.requests.size()), running.report.started);
     if (!shared_.empty()) return Share(batch, place, alone);
     running.report.ended = running.report.started + alone;
     running.event = heap_.Push(running.report.ended + finish_overhead_, EventClass::kFinish,
@@ -178,11 +179,12 @@ class World final : public Outbox {
   }
 
   void Complete(const Batch& batch, const BatchReport& report) override {
-    recorder_.Complete(batch, report, now_);
+    const TimePoint answered = now_ + answer_overhead_;
+    recorder_.Complete(batch, report, answered);
     for (const Request& request : batch.requests) {
-      ++(now_ <= request.deadline ? totals_.good : totals_.bad);
+      ++(answered <= request.deadline ? totals_.good : totals_.bad);
     }
-    last_ = now_;
+    last_ = answered;
   }
 
  private:
@@ -343,6 +345,7 @@ class World final : public Outbox {
   const Duration candidate_cost_;
   const Duration launch_overhead_;
   const Duration finish_overhead_;
+  const Duration answer_overhead_;
   const std::shared_ptr<const Deployment> deployment_;
   std::vector<std::unique_ptr<Arrivals>> arrivals_;
   Policy& policy_;

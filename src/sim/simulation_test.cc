@@ -85,7 +85,8 @@ TEST(Simulation, NobodyWaitsWhereLanesAbound) {
 TEST(Simulation, OverheadsAndDecisionsDelayTheAnswer) {
   ProfileFile profile = OneModel(10);
   profile.launch_overhead_ms = 0.5;
-  profile.finish_overhead_ms = 0.25;
+  profile.finish_overhead_ms = 0.125;
+  profile.answer_overhead_ms = 0.125;
   Scenario scenario = ScenarioOf(profile, 1, 10);  // rare: no request meets another
   scenario.process = ArrivalProcess::kUniform;
   scenario.decision_cost_us = 125;

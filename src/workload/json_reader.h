@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -45,6 +46,21 @@ class JsonReader {
     if (value->is_string()) return value->get<std::string>();
     Complain(key, "must be a string");
     return "";
+  }
+  // An array of numbers; none when it is not there.
+  std::vector<double> Numbers(const char* key, double low) const {
+    std::vector<double> numbers;
+    const nlohmann::json* value = Get(key, true);
+    if (value == nullptr) return numbers;
+    if (!value->is_array()) Complain(key, "must be an array of numbers");
+    for (std::size_t i = 0; value->is_array() && i < value->size() && problem_.empty(); ++i) {
+      const nlohmann::json& item = (*value)[i];
+      numbers.push_back(item.is_number() ? item.get<double>() : kRequired);
+      if (numbers.back() >= low && numbers.back() <= kMost) continue;
+      const JsonReader element(item, problem_, this, key, i);
+      element.Complain(nullptr, "must be a number from " + nlohmann::json(low).dump() + " on");
+    }
+    return numbers;
   }
   // Calls `read(JsonReader)` for the object under `key`.
   template <class Read>

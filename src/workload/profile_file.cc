@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "workload/json_reader.h"
 
@@ -18,6 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMostBatch = 4096;
+constexpr double kLeastRatio = 0.01;  // less is no ratio of two durations of one batch
 constexpr const char* kRemedy = "; measure again with `tactus profile`, or repair the file";
 
 ProfileCell ReadCell(const JsonReader& reader) {
@@ -82,6 +84,7 @@ ProfiledModel ReadModel(const JsonReader& reader) {
   model.weight_bytes = reader.Integer("weight_bytes", 0, kMostBytes, 0);
   model.peak_memory_bytes = reader.Integer("peak_memory_bytes", 0, kMostBytes, 0);
   model.resources_source = reader.Text("resources_source", true);
+  model.service_ratio = reader.Number("service_ratio", kLeastRatio, 1);
   std::set<std::string> names;
   reader.Each("exits", [&](const JsonReader& element) {
     ProfiledExit& exit = model.exits.emplace_back();
@@ -111,6 +114,12 @@ ProfileFile ReadProfile(const JsonReader& reader) {
   profile.provenance = reader.Text("provenance");
   profile.launch_overhead_ms = reader.Number("launch_overhead_ms", 0, 0);
   profile.finish_overhead_ms = reader.Number("finish_overhead_ms", 0, 0);
+  profile.answer_overhead_ms = reader.Number("answer_overhead_ms", 0, 0);
+  profile.service_trace = reader.Numbers("service_trace", kLeastRatio);
+  profile.service_window_ms = reader.Number("service_window_ms", 0, 0);
+  if (!profile.service_trace.empty() && profile.service_window_ms < 1) {
+    reader.Complain("service_window_ms", "must be a number from 1 on");
+  }
   std::set<std::string> names;
   reader.Each("models", [&](const JsonReader& element) {
     profile.models.push_back(ReadModel(element));
@@ -148,9 +157,9 @@ void WriteModel(const ProfiledModel& model, std::string& out) {
   auto it = std::back_inserter(out);
   fmt::format_to(it,
                  "  {{\"name\": {}, \"max_batch\": {}, \"slo_ms\": {}, \"weight_bytes\": {},\n"
-                 "   \"peak_memory_bytes\": {}, ",
+                 "   \"peak_memory_bytes\": {}, \"service_ratio\": {}, ",
                  Quoted(model.name), model.max_batch, model.slo_ms, model.weight_bytes,
-                 model.peak_memory_bytes);
+                 model.peak_memory_bytes, model.service_ratio);
   const bool uses = !model.resources_source.empty();
   if (uses) {
     fmt::format_to(it, "\"resources_source\": {},\n   ", Quoted(model.resources_source));
@@ -252,11 +261,13 @@ Status SaveProfile(const ProfileFile& profile, const std::filesystem::path& path
   std::string out = fmt::format(
       "{{\"tactus_profile\": {},\n \"machine\": {{\"fingerprint\": {}, \"cpu\": {}, \"cores\": {}, "
       "\"os\": {}, \"engine\": {}}},\n \"commit\": {}, \"created\": {},\n \"provenance\": {},\n"
-      " \"launch_overhead_ms\": {}, \"finish_overhead_ms\": {},\n \"models\": [",
+      " \"launch_overhead_ms\": {}, \"finish_overhead_ms\": {}, \"answer_overhead_ms\": {},\n"
+      " \"service_window_ms\": {}, \"service_trace\": [{:.4g}],\n \"models\": [",
       ProfileFile::kVersion, Quoted(profile.machine.fingerprint), Quoted(profile.machine.cpu),
       profile.machine.cores, Quoted(profile.machine.os), Quoted(profile.machine.engine),
       Quoted(profile.commit), Quoted(profile.created), Quoted(profile.provenance),
-      profile.launch_overhead_ms, profile.finish_overhead_ms);
+      profile.launch_overhead_ms, profile.finish_overhead_ms, profile.answer_overhead_ms,
+      profile.service_window_ms, fmt::join(profile.service_trace, ", "));
   for (std::size_t i = 0; i < profile.models.size(); ++i) {
     out += i == 0 ? "\n" : ",\n";
     WriteModel(profile.models[i], out);
@@ -351,7 +362,8 @@ Status CheckSlo(const ProfileFile& profile, const Model& model, const ProfileOpt
       }
     }
   }
-  const double hand_over_ms = profile.launch_overhead_ms + profile.finish_overhead_ms;
+  const double hand_over_ms =
+      profile.launch_overhead_ms + profile.finish_overhead_ms + profile.answer_overhead_ms;
   const double needed_ms = quickest_ms + options.jitter_ms + hand_over_ms;
   if (which.empty() || FromMillis(needed_ms) <= model.slo) return {};
   std::string sum = fmt::format("{:.3f} ms", quickest_ms);

@@ -53,7 +53,11 @@ struct ProfiledModel {
   std::uint64_t peak_memory_bytes = 0;  // 0: unknown
   // Where the cells' transfer and throughput come from; empty: there are none.
   std::string resources_source;
-  std::vector<ProfiledExit> exits;      // shallowest first
+  // What its batches took in service over what the cells say, both in sum. In service other batches
+  // run before a batch than in the profiler, and caches and clocks are in another state. The
+  // simulator multiplies by it, policies do not; 1 when not measured.
+  double service_ratio = 1;
+  std::vector<ProfiledExit> exits;  // shallowest first
 };
 
 struct Machine {
@@ -71,10 +75,17 @@ struct ProfileFile {
   std::string commit;
   std::string created;     // ISO 8601, UTC
   std::string provenance;  // "measured", or what it was derived from: printed with every result
-  // Measured on the serving path rather than in the engine: from Launch to the start of execution,
-  // and from its end to the dispatcher's Finish. The simulator adds them; 0 when not measured.
+  // Measured on the serving path rather than in the engine (`tactus measure --write-overheads`):
+  // from Launch to the start of execution, from its end to the dispatcher's Finish, and from there
+  // to the answer. The simulator adds them; 0 when not measured.
   double launch_overhead_ms = 0;
   double finish_overhead_ms = 0;
+  double answer_overhead_ms = 0;
+  // How the speed of the machine moved while those were measured: in each window of the run, what
+  // batches took over what the models' ratios say. The simulator multiplies by it as its own time
+  // passes, from the beginning again after the end; empty: a machine that is always the same.
+  double service_window_ms = 0;
+  std::vector<double> service_trace;
   std::vector<ProfiledModel> models;
 
   const ProfiledModel* Find(const std::string& model) const;

@@ -19,8 +19,9 @@ using ::testing::IsEmpty;
 const std::string kSmall = R"({"tactus_profile": 1,
  "machine": {"fingerprint": "f", "cpu": "c", "cores": 2, "os": "o", "engine": "e"},
  "commit": "abc", "created": "2026-01-02T03:04:05Z", "provenance": "measured",
- "launch_overhead_ms": 0.01, "finish_overhead_ms": 0.02,
- "models": [{"name": "m", "max_batch": 2, "slo_ms": 20, "exits": [
+ "launch_overhead_ms": 0.01, "finish_overhead_ms": 0.02, "answer_overhead_ms": 0.03,
+ "service_window_ms": 100, "service_trace": [1.25, 0.75],
+ "models": [{"name": "m", "max_batch": 2, "slo_ms": 20, "service_ratio": 0.875, "exits": [
   {"name": "early", "accuracy": 0.5, "cells": [
    {"batch": 1, "repetitions": 9, "mean_ms": 1.1, "min_ms": 1, "p50_ms": 1.05, "p95_ms": 1.5,
     "p99_ms": 2, "max_ms": 4, "cv": 0.1},
@@ -80,6 +81,10 @@ TEST(ProfileFile, IsTheSameAfterSavingAndLoading) {
   EXPECT_EQ(again->machine, profile->machine);
   EXPECT_EQ(again->created, profile->created);
   EXPECT_EQ(again->finish_overhead_ms, profile->finish_overhead_ms);
+  EXPECT_EQ(again->answer_overhead_ms, 0.03);
+  EXPECT_EQ(again->service_window_ms, 100);
+  EXPECT_THAT(again->service_trace, ElementsAre(1.25, 0.75));
+  EXPECT_EQ(again->models[0].service_ratio, 0.875);
   const ProfileCell& cell = again->models[0].exits[0].cells[0];
   EXPECT_EQ(cell.repetitions, 9);
   EXPECT_EQ(cell.mean_ms, 1.1);
@@ -141,6 +146,13 @@ TEST(ProfileFile, NamesThePlaceOfEachMistake) {
       {"\"commit\"", "commit", "p.json:3:2: not valid JSON"},
       {"\"tactus_profile\": 1", "\"tactus_profile\": 2", "tactus_profile: must be a whole number"},
       {"\"provenance\": \"measured\",", "", "provenance: is missing"},
+      {"[1.25, 0.75]", "[1.25, 0]", "service_trace[1]: must be a number from 0.01 on"},
+      {"[1.25, 0.75]", "[1.25, {}]", "service_trace[1]: must be a number"},
+      {"[1.25, 0.75]", "1", "service_trace: must be an array of numbers"},
+      {"\"service_window_ms\": 100", "\"service_window_ms\": 0",
+       "service_window_ms: must be a number from 1 on"},
+      {"\"service_window_ms\": 100,", "", "service_window_ms: must be a number from 1 on"},
+      {"\"service_ratio\": 0.875", "\"service_ratio\": 0", "service_ratio: must be a number"},
       {"\"mean_ms\": 1.1", "\"mean_ms\": \"x\"",
        "models[0].exits[0].cells[0].mean_ms: must be a number"},
       {"\"mean_ms\": 1.1", "\"mean_ms\": -1", "cells[0].mean_ms: must be a number from 0"},
@@ -231,16 +243,16 @@ TEST(MakeTable, RefusesAnSloThatNoBatchCanMeet) {
   EXPECT_EQ(
       error(),
       "model 'm': no batch can meet its SLO of 1 ms: the quickest (exit early, batch 1) takes "
-      "1.000 ms + 0.030 ms of hand-over at best; give it an SLO above 1.030 ms, or a quicker "
+      "1.000 ms + 0.060 ms of hand-over at best; give it an SLO above 1.060 ms, or a quicker "
       "exit");
-  model.slo = Micros(1030);
+  model.slo = Micros(1060);
   EXPECT_EQ(error(), "none") << "its P95 is 1.5 ms, but some would be in time";
   options.jitter_ms = 0.5;
-  EXPECT_THAT(error(), HasSubstr("1.000 ms + 0.500 ms of jitter + 0.030 ms of hand-over"));
+  EXPECT_THAT(error(), HasSubstr("1.000 ms + 0.500 ms of jitter + 0.060 ms of hand-over"));
   model.slo = Millis(3);
   EXPECT_EQ(error(), "none");
   model.exits = {{"final"}};
-  EXPECT_THAT(error(), AllOf(HasSubstr("exit final, batch 1"), HasSubstr("above 3.530 ms")));
+  EXPECT_THAT(error(), AllOf(HasSubstr("exit final, batch 1"), HasSubstr("above 3.560 ms")));
   model.slo = {};
   EXPECT_EQ(error(), "none") << "no SLO is stated";
 }

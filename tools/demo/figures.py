@@ -3,6 +3,8 @@ import pathlib
 import shutil
 import subprocess
 
+from checks import check
+
 
 def percent(share, digits=1):
     return f'{100 * share:.{digits}f}'
@@ -85,15 +87,6 @@ def verdict(runs, slo_ms):
         check(f'edgeserving accuracy over all-early {load}', gain,
               f'>= {wanted:.4f}, half of what full depth gains', gain >= wanted > 0),
     ]
-
-
-def check(what, value, bar, ok):
-    return {'what': what, 'value': value, 'bar': bar, 'ok': bool(ok)}
-
-
-def checks_text(checks):
-    return '\n'.join(f"  {'ok  ' if c['ok'] else 'FAIL'} {c['what']}: {c['value']:.4g} "
-                     f"(wanted {c['bar']})" for c in checks)
 
 
 COLOURS = {'edgeserving': '#0b6e4f', 'all-final': '#c8553d', 'all-early': '#5b7db1'}
