@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "experiment.h"
 #include "measurement.h"
+#include "runtime/machine.h"
 #include "workload/profile_file.h"
 
 namespace tactus {
@@ -44,6 +45,21 @@ void PrintOverheads(const Measurement& measured) {
   }
 }
 
+// Both sides of a comparison would be wrong: the policy's predictions, and the simulation.
+void WarnOfAnotherMachine(const ProfileFile& profile, const Measurement& measured) {
+  const Machine here = ThisMachine(measured.engine);
+  if (measured.emulated || profile.machine.fingerprint == here.fingerprint) return;
+  const std::string where =
+      profile.machine.fingerprint.empty()
+          ? fmt::format("was not measured here ({})", profile.provenance)
+          : fmt::format("was measured on another machine ({}, {} cores, {})", profile.machine.cpu,
+                        profile.machine.cores, profile.machine.engine);
+  fmt::print(stderr,
+             "tactus: warning: this profile {}; this machine is {}, {} cores, {}: what policies "
+             "counted on may be wrong here. Measure with `tactus profile`\n",
+             where, here.cpu, here.cores, here.engine);
+}
+
 // The profile with what this run found out about the serving path, for the simulator. Models that
 // share a profile share the ratio of the last of them.
 Status WriteOverheads(const Experiment& experiment, const Measurement& measured,
@@ -74,6 +90,7 @@ int RunMeasure(const MeasureCommand& command) {
   options.pin = !command.no_pin;
   const auto measured = Measure(*experiment, options);
   if (!measured) return ReportBadInput(measured.error());
+  WarnOfAnotherMachine(experiment->profile, *measured);
   RunReport report = MakeReport(experiment->scenario, experiment->profile, measured->result);
   report.source = fmt::format("measured on {}{}", measured->engine,
                               measured->emulated ? ", which is emulated" : "");

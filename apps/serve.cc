@@ -121,7 +121,26 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   return r;
 }
 
-RepositoryOptions RepositoryOptionsOf(const ServeOptions& o) {
+// Reads a model's folder, and says what in its configuration changes nothing.
+auto ModelReader(const ServeOptions& o, const Log& log) {
+  std::vector<std::string> platforms;
+  for (const EngineInfo& engine : Engines()) platforms.push_back(engine.platform);
+  // With an engine for all of them it does not matter which platform a model was made for.
+  return [platforms, any = !o.engine.empty(), log](
+             const std::filesystem::path& folder, std::int64_t version,
+             const std::string& config) -> Expected<ModelSpec> {
+    if (!any) {
+      const Status runs = CheckModelPlatform(folder, config, platforms);
+      if (!runs) return std::unexpected(runs.error());
+    }
+    auto spec = ReadModelSpec(folder, version, config);
+    if (!spec) return spec;
+    for (const std::string& doubt : ModelConfigDoubts(folder, config)) log->warn(doubt);
+    return spec;
+  };
+}
+
+RepositoryOptions RepositoryOptionsOf(const ServeOptions& o, const Log& log) {
   RepositoryOptions r;
   r.root = o.models;
   r.control = o.model_control == "poll"       ? ModelControl::kPoll
@@ -129,7 +148,7 @@ RepositoryOptions RepositoryOptionsOf(const ServeOptions& o) {
                                               : ModelControl::kNone;
   r.poll_interval = FromSeconds(o.poll_s);
   r.load = o.load_models;
-  r.read = ReadModelSpec;
+  r.read = ModelReader(o, log);
   r.versions = ListVersions;
   return r;
 }
@@ -205,6 +224,10 @@ Status ServeCommand::MakeRuntime() {
   EngineOptions engines{.emulated = {}, .onnxruntime_library = o_.onnxruntime};
   engines.emulated.latencies = [this](const ModelSpec& spec) { return EmulatedRows(spec); };
   engines_ = std::make_unique<EngineShelf>(o_.engine, std::move(engines));
+  if (!o_.engine.empty()) {
+    const auto forced = engines_->For(o_.engine);
+    if (!forced) return Fail(forced.error().code, "--engine: " + forced.error().message);
+  }
   if (Status loaded = LoadProfileFile(); !loaded) return loaded;
 
   const RuntimeOptions options = RuntimeOptionsOf(o_);
@@ -243,7 +266,7 @@ Status ServeCommand::MakeRuntime() {
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     return reading;
   });
-  if (Status started = runtime_->Start(RepositoryOptionsOf(o_)); !started) return started;
+  if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
   if (sampler_ != nullptr) sampler_->Start();
   return {};
 }

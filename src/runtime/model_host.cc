@@ -61,7 +61,12 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
   const auto known = FindProfile(spec, options_.profile);
   if (!known) return std::unexpected(known.error());
   if (*known) {
-    const ProfileFile alone{.models = {**known}};
+    ProfileFile alone{.models = {**known}};
+    if (spec.profile.empty()) {  // the common profile's: what it says of the way to the lane holds
+      alone.launch_overhead_ms = options_.profile->launch_overhead_ms;
+      alone.finish_overhead_ms = options_.profile->finish_overhead_ms;
+      alone.answer_overhead_ms = options_.profile->answer_overhead_ms;
+    }
     const Model model = DescribeModel(spec, options_.default_slo, max_batch);
     if (Status slo = CheckSlo(alone, model, options_.profile_options); !slo) {
       return std::unexpected(slo.error());

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace tactus {
 namespace {
@@ -241,7 +242,66 @@ Status ReadExits(const DeclaredConfig& config, const fs::path& version_folder, M
   return ReadAccuracy(config, spec);
 }
 
+constexpr std::array<std::string_view, 6> kOurKeys{"slo_ms", "priority",   "profile",
+                                                   "exits",  "exit_names", "accuracy"};
+constexpr std::string_view kShapeKey = "profile_shape.";
+
+bool IsOurs(const ModelConfig& config, std::string_view key) {
+  if (std::find(kOurKeys.begin(), kOurKeys.end(), key) != kOurKeys.end()) return true;
+  if (!key.starts_with(kShapeKey)) return false;
+  key.remove_prefix(kShapeKey.size());
+  // A model that declares no inputs takes them from its file.
+  return config.input().empty() ||
+         std::any_of(config.input().begin(), config.input().end(),
+                     [&](const auto& input) { return input.name() == key; });
+}
+
+// Lanes are the server's. What asks for no more than one instance on a processor gets it.
+bool AsksForInstances(const inference::ModelInstanceGroup& group) {
+  const bool elsewhere = group.kind() == inference::ModelInstanceGroup::KIND_GPU ||
+                         group.kind() == inference::ModelInstanceGroup::KIND_MODEL;
+  return group.count() > 1 || elsewhere || !group.gpus().empty();
+}
+
 }  // namespace
+
+std::vector<std::string> Doubts(const DeclaredConfig& config) {
+  const ModelConfig& message = config.message();
+  std::vector<std::string> doubts;
+  const auto doubt = [&](const std::unexpected<Error>& told) {
+    doubts.push_back(told.error().message);
+  };
+  std::set<std::string> keys;  // in an order that does not change
+  for (const auto& [key, value] : message.parameters()) {
+    if (!IsOurs(message, key)) keys.insert(key);
+  }
+  for (const std::string& key : keys) {
+    doubt(config.WrongParameter(
+        key, fmt::format("no key of Tactus ({}, {}INPUT), so it changes nothing here",
+                         fmt::join(kOurKeys, ", "), kShapeKey)));
+  }
+  for (int i = 0; i < message.instance_group_size(); ++i) {
+    if (!AsksForInstances(message.instance_group(i))) continue;
+    doubt(config.Wrong("instance_group",
+                       "not heeded: all models share the server's lanes (--lanes)", i));
+  }
+  if (message.dynamic_batching().has_default_queue_policy() ||
+      !message.dynamic_batching().priority_queue_policy().empty()) {
+    doubt(config.Wrong("dynamic_batching",
+                       "its queue policies are not heeded: state slo_ms in parameters"));
+  }
+  if (message.model_warmup_size() > 0) doubt(config.Wrong("model_warmup", "not heeded", 0));
+  if (message.response_cache().enable()) doubt(config.Wrong("response_cache", "not heeded"));
+  return doubts;
+}
+
+Status CheckPlatform(const DeclaredConfig& config, const std::vector<std::string>& platforms) {
+  const std::string platform = PlatformOf(config.message());
+  if (std::find(platforms.begin(), platforms.end(), platform) != platforms.end()) return {};
+  return config.Wrong(config.message().platform().empty() ? "backend" : "platform",
+                      fmt::format("'{}' is none that this server runs; there are: {}", platform,
+                                  fmt::join(platforms, ", ")));
+}
 
 std::string PlatformOf(const ModelConfig& config) {
   if (!config.platform().empty()) return config.platform();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "base/expected.h"
@@ -13,6 +14,14 @@ namespace tactus {
 // `folder` is the model's; graph paths lie in its version folder. No file is opened.
 Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const std::filesystem::path& folder,
                            std::int64_t version);
+
+// What the configuration says and Tactus does not heed: keys of `parameters` that are none of ours
+// (a typing mistake, or another server's), and fields that mean something elsewhere. One line each,
+// with its place.
+std::vector<std::string> Doubts(const DeclaredConfig& config);
+
+// The error, with its place, of a platform or backend that is none of `platforms`.
+Status CheckPlatform(const DeclaredConfig& config, const std::vector<std::string>& platforms);
 
 // Those of `present` (ascending) that the version policy serves.
 Expected<std::vector<std::int64_t>> ServedVersions(const DeclaredConfig& config,

@@ -213,7 +213,7 @@ Status InferRequestDecoder::Body::ReadTensor(ondemand::array data, InputHead& he
         fmt::format("input '{}': data has fewer than the {} elements that its shape says",
                     message.name, *elements));
   }
-  auto tensor = ReadJsonTensor(data, *type, *elements, message.name);
+  auto tensor = ReadJsonTensor(data, *type, message.shape, *elements, message.name);
   if (!tensor) return std::unexpected(tensor.error());
   if (bytes == nullptr) bytes = std::make_shared<CallBytes>();
   bytes->decoded.push_back(std::move(*tensor));

@@ -60,6 +60,26 @@ TEST_F(DecodeTest, NestedAndFlatDataMeanTheSame) {
               ElementsAre(1, 2.5, -300, 4));
   EXPECT_THAT(Values<float>(Tensor("FP32", "[2,2]", "[[1,2],[3,4]]")), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(Values<float>(Tensor("FP32", "[2,0]", "[[],[]]")), ElementsAre());
+  EXPECT_THAT(Values<float>(Tensor("FP32", "[1,2,1]", "[[[1],[2]]]")), ElementsAre(1, 2));
+  EXPECT_THAT(Values<float>(Tensor("FP32", "[]", "[7]")), ElementsAre(7));
+}
+
+// The right number of elements in the wrong places would be answered as if it were another tensor.
+TEST_F(DecodeTest, DataNestedOtherwiseThanItsShapeIsRefused) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"[2,2]", "[[1,2,3],[4]]"},       {"[2,2]", "[[1],[2,3,4]]"}, {"[2,2]", "[[1,2],3,4]"},
+      {"[2,2]", "[1,2,[3,4]]"},         {"[2,2]", "[[1,2,3,4]]"},   {"[2,2]", "[[[1,2],[3,4]]]"},
+      {"[2,2]", "[[1],[2],[3],[4]]"},   {"[4]", "[[1,2,3,4]]"},     {"[4]", "[[1],[2],[3],[4]]"},
+      {"[2,3]", "[[1,2],[3,4],[5,6]]"}, {"[2,0]", "[[]]"},          {"[]", "[[1]]"},
+      {"[2,2]", "[[1,2],[3,4],[]]"},
+  };
+  for (const auto& [shape, data] : kCases) {
+    const auto request = Tensor("FP32", shape, data);
+    ASSERT_FALSE(request.has_value()) << shape << ' ' << data;
+    EXPECT_THAT(request.error().message,
+                HasSubstr(std::string("neither nested as its shape ") + shape + " says nor flat"))
+        << data;
+  }
 }
 
 TEST_F(DecodeTest, EveryTypeWithItsRange) {
@@ -139,6 +159,8 @@ TEST_F(DecodeTest, BinaryTensorsFollowTheJsonInOrder) {
 
 TEST_F(DecodeTest, BadJsonHasAnAnswer) {
   const std::string deep(2000, '[');
+  std::string ones;
+  for (int i = 1; i < 40; ++i) ones += ",1";
   const std::pair<std::string, const char*> kCases[] = {
       {"", "no JSON"},
       {" ", "failed to parse"},
@@ -171,6 +193,9 @@ TEST_F(DecodeTest, BadJsonHasAnAnswer) {
       {R"({"extra":)" + deep, "failed to parse"},
       {R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":)" + std::string(40, '[') +
            "1" + std::string(40, ']') + "}]}",
+       "neither nested as its shape [1] says"},
+      {R"({"inputs":[{"name":"x","shape":[1)" + ones + R"(],"datatype":"FP32","data":)" +
+           std::string(40, '[') + "1" + std::string(40, ']') + "}]}",
        "nested deeper"},
   };
   for (const auto& [text, answer] : kCases) {

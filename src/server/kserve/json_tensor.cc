@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace tactus {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 // More nesting than any tensor has dimensions; the reader below is recursive.
-constexpr int kMaxNesting = 32;
+constexpr std::size_t kMaxNesting = 32;
 
 std::unexpected<Error> Wrong(std::string_view input, std::string_view why) {
   return InvalidArgument(fmt::format("input '{}': {}", input, why));
@@ -102,31 +103,26 @@ struct StringSink {
 
 class TensorReader {
  public:
-  TensorReader(DataType type, std::int64_t elements, std::string_view input)
-      : type_(type), elements_(elements), input_(input) {}
+  TensorReader(DataType type, const Shape& shape, std::int64_t elements, std::string_view input)
+      : type_(type), shape_(shape), elements_(elements), input_(input) {}
 
   template <class Sink>
-  Status Fill(ondemand::array array, Sink& sink, int depth = 1) {
-    if (depth > kMaxNesting) {
-      return Wrong(input_, fmt::format("data is nested deeper than {} levels", kMaxNesting));
-    }
+  Status Fill(ondemand::array array, Sink& sink, std::size_t depth = 1) {
+    std::int64_t items = 0;
     for (auto item : array) {
       ondemand::value value;
       if (const auto error = item.get(value)) return Malformed(error);
       ondemand::json_type kind;
       if (const auto error = value.type().get(kind)) return Malformed(error);
-      if (kind == ondemand::json_type::array) {
-        ondemand::array inner;
-        if (const auto error = value.get_array().get(inner)) return Malformed(error);
-        if (Status status = Fill(inner, sink, depth + 1); !status) return status;
-        continue;
-      }
-      if (sink.left == 0) return WrongCount("more");
-      if (!sink.Add(value)) {
-        return Wrong(input_, fmt::format("element {} of data is not a value of type {}",
-                                         elements_ - sink.left, Name(type_)));
+      const bool inner = kind == ondemand::json_type::array;
+      if (depth == 1 && items == 0) nested_ = inner;
+      ++items;
+      if (Status status = inner ? FillInner(value, sink, depth) : AddOne(value, sink, depth);
+          !status) {
+        return status;
       }
     }
+    if (nested_ && items != shape_[depth - 1]) return WrongNesting();
     return {};
   }
 
@@ -140,9 +136,36 @@ class TensorReader {
     return Wrong(input_, fmt::format("data is not JSON: {}", simdjson::error_message(error)));
   }
 
+  template <class Sink>
+  Status FillInner(ondemand::value value, Sink& sink, std::size_t depth) {
+    if (!nested_ || depth >= shape_.size()) return WrongNesting();
+    if (depth >= kMaxNesting) {
+      return Wrong(input_, fmt::format("data is nested deeper than {} levels", kMaxNesting));
+    }
+    ondemand::array inner;
+    if (const auto error = value.get_array().get(inner)) return Malformed(error);
+    return Fill(inner, sink, depth + 1);
+  }
+
+  template <class Sink>
+  Status AddOne(ondemand::value value, Sink& sink, std::size_t depth) {
+    if (nested_ && depth != shape_.size()) return WrongNesting();
+    if (sink.left == 0) return WrongCount("more");
+    if (sink.Add(value)) return {};
+    return Wrong(input_, fmt::format("element {} of data is not a value of type {}",
+                                     elements_ - sink.left, Name(type_)));
+  }
+
+  std::unexpected<Error> WrongNesting() const {
+    return Wrong(input_, fmt::format("data is neither nested as its shape [{}] says nor flat",
+                                     fmt::join(shape_, ",")));
+  }
+
   DataType type_;
+  const Shape& shape_;
   std::int64_t elements_;
   std::string_view input_;
+  bool nested_ = false;  // as the first item of data says
 };
 
 template <class Element>
@@ -171,9 +194,9 @@ Expected<TensorBytes> ReadStrings(ondemand::array data, std::int64_t elements,
 
 }  // namespace
 
-Expected<TensorBytes> ReadJsonTensor(ondemand::array data, DataType type, std::int64_t elements,
-                                     std::string_view input) {
-  TensorReader reader(type, elements, input);
+Expected<TensorBytes> ReadJsonTensor(ondemand::array data, DataType type, const Shape& shape,
+                                     std::int64_t elements, std::string_view input) {
+  TensorReader reader(type, shape, elements, input);
   switch (type) {
     case DataType::kBool:
       return ReadFixed<bool>(data, elements, reader);

@@ -19,8 +19,11 @@ struct TensorBytes {
   std::size_t size = 0;
 };
 
-// Reads exactly `elements` values out of nested or flat arrays. `input` is for the errors' text.
+// Reads a tensor of this shape out of arrays that are nested as it says, or out of one flat array
+// in row-major order. Any other nesting is an error, so that a transposed or ragged array is not
+// taken for what it is not. `elements` is the shape's product; `input` is for the errors' text.
 Expected<TensorBytes> ReadJsonTensor(simdjson::ondemand::array data, DataType type,
-                                     std::int64_t elements, std::string_view input);
+                                     const Shape& shape, std::int64_t elements,
+                                     std::string_view input);
 
 }  // namespace tactus

@@ -94,4 +94,17 @@ Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t ver
   return spec;
 }
 
+std::vector<std::string> ModelConfigDoubts(const fs::path& model_folder,
+                                           const std::string& config) {
+  const auto declared = Read(model_folder, config);
+  return declared ? Doubts(*declared) : std::vector<std::string>{};
+}
+
+Status CheckModelPlatform(const fs::path& model_folder, const std::string& config,
+                          const std::vector<std::string>& platforms) {
+  const auto declared = Read(model_folder, config);
+  if (!declared) return std::unexpected(declared.error());
+  return CheckPlatform(*declared, platforms);
+}
+
 }  // namespace tactus

@@ -8,7 +8,9 @@
 //   priority    1 (highest) and up; default 1
 //   exits       graph files of an early-exit model in the version folder, shallowest first, by
 //   comma exit_names  their names, by comma; default "1", "2", ... accuracy    one fraction in [0,
-//   1] for each exit, by comma
+//   1] for each exit, by comma profile     of an emulated model: the file of the folder that holds
+//   its latencies profile_shape.INPUT   sizes for the open dimensions of an input while it is
+//   profiled, by comma
 #pragma once
 
 #include <cstdint>
@@ -33,6 +35,16 @@ Expected<std::vector<std::int64_t>> ListVersions(const std::filesystem::path& mo
 // RepositoryOptions::read.
 Expected<ModelSpec> ReadModelSpec(const std::filesystem::path& model_folder, std::int64_t version,
                                   const std::string& config);
+
+// What the folder's configuration says and Tactus does not heed, a line each with its place, such
+// as a misspelt key of ours in `parameters`. None for a configuration that cannot be read.
+std::vector<std::string> ModelConfigDoubts(const std::filesystem::path& model_folder,
+                                           const std::string& config);
+
+// InvalidArgument, with file, line and column, for a model whose platform or backend is none of
+// `platforms`.
+Status CheckModelPlatform(const std::filesystem::path& model_folder, const std::string& config,
+                          const std::vector<std::string>& platforms);
 
 // The model's ModelConfig as proto3 JSON with the field names of the .proto: what its folder
 // declared, completed with the inputs, outputs and platform that are served.

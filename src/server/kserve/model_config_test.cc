@@ -187,6 +187,52 @@ TEST_F(ModelConfigTest, MistakesInOurParametersNameTheKeysLine) {
   EXPECT_THAT(mistake("accuracy", "90"), HasSubstr("not a fraction"));
 }
 
+// A deadline whose key is misspelt would otherwise silently be the server's default.
+TEST_F(ModelConfigTest, WhatIsNotHeededIsNamedWithItsLine) {
+  const auto doubts = [&](std::string_view text) {
+    Config(text);
+    std::vector<std::string> lines = ModelConfigDoubts(folder_, "");
+    const std::string file = (folder_ / "config.pbtxt").string() + ":";
+    for (std::string& line : lines) {
+      if (line.starts_with(file)) line.erase(0, file.size());
+    }
+    return lines;
+  };
+  EXPECT_THAT(doubts("name: 'net'\nparameters { key: 'slo-ms' value { string_value: '5' } }"),
+              ElementsAre(HasSubstr("2:19: parameters[\"slo-ms\"]: no key of Tactus (slo_ms, ")));
+  EXPECT_THAT(doubts(kExits),
+              ElementsAre(HasSubstr("13:19: parameters[\"theirs\"]: no key of Tactus"),
+                          HasSubstr("7:1: instance_group: not heeded")));
+  EXPECT_THAT(doubts("input { name: 'x' data_type: TYPE_FP32 dims: -1 }\n"
+                     "parameters { key: 'profile_shape.x' value { string_value: '5' } }\n"
+                     "parameters { key: 'profile_shape.y' value { string_value: '5' } }"),
+              ElementsAre(HasSubstr("3:19: parameters[\"profile_shape.y\"]")));
+  EXPECT_THAT(doubts("dynamic_batching { default_queue_policy { max_queue_size: 4 } }\n"
+                     "model_warmup { name: 'w' }\nresponse_cache { enable: true }\n"
+                     "instance_group { kind: KIND_CPU count: 1 } instance_group { gpus: 0 }"),
+              ElementsAre(HasSubstr("4:44: instance_group"), HasSubstr("1:1: dynamic_batching"),
+                          HasSubstr("2:1: model_warmup"), HasSubstr("3:1: response_cache")));
+  EXPECT_THAT(doubts("name: 'net'\ndynamic_batching { max_queue_delay_microseconds: 100 }"),
+              ElementsAre());
+  EXPECT_THAT(doubts("no configuration"), ElementsAre());
+}
+
+TEST_F(ModelConfigTest, APlatformThatNobodyRunsIsNamedWithItsLine) {
+  const std::vector<std::string> platforms = {"onnxruntime_onnx", "identity"};
+  const auto wrong = [&](std::string_view text) {
+    Config(text);
+    const Status checked = CheckModelPlatform(folder_, "", platforms);
+    return checked ? "none" : checked.error().message;
+  };
+  EXPECT_EQ(wrong("backend: 'onnxruntime'"), "none");
+  EXPECT_EQ(wrong("platform: 'identity'"), "none");
+  EXPECT_EQ(wrong(""), "none");
+  EXPECT_THAT(wrong("name: 'net'\nbackend: 'pytorch'"),
+              HasSubstr("config.pbtxt:2:1: backend: 'pytorch' is none that this server runs; there "
+                        "are: onnxruntime_onnx, identity"));
+  EXPECT_THAT(wrong("platform: 'tensorrt_plan'"), HasSubstr("config.pbtxt:1:1: platform: 'tens"));
+}
+
 TEST_F(ModelConfigTest, JsonReplacesTheFile) {
   Config("this is not a configuration");
   Graph("1", "model.onnx");
