@@ -39,4 +39,5 @@ def advice(signs):
     """What to make of a failed check."""
     told = '; '.join(signs) if signs else 'nothing out of the ordinary'
     return ('A check failed. Deadlines need a core that is there when it is needed: on a machine '
-            'that does\nother work, run this again when it is quiet. Noticed of noise: ' + told + '.')
+            'that does\nother work, run this again when it is quiet. '
+            f'Noticed of noise: {told}.')
