@@ -65,6 +65,34 @@ class Commands(unittest.TestCase):
         self.assertEqual(limits[0], limits[1])
         self.assertTrue(0.4 < limits[0] < 0.762, limits)  # between the first exits and the last
 
+    def test_measure_warns_of_another_machine(self):
+        (self.folder / "echo/1").mkdir(parents=True)
+        (self.folder / "echo/config.pbtxt").write_text(
+            'platform: "identity"\nmax_batch_size: 4\n'
+            'input { name: "x" data_type: TYPE_FP32 dims: 4 }\n'
+            'output { name: "x" data_type: TYPE_FP32 dims: 4 }\n')
+        cells = [{"batch": b, "mean_ms": 1} for b in range(1, 5)]
+        (self.folder / "p.json").write_text(json.dumps({
+            "tactus_profile": 1, "provenance": "measured",
+            "machine": {"fingerprint": "0123", "cpu": "Another", "cores": 3, "engine": "e 1"},
+            "models": [{"name": "echo", "max_batch": 4,
+                        "exits": [{"name": "1", "cells": cells}]}]}))
+        (self.folder / "s.toml").write_text(
+            '[scenario]\nname = "s"\nduration_s = 0.1\nprofile = "p.json"\n'
+            '[arrivals]\nprocess = "uniform"\nrate_rps = 100\n'
+            '[[models]]\nname = "echo"\nslo_ms = 1000\n')
+        written = self.folder / "more.json"
+        done = tactus("measure", self.folder / "s.toml", "--models", self.folder, "--no-pin",
+                      "--write-overheads", written)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("measured on another machine (Another, 3 cores, e 1)", done.stderr)
+        # What it measured is in the profile that it wrote, and the simulator takes it.
+        more = json.loads(written.read_text())
+        self.assertGreater(more["models"][0]["service_ratio"], 0)
+        self.assertEqual(more["service_window_ms"], 100)
+        self.assertGreaterEqual(len(more["service_trace"]), 1)
+        self.good("simulate", self.folder / "s.toml", "--set", f"profile={written}")
+
     def test_simulate_is_repeatable(self):
         files = [self.folder / name for name in ("a", "b")]
         for file in files:

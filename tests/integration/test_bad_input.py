@@ -46,6 +46,8 @@ CASES = [
     ("wrong shape", INFER, body(tensor(shape=[1, 5], data=[0] * 5)), {}, 400, "unexpected shape"),
     ("too little data", INFER, body(tensor(data=[1, 2, 3])), {}, 400, "INPUT0"),
     ("too much data", INFER, body(tensor(data=[1] * 5)), {}, 400, "INPUT0"),
+    ("ragged data", INFER, body(tensor(shape=[2, 4], data=[[1] * 5, [1] * 3])), {}, 400,
+     "neither nested"),
     ("text for numbers", INFER, body(tensor(data=["1", "2", "3", "4"])), {}, 400, "INPUT0"),
     ("no data", INFER, body(tensor(data=None)), {}, 400, "INPUT0"),
     ("negative dimension", INFER, body(tensor(shape=[-1, 4])), {}, 400, "negative"),

@@ -51,6 +51,11 @@ class RefusedStartTest(unittest.TestCase):
         self.assertIn("edgeserve", said)
         self.assertIn("all-final", said)  # those that exist
 
+    def test_an_unknown_engine(self):
+        said = self.refused("--engine", "onnx")
+        self.assertIn("--engine: no engine 'onnx'", said)
+        self.assertIn("identity, emulated", said)  # those that exist
+
     def test_unknown_option(self):
         self.assertIn("--nonsense", self.refused("--nonsense", "1"))
 
@@ -78,6 +83,7 @@ class BrokenModelTest(unittest.TestCase):
         def fill(root):
             echo_only(root)
             add_model(root, "mistake", 'name: "mistake"\nplatform: "identity"\nmax_batch: 3\n')
+            add_model(root, "foreign", 'backend: "pytorch"\nmax_batch_size: 4\n')
             add_model(root, "empty", 'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n')
             add_model(root, "corrupt", 'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n')
             (root / "corrupt" / "1" / "model.onnx").write_bytes(b"this is no model" * 100)
@@ -87,16 +93,33 @@ class BrokenModelTest(unittest.TestCase):
             self.assertEqual(status, 200)
             index = {model["name"]: model for model in json.loads(answer)}
             self.assertEqual(index["echo"]["state"], "READY")
-            for name in ("mistake", "empty", "corrupt"):
+            for name in ("mistake", "foreign", "empty", "corrupt"):
                 self.assertEqual(index[name]["state"], "UNAVAILABLE", name)
             # File, line and field of the mistake; the file that is missing or broken.
             self.assertIn("config.pbtxt:3", index["mistake"]["reason"])
             self.assertIn("max_batch", index["mistake"]["reason"])
+            self.assertIn("config.pbtxt:1:1: backend: 'pytorch'", index["foreign"]["reason"])
             self.assertIn("model.onnx", index["empty"]["reason"])
             self.assertIn("model.onnx", index["corrupt"]["reason"])
             self.assertEqual(server.post("/v2/models/echo/infer", BODY)[0], 200)
             self.assertIn(server.post("/v2/models/corrupt/infer", BODY)[0], (404, 503))
             self.assertEqual(server.terminate(), 0)
+
+
+class MisspeltKeyTest(unittest.TestCase):
+    def test_a_misspelt_key_is_pointed_out(self):
+        def fill(root):
+            echo_only(root)
+            config = root / "echo" / "config.pbtxt"
+            config.write_text(config.read_text() + '\nparameters { key: "slo" value '
+                              '{ string_value: "5" } }\n')
+
+        with contextlib.closing(Server(fill=fill)) as server:
+            self.assertEqual(server.post("/v2/models/echo/infer", BODY)[0], 200)
+            self.assertEqual(server.terminate(), 0)
+            said = server.errors()
+        self.assertRegex(said, r'echo/config.pbtxt:\d+:\d+: parameters\["slo"\]: no key of Tactus')
+        self.assertIn("slo_ms", said)
 
 
 class StopTest(unittest.TestCase):
