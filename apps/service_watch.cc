@@ -18,7 +18,9 @@ struct Sums {
     took += ToSeconds(actual);
     expected += seconds;
   }
-  double Ratio(double without) const { return expected > 0 ? took / expected : without; }
+  double Ratio(double without) const {
+    return expected > 0 ? std::max(took / expected, ProfileFile::kLeastRatio) : without;
+  }
 };
 
 }  // namespace

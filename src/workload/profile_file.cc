@@ -19,7 +19,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMostBatch = 4096;
-constexpr double kLeastRatio = 0.01;  // less is no ratio of two durations of one batch
 constexpr const char* kRemedy = "; measure again with `tactus profile`, or repair the file";
 
 ProfileCell ReadCell(const JsonReader& reader) {
@@ -84,7 +83,7 @@ ProfiledModel ReadModel(const JsonReader& reader) {
   model.weight_bytes = reader.Integer("weight_bytes", 0, kMostBytes, 0);
   model.peak_memory_bytes = reader.Integer("peak_memory_bytes", 0, kMostBytes, 0);
   model.resources_source = reader.Text("resources_source", true);
-  model.service_ratio = reader.Number("service_ratio", kLeastRatio, 1);
+  model.service_ratio = reader.Number("service_ratio", ProfileFile::kLeastRatio, 1);
   std::set<std::string> names;
   reader.Each("exits", [&](const JsonReader& element) {
     ProfiledExit& exit = model.exits.emplace_back();
@@ -115,7 +114,7 @@ ProfileFile ReadProfile(const JsonReader& reader) {
   profile.launch_overhead_ms = reader.Number("launch_overhead_ms", 0, 0);
   profile.finish_overhead_ms = reader.Number("finish_overhead_ms", 0, 0);
   profile.answer_overhead_ms = reader.Number("answer_overhead_ms", 0, 0);
-  profile.service_trace = reader.Numbers("service_trace", kLeastRatio);
+  profile.service_trace = reader.Numbers("service_trace", ProfileFile::kLeastRatio);
   profile.service_window_ms = reader.Number("service_window_ms", 0, 0);
   if (!profile.service_trace.empty() && profile.service_window_ms < 1) {
     reader.Complain("service_window_ms", "must be a number from 1 on");

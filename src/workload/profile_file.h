@@ -71,6 +71,8 @@ struct Machine {
 
 struct ProfileFile {
   static constexpr int kVersion = 1;
+  // Of service_ratio and service_trace: less is no ratio of two durations of one batch.
+  static constexpr double kLeastRatio = 1e-6;
   Machine machine;
   std::string commit;
   std::string created;     // ISO 8601, UTC

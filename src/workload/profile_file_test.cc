@@ -146,7 +146,7 @@ TEST(ProfileFile, NamesThePlaceOfEachMistake) {
       {"\"commit\"", "commit", "p.json:3:2: not valid JSON"},
       {"\"tactus_profile\": 1", "\"tactus_profile\": 2", "tactus_profile: must be a whole number"},
       {"\"provenance\": \"measured\",", "", "provenance: is missing"},
-      {"[1.25, 0.75]", "[1.25, 0]", "service_trace[1]: must be a number from 0.01 on"},
+      {"[1.25, 0.75]", "[1.25, 0]", "service_trace[1]: must be a number from 1e-06 on"},
       {"[1.25, 0.75]", "[1.25, {}]", "service_trace[1]: must be a number"},
       {"[1.25, 0.75]", "1", "service_trace: must be an array of numbers"},
       {"\"service_window_ms\": 100", "\"service_window_ms\": 0",

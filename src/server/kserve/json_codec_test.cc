@@ -112,7 +112,7 @@ TEST_F(DecodeTest, StringsBecomeLengthAndBytes) {
 
 TEST_F(DecodeTest, DataMayStandBeforeItsShape) {
   EXPECT_THAT(Values<float>(Decode(
-                  R"({"inputs":[{"data":[[1],[2]],"shape":[2],"datatype":"FP32","name":"x"}]})")),
+                  R"({"inputs":[{"data":[[1],[2]],"shape":[2,1],"datatype":"FP32","name":"x"}]})")),
               ElementsAre(1, 2));
 }
 
@@ -211,7 +211,7 @@ TEST_F(DecodeTest, BadTensorsHaveAnAnswer) {
   };
   for (const Case& c : {Case{"FP32", "[2]", "[1]", "fewer"},
                         {"FP32", "[2]", "[1,2,3]", "more"},
-                        {"FP32", "[2]", "[[1],[2],[3]]", "more"},
+                        {"FP32", "[2]", "[[1],[2],[3]]", "neither nested"},
                         {"FP32", "[1]", "[\"one\"]", "element 0 of data"},
                         {"FP32", "[1]", "[1e39]", "element 0 of data"},
                         {"FP32", "[1]", "[null]", "element 0 of data"},
