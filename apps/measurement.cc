@@ -231,8 +231,9 @@ void RealTime::Send(std::size_t model, Real intended) {
 }
 
 void RealTime::SendAll(Real start) {
-  PinThisThread(
-      PlanCores(options_.pin ? AllowedCores() : std::vector<int>{}, scenario_.lanes).others);
+  PinThisThread(PlanCores(options_.pin ? AllowedCores() : std::vector<int>{}, scenario_.lanes,
+                          scenario_.slots)
+                    .others);
   SharpenTimers();
   std::vector<TimePoint> next;
   for (const auto& stream : arrivals_) next.push_back(stream->Next());

@@ -111,6 +111,7 @@ Expiry ExpiryOf(const std::string& name) {
 RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   RuntimeOptions r;
   r.lanes = o.lanes;
+  r.slots = o.slots;
   r.queue_capacity = o.queue_capacity;
   r.expiry = ExpiryOf(o.expiry);
   r.call_capacity = o.call_capacity;
@@ -236,7 +237,8 @@ Status ServeCommand::MakeRuntime() {
                          .source = "served",
                          .commit = BuildCommit(),
                          .options = {options.queue_capacity, options.expiry},
-                         .lanes = std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes))};
+                         .lanes = std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes),
+                                                        LaneSpec{.slots = o_.slots})};
     auto journal = JournalWriter::Create(o_.journal, header, WhenFull::kStop);
     if (!journal) return std::unexpected(std::move(journal.error()));
     journal_ = std::move(*journal);
@@ -293,7 +295,7 @@ LoadTotals ServeCommand::ReadLoad() const {
   load.totals = {.at = kStart + uptime, .good = calls.good, .bad = calls.bad};
   for (const LaneLoad& lane : runtime_->lane_loads()) {
     load.totals.busy += lane.busy;
-    load.totals.available += uptime;
+    load.totals.available += o_.slots * uptime;
   }
   return load;
 }
@@ -356,8 +358,9 @@ std::string ServeCommand::LatenciesOf(const ModelSpec& spec) const {
 
 void ServeCommand::PrintServed() const {
   const char* const row = "{:<16} {:>7}  {:<11} {:<12} {:<24} {:>8}  {}\n";
-  fmt::print("tactus {} serves {} with {} on {} lane{}\n\n", kServerVersion, o_.models, o_.policy,
-             o_.lanes, o_.lanes == 1 ? "" : "s");
+  fmt::print("tactus {} serves {} with {} on {} lane{}{}\n\n", kServerVersion, o_.models, o_.policy,
+             o_.lanes, o_.lanes == 1 ? "" : "s",
+             o_.slots == 1 ? "" : fmt::format(" of {} slots", o_.slots));
   bool emulated = false;
   fmt::print(fmt::runtime(row), "model", "version", "state", "exits", "accuracy", "SLO ms",
              "latencies");

@@ -67,8 +67,14 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->group(kGroup);
-  command.add_option("--lanes", o.lanes, "Batches that run at once, each on a core of its own")
+  command.add_option("--lanes", o.lanes, "Parts of the machine that run batches side by side")
       ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--slots", o.slots,
+                  "Batches at once in each lane; they slow each other, and strait expects it")
+      ->check(CLI::Range(1, 64))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
@@ -83,7 +89,9 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str()
       ->group(kGroup);
-  command.add_flag("--pin,!--no-pin", o.pin, "Pin lanes to cores where there are enough")
+  command
+      .add_flag("--pin,!--no-pin", o.pin,
+                "Pin each lane to as many cores as it has slots, where there are enough")
       ->group(kGroup);
   command
       .add_option("--spin-us", o.spin_us, "How long an idle thread looks for work before it sleeps")

@@ -28,6 +28,7 @@ struct ServeOptions {
   std::string engine;
   std::string onnxruntime;
   int lanes = 1;
+  int slots = 1;
   std::size_t queue_capacity = 4096;
   std::size_t call_capacity = 16'384;
   std::size_t pending_mb = 1024;

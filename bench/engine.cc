@@ -123,7 +123,7 @@ Expected<double> RawRate(const ModelSpec& model, const std::vector<int>& core, D
 int PrintRawRate(const BenchOptions& options) {
   const auto spec = ReadModelSpec(fs::path(options.models) / options.raw, 1, "");
   const auto rate =
-      spec ? RawRate(*spec, PlanCores(AllowedCores(), 1).lanes, FromSeconds(options.seconds))
+      spec ? RawRate(*spec, PlanCores(AllowedCores(), 1).lane(0), FromSeconds(options.seconds))
            : std::unexpected(spec.error());
   if (!rate) {
     fmt::print(stderr, "bench engine: {}\n", rate.error().message);
@@ -152,7 +152,7 @@ Expected<Rates> MeasureModel(Runtime& runtime, const std::string& name, const Co
   std::vector<double> ratios;
   const Duration length = FromSeconds(options.seconds);
   for (int round = 0; round < options.rounds; ++round) {
-    const auto a = RawRate(**model, cores.lanes, length);
+    const auto a = RawRate(**model, cores.lane(0), length);
     if (!a) return std::unexpected(a.error());
     const auto b = saturation.Run(length);
     if (!b) return std::unexpected(b.error());

@@ -9,12 +9,13 @@
 
 namespace tactus {
 
-CorePlan PlanCores(std::vector<int> allowed, int lanes) {
+CorePlan PlanCores(std::vector<int> allowed, int lanes, int slots) {
   CorePlan plan;
-  if (lanes < 1 || allowed.size() < static_cast<std::size_t>(lanes) + 1) return plan;
+  const auto wanted = static_cast<std::size_t>(lanes) * static_cast<std::size_t>(slots);
+  if (wanted < 1 || allowed.size() < wanted + 1) return plan;
   for (int i = 0; i < lanes; ++i) {
-    plan.lanes.push_back(allowed.back());
-    allowed.pop_back();
+    plan.lanes.emplace_back(allowed.end() - slots, allowed.end());
+    allowed.resize(allowed.size() - static_cast<std::size_t>(slots));
   }
   plan.others = std::move(allowed);
   return plan;

@@ -7,13 +7,16 @@
 namespace tactus {
 
 struct CorePlan {
-  std::vector<int> lanes;   // by LaneId: the lane's core; empty when nothing is pinned
-  std::vector<int> others;  // cores for everything else; empty when nothing is pinned
+  std::vector<std::vector<int>> lanes;  // by LaneId: the cores its slots share; empty: not pinned
+  std::vector<int> others;              // cores for everything else; empty: not pinned
+
+  // Of lane `i`; empty when nothing is pinned.
+  std::vector<int> lane(int i) const { return lanes.empty() ? std::vector<int>{} : lanes[i]; }
 };
 
-// Out of `allowed` (ascending) lane i gets the i-th core from the end. Empty when that would leave
-// no core for the threads that talk to clients and decide.
-CorePlan PlanCores(std::vector<int> allowed, int lanes);
+// Out of `allowed` (ascending) each lane gets as many cores as it has slots, the first lane those
+// at the end. Empty when that would leave no core for the threads that talk to clients and decide.
+CorePlan PlanCores(std::vector<int> allowed, int lanes, int slots = 1);
 // The cores this process may use.
 std::vector<int> AllowedCores();
 

@@ -67,11 +67,14 @@ class FakeEngine final : public Engine {
   std::string slow_model;
   std::set<std::string> broken_models;  // refuse to load
   bool terminates = false;
+  int max_slots = 64;
 
   // Terminate is called inside a turn, which allocates nothing.
   FakeEngine() { terminated_.reserve(4096); }
 
-  EngineTraits traits() const override { return {.name = "fake", .terminates = terminates}; }
+  EngineTraits traits() const override {
+    return {.name = "fake", .terminates = terminates, .max_slots = max_slots};
+  }
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
     if (spec.name == slow_model) loads.Pass();

@@ -43,6 +43,15 @@ ModelHost::ModelHost(Options options, const WallClock& clock, DispatchLoop& loop
 
 Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine,
                               std::vector<ModelHandle>& handles) const {
+  const EngineTraits traits = engine.traits();
+  for (const LaneSpec& lane : options_.lanes) {
+    if (lane.slots > traits.max_slots) {
+      return InvalidArgument(fmt::format(
+          "model '{}': the engine {} runs {} batch{} at once in a lane, not {}: serve with fewer "
+          "slots or leave the model out",
+          spec.name, traits.name, traits.max_slots, traits.max_slots == 1 ? "" : "es", lane.slots));
+    }
+  }
   for (const LaneSpec& lane : options_.lanes) {
     Expected<ModelHandle> handle = engine.Load(spec, lane);
     if (!handle) {
@@ -60,6 +69,12 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
   const ModelSpec& spec = served.spec;
   const auto known = FindProfile(spec, options_.profile);
   if (!known) return std::unexpected(known.error());
+  if (options_.lanes.front().slots > 1 && (!*known || (*known)->resources_source.empty())) {
+    Say(fmt::format(
+        "model '{}' has no resource figures in its profile; assumed to use half of every resource "
+        "and no transfer while it shares a lane",
+        spec.name));
+  }
   if (*known) {
     ProfileFile alone{.models = {**known}};
     if (spec.profile.empty()) {  // the common profile's: what it says of the way to the lane holds

@@ -70,7 +70,7 @@ void Profiler::Adopt(const Samples& earlier) {
 Status Profiler::Run(std::function<bool(const ProfilerProgress&)> go_on) {
   Status status;
   std::thread lane([&] {
-    if (options_.pin) PinThisThread(PlanCores(AllowedCores(), 1).lanes);
+    if (options_.pin) PinThisThread(PlanCores(AllowedCores(), 1).lane(0));
     status = RunRounds(go_on);
   });
   lane.join();

@@ -28,8 +28,7 @@ DispatchLoop::Options LoopOptions(const RuntimeOptions& options, const CorePlan&
     LaneSpec lane;
     lane.slots = options.slots;
     loop.lanes.push_back(lane);
-    loop.lane_cores.push_back(plan.lanes.empty() ? std::vector<int>{}
-                                                 : std::vector<int>{plan.lanes[i]});
+    loop.lane_cores.push_back(plan.lane(i));
   }
   loop.cores = plan.others;
   loop.spin = options.spin;
@@ -59,7 +58,7 @@ struct Runtime::Body {
   Body(RuntimeOptions runtime_options, RuntimeParts runtime_parts)
       : options(runtime_options),
         parts(std::move(runtime_parts)),
-        plan(options.pin ? PlanCores(AllowedCores(), options.lanes) : CorePlan{}),
+        plan(options.pin ? PlanCores(AllowedCores(), options.lanes, options.slots) : CorePlan{}),
         slab(options.call_capacity, options.pending_bytes),
         replies({plan.others, options.spin}, slab, clock, parts.observer, calls),
         loop(LoopOptions(options, plan), clock, *parts.policy, parts.journal, slab, replies),

@@ -32,9 +32,10 @@
 namespace tactus {
 
 struct RuntimeOptions {
-  // Lanes run batches; each gets a core of its own where there are enough. Default: one.
+  // Lanes run batches; each gets a core for each of its slots where there are enough.
   int lanes = 1;
-  // Batches at once in one lane. 1 is time division, which EdgeServing assumes.
+  // Batches at once in one lane, of different models or of one. 1 is time division, which
+  // EdgeServing assumes. A model whose engine cannot run so many is refused.
   int slots = 1;
   // Requests (rows) that may wait for one model; a call that does not fit is refused whole.
   std::size_t queue_capacity = 4096;
@@ -47,8 +48,8 @@ struct RuntimeOptions {
   std::size_t pending_bytes = std::size_t{1} << 30;
   // The SLO of a model that states none. Policies weigh requests by it, and it expires them.
   Duration default_slo = Seconds(10);
-  // Pins each lane to a core, counted from the last, and keeps the runtime's other threads off
-  // those cores. Nothing is pinned where there is one core only, or fewer cores than lanes + 1.
+  // Pins each lane to its cores, counted from the last, and keeps the runtime's other threads off
+  // those cores. Nothing is pinned where that would leave none for the others.
   bool pin = true;
   // How long an idle thread of the runtime looks for work before it sleeps: it saves a wake-up of
   // the kernel (5 to 50 us) for its length in processor time.

@@ -111,6 +111,35 @@ TEST(Runtime, RefusesToLoadAModelWhoseSloNoBatchCanMeet) {
   EXPECT_TRUE(h.runtime->Serve(FloatModel("a", 8, {2}, Millis(51))));
 }
 
+// The gate is shut until both batches stand before it.
+TEST(Runtime, RunsAsManyBatchesAtOnceAsALaneHasSlots) {
+  testing::HarnessOptions options;
+  options.runtime.slots = 2;
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("b")));
+  h.engine.batches.Close();
+  h.Send("a", {1, 2}, {1, 2});
+  h.Send("b", {3, 4}, {1, 2});
+  h.engine.batches.AwaitWaiting(2);
+  h.engine.batches.Open();
+  EXPECT_TRUE(h.replies.Await(0).status);
+  EXPECT_TRUE(h.replies.Await(1).status);
+}
+
+TEST(Runtime, RefusesAModelWhoseEngineHasFewerSlotsThanItsLanes) {
+  testing::HarnessOptions options;
+  options.runtime.slots = 3;
+  Harness h(std::move(options));
+  h.engine.max_slots = 2;
+  h.runtime->Start();
+  const Status served = h.runtime->Serve(FloatModel("a"));
+  ASSERT_FALSE(served);
+  EXPECT_THAT(served.error().message, HasSubstr("fake runs 2 batches at once in a lane, not 3"));
+  EXPECT_EQ(h.engine.loaded(), 0u);
+}
+
 TEST(Runtime, GivesUpWaitingRequestsWhoseDeadlinePasses) {
   // The lane is taken by a batch that does not end; the second call's deadline comes meanwhile.
   Harness h(WithProfile());

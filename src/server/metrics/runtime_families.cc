@@ -72,7 +72,9 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
   Add(uptime, {}, ToSeconds(reading.uptime));
 
   MetricFamily ratio =
-      Family("tactus_lane_busy_ratio", "Share of the last 10 s in which the lane ran a batch.",
+      Family("tactus_lane_busy_ratio",
+             "Share of the last 10 s in which the lane ran a batch; several at once add up, to 1 "
+             "at most.",
              MetricType::Gauge);
   MetricFamily busy = Family("tactus_lane_busy_seconds_total",
                              "Time that the lane spent running batches.", MetricType::Counter);
