@@ -34,8 +34,11 @@ constexpr const char* kSymphonyOptions =
     "each of its requests";
 
 constexpr const char* kStraitOptions =
-    "form=X: wait for a batch to form, of the SLO, 0.1; least=P, step=P: of the cap on low levels, "
-    "75 and 0.25 percent; starve=MS: the longest that a queue goes unserved, 1000; learn=yes|no; "
+    "form=X: longest wait for a batch to form, of the SLO, 0.1; slack=X: what its first request "
+    "keeps, "
+    "times a full batch's latency, 1.5; room=X: a device that is used less does not wait, 1; "
+    "least=P, step=P: of the cap on low levels, 75 and 0.25 percent; starve=MS: the longest that a "
+    "queue goes unserved, 1000; learn=yes|no; "
     "and to leave parts away: order=no, meet=no, protect=no, cap=no";
 constexpr const char* kSharingOptions =
     "form=X: wait for a batch to form, of the SLO, 0.1; batch=N: largest batch";
@@ -106,6 +109,8 @@ std::unique_ptr<Policy> MakeStrait(std::string name, PolicyOptions& options) {
   made.throttle.least = options.Number("least", 75, 1, 100) / 100;
   made.throttle.step = options.Number("step", 0.25, 0, 100) / 100;
   made.formation = options.Number("form", made.formation, 0, 1);
+  made.slack = options.Number("slack", made.slack, 0, 100);
+  made.room = options.Number("room", made.room, 0, 100);
   made.starve = std::max(options.Millis("starve", 1000), Millis(1));
   return std::make_unique<Strait>(std::move(name), made);
 }

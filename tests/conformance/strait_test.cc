@@ -114,6 +114,14 @@ TEST(Strait, ServesMoreThanPreemptionDoes) {
   }
 }
 
+// Section 5.1: batches form. Where each first request waits its share of the SLO, whatever is left
+// to it, the important pay for the larger batches; where none waits, the others do.
+TEST(Strait, BatchesFormOnlyInTimeThatCanBeSpared) {
+  const Played strait = Play("high", "strait");
+  EXPECT_LT(2 * strait.high, Play("high", "strait:slack=0,room=0").high);
+  EXPECT_LT(strait.low, Play("high", "strait:form=0").low);
+}
+
 // Section 5.4: learning narrows the tail of the errors; Appendix A.2: profiled throughputs that are
 // off by 15 % move it by less than 2 points.
 TEST(Strait, LearningNarrowsTheErrorsAndBearsDrift) {

@@ -64,6 +64,8 @@ inline std::string RandomPolicyText(const std::string& name, Chance& chance) {
   }
   if (name == "strait") {
     return text.Maybe("form", {"0", "0.5", "1"})
+        .Maybe("slack", {"0", "1", "20"})
+        .Maybe("room", {"0", "0.5", "100"})
         .Maybe("least", {"1", "30", "100"})
         .Maybe("step", {"0", "5"})
         .Maybe("starve", {"1", "50", "10000"})

@@ -49,7 +49,7 @@ Decision Strait::Decide(const View& view, TimePoint now) {
   for (const ModelId m : order_.Sorted(view)) {
     const TimePoint starves = hungry_[m.value()] + options_.starve;
     if (starves > now) wake = std::min(wake, starves);
-    const TimePoint ready = order_.ReadyAt(view, m);
+    const TimePoint ready = ReadyAt(view, m, now);
     if (ready > now) {
       wake = std::min(wake, ready);
     } else if (const auto decision = Try(view, m, now)) {
@@ -57,6 +57,26 @@ Decision Strait::Decide(const View& view, TimePoint now) {
     }
   }
   return Wait{wake};
+}
+
+// When a batch of the model may go, full or not. Waiting has to pay: a device that this batch does
+// not fill runs it now and is none the slower for the others, who can follow beside it. And it has
+// to be cheap: what the first request spends here is lost for the neighbours that it will meet.
+TimePoint Strait::ReadyAt(const View& view, ModelId m, TimePoint now) const {
+  TimePoint ready = order_.ReadyAt(view, m);
+  if (ready <= now) return ready;
+  const RequestQueue& queue = view.queues[m.value()];
+  const int largest = LargestBatch(view, m);
+  const int batch = queue.Batchable(largest);
+  const ExitId exit = FinalExit(view.profile, m);
+  for (const Lane& lane : view.lanes) {
+    if (!lane.HasFreeSlot() || !lane.serves.contains(m)) continue;
+    const Throughput& own = view.profile.Use(m, exit, batch, lane.lane_class).throughput;
+    if (Peak(devices_[lane.id.value()].total() + own) <= options_.room) return now;
+    const Duration full = view.profile.Latency(m, exit, largest, lane.lane_class);
+    ready = std::min(ready, queue.front().deadline - Stretch(full, options_.slack));
+  }
+  return ready;
 }
 
 // Algorithm 1 for one queue: the largest feasible batch by bisection. Feasibility is taken to fall

@@ -10,8 +10,8 @@
 //   - n levels of priority: every level but the highest is under the cap.
 //   - A running batch that will miss its deadline anyway forbids nothing.
 //   - A low batch alone among low ones may exceed the cap: else a model that needs more than the
-//   cap
-//     would never run.
+//     cap would never run.
+//   - A batch waits to form only where its device is full and its first request has time to spare.
 //   - Nobody starves: a queue that always holds a request which could still be met alone gets a
 //     batch of one within `starve` and the time until a slot is free then, whatever the load of the
 //     others; several such queues take turns, the one that waited longest first.
@@ -35,7 +35,9 @@ namespace tactus {
 struct StraitOptions {
   InterferenceOptions interference;
   ThrottleOptions throttle;
-  double formation = 0.1;  // how long a first request waits for others, of its SLO
+  double formation = 0.1;  // how long a first request waits for others at most, of its SLO
+  double slack = 1.5;      // what it keeps until its deadline, times a full batch alone
+  double room = 1;         // a device that the batch would not use beyond this gets it at once
   double half = 0.5;       // of a device's present throughput that meet() counts on
   Duration starve = Seconds(1);
   // Parts of Algorithm 1, to be taken away one by one (Appendix A.3).
@@ -85,6 +87,7 @@ class Strait final : public Policy {
   Duration Estimate(const View& view, const Candidate& candidate, const Lane& lane,
                     TimePoint now) const;
 
+  TimePoint ReadyAt(const View& view, ModelId m, TimePoint now) const;
   std::optional<Decision> Try(const View& view, ModelId m, TimePoint now);
   std::optional<Decision> Feed(const View& view, TimePoint now);
   Decision Launch(const Candidate& candidate, LaneId lane);

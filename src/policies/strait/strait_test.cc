@@ -262,16 +262,58 @@ TEST_F(StraitTest, NobodyStarves) {
   }
 }
 
-TEST_F(StraitTest, WaitsForABatchToFormButNotTooLong) {
-  const auto m = Model(kHigh, Millis(100), Millis(4), 0.1);
-  Devices(1, 2);
-  policy_ = std::make_unique<Strait>("strait", StraitOptions{.formation = 0.2});
-  policy_->Prepare(table_.view());
-  Push(m, At(100));
+// Formation, with a device that somebody fills: a full batch takes 12 ms, so that a first request
+// with a slack of 1.5 goes 18 ms before its deadline at the latest.
+class StraitFormationTest : public StraitTest {
+ protected:
+  void Fill(double share, StraitOptions options) {
+    const auto busy = Model(kHigh, Millis(900), Millis(500), share);
+    m_ = Model(kHigh, Millis(100), Millis(4), 0.2);
+    Devices(1, 3);
+    options.protects = false;
+    options.interference.learn = false;
+    policy_ = std::make_unique<Strait>("strait", options);
+    policy_->Prepare(table_.view());
+    Push(busy, At(900));
+    CarryOut(Launch(busy, 1, 0), At(0));
+  }
+  std::size_t m_ = 0;
+};
+
+TEST_F(StraitFormationTest, WaitsWhileTheDeviceIsFullButNotTooLong) {
+  Fill(0.9, {.formation = 0.2});
+  Push(m_, At(100));
   EXPECT_EQ(Ask(At(0)), Decision(Wait{At(20)}));
-  EXPECT_EQ(Ask(At(20)), Launch(m, 1, 0));
-  Push(m, At(101), 7);
-  EXPECT_EQ(Ask(At(2)), Launch(m, 8, 0)) << "full";
+  EXPECT_EQ(Ask(At(20)), Launch(m_, 1, 0));
+  Push(m_, At(101), 7);
+  EXPECT_EQ(Ask(At(2)), Launch(m_, 8, 0)) << "full";
+}
+
+TEST_F(StraitFormationTest, GoesAtOnceWhereTheDeviceHasRoom) {
+  Fill(0.79, {.formation = 0.2});
+  Push(m_, At(100));
+  EXPECT_EQ(Ask(At(0)), Launch(m_, 1, 0));
+}
+
+TEST_F(StraitFormationTest, GoesWhenRoomAppears) {
+  Fill(0.9, {.formation = 0.2});
+  Push(m_, At(100));
+  EXPECT_EQ(Ask(At(1)), Decision(Wait{At(20)}));
+  Done(0, 0, At(0), At(3));
+  EXPECT_EQ(Ask(At(3)), Launch(m_, 1, 0));
+}
+
+TEST_F(StraitFormationTest, KeepsTheSlackOfTheFirstRequest) {
+  Fill(0.9, {.formation = 0.9});
+  Push(m_, At(100));
+  EXPECT_EQ(Ask(At(0)), Decision(Wait{At(82)}));
+  EXPECT_EQ(Ask(At(82)), Launch(m_, 1, 0));
+}
+
+TEST_F(StraitFormationTest, WithoutSlackNobodyWaits) {
+  Fill(0.9, {.formation = 0.9, .slack = 8.5});
+  Push(m_, At(100));
+  EXPECT_EQ(Ask(At(0)), Launch(m_, 1, 0)) << "8.5 times 12 ms are more than the 100";
 }
 
 TEST_F(StraitTest, CountsHowFarItsPredictionsAreOff) {
