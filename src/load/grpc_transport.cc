@@ -26,7 +26,16 @@ constexpr int kRawInputContents = 7;  // field of ModelInferRequest
 constexpr int kLengthDelimited = 2;   // protobuf's wire type
 constexpr auto kConnectWithin = std::chrono::seconds(5);
 
-Answered KindOf(const grpc::Status& status) {
+// UNAVAILABLE is a server's word for a full queue or a request that it gave up, but also gRPC's own
+// for a server that nobody reached. A server says which: it asks us to come again, or uses Triton's
+// text.
+bool SaidByServer(const grpc::Status& status, const grpc::ClientContext& context) {
+  const auto& trailing = context.GetServerTrailingMetadata();
+  return trailing.contains("grpc-retry-pushback-ms") ||
+         status.error_message() == "Exceeds maximum queue size";
+}
+
+Answered KindOf(const grpc::Status& status, const grpc::ClientContext& context) {
   switch (status.error_code()) {
     case grpc::StatusCode::OK:
       return Answered::kServed;
@@ -37,9 +46,7 @@ Answered KindOf(const grpc::Status& status) {
     case grpc::StatusCode::CANCELLED:
       return Answered::kCancelled;
     case grpc::StatusCode::UNAVAILABLE:
-      // Triton's way of saying that a queue is full; without that text nobody was reached.
-      return status.error_message() == "Exceeds maximum queue size" ? Answered::kShed
-                                                                    : Answered::kError;
+      return SaidByServer(status, context) ? Answered::kShed : Answered::kError;
     default:
       return Answered::kError;
   }
@@ -265,7 +272,7 @@ void GrpcTransport::OnDone(Flight* flight, const grpc::Status& status) {
   Answer answer;
   answer.received = std::chrono::steady_clock::now();
   answer.token = flight->token;
-  answer.kind = KindOf(status);
+  answer.kind = KindOf(status, flight->context);
   inference::ModelInferResponse response;
   std::string error;
   if (!status.ok()) {

@@ -127,6 +127,7 @@ http::response<http::string_body> HttpStub::Answer(
     response.body() = head + data;
   } else {
     const std::map<std::string, unsigned> statuses{{"/v2/models/shed/infer", 503},
+                                                   {"/v2/models/dropped/infer", 503},
                                                    {"/v2/models/expired/infer", 504},
                                                    {"/v2/models/gone/infer", 499}};
     const auto found = statuses.find(target);
@@ -181,6 +182,9 @@ class GrpcStub final : public inference::GRPCInferenceService::CallbackService {
                                        const inference::ModelInferRequest* request,
                                        inference::ModelInferResponse* response) override {
     auto* reactor = context->DefaultReactor();
+    if (request->model_name() == "dropped") {
+      context->AddTrailingMetadata("grpc-retry-pushback-ms", "1000");
+    }
     reactor->Finish(Infer(*request, *response));
     return reactor;
   }
@@ -192,6 +196,7 @@ class GrpcStub final : public inference::GRPCInferenceService::CallbackService {
         {"shed", grpc::StatusCode::RESOURCE_EXHAUSTED},
         {"expired", grpc::StatusCode::DEADLINE_EXCEEDED},
         {"gone", grpc::StatusCode::CANCELLED},
+        {"dropped", grpc::StatusCode::UNAVAILABLE},
         {"absent", grpc::StatusCode::NOT_FOUND}};
     const auto code = codes.find(request.model_name());
     if (code != codes.end()) return {code->second, "no such model"};
@@ -336,18 +341,20 @@ TYPED_TEST(WireTest, EveryCallGetsItsOwnAnswer) {
 
 TYPED_TEST(WireTest, UnderstandsEachWayToBeRefused) {
   const auto transport = this->Connect();
-  const std::array<PreparedInputs, 4> inputs{Pairs("shed", 1), Pairs("expired", 1),
-                                             Pairs("gone", 1), Pairs("absent", 1)};
+  const std::array<PreparedInputs, 5> inputs{Pairs("shed", 1), Pairs("expired", 1),
+                                             Pairs("gone", 1), Pairs("absent", 1),
+                                             Pairs("dropped", 1)};
   ASSERT_TRUE(transport->Prepare(inputs, this->inbox_));
-  for (std::uint32_t i = 0; i < 4; ++i) transport->Send({i, i, 0});
-  const auto kept = this->inbox_.Await(4);
+  for (std::uint32_t i = 0; i < 5; ++i) transport->Send({i, i, 0});
+  const auto kept = this->inbox_.Await(5);
   transport->Stop();
-  ASSERT_EQ(kept.size(), 4U);
+  ASSERT_EQ(kept.size(), 5U);
   EXPECT_EQ(kept.at(0).kind, Answered::kShed);
   EXPECT_EQ(kept.at(1).kind, Answered::kExpired);
   EXPECT_EQ(kept.at(2).kind, Answered::kCancelled);
   EXPECT_EQ(kept.at(3).kind, Answered::kError);
   EXPECT_THAT(kept.at(3).error, HasSubstr("no such model"));
+  EXPECT_EQ(kept.at(4).kind, Answered::kShed);
 }
 
 TYPED_TEST(WireTest, SaysWhenNobodyListens) {

@@ -8,7 +8,7 @@ int LaneScaler::Advise(TimePoint now, const ServiceTotals& totals) {
   window_.Add(totals);
   const LoadReading reading = window_.Read(open_);
   int advised = AdviseLanes(reading, options_.advice);
-  if (!window_.Full()) advised = std::max(advised, open_);
+  if (!window_.Full()) advised = std::max(advised, open_ + starting());
   history_.push_back({.at_s = ToSeconds(now - kStart),
                       .open = open_,
                       .starting = starting(),

@@ -36,6 +36,21 @@ TEST(LaneScaler, StartsLanesLateAndClosesThemAtOnce) {
   EXPECT_EQ(scaler.history()[2].starting, 2);
 }
 
+// A lane that comes up begins a new window. Until it is full nothing is given back, nor are the
+// others of the same call for help, which are still on their way.
+TEST(LaneScaler, KeepsLanesThatStartWhenOneOfThemComes) {
+  LaneScaler scaler(
+      {.advice = {.most = 8}, .window = Seconds(5), .start_delay = Seconds(10), .initial = 2});
+  EXPECT_EQ(scaler.Advise(At(0), {.at = At(0)}), 0);
+  EXPECT_EQ(scaler.Advise(At(5), {At(5), 50, 50, Seconds(10), Seconds(10)}), 2);
+  scaler.Ready({At(15), 200, 60, Seconds(30), Seconds(30)});
+  EXPECT_EQ(scaler.open(), 3);
+  EXPECT_EQ(scaler.Advise(At(16), {At(16), 230, 60, Seconds(32), Seconds(33)}), 0);
+  EXPECT_EQ(scaler.starting(), 1);
+  scaler.Ready({At(16), 230, 60, Seconds(32), Seconds(33)});
+  EXPECT_EQ(scaler.open(), 4);
+}
+
 Expected<SimulationResult> SimulateIt(const Scenario& scenario, const ProfileFile& profile) {
   auto policy = MakePolicy(scenario.policy);
   return Simulate(scenario, profile, **policy);
