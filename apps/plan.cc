@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -78,7 +79,9 @@ Expected<FoundPartition> Solve(const PartitionOptions& options, const PartitionP
     return exact->found;
   }
 #endif
-  return SearchPartition(problem, options.search, stop);
+  PartitionSearchOptions search = options.search;
+  search.descents = std::numeric_limits<int>::max();  // until the time is over
+  return SearchPartition(problem, search, stop);
 }
 
 std::string NamesIn(const PartitionProblem& problem, const Partition& partition, int sub_cluster) {

@@ -67,13 +67,34 @@ class Search {
     best_.Offer(annealing_);
   }
 
-  // Each round begins hot enough to undo what the last one settled on, and ends cold. Rounds that
-  // find nothing better make the next one hotter.
   void Run() {
+    for (int descent = 0; descent < options_.descents && !Ended(); ++descent) {
+      if (descent > 0) Shake();
+      Descend();
+    }
+  }
+
+  const Partition& partition() const { return best_.partition(); }
+  std::int64_t trials() const { return trials_; }
+
+ private:
+  // From the best to somewhere else, by changes that are taken whatever they are worth: a descent
+  // that has settled does not leave its valley.
+  void Shake() {
+    annealing_.Load(best_.partition());
+    const double hot = 100 * std::max(annealing_.energy(), 1e-9);
+    for (std::int64_t i = 0; i < round_ / 16; ++i, ++trials_) annealing_.Try(hot);
+  }
+
+  // From where the annealing stands. Each round begins hot enough to undo what the last one settled
+  // on, and ends cold. Rounds that find nothing better make the next one hotter.
+  void Descend() {
+    near_ = Best{};
+    near_.Offer(annealing_);
     int idle = 0;
     double heat = 1;
     while (!Ended() && idle < options_.patience) {
-      annealing_.Load(best_.partition());
+      annealing_.Load(near_.partition());
       const double hot = heat * std::max(annealing_.energy(), 1e-9);
       if (Round(hot)) {
         idle = 0;
@@ -85,10 +106,6 @@ class Search {
     }
   }
 
-  const Partition& partition() const { return best_.partition(); }
-  std::int64_t trials() const { return trials_; }
-
- private:
   bool Round(double hot) {
     constexpr double kColdest = 1e-3;
     const double cooling =
@@ -97,7 +114,10 @@ class Search {
     bool better = false;
     for (std::int64_t i = 0; i < round_ && !ended_; ++i) {
       annealing_.Try(temperature);
-      better |= best_.Offer(annealing_);
+      if (near_.Offer(annealing_)) {
+        better = true;
+        best_.Offer(annealing_);
+      }
       if (i % kCoolEvery == 0) temperature *= cooling;
       if (++trials_ % kBetweenQuestions == 0) ended_ = Ended();
       if (trials_ >= options_.most_trials) ended_ = true;
@@ -118,6 +138,7 @@ class Search {
   Annealing annealing_;
   const std::int64_t round_;
   Best best_;
+  Best near_;  // of this descent
   std::int64_t trials_ = 0;
   bool ended_ = false;
 };

@@ -24,8 +24,10 @@ struct PartitionSearchOptions {
   std::uint64_t seed = 1;
   // Ends after this many trials: changes weighed, or for the random solver partitions drawn.
   std::int64_t most_trials = 1'000'000'000;
-  // The local search ends after this many rounds in a row that found nothing better.
+  // A descent of the local search ends after this many rounds in a row that found nothing better.
   int patience = 40;
+  // Then it shakes the best partition and descends again, so often in all.
+  int descents = 1;
 };
 
 struct FoundPartition {

@@ -192,6 +192,30 @@ TEST(PartitionSearch, SameSeedAndTrialsSamePartition) {
   EXPECT_EQ(drawn->partition, DrawPartition(problem, {.seed = 3, .most_trials = 500})->partition);
 }
 
+// One descent of 60 models settles; where it settles, others find better.
+TEST(PartitionSearch, DescendsAgainFromElsewhere) {
+  const PartitionProblem problem = MakePartitionProblem({.models = 60, .sub_clusters = 5}, 7);
+  const auto one = SearchPartition(problem, {.seed = 3, .patience = 4});
+  const auto many = SearchPartition(problem, {.seed = 3, .patience = 4, .descents = 12});
+  ASSERT_TRUE(one && many);
+  EXPECT_GT(many->trials, one->trials);
+  EXPECT_LT(many->score.objective, one->score.objective);
+  EXPECT_TRUE(many->score.KeepsLimits(problem));
+  EXPECT_EQ(BrokenLimit(problem, many->partition), "");
+}
+
+// Shaken partitions keep the bound on moves, too.
+TEST(PartitionSearch, DescendsAgainWithinTheLimits) {
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const PartitionProblem problem = RandomPartitionProblem(seed);
+    const auto found = SearchPartition(problem, {.patience = 2, .descents = 3});
+    if (!found) continue;
+    EXPECT_TRUE(found->score.KeepsLimits(problem));
+    EXPECT_EQ(BrokenLimit(problem, found->partition), "");
+  }
+}
+
 TEST(PartitionSearch, EndsWhenToldTo) {
   const PartitionProblem problem = MakePartitionProblem({.models = 60, .sub_clusters = 5}, 7);
   std::vector<PartitionProgress> seen;
