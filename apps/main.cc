@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   tactus::AddCompare(app, context);
   tactus::AddGoodput(app, context);
   tactus::AddPlan(app, context);
+  tactus::AddPolicies(app, context);
   tactus::AddReplay(app, context);
   tactus::AddReproduce(app, context);
   tactus::AddSimulate(app, context);

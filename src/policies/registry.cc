@@ -168,11 +168,11 @@ const std::vector<Entry>& Entries() {
         "sizes=1/2/4/8/16: batch sizes, all; margin=X: estimates over the profile's, 1"},
        &MakeClockwork},
       {{"nexus", "lanes run the models of a plan in turn, new every epoch (squishy bin packing)",
-        "frontends=N: that route without coordination, 1; 0: lanes share each model's queue; "
+        "frontends=N: that route without coordination, 1 (0: lanes share each model's queue); "
         "grow=yes|no: beyond the planned batch; epoch=MS, 10000"},
        &MakeNexus},
       {{"shepherd", "Flex, eager: the largest batch first; it may stop one a third its size",
-        "preempt=X: times as large, 3; 0: never"},
+        "preempt=X: times as large, 3 (0: never)"},
        &MakeShepherd},
       {{"timeout", "a batch goes when it is full or its oldest request has waited k",
         "k=MS or share=X of the SLO, 0; batch=N, fill=X of the SLO: largest batch; preferred=4/8: "

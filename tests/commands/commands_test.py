@@ -205,6 +205,15 @@ slo_ms = 100
     def test_no_lanes_are_refused(self):
         self.bad("simulate", SCENARIO, "--set", "lanes.count=0", says="from 1 to 4096")
 
+    def test_policies_are_listed_with_their_options(self):
+        text = self.good("policies")
+        for words in ("edgeserving", "symphony", "gather=prefix|window", "preempt=X"):
+            self.assertIn(words, text)
+        one = self.good("policies", "shepherd")
+        self.assertIn("preempt=X", one)
+        self.assertNotIn("symphony", one)
+        self.bad("policies", "zz", says="no policy 'zz'")
+
     def test_plan_partition_spreads_keeps_and_refuses(self):
         zoo = SOURCE / "scenarios/partition/zoo.toml"
         first, second = self.folder / "first.json", self.folder / "second.json"
