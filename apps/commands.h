@@ -12,6 +12,11 @@ struct CommandContext {
   int exit_code = 0;
 };
 
+// How the help shows an option that takes several: the library's own "TEXT ..." reads as if spaces
+// separated them.
+inline constexpr char kCommaList[] = "A,B (commas, or the option again)";
+inline constexpr char kSettings[] = "KEY=VALUE (the option again for more)";
+
 // In alphabetical order; main.cc calls each.
 void AddCompare(CLI::App& app, CommandContext& context);
 void AddGoodput(CLI::App& app, CommandContext& context);

@@ -77,6 +77,16 @@ Expected<std::vector<Series>> Plan(const CompareOptions& options) {
   return plan;
 }
 
+// What simulate would say of each point's profile; what points share, once.
+std::string Doubts(const std::vector<Series>& plan) {
+  std::string text;
+  for (const Series& series : plan) {
+    const std::string doubts = ProfileDoubts(series.experiments.front());
+    if (text.find(doubts) == std::string::npos) text += doubts;
+  }
+  return text;
+}
+
 int RunCompare(const CompareOptions& options) {
   const auto plan = Plan(options);
   if (!plan) return ReportBadInput(plan.error());
@@ -99,7 +109,7 @@ int RunCompare(const CompareOptions& options) {
     }
   }
   const std::size_t seeds = plan->front().experiments.size();
-  fmt::print("{}{}\n{}", Heading(rows.front()),
+  fmt::print("{}{}{}\n{}", Heading(rows.front()), Doubts(*plan),
              seeds > 1 ? fmt::format("each row: the mean of {} seeds\n", seeds) : "",
              ToTable(rows, options.wide));
   if (options.json.empty()) return 0;
@@ -117,11 +127,14 @@ void AddCompare(CLI::App& app, CommandContext& context) {
   command->add_option("--policies", options->policies, "Policies: edgeserving,all-final")
       ->required()
       ->delimiter(',')
+      ->option_text(std::string(kCommaList) + " REQUIRED")
       ->allow_extra_args(false);
   command->add_option("--seeds", options->seeds, "Seeds to average over: 1,2,3")
       ->delimiter(',')
+      ->option_text(kCommaList)
       ->allow_extra_args(false);
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
+      ->option_text(kSettings)
       ->allow_extra_args(false);
   command->add_option("--sweep", options->sweep, "One run for each value: rate_rps=100,200,400");
   command->add_option("--json", options->json, "Write every run to this file");

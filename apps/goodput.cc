@@ -231,17 +231,34 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
   return text + "\n";
 }
 
+// Why there is no peak, as far as the probes tell.
+std::string InVain(const std::string& policy, const GoodputPeak& search, const Scenario& scenario) {
+  const GoodputProbe& least = *std::ranges::min_element(search.probes, {}, &GoodputProbe::rate_rps);
+  const GoodputProbe* best = BestProbe(search);
+  if (best == nullptr) {
+    return fmt::format(
+        "{}: no rate could be judged: nothing of model '{}' was counted, down to {:.3g} r/s; a "
+        "longer run helps: --set duration_s=...\n",
+        policy, scenario.models[least.worst_model].name, least.rate_rps);
+  }
+  std::string text = fmt::format(
+      "{}: no rate from {:.3g} r/s up passes; the best seen is {:.2f} % bad of model '{}', at "
+      "{:.4g} "
+      "r/s",
+      policy, least.rate_rps, 100 * best->worst, scenario.models[best->worst_model].name,
+      best->rate_rps);
+  if (best != &least && least.judged) {
+    text += fmt::format("; less load is no remedy: {:.2f} % at {:.4g} r/s", 100 * least.worst,
+                        least.rate_rps);
+  }
+  return text + fmt::format("; at less than {:.3g} r/s too few requests come to judge by\n",
+                            LeastJudgedRate(scenario));
+}
+
 // What a reader must know before trusting a row.
 std::string Doubts(const Row& row, const Experiment& experiment, const GoodputOptions& options) {
   for (const GoodputPeak& search : row.result.searches) {
-    if (search.rate_rps > 0) continue;
-    const GoodputProbe& last = search.probes.back();
-    return fmt::format(
-        "{}: even at {:.3g} r/s model '{}' misses {:.2f} %, or too few requests came to tell; is "
-        "its "
-        "SLO below its latency?\n",
-        row.policy, last.rate_rps, experiment.scenario.models[last.worst_model].name,
-        100 * last.worst);
+    if (search.rate_rps == 0) return InVain(row.policy, search, experiment.scenario);
   }
   // Below this many, a single request moves a model's bad ratio by a tenth of the limit or more.
   const double enough = options.bad_percent > 0 ? 10 / (options.bad_percent / 100) : 0;
@@ -257,13 +274,32 @@ std::string Doubts(const Row& row, const Experiment& experiment, const GoodputOp
   return "";
 }
 
+// A bar that no figure would be held against must not pass for one that was held.
+Status CheckBars(const GoodputOptions& options, const Scenario& scenario) {
+  const auto above = [](double multiple) { return multiple > 1; };
+  if (options.least_flat_top && std::ranges::none_of(options.multiples, above)) {
+    return InvalidArgument(
+        "--least-flat-top is about loads above the peak, and no --at is: add --at 1.5");
+  }
+  if (options.least_staggered && scenario.models.size() != 1) {
+    return InvalidArgument(
+        fmt::format("--least-staggered is about a bound of one model, and {} has {}: use "
+                    "--least-fluid",
+                    scenario.name, scenario.models.size()));
+  }
+  return {};
+}
+
 int RunGoodput(const GoodputOptions& options) {
   const auto experiment = LoadExperiment(options.scenario, options.settings);
   if (!experiment) return ReportBadInput(experiment.error());
+  if (auto checked = CheckBars(options, experiment->scenario); !checked) {
+    return ReportBadInput(checked.error());
+  }
   const auto rows = Search(options, *experiment);
   if (!rows) return ReportBadInput(rows.error());
-  fmt::print("{}\n{}", Explanation(*experiment, options, rows->front().result.peak),
-             PeakTable(*rows));
+  fmt::print("{}{}\n{}", Explanation(*experiment, options, rows->front().result.peak),
+             ProfileDoubts(*experiment), PeakTable(*rows));
   if (!options.multiples.empty()) fmt::print("\n{}", LoadTable(*rows));
   for (const Row& row : *rows) fmt::print("{}", Doubts(row, *experiment, options));
   std::vector<Check> checks = MakeChecks(options, *rows);
@@ -287,6 +323,7 @@ void AddGoodput(CLI::App& app, CommandContext& context) {
       ->add_option("--policies", options->policies,
                    "Policies: symphony,edgeserving; default: the scenario's")
       ->delimiter(',')
+      ->option_text(kCommaList)
       ->allow_extra_args(false);
   command->add_option("--seeds", options->seeds, "How many seeds, each with a search of its own")
       ->check(CLI::Range(1, 1000))
@@ -304,8 +341,10 @@ void AddGoodput(CLI::App& app, CommandContext& context) {
                    "Run at these multiples of the peak besides: 0.25,0.5,0.75,1.5")
       ->delimiter(',')
       ->check(CLI::Range(0.001, 100.0))
+      ->option_text(kCommaList)
       ->allow_extra_args(false);
   command->add_option("--set", options->settings, "Change a key: lanes.count=8, models.*.slo_ms=20")
+      ->option_text(kSettings)
       ->allow_extra_args(false);
   command->add_option("--least-staggered", options->least_staggered,
                       "Fail (exit code 1) below this part of the staggered bound");

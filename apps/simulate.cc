@@ -46,6 +46,7 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
   command->add_option("scenario", options->scenario, "Scenario file (TOML)")->required();
   command->add_option("--policy", options->policy, "Policy instead of the scenario's");
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
+      ->option_text(kSettings)
       ->allow_extra_args(false);
   command->add_option("--seed", options->seed, "Seed instead of the scenario's");
   command->add_option("--json", options->json, "Write the report to this file");

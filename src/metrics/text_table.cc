@@ -29,15 +29,25 @@ std::string TextTable::Print() const {
     widths[0] -= std::min(widths[0] - kShortestName, total - kWidth);
   }
   std::string text;
+  std::vector<std::string> cut;  // each once: rows of the same name share its number
   for (const auto& row : rows_) {
     std::string name = row[0];
-    if (name.size() > widths[0]) name = name.substr(0, widths[0] - 2) + "..";
+    if (name.size() > widths[0]) {
+      const auto known = std::find(cut.begin(), cut.end(), name);
+      const std::string mark = fmt::format("..[{}]", known - cut.begin() + 1);
+      if (known == cut.end()) cut.push_back(name);
+      name = name.substr(0, widths[0] - mark.size()) + mark;
+    }
     std::string line = fmt::format("{:<{}}", name, widths[0]);
     for (std::size_t i = 1; i < row.size(); ++i) {
       line += fmt::format("  {:>{}}", row[i], widths[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
+  }
+  for (std::size_t i = 0; i < cut.size(); ++i) {
+    cut[i].erase(0, cut[i].find_first_not_of(' '));
+    text += fmt::format("[{}] {}\n", i + 1, cut[i]);
   }
   return text;
 }

@@ -8,7 +8,8 @@
 namespace tactus {
 
 // Cells under two lines of header, what and in which unit. The first column is text, aligned left,
-// the others are numbers, aligned right. Lines stay within 120 columns at the cost of the names.
+// the others are numbers, aligned right. Lines stay within 120 columns at the cost of the names:
+// one that is cut ends in a number, and lines below the table give the numbers' names in full.
 class TextTable {
  public:
   void AddColumn(std::string what, std::string unit);

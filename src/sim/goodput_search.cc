@@ -20,11 +20,12 @@ class Search {
       : bad_ratios_(bad_ratios), options_(options) {}
 
   Expected<GoodputPeak> Run() {
-    double rate = options_.start_rps;
+    double rate = std::max(options_.start_rps, options_.least_rps);
     double step = options_.first_step;
     for (int i = 0; i <= options_.most_doublings && !Bracketed(); ++i) {
       if (auto tried = Try(rate); !tried) return std::unexpected(tried.error());
-      rate = peak_.failed_rps == 0 ? step * rate : rate / step;
+      if (peak_.rate_rps == 0 && rate <= options_.least_rps) break;
+      rate = peak_.failed_rps == 0 ? step * rate : std::max(rate / step, options_.least_rps);
       step = std::min(2.0, step * step);
     }
     while (Bracketed() && peak_.failed_rps - peak_.rate_rps > options_.precision * peak_.rate_rps) {
@@ -40,13 +41,23 @@ class Search {
   Status Try(double rate) {
     const auto ratios = bad_ratios_(rate);
     if (!ratios) return std::unexpected(ratios.error());
-    const auto worst = std::max_element(ratios->begin(), ratios->end());
-    if (worst == ratios->end()) return InvalidArgument("a goodput search needs a model");
+    if (ratios->empty()) return InvalidArgument("a goodput search needs a model");
     GoodputProbe& probe = peak_.probes.emplace_back();
     probe.rate_rps = rate;
-    probe.worst = *worst;
-    probe.worst_model = static_cast<std::size_t>(worst - ratios->begin());
-    probe.passed = *worst <= options_.bad_limit;
+    std::size_t unseen = ratios->size();
+    for (std::size_t i = 0; i < ratios->size(); ++i) {
+      const double ratio = (*ratios)[i];
+      if (std::isnan(ratio)) {
+        unseen = std::min(unseen, i);
+      } else if (ratio > probe.worst) {
+        probe.worst = ratio;
+        probe.worst_model = i;
+      }
+    }
+    const bool in_limit = probe.worst <= options_.bad_limit;
+    probe.judged = !in_limit || unseen == ratios->size();
+    if (!probe.judged) probe.worst_model = unseen;
+    probe.passed = in_limit && probe.judged;
     if (probe.passed) {
       peak_.rate_rps = rate;
     } else {
@@ -75,6 +86,14 @@ Expected<GoodputPeak> FindPeak(const BadRatios& bad_ratios, const GoodputSearchO
     return InvalidArgument("a search's first step lies in (1, 2]");
   }
   return Search(bad_ratios, options).Run();
+}
+
+const GoodputProbe* BestProbe(const GoodputPeak& peak) {
+  const GoodputProbe* best = nullptr;
+  for (const GoodputProbe& probe : peak.probes) {
+    if (probe.judged && (best == nullptr || probe.worst < best->worst)) best = &probe;
+  }
+  return best;
 }
 
 ConfidentMean MeanWithConfidence(std::span<const double> values) {

@@ -11,7 +11,8 @@
 
 namespace tactus {
 
-// The bad ratio of each model when `rate_rps` is offered in all, in the models' proportions.
+// The bad ratio of each model when `rate_rps` is offered in all, in the models' proportions. NaN:
+// no request of the model was counted, which shows nothing about it, so the rate does not pass.
 using BadRatios = std::function<Expected<std::vector<double>>(double rate_rps)>;
 
 struct GoodputSearchOptions {
@@ -25,6 +26,9 @@ struct GoodputSearchOptions {
   double precision = 0.005;
   // How often the start is doubled or halved in search of a rate that fails, or passes.
   int most_doublings = 20;
+  // The search goes no lower: below, too few requests come to judge a rate by. It starts here where
+  // start_rps is less.
+  double least_rps = 0;
   // The factor of the first such step; the next is its square, and so on up to 2. Near 1 it saves
   // probes where the start is a good guess. In (1, 2].
   double first_step = 2;
@@ -34,6 +38,7 @@ struct GoodputProbe {
   double rate_rps = 0;
   double worst = 0;  // the largest bad ratio ...
   std::size_t worst_model = 0;
+  bool judged = true;  // false: nothing of worst_model was counted, and no other model failed
   bool passed = false;
 };
 
@@ -50,6 +55,11 @@ struct GoodputPeak {
 // seed for all rates (arrivals are then the same dice on another scale) it nearly does.
 // The error of `bad_ratios`, or kInvalidArgument for options that make no sense.
 Expected<GoodputPeak> FindPeak(const BadRatios& bad_ratios, const GoodputSearchOptions& options);
+
+// The judged probe whose worst model was the best off, the first of several; null where none was
+// judged. With the rate that it was at, it says more about a search in vain than its last probe
+// does.
+const GoodputProbe* BestProbe(const GoodputPeak& peak);
 
 // A mean and half the width of its 95 % confidence interval by Student's t; the half width is 0 for
 // a single value, of which nothing is known.

@@ -1,6 +1,6 @@
 #include "sim/goodput_search.h"
 
-#include <cmath>
+#include <limits>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -81,6 +81,45 @@ TEST(GoodputSearch, EndsWhereAllOrNothingPasses) {
   ASSERT_TRUE(none);
   EXPECT_EQ(none->rate_rps, 0);
   EXPECT_EQ(none->failed_rps, 1);
+}
+
+// Where the bad ratio does not rise with the rate, what fails must not look worse than it is.
+TEST(GoodputSearch, StopsAtTheLeastRateAndKnowsTheBestProbe) {
+  const BadRatios dip = [](double rate) -> Expected<std::vector<double>> {
+    return std::vector{0.0, rate == 40 ? 0.04 : 0.07};
+  };
+  const auto none = FindPeak(dip, {.start_rps = 80, .least_rps = 15});
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->rate_rps, 0);
+  std::vector<double> rates;
+  for (const GoodputProbe& probe : none->probes) rates.push_back(probe.rate_rps);
+  EXPECT_THAT(rates, ::testing::ElementsAre(80, 40, 20, 15));
+  ASSERT_NE(BestProbe(*none), nullptr);
+  EXPECT_EQ(BestProbe(*none)->rate_rps, 40);
+  EXPECT_EQ(BestProbe(*none)->worst, 0.04);
+  EXPECT_EQ(BestProbe(*none)->worst_model, 1u);
+  // The least rate may be more than the guess, and pass.
+  const auto some = FindPeak(Knee(300), {.start_rps = 1, .precision = 0.01, .least_rps = 250});
+  ASSERT_TRUE(some);
+  EXPECT_EQ(some->probes.front().rate_rps, 250);
+  EXPECT_NEAR(some->rate_rps, 300, 3);
+}
+
+TEST(GoodputSearch, AModelWithoutRequestsNeitherPassesNorMissesAll) {
+  const double nothing = std::numeric_limits<double>::quiet_NaN();
+  const BadRatios silent = [&](double rate) -> Expected<std::vector<double>> {
+    return std::vector{rate > 20 ? 0.3 : 0.002, nothing};
+  };
+  const auto peak = FindPeak(silent, {.start_rps = 40, .most_doublings = 2});
+  ASSERT_TRUE(peak);
+  EXPECT_EQ(peak->rate_rps, 0);
+  ASSERT_EQ(peak->probes.size(), 3u);
+  EXPECT_TRUE(peak->probes[0].judged);  // the other model failed: that is known
+  EXPECT_EQ(peak->probes[0].worst, 0.3);
+  EXPECT_FALSE(peak->probes[1].judged);
+  EXPECT_EQ(peak->probes[1].worst_model, 1u);
+  EXPECT_EQ(peak->probes[1].worst, 0.002);
+  EXPECT_EQ(BestProbe(*peak), &peak->probes[0]);
 }
 
 TEST(GoodputSearch, PassesErrorsOnAndRefusesNonsense) {

@@ -1,7 +1,11 @@
 #include "sim/peak_goodput.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "sim/simulation.h"
 
@@ -20,16 +24,44 @@ Expected<RunReport> RunAt(const Scenario& base, const ProfileFile& profile,
   return MakeReport(scenario, profile, *result);
 }
 
-// A rate at which nothing of a model was counted shows nothing about it, so it does not pass: else
-// a search that goes down would end in a run too short for its rate.
+constexpr double kLeastCounted = 10;  // requests of every model, for a rate to be judged
+
+// NaN where requests of a model could have come and none was counted.
 std::vector<double> BadRatiosOf(const RunReport& run, const Scenario& scenario) {
   const std::vector<double> rates = Rates(scenario);
   std::vector<double> ratios;
   for (std::size_t i = 0; i < rates.size(); ++i) {
     const Summary& figures = run.models[i].figures;
-    ratios.push_back(figures.requests == 0 && rates[i] > 0 ? 1 : figures.bad_ratio);
+    ratios.push_back(figures.requests == 0 && rates[i] > 0
+                         ? std::numeric_limits<double>::quiet_NaN()
+                         : figures.bad_ratio);
   }
   return ratios;
+}
+
+// A model of which nothing is known does not pass: else a search that goes down would end in a run
+// too short for its rate.
+bool Pass(const std::vector<double>& ratios, double limit) {
+  return std::ranges::all_of(ratios, [&](double ratio) { return ratio <= limit; });
+}
+
+Status CheckSearchable(const Scenario& scenario, double start_rps) {
+  if (scenario.scale_interval_s > 0) {
+    return InvalidArgument(fmt::format(
+        "{}: its lanes follow the load ([autoscale]), so there is no one highest load; --set "
+        "autoscale.interval_s=0 finds that of all {} lanes",
+        scenario.name, scenario.lanes));
+  }
+  constexpr double kBeyond =
+      16;  // times what the lanes can carry: whatever is found there is no peak
+  const double least_rps = LeastJudgedRate(scenario);
+  if (least_rps <= kBeyond * start_rps) return {};
+  return InvalidArgument(fmt::format(
+      "{}: too short a run to judge a load by: for {:.0f} requests of every model to count it "
+      "takes "
+      "{:.3g} r/s, and the lanes carry about {:.3g}; --set duration_s=... makes it longer, and "
+      "warmup_requests and warmup_s do not count",
+      scenario.name, kLeastCounted, least_rps, start_rps));
 }
 
 // The model that held the peak down for most of the seeds.
@@ -83,6 +115,17 @@ Expected<double> FitError(const Scenario& scenario, const ProfileFile& profile) 
   return worst;
 }
 
+double LeastJudgedRate(const Scenario& scenario) {
+  double total = 0;
+  double rarest = std::numeric_limits<double>::infinity();
+  for (const double rate : Rates(scenario)) {
+    total += rate;
+    if (rate > 0) rarest = std::min(rarest, rate);
+  }
+  const auto skipped = static_cast<double>(scenario.warmup_requests);
+  return (kLeastCounted * total / rarest + skipped) / (scenario.duration_s - scenario.warmup_s);
+}
+
 Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile& profile,
                                      const PolicyFactory& make_policy, const PeakOptions& options) {
   if (options.seeds.empty()) return InvalidArgument("a goodput search needs a seed");
@@ -96,6 +139,10 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
   if (models->size() == 1) peak.staggered_bound_rps = StaggeredBound((*models)[0], scenario.lanes);
   GoodputSearchOptions search = options.search;
   if (search.start_rps == 0) search.start_rps = std::max(1.0, peak.fluid_limit_rps);
+  if (auto checked = CheckSearchable(scenario, search.start_rps); !checked) {
+    return std::unexpected(checked.error());
+  }
+  search.least_rps = std::max(search.least_rps, LeastJudgedRate(scenario));
 
   for (const double multiple : options.multiples) result.beside.push_back({multiple, {}});
   std::vector<double> peaks;
@@ -109,7 +156,7 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
           if (!run) return std::unexpected(run.error());
           std::vector<double> ratios = BadRatiosOf(*run, scenario);
           // Rates that pass rise: the last one is the peak.
-          if (std::ranges::max(ratios) <= search.bad_limit) best = std::move(*run);
+          if (Pass(ratios, search.bad_limit)) best = std::move(*run);
           return ratios;
         },
         search);
@@ -147,7 +194,7 @@ Expected<int> FindLeastLanes(const Scenario& scenario, const ProfileFile& profil
     for (const std::uint64_t seed : options.seeds) {
       const auto run = RunAt(tried, profile, make_policy, seed, rate_rps);
       if (!run) return std::unexpected(run.error());
-      if (std::ranges::max(BadRatiosOf(*run, tried)) > options.bad_limit) return false;
+      if (!Pass(BadRatiosOf(*run, tried), options.bad_limit)) return false;
     }
     return true;
   };

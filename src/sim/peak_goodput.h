@@ -54,9 +54,15 @@ struct PeakResult {
   std::vector<LoadedRuns> beside;     // by PeakOptions::multiples
 };
 
+// The least total rate at which some 10 requests of every model count: at less, a model may have
+// none at all, and what is found is chance.
+double LeastJudgedRate(const Scenario& scenario);
+
 // The mean over seeds of each seed's peak: arrivals differ between seeds, so the spread of the
-// peaks is what another day would bring. The scenario's own seed and rate do not matter. Errors: a
-// profile that does not cover the scenario, a policy that cannot be made.
+// peaks is what another day would bring. The scenario's own seed and rate do not matter. The
+// search goes no lower than LeastJudgedRate. Errors: a profile that does not cover the scenario, a
+// policy that cannot be made, a run too short to judge any rate by, lanes that follow the load
+// ([autoscale]: the highest load of how many?).
 Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile& profile,
                                      const PolicyFactory& make_policy, const PeakOptions& options);
 

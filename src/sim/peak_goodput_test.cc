@@ -23,6 +23,8 @@ Scenario Single() {
   return scenario;
 }
 
+using ::testing::HasSubstr;
+
 PolicyFactory Named(const char* name) {
   return [name] { return MakePolicy(name); };
 }
@@ -100,8 +102,41 @@ TEST(PeakGoodput, IsNotFoundWhereNothingIsCounted) {
   PeakOptions options;
   options.search.most_doublings = 4;
   const auto found = FindPeakGoodput(scenario, Affine(), Named("symphony"), options);
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message, HasSubstr("too short a run"));
+}
+
+// Where less load makes the ratio no better, a search that went on down would end where nothing
+// arrives, and call that the policy's fault.
+TEST(PeakGoodput, IsJudgedOnlyWhereRequestsOfEveryModelCome) {
+  Scenario scenario = Single();
+  ProfileFile lucky = Affine();
+  for (ProfileCell& cell : lucky.models[0].exits[0].cells) cell.min_ms = 1;
+  scenario.models[0].rate_rps = 90;
+  scenario.models.push_back({.name = "rare", .profile_as = "m", .slo_ms = 5, .rate_rps = 10});
+  scenario.duration_s = 4;
+  scenario.warmup_s = 2;
+  scenario.warmup_requests = 20;
+  // 10 % of the requests are the rare model's: 100 in all for 10 of it, and 20 that do not count.
+  EXPECT_DOUBLE_EQ(LeastJudgedRate(scenario), (100 + 20) / 2.0);
+  const auto found = FindPeakGoodput(scenario, lucky, Named("symphony"), {});
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->peak.rate_rps, 0);
+  const GoodputPeak& search = found->searches[0];
+  EXPECT_EQ(search.probes.back().rate_rps, 60);
+  for (const GoodputProbe& probe : search.probes) EXPECT_TRUE(probe.judged) << probe.rate_rps;
+  ASSERT_NE(BestProbe(search), nullptr);
+  EXPECT_EQ(BestProbe(search)->worst_model, 1u);
+}
+
+// With lanes that follow the load, slow to start, the search found less than a hundredth of what
+// the scenario carries.
+TEST(PeakGoodput, HasNoMeaningWhereLanesFollowTheLoad) {
+  Scenario scenario = Single();
+  scenario.scale_interval_s = 1;
+  const auto found = FindPeakGoodput(scenario, Affine(), Named("symphony"), {});
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message, HasSubstr("--set autoscale.interval_s=0"));
 }
 
 TEST(SetTotalRate, KeepsTheProportions) {

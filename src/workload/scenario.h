@@ -11,10 +11,10 @@
 //   expiry = "never"               # never | passed | hopeless
 //   queue_capacity = 4096
 //   profile = "../profiles/x.json" # relative to this file
-//   percentile = 95
-//   jitter_ms = 0
-//   decision_cost_us = 0           # charged by the simulator for each decision that launches
-//   candidate_cost_us = 0          # and for each candidate that the policy's algorithm looks at
+//   percentile = 95                # that policies count on: 50, 95, 99, 100 (the most); 0: the
+//   mean jitter_ms = 0 decision_cost_us = 0           # charged by the simulator for each decision
+//   that launches candidate_cost_us = 0          # and for each candidate that the policy's
+//   algorithm looks at
 //
 //   [lanes]
 //   count = 1
@@ -137,7 +137,8 @@ Expected<Scenario> LoadScenario(const std::filesystem::path& path);
 Expected<Scenario> ParseScenario(std::string_view toml, const std::filesystem::path& where);
 
 // "rate_rps=200", "policy=all-final", "models.ResNet50.slo_ms=20", "models.*.slo_ms=20": as the
-// command line's --set and --sweep say it.
+// command line's --set and --sweep say it. A total rate is refused where every model states its
+// own, since it would change nothing.
 Status Override(Scenario& scenario, std::string_view key, std::string_view value);
 
 // Requests per second of each model, by the popularity rule.

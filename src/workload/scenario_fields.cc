@@ -1,5 +1,6 @@
 #include "workload/scenario_fields.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -195,6 +196,13 @@ Status Validate(const Scenario& scenario) {
   if (scenario.warmup_s >= scenario.duration_s) {
     return InvalidArgument(fmt::format("warmup_s ({}) must be less than duration_s ({})",
                                        scenario.warmup_s, scenario.duration_s));
+  }
+  // What a profile holds; between them there is only a guess.
+  constexpr std::array kPercentiles = {0.0, 50.0, 95.0, 99.0, 100.0};
+  if (std::ranges::find(kPercentiles, scenario.percentile) == kPercentiles.end()) {
+    return InvalidArgument(fmt::format(
+        "percentile {} is none that a profile holds: 50, 95, 99, 100 (the most) or 0 (the mean)",
+        scenario.percentile));
   }
   if (scenario.scale_interval_s > 0) {
     if (scenario.scale_initial > scenario.lanes || scenario.scale_least > scenario.lanes) {

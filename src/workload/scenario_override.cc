@@ -78,6 +78,12 @@ Status Override(Scenario& scenario, std::string_view key, std::string_view value
     }
     const auto set = Assign(*field, changed, ReadText(*field, value), {});
     if (!set) return Blame(key, set.error().message);
+    const auto has_own = [](const ScenarioModel& model) { return model.rate_rps > 0; };
+    if (field->key == "rate_rps" && std::ranges::all_of(changed.models, has_own)) {
+      return Blame(key,
+                   "every model states its own rate, so this would change nothing; write "
+                   "models.NAME.rate_rps, or models.*.rate_rps=0 before it to share a total");
+    }
   }
   if (auto valid = Validate(changed); !valid) return Blame(key, valid.error().message);
   scenario = std::move(changed);

@@ -235,8 +235,21 @@ TEST(Override, LeavesTheScenarioAloneWhenItFails) {
   EXPECT_THAT(error("models.a", "1"), HasSubstr("models.NAME.KEY"));
   EXPECT_THAT(error("models.*.name", "same"), HasSubstr("is there twice"));
   EXPECT_THAT(error("duration_s", "1"), HasSubstr("must be less than duration_s"));
+  EXPECT_THAT(error("percentile", "42"), HasSubstr("42 is none that a profile holds: 50, 95"));
   EXPECT_EQ(s.models[1].name, "b.c");
   EXPECT_EQ(s.duration_s, 30);
+}
+
+// A sweep along a rate that nobody reads would show the same row under every label.
+TEST(Override, RefusesATotalRateWhereEveryModelHasItsOwn) {
+  Scenario s = Full();
+  ASSERT_TRUE(Override(s, "models.*.rate_rps", "7"));
+  const auto set = Override(s, "rate_rps", "200");
+  ASSERT_FALSE(set);
+  EXPECT_THAT(set.error().message, HasSubstr("every model states its own rate"));
+  EXPECT_NE(s.rate_rps, 200);
+  ASSERT_TRUE(Override(s, "models.a.rate_rps", "0"));  // one shares the total: now it counts
+  EXPECT_TRUE(Override(s, "rate_rps", "200"));
 }
 
 ProfileFile TwoExits() {
