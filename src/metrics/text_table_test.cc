@@ -23,8 +23,8 @@ TEST(TextTable, NumbersTheNamesThatItCuts) {
       Wide({"symphony:gather=window,aim=0.8", "fifo", "symphony:gather=window,aim=0.5",
             "symphony:gather=window,aim=0.8", "  a model with a very long name"})
           .Print();
-  EXPECT_THAT(text, HasSubstr("\nsymphony:gat..[1]  "));
-  EXPECT_THAT(text, HasSubstr("\nsymphony:gat..[2]  "));
+  EXPECT_THAT(text, HasSubstr("\nsymphony:gath..[1]  "));
+  EXPECT_THAT(text, HasSubstr("\nsymphony:gath..[2]  "));
   EXPECT_THAT(text, HasSubstr("\n  a model wit..[3]  "));
   EXPECT_THAT(text, HasSubstr("\n[1] symphony:gather=window,aim=0.8\n"
                               "[2] symphony:gather=window,aim=0.5\n"
