@@ -234,25 +234,26 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
 // Why there is no peak, as far as the probes tell.
 std::string InVain(const std::string& policy, const GoodputPeak& search, const Scenario& scenario) {
   const GoodputProbe& least = *std::ranges::min_element(search.probes, {}, &GoodputProbe::rate_rps);
+  const auto name_of = [&](const GoodputProbe& probe) {
+    return scenario.models[probe.worst_model].name;
+  };
+  std::string text = fmt::format("{}: no rate from {} r/s up passes", policy, Rate(least.rate_rps));
   const GoodputProbe* best = BestProbe(search);
-  if (best == nullptr) {
-    return fmt::format(
-        "{}: no rate could be judged: nothing of model '{}' was counted, down to {:.3g} r/s; a "
-        "longer run helps: --set duration_s=...\n",
-        policy, scenario.models[least.worst_model].name, least.rate_rps);
+  if (best != nullptr) {
+    text += fmt::format("; the best seen is {:.2f} % bad of model '{}', at {} r/s",
+                        100 * best->worst, name_of(*best), Rate(best->rate_rps));
   }
-  std::string text = fmt::format(
-      "{}: no rate from {:.3g} r/s up passes; the best seen is {:.2f} % bad of model '{}', at "
-      "{:.4g} "
-      "r/s",
-      policy, least.rate_rps, 100 * best->worst, scenario.models[best->worst_model].name,
-      best->rate_rps);
-  if (best != &least && least.judged) {
-    text += fmt::format("; less load is no remedy: {:.2f} % at {:.4g} r/s", 100 * least.worst,
-                        least.rate_rps);
+  if (!least.judged) {
+    text += fmt::format(
+        "; at {} r/s nothing of model '{}' was counted, which a longer run may mend: --set "
+        "duration_s=...",
+        Rate(least.rate_rps), name_of(least));
+  } else if (best != &least) {
+    text += fmt::format("; less load is no remedy: {:.2f} % at {} r/s", 100 * least.worst,
+                        Rate(least.rate_rps));
   }
-  return text + fmt::format("; at less than {:.3g} r/s too few requests come to judge by\n",
-                            LeastJudgedRate(scenario));
+  return text + fmt::format("; at less than {} r/s too few requests come to judge by\n",
+                            Rate(LeastJudgedRate(scenario)));
 }
 
 // What a reader must know before trusting a row.
