@@ -95,11 +95,9 @@ std::string ProfileDoubts(const Experiment& experiment) {
   if (!selected) return "";  // the run itself says why
   std::string text;
   for (const ProfiledModel& model : selected->models) {
-    if (experiment.scenario.slots == 1 || !model.resources_source.empty()) continue;
-    text += fmt::format(
-        "profile, doubtful: model '{}' has no resource figures; assumed to use half of every "
-        "resource and no transfer while it shares a lane\n",
-        model.name);
+    if (experiment.scenario.slots == 1) continue;
+    const auto warning = AssumedUseWarning(model.name, &model);
+    if (warning) text += fmt::format("profile, doubtful: {}\n", *warning);
   }
   constexpr std::size_t kShown = 3;
   const std::vector<std::string> warnings = Warnings(*selected);

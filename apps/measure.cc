@@ -47,17 +47,13 @@ void PrintOverheads(const Measurement& measured) {
 
 // Both sides of a comparison would be wrong: the policy's predictions, and the simulation.
 void WarnOfAnotherMachine(const ProfileFile& profile, const Measurement& measured) {
-  const Machine here = ThisMachine(measured.engine);
-  if (measured.emulated || profile.machine.fingerprint == here.fingerprint) return;
-  const std::string where =
-      profile.machine.fingerprint.empty()
-          ? fmt::format("was not measured here ({})", profile.provenance)
-          : fmt::format("was measured on another machine ({}, {} cores, {})", profile.machine.cpu,
-                        profile.machine.cores, profile.machine.engine);
+  if (measured.emulated) return;
+  const std::string difference = MachineDifference(profile, ThisMachine(measured.engine));
+  if (difference.empty()) return;
   fmt::print(stderr,
-             "tactus: warning: this profile {}; this machine is {}, {} cores, {}: what policies "
-             "counted on may be wrong here. Measure with `tactus profile`\n",
-             where, here.cpu, here.cores, here.engine);
+             "tactus: warning: {}: what policies counted on may be wrong here. Measure with "
+             "`tactus profile`\n",
+             difference);
 }
 
 // The profile with what this run found out about the serving path, for the simulator. Models that

@@ -6,7 +6,6 @@
 // Two backlogs: with an SLO of 60 s no request is past its clip; with 50 ms and thousands that wait
 // nearly all are, as in an overload that nobody sheds.
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 #include "base/rng.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
+#include "program.h"
 #include "sim/simulation.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
@@ -25,18 +25,7 @@
 namespace tactus {
 namespace {
 
-using WallClock = std::chrono::steady_clock;
-
-double NanosSince(WallClock::time_point start) {
-  return std::chrono::duration<double, std::nano>(WallClock::now() - start).count();
-}
-
-// What reading the clock twice costs, to be taken off each timing.
-double ClockCost() {
-  double least = 1e9;
-  for (int i = 0; i < 10'000; ++i) least = std::min(least, NanosSince(WallClock::now()));
-  return least;
-}
+constexpr const char* kProgram = "tactus_bench_dispatch";
 
 class SteadyState {
  public:
@@ -66,7 +55,7 @@ class SteadyState {
   double Time(int rounds, double clock_cost) {
     double nanos = 0;
     for (int i = 0; i < rounds; ++i) {
-      const auto start = WallClock::now();
+      const auto start = BenchClock::now();
       const Decision decision = policy_.Decide(View(), now_);
       nanos += NanosSince(start) - clock_cost;
       CarryOut(std::get<Dispatch>(decision));
@@ -153,10 +142,6 @@ const Point& At(const std::vector<Point>& points, int models, int waiting, doubl
   });
 }
 
-Check AtMost(std::string what, double value, double most) {
-  return {std::move(what), value, fmt::format("<= {:g}", most), value <= most};
-}
-
 void CheckDecisions(const std::vector<Point>& points, std::vector<Check>& checks) {
   double worst = 0;
   double growth = 0;
@@ -204,23 +189,9 @@ int Run(const std::string& json) {
   CheckDecisions(MeasureAll("edgeserving", clock_cost), report.checks);
   MeasureAll("edgeserving-plain", clock_cost);
   const auto rate = SimulatorRate();
-  if (!rate) {
-    fmt::print(stderr, "tactus_bench_dispatch: {}\n", rate.error().message);
-    return 2;
-  }
-  report.checks.push_back(
-      {"simulator: requests a CPU-second, edgeserving", *rate, ">= 2e+06", *rate >= 2e6});
-  fmt::print("{}\n{} at {}\n", ToText(report.checks), MachineKind(), BuildCommit());
-  if (!json.empty()) {
-    const auto written = WriteJson(report, json);
-    if (!written) {
-      fmt::print(stderr, "tactus_bench_dispatch: {}\n", written.error().message);
-      return 2;
-    }
-  }
-  const bool ok = std::all_of(report.checks.begin(), report.checks.end(),
-                              [](const Check& check) { return check.ok; });
-  return ok ? 0 : 1;
+  if (!rate) return CannotRun(kProgram, rate.error());
+  report.checks.push_back(AtLeast("simulator: requests a CPU-second, edgeserving", *rate, 2e6));
+  return Conclude(kProgram, report, json);
 }
 
 }  // namespace

@@ -18,12 +18,15 @@
 #include "engines/registry.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
+#include "program.h"
 #include "runtime/core_plan.h"
 #include "runtime/runtime.h"
 #include "server/kserve/model_config.h"
 
 namespace tactus {
 namespace {
+
+constexpr const char* kProgram = "tactus_bench_engine";
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
@@ -223,8 +226,8 @@ Expected<Report> RunBench(const BenchOptions& options) {
     report.runs.push_back(
         Describe(name, "runtime in process", rates->served, rates->mean_batch, seconds));
     report.checks.push_back(
-        {fmt::format("{}: images/s through the dispatcher over a raw loop", name), ratio,
-         fmt::format(">= {}", options.bar), ratio >= options.bar});
+        AtLeast(fmt::format("{}: images/s through the dispatcher over a raw loop", name), ratio,
+                options.bar));
   }
   (*runtime)->Stop(Seconds(1));
   return report;
@@ -245,19 +248,6 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (!options.raw.empty()) return tactus::PrintRawRate(options);
   const auto report = tactus::RunBench(options);
-  if (!report) {
-    fmt::print(stderr, "bench engine: {}\n", report.error().message);
-    return 2;
-  }
-  fmt::print("{}", tactus::ToText(report->checks));
-  if (!options.json.empty()) {
-    if (const auto written = tactus::WriteJson(*report, options.json); !written) {
-      fmt::print(stderr, "bench engine: {}\n", written.error().message);
-      return 2;
-    }
-  }
-  return std::all_of(report->checks.begin(), report->checks.end(),
-                     [](const auto& c) { return c.ok; })
-             ? 0
-             : 1;
+  if (!report) return tactus::CannotRun(tactus::kProgram, report.error());
+  return tactus::Conclude(tactus::kProgram, *report, options.json);
 }

@@ -3,7 +3,6 @@
 // time, so the least of several repetitions of one decision is what it costs without what the
 // machine's other work adds.
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,34 +10,18 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/allocation_hook.h"
+#include "base/allocation_count.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
+#include "program.h"
 #include "sim/simulation.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
 
-namespace {
-thread_local std::size_t allocations = 0;
-}  // namespace
-
-void tactus::OnAllocation() noexcept { ++allocations; }
-
 namespace tactus {
 namespace {
 
-using WallClock = std::chrono::steady_clock;
-
-double NanosSince(WallClock::time_point start) {
-  return std::chrono::duration<double, std::nano>(WallClock::now() - start).count();
-}
-
-// What reading the clock twice costs, to be taken off each timing.
-double ClockCost() {
-  double least = 1e9;
-  for (int i = 0; i < 10'000; ++i) least = std::min(least, NanosSince(WallClock::now()));
-  return least;
-}
+constexpr const char* kProgram = "tactus_bench_strait";
 
 // Times another policy's Decide and passes everything on.
 class Timed final : public Policy {
@@ -49,17 +32,23 @@ class Timed final : public Policy {
 
   std::string_view name() const override { return policy_.name(); }
   Decision Decide(const View& view, TimePoint now) override {
-    const std::size_t before = allocations;
-    const auto start = WallClock::now();
+    const std::size_t before = allocations_here;
+    const auto start = BenchClock::now();
     const Decision decision = policy_.Decide(view, now);
     const double took = std::max(0.0, NanosSince(start) - clock_cost_);
-    allocated_ += allocations - before;
+    allocated_ += allocations_here - before;
     if (decisions_ == nanos_.size()) nanos_.push_back(took);
     nanos_[decisions_] = std::min(nanos_[decisions_], took);
     ++decisions_;
     return decision;
   }
   void Prepare(const View& view) override { policy_.Prepare(view); }
+  std::string_view planner() const override { return policy_.planner(); }
+  Duration epoch() const override { return policy_.epoch(); }
+  void OnPlan(const View& view) override { policy_.OnPlan(view); }
+  bool suspends() const override { return policy_.suspends(); }
+  std::uint64_t examined() const override { return policy_.examined(); }
+  const PredictionErrors* prediction_errors() const override { return policy_.prediction_errors(); }
   void OnArrive(ModelId m, const Request& request) override { policy_.OnArrive(m, request); }
   void OnPopFront(ModelId m, int count) override { policy_.OnPopFront(m, count); }
   void OnQueueChange(ModelId m) override { policy_.OnQueueChange(m); }
@@ -118,10 +107,6 @@ Expected<Cost> Measure(const std::string& workload, double clock_cost) {
   return cost;
 }
 
-Check AtMost(std::string what, double value, double most) {
-  return {std::move(what), value, fmt::format("<= {:g}", most), value <= most};
-}
-
 int Run(const std::string& json) {
   const double clock_cost = ClockCost();
   Cost most;
@@ -131,10 +116,7 @@ int Run(const std::string& json) {
       "workload", "decisions", "median", "P99", "worst", "allocations");
   for (const char* workload : {"high", "low", "balanced", "uniform"}) {
     const auto cost = Measure(workload, clock_cost);
-    if (!cost) {
-      fmt::print(stderr, "tactus_bench_strait: {}\n", cost.error().message);
-      return 2;
-    }
+    if (!cost) return CannotRun(kProgram, cost.error());
     fmt::print("{:<10} {:>10} {:>8.0f} {:>8.0f} {:>8.0f} {:>12.0f}\n", workload, cost->decisions,
                cost->median, cost->p99, cost->worst, cost->allocations);
     most.median = std::max(most.median, cost->median);
@@ -148,17 +130,7 @@ int Run(const std::string& json) {
       AtMost("strait: ns a decision, P99 of the slowest workload", most.p99, 2e4),
       AtMost("strait: ns a decision, the worst of all", most.worst, 5e4),
       AtMost("strait: allocations in decisions", most.allocations, 0)};
-  fmt::print("{}\n{} at {}\n", ToText(report.checks), MachineKind(), BuildCommit());
-  if (!json.empty()) {
-    const auto written = WriteJson(report, json);
-    if (!written) {
-      fmt::print(stderr, "tactus_bench_strait: {}\n", written.error().message);
-      return 2;
-    }
-  }
-  const bool ok = std::all_of(report.checks.begin(), report.checks.end(),
-                              [](const Check& check) { return check.ok; });
-  return ok ? 0 : 1;
+  return Conclude(kProgram, report, json);
 }
 
 }  // namespace

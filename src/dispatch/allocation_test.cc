@@ -4,16 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "base/allocation_hook.h"
+#include "base/allocation_count.h"
 #include "base/rng.h"
 #include "dispatch/dispatcher.h"
 #include "policies/registry.h"
-
-namespace {
-thread_local std::size_t allocations = 0;
-}  // namespace
-
-void tactus::OnAllocation() noexcept { ++allocations; }
 
 namespace tactus {
 namespace {
@@ -84,9 +78,9 @@ TEST_P(NoAllocation, AfterConfigure) {
                         lanes);
   dispatcher.Configure(Models(5));
   Rng rng = Rng::Stream(7, "allocation");
-  const std::size_t before = allocations;
+  const std::size_t before = allocations_here;
   Serve(dispatcher, lanes, rng, 20'000);
-  EXPECT_EQ(allocations - before, 0u);
+  EXPECT_EQ(allocations_here - before, 0u);
   EXPECT_GT(lanes.ended, 5'000u);
 }
 
@@ -106,10 +100,10 @@ INSTANTIATE_TEST_SUITE_P(Policies, NoAllocation,
 TEST(NoAllocationCounter, CountsConfigure) {
   auto policy = MakePolicy("edgeserving");
   Lanes lanes(1);
-  const std::size_t before = allocations;
+  const std::size_t before = allocations_here;
   Dispatcher dispatcher({}, {LaneSpec{}}, **policy, lanes);
   dispatcher.Configure(Models(1));
-  EXPECT_GT(allocations - before, 5u);
+  EXPECT_GT(allocations_here - before, 5u);
 }
 
 }  // namespace

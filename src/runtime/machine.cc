@@ -48,16 +48,22 @@ Machine ThisMachine(const std::string& engine) {
   return machine;
 }
 
-Status CheckMachine(const ProfileFile& profile, const Machine& machine, bool allow) {
-  if (allow || profile.machine.fingerprint == machine.fingerprint) return {};
+std::string MachineDifference(const ProfileFile& profile, const Machine& machine) {
+  if (profile.machine.fingerprint == machine.fingerprint) return "";
   const std::string where =
       profile.machine.fingerprint.empty()
           ? fmt::format("was not measured here ({})", profile.provenance)
           : fmt::format("was measured on another machine ({})", Describe(profile.machine));
+  return fmt::format("this profile {}; this machine is {}", where, Describe(machine));
+}
+
+Status CheckMachine(const ProfileFile& profile, const Machine& machine, bool allow) {
+  const std::string difference = MachineDifference(profile, machine);
+  if (allow || difference.empty()) return {};
   return InvalidArgument(
-      fmt::format("this profile {}; this machine is {}. Its latencies would be wrong here: measure "
-                  "them with `tactus profile`, or allow it with --allow-other-machine",
-                  where, Describe(machine)));
+      fmt::format("{}. Its latencies would be wrong here: measure them with `tactus profile`, or "
+                  "allow it with --allow-other-machine",
+                  difference));
 }
 
 }  // namespace tactus

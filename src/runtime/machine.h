@@ -13,8 +13,12 @@ namespace tactus {
 // the processor, its cores, the engine and its version; not the host's name or the kernel.
 Machine ThisMachine(const std::string& engine);
 
+// How the machine that `profile` was measured on differs from `machine`; empty where it does not. A
+// profile that was derived or imported was measured on no machine that is known.
+std::string MachineDifference(const ProfileFile& profile, const Machine& machine);
+
 // An error unless `profile` was measured on `machine`, or `allow` is set; it says how they differ
-// and what to do. A profile that was derived or imported was measured on no machine that is known.
+// and what to do.
 Status CheckMachine(const ProfileFile& profile, const Machine& machine, bool allow);
 
 }  // namespace tactus

@@ -69,11 +69,9 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
   const ModelSpec& spec = served.spec;
   const auto known = FindProfile(spec, options_.profile);
   if (!known) return std::unexpected(known.error());
-  if (options_.lanes.front().slots > 1 && (!*known || (*known)->resources_source.empty())) {
-    Say(fmt::format(
-        "model '{}' has no resource figures in its profile; assumed to use half of every resource "
-        "and no transfer while it shares a lane",
-        spec.name));
+  if (options_.lanes.front().slots > 1) {
+    const auto warning = AssumedUseWarning(spec.name, *known ? &**known : nullptr);
+    if (warning) Say(*warning);
   }
   if (*known) {
     ProfileFile alone{.models = {**known}};

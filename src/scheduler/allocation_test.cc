@@ -1,15 +1,9 @@
 // Once made, shards, mailbox and rank allocate nothing: this binary counts operator new.
 #include <gtest/gtest.h>
 
-#include "base/allocation_hook.h"
+#include "base/allocation_count.h"
 #include "base/rng.h"
 #include "scheduler/stepped_scheduler.h"
-
-namespace {
-thread_local std::size_t allocations = 0;
-}  // namespace
-
-void tactus::OnAllocation() noexcept { ++allocations; }
 
 namespace tactus {
 namespace {
@@ -38,7 +32,7 @@ TEST(SchedulerAllocation, NoneWhileRequestsAreScheduled) {
         LaneRelease::kAtProfiledEnd, ends);
     Rng rng = Rng::Stream(7, "scheduler allocation");
     TimePoint now = kStart;
-    const std::size_t before = allocations;
+    const std::size_t before = allocations_here;
     for (std::uint64_t id = 0; id < 50'000; ++id) {
       now += Micros(static_cast<int>(rng.Below(200)));
       const ModelId m{static_cast<ModelId::rep>(rng.Below(kModels))};
@@ -48,7 +42,7 @@ TEST(SchedulerAllocation, NoneWhileRequestsAreScheduled) {
       if (rng.Below(20) == 0) scheduler.Cancel(m, RequestId{id - rng.Below(id + 1)}, now);
       scheduler.Step(now);
     }
-    EXPECT_EQ(allocations - before, 0u);
+    EXPECT_EQ(allocations_here - before, 0u);
     EXPECT_GT(ends.launched, 10'000u);
     EXPECT_GT(ends.dropped, 1'000u);
   }

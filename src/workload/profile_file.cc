@@ -345,6 +345,15 @@ std::vector<std::string> Warnings(const ProfileFile& profile) {
   return warnings;
 }
 
+std::optional<std::string> AssumedUseWarning(const std::string& model,
+                                             const ProfiledModel* profiled) {
+  if (profiled != nullptr && !profiled->resources_source.empty()) return std::nullopt;
+  return fmt::format(
+      "model '{}' has no resource figures in its profile; assumed to use half of every resource "
+      "and no transfer while it shares a lane",
+      model);
+}
+
 Status CheckSlo(const ProfileFile& profile, const Model& model, const ProfileOptions& options) {
   const ProfiledModel* measured = profile.Find(model.name);
   if (measured == nullptr || model.slo <= Duration{}) return {};

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,10 @@ Expected<ProfileFile> ReadAnyProfile(const std::filesystem::path& path, int max_
 
 // What deserves a warning: latencies that shrink as batches grow or exits deepen, a noisy cell.
 std::vector<std::string> Warnings(const ProfileFile& profile);
+// The warning for a model whose batches share a lane and whose profile does not say what they use;
+// nothing where it does. Null: it has no profile.
+std::optional<std::string> AssumedUseWarning(const std::string& model,
+                                             const ProfiledModel* profiled);
 
 struct ProfileOptions {
   double percentile = 95;  // of the cell that policies count on, (0, 100]; 0 for the mean
