@@ -125,18 +125,15 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
 // Reads a model's folder, and says what in its configuration changes nothing.
 auto ModelReader(const ServeOptions& o, const Log& log) {
   std::vector<std::string> platforms;
-  for (const EngineInfo& engine : Engines()) platforms.push_back(engine.platform);
   // With an engine for all of them it does not matter which platform a model was made for.
-  return [platforms, any = !o.engine.empty(), log](
-             const std::filesystem::path& folder, std::int64_t version,
-             const std::string& config) -> Expected<ModelSpec> {
-    if (!any) {
-      const Status runs = CheckModelPlatform(folder, config, platforms);
-      if (!runs) return std::unexpected(runs.error());
-    }
-    auto spec = ReadModelSpec(folder, version, config);
-    if (!spec) return spec;
-    for (const std::string& doubt : ModelConfigDoubts(folder, config)) log->warn(doubt);
+  if (o.engine.empty()) {
+    for (const EngineInfo& engine : Engines()) platforms.push_back(engine.platform);
+  }
+  return [platforms, log](const std::filesystem::path& folder, std::int64_t version,
+                          const std::string& config) {
+    std::vector<std::string> doubts;
+    auto spec = ReadModelSpec(folder, version, config, {platforms, &doubts});
+    for (const std::string& doubt : doubts) log->warn(doubt);
     return spec;
   };
 }

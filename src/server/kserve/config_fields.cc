@@ -296,6 +296,7 @@ std::vector<std::string> Doubts(const DeclaredConfig& config) {
 }
 
 Status CheckPlatform(const DeclaredConfig& config, const std::vector<std::string>& platforms) {
+  if (platforms.empty()) return {};
   const std::string platform = PlatformOf(config.message());
   if (std::find(platforms.begin(), platforms.end(), platform) != platforms.end()) return {};
   return config.Wrong(config.message().platform().empty() ? "backend" : "platform",

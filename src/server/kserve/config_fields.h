@@ -20,7 +20,7 @@ Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const std::filesystem::
 // with its place.
 std::vector<std::string> Doubts(const DeclaredConfig& config);
 
-// The error, with its place, of a platform or backend that is none of `platforms`.
+// The error, with its place, of a platform or backend that is none of `platforms`; empty: all are.
 Status CheckPlatform(const DeclaredConfig& config, const std::vector<std::string>& platforms);
 
 // Those of `present` (ascending) that the version policy serves.

@@ -80,9 +80,12 @@ Expected<std::vector<std::int64_t>> ListVersions(const fs::path& model_folder,
 }
 
 Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t version,
-                                  const std::string& config) {
+                                  const std::string& config, const ModelReading& reading) {
   const auto declared = Read(model_folder, config);
   if (!declared) return std::unexpected(declared.error());
+  if (Status runs = CheckPlatform(*declared, reading.platforms); !runs) {
+    return std::unexpected(std::move(runs.error()));
+  }
   auto spec = SpecOf(*declared, model_folder, version);
   if (!spec) return spec;
   for (const ExitSpec& exit : spec->exits) {
@@ -91,20 +94,8 @@ Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t ver
     return NotFound(fmt::format("{}: there is no such graph file (model '{}', exit '{}')",
                                 exit.graph.string(), spec->name, exit.name));
   }
+  if (reading.doubts != nullptr) *reading.doubts = Doubts(*declared);
   return spec;
-}
-
-std::vector<std::string> ModelConfigDoubts(const fs::path& model_folder,
-                                           const std::string& config) {
-  const auto declared = Read(model_folder, config);
-  return declared ? Doubts(*declared) : std::vector<std::string>{};
-}
-
-Status CheckModelPlatform(const fs::path& model_folder, const std::string& config,
-                          const std::vector<std::string>& platforms) {
-  const auto declared = Read(model_folder, config);
-  if (!declared) return std::unexpected(declared.error());
-  return CheckPlatform(*declared, platforms);
 }
 
 }  // namespace tactus

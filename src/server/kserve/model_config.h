@@ -30,21 +30,19 @@ namespace tactus {
 Expected<std::vector<std::int64_t>> ListVersions(const std::filesystem::path& model_folder,
                                                  const std::string& config);
 
+struct ModelReading {
+  // Those that are run: a model of another platform or backend is a mistake. Empty: all are.
+  std::vector<std::string> platforms;
+  // Unless null, gets a line with its place for each thing that the configuration says and Tactus
+  // does not heed, such as a misspelt key of ours in `parameters`.
+  std::vector<std::string>* doubts = nullptr;
+};
+
 // One version of a model, named after its folder. A folder without config.pbtxt holds an ONNX model
 // with all defaults. A mistake is InvalidArgument that names file, line, column and field. Matches
 // RepositoryOptions::read.
 Expected<ModelSpec> ReadModelSpec(const std::filesystem::path& model_folder, std::int64_t version,
-                                  const std::string& config);
-
-// What the folder's configuration says and Tactus does not heed, a line each with its place, such
-// as a misspelt key of ours in `parameters`. None for a configuration that cannot be read.
-std::vector<std::string> ModelConfigDoubts(const std::filesystem::path& model_folder,
-                                           const std::string& config);
-
-// InvalidArgument, with file, line and column, for a model whose platform or backend is none of
-// `platforms`.
-Status CheckModelPlatform(const std::filesystem::path& model_folder, const std::string& config,
-                          const std::vector<std::string>& platforms);
+                                  const std::string& config, const ModelReading& reading = {});
 
 // The model's ModelConfig as proto3 JSON with the field names of the .proto: what its folder
 // declared, completed with the inputs, outputs and platform that are served.

@@ -189,9 +189,12 @@ TEST_F(ModelConfigTest, MistakesInOurParametersNameTheKeysLine) {
 
 // A deadline whose key is misspelt would otherwise silently be the server's default.
 TEST_F(ModelConfigTest, WhatIsNotHeededIsNamedWithItsLine) {
+  for (const char* graph : {"model.onnx", "early.onnx", "late.onnx"}) Graph("1", graph);
   const auto doubts = [&](std::string_view text) {
     Config(text);
-    std::vector<std::string> lines = ModelConfigDoubts(folder_, "");
+    std::vector<std::string> lines;
+    const auto spec = ReadModelSpec(folder_, 1, "", {.doubts = &lines});
+    EXPECT_TRUE(spec) << spec.error().message;
     const std::string file = (folder_ / "config.pbtxt").string() + ":";
     for (std::string& line : lines) {
       if (line.starts_with(file)) line.erase(0, file.size());
@@ -214,15 +217,15 @@ TEST_F(ModelConfigTest, WhatIsNotHeededIsNamedWithItsLine) {
                           HasSubstr("2:1: model_warmup"), HasSubstr("3:1: response_cache")));
   EXPECT_THAT(doubts("name: 'net'\ndynamic_batching { max_queue_delay_microseconds: 100 }"),
               ElementsAre());
-  EXPECT_THAT(doubts("no configuration"), ElementsAre());
 }
 
 TEST_F(ModelConfigTest, APlatformThatNobodyRunsIsNamedWithItsLine) {
+  Graph("1", "model.onnx");
   const std::vector<std::string> platforms = {"onnxruntime_onnx", "identity"};
   const auto wrong = [&](std::string_view text) {
     Config(text);
-    const Status checked = CheckModelPlatform(folder_, "", platforms);
-    return checked ? "none" : checked.error().message;
+    const auto spec = ReadModelSpec(folder_, 1, "", {.platforms = platforms});
+    return spec ? "none" : spec.error().message;
   };
   EXPECT_EQ(wrong("backend: 'onnxruntime'"), "none");
   EXPECT_EQ(wrong("platform: 'identity'"), "none");
