@@ -9,6 +9,7 @@
 #include "dispatch/journal_file.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
+#include "workload/predictor_file.h"
 
 namespace tactus {
 
@@ -52,20 +53,76 @@ Expected<Experiment> LoadExperiment(const std::string& path,
   return Experiment{std::move(*scenario), std::move(*profile)};
 }
 
-Expected<RunReport> RunSimulated(const Experiment& experiment, const std::string& journal) {
+namespace {
+
+Expected<std::unique_ptr<JournalWriter>> OpenJournal(const Scenario& scenario,
+                                                     const std::string& path) {
+  return JournalWriter::Create(path,
+                               {.policy = scenario.policy,
+                                .source = "simulated",
+                                .commit = BuildCommit(),
+                                .options = MakeDispatcherOptions(scenario),
+                                .lanes = MakeLanes(scenario)},
+                               WhenFull::kWrite);
+}
+
+// Which policy it is, whatever its options: what one has learnt, another may go on with.
+std::string PolicyName(const Scenario& scenario) {
+  return scenario.policy.substr(0, scenario.policy.find(':'));
+}
+
+Status ResumePredictor(const Experiment& experiment, const std::string& path, Policy& policy) {
+  if (!policy.Learned()) return policy.Resume({});  // says that it learns nothing
+  const auto deployment = MakeDeployment(experiment.scenario, experiment.profile);
+  if (!deployment) return std::unexpected(deployment.error());
+  const auto predictor = LoadPredictor(path);
+  if (!predictor) return std::unexpected(predictor.error());
+  const auto fits = CheckPredictor(*predictor, path, PolicyName(experiment.scenario),
+                                   ServedModels((*deployment)->models));
+  if (!fits) return fits;
+  const auto resumed = policy.Resume(predictor->learned);
+  if (resumed) return {};
+  return std::unexpected(Error{resumed.error().code, path + ": " + resumed.error().message +
+                                                         "; write one anew with `tactus simulate "
+                                                         "--save-predictor`, or start without"});
+}
+
+Status SavePredictorOf(const Policy& policy, const Scenario& scenario,
+                       const std::vector<Model>& models, const std::string& path) {
+  return SavePredictor({.policy = PolicyName(scenario),
+                        .models = ServedModels(models),
+                        .learned = *policy.Learned()},
+                       path);
+}
+
+Status CheckFiles(const RunFiles& files, const Policy& policy) {
+  if (!files.save_predictor.empty() && !policy.Learned()) {
+    return InvalidArgument("--save-predictor: policy '" + std::string(policy.name()) +
+                           "' learns nothing; leave it out, or take --policy strait");
+  }
+  if (!files.journal.empty() && !files.predictor.empty()) {
+    return InvalidArgument(
+        "--journal: does not hold what --predictor brings, so it could not be replayed; leave one "
+        "of them out");
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& files) {
   const Scenario& scenario = experiment.scenario;
   auto policy = MakePolicy(scenario.policy);
   if (!policy) return std::unexpected(policy.error());
+  if (const auto fine = CheckFiles(files, **policy); !fine) return std::unexpected(fine.error());
+  if (!files.predictor.empty()) {
+    const auto resumed = ResumePredictor(experiment, files.predictor, **policy);
+    if (!resumed) return std::unexpected(resumed.error());
+  }
   SimulationOptions options;
   std::unique_ptr<JournalWriter> writer;
-  if (!journal.empty()) {
-    auto created = JournalWriter::Create(journal,
-                                         {.policy = scenario.policy,
-                                          .source = "simulated",
-                                          .commit = BuildCommit(),
-                                          .options = MakeDispatcherOptions(scenario),
-                                          .lanes = MakeLanes(scenario)},
-                                         WhenFull::kWrite);
+  if (!files.journal.empty()) {
+    auto created = OpenJournal(scenario, files.journal);
     if (!created) return std::unexpected(created.error());
     writer = std::move(*created);
     options.journal = writer.get();
@@ -74,6 +131,10 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const std::string
   if (!result) return std::unexpected(result.error());
   if (writer != nullptr) {
     if (const auto closed = writer->Close(); !closed) return std::unexpected(closed.error());
+  }
+  if (!files.save_predictor.empty()) {
+    const auto saved = SavePredictorOf(**policy, scenario, result->models, files.save_predictor);
+    if (!saved) return std::unexpected(saved.error());
   }
   RunReport report = MakeReport(scenario, experiment.profile, *result);
   if (const PredictionErrors* errors = (*policy)->prediction_errors()) {

@@ -29,8 +29,15 @@ Expected<Experiment> LoadExperiment(const std::string& path,
 // policies. A part like "clip=10", that names no policy, belongs to the one before it.
 std::vector<std::string> JoinPolicyOptions(const std::vector<std::string>& parts);
 
-// Simulates with the scenario's policy and prints nothing. `journal`: the file to write, or empty.
-Expected<RunReport> RunSimulated(const Experiment& experiment, const std::string& journal = "");
+// What a run reads and writes beside its scenario; empty: nothing.
+struct RunFiles {
+  std::string journal;         // gets every event and decision
+  std::string predictor;       // what the policy has learnt already
+  std::string save_predictor;  // gets what it has learnt in the end
+};
+
+// Simulates with the scenario's policy and prints nothing.
+Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& files = {});
 
 // One line on stderr: "tactus: MESSAGE". Returns the exit code of bad input, 2.
 int ReportBadInput(const Error& error);

@@ -17,7 +17,7 @@ struct SimulateOptions {
   std::string policy;
   std::vector<std::string> settings;
   std::string json;
-  std::string journal;
+  RunFiles files;
   std::optional<std::uint64_t> seed;
   bool wide = false;
 };
@@ -28,7 +28,7 @@ int RunSimulate(const SimulateOptions& options) {
   if (options.seed) settings.push_back(fmt::format("seed={}", *options.seed));
   const auto experiment = LoadExperiment(options.scenario, settings);
   if (!experiment) return ReportBadInput(experiment.error());
-  const auto report = RunSimulated(*experiment, options.journal);
+  const auto report = RunSimulated(*experiment, options.files);
   if (!report) return ReportBadInput(report.error());
   const std::vector<RunReport> runs = {*report};
   fmt::print("{}{}\n{}", Heading(*report), ProfileDoubts(*experiment), ToTable(runs, options.wide));
@@ -50,7 +50,12 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_option("--seed", options->seed, "Seed instead of the scenario's");
   command->add_option("--json", options->json, "Write the report to this file");
-  command->add_option("--journal", options->journal, "Write every event and decision to this file");
+  command->add_option("--journal", options->files.journal,
+                      "Write every event and decision to this file");
+  command->add_option("--predictor", options->files.predictor,
+                      "Start from what the policy has learnt before (strait)");
+  command->add_option("--save-predictor", options->files.save_predictor,
+                      "Write what the policy has learnt in the end to this file (strait)");
   command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
   command->callback([options, &context] { context.exit_code = RunSimulate(*options); });
 }

@@ -10,9 +10,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
+#include "base/expected.h"
 #include "core/decision.h"
+#include "core/learned_state.h"
 #include "core/view.h"
 
 namespace tactus {
@@ -60,6 +64,14 @@ class Policy {
 
   // To learn. `report` says how long the batch took.
   virtual void OnBatchDone(LaneId, const RunningBatch&, const BatchReport&, TimePoint) {}
+
+  // What it has learnt so far, to be kept; nothing where it does not learn. May allocate.
+  virtual std::optional<LearnedState> Learned() const { return std::nullopt; }
+  // Goes on from what another of its kind has learnt, instead of from its own beginning; an error,
+  // and no change, where `learned` is not of its form. Before the first question. May allocate.
+  virtual Status Resume(const LearnedState& /*learned*/) {
+    return InvalidArgument("policy '" + std::string(name()) + "' learns nothing");
+  }
 };
 
 }  // namespace tactus

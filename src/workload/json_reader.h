@@ -3,6 +3,7 @@
 // reading goes on with defaults, so that the caller checks once at the end.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -12,6 +13,16 @@
 #include <nlohmann/json.hpp>
 
 namespace tactus {
+
+// "line:column" of a byte.
+inline std::string LineColumn(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, std::min(byte, text.size()));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t start = before.rfind('\n');
+  const std::size_t column =
+      start == std::string_view::npos ? before.size() : before.size() - start;
+  return std::to_string(line) + ":" + std::to_string(std::max<std::size_t>(column, 1));
+}
 
 class JsonReader {
  public:

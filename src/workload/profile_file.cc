@@ -128,16 +128,6 @@ ProfileFile ReadProfile(const JsonReader& reader) {
   return profile;
 }
 
-// "line:column" of a byte.
-std::string LineColumn(std::string_view text, std::size_t byte) {
-  const std::string_view before = text.substr(0, std::min(byte, text.size()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t start = before.rfind('\n');
-  const std::size_t column =
-      start == std::string_view::npos ? before.size() : before.size() - start;
-  return fmt::format("{}:{}", line, std::max<std::size_t>(column, 1));
-}
-
 std::string Quoted(const std::string& text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }

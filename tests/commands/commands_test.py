@@ -334,6 +334,34 @@ slo_ms = 100
             measured.write_text(text)
             self.bad(*words, "--scheduler", measured, says=says)
 
+    def test_what_a_policy_learnt_is_kept_and_gone_on_with(self):
+        kept, again = self.folder / "kept.json", self.folder / "again.json"
+        strait = SOURCE / "scenarios/strait/high.toml"
+        short = ["--set", "duration_s=2", "--set", "warmup_s=0"]
+        self.good("simulate", strait, *short, "--save-predictor", kept)
+        learnt = json.loads(kept.read_text())
+        self.assertGreater(learnt["steps"], 100)
+        self.good("simulate", strait, *short, "--policy", "strait:learn=no", "--predictor", kept,
+                  "--save-predictor", again)
+        self.assertEqual(json.loads(again.read_text()), learnt)
+        self.good("simulate", strait, *short, "--predictor", kept, "--save-predictor", again)
+        self.assertGreater(json.loads(again.read_text())["steps"], learnt["steps"])
+
+        self.bad("simulate", SCENARIO, "--policy", "strait", "--predictor", kept,
+                 says="learnt of other models: it knows 'ResNet-50.1', 'ResNet-50.2'")
+        self.bad("simulate", strait, "--policy", "temporal", "--predictor", kept,
+                 says="policy 'temporal' learns nothing")
+        self.bad("simulate", strait, "--policy", "temporal", "--save-predictor", again,
+                 says="--save-predictor: policy 'temporal' learns nothing")
+        self.bad("simulate", strait, "--predictor", kept, "--journal", self.folder / "j",
+                 says="leave one of them out")
+        learnt["parameters"][1]["value"] = 0.5
+        kept.write_text(json.dumps(learnt))
+        self.bad("simulate", strait, "--predictor", kept,
+                 says="kept.json: parameter 'base': value is 0.5, must be from 1.1 to 10; write")
+        kept.write_text("{")
+        self.bad("simulate", strait, "--predictor", kept, says="kept.json:1:2: not valid JSON")
+
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")

@@ -1,7 +1,9 @@
 #include "policies/strait/interference.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <string>
 
 namespace tactus {
 namespace {
@@ -40,6 +42,40 @@ Interference::Parameters Initial() {
 
 std::size_t PriorityPlace(int level) {
   return Interference::kPriority + static_cast<std::size_t>(std::min(level, kStraitLevels - 1));
+}
+
+// As a file names them.
+std::string NameOf(std::size_t i) {
+  if (i == Interference::kScale) return "scale";
+  if (i == Interference::kBase) return "base";
+  if (i == Interference::kOffset) return "offset";
+  if (i >= Interference::kPriority) {
+    return "priority " + std::to_string(i - Interference::kPriority + 1);
+  }
+  if (i >= Interference::kOwn) return i == Interference::kOwn ? "own tensor" : "own l2";
+  return std::string("neighbours ") + kResourceNames[i - Interference::kWeights];
+}
+
+std::string Text(double number) {
+  char buffer[32];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, number);
+  return error == std::errc{} ? std::string(buffer, end) : "?";
+}
+
+std::unexpected<Error> Refuse(const LearnedParameter& parameter, const std::string& why) {
+  return InvalidArgument("parameter '" + parameter.name + "': " + why);
+}
+
+Status CheckParameter(const LearnedParameter& parameter, const Bound& bound) {
+  if (!std::isfinite(parameter.mean) || !std::isfinite(parameter.square) || parameter.square < 0) {
+    return Refuse(parameter, "mean must be a number, and square one from 0 on");
+  }
+  // Also true for a value that is no number.
+  if (!(parameter.value >= bound.low && parameter.value <= bound.high)) {
+    return Refuse(parameter, "value is " + Text(parameter.value) + ", must be from " +
+                                 Text(bound.low) + " to " + Text(bound.high));
+  }
+  return {};
 }
 
 double OwnCompute(const Exposure& e) { return e.own[static_cast<std::size_t>(Resource::kTensor)]; }
@@ -102,6 +138,7 @@ bool Interference::Descend(const Parameters& gradient, std::size_t priority) {
     if (!std::isfinite(g)) return false;
   }
   constexpr double kEpsilon = 1e-8;
+  ++steps_;
   decay1_ *= options_.beta1;
   decay2_ *= options_.beta2;
   for (std::size_t i = 0; i < kParameters; ++i) {
@@ -114,6 +151,50 @@ bool Interference::Descend(const Parameters& gradient, std::size_t priority) {
     parameters_[i] = std::clamp(parameters_[i] - step, bound.low, bound.high);
   }
   return true;
+}
+
+LearnedState Interference::Save() const {
+  LearnedState learned{.steps = steps_, .parameters = {}};
+  for (std::size_t i = 0; i < kParameters; ++i) {
+    learned.parameters.push_back(
+        {.name = NameOf(i), .value = parameters_[i], .mean = mean_[i], .square = square_[i]});
+  }
+  return learned;
+}
+
+Status Interference::Restore(const LearnedState& learned) {
+  Interference restored(options_);
+  std::array<bool, kParameters> seen{};
+  for (const LearnedParameter& parameter : learned.parameters) {
+    std::size_t i = 0;
+    while (i < kParameters && NameOf(i) != parameter.name) ++i;
+    if (i == kParameters) return Refuse(parameter, "not known here");
+    if (seen[i]) return Refuse(parameter, "stands there twice");
+    seen[i] = true;
+    if (const auto checked = CheckParameter(parameter, BoundOf(i)); !checked) return checked;
+    restored.parameters_[i] = parameter.value;
+    restored.mean_[i] = parameter.mean;
+    restored.square_[i] = parameter.square;
+  }
+  for (std::size_t i = 0; i < kParameters; ++i) {
+    if (!seen[i]) return InvalidArgument("parameter '" + NameOf(i) + "' is missing");
+  }
+  if (learned.steps < 0) return InvalidArgument("steps must be from 0 on");
+  // By the same multiplications, so that the next step is the same to the last bit. After some
+  // thousands of them so little is left that they change nothing more.
+  for (std::int64_t t = 0; t < learned.steps; ++t) {
+    const double before = restored.decay2_;
+    restored.decay1_ *= options_.beta1;
+    restored.decay2_ *= options_.beta2;
+    if (restored.decay2_ == before) break;
+  }
+  parameters_ = restored.parameters_;
+  mean_ = restored.mean_;
+  square_ = restored.square_;
+  decay1_ = restored.decay1_;
+  decay2_ = restored.decay2_;
+  steps_ = learned.steps;
+  return {};
 }
 
 }  // namespace tactus

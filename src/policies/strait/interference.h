@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/expected.h"
+#include "core/learned_state.h"
 #include "core/resource_use.h"
 
 namespace tactus {
@@ -53,6 +55,12 @@ class Interference {
   // when the step is refused: a degree that is no number or absurd, or a step that is not finite.
   bool Learn(const Exposure& exposure, double actual);
 
+  // To be kept, and to go on from: after Restore the next steps are those of the model that was
+  // saved, bit by bit. Restore refuses what lacks a parameter or knows another, numbers that are
+  // none, and values out of bounds, and then changes nothing.
+  LearnedState Save() const;
+  Status Restore(const LearnedState& learned);
+
   const Parameters& parameters() const { return parameters_; }
   std::int64_t refused() const { return refused_; }
 
@@ -69,8 +77,9 @@ class Interference {
   Parameters parameters_;
   Parameters mean_{};    // Adam's first moment ...
   Parameters square_{};  // ... and second
-  double decay1_ = 1;    // beta1^t, beta2^t
+  double decay1_ = 1;    // beta1^steps, beta2^steps
   double decay2_ = 1;
+  std::int64_t steps_ = 0;
   std::int64_t refused_ = 0;
 };
 

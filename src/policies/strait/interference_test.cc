@@ -112,5 +112,51 @@ TEST(Interference, SurvivesAnythingItIsTold) {
   }
 }
 
+// What is kept and restored goes on as if nothing had been: Adam's moments and the number of its
+// steps belong to it.
+TEST(Interference, GoesOnAfterARestoreToTheLastBit) {
+  for (const int before : {0, 1, 300, 20'000}) {
+    SCOPED_TRACE(before);
+    Rng rng = Rng::Stream(5, "restore");
+    Interference model({});
+    if (before > 0) MeanError(model, rng, before, 1.5);
+    Interference restored({});
+    const auto done = restored.Restore(model.Save());
+    ASSERT_TRUE(done) << done.error().message;
+    Rng same = rng;
+    MeanError(model, rng, 50, 2);
+    MeanError(restored, same, 50, 2);
+    EXPECT_EQ(restored.Save(), model.Save());
+  }
+}
+
+TEST(Interference, RefusesToRestoreWhatIsNotItsOwn) {
+  Interference model({});
+  Rng rng = Rng::Stream(6, "restore");
+  MeanError(model, rng, 100, 1.5);
+  const LearnedState good = model.Save();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto refused = [&](auto&& change) {
+    LearnedState bad = good;
+    change(bad);
+    const auto done = model.Restore(bad);
+    EXPECT_EQ(model.Save(), good) << "it changed all the same";
+    return done ? std::string("it was restored") : done.error().message;
+  };
+  EXPECT_EQ(refused([](LearnedState& s) { s.parameters.pop_back(); }),
+            "parameter 'priority 8' is missing");
+  EXPECT_EQ(refused([](LearnedState& s) { s.parameters[1].name = "basis"; }),
+            "parameter 'basis': not known here");
+  EXPECT_EQ(refused([](LearnedState& s) { s.parameters[1] = s.parameters[0]; }),
+            "parameter 'scale': stands there twice");
+  EXPECT_EQ(refused([](LearnedState& s) { s.parameters[1].value = 0.5; }),
+            "parameter 'base': value is 0.5, must be from 1.1 to 10");
+  EXPECT_EQ(refused([&](LearnedState& s) { s.parameters[3].value = nan; }),
+            "parameter 'neighbours l1': value is nan, must be from 0 to 1");
+  EXPECT_EQ(refused([&](LearnedState& s) { s.parameters[8].mean = nan; }),
+            "parameter 'own tensor': mean must be a number, and square one from 0 on");
+  EXPECT_EQ(refused([](LearnedState& s) { s.steps = -1; }), "steps must be from 0 on");
+}
+
 }  // namespace
 }  // namespace tactus

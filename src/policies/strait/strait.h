@@ -62,6 +62,9 @@ class Strait final : public Policy {
   // Of the kernels' time, of batches that had neighbours.
   const PredictionErrors* prediction_errors() const override { return &errors_; }
 
+  std::optional<LearnedState> Learned() const override { return interference_.Save(); }
+  Status Resume(const LearnedState& learned) override { return interference_.Restore(learned); }
+
   const Interference& interference() const { return interference_; }
   double Cap(TimePoint now) const { return throttle_.Cap(now); }
 

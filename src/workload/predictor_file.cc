@@ -1,0 +1,163 @@
+#include "workload/predictor_file.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "workload/json_reader.h"
+
+namespace tactus {
+namespace {
+
+using json = nlohmann::json;
+
+constexpr const char* kRemedy =
+    "; write one anew with `tactus simulate --save-predictor`, or start without";
+constexpr double kLeast = -1e12;  // as far as JsonReader goes to the other side
+
+PredictorFile Read(const JsonReader& root) {
+  PredictorFile predictor;
+  root.Integer("tactus_predictor", 1, 1);
+  predictor.policy = root.Text("policy");
+  std::set<std::string> names;
+  root.Each("models", [&](const JsonReader& model) {
+    constexpr int kMostPriority = 1'000'000;
+    predictor.models.push_back(
+        {model.Text("name"), static_cast<int>(model.Integer("priority", 1, kMostPriority))});
+    if (!names.insert(predictor.models.back().name).second) {
+      model.Complain("name", "is there twice");
+    }
+  });
+  predictor.learned.steps = root.Integer("steps", 0, std::int64_t{1} << 53);
+  root.Each("parameters", [&](const JsonReader& parameter) {
+    predictor.learned.parameters.push_back({.name = parameter.Text("name"),
+                                            .value = parameter.Number("value", kLeast),
+                                            .mean = parameter.Number("mean", kLeast),
+                                            .square = parameter.Number("square", 0)});
+  });
+  return predictor;
+}
+
+std::string Names(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) {
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+  }
+  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
+  return text;
+}
+
+// The names in `these` that `those` lacks.
+std::vector<std::string> Lacking(const std::vector<PredictorFile::Served>& these,
+                                 const std::vector<PredictorFile::Served>& those) {
+  std::vector<std::string> names;
+  for (const PredictorFile::Served& model : these) {
+    const bool found = std::any_of(those.begin(), those.end(),
+                                   [&](const auto& other) { return other.name == model.name; });
+    if (!found) names.push_back(model.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Expected<PredictorFile> ParsePredictor(std::string_view text, std::string_view where) {
+  json document;
+  try {
+    document = json::parse(text);
+  } catch (const json::parse_error& error) {
+    const std::size_t byte = error.byte > 0 ? error.byte - 1 : 0;
+    return InvalidArgument(
+        fmt::format("{}:{}: not valid JSON{}", where, LineColumn(text, byte), kRemedy));
+  } catch (const json::out_of_range&) {
+    return InvalidArgument(fmt::format("{}: a number is too large{}", where, kRemedy));
+  }
+  std::string problem;
+  PredictorFile predictor = Read(JsonReader(document, problem));
+  if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kRemedy));
+  return predictor;
+}
+
+std::string PredictorText(const PredictorFile& predictor) {
+  nlohmann::ordered_json document = {
+      {"tactus_predictor", 1}, {"policy", predictor.policy}, {"steps", predictor.learned.steps}};
+  document["models"] = json::array();
+  for (const PredictorFile::Served& model : predictor.models) {
+    document["models"].push_back({{"name", model.name}, {"priority", model.priority}});
+  }
+  document["parameters"] = json::array();
+  for (const LearnedParameter& p : predictor.learned.parameters) {
+    document["parameters"].push_back(
+        {{"name", p.name}, {"value", p.value}, {"mean", p.mean}, {"square", p.square}});
+  }
+  // A model's name may hold bytes that are no UTF-8.
+  return document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Expected<PredictorFile> LoadPredictor(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    return NotFound(fmt::format("{}: cannot read this predictor{}", path.string(), kRemedy));
+  }
+  return ParsePredictor(text.str(), path.string());
+}
+
+Status SavePredictor(const PredictorFile& predictor, const std::filesystem::path& path) {
+  std::filesystem::path aside = path;
+  aside += ".part";
+  std::ofstream file(aside, std::ios::binary | std::ios::trunc);
+  file << PredictorText(predictor);
+  file.close();
+  std::error_code code;
+  if (file) std::filesystem::rename(aside, path, code);
+  if (file && !code) return {};
+  std::filesystem::remove(aside, code);
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("{}: cannot write this predictor; is the folder there, and writable?",
+                          path.string()));
+}
+
+std::vector<PredictorFile::Served> ServedModels(const std::vector<Model>& models) {
+  std::vector<PredictorFile::Served> served;
+  for (const Model& model : models) {
+    if (model.loaded) served.push_back({model.name, model.priority});
+  }
+  return served;
+}
+
+Status CheckPredictor(const PredictorFile& predictor, std::string_view where,
+                      std::string_view policy, const std::vector<PredictorFile::Served>& models) {
+  const auto refuse = [&](const std::string& why) {
+    return InvalidArgument(fmt::format("{}: {}{}", where, why, kRemedy));
+  };
+  if (predictor.policy != policy) {
+    return refuse(fmt::format("learnt by policy '{}', not by '{}'", predictor.policy, policy));
+  }
+  const std::vector<std::string> gone = Lacking(predictor.models, models);
+  const std::vector<std::string> fresh = Lacking(models, predictor.models);
+  if (!gone.empty() || !fresh.empty()) {
+    std::string why = "learnt of other models:";
+    if (!gone.empty()) why += fmt::format(" it knows {}, not served here", Names(gone));
+    if (!fresh.empty()) {
+      why += fmt::format("{} it does not know {}", gone.empty() ? "" : ";", Names(fresh));
+    }
+    return refuse(why);
+  }
+  for (const PredictorFile::Served& model : models) {
+    for (const PredictorFile::Served& known : predictor.models) {
+      if (known.name != model.name || known.priority == model.priority) continue;
+      return refuse(fmt::format("model '{}' had priority {} there and has {} here", model.name,
+                                known.priority, model.priority));
+    }
+  }
+  return {};
+}
+
+}  // namespace tactus

@@ -1,0 +1,49 @@
+// What a policy has learnt, kept on disk as JSON, and of which models: `tactus simulate
+// --save-predictor` writes one, `--predictor` starts from it. What was learnt of one set of models
+// says little of another, so a file names its models and is refused for others.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/learned_state.h"
+#include "core/model.h"
+
+namespace tactus {
+
+struct PredictorFile {
+  struct Served {
+    std::string name;
+    int priority = 1;
+
+    bool operator==(const Served&) const = default;
+  };
+
+  std::string policy;  // without its options
+  std::vector<Served> models;
+  LearnedState learned;
+
+  bool operator==(const PredictorFile&) const = default;
+};
+
+// `where` stands in messages for the file's name. Every number of it is finite afterwards; whether
+// the parameters are those of the policy is the policy's to say.
+Expected<PredictorFile> ParsePredictor(std::string_view text, std::string_view where);
+std::string PredictorText(const PredictorFile& predictor);
+
+Expected<PredictorFile> LoadPredictor(const std::filesystem::path& path);
+// The file is whole or as it was before.
+Status SavePredictor(const PredictorFile& predictor, const std::filesystem::path& path);
+
+// The models whose slots are not free.
+std::vector<PredictorFile::Served> ServedModels(const std::vector<Model>& models);
+
+// An error that names what differs, unless it is of `policy` and of these models with these
+// priorities, in whatever order.
+Status CheckPredictor(const PredictorFile& predictor, std::string_view where,
+                      std::string_view policy, const std::vector<PredictorFile::Served>& models);
+
+}  // namespace tactus
