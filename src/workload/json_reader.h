@@ -97,7 +97,7 @@ class JsonReader {
     if (!problem_.empty()) return;
     problem_ = Path();
     if (key != nullptr) problem_ += (problem_.empty() ? "" : ".") + std::string(key);
-    problem_ += ": ";
+    if (!problem_.empty()) problem_ += ": ";  // the document itself has no path
     problem_ += what;
   }
 
