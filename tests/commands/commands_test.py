@@ -337,7 +337,7 @@ slo_ms = 100
     def test_what_a_policy_learnt_is_kept_and_gone_on_with(self):
         kept, again = self.folder / "kept.json", self.folder / "again.json"
         strait = SOURCE / "scenarios/strait/high.toml"
-        short = ["--set", "duration_s=2", "--set", "warmup_s=0"]
+        short = ["--set", "warmup_s=0", "--set", "duration_s=2"]
         self.good("simulate", strait, *short, "--save-predictor", kept)
         learnt = json.loads(kept.read_text())
         self.assertGreater(learnt["steps"], 100)
@@ -360,7 +360,7 @@ slo_ms = 100
         self.bad("simulate", strait, "--predictor", kept,
                  says="kept.json: parameter 'base': value is 0.5, must be from 1.1 to 10; write")
         kept.write_text("{")
-        self.bad("simulate", strait, "--predictor", kept, says="kept.json:1:2: not valid JSON")
+        self.bad("simulate", strait, "--predictor", kept, says="kept.json:1:1: not valid JSON")
 
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
