@@ -7,9 +7,9 @@
 
 #include "core/prediction_errors.h"
 #include "dispatch/journal_file.h"
+#include "kept_predictor.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
-#include "workload/predictor_file.h"
 
 namespace tactus {
 
@@ -66,39 +66,19 @@ Expected<std::unique_ptr<JournalWriter>> OpenJournal(const Scenario& scenario,
                                WhenFull::kWrite);
 }
 
-// Which policy it is, whatever its options: what one has learnt, another may go on with.
-std::string PolicyName(const Scenario& scenario) {
-  return scenario.policy.substr(0, scenario.policy.find(':'));
-}
-
-Status ResumePredictor(const Experiment& experiment, const std::string& path, Policy& policy) {
-  if (!policy.Learned()) return policy.Resume({});  // says that it learns nothing
+Status Resume(const Experiment& experiment, const std::string& path, Policy& policy) {
+  const auto predictor = ResumePredictor(path, policy);
+  if (!predictor) return std::unexpected(predictor.error());
   const auto deployment = MakeDeployment(experiment.scenario, experiment.profile);
   if (!deployment) return std::unexpected(deployment.error());
-  const auto predictor = LoadPredictor(path);
-  if (!predictor) return std::unexpected(predictor.error());
-  const auto fits = CheckPredictor(*predictor, path, PolicyName(experiment.scenario),
-                                   ServedModels((*deployment)->models));
-  if (!fits) return fits;
-  const auto resumed = policy.Resume(predictor->learned);
-  if (resumed) return {};
-  return std::unexpected(Error{resumed.error().code, path + ": " + resumed.error().message +
-                                                         "; write one anew with `tactus simulate "
-                                                         "--save-predictor`, or start without"});
-}
-
-Status SavePredictorOf(const Policy& policy, const Scenario& scenario,
-                       const std::vector<Model>& models, const std::string& path) {
-  return SavePredictor({.policy = PolicyName(scenario),
-                        .models = ServedModels(models),
-                        .learned = *policy.Learned()},
-                       path);
+  return CheckPredictor(
+      *predictor, path,
+      PredictorOf(experiment.scenario.policy, experiment.profile.machine, (*deployment)->models));
 }
 
 Status CheckFiles(const RunFiles& files, const Policy& policy) {
-  if (!files.save_predictor.empty() && !policy.Learned()) {
-    return InvalidArgument("--save-predictor: policy '" + std::string(policy.name()) +
-                           "' learns nothing; leave it out, or take --policy strait");
+  if (!files.save_predictor.empty()) {
+    if (const auto learns = CheckLearns(policy); !learns) return learns;
   }
   if (!files.journal.empty() && !files.predictor.empty()) {
     return InvalidArgument(
@@ -116,7 +96,7 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& f
   if (!policy) return std::unexpected(policy.error());
   if (const auto fine = CheckFiles(files, **policy); !fine) return std::unexpected(fine.error());
   if (!files.predictor.empty()) {
-    const auto resumed = ResumePredictor(experiment, files.predictor, **policy);
+    const auto resumed = Resume(experiment, files.predictor, **policy);
     if (!resumed) return std::unexpected(resumed.error());
   }
   SimulationOptions options;
@@ -133,7 +113,9 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& f
     if (const auto closed = writer->Close(); !closed) return std::unexpected(closed.error());
   }
   if (!files.save_predictor.empty()) {
-    const auto saved = SavePredictorOf(**policy, scenario, result->models, files.save_predictor);
+    const auto saved =
+        KeepPredictor(PredictorOf(scenario.policy, experiment.profile.machine, result->models),
+                      **policy, files.save_predictor);
     if (!saved) return std::unexpected(saved.error());
   }
   RunReport report = MakeReport(scenario, experiment.profile, *result);

@@ -19,6 +19,7 @@
 #include "commands.h"
 #include "dispatch/journal_file.h"
 #include "engines/engine_shelf.h"
+#include "kept_predictor.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
 #include "runtime/machine.h"
@@ -163,6 +164,9 @@ class ServeCommand {
   Status LoadProfileFile();
   Expected<ProfileTable::ModelRows> EmulatedRows(const ModelSpec& spec) const;
   Status MakeRuntime();
+  Status ResumePolicy();
+  Machine Device() const;
+  PredictorFile PredictorHere() const;
   Status MakeSampler();
   LoadTotals ReadLoad() const;
   Status StartFrontEnds();
@@ -180,6 +184,8 @@ class ServeCommand {
   std::unique_ptr<JournalWriter> journal_;
   std::unique_ptr<ServingMetrics> metrics_;
   std::unique_ptr<Runtime> runtime_;
+  Policy* policy_ = nullptr;  // the runtime's; not touched while it runs
+  std::optional<PredictorFile> resumed_;
   std::unique_ptr<LoadSampler> sampler_;  // null: no advice
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<GrpcServer> grpc_;
@@ -217,6 +223,8 @@ Expected<ProfileTable::ModelRows> ServeCommand::EmulatedRows(const ModelSpec& sp
 Status ServeCommand::MakeRuntime() {
   auto policy = MakePolicy(o_.policy);
   if (!policy) return std::unexpected(std::move(policy.error()));
+  policy_ = policy->get();
+  if (Status resumed = ResumePolicy(); !resumed) return resumed;
   if (Status made = MakeSampler(); !made) return made;
 
   EngineOptions engines{.emulated = {}, .onnxruntime_library = o_.onnxruntime};
@@ -266,8 +274,38 @@ Status ServeCommand::MakeRuntime() {
     return reading;
   });
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
+  if (resumed_) {
+    if (Status fits = CheckPredictor(*resumed_, o_.predictor, PredictorHere()); !fits) return fits;
+  }
   if (sampler_ != nullptr) sampler_->Start();
   return {};
+}
+
+Status ServeCommand::ResumePolicy() {
+  if (!o_.save_predictor.empty()) {
+    if (Status learns = CheckLearns(*policy_); !learns) return learns;
+  }
+  if (o_.predictor.empty()) return {};
+  if (!o_.journal.empty()) {
+    return InvalidArgument(
+        "--journal: does not hold what --predictor brings, so it could not be replayed; leave one "
+        "of them out");
+  }
+  auto resumed = ResumePredictor(o_.predictor, *policy_);
+  if (!resumed) return std::unexpected(std::move(resumed.error()));
+  resumed_ = std::move(*resumed);
+  return {};
+}
+
+// What is emulated runs on the profile's machine, everything else on this one.
+Machine ServeCommand::Device() const {
+  if (o_.engine == "emulated" && profile_) return profile_->machine;
+  const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
+  return ThisMachine(engine ? (*engine)->traits().name : o_.engine);
+}
+
+PredictorFile ServeCommand::PredictorHere() const {
+  return PredictorOf(o_.policy, Device(), runtime_->deployment()->models);
 }
 
 Status ServeCommand::MakeSampler() {
@@ -396,7 +434,13 @@ void ServeCommand::Stop() {
     grpc_->Stop(grace);
   }
   if (sampler_ != nullptr) sampler_->Stop();
+  std::optional<PredictorFile> learnt;
+  if (!o_.save_predictor.empty()) learnt = PredictorHere();  // while the models are still there
   runtime_->Stop(Duration{});  // the front ends have waited for their calls
+  if (learnt) {
+    Status kept = KeepPredictor(std::move(*learnt), *policy_, o_.save_predictor);
+    if (!kept) log_->error("--save-predictor: {}", kept.error().message);
+  }
   metrics_page_->Stop(milliseconds(0));
   metrics_->Watch({});
   if (journal_ == nullptr) return;

@@ -100,6 +100,19 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
 }
 
+void DeclarePredictor(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Scheduling";
+  command
+      .add_option("--predictor", o.predictor,
+                  "Start from what the policy has learnt before, of these models on this machine "
+                  "(strait)")
+      ->group(kGroup);
+  command
+      .add_option("--save-predictor", o.save_predictor,
+                  "Write what the policy has learnt to this file when the server stops (strait)")
+      ->group(kGroup);
+}
+
 void DeclareNetwork(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Network";
   command
@@ -164,6 +177,7 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
 void Declare(ServeOptions& o, CLI::App& command) {
   DeclareModels(o, command);
   DeclareScheduling(o, command);
+  DeclarePredictor(o, command);
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
   command.add_option("--journal", o.journal,

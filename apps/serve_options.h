@@ -19,6 +19,8 @@ struct ServeOptions {
 
   std::string policy = "edgeserving";
   std::string expiry = "hopeless";
+  std::string predictor;
+  std::string save_predictor;
   std::string profile;
   double percentile = 95;
   double jitter_ms = 0;

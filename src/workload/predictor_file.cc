@@ -16,14 +16,14 @@ namespace {
 
 using json = nlohmann::json;
 
-constexpr const char* kRemedy =
-    "; write one anew with `tactus simulate --save-predictor`, or start without";
+constexpr const char* kRemedy = "; write one anew with --save-predictor, or start without";
 constexpr double kLeast = -1e12;  // as far as JsonReader goes to the other side
 
 PredictorFile Read(const JsonReader& root) {
   PredictorFile predictor;
   root.Integer("tactus_predictor", 1, 1);
   predictor.policy = root.Text("policy");
+  predictor.device = root.Text("device", true);
   std::set<std::string> names;
   root.Each("models", [&](const JsonReader& model) {
     constexpr int kMostPriority = 1'000'000;
@@ -85,8 +85,10 @@ Expected<PredictorFile> ParsePredictor(std::string_view text, std::string_view w
 }
 
 std::string PredictorText(const PredictorFile& predictor) {
-  nlohmann::ordered_json document = {
-      {"tactus_predictor", 1}, {"policy", predictor.policy}, {"steps", predictor.learned.steps}};
+  nlohmann::ordered_json document = {{"tactus_predictor", 1},
+                                     {"policy", predictor.policy},
+                                     {"device", predictor.device},
+                                     {"steps", predictor.learned.steps}};
   document["models"] = json::array();
   for (const PredictorFile::Served& model : predictor.models) {
     document["models"].push_back({{"name", model.name}, {"priority", model.priority}});
@@ -124,6 +126,11 @@ Status SavePredictor(const PredictorFile& predictor, const std::filesystem::path
                           path.string()));
 }
 
+std::string DeviceName(const Machine& machine) {
+  if (machine.cpu.empty()) return machine.fingerprint;
+  return fmt::format("{}, {}", machine.cpu, machine.fingerprint);
+}
+
 std::vector<PredictorFile::Served> ServedModels(const std::vector<Model>& models) {
   std::vector<PredictorFile::Served> served;
   for (const Model& model : models) {
@@ -133,12 +140,13 @@ std::vector<PredictorFile::Served> ServedModels(const std::vector<Model>& models
 }
 
 Status CheckPredictor(const PredictorFile& predictor, std::string_view where,
-                      std::string_view policy, const std::vector<PredictorFile::Served>& models) {
+                      const PredictorFile& here) {
   const auto refuse = [&](const std::string& why) {
     return InvalidArgument(fmt::format("{}: {}{}", where, why, kRemedy));
   };
-  if (predictor.policy != policy) {
-    return refuse(fmt::format("learnt by policy '{}', not by '{}'", predictor.policy, policy));
+  const std::vector<PredictorFile::Served>& models = here.models;
+  if (predictor.policy != here.policy) {
+    return refuse(fmt::format("learnt by policy '{}', not by '{}'", predictor.policy, here.policy));
   }
   const std::vector<std::string> gone = Lacking(predictor.models, models);
   const std::vector<std::string> fresh = Lacking(models, predictor.models);
@@ -156,6 +164,10 @@ Status CheckPredictor(const PredictorFile& predictor, std::string_view where,
       return refuse(fmt::format("model '{}' had priority {} there and has {} here", model.name,
                                 known.priority, model.priority));
     }
+  }
+  if (predictor.device != here.device) {
+    return refuse(
+        fmt::format("learnt on another device: '{}', not '{}'", predictor.device, here.device));
   }
   return {};
 }

@@ -1,6 +1,7 @@
-// What a policy has learnt, kept on disk as JSON, and of which models: `tactus simulate
-// --save-predictor` writes one, `--predictor` starts from it. What was learnt of one set of models
-// says little of another, so a file names its models and is refused for others.
+// What a policy has learnt, kept on disk as JSON, of which models and on which device: `tactus
+// simulate` and `tactus serve` write one for --save-predictor and start from it for --predictor.
+// What was learnt of one set of models, or on one device, says little of another, so a file names
+// them and is refused for others.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "base/expected.h"
 #include "core/learned_state.h"
 #include "core/model.h"
+#include "workload/profile_file.h"
 
 namespace tactus {
 
@@ -23,6 +25,7 @@ struct PredictorFile {
   };
 
   std::string policy;  // without its options
+  std::string device;  // DeviceName
   std::vector<Served> models;
   LearnedState learned;
 
@@ -38,12 +41,14 @@ Expected<PredictorFile> LoadPredictor(const std::filesystem::path& path);
 // The file is whole or as it was before.
 Status SavePredictor(const PredictorFile& predictor, const std::filesystem::path& path);
 
+// Its name for people and its fingerprint.
+std::string DeviceName(const Machine& machine);
 // The models whose slots are not free.
 std::vector<PredictorFile::Served> ServedModels(const std::vector<Model>& models);
 
-// An error that names what differs, unless it is of `policy` and of these models with these
-// priorities, in whatever order.
+// An error that names what differs, unless both are of one policy, one device, and the same models
+// with the same priorities, in whatever order. What was learnt is not compared.
 Status CheckPredictor(const PredictorFile& predictor, std::string_view where,
-                      std::string_view policy, const std::vector<PredictorFile::Served>& models);
+                      const PredictorFile& here);
 
 }  // namespace tactus

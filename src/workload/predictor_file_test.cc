@@ -16,6 +16,7 @@ using ::testing::HasSubstr;
 
 PredictorFile Made() {
   return {.policy = "strait",
+          .device = "an L4, abc",
           .models = {{"a", 1}, {"b", 2}},
           .learned = {.steps = 7,
                       .parameters = {{"scale", 0.1 + 0.2, -1e-17, 1.0 / 3}, {"base", 2, 0, 0}}}};
@@ -60,7 +61,7 @@ TEST(PredictorFile, WhatIsWrongIsNamedByItsPlaceAndWithARemedy) {
       {with("\"priority\": 2", "\"priority\": 0"), "models[1].priority: must be a whole number"},
       {with("\"name\": \"b\"", "\"name\": \"a\""), "models[1].name: is there twice"},
       {with("\"steps\": 7", "\"steps\": -1"), "steps: must be a whole number"},
-      {with("\"steps\": 7", "\"steps\": NaN"), "p.json:4:"},
+      {with("\"steps\": 7", "\"steps\": NaN"), "p.json:5:"},
       {with("\"value\": 2.0", "\"value\": NaN"), "not valid JSON"},
       {with("\"value\": 2.0", "\"value\": null"), "parameters[1].value: must be a number"},
       {with("\"value\": 2.0", "\"value\": 1e999"), "a number is too large"},
@@ -76,22 +77,31 @@ TEST(PredictorFile, WhatIsWrongIsNamedByItsPlaceAndWithARemedy) {
   }
 }
 
-TEST(PredictorFile, OfOtherModelsIsRefusedWithTheDifference) {
-  const auto refused = [](const std::string& policy,
-                          const std::vector<PredictorFile::Served>& models) {
-    const auto fits = CheckPredictor(Made(), "p.json", policy, models);
+TEST(PredictorFile, OfSomethingElseIsRefusedWithTheDifference) {
+  const auto refused = [](const std::vector<PredictorFile::Served>& models,
+                          const std::string& policy = "strait",
+                          const std::string& device = "an L4, abc") {
+    const auto fits = CheckPredictor(
+        Made(), "p.json", {.policy = policy, .device = device, .models = models, .learned = {}});
     return fits ? std::string("it fits") : fits.error().message;
   };
-  EXPECT_EQ(refused("strait", {{"b", 2}, {"a", 1}}), "it fits") << "the order does not matter";
-  EXPECT_THAT(refused("other", {{"a", 1}, {"b", 2}}),
-              HasSubstr("p.json: learnt by policy 'strait', not by 'other'"));
-  EXPECT_THAT(refused("strait", {{"a", 1}}), HasSubstr("it knows 'b', not served here;"));
-  EXPECT_THAT(refused("strait", {{"a", 1}, {"b", 2}, {"c", 1}, {"d", 1}}),
+  EXPECT_EQ(refused({{"b", 2}, {"a", 1}}), "it fits") << "the order does not matter";
+  EXPECT_THAT(refused({{"a", 1}, {"b", 2}}, "other"),
+              HasSubstr("p.json: learnt by policy 'strait', not by 'other'; write one anew"));
+  EXPECT_THAT(refused({{"a", 1}, {"b", 2}}, "strait", "an A10G, def"),
+              HasSubstr("p.json: learnt on another device: 'an L4, abc', not 'an A10G, def';"));
+  EXPECT_THAT(refused({{"a", 1}}), HasSubstr("it knows 'b', not served here;"));
+  EXPECT_THAT(refused({{"a", 1}, {"b", 2}, {"c", 1}, {"d", 1}}),
               HasSubstr("other models: it does not know 'c', 'd';"));
-  EXPECT_THAT(refused("strait", {{"a", 1}, {"c", 2}}),
+  EXPECT_THAT(refused({{"a", 1}, {"c", 2}}),
               HasSubstr("it knows 'b', not served here; it does not know 'c';"));
-  EXPECT_THAT(refused("strait", {{"a", 1}, {"b", 1}}),
+  EXPECT_THAT(refused({{"a", 1}, {"b", 1}}),
               HasSubstr("model 'b' had priority 2 there and has 1 here"));
+}
+
+TEST(PredictorFile, ADeviceIsNamedForPeopleAndByItsFingerprint) {
+  EXPECT_EQ(DeviceName({.fingerprint = "abc", .cpu = "an L4"}), "an L4, abc");
+  EXPECT_EQ(DeviceName({.fingerprint = "abc"}), "abc");
 }
 
 TEST(PredictorFile, ModelsWhoseSlotsAreFreeAreNotServed) {

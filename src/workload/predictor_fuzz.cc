@@ -11,9 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto predictor = tactus::ParsePredictor(text, "fuzz.json");
   if (!predictor) return 0;
   // What was accepted fits itself.
-  if (!tactus::CheckPredictor(*predictor, "fuzz.json", predictor->policy, predictor->models)) {
-    std::abort();
-  }
+  if (!tactus::CheckPredictor(*predictor, "fuzz.json", *predictor)) std::abort();
   const auto again = tactus::ParsePredictor(tactus::PredictorText(*predictor), "fuzz.json");
   if (!again || *again != *predictor) std::abort();
   return 0;

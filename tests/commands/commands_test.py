@@ -355,6 +355,9 @@ slo_ms = 100
                  says="--save-predictor: policy 'temporal' learns nothing")
         self.bad("simulate", strait, "--predictor", kept, "--journal", self.folder / "j",
                  says="leave one of them out")
+        kept.write_text(json.dumps({**learnt, "device": "another"}))
+        self.bad("simulate", strait, "--predictor", kept,
+                 says="kept.json: learnt on another device: 'another', not 'NVIDIA L4 (stand-in), ")
         learnt["parameters"][1]["value"] = 0.5
         kept.write_text(json.dumps(learnt))
         self.bad("simulate", strait, "--predictor", kept,

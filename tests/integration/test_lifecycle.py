@@ -160,6 +160,51 @@ class StopTest(unittest.TestCase):
             idle.close()
 
 
+class PredictorTest(unittest.TestCase):
+    """What strait has learnt outlives the server, for the same models on the same machine."""
+
+    def two_models(self, root, second="other"):
+        for name in ("echo", second):
+            add_model(root, name, identity_config(name, 8, [("INPUT0", "TYPE_FP32", [4])]))
+
+    def serve(self, *arguments, **more):
+        return Server("--policy", "strait", "--slots", "2", *arguments,
+                      fill=lambda root: self.two_models(root, **more))
+
+    def test_a_server_goes_on_from_what_the_last_one_learnt(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept, again = pathlib.Path(folder) / "kept.json", pathlib.Path(folder) / "again.json"
+            with contextlib.closing(self.serve("--save-predictor", str(kept))) as server:
+                self.assertEqual(server.post("/v2/models/echo/infer", BODY)[0], 200)
+                self.assertEqual(server.terminate(), 0)
+            learnt = json.loads(kept.read_text())
+            self.assertEqual([m["name"] for m in learnt["models"]], ["echo", "other"])
+            # As if it had served for long: whatever the calls above have taught is not known.
+            learnt["steps"] = 5000
+            learnt["parameters"][0]["value"] = 0.125
+            kept.write_text(json.dumps(learnt))
+            with contextlib.closing(self.serve("--predictor", str(kept), "--save-predictor",
+                                               str(again))) as server:
+                self.assertEqual(server.terminate(), 0)
+            self.assertEqual(json.loads(again.read_text()), learnt)
+
+            for says, change, more in (
+                    ("learnt on another device: 'an L4', not ", {"device": "an L4"}, {}),
+                    ("it knows 'other', not served here; it does not know 'third'", {},
+                     {"second": "third"}),
+                    ("learnt by policy 'else', not by 'strait'", {"policy": "else"}, {})):
+                kept.write_text(json.dumps({**learnt, **change}))
+                with self.assertRaises(AssertionError) as refused:
+                    self.serve("--predictor", str(kept), **more)
+                self.assertIn(says, str(refused.exception))
+
+    def test_what_learns_nothing_is_refused(self):
+        for option in ("--predictor", "--save-predictor"):
+            with self.assertRaises(AssertionError) as refused:
+                Server("--policy", "temporal", option, "x.json", fill=echo_only)
+            self.assertIn(f"{option}: policy 'temporal' learns nothing", str(refused.exception))
+
+
 class JournalTest(unittest.TestCase):
     def test_a_journal_of_served_calls_replays_to_the_same_decisions(self):
         with tempfile.TemporaryDirectory() as folder:

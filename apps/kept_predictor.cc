@@ -1,0 +1,43 @@
+#include "kept_predictor.h"
+
+#include <fmt/format.h>
+
+namespace tactus {
+
+PredictorFile PredictorOf(const std::string& policy, const Machine& machine,
+                          const std::vector<Model>& models) {
+  return {.policy = policy.substr(0, policy.find(':')),
+          .device = DeviceName(machine),
+          .models = ServedModels(models),
+          .learned = {}};
+}
+
+Expected<PredictorFile> ResumePredictor(const std::string& path, Policy& policy) {
+  if (!policy.Learned()) {
+    return InvalidArgument(fmt::format(
+        "--predictor: policy '{}' learns nothing; leave it out, or take --policy strait",
+        policy.name()));
+  }
+  auto predictor = LoadPredictor(path);
+  if (!predictor) return predictor;
+  const auto resumed = policy.Resume(predictor->learned);
+  if (resumed) return predictor;
+  return std::unexpected(
+      Error{resumed.error().code,
+            fmt::format("{}: {}; write one anew with --save-predictor, or start without", path,
+                        resumed.error().message)});
+}
+
+Status CheckLearns(const Policy& policy) {
+  if (policy.Learned()) return {};
+  return InvalidArgument(fmt::format(
+      "--save-predictor: policy '{}' learns nothing; leave it out, or take --policy strait",
+      policy.name()));
+}
+
+Status KeepPredictor(PredictorFile of, const Policy& policy, const std::string& path) {
+  of.learned = policy.Learned().value_or(LearnedState{});
+  return SavePredictor(of, path);
+}
+
+}  // namespace tactus
