@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "experiment.h"
+#include "output_file.h"
 #include "progress.h"
 
 namespace tactus {
@@ -137,7 +138,8 @@ void AddCompare(CLI::App& app, CommandContext& context) {
       ->option_text(kSettings)
       ->allow_extra_args(false);
   command->add_option("--sweep", options->sweep, "One run for each value: rate_rps=100,200,400");
-  command->add_option("--json", options->json, "Write every run to this file");
+  command->add_option("--json", options->json, "Write every run to this file")
+      ->check(WritableFile());
   command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
   command->callback([options, &context] { context.exit_code = RunCompare(*options); });
 }

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "experiment.h"
 #include "metrics/text_table.h"
+#include "output_file.h"
 #include "policies/registry.h"
 #include "progress.h"
 #include "sim/peak_goodput.h"
@@ -220,9 +221,9 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
   if (peak.staggered_bound_rps) {
     text += fmt::format("staggered bound {:.0f} r/s, ", *peak.staggered_bound_rps);
   }
-  text += fmt::format("fluid limit {:.0f} r/s on {} lane{}, both of the final exit",
-                      peak.fluid_limit_rps, experiment.scenario.lanes,
-                      experiment.scenario.lanes > 1 ? "s" : "");
+  text +=
+      fmt::format("fluid limit {:.0f} r/s on {} lane{}, with the final exit", peak.fluid_limit_rps,
+                  experiment.scenario.lanes, experiment.scenario.lanes > 1 ? "s" : "");
   const double error = FitError(experiment.scenario, experiment.profile).value_or(0);
   if (error > 0.02) {
     text += fmt::format("; latencies are up to {:.0f} % off the straight line they assume",
@@ -353,7 +354,8 @@ void AddGoodput(CLI::App& app, CommandContext& context) {
                       "Fail below this part of the fluid limit");
   command->add_option("--least-flat-top", options->least_flat_top,
                       "Fail where an --at above 1 keeps less of the peak's goodput");
-  command->add_option("--json", options->json, "Write every run and check to this file");
+  command->add_option("--json", options->json, "Write every run and check to this file")
+      ->check(WritableFile());
   command->callback([options, &context] { context.exit_code = RunGoodput(*options); });
 }
 

@@ -23,6 +23,7 @@
 #include "load/load_run.h"
 #include "load/transport.h"
 #include "metrics/report.h"
+#include "output_file.h"
 #include "workload/accuracy_limit.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
@@ -406,7 +407,8 @@ void AddLoad(CLI::App& app, CommandContext& context) {
       ->add_option("--concurrency", flags->concurrency,
                    "closed loop instead: this many calls at a time to the first model")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--json", flags->json, "write the report to this file");
+  command->add_option("--json", flags->json, "write the report to this file")
+      ->check(WritableFile());
   command->callback([flags, &context] {
     // Answers of 600 kB would cost half a millisecond of page faults each: keep freed memory.
     mallopt(M_MMAP_THRESHOLD, 32 << 20);

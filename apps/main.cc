@@ -4,9 +4,20 @@
 #include "commands.h"
 #include "metrics/report.h"
 
+namespace {
+
+// One line, as every other bad input gets.
+std::string BadOption(const CLI::App*, const CLI::Error& error) {
+  const bool value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
+  return std::string("tactus: ") + error.what() + (value ? "\n" : "; --help explains\n");
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   CLI::App app{"Tactus serves many DNN models on few accelerators and meets their deadlines."};
   app.require_subcommand(1);
+  app.failure_message(BadOption);
   app.set_version_flag("--version", "tactus 0.1.0, commit " + tactus::BuildCommit());
   tactus::CommandContext context;
   tactus::AddCompare(app, context);

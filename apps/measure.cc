@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "experiment.h"
 #include "measurement.h"
+#include "output_file.h"
 #include "runtime/machine.h"
 #include "workload/profile_file.h"
 
@@ -123,11 +124,13 @@ void AddMeasure(CLI::App& app, CommandContext& context) {
       ->option_text(kSettings)
       ->allow_extra_args(false);
   sub->add_option("--seed", command->seed, "Seed instead of the scenario's");
-  sub->add_option("--json", command->json, "Write the report to this file");
+  sub->add_option("--json", command->json, "Write the report to this file")->check(WritableFile());
   sub->add_option("--journal", command->options.journal,
-                  "Write every event and decision to this file, for `tactus replay`");
+                  "Write every event and decision to this file, for `tactus replay`")
+      ->check(WritableFile());
   sub->add_option("--write-overheads", command->overheads,
-                  "Write the profile with the measured overheads and service ratios to this file");
+                  "Write the profile with the measured overheads and service ratios to this file")
+      ->check(WritableFile());
   sub->add_flag("--no-pin", command->no_pin, "Leave the lanes to the kernel's scheduler");
   sub->add_flag("--wide", command->wide, "Show every model, and how requests ended");
   sub->callback([command, &context] { context.exit_code = RunMeasure(*command); });

@@ -16,6 +16,7 @@
 #include "commands.h"
 #include "experiment.h"
 #include "metrics/text_table.h"
+#include "output_file.h"
 #include "planners/subcluster/partition_file.h"
 #include "planners/subcluster/partition_search.h"
 #include "progress.h"
@@ -219,7 +220,8 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
   command->add_option("--seed", options->search.seed, "Another seed, another search")
       ->capture_default_str();
-  command->add_option("--json", options->json, "Write the partition to this file");
+  command->add_option("--json", options->json, "Write the partition to this file")
+      ->check(WritableFile());
   command->callback([options, &context] { context.exit_code = RunPartition(*options); });
 }
 

@@ -15,6 +15,7 @@
 #include "engines/registry.h"
 #include "experiment.h"
 #include "metrics/report.h"
+#include "output_file.h"
 #include "runtime/machine.h"
 #include "runtime/profiler.h"
 #include "server/kserve/model_config.h"
@@ -250,7 +251,9 @@ void AddProfile(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<ProfileCommand>();
   CLI::App* command = app.add_subcommand("profile", "Measure what batches cost on this machine");
   command->add_option("--models", options->models, "Model repository to measure");
-  command->add_option("--out", options->out, "Profile to write")->capture_default_str();
+  command->add_option("--out", options->out, "Profile to write")
+      ->check(WritableFile())
+      ->capture_default_str();
   command->add_option("--only", options->only, "Only these models: a,b")->delimiter(',');
   command->add_option("--repetitions", options->repetitions, "Runs of each cell that count")
       ->check(CLI::Range(1, 1'000'000))

@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "experiment.h"
 #include "metrics/report.h"
+#include "output_file.h"
 #include "progress.h"
 #include "reproduce/figure.h"
 #include "reproduce/plot.h"
@@ -45,17 +46,32 @@ std::string Quoted(std::string text) {
   return '"' + text + '"';
 }
 
-// The claims of all figures that were run: a table for people, and claims.csv.
-Status WriteClaims(const std::vector<FigureClaim>& claims, const fs::path& path) {
-  std::ofstream file(path, std::ios::trunc);
-  file << "figure,claim,paper,ours,holds\n";
+void PrintClaims(const std::vector<FigureClaim>& claims) {
   for (const auto& [id, heading, claim] : claims) {
-    file << id << "," << Quoted(claim.what) << "," << Quoted(claim.paper) << ","
-         << Quoted(claim.ours) << "," << (claim.holds ? "yes" : "no") << "\n";
     fmt::print("{:>3}  {:<3}  {}\n          {}; ours: {}\n", id, claim.holds ? "yes" : "NO",
                claim.what, claim.bar.empty() ? "paper: " + claim.paper : "bar: " + claim.bar,
                claim.ours);
   }
+}
+
+// Into claims.csv, in place of what it held of the same figures.
+Status WriteClaims(const std::vector<FigureClaim>& claims, const fs::path& path) {
+  std::vector<std::string> lines;
+  std::ifstream earlier(path);
+  std::string line;
+  std::getline(earlier, line);  // the header
+  while (std::getline(earlier, line)) {
+    const bool again = std::ranges::any_of(
+        claims, [&](const FigureClaim& claim) { return line.starts_with(claim.id + ","); });
+    if (!again) lines.push_back(line);
+  }
+  for (const auto& [id, heading, claim] : claims) {
+    lines.push_back(id + "," + Quoted(claim.what) + "," + Quoted(claim.paper) + "," +
+                    Quoted(claim.ours) + "," + (claim.holds ? "yes" : "no"));
+  }
+  std::ofstream file(path, std::ios::trunc);
+  file << "figure,claim,paper,ours,holds\n";
+  for (const std::string& each : lines) file << each << "\n";
   file.close();
   return file ? Status{} : InvalidArgument("cannot write " + path.string());
 }
@@ -101,6 +117,7 @@ Expected<std::vector<FigureClaim>> RunFigures(const Paper& paper, const Reproduc
   for (const Figure& figure : paper.figures) {
     if (figure.lacks) {
       if (const std::string lacking = figure.lacks(options); !lacking.empty()) {
+        if (paper.figures.size() == 1) return InvalidArgument(figure.Heading() + ": " + lacking);
         fmt::print(stderr, "tactus: {} is left out: {}\n", figure.Heading(), lacking);
         continue;
       }
@@ -143,6 +160,7 @@ int RunReproduce(const Command& command) {
   fmt::print(
       "{}'s claims; ours are simulated with {}, unless the figure says otherwise.\nfig  holds\n",
       paper.title, paper.basis);
+  PrintClaims(*claims);
   const auto written = WriteClaims(*claims, fs::path(options.out) / "claims.csv");
   if (!written) return ReportBadInput(written.error());
   fmt::print("CSV, SVG and PNG of each figure: {}\n", options.out);
@@ -188,7 +206,8 @@ void AddReproduce(CLI::App& app, CommandContext& context) {
   command->add_option("--scheduler", options.scheduler,
                       "What ./run bench scheduler --json wrote: for Symphony's Figure 13-left");
   command->add_flag("--fresh", options.fresh, "Run every point again");
-  command->add_option("--json", made->json, "Write the claims as checks to this file");
+  command->add_option("--json", made->json, "Write the claims as checks to this file")
+      ->check(WritableFile());
   command->callback([made, &context] { context.exit_code = RunReproduce(*made); });
 }
 

@@ -1,5 +1,7 @@
 #include "serve_options.h"
 
+#include "output_file.h"
+
 namespace tactus {
 namespace {
 
@@ -180,8 +182,10 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclarePredictor(o, command);
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
-  command.add_option("--journal", o.journal,
-                     "Record every event and decision in this file, for `tactus replay`");
+  command
+      .add_option("--journal", o.journal,
+                  "Record every event and decision in this file, for `tactus replay`")
+      ->check(WritableFile());
   command
       .add_option("--grace-seconds", o.grace_s,
                   "On SIGTERM: how long calls under way may take to end")

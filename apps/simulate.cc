@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "experiment.h"
+#include "output_file.h"
 
 namespace tactus {
 namespace {
@@ -49,13 +50,18 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
       ->option_text(kSettings)
       ->allow_extra_args(false);
   command->add_option("--seed", options->seed, "Seed instead of the scenario's");
-  command->add_option("--json", options->json, "Write the report to this file");
-  command->add_option("--journal", options->files.journal,
-                      "Write every event and decision to this file");
+  command->add_option("--json", options->json, "Write the report to this file")
+      ->check(WritableFile());
+  command
+      ->add_option("--journal", options->files.journal,
+                   "Write every event and decision to this file")
+      ->check(WritableFile());
   command->add_option("--predictor", options->files.predictor,
                       "Start from what the policy has learnt before (strait)");
-  command->add_option("--save-predictor", options->files.save_predictor,
-                      "Write what the policy has learnt in the end to this file (strait)");
+  command
+      ->add_option("--save-predictor", options->files.save_predictor,
+                   "Write what the policy has learnt in the end to this file (strait)")
+      ->check(WritableFile());
   command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
   command->callback([options, &context] { context.exit_code = RunSimulate(*options); });
 }

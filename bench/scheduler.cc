@@ -300,12 +300,12 @@ std::string Where(const Size& size) {
 // One line; all figures but the quantiles are of the round's span.
 void Print(const Size& size, const Round& r) {
   const double busy = r.counts.busy_s / r.seconds / static_cast<double>(size.lanes);
-  fmt::print("{:>6} {:>5} {:>6} {:>8.2f} {:>10.2f} {:>7.2f} {:>6.0f} {:>6.1f} {:>5.0f}%",
+  fmt::print("{:>6} {:>5} {:>6}  {:>8.2f}  {:>12.2f}  {:>9.2f}  {:>7.0f}  {:>5.1f}  {:>3.0f}%",
              size.models, size.lanes, size.shards, r.per_cpu_second() / 1e6,
              r.counts.dispatched / r.seconds / 1e6, r.counts.dropped / r.seconds / 1e6,
              1e9 * r.cpu_s() / r.requests(), r.counts.dispatched / std::max(1.0, r.counts.batches),
              100 * busy);
-  fmt::print(" {:>6.2f} {:>6.2f} {:>9.0f} {:>8.0f} {:>8.0f} {:>6.0f}\n",
+  fmt::print("  {:>6.2f} {:>6.2f} {:>9.0f} {:>8.0f} {:>8.0f} {:>8.0f}\n",
              r.counts.shard_cpu_s / r.seconds, r.counts.rank_cpu_s / r.seconds,
              ToMicros(r.lateness.Quantile(0.5)), ToMicros(r.lateness.Quantile(0.99)),
              ToMicros(r.lateness.Quantile(0.9999)), r.counts.allocations);
@@ -315,10 +315,10 @@ void Print(const Size& size, const Round& r) {
 void PrintHeader(const std::string& what) {
   fmt::print(
       "\n{}\n"
-      "                      M req a   M dispatched  M dropped  ns   mean  lanes  CPUs   CPU of "
-      "lateness, us: P50, P99,   allo-\n"
-      "models lanes shards    CPU-s      a second   a second   req  batch  busy shards   rank "
-      "                  P99.99   cations\n",
+      "                         millions of requests                            CPUs used by   "
+      "  dispatched late by (us)   allo-\n"
+      "models lanes shards   a CPU-s  dispatched/s  dropped/s  ns each  batch  busy  shards   rank"
+      "       P50      P99   P99.99  cations\n",
       what);
 }
 

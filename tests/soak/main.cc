@@ -2,8 +2,10 @@
 // seconds in all. Without either each runs for the few seconds that `./run test` can spare.
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "metrics/report.h"
@@ -23,7 +25,36 @@ bool ReadFlag(std::string_view argument, std::string_view flag, std::uint64_t& v
   return read.ec == std::errc{} && read.ptr == argument.data() + argument.size();
 }
 
+// What was run, so that a soak without a finding can be cited.
+class SoakSummary : public ::testing::EmptyTestEventListener {
+ public:
+  void OnTestEnd(const ::testing::TestInfo& test) override {
+    const ::testing::TestResult& result = *test.result();
+    for (int i = 0; i < result.test_property_count(); ++i) {
+      lives_ += std::strtoull(result.GetTestProperty(i).value(), nullptr, 10);
+    }
+  }
+  void OnTestProgramEnd(const ::testing::UnitTest& all) override {
+    std::printf("%s\n",
+                fmt::format("{} lives in {} tests, seeds from {} on; {} failed; commit {}, {}",
+                            lives_, all.test_to_run_count(), first_seed, all.failed_test_count(),
+                            BuildCommit(), MachineKind())
+                    .c_str());
+  }
+
+ private:
+  std::uint64_t lives_ = 0;
+};
+
 }  // namespace
+
+bool Seeds::More(std::uint64_t done) const {
+  const bool more = until == std::chrono::steady_clock::time_point{}
+                        ? done < lives
+                        : std::chrono::steady_clock::now() < until;
+  if (!more) ::testing::Test::RecordProperty("lives", std::to_string(done));
+  return more;
+}
 
 Seeds SeedsOf(std::uint64_t lives) {
   Seeds seeds{.first = first_seed, .lives = lives_of_all > 0 ? lives_of_all : lives};
@@ -54,5 +85,7 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
+  ::testing::UnitTest::GetInstance()->listeners().Append(
+      new tactus::SoakSummary);  // gtest's to delete
   return RUN_ALL_TESTS();
 }

@@ -13,11 +13,9 @@ struct Seeds {
   std::uint64_t lives = 0;
   std::chrono::steady_clock::time_point until{};
 
-  bool More(std::uint64_t done) const {
-    return until == std::chrono::steady_clock::time_point{}
-               ? done < lives
-               : std::chrono::steady_clock::now() < until;
-  }
+  // Whether to go on after `done` lives. A test that went through all of them leaves their number
+  // as its property "lives" (main.cc prints the sum).
+  bool More(std::uint64_t done) const;
 };
 
 // `lives` unless the command line says otherwise. With --seconds a test begins its share of them.

@@ -153,6 +153,7 @@ Expected<CbcPartition> SolvePartitionByCbc(const PartitionProblem& problem, doub
   Cbc_setLogLevel(program.get(), 0);
   Cbc_setParameter(program.get(), "ratioGap", "0");
   Cbc_setParameter(program.get(), "allowableGap", "1e-9");
+  Cbc_setParameter(program.get(), "timeMode", "elapsed");  // by itself it counts processor time
   Cbc_setMaximumSeconds(program.get(), seconds);
   Cbc_solve(program.get());
   if (Cbc_isProvenInfeasible(program.get()) != 0) {
