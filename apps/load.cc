@@ -343,72 +343,83 @@ int Run(const LoadFlags& flags) {
   return errors > 0 || result->unanswered > 0 || result->unexpected > 0 ? 1 : 0;
 }
 
+void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
+  command
+      .add_option("scenario", flags.scenario,
+                  "scenario file: models, SLOs, arrivals, duration, seed")
+      ->check(CLI::ExistingFile);
+  command.add_option("--protocol", flags.protocol, "http or grpc")
+      ->check(CLI::IsMember({"http", "grpc"}))
+      ->capture_default_str();
+  command.add_option("--url", flags.url,
+                     "host:port (default 127.0.0.1:8000 for HTTP, 127.0.0.1:8001 for gRPC)");
+  command.add_option("--models", flags.models, "without a scenario: NAME:SHARE,...");
+  command.add_option("--rate", flags.rate, "requests per second, all models together")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--process", flags.process, "poisson, gamma, uniform or trace")
+      ->check(CLI::IsMember({"poisson", "gamma", "uniform", "trace"}))
+      ->capture_default_str();
+  command.add_option("--cv", flags.cv, "gamma: coefficient of variation of the gaps")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--trace", flags.trace, "trace: arrival instants in seconds, one a line")
+      ->check(CLI::ExistingFile);
+  command.add_option("--duration", flags.duration, "seconds of sending")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--warmup", flags.warmup, "seconds at the start that do not count")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--seed", flags.seed, "of arrivals and inputs")->capture_default_str();
+}
+
+void DeclareCalls(LoadFlags& flags, CLI::App& command) {
+  command
+      .add_option("--slo-ms", flags.slo,
+                  "deadline of every request (default: what the server's models say)")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--timeout-ms", flags.timeout,
+                  "told to the server with each request; over gRPC also the call's deadline")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--priority", flags.priority, "1 is the highest; 0: the model's default");
+  command
+      .add_option("--connections", flags.connections,
+                  "HTTP: at most (default 256); gRPC: exactly (default 1)")
+      ->check(CLI::Range(0, 4096));
+  command.add_option("--drain", flags.drain_s, "seconds to wait for the last answers")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--shape", flags.shapes, "size of dynamic dimensions: INPUT=3,48,160");
+  command.add_flag("--random", flags.random, "random inputs instead of labelled images");
+}
+
+void DeclareReport(LoadFlags& flags, CLI::App& command) {
+  command.add_option("--policy", flags.policy, "what the report calls the server's policy");
+  command
+      .add_option("--profile", flags.profile,
+                  "latencies of the server's machine, for the accuracy limit of this load "
+                  "(default: the scenario's)")
+      ->check(CLI::ExistingFile);
+  command
+      .add_option("--lanes", flags.lanes,
+                  "lanes of the server, for the same limit (default: the scenario's, else 1)")
+      ->check(CLI::Range(1, 4096));
+  command
+      .add_option("--concurrency", flags.concurrency,
+                  "closed loop instead: this many calls at a time to the first model")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--json", flags.json, "write the report to this file")->check(WritableFile());
+}
+
 }  // namespace
 
 void AddLoad(CLI::App& app, CommandContext& context) {
   const auto flags = std::make_shared<LoadFlags>();
   CLI::App* command = app.add_subcommand(
       "load", "Drive a KServe v2 server, open loop, and report who met the deadline");
-  command
-      ->add_option("scenario", flags->scenario,
-                   "scenario file: models, SLOs, arrivals, duration, seed")
-      ->check(CLI::ExistingFile);
-  command->add_option("--protocol", flags->protocol, "http or grpc")
-      ->check(CLI::IsMember({"http", "grpc"}))
-      ->capture_default_str();
-  command->add_option("--url", flags->url,
-                      "host:port (default 127.0.0.1:8000 for HTTP, 127.0.0.1:8001 for gRPC)");
-  command->add_option("--models", flags->models, "without a scenario: NAME:SHARE,...");
-  command->add_option("--rate", flags->rate, "requests per second, all models together")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--process", flags->process, "poisson, gamma, uniform or trace")
-      ->check(CLI::IsMember({"poisson", "gamma", "uniform", "trace"}))
-      ->capture_default_str();
-  command->add_option("--cv", flags->cv, "gamma: coefficient of variation of the gaps")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--trace", flags->trace, "trace: arrival instants in seconds, one a line")
-      ->check(CLI::ExistingFile);
-  command->add_option("--duration", flags->duration, "seconds of sending")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--warmup", flags->warmup, "seconds at the start that do not count")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--seed", flags->seed, "of arrivals and inputs")->capture_default_str();
-  command
-      ->add_option("--slo-ms", flags->slo,
-                   "deadline of every request (default: what the server's models say)")
-      ->check(CLI::NonNegativeNumber);
-  command
-      ->add_option("--timeout-ms", flags->timeout,
-                   "told to the server with each request; over gRPC also the call's deadline")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--priority", flags->priority, "1 is the highest; 0: the model's default");
-  command
-      ->add_option("--connections", flags->connections,
-                   "HTTP: at most (default 256); gRPC: exactly (default 1)")
-      ->check(CLI::Range(0, 4096));
-  command->add_option("--drain", flags->drain_s, "seconds to wait for the last answers")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--shape", flags->shapes, "size of dynamic dimensions: INPUT=3,48,160");
-  command->add_flag("--random", flags->random, "random inputs instead of labelled images");
-  command->add_option("--policy", flags->policy, "what the report calls the server's policy");
-  command
-      ->add_option("--profile", flags->profile,
-                   "latencies of the server's machine, for the accuracy limit of this load "
-                   "(default: the scenario's)")
-      ->check(CLI::ExistingFile);
-  command
-      ->add_option("--lanes", flags->lanes,
-                   "lanes of the server, for the same limit (default: the scenario's, else 1)")
-      ->check(CLI::Range(1, 4096));
-  command
-      ->add_option("--concurrency", flags->concurrency,
-                   "closed loop instead: this many calls at a time to the first model")
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--json", flags->json, "write the report to this file")
-      ->check(WritableFile());
+  DeclareArrivals(*flags, *command);
+  DeclareCalls(*flags, *command);
+  DeclareReport(*flags, *command);
   command->callback([flags, &context] {
     // Answers of 600 kB would cost half a millisecond of page faults each: keep freed memory.
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
