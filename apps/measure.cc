@@ -58,7 +58,7 @@ void WarnOfAnotherMachine(const ProfileFile& profile, const Measurement& measure
 }
 
 // The profile with what this run found out about the serving path, for the simulator. Models that
-// share a profile share the ratio of the last of them.
+// share a profile share their mean ratio.
 Status WriteOverheads(const Experiment& experiment, const Measurement& measured,
                       const std::string& path) {
   ProfileFile profile = experiment.profile;
@@ -67,11 +67,15 @@ Status WriteOverheads(const Experiment& experiment, const Measurement& measured,
   profile.answer_overhead_ms = ToMillis(measured.answer.p50);
   profile.service_window_ms = ToMillis(kServiceWindow);
   profile.service_trace = measured.service_trace;
-  for (std::size_t m = 0; m < measured.service_ratio.size(); ++m) {
-    for (ProfiledModel& model : profile.models) {
+  for (ProfiledModel& model : profile.models) {
+    double sum = 0;
+    int sharing = 0;
+    for (std::size_t m = 0; m < measured.service_ratio.size(); ++m) {
       if (model.name != experiment.scenario.models[m].profile_as) continue;
-      model.service_ratio = measured.service_ratio[m];
+      sum += measured.service_ratio[m];
+      ++sharing;
     }
+    if (sharing > 0) model.service_ratio = sum / sharing;
   }
   return SaveProfile(profile, path);
 }
