@@ -112,6 +112,7 @@ void DeclarePredictor(ServeOptions& o, CLI::App& command) {
   command
       .add_option("--save-predictor", o.save_predictor,
                   "Write what the policy has learnt to this file when the server stops (strait)")
+      ->check(WritableFile())
       ->group(kGroup);
 }
 
