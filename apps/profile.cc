@@ -17,6 +17,7 @@
 #include "metrics/report.h"
 #include "output_file.h"
 #include "runtime/machine.h"
+#include "runtime/machine_peaks.h"
 #include "runtime/profiler.h"
 #include "server/kserve/model_config.h"
 #include "workload/profile_file.h"
@@ -228,6 +229,9 @@ int MeasureModels(const ProfileCommand& command) {
   }
   if (!*whole) return 1;
   profile.models = profiler.Result();
+  for (const std::string& missing : profiler.AddUses(MeasurePeaks({}), profile.models)) {
+    fmt::print(stderr, "tactus: warning: {}\n", missing);
+  }
   const int code = Finish(profile, command);
   if (code != 0) return code;
   std::error_code ignored;

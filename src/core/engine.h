@@ -118,6 +118,14 @@ struct MemoryUse {
   std::uint64_t peak_bytes = 0;  // the most that its runs had in use at once; 0: unknown
 };
 
+// What one kernel of a batch did, whatever time it took.
+struct KernelWork {
+  double operations = 0;        // additions and multiplications of numbers
+  double weight_bytes = 0;      // constants of the graph that it read
+  double activation_bytes = 0;  // other inputs that it read, and what it wrote
+};
+using BatchWork = std::vector<KernelWork>;  // in the order in which they ran
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -133,6 +141,11 @@ class Engine {
   // Best effort, from any thread; the batch still reports, with kCancelled if it was stopped.
   virtual void Terminate(BatchId) noexcept {}
   virtual MemoryUse Memory(ModelHandle) const { return {}; }
+  // Runs each of `jobs`, all of one exit, apart from what is served, and says what it did. Slow:
+  // for those who measure. kUnimplemented from an engine that cannot tell.
+  virtual Expected<std::vector<BatchWork>> Examine(ModelHandle, std::span<const BatchJob>) {
+    return Fail(ErrorCode::kUnimplemented, "this engine cannot say what its batches do");
+  }
 };
 
 }  // namespace tactus

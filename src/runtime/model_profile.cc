@@ -53,6 +53,8 @@ Expected<ProfileTable::ModelRows> RowsOf(const ProfiledModel& profile, const Mod
     for (int b = 1; b <= rows.max_batch; ++b) {
       const ExitId exit{static_cast<ExitId::rep>(e)};
       rows.latency.push_back(table->Latency(ModelId{0}, exit, b, LaneClass{0}));
+      if (!table->knows_use(ModelId{0})) continue;
+      rows.use.push_back(table->Use(ModelId{0}, exit, b, LaneClass{0}));
     }
   }
   return rows;

@@ -17,8 +17,8 @@ namespace tactus {
 Expected<std::optional<ProfiledModel>> FindProfile(const ModelSpec& spec,
                                                    const std::optional<ProfileFile>& common);
 
-// The model's latencies for batches of up to `max_batch`, fewer if the profile ends before. An
-// error names the exit that the profile lacks.
+// The model's latencies for batches of up to `max_batch`, fewer if the profile ends before, and
+// what they use where the profile says so. An error names the exit that the profile lacks.
 Expected<ProfileTable::ModelRows> RowsOf(const ProfiledModel& profile, const ModelSpec& spec,
                                          int max_batch, const ProfileOptions& options);
 

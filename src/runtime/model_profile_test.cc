@@ -100,5 +100,30 @@ TEST_F(ModelProfileTest, ExitsThatTheProfileLacksAreNamed) {
   EXPECT_THAT(rows.error().message, HasSubstr("'resnet' has no exit 'deep'"));
 }
 
+// Without this a server would assume that each batch uses half of everything, whatever its profile
+// says.
+TEST_F(ModelProfileTest, WhatBatchesUseComesWithTheirLatencies) {
+  ProfiledModel model{.name = "resnet", .max_batch = 2, .resources_source = "counted by hand"};
+  ProfiledExit& exit = model.exits.emplace_back();
+  exit.name = "1";
+  for (const double share : {0.25, 0.75}) {
+    exit.cells.push_back({.mean_ms = 1,
+                          .min_ms = 1,
+                          .p50_ms = 1,
+                          .p95_ms = 1,
+                          .p99_ms = 1,
+                          .max_ms = 1,
+                          .transfer_ms = 0.5,
+                          .throughput = {share, 0, 0, 0, share}});
+  }
+  const auto rows = RowsOf(model, spec_, 8, {});
+  ASSERT_TRUE(rows) << rows.error().message;
+  const ResourceUse small{{0.25, 0, 0, 0, 0.25}, Micros(500)};
+  const ResourceUse large{{0.75, 0, 0, 0, 0.75}, Micros(500)};
+  EXPECT_THAT(rows->use, ElementsAre(small, large));
+  model.resources_source.clear();
+  EXPECT_TRUE(RowsOf(model, spec_, 8, {})->use.empty());
+}
+
 }  // namespace
 }  // namespace tactus

@@ -208,4 +208,43 @@ std::vector<ProfiledModel> Profiler::Result() const {
   return models;
 }
 
+Status Profiler::AddUse(std::size_t s, int exit, const MachinePeaks& peaks,
+                        ProfiledExit& profiled) {
+  Subject& subject = *subjects_[s];
+  std::vector<RowInputs> rows;
+  for (const SampleRow& row : subject.rows) rows.push_back(row.inputs());
+  std::vector<BatchJob> jobs;
+  for (std::size_t b = 1; b <= profiled.cells.size(); ++b) {
+    jobs.push_back({BatchId{next_batch_++}, ModelId(static_cast<ModelId::rep>(s)),
+                    ExitId(static_cast<ExitId::rep>(exit)), std::span(rows).first(b)});
+  }
+  const auto works = engine_.Examine(subject.handle, jobs);
+  if (!works) return std::unexpected(works.error());
+  CHECK(works->size() == jobs.size(), "an engine answers for each job");
+  for (std::size_t b = 0; b < jobs.size(); ++b) {
+    ProfileCell& cell = profiled.cells[b];
+    cell.throughput = SharesOf((*works)[b], cell.p50_ms / 1e3, peaks);
+  }
+  return {};
+}
+
+std::vector<std::string> Profiler::AddUses(const MachinePeaks& peaks,
+                                           std::vector<ProfiledModel>& models) {
+  std::vector<std::string> missing;
+  for (std::size_t s = 0; s < subjects_.size(); ++s) {
+    ProfiledModel& model = models[s];
+    Status found;
+    for (std::size_t e = 0; e < model.exits.size() && found; ++e) {
+      found = AddUse(s, static_cast<int>(e), peaks, model.exits[e]);
+    }
+    if (found) {
+      model.resources_source = SourceOf(peaks, engine_.traits().name);
+      continue;
+    }
+    missing.push_back(
+        fmt::format("model '{}' gets no resource figures: {}", model.name, found.error().message));
+  }
+  return missing;
+}
+
 }  // namespace tactus

@@ -16,6 +16,7 @@
 #include "base/expected.h"
 #include "base/serving_time.h"
 #include "core/engine.h"
+#include "runtime/machine_peaks.h"
 #include "runtime/profile_samples.h"
 #include "runtime/sample_row.h"
 #include "workload/profile_file.h"
@@ -65,6 +66,10 @@ class Profiler {
   Samples samples() const;
   // What was measured. Every cell must have a run.
   std::vector<ProfiledModel> Result() const;
+  // Adds to what Result gave what its batches use of this machine, as shares of `peaks`, for every
+  // model that the engine can tell this of. Returns a line for each other, with the reason: it is
+  // left without such figures.
+  std::vector<std::string> AddUses(const MachinePeaks& peaks, std::vector<ProfiledModel>& models);
 
  private:
   struct Subject {
@@ -86,6 +91,7 @@ class Profiler {
   Expected<Duration> RunOnce(const Cell& cell);
   Status TakeTurn(Cell& cell);
   Status WarmUp();
+  Status AddUse(std::size_t subject, int exit, const MachinePeaks& peaks, ProfiledExit& profiled);
   bool Done(const Cell& cell) const;
   CellKey KeyOf(const Cell& cell) const;
   ProfilerProgress Progress(Duration elapsed) const;

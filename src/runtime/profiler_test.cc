@@ -35,6 +35,15 @@ class NotingEngine final : public Engine {
     done.Done(job.id, std::move(result));
   }
   MemoryUse Memory(ModelHandle handle) const override { return {1000 * handle.value, 2000}; }
+  Expected<std::vector<BatchWork>> Examine(ModelHandle handle,
+                                           std::span<const BatchJob> jobs) override {
+    if (handle.value == opaque) return Engine::Examine(handle, jobs);
+    std::vector<BatchWork> works;
+    for (const BatchJob& job : jobs) {
+      works.push_back({{1e3 * static_cast<double>(job.rows.size() * (job.exit.value() + 1))}});
+    }
+    return works;
+  }
 
   struct Asked {
     std::uint64_t model;
@@ -44,6 +53,7 @@ class NotingEngine final : public Engine {
   };
   std::uint64_t loaded = 0;
   std::uint64_t unloaded = 0;
+  std::uint64_t opaque = 0;  // the model of which it cannot tell what its batches do
   int fail_at = 0;
   std::vector<Asked> asked;
   std::set<const std::byte*> starts;
@@ -87,6 +97,34 @@ TEST(Profiler, RunsEveryExitAndBatchOfEveryModelEquallyOften) {
   ASSERT_EQ(models[1].exits[0].cells.size(), 4u);
   EXPECT_EQ(models[1].exits[0].cells[3].repetitions, 5);
   EXPECT_GT(models[1].exits[0].cells[3].mean_ms, 0);
+}
+
+TEST(Profiler, SaysWhatEachBatchUsesAndWhereThatComesFromOrWhyNot) {
+  NotingEngine engine;
+  engine.opaque = 2;
+  Profiler profiler(engine, Few(2));
+  ASSERT_TRUE(profiler.Add(Spec("open", 2, 3)));
+  ASSERT_TRUE(profiler.Add(Spec("closed", 1, 2)));
+  ASSERT_TRUE(profiler.Run(GoOn));
+  std::vector<ProfiledModel> models = profiler.Result();
+  for (ProfiledModel& model : models) {
+    for (ProfiledExit& exit : model.exits) {
+      for (ProfileCell& cell : exit.cells) cell.p50_ms = 1;
+    }
+  }
+  MachinePeaks peaks{.cores = 2, .operations = 1e8, .l1 = 1, .l2 = 1, .beyond = 1};
+  const auto missing = profiler.AddUses(peaks, models);
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_THAT(missing[0], HasSubstr("model 'closed' gets no resource figures: this engine cannot"));
+  EXPECT_EQ(models[1].resources_source, "");
+  EXPECT_THAT(models[0].resources_source, HasSubstr("noting 1"));
+  const auto fma = static_cast<std::size_t>(Resource::kFma);
+  for (std::size_t e = 0; e < 2; ++e) {
+    for (std::size_t b = 1; b <= 3; ++b) {
+      const double share = models[0].exits[e].cells[b - 1].throughput[fma];
+      EXPECT_DOUBLE_EQ(share, static_cast<double>(b * (e + 1)) * 1e3 / (1e-3 * 1e8)) << e << b;
+    }
+  }
 }
 
 TEST(Profiler, TheCellsTakeTurnsOfAFewRuns) {

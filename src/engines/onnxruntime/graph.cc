@@ -57,8 +57,13 @@ Status DescribeTensors(Graph& graph) {
   return {};
 }
 
-Ort::SessionOptions Options() {
+Ort::SessionOptions Options(const std::filesystem::path& trace) {
   Ort::SessionOptions options;
+  if (!trace.empty()) {
+    options.EnableProfiling(trace.c_str());
+    // Weights that were packed anew are no inputs any more, and the trace would not show them.
+    options.AddConfigEntry("session.disable_prepacking", "1");
+  }
   // A lane is a core: the thread that submits a batch runs all of it.
   options.SetIntraOpNumThreads(1);
   options.SetInterOpNumThreads(1);
@@ -137,7 +142,8 @@ ONNXTensorElementDataType ToOnnx(DataType type) {
   return ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
 }
 
-Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path) {
+Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
+                                           const std::filesystem::path& trace) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error) {
@@ -150,7 +156,7 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
   graph->path = path;
   graph->file_bytes = size;
   try {
-    graph->session = Ort::Session(env, path.c_str(), Options());
+    graph->session = Ort::Session(env, path.c_str(), Options(trace));
     if (Status ok = DescribeTensors(*graph); !ok) {
       return std::unexpected(
           Error{ok.error().code, fmt::format("{}: tensor {}", path.string(), ok.error().message)});

@@ -24,8 +24,10 @@ struct Graph {
   Ort::Session session{nullptr};
 };
 
-// An error names the file and what to do. May take seconds. Thread-safe.
-Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path);
+// An error names the file and what to do. May take seconds. Thread-safe. With `trace`, the session
+// notes what it runs, for a file whose name begins so; its weights stay as the graph has them.
+Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
+                                           const std::filesystem::path& trace = {});
 
 // Completes the tensors of `spec` from the graph where there are none, and checks them where there
 // are: the same input names, outputs that the graph has, equal types and dimensions that agree.

@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "engines/loaded_models.h"
 #include "engines/onnxruntime/batch_tensors.h"
 #include "engines/onnxruntime/graph.h"
 #include "engines/onnxruntime/library.h"
+#include "engines/onnxruntime/trace.h"
 #include "engines/running_batches.h"
 
 namespace tactus {
@@ -61,6 +65,34 @@ class OnnxModel {
     }
     GiveBack(std::move(scratch));
     return result;
+  }
+
+  // Each job once, through a session of its own. May throw what the vendor's header throws.
+  Expected<std::vector<BatchWork>> Examine(Ort::Env& env, std::span<const BatchJob> jobs) const {
+    std::string prefix = (std::filesystem::temp_directory_path() / "tactus-trace-XXXXXX").string();
+    const int taken = mkstemp(prefix.data());  // so that the name is nobody else's
+    if (taken < 0) return Internal(fmt::format("{}: cannot write a trace there", prefix));
+    close(taken);
+    const auto graph = LoadGraph(env, exits_[jobs[0].exit.value()]->path, prefix);
+    std::error_code ignored;
+    std::filesystem::remove(prefix, ignored);
+    if (!graph) return std::unexpected(graph.error());
+    Status ran;
+    for (std::size_t i = 0; i < jobs.size() && ran; ++i) {
+      BatchInputs inputs;
+      ran = inputs.Gather(inputs_, batches_, jobs[i].rows);
+      if (!ran) break;
+      (*graph)->session.Run(Ort::RunOptions(), input_names_.data(), inputs.values().data(),
+                            inputs.values().size(), output_names_.data(), output_names_.size());
+    }
+    Ort::AllocatorWithDefaultOptions allocator;
+    auto works = TakeTrace((*graph)->session.EndProfilingAllocated(allocator).get());
+    if (!ran) return std::unexpected(ran.error());
+    if (works && works->size() != jobs.size()) {
+      return Internal(fmt::format("{}: the trace tells of {} runs, not {}", (*graph)->path.string(),
+                                  works->size(), jobs.size()));
+    }
+    return works;
   }
 
   MemoryUse Memory() const {
@@ -185,6 +217,18 @@ class OnnxRuntimeEngine final : public Engine {
   MemoryUse Memory(ModelHandle handle) const override {
     const auto model = models_.Use(handle);
     return model ? (*model)->Memory() : MemoryUse{};
+  }
+
+  Expected<std::vector<BatchWork>> Examine(ModelHandle handle,
+                                           std::span<const BatchJob> jobs) override {
+    const auto model = models_.Use(handle);
+    if (!model) return Fail(ErrorCode::kUnavailable, "model is not loaded");
+    if (jobs.empty()) return std::vector<BatchWork>{};
+    try {
+      return (*model)->Examine(env_, jobs);
+    } catch (const std::exception& e) {
+      return Internal(fmt::format("ONNX Runtime: {}", e.what()));
+    }
   }
 
  private:

@@ -309,6 +309,39 @@ TEST_F(OnnxRuntimeEngine, ExitsWithDifferentTensorsAreAnError) {
   EXPECT_THAT(LoadError(spec).message, HasSubstr("strings.onnx"));
 }
 
+TEST_F(OnnxRuntimeEngine, SaysWhatTheKernelsOfABatchDid) {
+  ModelSpec spec{.name = "ee_s", .max_batch = 4};
+  spec.exits = {{"1", kRoot / "models/ee_s/1/exit1.onnx"}};
+  const ModelHandle model = Load(spec);
+  std::vector<Row> rows(3, Row().Add<float>({1, 1, 28, 28}, std::vector<float>(784)));
+  std::vector<RowInputs> inputs;
+  for (Row& row : rows) inputs.push_back(row.inputs());
+  const std::vector<BatchJob> jobs{{BatchId{1}, ModelId{0}, ExitId{0}, std::span(inputs).first(1)},
+                                   {BatchId{2}, ModelId{0}, ExitId{0}, inputs}};
+  const auto works = engine_->Examine(model, jobs);
+  ASSERT_TRUE(works) << works.error().message;
+  ASSERT_EQ(works->size(), 2u);
+  const auto sum = [](const BatchWork& work, double KernelWork::*what) {
+    double all = 0;
+    for (const KernelWork& kernel : work) all += kernel.*what;
+    return all;
+  };
+  // Three convolutions of 3 x 3 at 28 x 28 places: 1 to 16 channels, then twice 16 to 16.
+  const double convolutions = 2. * 784 * 9 * (16 + 2 * 256);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double rows_run = i == 0 ? 1 : 3;
+    const double operations = sum((*works)[i], &KernelWork::operations);
+    EXPECT_GT(operations, rows_run * convolutions);
+    EXPECT_LT(operations, rows_run * convolutions * 1.05) << "the rest is small";
+    // 16 x 9 + 2 x 16 x 144 weights, 3 x 16 biases, a classifier of 160 and 10, four bytes each
+    EXPECT_EQ(sum((*works)[i], &KernelWork::weight_bytes), 4 * (144 + 4608 + 48 + 170));
+  }
+  EXPECT_DOUBLE_EQ(sum((*works)[1], &KernelWork::activation_bytes),
+                   3 * sum((*works)[0], &KernelWork::activation_bytes));
+  engine_->Unload(model);
+  EXPECT_EQ(engine_->Examine(model, jobs).error().code, ErrorCode::kUnavailable);
+}
+
 TEST(OnnxRuntimeLibrary, LooksWhereToldThenBesideTheProgramThenWhereTheSystemDoes) {
   const auto given = LibraryCandidates("/opt/x/libonnxruntime.so.1.2");
   EXPECT_THAT(given, ElementsAre("/opt/x/libonnxruntime.so.1.2"));
