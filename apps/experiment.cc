@@ -120,10 +120,10 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& f
   }
   RunReport report = MakeReport(scenario, experiment.profile, *result);
   if (const PredictionErrors* errors = (*policy)->prediction_errors()) {
-    report.prediction = {.batches = errors->count(),
-                         .p50 = errors->Percentile(50),
-                         .p95 = errors->Percentile(95),
-                         .p99 = errors->Percentile(99)};
+    report.prediction = {.batches = errors->kernel.count(),
+                         .p50 = errors->kernel.AbsolutePercentile(50),
+                         .p95 = errors->kernel.AbsolutePercentile(95),
+                         .p99 = errors->kernel.AbsolutePercentile(99)};
   }
   return report;
 }

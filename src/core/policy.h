@@ -22,7 +22,7 @@
 namespace tactus {
 
 struct BatchReport;
-class PredictionErrors;
+struct PredictionErrors;
 
 class Policy {
  public:

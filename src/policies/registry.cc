@@ -11,6 +11,7 @@
 #include "policies/sharing/sharing.h"
 #include "policies/shepherd/shepherd.h"
 #include "policies/strait/strait.h"
+#include "policies/strait/strait_plain.h"
 #include "policies/symphony/symphony.h"
 #include "policies/symphony/symphony_plain.h"
 #include "policies/timeout/timeout.h"
@@ -98,6 +99,7 @@ std::unique_ptr<Policy> MakeShepherd(std::string name, PolicyOptions& options) {
       std::move(name), ShepherdOptions{.factor = options.Number("preempt", 3, 0, 1e6)});
 }
 
+template <class Which>
 std::unique_ptr<Policy> MakeStrait(std::string name, PolicyOptions& options) {
   const auto with = [&](const char* part) { return options.Name(part, {"yes", "no"}) == 0; };
   StraitOptions made;
@@ -112,7 +114,7 @@ std::unique_ptr<Policy> MakeStrait(std::string name, PolicyOptions& options) {
   made.slack = options.Number("slack", made.slack, 0, 100);
   made.room = options.Number("room", made.room, 0, 100);
   made.starve = std::max(options.Millis("starve", 1000), Millis(1));
-  return std::make_unique<Strait>(std::move(name), made);
+  return std::make_unique<Which>(std::move(name), made);
 }
 
 template <SharingRule kRule>
@@ -181,7 +183,10 @@ const std::vector<Entry>& Entries() {
       {{"strait",
         "by priority; batches share a device where all are predicted to meet their deadlines",
         kStraitOptions},
-       &MakeStrait},
+       &MakeStrait<Strait>},
+      {{"strait-plain", "the same decisions, written as the paper states them; slow",
+        kStraitOptions},
+       &MakeStrait<PlainStrait>},
       {{"temporal", "by priority, one batch at a time on a device", kSharingOptions},
        &MakeSharing<SharingRule::kTemporal>},
       {{"static-spatial", "by priority, at most three batches at once", kSharingOptions},

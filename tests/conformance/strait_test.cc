@@ -42,7 +42,7 @@ Played Play(const std::string& workload, const std::string& text, double drift =
   EXPECT_EQ(report.priorities.size(), 2u);
   const PredictionErrors* errors = (*policy)->prediction_errors();
   return {report.priorities[0].figures.bad_ratio, report.priorities[1].figures.bad_ratio,
-          errors != nullptr ? errors->Percentile(99) : 0};
+          errors != nullptr ? errors->kernel.AbsolutePercentile(99) : 0};
 }
 
 // The shapes of interference that are published: nine of ten pairs slow each other by less than 18

@@ -62,7 +62,7 @@ inline std::string RandomPolicyText(const std::string& name, Chance& chance) {
         .Maybe("drop", {"lost", "never"})
         .text();
   }
-  if (name == "strait") {
+  if (name.starts_with("strait")) {
     return text.Maybe("form", {"0", "0.5", "1"})
         .Maybe("slack", {"0", "1", "20"})
         .Maybe("room", {"0", "0.5", "100"})
@@ -91,7 +91,7 @@ inline std::string RandomPolicyText(Chance& chance) {
 
 // The twin that states the same decisions plainly; empty where there is none.
 inline std::string PlainTwin(const std::string& text) {
-  for (const char* name : {"symphony", "edgeserving"}) {
+  for (const char* name : {"symphony", "edgeserving", "strait"}) {
     if (text != name && !text.starts_with(std::string(name) + ":")) continue;
     return std::string(name) + "-plain" + text.substr(std::string(name).size());
   }

@@ -16,6 +16,7 @@ namespace tactus {
 struct OngoingBatch {
   BatchId id;
   int level = 0;
+  Duration slo{};      // of its model
   TimePoint deadline;  // of its most urgent request
   TimePoint launched;
   TimePoint uploaded;  // when its input should be there and its kernels begin

@@ -148,6 +148,50 @@ TEST_F(StraitTest, CountsTheWorkThatIsDone) {
   EXPECT_EQ(Ask(At(75)), Launch(equal, 1, 0)) << "26 ms become 26.9";
 }
 
+// Of five levels the fourth may not disturb the third, and may disturb the fifth.
+TEST_F(StraitTest, ProtectsEachOfManyLevelsFromThoseBelowIt) {
+  constexpr int kThird = 6;  // priorities need not be dense
+  Model(kHigh, Millis(50), Millis(1), 0.1);
+  Model(kLow, Millis(50), Millis(1), 0.1);
+  const auto third = Model(kThird, Millis(102), Millis(100), 0.2);
+  const auto fourth = Model(kThird + 1, Millis(200), Millis(1), 0.2);
+  const auto fifth = Model(kThird + 9, Millis(102), Millis(100), 0.2);
+  for (const auto& [running, may] : {std::pair{third, false}, {fifth, true}}) {
+    Devices(1, 4);
+    Push(running, At(102));
+    Launched(Launch(running, 1, 0), At(0));
+    Push(fourth, At(200));
+    EXPECT_EQ(std::holds_alternative<Dispatch>(Ask(At(0))), may);
+    table_.Pop(*policy_, TableForTest::M(fourth), 1);
+    table_.lanes.clear();
+  }
+}
+
+// The second, third and fourth level share the one cap.
+TEST_F(StraitTest, AllLevelsButTheHighestAreUnderTheCapTogether) {
+  const auto first = Model(kHigh, Millis(9000), Millis(10), 0.3);
+  const auto second = Model(kLow, Millis(9000), Millis(10), 0.3);
+  const auto third = Model(kLow + 1, Millis(9000), Millis(10), 0.3);
+  const auto fourth = Model(kLow + 2, Millis(9000), Millis(10), 0.3);
+  Devices(1, 8, {.starve = Seconds(100), .protects = false});
+  for (const auto m : {fourth, third, second}) Push(m, At(8000));
+  Launched(Launch(second, 1, 0), At(0));
+  Launched(Launch(third, 1, 0), At(0));
+  EXPECT_TRUE(Waits(Ask(At(0)))) << "0.9 is more than 0.75";
+  Push(first, At(8000), 2);
+  EXPECT_EQ(Ask(At(0)), Launch(first, 2, 0)) << "the highest level is not under it";
+}
+
+// Deeper levels than the predictor has coefficients share the last.
+TEST_F(StraitTest, PredictsForMoreLevelsThanItHasCoefficients) {
+  for (int priority = 1; priority <= kStraitLevels + 4; ++priority) {
+    Model(priority, Millis(900), Millis(9), 0.01);
+  }
+  Devices(1, kStraitLevels + 4, {.capped = false});
+  for (std::size_t m = 0; m < kStraitLevels + 4; ++m) Push(m, At(900));
+  for (std::size_t m = 0; m < kStraitLevels + 4; ++m) Launched(Launch(m, 1, 0), At(0));
+}
+
 TEST_F(StraitTest, KeepsLowLevelsUnderTheCapUntilItRises) {
   Model(kHigh, Millis(50), Millis(10), 0.1);
   const auto a = Model(kLow, Millis(9000), Millis(10), 0.4);
@@ -322,15 +366,19 @@ TEST_F(StraitTest, CountsHowFarItsPredictionsAreOff) {
   Push(m, At(900), 1);
   Launched(Launch(m, 1, 0), At(0));
   Done(0, 0, At(0), At(150));
-  EXPECT_EQ(policy_->prediction_errors()->count(), 0) << "it was alone";
+  EXPECT_EQ(policy_->prediction_errors()->kernel.count(), 0) << "it was alone";
   for (int i = 0; i < 2; ++i) {
     Push(m, At(900), 1);
     Launched(Launch(m, 1, 0), At(200));
   }
   Done(0, 0, At(200), At(400));
   // Beside 0.5 of everything for all its time: D = 1 + 0.3 (2^0.375 - 1) = 1.089, it took 2.
-  EXPECT_EQ(policy_->prediction_errors()->count(), 1);
-  EXPECT_NEAR(policy_->prediction_errors()->Percentile(50), (2 - 1.089) / 2, 0.002);
+  const PredictionErrors& errors = *policy_->prediction_errors();
+  EXPECT_EQ(errors.kernel.count(), 1);
+  EXPECT_NEAR(errors.kernel.Percentile(50), (1.089 - 2) / 2, 0.002);
+  EXPECT_NEAR(errors.overhead.Percentile(50), 1, 0.002);
+  // It arrived at 0 and ended at 400; launched at 200, it was expected at 308.9.
+  EXPECT_NEAR(errors.latency.Percentile(50), (308.9 - 400) / 400, 0.002);
 }
 
 }  // namespace

@@ -153,7 +153,8 @@ Status ReadService(const DeclaredConfig& config, ModelSpec& spec) {
     const auto priority = ReadNumber<int>(*text);
     if (!priority || *priority < 1 || *priority > kLowestPriority) {
       return config.WrongParameter(
-          "priority", fmt::format("'{}' is not a whole number from 1 (highest)", *text));
+          "priority",
+          fmt::format("'{}' is not a whole number from 1 (highest) to {}", *text, kLowestPriority));
     }
     spec.priority = *priority;
   }

@@ -180,6 +180,8 @@ TEST_F(ModelConfigTest, MistakesInOurParametersNameTheKeysLine) {
     EXPECT_THAT(mistake("slo_ms", value), HasSubstr("3:8: parameters[\"slo_ms\"]")) << value;
   }
   EXPECT_THAT(mistake("priority", "0"), HasSubstr("3:8: parameters[\"priority\"]"));
+  EXPECT_THAT(mistake("priority", "1000001"),
+              HasSubstr("'1000001' is not a whole number from 1 (highest) to 1000000"));
   EXPECT_THAT(mistake("exits", "a.onnx,,b.onnx"), HasSubstr("'' is not a file"));
   EXPECT_THAT(mistake("exits", "../a.onnx"), HasSubstr("not a file of the version folder"));
   EXPECT_THAT(mistake("exit_names", "a,b"), HasSubstr("2 names for 1 exits"));

@@ -1,0 +1,216 @@
+#include "policies/strait/strait_records.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/batch.h"
+
+namespace tactus {
+namespace {
+
+Duration Stretch(Duration kernel, double degree) {
+  return Duration{std::llround(static_cast<double>(kernel.count()) * degree)};
+}
+
+}  // namespace
+
+StraitRecords::StraitRecords(std::string name, const StraitOptions& options)
+    : name_(std::move(name)),
+      options_(options),
+      interference_(options.interference),
+      throttle_(options.throttle),
+      order_(options.formation, options.ordered) {}
+
+// `view` names a table that lives as long as the deployment does: until the next Prepare.
+void StraitRecords::Prepare(const View& view) {
+  profile_ = &view.profile;
+  order_.Prepare(view);
+  lost_.Prepare(view);
+  slos_.clear();
+  for (const Model& model : view.models) slos_.push_back(model.slo);
+  hungry_.resize(view.models.size(), kNever);
+  dropped_.resize(view.models.size(), false);
+  if (!devices_.empty()) return;  // what runs goes on; lanes stay
+  for (const Lane& lane : view.lanes) devices_.emplace_back(lane.slots);
+}
+
+std::optional<Drop> StraitRecords::EarlyDrop(const View& view, TimePoint now, TimePoint& wake) {
+  launched_.reset();
+  if (missed_) throttle_.Miss(now);
+  missed_ = false;
+  if (const auto drop = lost_.Find(view, now)) {
+    if (order_.level(drop->model) == 0) throttle_.Miss(now);
+    dropped_[drop->model.value()] = true;
+    given_up_ = *drop;
+    return drop;
+  }
+  wake = std::min(wake, lost_.next());
+  return std::nullopt;
+}
+
+// When a batch of the model may go, full or not. Waiting has to pay: a device that this batch does
+// not fill runs it now and is none the slower for the others, who can follow beside it. And it has
+// to be cheap: what the first request spends here is lost for the neighbours that it will meet.
+TimePoint StraitRecords::ReadyAt(const View& view, ModelId m, TimePoint now) const {
+  TimePoint ready = order_.ReadyAt(view, m);
+  if (ready <= now) return ready;
+  const RequestQueue& queue = view.queues[m.value()];
+  const int largest = LargestBatch(view, m);
+  const int batch = queue.Batchable(largest);
+  const ExitId exit = FinalExit(view.profile, m);
+  for (const Lane& lane : view.lanes) {
+    if (!lane.HasFreeSlot() || !lane.serves.contains(m)) continue;
+    const Throughput& own = view.profile.Use(m, exit, batch, lane.lane_class).throughput;
+    if (Peak(devices_[lane.id.value()].total() + own) <= options_.room) return now;
+    const Duration full = view.profile.Latency(m, exit, largest, lane.lane_class);
+    ready = std::min(ready, queue.front().deadline - Stretch(full, options_.slack));
+  }
+  return ready;
+}
+
+std::optional<Dispatch> StraitRecords::Feed(const View& view, TimePoint now, TimePoint& wake) {
+  TrackHunger(view, now);
+  ModelId hungriest;
+  for (std::size_t m = 0; m < hungry_.size() && m < view.queues.size(); ++m) {
+    if (view.queues[m].empty()) continue;
+    const TimePoint starves = hungry_[m] + options_.starve;
+    if (starves > now) {
+      wake = std::min(wake, starves);
+    } else if (!hungriest.valid() || hungry_[m] < hungry_[hungriest.value()]) {
+      hungriest = ModelId{static_cast<ModelId::rep>(m)};
+    }
+  }
+  if (!hungriest.valid()) return std::nullopt;
+  const Lane* emptiest = nullptr;
+  for (const Lane& lane : view.lanes) {
+    if (!lane.HasFreeSlot() || !lane.serves.contains(hungriest)) continue;
+    if (emptiest == nullptr || lane.batches.size() < emptiest->batches.size()) emptiest = &lane;
+  }
+  if (emptiest == nullptr) return std::nullopt;
+  return Launch({.model = hungriest, .exit = FinalExit(view.profile, hungriest), .batch = 1},
+                emptiest->id);
+}
+
+Dispatch StraitRecords::Launch(const StraitCandidate& candidate, LaneId lane) {
+  launched_ = Dispatch{candidate.model, candidate.exit, candidate.batch, lane};
+  return *launched_;
+}
+
+// A queue is hungry from its first request on that is neither served nor gone for good.
+void StraitRecords::TrackHunger(const View& view, TimePoint now) {
+  for (std::size_t m = 0; m < view.queues.size(); ++m) {
+    const bool content = view.queues[m].empty() && !dropped_[m];
+    if (content || hungry_[m] == kNever) hungry_[m] = now;
+  }
+}
+
+bool StraitRecords::ExceedsCap(const DeviceRecord& device, const Throughput& own,
+                               TimePoint now) const {
+  Throughput low = own;
+  bool others = false;
+  for (const OngoingBatch& batch : device.running()) {
+    if (batch.level == 0) continue;
+    low = low + batch.own;
+    others = true;
+  }
+  return others && Peak(low) > throttle_.Cap(now);
+}
+
+Duration StraitRecords::Left(const DeviceRecord& device, const OngoingBatch& batch,
+                             TimePoint now) const {
+  const Duration passed = std::max(now - batch.uploaded, Duration{});
+  const double degree = interference_.Degree({device.MeanMet(batch, now), batch.own, batch.level});
+  return std::max(batch.kernel - Stretch(passed, 1 / degree), Duration{});
+}
+
+TimePoint StraitRecords::EndOf(const DeviceRecord& device, const OngoingBatch& batch, Duration left,
+                               const Throughput& added, TimePoint now) const {
+  const double degree =
+      interference_.Degree({device.total() - batch.own + added, batch.own, batch.level});
+  return std::max(now, batch.uploaded) + Stretch(left, degree);
+}
+
+// Eq. 1 without the time already waited, which the deadline knows.
+Duration StraitRecords::Estimate(const View& view, const StraitCandidate& candidate,
+                                 const Lane& lane, TimePoint now) const {
+  const Duration alone =
+      view.profile.Latency(candidate.model, candidate.exit, candidate.batch, lane.lane_class);
+  if (!options_.meets) return alone;
+  const ResourceUse& use =
+      view.profile.Use(candidate.model, candidate.exit, candidate.batch, lane.lane_class);
+  const DeviceRecord& device = devices_[lane.id.value()];
+  const Duration transfer = std::max(device.link_free() - now, Duration{});
+  const double degree =
+      interference_.Degree({options_.half * device.total(), use.throughput, candidate.level});
+  return alone + transfer + Stretch(alone - use.transfer, degree - 1);
+}
+
+// Requests that leave without our word are lost to their deadline, or were cancelled with it near.
+void StraitRecords::OnPopFront(ModelId m, int count) {
+  const bool ours = (launched_ && launched_->model == m && launched_->batch == count) ||
+                    (given_up_ && given_up_->model == m && given_up_->count == count);
+  if (ours && launched_) {
+    dropped_[m.value()] = false;
+  } else if (!ours) {
+    dropped_[m.value()] = true;
+    missed_ |= order_.level(m) == 0;
+  }
+  given_up_.reset();
+}
+
+OngoingBatch StraitRecords::Record(const RunningBatch& batch, const Lane& lane) const {
+  const Duration alone = profile_->Latency(batch.model, batch.exit, batch.batch, lane.lane_class);
+  const ResourceUse& use = profile_->Use(batch.model, batch.exit, batch.batch, lane.lane_class);
+  return {.id = batch.id,
+          .level = order_.level(batch.model),
+          .slo = slos_[batch.model.value()],
+          .deadline = batch.deadline,
+          .launched = batch.started,
+          .kernel = alone - use.transfer,
+          .own = use.throughput};
+}
+
+// A batch that is not in the record yet has just begun.
+void StraitRecords::OnLaneChange(const Lane& lane) {
+  DeviceRecord& device = devices_[lane.id.value()];
+  for (const RunningBatch& batch : lane.running()) {
+    const auto running = device.running();
+    const bool known = std::any_of(running.begin(), running.end(),
+                                   [&](const OngoingBatch& o) { return o.id == batch.id; });
+    if (known) continue;
+    const Duration transfer =
+        profile_->Use(batch.model, batch.exit, batch.batch, lane.lane_class).transfer;
+    device.Add(Record(batch, lane), transfer, batch.started);
+    hungry_[batch.model.value()] = batch.started;
+  }
+}
+
+// As if each request's deadline were its model's SLO after its arrival.
+void StraitRecords::CountErrors(const OngoingBatch& batch, double predicted, double actual,
+                                const BatchReport& report) {
+  errors_.kernel.Add((predicted - actual) / actual);
+  errors_.overhead.Add(actual - 1);
+  const Duration waited = std::max(batch.launched - (batch.deadline - batch.slo), Duration{});
+  const Duration ahead = waited + (batch.uploaded - batch.launched);
+  const double whole = ToSeconds(waited + (report.ended - batch.launched));
+  if (whole <= 0) return;
+  errors_.latency.Add((ToSeconds(ahead + Stretch(batch.kernel, predicted)) - whole) / whole);
+}
+
+void StraitRecords::OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
+                                TimePoint now) {
+  DeviceRecord& device = devices_[lane.value()];
+  OngoingBatch done;
+  if (!device.Remove(batch.id, now, report.started + report.upload, done)) return;
+  if (done.level == 0 && now > done.deadline) missed_ = true;
+  if (report.status != BatchStatus::kOk || done.kernel <= Duration{}) return;
+  const Exposure exposure{device.MeanMet(done, now), done.own, done.level};
+  const Duration took = report.ended - report.started - report.upload;
+  if (!(Peak(exposure.neighbours) > 0) || took <= Duration{}) return;
+  const double actual = ToSeconds(took) / ToSeconds(done.kernel);
+  CountErrors(done, interference_.Degree(exposure), actual, report);
+  interference_.Learn(exposure, actual);
+}
+
+}  // namespace tactus
