@@ -39,7 +39,7 @@ struct FigureClaim {
   Claim claim;
 };
 
-std::vector<Paper> Papers() { return {EdgeServingPaper(), SymphonyPaper()}; }
+std::vector<Paper> Papers() { return {EdgeServingPaper(), SymphonyPaper(), StraitPaper()}; }
 
 std::string Quoted(std::string text) {
   std::replace(text.begin(), text.end(), '"', '\'');
@@ -202,6 +202,9 @@ void AddReproduce(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--cells", options.cells,
                    "Workloads of Figure 7, spread over all 7,602; 0 for all")
+      ->capture_default_str();
+  command->add_option("--minutes", options.minutes, "Minutes of Strait's five-hour trace")
+      ->check(CLI::Range(1, 300))
       ->capture_default_str();
   command->add_option("--scheduler", options.scheduler,
                       "What ./run bench scheduler --json wrote: for Symphony's Figure 13-left");

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "experiment.h"
 #include "planners/autoscale/advice.h"
 #include "policies/registry.h"
+#include "reproduce/prediction_answers.h"
 #include "sim/peak_goodput.h"
 #include "sim/simulation.h"
 
@@ -13,6 +16,23 @@ namespace tactus {
 namespace {
 
 constexpr double kOverload = 1.5;  // times the peak
+
+// Of the highest priority and of the one other that there is.
+void AddPriorities(FigureRow& row, const RunReport& run) {
+  if (run.priorities.size() == 2) {
+    for (const auto& [name, level] : {std::pair{"high", 0}, {"low", 1}}) {
+      const Summary& figures = run.priorities[static_cast<std::size_t>(level)].figures;
+      row[fmt::format("{}_bad_percent", name)] = 100 * figures.bad_ratio;
+      row[fmt::format("{}_p50_ms", name)] = figures.p50_ms;
+      row[fmt::format("{}_p95_ms", name)] = figures.p95_ms;
+      row[fmt::format("{}_p99_ms", name)] = figures.p99_ms;
+    }
+  }
+  if (!run.prediction) return;
+  row["error_p50_percent"] = 100 * run.prediction->p50;
+  row["error_p95_percent"] = 100 * run.prediction->p95;
+  row["error_p99_percent"] = 100 * run.prediction->p99;
+}
 
 FigureRow ToRow(const RunReport& run) {
   const Summary& all = run.all;
@@ -28,6 +48,7 @@ FigureRow ToRow(const RunReport& run) {
                    {"queue_p50_ms", all.queue_p50_ms.value_or(0)},
                    {"queue_p99_ms", all.queue_p99_ms.value_or(0)},
                    {"busy_percent", 100 * BusyRatio(run)}};
+  AddPriorities(row, run);
   for (const char* exit : {"layer1", "layer2", "layer3", "final"}) row[exit] = 0;
   for (const ExitShare& exit : all.exits) row[exit.name] = exit.share;
   return row;
@@ -287,6 +308,10 @@ Expected<FigureData> Answer(Question question, const std::string& label, const F
     row = PeakPoint(*experiment, options);
   } else if (question == Question::kLeastLanes) {
     row = LeastLanesPoint(*experiment, options);
+  } else if (question == Question::kDistributions) {
+    return Distributions(label, *experiment, point, options);
+  } else if (question == Question::kMinutes) {
+    return Minutes(label, *experiment, options);
   } else {
     return Closely(question, label, *experiment, options);
   }

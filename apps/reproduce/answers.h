@@ -9,12 +9,15 @@ namespace tactus {
 //
 // Every row has offered_rps, goodput_rps, bad_percent, p50_ms, p95_ms, p99_ms, mean_batch,
 // queue_p50_ms, queue_p99_ms, lanes_touched and busy_percent, as means over the seeds; with exits,
-// accuracy_percent, accuracy_limit_percent and the exits' shares by name. Besides:
+// accuracy_percent, accuracy_limit_percent and the exits' shares by name; with two priorities,
+// high_ and low_ bad_percent, p50_ms, p95_ms, p99_ms; of a policy that predicts, error_p50_percent,
+// error_p95_percent, error_p99_percent. Besides:
 //   kPeak           peak_rps and its half_width_rps, of_fluid, of_staggered for one model, and
 //                   overload: the goodput at 1.5 times the peak over the peak's
 //   kLeastLanes     lanes; fluid_lanes, which no policy without drops can do with
 //   kBatchSizes     at x = size: percent of the batches that are no larger
 //   kQueueingDelay  at x = percentile: delay_ms, of answered requests
+//   kDistributions, kMinutes: prediction_answers.h
 //   kTimeline       at x = seconds: offered_rps, goodput_rps, bad_percent, and for all models
 //                   together open_lanes, advised_lanes, busy_lanes
 Expected<FigureData> Answer(Question question, const std::string& label, const FigurePoint& point,

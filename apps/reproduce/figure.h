@@ -20,7 +20,9 @@ enum class Question {
   kLeastLanes,     // the fewest lanes that carry the point's rate
   kBatchSizes,     // at the peak: a row for each size, by size
   kQueueingDelay,  // at the peak: a row for each percentile
-  kTimeline        // a row for each step of the run's time, and a series for each model
+  kTimeline,       // a row for each step of the run's time, and a series for each model
+  kDistributions,  // latencies by priority and errors of predictions: a row for each percentile
+  kMinutes         // a row for each minute of the scenario's schedule, in a run of its own
 };
 
 // A row of the CSV file by column; a column that is not there stays empty.
@@ -33,6 +35,9 @@ struct FigurePoint {
   std::vector<std::string> settings;  // "policy=all-final"
   std::string name;                   // of a bar's group, instead of x
   std::optional<double> paper;        // the paper's number, where its text states one
+  // What its policy learns before the run, from this scenario with these settings; empty: nothing.
+  std::string learnt_from;
+  std::vector<std::string> learnt_settings;
   // Where nothing is simulated: answers the point, which `settings` describe.
   std::function<Expected<FigureRow>()> answer;
 };
@@ -53,6 +58,9 @@ struct FigurePanel {
   double line = 0;         // a horizontal line, where > 0 ...
   std::string line_label;  // ... and what it is
   double y_max = 0;        // > 0: the axis ends there
+  double y_min = 0;        // and begins there
+  double x_min = 0;        // where the axis of numbers begins ...
+  double x_max = 0;        // ... and ends, where > 0
   bool limit = false;      // also draw accuracy_limit, once for each distinct curve of loads
   bool bars = false;       // bars by the points' names
   bool stacked = false;    // filled curves on top of one another, in the series' order
@@ -80,6 +88,7 @@ struct ReproduceOptions {
   int seeds = 3;
   int jobs = 1;
   std::size_t cells = 5880;  // of a grid; 0: all
+  int minutes = 300;         // of a trace that is run by the minute, at most
   bool fresh = false;
   std::string scheduler;  // what ./run bench scheduler --json wrote, or empty
 };
@@ -121,5 +130,6 @@ struct Paper {
 
 Paper EdgeServingPaper();
 Paper SymphonyPaper();
+Paper StraitPaper();
 
 }  // namespace tactus

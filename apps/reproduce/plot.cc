@@ -256,13 +256,14 @@ std::string DrawPanel(const Figure& figure, const FigureData& data, std::size_t 
                           : panel.stacked ? DrawStack(panel, data, index, curves)
                                           : DrawLines(panel, data, index, curves);
   std::string text = drawing.blocks;
-  text +=
-      fmt::format("set xlabel \"{}\"\nset ylabel \"{}\"\nset yrange [0:{}]\n", Plain(panel.x_label),
-                  Plain(panel.y_label), panel.y_max > 0 ? fmt::format("{}", panel.y_max) : "*");
+  text += fmt::format("set xlabel \"{}\"\nset ylabel \"{}\"\nset yrange [{}:{}]\n",
+                      Plain(panel.x_label), Plain(panel.y_label), panel.y_min,
+                      panel.y_max > 0 ? fmt::format("{}", panel.y_max) : "*");
   text += panel.bars    ? "set xrange [*:*]\nset style histogram clustered gap 1\n"
                           "set style fill solid 0.85\n"
           : panel.log_x ? "set xrange [*:*]\nset xtics autofreq\n"
-                        : "set xrange [0:*]\nset xtics autofreq\n";
+                        : fmt::format("set xrange [{}:{}]\nset xtics autofreq\n", panel.x_min,
+                                      panel.x_max > 0 ? fmt::format("{}", panel.x_max) : "*");
   text +=
       panel.log_x ? "set logscale x\nset format x '10^{%T}'\n" : "unset logscale x\nset format x\n";
   text += panel.title.empty()

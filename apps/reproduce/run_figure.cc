@@ -17,6 +17,9 @@ namespace fs = std::filesystem;
 Expected<std::string> Origin(const Paper& paper, const Figure& figure,
                              const ReproduceOptions& options) {
   std::uint64_t inputs = Hash(BuildCommit());
+  if (figure.question == Question::kMinutes) {
+    inputs = Hash(fmt::format("{} minutes", options.minutes), inputs);
+  }
   std::string provenance;
   for (const FigureSeries& series : figure.series) {
     for (const FigurePoint& point : series.points) {
@@ -26,6 +29,14 @@ Expected<std::string> Origin(const Paper& paper, const Figure& figure,
       const auto experiment = LoadExperiment(path.string(), point.settings);
       if (!experiment) return std::unexpected(experiment.error());
       inputs = Hash(FileText(path) + FileText(experiment->scenario.profile), inputs);
+      if (!experiment->scenario.schedule.empty()) {
+        inputs = Hash(FileText(experiment->scenario.schedule), inputs);
+      }
+      for (const std::string& setting : point.learnt_settings) inputs = Hash(setting, inputs);
+      if (!point.learnt_from.empty()) {
+        inputs =
+            Hash(FileText(fs::path(options.scenarios) / (point.learnt_from + ".toml")), inputs);
+      }
       if (provenance.empty()) provenance = experiment->profile.provenance;
     }
   }
