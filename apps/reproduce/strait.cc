@@ -186,7 +186,7 @@ Figure Figure7c() {
   figure.panels = {Lines("value", "minutes", "requests/s", "rate"),
                    Lines("value", "minutes", "violations (%)", "violations"),
                    Lines("value", "minutes", "error of the kernels' time (%), signed", "error")};
-  figure.panels.back().y_min = -30;
+  figure.panels.back().y_min = -20;
   figure.panels_in_row = 3;
   figure.most_seeds = 1;
   return figure;
