@@ -153,6 +153,18 @@ std::string ProfileDoubts(const Experiment& experiment) {
   return text;
 }
 
+std::string LanesOf(const Scenario& scenario) {
+  std::string text = fmt::format("{} lane{}", scenario.lanes, scenario.lanes > 1 ? "s" : "");
+  if (scenario.lane_kinds.empty()) return text;
+  const char* before = " (";
+  for (const LaneKind& kind : LaneKinds(scenario)) {
+    text += fmt::format("{}{} {}", before, kind.count, kind.name);
+    if (kind.speed != 1) text += fmt::format(" of speed {:.6g}", kind.speed);
+    before = ", ";
+  }
+  return text + ")";
+}
+
 std::string Heading(const RunReport& run) {
   return fmt::format("{} ({}, {:.4g} s of arrivals that count)\nprofile: {}\n", run.scenario,
                      run.source, run.duration_s, run.profile_provenance);

@@ -46,6 +46,9 @@ int ReportBadInput(const Error& error);
 // grow: a line for each of the first few, then how many more; empty when nothing is.
 std::string ProfileDoubts(const Experiment& experiment);
 
+// "8 lanes", "8 lanes (2 fast of speed 4, 6 plain)".
+std::string LanesOf(const Scenario& scenario);
+
 // The lines that stand above a table of figures: scenario, where the profile comes from, machine.
 std::string Heading(const RunReport& run);
 

@@ -15,6 +15,7 @@
 #include "policies/registry.h"
 #include "progress.h"
 #include "sim/peak_goodput.h"
+#include "usage_columns.h"
 
 namespace tactus {
 namespace {
@@ -39,43 +40,7 @@ struct Row {
   PeakResult result;
 };
 
-std::string Percent(double ratio) { return fmt::format("{:.1f}", 100 * ratio); }
-std::string Rate(double rps) { return fmt::format("{:.{}f}", rps, rps < 100 ? 1 : 0); }
 std::string OfBound(double rate, double bound) { return bound > 0 ? Percent(rate / bound) : "-"; }
-
-// A mean over the seeds' runs; the runs are never empty where this is called.
-double Mean(const std::vector<RunReport>& runs, auto figure) {
-  double sum = 0;
-  for (const RunReport& run : runs) sum += figure(run);
-  return sum / static_cast<double>(runs.size());
-}
-
-std::string BatchSizes(const Summary& figures) {
-  return fmt::format("{:.1f} ({}/{}/{})", figures.mean_batch, BatchPercentile(figures, 10),
-                     BatchPercentile(figures, 50), BatchPercentile(figures, 90));
-}
-
-// What the lanes and the queues did: the same cells in both tables.
-constexpr std::size_t kUsageColumns = 6;
-void AddUsageColumns(TextTable& table) {
-  table.AddColumn("batch", "(P10/50/90)");
-  table.AddColumn("queue P50", "ms");
-  table.AddColumn("P99", "ms");
-  table.AddColumn("lanes", "touched");
-  table.AddColumn("busy", "%");
-  table.AddColumn("idle", "%");
-}
-
-std::vector<std::string> UsageCells(const std::vector<RunReport>& runs) {
-  if (runs.empty()) return std::vector<std::string>(kUsageColumns, "-");
-  const RunReport mean = Average(runs);
-  return {BatchSizes(mean.all),
-          fmt::format("{:.1f}", mean.all.queue_p50_ms.value_or(0)),
-          fmt::format("{:.1f}", mean.all.queue_p99_ms.value_or(0)),
-          fmt::format("{:.1f}", Mean(runs, LanesTouched)),
-          Percent(BusyRatio(mean)),
-          Percent(IdleRatio(mean))};
-}
 
 std::string PeakTable(const std::vector<Row>& rows) {
   TextTable table;
@@ -221,9 +186,8 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
   if (peak.staggered_bound_rps) {
     text += fmt::format("staggered bound {:.0f} r/s, ", *peak.staggered_bound_rps);
   }
-  text +=
-      fmt::format("fluid limit {:.0f} r/s on {} lane{}, with the final exit", peak.fluid_limit_rps,
-                  experiment.scenario.lanes, experiment.scenario.lanes > 1 ? "s" : "");
+  text += fmt::format("fluid limit {:.0f} r/s on {}, with the final exit", peak.fluid_limit_rps,
+                      LanesOf(experiment.scenario));
   const double error = FitError(experiment.scenario, experiment.profile).value_or(0);
   if (error > 0.02) {
     text += fmt::format("; latencies are up to {:.0f} % off the straight line they assume",
@@ -283,11 +247,12 @@ Status CheckBars(const GoodputOptions& options, const Scenario& scenario) {
     return InvalidArgument(
         "--least-flat-top is about loads above the peak, and no --at is: add --at 1.5");
   }
-  if (options.least_staggered && scenario.models.size() != 1) {
+  const std::size_t kinds = LaneKinds(scenario).size();
+  if (options.least_staggered && (scenario.models.size() != 1 || kinds != 1)) {
     return InvalidArgument(
-        fmt::format("--least-staggered is about a bound of one model, and {} has {}: use "
-                    "--least-fluid",
-                    scenario.name, scenario.models.size()));
+        fmt::format("--least-staggered is about a bound of one model on lanes of one kind, and {} "
+                    "has {} and {}: use --least-fluid",
+                    scenario.name, scenario.models.size(), kinds));
   }
   return {};
 }

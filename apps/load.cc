@@ -111,6 +111,7 @@ Expected<std::map<std::string, Shape>> ReadShapes(const std::vector<std::string>
 Expected<Scenario> MakeScenario(const LoadFlags& flags) {
   if (!flags.scenario.empty()) {
     auto scenario = LoadScenario(flags.scenario);
+    if (scenario) scenario->lane_kinds.clear();  // a server's lanes are alike
     if (scenario && flags.lanes > 0) scenario->lanes = flags.lanes;
     return scenario;
   }

@@ -138,6 +138,12 @@ EngineOptions RealTime::MakeEngineOptions() const {
 }
 
 Status RealTime::Prepare() {
+  if (!scenario_.lane_kinds.empty()) {
+    return InvalidArgument(fmt::format(
+        "{}: [[lane_kinds]] are for `tactus simulate`: in real time lanes are as quick as this "
+        "machine, all alike; leave them out",
+        scenario_.name));
+  }
   auto models = MakeModels(scenario_, experiment_.profile);
   if (!models) return std::unexpected(models.error());
   models_ = *std::move(models);

@@ -215,6 +215,7 @@ Json RunJson(const RunReport& run) {
     json["lanes"].push_back({{"busy_ratio", lane.busy_ratio},
                              {"open_ratio", lane.open_ratio},
                              {"batches", lane.batches}});
+    if (!lane.kind.empty()) json["lanes"].back()["kind"] = lane.kind;
   }
   json["mean_open_lanes"] = MeanOpenLanes(run);
   if (!run.scaling.empty()) json["lanes_over_time"] = ScalingJson(run.scaling);
@@ -397,7 +398,7 @@ RunReport Average(std::span<const RunReport> runs) {
   mean.duration_s = 0;
   for (const RunReport& run : runs) AddMean(mean.duration_s, run.duration_s, runs.size());
   for (std::size_t i = 0; i < mean.lanes.size(); ++i) {
-    mean.lanes[i] = {.open_ratio = 0};
+    mean.lanes[i] = {.open_ratio = 0, .kind = mean.lanes[i].kind};
     for (const RunReport& run : runs) {
       AddMean(mean.lanes[i].open_ratio, run.lanes[i].open_ratio, runs.size());
       AddMean(mean.lanes[i].busy_ratio, run.lanes[i].busy_ratio, runs.size());

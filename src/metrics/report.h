@@ -11,7 +11,8 @@
 //              "priorities": [{"priority", the same figures}],  // where models differ in it
 //              "prediction": {"batches", "p50", "p95", "p99"},  // of a policy that predicts
 //              "lanes_touched", "busy_ratio", "idle_ratio",
-//              "lanes": [{"busy_ratio", "open_ratio", "batches"}], "mean_open_lanes",
+//              "lanes": [{"busy_ratio", "open_ratio", "batches", "kind" where they differ}],
+//              "mean_open_lanes",
 //              "lanes_over_time": [{"at_s", "open", "starting", "advised", "bad_ratio",
 //              "idle_ratio"}],     // under autoscaling
 //              "peak": {...}  // of a goodput search, below
@@ -85,6 +86,7 @@ struct LaneSummary {
   double busy_ratio = 0;  // of the run
   std::int64_t batches = 0;
   double open_ratio = 1;  // part of the run in which it took batches; less under autoscaling
+  std::string kind = {};  // empty where all are alike
 };
 
 // What a goodput search found: the highest offered rate at which no model's bad ratio exceeds

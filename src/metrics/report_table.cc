@@ -90,6 +90,22 @@ std::string PredictionOf(const RunReport& run) {
       run.policy, p.batches, 100 * p.p50, 100 * p.p95, 100 * p.p99);
 }
 
+// "symphony: 2 lanes fast busy 93 %, 6 plain busy 20 %"; empty where lanes are alike.
+std::string KindsOf(const RunReport& run) {
+  std::string text;
+  for (auto first = run.lanes.begin(); first != run.lanes.end();) {
+    const auto last = std::find_if(
+        first, run.lanes.end(), [&](const LaneSummary& lane) { return lane.kind != first->kind; });
+    if (first->kind.empty()) return "";
+    RunReport kind;
+    kind.lanes.assign(first, last);
+    text += fmt::format("{} {} {} busy {} %", text.empty() ? run.policy + ": lanes," : ",",
+                        last - first, first->kind, BusyOf(kind));
+    first = last;
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
 std::string LostOf(const Summary& s) {
   std::string text;
   for (int i = 0; i < kOutcomes; ++i) {
@@ -144,6 +160,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   std::string text = grid.Print();
   for (const RunReport& run : runs) {
     if (run.prediction) text += PredictionOf(run);
+    text += KindsOf(run);
   }
   if (!wide) return text;
   for (const RunReport& run : runs) {

@@ -45,23 +45,22 @@ bool Pass(const std::vector<double>& ratios, double limit) {
   return std::ranges::all_of(ratios, [&](double ratio) { return ratio <= limit; });
 }
 
-Status CheckSearchable(const Scenario& scenario, double start_rps) {
+// `highest_rps`: a load far above all that the search will offer.
+Status CheckSearchable(const Scenario& scenario, double highest_rps, double carried_rps) {
   if (scenario.scale_interval_s > 0) {
-    return InvalidArgument(fmt::format(
-        "{}: its lanes follow the load ([autoscale]), so there is no one highest load; --set "
-        "autoscale.interval_s=0 finds that of all {} lanes",
-        scenario.name, scenario.lanes));
+    return InvalidArgument(
+        fmt::format("{}: its lanes follow the load ([autoscale]), so there is no one highest load, "
+                    "and no least "
+                    "number of lanes; --set autoscale.interval_s=0 takes all {} lanes at once",
+                    scenario.name, scenario.lanes));
   }
-  constexpr double kBeyond =
-      16;  // times what the lanes can carry: whatever is found there is no peak
   const double least_rps = LeastJudgedRate(scenario);
-  if (least_rps <= kBeyond * start_rps) return {};
+  if (least_rps <= highest_rps) return {};
   return InvalidArgument(fmt::format(
       "{}: too short a run to judge a load by: for {:.0f} requests of every model to count it "
-      "takes "
-      "{:.3g} r/s, and the lanes carry about {:.3g}; --set duration_s=... makes it longer, and "
+      "takes {:.3g} r/s, and there are about {:.3g}; --set duration_s=... makes it longer, and "
       "warmup_requests and warmup_s do not count",
-      scenario.name, kLeastCounted, least_rps, start_rps));
+      scenario.name, kLeastCounted, least_rps, carried_rps));
 }
 
 // The model that held the peak down for most of the seeds.
@@ -91,16 +90,24 @@ Expected<std::vector<AffineModel>> AffineModels(const Scenario& scenario,
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
   const std::vector<double> rates = Rates(scenario);
+  const double speed = LaneKinds(scenario).front().speed;
   std::vector<AffineModel> models;
   for (std::size_t i = 0; i < rates.size(); ++i) {
     ProfiledExit last = selected->models[i].exits.back();
     Fit(last);  // a cut-down profile, or an imported one, may come with another fit
-    models.push_back({.alpha_ms = last.alpha_ms,
-                      .beta_ms = last.beta_ms,
+    models.push_back({.alpha_ms = last.alpha_ms / speed,
+                      .beta_ms = last.beta_ms / speed,
                       .slo_ms = scenario.models[i].slo_ms,
                       .rate_rps = rates[i]});
   }
   return models;
+}
+
+double QuickestLanes(const Scenario& scenario) {
+  const std::vector<LaneKind> kinds = LaneKinds(scenario);
+  double lanes = 0;
+  for (const LaneKind& kind : kinds) lanes += kind.count * kind.speed / kinds.front().speed;
+  return lanes;
 }
 
 Expected<double> FitError(const Scenario& scenario, const ProfileFile& profile) {
@@ -135,11 +142,17 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
   PeakGoodput& peak = result.peak;
   peak.bad_limit = options.search.bad_limit;
   peak.seeds = static_cast<int>(options.seeds.size());
-  peak.fluid_limit_rps = FluidPeak(*models, scenario.lanes);
-  if (models->size() == 1) peak.staggered_bound_rps = StaggeredBound((*models)[0], scenario.lanes);
+  peak.fluid_limit_rps = FluidPeak(*models, QuickestLanes(scenario));
+  // Batches of several lanes are staggered evenly where all take the same time.
+  const bool alike = LaneKinds(scenario).size() == 1;
+  if (models->size() == 1 && alike)
+    peak.staggered_bound_rps = StaggeredBound((*models)[0], scenario.lanes);
   GoodputSearchOptions search = options.search;
   if (search.start_rps == 0) search.start_rps = std::max(1.0, peak.fluid_limit_rps);
-  if (auto checked = CheckSearchable(scenario, search.start_rps); !checked) {
+  constexpr double kBeyond =
+      16;  // times what the lanes can carry: whatever is found there is no peak
+  if (auto checked = CheckSearchable(scenario, kBeyond * search.start_rps, search.start_rps);
+      !checked) {
     return std::unexpected(checked.error());
   }
   search.least_rps = std::max(search.least_rps, LeastJudgedRate(scenario));
@@ -181,41 +194,85 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
   return result;
 }
 
-Expected<int> FindLeastLanes(const Scenario& scenario, const ProfileFile& profile,
-                             const PolicyFactory& make_policy, const LeastLanesOptions& options) {
-  if (options.seeds.empty()) return InvalidArgument("a search for lanes needs a seed");
-  const auto models = AffineModels(scenario, profile);
-  if (!models) return std::unexpected(models.error());
+namespace {
+
+Scenario OnLanes(const Scenario& scenario, int lanes) {
+  Scenario tried = scenario;
+  tried.lanes = lanes;
+  return tried;
+}
+
+// Of [[lane_kinds]]; one where there are none.
+int GivenLanes(const Scenario& scenario) {
+  int lanes = 0;
+  for (const LaneKind& kind : scenario.lane_kinds) lanes += kind.count;
+  return std::max(lanes, 1);
+}
+
+Expected<int> FluidLeastLanes(const Scenario& scenario, const ProfileFile& profile, int most) {
+  int lanes = std::min(GivenLanes(scenario), most);
+  for (; lanes < most; ++lanes) {
+    const Scenario tried = OnLanes(scenario, lanes);
+    const auto models = AffineModels(tried, profile);
+    if (!models) return std::unexpected(models.error());
+    if (FluidLanes(*models) <= QuickestLanes(tried)) break;
+  }
+  return lanes;
+}
+
+double TotalRate(const Scenario& scenario) {
   double rate_rps = 0;
   for (const double rate : Rates(scenario)) rate_rps += rate;
+  return rate_rps;
+}
+
+}  // namespace
+
+Expected<LeastLanes> FindLeastLanes(const Scenario& scenario, const ProfileFile& profile,
+                                    const PolicyFactory& make_policy,
+                                    const LeastLanesOptions& options) {
+  if (options.seeds.empty()) return InvalidArgument("a search for lanes needs a seed");
+  const double rate_rps = TotalRate(scenario);
+  if (auto checked = CheckSearchable(scenario, rate_rps, rate_rps); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const auto fluid = FluidLeastLanes(scenario, profile, options.most);
+  if (!fluid) return std::unexpected(fluid.error());
+  LeastLanes least{.fluid = *fluid};
+  std::size_t probes = 0;
   const auto carries = [&](int lanes) -> Expected<bool> {
-    Scenario tried = scenario;
-    tried.lanes = lanes;
-    for (const std::uint64_t seed : options.seeds) {
-      const auto run = RunAt(tried, profile, make_policy, seed, rate_rps);
+    const Scenario tried = OnLanes(scenario, lanes);
+    std::vector<RunReport> runs;
+    bool enough = true;
+    for (std::size_t s = 0; enough && s < options.seeds.size(); ++s) {
+      if (options.on_probe) options.on_probe(lanes, probes++);
+      auto run = RunAt(tried, profile, make_policy, options.seeds[s], rate_rps);
       if (!run) return std::unexpected(run.error());
-      if (!Pass(BadRatiosOf(*run, tried), options.bad_limit)) return false;
+      enough = Pass(BadRatiosOf(*run, tried), options.bad_limit);
+      runs.push_back(std::move(*run));
     }
-    return true;
+    if (enough) least.lanes = lanes;
+    if (enough || lanes == options.most) least.runs = std::move(runs);
+    return enough;
   };
-  // Up from what no policy can do with, in growing steps; then between the last two.
-  int too_few = 0;
-  int enough = std::clamp(static_cast<int>(FluidLanes(*models)), 1, options.most);
-  for (int step = 1;; step *= 2) {
-    const auto carried = carries(enough);
+  // Up from the fluid limit, in growing steps; then between the last two. Who exits early or drops
+  // a percent may do with less than that limit.
+  int too_few = GivenLanes(scenario) - 1;
+  for (int step = 1, lanes = *fluid;; step *= 2) {
+    const auto carried = carries(lanes);
     if (!carried) return std::unexpected(carried.error());
     if (*carried) break;
-    if (enough == options.most) return 0;
-    too_few = enough;
-    enough = std::min(enough + step, options.most);
+    if (lanes == options.most) return least;
+    too_few = lanes;
+    lanes = std::min(lanes + step, options.most);
   }
-  while (enough - too_few > 1) {
-    const int middle = too_few + (enough - too_few) / 2;
+  while (least.lanes - too_few > 1) {
+    const int middle = too_few + (least.lanes - too_few) / 2;
     const auto carried = carries(middle);
     if (!carried) return std::unexpected(carried.error());
-    (*carried ? enough : too_few) = middle;
+    if (!*carried) too_few = middle;
   }
-  return enough;
+  return least;
 }
 
 }  // namespace tactus

@@ -24,10 +24,12 @@ using PolicyFactory = std::function<Expected<std::unique_ptr<Policy>>()>;
 // keep their share of the total.
 void SetTotalRate(Scenario& scenario, double rate_rps);
 
-// The models as the bounds see them: the final exit's fit, the SLO, the scenario's rate. A policy
-// that exits early is not held by these bounds.
+// The models as the bounds see them: the final exit's fit on the quickest lanes, the SLO, the
+// scenario's rate. A policy that exits early is not held by these bounds.
 Expected<std::vector<AffineModel>> AffineModels(const Scenario& scenario,
                                                 const ProfileFile& profile);
+// The lanes in units of the quickest, for those bounds.
+double QuickestLanes(const Scenario& scenario);
 // The largest relative error of those fits: how far the bounds may be off.
 Expected<double> FitError(const Scenario& scenario, const ProfileFile& profile);
 
@@ -70,11 +72,23 @@ struct LeastLanesOptions {
   double bad_limit = 0.01;  // of every model, at every seed
   std::vector<std::uint64_t> seeds = {1};
   int most = 1024;
+  // Called before every simulation with the number of lanes it tries and how many came before it.
+  std::function<void(int lanes, std::size_t probes)> on_probe;
 };
 
-// The fewest lanes on which the policy carries the scenario's own rate; 0 when `most` are too few.
-// It takes the bad ratios to fall as lanes are added. Errors as above.
-Expected<int> FindLeastLanes(const Scenario& scenario, const ProfileFile& profile,
-                             const PolicyFactory& make_policy, const LeastLanesOptions& options);
+struct LeastLanes {
+  int lanes = 0;  // 0: `most` are too few
+  // No policy that drops nothing and always runs the final exit does with fewer; `most` at the
+  // most.
+  int fluid = 0;
+  // By seed, on `lanes`; where those are 0, on `most` up to the seed at which they were too few.
+  std::vector<RunReport> runs;
+};
+
+// The fewest lanes on which the policy carries the scenario's own rate. Those of [[lane_kinds]] are
+// given; the others are plain. It takes the bad ratios to fall as lanes are added. Errors as above.
+Expected<LeastLanes> FindLeastLanes(const Scenario& scenario, const ProfileFile& profile,
+                                    const PolicyFactory& make_policy,
+                                    const LeastLanesOptions& options);
 
 }  // namespace tactus

@@ -151,6 +151,51 @@ TEST(SetTotalRate, KeepsTheProportions) {
   EXPECT_NEAR(Rates(scenario)[1] / Rates(scenario)[0], before[1] / before[0], 1e-9);
 }
 
+// Two lanes of half the speed are less than one: what is gathered while they run is late.
+TEST(PeakGoodput, IsBoundedByLanesThatDiffer) {
+  Scenario scenario = Single();
+  scenario.lanes = 3;
+  scenario.lane_kinds = {{.name = "fast", .count = 1, .speed = 2},
+                         {.name = "slow", .count = 1, .speed = 0.5}};
+  EXPECT_DOUBLE_EQ(QuickestLanes(scenario), 1 + 0.5 + 0.25);
+  const auto found = FindPeakGoodput(scenario, Affine(), Named("symphony"), {});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_FALSE(found->peak.staggered_bound_rps);
+  EXPECT_LT(found->peak.rate_rps, found->peak.fluid_limit_rps);
+  EXPECT_GT(found->peak.rate_rps, 0.7 * found->peak.fluid_limit_rps);
+  // The bound of lanes that are alike is that of a profile which says the same.
+  ProfileFile twice = Affine();
+  for (ProfileCell& cell : twice.models[0].exits[0].cells) {
+    cell = {0,
+            cell.mean_ms / 2,
+            cell.min_ms / 2,
+            cell.p50_ms / 2,
+            cell.p95_ms / 2,
+            cell.p99_ms / 2,
+            cell.max_ms / 2,
+            0};
+  }
+  Scenario quick = Single();
+  quick.lane_kinds = {{.name = "fast", .count = quick.lanes, .speed = 2}};
+  EXPECT_NEAR(FluidPeak(*AffineModels(quick, Affine()), QuickestLanes(quick)),
+              FluidPeak(*AffineModels(Single(), twice), 2), 1e-6);
+}
+
+// Fast lanes that are there already: fewer others are needed, and none below those.
+TEST(LeastLanes, CountThoseThatAreGiven) {
+  Scenario scenario = Single();
+  scenario.rate_rps = 2500;
+  const auto plain = FindLeastLanes(scenario, Affine(), Named("symphony"), {});
+  scenario.lane_kinds = {{.name = "fast", .count = 1, .speed = 2}};
+  const auto mixed = FindLeastLanes(scenario, Affine(), Named("symphony"), {});
+  ASSERT_TRUE(plain && mixed);
+  EXPECT_LT(mixed->lanes, plain->lanes);
+  EXPECT_GE(mixed->lanes, mixed->fluid);
+  scenario.lane_kinds[0].count = 40;
+  scenario.lanes = 40;
+  EXPECT_EQ(FindLeastLanes(scenario, Affine(), Named("symphony"), {})->lanes, 40);
+}
+
 // One lane too few misses deadlines, one too many is money.
 TEST(LeastLanes, CarryTheRateAndOneLessDoesNot) {
   Scenario scenario = Single();
@@ -158,23 +203,40 @@ TEST(LeastLanes, CarryTheRateAndOneLessDoesNot) {
   const auto least = FindLeastLanes(scenario, Affine(), Named("symphony"), {.seeds = {1, 2}});
   ASSERT_TRUE(least) << least.error().message;
   const auto models = AffineModels(scenario, Affine());
-  EXPECT_GE(*least, FluidLanes(*models));
+  EXPECT_GE(least->fluid, FluidLanes(*models));
+  EXPECT_LT(least->fluid, FluidLanes(*models) + 1);
+  EXPECT_GE(least->lanes, least->fluid);
+  ASSERT_EQ(least->runs.size(), 2u);
+  for (const RunReport& run : least->runs) {
+    EXPECT_EQ(run.lanes.size(), static_cast<std::size_t>(least->lanes));
+    EXPECT_LE(run.models[0].figures.bad_ratio, 0.01);
+  }
   const auto peak_on = [&](int lanes) {
     scenario.lanes = lanes;
     return FindPeakGoodput(scenario, Affine(), Named("symphony"), {})->peak.rate_rps;
   };
-  EXPECT_GT(peak_on(*least), 0.97 * 2500);
-  EXPECT_LT(peak_on(*least - 1), 1.03 * 2500);
+  EXPECT_GT(peak_on(least->lanes), 0.97 * 2500);
+  EXPECT_LT(peak_on(least->lanes - 1), 1.03 * 2500);
 }
 
 TEST(LeastLanes, AreNoneWhereTheMostAreTooFew) {
   Scenario scenario = Single();
   scenario.rate_rps = 2500;
   scenario.duration_s = 2;
-  EXPECT_EQ(FindLeastLanes(scenario, Affine(), Named("symphony"), {.most = 2}).value_or(-1), 0);
+  const auto few = FindLeastLanes(scenario, Affine(), Named("symphony"), {.most = 2});
+  ASSERT_TRUE(few) << few.error().message;
+  EXPECT_EQ(few->lanes, 0);
+  ASSERT_EQ(few->runs.size(), 1u);
+  EXPECT_GT(few->runs[0].models[0].figures.bad_ratio, 0.01) << "the run that shows it";
   scenario.models[0].slo_ms = 5;  // under the latency of a single request: no scenario at all
   scenario.rate_rps = 10;
   EXPECT_FALSE(FindLeastLanes(scenario, Affine(), Named("symphony"), {.most = 16}));
+  scenario = Single();
+  scenario.rate_rps = 1;  // a handful of requests: any number of lanes would do, or none
+  EXPECT_NE(FindLeastLanes(scenario, Affine(), Named("symphony"), {})
+                .error()
+                .message.find("too short a run"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -23,6 +23,12 @@ Status Planning::Known(std::string_view planner, bool journaled) {
 
 Status Planning::Feasible(std::string_view planner, const Deployment& deployment) {
   if (planner.empty()) return {};
+  if (deployment.profile.lane_classes() > 1) {
+    return InvalidArgument(fmt::format(
+        "the planner {} plans for lanes that are all alike, and these are of {} kinds; take a "
+        "policy without a plan, or leave out [[lane_kinds]]",
+        planner, deployment.profile.lane_classes()));
+  }
   for (std::size_t i = 0; i < deployment.models.size(); ++i) {
     const ModelId m{static_cast<ModelId::rep>(i)};
     const Model& model = deployment.models[i];

@@ -20,7 +20,8 @@ class Planning {
   // An error for a planner that there is not, and for one whose plans a journal would miss.
   static Status Known(std::string_view planner, bool journaled);
   // kInvalidArgument, with the arithmetic, for a model of which the planner can place no batch at
-  // all: its plans would leave it out, and every request of it would be dropped.
+  // all: its plans would leave it out, and every request of it would be dropped. Also for lanes
+  // that differ, which it does not know of.
   static Status Feasible(std::string_view planner, const Deployment& deployment);
   // Nothing for a policy that reads no plan.
   static std::optional<Planning> For(std::string_view planner, const Scenario& scenario,

@@ -55,6 +55,14 @@ ProfileFile Drifted(ProfileFile profile, const Scenario& scenario) {
   return profile;
 }
 
+// By LaneId.
+std::vector<double> SpeedsOf(const Scenario& scenario) {
+  std::vector<double> speeds;
+  for (const LaneKind& kind : LaneKinds(scenario))
+    speeds.insert(speeds.end(), kind.count, kind.speed);
+  return speeds;
+}
+
 // One run: the world around a dispatcher.
 class World final : public Outbox {
  public:
@@ -81,6 +89,7 @@ class World final : public Outbox {
         recorder_(ExpectedRequests(scenario)),
         heap_(deployment_->models.size() + 2 * scenario.lanes * scenario.slots),
         slots_(scenario.slots),
+        speeds_(SpeedsOf(scenario)),
         places_(static_cast<std::size_t>(scenario.lanes) * scenario.slots),
         lanes_(scenario.lanes),
         scale_interval_(FromSeconds(scenario.scale_interval_s)),
@@ -145,8 +154,10 @@ class World final : public Outbox {
     running.used = true;
     running.report = {};
     running.report.started = decided_ + launch_overhead_;
-    const Duration alone = device_.Draw(
-        batch.model, batch.exit, static_cast<int>(batch.requests.size()), running.report.started);
+    const Duration alone =
+        AtSpeed(speeds_[batch.lane.value()],
+                device_.Draw(batch.model, batch.exit, static_cast<int>(batch.requests.size()),
+                             running.report.started));
     if (!shared_.empty()) return Share(batch, place, alone);
     running.report.ended = running.report.started + alone;
     running.event = heap_.Push(running.report.ended + finish_overhead_, EventClass::kFinish,
@@ -195,6 +206,11 @@ class World final : public Outbox {
     std::uint64_t event = 0;
     bool used = false;
   };
+
+  static Duration AtSpeed(double speed, Duration latency) {
+    if (speed == 1) return latency;
+    return std::max(Duration{std::llround(static_cast<double>(latency.count()) / speed)}, Nanos(1));
+  }
 
   // Its lane's device says when it ends, for nobody can tell before its neighbours are known.
   void Share(const Batch& batch, std::size_t place, Duration alone) {
@@ -358,7 +374,8 @@ class World final : public Outbox {
   Recorder recorder_;
   EventHeap heap_;
   const int slots_;
-  std::vector<Running> places_;  // lane by lane, `slots_` each
+  const std::vector<double> speeds_;  // by LaneId
+  std::vector<Running> places_;       // lane by lane, `slots_` each
   std::vector<LaneTotals> lanes_;
   const Duration scale_interval_;  // 0: lanes stay
   LaneScaler scaler_;
@@ -386,7 +403,13 @@ DispatcherOptions MakeDispatcherOptions(const Scenario& scenario) {
 }
 
 std::vector<LaneSpec> MakeLanes(const Scenario& scenario) {
-  return std::vector<LaneSpec>(scenario.lanes, LaneSpec{.slots = scenario.slots});
+  std::vector<LaneSpec> lanes;
+  LaneClass::rep lane_class = 0;
+  for (const LaneKind& kind : LaneKinds(scenario)) {
+    lanes.insert(lanes.end(), kind.count,
+                 {.lane_class = LaneClass{lane_class++}, .slots = scenario.slots});
+  }
+  return lanes;
 }
 
 Expected<std::shared_ptr<const Deployment>> MakeDeployment(const Scenario& scenario,
@@ -395,8 +418,10 @@ Expected<std::shared_ptr<const Deployment>> MakeDeployment(const Scenario& scena
   if (!models) return std::unexpected(models.error());
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
-  auto table = MakeTable(Drifted(*selected, scenario), *models,
-                         {.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms});
+  ProfileOptions options{.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms};
+  options.speeds.clear();
+  for (const LaneKind& kind : LaneKinds(scenario)) options.speeds.push_back(kind.speed);
+  auto table = MakeTable(Drifted(*selected, scenario), *models, options);
   if (!table) return std::unexpected(table.error());
   return std::make_shared<const Deployment>(Deployment{std::move(*models), std::move(*table)});
 }
@@ -435,10 +460,15 @@ RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
   report.scaling = result.scaling;
   // Over all the time that the lane had work, the drain after the last arrival included.
   const double seconds = ToSeconds(std::max(result.last, result.end) - kStart);
-  for (const LaneTotals& lane : result.lanes) {
-    report.lanes.push_back({.busy_ratio = ToSeconds(lane.busy) / seconds,
-                            .batches = lane.batches,
-                            .open_ratio = 1 - ToSeconds(lane.closed) / seconds});
+  const std::vector<LaneKind> kinds = LaneKinds(scenario);
+  for (std::size_t k = 0, lane = 0; k < kinds.size(); ++k) {
+    for (int i = 0; i < kinds[k].count; ++i, ++lane) {
+      const LaneTotals& totals = result.lanes[lane];
+      report.lanes.push_back({.busy_ratio = ToSeconds(totals.busy) / seconds,
+                              .batches = totals.batches,
+                              .open_ratio = 1 - ToSeconds(totals.closed) / seconds,
+                              .kind = kinds.size() > 1 ? kinds[k].name : ""});
+    }
   }
   return report;
 }

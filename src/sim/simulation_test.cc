@@ -107,6 +107,28 @@ TEST(Simulation, DecisionCostLimitsTheRateOfLaunches) {
   EXPECT_NEAR(ToSeconds(result.last - kStart), 10, 0.5);
 }
 
+// Lanes that differ: the fifo takes the first free one, so two requests at a time run on both.
+TEST(Simulation, ALaneTakesItsKindsTime) {
+  Scenario scenario = ScenarioOf(OneModel(10), 200, 1);
+  scenario.process = ArrivalProcess::kUniform;  // every 5 ms
+  scenario.lanes = 3;
+  scenario.lane_kinds = {{.name = "slow", .count = 1, .speed = 0.25},
+                         {.name = "fast", .count = 1, .speed = 2.5}};
+  const SimulationResult result = Serve(scenario, OneModel(10));
+  for (const RequestRecord& record : result.records) {
+    EXPECT_EQ(record.ended - record.started, Millis(4)) << "the first lane is the quickest";
+  }
+  scenario.rate_rps = 500;  // 250 of them on the fast lane, 100 on the plain, 25 on the slow
+  const SimulationResult full = Serve(scenario, OneModel(10));
+  EXPECT_NEAR(ToSeconds(full.last - kStart), 500.0 / 375, 0.05);
+  EXPECT_NEAR(static_cast<double>(full.lanes[0].batches) / full.lanes[2].batches, 10, 0.5);
+  const RunReport report = MakeReport(scenario, OneModel(10), full);
+  EXPECT_EQ(report.lanes[1].kind, "plain");
+  EXPECT_THAT(ToTable(std::span(&report, 1), false),
+              ::testing::HasSubstr("fifo-for-test: lanes, 1 fast busy 98 %, 1 plain busy 97 %, 1 "
+                                   "slow busy"));
+}
+
 ProfileFile ThreeModels() {
   ProfileFile profile;
   for (const char* name : {"a", "b", "c"})

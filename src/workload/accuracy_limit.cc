@@ -88,7 +88,9 @@ Expected<std::optional<double>> AccuracyLimit(const Scenario& scenario,
     }
   }
   if (!known) return std::nullopt;
-  return AccuracyLimit(demands, static_cast<double>(scenario.lanes) * scenario.slots);
+  double capacity = 0;
+  for (const LaneKind& kind : LaneKinds(scenario)) capacity += kind.count * kind.speed;
+  return AccuracyLimit(demands, capacity * scenario.slots);
 }
 
 }  // namespace tactus

@@ -25,7 +25,7 @@ double FluidLanes(std::span<const AffineModel> models) {
   return lanes;
 }
 
-double FluidPeak(std::span<const AffineModel> models, int lanes) {
+double FluidPeak(std::span<const AffineModel> models, double lanes) {
   double total = 0;
   for (const AffineModel& model : models) total += model.rate_rps;
   if (total <= 0) return 0;

@@ -26,6 +26,10 @@ double StaggeredBound(const AffineModel& model, int lanes);
 double FluidLanes(std::span<const AffineModel> models);
 
 // The total rate, in the models' proportions, at which FluidLanes reaches `lanes`.
-double FluidPeak(std::span<const AffineModel> models, int lanes);
+//
+// Of lanes that differ: models as they are on the quickest, `lanes` in units of it (2 lanes, one of
+// them half as quick: 1.5). Then nothing is beaten either, for a batch gathers the most where it
+// runs the quickest.
+double FluidPeak(std::span<const AffineModel> models, double lanes);
 
 }  // namespace tactus

@@ -360,10 +360,13 @@ Status CheckSlo(const ProfileFile& profile, const Model& model, const ProfileOpt
       }
     }
   }
+  const double speed = std::ranges::max(options.speeds);
+  if (speed != 1) which += fmt::format(", on lanes of speed {:.6g}", speed);
+  quickest_ms /= speed;
   const double hand_over_ms =
       profile.launch_overhead_ms + profile.finish_overhead_ms + profile.answer_overhead_ms;
   const double needed_ms = quickest_ms + options.jitter_ms + hand_over_ms;
-  if (which.empty() || FromMillis(needed_ms) <= model.slo) return {};
+  if (quickest_ms == 0 || FromMillis(needed_ms) <= model.slo) return {};
   std::string sum = fmt::format("{:.3f} ms", quickest_ms);
   if (options.jitter_ms > 0) sum += fmt::format(" + {:.3f} ms of jitter", options.jitter_ms);
   if (hand_over_ms > 0) sum += fmt::format(" + {:.3f} ms of hand-over", hand_over_ms);
@@ -372,6 +375,31 @@ Status CheckSlo(const ProfileFile& profile, const Model& model, const ProfileOpt
       "best; give it an SLO above {:.3f} ms, or a quicker exit",
       model.name, ToMillis(model.slo), which, sum, needed_ms));
 }
+
+namespace {
+
+// The rows of one lane class.
+Status AddRows(const ProfiledModel& measured, const Model& model, double speed,
+               const ProfileOptions& options, ProfileTable::ModelRows& rows) {
+  for (const ModelExit& wanted : model.exits) {
+    const auto exit = std::ranges::find(measured.exits, wanted.name, &ProfiledExit::name);
+    if (exit == measured.exits.end()) {
+      return NotFound(fmt::format("the profile of model '{}' has no exit '{}'{}", model.name,
+                                  wanted.name, kRemedy));
+    }
+    for (int b = 0; b < model.max_batch; ++b) {
+      const ProfileCell& cell = exit->cells[b];
+      const double ms =
+          options.percentile > 0 ? Quantile(cell, options.percentile / 100) : cell.mean_ms;
+      rows.latency.push_back(FromMillis(ms / speed + options.jitter_ms));
+      if (measured.resources_source.empty()) continue;
+      rows.use.push_back({cell.throughput, FromMillis(cell.transfer_ms)});
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 Expected<ProfileTable> MakeTable(const ProfileFile& profile, std::span<const Model> models,
                                  const ProfileOptions& options) {
@@ -392,24 +420,13 @@ Expected<ProfileTable> MakeTable(const ProfileFile& profile, std::span<const Mod
     ProfileTable::ModelRows& rows = table.emplace_back();
     rows.exits = model.exit_count();
     rows.max_batch = model.max_batch;
-    for (const ModelExit& wanted : model.exits) {
-      const auto exit = std::find_if(measured->exits.begin(), measured->exits.end(),
-                                     [&](const ProfiledExit& e) { return e.name == wanted.name; });
-      if (exit == measured->exits.end()) {
-        return NotFound(fmt::format("the profile of model '{}' has no exit '{}'{}", model.name,
-                                    wanted.name, kRemedy));
-      }
-      for (int b = 0; b < model.max_batch; ++b) {
-        const ProfileCell& cell = exit->cells[b];
-        const double ms =
-            options.percentile > 0 ? Quantile(cell, options.percentile / 100) : cell.mean_ms;
-        rows.latency.push_back(FromMillis(ms + options.jitter_ms));
-        if (measured->resources_source.empty()) continue;
-        rows.use.push_back({cell.throughput, FromMillis(cell.transfer_ms)});
+    for (const double speed : options.speeds) {
+      if (auto read = AddRows(*measured, model, speed, options, rows); !read) {
+        return std::unexpected(read.error());
       }
     }
   }
-  return ProfileTable(1, table);
+  return ProfileTable(static_cast<int>(options.speeds.size()), table);
 }
 
 }  // namespace tactus

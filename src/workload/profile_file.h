@@ -120,17 +120,19 @@ std::optional<std::string> AssumedUseWarning(const std::string& model,
 struct ProfileOptions {
   double percentile = 95;  // of the cell that policies count on, (0, 100]; 0 for the mean
   double jitter_ms = 0;    // added to every latency, once, here
+  // Of each lane class: its batches take 1/speed of what the profile says.
+  std::vector<double> speeds = {1};
 };
 
 // kInvalidArgument, with the arithmetic, when not even the quickest batch ever measured, with the
-// jitter and the hand-over to the lane and back, takes as little as the model's SLO. OK for a model
-// without an SLO (0). Counts on the least latency and not on the percentile, so that a profile
-// taken on a busy machine refuses nothing that can be served.
+// jitter and the hand-over to the quickest lane and back, takes as little as the model's SLO. OK
+// for a model without an SLO (0). Counts on the least latency and not on the percentile, so that a
+// profile taken on a busy machine refuses nothing that can be served.
 Status CheckSlo(const ProfileFile& profile, const Model& model, const ProfileOptions& options);
 
 // A row of latencies for each of `models` in that order, restricted to each model's exits by name
-// and to its max_batch. One lane class. An error names the model, exit or batch that is missing, or
-// an SLO that nothing can meet (CheckSlo).
+// and to its max_batch, for each of the options' lane classes. An error names the model, exit or
+// batch that is missing, or an SLO that nothing can meet (CheckSlo).
 Expected<ProfileTable> MakeTable(const ProfileFile& profile, std::span<const Model> models,
                                  const ProfileOptions& options);
 

@@ -213,6 +213,24 @@ TEST(MakeTable, TakesThePercentileAndAddsTheJitterOnce) {
   EXPECT_FALSE(MakeTable(*profile, models, {.percentile = 101}));
 }
 
+// A quicker lane takes less of what was measured, and no less of the margin.
+TEST(MakeTable, HasARowForEachKindOfLane) {
+  const auto profile = ParseProfile(kSmall, "p.json");
+  Model model{.name = "m", .max_batch = 2, .exits = {{"early"}, {"final"}}};
+  const ProfileOptions options{.jitter_ms = 0.5, .speeds = {2, 0.5}};
+  const auto table = MakeTable(*profile, {&model, 1}, options);
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->lane_classes(), 2);
+  EXPECT_EQ(table->Latency(ModelId{0}, ExitId{0}, 1, LaneClass{0}), Micros(750 + 500));
+  EXPECT_EQ(table->Latency(ModelId{0}, ExitId{0}, 1, LaneClass{1}), Micros(3000 + 500));
+  EXPECT_EQ(table->Latency(ModelId{0}, ExitId{1}, 2, LaneClass{0}), Micros(2500 + 500));
+  model.slo = Millis(2);
+  EXPECT_TRUE(MakeTable(*profile, {&model, 1}, options));
+  model.slo = Micros(900);
+  EXPECT_THAT(MakeTable(*profile, {&model, 1}, options).error().message,
+              HasSubstr("(exit early, batch 1, on lanes of speed 2) takes 0.500 ms + 0.500 ms of"));
+}
+
 // A scenario that wants less than the profile knows gets just that; one that wants more an error.
 TEST(MakeTable, CutsTheProfileDownAndRefusesWhatItDoesNotKnow) {
   const auto profile = ParseProfile(kSmall, "p.json");

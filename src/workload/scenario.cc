@@ -55,28 +55,38 @@ class Reader {
     for (const auto& [key, node] : root) {
       Status read;
       if (key.str() == "models") {
-        read = ReadModels(node);
+        read = ReadEach(node, "models", ModelFields(), scenario_.models);
+      } else if (key.str() == "lane_kinds") {
+        read = ReadEach(node, "lane_kinds", LaneKindFields(), scenario_.lane_kinds);
       } else if (!KeysOf(ScenarioFields(), key.str()).empty()) {
         read = ReadTable(node, key.str(), ScenarioFields(), scenario_);
       } else {
-        read = Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], [contention], "
-                                      "[autoscale], [arrivals] and [[models]]",
+        read = Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], "
+                                      "[[lane_kinds]], [contention], [autoscale], [arrivals] and "
+                                      "[[models]]",
                                       key.str()));
       }
       if (!read) return read;
+    }
+    for (ScenarioModel& model : scenario_.models) {
+      if (model.profile_as.empty()) model.profile_as = model.name;
     }
     return {};
   }
 
  private:
-  Status ReadModels(const toml::node& node) {
+  // [[section]], as often as there are things of it; each has a name.
+  template <class Owner>
+  Status ReadEach(const toml::node& node, std::string_view section,
+                  std::span<const ScenarioField<Owner>> fields, std::vector<Owner>& owners) {
     const auto* array = node.as_array();
-    if (array == nullptr) return Fail(node, "models: write each as [[models]]");
+    if (array == nullptr) {
+      return Fail(node, fmt::format("{0}: write each as [[{0}]]", section));
+    }
     for (const toml::node& element : *array) {
-      ScenarioModel& model = scenario_.models.emplace_back();
-      if (auto read = ReadTable(element, "", ModelFields(), model); !read) return read;
-      if (model.name.empty()) return Fail(element, "[[models]]: needs a name");
-      if (model.profile_as.empty()) model.profile_as = model.name;
+      Owner& owner = owners.emplace_back();
+      if (auto read = ReadTable(element, section, fields, owner); !read) return read;
+      if (owner.name.empty()) return Fail(element, fmt::format("[[{}]]: needs a name", section));
     }
     return {};
   }
@@ -85,7 +95,8 @@ class Reader {
   Status ReadTable(const toml::node& node, std::string_view section,
                    std::span<const ScenarioField<Owner>> fields, Owner& owner) {
     const auto* table = node.as_table();
-    const std::string name = section.empty() ? "[[models]]" : fmt::format("[{}]", section);
+    const std::string name =
+        fmt::format(std::is_same_v<Owner, Scenario> ? "[{}]" : "[[{}]]", section);
     if (table == nullptr) return Fail(node, fmt::format("{}: must be a table", name));
     for (const auto& [key, value] : *table) {
       const auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& f) {
@@ -153,6 +164,16 @@ Expected<Scenario> LoadScenario(const std::filesystem::path& path) {
     return NotFound(fmt::format("{}: cannot read this scenario", path.string()));
   }
   return ParseScenario(text.str(), path);
+}
+
+std::vector<LaneKind> LaneKinds(const Scenario& scenario) {
+  std::vector<LaneKind> kinds = scenario.lane_kinds;
+  int plain = scenario.lanes;
+  for (const LaneKind& kind : kinds) plain -= kind.count;
+  kinds.push_back({.name = std::string(kPlainLanes), .count = plain});
+  std::erase_if(kinds, [](const LaneKind& kind) { return kind.count <= 0; });
+  std::ranges::stable_sort(kinds, std::ranges::greater{}, &LaneKind::speed);
+  return kinds;
 }
 
 std::vector<double> Rates(const Scenario& scenario) {

@@ -17,8 +17,12 @@
 //   algorithm looks at
 //
 //   [lanes]
-//   count = 1
+//   count = 1                      # of all kinds
 //   slots = 1
+//
+//   [[lane_kinds]]                 # in simulation, some of the lanes may differ; the others,
+//   called name = "fast"                  # plain, are as the profile says count = 2 speed = 2 #
+//   batches take this part of the profile's time: 1/speed
 //
 //   [contention]                   # how batches that share a lane slow each other in simulation
 //   capacity = [1, 1, 1, 1, 1]     # of l1, l2, dram, tensor, fma, in the profile's shares of a
@@ -89,6 +93,12 @@ struct ScenarioModel {
   std::vector<double> accuracy;    // empty: the profile's
 };
 
+struct LaneKind {
+  std::string name;
+  int count = 1;
+  double speed = 1;  // batches take 1/speed of what the profile says
+};
+
 struct Scenario {
   std::string name;
   std::string about;
@@ -106,6 +116,7 @@ struct Scenario {
   double candidate_cost_us = 0;
   int lanes = 1;
   int slots = 1;
+  std::vector<LaneKind> lane_kinds;  // of some of the lanes; LaneKinds() has them all
   // [contention]
   std::vector<double> capacity;  // by Resource; empty: batches do not slow each other
   double crosstalk = 0.03;
@@ -136,10 +147,15 @@ struct Scenario {
 Expected<Scenario> LoadScenario(const std::filesystem::path& path);
 Expected<Scenario> ParseScenario(std::string_view toml, const std::filesystem::path& where);
 
-// "rate_rps=200", "policy=all-final", "models.ResNet50.slo_ms=20", "models.*.slo_ms=20": as the
-// command line's --set and --sweep say it. A total rate is refused where every model states its
-// own, since it would change nothing.
+// "rate_rps=200", "policy=all-final", "models.ResNet50.slo_ms=20", "models.*.slo_ms=20",
+// "lane_kinds.fast.speed=3": as the command line's --set and --sweep say it. A total rate is
+// refused where every model states its own, since it would change nothing.
 Status Override(Scenario& scenario, std::string_view key, std::string_view value);
+
+// What all lanes are, quickest first, which is also their order: a policy that takes the first
+// free lane takes the quickest. Lanes of which the scenario says nothing are "plain", of speed 1;
+// kinds without a lane are left out.
+std::vector<LaneKind> LaneKinds(const Scenario& scenario);
 
 // Requests per second of each model, by the popularity rule.
 std::vector<double> Rates(const Scenario& scenario);

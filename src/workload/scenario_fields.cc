@@ -22,6 +22,7 @@ constexpr double kMostInteger = 9007199254740992.0;  // 2^53: every whole number
 
 using S = Scenario;
 using M = ScenarioModel;
+using K = LaneKind;
 
 constexpr std::array kScenarioFields = {
     ScenarioField<S>{"scenario", "name", &S::name},
@@ -64,15 +65,21 @@ constexpr std::array kScenarioFields = {
 };
 
 constexpr std::array kModelFields = {
-    ScenarioField<M>{"", "name", &M::name},
-    ScenarioField<M>{"", "profile_as", &M::profile_as},
-    ScenarioField<M>{"", "slo_ms", &M::slo_ms, 1e-3, kMostMillis},
-    ScenarioField<M>{"", "max_batch", &M::max_batch, 0, 4096},
-    ScenarioField<M>{"", "ratio", &M::ratio, 0, 1e6},
-    ScenarioField<M>{"", "priority", &M::priority, 1, 255},
-    ScenarioField<M>{"", "rate_rps", &M::rate_rps, 0, kMostRps},
-    ScenarioField<M>{"", "exits", &M::exits},
-    ScenarioField<M>{"", "accuracy", &M::accuracy, 0, 1},
+    ScenarioField<M>{"models", "name", &M::name},
+    ScenarioField<M>{"models", "profile_as", &M::profile_as},
+    ScenarioField<M>{"models", "slo_ms", &M::slo_ms, 1e-3, kMostMillis},
+    ScenarioField<M>{"models", "max_batch", &M::max_batch, 0, 4096},
+    ScenarioField<M>{"models", "ratio", &M::ratio, 0, 1e6},
+    ScenarioField<M>{"models", "priority", &M::priority, 1, 255},
+    ScenarioField<M>{"models", "rate_rps", &M::rate_rps, 0, kMostRps},
+    ScenarioField<M>{"models", "exits", &M::exits},
+    ScenarioField<M>{"models", "accuracy", &M::accuracy, 0, 1},
+};
+
+constexpr std::array kLaneKindFields = {
+    ScenarioField<K>{"lane_kinds", "name", &K::name},
+    ScenarioField<K>{"lane_kinds", "count", &K::count, 0, 4096},
+    ScenarioField<K>{"lane_kinds", "speed", &K::speed, 0.001, 1000},
 };
 
 // Reads one value into one member; `problem` says what it should have been.
@@ -181,15 +188,48 @@ class Assignment {
 
 std::span<const ScenarioField<Scenario>> ScenarioFields() { return kScenarioFields; }
 std::span<const ScenarioField<ScenarioModel>> ModelFields() { return kModelFields; }
+std::span<const ScenarioField<LaneKind>> LaneKindFields() { return kLaneKindFields; }
 
-Status Assign(const ScenarioField<Scenario>& field, Scenario& owner, const ScenarioValue& value,
+template <class Owner>
+Status Assign(const ScenarioField<Owner>& field, Owner& owner, const ScenarioValue& value,
               const std::filesystem::path& folder) {
   return Assignment(field, owner, folder).From(value);
 }
-Status Assign(const ScenarioField<ScenarioModel>& field, ScenarioModel& owner,
-              const ScenarioValue& value, const std::filesystem::path& folder) {
-  return Assignment(field, owner, folder).From(value);
+template Status Assign(const ScenarioField<S>&, S&, const ScenarioValue&,
+                       const std::filesystem::path&);
+template Status Assign(const ScenarioField<M>&, M&, const ScenarioValue&,
+                       const std::filesystem::path&);
+template Status Assign(const ScenarioField<K>&, K&, const ScenarioValue&,
+                       const std::filesystem::path&);
+
+namespace {
+
+Status ValidateLaneKinds(const Scenario& scenario) {
+  if (scenario.lane_kinds.empty()) return {};
+  int lanes = 0;
+  std::set<std::string_view> names = {kPlainLanes};
+  for (const LaneKind& kind : scenario.lane_kinds) {
+    lanes += kind.count;
+    if (names.insert(kind.name).second) continue;
+    return InvalidArgument(fmt::format(
+        "a lane kind is called '{0}', which another is ({1}: lanes of no [[lane_kinds]]); give it "
+        "another name",
+        kind.name, kPlainLanes));
+  }
+  if (lanes > scenario.lanes) {
+    return InvalidArgument(
+        fmt::format("[[lane_kinds]] are {} lanes, of {} in all; say so: [lanes] count = {}", lanes,
+                    scenario.lanes, lanes));
+  }
+  if (!scenario.capacity.empty()) {
+    return InvalidArgument(
+        "[contention] is of lanes of one kind: nobody says what batches use of the others; leave "
+        "out [contention] or [[lane_kinds]]");
+  }
+  return {};
 }
+
+}  // namespace
 
 Status Validate(const Scenario& scenario) {
   if (scenario.models.empty()) return InvalidArgument("has no [[models]]; name at least one");
@@ -204,6 +244,7 @@ Status Validate(const Scenario& scenario) {
         "percentile {} is none that a profile holds: 50, 95, 99, 100 (the most) or 0 (the mean)",
         scenario.percentile));
   }
+  if (auto kinds = ValidateLaneKinds(scenario); !kinds) return kinds;
   if (scenario.scale_interval_s > 0) {
     if (scenario.scale_initial > scenario.lanes || scenario.scale_least > scenario.lanes) {
       return InvalidArgument(fmt::format(

@@ -24,7 +24,7 @@ struct ScenarioField {
                    std::string Owner::*, std::filesystem::path Owner::*, ArrivalProcess Owner::*,
                    Popularity Owner::*, std::vector<std::string> Owner::*,
                    std::vector<double> Owner::*>;
-  std::string_view section;  // "" for a model's
+  std::string_view section;
   std::string_view key;
   Target target;
   double low = 0;  // of numbers
@@ -34,13 +34,16 @@ struct ScenarioField {
 
 std::span<const ScenarioField<Scenario>> ScenarioFields();
 std::span<const ScenarioField<ScenarioModel>> ModelFields();
+std::span<const ScenarioField<LaneKind>> LaneKindFields();
 
-// Sets the field, or says what it must be: "must be a number from 0 to 100". Paths are taken
-// relative to `folder`.
-Status Assign(const ScenarioField<Scenario>& field, Scenario& owner, const ScenarioValue& value,
+// What lanes of no other kind are called.
+inline constexpr std::string_view kPlainLanes = "plain";
+
+// Sets the field of a Scenario, ScenarioModel or LaneKind, or says what it must be: "must be a
+// number from 0 to 100". Paths are taken relative to `folder`.
+template <class Owner>
+Status Assign(const ScenarioField<Owner>& field, Owner& owner, const ScenarioValue& value,
               const std::filesystem::path& folder);
-Status Assign(const ScenarioField<ScenarioModel>& field, ScenarioModel& owner,
-              const ScenarioValue& value, const std::filesystem::path& folder);
 
 // What no single key can be blamed for: no models, a warm-up longer than the run, ...
 Status Validate(const Scenario& scenario);

@@ -38,20 +38,29 @@ Status Blame(std::string_view key, std::string_view what) {
   return InvalidArgument(fmt::format("{}: {}", key, what));
 }
 
-Status OverrideModels(Scenario& scenario, std::string_view key, std::string_view name,
-                      std::string_view member, std::string_view value) {
-  const auto fields = ModelFields();
-  const auto field =
-      std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.key == member; });
-  if (field == fields.end()) return Blame(key, fmt::format("a model has no '{}'", member));
+// "SECTION.NAME.KEY" of what has a name; * is all of them. `rest` is behind SECTION.
+template <class Owner>
+Status OverrideNamed(std::vector<Owner>& owners, std::span<const ScenarioField<Owner>> fields,
+                     std::string_view key, std::string_view rest, std::string_view value) {
+  const std::string_view section = fields.front().section;
+  const std::size_t dot = rest.rfind('.');  // a name may hold dots
+  if (dot == std::string_view::npos) {
+    return Blame(key, fmt::format("write {0}.NAME.KEY or {0}.*.KEY", section));
+  }
+  const std::string_view name = rest.substr(0, dot);
+  const std::string_view member = rest.substr(dot + 1);
+  const auto field = std::ranges::find(fields, member, &ScenarioField<Owner>::key);
+  if (field == fields.end()) {
+    return Blame(key, fmt::format("[[{}]] have no '{}'", section, member));
+  }
   bool found = false;
-  for (ScenarioModel& model : scenario.models) {
-    if (name != "*" && name != model.name) continue;
+  for (Owner& owner : owners) {
+    if (name != "*" && name != owner.name) continue;
     found = true;
-    const auto set = Assign(*field, model, ReadText(*field, value), {});
+    const auto set = Assign(*field, owner, ReadText(*field, value), {});
     if (!set) return Blame(key, set.error().message);
   }
-  if (!found) return Blame(key, fmt::format("the scenario has no model '{}'", name));
+  if (!found) return Blame(key, fmt::format("the scenario's [[{}]] have no '{}'", section, name));
   return {};
 }
 
@@ -60,11 +69,14 @@ Status OverrideModels(Scenario& scenario, std::string_view key, std::string_view
 Status Override(Scenario& scenario, std::string_view key, std::string_view value) {
   Scenario changed = scenario;
   constexpr std::string_view kModels = "models.";
+  constexpr std::string_view kLaneKinds = "lane_kinds.";
   if (key.starts_with(kModels)) {
-    const std::string_view rest = key.substr(kModels.size());
-    const std::size_t dot = rest.rfind('.');  // a model's name may hold dots
-    if (dot == std::string_view::npos) return Blame(key, "write models.NAME.KEY or models.*.KEY");
-    const auto set = OverrideModels(changed, key, rest.substr(0, dot), rest.substr(dot + 1), value);
+    const auto set =
+        OverrideNamed(changed.models, ModelFields(), key, key.substr(kModels.size()), value);
+    if (!set) return set;
+  } else if (key.starts_with(kLaneKinds)) {
+    const auto set = OverrideNamed(changed.lane_kinds, LaneKindFields(), key,
+                                   key.substr(kLaneKinds.size()), value);
     if (!set) return set;
   } else {
     const auto fields = ScenarioFields();
@@ -72,7 +84,7 @@ Status Override(Scenario& scenario, std::string_view key, std::string_view value
       return f.key == key || fmt::format("{}.{}", f.section, f.key) == key;
     });
     if (field == fields.end()) {
-      std::string keys = "models.NAME.KEY";
+      std::string keys = "models.NAME.KEY, lane_kinds.NAME.KEY";
       for (const auto& known : fields) keys += fmt::format(", {}", known.key);
       return Blame(key, fmt::format("a scenario has no such key; it has {}", keys));
     }

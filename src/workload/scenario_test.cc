@@ -127,6 +127,48 @@ TEST(Scenario, ReadsEveryKey) {
   EXPECT_EQ(s.models[2].profile_as, "d");
 }
 
+// Eager policies take the first free lane: it must be the quickest, wherever it stands in the file.
+TEST(Scenario, LanesOfSeveralKindsGoFromQuickToSlow) {
+  const auto s = ParseScenario(R"([lanes]
+count = 6
+[[lane_kinds]]
+name = "old"
+count = 1
+speed = 0.5
+[[lane_kinds]]
+name = "new"
+count = 2
+speed = 2.5
+[[models]]
+name = "m"
+)",
+                               "s.toml");
+  ASSERT_TRUE(s) << s.error().message;
+  const auto kinds = [](const Scenario& scenario) {
+    std::string text;
+    for (const LaneKind& kind : LaneKinds(scenario)) {
+      text += std::to_string(kind.count) + kind.name + "*" +
+              std::to_string(kind.speed).substr(0, 3) + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(kinds(*s), "2new*2.5 3plain*1.0 1old*0.5 ");
+  Scenario changed = *s;
+  ASSERT_TRUE(Override(changed, "lanes.count", "3"));
+  ASSERT_TRUE(Override(changed, "lane_kinds.old.speed", "3"));
+  EXPECT_EQ(kinds(changed), "1old*3.0 2new*2.5 ");
+  const auto error = [&](std::string_view key, std::string_view value) {
+    const auto set = Override(changed, key, value);
+    return set ? "none" : set.error().message;
+  };
+  EXPECT_THAT(error("lanes.count", "2"),
+              HasSubstr("are 3 lanes, of 2 in all; say so: [lanes] count"));
+  EXPECT_THAT(error("lane_kinds.new.name", "plain"), HasSubstr("a lane kind is called 'plain'"));
+  EXPECT_THAT(error("lane_kinds.new.speed", "0"), HasSubstr("must be a number from 0.001 to 1000"));
+  EXPECT_THAT(error("lane_kinds.fast.speed", "2"), HasSubstr("[[lane_kinds]] have no 'fast'"));
+  EXPECT_THAT(error("capacity", "1+1+1+1+1"), HasSubstr("[contention] is of lanes of one kind"));
+}
+
 TEST(Scenario, NeedsNoMoreThanAModel) {
   const auto s = ParseScenario("[[models]]\nname = 'm'\n", "/x/quick.toml");
   ASSERT_TRUE(s) << s.error().message;
@@ -230,8 +272,8 @@ TEST(Override, LeavesTheScenarioAloneWhenItFails) {
   EXPECT_THAT(error("rate", "1"), HasSubstr("rate: a scenario has no such key; it has"));
   EXPECT_THAT(error("rate_rps", "fast"), HasSubstr("rate_rps: must be a number from 0"));
   EXPECT_THAT(error("slots", "1.5"), HasSubstr("slots: must be a whole number"));
-  EXPECT_THAT(error("models.x.slo_ms", "1"), HasSubstr("has no model 'x'"));
-  EXPECT_THAT(error("models.*.slo", "1"), HasSubstr("a model has no 'slo'"));
+  EXPECT_THAT(error("models.x.slo_ms", "1"), HasSubstr("[[models]] have no 'x'"));
+  EXPECT_THAT(error("models.*.slo", "1"), HasSubstr("[[models]] have no 'slo'"));
   EXPECT_THAT(error("models.a", "1"), HasSubstr("models.NAME.KEY"));
   EXPECT_THAT(error("models.*.name", "same"), HasSubstr("is there twice"));
   EXPECT_THAT(error("duration_s", "1"), HasSubstr("must be less than duration_s"));

@@ -34,8 +34,7 @@ ProfileFile Profile() {
   return profile;
 }
 
-RunReport Play(const std::string& policy_name, double rate_rps, const std::string& expiry) {
-  const ProfileFile profile = Profile();
+Scenario MakeScenario(const std::string& policy_name, double rate_rps, const std::string& expiry) {
   Scenario scenario;
   scenario.name = "every policy";
   scenario.policy = policy_name;
@@ -44,10 +43,15 @@ RunReport Play(const std::string& policy_name, double rate_rps, const std::strin
   scenario.duration_s = 10;
   scenario.warmup_s = 1;
   scenario.lanes = 2;
-  for (const ProfiledModel& model : profile.models) {
-    scenario.models.push_back({.name = model.name, .profile_as = model.name, .slo_ms = 60});
+  for (const char* name : {"a", "b", "c"}) {
+    scenario.models.push_back({.name = name, .profile_as = name, .slo_ms = 60});
   }
-  const auto policy = MakePolicy(policy_name);
+  return scenario;
+}
+
+RunReport Play(const Scenario& scenario) {
+  const ProfileFile profile = Profile();
+  const auto policy = MakePolicy(scenario.policy);
   EXPECT_TRUE(policy) << policy.error().message;
   const auto result = Simulate(scenario, profile, **policy);
   EXPECT_TRUE(result) << result.error().message;
@@ -57,16 +61,37 @@ RunReport Play(const std::string& policy_name, double rate_rps, const std::strin
 TEST(EveryPolicy, ServesALightLoadInTime) {
   for (const PolicyInfo& info : Policies()) {
     SCOPED_TRACE(info.name);
-    const RunReport report = Play(info.name, 0.05 * kCapacity, "never");
+    const RunReport report = Play(MakeScenario(info.name, 0.05 * kCapacity, "never"));
     EXPECT_GT(report.all.requests, 500);
     EXPECT_LE(report.all.bad_ratio, 0.01);
+  }
+}
+
+// Lanes that differ: whoever takes them for alike must say so rather than miss deadlines.
+TEST(EveryPolicy, ServesALightLoadOnLanesThatDifferOrRefusesThem) {
+  for (const PolicyInfo& info : Policies()) {
+    SCOPED_TRACE(info.name);
+    Scenario scenario = MakeScenario(info.name, 0.05 * kCapacity, "never");
+    scenario.lane_kinds = {{.name = "slow", .count = 1, .speed = 0.4},
+                           {.name = "fast", .count = 1, .speed = 2}};
+    const auto policy = MakePolicy(info.name);
+    const auto result = Simulate(scenario, Profile(), **policy);
+    if ((*policy)->planner().empty()) {
+      const RunReport report = Play(scenario);
+      EXPECT_LE(report.all.bad_ratio, 0.01);
+      EXPECT_GT(report.lanes[0].batches, report.lanes[1].batches);
+      EXPECT_EQ(report.lanes[0].kind, "fast");
+    } else {
+      ASSERT_FALSE(result);
+      EXPECT_NE(result.error().message.find("these are of 2 kinds"), std::string::npos);
+    }
   }
 }
 
 TEST(EveryPolicy, AnswersAllOfAnOverloadAndServesOn) {
   for (const PolicyInfo& info : Policies()) {
     SCOPED_TRACE(info.name);
-    const RunReport report = Play(info.name, 3 * kCapacity, "hopeless");
+    const RunReport report = Play(MakeScenario(info.name, 3 * kCapacity, "hopeless"));
     std::int64_t ended = 0;
     for (const std::int64_t count : report.all.outcomes) ended += count;
     EXPECT_EQ(ended, report.all.requests);

@@ -90,6 +90,16 @@ void AddSharing(std::uint64_t seed, World& world) {
   }
 }
 
+// Lanes that differ from the profile and so from each other; likewise from a stream of its own.
+void AddLaneKinds(std::uint64_t seed, World& world) {
+  SeededChance chance(seed, "soak/lane kinds");
+  Scenario& scenario = world.scenario;
+  if (!scenario.capacity.empty() || chance.OneIn(2)) return;
+  scenario.lane_kinds = {{.name = "other",
+                          .count = chance.Whole(0, scenario.lanes - 1),
+                          .speed = 0.5 * chance.Whole(1, 6)}};
+}
+
 World RandomWorld(std::uint64_t seed) {
   SeededChance chance(seed, "soak/scenario");
   World world;
@@ -125,6 +135,7 @@ World RandomWorld(std::uint64_t seed) {
     scenario.scale_initial = chance.Whole(1, scenario.lanes);
   }
   AddSharing(seed, world);
+  AddLaneKinds(seed, world);
   return world;
 }
 
@@ -227,6 +238,7 @@ TEST(SimulationSoak, AddsUpInEveryScenarioUnderEveryPolicy) {
     SeededChance chance(seed, "soak/scenario policy");
     const std::string text = RandomPolicyText(chance);
     const std::string twin = PlainTwin(text);
+    if (text.starts_with("nexus")) world.scenario.lane_kinds.clear();  // it refuses them
     // Only the twin with an index counts the candidates that deciding is charged for.
     if (!twin.empty()) world.scenario.candidate_cost_us = 0;
     SCOPED_TRACE(Again(seed) + ", policy " + text);

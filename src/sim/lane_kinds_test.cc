@@ -1,0 +1,70 @@
+// Lanes of several kinds: who gets the fast ones.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "policies/registry.h"
+#include "sim/sim_testing.h"
+#include "sim/simulation.h"
+
+namespace tactus {
+namespace {
+
+// Both models take 8 + 1 b ms on a plain lane; `tight` has no time for that.
+ProfileFile TightAndLoose() {
+  ProfileFile profile;
+  profile.provenance = "made up by a test";
+  for (const char* name : {"tight", "loose"}) {
+    profile.models.push_back(AffineModelOf(name, Millis(8), Millis(1), 8));
+  }
+  return profile;
+}
+
+struct Played {
+  RunReport report;
+  double slow = 0;  // part of the loose requests that ran on plain lanes
+};
+
+Played Play(const std::string& policy_text) {
+  Scenario scenario = ScenarioOf(TightAndLoose(), 300, 20);
+  scenario.policy = policy_text;
+  scenario.seed = 5;
+  scenario.warmup_s = 1;
+  scenario.lanes = 4;
+  scenario.lane_kinds = {{.name = "fast", .count = 2, .speed = 4}};
+  scenario.models[0].slo_ms = 8;
+  scenario.models[1].slo_ms = 60;
+  const auto policy = MakePolicy(policy_text);
+  EXPECT_TRUE(policy) << policy.error().message;
+  const auto result = Simulate(scenario, TightAndLoose(), **policy);
+  EXPECT_TRUE(result) << result.error().message;
+  Played played{MakeReport(scenario, TightAndLoose(), *result)};
+  double loose = 0;
+  for (const RequestRecord& record : result->records) {
+    const bool plain = record.batch > 0 && record.ended - record.started > Millis(4);
+    EXPECT_TRUE(record.model == 1 || !plain) << "a tight request on a plain lane";
+    loose += record.model;
+    played.slow += plain ? 1 : 0;
+  }
+  played.slow /= loose;
+  return played;
+}
+
+// Symphony's candidate for the plain lanes is due before that for the fast ones, so loose requests
+// leave the fast lanes to the tight ones, which have no other. An eager policy fills the fast
+// first.
+TEST(LaneKinds, SymphonyKeepsTheFastOnesForWhoNeedsThem) {
+  const Played deferred = Play("symphony");
+  const Played eager = Play("clockwork");
+  for (const RunReport& run : {deferred.report, eager.report}) {
+    EXPECT_LE(run.models[0].figures.bad_ratio, 0.01) << run.policy;
+    EXPECT_LE(run.models[1].figures.bad_ratio, 0.01) << run.policy;
+    EXPECT_EQ(run.lanes[0].kind, "fast");
+    EXPECT_EQ(run.lanes[2].kind, "plain");
+  }
+  EXPECT_GT(deferred.slow, 0.8);
+  EXPECT_LT(eager.slow, 0.4);
+}
+
+}  // namespace
+}  // namespace tactus
