@@ -1,5 +1,5 @@
 // tactus plan: slow decisions, made before anything runs. `plan partition` says which models share
-// which backends.
+// which backends; plan_lanes.cc, how many lanes a load needs.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -228,8 +228,10 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
 }  // namespace
 
 void AddPlan(CLI::App& app, CommandContext& context) {
-  CLI::App* command = app.add_subcommand("plan", "Decide slowly: which models go where");
+  CLI::App* command =
+      app.add_subcommand("plan", "Decide slowly: how many lanes, which models go where");
   command->require_subcommand(1);
+  AddPlanLanes(*command, context);
   AddPartition(*command, context);
 }
 

@@ -195,11 +195,11 @@ class Commands(unittest.TestCase):
                 self.assertIn(f"..[{number}]  ", text)
 
     def test_help_says_how_lists_are_written(self):
-        for command in ("compare", "goodput"):
-            text = " ".join(self.good(command, "--help").split())
+        for command in (["compare"], ["goodput"], ["plan", "lanes"]):
+            text = " ".join(self.good(*command, "--help").split())
             self.assertIn("--policies A,B (commas, or the option again)", text)
             self.assertNotIn("TEXT ...", text)
-            done = tactus(command, SCENARIO, "--policies", "fifo", "all-final")
+            done = tactus(*command, SCENARIO, "--policies", "fifo", "all-final")
             self.assertEqual(done.returncode, 2)
             self.assertIn("not expected: all-final", done.stderr)
 
@@ -253,6 +253,82 @@ slo_ms = 100
 
     def test_no_lanes_are_refused(self):
         self.bad("simulate", SCENARIO, "--set", "lanes.count=0", says="from 1 to 4096")
+
+    def lane_kinds(self, kinds='[[lane_kinds]]\nname = "fast"\ncount = 1\nspeed = 4\n'):
+        scenario = self.folder / "kinds.toml"
+        text = SCENARIO.read_text().replace("count = 1", "count = 3")
+        text = text.replace('profile = "', f'profile = "{SCENARIO.parent}/')
+        scenario.write_text(text + kinds)
+        return scenario
+
+    def test_lanes_of_several_kinds_are_simulated_by_every_command(self):
+        scenario = self.lane_kinds()
+        file = self.folder / "report.json"
+        journal = self.folder / "journal"
+        text = self.good("simulate", scenario, *SHORT, "--json", file, "--journal", journal)
+        self.assertRegex(text, r"edgeserving: lanes, 1 fast busy \d+ %, 2 plain busy \d+ %")
+        lanes = json.loads(file.read_text())["runs"][0]["lanes"]
+        self.assertEqual([lane["kind"] for lane in lanes], ["fast", "plain", "plain"])
+        self.assertIn("identical: ", self.good("replay", journal))
+        text = self.good("compare", scenario, *SHORT, "--policies", "fifo,symphony",
+                         "--sweep", "lane_kinds.fast.speed=1,4")
+        self.assertEqual(text.count("symphony: lanes, 1 fast busy"), 2, text)
+        text = self.good("goodput", scenario, "--set", "duration_s=4", "--seeds", 1)
+        self.assertIn("r/s on 3 lanes (1 fast of speed 4, 2 plain), that of the final exit", text)
+        text = self.good("plan", "lanes", scenario, *SHORT, "--set", "rate_rps=1200", "--seeds", 1)
+        self.assertIn("given: 1 fast of speed 4; further lanes are plain", text)
+
+    def test_what_lanes_of_several_kinds_cannot_is_refused(self):
+        scenario = self.lane_kinds()
+        self.bad("simulate", scenario, "--policy", "nexus", says="lanes that are all alike")
+        self.bad("measure", scenario, "--engine", "emulated", says="are for `tactus simulate`")
+        self.bad("goodput", scenario, "--least-staggered", 0.5, says="lanes of one kind")
+        self.bad("simulate", scenario, "--set", "lane_kinds.slow.speed=2",
+                 says="[[lane_kinds]] have no 'slow'")
+        self.bad("simulate", scenario, "--set", "lane_kinds.fast.count=4",
+                 says="are 4 lanes, of 3 in all; say so: [lanes] count = 4")
+        self.bad("simulate", self.lane_kinds("[[lane_kinds]]\nname = 'a'\nspeed = 0\n"),
+                 says="speed: must be a number from 0.001 to 1000")
+        self.bad("simulate", self.lane_kinds("[[lane_kinds]]\ncount = 2\n"),
+                 says="[[lane_kinds]]: needs a name")
+
+    def test_plan_lanes_says_how_many_and_under_whom(self):
+        file = self.folder / "plan.json"
+        words = ["plan", "lanes", SCENARIO, "--set", "duration_s=10", "--set", "rate_rps=1500",
+                 "--set", "warmup_requests=10", "--seeds", 2, "--policies",
+                 "all-final,early-exit-edf,symphony:gather=window"]
+        text = self.good(*words, "--json", file)
+        plan = json.loads(file.read_text())
+        found = {entry["policy"]: entry for entry in plan["policies"]}
+        self.assertEqual(len(found), 3)
+        lanes = [entry["lanes"] for entry in plan["policies"]]
+        self.assertEqual(lanes, sorted(lanes), "fewest first")
+        # Who exits early does with less than the final exit's limit.
+        self.assertLess(found["early-exit-edf"]["lanes"], found["all-final"]["lanes"])
+        self.assertGreaterEqual(found["all-final"]["lanes"], found["all-final"]["fluid_lanes"])
+        for entry in plan["policies"]:
+            self.assertLessEqual(entry["worst_bad_ratio"], 0.01)
+            self.assertAlmostEqual(entry["busy_ratio"] + entry["idle_ratio"], 1)
+            row = next(r for r in text.splitlines() if r.startswith(entry["policy"]))
+            self.assertEqual(row.split()[1], str(entry["lanes"]))
+        self.assertIn(f"fewer than {found['all-final']['fluid_lanes']}\n", text)
+        # The number is the least: one lane less carries it no more.
+        few = found["all-final"]["lanes"] - 1
+        text = self.good(*words[:-1], "all-final", "--most", few, "--json", file)
+        self.assertIn(f"> {few}", text)
+        self.assertIn(f"all-final: {few} lanes (--most) are too few", text)
+        entry = json.loads(file.read_text())["policies"][0]
+        self.assertIsNone(entry["lanes"])
+        self.assertGreater(entry["worst_bad_ratio"], 0.01)
+
+    def test_plan_lanes_refuses_what_would_show_nothing(self):
+        self.bad("plan", "lanes", SCENARIO, "--policies", "zz", says="no policy 'zz'")
+        self.bad("plan", "lanes", SCENARIO, "--set", "duration_s=0.1", "--set",
+                 "warmup_requests=0", says="too short a run to judge a load by")
+        self.bad("plan", "lanes", SOURCE / "scenarios/symphony/fig15.toml",
+                 says="--set autoscale.interval_s=0")
+        self.bad("plan", "lanes", SCENARIO, "--set", "models.*.slo_ms=1",
+                 says="no batch can meet its SLO")
 
     def test_policies_are_listed_with_their_options(self):
         text = self.good("policies")

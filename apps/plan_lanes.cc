@@ -1,0 +1,238 @@
+// tactus plan lanes: how many devices a load needs, and under which scheduler.
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "experiment.h"
+#include "metrics/text_table.h"
+#include "policies/registry.h"
+#include "progress.h"
+#include "sim/peak_goodput.h"
+#include "usage_columns.h"
+
+namespace tactus {
+namespace {
+
+struct LanesOptions {
+  std::string scenario;
+  std::vector<std::string> policies;
+  int seeds = 3;
+  std::uint64_t first_seed = 1;
+  double bad_percent = 1;
+  int most = 1024;
+  std::vector<std::string> settings;
+  std::string json;
+};
+
+struct Row {
+  std::string policy;
+  LeastLanes least;
+};
+
+// The model with the largest bad ratio of any seed.
+struct Worst {
+  std::string model;
+  double bad_ratio = -1;
+};
+
+Worst WorstOf(const Row& row) {
+  Worst worst;
+  for (const RunReport& run : row.least.runs) {
+    for (const ModelSummary& model : run.models) {
+      if (model.figures.bad_ratio <= worst.bad_ratio) continue;
+      worst = {model.name, model.figures.bad_ratio};
+    }
+  }
+  return worst;
+}
+
+// Fewest lanes first; those that no number was enough for come last, in the order asked for.
+void Sort(std::vector<Row>& rows) {
+  std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
+    if (a.least.lanes == 0 || b.least.lanes == 0) return b.least.lanes == 0 && a.least.lanes > 0;
+    return a.least.lanes < b.least.lanes;
+  });
+}
+
+Expected<std::vector<Row>> Search(const LanesOptions& options, const Experiment& experiment) {
+  const std::vector<std::string> policies =
+      options.policies.empty() ? std::vector<std::string>{experiment.scenario.policy}
+                               : JoinPolicyOptions(options.policies);
+  LeastLanesOptions search;
+  search.bad_limit = options.bad_percent / 100;
+  search.most = options.most;
+  search.seeds.clear();
+  for (int i = 0; i < options.seeds; ++i) search.seeds.push_back(options.first_seed + i);
+  // How many numbers of lanes a search tries is known only at its end; about this many, mostly, of
+  // which half fail at their first seed.
+  const std::size_t each = 3 + 3 * search.seeds.size();
+  Progress progress(policies.size() * each);
+  std::vector<Row> rows;
+  for (const std::string& policy : policies) {
+    search.on_probe = [&](int lanes, std::size_t probes) {
+      progress.Show(rows.size() * each + std::min(probes, each - 1),
+                    fmt::format("{} on {} lanes", policy, lanes));
+    };
+    Experiment named = experiment;
+    named.scenario.policy = policy;
+    auto least = FindLeastLanes(
+        named.scenario, named.profile, [&] { return MakePolicy(policy); }, search);
+    if (!least) return std::unexpected(least.error());
+    rows.push_back({policy, std::move(*least)});
+  }
+  Sort(rows);
+  return rows;
+}
+
+std::string ToTable(const std::vector<Row>& rows, const LanesOptions& options) {
+  TextTable table;
+  table.AddColumn("policy", "");
+  table.AddColumn("lanes", "needed");
+  table.AddColumn("over", "fluid");
+  table.AddColumn("goodput", "r/s");
+  table.AddColumn("worst", "bad %");
+  AddUsageColumns(table);
+  table.AddColumn("worst", "model");
+  for (const Row& row : rows) {
+    const LeastLanes& least = row.least;
+    const Worst worst = WorstOf(row);
+    const bool found = least.lanes > 0;
+    std::vector<std::string> cells = {
+        row.policy, found ? std::to_string(least.lanes) : fmt::format("> {}", options.most),
+        found ? fmt::format("{:.2f} x", static_cast<double>(least.lanes) / least.fluid) : "-",
+        Rate(Average(least.runs).all.goodput_rps), fmt::format("{:.2f}", 100 * worst.bad_ratio)};
+    for (std::string& cell : UsageCells(least.runs)) cells.push_back(std::move(cell));
+    cells.push_back(worst.model);
+    table.Add(std::move(cells));
+  }
+  return table.Print();
+}
+
+std::string Explanation(const Experiment& experiment, const LanesOptions& options, int fluid) {
+  const Scenario& scenario = experiment.scenario;
+  double rate_rps = 0;
+  for (const double rate : Rates(scenario)) rate_rps += rate;
+  std::string text = fmt::format(
+      "{} (simulated, {:.4g} s for each run, {} seed{}), {:.4g} r/s\nprofile: {}\n"
+      "lanes needed: the fewest on which no model's bad ratio exceeds {:.4g} % at any seed\n"
+      "fluid limit: no policy that drops nothing and always runs the final exit does with fewer "
+      "than {}{}\n",
+      scenario.name, scenario.duration_s, options.seeds, options.seeds > 1 ? "s" : "", rate_rps,
+      experiment.profile.provenance, options.bad_percent, fluid,
+      fluid == options.most ? ", or with so many, which is the --most" : "");
+  const char* before = "given: ";
+  for (const LaneKind& kind : scenario.lane_kinds) {
+    text += fmt::format("{}{} {} of speed {:.6g}", before, kind.count, kind.name, kind.speed);
+    before = ", ";
+  }
+  if (!scenario.lane_kinds.empty()) text += "; further lanes are plain\n";
+  return text;
+}
+
+// What a reader must know before trusting a row.
+std::string Doubts(const Row& row, const LanesOptions& options) {
+  std::string text;
+  if (row.least.lanes == 0) {
+    text += fmt::format(
+        "{}: {} lanes (--most) are too few, as shown; where more lanes do not lower the bad ratio, "
+        "the policy or an SLO is at fault, not their number\n",
+        row.policy, options.most);
+  }
+  const double enough = options.bad_percent > 0 ? 10 / (options.bad_percent / 100) : 0;
+  for (const RunReport& run : row.least.runs) {
+    for (const ModelSummary& model : run.models) {
+      if (static_cast<double>(model.figures.requests) >= enough) continue;
+      return text + fmt::format(
+                        "{}: only {} requests of model '{}' counted at seed {}, which makes it "
+                        "coarse; a longer run helps: --set duration_s=...\n",
+                        row.policy, model.figures.requests, model.name, run.seed);
+    }
+  }
+  return text;
+}
+
+Status WritePlan(const std::vector<Row>& rows, const LanesOptions& options) {
+  const RunReport& first = rows.front().least.runs.front();
+  nlohmann::ordered_json json = {{"scenario", first.scenario},
+                                 {"profile", first.profile_provenance},
+                                 {"source", first.source},
+                                 {"commit", first.commit},
+                                 {"seeds", options.seeds},
+                                 {"first_seed", options.first_seed},
+                                 {"bad_limit", options.bad_percent / 100},
+                                 {"most_lanes", options.most},
+                                 {"policies", nlohmann::ordered_json::array()}};
+  for (const Row& row : rows) {
+    const RunReport mean = Average(row.least.runs);
+    const Worst worst = WorstOf(row);
+    nlohmann::ordered_json entry = {{"policy", row.policy}, {"lanes", nullptr}};
+    if (row.least.lanes > 0) entry["lanes"] = row.least.lanes;
+    entry["fluid_lanes"] = row.least.fluid;
+    entry["offered_rps"] = mean.all.offered_rps;
+    entry["goodput_rps"] = mean.all.goodput_rps;
+    entry["worst_bad_ratio"] = worst.bad_ratio;
+    entry["worst_model"] = worst.model;
+    entry["mean_batch"] = mean.all.mean_batch;
+    entry["busy_ratio"] = BusyRatio(mean);
+    entry["idle_ratio"] = IdleRatio(mean);
+    json["policies"].push_back(std::move(entry));
+  }
+  std::ofstream out(options.json);
+  out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  out.close();
+  if (out) return {};
+  return InvalidArgument(options.json + ": cannot write this file");
+}
+
+int RunLanes(const LanesOptions& options) {
+  const auto experiment = LoadExperiment(options.scenario, options.settings);
+  if (!experiment) return ReportBadInput(experiment.error());
+  const auto rows = Search(options, *experiment);
+  if (!rows) return ReportBadInput(rows.error());
+  fmt::print("{}{}\n{}", Explanation(*experiment, options, rows->front().least.fluid),
+             ProfileDoubts(*experiment), ToTable(*rows, options));
+  for (const Row& row : *rows) fmt::print("{}", Doubts(row, options));
+  if (options.json.empty()) return 0;
+  const auto written = WritePlan(*rows, options);
+  return written ? 0 : ReportBadInput(written.error());
+}
+
+}  // namespace
+
+void AddPlanLanes(CLI::App& plan, CommandContext& context) {
+  auto options = std::make_shared<LanesOptions>();
+  CLI::App* command =
+      plan.add_subcommand("lanes", "How many lanes a scenario's load needs, under each policy");
+  command->add_option("scenario", options->scenario, "Scenario file (TOML)")->required();
+  command
+      ->add_option("--policies", options->policies,
+                   "Policies: symphony,clockwork; default: the scenario's")
+      ->delimiter(',')
+      ->option_text(kCommaList)
+      ->allow_extra_args(false);
+  command->add_option("--seeds", options->seeds, "How many seeds; every one must pass")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--first-seed", options->first_seed, "The first of them")
+      ->capture_default_str();
+  command->add_option("--bad", options->bad_percent, "Bad requests of any model, at most, in %")
+      ->check(CLI::Range(0.0, 99.0))
+      ->capture_default_str();
+  command->add_option("--most", options->most, "Lanes, at most")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
+      ->option_text(kSettings)
+      ->allow_extra_args(false);
+  command->add_option("--json", options->json, "Write the plan to this file");
+  command->callback([options, &context] { context.exit_code = RunLanes(*options); });
+}
+
+}  // namespace tactus
