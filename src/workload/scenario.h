@@ -11,18 +11,19 @@
 //   expiry = "never"               # never | passed | hopeless
 //   queue_capacity = 4096
 //   profile = "../profiles/x.json" # relative to this file
-//   percentile = 95                # that policies count on: 50, 95, 99, 100 (the most); 0: the
-//   mean jitter_ms = 0 decision_cost_us = 0           # charged by the simulator for each decision
-//   that launches candidate_cost_us = 0          # and for each candidate that the policy's
-//   algorithm looks at
+//   percentile = 95                # that policies count on: 50, 95, 99, 100 (the most) or 0 (mean)
+//   jitter_ms = 0
+//   decision_cost_us = 0           # charged by the simulator for each decision that launches
+//   candidate_cost_us = 0          # and for each candidate that the algorithm looks at
 //
 //   [lanes]
 //   count = 1                      # of all kinds
 //   slots = 1
 //
-//   [[lane_kinds]]                 # in simulation, some of the lanes may differ; the others,
-//   called name = "fast"                  # plain, are as the profile says count = 2 speed = 2 #
-//   batches take this part of the profile's time: 1/speed
+//   [[lane_kinds]]                 # in simulation some of the lanes may differ; the others are
+//   name = "fast"                  # called plain, and are as the profile says
+//   count = 2
+//   speed = 2                      # batches take 1/speed of what the profile says
 //
 //   [contention]                   # how batches that share a lane slow each other in simulation
 //   capacity = [1, 1, 1, 1, 1]     # of l1, l2, dram, tensor, fma, in the profile's shares of a
