@@ -323,7 +323,7 @@ slo_ms = 100
 
     def test_plan_lanes_refuses_what_would_show_nothing(self):
         self.bad("plan", "lanes", SCENARIO, "--policies", "zz", says="no policy 'zz'")
-        self.bad("plan", "lanes", SCENARIO, "--set", "duration_s=0.1", "--set",
+        self.bad("plan", "lanes", SCENARIO, "--set", "duration_s=0.05", "--set",
                  "warmup_requests=0", says="too short a run to judge a load by")
         self.bad("plan", "lanes", SOURCE / "scenarios/symphony/fig15.toml",
                  says="--set autoscale.interval_s=0")
