@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "experiment.h"
 #include "metrics/text_table.h"
+#include "output_file.h"
 #include "policies/registry.h"
 #include "progress.h"
 #include "sim/peak_goodput.h"
@@ -231,7 +232,8 @@ void AddPlanLanes(CLI::App& plan, CommandContext& context) {
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
       ->allow_extra_args(false);
-  command->add_option("--json", options->json, "Write the plan to this file");
+  command->add_option("--json", options->json, "Write the plan to this file")
+      ->check(WritableFile());
   command->callback([options, &context] { context.exit_code = RunLanes(*options); });
 }
 

@@ -274,7 +274,7 @@ slo_ms = 100
                          "--sweep", "lane_kinds.fast.speed=1,4")
         self.assertEqual(text.count("symphony: lanes, 1 fast busy"), 2, text)
         text = self.good("goodput", scenario, "--set", "duration_s=4", "--seeds", 1)
-        self.assertIn("r/s on 3 lanes (1 fast of speed 4, 2 plain), that of the final exit", text)
+        self.assertIn("r/s on 3 lanes (1 fast of speed 4, 2 plain), with the final exit", text)
         text = self.good("plan", "lanes", scenario, *SHORT, "--set", "rate_rps=1200", "--seeds", 1)
         self.assertIn("given: 1 fast of speed 4; further lanes are plain", text)
 
