@@ -107,6 +107,18 @@ class Packing {
   std::vector<Bin> bins_;
 };
 
+Plan ToPlan(const std::vector<Bin>& bins, int lanes, std::uint64_t epoch) {
+  Plan plan{.epoch = epoch, .lanes = std::vector<LanePlan>(lanes)};
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    plan.lanes[i].cycle = bins[i].cycle;
+    for (const Share& share : bins[i].shares) {
+      plan.lanes[i].entries.push_back(
+          {.model = ModelId{static_cast<ModelId::rep>(share.model)}, .batch = share.batch});
+    }
+  }
+  return plan;
+}
+
 }  // namespace
 
 Plan PlanNexus(std::span<const NexusSession> sessions, int lanes, std::uint64_t epoch) {
@@ -119,15 +131,14 @@ Plan PlanNexus(std::span<const NexusSession> sessions, int lanes, std::uint64_t 
     (packed ? low : high) = middle;
     if (packed) bins = std::move(*packed);
   }
-  Plan plan{.epoch = epoch, .lanes = std::vector<LanePlan>(lanes)};
-  for (std::size_t i = 0; i < bins.size(); ++i) {
-    plan.lanes[i].cycle = bins[i].cycle;
-    for (const Share& share : bins[i].shares) {
-      plan.lanes[i].entries.push_back(
-          {.model = ModelId{static_cast<ModelId::rep>(share.model)}, .batch = share.batch});
-    }
-  }
-  return plan;
+  return ToPlan(bins, lanes, epoch);
+}
+
+std::optional<Plan> PackNexus(std::span<const NexusSession> sessions, int lanes,
+                              std::uint64_t epoch) {
+  const auto packed = Packing(sessions, 1).Pack(lanes);
+  if (!packed) return std::nullopt;
+  return ToPlan(*packed, lanes, epoch);
 }
 
 }  // namespace tactus

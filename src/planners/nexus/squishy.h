@@ -2,6 +2,8 @@
 // in batches of what size, so that each meets its SLO on average. Pure: same input, same plan.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,5 +32,9 @@ struct NexusSession {  // one model
 // and where the load is too much every model gets the same part of it. (Nexus would ask for more
 // machines; the cluster's size is given here.)
 Plan PlanNexus(std::span<const NexusSession> sessions, int lanes, std::uint64_t epoch);
+
+// For the rates as they are; nothing where they need more than `lanes`.
+std::optional<Plan> PackNexus(std::span<const NexusSession> sessions, int lanes,
+                              std::uint64_t epoch);
 
 }  // namespace tactus

@@ -1,0 +1,104 @@
+// A plan is held to what was asked, and each fault is named with its place.
+#include "core/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PlanTest : public ::testing::Test {
+ protected:
+  PlanTest() {
+    // Two models, batches of 1 and 2 in 4 and 6 ms on half a device, 2 and 3 on the whole.
+    const ProfileTable::ModelRows rows{
+        .exits = 1, .max_batch = 2, .latency = {Millis(4), Millis(6), Millis(2), Millis(3)}};
+    profile_ = ProfileTable(2, std::vector{rows, rows});
+    input_ = {.models = {{"a", 100, Millis(20), 600}, {"b", 50, Millis(30), 600}},
+              .profile = &profile_,
+              .shares = {0.5, 1},
+              .devices = 1,
+              .device_memory_mb = 1500};
+    plan_.lanes = {Half(ModelId{0}), Half(ModelId{1})};
+  }
+
+  static LanePlan Half(ModelId model) {
+    return {.spec = {.device = DeviceId{0}, .lane_class = LaneClass{0}, .fraction = 0.5},
+            .cycle = Millis(12),
+            .entries = {{.model = model, .batch = 2, .offset = {}, .length = Millis(6)}}};
+  }
+  std::string Fault() const {
+    const auto valid = Validate(plan_, input_);
+    return valid ? "" : valid.error().message;
+  }
+
+  ProfileTable profile_;
+  PlanInput input_;
+  Plan plan_;
+};
+
+TEST_F(PlanTest, AcceptsWhatFits) { EXPECT_EQ(Fault(), ""); }
+
+TEST_F(PlanTest, NamesWhatALaneCannotBe) {
+  plan_.lanes[1].spec.device = DeviceId{3};
+  EXPECT_THAT(Fault(), HasSubstr("lane 1 is on device 3; there are 1"));
+  plan_.lanes[1].spec = {.device = DeviceId{0}, .lane_class = LaneClass{0}, .fraction = 0.7};
+  EXPECT_THAT(Fault(), HasSubstr("lane 1 has a share of 0.7, which was not profiled"));
+  plan_.lanes[1] = Half(ModelId{1});
+  plan_.lanes[1].spec.lane_class = LaneClass{1};
+  plan_.lanes[1].spec.fraction = 1;
+  EXPECT_THAT(Fault(), HasSubstr("device 0 add up to 150 %"));
+}
+
+TEST_F(PlanTest, NamesWhatAnEntryCannotBe) {
+  PlanEntry& entry = plan_.lanes[1].entries[0];
+  entry.model = ModelId{2};
+  EXPECT_THAT(Fault(), HasSubstr("of another model set"));
+  entry = {.model = ModelId{1}, .batch = 3, .offset = {}, .length = Millis(6)};
+  EXPECT_THAT(Fault(), HasSubstr("a batch of 3 of 'b' was not profiled; the largest is 2"));
+  entry = {.model = ModelId{1}, .batch = 2, .offset = {}, .length = Millis(5)};
+  EXPECT_THAT(Fault(), HasSubstr("shorter than its batch's 6 ms"));
+  entry = {.model = ModelId{1}, .batch = 2, .offset = Millis(8), .length = Millis(6)};
+  EXPECT_THAT(Fault(), HasSubstr("leaves the cycle of 12 ms"));
+}
+
+TEST_F(PlanTest, WindowsAreDisjoint) {
+  plan_.lanes[0].entries.push_back({ModelId{1}, 1, Millis(5), Millis(4)});
+  EXPECT_THAT(Fault(), HasSubstr("lane 0: the window of 'b' at 5 ms overlaps"));
+}
+
+TEST_F(PlanTest, ARequestWaitsForACycleAndItsBatch) {
+  input_.models[0].slo = Millis(17);
+  EXPECT_THAT(Fault(), HasSubstr("'a' waits up to a cycle of 12 ms for a batch of 6 ms"));
+}
+
+TEST_F(PlanTest, MemoryOfADevice) {
+  input_.device_memory_mb = 1000;
+  EXPECT_THAT(Fault(), HasSubstr("the models of device 0 need 1200 MB; it has 1000"));
+}
+
+TEST_F(PlanTest, SaysWhichModelLacksHowMuch) {
+  input_.models[1].rate_rps = 200;  // 2 in 12 ms carry 166.7
+  EXPECT_THAT(Fault(), HasSubstr("'b' lacks 33.3333"));
+}
+
+TEST_F(PlanTest, InputThatNobodyCanPlan) {
+  const auto fault = [&] { return Validate(input_).error().message; };
+  const PlanInput good = input_;
+  input_.devices = 0;
+  EXPECT_THAT(fault(), HasSubstr("at least one device"));
+  input_ = good;
+  input_.shares = {0.5, 0.8};
+  EXPECT_THAT(fault(), HasSubstr("end with 1"));
+  input_ = good;
+  input_.models.pop_back();
+  EXPECT_THAT(fault(), HasSubstr("of other models"));
+  input_ = good;
+  input_.models[0].slo = {};
+  EXPECT_THAT(fault(), HasSubstr("model 'a'"));
+}
+
+}  // namespace
+}  // namespace tactus

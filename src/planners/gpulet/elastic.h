@@ -1,0 +1,32 @@
+// Elastic partitioning (gpu-lets, Algorithm 1): each model, the most asked-for first, gets gpu-lets
+// of the size at which another percent of the device stops paying (the knee of what it carries over
+// its size), or of the size that it needs if that is smaller; what can share time with another
+// gpu-let does.
+#pragma once
+
+#include <cstdint>
+
+#include "planners/gpulet/interference.h"
+
+namespace tactus {
+
+struct ElasticOptions {
+  // Lanes of a device slow each other by this; nothing: they are taken not to (the paper's
+  // `gpulet`, against `gpulet+int`). Outlives the call.
+  const InterferenceModel* interference = nullptr;
+  // The guided self-tuning of the paper's comparison (after GSLICE): always the knee, and nobody
+  // shares time with another.
+  bool self_tuning = false;
+  std::uint64_t epoch = 0;
+};
+
+// kResourceExhausted: which model lacks how much of its rate.
+Expected<Plan> PlanElastic(const PlanInput& input, const ElasticOptions& options);
+
+// The lane class at the knee of the model's affordable rate over the share of the device: where the
+// curve through (0, 0) and the profiled shares, both axes scaled to 1, bends most. The whole device
+// where it never bends: then each percent pays as well as the one before. (The paper: "the knee,
+// where the curvature has the local maximum".)
+LaneClass Knee(const PlanInput& input, ModelId m);
+
+}  // namespace tactus

@@ -1,0 +1,66 @@
+// The upper bound of every planner here: whether any split of the devices, any placement of the
+// models and any division of their rates carries the load (gpu-lets, Section 6.2, "ideal"). Exact,
+// and exponential in the models: for a handful.
+//
+// A lane's choice is a batch of each model; its cycle is their time, its rates batch over cycle. Of
+// all choices of a device, split or whole, those remain that no other one beats for every model.
+// The search then takes one for each device. It is cut by prices: under any prices, the dearest
+// device brings at least its part of what is missing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "planners/gpulet/interference.h"
+
+namespace tactus {
+
+struct IdealOptions {
+  // As ElasticOptions::interference: then a lane's latencies depend on who is in the other one.
+  const InterferenceModel* interference = nullptr;
+  // Devices' choices that a search may look at before it gives up.
+  std::int64_t most_steps = 2'000'000'000;
+  // Called now and then while the choices are made: how many of how many combinations are done.
+  std::function<void(std::size_t done, std::size_t all)> on_progress;
+};
+
+class IdealPlanner {
+ public:
+  static constexpr std::size_t kMostModels = 6;
+
+  // Makes the choices for loads of up to the rates in `input`, which outlives the planner.
+  // kInvalidArgument for more than kMostModels models.
+  static Expected<IdealPlanner> Make(const PlanInput& input, IdealOptions options);
+
+  // A plan for these rates, by model. kResourceExhausted: none exists. kDeadlineExceeded: the
+  // search gave up, and nobody knows.
+  Expected<Plan> Solve(std::span<const double> rates_rps) const;
+
+  std::size_t choices() const { return choices_.size(); }
+
+ private:
+  // What a lane runs in a cycle; batch 0: not this model.
+  struct LaneChoice {
+    LaneClass lane_class;
+    std::vector<int> batches;    // by model
+    std::vector<Duration> time;  // of each batch, by model, with its slowdown
+    Duration cycle{};
+  };
+  struct DeviceChoice {
+    std::vector<double> rates;  // by model
+    std::vector<LaneChoice> lanes;
+  };
+  class Maker;
+  class Search;
+
+  IdealPlanner(const PlanInput& input, IdealOptions options)
+      : input_(&input), options_(std::move(options)) {}
+
+  const PlanInput* input_;
+  IdealOptions options_;
+  std::vector<DeviceChoice> choices_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,24 @@
+// How much longer a batch takes because of another one in the same device's other lane: the linear
+// model of gpu-lets, Section 4.4. It only predicts; the simulator slows batches by other rules.
+#pragma once
+
+#include <array>
+
+#include "core/planner.h"
+
+namespace tactus {
+
+// factor = c1 l2 + c2 l2' + c3 dram + c4 dram' + c5, of the batch itself and of the other ('),
+// where l2 and dram are the shares of the device's throughput that each keeps busy alone.
+struct InterferenceModel {
+  std::array<double, 5> c{0, 0, 0, 0, 1};
+
+  // How many times longer; at least 1.
+  double Slowdown(const Throughput& own, const Throughput& other) const;
+};
+
+// What model `m` asks of the device in such a lane at worst: of the batches that its SLO allows
+// (2 L(b) <= SLO), by resource. So the factor depends on no batch that is still to be chosen.
+Throughput WorstUse(const PlanInput& input, LaneClass lane, ModelId m);
+
+}  // namespace tactus

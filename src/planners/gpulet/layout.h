@@ -1,0 +1,57 @@
+// Devices, how they are split into gpu-lets, and who is in which: what the planners of this folder
+// build step by step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "planners/gpulet/duty_cycle.h"
+#include "planners/gpulet/interference.h"
+
+namespace tactus {
+
+struct GpuLet {
+  int device = 0;
+  LaneClass lane_class;
+  std::vector<LaneMember> members;  // empty: free
+};
+
+class Layout {
+ public:
+  // All devices whole and free. `interference`: nothing where lanes are taken not to disturb each
+  // other. Both outlive the layout.
+  Layout(const PlanInput& input, const InterferenceModel* interference);
+
+  const std::vector<GpuLet>& gpulets() const { return gpulets_; }
+  // The free ones, smallest first.
+  std::vector<int> Free() const;
+  bool IsWhole(int i) const { return gpulets_[i].lane_class == input_.whole(); }
+
+  // Gives a whole free one the share of `part`, and the rest to a new free one; false where no lane
+  // class has the rest's share, and nothing happens.
+  bool Split(int i, LaneClass part);
+  // A free one and a free other on its device are one whole again.
+  void RevertSplit(int i);
+
+  // The most of `rate_rps` that the model can have of gpu-let i beside who is there, with every
+  // SLO on the device kept; to one part in a thousand where it is not all.
+  double Most(int i, ModelId model, double rate_rps) const;
+  // To be called with what Most allows.
+  void Add(int i, ModelId model, double rate_rps);
+
+  Plan ToPlan(std::uint64_t epoch) const;
+
+ private:
+  bool Fits(int i, const std::vector<LaneMember>& members) const;
+  // With the slowdowns that the others on the device cause.
+  std::optional<DutyCycle> CycleOf(int i, std::vector<LaneMember> members,
+                                   const std::vector<LaneMember>* changed, int changed_at) const;
+
+  const PlanInput& input_;
+  const InterferenceModel* interference_;
+  std::vector<GpuLet> gpulets_;
+  std::vector<std::vector<Throughput>> uses_;  // by lane class, by model
+};
+
+}  // namespace tactus
