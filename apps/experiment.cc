@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "core/prediction_errors.h"
 #include "dispatch/journal_file.h"
 #include "kept_predictor.h"
 #include "policies/registry.h"
@@ -120,12 +119,16 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& f
   }
   RunReport report = MakeReport(scenario, experiment.profile, *result);
   if (const PredictionErrors* errors = (*policy)->prediction_errors()) {
-    report.prediction = {.batches = errors->kernel.count(),
-                         .p50 = errors->kernel.AbsolutePercentile(50),
-                         .p95 = errors->kernel.AbsolutePercentile(95),
-                         .p99 = errors->kernel.AbsolutePercentile(99)};
+    report.prediction = SummaryOf(*errors);
   }
   return report;
+}
+
+PredictionSummary SummaryOf(const PredictionErrors& errors) {
+  return {.batches = errors.kernel.count(),
+          .p50 = errors.kernel.AbsolutePercentile(50),
+          .p95 = errors.kernel.AbsolutePercentile(95),
+          .p99 = errors.kernel.AbsolutePercentile(99)};
 }
 
 int ReportBadInput(const Error& error) {

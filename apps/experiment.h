@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "core/prediction_errors.h"
 #include "metrics/report.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
@@ -38,6 +39,8 @@ struct RunFiles {
 
 // Simulates with the scenario's policy and prints nothing.
 Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& files = {});
+
+PredictionSummary SummaryOf(const PredictionErrors& errors);
 
 // One line on stderr: "tactus: MESSAGE". Returns the exit code of bad input, 2.
 int ReportBadInput(const Error& error);

@@ -1,4 +1,5 @@
 // tactus measure: one scenario in real time, on real engines, in one process.
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "experiment.h"
 #include "measurement.h"
 #include "output_file.h"
+#include "policies/registry.h"
 #include "runtime/machine.h"
 #include "workload/profile_file.h"
 
@@ -24,6 +26,7 @@ struct MeasureCommand {
   std::string profile;
   std::string json;
   std::string overheads;
+  std::string predictions;
   bool wide = false;
   bool no_pin = false;
   MeasureOptions options;
@@ -80,6 +83,28 @@ Status WriteOverheads(const Experiment& experiment, const Measurement& measured,
   return SaveProfile(profile, path);
 }
 
+// A row for each batch that had neighbours: how many times longer than alone its kernels were
+// expected to take, and took.
+Status WritePredictions(const Measurement& measured, const std::string& path) {
+  std::ofstream file(path);
+  file << "predicted,measured\n";
+  for (const auto& p : measured.predictions) {
+    file << fmt::format("{:.4f},{:.4f}\n", p.predicted, p.actual);
+  }
+  file.close();
+  if (file) return {};
+  return Fail(ErrorCode::kUnavailable, fmt::format("{}: cannot be written", path));
+}
+
+// Before a run whose predictions are asked for.
+Status CheckPredicts(const std::string& policy) {
+  const auto made = MakePolicy(policy);
+  if (!made) return std::unexpected(made.error());
+  if ((*made)->prediction_errors() != nullptr) return {};
+  return InvalidArgument(
+      fmt::format("--predictions: policy '{}' predicts nothing; take --policy strait", policy));
+}
+
 int RunMeasure(const MeasureCommand& command) {
   std::vector<std::string> settings = command.settings;
   if (!command.policy.empty()) settings.push_back("policy=" + command.policy);
@@ -87,6 +112,10 @@ int RunMeasure(const MeasureCommand& command) {
   if (command.seed) settings.push_back(fmt::format("seed={}", *command.seed));
   const auto experiment = LoadExperiment(command.scenario, settings);
   if (!experiment) return ReportBadInput(experiment.error());
+  if (!command.predictions.empty()) {
+    const Status predicts = CheckPredicts(experiment->scenario.policy);
+    if (!predicts) return ReportBadInput(predicts.error());
+  }
   MeasureOptions options = command.options;
   options.pin = !command.no_pin;
   const auto measured = Measure(*experiment, options);
@@ -95,6 +124,7 @@ int RunMeasure(const MeasureCommand& command) {
   RunReport report = MakeReport(experiment->scenario, experiment->profile, measured->result);
   report.source = fmt::format("measured on {}{}", measured->engine,
                               measured->emulated ? ", which is emulated" : "");
+  report.prediction = measured->prediction;
   const std::vector<RunReport> runs = {report};
   fmt::print("{}{}\n{}", Heading(report), ProfileDoubts(*experiment), ToTable(runs, command.wide));
   PrintOverheads(*measured);
@@ -104,6 +134,10 @@ int RunMeasure(const MeasureCommand& command) {
   }
   if (!command.overheads.empty()) {
     const auto written = WriteOverheads(*experiment, *measured, command.overheads);
+    if (!written) return ReportBadInput(written.error());
+  }
+  if (!command.predictions.empty()) {
+    const auto written = WritePredictions(*measured, command.predictions);
     if (!written) return ReportBadInput(written.error());
   }
   if (command.json.empty()) return 0;
@@ -134,6 +168,9 @@ void AddMeasure(CLI::App& app, CommandContext& context) {
       ->check(WritableFile());
   sub->add_option("--write-overheads", command->overheads,
                   "Write the profile with the measured overheads and service ratios to this file")
+      ->check(WritableFile());
+  sub->add_option("--predictions", command->predictions,
+                  "Write predicted and measured slowdowns of a policy that predicts to this file")
       ->check(WritableFile());
   sub->add_flag("--no-pin", command->no_pin, "Leave the lanes to the kernel's scheduler");
   sub->add_flag("--wide", command->wide, "Show every model, and how requests ended");

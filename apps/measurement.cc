@@ -110,6 +110,7 @@ class RealTime {
   std::vector<Duration> late_;  // of each call behind its intended arrival
   std::int64_t refused_ = 0;
   std::unique_ptr<Runtime> runtime_;
+  const Policy* policy_ = nullptr;  // the runtime's
 };
 
 EngineOptions RealTime::MakeEngineOptions() const {
@@ -193,6 +194,7 @@ Status RealTime::StartRuntime() {
   runtime.pending_bytes = std::size_t{1} << 40;
   runtime.pin = options_.pin;
   RuntimeParts parts;
+  policy_ = policy->get();
   parts.policy = *std::move(policy);
   parts.engine_for = [this](std::string_view platform) { return engines_->For(platform); };
   parts.profile = selected_;
@@ -279,6 +281,11 @@ Measurement RealTime::Collect(Real start) {
   measured.late = SpreadOf(std::move(late_));
   measured.service_ratio = watch_->service_ratios();
   measured.service_trace = watch_->service_trace(origin, kServiceWindow);
+  if (const PredictionErrors* errors = policy_->prediction_errors()) {
+    measured.prediction = SummaryOf(*errors);
+    const auto latest = errors->latest.get();
+    measured.predictions.assign(latest.begin(), latest.end());
+  }
   return measured;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct Measurement {
   std::vector<double> service_ratio;
   // How that moved, in windows of kServiceWindow.
   std::vector<double> service_trace;
+  // Of a policy that predicts: how well, and the latest predictions.
+  std::optional<PredictionSummary> prediction;
+  std::vector<LatestPredictions::Prediction> predictions;
 };
 
 // Arrivals are those of the simulation with the same seed; latency counts from the intended

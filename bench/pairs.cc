@@ -55,12 +55,12 @@ struct Subject {
   ExitId exit;
   std::vector<SampleRow> rows;
   Throughput use{};
-  std::vector<double> alone;  // medians of its runs alone, one of each turn, in seconds
+  std::vector<double> alone;  // means of its runs alone, one of each turn, in seconds
 };
 
 struct Side {
   std::size_t subject = 0;
-  double alone = 0;     // seconds, median
+  double alone = 0;     // seconds, mean
   double together = 0;  // the same beside the other
   double together_95 = 0;
   double physics = 0;    // slowdowns as fitted ...
@@ -78,6 +78,12 @@ double Quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
   const auto at = static_cast<std::size_t>(q * static_cast<double>(values.size()));
   return values[std::min(at, values.size() - 1)];
+}
+
+double Mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
 // Of both slots; empty: not pinned, as in a server that has no core to spare for them.
@@ -222,14 +228,14 @@ Status Pairs::Turn(Pair& pair) {
   for (Side& side : pair.sides) {
     std::array<Subject*, 1> alone{&subjects_[side.subject]};
     if (Status ok = RunTogether(alone, options_.seconds / 3, took); !ok) return ok;
-    side.alone = Quantile(took[0], 0.5);
+    side.alone = Mean(took[0]);
     subjects_[side.subject].alone.push_back(side.alone);
   }
   std::array<Subject*, 2> both{&subjects_[pair.sides[0].subject],
                                &subjects_[pair.sides[1].subject]};
   if (Status ok = RunTogether(both, options_.seconds, took); !ok) return ok;
   for (std::size_t i = 0; i < 2; ++i) {
-    pair.sides[i].together = Quantile(took[i], 0.5);
+    pair.sides[i].together = Mean(took[i]);
     pair.sides[i].together_95 = Quantile(took[i], 0.95);
   }
   return {};
@@ -361,6 +367,7 @@ Report Pairs::MakeReport() const {
         "{} slowdowns held out\n",
         what, 100 * Quantile(errors[0], 0.5), 100 * Quantile(errors[0], 0.95),
         100 * Quantile(errors[1], 0.5), 100 * Quantile(errors[1], 0.95), errors[1].size());
+    if (&errors == &nothing) return;
     // The paper's predictor was off by 29.6 % at P95 (Section 5.4), on a GPU.
     report.checks.push_back(
         AtMost(fmt::format("{}: off at P50, pairs held out", what), Quantile(errors[1], 0.5), 0.1));

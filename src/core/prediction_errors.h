@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace tactus {
 
@@ -52,11 +54,34 @@ class RatioCounts {
   std::int64_t count_ = 0;
 };
 
+// What was predicted and what came, of the last kKept, for a picture.
+class LatestPredictions {
+ public:
+  static constexpr std::size_t kKept = 4096;
+  struct Prediction {
+    float predicted = 0;
+    float actual = 0;
+  };
+
+  void Add(double predicted, double actual) {
+    kept_[count_++ % kKept] = {static_cast<float>(predicted), static_cast<float>(actual)};
+  }
+  // In no order.
+  std::span<const Prediction> get() const {
+    return std::span(kept_).first(std::min(kKept, count_));
+  }
+
+ private:
+  std::array<Prediction, kKept> kept_{};
+  std::size_t count_ = 0;
+};
+
 // Of batches that had neighbours.
 struct PredictionErrors {
   RatioCounts kernel;    // (predicted - actual) / actual, of the kernels' time
   RatioCounts latency;   // the same of the whole: waiting, link and kernels
   RatioCounts overhead;  // what the neighbours cost: actual kernel time over the profiled, less 1
+  LatestPredictions latest;  // degrees: kernel time over the profiled
 };
 
 }  // namespace tactus

@@ -203,6 +203,19 @@ class Commands(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertIn("not expected: all-final", done.stderr)
 
+    def test_measure_writes_what_was_predicted_of_batches_that_share_a_lane(self):
+        rows, report = self.folder / "predictions.csv", self.folder / "report.json"
+        words = ["measure", SOURCE / "scenarios/strait/high.toml", "--engine", "emulated", "--no-pin",
+                 "--set", "rate_rps=300", "--set", "warmup_s=0", "--set", "duration_s=0.5",
+                 "--predictions", rows]
+        self.good(*words, "--json", report)
+        prediction = json.loads(report.read_text())["runs"][0]["prediction"]
+        lines = rows.read_text().splitlines()
+        self.assertEqual(lines[0], "predicted,measured")
+        self.assertEqual(len(lines) - 1, prediction["batches"])
+        self.bad(*words, "--policy", "temporal",
+                 says="--predictions: policy 'temporal' predicts nothing")
+
     def test_goodput_of_an_slo_that_is_hardly_ever_met_is_nothing(self):
         file = self.folder / "report.json"
         text = self.good("goodput", SCENARIO, "--policies", "all-final", "--set", "duration_s=2",

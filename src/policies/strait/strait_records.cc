@@ -191,6 +191,7 @@ void StraitRecords::CountErrors(const OngoingBatch& batch, double predicted, dou
                                 const BatchReport& report) {
   errors_.kernel.Add((predicted - actual) / actual);
   errors_.overhead.Add(actual - 1);
+  errors_.latest.Add(predicted, actual);
   const Duration waited = std::max(batch.launched - (batch.deadline - batch.slo), Duration{});
   const Duration ahead = waited + (batch.uploaded - batch.launched);
   const double whole = ToSeconds(waited + (report.ended - batch.launched));
