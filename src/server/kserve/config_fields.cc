@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "server/kserve/validation.h"
+
 namespace tactus {
 namespace {
 
@@ -21,7 +23,6 @@ constexpr int kMostBatch = 65536;
 // A day: longer is a mistake in the unit.
 constexpr double kLongestSloMs = 86'400'000;
 constexpr int kMostExits = 64;
-constexpr int kLowestPriority = 1'000'000;
 
 constexpr std::array<std::pair<inference::DataType, DataType>, 14> kTypes{{
     {inference::TYPE_BOOL, DataType::kBool},

@@ -41,10 +41,13 @@ std::unexpected<Error> WrongParameter(std::string_view name, std::string_view wh
 
 Status ReadPriority(const ParameterValue& value, CallParameters& read) {
   const auto number = WholeNumber(value);
-  if (!number || *number < 0)
-    return WrongParameter("priority", "must be a whole number, not below 0");
-  constexpr std::int64_t kLeast = std::numeric_limits<std::uint32_t>::max();
-  read.priority = static_cast<std::uint32_t>(std::min(*number, kLeast));
+  if (!number || *number < 0 || *number > kLowestPriority) {
+    return WrongParameter("priority",
+                          fmt::format("must be a whole number from 1, the highest, to {}, or 0 for "
+                                      "that of the model",
+                                      kLowestPriority));
+  }
+  read.priority = static_cast<std::uint32_t>(*number);
   return {};
 }
 

@@ -164,6 +164,9 @@ TEST(ReadParameters, WhatCannotBeMetIsRefused) {
   };
   EXPECT_THAT(error("priority", std::int64_t{-1}).message, HasSubstr("'priority'"));
   EXPECT_THAT(error("priority", std::string_view("1")).message, HasSubstr("'priority'"));
+  EXPECT_THAT(error("priority", std::int64_t{1'000'001}).message,
+              HasSubstr("'priority': must be a whole number from 1, the highest, to 1000000"));
+  EXPECT_THAT(error("priority", std::uint64_t{1} << 40).message, HasSubstr("'priority'"));
   EXPECT_THAT(error("timeout", std::int64_t{-1}).message, HasSubstr("microseconds"));
   EXPECT_THAT(error("timeout", 1.5).message, HasSubstr("microseconds"));
   EXPECT_THAT(error("triton_debug", true).message,
