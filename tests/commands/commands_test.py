@@ -206,8 +206,8 @@ class Commands(unittest.TestCase):
     def test_measure_writes_what_was_predicted_of_batches_that_share_a_lane(self):
         rows, report = self.folder / "predictions.csv", self.folder / "report.json"
         words = ["measure", SOURCE / "scenarios/strait/high.toml", "--engine", "emulated",
-                 "--no-pin", "--set", "rate_rps=300", "--set", "warmup_s=0", "--set", "duration_s=0.5",
-                 "--predictions", rows]
+                 "--no-pin", "--set", "rate_rps=300", "--set", "warmup_s=0",
+                 "--set", "duration_s=0.5", "--predictions", rows]
         self.good(*words, "--json", report)
         prediction = json.loads(report.read_text())["runs"][0]["prediction"]
         lines = rows.read_text().splitlines()
