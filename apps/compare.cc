@@ -78,12 +78,15 @@ Expected<std::vector<Series>> Plan(const CompareOptions& options) {
   return plan;
 }
 
-// What simulate would say of each point's profile; what points share, once.
+// What simulate would say of each point's profile and policy; what points share, once.
 std::string Doubts(const std::vector<Series>& plan) {
   std::string text;
   for (const Series& series : plan) {
-    const std::string doubts = ProfileDoubts(series.experiments.front());
-    if (text.find(doubts) == std::string::npos) text += doubts;
+    const Experiment& experiment = series.experiments.front();
+    for (const std::string& doubts :
+         {ProfileDoubts(experiment), PolicyDoubts(experiment, series.policy)}) {
+      if (text.find(doubts) == std::string::npos) text += doubts;
+    }
   }
   return text;
 }

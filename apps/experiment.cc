@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "dispatch/journal_file.h"
+#include "dispatch/never_served.h"
 #include "kept_predictor.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
@@ -50,6 +51,17 @@ Expected<Experiment> LoadExperiment(const std::string& path,
   auto profile = LoadProfile(scenario->profile);
   if (!profile) return std::unexpected(profile.error());
   return Experiment{std::move(*scenario), std::move(*profile)};
+}
+
+Expected<std::unique_ptr<Policy>> MakeRealTimePolicy(const std::string& text) {
+  auto policy = MakePolicy(text);
+  if (!policy) return policy;
+  const DecisionCost& cost = (*policy)->decision_cost();
+  if (!cost.launch && !cost.candidate) return policy;
+  return InvalidArgument(fmt::format(
+      "policy '{}': cost and look change nothing in real time, where deciding takes what it takes; "
+      "leave them out, or simulate",
+      text));
 }
 
 namespace {
@@ -152,6 +164,20 @@ std::string ProfileDoubts(const Experiment& experiment) {
   }
   if (warnings.size() > kShown) {
     text += fmt::format("profile, doubtful: {} more like these\n", warnings.size() - kShown);
+  }
+  return text;
+}
+
+std::string PolicyDoubts(const Experiment& experiment, const std::string& policy) {
+  const auto made = MakePolicy(policy);
+  const auto deployment = MakeDeployment(experiment.scenario, experiment.profile);
+  if (!made || !deployment) return "";  // the run itself says why
+  const std::vector<LaneSpec> lanes = MakeLanes(experiment.scenario);
+  std::string text;
+  for (std::size_t i = 0; i < (*deployment)->models.size(); ++i) {
+    const ModelId m{static_cast<ModelId::rep>(i)};
+    const auto why = WhyNeverServed(**made, **deployment, lanes, m);
+    if (why) text += fmt::format("policy, doubtful: {}\n", *why);
   }
   return text;
 }

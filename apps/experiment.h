@@ -2,11 +2,13 @@
 // and a run of it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/expected.h"
+#include "core/policy.h"
 #include "core/prediction_errors.h"
 #include "metrics/report.h"
 #include "workload/profile_file.h"
@@ -30,6 +32,10 @@ Expected<Experiment> LoadExperiment(const std::string& path,
 // policies. A part like "clip=10", that names no policy, belongs to the one before it.
 std::vector<std::string> JoinPolicyOptions(const std::vector<std::string>& parts);
 
+// For servers and whatever else runs in real time, where nothing can be charged for deciding: a
+// policy whose options say what that costs is refused.
+Expected<std::unique_ptr<Policy>> MakeRealTimePolicy(const std::string& text);
+
 // What a run reads and writes beside its scenario; empty: nothing.
 struct RunFiles {
   std::string journal;         // gets every event and decision
@@ -51,6 +57,9 @@ std::string ProfileDoubts(const Experiment& experiment);
 
 // "8 lanes", "8 lanes (2 fast of speed 4, 6 plain)".
 std::string LanesOf(const Scenario& scenario);
+
+// Why `policy` will serve nothing of a model of the scenario, a line for each such model.
+std::string PolicyDoubts(const Experiment& experiment, const std::string& policy);
 
 // The lines that stand above a table of figures: scenario, where the profile comes from, machine.
 std::string Heading(const RunReport& run);

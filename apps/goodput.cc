@@ -268,7 +268,9 @@ int RunGoodput(const GoodputOptions& options) {
   fmt::print("{}{}\n{}", Explanation(*experiment, options, rows->front().result.peak),
              ProfileDoubts(*experiment), PeakTable(*rows));
   if (!options.multiples.empty()) fmt::print("\n{}", LoadTable(*rows));
-  for (const Row& row : *rows) fmt::print("{}", Doubts(row, *experiment, options));
+  for (const Row& row : *rows) {
+    fmt::print("{}{}", PolicyDoubts(*experiment, row.policy), Doubts(row, *experiment, options));
+  }
   std::vector<Check> checks = MakeChecks(options, *rows);
   if (!checks.empty()) fmt::print("\n{}", ToText(checks));
   const bool held = std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.ok; });

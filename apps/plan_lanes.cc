@@ -199,7 +199,9 @@ int RunLanes(const LanesOptions& options) {
   if (!rows) return ReportBadInput(rows.error());
   fmt::print("{}{}\n{}", Explanation(*experiment, options, rows->front().least.fluid),
              ProfileDoubts(*experiment), ToTable(*rows, options));
-  for (const Row& row : *rows) fmt::print("{}", Doubts(row, options));
+  for (const Row& row : *rows) {
+    fmt::print("{}{}", PolicyDoubts(*experiment, row.policy), Doubts(row, options));
+  }
   if (options.json.empty()) return 0;
   const auto written = WritePlan(*rows, options);
   return written ? 0 : ReportBadInput(written.error());

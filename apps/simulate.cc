@@ -32,7 +32,8 @@ int RunSimulate(const SimulateOptions& options) {
   const auto report = RunSimulated(*experiment, options.files);
   if (!report) return ReportBadInput(report.error());
   const std::vector<RunReport> runs = {*report};
-  fmt::print("{}{}\n{}", Heading(*report), ProfileDoubts(*experiment), ToTable(runs, options.wide));
+  fmt::print("{}{}{}\n{}", Heading(*report), ProfileDoubts(*experiment),
+             PolicyDoubts(*experiment, experiment->scenario.policy), ToTable(runs, options.wide));
   if (!report->scaling.empty()) fmt::print("\n{}", ScalingTable(*report));
   if (options.json.empty()) return 0;
   const auto written = WriteJson({runs, {}}, options.json);

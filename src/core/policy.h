@@ -24,6 +24,13 @@ namespace tactus {
 struct BatchReport;
 struct PredictionErrors;
 
+// What deciding takes, for drivers that charge for it: the simulator. In real time it takes what it
+// takes.
+struct DecisionCost {
+  std::optional<Duration> launch;     // each decision that launches a batch
+  std::optional<Duration> candidate;  // each candidate of Policy::examined()
+};
+
 class Policy {
  public:
   virtual ~Policy() = default;
@@ -55,9 +62,20 @@ class Policy {
   // goes on with them later (XSched). Only the simulator's can; read once, at the start.
   virtual bool suspends() const { return false; }
 
+  // The least that it counts on for a request of m, from its decision to the end of its batch on
+  // the best of the lanes, with the delays and batch sizes of its options: it gives up whatever has
+  // less time left, or leaves it lying. Duration::max() where no batch size would do; nothing where
+  // it serves requests however late they are. A function of its arguments and of its options alone:
+  // may be asked at any time, on any thread.
+  virtual std::optional<Duration> LeastService(const View&, ModelId) const { return std::nullopt; }
+
   // How many candidates it has looked at so far, for drivers that charge for deciding: what the
   // algorithm would have to look at, not what this code happens to.
   virtual std::uint64_t examined() const { return 0; }
+
+  // Set once, by whoever makes the policy; a driver has its own figure for what is not set.
+  const DecisionCost& decision_cost() const { return decision_cost_; }
+  void SetDecisionCost(const DecisionCost& cost) { decision_cost_ = cost; }
 
   // Of its predictions of what batches would cost each other, where it makes any.
   virtual const PredictionErrors* prediction_errors() const { return nullptr; }
@@ -72,6 +90,9 @@ class Policy {
   virtual Status Resume(const LearnedState& /*learned*/) {
     return InvalidArgument("policy '" + std::string(name()) + "' learns nothing");
   }
+
+ private:
+  DecisionCost decision_cost_;
 };
 
 }  // namespace tactus

@@ -19,14 +19,21 @@ class LostHeads {
     for (std::size_t i = 0; i < quickest_.size(); ++i) {
       const ModelId m{static_cast<ModelId::rep>(i)};
       if (!view.models[i].loaded) continue;
-      quickest_[i] = Duration::max();
-      for (const Lane& lane : view.lanes) {
-        if (!lane.serves.contains(m)) continue;
-        const Duration alone =
-            view.profile.Latency(m, FinalExit(view.profile, m), 1, lane.lane_class);
-        quickest_[i] = std::min(quickest_[i], Stretched(alone, margin));
-      }
+      quickest_[i] = Quickest(view, m);
+      if (quickest_[i] < Duration::max()) quickest_[i] = Stretched(quickest_[i], margin);
     }
+  }
+
+  // What a batch of m takes on the best of the lanes at the final exit, by the profile;
+  // Duration::max() where none of them serves m.
+  static Duration Quickest(const View& view, ModelId m, int batch = 1) {
+    Duration quickest = Duration::max();
+    for (const Lane& lane : view.lanes) {
+      if (!lane.serves.contains(m)) continue;
+      quickest = std::min(
+          quickest, view.profile.Latency(m, FinalExit(view.profile, m), batch, lane.lane_class));
+    }
+    return quickest;
   }
 
   // The next to give up at `now`, if any; else `next()` says when to look again.

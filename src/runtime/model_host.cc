@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "dispatch/never_served.h"
 #include "runtime/model_profile.h"
 #include "runtime/quick_profile.h"
 
@@ -116,6 +117,12 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
   return rows;
 }
 
+void ModelHost::SayWhatIsNeverServed(const ServedModel& served) const {
+  const Deployment alone{{served.model}, ProfileTable(1, {&served.rows, 1})};
+  const auto why = WhyNeverServed(*options_.policy, alone, options_.lanes, ModelId{0});
+  if (why) Say(*why);
+}
+
 Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
   const Expected<Engine*> engine = options_.engine_for(spec.platform);
   if (!engine) return std::unexpected(engine.error());
@@ -139,6 +146,7 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
   }
   model->rows = *std::move(rows);
   model->model = DescribeModel(model->spec, options_.default_slo, max_batch);
+  SayWhatIsNeverServed(*model);
   return model;
 }
 

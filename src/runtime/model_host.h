@@ -29,6 +29,7 @@ class ModelHost {
     std::optional<ProfileFile> profile;
     ProfileOptions profile_options;
     std::function<void(const std::string&)> log;
+    const Policy* policy = nullptr;  // it may know that it will serve nothing of a model
   };
 
   ModelHost(Options options, const WallClock& clock, DispatchLoop& loop);
@@ -53,6 +54,7 @@ class ModelHost {
   Expected<ProfileTable::ModelRows> FindRows(const ServedModel& model, ModelHandle handle,
                                              int& max_batch);
   Status LoadOnLanes(ModelSpec& spec, Engine& engine, std::vector<ModelHandle>& handles) const;
+  void SayWhatIsNeverServed(const ServedModel& served) const;
   void Say(const std::string& line) const {
     if (options_.log) options_.log(line);
   }

@@ -43,6 +43,7 @@ ModelHost::Options HostOptions(const RuntimeOptions& options, const RuntimeParts
   host.profile = parts.profile;
   host.profile_options = parts.profile_options;
   host.log = parts.log;
+  host.policy = parts.policy.get();
   return host;
 }
 

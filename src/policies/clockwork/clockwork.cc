@@ -21,6 +21,14 @@ void Clockwork::Prepare(const View& view) {
   }
 }
 
+std::optional<Duration> Clockwork::LeastService(const View& view, ModelId m) const {
+  Duration least = options_.sizes.empty() ? LostHeads::Quickest(view, m) : Duration::max();
+  for (const int size : options_.sizes) {
+    if (size <= LargestBatch(view, m)) least = std::min(least, LostHeads::Quickest(view, m, size));
+  }
+  return least == Duration::max() ? least : LostHeads::Stretched(least, options_.margin);
+}
+
 int Clockwork::Largest(const View& view, ModelId m, LaneClass c, int limit, Duration slack) const {
   const ExitId exit = FinalExit(view.profile, m);
   const auto fits = [&](int batch) {

@@ -33,6 +33,7 @@ class Clockwork final : public Policy {
   void Prepare(const View& view) override;
   void OnArrive(ModelId m, const Request&) override { examined_ += candidates_[m.value()]; }
   std::uint64_t examined() const override { return examined_; }
+  std::optional<Duration> LeastService(const View& view, ModelId m) const override;
 
  private:
   // The largest allowed batch size up to `limit` that takes no longer than `slack`; 0 when none.

@@ -42,6 +42,9 @@ class Nexus final : public Policy {
   void OnPopFront(ModelId m, int count) override;
   void OnQueueChange(ModelId m) override { models_[m.value()].count_again = true; }
   std::uint64_t examined() const override { return examined_; }
+  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
+    return LostHeads::Quickest(view, m);
+  }
 
  private:
   struct Route {  // to one lane that runs the model

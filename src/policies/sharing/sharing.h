@@ -35,6 +35,9 @@ class Sharing final : public Policy {
   bool suspends() const override { return options_.rule == SharingRule::kPreemptive; }
   void Prepare(const View& view) override;
   Decision Decide(const View& view, TimePoint now) override;
+  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
+    return LostHeads::Quickest(view, m);
+  }
   void OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
                    TimePoint now) override;
 

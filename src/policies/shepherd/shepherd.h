@@ -31,6 +31,9 @@ class Shepherd final : public Policy {
   void OnArrive(ModelId, const Request&) override { ++examined_; }
   void OnBatchDone(LaneId, const RunningBatch& batch, const BatchReport&, TimePoint) override;
   std::uint64_t examined() const override { return examined_; }
+  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
+    return LostHeads::Quickest(view, m);
+  }
 
  private:
   struct Stopping {

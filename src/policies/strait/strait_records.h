@@ -43,6 +43,9 @@ struct StraitCandidate {
 class StraitRecords : public Policy {
  public:
   std::string_view name() const final { return name_; }
+  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
+    return LostHeads::Quickest(view, m);
+  }
   void Prepare(const View& view) override;
   void OnPopFront(ModelId m, int count) final;
   void OnLaneChange(const Lane& lane) override;

@@ -26,6 +26,9 @@ class Symphony final : public Policy {
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
   void OnArrive(ModelId m, const Request& request) override;
+  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
+    return options_.LeastCost(view, m);
+  }
   std::uint64_t examined() const override { return examined_; }
   void OnPopFront(ModelId m, int) override { Touch(m); }
   void OnQueueChange(ModelId m) override { Touch(m); }

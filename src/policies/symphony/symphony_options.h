@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policies/lost_heads.h"
 #include "policies/symphony/candidate.h"
 
 namespace tactus {
@@ -23,6 +24,12 @@ struct SymphonyOptions {
 
   int Target(const BatchCosts& costs, Duration slo, double rate, int lanes) const {
     return std::max(1, static_cast<int>(std::lround(aim * TargetBatch(costs, slo, rate, lanes))));
+  }
+  // BatchCosts of a batch of one, on the best of the lanes.
+  Duration LeastCost(const View& view, ModelId m) const {
+    const Duration quickest = LostHeads::Quickest(view, m);
+    if (quickest == Duration::max()) return quickest;
+    return quickest + delays.control + delays.per_request;
   }
   CandidateOptions For(Duration slo) const {
     CandidateOptions own = candidate;

@@ -30,6 +30,9 @@ class PlainSymphony final : public Policy {
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
   void OnArrive(ModelId m, const Request& request) override;
+  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
+    return options_.LeastCost(view, m);
+  }
 
  private:
   struct Choice {

@@ -37,6 +37,10 @@ class Timeout final : public Policy {
   void Prepare(const View& view) override;
   void OnArrive(ModelId, const Request&) override { ++examined_; }
   std::uint64_t examined() const override { return examined_; }
+  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
+    if (!options_.drop_lost) return std::nullopt;
+    return LostHeads::Quickest(view, m);
+  }
 
  private:
   // How many of `waiting` requests make a batch that goes at once; 0: none does.
