@@ -177,7 +177,7 @@ Status RealTime::OpenJournal() {
 }
 
 Status RealTime::StartRuntime() {
-  auto policy = MakePolicy(scenario_.policy);
+  auto policy = MakeRealTimePolicy(scenario_.policy);
   if (!policy) return std::unexpected(policy.error());
   double total = 0;
   for (const double rate : Rates(scenario_)) total += rate;

@@ -41,6 +41,8 @@ int RunPolicies(const std::string& name) {
   for (const PolicyInfo& info : Policies()) {
     if (name.empty() || info.name == wanted) PrintPolicy(info);
   }
+  fmt::print("  every policy\n");
+  PrintOptions(kCommonOptions);
   return 0;
 }
 

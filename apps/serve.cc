@@ -19,6 +19,7 @@
 #include "commands.h"
 #include "dispatch/journal_file.h"
 #include "engines/engine_shelf.h"
+#include "experiment.h"
 #include "kept_predictor.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
@@ -221,7 +222,7 @@ Expected<ProfileTable::ModelRows> ServeCommand::EmulatedRows(const ModelSpec& sp
 }
 
 Status ServeCommand::MakeRuntime() {
-  auto policy = MakePolicy(o_.policy);
+  auto policy = MakeRealTimePolicy(o_.policy);
   if (!policy) return std::unexpected(std::move(policy.error()));
   policy_ = policy->get();
   if (Status resumed = ResumePolicy(); !resumed) return resumed;

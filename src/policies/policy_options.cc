@@ -28,6 +28,19 @@ void PolicyOptions::Complain(std::string_view key, std::string_view text,
                             std::string(expected) + " is expected");
 }
 
+void PolicyOptions::Needs(std::string_view key, bool there, std::string_view without) {
+  if (there || !Has(key) || !status_) return;
+  status_ = InvalidArgument("policy option " + std::string(key) + "=" + values_.find(key)->second +
+                            " changes nothing without " + std::string(without));
+}
+
+void PolicyOptions::Overridden(std::string_view key, std::string_view beside) {
+  if (!Has(key) || !Has(beside) || !status_) return;
+  status_ = InvalidArgument("policy option " + std::string(key) + "=" + values_.find(key)->second +
+                            " changes nothing beside " + std::string(beside) + "=" +
+                            values_.find(beside)->second + "; give one of them");
+}
+
 double PolicyOptions::Number(std::string_view key, double otherwise, double least, double most) {
   const auto found = values_.find(key);
   if (found == values_.end()) return otherwise;
@@ -57,6 +70,11 @@ Duration PolicyOptions::Millis(std::string_view key, double otherwise) {
 
 Duration PolicyOptions::Micros(std::string_view key, double otherwise) {
   return FromMillis(Number(key, otherwise, 0, 1e6) * 1e-3);
+}
+
+std::optional<Duration> PolicyOptions::MicrosIfGiven(std::string_view key) {
+  if (!Has(key)) return std::nullopt;
+  return Micros(key, 0);
 }
 
 std::size_t PolicyOptions::Name(std::string_view key,

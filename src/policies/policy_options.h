@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,19 @@ class PolicyOptions {
   // An error when an option is not key=value or is given twice.
   static Expected<PolicyOptions> Parse(std::string_view text);
 
+  bool Has(std::string_view key) const { return values_.contains(key); }
+  // An option that was given and would change nothing `without` another ("when=timeout"), or
+  // `beside` one that overrides it, is an error. To be asked before the option is taken out.
+  void Needs(std::string_view key, bool there, std::string_view without);
+  void Overridden(std::string_view key, std::string_view beside);
+
   // Each takes the option out; `otherwise` when it was not given. After a first error, which
   // status() keeps, they answer with `otherwise`.
   double Number(std::string_view key, double otherwise, double least, double most);
   int Whole(std::string_view key, int otherwise, int least, int most);
   Duration Millis(std::string_view key, double otherwise);
   Duration Micros(std::string_view key, double otherwise);
+  std::optional<Duration> MicrosIfGiven(std::string_view key);
   // One of `names`, by index; the first when it was not given.
   std::size_t Name(std::string_view key, std::initializer_list<std::string_view> names);
   // "4/8/16": rising whole numbers from 1 to `most`.

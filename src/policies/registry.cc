@@ -31,8 +31,9 @@ constexpr const char* kEdgeServingOptions =
 constexpr const char* kSymphonyOptions =
     "when=frontrun|eager|timeout|latest; k=MS or share=X of the SLO: of timeout; lead=X: before "
     "frontrun, as a share of the SLO, 0; gather=prefix|window; aim=X: share of b* that the window "
-    "holds on to, 1; rate=MS: window of the rate, 1000; ctrl=US, data=US: delay of a batch and of "
-    "each of its requests";
+    "holds on to, 1; rate=MS: window of the rate from which b* is, 1000; ctrl=US, data=US: delay "
+    "of "
+    "a batch and of each of its requests";
 
 constexpr const char* kStraitOptions =
     "form=X: longest wait for a batch to form, of the SLO, 0.1; slack=X: what its first request "
@@ -70,6 +71,12 @@ std::unique_ptr<Policy> MakeSymphony(std::string name, PolicyOptions& options) {
   made.candidate.schedulable =
       kWhen[options.Name("when", {"frontrun", "eager", "timeout", "latest"})];
   made.candidate.gather = kGather[options.Name("gather", {"prefix", "window"})];
+  const bool timeout = made.candidate.schedulable == Schedulable::kTimeout;
+  const bool window = made.candidate.gather == Gather::kWindow;
+  for (const char* key : {"k", "share"}) options.Needs(key, timeout, "when=timeout");
+  options.Overridden("k", "share");
+  options.Needs("lead", made.candidate.schedulable == Schedulable::kFrontrun, "when=frontrun");
+  for (const char* key : {"aim", "rate"}) options.Needs(key, window, "gather=window");
   made.candidate.timeout = options.Millis("k", 0);
   made.timeout_share = options.Number("share", 0, 0, 1);
   made.aim = options.Number("aim", 1, 0.1, 1);
@@ -108,9 +115,11 @@ std::unique_ptr<Policy> MakeStrait(std::string name, PolicyOptions& options) {
   made.meets = with("meet");
   made.protects = with("protect");
   made.capped = with("cap");
+  for (const char* key : {"least", "step"}) options.Needs(key, made.capped, "cap=yes");
   made.throttle.least = options.Number("least", 75, 1, 100) / 100;
   made.throttle.step = options.Number("step", 0.25, 0, 100) / 100;
   made.formation = options.Number("form", made.formation, 0, 1);
+  for (const char* key : {"slack", "room"}) options.Needs(key, made.formation > 0, "form above 0");
   made.slack = options.Number("slack", made.slack, 0, 100);
   made.room = options.Number("room", made.room, 0, 100);
   made.starve = std::max(options.Millis("starve", 1000), Millis(1));
@@ -127,6 +136,7 @@ std::unique_ptr<Policy> MakeSharing(std::string name, PolicyOptions& options) {
 
 std::unique_ptr<Policy> MakeTimeout(std::string name, PolicyOptions& options) {
   TimeoutOptions made;
+  options.Overridden("k", "share");
   made.delay = options.Millis("k", 0);
   made.delay_share = options.Number("share", 0, 0, 1);
   made.max_batch = options.Whole("batch", kAnyBatch, 1, kAnyBatch);
@@ -225,11 +235,16 @@ Expected<std::unique_ptr<Policy>> MakePolicy(std::string_view text) {
                                                                         : text.substr(colon + 1));
     if (!options) return std::unexpected(options.error());
     // The whole text is the name: results of two option sets must not be mistaken for each other.
+    const DecisionCost cost{.launch = options->MicrosIfGiven("cost"),
+                            .candidate = options->MicrosIfGiven("look")};
     auto policy = entry.make(std::string(text), *options);
+    policy->SetDecisionCost(cost);
     if (!options->status()) return std::unexpected(options->status().error());
     if (!options->empty()) {
       return InvalidArgument("policy '" + std::string(name) + "' has no option '" +
-                             options->first_left() + "'; it has " + entry.info.options);
+                             options->first_left() + "'; it has " + entry.info.options +
+                             std::string(entry.info.options.empty() ? "" : "; ") +
+                             std::string(kCommonOptions));
     }
     return policy;
   }

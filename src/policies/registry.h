@@ -17,6 +17,11 @@ struct PolicyInfo {
   std::string options;  // "batch=N: largest batch", empty when it has none
 };
 
+// What every policy takes besides.
+inline constexpr std::string_view kCommonOptions =
+    "cost=US: what each decision that launches takes in simulation, the scenario's; look=US: and "
+    "each candidate that its algorithm looks at";
+
 std::vector<PolicyInfo> Policies();
 
 // `text` is a name, optionally followed by options: "edgeserving", "edgeserving:batch=1,clip=10".

@@ -67,12 +67,50 @@ TEST(PolicyRegistry, RefusesOptionsThatMeanNothing) {
       {"timeout:preferred=4 8", "a rising list"},
       {"timeout:preferred=99999999999", "a rising list"},
       {"timeout:preferred=", "a rising list"},
+      {"fifo:cost=-1", "a number from 0"},
+      {"fifo:costs=1", "it has batch=N: largest batch; cost=US"},
   };
   for (const auto& c : cases) {
     const auto policy = MakePolicy(c.text);
     ASSERT_FALSE(policy.has_value()) << c.text;
     EXPECT_EQ(policy.error().code, ErrorCode::kInvalidArgument) << c.text;
     EXPECT_THAT(policy.error().message, HasSubstr(c.complaint)) << c.text;
+  }
+}
+
+// An option that is read nowhere makes two runs look compared that were the same.
+TEST(PolicyRegistry, RefusesOptionsThatWouldChangeNothing) {
+  const struct {
+    const char* text;
+    const char* complaint;
+  } cases[] = {
+      {"symphony:k=5", "option k=5 changes nothing without when=timeout"},
+      {"symphony:when=eager,share=0.2", "share=0.2 changes nothing without when=timeout"},
+      {"symphony:when=timeout,k=5,share=0.2", "k=5 changes nothing beside share=0.2"},
+      {"symphony:when=latest,lead=0.1", "lead=0.1 changes nothing without when=frontrun"},
+      {"symphony:aim=0.8", "aim=0.8 changes nothing without gather=window"},
+      {"symphony-plain:rate=100", "rate=100 changes nothing without gather=window"},
+      {"timeout:share=0.2,k=5", "k=5 changes nothing beside share=0.2"},
+      {"strait:cap=no,least=50", "least=50 changes nothing without cap=yes"},
+      {"strait:step=1,cap=no", "step=1 changes nothing without cap=yes"},
+      {"strait:form=0,slack=2", "slack=2 changes nothing without form above 0"},
+      {"strait:form=0,room=0", "room=0 changes nothing without form above 0"},
+  };
+  for (const auto& c : cases) {
+    const auto policy = MakePolicy(c.text);
+    ASSERT_FALSE(policy.has_value()) << c.text;
+    EXPECT_THAT(policy.error().message, HasSubstr(c.complaint)) << c.text;
+  }
+}
+
+TEST(PolicyRegistry, GivesEveryPolicyItsDecisionCost) {
+  for (const PolicyInfo& info : Policies()) {
+    const auto free = MakePolicy(info.name);
+    EXPECT_FALSE((*free)->decision_cost().launch) << info.name;
+    const auto costly = MakePolicy(info.name + ":cost=12.5,look=0");
+    ASSERT_TRUE(costly) << costly.error().message;
+    EXPECT_EQ((*costly)->decision_cost().launch, Nanos(12'500)) << info.name;
+    EXPECT_EQ((*costly)->decision_cost().candidate, Duration{}) << info.name;
   }
 }
 

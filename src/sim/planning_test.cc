@@ -33,6 +33,16 @@ TEST(CandidateCost, HoldsUpAPolicyThatExaminesMany) {
   };
   EXPECT_NEAR(last(0), 5, 0.1);
   EXPECT_NEAR(last(25), 10, 0.5);
+  // What the policy's own options say goes before what the scenario says of all.
+  const auto own = [&](const char* text) {
+    const auto result = Simulate(scenario, profile, **MakePolicy(text));
+    return ToSeconds(result->last - kStart);
+  };
+  scenario.candidate_cost_us = 0;
+  EXPECT_NEAR(own("clockwork:look=25"), 10, 0.5);
+  EXPECT_NEAR(own("clockwork:cost=1000,sizes=1"), 10, 0.5);
+  scenario.candidate_cost_us = 25;
+  EXPECT_NEAR(own("clockwork:look=0"), 5, 0.1);
 }
 
 // Without this a run of Nexus would quietly drop every request of such a model.

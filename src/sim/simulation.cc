@@ -72,8 +72,10 @@ class World final : public Outbox {
         const SimulationOptions& options)
       : end_(kStart + FromSeconds(scenario.duration_s)),
         last_chance_(end_ + options.drain),
-        decision_cost_(FromMillis(scenario.decision_cost_us * 1e-3)),
-        candidate_cost_(FromMillis(scenario.candidate_cost_us * 1e-3)),
+        decision_cost_(
+            policy.decision_cost().launch.value_or(FromMillis(scenario.decision_cost_us * 1e-3))),
+        candidate_cost_(policy.decision_cost().candidate.value_or(
+            FromMillis(scenario.candidate_cost_us * 1e-3))),
         launch_overhead_(FromMillis(selected.launch_overhead_ms)),
         finish_overhead_(FromMillis(selected.finish_overhead_ms)),
         answer_overhead_(FromMillis(selected.answer_overhead_ms)),

@@ -14,7 +14,8 @@
 //   percentile = 95                # that policies count on: 50, 95, 99, 100 (the most) or 0 (mean)
 //   jitter_ms = 0
 //   decision_cost_us = 0           # charged by the simulator for each decision that launches
-//   candidate_cost_us = 0          # and for each candidate that the algorithm looks at
+//   candidate_cost_us = 0          # and for each candidate that the algorithm looks at; for one
+//                                  # policy, its own: "clockwork:cost=5,look=0.1"
 //
 //   [lanes]
 //   count = 1                      # of all kinds

@@ -4,41 +4,14 @@
 """
 
 import json
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 import unittest
 
-TACTUS, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-SCENARIO = SOURCE / "scenarios/three-resnets.toml"
-SHORT = ["--set", "duration_s=2", "--set", "warmup_requests=10"]
+from command_case import CommandCase, SCENARIO, SHORT, SOURCE, tactus
 
 
-def tactus(*words):
-    return subprocess.run([TACTUS, *map(str, words)], capture_output=True, text=True, timeout=240)
-
-
-class Commands(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def good(self, *words):
-        done = tactus(*words)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stderr, "")
-        return done.stdout
-
-    def bad(self, *words, says):
-        done = tactus(*words)
-        self.assertEqual(done.returncode, 2, done.stdout)
-        self.assertEqual(done.stdout, "")
-        self.assertIn(says, done.stderr)
-        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
-
+class Commands(CommandCase):
     def test_simulate_prints_and_writes_the_same_figures(self):
         file = self.folder / "report.json"
         text = self.good("simulate", SCENARIO, *SHORT, "--seed", 5, "--wide", "--json", file)
@@ -266,128 +239,6 @@ slo_ms = 100
 
     def test_no_lanes_are_refused(self):
         self.bad("simulate", SCENARIO, "--set", "lanes.count=0", says="from 1 to 4096")
-
-    def lane_kinds(self, kinds='[[lane_kinds]]\nname = "fast"\ncount = 1\nspeed = 4\n'):
-        scenario = self.folder / "kinds.toml"
-        text = SCENARIO.read_text().replace("count = 1", "count = 3")
-        text = text.replace('profile = "', f'profile = "{SCENARIO.parent}/')
-        scenario.write_text(text + kinds)
-        return scenario
-
-    def test_lanes_of_several_kinds_are_simulated_by_every_command(self):
-        scenario = self.lane_kinds()
-        file = self.folder / "report.json"
-        journal = self.folder / "journal"
-        text = self.good("simulate", scenario, *SHORT, "--json", file, "--journal", journal)
-        self.assertRegex(text, r"edgeserving: lanes, 1 fast busy \d+ %, 2 plain busy \d+ %")
-        lanes = json.loads(file.read_text())["runs"][0]["lanes"]
-        self.assertEqual([lane["kind"] for lane in lanes], ["fast", "plain", "plain"])
-        self.assertIn("identical: ", self.good("replay", journal))
-        text = self.good("compare", scenario, *SHORT, "--policies", "fifo,symphony",
-                         "--sweep", "lane_kinds.fast.speed=1,4")
-        self.assertEqual(text.count("symphony: lanes, 1 fast busy"), 2, text)
-        text = self.good("goodput", scenario, "--set", "duration_s=4", "--seeds", 1)
-        self.assertIn("r/s on 3 lanes (1 fast of speed 4, 2 plain), with the final exit", text)
-        text = self.good("plan", "lanes", scenario, *SHORT, "--set", "rate_rps=1200", "--seeds", 1)
-        self.assertIn("given: 1 fast of speed 4; further lanes are plain", text)
-
-    def test_what_lanes_of_several_kinds_cannot_is_refused(self):
-        scenario = self.lane_kinds()
-        self.bad("simulate", scenario, "--policy", "nexus", says="lanes that are all alike")
-        self.bad("measure", scenario, "--engine", "emulated", says="are for `tactus simulate`")
-        self.bad("goodput", scenario, "--least-staggered", 0.5, says="lanes of one kind")
-        self.bad("simulate", scenario, "--set", "lane_kinds.slow.speed=2",
-                 says="[[lane_kinds]] have no 'slow'")
-        self.bad("simulate", scenario, "--set", "lane_kinds.fast.count=4",
-                 says="are 4 lanes, of 3 in all; say so: [lanes] count = 4")
-        self.bad("simulate", self.lane_kinds("[[lane_kinds]]\nname = 'a'\nspeed = 0\n"),
-                 says="speed: must be a number from 0.001 to 1000")
-        self.bad("simulate", self.lane_kinds("[[lane_kinds]]\ncount = 2\n"),
-                 says="[[lane_kinds]]: needs a name")
-
-    def test_plan_lanes_says_how_many_and_under_whom(self):
-        file = self.folder / "plan.json"
-        words = ["plan", "lanes", SCENARIO, "--set", "duration_s=10", "--set", "rate_rps=1500",
-                 "--set", "warmup_requests=10", "--seeds", 2, "--policies",
-                 "all-final,early-exit-edf,symphony:gather=window"]
-        text = self.good(*words, "--json", file)
-        plan = json.loads(file.read_text())
-        found = {entry["policy"]: entry for entry in plan["policies"]}
-        self.assertEqual(len(found), 3)
-        lanes = [entry["lanes"] for entry in plan["policies"]]
-        self.assertEqual(lanes, sorted(lanes), "fewest first")
-        # Who exits early does with less than the final exit's limit.
-        self.assertLess(found["early-exit-edf"]["lanes"], found["all-final"]["lanes"])
-        self.assertGreaterEqual(found["all-final"]["lanes"], found["all-final"]["fluid_lanes"])
-        for entry in plan["policies"]:
-            self.assertLessEqual(entry["worst_bad_ratio"], 0.01)
-            self.assertAlmostEqual(entry["busy_ratio"] + entry["idle_ratio"], 1)
-            row = next(r for r in text.splitlines() if r.startswith(entry["policy"]))
-            self.assertEqual(row.split()[1], str(entry["lanes"]))
-        self.assertIn(f"fewer than {found['all-final']['fluid_lanes']}\n", text)
-        # The number is the least: one lane less carries it no more.
-        few = found["all-final"]["lanes"] - 1
-        text = self.good(*words[:-1], "all-final", "--most", few, "--json", file)
-        self.assertIn(f"> {few}", text)
-        self.assertIn(f"all-final: {few} lanes (--most) are too few", text)
-        entry = json.loads(file.read_text())["policies"][0]
-        self.assertIsNone(entry["lanes"])
-        self.assertGreater(entry["worst_bad_ratio"], 0.01)
-
-    def test_plan_lanes_refuses_what_would_show_nothing(self):
-        self.bad("plan", "lanes", SCENARIO, "--policies", "zz", says="no policy 'zz'")
-        self.bad("plan", "lanes", SCENARIO, "--set", "duration_s=0.05", "--set",
-                 "warmup_requests=0", says="too short a run to judge a load by")
-        self.bad("plan", "lanes", SOURCE / "scenarios/symphony/fig15.toml",
-                 says="--set autoscale.interval_s=0")
-        self.bad("plan", "lanes", SCENARIO, "--set", "models.*.slo_ms=1",
-                 says="no batch can meet its SLO")
-
-    def test_policies_are_listed_with_their_options(self):
-        text = self.good("policies")
-        for words in ("edgeserving", "symphony", "gather=prefix|window", "preempt=X"):
-            self.assertIn(words, text)
-        one = self.good("policies", "shepherd")
-        self.assertIn("preempt=X", one)
-        self.assertNotIn("symphony", one)
-        self.bad("policies", "zz", says="no policy 'zz'")
-
-    def test_plan_partition_spreads_keeps_and_refuses(self):
-        zoo = SOURCE / "scenarios/partition/zoo.toml"
-        first, second = self.folder / "first.json", self.folder / "second.json"
-        words = ["plan", "partition", zoo, "--trials", 60000]
-        text = self.good(*words, "--json", first)
-        self.assertEqual(text, self.good(*words), "the same seed and trials, another plan")
-        plan = json.loads(first.read_text())
-        self.assertEqual(len(plan["models"]), 37)
-        self.assertEqual(sum(s["models"] for s in plan["sub_clusters"]), 37)
-        self.assertLess(plan["rate_imbalance"], 0.1)
-        self.assertIn(f"objective {plan['objective']:.4g}", text)
-        for sub_cluster in plan["sub_clusters"]:
-            self.assertLessEqual(sub_cluster["static_mb"] + sub_cluster["dynamic_mb"], 11264)
-
-        # A model becomes much more popular; two others may move for it.
-        busier = self.folder / "busier.toml"
-        busier.write_text(zoo.read_text().replace('"BERT"\nrate_rps = ', '"BERT"\nrate_rps = 9'))
-        text = self.good("plan", "partition", busier, "--trials", 60000, "--previous", first,
-                         "--max-moves", 2, "--json", second)
-        moved = json.loads(second.read_text())
-        away = [m for m in plan["models"] if plan["models"][m] != moved["models"][m]]
-        self.assertEqual(len(away), moved["moved"])
-        self.assertIn(len(away), (1, 2))
-        self.assertIn(f"{len(away)} models moved", text)
-        for name in away:
-            self.assertIn("+" + name, text)
-
-        drawn = self.folder / "drawn.json"
-        self.good(*words[:3], "--solver", "random", "--trials", 500, "--json", drawn)
-        self.assertGreater(json.loads(drawn.read_text())["objective"], 3 * plan["objective"])
-
-        small = self.folder / "small.toml"
-        small.write_text(zoo.read_text().replace("11264", "1500"))
-        self.bad("plan", "partition", small, says="model 'VGG19' needs 1572.2 MB")
-        self.bad("plan", "partition", zoo, "--previous", zoo, says="holds no partition")
-        self.bad("plan", "partition", self.folder / "x", says="cannot read this partition problem")
 
     def test_the_schedulers_figure_comes_from_its_benchmark(self):
         words = ["reproduce", "symphony", "--figure", "13-left", "--out", self.folder,

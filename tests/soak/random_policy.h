@@ -23,6 +23,7 @@ class PolicyText {
     return *this;
   }
   const std::string& text() const { return text_; }
+  bool Says(std::string_view option) const { return text_.find(option) != std::string::npos; }
 
  private:
   std::string text_;
@@ -32,16 +33,15 @@ class PolicyText {
 inline std::string RandomPolicyText(const std::string& name, Chance& chance) {
   PolicyText text(name, chance);
   if (name.starts_with("symphony")) {
-    return text.Maybe("when", {"frontrun", "eager", "timeout", "latest"})
-        .Maybe("gather", {"prefix", "window"})
-        .Maybe("k", {"0", "0.5", "2", "20"})
-        .Maybe("share", {"0.1", "0.5", "1"})
-        .Maybe("lead", {"0.1", "0.4", "1"})
-        .Maybe("aim", {"0.1", "0.5", "0.8"})
-        .Maybe("rate", {"1", "10", "200"})
-        .Maybe("ctrl", {"50", "700"})
-        .Maybe("data", {"10", "300"})
-        .text();
+    text.Maybe("when", {"frontrun", "eager", "timeout", "latest"});
+    if (text.Says("when=timeout")) text.Maybe("k", {"0", "0.5", "2", "20"});
+    if (text.Says("when=timeout") && !text.Says("k=")) text.Maybe("share", {"0.1", "0.5", "1"});
+    if (text.Says("when=frontrun")) text.Maybe("lead", {"0.1", "0.4", "1"});
+    text.Maybe("gather", {"prefix", "window"});
+    if (text.Says("gather=window")) {
+      text.Maybe("aim", {"0.1", "0.5", "0.8"}).Maybe("rate", {"1", "10", "200"});
+    }
+    return text.Maybe("ctrl", {"50", "700"}).Maybe("data", {"10", "300"}).text();
   }
   if (name == "clockwork") {
     return text.Maybe("sizes", {"1", "1/2/4", "2/3", "4/8"}).Maybe("margin", {"1.1", "3"}).text();
@@ -54,26 +54,26 @@ inline std::string RandomPolicyText(const std::string& name, Chance& chance) {
   }
   if (name == "shepherd") return text.Maybe("preempt", {"0", "1", "1.5", "8"}).text();
   if (name == "timeout") {
-    return text.Maybe("k", {"0.3", "3", "60"})
-        .Maybe("share", {"0.2", "1"})
-        .Maybe("batch", {"1", "3", "64"})
+    text.Maybe("k", {"0.3", "3", "60"});
+    if (!text.Says("k=")) text.Maybe("share", {"0.2", "1"});
+    return text.Maybe("batch", {"1", "3", "64"})
         .Maybe("fill", {"0.5", "0.9"})
         .Maybe("preferred", {"2/4", "3"})
         .Maybe("drop", {"lost", "never"})
         .text();
   }
   if (name.starts_with("strait")) {
-    return text.Maybe("form", {"0", "0.5", "1"})
-        .Maybe("slack", {"0", "1", "20"})
-        .Maybe("room", {"0", "0.5", "100"})
-        .Maybe("least", {"1", "30", "100"})
-        .Maybe("step", {"0", "5"})
-        .Maybe("starve", {"1", "50", "10000"})
+    text.Maybe("form", {"0", "0.5", "1"});
+    if (!text.Says("form=0,") && !text.text().ends_with("form=0")) {
+      text.Maybe("slack", {"0", "1", "20"}).Maybe("room", {"0", "0.5", "100"});
+    }
+    text.Maybe("cap", {"yes", "no"});
+    if (!text.Says("cap=no")) text.Maybe("least", {"1", "30", "100"}).Maybe("step", {"0", "5"});
+    return text.Maybe("starve", {"1", "50", "10000"})
         .Maybe("learn", {"yes", "no"})
         .Maybe("order", {"yes", "no"})
         .Maybe("meet", {"yes", "no"})
         .Maybe("protect", {"yes", "no"})
-        .Maybe("cap", {"yes", "no"})
         .text();
   }
   text.Maybe("batch", {"1", "2", "5"});

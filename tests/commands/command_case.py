@@ -1,0 +1,35 @@
+"""How the tests beside this file call a command: as a user does, told TACTUS SOURCE_FOLDER."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TACTUS, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+SCENARIO = SOURCE / "scenarios/three-resnets.toml"
+SHORT = ["--set", "duration_s=2", "--set", "warmup_requests=10"]
+
+
+def tactus(*words):
+    return subprocess.run([TACTUS, *map(str, words)], capture_output=True, text=True, timeout=240)
+
+
+class CommandCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def good(self, *words):
+        done = tactus(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def bad(self, *words, says):
+        done = tactus(*words)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertEqual(done.stdout, "")
+        self.assertIn(says, done.stderr)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
