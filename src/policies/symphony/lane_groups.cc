@@ -35,6 +35,15 @@ void LaneGroups::Prepare(const View& view, NetworkDelays delays) {
     group->lanes += lane.slots;
     group_of_.push_back(static_cast<std::uint32_t>(group - groups_.begin()));
   }
+  quickest_.assign(view.models.size(), 0);
+  for (ModelId::rep i = 0; i < view.models.size(); ++i) {
+    const ModelId m{i};
+    for (std::uint32_t g = 1; g < groups_.size(); ++g) {
+      if (!Serves(g, m)) continue;
+      const std::uint32_t best = quickest_[i];
+      if (!Serves(best, m) || Costs(g, m)(1) < Costs(best, m)(1)) quickest_[i] = g;
+    }
+  }
 }
 
 }  // namespace tactus

@@ -6,6 +6,7 @@
 
 #include "core/view.h"
 #include "policies/symphony/batch_costs.h"
+#include "policies/symphony/candidate.h"
 
 namespace tactus {
 
@@ -22,6 +23,15 @@ class LaneGroups {
   bool Serves(std::uint32_t group, ModelId m) const {
     return groups_[group].serves.contains(m) && groups_[group].costs[m.value()].max_batch() > 0;
   }
+  // Heads are given up for a larger batch only where a request alone is answered the soonest: on a
+  // slower lane they may look lost that a quicker one can still serve. There the candidate waits
+  // until it has to be made anew.
+  SymphonyCandidate Admit(std::uint32_t group, ModelId m, SymphonyCandidate candidate) const {
+    if (candidate.drop > 0 && group != quickest_[m.value()]) {
+      candidate.exec = candidate.latest + Nanos(1);
+    }
+    return candidate;
+  }
   const BatchCosts& Costs(std::uint32_t group, ModelId m) const {
     return groups_[group].costs[m.value()];
   }
@@ -35,6 +45,7 @@ class LaneGroups {
   };
   std::vector<Group> groups_;
   std::vector<std::uint32_t> group_of_;  // by LaneId
+  std::vector<std::uint32_t> quickest_;  // by ModelId; the first of several
 };
 
 }  // namespace tactus

@@ -47,8 +47,8 @@ void Symphony::Refresh(const View& view, ModelId m, std::uint32_t group, TimePoi
   const auto made = MakeCandidate(view.queues[m.value()], groups_.Costs(group, m),
                                   models_[m.value()].options, offer.target, now);
   if (!made) return match_.Erase(m, group);
-  offer.candidate = *made;
-  match_.Put(m, group, *made);
+  offer.candidate = groups_.Admit(group, m, *made);
+  match_.Put(m, group, offer.candidate);
 }
 
 void Symphony::RefreshTouched(const View& view, TimePoint now) {

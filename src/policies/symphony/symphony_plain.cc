@@ -46,11 +46,12 @@ std::optional<PlainSymphony::Choice> PlainSymphony::Choose(const View& view, Tim
       const int target = options_.Target(costs, slo, rates_[i].per_second(), groups_.LanesIn(g));
       const auto made = MakeCandidate(view.queues[i], costs, options_.For(slo), target, now);
       if (!made) continue;
-      if (made->exec > now) {
-        wake = std::min(wake, made->exec);
+      const SymphonyCandidate candidate = groups_.Admit(g, m, *made);
+      if (candidate.exec > now) {
+        wake = std::min(wake, candidate.exec);
       } else if (!best ||
-                 std::pair(made->latest, m) < std::pair(best->candidate.latest, best->model)) {
-        best = Choice{*made, m, lane->id};
+                 std::pair(candidate.latest, m) < std::pair(best->candidate.latest, best->model)) {
+        best = Choice{candidate, m, lane->id};
       }
     }
   }
