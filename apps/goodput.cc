@@ -240,6 +240,32 @@ std::string Doubts(const Row& row, const Experiment& experiment, const GoodputOp
   return "";
 }
 
+double WorstBadRatio(const std::vector<RunReport>& runs) {
+  double worst = 0;
+  for (const RunReport& run : runs) {
+    for (const ModelSummary& model : run.models) {
+      worst = std::max(worst, model.figures.bad_ratio);
+    }
+  }
+  return worst;
+}
+
+// Where a load under the peak fails, or one above it passes.
+std::string OtherCrossings(const Row& row, const GoodputOptions& options) {
+  std::string text;
+  for (std::size_t i = 0; i < row.result.beside.size(); ++i) {
+    const double worst = WorstBadRatio(row.result.beside[i].runs);
+    const bool fails = worst > options.bad_percent / 100;
+    const double multiple = options.multiples[i];
+    if (row.result.beside[i].runs.empty() || multiple == 1 || fails == (multiple > 1)) continue;
+    text += fmt::format(
+        "{}: at {:.4g} times the peak {:.2f} % of a model is bad: here the bad ratio does not rise "
+        "with the load, and the peak is one of several\n",
+        row.policy, multiple, 100 * worst);
+  }
+  return text;
+}
+
 // A bar that no figure would be held against must not pass for one that was held.
 Status CheckBars(const GoodputOptions& options, const Scenario& scenario) {
   const auto above = [](double multiple) { return multiple > 1; };
@@ -269,7 +295,8 @@ int RunGoodput(const GoodputOptions& options) {
              ProfileDoubts(*experiment), PeakTable(*rows));
   if (!options.multiples.empty()) fmt::print("\n{}", LoadTable(*rows));
   for (const Row& row : *rows) {
-    fmt::print("{}{}", PolicyDoubts(*experiment, row.policy), Doubts(row, *experiment, options));
+    fmt::print("{}{}", PolicyDoubts(*experiment, row.policy),
+               Doubts(row, *experiment, options) + OtherCrossings(row, options));
   }
   std::vector<Check> checks = MakeChecks(options, *rows);
   if (!checks.empty()) fmt::print("\n{}", ToText(checks));

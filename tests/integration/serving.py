@@ -61,7 +61,7 @@ def make_repository(root):
     add_model(root, "slow", 'name: "slow"\nplatform: "emulated"\nmax_batch_size: 1\n'
               'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
               'output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
-              f'parameters {{ key: "slo_ms" value: {{ string_value: "60000" }} }}\n')
+              'parameters { key: "slo_ms" value: { string_value: "60000" } }\n')
 
 
 class Server:
