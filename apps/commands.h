@@ -23,7 +23,8 @@ void AddGoodput(CLI::App& app, CommandContext& context);
 void AddLoad(CLI::App& app, CommandContext& context);
 void AddMeasure(CLI::App& app, CommandContext& context);
 void AddPlan(CLI::App& app, CommandContext& context);
-void AddPlanLanes(CLI::App& plan, CommandContext& context);  // of AddPlan
+void AddPlanGpulet(CLI::App& plan, CommandContext& context);  // of AddPlan
+void AddPlanLanes(CLI::App& plan, CommandContext& context);   // of AddPlan
 void AddPolicies(CLI::App& app, CommandContext& context);
 void AddProfile(CLI::App& app, CommandContext& context);
 void AddReplay(CLI::App& app, CommandContext& context);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -69,20 +70,31 @@ class Deadline {
   Progress progress_;
 };
 
-Expected<FoundPartition> Solve(const PartitionOptions& options, const PartitionProblem& problem) {
+struct Solved {
+  FoundPartition found;
+  bool proven = false;  // that nothing is better
+};
+
+Expected<FoundPartition> Search(const PartitionOptions& options, const PartitionProblem& problem) {
   Deadline deadline(options.time_limit_s);
   const StopPartition stop = [&](const PartitionProgress& at) { return deadline.Passed(at); };
   if (options.solver == "random") return DrawPartition(problem, options.search, stop);
+  PartitionSearchOptions search = options.search;
+  search.descents = std::numeric_limits<int>::max();  // until the time is over
+  return SearchPartition(problem, search, stop);
+}
+
+Expected<Solved> Solve(const PartitionOptions& options, const PartitionProblem& problem) {
 #ifdef TACTUS_WITH_CBC
   if (options.solver == "cbc") {
     const auto exact = SolvePartitionByCbc(problem, options.time_limit_s);
     if (!exact) return std::unexpected(exact.error());
-    return exact->found;
+    return Solved{exact->found, exact->optimal};
   }
 #endif
-  PartitionSearchOptions search = options.search;
-  search.descents = std::numeric_limits<int>::max();  // until the time is over
-  return SearchPartition(problem, search, stop);
+  auto found = Search(options, problem);
+  if (!found) return std::unexpected(found.error());
+  return Solved{std::move(*found)};
 }
 
 std::string NamesIn(const PartitionProblem& problem, const Partition& partition, int sub_cluster) {
@@ -127,7 +139,8 @@ std::string ToTable(const PartitionProblem& problem, const FoundPartition& found
 }
 
 std::string ToText(const PartitionOptions& options, const PartitionProblem& problem,
-                   const FoundPartition& found) {
+                   const Solved& solved) {
+  const FoundPartition& found = solved.found;
   const PartitionScore& score = found.score;
   std::string text = fmt::format(
       "{}: {} models onto {} sub-clusters by {}\n{}"
@@ -135,9 +148,10 @@ std::string ToText(const PartitionOptions& options, const PartitionProblem& prob
       options.input, problem.models.size(), problem.sub_clusters, options.solver,
       ToTable(problem, found), 100 * score.rate_imbalance, 100 * score.memory_imbalance,
       score.objective);
-  if (options.solver != "cbc") {
-    text += fmt::format("{} trials, seed {}\n", found.trials, options.search.seed);
-  }
+  text += options.solver != "cbc"
+              ? fmt::format("{} trials, seed {}\n", found.trials, options.search.seed)
+          : solved.proven ? "proven: nothing is better\n"
+                          : "not proven: the time limit ended the solver\n";
   if (!problem.previous.empty()) {
     text += fmt::format("{} models moved, at a cost of {:.6g} (+: it was elsewhere, or is new)\n",
                         score.moved, score.cost);
@@ -183,14 +197,19 @@ int RunPartition(const PartitionOptions& options) {
     if (!read) return ReportBadInput(read.error());
   }
   if (options.most_moves) problem->most_cost = *options.most_moves;
-  const auto found = Solve(options, *problem);
-  if (!found) {
-    return ReportBadInput({found.error().code, options.input + ": " + found.error().message});
+  if (options.solver == "cbc" &&
+      options.search.most_trials != PartitionSearchOptions{}.most_trials) {
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           "--trials: cbc makes none; bound its time with --time-limit"});
   }
-  fmt::print("{}", ToText(options, *problem, *found));
+  const auto solved = Solve(options, *problem);
+  if (!solved) {
+    return ReportBadInput({solved.error().code, options.input + ": " + solved.error().message});
+  }
+  fmt::print("{}", ToText(options, *problem, *solved));
   if (options.json.empty()) return 0;
   std::ofstream out(options.json);
-  out << ToJson(options, *problem, *found).dump(2) << '\n';
+  out << ToJson(options, *problem, solved->found).dump(2) << '\n';
   out.close();
   if (out) return 0;
   return ReportBadInput({ErrorCode::kInvalidArgument, options.json + ": cannot write this file"});
@@ -231,6 +250,7 @@ void AddPlan(CLI::App& app, CommandContext& context) {
   CLI::App* command =
       app.add_subcommand("plan", "Decide slowly: how many lanes, which models go where");
   command->require_subcommand(1);
+  AddPlanGpulet(*command, context);
   AddPlanLanes(*command, context);
   AddPartition(*command, context);
 }

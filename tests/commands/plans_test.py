@@ -35,6 +35,27 @@ class Plans(CommandCase):
         text = self.good("plan", "lanes", scenario, *SHORT, "--set", "rate_rps=1200", "--seeds", 1)
         self.assertIn("given: 1 fast of speed 4; further lanes are plain", text)
 
+    def test_gpulets_are_planned_drawn_and_refused(self):
+        scenario = SOURCE / "scenarios/gpulets/equal.toml"
+        used = {}
+        for planner in ("gpulet", "self-tuning", "nexus", "nexus-half"):
+            text = self.good("plan", "gpulet", scenario, "--planner", planner)
+            self.assertIn("STAND-IN", text)
+            self.assertEqual(text.count(" of 4 devices are in use"), 1)
+            for model in ("LeNet", "GoogLeNet", "ResNet50", "SSD-MobileNet", "VGG-16"):
+                self.assertGreaterEqual(text.count(model), 2, text)  # drawn, and in the table
+            used[planner] = float(text.splitlines()[-1].split()[0])
+        self.assertLess(used["gpulet"], used["nexus"])
+        ideal = self.good("plan", "gpulet", SOURCE / "scenarios/gpulets/long-only.toml",
+                          "--planner", "ideal", "--shares", "40,60")
+        self.assertIn("planned by ideal", ideal)
+        self.bad("plan", "gpulet", scenario, "--set", "rate_rps=9000", says="lacks")
+        self.bad("plan", "gpulet", scenario, "--shares", "60,40",
+                 says="shares of a device must ascend")
+        self.bad("plan", "gpulet", scenario, "--planner", "nexus-half", "--shares", "40,60",
+                 says="needs 50 among --shares")
+        self.bad("plan", "gpulet", SCENARIO, says="does not say what model 0 uses")
+
     def test_a_policy_whose_options_leave_no_time_is_pointed_out(self):
         delayed = "symphony:ctrl=49000"  # of 50 ms
         for words in (["simulate", SCENARIO, "--policy", delayed],

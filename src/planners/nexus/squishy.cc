@@ -107,18 +107,6 @@ class Packing {
   std::vector<Bin> bins_;
 };
 
-Plan ToPlan(const std::vector<Bin>& bins, int lanes, std::uint64_t epoch) {
-  Plan plan{.epoch = epoch, .lanes = std::vector<LanePlan>(lanes)};
-  for (std::size_t i = 0; i < bins.size(); ++i) {
-    plan.lanes[i].cycle = bins[i].cycle;
-    for (const Share& share : bins[i].shares) {
-      plan.lanes[i].entries.push_back(
-          {.model = ModelId{static_cast<ModelId::rep>(share.model)}, .batch = share.batch});
-    }
-  }
-  return plan;
-}
-
 }  // namespace
 
 Plan PlanNexus(std::span<const NexusSession> sessions, int lanes, std::uint64_t epoch) {
@@ -131,14 +119,56 @@ Plan PlanNexus(std::span<const NexusSession> sessions, int lanes, std::uint64_t 
     (packed ? low : high) = middle;
     if (packed) bins = std::move(*packed);
   }
-  return ToPlan(bins, lanes, epoch);
+  Plan plan{.epoch = epoch, .lanes = std::vector<LanePlan>(lanes)};
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    plan.lanes[i].cycle = bins[i].cycle;
+    for (const Share& share : bins[i].shares) {
+      plan.lanes[i].entries.push_back(
+          {.model = ModelId{static_cast<ModelId::rep>(share.model)}, .batch = share.batch});
+    }
+  }
+  return plan;
 }
 
-std::optional<Plan> PackNexus(std::span<const NexusSession> sessions, int lanes,
-                              std::uint64_t epoch) {
-  const auto packed = Packing(sessions, 1).Pack(lanes);
-  if (!packed) return std::nullopt;
-  return ToPlan(*packed, lanes, epoch);
+Expected<Plan> PlanSquishy(const PlanInput& input, LaneClass lane) {
+  if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
+  std::vector<NexusSession> sessions;
+  for (ModelId::rep m = 0; m < input.models.size(); ++m) {
+    const PlannedModel& model = input.models[m];
+    NexusSession& session = sessions.emplace_back();
+    session = {.rate_rps = model.rate_rps, .slo = model.slo};
+    for (int b = 1; b <= input.profile->max_batch(ModelId{m}); ++b) {
+      session.latency.push_back(input.Latency(ModelId{m}, b, lane));
+    }
+  }
+  const int parts = static_cast<int>(std::floor(1 / input.share(lane) + 1e-9));
+  const auto packed = Packing(sessions, 1).Pack(parts * input.devices);
+  if (!packed) {
+    return Fail(ErrorCode::kResourceExhausted,
+                "not schedulable: squishy bin packing needs more than " +
+                    std::to_string(parts * input.devices) + " lanes");
+  }
+  Plan plan;
+  for (std::size_t i = 0; i < packed->size(); ++i) {
+    const Bin& bin = (*packed)[i];
+    LanePlan& made = plan.lanes.emplace_back();
+    made.spec = {.device = DeviceId{static_cast<DeviceId::rep>(i / parts)},
+                 .lane_class = lane,
+                 .fraction = input.share(lane)};
+    made.cycle = bin.cycle;
+    Duration offset{};
+    for (const Share& share : bin.shares) {
+      const Duration length = sessions[share.model].latency[share.batch - 1];
+      made.entries.push_back(
+          {ModelId{static_cast<ModelId::rep>(share.model)}, share.batch, offset, length});
+      offset += length;
+    }
+  }
+  // A model whose smallest batch cannot wait for another is packed all the same.
+  if (auto valid = Validate(plan, input); !valid) {
+    return Fail(ErrorCode::kResourceExhausted, "not schedulable: " + valid.error().message);
+  }
+  return plan;
 }
 
 }  // namespace tactus

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/serving_time.h"
-#include "core/plan.h"
+#include "core/planner.h"
 
 namespace tactus {
 
@@ -33,8 +32,8 @@ struct NexusSession {  // one model
 // machines; the cluster's size is given here.)
 Plan PlanNexus(std::span<const NexusSession> sessions, int lanes, std::uint64_t epoch);
 
-// For the rates as they are; nothing where they need more than `lanes`.
-std::optional<Plan> PackNexus(std::span<const NexusSession> sessions, int lanes,
-                              std::uint64_t epoch);
+// The same packing for a planner's input, on lanes of one class (whole devices, or devices in equal
+// parts), for the rates as they are. kResourceExhausted where they need more lanes.
+Expected<Plan> PlanSquishy(const PlanInput& input, LaneClass lane);
 
 }  // namespace tactus

@@ -1,0 +1,54 @@
+#include "planners/gpulet/share_latency.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace tactus {
+namespace {
+
+constexpr LaneClass kWhole{0};
+
+double Fma(const ProfileTable& whole, ModelId m, ExitId e, int batch) {
+  return whole.Use(m, e, batch, kWhole).throughput[static_cast<std::size_t>(Resource::kFma)];
+}
+
+Duration Longer(Duration latency, double used, double share, double exponent) {
+  const double times = std::pow(std::max(1.0, used / share), exponent);
+  return Nanos(std::llround(static_cast<double>(latency.count()) * times));
+}
+
+}  // namespace
+
+Expected<ProfileTable> OnShares(const ProfileTable& whole, const ShareLatencyOptions& options) {
+  CHECK(whole.lane_classes() == 1, "the whole device is one lane class");
+  std::vector<ProfileTable::ModelRows> models;
+  for (ModelId::rep m = 0; m < whole.models(); ++m) {
+    const ModelId id{m};
+    if (!whole.knows_use(id)) {
+      return InvalidArgument("the profile does not say what model " + std::to_string(m) +
+                             " uses of the device, so nobody knows what it would take on a share "
+                             "of it; `tactus profile` measures that");
+    }
+    auto& rows = models.emplace_back();
+    rows.exits = whole.exits(id);
+    rows.max_batch = whole.max_batch(id);
+    for (const double share : options.shares) {
+      for (ExitId::rep e = 0; e < static_cast<ExitId::rep>(rows.exits); ++e) {
+        double most = 0;
+        for (int b = 1; b <= rows.max_batch; ++b) {
+          most = std::max(most, Fma(whole, id, ExitId{e}, b));
+        }
+        for (int b = 1; b <= rows.max_batch; ++b) {
+          const double used = most > 0 ? Fma(whole, id, ExitId{e}, b) / most : 1;
+          rows.latency.push_back(
+              Longer(whole.Latency(id, ExitId{e}, b, kWhole), used, share, options.exponent));
+          rows.use.push_back(whole.Use(id, ExitId{e}, b, kWhole));
+        }
+      }
+    }
+  }
+  return ProfileTable(static_cast<int>(options.shares.size()), models);
+}
+
+}  // namespace tactus

@@ -1,0 +1,27 @@
+// L(b, share) where only the whole device was measured. gpu-lets' authors draw such curves (Figures
+// 3 and 8) and print no numbers: flat where a batch is too small to use the whole device, and
+// falling with the share where it is not. This stand-in has that shape:
+//
+//   L(b, share) = L(b) max(1, u(b) / share) ^ exponent
+//
+// with u(b) the part of the device that batch b can use: what its use of the FMA pipelines is of
+// the most that any batch of its model has. The exponent is how much of a lost percent is felt.
+#pragma once
+
+#include <vector>
+
+#include "base/expected.h"
+#include "core/profile_table.h"
+
+namespace tactus {
+
+struct ShareLatencyOptions {
+  std::vector<double> shares;  // by lane class, in (0, 1]
+  double exponent = 1;
+};
+
+// `whole` has one lane class, the whole device; the result one for each share, with the same
+// resource use. kInvalidArgument: a model's use of resources is not known.
+Expected<ProfileTable> OnShares(const ProfileTable& whole, const ShareLatencyOptions& options);
+
+}  // namespace tactus
