@@ -183,7 +183,7 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
       "peak: the highest offered rate at which no model's bad ratio exceeds {:.4g} %\n",
       experiment.scenario.name, experiment.scenario.duration_s, options.seeds,
       options.seeds > 1 ? "s" : "", experiment.profile.provenance, options.bad_percent);
-  if (peak.staggered_bound_rps) {
+  if (peak.staggered_bound_rps.value_or(0) > 0) {
     text += fmt::format("staggered bound {:.0f} r/s, ", *peak.staggered_bound_rps);
   }
   text += fmt::format("fluid limit {:.0f} r/s on {}, with the final exit", peak.fluid_limit_rps,
@@ -305,7 +305,9 @@ int RunGoodput(const GoodputOptions& options) {
     const auto written = WriteJson(MakeReport(*rows, std::move(checks)), options.json);
     if (!written) return ReportBadInput(written.error());
   }
-  return held ? 0 : 1;
+  const bool found =
+      std::ranges::all_of(*rows, [](const Row& row) { return row.result.peak.rate_rps > 0; });
+  return held && found ? 0 : 1;
 }
 
 }  // namespace

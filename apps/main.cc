@@ -1,5 +1,6 @@
 // tactus: one binary; `tactus COMMAND --help` explains each command.
 #include <string>
+#include <vector>
 
 #include "commands.h"
 #include "metrics/report.h"
@@ -7,7 +8,11 @@
 namespace {
 
 // One line, as every other bad input gets.
-std::string BadOption(const CLI::App*, const CLI::Error& error) {
+std::string BadOption(const CLI::App* app, const CLI::Error& error) {
+  const std::vector<std::string> unknown = app->remaining(true);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !unknown.empty()) {
+    return "tactus: there is no command '" + unknown.front() + "'; --help lists them\n";
+  }
   const bool value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
   return std::string("tactus: ") + error.what() + (value ? "\n" : "; --help explains\n");
 }

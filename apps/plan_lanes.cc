@@ -202,9 +202,11 @@ int RunLanes(const LanesOptions& options) {
   for (const Row& row : *rows) {
     fmt::print("{}{}", PolicyDoubts(*experiment, row.policy), Doubts(row, options));
   }
-  if (options.json.empty()) return 0;
-  const auto written = WritePlan(*rows, options);
-  return written ? 0 : ReportBadInput(written.error());
+  if (!options.json.empty()) {
+    const auto written = WritePlan(*rows, options);
+    if (!written) return ReportBadInput(written.error());
+  }
+  return std::ranges::all_of(*rows, [](const Row& row) { return row.least.lanes > 0; }) ? 0 : 1;
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ std::vector<Claim> BatchSizeClaims(const FigureData& data) {
     const double median = SizeAt(data.at(Of(model, system)), 50);
     claims.push_back({fmt::format("{}: median batch of {}", model, system),
                       fmt::format("{:g}", paper), fmt::format("{:g}", median),
-                      std::abs(median - paper) <= 2});
+                      std::abs(median - paper) <= 0.25 * paper});
   };
   for (const auto& [system, resnet, inception] :
        {std::tuple{kPublished, 14, 8}, std::tuple{kShepherd, 9, 4}, std::tuple{kNexus, 6, 2},
@@ -267,7 +267,7 @@ std::vector<Claim> CharacteristicsClaims(const FigureData& data) {
     claims.push_back(
         {fmt::format("{}: more gain over the best rival at 20 ms than at 100 ms", group),
          "significant; less prominent", fmt::format("{} and {}", Times(tight), Times(loose)),
-         tight >= loose});
+         tight >= loose && tight > 1});
   }
   const double poisson = At(data, "equal poisson: Nexus", 50, "peak_rps") /
                          At(data, Of("equal poisson", kOurs), 50, "peak_rps");
@@ -288,7 +288,7 @@ std::vector<Claim> QueueingClaims(const FigureData& data) {
     for (const char* rival : {kNexus, kClockwork}) {
       const double ratio = median(rival) / median(kPublished);
       claims.push_back({fmt::format("{}: {} waits longer than Symphony (medians)", model, rival),
-                        "2 to 3 x", Times(ratio), ratio > 1});
+                        "2 to 3 x", Times(ratio), ratio >= 1.1});
     }
     const double slo = std::string(model) == "ResNet50" ? 25 : 70;
     const double longest = At(data, Of(model, kNexus), 99, "delay_ms") / slo;

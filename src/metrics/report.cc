@@ -170,6 +170,7 @@ Json ScalingJson(std::span<const ScalingPoint> points) {
                     {"open", point.open},
                     {"starting", point.starting},
                     {"advised", point.advised},
+                    {"requests", point.requests},
                     {"bad_ratio", point.bad_ratio},
                     {"idle_ratio", point.idle_ratio}});
   }

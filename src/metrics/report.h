@@ -13,7 +13,7 @@
 //              "lanes_touched", "busy_ratio", "idle_ratio",
 //              "lanes": [{"busy_ratio", "open_ratio", "batches", "kind" where they differ}],
 //              "mean_open_lanes",
-//              "lanes_over_time": [{"at_s", "open", "starting", "advised", "bad_ratio",
+//              "lanes_over_time": [{"at_s", "open", "starting", "advised", "requests", "bad_ratio",
 //              "idle_ratio"}],     // under autoscaling
 //              "peak": {...}  // of a goodput search, below
 //             }],
@@ -107,7 +107,10 @@ struct ScalingPoint {
   int open = 0;      // lanes that take batches
   int starting = 0;  // lanes asked for and not there yet
   int advised = 0;
-  double bad_ratio = 0;  // what the advice was taken from
+  // What the advice was taken from; of no requests, as after the window was begun anew, it says
+  // nothing.
+  std::int64_t requests = 0;
+  double bad_ratio = 0;
   double idle_ratio = 0;
 };
 

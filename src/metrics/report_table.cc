@@ -185,7 +185,8 @@ std::string ScalingTable(const RunReport& run) {
     if (same) continue;
     table.Add({fmt::format("{:.4g}", point.at_s), fmt::format("{}", point.open),
                fmt::format("{}", point.starting), fmt::format("{}", point.advised),
-               Percent(point.bad_ratio), Percent(point.idle_ratio)});
+               point.requests > 0 ? Percent(point.bad_ratio) : "-",
+               point.requests > 0 ? Percent(point.idle_ratio) : "-"});
   }
   if (before == nullptr) return "";
   return fmt::format("lanes over time, {:.2f} open on average\n{}", MeanOpenLanes(run),

@@ -13,6 +13,7 @@ int LaneScaler::Advise(TimePoint now, const ServiceTotals& totals) {
                       .open = open_,
                       .starting = starting(),
                       .advised = advised,
+                      .requests = reading.requests,
                       .bad_ratio = reading.bad_ratio,
                       .idle_ratio = reading.idle_ratio});
   // The lanes that start were asked for by an earlier reading of the same trouble: they count.

@@ -21,11 +21,15 @@ class CommandCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def good(self, *words):
+    def good(self, *words, code=0):
         done = tactus(*words)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, code, done.stderr)
         self.assertEqual(done.stderr, "")
         return done.stdout
+
+    def in_vain(self, *words):
+        """It ran, and what it was to find does not exist."""
+        return self.good(*words, code=1)
 
     def bad(self, *words, says):
         done = tactus(*words)
