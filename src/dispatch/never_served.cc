@@ -31,9 +31,8 @@ std::optional<std::string> WhyNeverServed(const Policy& policy, const Deployment
   }
   return fmt::format(
       "policy '{}' serves nothing of model '{}': it counts on {:.3f} ms at least, of which a "
-      "request "
-      "alone at the final exit takes {:.3f} ms by the profile's percentile and the jitter, and the "
-      "rest are its own delays, batch sizes and margins; the SLO is {:.6g} ms",
+      "request alone at the final exit takes {:.3f} ms by the profile's percentile and the jitter, "
+      "and the rest are its own delays, batch sizes and margins; the SLO is {:.6g} ms",
       policy.name(), model.name, ToMillis(*least), ToMillis(profiled), ToMillis(model.slo));
 }
 

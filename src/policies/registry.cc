@@ -32,8 +32,7 @@ constexpr const char* kSymphonyOptions =
     "when=frontrun|eager|timeout|latest; k=MS or share=X of the SLO: of timeout; lead=X: before "
     "frontrun, as a share of the SLO, 0; gather=prefix|window; aim=X: share of b* that the window "
     "holds on to, 1; rate=MS: window of the rate from which b* is, 1000; ctrl=US, data=US: delay "
-    "of "
-    "a batch and of each of its requests";
+    "of a batch and of each of its requests";
 
 constexpr const char* kStraitOptions =
     "form=X: longest wait for a batch to form, of the SLO, 0.1; slack=X: what its first request "
