@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "workload/json_file.h"
 #include "workload/json_reader.h"
 
 namespace tactus {
@@ -68,18 +69,10 @@ std::vector<std::string> Lacking(const std::vector<PredictorFile::Served>& these
 }  // namespace
 
 Expected<PredictorFile> ParsePredictor(std::string_view text, std::string_view where) {
-  json document;
-  try {
-    document = json::parse(text);
-  } catch (const json::parse_error& error) {
-    const std::size_t byte = error.byte > 0 ? error.byte - 1 : 0;
-    return InvalidArgument(
-        fmt::format("{}:{}: not valid JSON{}", where, LineColumn(text, byte), kRemedy));
-  } catch (const json::out_of_range&) {
-    return InvalidArgument(fmt::format("{}: a number is too large{}", where, kRemedy));
-  }
+  const auto document = ParseJson(text, where, kRemedy);
+  if (!document) return std::unexpected(document.error());
   std::string problem;
-  PredictorFile predictor = Read(JsonReader(document, problem));
+  PredictorFile predictor = Read(JsonReader(*document, problem));
   if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kRemedy));
   return predictor;
 }
@@ -112,18 +105,7 @@ Expected<PredictorFile> LoadPredictor(const std::filesystem::path& path) {
 }
 
 Status SavePredictor(const PredictorFile& predictor, const std::filesystem::path& path) {
-  std::filesystem::path aside = path;
-  aside += ".part";
-  std::ofstream file(aside, std::ios::binary | std::ios::trunc);
-  file << PredictorText(predictor);
-  file.close();
-  std::error_code code;
-  if (file) std::filesystem::rename(aside, path, code);
-  if (file && !code) return {};
-  std::filesystem::remove(aside, code);
-  return Fail(ErrorCode::kUnavailable,
-              fmt::format("{}: cannot write this predictor; is the folder there, and writable?",
-                          path.string()));
+  return WriteWhole(PredictorText(predictor), path, "this predictor");
 }
 
 std::string DeviceName(const Machine& machine) {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "workload/json_file.h"
 #include "workload/json_reader.h"
 
 namespace tactus {
@@ -219,19 +220,10 @@ const ProfiledModel* ProfileFile::Find(const std::string& model) const {
 }
 
 Expected<ProfileFile> ParseProfile(std::string_view text, std::string_view where) {
-  json document;
-  try {
-    document = json::parse(text);
-  } catch (const json::parse_error& error) {
-    const std::size_t byte = error.byte > 0 ? error.byte - 1 : 0;
-    return InvalidArgument(
-        fmt::format("{}:{}: not valid JSON{}", where, LineColumn(text, byte), kRemedy));
-  } catch (const json::out_of_range&) {
-    // The library knows no place for this one.
-    return InvalidArgument(fmt::format("{}: a number is too large{}", where, kRemedy));
-  }
+  const auto document = ParseJson(text, where, kRemedy);
+  if (!document) return std::unexpected(document.error());
   std::string problem;
-  ProfileFile profile = ReadProfile(JsonReader(document, problem));
+  ProfileFile profile = ReadProfile(JsonReader(*document, problem));
   if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kRemedy));
   return profile;
 }
@@ -262,20 +254,7 @@ Status SaveProfile(const ProfileFile& profile, const std::filesystem::path& path
     WriteModel(profile.models[i], out);
   }
   out += "]}\n";
-  // Written aside and renamed: a reader, or a run that was cut off, never sees half a profile.
-  std::filesystem::path aside = path;
-  aside += ".new";
-  std::ofstream file(aside, std::ios::binary | std::ios::trunc);
-  file << out;
-  file.close();
-  std::error_code code;
-  if (file) std::filesystem::rename(aside, path, code);
-  if (!file || code) {
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("{}: cannot write this profile; is the folder there, and writable?",
-                            path.string()));
-  }
-  return {};
+  return WriteWhole(out, path, "this profile");
 }
 
 namespace {
