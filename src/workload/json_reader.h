@@ -12,6 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/expected.h"
+
 namespace tactus {
 
 // "line:column" of a byte.
@@ -23,6 +25,10 @@ inline std::string LineColumn(std::string_view text, std::size_t byte) {
       start == std::string_view::npos ? before.size() : before.size() - start;
   return std::to_string(line) + ":" + std::to_string(std::max<std::size_t>(column, 1));
 }
+
+// kInvalidArgument names `where`, the line and column, and ends with `remedy`.
+Expected<nlohmann::json> ParseJson(std::string_view text, std::string_view where,
+                                   std::string_view remedy);
 
 class JsonReader {
  public:

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "workload/json_file.h"
 #include "workload/json_reader.h"
+#include "workload/whole_file.h"
 
 namespace tactus {
 namespace {

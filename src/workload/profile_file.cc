@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "workload/json_file.h"
 #include "workload/json_reader.h"
+#include "workload/whole_file.h"
 
 namespace tactus {
 namespace {

@@ -1,10 +1,6 @@
-#include "workload/json_file.h"
-
-#include <fstream>
+#include "workload/json_reader.h"
 
 #include <fmt/format.h>
-
-#include "workload/json_reader.h"
 
 namespace tactus {
 
@@ -20,21 +16,6 @@ Expected<nlohmann::json> ParseJson(std::string_view text, std::string_view where
     // The library knows no place for this one.
     return InvalidArgument(fmt::format("{}: a number is too large{}", where, remedy));
   }
-}
-
-Status WriteWhole(std::string_view text, const std::filesystem::path& path, std::string_view what) {
-  std::filesystem::path aside = path;
-  aside += ".new";
-  std::ofstream file(aside, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  std::error_code code;
-  if (file) std::filesystem::rename(aside, path, code);
-  if (file && !code) return {};
-  std::filesystem::remove(aside, code);
-  return Fail(
-      ErrorCode::kUnavailable,
-      fmt::format("{}: cannot write {}; is the folder there, and writable?", path.string(), what));
 }
 
 }  // namespace tactus
