@@ -18,6 +18,7 @@ struct RunningBatch {
   TimePoint started;
   TimePoint expected_end;       // started + profiled latency
   TimePoint deadline = kNever;  // of its most urgent request
+  int priority = 1;             // the highest of its requests
 };
 
 struct Lane {

@@ -9,6 +9,9 @@
 
 namespace tactus {
 
+// Of a request or a model; 1 is the highest.
+inline constexpr int kLowestPriority = 1'000'000;
+
 struct Request {
   RequestId id;                // unique in one dispatcher, given in order of arrival
   TimePoint arrival;           // the instant the server (or the simulated source) had it whole

@@ -1,6 +1,9 @@
 #include "core/request_queue.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <limits>
 
 namespace tactus {
 namespace {
@@ -26,10 +29,22 @@ int RequestQueue::Batchable(int limit) const {
   return n;
 }
 
+int RequestQueue::Priority(int limit, int otherwise) const {
+  if (prioritised_ == 0) return otherwise;
+  const std::size_t most = std::min(size_, static_cast<std::size_t>(std::max(limit, 1)));
+  int highest = std::numeric_limits<int>::max();
+  for (std::size_t i = 0; i < most; ++i) {
+    const std::uint32_t own = (*this)[i].priority;
+    highest = std::min(highest, own == 0 ? otherwise : static_cast<int>(own));
+  }
+  return highest;
+}
+
 bool RequestQueue::Push(const Request& request) {
   if (full()) return false;
   if (size_ == 0) shape_ = request.shape;
   if (request.shape != shape_) ++others_;
+  if (request.priority != 0) ++prioritised_;
   std::size_t i = size_++;
   for (; i > 0 && Before(request, At(i - 1)); --i) At(i) = At(i - 1);
   At(i) = request;
@@ -38,8 +53,9 @@ bool RequestQueue::Push(const Request& request) {
 
 void RequestQueue::PopFront(std::size_t n) {
   CHECK(n <= size_, "popping more requests than wait");
-  for (std::size_t i = 0; others_ > 0 && i < n; ++i) {
+  for (std::size_t i = 0; others_ + prioritised_ > 0 && i < n; ++i) {
     if (At(i).shape != shape_) --others_;
+    if (At(i).priority != 0) --prioritised_;
   }
   head_ = (head_ + n) & mask_;
   size_ -= n;
@@ -52,6 +68,7 @@ std::optional<Request> RequestQueue::Remove(RequestId id) {
     for (std::size_t j = i; j + 1 < size_; ++j) At(j) = At(j + 1);
     --size_;
     if (found.shape != shape_) --others_;
+    if (found.priority != 0) --prioritised_;
     return found;
   }
   return std::nullopt;

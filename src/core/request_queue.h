@@ -33,6 +33,10 @@ class RequestQueue {
   // How many requests at the head may run as one batch: same shape, at most `limit`.
   int Batchable(int limit) const;
 
+  // The highest priority of the first `limit` requests; 1 is the highest, and a request without one
+  // of its own has `otherwise`. Not empty.
+  int Priority(int limit, int otherwise) const;
+
   // False when full.
   bool Push(const Request& request);
   // Drops the first n; n <= size().
@@ -51,6 +55,7 @@ class RequestQueue {
   // while there are none, nothing has to be counted.
   std::size_t others_ = 0;
   std::uint32_t shape_ = 0;
+  std::size_t prioritised_ = 0;  // requests with a priority of their own
   std::unique_ptr<Request[]> slots_;
 };
 

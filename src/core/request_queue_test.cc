@@ -71,6 +71,28 @@ TEST(RequestQueue, RemovesFromTheMiddleOnceOnly) {
   EXPECT_EQ(Ids(queue), (std::vector<std::uint64_t>{0, 1, 3, 4}));
 }
 
+TEST(RequestQueue, KnowsTheHighestPriorityOfTheNextBatch) {
+  RequestQueue queue(4);
+  Request plain = Make(1, Millis(10));
+  Request low = Make(2, Millis(20));
+  Request high = Make(3, Millis(30));
+  low.priority = 5;
+  high.priority = 1;
+  queue.Push(plain);
+  EXPECT_EQ(queue.Priority(4, 3), 3);
+  queue.Push(low);
+  queue.Push(high);
+  EXPECT_EQ(queue.Priority(2, 3), 3) << "the third is not in that batch";
+  EXPECT_EQ(queue.Priority(3, 3), 1);
+  queue.PopFront(1);
+  EXPECT_EQ(queue.Priority(1, 3), 5);
+  queue.Remove(RequestId{3});
+  EXPECT_EQ(queue.Priority(4, 3), 5);
+  queue.PopFront(1);
+  queue.Push(plain);
+  EXPECT_EQ(queue.Priority(4, 3), 3);
+}
+
 // The ring wraps many times; a sorted vector is the truth it is held against.
 TEST(RequestQueue, BehavesAsASortedVectorUnderRandomUse) {
   const std::uint64_t seed = 7;

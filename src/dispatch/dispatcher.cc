@@ -308,12 +308,14 @@ void Dispatcher::CarryOut(const Dispatch& d, TimePoint now) {
   slot.id = BatchId{next_batch_++};
   slot.requests.clear();
   const TimePoint deadline = queue.front().deadline;
+  const int priority = queue.Priority(d.batch, deployment_->models[d.model.value()].priority);
   for (int i = 0; i < d.batch; ++i) slot.requests.push_back(queue[i]);
   queue.PopFront(d.batch);
   waiting_ -= d.batch;
   ++running_;
   slot.batch = {slot.id, d.model, d.exit, d.lane, now, now + latency, slot.requests};
-  lane.batches.push_back({slot.id, d.model, d.exit, d.batch, now, now + latency, deadline});
+  lane.batches.push_back(
+      {slot.id, d.model, d.exit, d.batch, now, now + latency, deadline, priority});
   lane.free_at = ExpectedFree(lane, now);
   policy_.OnLaneChange(lane);
   outbox_.Launch(slot.batch);

@@ -20,20 +20,18 @@ class PriorityOrder {
       : formation_(formation), by_level_(by_level) {}
 
   void Prepare(const View& view) {
-    std::vector<int> priorities;
+    priorities_.clear();
     for (const Model& model : view.models) {
-      if (model.loaded) priorities.push_back(model.priority);
+      if (model.loaded) priorities_.push_back(model.priority);
     }
-    std::sort(priorities.begin(), priorities.end());
-    priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
+    std::sort(priorities_.begin(), priorities_.end());
+    priorities_.erase(std::unique(priorities_.begin(), priorities_.end()), priorities_.end());
     levels_.assign(view.models.size(), 0);
     alone_.assign(view.models.size(), Duration{});
     order_.reserve(view.models.size());
     for (std::size_t m = 0; m < view.models.size(); ++m) {
       if (!view.models[m].loaded) continue;
-      const auto at =
-          std::lower_bound(priorities.begin(), priorities.end(), view.models[m].priority);
-      levels_[m] = static_cast<int>(at - priorities.begin());
+      levels_[m] = LevelOf(view.models[m].priority);
       const ModelId id{static_cast<ModelId::rep>(m)};
       for (const Lane& lane : view.lanes) {
         alone_[m] = std::max(
@@ -42,8 +40,20 @@ class PriorityOrder {
     }
   }
 
-  // 0 is the highest level that any model has.
+  // 0 is the highest level that any model has. Of the model's own priority.
   int level(ModelId m) const { return levels_[m.value()]; }
+  // Of a priority that a request states: that of the models which have it or the next lower one,
+  // and one below all of them beyond that.
+  int LevelOf(int priority) const {
+    const auto at = std::lower_bound(priorities_.begin(), priorities_.end(), priority);
+    return static_cast<int>(at - priorities_.begin());
+  }
+  // Of what waits: the highest of the requests that the model's next batch may take.
+  int Waiting(const View& view, ModelId m) const {
+    const int model = view.models[m.value()].priority;
+    const int priority = view.queues[m.value()].Priority(view.models[m.value()].max_batch, model);
+    return priority == model ? level(m) : LevelOf(priority);
+  }
 
   // Models with waiting requests: by level, in a level the one that is due first. Good until the
   // next call.
@@ -53,7 +63,10 @@ class PriorityOrder {
       if (!view.queues[m].empty()) order_.push_back(ModelId{static_cast<ModelId::rep>(m)});
     }
     std::sort(order_.begin(), order_.end(), [&](ModelId a, ModelId b) {
-      if (by_level_ && level(a) != level(b)) return level(a) < level(b);
+      if (by_level_) {
+        const int level_a = Waiting(view, a), level_b = Waiting(view, b);
+        if (level_a != level_b) return level_a < level_b;
+      }
       const TimePoint due_a = view.queues[a.value()].front().deadline;
       const TimePoint due_b = view.queues[b.value()].front().deadline;
       return due_a != due_b ? due_a < due_b : a < b;
@@ -74,6 +87,7 @@ class PriorityOrder {
  private:
   const double formation_;
   const bool by_level_;
+  std::vector<int> priorities_;  // those that models have, in order
   std::vector<int> levels_;      // by ModelId
   std::vector<Duration> alone_;  // by ModelId: on the slowest lane
   std::vector<ModelId> order_;

@@ -56,8 +56,11 @@ struct TableForTest {
     queues[m.value()].PopFront(count);
   }
   void Run(std::size_t lane, std::size_t m, int batch, TimePoint started) {
-    lanes[lane].batches.push_back(
-        {.id = BatchId{next_id++}, .model = M(m), .batch = batch, .started = started});
+    lanes[lane].batches.push_back({.id = BatchId{next_id++},
+                                   .model = M(m),
+                                   .batch = batch,
+                                   .started = started,
+                                   .priority = models[m].priority});
   }
   void CarryOut(Policy& policy, const Dispatch& d, TimePoint now) {
     Pop(policy, d.model, d.batch);

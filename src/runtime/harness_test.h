@@ -132,7 +132,8 @@ class Harness {
     return SendTo(spec ? *spec : nullptr, values, std::move(shape), deadline, id);
   }
   std::size_t SendTo(std::shared_ptr<const ModelSpec> spec, const std::vector<float>& values,
-                     Shape shape, std::optional<Duration> deadline = {}, CallId* id = nullptr) {
+                     Shape shape, std::optional<Duration> deadline = {}, CallId* id = nullptr,
+                     std::uint32_t priority = 0) {
     auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(float));
     std::memcpy(bytes->data(), values.data(), bytes->size());
     InferCall call;
@@ -141,6 +142,7 @@ class Harness {
     call.received = std::chrono::steady_clock::now();
     if (deadline) call.deadline = call.received + *deadline;
     call.model = std::move(spec);
+    call.priority = priority;
     const std::size_t index = replies.size();
     call.reply = replies.Expect();
     const CallId given = runtime->Infer(std::move(call));

@@ -128,6 +128,41 @@ TEST(Runtime, RunsAsManyBatchesAtOnceAsALaneHasSlots) {
   EXPECT_TRUE(h.replies.Await(1).status);
 }
 
+// Without this a priority would only order the requests of one model.
+TEST(Runtime, APriorityMeansTheSameForTheRequestsOfAllModels) {
+  struct Case {
+    const char* about;
+    std::uint32_t of_a, of_b;
+    std::vector<std::string> order;
+  };
+  const Case cases[] = {{"the models' own", 0, 0, {"a", "b", "a"}},
+                        {"both requests state one", 1, 2, {"a", "a", "b"}},
+                        {"one falls below the other model's", 0, 3, {"a", "a", "b"}},
+                        {"as the models have it, said again", 2, 1, {"a", "b", "a"}}};
+  for (const Case& c : cases) {
+    testing::HarnessOptions options;
+    options.policy = "temporal:form=0";
+    options.profile = testing::FlatProfile({"a", "b"}, 8, 1);
+    Harness h(std::move(options));
+    h.runtime->Start();
+    ModelSpec a = FloatModel("a"), b = FloatModel("b");
+    a.priority = 2;
+    b.priority = 1;
+    ASSERT_TRUE(h.runtime->Serve(a));
+    ASSERT_TRUE(h.runtime->Serve(b));
+    h.engine.batches.Close();
+    h.Send("a", {1, 2}, {1, 2});
+    h.engine.batches.AwaitWaiting(1);  // has the lane; the next two wait for it
+    h.SendTo(*h.runtime->Find("a", -1), {3, 4}, {1, 2}, {}, nullptr, c.of_a);
+    h.SendTo(*h.runtime->Find("b", -1), {5, 6}, {1, 2}, {}, nullptr, c.of_b);
+    h.engine.batches.Open();
+    h.replies.AwaitAll();
+    std::vector<std::string> order;
+    for (const auto& seen : h.engine.seen()) order.push_back(seen.model);
+    EXPECT_EQ(order, c.order) << c.about;
+  }
+}
+
 TEST(Runtime, RefusesAModelWhoseEngineHasFewerSlotsThanItsLanes) {
   testing::HarnessOptions options;
   options.runtime.slots = 3;

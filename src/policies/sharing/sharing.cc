@@ -53,24 +53,25 @@ void Sharing::Reset(TimePoint now) {
   reset_at_ += ((now - reset_at_) / kReaction + 1) * kReaction;
 }
 
-bool Sharing::Admits(const Lane& lane, ModelId m) const {
+bool Sharing::Admits(const Lane& lane, ModelId m, int level) const {
   if (!lane.HasFreeSlot() || !lane.serves.contains(m)) return false;
   const int running = static_cast<int>(lane.batches.size());
   if (options_.rule == SharingRule::kTemporal) return running == 0;
   if (options_.rule == SharingRule::kStatic) return running < kConcurrent;
   const int low = static_cast<int>(
       std::count_if(lane.running().begin(), lane.running().end(),
-                    [&](const RunningBatch& batch) { return order_.level(batch.model) > 0; }));
+                    [&](const RunningBatch& batch) { return order_.LevelOf(batch.priority) > 0; }));
   if (options_.rule == SharingRule::kPreemptive) {
-    return order_.level(m) == 0 || lane.slots == 1 || low < lane.slots - 1;
+    return level == 0 || lane.slots == 1 || low < lane.slots - 1;
   }
-  return order_.level(m) == 0 ? running - low < kConcurrent : low < low_;
+  return level == 0 ? running - low < kConcurrent : low < low_;
 }
 
 const Lane* Sharing::FindLane(const View& view, ModelId m) const {
   const Lane* best = nullptr;
+  const int level = order_.Waiting(view, m);
   for (const Lane& lane : view.lanes) {
-    if (!Admits(lane, m)) continue;
+    if (!Admits(lane, m, level)) continue;
     if (best == nullptr || lane.batches.size() < best->batches.size()) best = &lane;
   }
   return best;
@@ -87,7 +88,7 @@ int Sharing::BatchFor(const View& view, ModelId m, const Lane& lane, TimePoint n
 }
 
 void Sharing::OnBatchDone(LaneId, const RunningBatch& batch, const BatchReport&, TimePoint now) {
-  if (order_.level(batch.model) == 0 && now > batch.deadline) low_ = std::max(1, low_ - 1);
+  if (order_.LevelOf(batch.priority) == 0 && now > batch.deadline) low_ = std::max(1, low_ - 1);
 }
 
 }  // namespace tactus

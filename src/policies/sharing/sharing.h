@@ -42,7 +42,7 @@ class Sharing final : public Policy {
                    TimePoint now) override;
 
  private:
-  bool Admits(const Lane& lane, ModelId m) const;
+  bool Admits(const Lane& lane, ModelId m, int level) const;
   // The lane that may take a batch of the model and has the fewest; null when none may.
   const Lane* FindLane(const View& view, ModelId m) const;
   int BatchFor(const View& view, ModelId m, const Lane& lane, TimePoint now) const;

@@ -37,7 +37,7 @@ std::optional<Decision> Strait::Try(const View& view, ModelId m, TimePoint now) 
   const RequestQueue& queue = view.queues[m.value()];
   StraitCandidate candidate{.model = m,
                             .exit = FinalExit(view.profile, m),
-                            .level = order().level(m),
+                            .level = order().Waiting(view, m),
                             .deadline = queue.front().deadline};
   int least = 0;
   int most = queue.Batchable(LargestBatch(view, m));

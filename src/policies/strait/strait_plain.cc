@@ -25,7 +25,7 @@ std::optional<Dispatch> PlainStrait::LargestFeasible(const View& view, ModelId m
   const RequestQueue& queue = view.queues[m.value()];
   StraitCandidate candidate{.model = m,
                             .exit = FinalExit(view.profile, m),
-                            .level = order().level(m),
+                            .level = order().Waiting(view, m),
                             .deadline = queue.front().deadline};
   std::optional<LaneId> device;
   int feasible = 0;

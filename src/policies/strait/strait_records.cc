@@ -163,7 +163,7 @@ OngoingBatch StraitRecords::Record(const RunningBatch& batch, const Lane& lane) 
   const Duration alone = profile_->Latency(batch.model, batch.exit, batch.batch, lane.lane_class);
   const ResourceUse& use = profile_->Use(batch.model, batch.exit, batch.batch, lane.lane_class);
   return {.id = batch.id,
-          .level = order_.level(batch.model),
+          .level = order_.LevelOf(batch.priority),
           .slo = slos_[batch.model.value()],
           .deadline = batch.deadline,
           .launched = batch.started,

@@ -49,11 +49,13 @@ class StraitTest : public ::testing::Test {
   Decision Ask(TimePoint now) { return policy_->Decide(table_.view(), now); }
   void CarryOut(const Decision& decision, TimePoint now) {
     const auto& d = std::get<Dispatch>(decision);
-    const TimePoint deadline = table_.queues[d.model.value()].front().deadline;
+    const RequestQueue& queue = table_.queues[d.model.value()];
+    const TimePoint deadline = queue.front().deadline;
+    const int priority = queue.Priority(d.batch, table_.models[d.model.value()].priority);
     table_.Pop(*policy_, d.model, d.batch);
     Lane& lane = table_.lanes[d.lane.value()];
     lane.batches.push_back(
-        {BatchId{table_.next_id++}, d.model, d.exit, d.batch, now, now, deadline});
+        {BatchId{table_.next_id++}, d.model, d.exit, d.batch, now, now, deadline, priority});
     policy_->OnLaneChange(lane);
   }
   void Launched(const Decision& wanted, TimePoint now) {
@@ -116,6 +118,20 @@ TEST_F(StraitTest, CountsOnHalfOfWhatTheDeviceIsDoing) {
   Push(m, At(23), 8);
   EXPECT_EQ(Ask(At(10)), Launch(m, 7, 0));
   Launched(Launch(m, 7, 0), At(10));
+}
+
+TEST_F(StraitTest, ARequestsOwnPriorityGoesBeforeThatOfItsModel) {
+  const auto high = Model(kHigh, Millis(900), Millis(9), 0.3);
+  const auto low = Model(kLow, Millis(900), Millis(9), 0.3);
+  Devices(1, 1);
+  Push(high, At(800));
+  const Request urgent{.id = RequestId{100}, .deadline = At(900), .priority = kHigh};
+  table_.queues[low].Push(urgent);
+  EXPECT_EQ(Ask(At(0)), Launch(high, 1, 0)) << "of one level, and due first";
+  table_.Pop(*policy_, TableForTest::M(high), 1);
+  const Request patient{.id = RequestId{101}, .deadline = At(800), .priority = kLow + 7};
+  table_.queues[high].Push(patient);
+  EXPECT_EQ(Ask(At(0)), Launch(low, 1, 0)) << "below every model's level, though due first";
 }
 
 // The first takes 101 ms alone; with 1 ms to spare it bears no neighbour of its level or below, and

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "server/kserve/validation.h"
+#include "core/request.h"
 
 namespace tactus {
 namespace {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+
 namespace tactus {
 namespace {
 
