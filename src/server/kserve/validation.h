@@ -40,7 +40,7 @@ struct CallMessage {
 };
 
 // What the request's parameters ask for.
-//   priority   integer from 0 to kLowestPriority (core/request.h); 1 is the highest, 0 the model's default
+//   priority   integer from 0 to kLowestPriority; 1 is the highest, 0 the model's default
 //   timeout    integer microseconds from the request's arrival; 0: none
 //   triton_enable_empty_final_response, binary_data_output: boolean, known and carried elsewhere
 //   sequence_id/start/end: refused when they ask for a sequence; other triton_*: refused as
