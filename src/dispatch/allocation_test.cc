@@ -87,8 +87,9 @@ TEST_P(NoAllocation, AfterConfigure) {
 INSTANTIATE_TEST_SUITE_P(Policies, NoAllocation,
                          ::testing::Values("edgeserving", "edgeserving-plain", "early-exit-edf",
                                            "symphony", "symphony:gather=window", "symphony-plain",
-                                           "clockwork", "nexus", "shepherd", "timeout", "all-final",
-                                           "strait", "static-spatial", "reactive-spatial"),
+                                           "clockwork", "nexus", "planned", "shepherd", "timeout",
+                                           "all-final", "strait", "static-spatial",
+                                           "reactive-spatial"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name)

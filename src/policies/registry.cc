@@ -7,6 +7,7 @@
 #include "policies/edgeserving/edgeserving.h"
 #include "policies/edgeserving/edgeserving_plain.h"
 #include "policies/nexus/nexus.h"
+#include "policies/planned/planned.h"
 #include "policies/policy_options.h"
 #include "policies/sharing/sharing.h"
 #include "policies/shepherd/shepherd.h"
@@ -100,6 +101,13 @@ std::unique_ptr<Policy> MakeNexus(std::string name, PolicyOptions& options) {
   return std::make_unique<Nexus>(std::move(name), made);
 }
 
+std::unique_ptr<Policy> MakePlanned(std::string name, PolicyOptions& options) {
+  PlannedOptions made;
+  made.grow = options.Name("grow", {"no", "yes"}) == 1;
+  made.epoch = std::max(options.Millis("epoch", 10'000), Millis(10));
+  return std::make_unique<Planned>(std::move(name), made);
+}
+
 std::unique_ptr<Policy> MakeShepherd(std::string name, PolicyOptions& options) {
   return std::make_unique<Shepherd>(
       std::move(name), ShepherdOptions{.factor = options.Number("preempt", 3, 0, 1e6)});
@@ -182,6 +190,9 @@ const std::vector<Entry>& Entries() {
         "frontends=N: that route without coordination, 1 (0: lanes share each model's queue); "
         "grow=yes|no: beyond the planned batch; epoch=MS, 10000"},
        &MakeNexus},
+      {{"planned", "lanes run the models of any plan in turn, in batches of the planned size",
+        "grow=no|yes: beyond the planned batch; epoch=MS, 10000: of plans where none is given"},
+       &MakePlanned},
       {{"shepherd", "Flex, eager: the largest batch first; it may stop one a third its size",
         "preempt=X: times as large, 3 (0: never)"},
        &MakeShepherd},

@@ -52,6 +52,9 @@ inline std::string RandomPolicyText(const std::string& name, Chance& chance) {
         .Maybe("epoch", {"10", "500"})
         .text();
   }
+  if (name == "planned") {
+    return text.Maybe("grow", {"yes", "no"}).Maybe("epoch", {"10", "500"}).text();
+  }
   if (name == "shepherd") return text.Maybe("preempt", {"0", "1", "1.5", "8"}).text();
   if (name == "timeout") {
     text.Maybe("k", {"0.3", "3", "60"});
@@ -102,7 +105,7 @@ inline std::string PlainTwin(const std::string& text) {
 // design: the papers' baselines, and EdgeServing, whose clipped urgency still serves a lost
 // request.
 inline bool NeverLate(const std::string& text) {
-  for (const char* name : {"symphony", "clockwork", "nexus", "shepherd"}) {
+  for (const char* name : {"symphony", "clockwork", "nexus", "planned", "shepherd"}) {
     if (text.starts_with(name)) return true;
   }
   return false;

@@ -12,17 +12,6 @@ std::uint64_t Scatter(std::uint64_t id) {
   return id ^ (id >> 31);
 }
 
-// Window drop: the first position from which a planned batch fits; 0 when there is none, or when
-// the lane has not got a planned batch. What lies before it is lost to the other lanes as well,
-// which come by later: each gives up its part of it.
-int Head(const RequestQueue& queue, int planned, int mine, auto fits) {
-  if (mine < planned) return 0;
-  const int last = static_cast<int>(queue.size()) - planned;
-  int head = 0;
-  while (head <= last && !fits(head, planned)) ++head;
-  return head <= last ? head : 0;
-}
-
 }  // namespace
 
 void Nexus::Prepare(const View& view) {
@@ -33,7 +22,7 @@ void Nexus::Prepare(const View& view) {
 void Nexus::OnPlan(const View& view) { TakePlan(view); }
 
 void Nexus::TakePlan(const View& view) {
-  models_.assign(view.models.size(), ModelRoutes{});
+  models_.assign(view.models.size(), ModelState{});
   lanes_.assign(view.lanes.size(), LaneTurns{});
   popping_ = ModelId{};
   for (std::size_t i = 0; i < view.lanes.size(); ++i) {
@@ -47,7 +36,7 @@ void Nexus::TakePlan(const View& view) {
     }
   }
   for (std::size_t m = 0; m < models_.size(); ++m) {
-    models_[m].credit.assign(models_[m].routes.size() * std::max(options_.front_ends, 1), 0);
+    models_[m].Start(options_.front_ends);
     models_[m].count_again = true;
   }
 }
@@ -65,62 +54,28 @@ void Nexus::AddTurn(const View& view, const Lane& lane, const PlanEntry& entry) 
   lanes_[lane.id.value()].turns.push_back({entry.model, batch, route});
 }
 
-// Weighted round robin: each route earns its weight, the richest pays for all.
-void Nexus::Send(ModelRoutes& model, std::uint64_t front_end) {
-  const std::size_t routes = model.routes.size();
-  if (routes == 0) return;
-  double* const credit = model.credit.data() + front_end * routes;
-  double total = 0;
-  std::size_t best = 0;
-  for (std::size_t r = 0; r < routes; ++r) {
-    credit[r] += model.routes[r].weight;
-    total += model.routes[r].weight;
-    if (credit[r] > credit[best]) best = r;
-  }
-  credit[best] -= total;
-  ++model.routes[best].claims;
-  ++model.claimed;
-}
-
-void Nexus::TakeBack(ModelRoutes& model, int count) {
-  for (; count > 0 && model.claimed > 0; --count) {
-    const auto most =
-        std::max_element(model.routes.begin(), model.routes.end(),
-                         [](const Route& a, const Route& b) { return a.claims < b.claims; });
-    --most->claims;
-    --model.claimed;
-  }
-}
-
 void Nexus::OnArrive(ModelId m, const Request& request) {
   ++examined_;
   if (options_.front_ends == 0) return;
-  Send(models_[m.value()], Scatter(request.id.value()) % options_.front_ends);
+  models_[m.value()].Send(Scatter(request.id.value()) % options_.front_ends);
 }
 
 void Nexus::OnPopFront(ModelId m, int count) {
   if (options_.front_ends == 0) return;
-  ModelRoutes& model = models_[m.value()];
-  if (popping_ == m) {
-    Route& route = model.routes[popping_route_];
-    const int own = std::min(count, route.claims);
-    route.claims -= own;
-    model.claimed -= own;
-    count -= own;
-  }
+  ModelState& model = models_[m.value()];
+  popping_ == m ? model.Take(popping_route_, count) : model.TakeBack(count);
   popping_ = ModelId{};
-  TakeBack(model, count);
 }
 
 // Requests that came back or went away by another door than the front.
 void Nexus::CountAgain(const View& view) {
   for (std::size_t m = 0; m < models_.size(); ++m) {
-    ModelRoutes& model = models_[m];
+    ModelState& model = models_[m];
     if (!model.count_again || options_.front_ends == 0) continue;
     model.count_again = false;
     const int waiting = static_cast<int>(view.queues[m].size());
-    TakeBack(model, model.claimed - waiting);
-    for (int i = model.claimed; i < waiting; ++i) Send(model, i % options_.front_ends);
+    model.TakeBack(model.claimed - waiting);
+    for (int i = model.claimed; i < waiting; ++i) model.Send(i % options_.front_ends);
   }
 }
 
@@ -137,7 +92,7 @@ std::optional<Decision> Nexus::RunTurn(const View& view, const Lane& lane, const
   const auto fits = [&](int head, int batch) {
     return now + view.profile.Latency(m, exit, batch, lane.lane_class) <= queue[head].deadline;
   };
-  const int head = Head(queue, turn.batch, mine, fits);
+  const int head = WindowDrop(queue, turn.batch, mine, fits);
   if (head > 0) {
     popping_ = ModelId{};
     return Drop{.model = m, .count = head, .reason = DropReason::kShed};

@@ -4,10 +4,8 @@
 // batches that may be smaller than planned, and gives up heads that would hold a batch under its
 // planned size (window drop).
 //
-// Front ends route by weighted round robin, each on its own, so that what reaches a lane is uneven.
-// A model's requests lie in one queue here, so a routed request is a claim: a lane may take as many
-// from the queue's front as were sent to it. That serves Nexus better than its own queues would,
-// since the most urgent requests go first whichever lane comes by.
+// Front ends route by weighted round robin (policies/model_routes.h), each on its own, so that what
+// reaches a lane is uneven.
 //
 // Best documented setting: one front end (8 cost it 11 to 45 %, Symphony, Section 5.1). frontends=0
 // goes beyond it: lanes share each model's queue. Without a plan every lane runs every model.
@@ -19,6 +17,7 @@
 
 #include "core/policy.h"
 #include "policies/lost_heads.h"
+#include "policies/model_routes.h"
 
 namespace tactus {
 
@@ -47,16 +46,8 @@ class Nexus final : public Policy {
   }
 
  private:
-  struct Route {  // to one lane that runs the model
-    LaneId lane;
-    double weight = 0;  // its part of what the plan gives the model
-    int claims = 0;     // requests routed to it that still wait
-  };
-  struct ModelRoutes {
-    std::vector<Route> routes;
-    std::vector<double> credit;  // by front end, then route: weighted round robin
-    int claimed = 0;             // over all routes
-    bool count_again = false;    // the queue changed in a way that we were not told
+  struct ModelState : ModelRoutes {
+    bool count_again = false;  // the queue changed in a way that we were not told
   };
   struct Turn {
     ModelId model;
@@ -70,8 +61,6 @@ class Nexus final : public Policy {
 
   void TakePlan(const View& view);
   void AddTurn(const View& view, const Lane& lane, const PlanEntry& entry);
-  void Send(ModelRoutes& model, std::uint64_t front_end);
-  void TakeBack(ModelRoutes& model, int count);
   void CountAgain(const View& view);
   std::optional<Decision> RunTurn(const View& view, const Lane& lane, const Turn& turn,
                                   TimePoint now);
@@ -79,8 +68,8 @@ class Nexus final : public Policy {
   const std::string name_;
   const NexusOptions options_;
   LostHeads lost_;
-  std::vector<ModelRoutes> models_;  // by ModelId
-  std::vector<LaneTurns> lanes_;     // by LaneId
+  std::vector<ModelState> models_;  // by ModelId
+  std::vector<LaneTurns> lanes_;    // by LaneId
   // Whose claims the pop that follows a decision uses up.
   ModelId popping_;
   std::uint32_t popping_route_ = 0;

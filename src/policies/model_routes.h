@@ -1,0 +1,76 @@
+// How policies that follow a plan divide a model's requests among the lanes that run it: by
+// weighted round robin. The requests lie in one queue, so a routed request is a claim: a lane may
+// take as many from the queue's front as were sent to it. That serves better than queues of the
+// lanes' own would, since the most urgent requests go first whichever lane comes by.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/request_queue.h"
+
+namespace tactus {
+
+struct ModelRoutes {
+  struct Route {  // to one lane that runs the model
+    LaneId lane;
+    double weight = 0;  // its part of what the plan gives the model
+    int claims = 0;     // requests routed to it that still wait
+  };
+  std::vector<Route> routes;
+  std::vector<double> credit;  // by front end, then route
+  int claimed = 0;             // over all routes
+
+  // After the last route. Each front end routes on its own.
+  void Start(int front_ends) { credit.assign(routes.size() * std::max(front_ends, 1), 0); }
+
+  // Routes one request: each route earns its weight, the richest pays for all. Nothing happens, and
+  // the answer means nothing, where there is no route. O(routes).
+  std::uint32_t Send(std::uint64_t front_end = 0) {
+    if (routes.empty()) return 0;
+    double* const mine = credit.data() + front_end * routes.size();
+    double total = 0;
+    std::uint32_t best = 0;
+    for (std::uint32_t r = 0; r < routes.size(); ++r) {
+      mine[r] += routes[r].weight;
+      total += routes[r].weight;
+      if (mine[r] > mine[best]) best = r;
+    }
+    mine[best] -= total;
+    ++routes[best].claims;
+    ++claimed;
+    return best;
+  }
+  // A lane takes requests from the queue; what it had no claim to, the others lose.
+  void Take(std::uint32_t route, int count) {
+    const int own = std::min(count, routes[route].claims);
+    routes[route].claims -= own;
+    claimed -= own;
+    TakeBack(count - own);
+  }
+  // Requests went that no lane took: whoever has most to do has less.
+  void TakeBack(int count) {
+    for (; count > 0 && claimed > 0; --count) {
+      const auto most =
+          std::max_element(routes.begin(), routes.end(),
+                           [](const Route& a, const Route& b) { return a.claims < b.claims; });
+      --most->claims;
+      --claimed;
+    }
+  }
+};
+
+// Nexus's window drop: the first position of the queue from which a planned batch would end in
+// time; 0 where there is none, or where the lane may not take a planned batch: then a smaller one
+// goes. What lies before it is lost to the other lanes as well, which come by later: each gives up
+// its part of it. `fits(head, batch)` says whether the batch from there would.
+int WindowDrop(const RequestQueue& queue, int planned, int mine, auto fits) {
+  if (mine < planned) return 0;
+  const int last = static_cast<int>(queue.size()) - planned;
+  int head = 0;
+  while (head <= last && !fits(head, planned)) ++head;
+  return head <= last ? head : 0;
+}
+
+}  // namespace tactus

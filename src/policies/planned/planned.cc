@@ -1,0 +1,169 @@
+#include "policies/planned/planned.h"
+
+#include <algorithm>
+
+#include "policies/lost_heads.h"
+
+namespace tactus {
+
+void Planned::TakePlan(const View& view) {
+  models_.assign(view.models.size(), ModelState{});
+  lanes_.assign(view.lanes.size(), LaneTurns{});
+  ready_.Resize(view.lanes.size());
+  lost_.Resize(view.models.size());
+  touched_.clear();
+  touched_.reserve(view.models.size());
+  popping_ = ModelId{};
+  for (const Lane& lane : view.lanes) {
+    const std::size_t i = lane.id.value();
+    if (view.plan == nullptr) {
+      for (ModelId::rep m = 0; m < view.models.size(); ++m) {
+        AddTurn(view, lane, {.model = ModelId{m}}, Seconds(1));
+      }
+    } else if (i < view.plan->lanes.size()) {
+      const LanePlan& planned = view.plan->lanes[i];
+      for (const PlanEntry& entry : planned.entries) AddTurn(view, lane, entry, planned.cycle);
+    }
+    OnLaneChange(lane);
+  }
+  for (ModelId::rep m = 0; m < models_.size(); ++m) {
+    ModelState& model = models_[m];
+    model.Start(1);
+    if (!view.models[m].loaded) continue;
+    // Requests of a model without a lane wait for a plan that has one, while any lane could do.
+    if (model.routes.empty()) model.quickest = LostHeads::Quickest(view, ModelId{m});
+    OnQueueChange(ModelId{m});
+  }
+}
+
+void Planned::AddTurn(const View& view, const Lane& lane, const PlanEntry& entry, Duration cycle) {
+  const std::size_t m = entry.model.value();
+  if (m >= view.models.size() || !view.models[m].loaded || !lane.serves.contains(entry.model)) {
+    return;
+  }
+  ModelState& model = models_[m];
+  const Duration alone =
+      view.profile.Latency(entry.model, FinalExit(view.profile, entry.model), 1, lane.lane_class);
+  model.quickest = model.routes.empty() ? alone : std::min(model.quickest, alone);
+  const int batch = std::clamp(entry.batch, 1, LargestBatch(view, entry.model));
+  const double weight = batch / ToSeconds(std::max(cycle, Nanos(1)));
+  lanes_[lane.id.value()].turns.push_back(
+      {entry.model, batch, static_cast<std::uint32_t>(model.routes.size())});
+  model.routes.push_back({.lane = lane.id, .weight = weight});
+}
+
+void Planned::OnArrive(ModelId m, const Request&) {
+  ++examined_;
+  Touch(m);
+  ModelState& model = models_[m.value()];
+  if (model.routes.empty()) return;
+  const LaneId lane = model.routes[model.Send()].lane;
+  if (lanes_[lane.value()].free) ready_.Insert(lane.value());
+}
+
+void Planned::OnPopFront(ModelId m, int count) {
+  ModelState& model = models_[m.value()];
+  popping_ == m ? model.Take(popping_route_, count) : model.TakeBack(count);
+  popping_ = ModelId{};
+  Touch(m);
+}
+
+void Planned::OnQueueChange(ModelId m) {
+  models_[m.value()].count_again = true;
+  Touch(m);
+}
+
+void Planned::OnLaneChange(const Lane& lane) {
+  const std::uint32_t i = lane.id.value();
+  lanes_[i].free = lane.HasFreeSlot() && !lanes_[i].turns.empty();
+  lanes_[i].free ? ready_.Insert(i) : ready_.Erase(i);
+}
+
+std::optional<Duration> Planned::LeastService(const View& view, ModelId m) const {
+  return LostHeads::Quickest(view, m);
+}
+
+void Planned::Touch(ModelId m) {
+  if (models_[m.value()].touched) return;
+  models_[m.value()].touched = true;
+  touched_.push_back(m);
+}
+
+void Planned::Refresh(const View& view) {
+  for (const ModelId m : touched_) {
+    ModelState& model = models_[m.value()];
+    const RequestQueue& queue = view.queues[m.value()];
+    model.touched = false;
+    if (model.count_again && !model.routes.empty()) {
+      const int waiting = static_cast<int>(queue.size());
+      model.TakeBack(model.claimed - waiting);
+      while (model.claimed < waiting) model.Send();
+    }
+    model.count_again = false;
+    // Another head, or none: lanes that it held up may go on.
+    for (const ModelRoutes::Route& route : model.routes) {
+      if (route.claims > 0 && lanes_[route.lane.value()].free) ready_.Insert(route.lane.value());
+    }
+    if (queue.empty()) {
+      lost_.Erase(m.value());
+    } else if (model.quickest == Duration::max()) {
+      lost_.Put(m.value(), TimePoint{Duration::min()});  // no lane serves it
+    } else {
+      lost_.Put(m.value(), queue.front().deadline - model.quickest);
+    }
+  }
+  touched_.clear();
+}
+
+std::optional<Decision> Planned::RunTurn(const View& view, const Lane& lane, const Turn& turn,
+                                         TimePoint now) {
+  const ModelId m = turn.model;
+  const RequestQueue& queue = view.queues[m.value()];
+  const int mine =
+      std::min(static_cast<int>(queue.size()), models_[m.value()].routes[turn.route].claims);
+  if (mine == 0) return std::nullopt;
+  const ExitId exit = FinalExit(view.profile, m);
+  const auto fits = [&](int head, int batch) {
+    return now + view.profile.Latency(m, exit, batch, lane.lane_class) <= queue[head].deadline;
+  };
+  if (const int head = WindowDrop(queue, turn.batch, mine, fits); head > 0) {
+    popping_ = ModelId{};
+    return Drop{.model = m, .count = head, .reason = DropReason::kShed};
+  }
+  popping_ = m;
+  popping_route_ = turn.route;
+  const int most = options_.grow ? LargestBatch(view, m) : turn.batch;
+  int batch = queue.Batchable(std::min(mine, most));
+  while (batch > 0 && !fits(0, batch)) --batch;
+  if (batch == 0) return std::nullopt;  // a quicker lane may still meet it
+  return Dispatch{.model = m, .exit = exit, .batch = batch, .lane = lane.id};
+}
+
+std::optional<Decision> Planned::RunLane(const View& view, const Lane& lane, TimePoint now) {
+  LaneTurns& mine = lanes_[lane.id.value()];
+  for (std::size_t i = 0; i < mine.turns.size(); ++i) {
+    const std::size_t at = (mine.next + i) % mine.turns.size();
+    const auto decision = RunTurn(view, lane, mine.turns[at], now);
+    if (!decision) continue;
+    // After a drop it is still this model's turn.
+    mine.next = std::holds_alternative<Dispatch>(*decision) ? (at + 1) % mine.turns.size() : at;
+    return decision;
+  }
+  return std::nullopt;
+}
+
+Decision Planned::Decide(const View& view, TimePoint now) {
+  Refresh(view);
+  popping_ = ModelId{};
+  if (!lost_.empty() && lost_.top_key() < now) {
+    return Drop{.model = ModelId{lost_.top()}, .count = 1, .reason = DropReason::kExpired};
+  }
+  for (std::uint32_t i; (i = ready_.Least()) != IdSet::kNone;) {
+    if (const auto decision = RunLane(view, view.lanes[i], now)) return *decision;
+    ready_.Erase(i);
+  }
+  popping_ = ModelId{};
+  return Wait{lost_.empty() ? kNever : lost_.top_key() + Nanos(1)};
+}
+
+}  // namespace tactus

@@ -1,0 +1,90 @@
+// Runs a plan, whoever made it (gpu-lets: planners/gpulet): each lane has its models, each of them
+// a planned batch, and takes them in turn, round and round. In its turn a model runs what was sent
+// to this lane and waits, up to the planned batch; a model of which nothing waits is passed over,
+// so a lane never idles beside a request of its own, and one whose batches fill the lane runs them
+// back to back. As a round of planned batches takes no longer than the plan's cycle, a request
+// waits for at most a cycle before its own batch runs, which is what the plan was held to
+// (core/planner.h): the paper's duty cycle is the longest round, and its windows are the order in a
+// round.
+//
+// A model on several lanes is divided among them by what the plan lets each of them carry. Heads
+// that would hold a batch under its planned size, or that no lane of the model could answer in time
+// any more, are given up.
+//
+// Without a plan every lane runs every model. What a decision costs does not grow with the lanes:
+// only those are looked at where something changed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/id_set.h"
+#include "base/indexed_heap.h"
+#include "core/policy.h"
+#include "policies/model_routes.h"
+
+namespace tactus {
+
+struct PlannedOptions {
+  bool grow = false;  // a batch may exceed its planned size where the head's deadline allows it
+  // How often a driver without a plan of its own (a scenario's, a file's) makes one, Nexus's way.
+  Duration epoch = Seconds(10);
+};
+
+class Planned final : public Policy {
+ public:
+  Planned(std::string name, PlannedOptions options) : name_(std::move(name)), options_(options) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view planner() const override { return "nexus"; }
+  Duration epoch() const override { return options_.epoch; }
+  Decision Decide(const View& view, TimePoint now) override;
+  void Prepare(const View& view) override { TakePlan(view); }
+  void OnPlan(const View& view) override { TakePlan(view); }
+  void OnArrive(ModelId m, const Request& request) override;
+  void OnPopFront(ModelId m, int count) override;
+  void OnQueueChange(ModelId m) override;
+  void OnLaneChange(const Lane& lane) override;
+  std::uint64_t examined() const override { return examined_; }
+  std::optional<Duration> LeastService(const View& view, ModelId m) const override;
+
+ private:
+  struct ModelState : ModelRoutes {
+    Duration quickest{};       // alone, on the best lane that runs it
+    bool touched = false;      // its queue changed: it is in touched_
+    bool count_again = false;  // in a way that we were not told
+  };
+  struct Turn {
+    ModelId model;
+    int batch = 1;
+    std::uint32_t route = 0;  // the lane's place in the model's routes
+  };
+  struct LaneTurns {
+    std::vector<Turn> turns;
+    std::size_t next = 0;
+    bool free = false;
+  };
+
+  void TakePlan(const View& view);
+  void AddTurn(const View& view, const Lane& lane, const PlanEntry& entry, Duration cycle);
+  void Touch(ModelId m);
+  void Refresh(const View& view);
+  std::optional<Decision> RunLane(const View& view, const Lane& lane, TimePoint now);
+  std::optional<Decision> RunTurn(const View& view, const Lane& lane, const Turn& turn,
+                                  TimePoint now);
+
+  const std::string name_;
+  const PlannedOptions options_;
+  std::vector<ModelState> models_;  // by ModelId
+  std::vector<LaneTurns> lanes_;    // by LaneId
+  IdSet ready_;                     // free lanes that may have something to run
+  IndexedHeap<TimePoint> lost_;     // models by the last instant at which their head can be met
+  std::vector<ModelId> touched_;
+  // Whose claims the pop that follows a decision uses up.
+  ModelId popping_;
+  std::uint32_t popping_route_ = 0;
+  std::uint64_t examined_ = 0;
+};
+
+}  // namespace tactus

@@ -1,0 +1,117 @@
+// A plan's lanes and turns as tables of states.
+#include "policies/planned/planned.h"
+
+#include <gtest/gtest.h>
+
+#include "policies/table_for_test.h"
+
+namespace tactus {
+namespace {
+
+TimePoint At(int ms) { return kStart + Millis(ms); }
+
+// l(b) = 5 + b, SLO 50; lane 0 runs models 0 and 1 in batches of 4 and 2, lane 1 model 1 in batches
+// of 4. Model 1 gets 2 per 20 ms here and 4 per 10 ms there: one in five goes to lane 0.
+class PlannedTest : public ::testing::Test {
+ protected:
+  explicit PlannedTest(PlannedOptions options = {}) : policy_("planned", options) {
+    for (int i = 0; i < 2; ++i) table_.AddModel(Millis(50), Millis(5), Millis(1), 16);
+    table_.AddLanes(2);
+    table_.planned = true;
+    table_.plan.lanes = {
+        {.cycle = Millis(20),
+         .entries = {{.model = ModelId{0}, .batch = 4}, {.model = ModelId{1}, .batch = 2}}},
+        {.cycle = Millis(10), .entries = {{.model = ModelId{1}, .batch = 4}}}};
+    policy_.Prepare(table_.view());
+    policy_.OnPlan(table_.view());
+  }
+
+  Decision Decide(int ms) { return policy_.Decide(table_.view(), At(ms)); }
+  // Decides, and carries out what it is.
+  Decision Next(int ms) {
+    const Decision decision = Decide(ms);
+    if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
+      table_.CarryOut(policy_, *dispatch, At(ms));
+      policy_.OnLaneChange(table_.lanes[dispatch->lane.value()]);
+    } else if (const auto* drop = std::get_if<Drop>(&decision)) {
+      table_.Pop(policy_, drop->model, drop->count);
+    }
+    return decision;
+  }
+  void End(std::size_t lane) {
+    table_.lanes[lane].batches.clear();
+    policy_.OnLaneChange(table_.lanes[lane]);
+  }
+
+  TableForTest table_;
+  Planned policy_;
+};
+
+// Without it one model could keep a lane from another for longer than a cycle.
+TEST_F(PlannedTest, ModelsTakeTurnsInBatchesOfThePlannedSize) {
+  table_.Push(policy_, 0, At(50), 9);
+  table_.Push(policy_, 1, At(50), 5);
+  EXPECT_EQ(Next(0), Launch(0, 4, 0));
+  EXPECT_EQ(Next(0), Launch(1, 4, 1));
+  EXPECT_EQ(Next(0), Decision{Wait{At(44) + Nanos(1)}}) << "both lanes are busy";
+  End(0);
+  EXPECT_EQ(Next(9), Launch(1, 1, 0)) << "one in five was sent here";
+  End(0);
+  EXPECT_EQ(Next(15), Launch(0, 4, 0)) << "model 1 has nothing: passed over";
+  End(0);
+  EXPECT_EQ(Next(24), Launch(0, 1, 0)) << "alone, back to back";
+}
+
+TEST_F(PlannedTest, ALaneTakesNothingThatWasSentToAnother) {
+  table_.Push(policy_, 1, At(50), 10);
+  EXPECT_EQ(Next(0), Launch(1, 2, 0));
+  EXPECT_EQ(Next(0), Launch(1, 4, 1));
+  End(0);
+  EXPECT_EQ(Decide(7), Decision{Wait{At(44) + Nanos(1)}}) << "the rest is of the other lane";
+  End(1);
+  EXPECT_EQ(Next(9), Launch(1, 4, 1));
+}
+
+TEST_F(PlannedTest, GivesUpWhatCannotBeMet) {
+  table_.Push(policy_, 0, At(8), 2);
+  table_.Push(policy_, 0, At(30), 4);
+  EXPECT_EQ(Next(0), GiveUp(0, 2, DropReason::kShed)) << "they would hold four to a batch of three";
+  EXPECT_EQ(Next(0), Launch(0, 4, 0));
+  table_.Push(policy_, 0, At(30), 1);
+  EXPECT_EQ(Next(1), Decision{Wait{At(24) + Nanos(1)}});
+  const auto late = policy_.Decide(table_.view(), At(24) + Nanos(1));
+  EXPECT_EQ(late, GiveUp(0, 1, DropReason::kExpired)) << "nobody could answer it any more";
+}
+
+// A request in the queue belongs to nobody's plan in particular: the next plan serves it.
+TEST_F(PlannedTest, ANewPlanTakesOverWhatWaits) {
+  table_.Push(policy_, 0, At(50), 3);
+  table_.plan.lanes = {{.cycle = Millis(20), .entries = {{.model = ModelId{1}, .batch = 2}}},
+                       {.cycle = Millis(20), .entries = {{.model = ModelId{0}, .batch = 2}}}};
+  policy_.OnPlan(table_.view());
+  EXPECT_EQ(Next(0), Launch(0, 2, 1));
+  table_.plan.lanes[1].entries.clear();
+  policy_.OnPlan(table_.view());
+  EXPECT_EQ(Next(1), Decision{Wait{At(44) + Nanos(1)}}) << "no lane has it: a next plan may";
+}
+
+TEST_F(PlannedTest, WithoutAPlanEveryLaneRunsEveryModel) {
+  table_.planned = false;
+  policy_.OnPlan(table_.view());
+  table_.Push(policy_, 1, At(50), 2);
+  EXPECT_EQ(Next(0), Launch(1, 1, 0));
+  EXPECT_EQ(Next(0), Launch(1, 1, 1));
+}
+
+class GrowingPlannedTest : public PlannedTest {
+ protected:
+  GrowingPlannedTest() : PlannedTest({.grow = true}) {}
+};
+
+TEST_F(GrowingPlannedTest, ABatchIsAsLargeAsItsHeadAllows) {
+  table_.Push(policy_, 0, At(12), 9);
+  EXPECT_EQ(Next(0), Launch(0, 7, 0));
+}
+
+}  // namespace
+}  // namespace tactus
