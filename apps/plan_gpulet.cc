@@ -91,6 +91,9 @@ Expected<Plan> Solve(const GpuletOptions& options, const PlanInput& input) {
     }
     return InvalidArgument("--planner nexus-half: needs 50 among --shares");
   }
+  if (options.planner == "gpulet-retry") {
+    return PlanElasticRetrying(input, {.interference = interference});
+  }
   if (options.planner == "ideal") return PlanIdeal(input, interference);
   return PlanElastic(
       input, {.interference = interference, .self_tuning = options.planner == "self-tuning"});
@@ -188,7 +191,8 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
   command->add_option("scenario", options->scenario, "Scenario file (TOML); its lanes are devices")
       ->required();
   command->add_option("--planner", options->planner, "Who plans")
-      ->check(CLI::IsMember({"gpulet", "self-tuning", "nexus", "nexus-half", "ideal"}))
+      ->check(
+          CLI::IsMember({"gpulet", "gpulet-retry", "self-tuning", "nexus", "nexus-half", "ideal"}))
       ->capture_default_str();
   command
       ->add_option("--shares", options->percent,

@@ -31,6 +31,11 @@ struct DutyCycle {
 std::optional<DutyCycle> FitCycle(const PlanInput& input, LaneClass lane,
                                   std::span<const LaneMember> members);
 
+// The most requests a second of a model that joins `members`, who keep their rates: the largest
+// rate that FitCycle finds a cycle for. 0: there is none. `joining` is no member.
+double MostBeside(const PlanInput& input, LaneClass lane, std::span<const LaneMember> members,
+                  ModelId joining, double slowdown = 1);
+
 // The most that a model alone gets from a lane, in requests a second: b / L(b) of the best batch
 // that may wait for one of its kind, 2 L(b) <= SLO. 0: the lane is too slow for it.
 double MostRate(const PlanInput& input, LaneClass lane, ModelId model, double slowdown = 1);

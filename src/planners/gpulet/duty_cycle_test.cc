@@ -87,5 +87,35 @@ TEST(DutyCycle, FindsACycleExactlyWhereOneExists) {
   EXPECT_LT(found, kTries * 19 / 20);
 }
 
+// What MostBeside promises FitCycle finds, and a little more it does not.
+TEST(DutyCycle, MostBesideIsTheLargestRateThatHasACycle) {
+  int joined = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng = Rng::Stream(seed, "most-beside");
+    const TestProblem problem = MakeTestProblem(RandomTestModels(rng, 3), 1, 8);
+    PlanInput input = problem.input;
+    input.profile = &problem.profile;
+    for (PlannedModel& model : input.models) model.slo *= 3;
+    std::vector<LaneMember> members;
+    for (ModelId::rep m = 0; m < 2; ++m) {
+      members.push_back({ModelId{m}, 0.05 * rng.Uniform() * input.models[m].rate_rps});
+    }
+    const LaneClass lane{static_cast<LaneClass::rep>(rng.Below(6))};
+    const double slowdown = 1 + 0.5 * rng.Uniform();
+    if (!FitCycle(input, lane, members)) continue;
+    const double most = MostBeside(input, lane, members, ModelId{2}, slowdown);
+    auto with = members;
+    with.push_back({ModelId{2}, most * (1 - 1e-9), slowdown});
+    if (most > 0) {
+      ++joined;
+      EXPECT_TRUE(FitCycle(input, lane, with));
+    }
+    with.back().rate_rps = most * 1.0001 + 1e-6;
+    EXPECT_FALSE(FitCycle(input, lane, with)) << most;
+  }
+  EXPECT_GT(joined, 50);
+}
+
 }  // namespace
 }  // namespace tactus

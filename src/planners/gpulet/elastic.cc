@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "planners/gpulet/layout.h"
 
 namespace tactus {
@@ -29,34 +30,91 @@ double Curvature(const Point& a, const Point& b, const Point& c) {
   return 2 * twice_area / (ab * bc * ca);
 }
 
+// What gpu-let a model asks for.
+enum class ShareRule {
+  kKnee,      // the knee, or what carries the rest of its rate if that is smaller: the paper's
+  kBestRate,  // the same with the size that carries most for each percent of it
+  kRequired,  // what carries the rest of its rate
+  kKneeOnly,  // guided self-tuning
+};
+
+struct Rules {
+  ShareRule share = ShareRule::kKnee;
+  bool merge = true;
+  bool top_up = false;  // what no free gpu-let can take goes to those in use
+};
+
+struct Shortage {
+  ModelId model;
+  double rps = 0;
+};
+
+using Order = std::vector<ModelId>;
+
+// The most asked-for first.
+Order ByRate(const PlanInput& input) {
+  Order order;
+  for (ModelId::rep m = 0; m < input.models.size(); ++m) order.push_back(ModelId{m});
+  std::ranges::stable_sort(order, std::greater{},
+                           [&](ModelId m) { return input.models[m.value()].rate_rps; });
+  return order;
+}
+
+// The size that carries most for each percent of the device.
+LaneClass BestRate(const PlanInput& input, ModelId m) {
+  LaneClass best = input.whole();
+  double most = 0;
+  for (LaneClass::rep c = 0; c < input.shares.size(); ++c) {
+    const double rate_rps = MostRate(input, LaneClass{c}, m) / input.shares[c];
+    if (rate_rps <= most * (1 + kNothing)) continue;
+    most = rate_rps;
+    best = LaneClass{c};
+  }
+  return best;
+}
+
 class Elastic {
  public:
-  Elastic(const PlanInput& input, const ElasticOptions& options)
-      : input_(input), options_(options), layout_(input, options.interference) {}
+  Elastic(const PlanInput& input, const InterferenceModel* interference, Rules rules)
+      : input_(input), rules_(rules), layout_(input, interference) {}
 
-  Expected<Plan> Solve() {
-    std::vector<ModelId::rep> order(input_.models.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, std::greater{},
-                             [&](ModelId::rep m) { return input_.models[m].rate_rps; });
-    for (const ModelId::rep m : order) {
-      if (auto placed = Place(ModelId{m}); !placed) return std::unexpected(placed.error());
+  // Nothing: all are carried.
+  std::optional<Shortage> Place(const Order& order) {
+    for (const ModelId m : order) {
+      if (const double left = Place(m); left > 0) return Shortage{m, left};
     }
-    return layout_.ToPlan(options_.epoch);
+    return std::nullopt;
   }
+  Plan ToPlan(std::uint64_t epoch) const { return layout_.ToPlan(epoch); }
 
  private:
-  Status Place(ModelId m) {
-    const PlannedModel& model = input_.models[m.value()];
-    double left = model.rate_rps;
-    const LaneClass knee = Knee(input_, m);
-    while (left > kNothing * model.rate_rps) {
-      const LaneClass ideal = options_.self_tuning ? knee : std::min(knee, Required(m, left));
-      const double given = FindBestFit(m, ideal, left);
-      if (given <= kNothing * model.rate_rps) return Lacks(model, left);
+  // What is left of the rate.
+  double Place(ModelId m) {
+    const double nothing = kNothing * input_.models[m.value()].rate_rps;
+    double left = input_.models[m.value()].rate_rps;
+    const LaneClass efficient = Efficient(m);
+    while (left > nothing) {
+      const LaneClass ideal =
+          rules_.share == ShareRule::kKneeOnly ? efficient : std::min(efficient, Required(m, left));
+      double given = FindBestFit(m, ideal, left);
+      if (given <= nothing && rules_.top_up) given = TopUp(m, left);
+      if (given <= nothing) return left;
       left -= given;
     }
-    return {};
+    return 0;
+  }
+
+  LaneClass Efficient(ModelId m) const {
+    switch (rules_.share) {
+      case ShareRule::kBestRate:
+        return BestRate(input_, m);
+      case ShareRule::kRequired:
+        return input_.whole();
+      case ShareRule::kKnee:
+      case ShareRule::kKneeOnly:
+        break;
+    }
+    return Knee(input_, m);
   }
 
   // The smallest share that carries the rate alone; the whole device where none does.
@@ -85,7 +143,7 @@ class Elastic {
 
   // Into a gpu-let that serves already; gpu-let i then stays free.
   bool Merge(int i, ModelId m, double rate_rps) {
-    if (options_.self_tuning) return false;
+    if (!rules_.merge) return false;
     for (int j = 0; j < static_cast<int>(layout_.gpulets().size()); ++j) {
       if (layout_.gpulets()[j].members.empty() || layout_.Most(j, m, rate_rps) < rate_rps) continue;
       layout_.Add(j, m, rate_rps);
@@ -95,18 +153,33 @@ class Elastic {
     return false;
   }
 
-  static std::unexpected<Error> Lacks(const PlannedModel& model, double left) {
-    return Fail(ErrorCode::kResourceExhausted,
-                "not schedulable: model '" + model.name + "' lacks " +
-                    std::to_string(std::llround(std::ceil(left))) + " of " +
-                    std::to_string(std::llround(std::ceil(model.rate_rps))) +
-                    " requests/s; more devices, a longer SLO or less load may help");
+  double TopUp(ModelId m, double rate_rps) {
+    int best = -1;
+    double most = 0;
+    for (int i = 0; i < static_cast<int>(layout_.gpulets().size()); ++i) {
+      if (layout_.gpulets()[i].members.empty()) continue;
+      const double here = layout_.Most(i, m, rate_rps);
+      if (here <= most) continue;
+      most = here;
+      best = i;
+    }
+    if (best >= 0) layout_.Add(best, m, most);
+    return most;
   }
 
   const PlanInput& input_;
-  const ElasticOptions options_;
+  const Rules rules_;
   Layout layout_;
 };
+
+std::unexpected<Error> Lacks(const PlanInput& input, const Shortage& shortage) {
+  const PlannedModel& model = input.models[shortage.model.value()];
+  return Fail(ErrorCode::kResourceExhausted,
+              "not schedulable: model '" + model.name + "' lacks " +
+                  std::to_string(std::llround(std::ceil(shortage.rps))) + " of " +
+                  std::to_string(std::llround(std::ceil(model.rate_rps))) +
+                  " requests/s; more devices, a longer SLO or less load may help");
+}
 
 }  // namespace
 
@@ -133,7 +206,30 @@ LaneClass Knee(const PlanInput& input, ModelId m) {
 
 Expected<Plan> PlanElastic(const PlanInput& input, const ElasticOptions& options) {
   if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
-  return Elastic(input, options).Solve();
+  const Rules rules = {.share = options.self_tuning ? ShareRule::kKneeOnly : ShareRule::kKnee,
+                       .merge = !options.self_tuning};
+  Elastic elastic(input, options.interference, rules);
+  if (const auto shortage = elastic.Place(ByRate(input))) return Lacks(input, *shortage);
+  return elastic.ToPlan(options.epoch);
+}
+
+Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOptions& options) {
+  if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
+  std::optional<Shortage> least;
+  for (const ShareRule share : {ShareRule::kKnee, ShareRule::kRequired, ShareRule::kBestRate}) {
+    Order order = ByRate(input);
+    for (int round = 0; round < options.rounds; ++round) {
+      Elastic elastic(input, options.interference, {.share = share, .top_up = true});
+      const auto shortage = elastic.Place(order);
+      if (!shortage) return elastic.ToPlan(options.epoch);
+      if (!least || shortage->rps < least->rps) least = shortage;
+      const auto short_one = std::ranges::find(order, shortage->model);
+      if (short_one == order.begin()) break;  // it has all devices to itself
+      std::rotate(order.begin(), short_one, std::next(short_one));
+    }
+  }
+  CHECK(least, "at least one round is made");
+  return Lacks(input, *least);
 }
 
 }  // namespace tactus

@@ -23,6 +23,19 @@ struct ElasticOptions {
 // kResourceExhausted: which model lacks how much of its rate.
 Expected<Plan> PlanElastic(const PlanInput& input, const ElasticOptions& options);
 
+struct ElasticRetryOptions {
+  const InterferenceModel* interference = nullptr;  // as in ElasticOptions
+  int rounds = 6;                                   // of each share rule, at most
+  std::uint64_t epoch = 0;
+};
+
+// Ours: the algorithm again and again until everybody is carried. Whoever fell short is first in
+// the next round; after `rounds` of them another rule says what gpu-let a model asks for: what
+// carries the rest of its rate alone, the knee if that is smaller, the size that carries most for
+// each percent of it if that is smaller. Where no free gpu-let helps, a part of the rate goes to
+// the one in use that can take most of it. The error is that of the round that lacked least.
+Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOptions& options);
+
 // The lane class at the knee of the model's affordable rate over the share of the device: where the
 // curve through (0, 0) and the profiled shares, both axes scaled to 1, bends most. The whole device
 // where it never bends: then each percent pays as well as the one before. (The paper: "the knee,

@@ -43,67 +43,58 @@ bool Layout::Split(int i, LaneClass part) {
   return true;
 }
 
+std::optional<int> Layout::Beside(int i) const {
+  if (IsWhole(i)) return std::nullopt;
+  for (int j = 0; j < static_cast<int>(gpulets_.size()); ++j) {
+    if (j != i && gpulets_[j].device == gpulets_[i].device) return j;
+  }
+  return std::nullopt;
+}
+
 void Layout::RevertSplit(int i) {
-  for (int j = 0; j < static_cast<int>(gpulets_.size()); ++j) {
-    if (j == i || gpulets_[j].device != gpulets_[i].device) continue;
-    if (!gpulets_[i].members.empty() || !gpulets_[j].members.empty()) return;
-    gpulets_[std::min(i, j)].lane_class = input_.whole();
-    gpulets_.erase(gpulets_.begin() + std::max(i, j));
-    return;
-  }
+  const auto j = Beside(i);
+  if (!j || !gpulets_[i].members.empty() || !gpulets_[*j].members.empty()) return;
+  gpulets_[std::min(i, *j)].lane_class = input_.whole();
+  gpulets_.erase(gpulets_.begin() + std::max(i, *j));
 }
 
-std::optional<DutyCycle> Layout::CycleOf(int i, std::vector<LaneMember> members,
-                                         const std::vector<LaneMember>* changed,
-                                         int changed_at) const {
-  const GpuLet& own = gpulets_[i];
-  for (LaneMember& member : members) {
-    member.slowdown = 1;
-    if (interference_ == nullptr) continue;
-    const Throughput& use = uses_[own.lane_class.value()][member.model.value()];
-    for (int j = 0; j < static_cast<int>(gpulets_.size()); ++j) {
-      const GpuLet& other = gpulets_[j];
-      if (j == i || other.device != own.device) continue;
-      for (const LaneMember& neighbour : j == changed_at ? *changed : other.members) {
-        const Throughput& theirs = uses_[other.lane_class.value()][neighbour.model.value()];
-        member.slowdown = std::max(member.slowdown, interference_->Slowdown(use, theirs));
-      }
-    }
+double Layout::Slowdown(int i, ModelId model, std::span<const LaneMember> beside) const {
+  double slowdown = 1;
+  const auto other = Beside(i);
+  if (interference_ == nullptr || !other) return slowdown;
+  const Throughput& own = uses_[gpulets_[i].lane_class.value()][model.value()];
+  const auto& theirs = uses_[gpulets_[*other].lane_class.value()];
+  for (const LaneMember& neighbour : beside) {
+    slowdown = std::max(slowdown, interference_->Slowdown(own, theirs[neighbour.model.value()]));
   }
-  return FitCycle(input_, own.lane_class, members);
+  return slowdown;
 }
 
-bool Layout::Fits(int i, const std::vector<LaneMember>& members) const {
-  if (!CycleOf(i, members, nullptr, -1)) return false;
-  if (interference_ == nullptr) return true;
-  for (int j = 0; j < static_cast<int>(gpulets_.size()); ++j) {
-    const GpuLet& other = gpulets_[j];
-    if (j == i || other.device != gpulets_[i].device || other.members.empty()) continue;
-    if (!CycleOf(j, other.members, &members, i)) return false;
-  }
-  return true;
+std::vector<LaneMember> Layout::Slowed(int i, std::vector<LaneMember> members,
+                                       std::span<const LaneMember> beside) const {
+  for (LaneMember& member : members) member.slowdown = Slowdown(i, member.model, beside);
+  return members;
 }
 
 double Layout::Most(int i, ModelId model, double rate_rps) const {
-  constexpr int kHalvings = 10;
-  std::vector<LaneMember> members = gpulets_[i].members;
+  constexpr double kRounding = 1e-9;  // so that the cycle is found again
+  const auto other = Beside(i);
+  std::vector<LaneMember> beside;
+  if (other) beside = gpulets_[*other].members;
+  std::vector<LaneMember> members = Slowed(i, gpulets_[i].members, beside);
   const auto found = std::ranges::find(members, model, &LaneMember::model);
-  const bool there = found != members.end();
-  const double before = there ? found->rate_rps : 0;
-  const std::size_t at = found - members.begin();
-  if (!there) members.push_back({.model = model});
-  const auto fits = [&](double part) {
-    members[at].rate_rps = before + part * rate_rps;
-    return Fits(i, members);
-  };
-  if (fits(1)) return rate_rps;
-  double low = 0;
-  double high = 1;
-  for (int h = 0; h < kHalvings; ++h) {
-    const double middle = (low + high) / 2;
-    (fits(middle) ? low : high) = middle;
+  double before = 0;
+  if (found != members.end()) {
+    before = found->rate_rps;
+    members.erase(found);
+  } else if (interference_ != nullptr && !beside.empty()) {
+    std::vector<LaneMember> with = gpulets_[i].members;
+    with.push_back({.model = model});
+    if (!FitCycle(input_, gpulets_[*other].lane_class, Slowed(*other, beside, with))) return 0;
   }
-  return low * rate_rps;
+  const double most =
+      MostBeside(input_, gpulets_[i].lane_class, members, model, Slowdown(i, model, beside));
+  return std::clamp(most * (1 - kRounding) - before, 0.0, rate_rps);
 }
 
 void Layout::Add(int i, ModelId model, double rate_rps) {
@@ -121,7 +112,10 @@ Plan Layout::ToPlan(std::uint64_t epoch) const {
   for (int i = 0; i < static_cast<int>(gpulets_.size()); ++i) {
     const GpuLet& gpulet = gpulets_[i];
     if (gpulet.members.empty()) continue;
-    const auto fit = CycleOf(i, gpulet.members, nullptr, -1);
+    const auto other = Beside(i);
+    const auto members =
+        other ? Slowed(i, gpulet.members, gpulets_[*other].members) : gpulet.members;
+    const auto fit = FitCycle(input_, gpulet.lane_class, members);
     CHECK(fit, "Add was called with what Most allows");
     LanePlan& lane = plan.lanes.emplace_back();
     lane.spec = {.device = DeviceId{static_cast<DeviceId::rep>(gpulet.device)},
@@ -131,7 +125,9 @@ Plan Layout::ToPlan(std::uint64_t epoch) const {
     Duration offset{};
     for (std::size_t k = 0; k < gpulet.members.size(); ++k) {
       const ModelId model = gpulet.members[k].model;
-      const Duration length = input_.Latency(model, fit->batches[k], gpulet.lane_class);
+      const Duration alone = input_.Latency(model, fit->batches[k], gpulet.lane_class);
+      const Duration length =
+          Nanos(std::llround(static_cast<double>(alone.count()) * members[k].slowdown));
       lane.entries.push_back(
           {.model = model, .batch = fit->batches[k], .offset = offset, .length = length});
       offset += length;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "planners/gpulet/duty_cycle.h"
@@ -35,7 +36,7 @@ class Layout {
   void RevertSplit(int i);
 
   // The most of `rate_rps` that the model can have of gpu-let i beside who is there, with every
-  // SLO on the device kept; to one part in a thousand where it is not all.
+  // SLO on the device kept.
   double Most(int i, ModelId model, double rate_rps) const;
   // To be called with what Most allows.
   void Add(int i, ModelId model, double rate_rps);
@@ -43,10 +44,13 @@ class Layout {
   Plan ToPlan(std::uint64_t epoch) const;
 
  private:
-  bool Fits(int i, const std::vector<LaneMember>& members) const;
-  // With the slowdowns that the others on the device cause.
-  std::optional<DutyCycle> CycleOf(int i, std::vector<LaneMember> members,
-                                   const std::vector<LaneMember>* changed, int changed_at) const;
+  // What the members of the device's other gpu-let cost the model in gpu-let i.
+  double Slowdown(int i, ModelId model, std::span<const LaneMember> beside) const;
+  // The other gpu-let of i's device, or nothing.
+  std::optional<int> Beside(int i) const;
+  // `members` of gpu-let i with the slowdowns that `beside` causes them.
+  std::vector<LaneMember> Slowed(int i, std::vector<LaneMember> members,
+                                 std::span<const LaneMember> beside) const;
 
   const PlanInput& input_;
   const InterferenceModel* interference_;

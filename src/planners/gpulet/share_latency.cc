@@ -13,11 +13,6 @@ double Fma(const ProfileTable& whole, ModelId m, ExitId e, int batch) {
   return whole.Use(m, e, batch, kWhole).throughput[static_cast<std::size_t>(Resource::kFma)];
 }
 
-Duration Longer(Duration latency, double used, double share, double exponent) {
-  const double times = std::pow(std::max(1.0, used / share), exponent);
-  return Nanos(std::llround(static_cast<double>(latency.count()) * times));
-}
-
 }  // namespace
 
 Expected<ProfileTable> OnShares(const ProfileTable& whole, const ShareLatencyOptions& options) {
@@ -41,9 +36,11 @@ Expected<ProfileTable> OnShares(const ProfileTable& whole, const ShareLatencyOpt
         }
         for (int b = 1; b <= rows.max_batch; ++b) {
           const double used = most > 0 ? Fma(whole, id, ExitId{e}, b) / most : 1;
-          rows.latency.push_back(
-              Longer(whole.Latency(id, ExitId{e}, b, kWhole), used, share, options.exponent));
-          rows.use.push_back(whole.Use(id, ExitId{e}, b, kWhole));
+          const double times = std::pow(std::max(1.0, used / share), options.exponent);
+          const Duration alone = whole.Latency(id, ExitId{e}, b, kWhole);
+          rows.latency.push_back(Nanos(std::llround(static_cast<double>(alone.count()) * times)));
+          ResourceUse& use = rows.use.emplace_back(whole.Use(id, ExitId{e}, b, kWhole));
+          use.throughput = (1 / times) * use.throughput;
         }
       }
     }

@@ -20,8 +20,8 @@ struct ShareLatencyOptions {
   double exponent = 1;
 };
 
-// `whole` has one lane class, the whole device; the result one for each share, with the same
-// resource use. kInvalidArgument: a model's use of resources is not known.
+// `whole` has one lane class, the whole device; the result one for each share.
+// kInvalidArgument: a model's use of resources is not known.
 Expected<ProfileTable> OnShares(const ProfileTable& whole, const ShareLatencyOptions& options);
 
 }  // namespace tactus

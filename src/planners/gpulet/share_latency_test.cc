@@ -26,6 +26,7 @@ TEST(ShareLatency, IsFlatUntilABatchLacksWhatItUses) {
   EXPECT_EQ(table->Latency(kModel, kFinal, 2, LaneClass{1}), Millis(15));
   EXPECT_EQ(table->Latency(kModel, kFinal, 2, LaneClass{3}), Millis(6));
   EXPECT_EQ(table->Use(kModel, kFinal, 1, LaneClass{2}).throughput[1], 0.1);
+  EXPECT_EQ(table->Use(kModel, kFinal, 1, LaneClass{0}).throughput[1], 0.05);  // in twice the time
 }
 
 TEST(ShareLatency, TheExponentSaysHowMuchOfALostPercentIsFelt) {
