@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -87,7 +88,9 @@ class SpscRing {
 };
 
 // Many producer threads, many consumer threads. Each slot carries the turn in which it may be
-// written or read (Vyukov's bounded queue), so a slow thread delays only the values behind its own.
+// written or read (Vyukov's bounded queue), so a slow thread delays only the values behind its own;
+// until a slow consumer has moved its value out, the ring is full where it comes round to that
+// slot.
 template <class T>
 class MpmcRing {
  public:
@@ -97,7 +100,7 @@ class MpmcRing {
     for (std::size_t i = 0; i <= mask_; ++i) slots_[i].turn.store(i, std::memory_order_relaxed);
   }
 
-  // False when full; the value is then untouched.
+  // False when full (see above); the value is then untouched.
   bool TryPush(T&& value) {
     std::size_t tail = tail_.load(std::memory_order_relaxed);
     for (;;) {
@@ -117,6 +120,12 @@ class MpmcRing {
     }
   }
   bool TryPush(const T& value) { return TryPush(T(value)); }
+
+  // For values of which never more exist than the capacity, so that there is a place for each. It
+  // may still be that of a value which a slow consumer is about to have taken: waits for that.
+  void Push(T value) {
+    while (!TryPush(std::move(value))) std::this_thread::yield();
+  }
 
   bool TryPop(T& out) {
     std::size_t head = head_.load(std::memory_order_relaxed);

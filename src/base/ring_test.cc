@@ -144,6 +144,59 @@ TEST(MpmcRing, CarriesEveryValueOfEveryProducer) {
   EXPECT_TRUE(ring.Empty());
 }
 
+// A value that is slow to leave: it stays in the middle of its move to a `patient` one until it is
+// told to go on.
+struct SlowToLeave {
+  int number = 0;
+  std::atomic<bool>* moving = nullptr;  // null: it leaves at once
+  std::atomic<bool>* go_on = nullptr;
+  bool patient = false;
+
+  SlowToLeave() = default;
+  explicit SlowToLeave(int n) : number(n) {}
+  SlowToLeave(const SlowToLeave&) = default;
+  SlowToLeave& operator=(SlowToLeave&& from) {
+    number = from.number;
+    moving = from.moving;
+    go_on = from.go_on;
+    if (patient && moving != nullptr) {
+      moving->store(true);
+      moving->notify_all();
+      go_on->wait(false);
+    }
+    return *this;
+  }
+};
+
+// Two values at most are ever in the ring, and yet it comes round to the slot that is being read.
+TEST(MpmcRing, PushWaitsForAConsumerThatIsNotYetDone) {
+  std::atomic<bool> moving{false}, go_on{false};
+  MpmcRing<SlowToLeave> ring(2);
+  SlowToLeave slow(1);
+  slow.moving = &moving;
+  slow.go_on = &go_on;
+  ring.Push(slow);
+  std::thread consumer([&] {
+    SlowToLeave out;
+    out.patient = true;
+    EXPECT_TRUE(ring.TryPop(out));
+    EXPECT_EQ(out.number, 1);
+  });
+  moving.wait(false);
+  ring.Push(SlowToLeave(2));
+  SlowToLeave out;
+  ASSERT_TRUE(ring.TryPop(out));
+  EXPECT_EQ(out.number, 2);
+  EXPECT_FALSE(ring.TryPush(SlowToLeave(3))) << "its place is still being read";
+  std::thread producer([&] { ring.Push(SlowToLeave(3)); });
+  go_on.store(true);
+  go_on.notify_all();
+  producer.join();
+  consumer.join();
+  ASSERT_TRUE(ring.TryPop(out));
+  EXPECT_EQ(out.number, 3);
+}
+
 // Every value comes out once, and each consumer sees a producer's values in order.
 TEST(MpmcRing, GivesEveryValueToOneConsumer) {
   constexpr std::uint64_t kProducers = 2;

@@ -37,8 +37,8 @@ class ReplyThread {
   // Answers what is left first.
   void Stop();
 
-  // Inside a turn of the dispatch loop; never block. Every slot fits into the ring. Somebody must
-  // Serve or Wake after the turn.
+  // Inside a turn of the dispatch loop; neither waits for a front end. Every slot fits into the
+  // ring. Somebody must Serve or Wake after the turn.
   void Answer(CallSlot& slot);
   // An observer may miss a batch when thousands wait to be told; nothing else depends on it.
   void Report(const BatchEvent& event);
