@@ -38,6 +38,7 @@ struct ProfileCommand {
   bool quick = false;
   bool resume = false;
   bool no_pin = false;
+  int threads = 1;
   std::string import_alpha_beta;
   std::string import_cells;
 };
@@ -129,6 +130,7 @@ ProfilerOptions Options(const ProfileCommand& command) {
   options.least = std::min(options.repetitions, command.quick ? 10 : 30);
   options.max_batch = command.max_batch;
   options.pin = !command.no_pin;
+  options.threads = command.threads;
   return options;
 }
 
@@ -218,7 +220,7 @@ int MeasureModels(const ProfileCommand& command) {
     return ReportBadInput(added.error());
   }
   ProfileFile profile;
-  profile.machine = ThisMachine((*engine)->traits().name);
+  profile.machine = ThisMachine((*engine)->traits().name, command.threads);
   profile.commit = BuildCommit();
   profile.created = Now();
   profile.provenance = "measured";
@@ -271,7 +273,12 @@ void AddProfile(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(1, 1024));
   command->add_flag("--quick", options->quick, "At most 60 runs and half a second for a cell");
   command->add_flag("--resume", options->resume, "Go on where an interrupted measurement ended");
-  command->add_flag("--no-pin", options->no_pin, "Do not keep the measurement on one core");
+  command->add_flag("--no-pin", options->no_pin, "Do not keep the measurement on a lane's cores");
+  command
+      ->add_option("--threads", options->threads,
+                   "Threads of the engine for a batch, as `tactus serve --threads` will have")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   command->add_option("--engine", options->engine, "Engine to measure")->capture_default_str();
   auto* cells = command->add_option("--import-cells", options->import_cells,
                                     "Write a profile from a CSV: model, exit, batch, latency_ms");

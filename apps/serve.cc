@@ -114,6 +114,7 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   RuntimeOptions r;
   r.lanes = o.lanes;
   r.slots = o.slots;
+  r.threads = o.threads;
   r.queue_capacity = o.queue_capacity;
   r.expiry = ExpiryOf(o.expiry);
   r.call_capacity = o.call_capacity;
@@ -207,7 +208,8 @@ Status ServeCommand::LoadProfileFile() {
   if (emulated) return {};  // it stands for the machine of the profile, whichever that is
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
   if (!engine) return std::unexpected(engine.error());
-  return CheckMachine(*profile_, ThisMachine((*engine)->traits().name), o_.allow_other_machine);
+  return CheckMachine(*profile_, ThisMachine((*engine)->traits().name, o_.threads),
+                      o_.allow_other_machine);
 }
 
 // What an emulated model's batches take: the profile's means. Policies count on a percentile.

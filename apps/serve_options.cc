@@ -69,6 +69,10 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->group(kGroup);
+}
+
+void DeclareLanes(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Scheduling";
   command.add_option("--lanes", o.lanes, "Parts of the machine that run batches side by side")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
@@ -77,6 +81,12 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       .add_option("--slots", o.slots,
                   "Batches at once in each lane; they slow each other, and strait expects it")
       ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--threads", o.threads,
+                  "Threads of the engine that run one batch; profile with the same number")
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
@@ -93,7 +103,7 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   command
       .add_flag("--pin,!--no-pin", o.pin,
-                "Pin each lane to as many cores as it has slots, where there are enough")
+                "Pin each lane to a core for each thread of its slots, where there are enough")
       ->group(kGroup);
   command
       .add_option("--spin-us", o.spin_us, "How long an idle thread looks for work before it sleeps")
@@ -180,6 +190,7 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
 void Declare(ServeOptions& o, CLI::App& command) {
   DeclareModels(o, command);
   DeclareScheduling(o, command);
+  DeclareLanes(o, command);
   DeclarePredictor(o, command);
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);

@@ -31,6 +31,7 @@ struct ServeOptions {
   std::string onnxruntime;
   int lanes = 1;
   int slots = 1;
+  int threads = 1;
   std::size_t queue_capacity = 4096;
   std::size_t call_capacity = 16'384;
   std::size_t pending_mb = 1024;

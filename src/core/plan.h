@@ -14,6 +14,10 @@ struct LaneSpec {
   LaneClass lane_class{0};
   double fraction = 1;
   int slots = 1;
+  // Where a device is a processor: on how many threads the engine runs one batch, and the cores
+  // that all batches of the lane share; empty: any.
+  int threads = 1;
+  std::vector<int> cores = {};
 };
 
 // A window in the lane's cycle; length 0 means open: any time in the cycle.

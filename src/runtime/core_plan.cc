@@ -9,13 +9,13 @@
 
 namespace tactus {
 
-CorePlan PlanCores(std::vector<int> allowed, int lanes, int slots) {
+CorePlan PlanCores(std::vector<int> allowed, int lanes, int cores_each) {
   CorePlan plan;
-  const auto wanted = static_cast<std::size_t>(lanes) * static_cast<std::size_t>(slots);
+  const auto wanted = static_cast<std::size_t>(lanes) * static_cast<std::size_t>(cores_each);
   if (wanted < 1 || allowed.size() < wanted + 1) return plan;
   for (int i = 0; i < lanes; ++i) {
-    plan.lanes.emplace_back(allowed.end() - slots, allowed.end());
-    allowed.resize(allowed.size() - static_cast<std::size_t>(slots));
+    plan.lanes.emplace_back(allowed.end() - cores_each, allowed.end());
+    allowed.resize(allowed.size() - static_cast<std::size_t>(cores_each));
   }
   plan.others = std::move(allowed);
   return plan;

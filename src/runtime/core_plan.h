@@ -14,9 +14,9 @@ struct CorePlan {
   std::vector<int> lane(int i) const { return lanes.empty() ? std::vector<int>{} : lanes[i]; }
 };
 
-// Out of `allowed` (ascending) each lane gets as many cores as it has slots, the first lane those
-// at the end. Empty when that would leave no core for the threads that talk to clients and decide.
-CorePlan PlanCores(std::vector<int> allowed, int lanes, int slots = 1);
+// Out of `allowed` (ascending) each lane gets `cores_each`, the first lane those at the end. Empty
+// when that would leave no core for the threads that talk to clients and decide.
+CorePlan PlanCores(std::vector<int> allowed, int lanes, int cores_each = 1);
 // The cores this process may use.
 std::vector<int> AllowedCores();
 

@@ -47,11 +47,9 @@ DispatchLoop::DispatchLoop(Options options, const WallClock& clock, Policy& poli
     const LaneId id{static_cast<LaneId::rep>(lane)};
     first_worker_.push_back(workers_.size());
     for (int slot = 0; slot < options_.lanes[lane].slots; ++slot) {
-      std::vector<int> cores;
-      if (lane < options_.lane_cores.size()) cores = options_.lane_cores[lane];
-      workers_.push_back(
-          std::make_unique<LaneWorker>(LaneWorkerOptions{id, slot, std::move(cores), options_.spin},
-                                       clock_, static_cast<LaneWorker::Listener&>(*this)));
+      workers_.push_back(std::make_unique<LaneWorker>(
+          LaneWorkerOptions{id, slot, options_.lanes[lane].cores, options_.spin}, clock_,
+          static_cast<LaneWorker::Listener&>(*this)));
       lane_of_.push_back(id);
     }
   }

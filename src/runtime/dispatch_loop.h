@@ -31,8 +31,7 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
   struct Options {
     DispatcherOptions dispatcher;
     std::vector<LaneSpec> lanes;
-    std::vector<std::vector<int>> lane_cores;  // by LaneId
-    std::vector<int> cores;                    // of the loop's own thread
+    std::vector<int> cores;  // of the loop's own thread
     Duration spin{};
   };
 

@@ -32,24 +32,36 @@ std::string Hash(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string Threads(int threads) {
+  return fmt::format("{} thread{} a batch", threads, threads == 1 ? "" : "s");
+}
+
 std::string Describe(const Machine& machine) {
   return fmt::format("{}, {} cores, {}", machine.cpu, machine.cores, machine.engine);
 }
 
 }  // namespace
 
-Machine ThisMachine(const std::string& engine) {
+Machine ThisMachine(const std::string& engine, int threads) {
   Machine machine;
   machine.cpu = CpuName();
   machine.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   machine.os = OperatingSystem();
   machine.engine = engine;
-  machine.fingerprint = Hash(fmt::format("{}|{}|{}", machine.cpu, machine.cores, engine));
+  machine.threads = threads;
+  std::string decisive = fmt::format("{}|{}|{}", machine.cpu, machine.cores, engine);
+  if (threads > 1) decisive += fmt::format("|{} threads", threads);
+  machine.fingerprint = Hash(decisive);
   return machine;
 }
 
 std::string MachineDifference(const ProfileFile& profile, const Machine& machine) {
   if (profile.machine.fingerprint == machine.fingerprint) return "";
+  if (profile.machine.threads != machine.threads &&
+      Describe(profile.machine) == Describe(machine)) {
+    return fmt::format("this profile was measured with {} and the lanes here run {}",
+                       Threads(profile.machine.threads), Threads(machine.threads));
+  }
   const std::string where =
       profile.machine.fingerprint.empty()
           ? fmt::format("was not measured here ({})", profile.provenance)
@@ -60,10 +72,12 @@ std::string MachineDifference(const ProfileFile& profile, const Machine& machine
 Status CheckMachine(const ProfileFile& profile, const Machine& machine, bool allow) {
   const std::string difference = MachineDifference(profile, machine);
   if (allow || difference.empty()) return {};
+  const std::string threads =
+      machine.threads == 1 ? "" : fmt::format(" --threads {}", machine.threads);
   return InvalidArgument(
-      fmt::format("{}. Its latencies would be wrong here: measure them with `tactus profile`, or "
+      fmt::format("{}. Its latencies would be wrong here: measure them with `tactus profile{}`, or "
                   "allow it with --allow-other-machine",
-                  difference));
+                  difference, threads));
 }
 
 }  // namespace tactus

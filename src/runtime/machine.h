@@ -9,9 +9,10 @@
 
 namespace tactus {
 
-// This machine with an engine (EngineTraits::name). The fingerprint covers what decides latency:
-// the processor, its cores, the engine and its version; not the host's name or the kernel.
-Machine ThisMachine(const std::string& engine);
+// This machine with an engine (EngineTraits::name) that runs a batch on `threads`. The fingerprint
+// covers what decides latency: the processor, its cores, the engine, its version and threads; not
+// the host's name or the kernel.
+Machine ThisMachine(const std::string& engine, int threads = 1);
 
 // How the machine that `profile` was measured on differs from `machine`; empty where it does not. A
 // profile that was derived or imported was measured on no machine that is known.

@@ -35,6 +35,18 @@ TEST(CheckMachine, RefusesAProfileOfAnotherMachineUnlessToldOtherwise) {
   EXPECT_TRUE(CheckMachine(profile, here, true));
 }
 
+TEST(CheckMachine, RefusesAProfileOfAnotherNumberOfThreads) {
+  ProfileFile profile;
+  profile.machine = ThisMachine("e");
+  const Status refused = CheckMachine(profile, ThisMachine("e", 2), false);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("1 thread a batch"), HasSubstr("2 threads a batch"),
+                    HasSubstr("tactus profile --threads 2")));
+  profile.machine = ThisMachine("e", 2);
+  EXPECT_TRUE(CheckMachine(profile, ThisMachine("e", 2), false));
+}
+
 TEST(CheckMachine, AnImportedProfileWasMeasuredNowhere) {
   ProfileFile profile;
   profile.provenance = "imported from table.csv";

@@ -34,8 +34,14 @@ Profiler::~Profiler() {
   for (const auto& subject : subjects_) engine_.Unload(subject->handle);
 }
 
+LaneSpec Profiler::Lane() const {
+  LaneSpec lane{.threads = options_.threads};
+  if (options_.pin) lane.cores = PlanCores(AllowedCores(), 1, options_.threads).lane(0);
+  return lane;
+}
+
 Status Profiler::Add(ModelSpec spec) {
-  Expected<ModelHandle> handle = engine_.Load(spec, LaneSpec{});
+  Expected<ModelHandle> handle = engine_.Load(spec, Lane());
   if (!handle) return std::unexpected(std::move(handle.error()));
   auto subject = std::make_unique<Subject>();
   subject->handle = *handle;
@@ -70,7 +76,7 @@ void Profiler::Adopt(const Samples& earlier) {
 Status Profiler::Run(std::function<bool(const ProfilerProgress&)> go_on) {
   Status status;
   std::thread lane([&] {
-    if (options_.pin) PinThisThread(PlanCores(AllowedCores(), 1).lane(0));
+    PinThisThread(Lane().cores);
     status = RunRounds(go_on);
   });
   lane.join();

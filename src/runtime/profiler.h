@@ -1,4 +1,4 @@
-// Measures what a batch costs: for every model, exit and batch size, on a real engine, on one core,
+// Measures what a batch costs: for every model, exit and batch size, on a real engine, on one lane,
 // from rows that lie apart in memory as those of different clients do.
 //
 // The cells take turns, in a new order each round, so that a disturbance of the machine touches a
@@ -34,8 +34,10 @@ struct ProfilerOptions {
   int warm_up = 3;
   // No batch is larger; 0: as large as each model's configuration allows.
   int max_batch = 0;
-  // Runs on the core that the server's first lane would have.
+  // Runs on the cores that the server's first lane would have.
   bool pin = true;
+  // Of the engine, that run one batch.
+  int threads = 1;
   std::uint64_t seed = 1;  // of the inputs and of the order of cells
 };
 
@@ -87,6 +89,7 @@ class Profiler {
     Duration spent{};
   };
 
+  LaneSpec Lane() const;
   Status RunRounds(const std::function<bool(const ProfilerProgress&)>& go_on);
   Expected<Duration> RunOnce(const Cell& cell);
   Status TakeTurn(Cell& cell);

@@ -27,17 +27,19 @@ DispatchLoop::Options LoopOptions(const RuntimeOptions& options, const CorePlan&
   for (int i = 0; i < options.lanes; ++i) {
     LaneSpec lane;
     lane.slots = options.slots;
-    loop.lanes.push_back(lane);
-    loop.lane_cores.push_back(plan.lane(i));
+    lane.threads = options.threads;
+    lane.cores = plan.lane(i);
+    loop.lanes.push_back(std::move(lane));
   }
   loop.cores = plan.others;
   loop.spin = options.spin;
   return loop;
 }
 
-ModelHost::Options HostOptions(const RuntimeOptions& options, const RuntimeParts& parts) {
+ModelHost::Options HostOptions(const RuntimeOptions& options, const CorePlan& plan,
+                               const RuntimeParts& parts) {
   ModelHost::Options host;
-  host.lanes = LoopOptions(options, {}).lanes;
+  host.lanes = LoopOptions(options, plan).lanes;
   host.default_slo = options.default_slo;
   host.engine_for = parts.engine_for;
   host.profile = parts.profile;
@@ -59,11 +61,12 @@ struct Runtime::Body {
   Body(RuntimeOptions runtime_options, RuntimeParts runtime_parts)
       : options(runtime_options),
         parts(std::move(runtime_parts)),
-        plan(options.pin ? PlanCores(AllowedCores(), options.lanes, options.slots) : CorePlan{}),
+        plan(options.pin ? PlanCores(AllowedCores(), options.lanes, options.slots * options.threads)
+                         : CorePlan{}),
         slab(options.call_capacity, options.pending_bytes),
         replies({plan.others, options.spin}, slab, clock, parts.observer, calls),
         loop(LoopOptions(options, plan), clock, *parts.policy, parts.journal, slab, replies),
-        host(HostOptions(options, parts), clock, loop) {}
+        host(HostOptions(options, plan, parts), clock, loop) {}
 
   CallId Refuse(InferCall& call, ErrorCode code, std::string why) {
     if (parts.observer != nullptr) {
@@ -102,7 +105,8 @@ struct Runtime::Body {
 };
 
 Runtime::Runtime(RuntimeOptions options, RuntimeParts parts) {
-  CHECK(options.lanes > 0 && options.slots > 0, "a runtime needs a lane and a slot in it");
+  CHECK(options.lanes > 0 && options.slots > 0 && options.threads > 0,
+        "a runtime needs a lane, a slot in it and a thread");
   CHECK(parts.policy != nullptr && parts.engine_for, "a runtime needs a policy and engines");
   body_ = std::make_unique<Body>(options, std::move(parts));
 }

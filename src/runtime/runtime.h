@@ -32,11 +32,14 @@
 namespace tactus {
 
 struct RuntimeOptions {
-  // Lanes run batches; each gets a core for each of its slots where there are enough.
+  // Lanes run batches; each gets a core for each thread of each of its slots where there are
+  // enough.
   int lanes = 1;
   // Batches at once in one lane, of different models or of one. 1 is time division, which
   // EdgeServing assumes. A model whose engine cannot run so many is refused.
   int slots = 1;
+  // Of the engine, that run one batch.
+  int threads = 1;
   // Requests (rows) that may wait for one model; a call that does not fit is refused whole.
   std::size_t queue_capacity = 4096;
   // When a waiting request is given up. kHopeless: as soon as its deadline cannot be met any more.

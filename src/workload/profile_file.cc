@@ -108,6 +108,7 @@ ProfileFile ReadProfile(const JsonReader& reader) {
     profile.machine.cores = static_cast<int>(element.Integer("cores", 0, 1'000'000, 0));
     profile.machine.os = element.Text("os", true);
     profile.machine.engine = element.Text("engine", true);
+    profile.machine.threads = static_cast<int>(element.Integer("threads", 1, 4096, 1));
   });
   profile.commit = reader.Text("commit", true);
   profile.created = reader.Text("created", true);
@@ -241,14 +242,16 @@ Expected<ProfileFile> LoadProfile(const std::filesystem::path& path) {
 Status SaveProfile(const ProfileFile& profile, const std::filesystem::path& path) {
   std::string out = fmt::format(
       "{{\"tactus_profile\": {},\n \"machine\": {{\"fingerprint\": {}, \"cpu\": {}, \"cores\": {}, "
-      "\"os\": {}, \"engine\": {}}},\n \"commit\": {}, \"created\": {},\n \"provenance\": {},\n"
+      "\"os\": {}, \"engine\": {}, \"threads\": {}}},\n \"commit\": {}, \"created\": {},\n "
+      "\"provenance\": {},\n"
       " \"launch_overhead_ms\": {}, \"finish_overhead_ms\": {}, \"answer_overhead_ms\": {},\n"
       " \"service_window_ms\": {}, \"service_trace\": [{:.4g}],\n \"models\": [",
       ProfileFile::kVersion, Quoted(profile.machine.fingerprint), Quoted(profile.machine.cpu),
       profile.machine.cores, Quoted(profile.machine.os), Quoted(profile.machine.engine),
-      Quoted(profile.commit), Quoted(profile.created), Quoted(profile.provenance),
-      profile.launch_overhead_ms, profile.finish_overhead_ms, profile.answer_overhead_ms,
-      profile.service_window_ms, fmt::join(profile.service_trace, ", "));
+      profile.machine.threads, Quoted(profile.commit), Quoted(profile.created),
+      Quoted(profile.provenance), profile.launch_overhead_ms, profile.finish_overhead_ms,
+      profile.answer_overhead_ms, profile.service_window_ms,
+      fmt::join(profile.service_trace, ", "));
   for (std::size_t i = 0; i < profile.models.size(); ++i) {
     out += i == 0 ? "\n" : ",\n";
     WriteModel(profile.models[i], out);

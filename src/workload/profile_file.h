@@ -62,11 +62,12 @@ struct ProfiledModel {
 };
 
 struct Machine {
-  std::string fingerprint;  // stable hash of what decides latency: CPU model, cores, engine
+  std::string fingerprint;  // stable hash of what decides latency: CPU, cores, engine, threads
   std::string cpu;
   int cores = 0;
   std::string os;
   std::string engine;  // "onnxruntime 1.30.0"
+  int threads = 1;     // of the engine, that ran a batch
   bool operator==(const Machine&) const = default;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace tactus {
 namespace {
@@ -57,16 +58,28 @@ Status DescribeTensors(Graph& graph) {
   return {};
 }
 
-Ort::SessionOptions Options(const std::filesystem::path& trace) {
+// Of the session's own threads, each on any of the lane's cores: "1,2;1,2", cores from 1 on.
+std::string Affinities(const LaneSpec& lane) {
+  std::vector<int> from_one = lane.cores;
+  for (int& core : from_one) ++core;
+  const std::vector<std::string> each(static_cast<std::size_t>(lane.threads) - 1,
+                                      fmt::format("{}", fmt::join(from_one, ",")));
+  return fmt::format("{}", fmt::join(each, ";"));
+}
+
+Ort::SessionOptions Options(const LaneSpec& lane, const std::filesystem::path& trace) {
   Ort::SessionOptions options;
   if (!trace.empty()) {
     options.EnableProfiling(trace.c_str());
     // Weights that were packed anew are no inputs any more, and the trace would not show them.
     options.AddConfigEntry("session.disable_prepacking", "1");
   }
-  // A lane is a core: the thread that submits a batch runs all of it.
-  options.SetIntraOpNumThreads(1);
+  // The thread that submits a batch runs all of it, or its part of each operator.
+  options.SetIntraOpNumThreads(lane.threads);
   options.SetInterOpNumThreads(1);
+  if (lane.threads > 1 && !lane.cores.empty()) {
+    options.AddConfigEntry("session.intra_op_thread_affinities", Affinities(lane).c_str());
+  }
   options.AddConfigEntry("session.intra_op.allow_spinning", "0");
   options.SetGraphOptimizationLevel(GraphOptimizationLevel::ORT_ENABLE_ALL);
   return options;
@@ -143,6 +156,7 @@ ONNXTensorElementDataType ToOnnx(DataType type) {
 }
 
 Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
+                                           const LaneSpec& lane,
                                            const std::filesystem::path& trace) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -156,7 +170,7 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
   graph->path = path;
   graph->file_bytes = size;
   try {
-    graph->session = Ort::Session(env, path.c_str(), Options(trace));
+    graph->session = Ort::Session(env, path.c_str(), Options(lane, trace));
     if (Status ok = DescribeTensors(*graph); !ok) {
       return std::unexpected(
           Error{ok.error().code, fmt::format("{}: tensor {}", path.string(), ok.error().message)});

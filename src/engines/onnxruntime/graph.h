@@ -24,9 +24,11 @@ struct Graph {
   Ort::Session session{nullptr};
 };
 
-// An error names the file and what to do. May take seconds. Thread-safe. With `trace`, the session
-// notes what it runs, for a file whose name begins so; its weights stay as the graph has them.
+// For a lane's threads and cores; the thread that runs a batch is one of the threads. An error
+// names the file and what to do. May take seconds. Thread-safe. With `trace`, the session notes
+// what it runs, for a file whose name begins so; its weights stay as the graph has them.
 Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
+                                           const LaneSpec& lane,
                                            const std::filesystem::path& trace = {});
 
 // Completes the tensors of `spec` from the graph where there are none, and checks them where there

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "engines/loaded_models.h"
@@ -73,7 +74,7 @@ class OnnxModel {
     const int taken = mkstemp(prefix.data());  // so that the name is nobody else's
     if (taken < 0) return Internal(fmt::format("{}: cannot write a trace there", prefix));
     close(taken);
-    const auto graph = LoadGraph(env, exits_[jobs[0].exit.value()]->path, prefix);
+    const auto graph = LoadGraph(env, exits_[jobs[0].exit.value()]->path, {}, prefix);
     std::error_code ignored;
     std::filesystem::remove(prefix, ignored);
     if (!graph) return std::unexpected(graph.error());
@@ -182,13 +183,13 @@ class OnnxRuntimeEngine final : public Engine {
     return {.name = name_, .terminates = true, .max_slots = 64};
   }
 
-  Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
+  Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) override {
     if (spec.exits.empty()) {
       return InvalidArgument(fmt::format("model '{}' has no graph to load", spec.name));
     }
     std::vector<std::shared_ptr<Graph>> exits;
     for (const ExitSpec& exit : spec.exits) {
-      auto graph = Share(exit.graph);
+      auto graph = Share(exit.graph, lane);
       if (!graph) return std::unexpected(std::move(graph.error()));
       if (Status ok = MatchTensors(spec, **graph); !ok) return std::unexpected(ok.error());
       exits.push_back(*std::move(graph));
@@ -233,17 +234,21 @@ class OnnxRuntimeEngine final : public Engine {
 
  private:
   // A graph that is loaded already, by another lane for instance, is used again: its weights lie in
-  // memory once. A file that has changed since is another graph.
-  Expected<std::shared_ptr<Graph>> Share(const std::filesystem::path& path) {
+  // memory once. A file that has changed since is another graph, and so is one whose session has
+  // threads on other cores.
+  Expected<std::shared_ptr<Graph>> Share(const std::filesystem::path& path, const LaneSpec& lane) {
     std::error_code error;
     const auto changed = std::filesystem::last_write_time(path, error).time_since_epoch().count();
     const auto size = std::filesystem::file_size(path, error);
-    const std::string key = fmt::format("{}@{}+{}", path.string(), changed, size);
+    std::string key = fmt::format("{}@{}+{}", path.string(), changed, size);
+    if (lane.threads > 1) {
+      key += fmt::format("/{} on {}", lane.threads, fmt::join(lane.cores, ","));
+    }
     if (!error) {
       std::lock_guard lock(mutex_);
       if (auto graph = graphs_[key].lock()) return graph;
     }
-    auto loaded = LoadGraph(env_, path);  // slow, so not under the lock
+    auto loaded = LoadGraph(env_, path, lane);  // slow, so not under the lock
     if (!loaded) return loaded;
     std::lock_guard lock(mutex_);
     std::erase_if(graphs_, [](const auto& entry) { return entry.second.expired(); });

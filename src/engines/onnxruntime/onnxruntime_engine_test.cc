@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "engines/onnxruntime/library.h"
@@ -120,6 +122,43 @@ TEST_F(OnnxRuntimeEngine, AnswersAsOnnxRuntimeCalledFromPythonDid) {
           << "image " << i << ", exit " << exit + 1;
     }
   }
+}
+
+std::set<pid_t> Threads() {
+  std::set<pid_t> threads;
+  for (const auto& task : fs::directory_iterator("/proc/self/task")) {
+    threads.insert(std::stoi(task.path().filename()));
+  }
+  return threads;
+}
+
+TEST_F(OnnxRuntimeEngine, ASessionHasTheThreadsOfItsLaneOnItsCores) {
+  const int core = sched_getcpu();
+  const LaneSpec lane{.threads = 3, .cores = {core}};
+  ModelSpec spec{.name = "ee_s", .max_batch = 10};
+  spec.exits = {{"1", kRoot / "models/ee_s/1/exit1.onnx"}};
+  const ModelHandle alone = Load(spec);
+  const std::set<pid_t> before = Threads();
+  const auto together = engine_->Load(spec, lane);
+  ASSERT_TRUE(together);
+  int added = 0;
+  for (const pid_t thread : Threads()) {
+    if (before.contains(thread)) continue;
+    ++added;
+    cpu_set_t set;
+    ASSERT_EQ(sched_getaffinity(thread, sizeof set, &set), 0);
+    EXPECT_EQ(CPU_COUNT(&set), 1);
+    EXPECT_TRUE(CPU_ISSET(core, &set));
+  }
+  EXPECT_EQ(added, 2) << "the third is whoever runs the batch";
+  const auto again = engine_->Load(spec, lane);
+  EXPECT_EQ(Threads().size(), before.size() + 2) << "one session for lanes of the same cores";
+  std::vector<Row> rows(3, Row().Add<float>({1, 1, 28, 28}, std::vector<float>(784, 0.5F)));
+  const BatchResult expected = RunBatch(*engine_, alone, rows, 0);
+  const BatchResult result = RunBatch(*engine_, *together, rows, 0);
+  ASSERT_TRUE(result.status && expected.status);
+  EXPECT_THAT(Values<float>(result.output->tensors[0].data),
+              Pointwise(FloatNear(1e-4F), Values<float>(expected.output->tensors[0].data)));
 }
 
 TEST_F(OnnxRuntimeEngine, KnowsItsVersionAndTheMemoryOfAModel) {
