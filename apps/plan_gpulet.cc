@@ -15,6 +15,7 @@
 #include "planners/gpulet/share_latency.h"
 #include "planners/nexus/squishy.h"
 #include "progress.h"
+#include "workload/share_profiles.h"
 
 namespace tactus {
 namespace {
@@ -24,7 +25,8 @@ struct GpuletOptions {
   std::string planner = "gpulet";
   std::vector<double> percent = {20, 40, 50, 60, 80};
   double exponent = 1;
-  std::vector<double> interference;  // c1 to c5, or none
+  std::vector<std::string> measured;  // PERCENT=FILE; none: by `percent` and `exponent`
+  std::vector<double> interference;   // c1 to c5, or none
   std::vector<std::string> settings;
 };
 
@@ -32,9 +34,51 @@ struct GpuletOptions {
 struct Question {
   Scenario scenario;
   std::string provenance;
+  std::string shares_from;  // how it is known what batches take on a share
   ProfileTable profile;
   PlanInput input;
 };
+
+// Lane classes from what was measured of the whole device.
+Status AssumeShares(const GpuletOptions& options, const ProfileFile& profile,
+                    const std::vector<Model>& models, Question& question) {
+  const Scenario& scenario = question.scenario;
+  const auto whole = MakeTable(
+      profile, models, {.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms});
+  if (!whole) return std::unexpected(whole.error());
+  for (const double percent : options.percent) question.input.shares.push_back(percent / 100);
+  question.input.shares.push_back(1);
+  auto on_shares =
+      OnShares(*whole, {.shares = question.input.shares, .exponent = options.exponent});
+  if (!on_shares) return std::unexpected(on_shares.error());
+  question.profile = std::move(*on_shares);
+  question.shares_from =
+      fmt::format("on a share of the device by a stand-in, exponent {:g}", options.exponent);
+  return {};
+}
+
+// Lane classes that were measured, each for itself.
+Status ReadShares(const GpuletOptions& options, const std::vector<Model>& models,
+                  Question& question) {
+  const Scenario& scenario = question.scenario;
+  std::vector<ShareProfile> shares;
+  for (const std::string& text : options.measured) {
+    auto share = ReadShareProfile(text);
+    if (!share) return std::unexpected(share.error());
+    auto selected = SelectProfile(scenario, share->profile);
+    if (!selected) return std::unexpected(selected.error());
+    share->profile = std::move(*selected);
+    question.input.shares.push_back(share->share);
+    question.provenance = share->profile.provenance;  // of the last, the whole device
+    shares.push_back(std::move(*share));
+  }
+  auto table = MakeTable(shares, models,
+                         {.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms});
+  if (!table) return std::unexpected(table.error());
+  question.profile = std::move(*table);
+  question.shares_from = "shares of the device measured one by one";
+  return {};
+}
 
 Expected<std::unique_ptr<Question>> Ask(const GpuletOptions& options) {
   auto experiment = LoadExperiment(options.scenario, options.settings);
@@ -47,15 +91,10 @@ Expected<std::unique_ptr<Question>> Ask(const GpuletOptions& options) {
   if (!models) return std::unexpected(models.error());
   const auto selected = SelectProfile(scenario, experiment->profile);
   if (!selected) return std::unexpected(selected.error());
-  const auto whole = MakeTable(
-      *selected, *models, {.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms});
-  if (!whole) return std::unexpected(whole.error());
-  for (const double percent : options.percent) question->input.shares.push_back(percent / 100);
-  question->input.shares.push_back(1);
-  auto on_shares =
-      OnShares(*whole, {.shares = question->input.shares, .exponent = options.exponent});
-  if (!on_shares) return std::unexpected(on_shares.error());
-  question->profile = std::move(*on_shares);
+  const auto shares = options.measured.empty()
+                          ? AssumeShares(options, *selected, *models, *question)
+                          : ReadShares(options, *models, *question);
+  if (!shares) return std::unexpected(shares.error());
   question->input.profile = &question->profile;
   question->input.devices = scenario.lanes;
   const std::vector<double> rates = Rates(scenario);
@@ -168,11 +207,11 @@ int RunGpulet(const GpuletOptions& options) {
   for (const LanePlan& lane : plan->lanes) used += lane.spec.fraction;
   for (const PlannedModel& model : input.models) rate_rps += model.rate_rps;
   fmt::print(
-      "{}: {:.4g} requests/s of {} models on {} devices, planned by {}\nprofile: {}; on a share of "
-      "the device by a stand-in, exponent {:g}\n\n{}\n{}\n{:.2f} of {} devices are in use\n",
+      "{}: {:.4g} requests/s of {} models on {} devices, planned by {}\nprofile: {}; "
+      "{}\n\n{}\n{}\n{:.2f} of {} devices are in use\n",
       (*question)->scenario.name, rate_rps, input.models.size(), input.devices, options.planner,
-      (*question)->provenance, options.exponent, Drawing(*plan, input), ToTable(*plan, input), used,
-      input.devices);
+      (*question)->provenance, (*question)->shares_from, Drawing(*plan, input),
+      ToTable(*plan, input), used, input.devices);
   return 0;
 }
 
@@ -205,6 +244,13 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
                    "How much of a lost percent of the device a batch feels that could use it")
       ->check(CLI::Range(0.0, 4.0))
       ->capture_default_str();
+  command
+      ->add_option("--on-share", options->measured,
+                   "Instead of both: what `tactus profile` measured on each share, 50=half.json, "
+                   "ascending to 100=whole.json")
+      ->option_text("PERCENT=FILE ...")
+      ->excludes("--shares")
+      ->excludes("--exponent");
   command
       ->add_option("--interference", options->interference,
                    "c1,c2,c3,c4,c5 of Section 4.4; none: lanes are taken not to disturb each other")
