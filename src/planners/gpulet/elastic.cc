@@ -42,6 +42,7 @@ struct Rules {
   ShareRule share = ShareRule::kKnee;
   bool merge = true;
   bool top_up = false;  // what no free gpu-let can take goes to those in use
+  bool expect = false;  // neighbours, before they are there
 };
 
 struct Shortage {
@@ -76,7 +77,7 @@ LaneClass BestRate(const PlanInput& input, ModelId m) {
 class Elastic {
  public:
   Elastic(const PlanInput& input, const InterferenceModel* interference, Rules rules)
-      : input_(input), rules_(rules), layout_(input, interference) {}
+      : input_(input), rules_(rules), layout_(input, interference, rules.expect) {}
 
   // Nothing: all are carried.
   std::optional<Shortage> Place(const Order& order) {
@@ -172,6 +173,16 @@ class Elastic {
   Layout layout_;
 };
 
+// The paper's first.
+std::vector<Rules> AllRules(bool interference) {
+  std::vector<Rules> all;
+  for (const ShareRule share : {ShareRule::kKnee, ShareRule::kRequired, ShareRule::kBestRate}) {
+    all.push_back({.share = share, .top_up = true});
+    if (interference) all.push_back({.share = share, .top_up = true, .expect = true});
+  }
+  return all;
+}
+
 std::unexpected<Error> Lacks(const PlanInput& input, const Shortage& shortage) {
   const PlannedModel& model = input.models[shortage.model.value()];
   return Fail(ErrorCode::kResourceExhausted,
@@ -216,10 +227,10 @@ Expected<Plan> PlanElastic(const PlanInput& input, const ElasticOptions& options
 Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOptions& options) {
   if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
   std::optional<Shortage> least;
-  for (const ShareRule share : {ShareRule::kKnee, ShareRule::kRequired, ShareRule::kBestRate}) {
+  for (const Rules& rules : AllRules(options.interference != nullptr)) {
     Order order = ByRate(input);
     for (int round = 0; round < options.rounds; ++round) {
-      Elastic elastic(input, options.interference, {.share = share, .top_up = true});
+      Elastic elastic(input, options.interference, rules);
       const auto shortage = elastic.Place(order);
       if (!shortage) return elastic.ToPlan(options.epoch);
       if (!least || shortage->rps < least->rps) least = shortage;

@@ -11,32 +11,12 @@ namespace {
 
 constexpr double kRounding = 1e-9;
 
-bool Beats(const std::vector<double>& a, const std::vector<double>& b) {
-  for (std::size_t m = 0; m < a.size(); ++m) {
-    if (a[m] < b[m]) return false;
-  }
-  return true;
-}
+double Sum(const FrontPoint& rates) { return std::accumulate(rates.begin(), rates.end(), 0.0); }
 
-double Sum(const std::vector<double>& rates) {
-  return std::accumulate(rates.begin(), rates.end(), 0.0);
-}
-
-// Keeps those that no other one beats. The largest sums first: nothing behind can beat one before.
-template <class Choice>
-void KeepFront(std::vector<Choice>& choices) {
-  std::ranges::stable_sort(choices, std::greater{},
-                           [](const Choice& choice) { return Sum(choice.rates); });
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    const bool beaten =
-        std::any_of(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(kept),
-                    [&](const Choice& before) { return Beats(before.rates, choices[i].rates); });
-    if (beaten) continue;
-    if (kept != i) choices[kept] = std::move(choices[i]);
-    ++kept;
-  }
-  choices.resize(kept);
+FrontPoint CappedSum(const FrontPoint& a, const FrontPoint& b, const FrontPoint& most) {
+  FrontPoint sum;
+  for (std::size_t d = 0; d < sum.size(); ++d) sum[d] = std::min(a[d] + b[d], most[d]);
+  return sum;
 }
 
 }  // namespace
@@ -45,35 +25,85 @@ void KeepFront(std::vector<Choice>& choices) {
 class IdealPlanner::Maker {
  public:
   Maker(const PlanInput& input, const IdealOptions& options)
-      : input_(input), options_(options), models_(input.models.size()) {}
+      : input_(input), options_(options), models_(input.models.size()) {
+    for (std::size_t m = 0; m < models_; ++m) asked_[m] = input.models[m].rate_rps;
+  }
 
   std::vector<DeviceChoice> Make() {
-    const std::vector<double> alone(models_, 1);
-    AddAll(LaneFront(input_.whole(), ~0u, alone));
-    for (const auto& [a, b] : Splits()) {
+    const auto splits = Splits();
+    // Nobody is in the other lane: of what a split leaves free, and of a device that is whole.
+    Keep(LaneFront(input_.whole(), {}));
+    for (const auto& [a, b] : splits) {
+      Keep(LaneFront(a, {}));
+      Keep(LaneFront(b, {}));
+    }
+    for (std::size_t i = 0; i < splits.size(); ++i) {
+      const auto [a, b] = splits[i];
       if (options_.interference == nullptr) {
-        AddPairs(LaneFront(a, ~0u, alone), LaneFront(b, ~0u, alone));
-        continue;
-      }
-      const unsigned sets = 1u << models_;
-      for (unsigned in_a = 1; in_a < sets; ++in_a) {
-        if (options_.on_progress) options_.on_progress(in_a, sets);
-        for (unsigned in_b = 1; in_b < sets; ++in_b) {
-          AddPairs(LaneFront(a, in_a, Slowdowns(a, in_a, b, in_b)),
-                   LaneFront(b, in_b, Slowdowns(b, in_b, a, in_a)));
-        }
-        KeepFront(made_);
+        if (options_.on_progress) options_.on_progress(i, splits.size());
+        KeepPairs(LaneFront(a, {}), LaneFront(b, {}));
+      } else {
+        Interfering(a, b, i, splits.size());
       }
     }
-    KeepFront(made_);
-    return std::move(made_);
+    return Unbeaten();
   }
 
  private:
   struct RatedLane {
-    std::vector<double> rates;
+    FrontPoint rates{};
     LaneChoice lane;
   };
+  // Who may be in a lane, and what those in the other one cost them.
+  struct Company {
+    unsigned allowed = ~0u;  // by model, a bit
+    std::array<double, kMostModels> slowdown = {1, 1, 1, 1, 1, 1};
+  };
+  struct Made {
+    FrontPoint rates{};
+    std::optional<std::size_t> first;  // of lanes_
+    std::optional<std::size_t> second;
+  };
+
+  // A lane's slowdowns depend on the others only by the one that weighs most, so a pair of such
+  // ones stands for all sets of models that they weigh most in.
+  void Interfering(LaneClass a, LaneClass b, std::size_t done, std::size_t splits) {
+    const auto weight_a = Weights(a);
+    const auto weight_b = Weights(b);
+    for (ModelId::rep i = 0; i < models_; ++i) {
+      if (options_.on_progress) {
+        options_.on_progress(done * models_ + i, splits * models_);
+      }
+      for (ModelId::rep j = 0; j < models_; ++j) {
+        if (a == b && weight_b[j] > weight_a[i]) continue;  // the same the other way round
+        KeepPairs(LaneFront(a, Beside(a, weight_a, weight_a[i], b, ModelId{j})),
+                  LaneFront(b, Beside(b, weight_b, weight_b[j], a, ModelId{i})));
+      }
+    }
+  }
+
+  // What each model in such a lane adds to others' slowdowns.
+  std::array<double, kMostModels> Weights(LaneClass lane) const {
+    std::array<double, kMostModels> weights{};
+    for (ModelId::rep m = 0; m < models_; ++m) {
+      weights[m] = options_.interference->Weight(WorstUse(input_, lane, ModelId{m}));
+    }
+    return weights;
+  }
+
+  // Of models that weigh no more than `most`, with `other` in the device's other lane.
+  Company Beside(LaneClass lane, const std::array<double, kMostModels>& weights, double most,
+                 LaneClass other_lane, ModelId other) const {
+    Company company{.allowed = 0};
+    const Throughput theirs = WorstUse(input_, other_lane, other);
+    for (ModelId::rep m = 0; m < models_; ++m) {
+      if (weights[m] > most) continue;
+      company.allowed |= 1u << m;
+      company.slowdown[m] =
+          options_.interference->Slowdown(WorstUse(input_, lane, ModelId{m}), theirs);
+    }
+    return company;
+  }
 
   std::vector<std::pair<LaneClass, LaneClass>> Splits() const {
     std::vector<std::pair<LaneClass, LaneClass>> splits;
@@ -87,107 +117,132 @@ class IdealPlanner::Maker {
     return splits;
   }
 
-  // By model, of those in `own`, because of those in the other lane.
-  std::vector<double> Slowdowns(LaneClass lane, unsigned own, LaneClass other_lane,
-                                unsigned others) const {
-    std::vector<double> slowdowns(models_, 1);
-    for (ModelId::rep m = 0; m < models_; ++m) {
-      if ((own >> m & 1) == 0) continue;
-      const Throughput use = WorstUse(input_, lane, ModelId{m});
-      for (ModelId::rep n = 0; n < models_; ++n) {
-        if ((others >> n & 1) == 0) continue;
-        const Throughput theirs = WorstUse(input_, other_lane, ModelId{n});
-        slowdowns[m] = std::max(slowdowns[m], options_.interference->Slowdown(use, theirs));
-      }
-    }
-    return slowdowns;
-  }
-
-  // The lane's choices among the models of `set`.
-  std::vector<RatedLane> LaneFront(LaneClass lane, unsigned set,
-                                   const std::vector<double>& slowdowns) {
+  // The lane's choices that no other one beats.
+  std::vector<RatedLane> LaneFront(LaneClass lane, const Company& company) const {
+    std::vector<RatedLane> all;
+    LaneChoice choice{.lane_class = lane};
+    Extend(0, company, kNever - kStart, choice, all);
+    std::vector<FrontPoint> rates;
+    for (const RatedLane& each : all) rates.push_back(each.rates);
     std::vector<RatedLane> front;
-    LaneChoice choice{.lane_class = lane,
-                      .batches = std::vector<int>(models_),
-                      .time = std::vector<Duration>(models_)};
-    Extend(0, set, slowdowns, kNever - kStart, choice, front);
-    KeepFront(front);
+    for (const std::size_t i : tactus::Unbeaten(rates)) front.push_back(all[i]);
     return front;
   }
 
   // Tries every batch of model m and those after it; `limit`: the longest cycle that those before
   // it can wait for.
-  void Extend(std::size_t m, unsigned set, const std::vector<double>& slowdowns, Duration limit,
-              LaneChoice& choice, std::vector<RatedLane>& front) const {
+  void Extend(std::size_t m, const Company& company, Duration limit, LaneChoice& choice,
+              std::vector<RatedLane>& all) const {
     if (m == models_) {
-      if (choice.cycle > Duration{}) front.push_back({RatesOf(choice), choice});
+      if (choice.cycle > Duration{}) all.push_back({RatesOf(choice), choice});
       return;
     }
-    Extend(m + 1, set, slowdowns, limit, choice, front);
+    Extend(m + 1, company, limit, choice, all);
     const PlannedModel& model = input_.models[m];
-    if ((set >> m & 1) == 0 || model.rate_rps <= 0) return;
+    if ((company.allowed >> m & 1) == 0 || model.rate_rps <= 0) return;
     const ModelId id{static_cast<ModelId::rep>(m)};
     for (int batch = 1; batch <= input_.profile->max_batch(id); ++batch) {
       const Duration alone = input_.Latency(id, batch, choice.lane_class);
       const Duration time =
-          Nanos(std::llround(std::ceil(static_cast<double>(alone.count()) * slowdowns[m])));
+          Nanos(std::llround(std::ceil(static_cast<double>(alone.count()) * company.slowdown[m])));
       const Duration longest = std::min(limit, model.slo - time);
       if (choice.cycle + time > longest) continue;
       LaneChoice with = choice;
       with.batches[m] = batch;
       with.time[m] = time;
       with.cycle += time;
-      Extend(m + 1, set, slowdowns, longest, with, front);
+      Extend(m + 1, company, longest, with, all);
     }
   }
 
   // More than is asked for is worth no more.
-  std::vector<double> RatesOf(const LaneChoice& choice) const {
-    std::vector<double> rates(models_);
+  FrontPoint RatesOf(const LaneChoice& choice) const {
+    FrontPoint rates{};
     for (std::size_t m = 0; m < models_; ++m) {
-      rates[m] = std::min(choice.batches[m] / ToSeconds(choice.cycle), input_.models[m].rate_rps);
+      rates[m] = std::min(choice.batches[m] / ToSeconds(choice.cycle), asked_[m]);
     }
     return rates;
   }
 
-  void AddAll(const std::vector<RatedLane>& front) {
-    for (const RatedLane& lane : front) made_.push_back({lane.rates, {lane.lane}});
+  void Add(const Made& made) {
+    front_.Add(made.rates);
+    made_.push_back(made);
   }
-  void AddPairs(const std::vector<RatedLane>& a, const std::vector<RatedLane>& b) {
-    std::vector<DeviceChoice> pairs;
-    for (const RatedLane& one : a) {
-      for (const RatedLane& other : b) {
-        DeviceChoice pair{one.rates, {one.lane, other.lane}};
-        for (std::size_t m = 0; m < models_; ++m) {
-          pair.rates[m] = std::min(pair.rates[m] + other.rates[m], input_.models[m].rate_rps);
-        }
-        pairs.push_back(std::move(pair));
+
+  void Keep(const std::vector<RatedLane>& front) {
+    for (const RatedLane& lane : front) {
+      if (front_.WhoBeats(lane.rates)) continue;
+      lanes_.push_back(lane.lane);
+      Add({lane.rates, lanes_.size() - 1, {}});
+    }
+  }
+
+  // Whole boughs of b are passed over whose best would be beaten.
+  void KeepPairs(const std::vector<RatedLane>& a, const std::vector<RatedLane>& b) {
+    const std::size_t first_of_a = lanes_.size();
+    for (const RatedLane& lane : a) lanes_.push_back(lane.lane);
+    std::vector<PointTree::Entry> entries;
+    for (const RatedLane& lane : b) {
+      entries.push_back({lane.rates, lanes_.size()});
+      lanes_.push_back(lane.lane);
+    }
+    const PointTree tree(std::move(entries));
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const FrontPoint& one = a[i].rates;
+      tree.Walk(
+          [&](const FrontPoint& most) { return !front_.WhoBeats(CappedSum(one, most, asked_)); },
+          [&](const PointTree::Entry& other) {
+            const FrontPoint both = CappedSum(one, other.point, asked_);
+            if (!front_.WhoBeats(both)) Add({both, first_of_a + i, other.number});
+            return false;
+          });
+    }
+  }
+
+  std::vector<DeviceChoice> Unbeaten() const {
+    std::vector<FrontPoint> rates;
+    for (const Made& made : made_) rates.push_back(made.rates);
+    std::vector<DeviceChoice> choices;
+    for (const std::size_t i : tactus::Unbeaten(rates)) {
+      DeviceChoice& choice = choices.emplace_back(DeviceChoice{made_[i].rates, {}});
+      for (const auto& lane : {made_[i].first, made_[i].second}) {
+        if (lane) choice.lanes.push_back(lanes_[*lane]);
       }
     }
-    KeepFront(pairs);
-    made_.insert(made_.end(), std::make_move_iterator(pairs.begin()),
-                 std::make_move_iterator(pairs.end()));
+    return choices;
   }
 
   const PlanInput& input_;
   const IdealOptions& options_;
   const std::size_t models_;
-  std::vector<DeviceChoice> made_;
+  FrontPoint asked_{};
+  std::vector<LaneChoice> lanes_;
+  std::vector<Made> made_;
+  Front front_;  // of what is made
 };
 
 // One choice for each device, so that together they reach the rates.
 class IdealPlanner::Search {
  public:
-  Search(const std::vector<DeviceChoice>& choices, std::span<const double> rates, int devices,
-         std::int64_t most_steps)
-      : choices_(choices),
-        rates_(rates.begin(), rates.end()),
-        devices_(devices),
-        steps_left_(most_steps) {}
+  // `front` is that of the choices.
+  Search(const std::vector<DeviceChoice>& choices, const Front& front,
+         std::span<const double> rates, int devices, std::int64_t most_steps)
+      : choices_(choices), front_(front), devices_(devices), steps_left_(most_steps) {
+    std::ranges::copy(rates, rates_.begin());
+    for (std::size_t m = 0; m < rates.size(); ++m) {
+      if (rates_[m] > 0) prices_[m] = 1 / rates_[m];
+    }
+  }
 
   enum class Answer { kFound, kNone, kGaveUp };
 
   Answer Run() {
+    // Light loads need no good prices.
+    const std::int64_t most_steps = std::exchange(
+        steps_left_, std::min(steps_left_, 16 * static_cast<std::int64_t>(choices_.size())));
+    if (Descend(rates_, devices_)) return Answer::kFound;
+    if (steps_left_ > 0) return Answer::kNone;
+    steps_left_ = most_steps;
     if (!FindPrices()) return Answer::kNone;
     taken_.clear();
     if (Descend(rates_, devices_)) return Answer::kFound;
@@ -196,7 +251,7 @@ class IdealPlanner::Search {
   const std::vector<std::size_t>& taken() const { return taken_; }
 
  private:
-  double Worth(const std::vector<double>& rates, const std::vector<double>& missing) const {
+  double Worth(const FrontPoint& rates, const FrontPoint& missing) const {
     double worth = 0;
     for (std::size_t m = 0; m < rates.size(); ++m) {
       worth += prices_[m] * std::min(rates[m], missing[m]);
@@ -210,11 +265,7 @@ class IdealPlanner::Search {
   bool FindPrices() {
     constexpr int kRounds = 200;
     constexpr double kPace = 0.3;
-    prices_.assign(rates_.size(), 0);
-    for (std::size_t m = 0; m < rates_.size(); ++m) {
-      if (rates_[m] > 0) prices_[m] = 1 / rates_[m];
-    }
-    std::vector<double> tightest = prices_;
+    FrontPoint tightest = prices_;
     double least_slack = 1e300;
     for (int round = 0; round < kRounds; ++round) {
       const auto best = std::ranges::max_element(
@@ -238,9 +289,9 @@ class IdealPlanner::Search {
   }
 
   // Devices are alike, so the one that brings most can be the first.
-  bool Descend(const std::vector<double>& missing, int devices) {
+  bool Descend(const FrontPoint& missing, int devices) {
     if (Sum(missing) == 0) return true;
-    if (devices == 0) return false;
+    if (devices == 1) return Finish(missing);
     const double wanted = Worth(missing, missing);
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -251,7 +302,7 @@ class IdealPlanner::Search {
     std::ranges::sort(order, std::greater{});
     for (const auto& [worth, i] : order) {
       if (steps_left_ <= 0) return false;
-      std::vector<double> rest = missing;
+      FrontPoint rest = missing;
       for (std::size_t m = 0; m < rest.size(); ++m) {
         rest[m] = std::max(0.0, rest[m] - choices_[i].rates[m]);
         if (rest[m] < kRounding * rates_[m]) rest[m] = 0;
@@ -263,11 +314,21 @@ class IdealPlanner::Search {
     return false;
   }
 
+  // The last device brings all that is missing.
+  bool Finish(FrontPoint missing) {
+    --steps_left_;
+    for (std::size_t m = 0; m < missing.size(); ++m) missing[m] -= kRounding * rates_[m];
+    const auto choice = front_.WhoBeats(missing);
+    if (choice) taken_.push_back(*choice);
+    return choice.has_value();
+  }
+
   const std::vector<DeviceChoice>& choices_;
-  const std::vector<double> rates_;
+  const Front& front_;
+  FrontPoint rates_{};
   const int devices_;
   std::int64_t steps_left_;
-  std::vector<double> prices_;
+  FrontPoint prices_{};
   std::vector<std::size_t> taken_;
 };
 
@@ -280,12 +341,13 @@ Expected<IdealPlanner> IdealPlanner::Make(const PlanInput& input, IdealOptions o
   }
   IdealPlanner planner(input, std::move(options));
   planner.choices_ = Maker(input, planner.options_).Make();
+  for (const DeviceChoice& choice : planner.choices_) planner.front_.Add(choice.rates);
   return planner;
 }
 
 Expected<Plan> IdealPlanner::Solve(std::span<const double> rates_rps) const {
   CHECK(rates_rps.size() == input_->models.size(), "a rate for each model");
-  Search search(choices_, rates_rps, input_->devices, options_.most_steps);
+  Search search(choices_, front_, rates_rps, input_->devices, options_.most_steps);
   const Search::Answer answer = search.Run();
   if (answer == Search::Answer::kNone) {
     return Fail(ErrorCode::kResourceExhausted, "not schedulable: no split of " +

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "planners/gpulet/front.h"
 #include "planners/gpulet/interference.h"
 
 namespace tactus {
@@ -22,13 +23,13 @@ struct IdealOptions {
   const InterferenceModel* interference = nullptr;
   // Devices' choices that a search may look at before it gives up.
   std::int64_t most_steps = 2'000'000'000;
-  // Called now and then while the choices are made: how many of how many combinations are done.
+  // Called now and then while the choices are made: how many of how many steps are done.
   std::function<void(std::size_t done, std::size_t all)> on_progress;
 };
 
 class IdealPlanner {
  public:
-  static constexpr std::size_t kMostModels = 6;
+  static constexpr std::size_t kMostModels = kFrontDimensions;
 
   // Makes the choices for loads of up to the rates in `input`, which outlives the planner.
   // kInvalidArgument for more than kMostModels models.
@@ -41,16 +42,16 @@ class IdealPlanner {
   std::size_t choices() const { return choices_.size(); }
 
  private:
-  // What a lane runs in a cycle; batch 0: not this model.
+  // What a lane runs in a cycle, by model; batch 0: not this one.
   struct LaneChoice {
     LaneClass lane_class;
-    std::vector<int> batches;    // by model
-    std::vector<Duration> time;  // of each batch, by model, with its slowdown
+    std::array<int, kMostModels> batches{};
+    std::array<Duration, kMostModels> time{};  // of each batch, with its slowdown
     Duration cycle{};
   };
   struct DeviceChoice {
-    std::vector<double> rates;  // by model
-    std::vector<LaneChoice> lanes;
+    FrontPoint rates{};             // by model, no more than is asked for
+    std::vector<LaneChoice> lanes;  // one or two
   };
   class Maker;
   class Search;
@@ -61,6 +62,7 @@ class IdealPlanner {
   const PlanInput* input_;
   IdealOptions options_;
   std::vector<DeviceChoice> choices_;
+  Front front_;  // of them
 };
 
 }  // namespace tactus

@@ -11,10 +11,13 @@ double Of(const Throughput& use, Resource resource) {
 
 }  // namespace
 
+double InterferenceModel::Weight(const Throughput& other) const {
+  return c[1] * Of(other, Resource::kL2) + c[3] * Of(other, Resource::kDram);
+}
+
 double InterferenceModel::Slowdown(const Throughput& own, const Throughput& other) const {
-  return std::max(1.0, c[0] * Of(own, Resource::kL2) + c[1] * Of(other, Resource::kL2) +
-                           c[2] * Of(own, Resource::kDram) + c[3] * Of(other, Resource::kDram) +
-                           c[4]);
+  return std::max(
+      1.0, c[0] * Of(own, Resource::kL2) + c[2] * Of(own, Resource::kDram) + Weight(other) + c[4]);
 }
 
 Throughput WorstUse(const PlanInput& input, LaneClass lane, ModelId m) {

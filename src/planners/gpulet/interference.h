@@ -15,6 +15,8 @@ struct InterferenceModel {
 
   // How many times longer; at least 1.
   double Slowdown(const Throughput& own, const Throughput& other) const;
+  // What the other one adds to it, whoever the batch itself is.
+  double Weight(const Throughput& other) const;
 };
 
 // What model `m` asks of the device in such a lane at worst: of the batches that its SLO allows

@@ -7,7 +7,7 @@
 
 namespace tactus {
 
-Layout::Layout(const PlanInput& input, const InterferenceModel* interference)
+Layout::Layout(const PlanInput& input, const InterferenceModel* interference, bool expect)
     : input_(input), interference_(interference) {
   for (int device = 0; device < input.devices; ++device) {
     gpulets_.push_back({.device = device, .lane_class = input.whole()});
@@ -18,6 +18,9 @@ Layout::Layout(const PlanInput& input, const InterferenceModel* interference)
     for (ModelId::rep m = 0; m < input.models.size(); ++m) {
       of_class.push_back(WorstUse(input, LaneClass{c}, ModelId{m}));
     }
+  }
+  for (ModelId::rep m = 0; expect && m < input.models.size(); ++m) {
+    if (input.models[m].rate_rps > 0) expected_.push_back({.model = ModelId{m}});
   }
 }
 
@@ -81,13 +84,15 @@ double Layout::Most(int i, ModelId model, double rate_rps) const {
   const auto other = Beside(i);
   std::vector<LaneMember> beside;
   if (other) beside = gpulets_[*other].members;
+  const bool free = beside.empty();
+  if (other && free) beside = expected_;
   std::vector<LaneMember> members = Slowed(i, gpulets_[i].members, beside);
   const auto found = std::ranges::find(members, model, &LaneMember::model);
   double before = 0;
   if (found != members.end()) {
     before = found->rate_rps;
     members.erase(found);
-  } else if (interference_ != nullptr && !beside.empty()) {
+  } else if (interference_ != nullptr && other && !free) {
     std::vector<LaneMember> with = gpulets_[i].members;
     with.push_back({.model = model});
     if (!FitCycle(input_, gpulets_[*other].lane_class, Slowed(*other, beside, with))) return 0;

@@ -22,7 +22,8 @@ class Layout {
  public:
   // All devices whole and free. `interference`: nothing where lanes are taken not to disturb each
   // other. Both outlive the layout.
-  Layout(const PlanInput& input, const InterferenceModel* interference);
+  // `expect`: a gpu-let that is alone on its device is filled as if the worst neighbour were there.
+  Layout(const PlanInput& input, const InterferenceModel* interference, bool expect = false);
 
   const std::vector<GpuLet>& gpulets() const { return gpulets_; }
   // The free ones, smallest first.
@@ -54,6 +55,7 @@ class Layout {
 
   const PlanInput& input_;
   const InterferenceModel* interference_;
+  std::vector<LaneMember> expected_;  // in a free gpu-let beside one in use
   std::vector<GpuLet> gpulets_;
   std::vector<std::vector<Throughput>> uses_;  // by lane class, by model
 };
