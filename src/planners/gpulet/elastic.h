@@ -25,7 +25,7 @@ Expected<Plan> PlanElastic(const PlanInput& input, const ElasticOptions& options
 
 struct ElasticRetryOptions {
   const InterferenceModel* interference = nullptr;  // as in ElasticOptions
-  int rounds = 6;                                   // of each share rule, at most
+  int rounds = 4;                                   // of each share rule, at most
   std::uint64_t epoch = 0;
 };
 
