@@ -29,11 +29,13 @@ struct ElasticRetryOptions {
   std::uint64_t epoch = 0;
 };
 
-// Ours: the algorithm again and again until everybody is carried. Whoever fell short is first in
-// the next round; after `rounds` of them another rule says what gpu-let a model asks for: what
-// carries the rest of its rate alone, the knee if that is smaller, the size that carries most for
-// each percent of it if that is smaller. Where no free gpu-let helps, a part of the rate goes to
-// the one in use that can take most of it. The error is that of the round that lacked least.
+// Ours: PlanElastic's plan where it finds one, else the algorithm again and again until everybody
+// is carried. Whoever fell short is first in the next round; after `rounds` of them another rule
+// says what gpu-let a model asks for: first the paper's, then what carries the rest of its rate
+// alone, then the size that carries most for each percent of it if that is smaller; with
+// interference each a second time with lanes filled as if their worst neighbour were there. Where
+// no free gpu-let helps, a part of the rate goes to the one in use that can take most of it. The
+// error is that of the round that lacked least.
 Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOptions& options);
 
 // The lane class at the knee of the model's affordable rate over the share of the device: where the
