@@ -19,6 +19,7 @@ inline constexpr char kSettings[] = "KEY=VALUE (the option again for more)";
 
 // In alphabetical order; main.cc calls each.
 void AddCompare(CLI::App& app, CommandContext& context);
+void AddFit(CLI::App& app, CommandContext& context);
 void AddGoodput(CLI::App& app, CommandContext& context);
 void AddLoad(CLI::App& app, CommandContext& context);
 void AddMeasure(CLI::App& app, CommandContext& context);

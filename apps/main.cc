@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "tactus 0.1.0, commit " + tactus::BuildCommit());
   tactus::CommandContext context;
   tactus::AddCompare(app, context);
+  tactus::AddFit(app, context);
   tactus::AddGoodput(app, context);
   tactus::AddPlan(app, context);
   tactus::AddPolicies(app, context);

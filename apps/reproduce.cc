@@ -39,7 +39,9 @@ struct FigureClaim {
   Claim claim;
 };
 
-std::vector<Paper> Papers() { return {EdgeServingPaper(), SymphonyPaper(), StraitPaper()}; }
+std::vector<Paper> Papers() {
+  return {EdgeServingPaper(), SymphonyPaper(), StraitPaper(), GpuletsPaper()};
+}
 
 std::string Quoted(std::string text) {
   std::replace(text.begin(), text.end(), '"', '\'');

@@ -318,16 +318,22 @@ Status Pairs::WriteCsv() const {
   file << fmt::format("# ./run bench pairs --cores {}, seed {}, commit {}, {}\n", options_.cores,
                       options_.seed, BuildCommit(), MachineKind());
   file << "model,batch,beside,beside_batch,alone_ms,together_ms,together_p95_ms,slowdown,physics,"
-          "predictor,held_out\n";
+          "predictor,held_out,l2,dram,beside_l2,beside_dram\n";
+  const auto of = [](const Subject& subject, Resource resource) {
+    return subject.use[static_cast<std::size_t>(resource)];
+  };
   for (const Pair& pair : pairs_) {
     for (std::size_t i = 0; i < 2; ++i) {
       const Side& side = pair.sides[i];
       const Subject& self = subjects_[side.subject];
       const Subject& other = subjects_[pair.sides[1 - i].subject];
-      file << fmt::format("{},{},{},{},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{}\n", self.name,
+      file << fmt::format("{},{},{},{},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{},", self.name,
                           self.batch, other.name, other.batch, 1e3 * side.alone,
                           1e3 * side.together, 1e3 * side.together_95, side.slowdown(),
                           side.physics, side.predictor, pair.held_out ? 1 : 0);
+      file << fmt::format("{:.4f},{:.4f},{:.4f},{:.4f}\n", of(self, Resource::kL2),
+                          of(self, Resource::kDram), of(other, Resource::kL2),
+                          of(other, Resource::kDram));
     }
   }
   file.close();

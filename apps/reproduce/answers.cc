@@ -295,7 +295,7 @@ Expected<FigureData> Answer(Question question, const std::string& label, const F
                             const ReproduceOptions& options) {
   Expected<FigureRow> row;
   if (point.answer) {
-    row = point.answer();
+    row = point.answer(options);
     if (!row) return std::unexpected(row.error());
     return FigureData{{label, {{point.x, std::move(*row)}}}};
   }

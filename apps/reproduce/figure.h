@@ -28,6 +28,18 @@ enum class Question {
 // A row of the CSV file by column; a column that is not there stays empty.
 using FigureRow = std::map<std::string, double>;
 
+// What the command line says to all figures.
+struct ReproduceOptions {
+  std::string out;
+  std::string scenarios;
+  int seeds = 3;
+  int jobs = 1;
+  std::size_t cells = 5880;  // of a grid; 0: all
+  int minutes = 300;         // of a trace that is run by the minute, at most
+  bool fresh = false;
+  std::string scheduler;  // what ./run bench scheduler --json wrote, or empty
+};
+
 // One simulated question: a scenario with settings.
 struct FigurePoint {
   double x = 0;
@@ -39,7 +51,7 @@ struct FigurePoint {
   std::string learnt_from;
   std::vector<std::string> learnt_settings;
   // Where nothing is simulated: answers the point, which `settings` describe.
-  std::function<Expected<FigureRow>()> answer;
+  std::function<Expected<FigureRow>(const ReproduceOptions&)> answer;
 };
 
 struct FigureSeries {
@@ -81,18 +93,6 @@ struct Claim {
   std::string bar;  // ">= 0.95"
 };
 
-// What the command line says to all figures.
-struct ReproduceOptions {
-  std::string out;
-  std::string scenarios;
-  int seeds = 3;
-  int jobs = 1;
-  std::size_t cells = 5880;  // of a grid; 0: all
-  int minutes = 300;         // of a trace that is run by the minute, at most
-  bool fresh = false;
-  std::string scheduler;  // what ./run bench scheduler --json wrote, or empty
-};
-
 struct Figure {
   std::string id;  // "4", "table2"
   std::string title;
@@ -131,5 +131,6 @@ struct Paper {
 Paper EdgeServingPaper();
 Paper SymphonyPaper();
 Paper StraitPaper();
+Paper GpuletsPaper();
 
 }  // namespace tactus

@@ -1,8 +1,11 @@
 #include "workload/csv.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,19 +44,26 @@ std::optional<std::size_t> CsvTable::Column(std::string_view name) const {
 }
 
 Expected<CsvTable> ReadCsv(const std::filesystem::path& path) {
-  std::ifstream in(path);
+  std::ifstream in(path, std::ios::binary);
   if (!in) return NotFound(fmt::format("{}: cannot read this file", path.string()));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return ParseCsv(text.view(), path.string());
+}
+
+Expected<CsvTable> ParseCsv(std::string_view text, std::string where) {
   CsvTable table;
-  table.where = path.string();
-  std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    const std::string_view text = Trim(line);
-    if (text.empty()) continue;
-    if (text.front() == '#') {
-      if (table.comment.empty()) table.comment = Trim(text.substr(1));
+  table.where = std::move(where);
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = Trim(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    if (line.front() == '#') {
+      if (table.comment.empty()) table.comment = Trim(line.substr(1));
       continue;
     }
-    std::vector<std::string> cells = SplitTrimmed(text, ',');
+    std::vector<std::string> cells = SplitTrimmed(line, ',');
     if (table.header.empty()) {
       table.header = std::move(cells);
       continue;

@@ -25,6 +25,8 @@ struct CsvTable {
 };
 
 Expected<CsvTable> ReadCsv(const std::filesystem::path& path);
+// The same of a file's text; `where` is what messages call it.
+Expected<CsvTable> ParseCsv(std::string_view text, std::string where);
 
 // A finite number that fills the whole text (spaces around it aside).
 std::optional<double> ParseNumber(std::string_view text);

@@ -1,0 +1,100 @@
+// tactus fit: models of what was measured.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "experiment.h"
+#include "metrics/text_table.h"
+#include "sim/interference_pairs.h"
+
+namespace tactus {
+namespace {
+
+struct FitOptions {
+  std::string pairs;
+  double held_out = 0.3;
+  std::uint64_t seed = 1;
+};
+
+// Of ascending errors, the percentage that is at most `most`.
+double PercentWithin(const std::vector<double>& errors, double most) {
+  const auto within = std::ranges::upper_bound(errors, most) - errors.begin();
+  return errors.empty() ? 0
+                        : 100 * static_cast<double>(within) / static_cast<double>(errors.size());
+}
+
+std::string Percent(const std::vector<double>& errors, double part) {
+  return fmt::format("{:.2f}", 100 * QuantileOf(errors, part));
+}
+
+void PrintErrors(const std::vector<double>& fitted, const std::vector<double>& held_out,
+                 const std::vector<double>& none) {
+  TextTable table;
+  table.AddColumn("error of", "");
+  table.AddColumn("fitted", "%");
+  table.AddColumn("held out", "%");
+  table.AddColumn("no model", "%");
+  table.AddColumn("paper", "%");
+  for (const auto& [name, part, paper] : {std::tuple{"P50", 0.5, "-"},
+                                          {"P90", 0.9, "10.26"},
+                                          {"P95", 0.95, "13.98"},
+                                          {"P99", 0.99, "-"},
+                                          {"most", 1.0, "-"}}) {
+    table.Add({name, Percent(fitted, part), Percent(held_out, part), Percent(none, part), paper});
+  }
+  fmt::print("{}", table.Print());
+  fmt::print("held out: {:.1f} % are within 10.26 % (paper: 90), {:.1f} % within 13.98 % (95)\n",
+             PercentWithin(held_out, 0.1026), PercentWithin(held_out, 0.1398));
+}
+
+int RunFit(const FitOptions& options) {
+  const auto samples = LoadInterferencePairs(options.pairs);
+  if (!samples) return ReportBadInput(samples.error());
+  const SplitSamples split = Split(*samples, options.held_out, options.seed);
+  const auto model = FitInterference(split.fitted);
+  if (!model) {
+    return ReportBadInput({model.error().code, options.pairs + ": " + model.error().message});
+  }
+  const auto& c = model->c;
+  fmt::print(
+      "{}: {} measurements, {} of them held out (seed {})\n"
+      "factor = {:.4f} l2 + {:.4f} l2' + {:.4f} dram + {:.4f} dram' + {:.4f}, ' being the "
+      "neighbour's\n"
+      "for tactus plan gpulet: --interference {:.4f},{:.4f},{:.4f},{:.4f},{:.4f}\n\n",
+      options.pairs, samples->size(), split.held_out.size(), options.seed, c[0], c[1], c[2], c[3],
+      c[4], c[0], c[1], c[2], c[3], c[4]);
+  PrintErrors(RelativeErrors(*model, split.fitted), RelativeErrors(*model, split.held_out),
+              RelativeErrors(InterferenceModel{}, split.held_out));
+  return 0;
+}
+
+void AddFitInterference(CLI::App& fit, CommandContext& context) {
+  auto options = std::make_shared<FitOptions>();
+  CLI::App* command = fit.add_subcommand(
+      "interference", "gpu-lets' linear model of how two lanes of a device slow each other");
+  command
+      ->add_option("pairs", options->pairs,
+                   "Measured pairs (CSV): slowdown,l2,dram,beside_l2,beside_dram, among others; "
+                   "./run bench pairs --csv writes it")
+      ->required();
+  command->add_option("--held-out", options->held_out, "Part of them that the fit does not see")
+      ->check(CLI::Range(0.01, 0.9))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Which ones")->capture_default_str();
+  command->callback([options, &context] { context.exit_code = RunFit(*options); });
+}
+
+}  // namespace
+
+void AddFit(CLI::App& app, CommandContext& context) {
+  CLI::App* command = app.add_subcommand("fit", "Fit a model to what was measured");
+  command->require_subcommand(1);
+  AddFitInterference(*command, context);
+}
+
+}  // namespace tactus

@@ -1,0 +1,247 @@
+// gpu-lets' figures that need planners alone: 3, 4, 6, 8, 9, 12, 15 and 16.
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "reproduce/figure.h"
+#include "reproduce/gpulets_answers.h"
+#include "reproduce/gpulets_claims.h"
+
+namespace tactus {
+namespace {
+
+constexpr double kExponent = 1;
+
+std::string File(const ReproduceOptions& options, const std::string& scenario) {
+  return (std::filesystem::path(options.scenarios) / (scenario + ".toml")).string();
+}
+
+Figure Make(const char* id, const char* title, std::vector<std::string> columns,
+            std::vector<Claim> (*claims)(const FigureData&)) {
+  Figure figure;
+  figure.id = id;
+  figure.title = title;
+  figure.columns = std::move(columns);
+  figure.claims = claims;
+  figure.most_seeds = 1;
+  figure.source = [](const ReproduceOptions&) -> Expected<std::string> {
+    return "planners alone, on STAND-IN latencies (scenarios/profiles/"
+           "gpulets-standin-2080ti.json) and a stand-in for shares of the device";
+  };
+  return figure;
+}
+
+// The scenario is loaded for what the file depends on, too.
+FigurePoint Point(double x, const std::string& name, const std::string& scenario) {
+  FigurePoint point;
+  point.x = x;
+  point.name = name;
+  point.scenario = scenario;
+  return point;
+}
+
+FigurePanel Panel(const char* x, const char* y, const char* x_label, const char* y_label,
+                  const std::string& group = "") {
+  FigurePanel panel;
+  panel.x = x;
+  panel.y = y;
+  panel.x_label = x_label;
+  panel.y_label = y_label;
+  panel.group = group;
+  panel.title = group;
+  return panel;
+}
+
+FigureSeries OnShares(const std::string& label, std::size_t model, int batch) {
+  FigureSeries series{label, {}};
+  for (const double percent : {20, 40, 50, 60, 80, 100}) {
+    FigurePoint point = Point(percent, "", "equal");
+    point.answer = [=](const ReproduceOptions& options) {
+      return OnShare(File(options, "equal"), model, batch, percent, kExponent);
+    };
+    series.points.push_back(std::move(point));
+  }
+  return series;
+}
+
+Figure Figure3() {
+  Figure figure = Make("3", "Latency on a share of the device (Section 3.1)",
+                       {"latency_ms", "rate_rps", "is_knee"}, ShareClaims);
+  for (std::size_t m = 1; m < kGpuletModels.size(); ++m) {  // the paper leaves LeNet out
+    for (const int batch : {1, 2, 4, 8, 16, 32}) {
+      figure.series.push_back(
+          OnShares(fmt::format("{}: batch {}", kGpuletModels[m], batch), m, batch));
+    }
+    figure.panels.push_back(
+        Panel("load", "latency_ms", "share of the device (%)", "latency (ms)", kGpuletModels[m]));
+  }
+  figure.panels_in_row = 2;
+  return figure;
+}
+
+Figure Figure8() {
+  Figure figure = Make("8", "Affordable rate on a share of the device, and its knee (Section 4.3)",
+                       {"latency_ms", "rate_rps", "is_knee"}, KneeClaims);
+  for (std::size_t m = 0; m < kGpuletModels.size(); ++m) {
+    figure.series.push_back(OnShares(fmt::format("{}: affordable", kGpuletModels[m]), m, 1));
+    figure.panels.push_back(
+        Panel("load", "rate_rps", "share of the device (%)", "requests/s", kGpuletModels[m]));
+  }
+  figure.panels_in_row = 3;
+  return figure;
+}
+
+FigurePoint Count(double x, const std::string& planner, double exponent) {
+  FigurePoint point = Point(x, planner, "equal");
+  point.answer = [=](const ReproduceOptions& options) {
+    return CountSchedulable(File(options, "equal"), planner, exponent);
+  };
+  return point;
+}
+
+Figure Counts(const char* id, const char* title, const std::vector<std::string>& planners,
+              std::vector<Claim> (*claims)(const FigureData&)) {
+  Figure figure = Make(id, title, {"schedulable", "beyond_ideal"}, claims);
+  for (std::size_t i = 0; i < planners.size(); ++i) {
+    figure.series.push_back({planners[i], {Count(1, planners[i], kExponent)}});
+    figure.series.back().points[0].name = "1,023 loads";
+  }
+  figure.panels = {Panel("load", "schedulable", "", "loads that are planned for")};
+  figure.panels[0].bars = true;
+  return figure;
+}
+
+Figure Figure4() {
+  return Counts("4", "Loads that squishy bin packing plans for, 4 devices (Section 3.1)",
+                {kSbp, kSbpHalves}, HalvesClaims);
+}
+
+Figure Figure15() {
+  return Counts("15", "Loads that are planned for, 4 devices (Section 6.2)",
+                {kPlannerNames.begin(), kPlannerNames.end()}, SchedulableClaims);
+}
+
+Figure Figure15ByExponent() {
+  Figure figure = Make("15-exponent", "The same by how much of a lost percent is felt (ours)",
+                       {"schedulable", "beyond_ideal"}, ExponentClaims);
+  for (const char* planner : {kSbp, kSbpHalves, kSelfTuning, kGpulet, kGpuletRetry, kIdeal}) {
+    FigureSeries series{planner, {}};
+    for (const double exponent : {0.5, 0.75, 1.0, 1.25, 1.5}) {
+      FigurePoint point = Count(exponent, planner, exponent);
+      point.name.clear();
+      series.points.push_back(std::move(point));
+    }
+    figure.series.push_back(std::move(series));
+  }
+  figure.panels = {
+      Panel("load", "schedulable", "exponent of latency over share", "loads planned for")};
+  figure.panels[0].x_min = 0.5;
+  return figure;
+}
+
+FigureSeries MostRates(const std::string& planner) {
+  FigureSeries series{planner, {}};
+  for (std::size_t i = 0; i < kGpuletMixes.size(); ++i) {
+    const std::string mix = kGpuletMixes[i];
+    FigurePoint point = Point(static_cast<double>(i + 1), mix, mix);
+    point.answer = [=](const ReproduceOptions& options) {
+      return MostSchedulable(File(options, mix), planner, kExponent);
+    };
+    series.points.push_back(std::move(point));
+  }
+  return series;
+}
+
+Figure MostRatesOf(const char* id, const char* title, std::initializer_list<const char*> planners,
+                   std::vector<Claim> (*claims)(const FigureData&)) {
+  Figure figure = Make(id, title, {"rate_rps", "times"}, claims);
+  for (const char* planner : planners) figure.series.push_back(MostRates(planner));
+  figure.panels = {Panel("load", "rate_rps", "", "requests/s of all models")};
+  figure.panels[0].bars = true;
+  return figure;
+}
+
+Figure Figure12() {
+  return MostRatesOf("12", "The largest rates that are planned for, 4 devices (Section 6.2)",
+                     {kSbp, kSelfTuning, kGpulet, kGpuletInt, kGpuletRetry, kGpuletRetryInt},
+                     MostRateClaims);
+}
+
+Figure Figure16() {
+  Figure figure =
+      MostRatesOf("16", "The same over the ideal planner's (Section 6.2)",
+                  {kGpulet, kGpuletInt, kGpuletRetry, kGpuletRetryInt, kIdealInt, kIdeal},
+                  MostRateOfIdealClaims);
+  figure.panels[0].relative_to = kIdeal;
+  figure.panels[0].y_label = "rate over ideal";
+  return figure;
+}
+
+constexpr double kPercents[] = {1,  5,  10, 20, 30, 40, 50, 60,   70,
+                                80, 85, 90, 95, 97, 98, 99, 99.5, 100};
+
+// `errors`, ascending, at each percentage.
+FigureSeries Spread(const char* label, const char* column,
+                    Expected<std::vector<double>> (*of)(const std::string& scenario)) {
+  FigureSeries series{label, {}};
+  for (const double percent : kPercents) {
+    FigurePoint point = Point(percent, "", "equal");
+    point.answer = [=](const ReproduceOptions& options) -> Expected<FigureRow> {
+      const auto values = of(File(options, "equal"));
+      if (!values) return std::unexpected(values.error());
+      return FigureRow{{"percent", percent}, {column, 100 * QuantileOf(*values, percent / 100)}};
+    };
+    series.points.push_back(std::move(point));
+  }
+  return series;
+}
+
+FigurePanel SpreadPanel(const char* column, const char* x_label, const char* y_label,
+                        double x_max) {
+  FigurePanel panel = Panel(column, "percent", x_label, y_label);
+  panel.y_max = 100;
+  panel.x_max = x_max;
+  return panel;
+}
+
+std::string PairsSource() {
+  return "pairs on a simulated device: L2 and DRAM shared in proportion, compute split, log-normal "
+         "luck";
+}
+
+Figure Figure6() {
+  Figure figure = Make("6", "What a lane loses by the other one (Section 3.2)",
+                       {"percent", "overhead_percent"}, OverheadClaims);
+  figure.series = {Spread(kOverhead, "overhead_percent", SimulatedOverheads)};
+  figure.panels = {SpreadPanel("overhead_percent", "overhead (%)", "of 2,500 batches (%)", 60)};
+  figure.source = [](const ReproduceOptions&) -> Expected<std::string> { return PairsSource(); };
+  return figure;
+}
+
+Figure Figure9() {
+  Figure figure = Make("9", "Errors of the linear model of interference (Section 4.4)",
+                       {"percent", "error_percent"}, FitClaims);
+  figure.series = {Spread(kHeldOutPairs, "error_percent", SimulatedErrors),
+                   Spread(kNoModel, "error_percent", SimulatedErrorsOfNone)};
+  figure.panels = {SpreadPanel("error_percent", "error (%)", "of 750 held out (%)", 40)};
+  figure.source = [](const ReproduceOptions&) -> Expected<std::string> { return PairsSource(); };
+  return figure;
+}
+
+}  // namespace
+
+Paper GpuletsPaper() {
+  Paper paper;
+  paper.key = "gpulets";
+  paper.title = "gpu-lets";
+  paper.basis = "STAND-IN latencies, and a stand-in for those on shares (the paper prints none)";
+  paper.figures = {Figure3(), Figure4(),  Figure6(),  Figure8(),
+                   Figure9(), Figure12(), Figure15(), Figure15ByExponent(),
+                   Figure16()};
+  return paper;
+}
+
+}  // namespace tactus

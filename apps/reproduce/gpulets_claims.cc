@@ -1,0 +1,186 @@
+#include "reproduce/gpulets_claims.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "reproduce/gpulets_answers.h"
+
+namespace tactus {
+namespace {
+
+constexpr double kLoads = 1023;
+
+double At(const FigureData& data, const std::string& series, double x, const char* column) {
+  return data.at(series).at(x).at(column);
+}
+double Schedulable(const FigureData& data, const char* planner, double x = 1) {
+  return At(data, planner, x, "schedulable");
+}
+
+// Over the mixes: the planner's largest rate over the other one's.
+std::vector<double> Ratios(const FigureData& data, const char* planner, const char* over) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < kGpuletMixes.size(); ++i) {
+    const double x = static_cast<double>(i + 1);
+    ratios.push_back(At(data, planner, x, "rate_rps") / At(data, over, x, "rate_rps"));
+  }
+  return ratios;
+}
+
+double Mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+std::string Listed(const std::vector<double>& values, const char* unit) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    text += fmt::format("{}{} {:.1f}", i == 0 ? "" : "; ", kGpuletMixes[i], values[i]);
+  }
+  return text + unit;
+}
+
+Claim Gain(const FigureData& data, const char* planner, const char* over, const char* paper,
+           double least) {
+  std::vector<double> gains = Ratios(data, planner, over);
+  for (double& gain : gains) gain = 100 * (gain - 1);
+  Claim claim = {fmt::format("{} over {}: gain in rate, mean of the five mixes", planner, over),
+                 paper, fmt::format("{:.1f} % ({})", Mean(gains), Listed(gains, " %")),
+                 Mean(gains) >= least};
+  return claim;
+}
+
+Claim OfIdeal(const FigureData& data, const char* planner, const char* ideal, const char* paper,
+              double least) {
+  std::vector<double> parts = Ratios(data, planner, ideal);
+  for (double& part : parts) part *= 100;
+  return {fmt::format("{}: rate of {}'s, mean of the five mixes", planner, ideal), paper,
+          fmt::format("{:.1f} % ({})", Mean(parts), Listed(parts, " %")), Mean(parts) >= least};
+}
+
+Claim Missed(const FigureData& data, const char* planner, const char* ideal, const char* paper) {
+  const double missed = Schedulable(data, ideal) - Schedulable(data, planner);
+  return {fmt::format("{}: loads that {} plans for and it does not", planner, ideal), paper,
+          fmt::format("{:.0f} ({:.1f} % of 1,023): {:.0f} and {:.0f}", missed,
+                      100 * missed / kLoads, Schedulable(data, planner), Schedulable(data, ideal)),
+          missed <= 0.02 * kLoads};
+}
+
+Claim NoneBeyond(const FigureData& data, const char* ideal) {
+  const double beyond = At(data, ideal, 1, "beyond_ideal");
+  return {fmt::format("{} plans for every load that another planner does", ideal), "-",
+          fmt::format("{:.0f} of another's are not {}'s", beyond, ideal), beyond == 0};
+}
+
+}  // namespace
+
+std::vector<Claim> ShareClaims(const FigureData& data) {
+  std::vector<Claim> claims;
+  for (std::size_t m = 1; m < kGpuletModels.size(); ++m) {
+    const auto times = [&](int batch) {
+      const std::string series = fmt::format("{}: batch {}", kGpuletModels[m], batch);
+      return At(data, series, 20, "latency_ms") / At(data, series, 100, "latency_ms");
+    };
+    claims.push_back(
+        {fmt::format("{}: a small batch feels the share less than a large one", kGpuletModels[m]),
+         "not largely affected; drops significantly",
+         fmt::format("20 % of the device takes {:.1f} times as long for 1, {:.1f} "
+                     "times for 32 (the stand-in's assumption)",
+                     times(1), times(32)),
+         times(1) < times(32)});
+  }
+  return claims;
+}
+
+std::vector<Claim> HalvesClaims(const FigureData& data) {
+  const double whole = Schedulable(data, kSbp);
+  const double halves = Schedulable(data, kSbpHalves);
+  return {{"squishy bin packing plans for more loads on even halves than on whole devices",
+           "all 1,023 on halves", fmt::format("{:.0f} against {:.0f}", halves, whole),
+           halves > whole}};
+}
+
+std::vector<Claim> OverheadClaims(const FigureData& data) {
+  const double p90 = At(data, kOverhead, 90, "overhead_percent");
+  const double most = At(data, kOverhead, 100, "overhead_percent");
+  return {{"90 % of batches lose less than", "18 %",
+           fmt::format("{:.1f} % (the device is set so)", p90), p90 <= 18},
+          {"the tail is long", "severe in certain circumstances",
+           fmt::format("{:.0f} % at most", most), most > 3 * p90}};
+}
+
+std::vector<Claim> KneeClaims(const FigureData& data) {
+  std::vector<Claim> claims;
+  for (const char* model : kGpuletModels) {
+    double knee = 0;
+    for (const auto& [percent, row] : data.at(fmt::format("{}: affordable", model))) {
+      if (row.at("is_knee") > 0) knee = percent;
+    }
+    claims.push_back({fmt::format("{}: the knee is below the whole device", model), "yes",
+                      fmt::format("{:.0f} %", knee), knee < 100});
+  }
+  return claims;
+}
+
+std::vector<Claim> FitClaims(const FigureData& data) {
+  std::vector<Claim> claims;
+  for (const auto& [percent, paper] : {std::pair{90.0, 10.26}, {95.0, 13.98}}) {
+    const double error = At(data, kHeldOutPairs, percent, "error_percent");
+    claims.push_back({fmt::format("error of {:.0f} % of the pairs held out", percent),
+                      fmt::format("{} %", paper),
+                      fmt::format("{:.2f} % (no model: {:.2f} %)", error,
+                                  At(data, kNoModel, percent, "error_percent")),
+                      error <= paper});
+  }
+  return claims;
+}
+
+std::vector<Claim> MostRateClaims(const FigureData& data) {
+  return {Gain(data, kGpulet, kSbp, "106.0 %", 106.0),
+          Gain(data, kGpuletInt, kSbp, "102.6 %", 102.6),
+          Gain(data, kGpuletInt, kSelfTuning, "74.8 %", 74.8),
+          Gain(data, kGpuletRetry, kSbp, "- (ours)", 106.0),
+          Gain(data, kGpuletRetryInt, kSbp, "- (ours)", 102.6)};
+}
+
+std::vector<Claim> SchedulableClaims(const FigureData& data) {
+  return {Missed(data, kGpuletInt, kIdealInt, "18 (1.8 %)"),
+          Missed(data, kGpuletRetryInt, kIdealInt, "- (ours); bar 2 %"),
+          Missed(data, kGpulet, kIdeal, "-; bar 2 %"),
+          Missed(data, kGpuletRetry, kIdeal, "- (ours); bar 2 %"),
+          NoneBeyond(data, kIdeal),
+          NoneBeyond(data, kIdealInt)};
+}
+
+std::vector<Claim> ExponentClaims(const FigureData& data) {
+  std::vector<Claim> claims;
+  for (const auto& [exponent, row] : data.at(kIdeal)) {
+    const auto count = [&](const char* planner) { return Schedulable(data, planner, exponent); };
+    claims.push_back(
+        {fmt::format(
+             "exponent {}: gpulet plans for more than SBP and self-tuning, and gpulet-retry "
+             "for all but 2 % of ideal's",
+             exponent),
+         "- (latency by share is unpublished)",
+         fmt::format("SBP {:.0f}, halves {:.0f}, self-tuning {:.0f}, gpulet {:.0f}, gpulet-retry "
+                     "{:.0f}, ideal {:.0f}",
+                     count(kSbp), count(kSbpHalves), count(kSelfTuning), count(kGpulet),
+                     count(kGpuletRetry), count(kIdeal)),
+         count(kGpulet) > std::max(count(kSbp), count(kSelfTuning)) &&
+             count(kIdeal) - count(kGpuletRetry) <= 0.02 * kLoads});
+  }
+  return claims;
+}
+
+std::vector<Claim> MostRateOfIdealClaims(const FigureData& data) {
+  return {OfIdeal(data, kGpuletInt, kIdealInt, "92.3 % (traffic 87.7 %)", 92.3),
+          OfIdeal(data, kGpuletRetryInt, kIdealInt, "- (ours)", 92.3),
+          OfIdeal(data, kGpulet, kIdeal, "-", 92.3),
+          OfIdeal(data, kGpuletRetry, kIdeal, "- (ours)", 92.3)};
+}
+
+}  // namespace tactus

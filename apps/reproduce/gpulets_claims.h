@@ -1,0 +1,30 @@
+// What gpu-lets' paper claims of its figures against our data.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "reproduce/figure.h"
+
+namespace tactus {
+
+// The mixes of Figures 12 and 16, in the order of their bars: files of scenarios/gpulets.
+inline constexpr std::array kGpuletMixes = {"game", "traffic", "equal", "long-only", "short-skew"};
+inline constexpr std::array kGpuletModels = {"LeNet", "GoogLeNet", "ResNet50", "SSD-MobileNet",
+                                             "VGG-16"};
+// Series of Figures 6 and 9.
+inline constexpr const char* kOverhead = "lanes beside each other";
+inline constexpr const char* kHeldOutPairs = "held out";
+inline constexpr const char* kNoModel = "no model";
+
+std::vector<Claim> ShareClaims(const FigureData& data);            // Figure 3
+std::vector<Claim> HalvesClaims(const FigureData& data);           // Figure 4
+std::vector<Claim> OverheadClaims(const FigureData& data);         // Figure 6
+std::vector<Claim> KneeClaims(const FigureData& data);             // Figure 8
+std::vector<Claim> FitClaims(const FigureData& data);              // Figure 9
+std::vector<Claim> MostRateClaims(const FigureData& data);         // Figure 12
+std::vector<Claim> SchedulableClaims(const FigureData& data);      // Figure 15
+std::vector<Claim> ExponentClaims(const FigureData& data);         // Figure 15 by exponent
+std::vector<Claim> MostRateOfIdealClaims(const FigureData& data);  // Figure 16
+
+}  // namespace tactus
