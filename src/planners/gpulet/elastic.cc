@@ -35,6 +35,7 @@ enum class ShareRule {
   kKnee,      // the knee, or what carries the rest of its rate if that is smaller: the paper's
   kBestRate,  // the same with the size that carries most for each percent of it
   kRequired,  // what carries the rest of its rate
+  kWhole,     // a whole device
   kKneeOnly,  // guided self-tuning
 };
 
@@ -94,9 +95,9 @@ class Elastic {
     const double nothing = kNothing * input_.models[m.value()].rate_rps;
     double left = input_.models[m.value()].rate_rps;
     const LaneClass efficient = Efficient(m);
+    const bool fixed = rules_.share == ShareRule::kKneeOnly || rules_.share == ShareRule::kWhole;
     while (left > nothing) {
-      const LaneClass ideal =
-          rules_.share == ShareRule::kKneeOnly ? efficient : std::min(efficient, Required(m, left));
+      const LaneClass ideal = fixed ? efficient : std::min(efficient, Required(m, left));
       double given = FindBestFit(m, ideal, left);
       if (given <= nothing && rules_.top_up) given = TopUp(m, left);
       if (given <= nothing) return left;
@@ -110,6 +111,7 @@ class Elastic {
       case ShareRule::kBestRate:
         return BestRate(input_, m);
       case ShareRule::kRequired:
+      case ShareRule::kWhole:
         return input_.whole();
       case ShareRule::kKnee:
       case ShareRule::kKneeOnly:
@@ -121,7 +123,7 @@ class Elastic {
   // The smallest share that carries the rate alone; the whole device where none does.
   LaneClass Required(ModelId m, double rate_rps) const {
     for (LaneClass::rep c = 0; c < input_.shares.size(); ++c) {
-      if (MostRate(input_, LaneClass{c}, m) >= rate_rps) return LaneClass{c};
+      if (layout_.MostAlone(LaneClass{c}, m) >= rate_rps) return LaneClass{c};
     }
     return input_.whole();
   }
@@ -180,6 +182,8 @@ std::vector<Rules> AllRules(bool interference) {
     all.push_back({.share = share, .top_up = true});
     if (interference) all.push_back({.share = share, .top_up = true, .expect = true});
   }
+  // On whole devices nobody interferes.
+  if (interference) all.push_back({.share = ShareRule::kWhole, .top_up = true});
   return all;
 }
 
@@ -218,7 +222,8 @@ LaneClass Knee(const PlanInput& input, ModelId m) {
 Expected<Plan> PlanElastic(const PlanInput& input, const ElasticOptions& options) {
   if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
   const Rules rules = {.share = options.self_tuning ? ShareRule::kKneeOnly : ShareRule::kKnee,
-                       .merge = !options.self_tuning};
+                       .merge = !options.self_tuning,
+                       .expect = true};
   Elastic elastic(input, options.interference, rules);
   if (const auto shortage = elastic.Place(ByRate(input))) return Lacks(input, *shortage);
   return elastic.ToPlan(options.epoch);
