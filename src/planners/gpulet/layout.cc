@@ -7,7 +7,8 @@
 
 namespace tactus {
 
-Layout::Layout(const PlanInput& input, const InterferenceModel* interference, bool expect)
+Layout::Layout(const PlanInput& input, const InterferenceModel* interference,
+               const std::vector<ModelId>& expected)
     : input_(input), interference_(interference) {
   for (int device = 0; device < input.devices; ++device) {
     gpulets_.push_back({.device = device, .lane_class = input.whole()});
@@ -19,9 +20,7 @@ Layout::Layout(const PlanInput& input, const InterferenceModel* interference, bo
       of_class.push_back(WorstUse(input, LaneClass{c}, ModelId{m}));
     }
   }
-  for (ModelId::rep m = 0; expect && m < input.models.size(); ++m) {
-    if (input.models[m].rate_rps > 0) expected_.push_back({.model = ModelId{m}});
-  }
+  for (const ModelId m : expected) expected_.push_back({.model = m});
 }
 
 std::vector<int> Layout::Free() const {

@@ -22,8 +22,10 @@ class Layout {
  public:
   // All devices whole and free. `interference`: nothing where lanes are taken not to disturb each
   // other. Both outlive the layout.
-  // `expect`: a gpu-let that is alone on its device is filled as if the worst neighbour were there.
-  Layout(const PlanInput& input, const InterferenceModel* interference, bool expect = false);
+  // `expected`: a gpu-let that is alone on its device is filled as if the worst of these were its
+  // neighbour.
+  Layout(const PlanInput& input, const InterferenceModel* interference,
+         const std::vector<ModelId>& expected = {});
 
   const std::vector<GpuLet>& gpulets() const { return gpulets_; }
   // The free ones, smallest first.
