@@ -84,7 +84,7 @@ std::string Doubts(const std::vector<Series>& plan) {
   for (const Series& series : plan) {
     const Experiment& experiment = series.experiments.front();
     for (const std::string& doubts :
-         {ProfileDoubts(experiment), PolicyDoubts(experiment, series.policy)}) {
+         {ScenarioDoubts(experiment), PolicyDoubts(experiment, series.policy)}) {
       if (text.find(doubts) == std::string::npos) text += doubts;
     }
   }
@@ -115,7 +115,7 @@ int RunCompare(const CompareOptions& options) {
   const std::size_t seeds = plan->front().experiments.size();
   fmt::print("{}{}{}\n{}", Heading(rows.front()), Doubts(*plan),
              seeds > 1 ? fmt::format("each row: the mean of {} seeds\n", seeds) : "",
-             ToTable(rows, options.wide));
+             ToTable(rows, options.wide) + TuningNotes(JoinPolicyOptions(options.policies)));
   if (options.json.empty()) return 0;
   const auto written = WriteJson(report, options.json);
   return written ? 0 : ReportBadInput(written.error());

@@ -9,9 +9,7 @@
 #include "dispatch/never_served.h"
 #include "kept_predictor.h"
 #include "policies/registry.h"
-#include "sim/plan_question.h"
 #include "sim/simulation.h"
-#include "workload/plan_file.h"
 
 namespace tactus {
 
@@ -89,17 +87,6 @@ Status Resume(const Experiment& experiment, const std::string& path, Policy& pol
       PredictorOf(experiment.scenario.policy, experiment.profile.machine, (*deployment)->models));
 }
 
-Expected<std::shared_ptr<const Plan>> ReadPlan(const Experiment& experiment,
-                                               const std::string& path) {
-  const auto file = LoadPlan(path);
-  if (!file) return std::unexpected(file.error());
-  const auto question = MakePlanQuestion(experiment.scenario, experiment.profile);
-  if (!question) return std::unexpected(question.error());
-  auto plan = FitPlan(*file, path, question->input);
-  if (!plan) return std::unexpected(plan.error());
-  return std::make_shared<const Plan>(std::move(*plan));
-}
-
 Status CheckFiles(const RunFiles& files, const Policy& policy) {
   if (!files.save_predictor.empty()) {
     if (const auto learns = CheckLearns(policy); !learns) return learns;
@@ -131,11 +118,6 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& f
     writer = std::move(*created);
     options.journal = writer.get();
   }
-  if (!files.plan.empty()) {
-    auto plan = ReadPlan(experiment, files.plan);
-    if (!plan) return std::unexpected(plan.error());
-    options.plan = std::move(*plan);
-  }
   auto result = Simulate(scenario, experiment.profile, **policy, options);
   if (!result) return std::unexpected(result.error());
   if (writer != nullptr) {
@@ -166,22 +148,67 @@ int ReportBadInput(const Error& error) {
   return 2;
 }
 
-std::string ProfileDoubts(const Experiment& experiment) {
+namespace {
+
+// The first few, and how many more.
+std::string Shortened(std::string_view about, const std::vector<std::string>& warnings) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, warnings.size()); ++i) {
+    text += fmt::format("{}, doubtful: {}\n", about, warnings[i]);
+  }
+  if (warnings.size() > kShown) {
+    text += fmt::format("{}, doubtful: {} more like these\n", about, warnings.size() - kShown);
+  }
+  return text;
+}
+
+// Policies that look at deadlines leave such lanes to other models, the rest miss them there. Where
+// all kinds are too slow for a model, the run itself refuses it.
+std::vector<std::string> SlowLanes(const Experiment& experiment, const ProfileFile& selected) {
+  const Scenario& scenario = experiment.scenario;
+  std::vector<std::string> warnings;
+  const auto models = MakeModels(scenario, experiment.profile);
+  const std::vector<LaneKind> kinds = LaneKinds(scenario);
+  if (!models || kinds.size() < 2) return warnings;
+  for (const LaneKind& kind : kinds) {
+    for (const Model& model : *models) {
+      const auto met = CheckSlo(selected, model,
+                                {.percentile = scenario.percentile,
+                                 .jitter_ms = scenario.jitter_ms,
+                                 .speeds = {kind.speed}});
+      if (met) continue;
+      warnings.push_back(fmt::format("{} {}, {}", kind.count, kind.name, met.error().message));
+    }
+  }
+  return warnings;
+}
+
+}  // namespace
+
+std::string ScenarioDoubts(const Experiment& experiment) {
   const auto selected = SelectProfile(experiment.scenario, experiment.profile);
   if (!selected) return "";  // the run itself says why
-  std::string text;
+  std::string text = Shortened("lanes", SlowLanes(experiment, *selected));
   for (const ProfiledModel& model : selected->models) {
     if (experiment.scenario.slots == 1) continue;
     const auto warning = AssumedUseWarning(model.name, &model);
     if (warning) text += fmt::format("profile, doubtful: {}\n", *warning);
   }
-  constexpr std::size_t kShown = 3;
-  const std::vector<std::string> warnings = Warnings(*selected);
-  for (std::size_t i = 0; i < std::min(kShown, warnings.size()); ++i) {
-    text += fmt::format("profile, doubtful: {}\n", warnings[i]);
-  }
-  if (warnings.size() > kShown) {
-    text += fmt::format("profile, doubtful: {} more like these\n", warnings.size() - kShown);
+  return text + Shortened("profile", Warnings(*selected));
+}
+
+std::string TuningNotes(std::span<const std::string> policies) {
+  std::string text;
+  if (policies.size() < 2) return text;  // nothing is compared
+  for (const PolicyInfo& info : Policies()) {
+    const auto tuned = [&](const std::string& each) { return each.starts_with(info.name + ":"); };
+    if (info.tuned.empty() || std::ranges::find(policies, info.name) == policies.end() ||
+        std::ranges::any_of(policies, tuned)) {
+      continue;
+    }
+    text += fmt::format("{} is compared at its defaults; mostly it does better with {}\n",
+                        info.name, info.tuned);
   }
   return text;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,7 +42,6 @@ struct RunFiles {
   std::string journal;         // gets every event and decision
   std::string predictor;       // what the policy has learnt already
   std::string save_predictor;  // gets what it has learnt in the end
-  std::string plan;            // which devices are in what parts, and who is where
 };
 
 // Simulates with the scenario's policy and prints nothing.
@@ -53,14 +53,19 @@ PredictionSummary SummaryOf(const PredictionErrors& errors);
 int ReportBadInput(const Error& error);
 
 // What is odd about the latencies of the scenario's models, such as those that fall as batches
-// grow: a line for each of the first few, then how many more; empty when nothing is.
-std::string ProfileDoubts(const Experiment& experiment);
+// grow, and which kinds of lanes are too slow for the SLO of which: a line for each of the first
+// few, then how many more; empty when nothing is.
+std::string ScenarioDoubts(const Experiment& experiment);
 
 // "8 lanes", "8 lanes (2 fast of speed 4, 6 plain)".
 std::string LanesOf(const Scenario& scenario);
 
 // Why `policy` will serve nothing of a model of the scenario, a line for each such model.
 std::string PolicyDoubts(const Experiment& experiment, const std::string& policy);
+
+// Which of `policies`, set side by side, is there by its name alone although some options are known
+// to suit it better, and which: a line for each. One that is there with options too has been tuned.
+std::string TuningNotes(std::span<const std::string> policies);
 
 // The lines that stand above a table of figures: scenario, where the profile comes from, machine.
 std::string Heading(const RunReport& run);

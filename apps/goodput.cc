@@ -14,6 +14,7 @@
 #include "output_file.h"
 #include "policies/registry.h"
 #include "progress.h"
+#include "search_options.h"
 #include "sim/peak_goodput.h"
 #include "usage_columns.h"
 
@@ -21,14 +22,9 @@ namespace tactus {
 namespace {
 
 struct GoodputOptions {
-  std::string scenario;
-  std::vector<std::string> policies;
-  int seeds = 3;
-  std::uint64_t first_seed = 1;
-  double bad_percent = 1;
+  SearchOptions search;
   double precision_percent = 0.5;
   std::vector<double> multiples;
-  std::vector<std::string> settings;
   std::optional<double> least_staggered;
   std::optional<double> least_fluid;
   std::optional<double> least_flat_top;
@@ -148,14 +144,11 @@ Report MakeReport(const std::vector<Row>& rows, std::vector<Check> checks) {
 
 Expected<std::vector<Row>> Search(const GoodputOptions& options, const Experiment& experiment) {
   PeakOptions search;
-  search.search.bad_limit = options.bad_percent / 100;
+  search.search.bad_limit = options.search.bad_percent / 100;
   search.search.precision = options.precision_percent / 100;
   search.multiples = options.multiples;
-  search.seeds.clear();
-  for (int i = 0; i < options.seeds; ++i) search.seeds.push_back(options.first_seed + i);
-  const std::vector<std::string> policies =
-      options.policies.empty() ? std::vector<std::string>{experiment.scenario.policy}
-                               : JoinPolicyOptions(options.policies);
+  search.seeds = SeedsOf(options.search);
+  const std::vector<std::string> policies = PoliciesOf(options.search, experiment.scenario);
   // How many probes a search takes is known only at its end; about this many, mostly.
   const std::size_t each = 9 + options.multiples.size();
   Progress progress(policies.size() * search.seeds.size() * each);
@@ -181,8 +174,9 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
   std::string text = fmt::format(
       "{} (simulated, {:.4g} s for each run, {} seed{})\nprofile: {}\n"
       "peak: the highest offered rate at which no model's bad ratio exceeds {:.4g} %\n",
-      experiment.scenario.name, experiment.scenario.duration_s, options.seeds,
-      options.seeds > 1 ? "s" : "", experiment.profile.provenance, options.bad_percent);
+      experiment.scenario.name, experiment.scenario.duration_s, options.search.seeds,
+      options.search.seeds > 1 ? "s" : "", experiment.profile.provenance,
+      options.search.bad_percent);
   if (peak.staggered_bound_rps.value_or(0) > 0) {
     text += fmt::format("staggered bound {:.0f} r/s, ", *peak.staggered_bound_rps);
   }
@@ -226,18 +220,7 @@ std::string Doubts(const Row& row, const Experiment& experiment, const GoodputOp
   for (const GoodputPeak& search : row.result.searches) {
     if (search.rate_rps == 0) return InVain(row.policy, search, experiment.scenario);
   }
-  // Below this many, a single request moves a model's bad ratio by a tenth of the limit or more.
-  const double enough = options.bad_percent > 0 ? 10 / (options.bad_percent / 100) : 0;
-  for (const RunReport& run : row.result.at_peak.runs) {
-    for (const ModelSummary& model : run.models) {
-      if (static_cast<double>(model.figures.requests) >= enough) continue;
-      return fmt::format(
-          "{}: only {} requests of model '{}' counted at the peak of seed {}, which "
-          "makes it coarse; a longer run helps: --set duration_s=...\n",
-          row.policy, model.figures.requests, model.name, run.seed);
-    }
-  }
-  return "";
+  return CoarseRuns(options.search, row.policy, row.result.at_peak.runs);
 }
 
 double WorstBadRatio(const std::vector<RunReport>& runs) {
@@ -255,7 +238,7 @@ std::string OtherCrossings(const Row& row, const GoodputOptions& options) {
   std::string text;
   for (std::size_t i = 0; i < row.result.beside.size(); ++i) {
     const double worst = WorstBadRatio(row.result.beside[i].runs);
-    const bool fails = worst > options.bad_percent / 100;
+    const bool fails = worst > options.search.bad_percent / 100;
     const double multiple = options.multiples[i];
     if (row.result.beside[i].runs.empty() || multiple == 1 || fails == (multiple > 1)) continue;
     text += fmt::format(
@@ -284,7 +267,7 @@ Status CheckBars(const GoodputOptions& options, const Scenario& scenario) {
 }
 
 int RunGoodput(const GoodputOptions& options) {
-  const auto experiment = LoadExperiment(options.scenario, options.settings);
+  const auto experiment = LoadExperiment(options.search.scenario, options.search.settings);
   if (!experiment) return ReportBadInput(experiment.error());
   if (auto checked = CheckBars(options, experiment->scenario); !checked) {
     return ReportBadInput(checked.error());
@@ -292,12 +275,13 @@ int RunGoodput(const GoodputOptions& options) {
   const auto rows = Search(options, *experiment);
   if (!rows) return ReportBadInput(rows.error());
   fmt::print("{}{}\n{}", Explanation(*experiment, options, rows->front().result.peak),
-             ProfileDoubts(*experiment), PeakTable(*rows));
+             ScenarioDoubts(*experiment), PeakTable(*rows));
   if (!options.multiples.empty()) fmt::print("\n{}", LoadTable(*rows));
   for (const Row& row : *rows) {
     fmt::print("{}{}", PolicyDoubts(*experiment, row.policy),
                Doubts(row, *experiment, options) + OtherCrossings(row, options));
   }
+  fmt::print("{}", TuningNotes(PoliciesOf(options.search, experiment->scenario)));
   std::vector<Check> checks = MakeChecks(options, *rows);
   if (!checks.empty()) fmt::print("\n{}", ToText(checks));
   const bool held = std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.ok; });
@@ -316,21 +300,7 @@ void AddGoodput(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<GoodputOptions>();
   CLI::App* command =
       app.add_subcommand("goodput", "Find the highest load that each policy carries in time");
-  command->add_option("scenario", options->scenario, "Scenario file (TOML)")->required();
-  command
-      ->add_option("--policies", options->policies,
-                   "Policies: symphony,edgeserving; default: the scenario's")
-      ->delimiter(',')
-      ->option_text(kCommaList)
-      ->allow_extra_args(false);
-  command->add_option("--seeds", options->seeds, "How many seeds, each with a search of its own")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--first-seed", options->first_seed, "The first of them")
-      ->capture_default_str();
-  command->add_option("--bad", options->bad_percent, "Bad requests of any model, at most, in %")
-      ->check(CLI::Range(0.0, 99.0))
-      ->capture_default_str();
+  Declare(options->search, *command, "How many seeds, each with a search of its own");
   command->add_option("--precision", options->precision_percent, "Of each search, in %")
       ->check(CLI::Range(0.001, 50.0))
       ->capture_default_str();
@@ -340,9 +310,6 @@ void AddGoodput(CLI::App& app, CommandContext& context) {
       ->delimiter(',')
       ->check(CLI::Range(0.001, 100.0))
       ->option_text(kCommaList)
-      ->allow_extra_args(false);
-  command->add_option("--set", options->settings, "Change a key: lanes.count=8, models.*.slo_ms=20")
-      ->option_text(kSettings)
       ->allow_extra_args(false);
   command->add_option("--least-staggered", options->least_staggered,
                       "Fail (exit code 1) below this part of the staggered bound");

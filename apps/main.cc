@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "metrics/report.h"
+#include "output_file.h"
 
 namespace {
 
@@ -24,6 +25,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(BadOption);
   app.set_version_flag("--version", "tactus 0.1.0, commit " + tactus::BuildCommit());
+  // Before the command's own callback, which runs it.
+  app.parse_complete_callback([&app] { tactus::RefuseSharedFiles(app); });
   tactus::CommandContext context;
   tactus::AddCompare(app, context);
   tactus::AddFit(app, context);

@@ -126,7 +126,7 @@ int RunMeasure(const MeasureCommand& command) {
                               measured->emulated ? ", which is emulated" : "");
   report.prediction = measured->prediction;
   const std::vector<RunReport> runs = {report};
-  fmt::print("{}{}{}\n{}", Heading(report), ProfileDoubts(*experiment),
+  fmt::print("{}{}{}\n{}", Heading(report), ScenarioDoubts(*experiment),
              PolicyDoubts(*experiment, experiment->scenario.policy), ToTable(runs, command.wide));
   PrintOverheads(*measured);
   if (!measured->journal_complete) {

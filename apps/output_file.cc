@@ -1,6 +1,7 @@
 #include "output_file.h"
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include <fmt/format.h>
@@ -10,6 +11,15 @@ namespace tactus {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kValidator = "WritableFile";
+
+// Whether the command line names a file to write with it.
+bool IsWritten(CLI::Option* option) try {
+  return option->get_validator(kValidator) != nullptr && option->count() > 0;
+} catch (const CLI::OptionNotFound&) {  // how the library says that it has another validator
+  return false;
+}
 
 // Empty: it can.
 std::string WhyNotWritable(const std::string& text) {
@@ -27,6 +37,24 @@ std::string WhyNotWritable(const std::string& text) {
 
 }  // namespace
 
-CLI::Validator WritableFile() { return {WhyNotWritable, "FILE", "WritableFile"}; }
+CLI::Validator WritableFile() { return {WhyNotWritable, "FILE", kValidator}; }
+
+void RefuseSharedFiles(CLI::App& command) {
+  std::map<fs::path, std::string> taken;
+  for (CLI::Option* option : command.get_options()) {
+    if (!IsWritten(option)) continue;
+    const auto name = option->as<std::string>();
+    std::error_code unreadable;  // then the path stands for itself
+    if (fs::exists(name, unreadable) && !fs::is_regular_file(name, unreadable)) continue;
+    const fs::path path = fs::weakly_canonical(name, unreadable);
+    const auto [first, alone] =
+        taken.emplace(unreadable ? fs::path(name) : path, option->get_name());
+    if (alone) continue;
+    throw CLI::ValidationError(
+        option->get_name(),
+        fmt::format("{}: {} writes this file too; give each its own", name, first->second));
+  }
+  for (CLI::App* below : command.get_subcommands()) RefuseSharedFiles(*below);
+}
 
 }  // namespace tactus

@@ -29,10 +29,20 @@ namespace tactus {
 namespace {
 
 #ifdef TACTUS_WITH_CBC
-constexpr const char* kSolvers = "search|random|cbc";
+constexpr bool kWithCbc = true;
 #else
-constexpr const char* kSolvers = "search|random";
+constexpr bool kWithCbc = false;
 #endif
+
+// One that this build lacks is known all the same, so that the answer can say what to build.
+std::string WhyNoSolver(const std::string& name) {
+  if (name == "search" || name == "random" || (name == "cbc" && kWithCbc)) return "";
+  if (name == "cbc") {
+    return "cbc is not in this build; install its library (bash tools/setup/apt.sh cbc) and "
+           "configure with -DTACTUS_WITH_CBC=ON (docs/partition.md)";
+  }
+  return name + ": there are search, random and cbc";
+}
 
 struct PartitionOptions {
   std::string input;
@@ -227,8 +237,11 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
                    "At most this many models leave their place, or models of this move_cost")
       ->check(CLI::Range(0.0, 1e12))
       ->needs(previous);
-  command->add_option("--solver", options->solver, kSolvers)
-      ->check(CLI::IsMember(CLI::detail::split(kSolvers, '|')))
+  command
+      ->add_option("--solver", options->solver,
+                   kWithCbc ? "search, random or cbc"
+                            : "search or random; cbc in a build with -DTACTUS_WITH_CBC=ON")
+      ->check(CLI::Validator(WhyNoSolver, "NAME"))
       ->capture_default_str();
   command->add_option("--time-limit", options->time_limit_s, "Seconds that it may take")
       ->check(CLI::Range(0.001, 86'400.0))

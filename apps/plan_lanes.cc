@@ -15,6 +15,7 @@
 #include "output_file.h"
 #include "policies/registry.h"
 #include "progress.h"
+#include "search_options.h"
 #include "sim/peak_goodput.h"
 #include "usage_columns.h"
 
@@ -22,13 +23,8 @@ namespace tactus {
 namespace {
 
 struct LanesOptions {
-  std::string scenario;
-  std::vector<std::string> policies;
-  int seeds = 3;
-  std::uint64_t first_seed = 1;
-  double bad_percent = 1;
+  SearchOptions search;
   int most = 1024;
-  std::vector<std::string> settings;
   std::string json;
 };
 
@@ -63,14 +59,11 @@ void Sort(std::vector<Row>& rows) {
 }
 
 Expected<std::vector<Row>> Search(const LanesOptions& options, const Experiment& experiment) {
-  const std::vector<std::string> policies =
-      options.policies.empty() ? std::vector<std::string>{experiment.scenario.policy}
-                               : JoinPolicyOptions(options.policies);
+  const std::vector<std::string> policies = PoliciesOf(options.search, experiment.scenario);
   LeastLanesOptions search;
-  search.bad_limit = options.bad_percent / 100;
+  search.bad_limit = options.search.bad_percent / 100;
   search.most = options.most;
-  search.seeds.clear();
-  for (int i = 0; i < options.seeds; ++i) search.seeds.push_back(options.first_seed + i);
+  search.seeds = SeedsOf(options.search);
   // How many numbers of lanes a search tries is known only at its end; about this many, mostly, of
   // which half fail at their first seed.
   const std::size_t each = 3 + 3 * search.seeds.size();
@@ -125,8 +118,8 @@ std::string Explanation(const Experiment& experiment, const LanesOptions& option
       "lanes needed: the fewest on which no model's bad ratio exceeds {:.4g} % at any seed\n"
       "fluid limit: no policy that drops nothing and always runs the final exit does with fewer "
       "than {}{}\n",
-      scenario.name, scenario.duration_s, options.seeds, options.seeds > 1 ? "s" : "", rate_rps,
-      experiment.profile.provenance, options.bad_percent, fluid,
+      scenario.name, scenario.duration_s, options.search.seeds, options.search.seeds > 1 ? "s" : "",
+      rate_rps, experiment.profile.provenance, options.search.bad_percent, fluid,
       fluid == options.most ? ", or with so many, which is the --most" : "");
   const char* before = "given: ";
   for (const LaneKind& kind : scenario.lane_kinds) {
@@ -146,17 +139,7 @@ std::string Doubts(const Row& row, const LanesOptions& options) {
         "the policy or an SLO is at fault, not their number\n",
         row.policy, options.most);
   }
-  const double enough = options.bad_percent > 0 ? 10 / (options.bad_percent / 100) : 0;
-  for (const RunReport& run : row.least.runs) {
-    for (const ModelSummary& model : run.models) {
-      if (static_cast<double>(model.figures.requests) >= enough) continue;
-      return text + fmt::format(
-                        "{}: only {} requests of model '{}' counted at seed {}, which makes it "
-                        "coarse; a longer run helps: --set duration_s=...\n",
-                        row.policy, model.figures.requests, model.name, run.seed);
-    }
-  }
-  return text;
+  return text + CoarseRuns(options.search, row.policy, row.least.runs);
 }
 
 Status WritePlan(const std::vector<Row>& rows, const LanesOptions& options) {
@@ -165,9 +148,9 @@ Status WritePlan(const std::vector<Row>& rows, const LanesOptions& options) {
                                  {"profile", first.profile_provenance},
                                  {"source", first.source},
                                  {"commit", first.commit},
-                                 {"seeds", options.seeds},
-                                 {"first_seed", options.first_seed},
-                                 {"bad_limit", options.bad_percent / 100},
+                                 {"seeds", options.search.seeds},
+                                 {"first_seed", options.search.first_seed},
+                                 {"bad_limit", options.search.bad_percent / 100},
                                  {"most_lanes", options.most},
                                  {"policies", nlohmann::ordered_json::array()}};
   for (const Row& row : rows) {
@@ -193,15 +176,16 @@ Status WritePlan(const std::vector<Row>& rows, const LanesOptions& options) {
 }
 
 int RunLanes(const LanesOptions& options) {
-  const auto experiment = LoadExperiment(options.scenario, options.settings);
+  const auto experiment = LoadExperiment(options.search.scenario, options.search.settings);
   if (!experiment) return ReportBadInput(experiment.error());
   const auto rows = Search(options, *experiment);
   if (!rows) return ReportBadInput(rows.error());
   fmt::print("{}{}\n{}", Explanation(*experiment, options, rows->front().least.fluid),
-             ProfileDoubts(*experiment), ToTable(*rows, options));
+             ScenarioDoubts(*experiment), ToTable(*rows, options));
   for (const Row& row : *rows) {
     fmt::print("{}{}", PolicyDoubts(*experiment, row.policy), Doubts(row, options));
   }
+  fmt::print("{}", TuningNotes(PoliciesOf(options.search, experiment->scenario)));
   if (!options.json.empty()) {
     const auto written = WritePlan(*rows, options);
     if (!written) return ReportBadInput(written.error());
@@ -215,27 +199,10 @@ void AddPlanLanes(CLI::App& plan, CommandContext& context) {
   auto options = std::make_shared<LanesOptions>();
   CLI::App* command =
       plan.add_subcommand("lanes", "How many lanes a scenario's load needs, under each policy");
-  command->add_option("scenario", options->scenario, "Scenario file (TOML)")->required();
-  command
-      ->add_option("--policies", options->policies,
-                   "Policies: symphony,clockwork; default: the scenario's")
-      ->delimiter(',')
-      ->option_text(kCommaList)
-      ->allow_extra_args(false);
-  command->add_option("--seeds", options->seeds, "How many seeds; every one must pass")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--first-seed", options->first_seed, "The first of them")
-      ->capture_default_str();
-  command->add_option("--bad", options->bad_percent, "Bad requests of any model, at most, in %")
-      ->check(CLI::Range(0.0, 99.0))
-      ->capture_default_str();
+  Declare(options->search, *command, "How many seeds; every one must pass");
   command->add_option("--most", options->most, "Lanes, at most")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
-      ->option_text(kSettings)
-      ->allow_extra_args(false);
   command->add_option("--json", options->json, "Write the plan to this file")
       ->check(WritableFile());
   command->callback([options, &context] { context.exit_code = RunLanes(*options); });

@@ -25,6 +25,7 @@ void PrintOptions(std::string_view options) {
 void PrintPolicy(const PolicyInfo& info) {
   fmt::print("  {}\n    {}\n", info.name, info.summary);
   PrintOptions(info.options);
+  if (!info.tuned.empty()) fmt::print("      to compare it: {}\n", info.tuned);
 }
 
 int RunPolicies(const std::string& name) {

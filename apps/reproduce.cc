@@ -153,10 +153,6 @@ int RunReproduce(const Command& command) {
   Paper& paper = *std::find_if(papers.begin(), papers.end(),
                                [&](const Paper& p) { return p.key == command.paper; });
   if (auto chosen = Choose(paper, command.figures); !chosen) return ReportBadInput(chosen.error());
-  std::error_code failed;
-  fs::create_directories(options.out, failed);
-  if (failed)
-    return ReportBadInput({ErrorCode::kInvalidArgument, options.out + ": " + failed.message()});
   const auto claims = RunFigures(paper, options);
   if (!claims) return ReportBadInput(claims.error());
   fmt::print(

@@ -333,6 +333,7 @@ LoadTotals ServeCommand::ReadLoad() const {
   load.totals = {.at = kStart + uptime, .good = calls.good, .bad = calls.bad};
   for (const LaneLoad& lane : runtime_->lane_loads()) {
     load.totals.busy += lane.busy;
+    load.totals.batches.push_back(lane.batches);
     load.totals.available += o_.slots * uptime;
   }
   return load;

@@ -74,7 +74,7 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
 void DeclareLanes(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
   command.add_option("--lanes", o.lanes, "Parts of the machine that run batches side by side")
-      ->check(CLI::Range(1, 1024))
+      ->check(CLI::Range(1, 4096))
       ->capture_default_str()
       ->group(kGroup);
   command

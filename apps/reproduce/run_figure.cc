@@ -101,6 +101,10 @@ Expected<FigureData> RunFigure(const Paper& paper, const Figure& figure,
   options.seeds = figure.Seeds(asked);
   const auto origin = Origin(paper, figure, options);
   if (!origin) return std::unexpected(origin.error());
+  // Not before its scenarios were read: a command that was called elsewhere leaves no empty folder.
+  std::error_code failed;
+  fs::create_directories(options.out, failed);
+  if (failed) return InvalidArgument(options.out + ": " + failed.message());
   std::vector<std::string> header = {"series", "load"};
   const std::vector<std::string>& columns = Columns(paper, figure);
   header.insert(header.end(), columns.begin(), columns.end());

@@ -82,12 +82,19 @@ std::vector<std::string> PriorityCells(const RunReport& run, std::size_t columns
   return cells;
 }
 
+// Under the table: "symphony, rate_rps=100", as runs of a sweep differ in their settings alone.
+std::string NameOf(const RunReport& run) {
+  std::string name = run.policy;
+  for (const auto& [key, value] : run.settings) name += fmt::format(", {}={}", key, value);
+  return name;
+}
+
 std::string PredictionOf(const RunReport& run) {
   const PredictionSummary& p = *run.prediction;
   return fmt::format(
       "{}: predictions of {} batches with neighbours were off by {:.1f} % at P50, {:.1f} % at P95, "
       "{:.1f} % at P99\n",
-      run.policy, p.batches, 100 * p.p50, 100 * p.p95, 100 * p.p99);
+      NameOf(run), p.batches, 100 * p.p50, 100 * p.p95, 100 * p.p99);
 }
 
 // "symphony: 2 lanes fast busy 93 %, 6 plain busy 20 %"; empty where lanes are alike.
@@ -99,7 +106,7 @@ std::string KindsOf(const RunReport& run) {
     if (first->kind.empty()) return "";
     RunReport kind;
     kind.lanes.assign(first, last);
-    text += fmt::format("{} {} {} busy {} %", text.empty() ? run.policy + ": lanes," : ",",
+    text += fmt::format("{} {} {} busy {} %", text.empty() ? NameOf(run) + ": lanes," : ",",
                         last - first, first->kind, BusyOf(kind));
     first = last;
   }
@@ -164,7 +171,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   }
   if (!wide) return text;
   for (const RunReport& run : runs) {
-    text += fmt::format("{}: {} requests, {}\n", run.policy, run.all.requests, LostOf(run.all));
+    text += fmt::format("{}: {} requests, {}\n", NameOf(run), run.all.requests, LostOf(run.all));
   }
   return text;
 }
@@ -191,23 +198,6 @@ std::string ScalingTable(const RunReport& run) {
   if (before == nullptr) return "";
   return fmt::format("lanes over time, {:.2f} open on average\n{}", MeanOpenLanes(run),
                      table.Print());
-}
-
-std::string LayoutTable(const RunReport& run) {
-  if (run.layout.empty()) return "";
-  TextTable table;
-  table.AddColumn("until", "s");
-  table.AddColumn("offered", "r/s");
-  table.AddColumn("in use", "devices");
-  table.AddColumn("lanes", "");
-  table.AddColumn("plans", "");
-  table.AddColumn("bad", "%");
-  for (const LayoutPoint& point : run.layout) {
-    table.Add({fmt::format("{:.4g}", point.at_s), fmt::format("{:.1f}", point.offered_rps),
-               fmt::format("{:.2f}", point.devices_used), fmt::format("{}", point.lanes),
-               fmt::format("{}", point.plans), Percent(point.bad_ratio)});
-  }
-  return "devices in use over time\n" + table.Print();
 }
 
 std::string ToText(std::span<const Check> checks) {

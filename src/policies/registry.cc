@@ -29,6 +29,16 @@ struct Entry {
 constexpr const char* kBatchOption = "batch=N: largest batch";
 constexpr const char* kEdgeServingOptions =
     "batch=N: largest batch; clip=C: the most that one request counts, 10";
+// The setting of docs/papers/symphony.md.
+constexpr const char* kSymphonyTuned =
+    "gather=window,aim=0.8,lead=0.1: a flat top under overload, and larger batches";
+constexpr const char* kTimeoutTuned =
+    "fill=0.8,share=0.2 for one model, fill=0.65,share=0.35 for many: by default it waits for "
+    "nothing (k=0), as Triton and TensorFlow Serving do, and its batches may take the whole SLO";
+
+constexpr const char* kShepherdTuned =
+    "preempt=0: in mixes of models what it stops is work lost; but Flex is about stopping";
+
 constexpr const char* kSymphonyOptions =
     "when=frontrun|eager|timeout|latest; k=MS or share=X of the SLO: of timeout; lead=X: before "
     "frontrun, as a share of the SLO, 0; gather=prefix|window; aim=X: share of b* that the window "
@@ -178,10 +188,10 @@ const std::vector<Entry>& Entries() {
         kBatchOption},
        &MakeRanked<EarliestArrivalFirst, ExitRule::kFinal>},
       {{"symphony", "deferred batches: a batch goes when no further request could join it in time",
-        kSymphonyOptions},
+        kSymphonyOptions, kSymphonyTuned},
        &MakeSymphony<Symphony>},
       {{"symphony-plain", "the same decisions, written as the paper states them; slow",
-        kSymphonyOptions},
+        kSymphonyOptions, kSymphonyTuned},
        &MakeSymphony<PlainSymphony>},
       {{"clockwork", "eager: the batch whose latest start comes first",
         "sizes=1/2/4/8/16: batch sizes, all; margin=X: estimates over the profile's, 1"},
@@ -194,11 +204,12 @@ const std::vector<Entry>& Entries() {
         "grow=no|yes: beyond the planned batch; epoch=MS, 10000: of plans where none is given"},
        &MakePlanned},
       {{"shepherd", "Flex, eager: the largest batch first; it may stop one a third its size",
-        "preempt=X: times as large, 3 (0: never)"},
+        "preempt=X: times as large, 3 (0: never)", kShepherdTuned},
        &MakeShepherd},
       {{"timeout", "a batch goes when it is full or its oldest request has waited k",
         "k=MS or share=X of the SLO, 0; batch=N, fill=X of the SLO: largest batch; preferred=4/8: "
-        "sizes that go at once; drop=lost|never"},
+        "sizes that go at once; drop=lost|never",
+        kTimeoutTuned},
        &MakeTimeout},
       {{"strait",
         "by priority; batches share a device where all are predicted to meet their deadlines",

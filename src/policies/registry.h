@@ -15,6 +15,9 @@ struct PolicyInfo {
   std::string name;     // "edgeserving"
   std::string summary;  // one line
   std::string options;  // "batch=N: largest batch", empty when it has none
+  // Options that mostly suit it better than its defaults, for whoever compares it; empty: its
+  // defaults are the best that we know, or nobody has looked.
+  std::string tuned;
 };
 
 // What every policy takes besides.

@@ -15,22 +15,14 @@
 namespace tactus {
 
 // A shared device's change may end a batch, so it comes before what is finished; what autoscaling
-// or replanning does comes last: it looks at an instant that is complete.
-enum class EventClass : std::uint8_t {
-  kDevice,
-  kFinish,
-  kArrival,
-  kLaneReady,
-  kAutoscale,
-  kLanePrepared,
-  kReplan
-};
+// does comes last: it looks at an instant that is complete.
+enum class EventClass : std::uint8_t { kDevice, kFinish, kArrival, kLaneReady, kAutoscale };
 
 struct Event {
   TimePoint at;
   EventClass kind = EventClass::kArrival;
   std::uint32_t subject = 0;  // of an arrival: the model; of a completion: the device's place;
-                              // of a device's change: the device; of a lane prepared: the lane
+                              // of a device's change: the lane
   std::uint64_t sequence = 0;
 };
 

@@ -93,6 +93,24 @@ TEST(Autoscaling, FindsTheLanesThatTheLoadNeeds) {
   }
 }
 
+// A scheduler that is slow to decide misses deadlines that it deferred to, on lanes that are idle.
+// More of them would be as idle.
+TEST(Autoscaling, AddsNoLaneWhereOneWasAlwaysFree) {
+  Scenario scenario = Scaled(400);
+  scenario.scale_initial = 12;
+  scenario.scale_least = 4;  // two would both run something, which tells them from no shortage
+  scenario.decision_cost_us = 4000;
+  const auto result = SimulateIt(scenario, Affine());
+  ASSERT_TRUE(result) << result.error().message;
+  int bad = 0;
+  for (const ScalingPoint& point : result->scaling) {
+    bad += point.bad_ratio > 0.01;
+    EXPECT_LE(point.advised, point.open) << point.at_s;
+  }
+  EXPECT_GE(bad, 30) << "the scheduler was to be late";
+  EXPECT_EQ(result->scaling.back().open, 4);
+}
+
 // Between asking and having, nothing may open.
 TEST(Autoscaling, NoLaneOpensBeforeItsStartDelay) {
   const auto result = SimulateIt(Scaled(4000), Affine());

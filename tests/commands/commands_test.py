@@ -109,6 +109,12 @@ class Commands(CommandCase):
         for run in runs[:4]:
             self.assertEqual(run["offered_rps"], first[run["seed"], run["settings"]["rate_rps"]])
 
+    def test_compare_says_which_row_a_footer_is_about(self):
+        text = self.good("compare", SCENARIO, *SHORT, "--policies", "fifo", "--sweep",
+                         "rate_rps=100,1200", "--wide")
+        for rate in (100, 1200):
+            self.assertRegex(text, rf"(?m)^fifo, rate_rps={rate}: \d+ requests, ")
+
     def test_goodput_finds_the_peak(self):
         file = self.folder / "report.json"
         words = ["goodput", SCENARIO, "--set", "duration_s=4", "--policies",
@@ -280,6 +286,12 @@ slo_ms = 100
             measured.write_text(text)
             self.bad(*words, "--scheduler", measured, says=says)
 
+    def test_a_figure_without_its_scenarios_leaves_no_folder(self):
+        out = self.folder / "out"
+        self.bad("reproduce", "symphony", "--figure", "2", "--out", out, "--scenarios",
+                 self.folder, says="cannot read this scenario")
+        self.assertFalse(out.exists())
+
     def test_what_a_policy_learnt_is_kept_and_gone_on_with(self):
         kept, again = self.folder / "kept.json", self.folder / "again.json"
         strait = SOURCE / "scenarios/strait/high.toml"
@@ -323,6 +335,10 @@ slo_ms = 100
             self.bad(command, SCENARIO, "--json", "/no/such/folder/x", says="cannot write")
         self.bad("simulate", SCENARIO, "--json", self.folder, says="is a folder")
         self.bad("simulate", SCENARIO, "--journal", "/no/such/folder/x", says="cannot write")
+        self.bad("simulate", SCENARIO, "--json", self.folder / "a", "--journal",
+                 f"{self.folder}/../{self.folder.name}/a", says="--json writes this file too")
+        self.assertEqual(list(self.folder.iterdir()), [], "refused before it was written")
+        self.good("simulate", SCENARIO, *SHORT, "--json", "/dev/null", "--journal", "/dev/null")
         self.bad("compare", SCENARIO, "--policies", "fifo", "--sweep", "zipf=1,x",
                  says="--sweep zipf")
         self.bad("simulate", SCENARIO, "--set", "percentile=42", says="none that a profile holds")

@@ -29,11 +29,29 @@ class Plans(CommandCase):
         self.assertIn("identical: ", self.good("replay", journal))
         text = self.good("compare", scenario, *SHORT, "--policies", "fifo,symphony",
                          "--sweep", "lane_kinds.fast.speed=1,4")
-        self.assertEqual(text.count("symphony: lanes, 1 fast busy"), 2, text)
+        for speed in (1, 4):  # which row a footer is about
+            self.assertIn(f"\nsymphony, lane_kinds.fast.speed={speed}: lanes, 1 fast busy", text)
         text = self.good("goodput", scenario, "--set", "duration_s=4", "--seeds", 1)
         self.assertIn("r/s on 3 lanes (1 fast of speed 4, 2 plain), with the final exit", text)
         text = self.good("plan", "lanes", scenario, *SHORT, "--set", "rate_rps=1200", "--seeds", 1)
         self.assertIn("given: 1 fast of speed 4; further lanes are plain", text)
+
+    def test_kinds_of_lanes_that_are_too_slow_are_pointed_out(self):
+        slow = '[[lane_kinds]]\nname = "old"\ncount = 2\nspeed = 0.02\n'
+        scenario = self.lane_kinds(slow)
+        for command, options in ((["simulate"], []), (["compare"], ["--policies", "symphony"]),
+                                 (["goodput"], ["--seeds", 1]),
+                                 (["plan", "lanes"], ["--seeds", 1])):
+            done = tactus(*command, scenario, *options, *SHORT)
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            self.assertEqual(done.stdout.count("lanes, doubtful: "), 3, done.stdout)
+            self.assertRegex(done.stdout, r"lanes, doubtful: 2 old, model 'ResNet50': no batch "
+                             r"can meet its SLO of 50 ms: the quickest \(exit \w+, batch 1, on "
+                             r"lanes of speed 0.02\) takes [\d.]+ ms at best; give it an SLO above")
+        self.assertNotIn("doubtful", self.good("simulate", self.lane_kinds(), *SHORT))
+        # Where all of them are, nothing can run.
+        self.bad("simulate", self.lane_kinds(slow), *SHORT, "--set", "lanes.count=2",
+                 says="no batch can meet its SLO of 50 ms")
 
     def test_gpulets_are_planned_drawn_and_refused(self):
         scenario = SOURCE / "scenarios/gpulets/equal.toml"
@@ -53,41 +71,8 @@ class Plans(CommandCase):
         self.bad("plan", "gpulet", scenario, "--shares", "60,40",
                  says="shares of a device must ascend")
         self.bad("plan", "gpulet", scenario, "--planner", "nexus-half", "--shares", "40,60",
-                 says="needs 50 % among the shares")
+                 says="needs 50 among --shares")
         self.bad("plan", "gpulet", SCENARIO, says="does not say what model 0 uses")
-
-    def test_a_plan_is_written_run_and_refused_elsewhere(self):
-        folder = SOURCE / "scenarios/gpulets"
-        words = [folder / "equal.toml", "--set", "rate_rps=1000"]
-        plan, file = self.folder / "plan.json", self.folder / "report.json"
-        self.good("plan", "gpulet", *words, "--out", plan)
-        written = json.loads(plan.read_text())
-        words += ["--set", "duration_s=10", "--plan", plan]
-        self.good("simulate", *words, "--json", file)
-        run = json.loads(file.read_text())["runs"][0]
-        self.assertEqual(run["policy"], "planned")
-        self.assertEqual([lane["kind"] for lane in run["lanes"]],
-                         [f"of {100 * lane['share']:.4g} %" for lane in written["lanes"]])
-        self.assertGreater(min(lane["batches"] for lane in run["lanes"]), 0)
-        self.bad("simulate", *words, "--policy", "fifo", says="policy 'fifo' reads no plan")
-        self.bad("simulate", *words, "--set", "count=1", says="; there are 1")
-        self.bad("simulate", folder / "long-only.toml", "--plan", plan,
-                 says="a plan of another model set: it knows 'LeNet', 'GoogLeNet', not served here")
-        self.bad("simulate", words[0], "--plan", self.folder / "x", says="cannot read this plan")
-        written["lanes"][0]["share"] = 0.3
-        plan.write_text(json.dumps(written))
-        self.bad("simulate", *words, says="is 30 % of its device, which was not profiled (20 %, 40")
-
-    def test_devices_are_split_anew_as_rates_change(self):
-        file = self.folder / "report.json"
-        waves = SOURCE / "scenarios/gpulets/waves.toml"
-        text = self.good("simulate", waves, "--set", "duration_s=300", "--json", file)
-        self.assertIn("devices in use over time", text)
-        run = json.loads(file.read_text())["runs"][0]
-        used = [point["devices_used"] for point in run["layout_over_time"]]
-        self.assertEqual(len(used), 14)  # each 20 s but the last, whose end is the run's
-        self.assertGreater(max(used[10:]), used[0], "the load has doubled and more")
-        self.assertLess(run["bad_ratio"], 0.01)
 
     def test_a_policy_whose_options_leave_no_time_is_pointed_out(self):
         delayed = "symphony:ctrl=49000"  # of 50 ms
@@ -184,6 +169,20 @@ class Plans(CommandCase):
         self.assertNotIn("symphony", one)
         self.bad("policies", "zz", says="no policy 'zz'")
 
+    def test_who_compares_a_policy_is_told_what_suits_it(self):
+        tuned = "to compare it: fill=0.8,share=0.2 for one model, fill=0.65,share=0.35 for many"
+        self.assertIn(tuned, self.good("policies", "timeout"))
+        note = "timeout is compared at its defaults; mostly it does better with fill=0.8,share=0.2"
+        for command in (["compare"], ["goodput"], ["plan", "lanes"]):
+            for policies, told in (("fifo,timeout", True), ("fifo,timeout:share=0.2", False)):
+                done = tactus(*command, SCENARIO, *SHORT, "--seeds=1", "--policies", policies)
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                self.assertEqual(note in done.stdout, told, done.stdout)
+        self.assertNotIn("defaults", self.good("compare", SCENARIO, *SHORT, "--policies",
+                                               "timeout,timeout:k=5"))  # tuned beside it
+        self.assertNotIn("defaults", self.good("compare", SCENARIO, *SHORT, "--policies",
+                                               "timeout"))  # beside nothing
+
     def test_plan_partition_spreads_keeps_and_refuses(self):
         zoo = SOURCE / "scenarios/partition/zoo.toml"
         first, second = self.folder / "first.json", self.folder / "second.json"
@@ -220,6 +219,14 @@ class Plans(CommandCase):
         self.bad("plan", "partition", small, says="model 'VGG19' needs 1572.2 MB")
         self.bad("plan", "partition", zoo, "--previous", zoo, says="holds no partition")
         self.bad("plan", "partition", self.folder / "x", says="cannot read this partition problem")
+
+    def test_a_solver_that_the_build_lacks_is_named_with_what_to_build(self):
+        zoo = SOURCE / "scenarios/partition/zoo.toml"
+        self.bad("plan", "partition", zoo, "--solver", "cplex",
+                 says="cplex: there are search, random and cbc")
+        if "cbc in a build" not in " ".join(self.good("plan", "partition", "--help").split()):
+            return  # this build has it
+        self.bad("plan", "partition", zoo, "--solver", "cbc", says="-DTACTUS_WITH_CBC=ON")
 
 
 if __name__ == "__main__":

@@ -91,6 +91,7 @@ class NoAdviceTest(ServedTest):
             with self.assertRaises(grpc.RpcError) as caught:
                 channel.unary_unary("/externalscaler.ExternalScaler/IsActive")(b"", timeout=WAIT_S)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+        self.assertIn("--autoscale-interval-seconds 0; with 1", caught.exception.details())
 
 
 class OptionsTest(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""An emulated cluster: the example's repository on 512 lanes, and repositories with mistakes."""
+"""An emulated cluster: the example's repository on many lanes, and repositories with mistakes."""
 
 import json
 import pathlib
@@ -28,7 +28,7 @@ class EmulatedClusterTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         # Not a policy that defers: it would wait for as long as these deadlines let it.
-        cls.server = Server("--lanes", "512", "--policy", "edgeserving", fill=relaxed_example)
+        cls.server = Server("--lanes", "4096", "--policy", "edgeserving", fill=relaxed_example)
 
     @classmethod
     def tearDownClass(cls):
@@ -38,11 +38,11 @@ class EmulatedClusterTest(unittest.TestCase):
         status = pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text()
         threads = int(status.split("Threads:")[1].split()[0])
         self.assertLess(threads, 100)
-        self.assertEqual(self.server.metric("tactus_autoscale_lanes"), 512)
+        self.assertEqual(self.server.metric("tactus_autoscale_lanes"), 4096)
 
     def test_the_first_lines_say_that_it_is_emulated(self):
         said = "".join(self.server.said)
-        self.assertIn("on 512 lanes", said)
+        self.assertIn("on 4096 lanes", said)
         self.assertIn("EMULATED: there is no device", said)
         for name in ("ResNet50", "DenseNet121", "InceptionResNetV2"):
             row = next(line for line in said.splitlines() if line.startswith(name))

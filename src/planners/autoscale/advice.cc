@@ -32,12 +32,14 @@ Status Validate(const AutoscaleOptions& options) {
 int AdviseLanes(const LoadReading& reading, const AutoscaleOptions& options) {
   const double now = reading.lanes;
   double wanted = now;
-  if (reading.bad_ratio > options.bad_threshold) {
+  const bool bad = reading.bad_ratio > options.bad_threshold;
+  if (bad && reading.untouched == 0) {
     const double good = std::max(0.0, 1 - reading.bad_ratio);
     const double most = std::max(now + 1, now * options.most_growth);
     wanted = good > 0 ? std::min(most, RoundUp(now / good)) : most;
   } else if (reading.idle_ratio > options.idle_threshold) {
     wanted = std::min(now, RoundUp(now * (1 - reading.idle_ratio) / (1 - options.idle_kept)));
+    if (bad) wanted = std::max(wanted, now - reading.untouched);
   }
   return static_cast<int>(std::clamp<double>(std::floor(wanted), options.least, options.most));
 }

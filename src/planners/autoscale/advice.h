@@ -37,12 +37,16 @@ struct LoadReading {
   std::int64_t requests = 0;  // that ended, cancelled ones apart
   double bad_ratio = 0;       // of them; 0 for none
   double idle_ratio = 1;      // of the lanes' time
+  // Lanes that ran nothing in all that time. Each was free for whoever went bad.
+  int untouched = 0;
 };
 
 // The lanes to have in all, in [least, most]. Same reading, same answer:
 //   bad ratio r above its threshold:   N + N r / (1 - r) = N / (1 - r), rounded up
 //   idle ratio f above its threshold:  N (1 - f) / (1 - idle_kept), rounded up
 //   else N.
+// Not the paper's: where some lanes are untouched, what went bad did not lack a lane, but a
+// processor in time, say. Then none is added, and given back are untouched ones at the most.
 int AdviseLanes(const LoadReading& reading, const AutoscaleOptions& options);
 
 }  // namespace tactus

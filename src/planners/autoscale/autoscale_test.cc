@@ -24,6 +24,18 @@ TEST(AdviseLanes, AsksForWhatTheLoadNeeds) {
       {{.lanes = 10, .requests = 100, .bad_ratio = 0.011, .idle_ratio = 0.5},
        11,
        "bad comes first"},
+      {{.lanes = 10, .requests = 100, .bad_ratio = 0.9, .idle_ratio = 0.1, .untouched = 1},
+       10,
+       "one was free all along"},
+      {{.lanes = 10, .requests = 100, .bad_ratio = 0.9, .idle_ratio = 0.95, .untouched = 7},
+       3,
+       "those that ran something may all have been needed at once"},
+      {{.lanes = 10, .requests = 100, .bad_ratio = 0.9, .idle_ratio = 0.55, .untouched = 7},
+       5,
+       "no more than idleness gives back"},
+      {{.lanes = 10, .requests = 100, .bad_ratio = 0, .idle_ratio = 0.95, .untouched = 7},
+       2,
+       "nothing is bad: as ever"},
       {{.lanes = 10, .requests = 100, .bad_ratio = 0.9, .idle_ratio = 0}, 20, "twice at the most"},
       {{.lanes = 10, .requests = 100, .bad_ratio = 1, .idle_ratio = 0}, 20, "no division by 0"},
       {{.lanes = 1, .requests = 100, .bad_ratio = 0.02, .idle_ratio = 0}, 2, "one is not enough"},
@@ -99,6 +111,24 @@ TEST(LoadWindow, SeesTheLastSecondsOnly) {
   EXPECT_EQ(window.Read(2).bad_ratio, 0);
   EXPECT_DOUBLE_EQ(window.Read(2).idle_ratio, 0.5);
   EXPECT_EQ(window.Read(2).lanes, 2);
+}
+
+// What is late although a lane was always free must not ask for more of them: on a machine that
+// wakes the server late, advice for 512 lanes that are idle would say 518.
+TEST(LoadWindow, CountsTheLanesThatRanNothing) {
+  LoadWindow window(Seconds(10));
+  const auto add = [&](int second, std::vector<std::int64_t> batches) {
+    ServiceTotals totals = At(second, 0, 0, 0, 0);
+    totals.batches = std::move(batches);
+    window.Add(totals);
+    return window.Read(3).untouched;
+  };
+  add(0, {5, 5, 5, 0});
+  EXPECT_EQ(add(5, {6, 5, 5, 0}), 2) << "the fourth is not there";
+  EXPECT_EQ(add(10, {7, 6, 5, 0}), 1);
+  EXPECT_EQ(add(15, {7, 6, 6, 0}), 0) << "each ran something since second 5";
+  EXPECT_EQ(add(21, {9, 6, 6, 0}), 1);
+  EXPECT_EQ(add(30, {}), 0) << "not known";
 }
 
 // Somebody who asks every millisecond must see the same window as one who asks every second.

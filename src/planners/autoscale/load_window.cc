@@ -26,6 +26,11 @@ LoadReading LoadWindow::Read(int lanes) const {
   if (reading.requests > 0) {
     reading.bad_ratio = static_cast<double>(bad) / static_cast<double>(reading.requests);
   }
+  const std::size_t known = std::min(
+      {from.batches.size(), to.batches.size(), static_cast<std::size_t>(std::max(lanes, 0))});
+  for (std::size_t lane = 0; lane < known; ++lane) {
+    if (from.batches[lane] == to.batches[lane]) ++reading.untouched;
+  }
   const double available = ToSeconds(to.available - from.available);
   if (available <= 0) return reading;
   // A batch is booked when it ends, so a short window may hold more than its length.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "base/serving_time.h"
 #include "planners/autoscale/advice.h"
@@ -16,6 +17,7 @@ struct ServiceTotals {
   std::int64_t bad = 0;   // late, shed, expired, failed; not those that their client cancelled
   Duration busy{};        // of all lanes together
   Duration available{};   // the time that the lanes were there, together
+  std::vector<std::int64_t> batches;  // of each lane that ended; empty: not known
 };
 
 class LoadWindow {

@@ -99,6 +99,12 @@ std::string KnownMetrics() {
   return all;
 }
 
+grpc::Status NoAdvice() {
+  return {grpc::StatusCode::UNIMPLEMENTED,
+          "this server gives no autoscale advice: it was started with --autoscale-interval-seconds "
+          "0; with 1 it looks at its load once a second"};
+}
+
 ServerUnaryReactor* End(CallbackServerContext* context, const grpc::Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(status);
@@ -107,11 +113,14 @@ ServerUnaryReactor* End(CallbackServerContext* context, const grpc::Status& stat
 
 }  // namespace
 
-ExternalScalerRpcs::ExternalScalerRpcs(LoadSampler& sampler) : sampler_(sampler) {
-  sampler_.Follow([this](const LoadSample& sample) { TellAll(sample.active()); });
+ExternalScalerRpcs::ExternalScalerRpcs(LoadSampler* sampler) : sampler_(sampler) {
+  if (sampler_ == nullptr) return;
+  sampler_->Follow([this](const LoadSample& sample) { TellAll(sample.active()); });
 }
 
-ExternalScalerRpcs::~ExternalScalerRpcs() { sampler_.Follow({}); }
+ExternalScalerRpcs::~ExternalScalerRpcs() {
+  if (sampler_ != nullptr) sampler_->Follow({});
+}
 
 // The lock keeps the streams: what they start here ends on a thread of gRPC's, which then waits.
 void ExternalScalerRpcs::TellAll(bool active) {
@@ -135,17 +144,20 @@ void ExternalScalerRpcs::Forget(ActiveStream* stream) {
 ServerUnaryReactor* ExternalScalerRpcs::IsActive(CallbackServerContext* context,
                                                  const externalscaler::ScaledObjectRef*,
                                                  IsActiveResponse* response) {
-  response->set_result(sampler_.latest().active());
+  if (sampler_ == nullptr) return End(context, NoAdvice());
+  response->set_result(sampler_->latest().active());
   return End(context, grpc::Status::OK);
 }
 
 grpc::ServerWriteReactor<IsActiveResponse>* ExternalScalerRpcs::StreamIsActive(
     CallbackServerContext*, const externalscaler::ScaledObjectRef*) {
   auto* const stream = new ActiveStream(*this);
-  const bool active = sampler_.latest().active();
+  const bool active = sampler_ != nullptr && sampler_->latest().active();
   const std::lock_guard lock(mutex_);
   streams_.insert(stream);
-  if (ended_) {
+  if (sampler_ == nullptr) {
+    stream->End(NoAdvice());
+  } else if (ended_) {
     stream->End({grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
   } else {
     stream->Tell(active);
@@ -156,7 +168,8 @@ grpc::ServerWriteReactor<IsActiveResponse>* ExternalScalerRpcs::StreamIsActive(
 ServerUnaryReactor* ExternalScalerRpcs::GetMetricSpec(
     CallbackServerContext* context, const externalscaler::ScaledObjectRef*,
     externalscaler::GetMetricSpecResponse* response) {
-  const int lanes = sampler_.latest().advice.reading.lanes;
+  if (sampler_ == nullptr) return End(context, NoAdvice());
+  const int lanes = sampler_->latest().advice.reading.lanes;
   externalscaler::MetricSpec& spec = *response->add_metricspecs();
   spec.set_metricname(std::string(kMetrics[0].name));
   spec.set_targetsize(lanes);
@@ -167,9 +180,10 @@ ServerUnaryReactor* ExternalScalerRpcs::GetMetricSpec(
 ServerUnaryReactor* ExternalScalerRpcs::GetMetrics(CallbackServerContext* context,
                                                    const externalscaler::GetMetricsRequest* request,
                                                    externalscaler::GetMetricsResponse* response) {
+  if (sampler_ == nullptr) return End(context, NoAdvice());
   for (const Metric& metric : kMetrics) {
     if (metric.name != request->metricname()) continue;
-    const double value = metric.value(sampler_.latest().advice);
+    const double value = metric.value(sampler_->latest().advice);
     externalscaler::MetricValue& answer = *response->add_metricvalues();
     answer.set_metricname(request->metricname());
     answer.set_metricvalue(std::llround(value));

@@ -17,8 +17,9 @@ class ActiveStream;
 // KEDA's and plays no part.
 class ExternalScalerRpcs final : public externalscaler::ExternalScaler::CallbackService {
  public:
-  // `sampler` outlives this, and is followed by it.
-  explicit ExternalScalerRpcs(LoadSampler& sampler);
+  // `sampler` outlives this, and is followed by it. Null: there is no advice, and every call is
+  // UNIMPLEMENTED and told how to get some.
+  explicit ExternalScalerRpcs(LoadSampler* sampler);
   ~ExternalScalerRpcs() override;
 
   // Ends all streams, and those that come later at once: Unavailable. A server that shuts down
@@ -43,7 +44,7 @@ class ExternalScalerRpcs final : public externalscaler::ExternalScaler::Callback
   void TellAll(bool active);
   void Forget(ActiveStream* stream);
 
-  LoadSampler& sampler_;
+  LoadSampler* const sampler_;
   std::mutex mutex_;
   std::set<ActiveStream*> streams_;  // each until its OnDone
   bool ended_ = false;

@@ -165,16 +165,33 @@ TEST_F(ExternalScalerTest, StreamsThatTheirClientLeavesAreForgotten) {
   server_->Stop(std::chrono::hours(1));  // waits for streams that are left: there are none
 }
 
-// A server that was told not to look at its load has no advice to give.
-TEST_F(ExternalScalerTest, IsNotThereWithoutASampler) {
+// A server that was told not to look at its load has no advice to give. Whoever set KEDA up must
+// learn why from the answer, which is all that the operator logs.
+TEST_F(ExternalScalerTest, WithoutASamplerSaysHowToGetOne) {
   GrpcServer silent({.port = 0}, service_);
   const auto port = silent.Start();
   ASSERT_TRUE(port);
   const auto stub = ExternalScaler::NewStub(grpc::CreateChannel(
       "127.0.0.1:" + std::to_string(*port), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
+  const auto expect_remedy = [](const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);
+    EXPECT_THAT(status.error_message(), HasSubstr("--autoscale-interval-seconds 0; with 1"));
+  };
   IsActiveResponse response;
-  EXPECT_EQ(stub->IsActive(&context, ref_, &response).error_code(), StatusCode::UNIMPLEMENTED);
+  expect_remedy(stub->IsActive(&context, ref_, &response));
+  grpc::ClientContext streamed;
+  const auto reader = stub->StreamIsActive(&streamed, ref_);
+  EXPECT_FALSE(reader->Read(&response));
+  expect_remedy(reader->Finish());
+  grpc::ClientContext specified;
+  externalscaler::GetMetricSpecResponse spec;
+  expect_remedy(stub->GetMetricSpec(&specified, ref_, &spec));
+  grpc::ClientContext measured;
+  externalscaler::GetMetricsRequest request;
+  externalscaler::GetMetricsResponse metrics;
+  request.set_metricname("tactus_autoscale_advice_lanes");
+  expect_remedy(stub->GetMetrics(&measured, request, &metrics));
 }
 
 }  // namespace

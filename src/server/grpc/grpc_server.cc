@@ -94,7 +94,7 @@ Expected<std::uint16_t> GrpcServer::Start() {
   grpc::ServerBuilder builder;
   builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&*body.rpcs);
-  if (body.sampler != nullptr) builder.RegisterService(&body.scaler.emplace(*body.sampler));
+  builder.RegisterService(&body.scaler.emplace(body.sampler));
   // Tensors are large, and the 4 MB default breaks clients; memory is bounded by the runtime.
   builder.SetMaxReceiveMessageSize(INT_MAX);
   builder.SetMaxSendMessageSize(INT_MAX);

@@ -31,7 +31,8 @@ struct GrpcOptions {
 
 class GrpcServer {
  public:
-  // `service` and `sampler` outlive the server; without a sampler there is no ExternalScaler.
+  // `service` and `sampler` outlive the server; without a sampler ExternalScaler
+  // only says how to get one.
   GrpcServer(GrpcOptions options, InferenceService& service, LoadSampler* sampler = nullptr);
   ~GrpcServer();  // Stop(0), if it was not stopped
 

@@ -1,0 +1,57 @@
+#include "search_options.h"
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "experiment.h"
+
+namespace tactus {
+
+void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds) {
+  command.add_option("scenario", options.scenario, "Scenario file (TOML)")->required();
+  command
+      .add_option("--policies", options.policies,
+                  "Policies: symphony,clockwork; default: the scenario's")
+      ->delimiter(',')
+      ->option_text(kCommaList)
+      ->allow_extra_args(false);
+  command.add_option("--seeds", options.seeds, seeds)
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_option("--first-seed", options.first_seed, "The first of them")
+      ->capture_default_str();
+  command.add_option("--bad", options.bad_percent, "Bad requests of any model, at most, in %")
+      ->check(CLI::Range(0.0, 99.0))
+      ->capture_default_str();
+  command.add_option("--set", options.settings, "Change a key: lanes.count=8, models.*.slo_ms=20")
+      ->option_text(kSettings)
+      ->allow_extra_args(false);
+}
+
+std::vector<std::string> PoliciesOf(const SearchOptions& options, const Scenario& scenario) {
+  if (options.policies.empty()) return {scenario.policy};
+  return JoinPolicyOptions(options.policies);
+}
+
+std::vector<std::uint64_t> SeedsOf(const SearchOptions& options) {
+  std::vector<std::uint64_t> seeds;
+  for (int i = 0; i < options.seeds; ++i) seeds.push_back(options.first_seed + i);
+  return seeds;
+}
+
+std::string CoarseRuns(const SearchOptions& options, const std::string& policy,
+                       std::span<const RunReport> runs) {
+  const double enough = options.bad_percent > 0 ? 10 / (options.bad_percent / 100) : 0;
+  for (const RunReport& run : runs) {
+    for (const ModelSummary& model : run.models) {
+      if (static_cast<double>(model.figures.requests) >= enough) continue;
+      return fmt::format(
+          "{}: only {} requests of model '{}' counted at seed {}, which makes it coarse; a longer "
+          "run helps: --set duration_s=...\n",
+          policy, model.figures.requests, model.name, run.seed);
+    }
+  }
+  return "";
+}
+
+}  // namespace tactus

@@ -1,0 +1,37 @@
+// What `tactus goodput` and `tactus plan lanes` share: which policies and seeds a search is made
+// with, what counts as bad, and when its answer is coarse.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "metrics/report.h"
+#include "workload/scenario.h"
+
+namespace tactus {
+
+struct SearchOptions {
+  std::string scenario;
+  std::vector<std::string> policies;  // as they were written; empty: the scenario's
+  int seeds = 3;
+  std::uint64_t first_seed = 1;
+  double bad_percent = 1;  // of any model, at most
+  std::vector<std::string> settings;
+};
+
+// `seeds`: what the help says of their number.
+void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds);
+
+std::vector<std::string> PoliciesOf(const SearchOptions& options, const Scenario& scenario);
+std::vector<std::uint64_t> SeedsOf(const SearchOptions& options);
+
+// A line that names the first model of which too few requests counted in a run: so few that one of
+// them moves its bad ratio by a tenth of the limit or more. Empty where there is none.
+std::string CoarseRuns(const SearchOptions& options, const std::string& policy,
+                       std::span<const RunReport> runs);
+
+}  // namespace tactus
