@@ -9,7 +9,9 @@
 #include "dispatch/never_served.h"
 #include "kept_predictor.h"
 #include "policies/registry.h"
+#include "sim/plan_question.h"
 #include "sim/simulation.h"
+#include "workload/plan_file.h"
 
 namespace tactus {
 
@@ -87,6 +89,17 @@ Status Resume(const Experiment& experiment, const std::string& path, Policy& pol
       PredictorOf(experiment.scenario.policy, experiment.profile.machine, (*deployment)->models));
 }
 
+Expected<std::shared_ptr<const Plan>> ReadPlan(const Experiment& experiment,
+                                               const std::string& path) {
+  const auto file = LoadPlan(path);
+  if (!file) return std::unexpected(file.error());
+  const auto question = MakePlanQuestion(experiment.scenario, experiment.profile);
+  if (!question) return std::unexpected(question.error());
+  auto plan = FitPlan(*file, path, question->input);
+  if (!plan) return std::unexpected(plan.error());
+  return std::make_shared<const Plan>(std::move(*plan));
+}
+
 Status CheckFiles(const RunFiles& files, const Policy& policy) {
   if (!files.save_predictor.empty()) {
     if (const auto learns = CheckLearns(policy); !learns) return learns;
@@ -117,6 +130,11 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& f
     if (!created) return std::unexpected(created.error());
     writer = std::move(*created);
     options.journal = writer.get();
+  }
+  if (!files.plan.empty()) {
+    auto plan = ReadPlan(experiment, files.plan);
+    if (!plan) return std::unexpected(plan.error());
+    options.plan = std::move(*plan);
   }
   auto result = Simulate(scenario, experiment.profile, **policy, options);
   if (!result) return std::unexpected(result.error());

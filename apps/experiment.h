@@ -42,6 +42,7 @@ struct RunFiles {
   std::string journal;         // gets every event and decision
   std::string predictor;       // what the policy has learnt already
   std::string save_predictor;  // gets what it has learnt in the end
+  std::string plan;            // which devices are in what parts, and who is where
 };
 
 // Simulates with the scenario's policy and prints nothing.

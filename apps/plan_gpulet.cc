@@ -1,7 +1,9 @@
 // tactus plan gpulet: how devices are split into gpu-lets, and who is in which.
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,11 +12,12 @@
 #include "commands.h"
 #include "experiment.h"
 #include "metrics/text_table.h"
-#include "planners/gpulet/elastic.h"
+#include "output_file.h"
 #include "planners/gpulet/ideal.h"
-#include "planners/gpulet/share_latency.h"
-#include "planners/nexus/squishy.h"
+#include "planners/registry.h"
 #include "progress.h"
+#include "sim/plan_question.h"
+#include "workload/plan_file.h"
 #include "workload/share_profiles.h"
 
 namespace tactus {
@@ -23,86 +26,71 @@ namespace {
 struct GpuletOptions {
   std::string scenario;
   std::string planner = "gpulet";
-  std::vector<double> percent = {20, 40, 50, 60, 80};
-  double exponent = 1;
+  std::vector<double> percent;        // none: the scenario's, or kUsualShares
+  std::optional<double> exponent;     // none: the scenario's
   std::vector<std::string> measured;  // PERCENT=FILE; none: by `percent` and `exponent`
   std::vector<double> interference;   // c1 to c5, or none
   std::vector<std::string> settings;
+  std::string out;
 };
 
-// What is planned for; `profile` is what `input` points to.
-struct Question {
+constexpr std::array kUsualShares = {20.0, 40.0, 50.0, 60.0, 80.0};  // percent, the paper's
+
+struct Asked {
   Scenario scenario;
-  std::string provenance;
+  std::string provenance;   // of the profile
   std::string shares_from;  // how it is known what batches take on a share
-  ProfileTable profile;
-  PlanInput input;
+  PlanQuestion question;
+  std::unique_ptr<ProfileTable> measured;  // what its input points to, where shares were measured
 };
-
-// Lane classes from what was measured of the whole device.
-Status AssumeShares(const GpuletOptions& options, const ProfileFile& profile,
-                    const std::vector<Model>& models, Question& question) {
-  const Scenario& scenario = question.scenario;
-  const auto whole = MakeTable(
-      profile, models, {.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms});
-  if (!whole) return std::unexpected(whole.error());
-  for (const double percent : options.percent) question.input.shares.push_back(percent / 100);
-  question.input.shares.push_back(1);
-  auto on_shares =
-      OnShares(*whole, {.shares = question.input.shares, .exponent = options.exponent});
-  if (!on_shares) return std::unexpected(on_shares.error());
-  question.profile = std::move(*on_shares);
-  question.shares_from =
-      fmt::format("on a share of the device by a stand-in, exponent {:g}", options.exponent);
-  return {};
-}
 
 // Lane classes that were measured, each for itself.
-Status ReadShares(const GpuletOptions& options, const std::vector<Model>& models,
-                  Question& question) {
-  const Scenario& scenario = question.scenario;
+Status ReadShares(const GpuletOptions& options, Asked& asked) {
+  const Scenario& scenario = asked.scenario;
+  PlanInput& input = asked.question.input;
   std::vector<ShareProfile> shares;
+  input.shares.clear();
   for (const std::string& text : options.measured) {
     auto share = ReadShareProfile(text);
     if (!share) return std::unexpected(share.error());
     auto selected = SelectProfile(scenario, share->profile);
     if (!selected) return std::unexpected(selected.error());
     share->profile = std::move(*selected);
-    question.input.shares.push_back(share->share);
-    question.provenance = share->profile.provenance;  // of the last, the whole device
+    input.shares.push_back(share->share);
+    asked.provenance = share->profile.provenance;  // of the last, the whole device
     shares.push_back(std::move(*share));
   }
-  auto table = MakeTable(shares, models,
+  auto table = MakeTable(shares, asked.question.deployment->models,
                          {.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms});
   if (!table) return std::unexpected(table.error());
-  question.profile = std::move(*table);
-  question.shares_from = "shares of the device measured one by one";
+  asked.measured = std::make_unique<ProfileTable>(std::move(*table));
+  input.profile = asked.measured.get();
+  asked.shares_from = "shares of the device measured one by one";
   return {};
 }
 
-Expected<std::unique_ptr<Question>> Ask(const GpuletOptions& options) {
+Expected<Asked> Ask(const GpuletOptions& options) {
   auto experiment = LoadExperiment(options.scenario, options.settings);
   if (!experiment) return std::unexpected(experiment.error());
-  auto question = std::make_unique<Question>();
-  question->scenario = experiment->scenario;
-  question->provenance = experiment->profile.provenance;
-  const Scenario& scenario = question->scenario;
-  const auto models = MakeModels(scenario, experiment->profile);
-  if (!models) return std::unexpected(models.error());
-  const auto selected = SelectProfile(scenario, experiment->profile);
-  if (!selected) return std::unexpected(selected.error());
-  const auto shares = options.measured.empty()
-                          ? AssumeShares(options, *selected, *models, *question)
-                          : ReadShares(options, *models, *question);
-  if (!shares) return std::unexpected(shares.error());
-  question->input.profile = &question->profile;
-  question->input.devices = scenario.lanes;
-  const std::vector<double> rates = Rates(scenario);
-  for (std::size_t m = 0; m < models->size(); ++m) {
-    question->input.models.push_back(
-        {.name = (*models)[m].name, .rate_rps = rates[m], .slo = (*models)[m].slo});
+  Scenario& scenario = experiment->scenario;
+  if (!options.percent.empty()) scenario.plan_shares = options.percent;
+  if (!options.measured.empty()) {
+    scenario.plan_shares.clear();
+  } else if (scenario.plan_shares.empty()) {
+    scenario.plan_shares.assign(kUsualShares.begin(), kUsualShares.end());
   }
-  return question;
+  if (options.exponent) scenario.plan_exponent = *options.exponent;
+  auto question = MakePlanQuestion(scenario, experiment->profile);
+  if (!question) return std::unexpected(question.error());
+  Asked asked{.scenario = std::move(scenario),
+              .provenance = experiment->profile.provenance,
+              .shares_from = fmt::format("on a share of the device by a stand-in, exponent {:g}",
+                                         experiment->scenario.plan_exponent),
+              .question = std::move(*question),
+              .measured = nullptr};
+  if (options.measured.empty()) return asked;
+  if (auto read = ReadShares(options, asked); !read) return std::unexpected(read.error());
+  return asked;
 }
 
 Expected<Plan> PlanIdeal(const PlanInput& input, const InterferenceModel* interference) {
@@ -123,19 +111,11 @@ Expected<Plan> Solve(const GpuletOptions& options, const PlanInput& input) {
   InterferenceModel model;
   std::copy(options.interference.begin(), options.interference.end(), model.c.begin());
   const InterferenceModel* interference = options.interference.empty() ? nullptr : &model;
-  if (options.planner == "nexus") return PlanSquishy(input, input.whole());
-  if (options.planner == "nexus-half") {
-    for (LaneClass::rep c = 0; c < input.shares.size(); ++c) {
-      if (input.shares[c] == 0.5) return PlanSquishy(input, LaneClass{c});
-    }
-    return InvalidArgument("--planner nexus-half: needs 50 among --shares");
-  }
-  if (options.planner == "gpulet-retry") {
-    return PlanElasticRetrying(input, {.interference = interference});
-  }
   if (options.planner == "ideal") return PlanIdeal(input, interference);
-  return PlanElastic(
-      input, {.interference = interference, .self_tuning = options.planner == "self-tuning"});
+  auto planner =
+      MakePlanner(options.planner, interference ? std::optional(*interference) : std::nullopt);
+  if (!planner) return std::unexpected(planner.error());
+  return (*planner)->Solve(input);
 }
 
 std::string NamesIn(const LanePlan& lane, const PlanInput& input) {
@@ -193,15 +173,25 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
   return table.Print();
 }
 
+Status Write(const GpuletOptions& options, const Asked& asked, const Plan& plan) {
+  if (options.out.empty()) return {};
+  PlanFile file = MakePlanFile(plan, asked.question.input);
+  file.planner = options.planner;
+  file.scenario = asked.scenario.name;
+  file.profile = asked.provenance;
+  return SavePlan(file, options.out);
+}
+
 int RunGpulet(const GpuletOptions& options) {
-  const auto question = Ask(options);
-  if (!question) return ReportBadInput(question.error());
-  const PlanInput& input = (*question)->input;
+  const auto asked = Ask(options);
+  if (!asked) return ReportBadInput(asked.error());
+  const PlanInput& input = asked->question.input;
   const auto plan = Solve(options, input);
   if (!plan) {
     return ReportBadInput({plan.error().code, options.scenario + ": " + plan.error().message});
   }
   if (auto valid = Validate(*plan, input); !valid) return ReportBadInput(valid.error());
+  if (auto out = Write(options, *asked, *plan); !out) return ReportBadInput(out.error());
   double used = 0;
   double rate_rps = 0;
   for (const LanePlan& lane : plan->lanes) used += lane.spec.fraction;
@@ -209,9 +199,9 @@ int RunGpulet(const GpuletOptions& options) {
   fmt::print(
       "{}: {:.4g} requests/s of {} models on {} devices, planned by {}\nprofile: {}; "
       "{}\n\n{}\n{}\n{:.2f} of {} devices are in use\n",
-      (*question)->scenario.name, rate_rps, input.models.size(), input.devices, options.planner,
-      (*question)->provenance, (*question)->shares_from, Drawing(*plan, input),
-      ToTable(*plan, input), used, input.devices);
+      asked->scenario.name, rate_rps, input.models.size(), input.devices, options.planner,
+      asked->provenance, asked->shares_from, Drawing(*plan, input), ToTable(*plan, input), used,
+      input.devices);
   return 0;
 }
 
@@ -235,15 +225,15 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
       ->capture_default_str();
   command
       ->add_option("--shares", options->percent,
-                   "Percent of a device that a lane may have, beside all of it; ascending")
+                   "Percent of a device that a lane may have, beside all of it; ascending, and "
+                   "instead of the scenario's [plan] shares")
       ->delimiter(',')
-      ->check(CLI::Validator(WhyNoShare, "PERCENT"))
-      ->capture_default_str();
+      ->check(CLI::Validator(WhyNoShare, "PERCENT"));
   command
       ->add_option("--exponent", options->exponent,
-                   "How much of a lost percent of the device a batch feels that could use it")
-      ->check(CLI::Range(0.0, 4.0))
-      ->capture_default_str();
+                   "How much of a lost percent of the device a batch feels that could use it, "
+                   "instead of the scenario's")
+      ->check(CLI::Range(0.0, 4.0));
   command
       ->add_option("--on-share", options->measured,
                    "Instead of both: what `tactus profile` measured on each share, 50=half.json, "
@@ -256,6 +246,8 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
                    "c1,c2,c3,c4,c5 of Section 4.4; none: lanes are taken not to disturb each other")
       ->delimiter(',')
       ->expected(5);
+  command->add_option("--out", options->out, "Write the plan to this file, for simulate --plan")
+      ->check(WritableFile());
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
       ->allow_extra_args(false);

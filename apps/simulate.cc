@@ -26,6 +26,7 @@ struct SimulateOptions {
 int RunSimulate(const SimulateOptions& options) {
   std::vector<std::string> settings = options.settings;
   if (!options.policy.empty()) settings.push_back("policy=" + options.policy);
+  if (options.policy.empty() && !options.files.plan.empty()) settings.push_back("policy=planned");
   if (options.seed) settings.push_back(fmt::format("seed={}", *options.seed));
   const auto experiment = LoadExperiment(options.scenario, settings);
   if (!experiment) return ReportBadInput(experiment.error());
@@ -35,6 +36,7 @@ int RunSimulate(const SimulateOptions& options) {
   fmt::print("{}{}{}\n{}", Heading(*report), ScenarioDoubts(*experiment),
              PolicyDoubts(*experiment, experiment->scenario.policy), ToTable(runs, options.wide));
   if (!report->scaling.empty()) fmt::print("\n{}", ScalingTable(*report));
+  if (!report->layout.empty()) fmt::print("\n{}", LayoutTable(*report));
   if (options.json.empty()) return 0;
   const auto written = WriteJson({runs, {}}, options.json);
   return written ? 0 : ReportBadInput(written.error());
@@ -63,6 +65,10 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
       ->add_option("--save-predictor", options->files.save_predictor,
                    "Write what the policy has learnt in the end to this file (strait)")
       ->check(WritableFile());
+  command->add_option(
+      "--plan", options->files.plan,
+      "Split devices and place models by this plan (of `tactus plan gpulet --out`), "
+      "under the policy planned if no other is named");
   command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
   command->callback([options, &context] { context.exit_code = RunSimulate(*options); });
 }

@@ -17,7 +17,39 @@ std::string Text(double value) {
 }
 std::string Millis(Duration d) { return Text(ToMillis(d)) + " ms"; }
 
-std::string Place(std::size_t lane) { return "plan: lane " + std::to_string(lane); }
+std::string Percent(double share) { return Text(100 * share) + " %"; }
+std::string Place(std::size_t lane) { return "lane " + std::to_string(lane) + " of the plan"; }
+
+Status CheckShare(const LaneSpec& spec, std::size_t at, const PlanInput& input) {
+  const bool profiled = spec.lane_class.value() < input.shares.size();
+  if (profiled && std::abs(input.share(spec.lane_class) - spec.fraction) <= kRounding) return {};
+  std::string known;
+  for (const double share : input.shares) known += (known.empty() ? "" : ", ") + Percent(share);
+  return InvalidArgument(Place(at) + " is " + Percent(spec.fraction) +
+                         " of its device, which was not profiled (" + known + " were); profile " +
+                         Percent(spec.fraction) + ", or plan again without it");
+}
+
+// The window of one entry; `taken`: until when those before it last.
+Status CheckWindow(const PlanEntry& entry, const PlannedModel& model, Duration latency,
+                   Duration taken, const LanePlan& lane, std::size_t at) {
+  const std::string window =
+      Place(at) + ": the window of '" + model.name + "' at " + Millis(entry.offset);
+  if (entry.offset < taken) {
+    return InvalidArgument(window + " overlaps the one before it, which ends at " + Millis(taken) +
+                           "; start it there, or plan again");
+  }
+  if (entry.length < latency) {
+    return InvalidArgument(window + " is " + Millis(entry.length) +
+                           " long, shorter than its batch's " + Millis(latency) +
+                           " by the profile; plan again");
+  }
+  if (entry.offset + entry.length > lane.cycle) {
+    return InvalidArgument(window + " leaves the cycle of " + Millis(lane.cycle) +
+                           "; plan again with a longer one");
+  }
+  return {};
+}
 
 Status CheckLane(const LanePlan& lane, std::size_t at, const PlanInput& input) {
   const LaneSpec& spec = lane.spec;
@@ -25,11 +57,7 @@ Status CheckLane(const LanePlan& lane, std::size_t at, const PlanInput& input) {
     return InvalidArgument(Place(at) + " is on device " + std::to_string(spec.device.value()) +
                            "; there are " + std::to_string(input.devices));
   }
-  const bool profiled = spec.lane_class.value() < input.shares.size();
-  if (!profiled || std::abs(input.share(spec.lane_class) - spec.fraction) > kRounding) {
-    return InvalidArgument(Place(at) + " has a share of " + Text(spec.fraction) +
-                           ", which was not profiled; profile that share, or plan again");
-  }
+  if (auto profiled = CheckShare(spec, at, input); !profiled) return profiled;
   Duration taken{};
   for (const PlanEntry& entry : lane.entries) {
     if (entry.model.value() >= input.models.size()) {
@@ -44,12 +72,8 @@ Status CheckLane(const LanePlan& lane, std::size_t at, const PlanInput& input) {
                              std::to_string(input.profile->max_batch(entry.model)));
     }
     const Duration latency = input.Latency(entry.model, entry.batch, spec.lane_class);
-    if (entry.offset < taken || entry.length < latency ||
-        entry.offset + entry.length > lane.cycle) {
-      return InvalidArgument(Place(at) + ": the window of '" + model.name + "' at " +
-                             Millis(entry.offset) + " overlaps, is shorter than its batch's " +
-                             Millis(latency) + ", or leaves the cycle of " + Millis(lane.cycle));
-    }
+    const auto window = CheckWindow(entry, model, latency, taken, lane, at);
+    if (!window) return window;
     taken = entry.offset + entry.length;
     if (lane.cycle + latency > model.slo) {
       return InvalidArgument(Place(at) + ": '" + model.name + "' waits up to a cycle of " +
@@ -72,14 +96,14 @@ Status CheckDevices(const Plan& plan, const PlanInput& input) {
   }
   for (std::size_t d = 0; d < share.size(); ++d) {
     if (share[d] > 1 + kRounding) {
-      return InvalidArgument("plan: the lanes of device " + std::to_string(d) + " add up to " +
-                             Text(100 * share[d]) + " % of it");
+      return InvalidArgument("the lanes of device " + std::to_string(d) + " add up to " +
+                             Percent(share[d]) + " of it; plan again");
     }
     double all = 0;
     for (const auto& [model, mb] : memory[d]) all += mb;
     if (all > input.device_memory_mb) {
-      return InvalidArgument("plan: the models of device " + std::to_string(d) + " need " +
-                             Text(all) + " MB; it has " + Text(input.device_memory_mb));
+      return InvalidArgument("the models of device " + std::to_string(d) + " need " + Text(all) +
+                             " MB; it has " + Text(input.device_memory_mb) + "; plan again");
     }
   }
   return {};
@@ -95,8 +119,9 @@ Status CheckRates(const Plan& plan, const PlanInput& input) {
   for (std::size_t m = 0; m < carried.size(); ++m) {
     const PlannedModel& model = input.models[m];
     if (carried[m] >= model.rate_rps * (1 - kRounding)) continue;
-    return InvalidArgument("plan: '" + model.name + "' lacks " + Text(model.rate_rps - carried[m]) +
-                           " of " + Text(model.rate_rps) + " requests/s");
+    return InvalidArgument("the plan carries too little: '" + model.name + "' lacks " +
+                           Text(model.rate_rps - carried[m]) + " of " + Text(model.rate_rps) +
+                           " requests/s");
   }
   return {};
 }

@@ -43,9 +43,12 @@ TEST_F(PlanTest, AcceptsWhatFits) { EXPECT_EQ(Fault(), ""); }
 
 TEST_F(PlanTest, NamesWhatALaneCannotBe) {
   plan_.lanes[1].spec.device = DeviceId{3};
-  EXPECT_THAT(Fault(), HasSubstr("lane 1 is on device 3; there are 1"));
+  EXPECT_THAT(Fault(), HasSubstr("lane 1 of the plan is on device 3; there are 1"));
   plan_.lanes[1].spec = {.device = DeviceId{0}, .lane_class = LaneClass{0}, .fraction = 0.7};
-  EXPECT_THAT(Fault(), HasSubstr("lane 1 has a share of 0.7, which was not profiled"));
+  EXPECT_THAT(
+      Fault(),
+      HasSubstr(
+          "lane 1 of the plan is 70 % of its device, which was not profiled (50 %, 100 % were)"));
   plan_.lanes[1] = Half(ModelId{1});
   plan_.lanes[1].spec.lane_class = LaneClass{1};
   plan_.lanes[1].spec.fraction = 1;
@@ -66,7 +69,7 @@ TEST_F(PlanTest, NamesWhatAnEntryCannotBe) {
 
 TEST_F(PlanTest, WindowsAreDisjoint) {
   plan_.lanes[0].entries.push_back({ModelId{1}, 1, Millis(5), Millis(4)});
-  EXPECT_THAT(Fault(), HasSubstr("lane 0: the window of 'b' at 5 ms overlaps"));
+  EXPECT_THAT(Fault(), HasSubstr("lane 0 of the plan: the window of 'b' at 5 ms overlaps"));
 }
 
 TEST_F(PlanTest, ARequestWaitsForACycleAndItsBatch) {

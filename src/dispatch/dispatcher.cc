@@ -257,6 +257,17 @@ void Dispatcher::SetLaneOpen(LaneId lane, bool open) {
   policy_.OnLaneChange(lanes_[lane.value()]);
 }
 
+void Dispatcher::SetLaneShare(LaneId id, LaneClass lane_class, double fraction) {
+  Lane& lane = lanes_[id.value()];
+  CHECK(!lane.open && lane.batches.empty(), "a lane that serves stays what it is");
+  lane.lane_class = lane_class;
+  lane.fraction = fraction;
+  FindQuickest();
+  // What is hopeless may have changed: look again at the next step.
+  if (options_.expiry != Expiry::kNever && waiting_ > 0) next_expiry_ = TimePoint{};
+  policy_.Prepare(view());
+}
+
 TimePoint Dispatcher::Step(TimePoint now) {
   Write({.kind = Kind::kStep, .at = now});
   ExpireHopeless(now);

@@ -64,6 +64,9 @@ class Dispatcher {
   void Cancel(ModelId model, RequestId request);
   // A closed lane takes no new batch; those that run there still finish.
   void SetLaneOpen(LaneId lane, bool open);
+  // Makes another lane of a closed one on which nothing runs, on the same device. It is no part of
+  // the journal.
+  void SetLaneShare(LaneId lane, LaneClass lane_class, double fraction);
 
   // Expires what is hopeless, then runs the policy until it waits. Returns when to step again if
   // nothing happens before; kNever when only an event can matter.

@@ -177,6 +177,19 @@ Json ScalingJson(std::span<const ScalingPoint> points) {
   return json;
 }
 
+Json LayoutJson(std::span<const LayoutPoint> points) {
+  Json json = Json::array();
+  for (const LayoutPoint& point : points) {
+    json.push_back({{"at_s", point.at_s},
+                    {"lanes", point.lanes},
+                    {"devices_used", point.devices_used},
+                    {"offered_rps", point.offered_rps},
+                    {"bad_ratio", point.bad_ratio},
+                    {"plans", point.plans}});
+  }
+  return json;
+}
+
 void AddPriorities(const RunReport& run, Json& json) {
   for (const PrioritySummary& level : run.priorities) {
     Json entry = {{"priority", level.priority}};
@@ -220,6 +233,7 @@ Json RunJson(const RunReport& run) {
   }
   json["mean_open_lanes"] = MeanOpenLanes(run);
   if (!run.scaling.empty()) json["lanes_over_time"] = ScalingJson(run.scaling);
+  if (!run.layout.empty()) json["layout_over_time"] = LayoutJson(run.layout);
   if (run.peak) json["peak"] = PeakJson(*run.peak);
   return json;
 }
@@ -395,7 +409,10 @@ RunReport Average(std::span<const RunReport> runs) {
         runs, [i](const RunReport& run) -> const Summary& { return run.priorities[i].figures; });
   }
   mean.prediction = AveragePrediction(runs);
-  if (runs.size() > 1) mean.scaling.clear();  // each seed's lanes change at instants of their own
+  if (runs.size() > 1) {  // each seed's lanes change at instants of their own
+    mean.scaling.clear();
+    mean.layout.clear();
+  }
   mean.duration_s = 0;
   for (const RunReport& run : runs) AddMean(mean.duration_s, run.duration_s, runs.size());
   for (std::size_t i = 0; i < mean.lanes.size(); ++i) {

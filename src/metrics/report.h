@@ -15,6 +15,8 @@
 //              "mean_open_lanes",
 //              "lanes_over_time": [{"at_s", "open", "starting", "advised", "requests", "bad_ratio",
 //              "idle_ratio"}],     // under autoscaling
+//              "layout_over_time": [{"at_s", "lanes", "devices_used", "offered_rps", "bad_ratio",
+//              "plans"}],          // of each period, where devices are split anew as loads change
 //              "peak": {...}  // of a goodput search, below
 //             }],
 //    "checks": [{"what", "value", "bar", "ok"}]}
@@ -114,6 +116,16 @@ struct ScalingPoint {
   double idle_ratio = 0;
 };
 
+// A period of a system whose devices are split anew as its load changes.
+struct LayoutPoint {
+  double at_s = 0;          // its end
+  int lanes = 0;            // that serve, at the end
+  double devices_used = 0;  // their shares, added up
+  double offered_rps = 0;   // that arrived
+  double bad_ratio = 0;     // of the requests that ended in it
+  std::int64_t plans = 0;   // taken up since the start
+};
+
 struct RunReport {
   std::string policy;
   std::string scenario;
@@ -132,6 +144,7 @@ struct RunReport {
   std::vector<LaneSummary> lanes;
   std::optional<PeakGoodput> peak;
   std::vector<ScalingPoint> scaling;  // where lanes come and go
+  std::vector<LayoutPoint> layout;    // where devices are split anew
 };
 
 // Lanes that were there, as a mean over the run.
@@ -174,6 +187,8 @@ std::string ToTable(std::span<const RunReport> runs, bool wide);
 std::string ToText(std::span<const Check> checks);
 // The lanes over time, a row for each change; empty where they stayed.
 std::string ScalingTable(const RunReport& run);
+// How devices were split over time, a row for each period; empty where they stayed.
+std::string LayoutTable(const RunReport& run);
 
 // Where these figures come from: the commit this binary was built at, the kind of machine.
 std::string BuildCommit();

@@ -200,6 +200,23 @@ std::string ScalingTable(const RunReport& run) {
                      table.Print());
 }
 
+std::string LayoutTable(const RunReport& run) {
+  if (run.layout.empty()) return "";
+  TextTable table;
+  table.AddColumn("until", "s");
+  table.AddColumn("offered", "r/s");
+  table.AddColumn("in use", "devices");
+  table.AddColumn("lanes", "");
+  table.AddColumn("plans", "");
+  table.AddColumn("bad", "%");
+  for (const LayoutPoint& point : run.layout) {
+    table.Add({fmt::format("{:.4g}", point.at_s), fmt::format("{:.1f}", point.offered_rps),
+               fmt::format("{:.2f}", point.devices_used), fmt::format("{}", point.lanes),
+               fmt::format("{}", point.plans), Percent(point.bad_ratio)});
+  }
+  return "devices in use over time\n" + table.Print();
+}
+
 std::string ToText(std::span<const Check> checks) {
   std::string text;
   for (const Check& check : checks) {

@@ -15,14 +15,22 @@
 namespace tactus {
 
 // A shared device's change may end a batch, so it comes before what is finished; what autoscaling
-// does comes last: it looks at an instant that is complete.
-enum class EventClass : std::uint8_t { kDevice, kFinish, kArrival, kLaneReady, kAutoscale };
+// or replanning does comes last: it looks at an instant that is complete.
+enum class EventClass : std::uint8_t {
+  kDevice,
+  kFinish,
+  kArrival,
+  kLaneReady,
+  kAutoscale,
+  kLanePrepared,
+  kReplan
+};
 
 struct Event {
   TimePoint at;
   EventClass kind = EventClass::kArrival;
   std::uint32_t subject = 0;  // of an arrival: the model; of a completion: the device's place;
-                              // of a device's change: the lane
+                              // of a device's change: the device; of a lane prepared: the lane
   std::uint64_t sequence = 0;
 };
 

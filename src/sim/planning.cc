@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/feasible.h"
+#include "sim/simulation.h"
 
 namespace tactus {
 
@@ -21,9 +22,11 @@ Status Planning::Known(std::string_view planner, bool journaled) {
   return {};
 }
 
-Status Planning::Feasible(std::string_view planner, const Deployment& deployment) {
+Status Planning::Feasible(std::string_view planner, const Deployment& deployment,
+                          std::span<const LaneSpec> lanes) {
   if (planner.empty()) return {};
-  if (deployment.profile.lane_classes() > 1) {
+  const LaneClass lane_class = lanes.front().lane_class;
+  if (lanes.back().lane_class != lane_class) {  // kind by kind, in order
     return InvalidArgument(fmt::format(
         "the planner {} plans for lanes that are all alike, and these are of {} kinds; take a "
         "policy without a plan, or leave out [[lane_kinds]]",
@@ -33,7 +36,7 @@ Status Planning::Feasible(std::string_view planner, const Deployment& deployment
     const ModelId m{static_cast<ModelId::rep>(i)};
     const Model& model = deployment.models[i];
     const Duration alone =
-        deployment.profile.Latency(m, FinalExit(deployment.profile, m), 1, LaneClass{0});
+        deployment.profile.Latency(m, FinalExit(deployment.profile, m), 1, lane_class);
     if (!model.loaded || alone <= model.slo) continue;
     return InvalidArgument(fmt::format(
         "the planner {} finds no place for model '{}': one request alone takes {:.3f} ms at its "
@@ -53,6 +56,7 @@ std::optional<Planning> Planning::For(std::string_view planner, const Scenario& 
 
 Planning::Planning(const Scenario& scenario, const Deployment& deployment)
     : lanes_(scenario.lanes), counts_(deployment.models.size(), 0) {
+  const LaneClass lane_class = MakeLanes(scenario).front().lane_class;  // as of all: Feasible
   const std::vector<double> rates = Rates(scenario);
   for (std::size_t i = 0; i < deployment.models.size(); ++i) {
     const ModelId m{static_cast<ModelId::rep>(i)};
@@ -62,7 +66,7 @@ Planning::Planning(const Scenario& scenario, const Deployment& deployment)
     const int most = std::min(deployment.models[i].max_batch, deployment.profile.max_batch(m));
     for (int b = 1; b <= most; ++b) {
       session.latency.push_back(
-          deployment.profile.Latency(m, FinalExit(deployment.profile, m), b, LaneClass{0}));
+          deployment.profile.Latency(m, FinalExit(deployment.profile, m), b, lane_class));
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -22,7 +23,8 @@ class Planning {
   // kInvalidArgument, with the arithmetic, for a model of which the planner can place no batch at
   // all: its plans would leave it out, and every request of it would be dropped. Also for lanes
   // that differ, which it does not know of.
-  static Status Feasible(std::string_view planner, const Deployment& deployment);
+  static Status Feasible(std::string_view planner, const Deployment& deployment,
+                         std::span<const LaneSpec> lanes);
   // Nothing for a policy that reads no plan.
   static std::optional<Planning> For(std::string_view planner, const Scenario& scenario,
                                      const Deployment& deployment);

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "sim/event_heap.h"
 #include "sim/lane_scaler.h"
 #include "sim/planning.h"
-#include "sim/shared_device.h"
+#include "sim/reorganisation.h"
+#include "sim/shared_devices.h"
 #include "sim/sim_device.h"
-#include "workload/accuracy_limit.h"
 #include "workload/arrivals.h"
 
 namespace tactus {
@@ -28,39 +30,31 @@ LaneScalerOptions MakeScaler(const Scenario& scenario) {
   return options;
 }
 
-// One for each lane; none where batches of a lane do not slow each other.
-std::vector<SharedDevice> MakeSharedDevices(const Scenario& scenario, const Policy& policy) {
-  if (scenario.capacity.empty()) return {};
-  SharedDeviceOptions options;
-  std::copy_n(scenario.capacity.begin(), kResources, options.contention.capacity.begin());
-  options.contention.crosstalk = scenario.crosstalk;
-  options.suspends = policy.suspends();
-  options.preemption = FromMillis(scenario.preemption_ms);
-  return std::vector<SharedDevice>(scenario.lanes, SharedDevice(options, scenario.slots));
-}
-
-// The profile as policies are told it: figures of throughput that have drifted since.
-ProfileFile Drifted(ProfileFile profile, const Scenario& scenario) {
-  if (scenario.drift == 0) return profile;
-  for (ProfiledModel& model : profile.models) {
-    Rng rng = Rng::Stream(scenario.seed, "drift/" + model.name);
-    for (ProfiledExit& exit : model.exits) {
-      for (ProfileCell& cell : exit.cells) {
-        for (double& share : cell.throughput) {
-          share = std::clamp(share * (1 + scenario.drift * (2 * rng.Uniform() - 1)), 0.0, 1.0);
-        }
-      }
-    }
-  }
-  return profile;
-}
-
-// By LaneId.
-std::vector<double> SpeedsOf(const Scenario& scenario) {
+// By LaneId: what a scenario says of its lanes. Those of a plan are all of devices as profiled.
+std::vector<double> SpeedsOf(const Scenario& scenario, std::size_t lanes) {
   std::vector<double> speeds;
   for (const LaneKind& kind : LaneKinds(scenario))
     speeds.insert(speeds.end(), kind.count, kind.speed);
+  speeds.resize(lanes, 1);
   return speeds;
+}
+
+// By LaneId; empty names where all are alike.
+std::vector<LaneTotals> TotalsOf(const Scenario& scenario, std::span<const LaneSpec> lanes) {
+  std::vector<LaneTotals> totals(lanes.size());
+  const std::vector<LaneKind> kinds = LaneKinds(scenario);
+  const bool in_shares = !scenario.plan_shares.empty() && scenario.plan_planner == "none";
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    if (in_shares) totals[i].kind = fmt::format("of {:.4g} %", 100 * lanes[i].fraction);
+    if (kinds.size() > 1) totals[i].kind = kinds[lanes[i].lane_class.value()].name;
+  }
+  return totals;
+}
+
+std::vector<LaneSpec> LanesOf(const Plan& plan) {
+  std::vector<LaneSpec> lanes;
+  for (const LanePlan& lane : plan.lanes) lanes.push_back(lane.spec);
+  return lanes;
 }
 
 // One run: the world around a dispatcher.
@@ -68,7 +62,8 @@ class World final : public Outbox {
  public:
   World(const Scenario& scenario, const ProfileFile& selected,
         std::shared_ptr<const Deployment> deployment,
-        std::vector<std::unique_ptr<Arrivals>> arrivals, Policy& policy,
+        std::vector<std::unique_ptr<Arrivals>> arrivals, std::vector<LaneSpec> lanes,
+        std::unique_ptr<Reorganisation> reorganisation, Policy& policy,
         const SimulationOptions& options)
       : end_(kStart + FromSeconds(scenario.duration_s)),
         last_chance_(end_ + options.drain),
@@ -82,24 +77,30 @@ class World final : public Outbox {
         deployment_(std::move(deployment)),
         arrivals_(std::move(arrivals)),
         policy_(policy),
-        planning_(Planning::For(policy.planner(), scenario, *deployment_)),
+        reorganisation_(std::move(reorganisation)),
+        planning_(options.plan != nullptr || reorganisation_ != nullptr
+                      ? std::nullopt
+                      : Planning::For(policy.planner(), scenario, *deployment_)),
         device_(selected, scenario.seed, options.noise),
-        shared_(MakeSharedDevices(scenario, policy)),
-        changes_(shared_.size(), kNoEvent),
         tail_(scenario.tail),
         priority_weight_(scenario.priority_weight),
         recorder_(ExpectedRequests(scenario)),
-        heap_(deployment_->models.size() + 2 * scenario.lanes * scenario.slots),
+        heap_(deployment_->models.size() + 2 * lanes.size() * scenario.slots),
+        shared_(scenario, lanes, policy.suspends(), heap_),
+        in_shares_(!scenario.plan_shares.empty()),
+        whole_(static_cast<LaneClass::rep>(scenario.plan_shares.size())),
         slots_(scenario.slots),
-        speeds_(SpeedsOf(scenario)),
-        places_(static_cast<std::size_t>(scenario.lanes) * scenario.slots),
-        lanes_(scenario.lanes),
+        speeds_(SpeedsOf(scenario, lanes.size())),
+        places_(lanes.size() * scenario.slots),
+        lanes_(TotalsOf(scenario, lanes)),
         scale_interval_(FromSeconds(scenario.scale_interval_s)),
         scaler_(MakeScaler(scenario)),
-        dispatcher_(MakeDispatcherOptions(scenario), MakeLanes(scenario), policy, *this,
+        dispatcher_(MakeDispatcherOptions(scenario), std::move(lanes), policy, *this,
                     options.journal) {
     dispatcher_.Configure(deployment_);
     if (planning_) dispatcher_.Adopt(planning_->First());
+    if (options.plan != nullptr) dispatcher_.Adopt(options.plan);
+    if (reorganisation_ != nullptr) reorganisation_->Start(dispatcher_, heap_);
     if (scale_interval_ == Duration{}) return;
     SetOpenLanes(static_cast<int>(lanes_.size()), scaler_.open());
     heap_.Push(kStart, EventClass::kAutoscale, 0);
@@ -137,6 +138,7 @@ class World final : public Outbox {
       CountClosed(std::max(last_, end_));
       result.scaling = scaler_.history();
     }
+    if (reorganisation_ != nullptr) result.layout = reorganisation_->history();
     result.lanes = std::move(lanes_);
     result.begin = kStart + FromSeconds(scenario.warmup_s);
     result.end = end_;
@@ -156,11 +158,11 @@ class World final : public Outbox {
     running.used = true;
     running.report = {};
     running.report.started = decided_ + launch_overhead_;
-    const Duration alone =
-        AtSpeed(speeds_[batch.lane.value()],
-                device_.Draw(batch.model, batch.exit, static_cast<int>(batch.requests.size()),
-                             running.report.started));
-    if (!shared_.empty()) return Share(batch, place, alone);
+    const double speed = SpeedOf(batch);
+    const Duration alone = AtSpeed(
+        speed, device_.Draw(batch.model, batch.exit, static_cast<int>(batch.requests.size()),
+                            running.report.started));
+    if (!shared_.empty()) return Share(batch, place, alone, speed);
     running.report.ended = running.report.started + alone;
     running.event = heap_.Push(running.report.ended + finish_overhead_, EventClass::kFinish,
                                static_cast<std::uint32_t>(place));
@@ -172,10 +174,7 @@ class World final : public Outbox {
       Running& running = places_[place];
       if (!running.used || running.id != batch) continue;
       if (running.report.ended <= now_) return;  // it ended; its report is on the way
-      if (!shared_.empty()) {
-        shared_[lane.value()].Stop(s, now_);
-        ScheduleChange(lane.value());
-      }
+      if (!shared_.empty()) shared_.Stop(place, now_);
       running.report.status = BatchStatus::kAborted;
       running.report.started = std::min(running.report.started, now_);
       running.report.ended = now_;
@@ -187,7 +186,7 @@ class World final : public Outbox {
 
   void Reject(ModelId model, const Request& request, DropReason reason) override {
     recorder_.Reject(model, request, reason, now_);
-    if (reason != DropReason::kCancelled) ++totals_.bad;
+    if (reason != DropReason::kCancelled) CountEnd(false);
     last_ = now_;
   }
 
@@ -195,7 +194,7 @@ class World final : public Outbox {
     const TimePoint answered = now_ + answer_overhead_;
     recorder_.Complete(batch, report, answered);
     for (const Request& request : batch.requests) {
-      ++(answered <= request.deadline ? totals_.good : totals_.bad);
+      CountEnd(answered <= request.deadline);
     }
     last_ = answered;
   }
@@ -214,10 +213,23 @@ class World final : public Outbox {
     return std::max(Duration{std::llround(static_cast<double>(latency.count()) / speed)}, Nanos(1));
   }
 
-  // Its lane's device says when it ends, for nobody can tell before its neighbours are known.
-  void Share(const Batch& batch, std::size_t place, Duration alone) {
-    const ResourceUse use =
-        device_.Use(batch.model, batch.exit, static_cast<int>(batch.requests.size()));
+  // Of the lane, and on a part of a device by what the profile says of that part.
+  double SpeedOf(const Batch& batch) const {
+    const double speed = speeds_[batch.lane.value()];
+    const LaneClass lane_class = dispatcher_.view().lanes[batch.lane.value()].lane_class;
+    if (!in_shares_ || lane_class == whole_) return speed;
+    const auto latency = [&](LaneClass c) {
+      return ToSeconds(deployment_->profile.Latency(batch.model, batch.exit,
+                                                    static_cast<int>(batch.requests.size()), c));
+    };
+    return speed * latency(whole_) / latency(lane_class);
+  }
+
+  // Its device says when it ends, for nobody can tell before its neighbours are known. What takes
+  // longer on a part of the device asks for so much less of it at a time.
+  void Share(const Batch& batch, std::size_t place, Duration alone, double speed) {
+    ResourceUse use = device_.Use(batch.model, batch.exit, static_cast<int>(batch.requests.size()));
+    for (double& part : use.throughput) part *= speed;
     const int priority = deployment_->models[batch.model.value()].priority;
     SharedWork work;
     work.transfer = std::min(use.transfer, alone - Nanos(1));
@@ -229,29 +241,17 @@ class World final : public Outbox {
     Running& running = places_[place];
     running.event = kNoEvent;
     running.report.ended = kNever;
-    const std::size_t lane = batch.lane.value();
-    shared_[lane].Begin(static_cast<int>(place % slots_), now_, running.report.started, work);
-    ScheduleChange(lane);
+    shared_.Begin(place, now_, running.report.started, work);
   }
 
-  // The event before it, if any, stays behind as a shell.
-  void ScheduleChange(std::size_t lane) {
-    const TimePoint next = shared_[lane].next();
-    changes_[lane] = next == kNever
-                         ? kNoEvent
-                         : heap_.Push(next, EventClass::kDevice, static_cast<std::uint32_t>(lane));
-  }
-
-  void TakeChange(std::size_t lane) {
-    for (int slot; (slot = shared_[lane].Advance(now_)) != SharedDevice::kNone;) {
-      const std::size_t place = lane * slots_ + slot;
-      Running& running = places_[place];
-      running.report.upload = shared_[lane].uploaded(slot) - running.report.started;
+  void TakeChange(const Event& change) {
+    while (const auto ended = shared_.Take(change, now_)) {
+      Running& running = places_[ended->place];
+      running.report.upload = ended->uploaded - running.report.started;
       running.report.ended = now_;
       running.event = heap_.Push(now_ + finish_overhead_, EventClass::kFinish,
-                                 static_cast<std::uint32_t>(place));
+                                 static_cast<std::uint32_t>(ended->place));
     }
-    ScheduleChange(lane);
   }
 
   static std::size_t ExpectedRequests(const Scenario& scenario) {
@@ -259,6 +259,11 @@ class World final : public Outbox {
     for (const double rate : Rates(scenario)) total += rate;
     constexpr double kMost = 1 << 24;  // beyond it the recorder grows as it goes
     return static_cast<std::size_t>(std::min(kMost, 1.1 * total * scenario.duration_s + 1024));
+  }
+
+  void CountEnd(bool in_time) {
+    ++(in_time ? totals_.good : totals_.bad);
+    if (reorganisation_ != nullptr) reorganisation_->Ended(in_time);
   }
 
   // For what the policy looked at since the last time.
@@ -282,16 +287,18 @@ class World final : public Outbox {
     if (event.kind == EventClass::kArrival) {
       const ModelId model{event.subject};
       if (planning_) planning_->Count(model);
+      if (reorganisation_ != nullptr) reorganisation_->Arrived(model);
       dispatcher_.Arrive(model, {.id = RequestId{next_request_++},
                                  .arrival = now_,
                                  .deadline = now_ + deployment_->models[model.value()].slo});
       return PushArrival(event.subject);
     }
-    if (event.kind == EventClass::kDevice) {
-      if (changes_[event.subject] == event.sequence) TakeChange(event.subject);
-      return;
-    }
+    if (event.kind == EventClass::kDevice) return TakeChange(event);
     if (event.kind == EventClass::kAutoscale) return Autoscale();
+    if (event.kind == EventClass::kReplan) return reorganisation_->Replan(now_, end_);
+    if (event.kind == EventClass::kLanePrepared) {
+      return reorganisation_->Prepared(LaneId{event.subject}, now_);
+    }
     if (event.kind == EventClass::kLaneReady) {
       const int before = scaler_.open();
       TakeTotals();
@@ -306,6 +313,7 @@ class World final : public Outbox {
     totals_.busy += running.report.ended - running.report.started;
     ++lanes_[lane.value()].batches;
     dispatcher_.Finish(lane, running.id, running.report, now_);
+    if (reorganisation_ != nullptr) reorganisation_->Finished(lane, now_);
   }
 
   void Autoscale() {
@@ -373,14 +381,16 @@ class World final : public Outbox {
   const std::shared_ptr<const Deployment> deployment_;
   std::vector<std::unique_ptr<Arrivals>> arrivals_;
   Policy& policy_;
+  const std::unique_ptr<Reorganisation> reorganisation_;  // null: lanes stay what they are
   std::optional<Planning> planning_;
   SimDevice device_;
-  std::vector<SharedDevice> shared_;    // by lane; empty without contention
-  std::vector<std::uint64_t> changes_;  // by lane: the event of its device's next change
   const double tail_;
   const double priority_weight_;
   Recorder recorder_;
   EventHeap heap_;
+  SharedDevices shared_;  // empty without contention
+  const bool in_shares_;
+  const LaneClass whole_;  // where devices are split
   const int slots_;
   const std::vector<double> speeds_;  // by LaneId
   std::vector<Running> places_;       // lane by lane, `slots_` each
@@ -399,40 +409,27 @@ class World final : public Outbox {
   Dispatcher dispatcher_;
 };
 
-}  // namespace
-
-DispatcherOptions MakeDispatcherOptions(const Scenario& scenario) {
-  DispatcherOptions options;
-  options.queue_capacity = static_cast<std::size_t>(scenario.queue_capacity);
-  options.expiry = scenario.expiry == "hopeless" ? Expiry::kHopeless
-                   : scenario.expiry == "passed" ? Expiry::kPassed
-                                                 : Expiry::kNever;
-  return options;
-}
-
-std::vector<LaneSpec> MakeLanes(const Scenario& scenario) {
-  std::vector<LaneSpec> lanes;
-  LaneClass::rep lane_class = 0;
-  for (const LaneKind& kind : LaneKinds(scenario)) {
-    lanes.insert(lanes.end(), kind.count,
-                 {.lane_class = LaneClass{lane_class++}, .slots = scenario.slots});
+Status CheckPlanning(const Scenario& scenario, const Deployment& deployment,
+                     std::span<const LaneSpec> lanes, const Policy& policy,
+                     const SimulationOptions& options) {
+  if (auto known = Planning::Known(policy.planner(), options.journal != nullptr); !known) {
+    return known;
   }
-  return lanes;
+  if (options.plan == nullptr) return Planning::Feasible(policy.planner(), deployment, lanes);
+  if (policy.planner().empty()) {
+    return InvalidArgument(
+        fmt::format("policy '{}' reads no plan; take one that does, planned say", policy.name()));
+  }
+  if (scenario.scale_interval_s > 0 || scenario.slots > 1 || options.plan->lanes.empty()) {
+    return InvalidArgument(
+        "a plan says what lanes there are, one at least, each of one slot, and they stay; leave "
+        "out "
+        "[autoscale] and slots, or the plan");
+  }
+  return {};
 }
 
-Expected<std::shared_ptr<const Deployment>> MakeDeployment(const Scenario& scenario,
-                                                           const ProfileFile& profile) {
-  auto models = MakeModels(scenario, profile);
-  if (!models) return std::unexpected(models.error());
-  const auto selected = SelectProfile(scenario, profile);
-  if (!selected) return std::unexpected(selected.error());
-  ProfileOptions options{.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms};
-  options.speeds.clear();
-  for (const LaneKind& kind : LaneKinds(scenario)) options.speeds.push_back(kind.speed);
-  auto table = MakeTable(Drifted(*selected, scenario), *models, options);
-  if (!table) return std::unexpected(table.error());
-  return std::make_shared<const Deployment>(Deployment{std::move(*models), std::move(*table)});
-}
+}  // namespace
 
 Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile& profile,
                                     Policy& policy, const SimulationOptions& options) {
@@ -442,43 +439,23 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
   if (!deployment) return std::unexpected(deployment.error());
   auto arrivals = MakeArrivals(scenario, kStart + FromSeconds(scenario.duration_s));
   if (!arrivals) return std::unexpected(arrivals.error());
-  if (auto known = Planning::Known(policy.planner(), options.journal != nullptr); !known) {
-    return std::unexpected(known.error());
+  std::vector<LaneSpec> lanes = MakeLanes(scenario);
+  if (auto can = CheckPlanning(scenario, **deployment, lanes, policy, options); !can) {
+    return std::unexpected(can.error());
   }
-  if (auto feasible = Planning::Feasible(policy.planner(), **deployment); !feasible) {
-    return std::unexpected(feasible.error());
+  std::unique_ptr<Reorganisation> reorganisation;
+  if (options.plan != nullptr) {
+    lanes = LanesOf(*options.plan);
+  } else if (!policy.planner().empty()) {
+    auto made = Reorganisation::For(scenario, profile);
+    if (!made) return std::unexpected(made.error());
+    reorganisation = std::move(*made);
+    if (reorganisation != nullptr) lanes = reorganisation->lanes();
   }
-  World world(scenario, *selected, std::move(*deployment), std::move(*arrivals), policy, options);
+  World world(scenario, *selected, std::move(*deployment), std::move(*arrivals), std::move(lanes),
+              std::move(reorganisation), policy, options);
   world.Run();
   return std::move(world).Result(scenario);
-}
-
-RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
-                     const SimulationResult& result) {
-  RunReport report =
-      Summarize(result.records, result.models, result.begin, result.end, result.skip);
-  report.policy = scenario.policy;
-  report.scenario = scenario.name;
-  report.source = "simulated";
-  report.profile_provenance = profile.provenance;
-  report.seed = scenario.seed;
-  report.commit = BuildCommit();
-  report.machine = MachineKind();
-  report.accuracy_limit = AccuracyLimit(scenario, profile).value_or(std::nullopt);
-  report.scaling = result.scaling;
-  // Over all the time that the lane had work, the drain after the last arrival included.
-  const double seconds = ToSeconds(std::max(result.last, result.end) - kStart);
-  const std::vector<LaneKind> kinds = LaneKinds(scenario);
-  for (std::size_t k = 0, lane = 0; k < kinds.size(); ++k) {
-    for (int i = 0; i < kinds[k].count; ++i, ++lane) {
-      const LaneTotals& totals = result.lanes[lane];
-      report.lanes.push_back({.busy_ratio = ToSeconds(totals.busy) / seconds,
-                              .batches = totals.batches,
-                              .open_ratio = 1 - ToSeconds(totals.closed) / seconds,
-                              .kind = kinds.size() > 1 ? kinds[k].name : ""});
-    }
-  }
-  return report;
 }
 
 }  // namespace tactus

@@ -34,12 +34,16 @@ struct SimulationOptions {
   // After the scenario's duration no request arrives; those that still wait this long after it are
   // given up (shed), so that a policy that starves a queue cannot hold the simulation forever.
   Duration drain = Seconds(600);
+  // What the policy runs, on lanes that are the plan's: one that fits (workload/plan_file.h). Null:
+  // the scenario's lanes, and whatever plans the policy's planner makes for them.
+  std::shared_ptr<const Plan> plan = nullptr;
 };
 
 struct LaneTotals {
   Duration busy{};  // batches of several slots add up
   std::int64_t batches = 0;
-  Duration closed{};  // time in which it took no batches, under autoscaling
+  Duration closed{};   // time in which it took no batches, under autoscaling
+  std::string kind{};  // what sets it apart from other lanes; empty where all are alike
 };
 
 struct SimulationResult {
@@ -47,6 +51,7 @@ struct SimulationResult {
   std::vector<RequestRecord> records;  // every request, warm-up included, in the order they ended
   std::vector<LaneTotals> lanes;
   std::vector<ScalingPoint> scaling;  // where lanes come and go
+  std::vector<LayoutPoint> layout;    // where devices are split anew
   TimePoint begin;                    // what counts: requests that arrived in [begin, end) ...
   TimePoint end;
   std::int64_t skip = 0;    // ... after the first `skip` of them

@@ -1,6 +1,5 @@
 #include "workload/predictor_file.h"
 
-#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "workload/json_reader.h"
+#include "workload/model_names.h"
 #include "workload/whole_file.h"
 
 namespace tactus {
@@ -44,25 +44,9 @@ PredictorFile Read(const JsonReader& root) {
   return predictor;
 }
 
-std::string Names(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 4;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) {
-    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
-  }
-  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
-  return text;
-}
-
-// The names in `these` that `those` lacks.
-std::vector<std::string> Lacking(const std::vector<PredictorFile::Served>& these,
-                                 const std::vector<PredictorFile::Served>& those) {
+std::vector<std::string> NamesOf(const std::vector<PredictorFile::Served>& models) {
   std::vector<std::string> names;
-  for (const PredictorFile::Served& model : these) {
-    const bool found = std::any_of(those.begin(), those.end(),
-                                   [&](const auto& other) { return other.name == model.name; });
-    if (!found) names.push_back(model.name);
-  }
+  for (const PredictorFile::Served& model : models) names.push_back(model.name);
   return names;
 }
 
@@ -130,16 +114,8 @@ Status CheckPredictor(const PredictorFile& predictor, std::string_view where,
   if (predictor.policy != here.policy) {
     return refuse(fmt::format("learnt by policy '{}', not by '{}'", predictor.policy, here.policy));
   }
-  const std::vector<std::string> gone = Lacking(predictor.models, models);
-  const std::vector<std::string> fresh = Lacking(models, predictor.models);
-  if (!gone.empty() || !fresh.empty()) {
-    std::string why = "learnt of other models:";
-    if (!gone.empty()) why += fmt::format(" it knows {}, not served here", Names(gone));
-    if (!fresh.empty()) {
-      why += fmt::format("{} it does not know {}", gone.empty() ? "" : ";", Names(fresh));
-    }
-    return refuse(why);
-  }
+  const std::string other = HowNamesDiffer(NamesOf(predictor.models), NamesOf(models));
+  if (!other.empty()) return refuse("learnt of other models: " + other);
   for (const PredictorFile::Served& model : models) {
     for (const PredictorFile::Served& known : predictor.models) {
       if (known.name != model.name || known.priority == model.priority) continue;

@@ -61,10 +61,11 @@ class Reader {
       } else if (!KeysOf(ScenarioFields(), key.str()).empty()) {
         read = ReadTable(node, key.str(), ScenarioFields(), scenario_);
       } else {
-        read = Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], "
-                                      "[[lane_kinds]], [contention], [autoscale], [arrivals] and "
-                                      "[[models]]",
-                                      key.str()));
+        read = Fail(node,
+                    fmt::format("[{}]: unknown; there are [scenario], [lanes], "
+                                "[[lane_kinds]], [contention], [autoscale], [plan], [arrivals] and "
+                                "[[models]]",
+                                key.str()));
       }
       if (!read) return read;
     }
@@ -164,6 +165,13 @@ Expected<Scenario> LoadScenario(const std::filesystem::path& path) {
     return NotFound(fmt::format("{}: cannot read this scenario", path.string()));
   }
   return ParseScenario(text.str(), path);
+}
+
+std::vector<double> Shares(const Scenario& scenario) {
+  std::vector<double> shares;
+  for (const double percent : scenario.plan_shares) shares.push_back(percent / 100);
+  shares.push_back(1);
+  return shares;
 }
 
 std::vector<LaneKind> LaneKinds(const Scenario& scenario) {

@@ -45,6 +45,21 @@
 //   idle_threshold = 0.2
 //   idle_kept = 0.1
 //
+//   [plan]                         # in simulation: each lane is a device that may be split
+//   shares = [20, 40, 50, 60, 80]  # percent of it that a lane may have, beside all of it
+//   exponent = 1                   # of what a batch takes there: planners/gpulet/share_latency.h
+//   memory_mb = 0                  # of each device; 0: enough for all models
+//   planner = "none"               # who splits them, at the start and as rates change, for
+//   policies
+//                                  # that read plans: gpulet, self-tuning, nexus or nexus-half
+//   interference = [0,0,0,0,1]     # that the first two count on; not there: lanes do not disturb
+//   period_s = 20                  # these four: src/planners/replanner.h
+//   weight = 0.7
+//   headroom = 0.25
+//   bad_threshold = 0.01
+//   make_least_s = 10              # that making a new lane takes
+//   make_most_s = 15
+//
 //   [arrivals]
 //   process = "poisson"            # poisson | gamma | uniform | trace
 //   rate_rps = 120                 # all models together; or per model below
@@ -135,6 +150,18 @@ struct Scenario {
   double bad_threshold = 0.01;
   double idle_threshold = 0.2;
   double idle_kept = 0.1;
+  // [plan]
+  std::vector<double> plan_shares;  // percent, ascending; empty: devices are not split
+  double plan_exponent = 1;
+  double plan_memory_mb = 0;
+  std::string plan_planner = "none";
+  std::vector<double> plan_interference;
+  double plan_period_s = 20;
+  double plan_weight = 0.7;
+  double plan_headroom = 0.25;
+  double plan_bad_threshold = 0.01;
+  double plan_make_least_s = 10;
+  double plan_make_most_s = 15;
   ArrivalProcess process = ArrivalProcess::kPoisson;
   double rate_rps = 100;
   double cv = 1;
@@ -153,6 +180,9 @@ Expected<Scenario> ParseScenario(std::string_view toml, const std::filesystem::p
 // "lane_kinds.fast.speed=3": as the command line's --set and --sweep say it. A total rate is
 // refused where every model states its own, since it would change nothing.
 Status Override(Scenario& scenario, std::string_view key, std::string_view value);
+
+// The parts of a device that a lane may have, by lane class, ascending; the last is all of it, 1.
+std::vector<double> Shares(const Scenario& scenario);
 
 // What all lanes are, quickest first, which is also their order: a policy that takes the first
 // free lane takes the quickest. Lanes of which the scenario says nothing are "plain", of speed 1;

@@ -13,6 +13,7 @@ namespace tactus {
 namespace {
 
 constexpr std::string_view kProcesses = "poisson|gamma|uniform|trace";
+constexpr std::string_view kPlanners = "none|gpulet|gpulet-retry|self-tuning|nexus|nexus-half";
 constexpr std::string_view kPopularities = "equal|ratio|zipf";
 
 constexpr double kMostRps = 1e7;
@@ -55,6 +56,17 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"autoscale", "bad_threshold", &S::bad_threshold, 0, 0.999},
     ScenarioField<S>{"autoscale", "idle_threshold", &S::idle_threshold, 0, 0.999},
     ScenarioField<S>{"autoscale", "idle_kept", &S::idle_kept, 0, 0.999},
+    ScenarioField<S>{"plan", "shares", &S::plan_shares, 1, 99},
+    ScenarioField<S>{"plan", "exponent", &S::plan_exponent, 0, 4},
+    ScenarioField<S>{"plan", "memory_mb", &S::plan_memory_mb, 0, 1e9},
+    ScenarioField<S>{"plan", "planner", &S::plan_planner, 0, 0, kPlanners},
+    ScenarioField<S>{"plan", "interference", &S::plan_interference, -100, 100},
+    ScenarioField<S>{"plan", "period_s", &S::plan_period_s, 1, kMostSeconds},
+    ScenarioField<S>{"plan", "weight", &S::plan_weight, 0.01, 1},
+    ScenarioField<S>{"plan", "headroom", &S::plan_headroom, 0, 10},
+    ScenarioField<S>{"plan", "bad_threshold", &S::plan_bad_threshold, 0, 0.999},
+    ScenarioField<S>{"plan", "make_least_s", &S::plan_make_least_s, 0, kMostSeconds},
+    ScenarioField<S>{"plan", "make_most_s", &S::plan_make_most_s, 0, kMostSeconds},
     ScenarioField<S>{"arrivals", "process", &S::process, 0, 0, kProcesses},
     ScenarioField<S>{"arrivals", "rate_rps", &S::rate_rps, 0, kMostRps},
     ScenarioField<S>{"arrivals", "cv", &S::cv, 0.01, 100},
@@ -229,6 +241,31 @@ Status ValidateLaneKinds(const Scenario& scenario) {
   return {};
 }
 
+Status ValidatePlan(const Scenario& scenario) {
+  const std::vector<double>& shares = scenario.plan_shares;
+  if (!scenario.plan_interference.empty() && scenario.plan_interference.size() != 5) {
+    return InvalidArgument("[plan] interference has five coefficients, c1 to c5");
+  }
+  if (scenario.plan_make_least_s > scenario.plan_make_most_s) {
+    return InvalidArgument(fmt::format("[plan] make_least_s ({}) must not exceed make_most_s ({})",
+                                       scenario.plan_make_least_s, scenario.plan_make_most_s));
+  }
+  if (scenario.plan_planner != "none" && scenario.scale_interval_s > 0) {
+    return InvalidArgument(
+        "[plan] planner says what lanes there are; leave it out, or [autoscale]");
+  }
+  if (shares.empty() && scenario.plan_planner == "none") return {};
+  if (std::ranges::adjacent_find(shares, std::ranges::greater_equal{}) != shares.end()) {
+    return InvalidArgument("[plan] shares must ascend, each there once");
+  }
+  if (!scenario.lane_kinds.empty() || scenario.slots > 1) {
+    return InvalidArgument(
+        "[plan] splits devices that are all alike, each of whose parts runs one batch at a time; "
+        "leave out [[lane_kinds]] and slots, or [plan]");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status Validate(const Scenario& scenario) {
@@ -245,6 +282,7 @@ Status Validate(const Scenario& scenario) {
         scenario.percentile));
   }
   if (auto kinds = ValidateLaneKinds(scenario); !kinds) return kinds;
+  if (auto plan = ValidatePlan(scenario); !plan) return plan;
   if (scenario.scale_interval_s > 0) {
     if (scenario.scale_initial > scenario.lanes || scenario.scale_least > scenario.lanes) {
       return InvalidArgument(fmt::format(

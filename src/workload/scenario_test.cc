@@ -127,6 +127,24 @@ TEST(Scenario, ReadsEveryKey) {
   EXPECT_EQ(s.models[2].profile_as, "d");
 }
 
+// Shares that are not what they seem would be planned for and run as others.
+TEST(Scenario, DevicesInShares) {
+  const auto parse = [](const std::string& plan, const std::string& rest = "") {
+    return ParseScenario("[plan]\n" + plan + "\n" + rest + "[[models]]\nname = \"a\"\n", "f.toml");
+  };
+  const auto s = parse("shares = [20, 80]\nexponent = 0.5\nmemory_mb = 11000");
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_THAT(Shares(*s), ElementsAre(0.2, 0.8, 1));
+  EXPECT_EQ(s->plan_exponent, 0.5);
+  EXPECT_EQ(s->plan_memory_mb, 11000);
+  EXPECT_THAT(Shares(Full()), ElementsAre(1));
+  EXPECT_THAT(parse("shares = [80, 20]").error().message, HasSubstr("[plan] shares must ascend"));
+  EXPECT_THAT(parse("shares = [20, 20]").error().message, HasSubstr("[plan] shares must ascend"));
+  EXPECT_THAT(parse("shares = [20, 100]").error().message, HasSubstr("numbers from 1 to 99"));
+  EXPECT_THAT(parse("shares = [20]", "[lanes]\nslots = 2\n").error().message,
+              HasSubstr("leave out [[lane_kinds]] and slots, or [plan]"));
+}
+
 // Eager policies take the first free lane: it must be the quickest, wherever it stands in the file.
 TEST(Scenario, LanesOfSeveralKindsGoFromQuickToSlow) {
   const auto s = ParseScenario(R"([lanes]

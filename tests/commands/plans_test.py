@@ -71,8 +71,41 @@ class Plans(CommandCase):
         self.bad("plan", "gpulet", scenario, "--shares", "60,40",
                  says="shares of a device must ascend")
         self.bad("plan", "gpulet", scenario, "--planner", "nexus-half", "--shares", "40,60",
-                 says="needs 50 among --shares")
+                 says="needs 50 % among the shares")
         self.bad("plan", "gpulet", SCENARIO, says="does not say what model 0 uses")
+
+    def test_a_plan_is_written_run_and_refused_elsewhere(self):
+        folder = SOURCE / "scenarios/gpulets"
+        words = [folder / "equal.toml", "--set", "rate_rps=1000"]
+        plan, file = self.folder / "plan.json", self.folder / "report.json"
+        self.good("plan", "gpulet", *words, "--out", plan)
+        written = json.loads(plan.read_text())
+        words += ["--set", "duration_s=10", "--plan", plan]
+        self.good("simulate", *words, "--json", file)
+        run = json.loads(file.read_text())["runs"][0]
+        self.assertEqual(run["policy"], "planned")
+        self.assertEqual([lane["kind"] for lane in run["lanes"]],
+                         [f"of {100 * lane['share']:.4g} %" for lane in written["lanes"]])
+        self.assertGreater(min(lane["batches"] for lane in run["lanes"]), 0)
+        self.bad("simulate", *words, "--policy", "fifo", says="policy 'fifo' reads no plan")
+        self.bad("simulate", *words, "--set", "count=1", says="; there are 1")
+        self.bad("simulate", folder / "long-only.toml", "--plan", plan,
+                 says="a plan of another model set: it knows 'LeNet', 'GoogLeNet', not served here")
+        self.bad("simulate", words[0], "--plan", self.folder / "x", says="cannot read this plan")
+        written["lanes"][0]["share"] = 0.3
+        plan.write_text(json.dumps(written))
+        self.bad("simulate", *words, says="is 30 % of its device, which was not profiled (20 %, 40")
+
+    def test_devices_are_split_anew_as_rates_change(self):
+        file = self.folder / "report.json"
+        waves = SOURCE / "scenarios/gpulets/waves.toml"
+        text = self.good("simulate", waves, "--set", "duration_s=300", "--json", file)
+        self.assertIn("devices in use over time", text)
+        run = json.loads(file.read_text())["runs"][0]
+        used = [point["devices_used"] for point in run["layout_over_time"]]
+        self.assertEqual(len(used), 14)  # each 20 s but the last, whose end is the run's
+        self.assertGreater(max(used[10:]), used[0], "the load has doubled and more")
+        self.assertLess(run["bad_ratio"], 0.01)
 
     def test_a_policy_whose_options_leave_no_time_is_pointed_out(self):
         delayed = "symphony:ctrl=49000"  # of 50 ms

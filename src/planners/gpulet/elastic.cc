@@ -35,14 +35,18 @@ enum class ShareRule {
   kKnee,      // the knee, or what carries the rest of its rate if that is smaller: the paper's
   kBestRate,  // the same with the size that carries most for each percent of it
   kRequired,  // what carries the rest of its rate
+  kWhole,     // a whole device
   kKneeOnly,  // guided self-tuning
 };
+
+// Whose interference is counted on before a neighbour is there.
+enum class Expect { kNobody, kMildest, kWorst };
 
 struct Rules {
   ShareRule share = ShareRule::kKnee;
   bool merge = true;
   bool top_up = false;  // what no free gpu-let can take goes to those in use
-  bool expect = false;  // neighbours, before they are there
+  Expect expect = Expect::kNobody;
 };
 
 struct Shortage {
@@ -74,10 +78,24 @@ LaneClass BestRate(const PlanInput& input, ModelId m) {
   return best;
 }
 
+std::vector<ModelId> Neighbours(const PlanInput& input, const InterferenceModel* interference,
+                                Expect expect) {
+  std::vector<ModelId> models;
+  if (interference == nullptr || expect == Expect::kNobody) return models;
+  for (ModelId::rep m = 0; m < input.models.size(); ++m) {
+    if (input.models[m].rate_rps > 0) models.push_back(ModelId{m});
+  }
+  if (expect == Expect::kWorst || models.empty()) return models;
+  return {*std::ranges::min_element(models, {}, [&](ModelId m) {
+    return interference->Weight(WorstUse(input, input.whole(), m));
+  })};
+}
+
 class Elastic {
  public:
-  Elastic(const PlanInput& input, const InterferenceModel* interference, Rules rules)
-      : input_(input), rules_(rules), layout_(input, interference, rules.expect) {}
+  // `empty`: nobody is placed.
+  Elastic(const PlanInput& input, const Layout& empty, Rules rules)
+      : input_(input), rules_(rules), layout_(empty) {}
 
   // Nothing: all are carried.
   std::optional<Shortage> Place(const Order& order) {
@@ -94,9 +112,9 @@ class Elastic {
     const double nothing = kNothing * input_.models[m.value()].rate_rps;
     double left = input_.models[m.value()].rate_rps;
     const LaneClass efficient = Efficient(m);
+    const bool fixed = rules_.share == ShareRule::kKneeOnly || rules_.share == ShareRule::kWhole;
     while (left > nothing) {
-      const LaneClass ideal =
-          rules_.share == ShareRule::kKneeOnly ? efficient : std::min(efficient, Required(m, left));
+      const LaneClass ideal = fixed ? efficient : std::min(efficient, Required(m, left));
       double given = FindBestFit(m, ideal, left);
       if (given <= nothing && rules_.top_up) given = TopUp(m, left);
       if (given <= nothing) return left;
@@ -110,6 +128,7 @@ class Elastic {
       case ShareRule::kBestRate:
         return BestRate(input_, m);
       case ShareRule::kRequired:
+      case ShareRule::kWhole:
         return input_.whole();
       case ShareRule::kKnee:
       case ShareRule::kKneeOnly:
@@ -121,7 +140,7 @@ class Elastic {
   // The smallest share that carries the rate alone; the whole device where none does.
   LaneClass Required(ModelId m, double rate_rps) const {
     for (LaneClass::rep c = 0; c < input_.shares.size(); ++c) {
-      if (MostRate(input_, LaneClass{c}, m) >= rate_rps) return LaneClass{c};
+      if (layout_.MostAlone(LaneClass{c}, m) >= rate_rps) return LaneClass{c};
     }
     return input_.whole();
   }
@@ -177,9 +196,12 @@ class Elastic {
 std::vector<Rules> AllRules(bool interference) {
   std::vector<Rules> all;
   for (const ShareRule share : {ShareRule::kKnee, ShareRule::kRequired, ShareRule::kBestRate}) {
+    if (interference) all.push_back({.share = share, .top_up = true, .expect = Expect::kWorst});
     all.push_back({.share = share, .top_up = true});
-    if (interference) all.push_back({.share = share, .top_up = true, .expect = true});
+    if (interference) all.push_back({.share = share, .top_up = true, .expect = Expect::kMildest});
   }
+  // On whole devices nobody interferes.
+  if (interference) all.push_back({.share = ShareRule::kWhole, .top_up = true});
   return all;
 }
 
@@ -218,8 +240,12 @@ LaneClass Knee(const PlanInput& input, ModelId m) {
 Expected<Plan> PlanElastic(const PlanInput& input, const ElasticOptions& options) {
   if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
   const Rules rules = {.share = options.self_tuning ? ShareRule::kKneeOnly : ShareRule::kKnee,
-                       .merge = !options.self_tuning};
-  Elastic elastic(input, options.interference, rules);
+                       .merge = !options.self_tuning,
+                       .expect = Expect::kWorst};
+  Elastic elastic(
+      input,
+      Layout(input, options.interference, Neighbours(input, options.interference, rules.expect)),
+      rules);
   if (const auto shortage = elastic.Place(ByRate(input))) return Lacks(input, *shortage);
   return elastic.ToPlan(options.epoch);
 }
@@ -228,9 +254,11 @@ Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOpt
   if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
   std::optional<Shortage> least;
   for (const Rules& rules : AllRules(options.interference != nullptr)) {
+    const Layout empty(input, options.interference,
+                       Neighbours(input, options.interference, rules.expect));
     Order order = ByRate(input);
     for (int round = 0; round < options.rounds; ++round) {
-      Elastic elastic(input, options.interference, rules);
+      Elastic elastic(input, empty, rules);
       const auto shortage = elastic.Place(order);
       if (!shortage) return elastic.ToPlan(options.epoch);
       if (!least || shortage->rps < least->rps) least = shortage;

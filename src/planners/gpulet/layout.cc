@@ -7,7 +7,8 @@
 
 namespace tactus {
 
-Layout::Layout(const PlanInput& input, const InterferenceModel* interference, bool expect)
+Layout::Layout(const PlanInput& input, const InterferenceModel* interference,
+               const std::vector<ModelId>& expected)
     : input_(input), interference_(interference) {
   for (int device = 0; device < input.devices; ++device) {
     gpulets_.push_back({.device = device, .lane_class = input.whole()});
@@ -19,9 +20,7 @@ Layout::Layout(const PlanInput& input, const InterferenceModel* interference, bo
       of_class.push_back(WorstUse(input, LaneClass{c}, ModelId{m}));
     }
   }
-  for (ModelId::rep m = 0; expect && m < input.models.size(); ++m) {
-    if (input.models[m].rate_rps > 0) expected_.push_back({.model = ModelId{m}});
-  }
+  for (const ModelId m : expected) expected_.push_back({.model = m});
 }
 
 std::vector<int> Layout::Free() const {
@@ -33,16 +32,20 @@ std::vector<int> Layout::Free() const {
   return free;
 }
 
-bool Layout::Split(int i, LaneClass part) {
-  CHECK(IsWhole(i) && gpulets_[i].members.empty(), "only a whole free device is split");
+std::optional<LaneClass> Layout::RestOf(LaneClass part) const {
   const double rest = 1 - input_.share(part);
   const auto found = std::ranges::find_if(
       input_.shares, [&](double share) { return std::abs(share - rest) < 1e-6; });
-  if (found == input_.shares.end()) return false;
+  if (found == input_.shares.end()) return std::nullopt;
+  return LaneClass{static_cast<LaneClass::rep>(found - input_.shares.begin())};
+}
+
+bool Layout::Split(int i, LaneClass part) {
+  CHECK(IsWhole(i) && gpulets_[i].members.empty(), "only a whole free device is split");
+  const auto rest = RestOf(part);
+  if (!rest) return false;
   gpulets_[i].lane_class = part;
-  gpulets_.push_back(
-      {.device = gpulets_[i].device,
-       .lane_class = LaneClass{static_cast<LaneClass::rep>(found - input_.shares.begin())}});
+  gpulets_.push_back({.device = gpulets_[i].device, .lane_class = *rest});
   return true;
 }
 
@@ -61,16 +64,27 @@ void Layout::RevertSplit(int i) {
   gpulets_.erase(gpulets_.begin() + std::max(i, *j));
 }
 
-double Layout::Slowdown(int i, ModelId model, std::span<const LaneMember> beside) const {
+double Layout::Slowdown(LaneClass lane, ModelId model, LaneClass other,
+                        std::span<const LaneMember> beside) const {
   double slowdown = 1;
-  const auto other = Beside(i);
-  if (interference_ == nullptr || !other) return slowdown;
-  const Throughput& own = uses_[gpulets_[i].lane_class.value()][model.value()];
-  const auto& theirs = uses_[gpulets_[*other].lane_class.value()];
+  if (interference_ == nullptr) return slowdown;
+  const Throughput& own = uses_[lane.value()][model.value()];
+  const auto& theirs = uses_[other.value()];
   for (const LaneMember& neighbour : beside) {
     slowdown = std::max(slowdown, interference_->Slowdown(own, theirs[neighbour.model.value()]));
   }
   return slowdown;
+}
+
+double Layout::Slowdown(int i, ModelId model, std::span<const LaneMember> beside) const {
+  const auto other = Beside(i);
+  if (!other) return 1;
+  return Slowdown(gpulets_[i].lane_class, model, gpulets_[*other].lane_class, beside);
+}
+
+double Layout::MostAlone(LaneClass lane, ModelId model) const {
+  const auto rest = RestOf(lane);
+  return MostRate(input_, lane, model, rest ? Slowdown(lane, model, *rest, expected_) : 1);
 }
 
 std::vector<LaneMember> Layout::Slowed(int i, std::vector<LaneMember> members,

@@ -22,8 +22,10 @@ class Layout {
  public:
   // All devices whole and free. `interference`: nothing where lanes are taken not to disturb each
   // other. Both outlive the layout.
-  // `expect`: a gpu-let that is alone on its device is filled as if the worst neighbour were there.
-  Layout(const PlanInput& input, const InterferenceModel* interference, bool expect = false);
+  // `expected`: a gpu-let that is alone on its device is filled as if the worst of these were its
+  // neighbour.
+  Layout(const PlanInput& input, const InterferenceModel* interference,
+         const std::vector<ModelId>& expected = {});
 
   const std::vector<GpuLet>& gpulets() const { return gpulets_; }
   // The free ones, smallest first.
@@ -39,6 +41,8 @@ class Layout {
   // The most of `rate_rps` that the model can have of gpu-let i beside who is there, with every
   // SLO on the device kept.
   double Most(int i, ModelId model, double rate_rps) const;
+  // The most that the model alone gets of such a gpu-let, beside the neighbours that are expected.
+  double MostAlone(LaneClass lane, ModelId model) const;
   // To be called with what Most allows.
   void Add(int i, ModelId model, double rate_rps);
 
@@ -47,6 +51,10 @@ class Layout {
  private:
   // What the members of the device's other gpu-let cost the model in gpu-let i.
   double Slowdown(int i, ModelId model, std::span<const LaneMember> beside) const;
+  double Slowdown(LaneClass lane, ModelId model, LaneClass other,
+                  std::span<const LaneMember> beside) const;
+  // The class that has what `part` leaves of a device, or nothing.
+  std::optional<LaneClass> RestOf(LaneClass part) const;
   // The other gpu-let of i's device, or nothing.
   std::optional<int> Beside(int i) const;
   // `members` of gpu-let i with the slowdowns that `beside` causes them.

@@ -1,0 +1,182 @@
+#include "dispatch/reorganiser.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+
+namespace tactus {
+namespace {
+
+using Kind = ReorganiserStep::Kind;
+
+LaneId IdOf(std::size_t place) { return LaneId{static_cast<LaneId::rep>(place)}; }
+
+bool Has(const LanePlan& lane, ModelId model) {
+  return std::ranges::find(lane.entries, model, &PlanEntry::model) != lane.entries.end();
+}
+bool HasAll(const LanePlan& lane, const LanePlan& wanted) {
+  return std::ranges::all_of(wanted.entries,
+                             [&](const PlanEntry& entry) { return Has(lane, entry.model); });
+}
+
+}  // namespace
+
+std::vector<LaneSpec> Reorganiser::Places() const {
+  std::vector<LaneSpec> lanes;
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    lanes.push_back({.device = DeviceId{static_cast<DeviceId::rep>(place / kPlaces)}});
+  }
+  return lanes;
+}
+
+bool Reorganiser::Keeps(std::size_t place, const LanePlan& lane) const {
+  const Place& there = places_[place];
+  return there.state == State::kServing && there.serves.spec.lane_class == lane.spec.lane_class;
+}
+
+// How well the lanes suit what serves on the device: 2 for each that need not be made, 1 more for
+// one that has its models.
+int Reorganiser::Kept(std::uint32_t device, const std::vector<const LanePlan*>& lanes) const {
+  int kept = 0;
+  bool taken[kPlaces] = {};
+  for (const LanePlan* lane : lanes) {
+    int best = 0;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < kPlaces; ++i) {
+      const std::size_t place = device * std::size_t{kPlaces} + i;
+      if (taken[i] || !Keeps(place, *lane)) continue;
+      const int value = HasAll(places_[place].serves, *lane) ? 3 : 2;
+      if (value <= best) continue;
+      best = value;
+      at = i;
+    }
+    if (best > 0) taken[at] = true;
+    kept += best;
+  }
+  return kept;
+}
+
+// By the plan's device: which one it is to be. The pairs that keep most come first.
+std::vector<std::uint32_t> Reorganiser::ChooseDevices(
+    const std::vector<std::vector<const LanePlan*>>& planned) const {
+  struct Pair {
+    int kept;
+    std::uint32_t planned;
+    std::uint32_t device;
+  };
+  std::vector<Pair> pairs;
+  for (std::uint32_t p = 0; p < planned.size(); ++p) {
+    for (std::uint32_t d = 0; d < planned.size(); ++d) pairs.push_back({Kept(d, planned[p]), p, d});
+  }
+  // Where nothing is to choose, a device is itself.
+  std::ranges::stable_sort(pairs, [](const Pair& a, const Pair& b) {
+    if (a.kept != b.kept) return a.kept > b.kept;
+    return (a.planned == a.device) > (b.planned == b.device);
+  });
+  constexpr auto kNone = static_cast<std::uint32_t>(-1);
+  std::vector<std::uint32_t> chosen(planned.size(), kNone);
+  std::vector<bool> taken(planned.size());
+  for (const Pair& pair : pairs) {
+    if (chosen[pair.planned] != kNone || taken[pair.device]) continue;
+    chosen[pair.planned] = pair.device;
+    taken[pair.device] = true;
+  }
+  return chosen;
+}
+
+Expected<Reorganiser::Steps> Reorganiser::Begin(const Plan& plan) {
+  if (!steady()) return Fail(ErrorCode::kUnavailable, "another plan is being taken up");
+  std::vector<std::vector<const LanePlan*>> planned(places_.size() / kPlaces);
+  for (const LanePlan& lane : plan.lanes) {
+    if (lane.entries.empty()) continue;  // nobody needs it
+    const std::uint32_t device = lane.spec.device.value();
+    if (device >= planned.size()) {
+      return InvalidArgument("the plan has a lane on device " + std::to_string(device) +
+                             "; there are " + std::to_string(planned.size()));
+    }
+    planned[device].push_back(&lane);
+    if (planned[device].size() <= kMostLanes) continue;
+    return InvalidArgument("the plan has more than " + std::to_string(kMostLanes) +
+                           " lanes on device " + std::to_string(device) +
+                           ", which cannot be changed while requests are served; plan larger ones");
+  }
+  Plan next{.epoch = plan.epoch, .lanes = std::vector<LanePlan>(places_.size())};
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    next.lanes[place].spec = places_[place].serves.spec;
+    next.lanes[place].spec.device = DeviceId{static_cast<DeviceId::rep>(place / kPlaces)};
+  }
+  Steps steps;
+  const std::vector<std::uint32_t> devices = ChooseDevices(planned);
+  for (std::size_t p = 0; p < planned.size(); ++p) PlaceOn(devices[p], planned[p], next, steps);
+  next_ = std::make_shared<const Plan>(std::move(next));
+  if (preparing_ > 0) return steps;
+  return Switch();
+}
+
+void Reorganiser::PlaceOn(std::uint32_t device, const std::vector<const LanePlan*>& lanes,
+                          Plan& next, Steps& steps) {
+  const std::size_t first = device * std::size_t{kPlaces};
+  bool taken[kPlaces] = {};
+  for (const LanePlan* lane : lanes) {
+    // As Kept counts: a lane with the share and the models, then one with the share.
+    std::size_t at = kPlaces;
+    for (std::size_t i = 0; i < kPlaces; ++i) {
+      if (taken[i] || !Keeps(first + i, *lane)) continue;
+      const bool all = HasAll(places_[first + i].serves, *lane);
+      if (at == kPlaces || (all && !HasAll(places_[first + at].serves, *lane))) at = i;
+    }
+    const bool kept = at < kPlaces;
+    for (std::size_t i = 0; i < kPlaces && at == kPlaces; ++i) {
+      if (!taken[i] && places_[first + i].state == State::kFree) at = i;
+    }
+    CHECK(at < kPlaces, "a steady device has at most kMostLanes lanes, so as many are free");
+    taken[at] = true;
+    Place& place = places_[first + at];
+    LanePlan& mine = next.lanes[first + at];
+    mine = *lane;
+    mine.spec.device = DeviceId{device};
+    if (kept && HasAll(place.serves, *lane)) continue;
+    if (!kept) place.state = State::kMaking;
+    place.preparing = true;
+    ++preparing_;
+    steps.push_back(
+        {kept ? Kind::kLoad : Kind::kMake, IdOf(first + at), kept ? LaneSpec{} : mine.spec});
+  }
+}
+
+Reorganiser::Steps Reorganiser::Prepared(LaneId lane) {
+  Place& place = places_[lane.value()];
+  CHECK(place.preparing, "a lane is prepared once");
+  place.preparing = false;
+  if (--preparing_ > 0) return {};
+  return Switch();
+}
+
+Reorganiser::Steps Reorganiser::Switch() {
+  Steps steps = {{.kind = Kind::kAdopt}};
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[i];
+    const bool used = !next_->lanes[i].entries.empty();
+    if (place.state == State::kMaking) {
+      place.state = State::kServing;
+      steps.push_back({.kind = Kind::kOpen, .lane = IdOf(i)});
+    } else if (place.state == State::kServing && !used) {
+      place.state = State::kDraining;
+      ++draining_;
+      steps.push_back({.kind = Kind::kClose, .lane = IdOf(i)});
+    }
+    if (used) place.serves = next_->lanes[i];
+  }
+  return steps;
+}
+
+Reorganiser::Steps Reorganiser::Drained(LaneId lane) {
+  Place& place = places_[lane.value()];
+  CHECK(place.state == State::kDraining, "only a lane that was closed drains");
+  place.state = State::kFree;
+  --draining_;
+  return {{.kind = Kind::kRemove, .lane = lane}};
+}
+
+}  // namespace tactus

@@ -1,0 +1,89 @@
+// Changes which lanes there are while requests are served. One state machine for the simulator and
+// the server: it says what is to be done, and is told what has been.
+//
+//   steady    -> a plan comes: Begin
+//   preparing -> lanes that the plan has and the devices have not are made, load their models and
+//                warm up in the background; the old layout serves. Each: Prepared
+//   draining  -> the last one is ready: the new plan is read, new lanes open, old ones close and
+//                finish what runs there. Each: Drained
+//   steady
+//
+// Requests wait with their model, not with a lane, so none is lost: what waits at the switch is
+// divided among the new lanes. While old lanes finish their last batch, their device runs more than
+// the plan has on it.
+//
+// Lanes lie in places: those of device d are kPlaces * d and following, so that the lanes of two
+// layouts find room. A lane of the plan that is there already, with its share, is kept; devices are
+// all alike, so the plan's are taken in the order that keeps most.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/plan.h"
+
+namespace tactus {
+
+struct ReorganiserStep {
+  enum class Kind {
+    kMake,    // a lane with this spec, and load and warm the models of its entries in next()
+    kLoad,    // a lane that serves: the models of its entries in next() that it has not got
+    kAdopt,   // next() is the plan now
+    kOpen,    // the lane takes batches
+    kClose,   // the lane takes none any more; Drained when the last one ended
+    kRemove,  // the lane is gone, and its models with it
+  };
+  Kind kind;
+  LaneId lane{};
+  LaneSpec spec{};  // of kMake
+};
+
+class Reorganiser {
+ public:
+  static constexpr int kMostLanes = 2;  // of a device at a time
+  static constexpr int kPlaces = 2 * kMostLanes;
+  using Steps = std::vector<ReorganiserStep>;
+
+  explicit Reorganiser(int devices) : places_(static_cast<std::size_t>(devices) * kPlaces) {}
+
+  // All places, for a dispatcher; closed until a step opens them.
+  std::vector<LaneSpec> Places() const;
+
+  // Takes up a plan; the steps may already be all there are. kInvalidArgument, and nothing happens,
+  // for one that has more devices than there are or more than kMostLanes on one; kUnavailable while
+  // another one is being taken up.
+  Expected<Steps> Begin(const Plan& plan);
+  // A lane of kMake or kLoad is ready.
+  Steps Prepared(LaneId lane);
+  // A lane of kClose has nothing left that runs.
+  Steps Drained(LaneId lane);
+
+  bool steady() const { return preparing_ == 0 && draining_ == 0; }
+  // The plan that is being taken up, or the last that was: its lanes are by LaneId, the closed ones
+  // without entries. Null before the first.
+  std::shared_ptr<const Plan> next() const { return next_; }
+
+ private:
+  enum class State { kFree, kMaking, kServing, kDraining };
+  struct Place {
+    State state = State::kFree;
+    bool preparing = false;  // made, or given more models
+    LanePlan serves;         // where kServing: what it was given last
+  };
+
+  bool Keeps(std::size_t place, const LanePlan& lane) const;
+  int Kept(std::uint32_t device, const std::vector<const LanePlan*>& lanes) const;
+  std::vector<std::uint32_t> ChooseDevices(
+      const std::vector<std::vector<const LanePlan*>>& planned) const;
+  void PlaceOn(std::uint32_t device, const std::vector<const LanePlan*>& lanes, Plan& next,
+               Steps& steps);
+  Steps Switch();
+
+  std::vector<Place> places_;  // by LaneId
+  std::shared_ptr<const Plan> next_;
+  std::size_t preparing_ = 0;
+  std::size_t draining_ = 0;
+};
+
+}  // namespace tactus

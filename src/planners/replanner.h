@@ -1,0 +1,68 @@
+// When a new plan is due, and for what rates (gpu-lets, Section 4.1 and Algorithm 1, line 1): rates
+// are averaged over periods, the newest with most weight; at the end of each, and sooner where
+// requests miss their deadlines, it is asked whether the plan that serves still carries them, or
+// takes more of the devices than it has to.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/planner.h"
+
+namespace tactus {
+
+struct ReplannerOptions {
+  Duration period = Seconds(20);  // the paper's
+  double weight = 0.7;            // of the newest period in the average of rates
+  // Planned for beyond the average, as a part of it: rates go on rising while a plan is taken up,
+  // and arrivals of a Poisson process come in bunches.
+  double headroom = 0.25;
+  // A plan is kept while it carries this part of what would be planned for now, or all of it where
+  // deadlines are missed ...
+  double kept = 0.9;
+  // ... unless another one takes less of the devices, by this many of them.
+  double saving = 0.2;
+  double bad_threshold = 0.01;  // of a second's requests, that bring the question forward
+};
+
+class Replanner {
+ public:
+  // How often Look is to be asked.
+  static constexpr Duration kLook = Seconds(1);
+
+  // `input`, but for its rates, is what is planned for; what it points to outlives this.
+  Replanner(PlanInput input, std::unique_ptr<Planner> planner, ReplannerOptions options);
+
+  // For the rates of the input, with the headroom. kResourceExhausted where there is none.
+  Expected<Plan> First();
+
+  void Arrived(ModelId m) { ++arrived_[m.value()]; }
+  // Answered in time or not; nothing of those that their client cancelled.
+  void Ended(bool in_time) { ++(in_time ? good_ : bad_); }
+
+  // Every kLook. `current` serves. A plan where another one is due; where the load is more than any
+  // plan carries, one for the largest part of it. `busy`: a plan is being taken up; then only
+  // counts.
+  std::optional<Plan> Look(const Plan& current, bool busy);
+
+  const std::vector<double>& rates_rps() const { return average_; }  // by model
+
+ private:
+  std::optional<Plan> Better(const Plan& current, const std::vector<double>& rates_rps, bool late);
+  std::optional<Plan> Largest();
+
+  PlanInput input_;
+  std::unique_ptr<Planner> planner_;
+  const ReplannerOptions options_;
+  std::vector<double> average_;        // by model, requests a second
+  std::vector<std::int64_t> arrived_;  // by model, in this period
+  Duration passed_{};                  // of this period
+  std::int64_t good_ = 0;              // since the last look
+  std::int64_t bad_ = 0;
+  bool late_ = false;  // deadlines were missed while nothing could be done
+  std::uint64_t plans_ = 0;
+};
+
+}  // namespace tactus

@@ -1,0 +1,34 @@
+#include "sim/plan_question.h"
+
+#include <algorithm>
+
+#include "sim/simulation.h"
+
+namespace tactus {
+
+Expected<PlanQuestion> MakePlanQuestion(const Scenario& scenario, const ProfileFile& profile) {
+  auto deployment = MakeDeployment(scenario, profile);
+  if (!deployment) return std::unexpected(deployment.error());
+  const auto selected = SelectProfile(scenario, profile);
+  if (!selected) return std::unexpected(selected.error());
+  PlanQuestion question;
+  question.deployment = std::move(*deployment);
+  PlanInput& input = question.input;
+  input.profile = &question.deployment->profile;
+  input.shares = Shares(scenario);
+  input.devices = scenario.lanes;
+  if (scenario.plan_memory_mb > 0) input.device_memory_mb = scenario.plan_memory_mb;
+  const std::vector<double> rates = Rates(scenario);
+  for (std::size_t m = 0; m < rates.size(); ++m) {
+    const Model& model = question.deployment->models[m];
+    const ProfiledModel& profiled = selected->models[m];
+    const auto bytes = std::max(profiled.peak_memory_bytes, profiled.weight_bytes);
+    input.models.push_back({.name = model.name,
+                            .rate_rps = rates[m],
+                            .slo = model.slo,
+                            .memory_mb = static_cast<double>(bytes) / 1e6});
+  }
+  return question;
+}
+
+}  // namespace tactus

@@ -1,0 +1,23 @@
+// What a scenario asks a planner: how its devices are to be split, who is to be where.
+#pragma once
+
+#include <memory>
+
+#include "base/expected.h"
+#include "core/planner.h"
+#include "dispatch/dispatcher.h"
+#include "workload/profile_file.h"
+#include "workload/scenario.h"
+
+namespace tactus {
+
+struct PlanQuestion {
+  std::shared_ptr<const Deployment> deployment;  // holds what input.profile points to
+  PlanInput input;
+};
+
+// Its lanes are the devices, [plan] says what parts of them there are, and rates are those at the
+// start.
+Expected<PlanQuestion> MakePlanQuestion(const Scenario& scenario, const ProfileFile& profile);
+
+}  // namespace tactus

@@ -1,0 +1,156 @@
+#include "sim/reorganisation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "planners/registry.h"
+
+namespace tactus {
+namespace {
+
+using Kind = ReorganiserStep::Kind;
+
+ReplannerOptions OptionsOf(const Scenario& scenario) {
+  ReplannerOptions options;
+  options.period = FromSeconds(scenario.plan_period_s);
+  options.weight = scenario.plan_weight;
+  options.headroom = scenario.plan_headroom;
+  options.bad_threshold = scenario.plan_bad_threshold;
+  return options;
+}
+
+std::optional<InterferenceModel> InterferenceOf(const Scenario& scenario) {
+  if (scenario.plan_interference.empty()) return std::nullopt;
+  InterferenceModel model;
+  std::ranges::copy(scenario.plan_interference, model.c.begin());
+  return model;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Reorganisation>> Reorganisation::For(const Scenario& scenario,
+                                                              const ProfileFile& profile) {
+  if (scenario.plan_planner == "none") return nullptr;
+  auto planner = MakePlanner(scenario.plan_planner, InterferenceOf(scenario));
+  if (!planner) return std::unexpected(planner.error());
+  auto question = MakePlanQuestion(scenario, profile);
+  if (!question) return std::unexpected(question.error());
+  std::unique_ptr<Reorganisation> made(
+      new Reorganisation(scenario, std::move(*question), std::move(*planner)));
+  auto first = made->replanner_.First();
+  if (!first) {
+    return Fail(first.error().code,
+                fmt::format("no plan for the rates at the start, with {:.0f} % more ([plan] "
+                            "headroom): {}",
+                            100 * scenario.plan_headroom, first.error().message));
+  }
+  made->first_ = std::move(*first);
+  return made;
+}
+
+Reorganisation::Reorganisation(const Scenario& scenario, PlanQuestion question,
+                               std::unique_ptr<Planner> planner)
+    : question_(std::move(question)),
+      replanner_(question_.input, std::move(planner), OptionsOf(scenario)),
+      reorganiser_(scenario.lanes),
+      rng_(Rng::Stream(scenario.seed, "reorganisation")),
+      period_(FromSeconds(scenario.plan_period_s)),
+      least_(FromSeconds(scenario.plan_make_least_s)),
+      most_(FromSeconds(scenario.plan_make_most_s)),
+      draining_(reorganiser_.Places().size()) {}
+
+void Reorganisation::Start(Dispatcher& dispatcher, EventHeap& heap) {
+  dispatcher_ = &dispatcher;
+  heap_ = &heap;
+  for (LaneId::rep lane = 0; lane < draining_.size(); ++lane) {
+    dispatcher.SetLaneOpen(LaneId{lane}, false);
+  }
+  auto steps = reorganiser_.Begin(first_);
+  CHECK(steps, "planners put at most two lanes on a device");
+  // What serves at the start was made before it.
+  Reorganiser::Steps switched;
+  for (const ReorganiserStep& step : *steps) {
+    dispatcher.SetLaneShare(step.lane, step.spec.lane_class, step.spec.fraction);
+    switched = reorganiser_.Prepared(step.lane);
+  }
+  CarryOut(switched, kStart);
+  heap.Push(kStart + Replanner::kLook, EventClass::kReplan, 0);
+}
+
+void Reorganisation::Replan(TimePoint now, TimePoint end) {
+  if (now >= period_begin_ + period_) EndPeriod(now);
+  const auto plan = replanner_.Look(*serving_, !reorganiser_.steady());
+  if (plan) Begin(*plan, now);
+  if (now + Replanner::kLook < end) heap_->Push(now + Replanner::kLook, EventClass::kReplan, 0);
+}
+
+void Reorganisation::Begin(const Plan& plan, TimePoint now) {
+  const auto steps = reorganiser_.Begin(plan);
+  CHECK(steps, "a plan is asked for where none is being taken up");
+  CarryOut(*steps, now);
+}
+
+void Reorganisation::Prepared(LaneId lane, TimePoint now) {
+  CarryOut(reorganiser_.Prepared(lane), now);
+}
+
+void Reorganisation::Finished(LaneId lane, TimePoint now) {
+  if (!draining_[lane.value()] || !Idle(lane)) return;
+  draining_[lane.value()] = false;
+  CarryOut(reorganiser_.Drained(lane), now);
+}
+
+bool Reorganisation::Idle(LaneId lane) const {
+  return dispatcher_->view().lanes[lane.value()].batches.empty();
+}
+
+void Reorganisation::CarryOut(const Reorganiser::Steps& steps, TimePoint now) {
+  for (const ReorganiserStep& step : steps) {
+    switch (step.kind) {
+      case Kind::kMake:
+        dispatcher_->SetLaneShare(step.lane, step.spec.lane_class, step.spec.fraction);
+        [[fallthrough]];
+      case Kind::kLoad: {
+        const Duration takes = least_ + FromSeconds(rng_.Uniform() * ToSeconds(most_ - least_));
+        heap_->Push(now + takes, EventClass::kLanePrepared, step.lane.value());
+        break;
+      }
+      case Kind::kAdopt:
+        serving_ = reorganiser_.next();
+        dispatcher_->Adopt(serving_);
+        ++plans_;
+        break;
+      case Kind::kOpen:
+        dispatcher_->SetLaneOpen(step.lane, true);
+        break;
+      case Kind::kClose:
+        dispatcher_->SetLaneOpen(step.lane, false);
+        draining_[step.lane.value()] = true;
+        Finished(step.lane, now);
+        break;
+      case Kind::kRemove:
+        break;  // nothing holds a simulated lane
+    }
+  }
+}
+
+void Reorganisation::EndPeriod(TimePoint now) {
+  LayoutPoint point{.at_s = ToSeconds(now - kStart),
+                    .offered_rps = static_cast<double>(arrived_) / ToSeconds(now - period_begin_),
+                    .plans = plans_};
+  if (good_ + bad_ > 0) {
+    point.bad_ratio = static_cast<double>(bad_) / static_cast<double>(good_ + bad_);
+  }
+  for (const LanePlan& lane : serving_->lanes) {
+    if (lane.entries.empty()) continue;
+    ++point.lanes;
+    point.devices_used += lane.spec.fraction;
+  }
+  history_.push_back(point);
+  period_begin_ = now;
+  arrived_ = good_ = bad_ = 0;
+}
+
+}  // namespace tactus

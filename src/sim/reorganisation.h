@@ -1,0 +1,74 @@
+// A simulated system whose devices are split anew as its load changes: it counts what comes and
+// what is late, asks for a plan when one is due (planners/replanner.h) and carries out what the
+// reorganiser says (dispatch/reorganiser.h), in the time that making a lane takes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/rng.h"
+#include "dispatch/reorganiser.h"
+#include "metrics/report.h"
+#include "planners/replanner.h"
+#include "sim/event_heap.h"
+#include "sim/plan_question.h"
+
+namespace tactus {
+
+class Reorganisation {
+ public:
+  // Nothing where the scenario has no planner of its own. An error where its first plan has none.
+  static Expected<std::unique_ptr<Reorganisation>> For(const Scenario& scenario,
+                                                       const ProfileFile& profile);
+
+  // Of a dispatcher for it.
+  std::vector<LaneSpec> lanes() const { return reorganiser_.Places(); }
+
+  // The first plan serves from the beginning; later ones come as events of `heap`. Both outlive it.
+  void Start(Dispatcher& dispatcher, EventHeap& heap);
+  void Arrived(ModelId m) {
+    replanner_.Arrived(m);
+    ++arrived_;
+  }
+  void Ended(bool in_time) {
+    replanner_.Ended(in_time);
+    ++(in_time ? good_ : bad_);
+  }
+  // Events of class kReplan and kLanePrepared, until `end`.
+  void Replan(TimePoint now, TimePoint end);
+  void Prepared(LaneId lane, TimePoint now);
+  // After a batch ended there.
+  void Finished(LaneId lane, TimePoint now);
+
+  const std::vector<LayoutPoint>& history() const { return history_; }
+
+ private:
+  Reorganisation(const Scenario& scenario, PlanQuestion question, std::unique_ptr<Planner> planner);
+
+  void Begin(const Plan& plan, TimePoint now);
+  void CarryOut(const Reorganiser::Steps& steps, TimePoint now);
+  void EndPeriod(TimePoint now);
+  bool Idle(LaneId lane) const;
+
+  const PlanQuestion question_;
+  Replanner replanner_;
+  Reorganiser reorganiser_;
+  Plan first_;
+  Rng rng_;
+  const Duration period_;
+  const Duration least_;  // that making a lane takes
+  const Duration most_;
+  Dispatcher* dispatcher_ = nullptr;
+  EventHeap* heap_ = nullptr;
+  std::shared_ptr<const Plan> serving_;
+  std::vector<bool> draining_;  // by LaneId
+  TimePoint period_begin_ = kStart;
+  std::int64_t arrived_ = 0;  // in this period
+  std::int64_t good_ = 0;
+  std::int64_t bad_ = 0;
+  std::int64_t plans_ = 0;
+  std::vector<LayoutPoint> history_;
+};
+
+}  // namespace tactus

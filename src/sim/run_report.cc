@@ -1,0 +1,34 @@
+// The figures of a simulated run: simulation.h.
+#include <algorithm>
+
+#include "sim/simulation.h"
+#include "workload/accuracy_limit.h"
+
+namespace tactus {
+
+RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
+                     const SimulationResult& result) {
+  RunReport report =
+      Summarize(result.records, result.models, result.begin, result.end, result.skip);
+  report.policy = scenario.policy;
+  report.scenario = scenario.name;
+  report.source = "simulated";
+  report.profile_provenance = profile.provenance;
+  report.seed = scenario.seed;
+  report.commit = BuildCommit();
+  report.machine = MachineKind();
+  report.accuracy_limit = AccuracyLimit(scenario, profile).value_or(std::nullopt);
+  report.scaling = result.scaling;
+  report.layout = result.layout;
+  // Over all the time that the lane had work, the drain after the last arrival included.
+  const double seconds = ToSeconds(std::max(result.last, result.end) - kStart);
+  for (const LaneTotals& totals : result.lanes) {
+    report.lanes.push_back({.busy_ratio = ToSeconds(totals.busy) / seconds,
+                            .batches = totals.batches,
+                            .open_ratio = 1 - ToSeconds(totals.closed) / seconds,
+                            .kind = totals.kind});
+  }
+  return report;
+}
+
+}  // namespace tactus

@@ -1,0 +1,59 @@
+#include "sim/shared_devices.h"
+
+#include <algorithm>
+
+namespace tactus {
+
+SharedDevices::SharedDevices(const Scenario& scenario, std::span<const LaneSpec> lanes,
+                             bool suspends, EventHeap& heap)
+    : heap_(heap) {
+  if (scenario.capacity.empty()) return;
+  for (const LaneSpec& lane : lanes) {
+    const std::uint32_t device = lane.device.value();
+    if (places_.size() <= device) places_.resize(device + 1);
+    for (int s = 0; s < scenario.slots; ++s) {
+      places_[device].push_back(where_.size());
+      where_.push_back({device, static_cast<int>(places_[device].size()) - 1});
+    }
+  }
+  SharedDeviceOptions options;
+  std::copy_n(scenario.capacity.begin(), kResources, options.contention.capacity.begin());
+  options.contention.crosstalk = scenario.crosstalk;
+  options.suspends = suspends;
+  options.preemption = FromMillis(scenario.preemption_ms);
+  for (const auto& places : places_) {
+    devices_.emplace_back(options, static_cast<int>(places.size()));
+  }
+  changes_.assign(devices_.size(), kNoEvent);
+}
+
+void SharedDevices::Begin(std::size_t place, TimePoint now, TimePoint at, const SharedWork& work) {
+  const Where where = where_[place];
+  devices_[where.device].Begin(where.slot, now, at, work);
+  Schedule(where.device);
+}
+
+void SharedDevices::Stop(std::size_t place, TimePoint now) {
+  const Where where = where_[place];
+  devices_[where.device].Stop(where.slot, now);
+  Schedule(where.device);
+}
+
+std::optional<SharedDevices::Ended> SharedDevices::Take(const Event& change, TimePoint now) {
+  const std::uint32_t device = change.subject;
+  if (changes_[device] != change.sequence) return std::nullopt;
+  const int slot = devices_[device].Advance(now);
+  if (slot != SharedDevice::kNone) {
+    return Ended{places_[device][slot], devices_[device].uploaded(slot)};
+  }
+  Schedule(device);
+  return std::nullopt;
+}
+
+// The event before it, if any, stays behind as a shell.
+void SharedDevices::Schedule(std::uint32_t device) {
+  const TimePoint next = devices_[device].next();
+  changes_[device] = next == kNever ? kNoEvent : heap_.Push(next, EventClass::kDevice, device);
+}
+
+}  // namespace tactus

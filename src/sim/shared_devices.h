@@ -1,0 +1,54 @@
+// The devices of a simulated system on which batches slow each other, wherever on it they run: in
+// several slots of one lane, or in several lanes that are shares of one device. Each change of one
+// is an event.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/plan.h"
+#include "sim/event_heap.h"
+#include "sim/shared_device.h"
+#include "workload/scenario.h"
+
+namespace tactus {
+
+class SharedDevices {
+ public:
+  // A batch that ended. `place` is lane * slots + slot.
+  struct Ended {
+    std::size_t place = 0;
+    TimePoint uploaded;
+  };
+
+  // None where the scenario says nothing of contention. `heap` outlives it. All lanes have the
+  // scenario's slots. `suspends`: sim/shared_device.h.
+  SharedDevices(const Scenario& scenario, std::span<const LaneSpec> lanes, bool suspends,
+                EventHeap& heap);
+
+  bool empty() const { return devices_.empty(); }
+  void Begin(std::size_t place, TimePoint now, TimePoint at, const SharedWork& work);
+  void Stop(std::size_t place, TimePoint now);
+  // To be called for an event of class kDevice until it answers with nothing. Events that a later
+  // change has overtaken bring nothing.
+  std::optional<Ended> Take(const Event& change, TimePoint now);
+
+ private:
+  static constexpr std::uint64_t kNoEvent = ~std::uint64_t{0};
+  struct Where {
+    std::uint32_t device = 0;
+    int slot = 0;
+  };
+
+  void Schedule(std::uint32_t device);
+
+  EventHeap& heap_;
+  std::vector<SharedDevice> devices_;             // by DeviceId
+  std::vector<std::uint64_t> changes_;            // by DeviceId: the event of its next change
+  std::vector<std::vector<std::size_t>> places_;  // by DeviceId, by its slot
+  std::vector<Where> where_;                      // by place
+};
+
+}  // namespace tactus

@@ -1,0 +1,129 @@
+// Without these a plan for other models or devices could be run as if it were for these, or a
+// mistake in one would show as missed deadlines instead of as its place.
+#include "workload/plan_file.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Two models, l(1) = 8, l(2) = 12 ms on half a device and 4, 6 on a whole one.
+class PlanFileTest : public ::testing::Test {
+ protected:
+  PlanFileTest() {
+    ProfileTable::ModelRows rows{.exits = 1, .max_batch = 2};
+    for (const int ms : {8, 12, 4, 6}) rows.latency.push_back(Millis(ms));
+    profile_ = ProfileTable(2, std::vector(2, rows));
+    input_ = {.models = {{.name = "a", .rate_rps = 60, .slo = Millis(40)},
+                         {.name = "b", .rate_rps = 1000.0 / 3, .slo = Millis(30)}},
+              .profile = &profile_,
+              .shares = {0.5, 1},
+              .devices = 2};
+    plan_.lanes = {{.spec = {.device = DeviceId{0}, .lane_class = LaneClass{0}, .fraction = 0.5},
+                    .cycle = Millis(20),
+                    .entries = {{ModelId{0}, 2, {}, Millis(12)}}},
+                   {.spec = {.device = DeviceId{1}, .lane_class = LaneClass{1}},
+                    .cycle = Nanos(6'000'001),
+                    .entries = {{ModelId{1}, 2, {}, Nanos(6'000'001)}}}};
+  }
+
+  PlanFile Made() const {
+    PlanFile file = MakePlanFile(plan_, input_);
+    file.planner = "gpulet";
+    file.scenario = "s";
+    file.profile = "made up by a test";
+    return file;
+  }
+  // What is said of the file with one piece of its text replaced.
+  std::string Fault(const std::string& old, const std::string& fresh) const {
+    std::string text = PlanText(Made());
+    const std::size_t at = text.find(old);
+    EXPECT_NE(at, std::string::npos) << old;
+    if (at != std::string::npos) text.replace(at, old.size(), fresh);
+    const auto file = ParsePlan(text, "p.json");
+    if (!file) return file.error().message;
+    const auto plan = FitPlan(*file, "p.json", input_);
+    return plan ? "" : plan.error().message;
+  }
+
+  ProfileTable profile_;
+  PlanInput input_;
+  Plan plan_;
+};
+
+TEST_F(PlanFileTest, IsTheSamePlanAfterItWasWrittenAndRead) {
+  const auto path = std::filesystem::path(::testing::TempDir()) / "plan_file_test.json";
+  ASSERT_TRUE(SavePlan(Made(), path));
+  const auto loaded = LoadPlan(path);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(PlanText(*loaded), PlanText(Made()));
+  const auto plan = FitPlan(*loaded, path.string(), input_);
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_EQ(plan->lanes.size(), 2u);
+  EXPECT_EQ(plan->lanes[1].spec.lane_class, LaneClass{1});
+  EXPECT_EQ(plan->lanes[1].cycle, Nanos(6'000'001)) << "to the last bit";
+  EXPECT_EQ(plan->lanes[0].entries[0].length, Millis(12));
+  EXPECT_EQ(PlanText(MakePlanFile(*plan, input_)), PlanText(MakePlanFile(plan_, input_)));
+  std::filesystem::remove(path);
+}
+
+// A scenario that names its models in another order is the same one.
+TEST_F(PlanFileTest, FindsModelsByName) {
+  const PlanFile file = Made();
+  std::swap(input_.models[0], input_.models[1]);
+  const auto plan = FitPlan(file, "p.json", input_);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->lanes[0].entries[0].model, ModelId{1});
+}
+
+// Whoever overloads a plan on purpose may: what it carries is not what comes.
+TEST_F(PlanFileTest, IsNotHeldToTheRatesItWasMadeFor) {
+  const PlanFile file = Made();
+  input_.models[0].rate_rps = 1e6;
+  EXPECT_TRUE(FitPlan(file, "p.json", input_));
+}
+
+TEST_F(PlanFileTest, WhatCannotBeReadIsNamedByItsPlaceAndWithARemedy) {
+  EXPECT_THAT(LoadPlan("/no/such/p.json").error().message,
+              HasSubstr("/no/such/p.json: cannot read this plan; write one anew"));
+  EXPECT_THAT(ParsePlan("{", "p.json").error().message, HasSubstr("p.json:1:"));
+  EXPECT_THAT(Fault("\"share\": 0.5", "\"share\": 1.5"),
+              HasSubstr("p.json: lanes[0].share: must be above 0 and at most 1"));
+  EXPECT_THAT(Fault("\"cycle_ms\": 20.0", "\"cycle_ms\": 0"), HasSubstr("lanes[0].cycle_ms: "));
+  EXPECT_THAT(Fault("\"batch\": 2", "\"batch\": 0"), HasSubstr("lanes[0].entries[0].batch: must"));
+  EXPECT_THAT(Fault("\"model\": \"b\"", "\"model\": \"c\""),
+              HasSubstr("lanes[1].entries[0].model: 'c' is not among the plan's models; write"));
+  EXPECT_THAT(Fault("\"name\": \"b\"", "\"name\": \"a\""),
+              HasSubstr("models[1].name: is there twi"));
+}
+
+TEST_F(PlanFileTest, WhatDoesNotFitIsNamedWithTheRemedy) {
+  EXPECT_THAT(Fault("\"device\": 1", "\"device\": 2"),
+              HasSubstr("p.json: lane 1 of the plan is on device 2; there are 2"));
+  EXPECT_THAT(Fault("\"device\": 1", "\"device\": 0"),
+              HasSubstr("the lanes of device 0 add up to 150 % of it; plan again"));
+  EXPECT_THAT(Fault("\"share\": 0.5", "\"share\": 0.3"),
+              HasSubstr("lane 0 of the plan is 30 % of its device, which was not profiled (50 %, "
+                        "100 % were); profile 30 %"));
+  EXPECT_THAT(Fault("\"cycle_ms\": 20.0", "\"cycle_ms\": 29"),
+              HasSubstr("more than its SLO of 40"));
+  EXPECT_THAT(Fault("\"batch\": 2", "\"batch\": 3"), HasSubstr("a batch of 3 of 'a' was not prof"));
+}
+
+TEST_F(PlanFileTest, APlanOfAnotherModelSetSaysWhichModels) {
+  const PlanFile file = Made();
+  input_.models[1].name = "d";
+  const auto plan = FitPlan(file, "p.json", input_);
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(plan.error().message,
+              HasSubstr("p.json: a plan of another model set: it knows 'b', not served here; it "
+                        "does not know 'd'; write one anew"));
+}
+
+}  // namespace
+}  // namespace tactus
