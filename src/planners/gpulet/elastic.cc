@@ -198,10 +198,11 @@ std::vector<Rules> AllRules(bool interference) {
   for (const ShareRule share : {ShareRule::kKnee, ShareRule::kRequired, ShareRule::kBestRate}) {
     if (interference) all.push_back({.share = share, .top_up = true, .expect = Expect::kWorst});
     all.push_back({.share = share, .top_up = true});
-    if (interference) all.push_back({.share = share, .top_up = true, .expect = Expect::kMildest});
   }
+  if (!interference) return all;
+  all.push_back({.share = ShareRule::kRequired, .top_up = true, .expect = Expect::kMildest});
   // On whole devices nobody interferes.
-  if (interference) all.push_back({.share = ShareRule::kWhole, .top_up = true});
+  all.push_back({.share = ShareRule::kWhole, .top_up = true});
   return all;
 }
 

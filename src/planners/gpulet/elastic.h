@@ -33,7 +33,7 @@ struct ElasticRetryOptions {
 // is carried. Whoever fell short is first in the next round; after `rounds` of them another rule
 // says what gpu-let a model asks for: first the paper's, then what carries the rest of its rate
 // alone, then the size that carries most for each percent of it if that is smaller; with
-// interference each also without a neighbour in mind and with the mildest, and whole devices. Where
+// interference also without a neighbour in mind, with the mildest, and whole devices. Where
 // no free gpu-let helps, a part of the rate goes to the one in use that can take most of it. The
 // error is that of the round that lacked least.
 Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOptions& options);
