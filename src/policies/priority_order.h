@@ -26,12 +26,14 @@ class PriorityOrder {
     }
     std::sort(priorities_.begin(), priorities_.end());
     priorities_.erase(std::unique(priorities_.begin(), priorities_.end()), priorities_.end());
+    own_.assign(view.models.size(), 0);
     levels_.assign(view.models.size(), 0);
     alone_.assign(view.models.size(), Duration{});
     order_.reserve(view.models.size());
     for (std::size_t m = 0; m < view.models.size(); ++m) {
       if (!view.models[m].loaded) continue;
-      levels_[m] = LevelOf(view.models[m].priority);
+      own_[m] = view.models[m].priority;
+      levels_[m] = LevelOf(own_[m]);
       const ModelId id{static_cast<ModelId::rep>(m)};
       for (const Lane& lane : view.lanes) {
         alone_[m] = std::max(
@@ -40,19 +42,28 @@ class PriorityOrder {
     }
   }
 
-  // 0 is the highest level that any model has. Of the model's own priority.
-  int level(ModelId m) const { return levels_[m.value()]; }
-  // Of a priority that a request states: that of the models which have it or the next lower one,
-  // and one below all of them beyond that.
+  // 0 is the highest level that any model has. Of a priority: the level of the models which have it
+  // or the next lower one, and one below all of them beyond that.
   int LevelOf(int priority) const {
     const auto at = std::lower_bound(priorities_.begin(), priorities_.end(), priority);
     return static_cast<int>(at - priorities_.begin());
   }
-  // Of what waits: the highest of the requests that the model's next batch may take.
+  // The highest of the model's first `count` requests: a batch has that of the requests it holds,
+  // not of those that wait behind them.
+  int LevelOfFirst(const RequestQueue& queue, ModelId m, int count) const {
+    const int model = own_[m.value()];
+    const int priority = queue.Priority(count, model);
+    return priority == model ? levels_[m.value()] : LevelOf(priority);
+  }
+  // The smallest batch of the queue that has this level; some batch does.
+  int LeastBatch(const RequestQueue& queue, ModelId m, int level) const {
+    int batch = 1;
+    while (LevelOfFirst(queue, m, batch) > level) ++batch;
+    return batch;
+  }
+  // Of the queue: the highest of the requests that the model's next batch may take.
   int Waiting(const View& view, ModelId m) const {
-    const int model = view.models[m.value()].priority;
-    const int priority = view.queues[m.value()].Priority(view.models[m.value()].max_batch, model);
-    return priority == model ? level(m) : LevelOf(priority);
+    return LevelOfFirst(view.queues[m.value()], m, view.models[m.value()].max_batch);
   }
 
   // Models with waiting requests: by level, in a level the one that is due first. Good until the
@@ -88,7 +99,8 @@ class PriorityOrder {
   const double formation_;
   const bool by_level_;
   std::vector<int> priorities_;  // those that models have, in order
-  std::vector<int> levels_;      // by ModelId
+  std::vector<int> own_;         // by ModelId: the model's priority
+  std::vector<int> levels_;      // by ModelId: of that priority
   std::vector<Duration> alone_;  // by ModelId: on the slowest lane
   std::vector<ModelId> order_;
 };

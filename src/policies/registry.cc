@@ -50,7 +50,8 @@ constexpr const char* kStraitOptions =
     "keeps, "
     "times a full batch's latency, 1.5; room=X: a device that is used less does not wait, 1; "
     "least=P, step=P: of the cap on low levels, 75 and 0.25 percent; starve=MS: the longest that a "
-    "queue goes unserved, 1000; learn=yes|no; "
+    "queue goes unserved, 1000, and 1 at least (with 0 the one that waited longest would always be "
+    "first, whatever its priority); learn=yes|no; "
     "and to leave parts away: order=no, meet=no, protect=no, cap=no";
 constexpr const char* kSharingOptions =
     "form=X: wait for a batch to form, of the SLO, 0.1; batch=N: largest batch";
@@ -139,7 +140,7 @@ std::unique_ptr<Policy> MakeStrait(std::string name, PolicyOptions& options) {
   for (const char* key : {"slack", "room"}) options.Needs(key, made.formation > 0, "form above 0");
   made.slack = options.Number("slack", made.slack, 0, 100);
   made.room = options.Number("room", made.room, 0, 100);
-  made.starve = std::max(options.Millis("starve", 1000), Millis(1));
+  made.starve = FromMillis(options.Number("starve", ToMillis(made.starve), 1, 1e6));
   return std::make_unique<Which>(std::move(name), made);
 }
 

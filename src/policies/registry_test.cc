@@ -68,6 +68,8 @@ TEST(PolicyRegistry, RefusesOptionsThatMeanNothing) {
       {"timeout:preferred=99999999999", "a rising list"},
       {"timeout:preferred=", "a rising list"},
       {"fifo:cost=-1", "a number from 0"},
+      {"strait:starve=0", "starve=0: a number from 1 to 1000000"},
+      {"strait-plain:starve=0.5", "starve=0.5: a number from 1"},
       {"fifo:costs=1", "it has batch=N: largest batch; cost=US"},
   };
   for (const auto& c : cases) {

@@ -26,7 +26,9 @@ void Sharing::Prepare(const View& view) {
 Decision Sharing::Decide(const View& view, TimePoint now) {
   Reset(now);
   if (const auto drop = lost_.Find(view, now)) {
-    if (order_.level(drop->model) == 0) low_ = std::max(1, low_ - 1);
+    const RequestQueue& queue = view.queues[drop->model.value()];
+    const bool highest = order_.LevelOfFirst(queue, drop->model, drop->count) == 0;
+    if (highest) low_ = std::max(1, low_ - 1);
     return *drop;
   }
   TimePoint wake = lost_.next();
@@ -36,9 +38,7 @@ Decision Sharing::Decide(const View& view, TimePoint now) {
       wake = std::min(wake, ready);
       continue;
     }
-    if (const Lane* lane = FindLane(view, m)) {
-      return Dispatch{m, FinalExit(view.profile, m), BatchFor(view, m, *lane, now), lane->id};
-    }
+    if (const auto launch = Launch(view, m, now)) return *launch;
     // A low queue may be let in again then.
     if (options_.rule == SharingRule::kReactive && low_ < kConcurrent) {
       wake = std::min(wake, reset_at_);
@@ -53,8 +53,7 @@ void Sharing::Reset(TimePoint now) {
   reset_at_ += ((now - reset_at_) / kReaction + 1) * kReaction;
 }
 
-bool Sharing::Admits(const Lane& lane, ModelId m, int level) const {
-  if (!lane.HasFreeSlot() || !lane.serves.contains(m)) return false;
+bool Sharing::Admits(const Lane& lane, int level) const {
   const int running = static_cast<int>(lane.batches.size());
   if (options_.rule == SharingRule::kTemporal) return running == 0;
   if (options_.rule == SharingRule::kStatic) return running < kConcurrent;
@@ -67,14 +66,20 @@ bool Sharing::Admits(const Lane& lane, ModelId m, int level) const {
   return level == 0 ? running - low < kConcurrent : low < low_;
 }
 
-const Lane* Sharing::FindLane(const View& view, ModelId m) const {
+// A lane is asked for the batch that it would get, whose level need not be that of the queue.
+std::optional<Dispatch> Sharing::Launch(const View& view, ModelId m, TimePoint now) const {
   const Lane* best = nullptr;
-  const int level = order_.Waiting(view, m);
+  int best_batch = 0;
   for (const Lane& lane : view.lanes) {
-    if (!Admits(lane, m, level)) continue;
-    if (best == nullptr || lane.batches.size() < best->batches.size()) best = &lane;
+    if (!lane.HasFreeSlot() || !lane.serves.contains(m)) continue;
+    if (best != nullptr && lane.batches.size() >= best->batches.size()) continue;
+    const int batch = BatchFor(view, m, lane, now);
+    if (!Admits(lane, order_.LevelOfFirst(view.queues[m.value()], m, batch))) continue;
+    best = &lane;
+    best_batch = batch;
   }
-  return best;
+  if (best == nullptr) return std::nullopt;
+  return Dispatch{m, FinalExit(view.profile, m), best_batch, best->id};
 }
 
 // The largest that its first request can wait for, were it alone on the device.

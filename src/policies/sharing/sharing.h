@@ -10,6 +10,7 @@
 //                many as there are slots, of low levels one fewer, so that a high one can come in
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,11 @@ class Sharing final : public Policy {
                    TimePoint now) override;
 
  private:
-  bool Admits(const Lane& lane, ModelId m, int level) const;
-  // The lane that may take a batch of the model and has the fewest; null when none may.
-  const Lane* FindLane(const View& view, ModelId m) const;
+  // Whether the rule lets one more batch of this level run there.
+  bool Admits(const Lane& lane, int level) const;
+  // What the model's queue would launch now: on the lane that may take it and has the fewest
+  // batches; nothing where none may.
+  std::optional<Dispatch> Launch(const View& view, ModelId m, TimePoint now) const;
   int BatchFor(const View& view, ModelId m, const Lane& lane, TimePoint now) const;
   void Reset(TimePoint now);
 

@@ -1,8 +1,10 @@
 // The rivals' limits as tables of states: without them a comparison would be with something else.
 #include "policies/sharing/sharing.h"
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <variant>
 
 #include <gtest/gtest.h>
 
@@ -43,6 +45,10 @@ class SharingTest : public ::testing::Test {
       }
     }
     return admitted;
+  }
+  void PushOwn(std::size_t m, TimePoint deadline, std::uint32_t priority) {
+    ASSERT_TRUE(table_.queues[m].Push(
+        {.id = RequestId{table_.next_id++}, .deadline = deadline, .priority = priority}));
   }
   void Finish(std::size_t i, TimePoint now, TimePoint deadline) {
     RunningBatch done = table_.lanes[0].batches[i];
@@ -93,6 +99,30 @@ TEST_F(SharingTest, PreemptiveKeepsASlotForTheHighest) {
   EXPECT_TRUE(policy_->suspends());
   EXPECT_EQ(Admitted({kLow, kLow, kLow, kLow}, At(0)), 3);
   EXPECT_EQ(Admitted({kHigh}, At(0)), 1);
+}
+
+// At 0 a low batch of two is all that meets the first deadlines; the urgent one comes after it.
+TEST_F(SharingTest, AdmitsABatchByTheRequestsThatItHolds) {
+  Use(SharingRule::kPreemptive);
+  ASSERT_EQ(Admitted({kLow, kLow, kLow}, At(0)), 3);
+  table_.Push(*policy_, kLow, At(6), 4);
+  PushOwn(kLow, At(400), 1);
+  EXPECT_TRUE(std::holds_alternative<Wait>(policy_->Decide(table_.view(), At(0))));
+  table_.Pop(*policy_, TableForTest::M(kLow), 3);
+  EXPECT_EQ(policy_->Decide(table_.view(), At(0)), Launch(kLow, 2, 0));
+}
+
+TEST_F(SharingTest, WhatIsGivenUpCountsWithItsOwnPriority) {
+  Use(SharingRule::kReactive);
+  const auto give_up = [&](std::size_t m, std::uint32_t priority) {
+    PushOwn(m, At(1), priority);
+    EXPECT_EQ(policy_->Decide(table_.view(), At(0)), GiveUp(m, 1, DropReason::kExpired));
+    table_.Pop(*policy_, TableForTest::M(m), 1);
+  };
+  give_up(kHigh, 9);
+  give_up(kHigh, 9);
+  give_up(kLow, 1);
+  EXPECT_EQ(Admitted({kLow, kLow, kLow}, At(0)), 2) << "one fewer than three";
 }
 
 TEST_F(SharingTest, AllOfThemServeTheHighestFirstAndGiveUpWhatIsLost) {

@@ -32,27 +32,30 @@ Decision Strait::Decide(const View& view, TimePoint now) {
 }
 
 // Algorithm 1 for one queue: the largest feasible batch by bisection. Feasibility is taken to fall
-// with the batch; where it does not, the answer is feasible and may not be the largest.
+// with the batch; where it does not, the answer is feasible and may not be the largest. A request
+// of higher priority raises every batch that reaches it: those of one level are bisected alone, the
+// larger ones first.
 std::optional<Decision> Strait::Try(const View& view, ModelId m, TimePoint now) {
   const RequestQueue& queue = view.queues[m.value()];
-  StraitCandidate candidate{.model = m,
-                            .exit = FinalExit(view.profile, m),
-                            .level = order().Waiting(view, m),
-                            .deadline = queue.front().deadline};
-  int least = 0;
-  int most = queue.Batchable(LargestBatch(view, m));
+  StraitCandidate candidate{
+      .model = m, .exit = FinalExit(view.profile, m), .deadline = queue.front().deadline};
   std::optional<Place> best;
-  while (least < most) {
-    candidate.batch = (least + most + 1) / 2;
-    if (const auto place = FindPlace(view, candidate, now)) {
-      best = place;
-      least = candidate.batch;
-    } else {
-      most = candidate.batch - 1;
+  int most = queue.Batchable(LargestBatch(view, m));
+  while (most > 0 && !best) {
+    candidate.level = order().LevelOfFirst(queue, m, most);
+    int least = order().LeastBatch(queue, m, candidate.level) - 1;
+    while (least < most) {
+      candidate.batch = (least + most + 1) / 2;
+      if (const auto place = FindPlace(view, candidate, now)) {
+        best = place;
+        least = candidate.batch;
+      } else {
+        most = candidate.batch - 1;
+      }
     }
   }
   if (!best) return std::nullopt;
-  candidate.batch = least;
+  candidate.batch = most;
   return Launch(candidate, best->lane);
 }
 

@@ -9,6 +9,9 @@
 // Not in the paper:
 //   - n levels of priority: every level but the highest is under the cap.
 //   - A running batch that will miss its deadline anyway forbids nothing.
+//   - Priorities of single requests: a batch has the level of the highest request that it holds,
+//   and
+//     the bisection looks at the batches of one level at a time, the larger ones first.
 //   - A low batch alone among low ones may exceed the cap: else a model that needs more than the
 //     cap would never run.
 //   - A batch waits to form only where its device is full and its first request has time to spare.
@@ -18,9 +21,12 @@
 //
 // What a device's running batches have left, and which of them will be late anyway, does not depend
 // on the candidate: it is worked out once for each device and question, and only where a candidate
-// has passed the cheaper conditions. A question costs at most models x log2(largest batch) x
-// devices x (1 + slots) predictions. strait_plain.h is the same without this, to be read beside the
-// paper; their decisions are equal, since both compute every number by the same functions.
+// has passed the cheaper conditions: two predictions for each running batch. A candidate costs one
+// for itself and one for each running batch, of which a device with a free slot has slots - 1 at
+// most: in all, while requests have no priority of their own, at most models x ceil(log2(1 +
+// largest batch)) x devices x slots + 2 x devices x (slots - 1) predictions a question.
+// strait_plain.h is the same without this, to be read beside the paper; their decisions are equal,
+// since both compute every number by the same functions.
 #pragma once
 
 #include <cstdint>

@@ -20,27 +20,29 @@ Decision PlainStrait::Decide(const View& view, TimePoint now) {
 }
 
 // Feasibility is taken to fall with the batch; where it does not, the answer is feasible and may
-// not be the largest.
+// not be the largest. Batches of one level are bisected alone: a request of higher priority raises
+// every batch that reaches it.
 std::optional<Dispatch> PlainStrait::LargestFeasible(const View& view, ModelId m, TimePoint now) {
   const RequestQueue& queue = view.queues[m.value()];
-  StraitCandidate candidate{.model = m,
-                            .exit = FinalExit(view.profile, m),
-                            .level = order().Waiting(view, m),
-                            .deadline = queue.front().deadline};
+  StraitCandidate candidate{
+      .model = m, .exit = FinalExit(view.profile, m), .deadline = queue.front().deadline};
   std::optional<LaneId> device;
-  int feasible = 0;
   int most = queue.Batchable(LargestBatch(view, m));
-  while (feasible < most) {
-    candidate.batch = (feasible + most + 1) / 2;
-    if (const auto best = BestDevice(view, candidate, now)) {
-      device = best;
-      feasible = candidate.batch;
-    } else {
-      most = candidate.batch - 1;
+  while (most > 0 && !device) {
+    candidate.level = order().LevelOfFirst(queue, m, most);
+    int feasible = order().LeastBatch(queue, m, candidate.level) - 1;
+    while (feasible < most) {
+      candidate.batch = (feasible + most + 1) / 2;
+      if (const auto best = BestDevice(view, candidate, now)) {
+        device = best;
+        feasible = candidate.batch;
+      } else {
+        most = candidate.batch - 1;
+      }
     }
   }
   if (!device) return std::nullopt;
-  candidate.batch = feasible;
+  candidate.batch = most;
   return Launch(candidate, *device);
 }
 

@@ -22,9 +22,10 @@ StraitRecords::StraitRecords(std::string name, const StraitOptions& options)
       throttle_(options.throttle),
       order_(options.formation, options.ordered) {}
 
-// `view` names a table that lives as long as the deployment does: until the next Prepare.
+// `view` names a table and queues that live as long as the deployment does: until the next Prepare.
 void StraitRecords::Prepare(const View& view) {
   profile_ = &view.profile;
+  queues_ = view.queues;
   order_.Prepare(view);
   lost_.Prepare(view);
   slos_.clear();
@@ -40,8 +41,9 @@ std::optional<Drop> StraitRecords::EarlyDrop(const View& view, TimePoint now, Ti
   if (missed_) throttle_.Miss(now);
   missed_ = false;
   if (const auto drop = lost_.Find(view, now)) {
-    if (order_.level(drop->model) == 0) throttle_.Miss(now);
-    dropped_[drop->model.value()] = true;
+    const std::size_t m = drop->model.value();
+    if (order_.LevelOfFirst(view.queues[m], drop->model, drop->count) == 0) throttle_.Miss(now);
+    dropped_[m] = true;
     given_up_ = *drop;
     return drop;
   }
@@ -154,7 +156,7 @@ void StraitRecords::OnPopFront(ModelId m, int count) {
     dropped_[m.value()] = false;
   } else if (!ours) {
     dropped_[m.value()] = true;
-    missed_ |= order_.level(m) == 0;
+    missed_ |= order_.LevelOfFirst(queues_[m.value()], m, count) == 0;
   }
   given_up_.reset();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ struct StraitCandidate {
   ModelId model;
   ExitId exit;
   int batch = 0;
-  int level = 0;
+  int level = 0;       // of the requests that it holds
   TimePoint deadline;  // of its most urgent request
 };
 
@@ -106,7 +107,8 @@ class StraitRecords : public Policy {
   std::vector<TimePoint> hungry_;
   std::vector<bool> dropped_;  // by ModelId: since it was last served
   const ProfileTable* profile_ = nullptr;
-  std::optional<Dispatch> launched_;  // decided, and not yet carried out
+  std::span<const RequestQueue> queues_;  // by ModelId
+  std::optional<Dispatch> launched_;      // decided, and not yet carried out
   std::optional<Drop> given_up_;
   bool missed_ = false;  // a request of the highest level, since the last question
 };

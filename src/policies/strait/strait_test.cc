@@ -2,7 +2,9 @@
 #include "policies/strait/strait.h"
 
 #include <array>
+#include <cstdint>
 #include <memory>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -45,6 +47,12 @@ class StraitTest : public ::testing::Test {
   }
   void Push(std::size_t m, TimePoint deadline, int count = 1) {
     table_.Push(*policy_, m, deadline, count);
+  }
+  // One with a priority of its own.
+  void PushOwn(std::size_t m, TimePoint deadline, int priority) {
+    ASSERT_TRUE(table_.queues[m].Push({.id = RequestId{table_.next_id++},
+                                       .deadline = deadline,
+                                       .priority = static_cast<std::uint32_t>(priority)}));
   }
   Decision Ask(TimePoint now) { return policy_->Decide(table_.view(), now); }
   void CarryOut(const Decision& decision, TimePoint now) {
@@ -125,13 +133,28 @@ TEST_F(StraitTest, ARequestsOwnPriorityGoesBeforeThatOfItsModel) {
   const auto low = Model(kLow, Millis(900), Millis(9), 0.3);
   Devices(1, 1);
   Push(high, At(800));
-  const Request urgent{.id = RequestId{100}, .deadline = At(900), .priority = kHigh};
-  table_.queues[low].Push(urgent);
+  PushOwn(low, At(900), kHigh);
   EXPECT_EQ(Ask(At(0)), Launch(high, 1, 0)) << "of one level, and due first";
   table_.Pop(*policy_, TableForTest::M(high), 1);
-  const Request patient{.id = RequestId{101}, .deadline = At(800), .priority = kLow + 7};
-  table_.queues[high].Push(patient);
+  PushOwn(high, At(800), kLow + 7);
   EXPECT_EQ(Ask(At(0)), Launch(low, 1, 0)) << "below every model's level, though due first";
+}
+
+// The low queue's first four are due so early that a batch of two is all that is in time; a third
+// would be late. 0.4 of everything beside 0.4 of low priority is more than the cap of 0.75.
+TEST_F(StraitTest, ABatchHasNoPriorityOfRequestsThatItDoesNotHold) {
+  Model(kHigh, Millis(900), Millis(9), 0.1);
+  const auto busy = Model(kLow, Millis(9000), Millis(500), 0.4);
+  const auto low = Model(kLow, Millis(900), Millis(4), 0.4);
+  Devices(1, 4, {.starve = Seconds(100), .protects = false});
+  Push(busy, At(8000));
+  Launched(Launch(busy, 1, 0), At(0));
+  Push(low, At(7), 4);
+  ASSERT_TRUE(Waits(Ask(At(0))));
+  PushOwn(low, At(900), kHigh);
+  EXPECT_TRUE(Waits(Ask(At(0)))) << "the urgent one would not be in the batch";
+  table_.Pop(*policy_, TableForTest::M(low), 3);
+  EXPECT_EQ(Ask(At(0)), Launch(low, 2, 0)) << "now it is, and the batch is not under the cap";
 }
 
 // The first takes 101 ms alone; with 1 ms to spare it bears no neighbour of its level or below, and
@@ -235,6 +258,26 @@ TEST_F(StraitTest, TheCapFallsWhenTheHighestLevelMisses) {
   Push(high, At(9000));
   EXPECT_EQ(Ask(At(8999)), GiveUp(high, 1, DropReason::kExpired));
   EXPECT_DOUBLE_EQ(policy_->Cap(At(8999)), 0.75);
+}
+
+// The cap is 0.875 until it falls to 0.75.
+TEST_F(StraitTest, WhatIsGivenUpCountsWithItsOwnPriority) {
+  const auto high = Model(kHigh, Millis(900), Millis(9), 0.1);
+  const auto low = Model(kLow, Millis(900), Millis(9), 0.1);
+  for (const bool by_the_policy : {true, false}) {
+    for (const auto& [m, own, falls] : {std::tuple{low, kHigh, true}, {high, kLow + 7, false}}) {
+      SCOPED_TRACE(testing::Message() << "priority " << own << ", by the policy " << by_the_policy);
+      table_.lanes.clear();
+      Devices(1, 4);
+      PushOwn(m, by_the_policy ? At(5005) : At(5900), own);
+      if (by_the_policy) {
+        EXPECT_EQ(Ask(At(5000)), GiveUp(m, 1, DropReason::kExpired));
+      }
+      table_.Pop(*policy_, TableForTest::M(m), 1);
+      EXPECT_TRUE(Waits(Ask(At(5000))));
+      EXPECT_DOUBLE_EQ(policy_->Cap(At(5000)), falls ? 0.75 : 0.875);
+    }
+  }
 }
 
 // Else a model that needs more than the cap would never run.

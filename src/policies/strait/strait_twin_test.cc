@@ -1,5 +1,7 @@
 // The quick version against the plain one: random lives with several devices and levels of
 // priority, told to both, which must answer every question alike while both learn.
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
@@ -33,6 +35,7 @@ class Life {
       if (rng_.Below(4) == 0) lane.serves = SomeModels();
     }
     load_ = 3 * rng_.Uniform();
+    own_priorities_ = rng_.Below(2) == 0;
     plain_.Prepare(table_.view());
     quick_.Prepare(table_.view());
   }
@@ -48,7 +51,9 @@ class Life {
   int dispatches() const { return dispatches_; }
   int beside() const { return beside_; }  // launched where something ran already
   int drops() const { return drops_; }
-  int waits() const { return waits_; }  // with requests waiting and a slot free
+  int under_the_cap() const { return under_the_cap_; }  // and not too much of the device
+  int raised() const { return raised_; }  // launched, of a higher priority than their model's
+  int waits() const { return waits_; }    // with requests waiting and a slot free
 
  private:
   StraitOptions Options() {
@@ -102,9 +107,11 @@ class Life {
     const auto count = static_cast<int>(load_ * rng_.Uniform() + 1);
     if (table_.queues[m].size() > 200) return;
     for (int i = 0; i < count; ++i) {
+      const bool own = own_priorities_ && rng_.Below(4) == 0;
       const Request request{.id = RequestId{table_.next_id++},
                             .arrival = now_,
-                            .deadline = now_ + table_.models[m].slo - Micros(rng_.Below(4000))};
+                            .deadline = now_ + table_.models[m].slo - Micros(rng_.Below(4000)),
+                            .priority = own ? 1 + static_cast<std::uint32_t>(rng_.Below(6)) : 0};
       ASSERT_TRUE(table_.queues[m].Push(request));
       plain_.OnArrive(TableForTest::M(m), request);
       quick_.OnArrive(TableForTest::M(m), request);
@@ -161,6 +168,9 @@ class Life {
     const RequestQueue& queue = table_.queues[d.model.value()];
     ASSERT_TRUE(lane.HasFreeSlot() && lane.serves.contains(d.model));
     ASSERT_EQ(queue.Batchable(d.batch), d.batch);
+    const int priority = queue.Priority(d.batch, table_.models[d.model.value()].priority);
+    raised_ += priority < table_.models[d.model.value()].priority ? 1 : 0;
+    KeepsTheCap(lane, d, priority);
     ++dispatches_;
     beside_ += lane.batches.empty() ? 0 : 1;
     lane.batches.push_back({.id = BatchId{table_.next_id++},
@@ -168,10 +178,32 @@ class Life {
                             .exit = d.exit,
                             .batch = d.batch,
                             .started = now_,
-                            .deadline = queue.front().deadline});
+                            .deadline = queue.front().deadline,
+                            .priority = priority});
     Pop(d.model, d.batch);
     plain_.OnLaneChange(lane);
     quick_.OnLaneChange(lane);
+  }
+
+  // Both versions could take a batch for a higher one than it is. One of a single request may be
+  // there because its queue starves.
+  void KeepsTheCap(const Lane& lane, const Dispatch& d, int priority) {
+    int highest = table_.models[0].priority;
+    for (const Model& model : table_.models) highest = std::min(highest, model.priority);
+    if (!options_.capped || priority <= highest || d.batch == 1) return;
+    const auto use = [&](ModelId m, int batch) {
+      return table_.profile.Use(m, ExitId{0}, batch, lane.lane_class).throughput;
+    };
+    Throughput low = use(d.model, d.batch);
+    bool others = false;
+    for (const RunningBatch& batch : lane.running()) {
+      if (batch.priority <= highest) continue;
+      low = low + use(batch.model, batch.batch);
+      others = true;
+    }
+    if (!others) return;
+    ++under_the_cap_;
+    EXPECT_LE(Peak(low), plain_.Cap(now_) + 1e-9);  // the sums may differ in their order
   }
 
   Rng rng_;
@@ -183,10 +215,13 @@ class Life {
   TimePoint now_ = kStart;
   TimePoint wake_ = kNever;
   double load_ = 1;
+  bool own_priorities_ = false;
   int dispatches_ = 0;
   int beside_ = 0;
   int drops_ = 0;
   int waits_ = 0;
+  int under_the_cap_ = 0;
+  int raised_ = 0;
 };
 
 TEST(StraitTwins, DecideAlike) {
@@ -194,6 +229,8 @@ TEST(StraitTwins, DecideAlike) {
   int beside = 0;
   int drops = 0;
   int waits = 0;
+  int under_the_cap = 0;
+  int raised = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Life life(seed);
@@ -203,12 +240,16 @@ TEST(StraitTwins, DecideAlike) {
     beside += life.beside();
     drops += life.drops();
     waits += life.waits();
+    under_the_cap += life.under_the_cap();
+    raised += life.raised();
   }
   // Else the lives would not reach what they are for.
   EXPECT_GT(dispatches, 20'000);
   EXPECT_GT(beside, 10'000);
   EXPECT_GT(drops, 10'000);
   EXPECT_GT(waits, 10'000);
+  EXPECT_GT(under_the_cap, 50);
+  EXPECT_GT(raised, 1'000);
 }
 
 }  // namespace
