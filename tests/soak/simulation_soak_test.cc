@@ -257,5 +257,55 @@ TEST(SimulationSoak, AddsUpInEveryScenarioUnderEveryPolicy) {
   EXPECT_GT(requests, 0u);
 }
 
+// Devices that may be split, and who does it anew every second or two, or as soon as deadlines are
+// missed; new lanes take any time up to three seconds.
+void AddPlans(std::uint64_t seed, World& world) {
+  SeededChance chance(seed, "soak/plans");
+  Scenario& scenario = world.scenario;
+  scenario.lane_kinds.clear();
+  scenario.slots = 1;
+  scenario.scale_interval_s = 0;
+  scenario.duration_s = 10;
+  scenario.rate_rps = scenario.lanes * chance.Whole(5, 60);
+  scenario.plan_shares = {20, 40, 50, 60, 80};
+  scenario.plan_exponent = 0.5 * chance.Whole(0, 3);
+  scenario.plan_planner =
+      std::array{"gpulet", "gpulet-retry", "self-tuning", "nexus", "nexus-half"}[chance.Below(5)];
+  if (chance.OneIn(2)) scenario.plan_interference = {0, 0, 0.1, 0.1, 1};
+  scenario.plan_period_s = chance.Whole(1, 2);
+  scenario.plan_weight = 1;
+  scenario.plan_headroom = 0.1 * chance.Whole(0, 4);
+  scenario.plan_make_least_s = 0;
+  scenario.plan_make_most_s = 0.1 * chance.Whole(0, 30);
+  for (std::size_t m = 0; m < world.profile.models.size(); ++m) {
+    ProfiledModel& model = world.profile.models[m];
+    model.resources_source = "made up by a soak";
+    const double alone = model.exits.back().cells[0].max_ms;
+    scenario.models[m].slo_ms = std::max(scenario.models[m].slo_ms, 4 * alone + 1);
+  }
+}
+
+TEST(SimulationSoak, LosesNoRequestWhileLayoutsChange) {
+  const Seeds seeds = SeedsOf(40);
+  std::int64_t plans = 0;
+  for (std::uint64_t i = 0; seeds.More(i) && !HasFailure(); ++i) {
+    const std::uint64_t seed = seeds.first + i;
+    SCOPED_TRACE(Again(seed));
+    World world = RandomWorld(seed);
+    AddPlans(seed, world);
+    const char* policy = i % 4 == 0 ? "nexus" : "planned";  // whoever reads plans
+    const auto result = Simulate(world.scenario, world.profile, **MakePolicy(policy));
+    if (!result) {
+      ASSERT_EQ(result.error().code, ErrorCode::kResourceExhausted) << result.error().message;
+      continue;
+    }
+    CheckRequests(world, *result);
+    if (!result->layout.empty()) plans += result->layout.back().plans;
+    world.scenario.plan_planner = "none";
+    CheckArrivals({.journal = {}, .requests = result->records}, Play(world, "fifo"));
+  }
+  EXPECT_GT(plans, 0) << "every load was refused";
+}
+
 }  // namespace
 }  // namespace tactus
