@@ -28,8 +28,7 @@ Figure Make(const char* id, const char* title, std::vector<std::string> columns,
   figure.claims = claims;
   figure.most_seeds = 1;
   figure.source = [](const ReproduceOptions&) -> Expected<std::string> {
-    return "planners alone, on STAND-IN latencies (scenarios/profiles/"
-           "gpulets-standin-2080ti.json) and a stand-in for shares of the device";
+    return "planners alone, on STAND-IN latencies of the device and its shares";
   };
   return figure;
 }
@@ -208,8 +207,7 @@ FigurePanel SpreadPanel(const char* column, const char* x_label, const char* y_l
 }
 
 std::string PairsSource() {
-  return "pairs on a simulated device: L2 and DRAM shared in proportion, compute split, log-normal "
-         "luck";
+  return "pairs on a simulated device: compute split, L2 and DRAM shared";
 }
 
 Figure Figure6() {
