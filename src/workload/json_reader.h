@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -63,6 +64,18 @@ class JsonReader {
     if (value->is_string()) return value->get<std::string>();
     Complain(key, "must be a string");
     return "";
+  }
+  // Complains of the first key that is none of these.
+  void Only(std::initializer_list<std::string_view> known) const {
+    if (!node_.is_object()) return;
+    for (const auto& [key, value] : node_.items()) {
+      if (std::ranges::find(known, key) != known.end()) continue;
+      std::string names;
+      for (const std::string_view name : known) {
+        names += (names.empty() ? "" : ", ") + std::string(name);
+      }
+      return Complain(key.c_str(), "unknown here; there are " + names);
+    }
   }
   // An array of numbers; none when it is not there.
   std::vector<double> Numbers(const char* key, double low) const {

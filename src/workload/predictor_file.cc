@@ -23,11 +23,13 @@ constexpr double kLeast = -1e12;  // as far as JsonReader goes to the other side
 PredictorFile Read(const JsonReader& root) {
   PredictorFile predictor;
   root.Integer("tactus_predictor", 1, 1);
+  root.Only({"tactus_predictor", "policy", "device", "steps", "models", "parameters"});
   predictor.policy = root.Text("policy");
   predictor.device = root.Text("device", true);
   std::set<std::string> names;
   root.Each("models", [&](const JsonReader& model) {
     constexpr int kMostPriority = 1'000'000;
+    model.Only({"name", "priority"});
     predictor.models.push_back(
         {model.Text("name"), static_cast<int>(model.Integer("priority", 1, kMostPriority))});
     if (!names.insert(predictor.models.back().name).second) {
@@ -36,6 +38,7 @@ PredictorFile Read(const JsonReader& root) {
   });
   predictor.learned.steps = root.Integer("steps", 0, std::int64_t{1} << 53);
   root.Each("parameters", [&](const JsonReader& parameter) {
+    parameter.Only({"name", "value", "mean", "square"});
     predictor.learned.parameters.push_back({.name = parameter.Text("name"),
                                             .value = parameter.Number("value", kLeast),
                                             .mean = parameter.Number("mean", kLeast),
@@ -80,6 +83,14 @@ std::string PredictorText(const PredictorFile& predictor) {
 }
 
 Expected<PredictorFile> LoadPredictor(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return InvalidArgument(
+        fmt::format("{}: is a directory, not a predictor{}", path.string(), kRemedy));
+  }
+  if (std::filesystem::is_empty(path, ignored) && !ignored) {
+    return InvalidArgument(fmt::format("{}: this predictor is empty{}", path.string(), kRemedy));
+  }
   std::ifstream in(path, std::ios::binary);
   std::stringstream text;
   if (!in || !(text << in.rdbuf())) {

@@ -35,6 +35,16 @@ TEST(PredictorFile, WhatCannotBeReadOrWrittenSaysWhere) {
   const auto absent = LoadPredictor("/no/such/place.json");
   ASSERT_FALSE(absent);
   EXPECT_THAT(absent.error().message, HasSubstr("/no/such/place.json: cannot read"));
+  const std::filesystem::path folder = ::testing::TempDir();
+  const auto directory = LoadPredictor(folder);
+  ASSERT_FALSE(directory);
+  EXPECT_THAT(directory.error().message, HasSubstr(folder.string() + ": is a directory"));
+  const auto empty_file = folder / "predictor_file_test_empty.json";
+  std::ofstream(empty_file).close();
+  const auto empty = LoadPredictor(empty_file);
+  std::filesystem::remove(empty_file);
+  ASSERT_FALSE(empty);
+  EXPECT_THAT(empty.error().message, HasSubstr("empty.json: this predictor is empty; write one"));
   const auto kept = SavePredictor(Made(), "/no/such/place.json");
   ASSERT_FALSE(kept);
   EXPECT_THAT(kept.error().message, HasSubstr("/no/such/place.json: cannot write"));
@@ -60,6 +70,10 @@ TEST(PredictorFile, WhatIsWrongIsNamedByItsPlaceAndWithARemedy) {
       {with("\"policy\": \"strait\"", "\"policy\": 5"), "policy: must be a string"},
       {with("\"priority\": 2", "\"priority\": 0"), "models[1].priority: must be a whole number"},
       {with("\"name\": \"b\"", "\"name\": \"a\""), "models[1].name: is there twice"},
+      {with("\"steps\": 7", "\"steps\": 7, \"stepz\": 8"),
+       "stepz: unknown here; there are tactus_predictor, policy"},
+      {with("\"square\": 0.0", "\"square\": 0.0, \"cube\": 1"),
+       "parameters[1].cube: unknown here; there are name, value"},
       {with("\"steps\": 7", "\"steps\": -1"), "steps: must be a whole number"},
       {with("\"steps\": 7", "\"steps\": NaN"), "p.json:5:"},
       {with("\"value\": 2.0", "\"value\": NaN"), "not valid JSON"},

@@ -57,13 +57,17 @@ void ReadUse(const JsonReader& reader, ProfileCell& cell) {
 }
 
 // Cells may stand in any order; each batch from 1 to max_batch must be there once.
-void ReadCells(const JsonReader& reader, int max_batch, bool uses, ProfiledExit& exit) {
+void ReadCells(const JsonReader& reader, int max_batch, ProfiledModel& model, ProfiledExit& exit) {
   std::vector<bool> seen(max_batch, false);
   exit.cells.resize(max_batch);
   reader.Each("cells", [&](const JsonReader& element) {
     const auto batch = static_cast<int>(element.Integer("batch", 1, max_batch));
     ProfileCell cell = ReadCell(element);
-    if (uses) ReadUse(element, cell);
+    if (!model.resources_source.empty()) {
+      ReadUse(element, cell);
+    } else if (element.Has("throughput") || element.Has("transfer_ms")) {
+      model.unsourced_resources = true;
+    }
     if (batch < 1 || batch > max_batch) return;
     if (seen[batch - 1]) return element.Complain("batch", "is there twice");
     seen[batch - 1] = true;
@@ -92,7 +96,7 @@ ProfiledModel ReadModel(const JsonReader& reader) {
     exit.accuracy = element.Number("accuracy", 0, 0);
     if (exit.accuracy > 1) element.Complain("accuracy", "is a fraction, at most 1");
     if (!names.insert(exit.name).second) element.Complain("name", "is there twice");
-    ReadCells(element, model.max_batch, !model.resources_source.empty(), exit);
+    ReadCells(element, model.max_batch, model, exit);
     Fit(exit);
   });
   if (model.exits.empty()) reader.Complain("exits", "must hold at least one exit");
@@ -320,10 +324,14 @@ std::vector<std::string> Warnings(const ProfileFile& profile) {
 std::optional<std::string> AssumedUseWarning(const std::string& model,
                                              const ProfiledModel* profiled) {
   if (profiled != nullptr && !profiled->resources_source.empty()) return std::nullopt;
+  const bool unsourced = profiled != nullptr && profiled->unsourced_resources;
   return fmt::format(
-      "model '{}' has no resource figures in its profile; assumed to use half of every resource "
-      "and no transfer while it shares a lane",
-      model);
+      "model '{}' has {} in its profile; assumed to use half of every resource and no transfer "
+      "while it shares a lane",
+      model,
+      unsourced ? "resource figures but no `resources_source` that says where they come from, and "
+                  "without it they do not count,"
+                : "no resource figures");
 }
 
 Status CheckSlo(const ProfileFile& profile, const Model& model, const ProfileOptions& options) {

@@ -54,6 +54,8 @@ struct ProfiledModel {
   std::uint64_t peak_memory_bytes = 0;  // 0: unknown
   // Where the cells' transfer and throughput come from; empty: there are none.
   std::string resources_source;
+  // Its cells hold resource figures all the same: read from a file, and counted on by nobody.
+  bool unsourced_resources = false;
   // What its batches took in service over what the cells say, both in sum. In service other batches
   // run before a batch than in the profiler, and caches and clocks are in another state. The
   // simulator multiplies by it, policies do not; 1 when not measured.

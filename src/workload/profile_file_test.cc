@@ -127,6 +127,25 @@ TEST(ProfileFile, KeepsWhatBatchesUse) {
   EXPECT_EQ(plain->Use(ModelId{0}, ExitId{0}, 2, LaneClass{0}), kAssumedUse);
 }
 
+// Without the line that says where they come from figures are left aside, and nobody would know
+// why.
+TEST(ProfileFile, ResourceFiguresWithoutASourceAreWarnedOf) {
+  std::string text = WithUse(R"("l1": 0.1, "l2": 0.2, "dram": 0.3, "tensor": 0.4, "fma": 1)");
+  const std::string source = " \"resources_source\": \"a test\",";
+  const std::size_t at = text.find(source);
+  ASSERT_NE(at, std::string::npos);
+  const auto warning = [](const std::string& profile) {
+    const auto parsed = ParseProfile(profile, "p.json");
+    EXPECT_TRUE(parsed) << parsed.error().message;
+    return AssumedUseWarning("m", &parsed->models[0]).value_or("");
+  };
+  EXPECT_EQ(warning(text), "");
+  text.erase(at, source.size());
+  EXPECT_THAT(warning(text), HasSubstr("'m' has resource figures but no `resources_source`"));
+  EXPECT_THAT(warning(std::string(kSmall)), HasSubstr("'m' has no resource figures in its"));
+  EXPECT_THAT(AssumedUseWarning("m", nullptr).value_or(""), HasSubstr("no resource figures"));
+}
+
 TEST(ProfileFile, NamesTheMistakeInWhatBatchesUse) {
   const auto message = [](const std::string& throughput) {
     const auto profile = ParseProfile(WithUse(throughput), "p.json");
