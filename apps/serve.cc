@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
-#include <signal.h>
 #include <spdlog/async.h>
 #include <spdlog/async_logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -27,12 +26,14 @@
 #include "runtime/model_profile.h"
 #include "runtime/runtime.h"
 #include "serve_options.h"
+#include "serve_plan.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
 #include "server/http/http_server.h"
 #include "server/kserve/model_config.h"
 #include "server/kserve/validation.h"
 #include "server/metrics/serving_metrics.h"
+#include "stop_signals.h"
 #include "workload/profile_file.h"
 
 namespace tactus {
@@ -48,42 +49,6 @@ void KeepFreedMemory() {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
   mallopt(M_TOP_PAD, 16 << 20);
 }
-
-// Signals that ask the server to stop, blocked in every thread that is started after this, so that
-// one thread can wait for them.
-class StopSignals {
- public:
-  StopSignals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGTERM);
-    sigaddset(&set_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    signal(SIGPIPE, SIG_IGN);  // a client that left is an error of its connection only
-  }
-  // While models load there is nothing to finish: a signal ends the process at once, until the
-  // returned thread is stopped.
-  std::jthread EndAtOnce() const {
-    return std::jthread([set = set_](const std::stop_token& started) {
-      const timespec briefly{0, 50'000'000};
-      while (!started.stop_requested()) {
-        const int received = sigtimedwait(&set, nullptr, &briefly);
-        if (received <= 0) continue;
-        fmt::print(stderr, "tactus serve: stopped while it started; it had served nothing\n");
-        std::_Exit(128 + received);
-      }
-    });
-  }
-  // Returns the signal's name. From then on a second one ends the process at once.
-  const char* Wait() {
-    int received = 0;
-    sigwait(&set_, &received);
-    pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
-    return received == SIGINT ? "SIGINT" : "SIGTERM";
-  }
-
- private:
-  sigset_t set_;
-};
 
 // Lines go through a queue to a thread of their own; when it is full the oldest are lost, so that
 // no request ever waits for a terminal.
@@ -164,6 +129,8 @@ class ServeCommand {
 
  private:
   Status LoadProfileFile();
+  Status ReadShares();
+  Status TakePlanFile();
   Expected<ProfileTable::ModelRows> EmulatedRows(const ModelSpec& spec) const;
   Status MakeRuntime();
   Status ResumePolicy();
@@ -174,6 +141,7 @@ class ServeCommand {
   Status StartFrontEnds();
   bool Profiled(const ModelSpec& spec) const;
   std::string LatenciesOf(const ModelSpec& spec) const;
+  std::string LanesText() const;
   void PrintServed() const;
   void Stop();
 
@@ -192,6 +160,7 @@ class ServeCommand {
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
+  std::optional<PartitionOptions> partition_;  // with --plan
   std::jthread journal_flush_;
   std::uint16_t http_port_ = 0;
   std::uint16_t grpc_port_ = 0;
@@ -210,6 +179,27 @@ Status ServeCommand::LoadProfileFile() {
   if (!engine) return std::unexpected(engine.error());
   return CheckMachine(*profile_, ThisMachine((*engine)->traits().name, o_.threads),
                       o_.allow_other_machine);
+}
+
+Status ServeCommand::ReadShares() {
+  if (o_.plan.empty()) return {};
+  if (!o_.policy.starts_with("planned")) {
+    return InvalidArgument("--plan: needs --policy planned; others do not go by a plan");
+  }
+  if (!o_.journal.empty()) {
+    return InvalidArgument("--journal: does not hold what plans change; leave --plan out");
+  }
+  const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
+  if (!engine) return std::unexpected(engine.error());
+  auto partition = ReadPartition(o_.on_share, (*engine)->traits().name, o_.allow_other_machine);
+  if (!partition) return std::unexpected(std::move(partition.error()));
+  partition_ = *std::move(partition);
+  return {};
+}
+
+Status ServeCommand::TakePlanFile() {
+  if (!partition_) return {};
+  return TakePlan(o_.plan, *partition_, {o_.percentile, o_.jitter_ms}, *runtime_);
 }
 
 // What an emulated model's batches take: the profile's means. Policies count on a percentile.
@@ -238,8 +228,10 @@ Status ServeCommand::MakeRuntime() {
     if (!forced) return Fail(forced.error().code, "--engine: " + forced.error().message);
   }
   if (Status loaded = LoadProfileFile(); !loaded) return loaded;
+  if (Status read = ReadShares(); !read) return read;
 
-  const RuntimeOptions options = RuntimeOptionsOf(o_);
+  RuntimeOptions options = RuntimeOptionsOf(o_);
+  options.partition = partition_;
   if (!o_.journal.empty()) {
     JournalHeader header{.policy = o_.policy,
                          .source = "served",
@@ -277,6 +269,7 @@ Status ServeCommand::MakeRuntime() {
     return reading;
   });
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
+  if (Status taken = TakePlanFile(); !taken) return taken;
   if (resumed_) {
     if (Status fits = CheckPredictor(*resumed_, o_.predictor, PredictorHere()); !fits) return fits;
   }
@@ -312,7 +305,7 @@ PredictorFile ServeCommand::PredictorHere() const {
 }
 
 Status ServeCommand::MakeSampler() {
-  if (o_.autoscale_interval_s <= 0) return {};
+  if (o_.autoscale_interval_s <= 0 || !o_.plan.empty()) return {};  // a plan says which lanes
   if (Status valid = Validate(o_.autoscale); !valid) {
     return InvalidArgument("--autoscale-*: " + valid.error().message);
   }
@@ -390,16 +383,25 @@ bool ServeCommand::Profiled(const ModelSpec& spec) const {
 
 std::string ServeCommand::LatenciesOf(const ModelSpec& spec) const {
   const std::string_view label = spec.platform == "emulated" ? "EMULATED, " : "";
+  if (partition_) return fmt::format("{}measured on each share", label);
   if (!spec.profile.empty()) return fmt::format("{}{}", label, spec.profile.string());
   return fmt::format("{}{}", label,
                      Profiled(spec) ? profile_->provenance : "measured briefly at start");
 }
 
+std::string ServeCommand::LanesText() const {
+  if (partition_) {
+    return fmt::format("{} core{}, split as {} says", partition_->cores,
+                       partition_->cores == 1 ? "" : "s", o_.plan);
+  }
+  return fmt::format("{} lane{}{}", o_.lanes, o_.lanes == 1 ? "" : "s",
+                     o_.slots == 1 ? "" : fmt::format(" of {} slots", o_.slots));
+}
+
 void ServeCommand::PrintServed() const {
   const char* const row = "{:<16} {:>7}  {:<11} {:<12} {:<24} {:>8}  {}\n";
-  fmt::print("tactus {} serves {} with {} on {} lane{}{}\n\n", kServerVersion, o_.models, o_.policy,
-             o_.lanes, o_.lanes == 1 ? "" : "s",
-             o_.slots == 1 ? "" : fmt::format(" of {} slots", o_.slots));
+  fmt::print("tactus {} serves {} with {} on {}\n\n", kServerVersion, o_.models, o_.policy,
+             LanesText());
   bool emulated = false;
   fmt::print(fmt::runtime(row), "model", "version", "state", "exits", "accuracy", "SLO ms",
              "latencies");
@@ -464,7 +466,12 @@ int ServeCommand::Run() {
   starting = {};
   if (Status started = StartFrontEnds(); !started) return fail(started.error());
   PrintServed();
-  const char* const signal = signals_.Wait();
+  const char* const signal = signals_.Wait([this] {
+    if (o_.plan.empty()) return log_->info("SIGHUP: there is no --plan to read again");
+    const Status taken = TakePlanFile();
+    taken ? log_->info("SIGHUP: the device is split as {} says now", o_.plan)
+          : log_->error("SIGHUP: nothing changes: {}", taken.error().message);
+  });
   log_->info("{}: no new calls; those under way have {:g} s", signal, o_.grace_s);
   Stop();
   log_->info("stopped");

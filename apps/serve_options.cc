@@ -89,6 +89,21 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
       ->group(kGroup);
+  command
+      .add_option("--plan", o.plan,
+                  "Split the processor into lanes as this file of `tactus plan gpulet` says "
+                  "(--policy planned); SIGHUP reads it again and changes the lanes in service")
+      ->check(CLI::ExistingFile)
+      ->excludes("--lanes")
+      ->excludes("--slots")
+      ->excludes("--threads")
+      ->group(kGroup);
+  command
+      .add_option("--on-share", o.on_share,
+                  "With --plan: what `tactus profile --threads` measured on each share, "
+                  "50=half.json 100=whole.json")
+      ->option_text("PERCENT=FILE ...")
+      ->group(kGroup);
   command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()

@@ -32,6 +32,8 @@ struct ServeOptions {
   int lanes = 1;
   int slots = 1;
   int threads = 1;
+  std::string plan;
+  std::vector<std::string> on_share;  // PERCENT=FILE
   std::size_t queue_capacity = 4096;
   std::size_t call_capacity = 16'384;
   std::size_t pending_mb = 1024;

@@ -32,12 +32,14 @@ std::vector<int> AllowedCores() {
   return cores;
 }
 
-void PinThisThread(const std::vector<int>& cores) {
+void PinThisThread(const std::vector<int>& cores) { PinThread(pthread_self(), cores); }
+
+void PinThread(std::thread::native_handle_type thread, const std::vector<int>& cores) {
   if (cores.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int core : cores) CPU_SET(core, &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  pthread_setaffinity_np(thread, sizeof set, &set);
 }
 
 void NameThisThread(std::string_view name) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace tactus {
@@ -22,6 +23,7 @@ std::vector<int> AllowedCores();
 
 // For the calling thread, and for those that it starts later. Best effort; empty: no change.
 void PinThisThread(const std::vector<int>& cores);
+void PinThread(std::thread::native_handle_type thread, const std::vector<int>& cores);
 // At most 15 characters are kept.
 void NameThisThread(std::string_view name);
 // The kernel wakes this thread within a nanosecond's slack of its timers instead of 50 us.

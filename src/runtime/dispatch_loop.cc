@@ -107,7 +107,7 @@ void DispatchLoop::CarryOut() {
 }
 
 void DispatchLoop::Configure(std::shared_ptr<const Deployment> deployment,
-                             std::vector<ServedModel*> served) {
+                             std::vector<ServedModel*> served, std::shared_ptr<const Plan> plan) {
   // Where every engine is deferred the lanes need no threads, and there may be thousands of lanes.
   const auto needs_lanes = [](const ServedModel* model) {
     return model != nullptr && !model->traits.deferred;
@@ -115,10 +115,21 @@ void DispatchLoop::Configure(std::shared_ptr<const Deployment> deployment,
   if (std::any_of(served.begin(), served.end(), needs_lanes)) {
     for (auto& worker : workers_) worker->Start();
   }
-  Carry({std::move(deployment), std::move(served), false});
+  Carry(
+      {.deployment = std::move(deployment), .served = std::move(served), .plan = std::move(plan)});
 }
 
-void DispatchLoop::AbandonRunning() { Carry({nullptr, {}, true}); }
+void DispatchLoop::Change(std::function<void(Dispatcher&)> change) {
+  Carry({.change = std::move(change)});
+}
+
+void DispatchLoop::Pin(LaneId lane, const std::vector<int>& cores) {
+  for (std::size_t i = first_worker_[lane.value()]; i < first_worker_[lane.value() + 1]; ++i) {
+    workers_[i]->Pin(cores);
+  }
+}
+
+void DispatchLoop::AbandonRunning() { Carry({.abandon_running = true}); }
 
 void DispatchLoop::Carry(Control control) {
   std::unique_lock lock(control_mutex_);
@@ -216,6 +227,8 @@ void DispatchLoop::TakeControl() {
       dispatcher_.Configure(std::move(control.deployment));
       configured_ = true;
     }
+    if (control.plan != nullptr) dispatcher_.Adopt(std::move(control.plan));
+    if (control.change) control.change(dispatcher_);
     if (!control.abandon_running) continue;
     for (auto& worker : workers_) {
       if (worker->order().busy) AbandonOrder(worker->order());

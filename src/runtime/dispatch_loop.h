@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -48,8 +49,13 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
   void Cancel(CallId call);
 
   // Blocks until a turn has adopted them; one call at a time. `served` by ModelId; null: not
-  // loaded.
-  void Configure(std::shared_ptr<const Deployment> deployment, std::vector<ServedModel*> served);
+  // loaded. `plan` by ModelId and LaneId; null: the one there was, if any.
+  void Configure(std::shared_ptr<const Deployment> deployment, std::vector<ServedModel*> served,
+                 std::shared_ptr<const Plan> plan = nullptr);
+  // Blocks until a turn has called it.
+  void Change(std::function<void(Dispatcher&)> change);
+  // The threads of the lane run on these cores from now on; empty: anywhere they may.
+  void Pin(LaneId lane, const std::vector<int>& cores);
   // Stops the batches that run, as far as their engines can.
   void AbandonRunning();
 
@@ -58,6 +64,7 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
 
   std::size_t pending() const { return pending_.load(std::memory_order_relaxed); }
   const std::vector<std::unique_ptr<LaneWorker>>& workers() const { return workers_; }
+  std::size_t lanes() const { return options_.lanes.size(); }
   LaneId lane_of(std::size_t worker) const { return lane_of_[worker]; }
 
  private:
@@ -70,6 +77,8 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
   struct Control {
     std::shared_ptr<const Deployment> deployment;  // null: no change
     std::vector<ServedModel*> served;
+    std::shared_ptr<const Plan> plan;         // null: no change
+    std::function<void(Dispatcher&)> change;  // empty: none
     bool abandon_running = false;
   };
 

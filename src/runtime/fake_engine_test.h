@@ -76,11 +76,12 @@ class FakeEngine final : public Engine {
     return {.name = "fake", .terminates = terminates, .max_slots = max_slots};
   }
 
-  Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
+  Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) override {
     if (spec.name == slow_model) loads.Pass();
     if (broken_models.contains(spec.name)) return Internal("a broken model");
     const std::lock_guard lock(mutex_);
     models_[++last_] = spec.name;
+    lanes_.push_back(lane);
     return ModelHandle{last_};
   }
   void Unload(ModelHandle handle) override {
@@ -117,6 +118,15 @@ class FakeEngine final : public Engine {
     const std::lock_guard lock(mutex_);
     return seen_;
   }
+  // What models were loaded for, since the last time they were forgotten.
+  std::vector<LaneSpec> lanes() const {
+    const std::lock_guard lock(mutex_);
+    return lanes_;
+  }
+  void ForgetLanes() {
+    const std::lock_guard lock(mutex_);
+    lanes_.clear();
+  }
   std::size_t loaded() const {
     const std::lock_guard lock(mutex_);
     return models_.size();
@@ -151,6 +161,7 @@ class FakeEngine final : public Engine {
   std::map<std::uint64_t, std::string> models_;
   std::vector<std::uint64_t> terminated_;
   std::vector<Seen> seen_;
+  std::vector<LaneSpec> lanes_;
   std::uint64_t last_ = 0;
 };
 

@@ -8,15 +8,23 @@
 namespace tactus {
 
 LaneWorker::LaneWorker(LaneWorkerOptions options, const WallClock& clock, Listener& listener)
-    : options_(std::move(options)), clock_(clock), listener_(listener) {
+    : options_(std::move(options)), clock_(clock), listener_(listener), cores_(options_.cores) {
   inputs_.reserve(kMaxBatch);
 }
 
 LaneWorker::~LaneWorker() { Stop(); }
 
 void LaneWorker::Start() {
+  const std::lock_guard lock(thread_mutex_);
   if (thread_.joinable()) return;
   thread_ = std::thread([this] { Run(); });
+  PinThread(thread_.native_handle(), cores_);
+}
+
+void LaneWorker::Pin(std::vector<int> cores) {
+  const std::lock_guard lock(thread_mutex_);
+  cores_ = std::move(cores);
+  if (thread_.joinable()) PinThread(thread_.native_handle(), cores_);
 }
 
 void LaneWorker::Stop() {
@@ -33,7 +41,6 @@ void LaneWorker::Launch() {
 
 void LaneWorker::Run() {
   NameThisThread(fmt::format("lane{}.{}", options_.lane.value(), options_.slot));
-  PinThisThread(options_.cores);
   SharpenTimers();
   while (!stop_.load(std::memory_order_acquire)) {
     LaunchOrder* order = nullptr;

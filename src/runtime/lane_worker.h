@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -49,7 +50,7 @@ struct LaunchOrder {
 struct LaneWorkerOptions {
   LaneId lane;
   int slot = 0;
-  std::vector<int> cores;  // where it may run; empty: anywhere
+  std::vector<int> cores;  // where it runs; empty: anywhere
   Duration spin{};
 };
 
@@ -69,6 +70,8 @@ class LaneWorker final : private Completions {
   LaneWorker& operator=(const LaneWorker&) = delete;
 
   void Start();  // again: no effect
+  // To other cores than the options', from now on.
+  void Pin(std::vector<int> cores);
   // After the last batch was reported.
   void Stop();
 
@@ -108,6 +111,8 @@ class LaneWorker final : private Completions {
   std::atomic<bool> stop_{false};
   std::atomic<std::int64_t> busy_ns_{0};
   std::atomic<std::int64_t> batches_{0};
+  std::mutex thread_mutex_;  // of the next two
+  std::vector<int> cores_;
   std::thread thread_;
 };
 

@@ -53,7 +53,7 @@ Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine,
           spec.name, traits.name, traits.max_slots, traits.max_slots == 1 ? "" : "es", lane.slots));
     }
   }
-  for (const LaneSpec& lane : options_.lanes) {
+  for (const LaneSpec& lane : LanesAtFirst()) {
     Expected<ModelHandle> handle = engine.Load(spec, lane);
     if (!handle) {
       for (const ModelHandle loaded : handles) engine.Unload(loaded);
@@ -65,9 +65,18 @@ Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine,
   return {};
 }
 
+std::vector<LaneSpec> ModelHost::LanesAtFirst() const {
+  return options_.places == nullptr ? options_.lanes : std::vector<LaneSpec>(1);
+}
+
 Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served, ModelHandle handle,
                                                       int& max_batch) {
   const ModelSpec& spec = served.spec;
+  if (options_.places != nullptr) {
+    auto rows = RowsOf(options_.shares, spec, max_batch, options_.profile_options);
+    if (rows) max_batch = rows->max_batch;
+    return rows;
+  }
   const auto known = FindProfile(spec, options_.profile);
   if (!known) return std::unexpected(known.error());
   if (options_.lanes.front().slots > 1) {
@@ -118,6 +127,7 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
 }
 
 void ModelHost::SayWhatIsNeverServed(const ServedModel& served) const {
+  if (options_.places != nullptr) return;  // which lanes there will be, only plans know
   const Deployment alone{{served.model}, ProfileTable(1, {&served.rows, 1})};
   const auto why = WhyNeverServed(*options_.policy, alone, options_.lanes, ModelId{0});
   if (why) Say(*why);
@@ -146,6 +156,12 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
   }
   model->rows = *std::move(rows);
   model->model = DescribeModel(model->spec, options_.default_slo, max_batch);
+  if (options_.places != nullptr) {
+    const ModelHandle first = model->handles[0];
+    model->handles.assign(options_.lanes.size(), {});
+    options_.places->Add(model);
+    model->engine.Unload(first);  // engines share what both have loaded
+  }
   SayWhatIsNeverServed(*model);
   return model;
 }
@@ -177,9 +193,39 @@ void ModelHost::Deploy() {
     rows[i] = published_[i]->rows;
     served[i] = published_[i].get();
   }
-  deployment->profile = ProfileTable(1, rows);
+  const int classes = options_.places == nullptr ? 1 : static_cast<int>(options_.shares.size());
+  deployment->profile = ProfileTable(classes, rows);
   deployment_ = deployment;
-  loop_.Configure(std::move(deployment), std::move(served));
+  loop_.Configure(std::move(deployment), std::move(served), PlanHere());
+}
+
+void ModelHost::SetPlan(std::shared_ptr<const Plan> plan, std::vector<std::string> models) {
+  const std::lock_guard lock(mutex_);
+  plan_ = std::move(plan);
+  plan_models_ = std::move(models);
+  Deploy();
+}
+
+// `mutex_` is held. Null: no plan.
+std::shared_ptr<const Plan> ModelHost::PlanHere() const {
+  if (plan_ == nullptr) return nullptr;
+  auto here = std::make_shared<Plan>(*plan_);
+  for (std::size_t i = 0; i < here->lanes.size(); ++i) {
+    const LaneId lane{static_cast<LaneId::rep>(i)};
+    std::vector<PlanEntry> entries;
+    for (PlanEntry entry : here->lanes[i].entries) {
+      for (std::size_t m = 0; m < published_.size(); ++m) {
+        const ServedModel* model = leaving_[m] ? nullptr : published_[m].get();
+        if (model == nullptr || model->spec.name != plan_models_[entry.model.value()]) continue;
+        if (!options_.places->Has(lane, *model)) continue;
+        entry.model = ModelId{static_cast<ModelId::rep>(m)};
+        entries.push_back(entry);
+        break;
+      }
+    }
+    here->lanes[i].entries = std::move(entries);
+  }
+  return here;
 }
 
 void ModelHost::AwaitIdle(const ServedModel& model, Duration grace) const {
@@ -201,7 +247,11 @@ void ModelHost::Retire(const std::shared_ptr<ServedModel>& model, Duration grace
          model->running.load(std::memory_order_acquire) > 0) {
     std::this_thread::sleep_for(kLookAgain);
   }
-  for (const ModelHandle handle : model->handles) model->engine.Unload(handle);
+  if (options_.places != nullptr) {
+    options_.places->Remove(*model);
+  } else {
+    for (const ModelHandle handle : model->handles) model->engine.Unload(handle);
+  }
   const std::lock_guard lock(mutex_);
   published_[model->id.value()] = nullptr;
   leaving_[model->id.value()] = false;

@@ -14,9 +14,11 @@
 #include "core/engine.h"
 #include "dispatch/dispatcher.h"
 #include "runtime/dispatch_loop.h"
+#include "runtime/places.h"
 #include "runtime/served_model.h"
 #include "runtime/wall_clock.h"
 #include "workload/profile_file.h"
+#include "workload/share_profiles.h"
 
 namespace tactus {
 
@@ -30,6 +32,10 @@ class ModelHost {
     ProfileOptions profile_options;
     std::function<void(const std::string&)> log;
     const Policy* policy = nullptr;  // it may know that it will serve nothing of a model
+    // Not null: the lanes are places for parts of one device; they decide what is loaded where, and
+    // `shares` says what batches take, not `profile`.
+    Places* places = nullptr;
+    std::vector<ShareProfile> shares;
   };
 
   ModelHost(Options options, const WallClock& clock, DispatchLoop& loop);
@@ -45,6 +51,10 @@ class ModelHost {
   // leaves the lanes and its id is free. Blocks. Thread-safe.
   void Retire(const std::shared_ptr<ServedModel>& model, Duration grace);
 
+  // Where lanes are places. `plan` has `models` in the order of its ModelIds; the dispatcher gets
+  // it with the ids that they have here, without what is not loaded. Thread-safe.
+  void SetPlan(std::shared_ptr<const Plan> plan, std::vector<std::string> models);
+
   // Refuses whatever waits and launches nothing more; models stay loaded until they are retired.
   void RefuseAll();
 
@@ -54,6 +64,9 @@ class ModelHost {
   Expected<ProfileTable::ModelRows> FindRows(const ServedModel& model, ModelHandle handle,
                                              int& max_batch);
   Status LoadOnLanes(ModelSpec& spec, Engine& engine, std::vector<ModelHandle>& handles) const;
+  // The lanes that a model is loaded on to find out what it is like.
+  std::vector<LaneSpec> LanesAtFirst() const;
+  std::shared_ptr<const Plan> PlanHere() const;
   void SayWhatIsNeverServed(const ServedModel& served) const;
   void Say(const std::string& line) const {
     if (options_.log) options_.log(line);
@@ -69,6 +82,8 @@ class ModelHost {
   std::vector<Model> described_;                         // by ModelId: the last model there
   std::vector<bool> leaving_;  // by ModelId: no longer deployed, id not free yet
   std::shared_ptr<const Deployment> deployment_ = std::make_shared<Deployment>();
+  std::shared_ptr<const Plan> plan_;      // where lanes are places; null: none yet
+  std::vector<std::string> plan_models_;  // by the plan's ModelId
   std::atomic<std::uint64_t> measured_models_{0};
 };
 

@@ -20,6 +20,29 @@ Expected<ProfiledModel> ReadOwn(const ModelSpec& spec) {
                               file->models.size(), spec.name));
 }
 
+Model ModelOf(const ModelSpec& spec, const std::string& name, int max_batch) {
+  Model model;
+  model.name = name;
+  model.max_batch = max_batch;
+  for (const ExitSpec& exit : spec.exits) model.exits.push_back({exit.name, exit.accuracy});
+  return model;
+}
+
+// Of the table's only model, for all lane classes.
+ProfileTable::ModelRows RowsOf(const ProfileTable& table, const Model& model) {
+  const ModelId m{0};
+  ProfileTable::ModelRows rows{model.exit_count(), model.max_batch, {}};
+  for (LaneClass::rep c = 0; c < static_cast<LaneClass::rep>(table.lane_classes()); ++c) {
+    for (ExitId::rep e = 0; e < static_cast<ExitId::rep>(rows.exits); ++e) {
+      for (int b = 1; b <= rows.max_batch; ++b) {
+        rows.latency.push_back(table.Latency(m, ExitId{e}, b, LaneClass{c}));
+        if (table.knows_use(m)) rows.use.push_back(table.Use(m, ExitId{e}, b, LaneClass{c}));
+      }
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 Expected<std::optional<ProfiledModel>> FindProfile(const ModelSpec& spec,
@@ -40,24 +63,25 @@ Expected<std::optional<ProfiledModel>> FindProfile(const ModelSpec& spec,
 
 Expected<ProfileTable::ModelRows> RowsOf(const ProfiledModel& profile, const ModelSpec& spec,
                                          int max_batch, const ProfileOptions& options) {
-  Model model;
-  model.name = profile.name;
-  model.max_batch = std::min(max_batch, profile.max_batch);
-  for (const ExitSpec& exit : spec.exits) model.exits.push_back({exit.name, exit.accuracy});
   ProfileFile file;
   file.models.push_back(profile);
+  const Model model = ModelOf(spec, profile.name, std::min(max_batch, profile.max_batch));
   const auto table = MakeTable(file, {&model, 1}, options);
   if (!table) return std::unexpected(table.error());
-  ProfileTable::ModelRows rows{model.exit_count(), model.max_batch, {}};
-  for (int e = 0; e < rows.exits; ++e) {
-    for (int b = 1; b <= rows.max_batch; ++b) {
-      const ExitId exit{static_cast<ExitId::rep>(e)};
-      rows.latency.push_back(table->Latency(ModelId{0}, exit, b, LaneClass{0}));
-      if (!table->knows_use(ModelId{0})) continue;
-      rows.use.push_back(table->Use(ModelId{0}, exit, b, LaneClass{0}));
-    }
+  return RowsOf(*table, model);
+}
+
+Expected<ProfileTable::ModelRows> RowsOf(std::span<const ShareProfile> shares,
+                                         const ModelSpec& spec, int max_batch,
+                                         const ProfileOptions& options) {
+  for (const ShareProfile& each : shares) {
+    const ProfiledModel* known = each.profile.Find(spec.name);
+    if (known != nullptr) max_batch = std::min(max_batch, known->max_batch);
   }
-  return rows;
+  const Model model = ModelOf(spec, spec.name, max_batch);
+  const auto table = MakeTable(shares, {&model, 1}, options);
+  if (!table) return std::unexpected(table.error());
+  return RowsOf(*table, model);
 }
 
 }  // namespace tactus

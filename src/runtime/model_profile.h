@@ -3,11 +3,13 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "base/expected.h"
 #include "core/engine.h"
 #include "core/profile_table.h"
 #include "workload/profile_file.h"
+#include "workload/share_profiles.h"
 
 namespace tactus {
 
@@ -21,5 +23,10 @@ Expected<std::optional<ProfiledModel>> FindProfile(const ModelSpec& spec,
 // what they use where the profile says so. An error names the exit that the profile lacks.
 Expected<ProfileTable::ModelRows> RowsOf(const ProfiledModel& profile, const ModelSpec& spec,
                                          int max_batch, const ProfileOptions& options);
+
+// The same with a lane class for each share of a device, for batches as large as all of them know.
+Expected<ProfileTable::ModelRows> RowsOf(std::span<const ShareProfile> shares,
+                                         const ModelSpec& spec, int max_batch,
+                                         const ProfileOptions& options);
 
 }  // namespace tactus

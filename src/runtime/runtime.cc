@@ -13,6 +13,7 @@
 #include "runtime/core_plan.h"
 #include "runtime/dispatch_loop.h"
 #include "runtime/model_host.h"
+#include "runtime/partition.h"
 #include "runtime/payload_slab.h"
 #include "runtime/reply_thread.h"
 
@@ -21,9 +22,31 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookAgain{1};  // while the server stops
 
+// The lanes' cores and the others'.
+CorePlan CoresFor(const RuntimeOptions& options) {
+  if (!options.pin) return {};
+  if (options.partition) return PlanCores(AllowedCores(), 1, options.partition->cores);
+  return PlanCores(AllowedCores(), options.lanes, options.slots * options.threads);
+}
+
+// Of the device that is partitioned. Where no core is left for others, they share its cores.
+std::vector<int> DeviceCores(const PartitionOptions& partition, const CorePlan& plan) {
+  if (!plan.lanes.empty()) return plan.lanes[0];
+  std::vector<int> cores = AllowedCores();
+  const auto wanted = static_cast<std::size_t>(partition.cores);
+  if (cores.size() > wanted) cores.erase(cores.begin(), cores.end() - partition.cores);
+  return cores;
+}
+
 DispatchLoop::Options LoopOptions(const RuntimeOptions& options, const CorePlan& plan) {
   DispatchLoop::Options loop;
   loop.dispatcher = {options.queue_capacity, options.expiry};
+  loop.cores = plan.others;
+  loop.spin = options.spin;
+  if (options.partition) {
+    loop.lanes = Partition::Lanes();
+    return loop;
+  }
   for (int i = 0; i < options.lanes; ++i) {
     LaneSpec lane;
     lane.slots = options.slots;
@@ -31,13 +54,11 @@ DispatchLoop::Options LoopOptions(const RuntimeOptions& options, const CorePlan&
     lane.cores = plan.lane(i);
     loop.lanes.push_back(std::move(lane));
   }
-  loop.cores = plan.others;
-  loop.spin = options.spin;
   return loop;
 }
 
 ModelHost::Options HostOptions(const RuntimeOptions& options, const CorePlan& plan,
-                               const RuntimeParts& parts) {
+                               const RuntimeParts& parts, Places* places) {
   ModelHost::Options host;
   host.lanes = LoopOptions(options, plan).lanes;
   host.default_slo = options.default_slo;
@@ -46,6 +67,10 @@ ModelHost::Options HostOptions(const RuntimeOptions& options, const CorePlan& pl
   host.profile_options = parts.profile_options;
   host.log = parts.log;
   host.policy = parts.policy.get();
+  if (options.partition) {
+    host.places = places;
+    host.shares = options.partition->shares;
+  }
   return host;
 }
 
@@ -61,12 +86,15 @@ struct Runtime::Body {
   Body(RuntimeOptions runtime_options, RuntimeParts runtime_parts)
       : options(runtime_options),
         parts(std::move(runtime_parts)),
-        plan(options.pin ? PlanCores(AllowedCores(), options.lanes, options.slots * options.threads)
-                         : CorePlan{}),
+        plan(CoresFor(options)),
         slab(options.call_capacity, options.pending_bytes),
         replies({plan.others, options.spin}, slab, clock, parts.observer, calls),
         loop(LoopOptions(options, plan), clock, *parts.policy, parts.journal, slab, replies),
-        host(HostOptions(options, plan, parts), clock, loop) {}
+        places(Partition::Lanes().size(), parts.log),
+        host(HostOptions(options, plan, parts, &places), clock, loop) {
+    if (!options.partition) return;
+    partition.emplace(DeviceCores(*options.partition, plan), options.pin, loop, host, places);
+  }
 
   CallId Refuse(InferCall& call, ErrorCode code, std::string why) {
     if (parts.observer != nullptr) {
@@ -100,7 +128,9 @@ struct Runtime::Body {
   PayloadSlab slab;
   ReplyThread replies;
   DispatchLoop loop;
+  Places places;  // of a partitioned device
   ModelHost host;
+  std::optional<Partition> partition;
   std::unique_ptr<ModelRepository> repository;
 };
 
@@ -119,6 +149,7 @@ Status Runtime::Start(RepositoryOptions repository) {
       std::move(repository), body_->options.unload_grace, body_->host, body_->parts.log);
   body_->replies.Start();
   body_->loop.Start();
+  if (body_->partition) body_->partition->Start();
   body_->accepting.store(true);
   return body_->repository->Open();
 }
@@ -129,6 +160,11 @@ void Runtime::Start() {
 }
 
 Status Runtime::Serve(ModelSpec spec) { return body_->repository->Serve(std::move(spec)); }
+
+Status Runtime::Adopt(const Plan& plan, const std::vector<std::string>& models) {
+  if (body_->partition) return body_->partition->Adopt(plan, models);
+  return Fail(ErrorCode::kUnimplemented, "lanes that were set at the start follow no plan");
+}
 
 void Runtime::Stop(Duration grace) {
   const std::lock_guard once(body_->stop_mutex);
@@ -218,7 +254,7 @@ TimePoint Runtime::At(std::chrono::steady_clock::time_point real) const {
 }
 
 std::vector<LaneLoad> Runtime::lane_loads() const {
-  std::vector<LaneLoad> loads(static_cast<std::size_t>(body_->options.lanes));
+  std::vector<LaneLoad> loads(body_->loop.lanes());
   const auto& workers = body_->loop.workers();
   for (std::size_t i = 0; i < workers.size(); ++i) {
     LaneLoad& load = loads[body_->loop.lane_of(i).value()];

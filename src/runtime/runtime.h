@@ -28,8 +28,16 @@
 #include "runtime/model_repository.h"
 #include "runtime/observer.h"
 #include "workload/profile_file.h"
+#include "workload/share_profiles.h"
 
 namespace tactus {
+
+// Some cores of the processor are one device, whose parts are the lanes, as a plan says.
+struct PartitionOptions {
+  int cores = 1;  // a share of the device is so many of its cores, and threads of the engine
+  // What batches take on each share; models of which they know nothing cannot be served.
+  std::vector<ShareProfile> shares;
+};
 
 struct RuntimeOptions {
   // Lanes run batches; each gets a core for each thread of each of its slots where there are
@@ -40,6 +48,8 @@ struct RuntimeOptions {
   int slots = 1;
   // Of the engine, that run one batch.
   int threads = 1;
+  // Instead of these three; nothing is served before Adopt.
+  std::optional<PartitionOptions> partition;
   // Requests (rows) that may wait for one model; a call that does not fit is refused whole.
   std::size_t queue_capacity = 4096;
   // When a waiting request is given up. kHopeless: as soon as its deadline cannot be met any more.
@@ -92,6 +102,12 @@ class Runtime final : public InferenceService {
   void Start();
   // Serves a model that is not in a repository, or replaces it. Blocking.
   Status Serve(ModelSpec spec);
+
+  // Where the device is partitioned: its lanes become what `plan` says, while requests are served.
+  // `plan` has `models` in the order of its ModelIds. Blocks until the lanes that it does not have
+  // are gone. kInvalidArgument, and nothing happens, for more lanes than a device may have;
+  // kUnimplemented without a partition.
+  Status Adopt(const Plan& plan, const std::vector<std::string>& models);
 
   // Refuses new calls, lets those accepted end within `grace`, answers the rest, joins all threads.
   void Stop(Duration grace);

@@ -62,7 +62,7 @@ struct ServedModel {
   const EngineTraits traits;
   Model model;                       // as the dispatcher knows it
   ProfileTable::ModelRows rows;      // its part of the profile table
-  std::vector<ModelHandle> handles;  // by LaneId
+  std::vector<ModelHandle> handles;  // by LaneId; 0: it is not on that lane
   bool fixed_shapes = true;          // no input leaves a dimension (but the batch) open
   ModelId id;                        // set when it is published
 

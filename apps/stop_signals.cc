@@ -1,0 +1,40 @@
+#include "stop_signals.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace tactus {
+
+StopSignals::StopSignals() {
+  sigemptyset(&set_);
+  sigaddset(&set_, SIGTERM);
+  sigaddset(&set_, SIGINT);
+  sigaddset(&set_, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  signal(SIGPIPE, SIG_IGN);  // a client that left is an error of its connection only
+}
+
+std::jthread StopSignals::EndAtOnce() const {
+  return std::jthread([set = set_](const std::stop_token& started) {
+    const timespec briefly{0, 50'000'000};
+    while (!started.stop_requested()) {
+      const int received = sigtimedwait(&set, nullptr, &briefly);
+      if (received <= 0) continue;
+      fmt::print(stderr, "tactus serve: stopped while it started; it had served nothing\n");
+      std::_Exit(128 + received);
+    }
+  });
+}
+
+const char* StopSignals::Wait(const std::function<void()>& on_hangup) {
+  int received = SIGHUP;
+  while (received == SIGHUP) {
+    sigwait(&set_, &received);
+    if (received == SIGHUP) on_hangup();
+  }
+  pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
+  return received == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
+}  // namespace tactus

@@ -1,0 +1,28 @@
+// The signals that a server is told by.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+#include <signal.h>
+
+namespace tactus {
+
+// Signals that ask the server to stop, and SIGHUP, blocked in every thread that is started after
+// this, so that one thread can wait for them.
+class StopSignals {
+ public:
+  StopSignals();
+
+  // While models load there is nothing to finish: a signal ends the process at once, until the
+  // returned thread is stopped.
+  std::jthread EndAtOnce() const;
+  // Until one that asks to stop comes; its name. From then on a second one ends the process at
+  // once. Calls `on_hangup` for each SIGHUP before.
+  const char* Wait(const std::function<void()>& on_hangup);
+
+ private:
+  sigset_t set_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,95 @@
+#include "runtime/places.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/one_answer.h"
+#include "runtime/sample_row.h"
+
+namespace tactus {
+namespace {
+
+// No dispatcher gives this id.
+constexpr BatchId kWarmUp{~std::uint64_t{0}};
+
+// Batches of one row, through every exit: what the first one allocates is there when it serves.
+Status WarmUp(const ServedModel& model, ModelHandle handle) {
+  const Expected<SampleRow> row = SampleRow::Make(model.spec, 1);
+  if (!row) return std::unexpected(row.error());
+  const RowInputs inputs = row->inputs();
+  for (std::size_t e = 0; e < model.spec.exits.size(); ++e) {
+    OneAnswer answer;
+    const ExitId exit{static_cast<ExitId::rep>(e)};
+    model.engine.Submit(handle, {kWarmUp, model.id, exit, {&inputs, 1}}, answer);
+    if (const BatchResult result = answer.Wait(); !result.status) {
+      return std::unexpected(result.status.error());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Places::Places(std::size_t count, std::function<void(const std::string&)> log)
+    : log_(std::move(log)), places_(count) {}
+
+void Places::Load(LaneId lane, ServedModel& model) const {
+  const Place& place = places_[lane.value()];
+  ModelHandle& handle = model.handles[lane.value()];
+  if (!place.spec || handle.value != 0) return;
+  if (std::ranges::find(place.models, model.spec.name) == place.models.end()) return;
+  ModelSpec spec = model.spec;
+  const Expected<ModelHandle> loaded = model.engine.Load(spec, *place.spec);
+  Status ready = loaded ? WarmUp(model, *loaded) : std::unexpected(loaded.error());
+  if (ready) {
+    handle = *loaded;
+    return;
+  }
+  if (loaded) model.engine.Unload(*loaded);
+  if (log_) {
+    log_(fmt::format("model '{}' is missing on the lane of {:g} % that the plan has for it: {}",
+                     model.spec.name, 100 * place.spec->fraction, ready.error().message));
+  }
+}
+
+void Places::Furnish(LaneId lane, const LaneSpec& spec, std::vector<std::string> models) {
+  const std::lock_guard lock(mutex_);
+  Place& place = places_[lane.value()];
+  place.spec = spec;
+  place.models = std::move(models);
+  for (const auto& model : models_) Load(lane, *model);
+}
+
+void Places::Clear(LaneId lane) {
+  const std::lock_guard lock(mutex_);
+  places_[lane.value()] = {};
+  for (const auto& model : models_) {
+    const ModelHandle handle = std::exchange(model->handles[lane.value()], {});
+    if (handle.value != 0) model->engine.Unload(handle);
+  }
+}
+
+void Places::Add(const std::shared_ptr<ServedModel>& model) {
+  const std::lock_guard lock(mutex_);
+  models_.push_back(model);
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    Load(LaneId{static_cast<LaneId::rep>(i)}, *model);
+  }
+}
+
+void Places::Remove(const ServedModel& model) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(models_, [&](const auto& each) { return each.get() == &model; });
+  for (const ModelHandle handle : model.handles) {
+    if (handle.value != 0) model.engine.Unload(handle);
+  }
+}
+
+bool Places::Has(LaneId lane, const ServedModel& model) const {
+  const std::lock_guard lock(mutex_);
+  return model.handles[lane.value()].value != 0;
+}
+
+}  // namespace tactus

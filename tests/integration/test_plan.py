@@ -1,0 +1,123 @@
+"""A processor that is split into lanes by a plan, and split anew while real models are served."""
+
+import concurrent.futures
+import contextlib
+import json
+import pathlib
+import shutil
+import signal
+import tempfile
+import time
+import unittest
+
+from serving import SOURCE, WAIT_S, Server
+
+# Exits, and what the input is called.
+MODELS = {"ee_s": 4, "ee_mlp": 3}
+SHARES = {0.5: 1, 1: 2}  # threads
+
+
+def fill(root):
+    for name in MODELS:
+        shutil.copytree(SOURCE / "models" / name, root / name)
+        config = root / name / "config.pbtxt"
+        config.write_text(config.read_text().replace('string_value: "50"', 'string_value: "60000"'))
+
+
+def profile_of(share):
+    cells = [{"batch": b, "mean_ms": 1 / share} for b in range(1, 5)]
+    return {"tactus_profile": 1, "machine": {"fingerprint": "test", "threads": SHARES[share]},
+            "provenance": "made for a test",
+            "models": [{"name": name, "max_batch": 4,
+                        "exits": [{"name": str(e + 1), "cells": cells} for e in range(exits)]}
+                       for name, exits in MODELS.items()]}
+
+
+def plan_of(*lanes, models=tuple(MODELS)):
+    """lanes: (share, models) each."""
+    return {"tactus_plan": 1, "planner": "a test", "scenario": "", "profile": "",
+            "models": [{"name": name, "slo_ms": 60000, "rate_rps": 10} for name in models],
+            "lanes": [{"device": 0, "share": share, "cycle_ms": 100,
+                       "entries": [{"model": name, "batch": 4, "offset_ms": 50 * i, "length_ms": 50}
+                                   for i, name in enumerate(names)]}
+                      for share, names in lanes]}
+
+
+WHOLE = plan_of((1, list(MODELS)))
+HALVES = plan_of((0.5, ["ee_s"]), (0.5, ["ee_mlp"]))
+OTHER_HALVES = plan_of((0.5, ["ee_mlp", "ee_s"]), (0.5, ["ee_s"]))
+
+
+class PlanTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.plan = self.folder / "plan.json"
+        self.on_share = []
+        for share in SHARES:
+            path = self.folder / f"{share}.json"
+            path.write_text(json.dumps(profile_of(share)))
+            self.on_share.append(f"{100 * share:g}={path}")
+
+    def serve(self, plan, *more):
+        self.plan.write_text(json.dumps(plan))
+        return Server("--policy", "planned", "--plan", str(self.plan), "--on-share", *self.on_share,
+                      *more, fill=fill)
+
+    def hang_up(self, server, plan, says):
+        """Gives the server another plan, and waits for what it says to it."""
+        before = server.errors().count("SIGHUP")
+        self.plan.write_text(json.dumps(plan))
+        server.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + WAIT_S
+        while server.errors().count("SIGHUP") == before:
+            self.assertLess(time.monotonic(), end, "no answer to SIGHUP")
+            time.sleep(0.005)
+        self.assertIn(says, server.errors().splitlines()[-1])
+
+    def infer(self, server, model):
+        body = {"inputs": [{"name": "input", "datatype": "FP32", "shape": [1, 1, 28, 28],
+                            "data": [i % 7 / 7 for i in range(784)]}]}
+        status, _, answer = server.post(f"/v2/models/{model}/infer", json.dumps(body).encode())
+        self.assertEqual(status, 200, answer)
+        return json.loads(answer)["outputs"][0]["data"]
+
+    def test_no_call_is_lost_while_the_processor_is_split_anew(self):
+        with contextlib.closing(self.serve(WHOLE)) as server, \
+                concurrent.futures.ThreadPoolExecutor(4) as pool:
+            expected = {name: self.infer(server, name) for name in MODELS}
+            calls = [(name, pool.submit(self.infer, server, name))
+                     for _ in range(300) for name in MODELS]
+            for plan in (HALVES, OTHER_HALVES, WHOLE, OTHER_HALVES, HALVES, WHOLE, HALVES):
+                self.hang_up(server, plan, "is split as")
+            for name, call in calls:
+                for got, wanted in zip(call.result(WAIT_S), expected[name], strict=True):
+                    self.assertAlmostEqual(got, wanted, 3)
+            self.assertEqual(server.terminate(), 0)
+
+    def test_a_plan_that_does_not_fit_changes_nothing(self):
+        with contextlib.closing(self.serve(HALVES)) as server:
+            for plan, says in ((plan_of((0.3, list(MODELS))), "30 %"),
+                               (plan_of((1, ["ee_s"]), models=["ee_s"]), "another model set"),
+                               (plan_of((1, list(MODELS)), (0.5, ["ee_s"])), "150 %")):
+                self.hang_up(server, plan, says)
+                self.assertIn("nothing changes", server.errors().splitlines()[-1])
+            self.plan.write_text("{")
+            for name in MODELS:
+                self.infer(server, name)
+            self.assertEqual(server.terminate(), 0)
+
+    def test_what_a_plan_needs_is_said_at_the_start(self):
+        for arguments, says in (
+                (("--policy", "edgeserving", "--on-share", *self.on_share), "--policy planned"),
+                (("--policy", "planned"), "--on-share 50=half.json 100=whole.json"),
+                (("--policy", "planned", "--on-share", self.on_share[0]), "end at 50 %")):
+            self.plan.write_text(json.dumps(WHOLE))
+            with self.assertRaises(AssertionError) as refused:
+                Server("--plan", str(self.plan), *arguments, fill=fill).close()
+            self.assertIn(says, str(refused.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
