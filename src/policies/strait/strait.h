@@ -10,14 +10,14 @@
 //   - n levels of priority: every level but the highest is under the cap.
 //   - A running batch that will miss its deadline anyway forbids nothing.
 //   - Priorities of single requests: a batch has the level of the highest request that it holds,
-//   and
-//     the bisection looks at the batches of one level at a time, the larger ones first.
+//     and the bisection looks at the batches of one level at a time, the larger ones first.
 //   - A low batch alone among low ones may exceed the cap: else a model that needs more than the
 //     cap would never run.
 //   - A batch waits to form only where its device is full and its first request has time to spare.
 //   - Nobody starves: a queue that always holds a request which could still be met alone gets a
 //     batch of one within `starve` and the time until a slot is free then, whatever the load of the
-//     others; several such queues take turns, the one that waited longest first.
+//     others; of several such queues the one that waited longest goes first, so that the last of n
+//     waits for n slots to become free. A queue that was empty for `starve` begins anew.
 //
 // What a device's running batches have left, and which of them will be late anyway, does not depend
 // on the candidate: it is worked out once for each device and question, and only where a candidate

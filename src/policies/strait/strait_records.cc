@@ -32,6 +32,7 @@ void StraitRecords::Prepare(const View& view) {
   for (const Model& model : view.models) slos_.push_back(model.slo);
   hungry_.resize(view.models.size(), kNever);
   dropped_.resize(view.models.size(), false);
+  empty_.resize(view.models.size(), kNever);
   if (!devices_.empty()) return;  // what runs goes on; lanes stay
   for (const Lane& lane : view.lanes) devices_.emplace_back(lane.slots);
 }
@@ -74,24 +75,34 @@ TimePoint StraitRecords::ReadyAt(const View& view, ModelId m, TimePoint now) con
 std::optional<Dispatch> StraitRecords::Feed(const View& view, TimePoint now, TimePoint& wake) {
   TrackHunger(view, now);
   ModelId hungriest;
+  const Lane* emptiest = nullptr;
   for (std::size_t m = 0; m < hungry_.size() && m < view.queues.size(); ++m) {
     if (view.queues[m].empty()) continue;
     const TimePoint starves = hungry_[m] + options_.starve;
     if (starves > now) {
       wake = std::min(wake, starves);
-    } else if (!hungriest.valid() || hungry_[m] < hungry_[hungriest.value()]) {
-      hungriest = ModelId{static_cast<ModelId::rep>(m)};
+      continue;
     }
-  }
-  if (!hungriest.valid()) return std::nullopt;
-  const Lane* emptiest = nullptr;
-  for (const Lane& lane : view.lanes) {
-    if (!lane.HasFreeSlot() || !lane.serves.contains(hungriest)) continue;
-    if (emptiest == nullptr || lane.batches.size() < emptiest->batches.size()) emptiest = &lane;
+    if (hungriest.valid() && hungry_[m] >= hungry_[hungriest.value()]) continue;
+    const ModelId id{static_cast<ModelId::rep>(m)};
+    const Lane* lane = EmptiestFor(view, id);
+    if (lane == nullptr) continue;
+    hungriest = id;
+    emptiest = lane;
   }
   if (emptiest == nullptr) return std::nullopt;
   return Launch({.model = hungriest, .exit = FinalExit(view.profile, hungriest), .batch = 1},
                 emptiest->id);
+}
+
+// With a free slot; null when there is none.
+const Lane* StraitRecords::EmptiestFor(const View& view, ModelId m) {
+  const Lane* emptiest = nullptr;
+  for (const Lane& lane : view.lanes) {
+    if (!lane.HasFreeSlot() || !lane.serves.contains(m)) continue;
+    if (emptiest == nullptr || lane.batches.size() < emptiest->batches.size()) emptiest = &lane;
+  }
+  return emptiest;
 }
 
 Dispatch StraitRecords::Launch(const StraitCandidate& candidate, LaneId lane) {
@@ -99,11 +110,18 @@ Dispatch StraitRecords::Launch(const StraitCandidate& candidate, LaneId lane) {
   return *launched_;
 }
 
-// A queue is hungry from its first request on that is neither served nor gone for good.
+// A queue is hungry from its first request on that is neither served nor gone for good. One that
+// has lost requests and is empty may be hungry for the next; for as long as `starve`, not for ever.
 void StraitRecords::TrackHunger(const View& view, TimePoint now) {
   for (std::size_t m = 0; m < view.queues.size(); ++m) {
+    const bool forgotten = empty_[m] != kNever && now - empty_[m] >= options_.starve;
     const bool content = view.queues[m].empty() && !dropped_[m];
-    if (content || hungry_[m] == kNever) hungry_[m] = now;
+    if (content || forgotten || hungry_[m] == kNever) hungry_[m] = now;
+    if (!view.queues[m].empty()) {
+      empty_[m] = kNever;
+    } else if (empty_[m] == kNever) {
+      empty_[m] = now;
+    }
   }
 }
 

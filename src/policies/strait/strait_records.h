@@ -69,8 +69,8 @@ class StraitRecords : public Policy {
   // Before any other question: books what was missed, and gives up a request that cannot finish
   // even alone, if there is one. `wake` falls to when there may be the next.
   std::optional<Drop> EarlyDrop(const View& view, TimePoint now, TimePoint& wake);
-  // A queue that has waited for `starve` gets one request served, on the emptiest lane. `wake`
-  // falls to when the next one has.
+  // A queue that has waited for `starve` gets one request served, on the emptiest lane that may
+  // take it; the hungriest such queue first. `wake` falls to when the next one has.
   std::optional<Dispatch> Feed(const View& view, TimePoint now, TimePoint& wake);
   // When a batch of the model may go, full or not.
   TimePoint ReadyAt(const View& view, ModelId m, TimePoint now) const;
@@ -90,6 +90,7 @@ class StraitRecords : public Policy {
 
  private:
   void TrackHunger(const View& view, TimePoint now);
+  static const Lane* EmptiestFor(const View& view, ModelId m);
   void CountErrors(const OngoingBatch& batch, double predicted, double actual,
                    const BatchReport& report);
   OngoingBatch Record(const RunningBatch& batch, const Lane& lane) const;
@@ -105,7 +106,8 @@ class StraitRecords : public Policy {
   std::vector<Duration> slos_;         // by ModelId
   // By ModelId: since when it waits unserved; kNever: not looked at yet.
   std::vector<TimePoint> hungry_;
-  std::vector<bool> dropped_;  // by ModelId: since it was last served
+  std::vector<TimePoint> empty_;  // by ModelId: since when nothing waits; kNever: something does
+  std::vector<bool> dropped_;     // by ModelId: since it was last served
   const ProfileTable* profile_ = nullptr;
   std::span<const RequestQueue> queues_;  // by ModelId
   std::optional<Dispatch> launched_;      // decided, and not yet carried out

@@ -365,6 +365,52 @@ TEST_F(StraitTest, NobodyStarves) {
   }
 }
 
+// What was lost long ago gives no right to disturb others now.
+TEST_F(StraitTest, HungerIsForgottenWhenNothingHasWaitedForLong) {
+  const auto high = Model(kHigh, Millis(102), Millis(100), 0.5);
+  const auto low = Model(kLow, Seconds(100), Millis(1), 0.2);
+  for (const Duration idle : {Millis(199), Seconds(60)}) {
+    Devices(1, 2, {.starve = Millis(200)});
+    Push(low, At(1));
+    ASSERT_EQ(Ask(At(0)), GiveUp(low, 1, DropReason::kExpired));
+    table_.Pop(*policy_, TableForTest::M(low), 1);
+    EXPECT_TRUE(Waits(Ask(At(0))));
+    const TimePoint now = At(0) + idle;
+    Push(high, now + Millis(102));
+    Launched(Launch(high, 1, 0), now);
+    Push(low, now + Seconds(90));
+    EXPECT_TRUE(Waits(Ask(now))) << "the high one has 1 ms to spare";
+    // Soon after the loss its hunger goes on; else it begins anew.
+    const Decision later = Ask(now + Millis(1));
+    EXPECT_EQ(Waits(later), idle > Millis(200));
+    Launched(Launch(low, 1, 0), now + Millis(200));
+    table_.lanes.clear();
+  }
+}
+
+// The hungriest waits for the only lane that serves it; that is no reason for others to starve.
+TEST_F(StraitTest, FeedsTheHungriestThatHasALaneToGoTo) {
+  const auto high = Model(kHigh, Millis(102), Millis(100), 0.5);
+  const auto hungriest = Model(kLow, Seconds(100), Millis(1), 0.2);
+  const auto other = Model(kLow, Seconds(100), Millis(1), 0.2);
+  Devices(2, 2, {.starve = Millis(20)});
+  const auto serve = [&](std::size_t lane, std::vector<std::size_t> models) {
+    ModelSet set = ModelSet::None(table_.models.size());
+    for (const std::size_t m : models) set.Insert(TableForTest::M(m));
+    table_.lanes[lane].serves = set;
+  };
+  serve(0, {hungriest});
+  table_.lanes[0].open = false;
+  serve(1, {high, other});
+  Push(hungriest, At(90'000));
+  EXPECT_TRUE(Waits(Ask(At(0))));
+  Push(high, At(112));
+  Launched(Launch(high, 1, 1), At(10));
+  Push(other, At(90'000));
+  EXPECT_TRUE(Waits(Ask(At(10)))) << "the high one has 1 ms to spare";
+  EXPECT_EQ(Ask(At(31)), Launch(other, 1, 1));
+}
+
 // Formation, with a device that somebody fills: a full batch takes 12 ms, so that a first request
 // with a slack of 1.5 goes 18 ms before its deadline at the latest.
 class StraitFormationTest : public StraitTest {
