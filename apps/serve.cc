@@ -22,6 +22,7 @@
 #include "kept_predictor.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
+#include "runtime/core_plan.h"
 #include "runtime/machine.h"
 #include "runtime/model_profile.h"
 #include "runtime/runtime.h"
@@ -230,6 +231,8 @@ Status ServeCommand::MakeRuntime() {
   if (Status loaded = LoadProfileFile(); !loaded) return loaded;
   if (Status read = ReadShares(); !read) return read;
 
+  const auto cores = static_cast<int>(AllowedCores().size());
+  if (const auto doubt = DoubtOfCores(o_, cores)) log_->warn(*doubt);
   RuntimeOptions options = RuntimeOptionsOf(o_);
   options.partition = partition_;
   if (!o_.journal.empty()) {

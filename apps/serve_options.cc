@@ -1,5 +1,7 @@
 #include "serve_options.h"
 
+#include <fmt/format.h>
+
 #include "output_file.h"
 
 namespace tactus {
@@ -201,6 +203,15 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
 }
 
 }  // namespace
+
+std::optional<std::string> DoubtOfCores(const ServeOptions& o, int cores) {
+  const int wanted = o.lanes * o.slots * o.threads;
+  if (wanted <= cores || o.engine == "emulated" || !o.plan.empty()) return std::nullopt;
+  return fmt::format(
+      "--lanes, --slots and --threads want {} cores and there are {}: batches will slow each other "
+      "more than their profile says",
+      wanted, cores);
+}
 
 void Declare(ServeOptions& o, CLI::App& command) {
   DeclareModels(o, command);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,9 @@ struct ServeOptions {
   double grace_s = 5;
   std::string log_level = "info";
 };
+
+// Where more batches run at once than there are cores: they slow each other as no profile knows.
+std::optional<std::string> DoubtOfCores(const ServeOptions& options, int cores);
 
 // Declares every option with its help and default on `command`.
 void Declare(ServeOptions& options, CLI::App& command);
