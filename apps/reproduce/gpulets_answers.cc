@@ -6,26 +6,28 @@
 #include <utility>
 
 #include "base/rng.h"
-#include "gpulet_problem.h"
+#include "experiment.h"
 #include "planners/gpulet/duty_cycle.h"
 #include "planners/gpulet/elastic.h"
 #include "planners/gpulet/ideal.h"
 #include "planners/nexus/squishy.h"
 #include "sim/contention.h"
+#include "sim/plan_question.h"
 
 namespace tactus {
 namespace {
 
 constexpr double kHeldOut = 0.3;
 constexpr std::uint64_t kSeed = 1;
-constexpr LaneClass kHalf{2};  // of Shares()
+constexpr LaneClass kHalf{2};  // of the shares in Load
 
-std::vector<double> Shares() { return {0.2, 0.4, 0.5, 0.6, 0.8}; }
-
-Expected<std::unique_ptr<GpuletProblem>> Load(const std::string& scenario, double exponent) {
-  const auto experiment = LoadExperiment(scenario, {});
+// The paper's shares of a device, whatever the scenario says.
+Expected<PlanQuestion> Load(const std::string& scenario, double exponent) {
+  auto experiment = LoadExperiment(scenario, {});
   if (!experiment) return std::unexpected(experiment.error());
-  return MakeGpuletProblem(*experiment, Shares(), exponent);
+  experiment->scenario.plan_shares = {20, 40, 50, 60, 80};
+  experiment->scenario.plan_exponent = exponent;
+  return MakePlanQuestion(experiment->scenario, experiment->profile);
 }
 
 // A planner by its name, for many loads on the same devices.
@@ -138,7 +140,7 @@ Expected<FigureRow> CountSchedulable(const std::string& scenario, const std::str
                                      double exponent) {
   const auto problem = Load(scenario, exponent);
   if (!problem) return std::unexpected(problem.error());
-  const PlanInput& input = (*problem)->input;
+  const PlanInput& input = problem->input;
   const auto schedulable = WhichSchedulable(scenario, planner, input);
   if (!schedulable) return std::unexpected(schedulable.error());
   FigureRow row = {{"schedulable", std::ranges::count(*schedulable, true)}};
@@ -166,7 +168,7 @@ Expected<FigureRow> MostSchedulable(const std::string& scenario, const std::stri
   constexpr int kMargin = 30;  // steps that the ideal planner is prepared for at a time
   const auto problem = Load(scenario, exponent);
   if (!problem) return std::unexpected(problem.error());
-  const PlanInput& base = (*problem)->input;
+  const PlanInput& base = problem->input;
   const auto at = [&](int step) {
     PlanInput input = base;
     for (PlannedModel& model : input.models) model.rate_rps *= kFirst * std::pow(kStep, step);
@@ -204,7 +206,7 @@ Expected<FigureRow> OnShare(const std::string& scenario, std::size_t model, int 
                             double percent, double exponent) {
   const auto problem = Load(scenario, exponent);
   if (!problem) return std::unexpected(problem.error());
-  const PlanInput& input = (*problem)->input;
+  const PlanInput& input = problem->input;
   const ModelId id{static_cast<ModelId::rep>(model)};
   for (LaneClass::rep c = 0; c < input.shares.size(); ++c) {
     if (std::abs(100 * input.shares[c] - percent) > 1e-6) continue;
@@ -218,7 +220,7 @@ Expected<FigureRow> OnShare(const std::string& scenario, std::size_t model, int 
 Expected<std::vector<InterferenceSample>> SimulatedPairs(const std::string& scenario) {
   const auto problem = Load(scenario, 1);
   if (!problem) return std::unexpected(problem.error());
-  const PlanInput& input = (*problem)->input;
+  const PlanInput& input = problem->input;
   const ProfileTable& profile = *input.profile;
   Rng rng = Rng::Stream(kSeed, "gpulets/pairs");
   const auto use = [&](ModelId::rep m, int batch, LaneClass c) {
