@@ -11,9 +11,13 @@ namespace tactus {
 // On the thread that allocates, before it does; must not allocate.
 void OnAllocation() noexcept;
 
-inline void* AllocateAndTell(std::size_t size) {
+inline void* TryAllocateAndTell(std::size_t size) noexcept {
   OnAllocation();
-  void* memory = std::malloc(size == 0 ? 1 : size);
+  return std::malloc(size == 0 ? 1 : size);
+}
+
+inline void* AllocateAndTell(std::size_t size) {
+  void* memory = TryAllocateAndTell(size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -22,6 +26,13 @@ inline void* AllocateAndTell(std::size_t size) {
 
 void* operator new(std::size_t size) { return tactus::AllocateAndTell(size); }
 void* operator new[](std::size_t size) { return tactus::AllocateAndTell(size); }
+// std::stable_sort asks so for its buffer, and gives it back as any other memory.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return tactus::TryAllocateAndTell(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return tactus::TryAllocateAndTell(size);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "policies/registry.h"
 #include "sim/sim_testing.h"
@@ -113,7 +114,9 @@ class ReorganisationTest : public ::testing::Test {
     scenario_.plan_headroom = 0.4;
     scenario_.plan_shares = {20, 40, 50, 60, 80};
     scenario_.plan_planner = "gpulet";
-    scenario_.schedule = ::testing::TempDir() + "reorganisation_test.csv";
+    // Of this process alone: tests run side by side.
+    scenario_.schedule =
+        ::testing::TempDir() + "reorganisation_test_" + std::to_string(getpid()) + ".csv";
     std::ofstream out(scenario_.schedule);
     out << "at_s,all\n0,1\n";
     for (int k = 1; k <= 24; ++k) out << 30 + 10 * k << "," << 1 + k / 12.0 << "\n";
