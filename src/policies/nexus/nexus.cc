@@ -1,6 +1,7 @@
 #include "policies/nexus/nexus.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tactus {
 namespace {
@@ -79,31 +80,9 @@ void Nexus::CountAgain(const View& view) {
   }
 }
 
-std::optional<Decision> Nexus::RunTurn(const View& view, const Lane& lane, const Turn& turn,
-                                       TimePoint now) {
-  const ModelId m = turn.model;
-  const RequestQueue& queue = view.queues[m.value()];
-  int mine = static_cast<int>(queue.size());
-  if (options_.front_ends > 0) {
-    mine = std::min(mine, models_[m.value()].routes[turn.route].claims);
-  }
-  if (mine == 0) return std::nullopt;
-  const ExitId exit = FinalExit(view.profile, m);
-  const auto fits = [&](int head, int batch) {
-    return now + view.profile.Latency(m, exit, batch, lane.lane_class) <= queue[head].deadline;
-  };
-  const int head = WindowDrop(queue, turn.batch, mine, fits);
-  if (head > 0) {
-    popping_ = ModelId{};
-    return Drop{.model = m, .count = head, .reason = DropReason::kShed};
-  }
-  popping_ = m;
-  popping_route_ = turn.route;
-  const int most = options_.grow ? LargestBatch(view, m) : turn.batch;
-  int batch = queue.Batchable(std::min(mine, most));
-  while (batch > 0 && !fits(0, batch)) --batch;
-  if (batch == 0) return std::nullopt;  // a quicker lane may still meet it
-  return Dispatch{.model = m, .exit = exit, .batch = batch, .lane = lane.id};
+int Nexus::Mine(const LaneTurns::Turn& turn) const {
+  if (options_.front_ends == 0) return std::numeric_limits<int>::max();
+  return models_[turn.model.value()].routes[turn.route].claims;
 }
 
 Decision Nexus::Decide(const View& view, TimePoint now) {
@@ -112,17 +91,15 @@ Decision Nexus::Decide(const View& view, TimePoint now) {
   if (const auto drop = lost_.Find(view, now)) return *drop;
   for (const Lane& lane : view.lanes) {
     if (!lane.HasFreeSlot()) continue;
-    LaneTurns& mine = lanes_[lane.id.value()];
-    for (std::size_t i = 0; i < mine.turns.size(); ++i) {
-      const std::size_t at = (mine.next + i) % mine.turns.size();
-      const auto decision = RunTurn(view, lane, mine.turns[at], now);
-      if (!decision) continue;
-      // After a drop it is still this model's turn.
-      mine.next = std::holds_alternative<Dispatch>(*decision) ? (at + 1) % mine.turns.size() : at;
-      return *decision;
+    const auto taken = lanes_[lane.id.value()].Take(
+        view, lane, options_.grow, now, [&](const LaneTurns::Turn& turn) { return Mine(turn); });
+    if (!taken) continue;
+    if (std::holds_alternative<Dispatch>(taken->decision)) {
+      popping_ = taken->turn.model;
+      popping_route_ = taken->turn.route;
     }
+    return taken->decision;
   }
-  popping_ = ModelId{};
   return Wait{lost_.next()};
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "policies/lane_turns.h"
 #include "policies/lost_heads.h"
 #include "policies/model_routes.h"
 
@@ -49,21 +50,11 @@ class Nexus final : public Policy {
   struct ModelState : ModelRoutes {
     bool count_again = false;  // the queue changed in a way that we were not told
   };
-  struct Turn {
-    ModelId model;
-    int batch = 1;
-    std::uint32_t route = 0;  // the lane's place in the model's routes
-  };
-  struct LaneTurns {
-    std::vector<Turn> turns;
-    std::size_t next = 0;
-  };
-
   void TakePlan(const View& view);
   void AddTurn(const View& view, const Lane& lane, const PlanEntry& entry);
   void CountAgain(const View& view);
-  std::optional<Decision> RunTurn(const View& view, const Lane& lane, const Turn& turn,
-                                  TimePoint now);
+  // Of the model's requests, those that the turn's lane may take.
+  int Mine(const LaneTurns::Turn& turn) const;
 
   const std::string name_;
   const NexusOptions options_;

@@ -8,7 +8,7 @@ namespace tactus {
 
 void Planned::TakePlan(const View& view) {
   models_.assign(view.models.size(), ModelState{});
-  lanes_.assign(view.lanes.size(), LaneTurns{});
+  lanes_.assign(view.lanes.size(), PlannedLane{});
   ready_.Resize(view.lanes.size());
   lost_.Resize(view.models.size());
   touched_.clear();
@@ -115,41 +115,17 @@ void Planned::Refresh(const View& view) {
   touched_.clear();
 }
 
-std::optional<Decision> Planned::RunTurn(const View& view, const Lane& lane, const Turn& turn,
-                                         TimePoint now) {
-  const ModelId m = turn.model;
-  const RequestQueue& queue = view.queues[m.value()];
-  const int mine =
-      std::min(static_cast<int>(queue.size()), models_[m.value()].routes[turn.route].claims);
-  if (mine == 0) return std::nullopt;
-  const ExitId exit = FinalExit(view.profile, m);
-  const auto fits = [&](int head, int batch) {
-    return now + view.profile.Latency(m, exit, batch, lane.lane_class) <= queue[head].deadline;
+std::optional<Decision> Planned::Run(const View& view, const Lane& lane, TimePoint now) {
+  const auto mine = [&](const LaneTurns::Turn& turn) {
+    return models_[turn.model.value()].routes[turn.route].claims;
   };
-  if (const int head = WindowDrop(queue, turn.batch, mine, fits); head > 0) {
-    popping_ = ModelId{};
-    return Drop{.model = m, .count = head, .reason = DropReason::kShed};
+  const auto taken = lanes_[lane.id.value()].Take(view, lane, options_.grow, now, mine);
+  if (!taken) return std::nullopt;
+  if (std::holds_alternative<Dispatch>(taken->decision)) {
+    popping_ = taken->turn.model;
+    popping_route_ = taken->turn.route;
   }
-  popping_ = m;
-  popping_route_ = turn.route;
-  const int most = options_.grow ? LargestBatch(view, m) : turn.batch;
-  int batch = queue.Batchable(std::min(mine, most));
-  while (batch > 0 && !fits(0, batch)) --batch;
-  if (batch == 0) return std::nullopt;  // a quicker lane may still meet it
-  return Dispatch{.model = m, .exit = exit, .batch = batch, .lane = lane.id};
-}
-
-std::optional<Decision> Planned::RunLane(const View& view, const Lane& lane, TimePoint now) {
-  LaneTurns& mine = lanes_[lane.id.value()];
-  for (std::size_t i = 0; i < mine.turns.size(); ++i) {
-    const std::size_t at = (mine.next + i) % mine.turns.size();
-    const auto decision = RunTurn(view, lane, mine.turns[at], now);
-    if (!decision) continue;
-    // After a drop it is still this model's turn.
-    mine.next = std::holds_alternative<Dispatch>(*decision) ? (at + 1) % mine.turns.size() : at;
-    return decision;
-  }
-  return std::nullopt;
+  return taken->decision;
 }
 
 Decision Planned::Decide(const View& view, TimePoint now) {
@@ -159,10 +135,9 @@ Decision Planned::Decide(const View& view, TimePoint now) {
     return Drop{.model = ModelId{lost_.top()}, .count = 1, .reason = DropReason::kExpired};
   }
   for (std::uint32_t i; (i = ready_.Least()) != IdSet::kNone;) {
-    if (const auto decision = RunLane(view, view.lanes[i], now)) return *decision;
+    if (const auto decision = Run(view, view.lanes[i], now)) return *decision;
     ready_.Erase(i);
   }
-  popping_ = ModelId{};
   return Wait{lost_.empty() ? kNever : lost_.top_key() + Nanos(1)};
 }
 

@@ -22,6 +22,7 @@
 #include "base/id_set.h"
 #include "base/indexed_heap.h"
 #include "core/policy.h"
+#include "policies/lane_turns.h"
 #include "policies/model_routes.h"
 
 namespace tactus {
@@ -55,14 +56,7 @@ class Planned final : public Policy {
     bool touched = false;      // its queue changed: it is in touched_
     bool count_again = false;  // in a way that we were not told
   };
-  struct Turn {
-    ModelId model;
-    int batch = 1;
-    std::uint32_t route = 0;  // the lane's place in the model's routes
-  };
-  struct LaneTurns {
-    std::vector<Turn> turns;
-    std::size_t next = 0;
+  struct PlannedLane : LaneTurns {
     bool free = false;
   };
 
@@ -70,14 +64,12 @@ class Planned final : public Policy {
   void AddTurn(const View& view, const Lane& lane, const PlanEntry& entry, Duration cycle);
   void Touch(ModelId m);
   void Refresh(const View& view);
-  std::optional<Decision> RunLane(const View& view, const Lane& lane, TimePoint now);
-  std::optional<Decision> RunTurn(const View& view, const Lane& lane, const Turn& turn,
-                                  TimePoint now);
+  std::optional<Decision> Run(const View& view, const Lane& lane, TimePoint now);
 
   const std::string name_;
   const PlannedOptions options_;
   std::vector<ModelState> models_;  // by ModelId
-  std::vector<LaneTurns> lanes_;    // by LaneId
+  std::vector<PlannedLane> lanes_;  // by LaneId
   IdSet ready_;                     // free lanes that may have something to run
   IndexedHeap<TimePoint> lost_;     // models by the last instant at which their head can be met
   std::vector<ModelId> touched_;
