@@ -164,7 +164,7 @@ Figure MostRatesOf(const char* id, const char* title, std::initializer_list<cons
 }
 
 Figure Figure12() {
-  return MostRatesOf("12", "The largest rates that are planned for, 4 devices (Section 6.2)",
+  return MostRatesOf("12", "Largest rates planned for (Section 6.2)",
                      {kSbp, kSelfTuning, kGpulet, kGpuletInt, kGpuletRetry, kGpuletRetryInt},
                      MostRateClaims);
 }
