@@ -1,9 +1,10 @@
-// A line on stderr that says how far a long command is and how long it will still take. It is drawn
-// only on a terminal, so that logs stay clean.
+// A line on stderr that says how far a long command is and how long it will still take: drawn anew
+// on a terminal; elsewhere, such as in a log, one more line every 30 s.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace tactus {
@@ -20,6 +21,9 @@ class Progress {
   const std::size_t total_;
   const bool terminal_;
   const std::chrono::steady_clock::time_point start_;
+  std::chrono::duration<double> next_line_;  // after start_, where stderr is no terminal
+  std::optional<std::size_t> first_;         // what was done at the first Show
+  std::chrono::duration<double> since_{};    // and when that was, after start_
 };
 
 }  // namespace tactus
