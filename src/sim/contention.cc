@@ -39,9 +39,13 @@ void Slowdowns(const Contention& contention, std::span<const Contender> batches,
   for (double& s : slowdown) s = 1 + contention.crosstalk * neighbours;
   for (std::size_t r = 0; r < kResources && batches.size() > 1; ++r) {
     double asked = 0;
-    for (const Contender& batch : batches) asked += batch.use[r];
-    if (asked <= contention.capacity[r]) continue;
-    const double level = Level(batches, r, contention.capacity[r]);
+    double capacity = contention.capacity[r];
+    for (const Contender& batch : batches) {
+      asked += batch.use[r];
+      capacity = std::max(capacity, batch.use[r]);
+    }
+    if (asked <= capacity) continue;
+    const double level = Level(batches, r, capacity);
     for (std::size_t i = 0; i < batches.size(); ++i) {
       const double share = std::min(1.0, level * batches[i].weight);
       double all = 0;

@@ -6,6 +6,11 @@
 // in proportion to its use of them, so what it loses on one counts by that part. What is lost is
 // then stretched by the batch's own luck, which has a heavy tail.
 //
+// A use was measured alone, so the device did hand out that much to one: where a batch alone uses
+// more than the capacity, that is what there is to share while it runs. Otherwise its mere
+// presence would count as a shortage, and a neighbour that asks for next to nothing would slow it
+// and be slowed as if it asked for much.
+//
 // It is piecewise rational in the demands, on purpose of another form than the exponential that
 // policies/strait fits: a prediction must be able to be wrong here, as it is in life.
 #pragma once
@@ -17,7 +22,7 @@
 namespace tactus {
 
 struct Contention {
-  Throughput capacity{1, 1, 1, 1, 1};  // > 0
+  Throughput capacity{1, 1, 1, 1, 1};  // > 0; of what several can have together
   double crosstalk = 0.03;             // each neighbour costs this part even where nothing is short
 };
 

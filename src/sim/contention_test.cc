@@ -71,6 +71,31 @@ TEST(Contention, APriorityWithMoreWeightLosesLess) {
   EXPECT_NEAR(strong[1], 4, 1e-12);
 }
 
+// Alone it has 0.9 of a resource whose capacity is 0.5: who hardly uses that resource takes nothing
+// from it and loses nothing to it; two who do use it share what one can have.
+TEST(Contention, WhoUsesMoreThanTheCapacityAloneIsNoShortageByItself) {
+  const Contention scarce{.capacity = {0.5, 0.5, 0.5, 0.5, 0.5}, .crosstalk = 0};
+  const Contender heavy{.use = Only(Resource::kDram, 0.9)};
+  const Contender other{.use = Only(Resource::kTensor, 0.4)};
+  EXPECT_EQ(Of(scarce, {heavy, other}), (std::vector{1.0, 1.0}));
+  const auto hardly = Of(scarce, {heavy, {.use = Only(Resource::kDram, 1e-6)}});
+  EXPECT_NEAR(hardly[0], 1, 2e-6);
+  EXPECT_NEAR(hardly[1], 1, 2e-6);
+  const auto both = Of(scarce, {heavy, heavy});
+  EXPECT_DOUBLE_EQ(both[0], 2);
+  EXPECT_DOUBLE_EQ(both[1], 2);
+  // A part of what it loses grows with its own use of the resource, not with its neighbour's alone.
+  Contender mixed = other;
+  double before = 1;
+  for (const double share : {0.01, 0.1, 0.3, 0.6}) {
+    mixed.use[static_cast<std::size_t>(Resource::kDram)] = share;
+    const double slowdown = Of(scarce, {heavy, mixed})[1];
+    EXPECT_NEAR(slowdown, 1 + share / (share + 0.4) * (share / 0.9), 1e-12);
+    EXPECT_GT(slowdown, before);
+    before = slowdown;
+  }
+}
+
 TEST(Contention, LuckStretchesOnlyWhatIsLost) {
   const Contender unlucky{.use = Only(Resource::kL2, 0.75), .luck = 3};
   const Contender usual{.use = Only(Resource::kL2, 0.75)};

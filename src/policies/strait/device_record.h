@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "base/fixed_vector.h"
@@ -52,15 +53,18 @@ class DeviceRecord {
 
   // Takes it out and gives it back, settled; nothing if it is not here. `uploaded` is when its
   // input was really there: if others still wait for the link, they wait as much longer
-  // (Section 3.2, online calibration).
-  bool Remove(BatchId id, TimePoint now, TimePoint uploaded, OngoingBatch& batch) {
+  // (Section 3.2, online calibration). Nothing where the batch did not run to its end: its input
+  // may never have been there.
+  bool Remove(BatchId id, TimePoint now, std::optional<TimePoint> uploaded, OngoingBatch& batch) {
     Settle(now);
     for (std::size_t i = 0; i < running_.size(); ++i) {
       if (running_[i].id != id) continue;
       batch = running_[i];
       running_.SwapErase(i);
       Sum();
-      if (link_free_ > now) link_free_ = std::max(now, link_free_ + (uploaded - batch.uploaded));
+      if (uploaded && link_free_ > now) {
+        link_free_ = std::max(now, link_free_ + (*uploaded - batch.uploaded));
+      }
       return true;
     }
     return false;

@@ -46,6 +46,18 @@ TEST(DeviceRecord, KeepsTheLinksClock) {
   EXPECT_EQ(device.link_free(), At(21)) << "an idle link does not make up for lost time";
 }
 
+// What failed or was stopped reports an upload of no length, or of half a one.
+TEST(DeviceRecord, ABatchThatDidNotRunToItsEndSaysNothingOfTheLink) {
+  DeviceRecord device(4);
+  device.Add(Using(1, 0.1, At(0)), Millis(5), At(0));
+  device.Add(Using(2, 0.1, At(1)), Millis(5), At(1));
+  OngoingBatch gone;
+  ASSERT_TRUE(device.Remove(BatchId{1}, At(2), std::nullopt, gone));
+  EXPECT_EQ(gone.id, BatchId{1});
+  EXPECT_EQ(device.link_free(), At(10));
+  EXPECT_NEAR(device.total()[0], 0.1, 1e-12) << "and is gone all the same";
+}
+
 TEST(Throttle, RisesWithTimeAndFallsAtAMiss) {
   Throttle throttle({});
   EXPECT_DOUBLE_EQ(throttle.Cap(At(0)), 0.75);

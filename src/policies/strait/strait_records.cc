@@ -223,9 +223,12 @@ void StraitRecords::OnBatchDone(LaneId lane, const RunningBatch& batch, const Ba
                                 TimePoint now) {
   DeviceRecord& device = devices_[lane.value()];
   OngoingBatch done;
-  if (!device.Remove(batch.id, now, report.started + report.upload, done)) return;
+  // What failed or was stopped teaches nothing: neither the link, nor the cap, nor the predictor.
+  const bool whole = report.status == BatchStatus::kOk;
+  const auto uploaded = whole ? std::optional(report.started + report.upload) : std::nullopt;
+  if (!device.Remove(batch.id, now, uploaded, done) || !whole) return;
   if (done.level == 0 && now > done.deadline) missed_ = true;
-  if (report.status != BatchStatus::kOk || done.kernel <= Duration{}) return;
+  if (done.kernel <= Duration{}) return;
   const Exposure exposure{device.MeanMet(done, now), done.own, done.level};
   const Duration took = report.ended - report.started - report.upload;
   if (!(Peak(exposure.neighbours) > 0) || took <= Duration{}) return;
