@@ -1,6 +1,6 @@
-// What a batch that ended teaches Strait. Without these one that failed at once, or was stopped half
-// way, would make the predictor believe that neighbours speed a batch up, move the link's clock, or
-// take from low priority what no deadline was missed for.
+// What a batch that ended teaches Strait. Without these one that failed at once, or was stopped
+// half way, would make the predictor believe that neighbours speed a batch up, move the link's
+// clock, or take from low priority what no deadline was missed for.
 
 #include <gtest/gtest.h>
 
