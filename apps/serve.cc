@@ -253,8 +253,10 @@ Status ServeCommand::MakeRuntime() {
     });
   }
 
+  const bool predicts = policy_->prediction_errors() != nullptr;
   metrics_ = std::make_unique<ServingMetrics>(MetricsOptions{.triton_names = o_.triton_metrics,
                                                              .slos = {},
+                                                             .predicts_slowdowns = predicts,
                                                              .version = std::string(kServerVersion),
                                                              .commit = BuildCommit(),
                                                              .policy = o_.policy});

@@ -66,6 +66,10 @@ class LatestPredictions {
   void Add(double predicted, double actual) {
     kept_[count_++ % kKept] = {static_cast<float>(predicted), static_cast<float>(actual)};
   }
+  // How many there have been, kept or not.
+  std::size_t count() const { return count_; }
+  // There has been one.
+  const Prediction& newest() const { return kept_[(count_ - 1) % kKept]; }
   // In no order.
   std::span<const Prediction> get() const {
     return std::span(kept_).first(std::min(kKept, count_));

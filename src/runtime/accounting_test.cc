@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,6 +30,7 @@ class Books final : public Observer {
     EXPECT_LE(batch.decided, batch.started);
     EXPECT_LE(batch.started, batch.ended);
     if (batch.status == BatchStatus::kOk) batched_rows += batch.batch;
+    if (batch.measured_slowdown > 0 && batch.predicted_slowdown >= 1) ++slowdowns;
   }
   std::int64_t answered() const {
     std::int64_t sum = 0;
@@ -40,6 +42,7 @@ class Books final : public Observer {
   std::atomic<std::int64_t> refused{0};
   std::atomic<std::int64_t> rows{0};
   std::atomic<std::int64_t> batched_rows{0};
+  std::atomic<std::int64_t> slowdowns{0};  // predicted and measured
 };
 
 struct Chaos {
@@ -130,6 +133,35 @@ TEST_P(Accounting, EveryCallIsAnsweredOnceThroughFailuresCancelsUnloadsAndStop) 
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Accounting, ::testing::Range(1, 7));
+
+// Two that run side by side, then one alone.
+TEST(Observers, AreToldWhatThePolicyPredictedOfBatchesThatHadNeighbours) {
+  for (const auto& [policy, slowdowns] : {std::pair{"strait", 2}, std::pair{"temporal", 0}}) {
+    SCOPED_TRACE(policy);
+    Books books;
+    testing::HarnessOptions options;
+    options.runtime.slots = 2;
+    options.policy = policy;
+    options.profile = FlatProfile({"a", "b"}, 1, 0.01);
+    options.observer = &books;
+    Harness h(std::move(options));
+    h.runtime->Start();
+    ASSERT_TRUE(h.runtime->Serve(FloatModel("a", 1)));
+    ASSERT_TRUE(h.runtime->Serve(FloatModel("b", 1)));
+    h.engine.batches.Close();
+    h.Send("a", {1, 2}, {1, 2});
+    h.engine.batches.AwaitWaiting(1);
+    h.Send("b", {1, 2}, {1, 2});
+    if (slowdowns > 0) h.engine.batches.AwaitWaiting(2);
+    h.engine.batches.Open();
+    h.replies.AwaitAll();
+    h.Send("a", {1, 2}, {1, 2});
+    h.replies.AwaitAll();
+    h.runtime->Stop(Duration{});
+    EXPECT_EQ(books.batched_rows, 3);
+    EXPECT_EQ(books.slowdowns, slowdowns);
+  }
+}
 
 TEST(Overload, EveryRequestIsAnsweredMemoryStaysBoundedAndServiceComesBack) {
   // Batches wait at a gate that opens one at a time, so the runtime sees far more than it can do,

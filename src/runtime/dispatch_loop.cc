@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "core/prediction_errors.h"
 #include "runtime/core_plan.h"
 
 namespace tactus {
@@ -40,6 +41,7 @@ DispatchLoop::DispatchLoop(Options options, const WallClock& clock, Policy& poli
       clock_(clock),
       slab_(slab),
       replies_(replies),
+      predictions_(policy.prediction_errors()),
       dispatcher_(options_.dispatcher, options_.lanes, policy, *this, journal),
       messages_(2 * slab.capacity() + 64),
       finished_(SlotsOf(options_.lanes)) {
@@ -401,6 +403,7 @@ void DispatchLoop::Finish(LaunchOrder& order, TimePoint now) {
   const Duration took = order.report.ended - order.report.started;
   model.recent_batch = std::max(took, model.recent_batch - model.recent_batch / 16);
   finishing_ = &order;
+  const std::size_t predicted = predictions_ != nullptr ? predictions_->latest.count() : 0;
   dispatcher_.Finish(order.lane, order.id, order.report, now);
   finishing_ = nullptr;
   if (order.report.status == BatchStatus::kOk) {
@@ -417,6 +420,10 @@ void DispatchLoop::Finish(LaunchOrder& order, TimePoint now) {
       &model,
       {order.lane, order.exit, static_cast<int>(order.rows.size()), order.decided,
        order.expected_end, order.report.started, order.report.ended, now, order.report.status}};
+  if (predictions_ != nullptr && predictions_->latest.count() > predicted) {
+    event.record.predicted_slowdown = predictions_->latest.newest().predicted;
+    event.record.measured_slowdown = predictions_->latest.newest().actual;
+  }
   order.busy = false;
   for (const LaunchOrder::Row& row : order.rows) {
     --row.slot->rows_held;

@@ -112,6 +112,7 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
   const WallClock& clock_;
   PayloadSlab& slab_;
   ReplyThread& replies_;
+  const PredictionErrors* predictions_;  // the policy's; null: it predicts nothing
   Dispatcher dispatcher_;
 
   MpmcRing<Message> messages_;

@@ -22,6 +22,10 @@ struct BatchRecord {
   TimePoint ended;         // when the engine was done
   TimePoint learnt;        // when the dispatcher knew: learnt - ended is the finish overhead
   BatchStatus status = BatchStatus::kOk;
+  // Of its kernels beside its neighbours over running alone, where the policy predicted it; 0 where
+  // it did not, or the batch had no neighbour.
+  double predicted_slowdown = 0;
+  double measured_slowdown = 0;
 
   Duration predicted() const { return expected_end - decided; }
   Duration actual() const { return ended - started; }

@@ -216,6 +216,37 @@ class PredictorTest(unittest.TestCase):
             self.assertIn(f"{option}: policy 'temporal' learns nothing", str(refused.exception))
 
 
+class SlowdownMetricsTest(unittest.TestCase):
+    """What strait predicts of batches that run side by side can be held against what came."""
+
+    def two_calls_at_once(self, server):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for status, _, answer in pool.map(
+                    lambda _: server.post("/v2/models/slow/infer", BODY), range(2)):
+                self.assertEqual(status, 200, answer)
+        server.await_metric(2, "tactus_batch_size_count", model="slow")
+
+    def test_predicted_and_measured_slowdowns_are_counted_for_each_model(self):
+        with contextlib.closing(Server("--policy", "strait", "--slots", "2")) as server:
+            self.assertEqual(server.metric("tactus_slowdown_error_ratio_count", model="slow"), 0)
+            self.two_calls_at_once(server)
+            for what in ("predicted", "measured", "error"):
+                name = f"tactus_slowdown_{what}_ratio"
+                self.assertEqual(server.metric(f"{name}_count", model="slow"), 2, what)
+                self.assertEqual(server.metric(f"{name}_count", model="echo"), 0, what)
+            # Two batches, each of them predicted to take no less than alone.
+            self.assertGreaterEqual(
+                server.metric("tactus_slowdown_predicted_ratio_sum", model="slow"), 2)
+            self.assertGreater(server.metric("tactus_slowdown_measured_ratio_sum", model="slow"), 0)
+            self.assertEqual(server.terminate(), 0)
+
+    def test_a_policy_that_predicts_none_shows_none(self):
+        with contextlib.closing(Server("--policy", "temporal", "--slots", "2")) as server:
+            self.two_calls_at_once(server)
+            self.assertNotIn("tactus_slowdown", server.get("/metrics", server.metrics_page))
+            self.assertEqual(server.terminate(), 0)
+
+
 class JournalTest(unittest.TestCase):
     def test_a_journal_of_served_calls_replays_to_the_same_decisions(self):
         with tempfile.TemporaryDirectory() as folder:

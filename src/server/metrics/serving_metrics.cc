@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -36,6 +37,10 @@ const Buckets kSlacks{-5,    -1,    -0.5, -0.2, -0.1, -0.05, -0.02, -0.01, -0.00
 const Buckets kSizes{1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128};
 // (actual - predicted) / predicted: below 0 the batch was quicker than its profile.
 const Buckets kErrors{-0.5, -0.2, -0.1, -0.05, 0, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
+// Kernel time beside neighbours over that alone; below 1 a batch was quicker than its profile.
+const Buckets kSlowdowns{0.5, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10};
+// How far such a prediction was off, as a share of what came.
+const Buckets kSlowdownErrors{0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2};
 
 Buckets WithEdges(Buckets buckets, const std::vector<Duration>& slos) {
   for (Duration slo : slos) {
@@ -59,6 +64,10 @@ struct ModelSeries {
   Histogram* batch_size = nullptr;
   Histogram* execution = nullptr;
   Histogram* prediction_error = nullptr;
+  // Null where the policy predicts no slowdowns.
+  Histogram* predicted_slowdown = nullptr;
+  Histogram* measured_slowdown = nullptr;
+  Histogram* slowdown_error = nullptr;
   std::vector<Counter*> exits;
 };
 
@@ -84,6 +93,9 @@ struct ServingMetrics::Body {
   Family<Histogram>& batch_size;
   Family<Histogram>& execution;
   Family<Histogram>& prediction_error;
+  Family<Histogram>& predicted_slowdown;
+  Family<Histogram>& measured_slowdown;
+  Family<Histogram>& slowdown_error;
   Family<Counter>& exits;
   Family<Histogram>& launch;
   Family<Histogram>& finish;
@@ -135,6 +147,19 @@ ServingMetrics::Body::Body(MetricsOptions given)
                            .Name("tactus_prediction_error_ratio")
                            .Help("Time of a batch beyond its profiled latency, as a share of it.")
                            .Register(registry)),
+      predicted_slowdown(prometheus::BuildHistogram()
+                             .Name("tactus_slowdown_predicted_ratio")
+                             .Help("Time of a batch beside others over that alone, as the policy "
+                                   "predicted it; of batches that had neighbours.")
+                             .Register(registry)),
+      measured_slowdown(prometheus::BuildHistogram()
+                            .Name("tactus_slowdown_measured_ratio")
+                            .Help("The same of the same batches, as it came.")
+                            .Register(registry)),
+      slowdown_error(prometheus::BuildHistogram()
+                         .Name("tactus_slowdown_error_ratio")
+                         .Help("How far the two lie apart, either way, as a share of what came.")
+                         .Register(registry)),
       exits(prometheus::BuildCounter()
                 .Name("tactus_exit_total")
                 .Help("Answered calls by the exit that served them.")
@@ -184,6 +209,11 @@ ModelSeries& ServingMetrics::Body::SeriesOf(const ModelSpec& model) {
   s.batch_size = &batch_size.Add(s.labels, kSizes);
   s.execution = &execution.Add(s.labels, kTimes);
   s.prediction_error = &prediction_error.Add(s.labels, kErrors);
+  if (options.predicts_slowdowns) {
+    s.predicted_slowdown = &predicted_slowdown.Add(s.labels, kSlowdowns);
+    s.measured_slowdown = &measured_slowdown.Add(s.labels, kSlowdowns);
+    s.slowdown_error = &slowdown_error.Add(s.labels, kSlowdownErrors);
+  }
   for (const ExitSpec& exit : model.exits) {
     Labels labels = s.labels;
     labels.emplace("exit", exit.name);
@@ -256,6 +286,11 @@ void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) 
     s.prediction_error->Observe(ToSeconds(record.actual() - record.predicted()) /
                                 ToSeconds(record.predicted()));
   }
+  if (s.slowdown_error == nullptr || !(record.measured_slowdown > 0)) return;
+  s.predicted_slowdown->Observe(record.predicted_slowdown);
+  s.measured_slowdown->Observe(record.measured_slowdown);
+  s.slowdown_error->Observe(std::abs(record.predicted_slowdown - record.measured_slowdown) /
+                            record.measured_slowdown);
 }
 
 CallTotals ServingMetrics::calls() const {

@@ -29,6 +29,8 @@ struct MetricsOptions {
   // SLOs of the models that will be served, where known: every model's histogram gets all of these
   // edges, so that sums over models keep them.
   std::vector<Duration> slos;
+  // The policy predicts how batches slow each other: what it predicted is shown beside what came.
+  bool predicts_slowdowns = false;
   // Labels of tactus_build_info.
   std::string version;
   std::string commit;

@@ -112,6 +112,38 @@ TEST(ServingMetrics, BatchesShowTheirSizeAndTheirPredictionsError) {
   EXPECT_EQ(Value(text, "tactus_launch_overhead_seconds_bucket{le=\"5e-05\"}"), 1);
 }
 
+// Without these nobody sees on a running server whether what strait predicts comes true.
+TEST(ServingMetrics, PredictedAndMeasuredSlowdownsStandSideBySide) {
+  ServingMetrics metrics({.predicts_slowdowns = true});
+  const ModelSpec m = Spec("m", Millis(33));
+  BatchRecord batch;
+  batch.batch = 1;
+  metrics.OnBatch(m, batch);  // had no neighbour
+  batch.predicted_slowdown = 1.5;
+  batch.measured_slowdown = 2;  // off by a quarter
+  metrics.OnBatch(m, batch);
+  batch.measured_slowdown = 1.25;  // and by a fifth the other way
+  metrics.OnBatch(m, batch);
+  batch.status = BatchStatus::kFailed;
+  metrics.OnBatch(m, batch);
+  const std::string text = metrics.Text();
+  const auto of = [&](const std::string& what) {
+    return Value(text, "tactus_slowdown_" + what + "{model=\"m\",version=\"2\"}");
+  };
+  EXPECT_EQ(of("predicted_ratio_count"), 2);
+  EXPECT_EQ(of("predicted_ratio_sum"), 3);
+  EXPECT_EQ(of("measured_ratio_count"), 2);
+  EXPECT_EQ(of("measured_ratio_sum"), 3.25);
+  EXPECT_NEAR(of("error_ratio_sum"), 0.25 + 0.2, 1e-9);
+  const std::string error = R"(tactus_slowdown_error_ratio_bucket{model="m",version="2",le=)";
+  EXPECT_EQ(Value(text, error + "\"0.15\"}"), 0);
+  EXPECT_EQ(Value(text, error + "\"0.3\"}"), 2);
+
+  ServingMetrics other({});  // its policy predicts nothing
+  other.OnBatch(m, batch);
+  EXPECT_THAT(other.Text(), Not(HasSubstr("tactus_slowdown")));
+}
+
 // Clients choose the names they ask for; a label for each would let them fill the memory.
 TEST(ServingMetrics, RefusalsMakeNoSeriesForEachName) {
   ServingMetrics metrics({});
