@@ -90,7 +90,7 @@ TEST(Strait, TheSimulatedDeviceHasThePublishedShapes) {
 
 constexpr const char* kWorkloads[] = {"high", "low", "balanced", "uniform"};
 
-TEST(Strait, LosesFewerImportantRequestsThanAnyRivalAndNoMoreOfTheOthers) {
+TEST(Strait, NoRivalLosesFewerImportantRequestsNorFarFewerOthers) {
   for (const std::string workload : kWorkloads) {
     const Played strait = Play(workload, "strait");
     for (const std::string rival : {"temporal", "static-spatial", "reactive-spatial"}) {

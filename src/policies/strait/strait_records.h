@@ -22,8 +22,9 @@ struct StraitOptions {
   ThrottleOptions throttle;
   double formation = 0.1;  // how long a first request waits for others at most, of its SLO
   double slack = 1.5;      // what it keeps until its deadline, times a full batch alone
-  double room = 1;         // a device that the batch would not use beyond this gets it at once
-  double half = 0.5;       // of a device's present throughput that meet() counts on
+  // A device that the batch would not use beyond this, and where it leaves a slot, gets it at once.
+  double room = 1;
+  double half = 0.5;  // of a device's present throughput that meet() counts on
   Duration starve = Seconds(1);
   // Parts of Algorithm 1, to be taken away one by one (Appendix A.3).
   bool ordered = true;   // queues by priority

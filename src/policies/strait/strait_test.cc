@@ -415,10 +415,10 @@ TEST_F(StraitTest, FeedsTheHungriestThatHasALaneToGoTo) {
 // with a slack of 1.5 goes 18 ms before its deadline at the latest.
 class StraitFormationTest : public StraitTest {
  protected:
-  void Fill(double share, StraitOptions options) {
+  void Fill(double share, StraitOptions options, int slots = 3) {
     const auto busy = Model(kHigh, Millis(900), Millis(500), share);
     m_ = Model(kHigh, Millis(100), Millis(4), 0.2);
-    Devices(1, 3);
+    Devices(1, slots);
     options.protects = false;
     options.interference.learn = false;
     policy_ = std::make_unique<Strait>("strait", options);
@@ -442,6 +442,12 @@ TEST_F(StraitFormationTest, GoesAtOnceWhereTheDeviceHasRoom) {
   Fill(0.79, {.formation = 0.2});
   Push(m_, At(100));
   EXPECT_EQ(Ask(At(0)), Launch(m_, 1, 0));
+}
+
+TEST_F(StraitFormationTest, TheLastSlotIsNoRoomHoweverLittleTheDeviceDoes) {
+  Fill(0.1, {.formation = 0.2}, 2);
+  Push(m_, At(100));
+  EXPECT_EQ(Ask(At(0)), Decision(Wait{At(20)}));
 }
 
 TEST_F(StraitFormationTest, GoesWhenRoomAppears) {
