@@ -224,6 +224,7 @@ int MeasureModels(const ProfileCommand& command) {
   profile.commit = BuildCommit();
   profile.created = Now();
   profile.provenance = "measured";
+  const MachinePeaks before = MeasurePeaks({});
   const auto whole = Measure(command, profile.machine, profiler);
   if (!whole) {
     fmt::print(stderr, "tactus: {}\n", whole.error().message);
@@ -231,8 +232,11 @@ int MeasureModels(const ProfileCommand& command) {
   }
   if (!*whole) return 1;
   profile.models = profiler.Result();
-  for (const std::string& missing : profiler.AddUses(MeasurePeaks({}), profile.models)) {
-    fmt::print(stderr, "tactus: warning: {}\n", missing);
+  const MachinePeaks after = MeasurePeaks({});
+  std::vector<std::string> warnings = profiler.AddUses(Best(before, after), profile.models);
+  for (std::string& line : Disagreements(before, after)) warnings.push_back(std::move(line));
+  for (const std::string& warning : warnings) {
+    fmt::print(stderr, "tactus: warning: {}\n", warning);
   }
   const int code = Finish(profile, command);
   if (code != 0) return code;

@@ -138,6 +138,33 @@ MachinePeaks MeasurePeaks(const std::vector<int>& chosen) {
   return peaks;
 }
 
+MachinePeaks Best(const MachinePeaks& a, const MachinePeaks& b) {
+  MachinePeaks best = a;
+  best.operations = std::max(a.operations, b.operations);
+  best.l1 = std::max(a.l1, b.l1);
+  best.l2 = std::max(a.l2, b.l2);
+  best.beyond = std::max(a.beyond, b.beyond);
+  return best;
+}
+
+std::vector<std::string> Disagreements(const MachinePeaks& a, const MachinePeaks& b) {
+  std::vector<std::string> lines;
+  const auto compare = [&](const char* what, double x, double y) {
+    const double lacks = 1 - std::min(x, y) / std::max(x, y);
+    if (!(lacks > kMostUncertainty)) return;
+    lines.push_back(fmt::format(
+        "the machine's peak rate of {} was {:.0f} % lower at one end of the measurement than at "
+        "the other (bound: {:.0f} %), so the `{}` shares of all models are uncertain; profile "
+        "again while nothing else runs",
+        what, 100 * lacks, 100 * kMostUncertainty, what));
+  };
+  compare("fma", a.operations, b.operations);
+  compare("l1", a.l1, b.l1);
+  compare("l2", a.l2, b.l2);
+  compare("dram", a.beyond, b.beyond);
+  return lines;
+}
+
 Throughput SharesOf(const BatchWork& work, double seconds, const MachinePeaks& peaks) {
   double weights = 0;
   double largest = 0;

@@ -26,6 +26,16 @@ struct MachinePeaks {
 // taken to be 32 KiB and 1 MiB.
 MachinePeaks MeasurePeaks(const std::vector<int>& cores);
 
+// How far figures that a profile rests on may move between two looks at them before it is said:
+// Strait's predictions bear shares that are off by so much (Appendix A.2), and more is not tested.
+inline constexpr double kMostUncertainty = 0.15;
+
+// Of two measurements the higher rates: others only take away.
+MachinePeaks Best(const MachinePeaks& a, const MachinePeaks& b);
+// A line for each rate of which one of two measurements lacks more than kMostUncertainty, with the
+// remedy.
+std::vector<std::string> Disagreements(const MachinePeaks& a, const MachinePeaks& b);
+
 // By Resource, what a batch that does `work` in `seconds` alone uses of the machine, at most 1.
 //
 // A kernel reads each operand once from the smallest cache that can still hold it: what passed

@@ -63,6 +63,24 @@ TEST(MachinePeaks, TheSourceNamesEngineCoresAndEachFigure) {
   }
 }
 
+TEST(MachinePeaks, OfTwoMeasurementsTheBestCountsAndWhereTheyDisagreeIsSaid) {
+  MachinePeaks other = kPeaks;
+  other.l2 = 0.8 * kPeaks.l2;
+  other.beyond = kPeaks.beyond / 0.9;  // within the bound
+  const MachinePeaks best = Best(other, kPeaks);
+  EXPECT_EQ(best.l2, kPeaks.l2);
+  EXPECT_EQ(best.beyond, other.beyond);
+  EXPECT_EQ(best.operations, kPeaks.operations);
+  EXPECT_EQ(best.l1_bytes, kPeaks.l1_bytes);
+  for (const auto& lines : {Disagreements(other, kPeaks), Disagreements(kPeaks, other)}) {
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_THAT(lines[0], HasSubstr("peak rate of l2 was 20 % lower"));
+    EXPECT_THAT(lines[0], HasSubstr("bound: 15 %"));
+    EXPECT_THAT(lines[0], HasSubstr("profile again"));
+  }
+  EXPECT_TRUE(Disagreements(kPeaks, kPeaks).empty());
+}
+
 // How fast is the machine's business; that every figure is there is ours.
 TEST(MachinePeaks, AreMeasuredOnTheCoresThatThisProcessMayUse) {
   const MachinePeaks peaks = MeasurePeaks({});

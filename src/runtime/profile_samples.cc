@@ -104,6 +104,22 @@ Expected<Samples> LoadSamples(const Machine& machine, const std::filesystem::pat
   return samples;
 }
 
+double MedianDrift(std::span<const Duration> runs) {
+  const auto median = [](std::span<const Duration> some) {
+    std::vector<Duration> copy(some.begin(), some.end());
+    return ToMillis(Percentile(copy, 50));
+  };
+  if (runs.size() < 3) return 0;
+  const double all = median(runs);
+  double most = 0;
+  for (std::size_t third = 0; third < 3; ++third) {
+    const std::size_t begin = third * runs.size() / 3;
+    const std::size_t end = (third + 1) * runs.size() / 3;
+    most = std::max(most, std::abs(median(runs.subspan(begin, end - begin)) - all));
+  }
+  return all > 0 ? most / all : 0;
+}
+
 ProfileCell Condense(std::vector<Duration> samples) {
   CHECK(!samples.empty(), "a cell without runs has no distribution");
   ProfileCell cell;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -35,6 +36,11 @@ Status SaveSamples(const Samples& samples, const Machine& machine,
                    const std::filesystem::path& path);
 // Those of another machine are an error.
 Expected<Samples> LoadSamples(const Machine& machine, const std::filesystem::path& path);
+
+// How far the median of a third of the runs, in the order in which they were made, lies from that
+// of all, at most, as a share of the latter: what measuring again might change. 0 for fewer than
+// three runs.
+double MedianDrift(std::span<const Duration> runs);
 
 // Mean, quantiles by nearest rank, and the coefficient of variation; `samples` must not be empty.
 ProfileCell Condense(std::vector<Duration> samples);

@@ -234,9 +234,35 @@ Status Profiler::AddUse(std::size_t s, int exit, const MachinePeaks& peaks,
   return {};
 }
 
+// One line for a model: on a busy machine every cell would have one.
+std::optional<std::string> Profiler::UncertaintyOf(std::size_t s) const {
+  int cells = 0;
+  int moved = 0;
+  double most = 0;
+  const Cell* worst = nullptr;
+  for (const Cell& cell : cells_) {
+    if (cell.subject != s) continue;
+    const double drift = MedianDrift(cell.runs);
+    ++cells;
+    moved += drift > kMostUncertainty ? 1 : 0;
+    if (drift <= most) continue;
+    most = drift;
+    worst = &cell;
+  }
+  if (moved == 0) return std::nullopt;
+  const ModelSpec& spec = subjects_[s]->spec;
+  return fmt::format(
+      "model '{}': what its batches use is uncertain for {} of {} cells: the median latency of "
+      "batch {} of exit {}, which its shares go by, moved by {:.0f} % while it was measured "
+      "(bound: {:.0f} %); profile again while nothing else runs, or with more --repetitions and "
+      "--budget",
+      spec.name, moved, cells, worst->batch, spec.exits[static_cast<std::size_t>(worst->exit)].name,
+      100 * most, 100 * kMostUncertainty);
+}
+
 std::vector<std::string> Profiler::AddUses(const MachinePeaks& peaks,
                                            std::vector<ProfiledModel>& models) {
-  std::vector<std::string> missing;
+  std::vector<std::string> warnings;
   for (std::size_t s = 0; s < subjects_.size(); ++s) {
     ProfiledModel& model = models[s];
     Status found;
@@ -245,12 +271,13 @@ std::vector<std::string> Profiler::AddUses(const MachinePeaks& peaks,
     }
     if (found) {
       model.resources_source = SourceOf(peaks, engine_.traits().name);
+      if (auto uncertain = UncertaintyOf(s)) warnings.push_back(*std::move(uncertain));
       continue;
     }
-    missing.push_back(
+    warnings.push_back(
         fmt::format("model '{}' gets no resource figures: {}", model.name, found.error().message));
   }
-  return missing;
+  return warnings;
 }
 
 }  // namespace tactus

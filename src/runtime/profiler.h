@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,7 +71,8 @@ class Profiler {
   std::vector<ProfiledModel> Result() const;
   // Adds to what Result gave what its batches use of this machine, as shares of `peaks`, for every
   // model that the engine can tell this of. Returns a line for each other, with the reason: it is
-  // left without such figures.
+  // left without such figures. And one for each model whose figures may be off by more than
+  // kMostUncertainty, since its latencies moved by as much while they were measured.
   std::vector<std::string> AddUses(const MachinePeaks& peaks, std::vector<ProfiledModel>& models);
 
  private:
@@ -94,6 +96,7 @@ class Profiler {
   Expected<Duration> RunOnce(const Cell& cell);
   Status TakeTurn(Cell& cell);
   Status WarmUp();
+  std::optional<std::string> UncertaintyOf(std::size_t subject) const;
   Status AddUse(std::size_t subject, int exit, const MachinePeaks& peaks, ProfiledExit& profiled);
   bool Done(const Cell& cell) const;
   CellKey KeyOf(const Cell& cell) const;

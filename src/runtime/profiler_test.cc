@@ -127,6 +127,48 @@ TEST(Profiler, SaysWhatEachBatchUsesAndWhereThatComesFromOrWhyNot) {
   }
 }
 
+// Runs of which the last third was half as quick again: shares that go by their median may be off
+// as much.
+TEST(Profiler, PointsOutWhatBatchesUseWhereTheLatencyMovedWhileItWasMeasured) {
+  NotingEngine engine;
+  Profiler profiler(engine, Few(6));
+  ASSERT_TRUE(profiler.Add(Spec("steady", 1, 2)));
+  ASSERT_TRUE(profiler.Add(Spec("moved", 1, 3)));
+  const std::vector<Duration> steady{Micros(100), Micros(90),  Micros(100),
+                                     Micros(101), Micros(300), Micros(100)};
+  std::vector<Duration> moved(6, Micros(100));
+  moved[4] = moved[5] = Micros(150);
+  Samples samples;
+  for (const int batch : {1, 2}) samples[{"steady", 1000, "1", batch}] = steady;
+  for (const int batch : {1, 2, 3}) {
+    samples[{"moved", 2000, "1", batch}] = batch == 2 ? moved : steady;
+  }
+  profiler.Adopt(samples);
+  ASSERT_TRUE(profiler.complete());
+  std::vector<ProfiledModel> models = profiler.Result();
+  const MachinePeaks peaks{.cores = 2, .operations = 1e8, .l1 = 1, .l2 = 1, .beyond = 1};
+  const auto warnings = profiler.AddUses(peaks, models);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("model 'moved'"));
+  EXPECT_THAT(warnings[0], HasSubstr("1 of 3 cells"));
+  EXPECT_THAT(warnings[0], HasSubstr("batch 2 of exit 1"));
+  EXPECT_THAT(warnings[0], HasSubstr("moved by 50 % while it was measured (bound: 15 %)"));
+  EXPECT_THAT(warnings[0], HasSubstr("profile again"));
+  EXPECT_NE(models[1].resources_source, "") << "they are there all the same";
+}
+
+TEST(MedianDrift, IsThatOfTheThirdThatMovedMost) {
+  const auto of = [](const std::vector<int>& micros) {
+    std::vector<Duration> runs;
+    for (const int run : micros) runs.push_back(Micros(run));
+    return MedianDrift(runs);
+  };
+  EXPECT_EQ(of({}), 0);
+  EXPECT_EQ(of({100, 900}), 0) << "too few to tell";
+  EXPECT_EQ(of({100, 900, 100, 100, 100, 100, 100, 100, 900}), 0) << "single runs do not count";
+  EXPECT_DOUBLE_EQ(of({80, 80, 80, 100, 100, 100, 110, 110, 110}), 0.2);
+}
+
 TEST(Profiler, TheCellsTakeTurnsOfAFewRuns) {
   NotingEngine engine;
   Profiler profiler(engine,
