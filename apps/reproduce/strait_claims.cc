@@ -31,13 +31,13 @@ std::pair<const char*, double> Best(const FigureData& data, const std::string& g
   return best;
 }
 
-// Nothing can be lower than 0 where a rival loses nothing either.
+// A tie is not fewer, even where nothing could be fewer: a rival that loses nothing either.
 Claim Fewest(const std::string& where, double ours, const std::pair<const char*, double>& best) {
-  return {
-      fmt::format("{}: fewer high-priority violations than every rival (or none at all)", where),
-      "1.02 to 11.18 points fewer",
-      fmt::format("{} against {} ({})", Percent(ours), Percent(best.second), best.first),
-      ours < best.second || ours == 0};
+  return {fmt::format("{}: fewer high-priority violations than every rival", where),
+          "1.02 to 11.18 points fewer",
+          fmt::format("{}{} against {} ({})", ours == best.second ? "tied: " : "", Percent(ours),
+                      Percent(best.second), best.first),
+          ours < best.second};
 }
 Claim NearBest(const std::string& where, double ours, const std::pair<const char*, double>& best) {
   return {fmt::format("{}: low-priority violations at most 1 point over the best rival's", where),
