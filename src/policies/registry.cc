@@ -47,10 +47,8 @@ constexpr const char* kSymphonyOptions =
 
 constexpr const char* kStraitOptions =
     "form=X: longest wait for a batch to form, of the SLO, 0.1; slack=X: what its first request "
-    "keeps, "
-    "times a full batch's latency, 1.5; room=X: a device that is used less and keeps a slot free "
-    "does "
-    "not make it wait, 1; "
+    "keeps, times a full batch's latency, 1.5; room=X: a device that is used less and keeps a slot "
+    "free does not make it wait, 1; "
     "least=P, step=P: of the cap on low levels, 75 and 0.25 percent; starve=MS: the longest that a "
     "queue goes unserved, 1000, and 1 at least (with 0 the one that waited longest would always be "
     "first, whatever its priority); learn=yes|no; "
