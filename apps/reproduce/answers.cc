@@ -207,6 +207,18 @@ int AdviceOf(const Experiment& experiment, const FigureRow& row) {
                                .most = 2 * scenario.lanes});
 }
 
+// What is in use of devices that are split anew, of each as 100 %.
+void AddShares(std::map<double, FigureRow>& rows, const SimulationResult& result) {
+  auto next = result.layout.begin();
+  double percent = 0;
+  for (auto& [at, row] : rows) {
+    for (; next != result.layout.end() && next->at_s <= at; ++next) {
+      percent = 100 * next->devices_used;
+    }
+    row["share_percent"] = percent;
+  }
+}
+
 // The lanes as the scaler saw them; without scaling all are open.
 void AddLanes(std::map<double, FigureRow>& rows, const Experiment& experiment,
               const SimulationResult& result) {
@@ -253,7 +265,9 @@ FigureData Timeline(const std::string& label, const Experiment& experiment,
           {"bad_percent", step.arrived > 0 ? 100 * (1 - step.good / step.arrived) : 0},
           {"busy_lanes", step.busy_s / step_s}};
     }
-    if (m == models) AddLanes(rows, experiment, result);
+    if (m != models) continue;
+    AddLanes(rows, experiment, result);
+    if (!result.layout.empty()) AddShares(rows, result);
   }
   return data;
 }

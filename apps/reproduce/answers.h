@@ -19,7 +19,8 @@ namespace tactus {
 //   kQueueingDelay  at x = percentile: delay_ms, of answered requests
 //   kDistributions, kMinutes: prediction_answers.h
 //   kTimeline       at x = seconds: offered_rps, goodput_rps, bad_percent, and for all models
-//                   together open_lanes, advised_lanes, busy_lanes
+//                   together open_lanes, advised_lanes, busy_lanes; where devices are split anew,
+//                   share_percent of them in use, each 100
 Expected<FigureData> Answer(Question question, const std::string& label, const FigurePoint& point,
                             const ReproduceOptions& options);
 

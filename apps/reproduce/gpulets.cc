@@ -1,4 +1,6 @@
-// gpu-lets' figures that need planners alone: 3, 4, 6, 8, 9, 12, 15 and 16.
+// gpu-lets' figures: 3, 4, 6, 8, 9, 12, 15 and 16 need planners alone, 5, 13 and 14 run plans.
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -9,11 +11,13 @@
 #include "reproduce/figure.h"
 #include "reproduce/gpulets_answers.h"
 #include "reproduce/gpulets_claims.h"
+#include "reproduce/gpulets_runs.h"
 
 namespace tactus {
 namespace {
 
 constexpr double kExponent = 1;
+constexpr double kSharedRates[] = {10, 25, 50, 75, 100, 150, 200, 250, 300};
 
 std::string File(const ReproduceOptions& options, const std::string& scenario) {
   return (std::filesystem::path(options.scenarios) / (scenario + ".toml")).string();
@@ -229,6 +233,155 @@ Figure Figure9() {
   return figure;
 }
 
+std::string RunSource(const ReproduceOptions& options) {
+  return fmt::format("simulated with contention on STAND-IN latencies; {}",
+                     options.seeds == 1 ? "one seed" : fmt::format("{} seeds", options.seeds));
+}
+
+Figure MakeRun(const char* id, const char* title, std::vector<std::string> columns,
+               std::vector<Claim> (*claims)(const FigureData&), int most_seeds) {
+  Figure figure = Make(id, title, std::move(columns), claims);
+  figure.most_seeds = most_seeds;
+  figure.source = [most_seeds](const ReproduceOptions& options) -> Expected<std::string> {
+    ReproduceOptions used = options;
+    if (most_seeds > 0) used.seeds = std::min(used.seeds, most_seeds);
+    return RunSource(used);
+  };
+  return figure;
+}
+
+constexpr std::array kRunPlanners = {kGpulet, kGpuletInt, kGpuletRetry, kGpuletRetryInt};
+
+Figure Figure5() {
+  Figure figure =
+      MakeRun("5", "LeNet and VGG-16 at the same rate on one device (Section 3.1)",
+              {"bad_percent", "lenet_bad_percent", "vgg_bad_percent", "lenet_batch", "vgg_batch"},
+              SharingClaims, 1);
+  for (const auto& [label, sharing] : {std::pair{kTemporalSharing, Sharing::kTemporal},
+                                       {kUnsplit, Sharing::kUnsplit},
+                                       {kSplit20, Sharing::k20And80},
+                                       {kSplit40, Sharing::k40And60}}) {
+    FigureSeries series{label, {}};
+    for (const double rate_rps : kSharedRates) {
+      FigurePoint point = Point(rate_rps, "", "equal");
+      point.answer = [=](const ReproduceOptions& options) {
+        return RunShared(File(options, "equal"), sharing, rate_rps);
+      };
+      series.points.push_back(std::move(point));
+    }
+    figure.series.push_back(std::move(series));
+  }
+  figure.panels = {Panel("load", "lenet_bad_percent", "requests/s of each", "late or dropped (%)"),
+                   Panel("load", "vgg_bad_percent", "requests/s of each", "late or dropped (%)")};
+  figure.panels[0].title = "LeNet";
+  figure.panels[1].title = "VGG-16";
+  figure.panels_in_row = 2;
+  return figure;
+}
+
+Figure Figure13() {
+  Figure figure =
+      MakeRun("13", "What is late or dropped at the largest rate planned for",
+              {"rate_rps", "headroom_percent", "bad_percent", "worst_percent", "alone_percent"},
+              ViolationClaims, 0);
+  for (const char* planner : kRunPlanners) {
+    FigureSeries series{planner, {}};
+    for (std::size_t i = 0; i < kGpuletMixes.size(); ++i) {
+      const std::string mix = kGpuletMixes[i];
+      FigurePoint point = Point(static_cast<double>(i + 1), mix, mix);
+      point.answer = [=](const ReproduceOptions& options) {
+        return RunMost(File(options, mix), planner, kHeadroom, options);
+      };
+      series.points.push_back(std::move(point));
+    }
+    figure.series.push_back(std::move(series));
+  }
+  figure.panels = {Panel("load", "bad_percent", "", "late or dropped (%)"),
+                   Panel("load", "alone_percent", "", "if lanes did not slow each other (%)")};
+  for (FigurePanel& panel : figure.panels) {
+    panel.bars = true;
+    panel.line = 1;
+    panel.line_label = "1 %";
+  }
+  figure.panels[1].y_max = 2;
+  figure.panels_in_row = 1;
+  return figure;
+}
+
+Figure Figure13ByHeadroom() {
+  Figure figure =
+      MakeRun("13-headroom", "The worst of the five by what is planned for beyond it (ours)",
+              {"bad_percent", "alone_percent"}, HeadroomClaims, 1);
+  for (const char* planner : kRunPlanners) {
+    FigureSeries series{planner, {}};
+    for (const double percent : {0, 5, 10, 15, 20}) {
+      FigurePoint point = Point(percent, "", "equal");
+      point.answer = [=](const ReproduceOptions& options) -> Expected<FigureRow> {
+        FigureRow worst = {{"bad_percent", 0}, {"alone_percent", 0}};
+        for (const char* mix : kGpuletMixes) {
+          const auto row = RunMost(File(options, mix), planner, percent / 100, options);
+          if (!row) return row;
+          for (auto& [column, value] : worst) value = std::max(value, row->at(column));
+        }
+        return worst;
+      };
+      series.points.push_back(std::move(point));
+    }
+    figure.series.push_back(std::move(series));
+  }
+  figure.panels = {
+      Panel("load", "bad_percent", "headroom (%)", "late or dropped, worst mix (%)"),
+      Panel("load", "alone_percent", "headroom (%)", "if lanes did not slow each other (%)")};
+  for (FigurePanel& panel : figure.panels) {
+    panel.line = 1;
+    panel.line_label = "1 %";
+  }
+  figure.panels_in_row = 2;
+  return figure;
+}
+
+Figure Figure13OnLoads() {
+  Figure figure = MakeRun("13-loads", "What is late or dropped of Figure 15's 1,023 loads (ours)",
+                          {"rate_rps", "bad_percent"}, RunLoadClaims, 1);
+  for (const char* planner : kRunPlanners) {
+    figure.series.push_back({planner, {Point(0, "", "equal")}});
+  }
+  figure.run = [](const ReproduceOptions& options) -> Expected<FigureData> {
+    FigureData data;
+    for (const char* planner : kRunPlanners) {
+      auto rows = RunLoads(File(options, "equal"), planner);
+      if (!rows) return std::unexpected(rows.error());
+      data[planner] = std::move(*rows);
+    }
+    return data;
+  };
+  figure.panels = {Panel("bad_percent", "", "late or dropped (%)", "of loads planned for (%)")};
+  figure.panels[0].cdf = true;
+  figure.panels[0].y_max = 100;
+  return figure;
+}
+
+Figure Figure14() {
+  Figure figure = Make("14", "Rates that rise and fall: 1,800 s (Section 6.2)",
+                       {"offered_rps", "goodput_rps", "bad_percent", "share_percent"}, WaveClaims);
+  figure.most_seeds = 0;
+  figure.source = [](const ReproduceOptions& options) -> Expected<std::string> {
+    return RunSource(options);
+  };
+  figure.question = Question::kTimeline;
+  FigurePoint point = Point(0, "", "waves");
+  figure.series.push_back({kGpuletInt, {point}});
+  point.settings = {"plan.planner=nexus"};
+  figure.series.push_back({kSbp, {point}});
+  FigurePanel models =
+      Panel("load", "goodput_rps", "s", "answered in time (requests/s)", kGpuletInt);
+  models.stacked = true;
+  figure.panels = {models, Panel("load", "share_percent", "s", "shares in use, of 400 %"),
+                   Panel("load", "bad_percent", "s", "late or dropped in 20 s (%)")};
+  figure.panels_in_row = 1;
+  return figure;
+}
+
 }  // namespace
 
 Paper GpuletsPaper() {
@@ -236,8 +389,19 @@ Paper GpuletsPaper() {
   paper.key = "gpulets";
   paper.title = "gpu-lets";
   paper.basis = "STAND-IN latencies, and a stand-in for those on shares (the paper prints none)";
-  paper.figures = {Figure3(), Figure4(),  Figure6(),  Figure8(),
-                   Figure9(), Figure12(), Figure15(), Figure15ByExponent(),
+  paper.figures = {Figure3(),
+                   Figure4(),
+                   Figure5(),
+                   Figure6(),
+                   Figure8(),
+                   Figure9(),
+                   Figure12(),
+                   Figure13(),
+                   Figure13ByHeadroom(),
+                   Figure13OnLoads(),
+                   Figure14(),
+                   Figure15(),
+                   Figure15ByExponent(),
                    Figure16()};
   return paper;
 }

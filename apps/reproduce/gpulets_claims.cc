@@ -1,7 +1,9 @@
 #include "reproduce/gpulets_claims.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -104,6 +106,30 @@ std::vector<Claim> HalvesClaims(const FigureData& data) {
            halves > whole}};
 }
 
+std::vector<Claim> SharingClaims(const FigureData& data) {
+  // The largest rate up to which all of them lose at most 1 % of either model.
+  const auto carries = [&](const char* series) {
+    double most = 0;
+    for (const auto& [rate_rps, row] : data.at(series)) {
+      if (std::max(row.at("lenet_bad_percent"), row.at("vgg_bad_percent")) > 1) break;
+      most = rate_rps;
+    }
+    return most;
+  };
+  std::vector<Claim> claims;
+  for (const char* split : {kSplit20, kSplit40}) {
+    for (const char* other : {kTemporalSharing, kUnsplit}) {
+      claims.push_back(
+          {fmt::format("{} against {}: requests/s of each with at most 1 % late or dropped", split,
+                       other),
+           "significantly higher",
+           fmt::format("{:.0f} against {:.0f}", carries(split), carries(other)),
+           carries(split) > carries(other)});
+    }
+  }
+  return claims;
+}
+
 std::vector<Claim> OverheadClaims(const FigureData& data) {
   const double p90 = At(data, kOverhead, 90, "overhead_percent");
   const double most = At(data, kOverhead, 100, "overhead_percent");
@@ -145,6 +171,105 @@ std::vector<Claim> MostRateClaims(const FigureData& data) {
           Gain(data, kGpuletInt, kSelfTuning, "74.8 %", 74.8),
           Gain(data, kGpuletRetry, kSbp, "- (ours)", 106.0),
           Gain(data, kGpuletRetryInt, kSbp, "- (ours)", 102.6)};
+}
+
+std::vector<Claim> ViolationClaims(const FigureData& data) {
+  std::vector<Claim> claims;
+  const auto bad = [&](const char* planner, double x) {
+    return At(data, planner, x, "bad_percent");
+  };
+  for (const auto& [without, with] :
+       {std::pair{kGpulet, kGpuletInt}, {kGpuletRetry, kGpuletRetryInt}}) {
+    double worst = 0;
+    std::string listed;
+    std::string exceeds;
+    for (std::size_t i = 0; i < kGpuletMixes.size(); ++i) {
+      const double x = static_cast<double>(i + 1);
+      worst = std::max(worst, bad(with, x));
+      listed += fmt::format("{}{} {:.2f} (without: {:.2f})", i == 0 ? "" : "; ", kGpuletMixes[i],
+                            bad(with, x), bad(without, x));
+      if (bad(without, x) > 1)
+        exceeds += fmt::format("{}{}", exceeds.empty() ? "" : ", ", kGpuletMixes[i]);
+    }
+    claims.push_back({fmt::format("{}: at most 1 % is late or dropped", with), "every mix",
+                      listed + " %", worst <= 1});
+    const bool both = bad(without, 3) > 1 && bad(without, 5) > 1;
+    claims.push_back({fmt::format("{} loses more than 1 % where it plans for it", without),
+                      "equal, short-skew", exceeds.empty() ? "nowhere" : exceeds, both});
+  }
+  return claims;
+}
+
+std::vector<Claim> HeadroomClaims(const FigureData& data) {
+  std::vector<Claim> claims;
+  for (const char* planner : {kGpuletInt, kGpuletRetryInt}) {
+    std::string listed;
+    bool holds = false;
+    for (const auto& [percent, row] : data.at(planner)) {
+      listed += fmt::format("{}{:g} %: {:.2f}", listed.empty() ? "" : "; ", percent,
+                            row.at("bad_percent"));
+      holds = holds || (percent == 15 && row.at("bad_percent") <= 1);
+    }
+    claims.push_back({fmt::format("{}: a headroom of 15 % keeps the worst mix below 1 %", planner),
+                      "- (ours)", listed, holds});
+  }
+  return claims;
+}
+
+std::vector<Claim> RunLoadClaims(const FigureData& data) {
+  std::vector<Claim> claims;
+  for (const auto& [without, with] :
+       {std::pair{kGpulet, kGpuletInt}, {kGpuletRetry, kGpuletRetryInt}}) {
+    const auto over = [&](const char* planner) {
+      return std::ranges::count_if(
+          data.at(planner), [](const auto& load) { return load.second.at("bad_percent") > 1; });
+    };
+    double worst = 0;
+    for (const auto& [number, row] : data.at(with)) worst = std::max(worst, row.at("bad_percent"));
+    claims.push_back(
+        {fmt::format("{}: at most 1 % is late or dropped of any load planned for", with),
+         "at most 1 % (of its five mixes)",
+         fmt::format("{} of {} loads lose more, {:.2f} % at most; {}: {} of {}", over(with),
+                     data.at(with).size(), worst, without, over(without), data.at(without).size()),
+         over(with) == 0});
+  }
+  return claims;
+}
+
+std::vector<Claim> WaveClaims(const FigureData& data) {
+  const auto mean = [&](const char* planner, const char* column, const char* weight) {
+    double sum = 0;
+    double weights = 0;
+    for (const auto& [at, row] : data.at(planner)) {
+      const double w = weight == nullptr ? 1 : row.at(weight);
+      sum += w * row.at(column);
+      weights += w;
+    }
+    return sum / weights;
+  };
+  const double bad = mean(kGpuletInt, "bad_percent", "offered_rps");
+  // Pearson's, of what arrives and what is in use.
+  const double load = mean(kGpuletInt, "offered_rps", nullptr);
+  const double share = mean(kGpuletInt, "share_percent", nullptr);
+  double both = 0;
+  double of_load = 0;
+  double of_share = 0;
+  for (const auto& [at, row] : data.at(kGpuletInt)) {
+    const double x = row.at("offered_rps") - load;
+    const double y = row.at("share_percent") - share;
+    both += x * y;
+    of_load += x * x;
+    of_share += y * y;
+  }
+  const double correlation = both / std::sqrt(of_load * of_share);
+  return {
+      {"late or dropped of all requests", "0.14 %",
+       fmt::format("{:.2f} % ({}: {:.2f} %)", bad, kSbp, mean(kSbp, "bad_percent", "offered_rps")),
+       bad <= 0.2},
+      {"shares in use follow the load", "yes",
+       fmt::format("correlation {:.2f}; {:.0f} % in use on average ({}: {:.0f} %)", correlation,
+                   share, kSbp, mean(kSbp, "share_percent", nullptr)),
+       correlation > 0.8}};
 }
 
 std::vector<Claim> SchedulableClaims(const FigureData& data) {

@@ -17,12 +17,23 @@ inline constexpr const char* kOverhead = "lanes beside each other";
 inline constexpr const char* kHeldOutPairs = "held out";
 inline constexpr const char* kNoModel = "no model";
 
+// Series of Figure 5.
+inline constexpr const char* kTemporalSharing = "temporal sharing";
+inline constexpr const char* kUnsplit = "both on the whole device";
+inline constexpr const char* kSplit20 = "20:80";
+inline constexpr const char* kSplit40 = "40:60";
+
 std::vector<Claim> ShareClaims(const FigureData& data);            // Figure 3
 std::vector<Claim> HalvesClaims(const FigureData& data);           // Figure 4
+std::vector<Claim> SharingClaims(const FigureData& data);          // Figure 5
 std::vector<Claim> OverheadClaims(const FigureData& data);         // Figure 6
 std::vector<Claim> KneeClaims(const FigureData& data);             // Figure 8
 std::vector<Claim> FitClaims(const FigureData& data);              // Figure 9
 std::vector<Claim> MostRateClaims(const FigureData& data);         // Figure 12
+std::vector<Claim> ViolationClaims(const FigureData& data);        // Figure 13
+std::vector<Claim> HeadroomClaims(const FigureData& data);         // Figure 13 by headroom
+std::vector<Claim> RunLoadClaims(const FigureData& data);          // Figure 13 on loads
+std::vector<Claim> WaveClaims(const FigureData& data);             // Figure 14
 std::vector<Claim> SchedulableClaims(const FigureData& data);      // Figure 15
 std::vector<Claim> ExponentClaims(const FigureData& data);         // Figure 15 by exponent
 std::vector<Claim> MostRateOfIdealClaims(const FigureData& data);  // Figure 16

@@ -241,10 +241,12 @@ Drawing DrawStack(const FigurePanel& panel, const FigureData& data, std::size_t 
     }
     drawing.blocks += block + "EOD\n";
   }
+  const bool named = curves.size() <= kColours.size();  // beyond, a colour says nothing
   for (std::size_t i = curves.size(); i-- > 0;) {
     drawing.Add(
-        fmt::format("$p{}s{} using 1:2 with filledcurves x1 fs solid 0.8 lc rgb '{}' notitle",
-                    index, i, kColours[i % kColours.size()]));
+        fmt::format("$p{}s{} using 1:2 with filledcurves x1 fs solid 0.8 lc rgb '{}' {}", index, i,
+                    kColours[i % kColours.size()],
+                    named ? fmt::format("title \"{}\"", Plain(curves[i].name)) : "notitle"));
   }
   return drawing;
 }
@@ -307,8 +309,8 @@ KeyShape ShapeOfKeys(const Figure& figure, const FigureData& data) {
   KeyShape shape;
   std::size_t most = 0;
   for (const FigurePanel& panel : figure.panels) {
-    if (panel.stacked) continue;
     const std::vector<Curve> curves = CurvesOf(data, figure, panel);
+    if (panel.stacked && curves.size() > kColours.size()) continue;
     most = std::max(most, curves.size() + (panel.limit || panel.bars ? 1 : 0));
     for (const Curve& curve : curves) {
       if (curve.name.size() > kLongName && figure.panels_in_row > 1) shape.columns = 1;

@@ -1,6 +1,7 @@
 #include "sim/contention.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -56,6 +57,10 @@ void Slowdowns(const Contention& contention, std::span<const Contender> batches,
   for (std::size_t i = 0; i < batches.size(); ++i) {
     slowdown[i] = 1 + (slowdown[i] - 1) * batches[i].luck;
   }
+}
+
+double DrawLuck(double spread, Rng& rng) {
+  return std::exp(spread * rng.Normal() - spread * spread / 2);
 }
 
 }  // namespace tactus

@@ -17,6 +17,7 @@
 
 #include <span>
 
+#include "base/rng.h"
 #include "core/resource_use.h"
 
 namespace tactus {
@@ -36,5 +37,8 @@ struct Contender {
 // alone. `slowdown` is as long as `batches`.
 void Slowdowns(const Contention& contention, std::span<const Contender> batches,
                std::span<double> slowdown);
+
+// A batch's luck: log-normal with mean 1, `spread` that of its logarithm.
+double DrawLuck(double spread, Rng& rng);
 
 }  // namespace tactus

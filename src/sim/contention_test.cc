@@ -124,5 +124,21 @@ TEST(Contention, WhatIsHandedOutIsTheCapacityWhateverTheWeights) {
   }
 }
 
+// What is fitted to pairs must hold on the device that runs plans: luck is even on average.
+TEST(Contention, LuckIsOneOnAverage) {
+  constexpr int kDraws = 100'000;
+  Rng rng = Rng::Stream(3, "test");
+  double sum = 0;
+  double unlucky = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const double luck = DrawLuck(0.55, rng);
+    sum += luck;
+    unlucky += luck > 2 ? 1 : 0;
+  }
+  EXPECT_NEAR(sum / kDraws, 1, 0.01);
+  EXPECT_NEAR(unlucky / kDraws, 0.0624, 0.005) << "of a normal variable above 1.535";
+  EXPECT_EQ(DrawLuck(0, rng), 1);
+}
+
 }  // namespace
 }  // namespace tactus

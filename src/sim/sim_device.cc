@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/contention.h"
+
 namespace tactus {
 namespace {
 
@@ -66,7 +68,7 @@ ResourceUse SimDevice::Use(ModelId model, ExitId exit, int batch) const {
 
 double SimDevice::DrawLuck(ModelId model, double spread) {
   if (!noise_ || spread == 0) return 1;
-  return std::exp(spread * models_[model.value()].luck.Normal() - spread * spread / 2);
+  return tactus::DrawLuck(spread, models_[model.value()].luck);
 }
 
 }  // namespace tactus

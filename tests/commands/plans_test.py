@@ -3,6 +3,7 @@
     plans_test.py TACTUS SOURCE_FOLDER
 """
 
+import csv
 import json
 import sys
 import unittest
@@ -106,6 +107,25 @@ class Plans(CommandCase):
         self.assertEqual(len(used), 14)  # each 20 s but the last, whose end is the run's
         self.assertGreater(max(used[10:]), min(used[:6]), "the load has doubled and more")
         self.assertLess(run["bad_ratio"], 0.01)
+
+    # Figures 13 and 14 of gpu-lets: what a planner that counts on interference is for.
+    def test_plans_that_count_on_interference_keep_their_slos_on_devices_that_have_it(self):
+        self.good("reproduce", "gpulets", "--figure", "13,14", "--seeds", 1, "--out", self.folder,
+                  "--scenarios", SOURCE / "scenarios/gpulets")
+        with open(self.folder / "fig13.csv", encoding="utf-8") as file:
+            next(file)  # what it was made from
+            rows = {(row["series"], row["load"]): row for row in csv.DictReader(file)}
+        bad = {key: float(row["bad_percent"]) for key, row in rows.items()}
+        mixes = ["1", "2", "3", "4", "5"]  # game, traffic, equal, long-only, short-skew
+        for planner in ("gpulet+int", "gpulet-retry+int"):
+            self.assertLessEqual(max(bad[planner, mix] for mix in mixes), 1, bad)
+        for mix in ("3", "5"):  # as in the paper
+            self.assertGreater(bad["gpulet", mix], 1, bad)
+        for key, row in rows.items():  # what is lost is lost by neighbours, not by bad luck
+            self.assertLessEqual(float(row["alone_percent"]), 1, key)
+        claims = (self.folder / "claims.csv").read_text()
+        self.assertRegex(claims, r"14,.*late or dropped of all requests.*,yes\n")
+        self.assertRegex(claims, r"14,.*shares in use follow the load.*,yes\n")
 
     def test_a_policy_whose_options_leave_no_time_is_pointed_out(self):
         delayed = "symphony:ctrl=49000"  # of 50 ms

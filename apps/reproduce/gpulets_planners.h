@@ -1,0 +1,65 @@
+// Who plans in gpu-lets' figures, by the names of their bars, and the simulated device that they
+// plan for.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiment.h"
+#include "planners/gpulet/ideal.h"
+#include "planners/gpulet/interference_fit.h"
+#include "sim/plan_question.h"
+
+namespace tactus {
+
+// `+int`: counts on interference.
+inline constexpr const char* kSbp = "SBP";
+inline constexpr const char* kSbpHalves = "SBP on halves";
+inline constexpr const char* kSelfTuning = "self-tuning";
+inline constexpr const char* kGpulet = "gpulet";
+inline constexpr const char* kGpuletRetry = "gpulet-retry";
+inline constexpr const char* kIdeal = "ideal";
+inline constexpr const char* kGpuletInt = "gpulet+int";
+inline constexpr const char* kGpuletRetryInt = "gpulet-retry+int";
+inline constexpr const char* kIdealInt = "ideal+int";
+inline constexpr std::array kPlannerNames = {kSbp,       kSbpHalves,      kSelfTuning,
+                                             kGpulet,    kGpuletRetry,    kIdeal,
+                                             kGpuletInt, kGpuletRetryInt, kIdealInt};
+
+// The scenario, a file, on the paper's shares of a device, whatever it says itself.
+Expected<Experiment> LoadSplit(const std::string& scenario, double exponent);
+Expected<PlanQuestion> LoadQuestion(const std::string& scenario, double exponent);
+
+// Batches by pairs on the device of the mix `equal` beside the scenario (Section 3.2): each two of
+// the five models, batches of 2 to 32, five splits; a sample for each side.
+Expected<std::vector<InterferenceSample>> SimulatedPairs(const std::string& scenario);
+// 30 % are held out, always the same.
+SplitSamples SplitPairs(const std::vector<InterferenceSample>& samples);
+// The linear model fitted to the others: what the `+int` planners count on.
+Expected<InterferenceModel> SimulatedInterference(const std::string& scenario);
+
+// For many loads on the same devices.
+class NamedPlanner {
+ public:
+  // `most` has the largest rates that will be asked for; it outlives the planner.
+  static Expected<NamedPlanner> Make(const std::string& name, const std::string& scenario,
+                                     const PlanInput& most);
+
+  // A plan that holds what it promises (else kInternal); kResourceExhausted: not schedulable.
+  Expected<Plan> Solve(const PlanInput& input) const;
+  Expected<bool> Schedules(const PlanInput& input) const;
+
+ private:
+  explicit NamedPlanner(std::string name) : name_(std::move(name)) {}
+
+  Expected<Plan> SolveUnchecked(const PlanInput& input) const;
+
+  std::string name_;
+  std::unique_ptr<InterferenceModel> interference_;
+  std::unique_ptr<IdealPlanner> ideal_;
+};
+
+}  // namespace tactus
