@@ -1,4 +1,6 @@
 // tactus: one binary; `tactus COMMAND --help` explains each command.
+#include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,20 @@ std::string BadOption(const CLI::App* app, const CLI::Error& error) {
   }
   const bool value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
   return std::string("tactus: ") + error.what() + (value ? "\n" : "; --help explains\n");
+}
+
+// The parser reads "nan" as a number, and no comparison with a bound refuses it. Nor does a number
+// without bounds stop at infinity. Here for every option of every command.
+void RefuseWhatIsNoNumber(CLI::App& app) {
+  const auto refuse = [](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    return end != text.c_str() && !std::isfinite(value) ? "'" + text + "' is no number" : "";
+  };
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_type_name().starts_with("FLOAT")) option->check(CLI::Validator(refuse, ""));
+  }
+  for (CLI::App* command : app.get_subcommands({})) RefuseWhatIsNoNumber(*command);
 }
 
 }  // namespace
@@ -42,6 +58,7 @@ int main(int argc, char** argv) {
   tactus::AddProfile(app, context);
   tactus::AddServe(app, context);
 #endif
+  RefuseWhatIsNoNumber(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -50,31 +50,37 @@ struct PartitionOptions {
   std::string solver = "search";
   std::optional<double> most_moves;
   double time_limit_s = 10;
+  bool timed = true;  // false: the number of trials alone ends the search
   PartitionSearchOptions search;
   std::string json;
 };
 
-// Ends a solver when its time is over, and shows how far it is until then.
+// Ends a solver when its time is over, if it has a limit, and shows how far it is until then.
 class Deadline {
  public:
-  explicit Deadline(double seconds)
-      : seconds_(seconds), progress_(static_cast<std::size_t>(std::max(1.0, seconds))) {}
+  explicit Deadline(const PartitionOptions& options)
+      : options_(options),
+        total_(static_cast<std::size_t>(options.timed
+                                            ? std::max(1.0, options.time_limit_s)
+                                            : static_cast<double>(options.search.most_trials))),
+        progress_(total_) {}
 
   bool Passed(const PartitionProgress& found) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
     if (const auto second = static_cast<std::size_t>(spent.count()); second != shown_) {
       shown_ = second;
+      const std::string at = options_.timed ? fmt::format("s, {} trials", found.trials) : "trials";
       progress_.Show(
-          std::min(second, static_cast<std::size_t>(seconds_)),
-          found.within_limits
-              ? fmt::format("s, {} trials, objective {:.4g}", found.trials, found.objective)
-              : fmt::format("s, {} trials, nothing within the limits", found.trials));
+          std::min(options_.timed ? second : static_cast<std::size_t>(found.trials), total_),
+          found.within_limits ? fmt::format("{}, objective {:.4g}", at, found.objective)
+                              : fmt::format("{}, nothing within the limits", at));
     }
-    return spent.count() >= seconds_;
+    return options_.timed && spent.count() >= options_.time_limit_s;
   }
 
  private:
-  const double seconds_;
+  const PartitionOptions& options_;
+  const std::size_t total_;  // seconds, or trials
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::size_t shown_ = 0;
   Progress progress_;
@@ -86,7 +92,7 @@ struct Solved {
 };
 
 Expected<FoundPartition> Search(const PartitionOptions& options, const PartitionProblem& problem) {
-  Deadline deadline(options.time_limit_s);
+  Deadline deadline(options);
   const StopPartition stop = [&](const PartitionProgress& at) { return deadline.Passed(at); };
   if (options.solver == "random") return DrawPartition(problem, options.search, stop);
   PartitionSearchOptions search = options.search;
@@ -243,18 +249,20 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
                             : "search or random; cbc in a build with -DTACTUS_WITH_CBC=ON")
       ->check(CLI::Validator(WhyNoSolver, "NAME"))
       ->capture_default_str();
-  command->add_option("--time-limit", options->time_limit_s, "Seconds that it may take")
-      ->check(CLI::Range(0.001, 86'400.0))
-      ->capture_default_str();
-  command
-      ->add_option("--trials", options->search.most_trials,
-                   "Ends after so many trials: the same answer on any machine")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
+  auto* limit = command->add_option("--time-limit", options->time_limit_s,
+                                    "Seconds that it may take; with --trials none unless stated");
+  limit->check(CLI::Range(0.001, 86'400.0))->capture_default_str();
+  auto* trials = command->add_option("--trials", options->search.most_trials,
+                                     "Ends after so many trials: the same answer on any machine");
+  trials->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
   command->add_option("--seed", options->search.seed, "Another seed, another search")
       ->capture_default_str();
   command->add_option("--json", options->json, "Write the partition to this file")
       ->check(WritableFile());
-  command->callback([options, &context] { context.exit_code = RunPartition(*options); });
+  command->callback([options, limit, trials, &context] {
+    options->timed = limit->count() > 0 || trials->count() == 0;
+    context.exit_code = RunPartition(*options);
+  });
 }
 
 }  // namespace

@@ -49,6 +49,10 @@ std::string Quoted(std::string text) {
 }
 
 void PrintClaims(const std::vector<FigureClaim>& claims) {
+  if (!claims.empty()) {
+    fmt::print(
+        "yes: the paper's effect shows here too, in its direction; how large stands beside it\n");
+  }
   for (const auto& [id, heading, claim] : claims) {
     fmt::print("{:>3}  {:<3}  {}\n          {}; ours: {}\n", id, claim.holds ? "yes" : "NO",
                claim.what, claim.bar.empty() ? "paper: " + claim.paper : "bar: " + claim.bar,

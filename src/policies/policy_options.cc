@@ -64,8 +64,8 @@ int PolicyOptions::Whole(std::string_view key, int otherwise, int least, int mos
   return otherwise;
 }
 
-Duration PolicyOptions::Millis(std::string_view key, double otherwise) {
-  return FromMillis(Number(key, otherwise, 0, 1e6));
+Duration PolicyOptions::Millis(std::string_view key, double otherwise, double least) {
+  return FromMillis(Number(key, otherwise, least, 1e6));
 }
 
 Duration PolicyOptions::Micros(std::string_view key, double otherwise) {

@@ -29,7 +29,7 @@ class PolicyOptions {
   // status() keeps, they answer with `otherwise`.
   double Number(std::string_view key, double otherwise, double least, double most);
   int Whole(std::string_view key, int otherwise, int least, int most);
-  Duration Millis(std::string_view key, double otherwise);
+  Duration Millis(std::string_view key, double otherwise, double least = 0);
   Duration Micros(std::string_view key, double otherwise);
   std::optional<Duration> MicrosIfGiven(std::string_view key);
   // One of `names`, by index; the first when it was not given.

@@ -92,7 +92,7 @@ std::unique_ptr<Policy> MakeSymphony(std::string name, PolicyOptions& options) {
   made.timeout_share = options.Number("share", 0, 0, 1);
   made.aim = options.Number("aim", 1, 0.1, 1);
   made.lead_share = options.Number("lead", 0, 0, 1);
-  made.rate_window = std::max(options.Millis("rate", 1000), Millis(1));
+  made.rate_window = options.Millis("rate", 1000, 1);
   made.delays = {.control = options.Micros("ctrl", 0), .per_request = options.Micros("data", 0)};
   return std::make_unique<Which>(std::move(name), made);
 }
@@ -108,14 +108,14 @@ std::unique_ptr<Policy> MakeNexus(std::string name, PolicyOptions& options) {
   NexusOptions made;
   made.front_ends = options.Whole("frontends", 1, 0, 64);
   made.grow = options.Name("grow", {"yes", "no"}) == 0;
-  made.epoch = std::max(options.Millis("epoch", 10'000), Millis(10));
+  made.epoch = options.Millis("epoch", 10'000, 10);
   return std::make_unique<Nexus>(std::move(name), made);
 }
 
 std::unique_ptr<Policy> MakePlanned(std::string name, PolicyOptions& options) {
   PlannedOptions made;
   made.grow = options.Name("grow", {"no", "yes"}) == 1;
-  made.epoch = std::max(options.Millis("epoch", 10'000), Millis(10));
+  made.epoch = options.Millis("epoch", 10'000, 10);
   return std::make_unique<Planned>(std::move(name), made);
 }
 

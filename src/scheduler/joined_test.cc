@@ -48,7 +48,8 @@ struct World {
   std::size_t lanes = 1;
   std::size_t queue_capacity = 64;
   SymphonyOptions policy;
-  bool exact = false;  // batches take what the profile says
+  bool exact = false;   // batches take what the profile says
+  bool hurried = true;  // some clients want their answers sooner than the SLO
   int requests = 0;
 };
 
@@ -82,6 +83,17 @@ World MakeWorld(Rng& rng) {
   world.policy.candidate = {.schedulable = kWhen[rng.Below(kWhen.size())],
                             .timeout = Millis(static_cast<int>(rng.Below(8))),
                             .gather = rng.Below(2) == 0 ? Gather::kPrefix : Gather::kWindow};
+  const bool frontrun = world.policy.candidate.schedulable == Schedulable::kFrontrun;
+  if (frontrun && rng.Below(2) == 0) world.policy.lead_share = 0.3 * rng.Uniform();
+  if (rng.Below(2) == 0) world.policy.timeout_share = rng.Uniform();
+  if (rng.Below(2) == 0) world.policy.aim = 0.1 + 0.9 * rng.Uniform();
+  if (rng.Below(3) == 0) {
+    world.policy.delays = {.control = Micros(static_cast<std::int64_t>(rng.Below(1'000))),
+                           .per_request = Micros(static_cast<std::int64_t>(rng.Below(100)))};
+    // A shard refuses at once what the delays alone make hopeless; a dispatcher, which knows
+    // nothing of a policy's delays, lets it wait until it is the head.
+    world.hurried = false;
+  }
   world.policy.rate_window = Millis(100);
   world.exact = rng.Below(2) == 0;
   world.requests = 400;
@@ -151,7 +163,8 @@ class Joined final : public Outbox, public Journal {
     const ModelId m{static_cast<ModelId::rep>(rng_.Below(world_.models.size()))};
     const Duration slo = world_.models[m.value()].slo;
     // Some clients are in a hurry, some too much.
-    const Duration deadline = rng_.Below(5) == 0 ? slo * Percent(0, 100) / 100 : slo;
+    const Duration deadline =
+        world_.hurried && rng_.Below(5) == 0 ? slo * Percent(0, 100) / 100 : slo;
     dispatcher_.Arrive(m, {.id = RequestId{++last_id_},
                            .arrival = now_,
                            .deadline = now_ + deadline,

@@ -12,11 +12,6 @@
 namespace tactus {
 namespace {
 
-struct Ended {
-  ModelId model;
-  bool launched = false;
-};
-
 class Ledger final : public ShardOutbox {
  public:
   struct Run {

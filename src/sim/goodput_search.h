@@ -50,9 +50,9 @@ struct GoodputPeak {
 };
 
 // Doubles or halves (or takes smaller steps first: first_step) from the start until the peak is
-// between two rates, then bisects. It takes the
-// bad ratio to rise with the rate: where it does not, the peak is one of the crossings. With one
-// seed for all rates (arrivals are then the same dice on another scale) it nearly does.
+// between two rates, then bisects. It takes the bad ratio to rise with the rate: where it does not,
+// the peak is one of the crossings. With one seed for all rates (arrivals are then the same dice on
+// another scale) it nearly does.
 // The error of `bad_ratios`, or kInvalidArgument for options that make no sense.
 Expected<GoodputPeak> FindPeak(const BadRatios& bad_ratios, const GoodputSearchOptions& options);
 

@@ -157,6 +157,13 @@ class Commands(CommandCase):
         self.assertRegex(text, r"nothing of model 'ResNet152' was counted, which a longer run may")
         self.assertNotIn("100.00 % bad", text)
 
+    def test_what_is_no_number_is_refused_by_every_command(self):
+        for words in (["goodput", SCENARIO, "--at", "nan"], ["goodput", SCENARIO, "--at", "1,NaN"],
+                      ["goodput", SCENARIO, "--least-fluid", "inf"],
+                      ["plan", "lanes", SCENARIO, "--bad", "nan"],
+                      ["plan", "partition", SCENARIO, "--time-limit", "-nan"]):
+            self.bad(*words, says="is no number")
+
     def test_goodput_refuses_what_would_show_nothing(self):
         self.bad("goodput", SCENARIO, "--least-flat-top", 0.99, says="add --at 1.5")
         self.bad("goodput", SCENARIO, "--least-flat-top", 0.99, "--at", "0.5,1",

@@ -242,6 +242,9 @@ class Plans(CommandCase):
         words = ["plan", "partition", zoo, "--trials", 60000]
         text = self.good(*words, "--json", first)
         self.assertEqual(text, self.good(*words), "the same seed and trials, another plan")
+        # The trials alone end it, however short a time limit would be, unless one is stated.
+        stopped = self.good(*words[:4], 10 ** 15, "--time-limit", 0.05)
+        self.assertIn("sub-cluster", stopped)
         plan = json.loads(first.read_text())
         self.assertEqual(len(plan["models"]), 37)
         self.assertEqual(sum(s["models"] for s in plan["sub_clusters"]), 37)

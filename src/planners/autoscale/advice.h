@@ -18,7 +18,7 @@ struct AutoscaleOptions {
   // being added. The gap down to `idle_kept` is the hysteresis: after giving back, the lanes that
   // stay are idle for `idle_kept`, so a load must fall further before more of them go.
   double idle_threshold = 0.2;
-  // What giving back leaves idle, as room for the next rise; in [0, idle_threshold). 0 is the
+  // What giving back leaves idle, as room for the next rise; in [0, idle_threshold]. 0 is the
   // paper's rule, which leaves none.
   double idle_kept = 0.1;
   // At most this many times the present lanes at once: a bad ratio near 1 says only that there are

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace tactus {
 namespace {
@@ -10,20 +9,13 @@ namespace {
 constexpr double kPriceOfExcess = 10;  // a limit broken by a tenth outweighs any objective near 1
 constexpr double kPriceOfSpread = 0.1;
 
-// 1 where nothing adds up, so that all shares are 0 and not undefined.
-double Average(const PartitionProblem& problem, double PartitionModel::*key) {
-  double sum = 0;
-  for (const PartitionModel& model : problem.models) sum += model.*key;
-  return sum > 0 ? sum / problem.sub_clusters : 1;
-}
-
 }  // namespace
 
 Annealing::Annealing(const PartitionProblem& problem, std::uint64_t seed)
     : problem_(problem),
       rng_(Rng::Stream(seed, "partition search")),
-      rate_average_(Average(problem, &PartitionModel::rate_rps)),
-      memory_average_(Average(problem, &PartitionModel::static_mb)),
+      rate_average_(AverageOf(problem, &PartitionModel::rate_rps)),
+      memory_average_(AverageOf(problem, &PartitionModel::static_mb)),
       slot_(problem.models.size()),
       away_slot_(problem.models.size()) {
   for (const PartitionModel& model : problem.models) {
@@ -224,8 +216,8 @@ void Annealing::Try(double temperature) {
 }
 
 Partition PlaceGreedily(const PartitionProblem& problem) {
-  const double rate_average = Average(problem, &PartitionModel::rate_rps);
-  const double memory_average = Average(problem, &PartitionModel::static_mb);
+  const double rate_average = AverageOf(problem, &PartitionModel::rate_rps);
+  const double memory_average = AverageOf(problem, &PartitionModel::static_mb);
   Partition partition = problem.previous;
   partition.resize(problem.models.size(), kNowhere);
   std::vector<SubClusterLoad> loads(static_cast<std::size_t>(problem.sub_clusters));

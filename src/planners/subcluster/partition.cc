@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -209,6 +208,12 @@ std::vector<SubClusterLoad> LoadsOf(const PartitionProblem& problem, const Parti
     load.dynamic_mb = std::max(load.dynamic_mb, model.dynamic_mb);
   }
   return loads;
+}
+
+double AverageOf(const PartitionProblem& problem, double PartitionModel::*key) {
+  double sum = 0;
+  for (const PartitionModel& model : problem.models) sum += model.*key;
+  return sum > 0 ? sum / problem.sub_clusters : 1;
 }
 
 PartitionScore ScoreOf(const PartitionProblem& problem, const Partition& partition) {

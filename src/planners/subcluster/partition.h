@@ -71,6 +71,9 @@ struct PartitionScore {
   }
 };
 
+// Of all models by the number of sub-clusters, R_avg or S_avg; 1 where all are 0, to divide by.
+double AverageOf(const PartitionProblem& problem, double PartitionModel::*key);
+
 PartitionScore ScoreOf(const PartitionProblem& problem, const Partition& partition);
 
 // The first limit that the partition breaks, with the sub-cluster, its arithmetic and its largest

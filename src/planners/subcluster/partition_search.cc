@@ -83,7 +83,10 @@ class Search {
   void Shake() {
     annealing_.Load(best_.partition());
     const double hot = 100 * std::max(annealing_.energy(), 1e-9);
-    for (std::int64_t i = 0; i < round_ / 16; ++i, ++trials_) annealing_.Try(hot);
+    for (std::int64_t i = 0; i < round_ / 16 && !ended_; ++i) {
+      annealing_.Try(hot);
+      CountTrial();
+    }
   }
 
   // From where the annealing stands. Each round begins hot enough to undo what the last one settled
@@ -119,10 +122,13 @@ class Search {
         best_.Offer(annealing_);
       }
       if (i % kCoolEvery == 0) temperature *= cooling;
-      if (++trials_ % kBetweenQuestions == 0) ended_ = Ended();
-      if (trials_ >= options_.most_trials) ended_ = true;
+      CountTrial();
     }
     return better;
+  }
+  void CountTrial() {
+    if (++trials_ % kBetweenQuestions == 0) ended_ = Ended();
+    if (trials_ >= options_.most_trials) ended_ = true;
   }
   bool Ended() {
     // Nothing is more even than even.

@@ -61,7 +61,8 @@ Decision Clockwork::Decide(const View& view, TimePoint now) {
         Largest(view, m, lane->lane_class, queue.Batchable(LargestBatch(view, m)), deadline - now);
     if (batch == 0) continue;  // too slow a lane
     const ExitId exit = FinalExit(view.profile, m);
-    const TimePoint latest = deadline - view.profile.Latency(m, exit, batch, lane->lane_class);
+    const Duration takes = view.profile.Latency(m, exit, batch, lane->lane_class);
+    const TimePoint latest = deadline - LostHeads::Stretched(takes, options_.margin);
     if (latest >= best_latest) continue;
     best_latest = latest;
     best = Dispatch{.model = m, .exit = exit, .batch = batch, .lane = lane->id};

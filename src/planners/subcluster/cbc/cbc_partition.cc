@@ -13,12 +13,6 @@ struct Delete {
   void operator()(Cbc_Model* model) const { Cbc_deleteModel(model); }
 };
 
-double Average(const PartitionProblem& problem, double PartitionModel::*key) {
-  double sum = 0;
-  for (const PartitionModel& model : problem.models) sum += model.*key;
-  return sum > 0 ? sum / problem.sub_clusters : 1;
-}
-
 // Columns: x_ij (Eq. 9), then Delta R and Delta S over their averages, then each sub-cluster's
 // largest dynamic memory. Rates and memory are shares of the averages, so that the solver's
 // tolerances mean the same for all.
@@ -29,8 +23,8 @@ class Program {
         l_(problem.sub_clusters),
         m_(static_cast<int>(problem.models.size())),
         cbc_(Cbc_newModel()),
-        rate_(Average(problem, &PartitionModel::rate_rps)),
-        memory_(Average(problem, &PartitionModel::static_mb)) {
+        rate_(AverageOf(problem, &PartitionModel::rate_rps)),
+        memory_(AverageOf(problem, &PartitionModel::static_mb)) {
     AddColumns();
     for (int i = 0; i < m_; ++i) AddPlaceOf(i);
     for (int j = 0; j < l_; ++j) {
