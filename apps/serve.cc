@@ -11,15 +11,13 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
-#include <spdlog/async.h>
-#include <spdlog/async_logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
 #include "commands.h"
 #include "dispatch/journal_file.h"
 #include "engines/engine_shelf.h"
 #include "experiment.h"
 #include "kept_predictor.h"
+#include "log_queue.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
 #include "runtime/core_plan.h"
@@ -41,7 +39,6 @@ namespace tactus {
 namespace {
 
 using std::chrono::milliseconds;
-using Log = std::shared_ptr<spdlog::logger>;
 
 // The allocator gives large blocks back to the kernel as soon as they are free, and every request
 // of 600 kB then costs half a millisecond of page faults. Keep them instead.
@@ -50,26 +47,6 @@ void KeepFreedMemory() {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
   mallopt(M_TOP_PAD, 16 << 20);
 }
-
-// Lines go through a queue to a thread of their own; when it is full the oldest are lost, so that
-// no request ever waits for a terminal.
-class LogQueue {
- public:
-  explicit LogQueue(const std::string& level)
-      : pool_(std::make_shared<spdlog::details::thread_pool>(8192, 1)),
-        log_(std::make_shared<spdlog::async_logger>(
-            "tactus", std::make_shared<spdlog::sinks::stderr_sink_mt>(), pool_,
-            spdlog::async_overflow_policy::overrun_oldest)) {
-    log_->set_level(spdlog::level::from_str(level));
-    log_->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-    log_->flush_on(spdlog::level::info);
-  }
-  const Log& log() const { return log_; }
-
- private:
-  std::shared_ptr<spdlog::details::thread_pool> pool_;
-  Log log_;
-};
 
 Expiry ExpiryOf(const std::string& name) {
   if (name == "never") return Expiry::kNever;
@@ -131,7 +108,7 @@ class ServeCommand {
  private:
   Status LoadProfileFile();
   Status ReadShares();
-  Status TakePlanFile();
+  Status SplitDevice();
   Expected<ProfileTable::ModelRows> EmulatedRows(const ModelSpec& spec) const;
   Status MakeRuntime();
   Status ResumePolicy();
@@ -161,7 +138,8 @@ class ServeCommand {
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
-  std::optional<PartitionOptions> partition_;  // with --plan
+  std::optional<PartitionOptions> partition_;  // with --plan or --planner
+  std::unique_ptr<PlanningThread> planning_;   // with --planner
   std::jthread journal_flush_;
   std::uint16_t http_port_ = 0;
   std::uint16_t grpc_port_ = 0;
@@ -183,24 +161,31 @@ Status ServeCommand::LoadProfileFile() {
 }
 
 Status ServeCommand::ReadShares() {
-  if (o_.plan.empty()) return {};
-  if (!o_.policy.starts_with("planned")) {
-    return InvalidArgument("--plan: needs --policy planned; others do not go by a plan");
-  }
-  if (!o_.journal.empty()) {
-    return InvalidArgument("--journal: does not hold what plans change; leave --plan out");
-  }
+  if (!Partitioned(o_)) return {};
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
   if (!engine) return std::unexpected(engine.error());
-  auto partition = ReadPartition(o_.on_share, (*engine)->traits().name, o_.allow_other_machine);
+  auto partition = ReadPartition(o_, (*engine)->traits().name);
   if (!partition) return std::unexpected(std::move(partition.error()));
   partition_ = *std::move(partition);
   return {};
 }
 
-Status ServeCommand::TakePlanFile() {
+Status ServeCommand::SplitDevice() {
   if (!partition_) return {};
-  return TakePlan(o_.plan, *partition_, {o_.percentile, o_.jitter_ms}, *runtime_);
+  if (!o_.planner.empty()) {
+    auto planning =
+        MakePlanning(o_, *runtime_,
+                     {.ended =
+                          [this] {
+                            const CallTotals calls = metrics_->calls();
+                            return PlanningThread::Ended{.in_time = calls.good, .late = calls.bad};
+                          },
+                      .tell = [log = log_](const std::string& line) { log->info(line); },
+                      .warn = [log = log_](const std::string& line) { log->warn(line); }});
+    if (!planning) return std::unexpected(std::move(planning.error()));
+    planning_ = *std::move(planning);
+  }
+  return o_.plan.empty() ? planning_->First() : TakePlan(o_.plan, *runtime_);
 }
 
 // What an emulated model's batches take: the profile's means. Policies count on a percentile.
@@ -271,10 +256,11 @@ Status ServeCommand::MakeRuntime() {
   metrics_->Watch([this] {
     RuntimeReading reading = Read(*runtime_);
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
+    if (planning_ != nullptr) reading.planning = planning_->reading();
     return reading;
   });
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
-  if (Status taken = TakePlanFile(); !taken) return taken;
+  if (Status split = SplitDevice(); !split) return split;
   if (resumed_) {
     if (Status fits = CheckPredictor(*resumed_, o_.predictor, PredictorHere()); !fits) return fits;
   }
@@ -310,7 +296,7 @@ PredictorFile ServeCommand::PredictorHere() const {
 }
 
 Status ServeCommand::MakeSampler() {
-  if (o_.autoscale_interval_s <= 0 || !o_.plan.empty()) return {};  // a plan says which lanes
+  if (o_.autoscale_interval_s <= 0 || Partitioned(o_)) return {};  // a plan says which lanes
   if (Status valid = Validate(o_.autoscale); !valid) {
     return InvalidArgument("--autoscale-*: " + valid.error().message);
   }
@@ -396,8 +382,8 @@ std::string ServeCommand::LatenciesOf(const ModelSpec& spec) const {
 
 std::string ServeCommand::LanesText() const {
   if (partition_) {
-    return fmt::format("{} core{}, split as {} says", partition_->cores,
-                       partition_->cores == 1 ? "" : "s", o_.plan);
+    return fmt::format("{} core{}, split {}", partition_->cores, partition_->cores == 1 ? "" : "s",
+                       SplitText(o_));
   }
   return fmt::format("{} lane{}{}", o_.lanes, o_.lanes == 1 ? "" : "s",
                      o_.slots == 1 ? "" : fmt::format(" of {} slots", o_.slots));
@@ -429,6 +415,9 @@ void ServeCommand::PrintServed() const {
         "in "
         "their\nparameters. So do statistics and metrics.\n");
   }
+  if (const DeviceLayout layout = runtime_->layout(); layout.plan != nullptr) {
+    fmt::print("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));
+  }
   const std::string host =
       o_.address.find(':') == std::string::npos ? o_.address : "[" + o_.address + "]";
   fmt::print("\nHTTP     http://{0}:{1}\ngRPC     {0}:{2}\nmetrics  http://{0}:{3}/metrics\n\n",
@@ -445,6 +434,7 @@ void ServeCommand::Stop() {
     grpc_->Stop(grace);
   }
   if (sampler_ != nullptr) sampler_->Stop();
+  if (planning_ != nullptr) planning_->Stop();
   std::optional<PredictorFile> learnt;
   if (!o_.save_predictor.empty()) learnt = PredictorHere();  // while the models are still there
   runtime_->Stop(Duration{});  // the front ends have waited for their calls
@@ -470,10 +460,11 @@ int ServeCommand::Run() {
   if (Status made = MakeRuntime(); !made) return fail(made.error());
   starting = {};
   if (Status started = StartFrontEnds(); !started) return fail(started.error());
+  if (planning_ != nullptr) planning_->Start();
   PrintServed();
   const char* const signal = signals_.Wait([this] {
     if (o_.plan.empty()) return log_->info("SIGHUP: there is no --plan to read again");
-    const Status taken = TakePlanFile();
+    const Status taken = TakePlan(o_.plan, *runtime_);
     taken ? log_->info("SIGHUP: the device is split as {} says now", o_.plan)
           : log_->error("SIGHUP: nothing changes: {}", taken.error().message);
   });

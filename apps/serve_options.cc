@@ -73,6 +73,46 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
 }
 
+void DeclarePlans(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Scheduling";
+  command
+      .add_option("--plan", o.plan,
+                  "Split the processor into lanes as this file of `tactus plan gpulet` says "
+                  "(--policy planned); SIGHUP reads it again and changes the lanes in service")
+      ->check(CLI::ExistingFile)
+      ->excludes("--lanes")
+      ->excludes("--slots")
+      ->excludes("--threads")
+      ->group(kGroup);
+  command
+      .add_option(
+          "--planner", o.planner,
+          "Split the processor anew as the load changes (--policy planned), by gpulet, "
+          "gpulet-retry, self-tuning, nexus or nexus-half. OPTIONS, with defaults: "
+          "period=20 (s, between questions), weight=0.7 (of the last period in the average "
+          "of rates), headroom=0.25 (planned for beyond it), late=0.01 (part of a second's "
+          "calls that brings the question forward), least=0.1 (requests/s that any model is "
+          "planned for). Begins with --plan, else with a plan for the least")
+      ->option_text("NAME[:OPTIONS]")
+      ->excludes("--lanes")
+      ->excludes("--slots")
+      ->excludes("--threads")
+      ->group(kGroup);
+  command
+      .add_option("--on-share", o.on_share,
+                  "With --plan or --planner: what `tactus profile --threads` measured on each "
+                  "share, 50=half.json 100=whole.json")
+      ->option_text("PERCENT=FILE ...")
+      ->group(kGroup);
+  command
+      .add_option("--device-memory-mb", o.device_memory_mb,
+                  "With --plan or --planner: what models may hold together, as far as profiles or "
+                  "model files tell; 0: the machine's memory")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
 void DeclareLanes(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
   command.add_option("--lanes", o.lanes, "Parts of the machine that run batches side by side")
@@ -90,21 +130,6 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
                   "Threads of the engine that run one batch; profile with the same number")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
-      ->group(kGroup);
-  command
-      .add_option("--plan", o.plan,
-                  "Split the processor into lanes as this file of `tactus plan gpulet` says "
-                  "(--policy planned); SIGHUP reads it again and changes the lanes in service")
-      ->check(CLI::ExistingFile)
-      ->excludes("--lanes")
-      ->excludes("--slots")
-      ->excludes("--threads")
-      ->group(kGroup);
-  command
-      .add_option("--on-share", o.on_share,
-                  "With --plan: what `tactus profile --threads` measured on each share, "
-                  "50=half.json 100=whole.json")
-      ->option_text("PERCENT=FILE ...")
       ->group(kGroup);
   command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
       ->check(CLI::Range(1, 1'000'000))
@@ -206,7 +231,9 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
 
 std::optional<std::string> DoubtOfCores(const ServeOptions& o, int cores) {
   const int wanted = o.lanes * o.slots * o.threads;
-  if (wanted <= cores || o.engine == "emulated" || !o.plan.empty()) return std::nullopt;
+  if (wanted <= cores || o.engine == "emulated" || !o.plan.empty() || !o.planner.empty()) {
+    return std::nullopt;
+  }
   return fmt::format(
       "--lanes, --slots and --threads want {} cores and there are {}: batches will slow each other "
       "more than their profile says",
@@ -217,6 +244,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareModels(o, command);
   DeclareScheduling(o, command);
   DeclareLanes(o, command);
+  DeclarePlans(o, command);
   DeclarePredictor(o, command);
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);

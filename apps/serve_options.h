@@ -34,7 +34,9 @@ struct ServeOptions {
   int slots = 1;
   int threads = 1;
   std::string plan;
+  std::string planner;                // NAME[:OPTIONS]
   std::vector<std::string> on_share;  // PERCENT=FILE
+  double device_memory_mb = 0;        // 0: the machine's
   std::size_t queue_capacity = 4096;
   std::size_t call_capacity = 16'384;
   std::size_t pending_mb = 1024;

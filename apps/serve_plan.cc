@@ -1,34 +1,104 @@
 #include "serve_plan.h"
 
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "planners/registry.h"
+#include "policies/policy_options.h"
 #include "runtime/machine.h"
 #include "workload/plan_file.h"
 
 namespace tactus {
+namespace {
 
-Expected<PartitionOptions> ReadPartition(const std::vector<std::string>& on_share,
-                                         const std::string& engine, bool allow_other_machine) {
+// Of the whole machine, in MB.
+double MachineMemory() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) /
+         1e6;
+}
+
+// The option that there are lanes of a plan for.
+const char* Option(const ServeOptions& options) {
+  return options.planner.empty() ? "--plan" : "--planner";
+}
+
+std::string_view NameOf(const std::string& planner) {
+  return std::string_view(planner).substr(0, planner.find(':'));
+}
+
+Expected<ReplannerOptions> ReadPlannerOptions(const std::string& planner) {
+  const std::size_t colon = planner.find(':');
+  auto given =
+      PolicyOptions::Parse(colon == std::string::npos ? "" : planner.substr(colon + 1), "planner");
+  if (!given) return Fail(given.error().code, "--planner: " + given.error().message);
+  ReplannerOptions options;
+  options.period = FromSeconds(given->Number("period", ToSeconds(options.period), 1, 86'400));
+  options.weight = given->Number("weight", options.weight, 0.01, 1);
+  options.headroom = given->Number("headroom", options.headroom, 0, 10);
+  options.bad_threshold = given->Number("late", options.bad_threshold, 0, 1);
+  options.least_rps = given->Number("least", 0.1, 0, 1e6);
+  if (!given->status()) {
+    return Fail(given->status().error().code, "--planner: " + given->status().error().message);
+  }
+  if (!given->empty()) {
+    return InvalidArgument(fmt::format(
+        "--planner: there is no option '{}'; there are period, weight, headroom, late, least",
+        given->first_left()));
+  }
+  return options;
+}
+
+Status CheckOptions(const ServeOptions& options) {
+  const char* const option = Option(options);
+  if (!options.policy.starts_with("planned")) {
+    return InvalidArgument(
+        fmt::format("{}: needs --policy planned; others do not go by a plan", option));
+  }
+  if (!options.journal.empty()) {
+    return InvalidArgument(fmt::format(
+        "--journal: does not hold what plans change, so it could not be replayed; leave {} out",
+        option));
+  }
+  if (!options.planner.empty()) {
+    const auto planner = MakePlanner(NameOf(options.planner), std::nullopt);
+    if (!planner) return Fail(planner.error().code, "--planner: " + planner.error().message);
+    const auto known = ReadPlannerOptions(options.planner);
+    if (!known) return std::unexpected(known.error());
+  }
+  if (options.on_share.empty()) {
+    return InvalidArgument(fmt::format(
+        "{}: say what batches take on the shares of the device: --on-share 50=half.json "
+        "100=whole.json, measured by `tactus profile --threads`",
+        option));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool Partitioned(const ServeOptions& options) {
+  return !options.plan.empty() || !options.planner.empty();
+}
+
+Expected<PartitionOptions> ReadPartition(const ServeOptions& options, const std::string& engine) {
+  if (Status fits = CheckOptions(options); !fits) return std::unexpected(fits.error());
   PartitionOptions partition;
-  for (const std::string& text : on_share) {
+  for (const std::string& text : options.on_share) {
     auto share = ReadShareProfile(text);
     if (!share)
       return std::unexpected(Error{share.error().code, "--on-share: " + share.error().message});
     partition.shares.push_back(*std::move(share));
   }
-  if (partition.shares.empty()) {
-    return InvalidArgument(
-        "--plan: say what batches take on the shares of the device: --on-share 50=half.json "
-        "100=whole.json, measured by `tactus profile --threads`");
-  }
   partition.cores = partition.shares.back().profile.machine.threads;
+  partition.memory_mb = options.device_memory_mb > 0 ? options.device_memory_mb : MachineMemory();
   for (const ShareProfile& each : partition.shares) {
     const int threads = static_cast<int>(std::lround(each.share * partition.cores));
     const Status here =
-        CheckMachine(each.profile, ThisMachine(engine, threads), allow_other_machine);
+        CheckMachine(each.profile, ThisMachine(engine, threads), options.allow_other_machine);
     if (!here) {
       return InvalidArgument(fmt::format("--on-share {:g}: {} % of {} cores is a lane of {}: {}",
                                          100 * each.share, 100 * each.share, partition.cores,
@@ -38,27 +108,38 @@ Expected<PartitionOptions> ReadPartition(const std::vector<std::string>& on_shar
   return partition;
 }
 
-Status TakePlan(const std::string& path, const PartitionOptions& partition,
-                const ProfileOptions& options, Runtime& runtime) {
+Status TakePlan(const std::string& path, Runtime& runtime) {
   const auto file = LoadPlan(path);
   if (!file) return std::unexpected(file.error());
-  const std::shared_ptr<const Deployment> served = runtime.deployment();
-  PlanInput input;
-  std::vector<Model> models;
-  std::vector<std::string> names;
-  for (const Model& model : served->models) {
-    if (!model.loaded) continue;
-    models.push_back(model);
-    names.push_back(model.name);
-    input.models.push_back({.name = model.name, .slo = model.slo});
-  }
-  const auto table = MakeTable(partition.shares, models, options);
-  if (!table) return std::unexpected(table.error());
-  input.profile = &*table;
-  for (const ShareProfile& each : partition.shares) input.shares.push_back(each.share);
-  const auto plan = FitPlan(*file, path, input);
+  const auto question = runtime.AskPlanner();
+  if (!question) return std::unexpected(question.error());
+  const auto plan = FitPlan(*file, path, question->input);
   if (!plan) return std::unexpected(plan.error());
-  return runtime.Adopt(*plan, names);
+  return runtime.Adopt(*plan, question->names);
+}
+
+Expected<std::unique_ptr<PlanningThread>> MakePlanning(const ServeOptions& options,
+                                                       Runtime& runtime,
+                                                       PlanningThread::Options parts) {
+  auto planner = MakePlanner(NameOf(options.planner), std::nullopt);
+  if (!planner) return Fail(planner.error().code, "--planner: " + planner.error().message);
+  auto replanner = ReadPlannerOptions(options.planner);
+  if (!replanner) return std::unexpected(std::move(replanner.error()));
+  parts.replanner = *replanner;
+  if (!options.plan.empty()) {
+    const auto file = LoadPlan(options.plan);
+    if (!file) return std::unexpected(file.error());
+    for (const PlanFile::PlannedFor& model : file->models) {
+      parts.declared_rps[model.name] = model.rate_rps;
+    }
+  }
+  return std::make_unique<PlanningThread>(runtime, *std::move(planner), std::move(parts));
+}
+
+std::string SplitText(const ServeOptions& options) {
+  if (options.planner.empty()) return fmt::format("as {} says", options.plan);
+  const std::string by = fmt::format("by {} as the load changes", NameOf(options.planner));
+  return options.plan.empty() ? by : fmt::format("as {} says at first, then {}", options.plan, by);
 }
 
 }  // namespace tactus

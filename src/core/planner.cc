@@ -100,10 +100,15 @@ Status CheckDevices(const Plan& plan, const PlanInput& input) {
                              Percent(share[d]) + " of it; plan again");
     }
     double all = 0;
-    for (const auto& [model, mb] : memory[d]) all += mb;
+    std::string each;
+    for (const auto& [model, mb] : memory[d]) {
+      all += mb;
+      each += (each.empty() ? "'" : ", '") + input.models[model.value()].name + "' " + Text(mb);
+    }
     if (all > input.device_memory_mb) {
       return InvalidArgument("the models of device " + std::to_string(d) + " need " + Text(all) +
-                             " MB; it has " + Text(input.device_memory_mb) + "; plan again");
+                             " MB (" + each + "); it has " + Text(input.device_memory_mb) +
+                             "; plan again");
     }
   }
   return {};

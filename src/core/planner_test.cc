@@ -79,7 +79,8 @@ TEST_F(PlanTest, ARequestWaitsForACycleAndItsBatch) {
 
 TEST_F(PlanTest, MemoryOfADevice) {
   input_.device_memory_mb = 1000;
-  EXPECT_THAT(Fault(), HasSubstr("the models of device 0 need 1200 MB; it has 1000"));
+  EXPECT_THAT(Fault(),
+              HasSubstr("the models of device 0 need 1200 MB ('a' 600, 'b' 600); it has 1000"));
 }
 
 TEST_F(PlanTest, SaysWhichModelLacksHowMuch) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 
@@ -110,8 +111,7 @@ Expected<Reorganiser::Steps> Reorganiser::Begin(const Plan& plan) {
   const std::vector<std::uint32_t> devices = ChooseDevices(planned);
   for (std::size_t p = 0; p < planned.size(); ++p) PlaceOn(devices[p], planned[p], next, steps);
   next_ = std::make_shared<const Plan>(std::move(next));
-  if (preparing_ > 0) return steps;
-  return Switch();
+  return preparing_ > 0 ? steps : Settle();
 }
 
 void Reorganiser::PlaceOn(std::uint32_t device, const std::vector<const LanePlan*>& lanes,
@@ -149,15 +149,27 @@ Reorganiser::Steps Reorganiser::Prepared(LaneId lane) {
   Place& place = places_[lane.value()];
   CHECK(place.preparing, "a lane is prepared once");
   place.preparing = false;
-  if (--preparing_ > 0) return {};
-  return Switch();
+  --preparing_;
+  return Settle();
+}
+
+Reorganiser::Steps Reorganiser::Failed(LaneId lane) {
+  failed_ = true;
+  return Prepared(lane);
+}
+
+Reorganiser::Steps Reorganiser::Settle() {
+  if (preparing_ > 0) return {};
+  return std::exchange(failed_, false) ? Abandon() : Switch();
 }
 
 Reorganiser::Steps Reorganiser::Switch() {
   Steps steps = {{.kind = Kind::kAdopt}};
+  Steps unloads;  // last: they may wait for a batch
   for (std::size_t i = 0; i < places_.size(); ++i) {
     Place& place = places_[i];
-    const bool used = !next_->lanes[i].entries.empty();
+    const LanePlan& next = next_->lanes[i];
+    const bool used = !next.entries.empty();
     if (place.state == State::kMaking) {
       place.state = State::kServing;
       steps.push_back({.kind = Kind::kOpen, .lane = IdOf(i)});
@@ -165,9 +177,28 @@ Reorganiser::Steps Reorganiser::Switch() {
       place.state = State::kDraining;
       ++draining_;
       steps.push_back({.kind = Kind::kClose, .lane = IdOf(i)});
+    } else if (place.state == State::kServing && !HasAll(next, place.serves)) {
+      unloads.push_back({.kind = Kind::kUnload, .lane = IdOf(i)});
     }
-    if (used) place.serves = next_->lanes[i];
+    if (used) place.serves = next;
   }
+  serving_ = next_;
+  steps.insert(steps.end(), unloads.begin(), unloads.end());
+  return steps;
+}
+
+Reorganiser::Steps Reorganiser::Abandon() {
+  Steps steps;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[i];
+    if (place.state == State::kMaking) {
+      place.state = State::kFree;
+      steps.push_back({.kind = Kind::kRemove, .lane = IdOf(i)});
+    } else if (place.state == State::kServing && !HasAll(place.serves, next_->lanes[i])) {
+      steps.push_back({.kind = Kind::kUnload, .lane = IdOf(i)});
+    }
+  }
+  next_ = serving_;
   return steps;
 }
 

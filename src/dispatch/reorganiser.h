@@ -8,6 +8,9 @@
 //                finish what runs there. Each: Drained
 //   steady
 //
+// A lane that cannot be made (Failed) ends the preparing once the others have been told: what was
+// made goes again, and the layout that served all the while stays.
+//
 // Requests wait with their model, not with a lane, so none is lost: what waits at the switch is
 // divided among the new lanes. While old lanes finish their last batch, their device runs more than
 // the plan has on it.
@@ -32,6 +35,7 @@ struct ReorganiserStep {
     kAdopt,   // next() is the plan now
     kOpen,    // the lane takes batches
     kClose,   // the lane takes none any more; Drained when the last one ended
+    kUnload,  // of a lane that stays: models that next() has no more there, once none of them runs
     kRemove,  // the lane is gone, and its models with it
   };
   Kind kind;
@@ -56,11 +60,13 @@ class Reorganiser {
   Expected<Steps> Begin(const Plan& plan);
   // A lane of kMake or kLoad is ready.
   Steps Prepared(LaneId lane);
+  // It cannot be: its device or its engine refuse it.
+  Steps Failed(LaneId lane);
   // A lane of kClose has nothing left that runs.
   Steps Drained(LaneId lane);
 
   bool steady() const { return preparing_ == 0 && draining_ == 0; }
-  // The plan that is being taken up, or the last that was: its lanes are by LaneId, the closed ones
+  // The plan that is being taken up, or that serves: its lanes are by LaneId, the closed ones
   // without entries. Null before the first.
   std::shared_ptr<const Plan> next() const { return next_; }
 
@@ -78,10 +84,14 @@ class Reorganiser {
       const std::vector<std::vector<const LanePlan*>>& planned) const;
   void PlaceOn(std::uint32_t device, const std::vector<const LanePlan*>& lanes, Plan& next,
                Steps& steps);
+  Steps Settle();
   Steps Switch();
+  Steps Abandon();
 
   std::vector<Place> places_;  // by LaneId
   std::shared_ptr<const Plan> next_;
+  std::shared_ptr<const Plan> serving_;  // the last that was adopted
+  bool failed_ = false;                  // a lane of next_ cannot be made
   std::size_t preparing_ = 0;
   std::size_t draining_ = 0;
 };

@@ -17,6 +17,16 @@ std::vector<double> Carries(const Plan& plan, std::size_t models) {
   return rates;
 }
 
+// The part of `wanted`, by model, that all models get of the plan.
+double Part(const Plan& plan, const std::vector<double>& wanted) {
+  const std::vector<double> carried = Carries(plan, wanted.size());
+  double part = 1;
+  for (std::size_t m = 0; m < wanted.size(); ++m) {
+    if (wanted[m] > 0) part = std::min(part, carried[m] / wanted[m]);
+  }
+  return part;
+}
+
 // In devices.
 double Takes(const Plan& plan) {
   double share = 0;
@@ -27,27 +37,40 @@ double Takes(const Plan& plan) {
 }  // namespace
 
 Replanner::Replanner(PlanInput input, std::unique_ptr<Planner> planner, ReplannerOptions options)
-    : input_(std::move(input)),
-      planner_(std::move(planner)),
-      options_(options),
-      arrived_(input_.models.size()) {
+    : planner_(std::move(planner)), options_(options) {
+  Serve(std::move(input));
+  late_ = false;
+}
+
+void Replanner::Serve(PlanInput input) {
+  input_ = std::move(input);
+  average_.clear();
   for (const PlannedModel& model : input_.models) average_.push_back(model.rate_rps);
+  arrived_.assign(input_.models.size(), 0);
+  passed_ = {};
+  good_ = bad_ = 0;
+  late_ = true;
+  given_up_ = false;
+}
+
+double Replanner::Wanted(double rate_rps) const {
+  return std::max(rate_rps * (1 + options_.headroom), options_.least_rps);
 }
 
 Expected<Plan> Replanner::First() {
-  for (std::size_t m = 0; m < average_.size(); ++m) {
-    input_.models[m].rate_rps = average_[m] * (1 + options_.headroom);
-  }
+  for (std::size_t m = 0; m < average_.size(); ++m) input_.models[m].rate_rps = Wanted(average_[m]);
+  ++questions_;
+  late_ = false;
   auto plan = planner_->Solve(input_);
   if (plan) plan->epoch = ++plans_;
   return plan;
 }
 
-std::optional<Plan> Replanner::Look(const Plan& current, bool busy) {
+std::optional<Plan> Replanner::Look(const Plan& current, bool busy, Duration passed) {
   const std::int64_t all = good_ + bad_;
   late_ = late_ || static_cast<double>(bad_) > options_.bad_threshold * static_cast<double>(all);
   good_ = bad_ = 0;
-  passed_ += kLook;
+  passed_ += passed;
   std::vector<double> rates = average_;
   for (std::size_t m = 0; m < rates.size(); ++m) {
     const double newest = static_cast<double>(arrived_[m]) / ToSeconds(passed_);
@@ -60,29 +83,41 @@ std::optional<Plan> Replanner::Look(const Plan& current, bool busy) {
     average_ = rates;
     std::ranges::fill(arrived_, 0);
     passed_ = {};
+    given_up_ = false;
   }
-  if (busy || !(due || late_)) return std::nullopt;
+  if (busy || given_up_ || !(due || late_)) return std::nullopt;
   return Better(current, rates, std::exchange(late_, false));
 }
 
 std::optional<Plan> Replanner::Better(const Plan& current, const std::vector<double>& rates_rps,
                                       bool late) {
   const std::vector<double> carried = Carries(current, rates_rps.size());
+  std::vector<double> wanted;
   bool enough = true;
   for (std::size_t m = 0; m < rates_rps.size(); ++m) {
-    const double wanted = rates_rps[m] * (1 + options_.headroom);
-    input_.models[m].rate_rps = wanted;
-    enough = enough && carried[m] >= (late ? 1 : options_.kept) * wanted;
+    wanted.push_back(Wanted(rates_rps[m]));
+    input_.models[m].rate_rps = wanted[m];
+    enough = enough && carried[m] >= (late ? 1 : options_.kept) * wanted[m];
   }
   std::optional<Plan> plan = Largest();
-  if (!plan || (enough && Takes(*plan) > Takes(current) - options_.saving)) return std::nullopt;
+  if (!plan) return std::nullopt;
+  if (!shortage_.empty()) {
+    // Less than this more is within what the search for it knows.
+    constexpr double kMore = 1.05;
+    if (Part(*plan, wanted) <= kMore * Part(current, wanted)) return std::nullopt;
+  } else if (enough && Takes(*plan) > Takes(current) - options_.saving) {
+    return std::nullopt;
+  }
   plan->epoch = ++plans_;
   return plan;
 }
 
 // Of the input's rates, the largest part that has a plan, to a few percent.
 std::optional<Plan> Replanner::Largest() {
-  if (auto plan = planner_->Solve(input_)) return std::move(*plan);
+  ++questions_;
+  auto all = planner_->Solve(input_);
+  shortage_ = all ? std::string() : all.error().message;
+  if (all) return std::move(*all);
   constexpr int kHalvings = 6;
   const PlanInput whole = input_;
   std::optional<Plan> best;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/planner.h"
@@ -25,31 +26,42 @@ struct ReplannerOptions {
   // ... unless another one takes less of the devices, by this many of them.
   double saving = 0.2;
   double bad_threshold = 0.01;  // of a second's requests, that bring the question forward
+  double least_rps = 0;         // that is planned for of a model, so that it has a place
 };
 
 class Replanner {
  public:
-  // How often Look is to be asked.
+  // How often Look is to be asked, more or less.
   static constexpr Duration kLook = Seconds(1);
 
   // `input`, but for its rates, is what is planned for; what it points to outlives this.
   Replanner(PlanInput input, std::unique_ptr<Planner> planner, ReplannerOptions options);
 
+  // Other models from now on, whose averages begin with the rates of `input`. The next Look asks.
+  void Serve(PlanInput input);
+
   // For the rates of the input, with the headroom. kResourceExhausted where there is none.
   Expected<Plan> First();
 
-  void Arrived(ModelId m) { ++arrived_[m.value()]; }
+  void Arrived(ModelId m, std::int64_t requests = 1) { arrived_[m.value()] += requests; }
   // Answered in time or not; nothing of those that their client cancelled.
-  void Ended(bool in_time) { ++(in_time ? good_ : bad_); }
+  void Ended(bool in_time, std::int64_t requests = 1) { (in_time ? good_ : bad_) += requests; }
 
-  // Every kLook. `current` serves. A plan where another one is due; where the load is more than any
-  // plan carries, one for the largest part of it. `busy`: a plan is being taken up; then only
-  // counts.
-  std::optional<Plan> Look(const Plan& current, bool busy);
+  // Once `passed` has gone by since the last. `current` serves. A plan where another one is due;
+  // where the load is more than any plan carries, one for the largest part of it, if that is more
+  // than `current` carries. `busy`: a plan is being taken up; then only counts.
+  std::optional<Plan> Look(const Plan& current, bool busy, Duration passed = kLook);
+
+  // The plan that it gave could not be made: until its period ends it gives no other.
+  void GivenUp() { given_up_ = true; }
 
   const std::vector<double>& rates_rps() const { return average_; }  // by model
+  // Of the last question: which model lacks how much; empty where a plan carries all of the load.
+  const std::string& shortage() const { return shortage_; }
+  std::int64_t questions() const { return questions_; }
 
  private:
+  double Wanted(double rate_rps) const;
   std::optional<Plan> Better(const Plan& current, const std::vector<double>& rates_rps, bool late);
   std::optional<Plan> Largest();
 
@@ -61,7 +73,10 @@ class Replanner {
   Duration passed_{};                  // of this period
   std::int64_t good_ = 0;              // since the last look
   std::int64_t bad_ = 0;
-  bool late_ = false;  // deadlines were missed while nothing could be done
+  bool late_ = false;  // to be asked at once: deadlines were missed, or models came
+  bool given_up_ = false;
+  std::string shortage_;
+  std::int64_t questions_ = 0;
   std::uint64_t plans_ = 0;
 };
 

@@ -5,17 +5,20 @@
 
 namespace tactus {
 
-Expected<PolicyOptions> PolicyOptions::Parse(std::string_view text) {
+Expected<PolicyOptions> PolicyOptions::Parse(std::string_view text, std::string_view whose) {
   PolicyOptions options;
+  options.whose_ = whose;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view one = text.substr(0, comma);
     const std::size_t equals = one.find('=');
     if (equals == std::string_view::npos || equals == 0) {
-      return InvalidArgument("policy option '" + std::string(one) + "': key=value is expected");
+      return InvalidArgument(options.whose_ + " option '" + std::string(one) +
+                             "': key=value is expected");
     }
     const auto [at, fresh] = options.values_.emplace(one.substr(0, equals), one.substr(equals + 1));
-    if (!fresh) return InvalidArgument("policy option '" + at->first + "' is given twice");
+    if (!fresh)
+      return InvalidArgument(options.whose_ + " option '" + at->first + "' is given twice");
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
   }
   return options;
@@ -24,21 +27,23 @@ Expected<PolicyOptions> PolicyOptions::Parse(std::string_view text) {
 void PolicyOptions::Complain(std::string_view key, std::string_view text,
                              std::string_view expected) {
   if (!status_) return;
-  status_ = InvalidArgument("policy option " + std::string(key) + "=" + std::string(text) + ": " +
-                            std::string(expected) + " is expected");
+  status_ = InvalidArgument(whose_ + " option " + std::string(key) + "=" + std::string(text) +
+                            ": " + std::string(expected) + " is expected");
 }
 
 void PolicyOptions::Needs(std::string_view key, bool there, std::string_view without) {
   if (there || !Has(key) || !status_) return;
-  status_ = InvalidArgument("policy option " + std::string(key) + "=" + values_.find(key)->second +
-                            " changes nothing without " + std::string(without));
+  status_ =
+      InvalidArgument(whose_ + " option " + std::string(key) + "=" + values_.find(key)->second +
+                      " changes nothing without " + std::string(without));
 }
 
 void PolicyOptions::Overridden(std::string_view key, std::string_view beside) {
   if (!Has(key) || !Has(beside) || !status_) return;
-  status_ = InvalidArgument("policy option " + std::string(key) + "=" + values_.find(key)->second +
-                            " changes nothing beside " + std::string(beside) + "=" +
-                            values_.find(beside)->second + "; give one of them");
+  status_ =
+      InvalidArgument(whose_ + " option " + std::string(key) + "=" + values_.find(key)->second +
+                      " changes nothing beside " + std::string(beside) + "=" +
+                      values_.find(beside)->second + "; give one of them");
 }
 
 double PolicyOptions::Number(std::string_view key, double otherwise, double least, double most) {
@@ -60,7 +65,7 @@ double PolicyOptions::Number(std::string_view key, double otherwise, double leas
 int PolicyOptions::Whole(std::string_view key, int otherwise, int least, int most) {
   const double value = Number(key, otherwise, least, most);
   if (value == std::floor(value)) return static_cast<int>(value);
-  if (status_) status_ = InvalidArgument("policy option " + std::string(key) + ": not whole");
+  if (status_) status_ = InvalidArgument(whose_ + " option " + std::string(key) + ": not whole");
   return otherwise;
 }
 

@@ -1,5 +1,5 @@
-// The options of a policy as its name carries them: "batch=1,clip=10" after the colon. Whoever
-// makes a policy takes out what it knows; what is left is unknown to it.
+// The options of a policy, or of a planner, as its name carries them: "batch=1,clip=10" after the
+// colon. Whoever makes one takes out what it knows; what is left is unknown to it.
 #pragma once
 
 #include <initializer_list>
@@ -16,8 +16,8 @@ namespace tactus {
 
 class PolicyOptions {
  public:
-  // An error when an option is not key=value or is given twice.
-  static Expected<PolicyOptions> Parse(std::string_view text);
+  // An error when an option is not key=value or is given twice. `whose` stands in messages.
+  static Expected<PolicyOptions> Parse(std::string_view text, std::string_view whose = "policy");
 
   bool Has(std::string_view key) const { return values_.contains(key); }
   // An option that was given and would change nothing `without` another ("when=timeout"), or
@@ -44,6 +44,7 @@ class PolicyOptions {
  private:
   void Complain(std::string_view key, std::string_view text, std::string_view expected);
 
+  std::string whose_;
   std::map<std::string, std::string, std::less<>> values_;
   Status status_;
 };

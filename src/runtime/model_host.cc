@@ -268,4 +268,13 @@ std::shared_ptr<const Deployment> ModelHost::deployment() const {
   return deployment_;
 }
 
+std::vector<std::shared_ptr<const ServedModel>> ModelHost::served() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const ServedModel>> served;
+  for (std::size_t m = 0; m < published_.size(); ++m) {
+    if (published_[m] != nullptr && !leaving_[m]) served.push_back(published_[m]);
+  }
+  return served;
+}
+
 }  // namespace tactus

@@ -59,6 +59,8 @@ class ModelHost {
   void RefuseAll();
 
   std::shared_ptr<const Deployment> deployment() const;
+  // The models that are deployed.
+  std::vector<std::shared_ptr<const ServedModel>> served() const;
 
  private:
   Expected<ProfileTable::ModelRows> FindRows(const ServedModel& model, ModelHandle handle,

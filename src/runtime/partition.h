@@ -1,8 +1,10 @@
 // Some cores of the processor as one device, split into lanes as a plan says, and split anew while
 // requests are served (dispatch/reorganiser.h): a new lane gets its models and runs them once
-// before it takes requests, and an old one ends what it runs before it goes.
+// before it takes requests, and an old one ends what it runs before it goes. Where a new one cannot
+// be had, the old ones go on.
 #pragma once
 
+#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "dispatch/reorganiser.h"
 #include "runtime/dispatch_loop.h"
 #include "runtime/model_host.h"
+#include "runtime/partition_question.h"
 #include "runtime/places.h"
 
 namespace tactus {
@@ -30,16 +33,29 @@ class Partition {
   void Start();
   // Makes the lanes as `plan` has them, whose ModelIds are the order of `models`. Blocks until the
   // old ones are gone. An error, and nothing happens, for a plan that has other devices or too many
-  // lanes. Thread-safe.
+  // lanes; and one that says which lane cannot be had and why, where the layout stays what it was.
+  // Thread-safe.
   Status Adopt(const Plan& plan, const std::vector<std::string>& models);
 
+  // As it serves now. Thread-safe; waits for no Adopt.
+  DeviceLayout layout() const;
+
  private:
-  void CarryOut(const ReorganiserStep& step, const std::vector<std::string>& models);
-  void Make(LaneId lane, LaneSpec spec, const std::vector<std::string>& models);
+  struct Change {                            // to another plan
+    std::deque<ReorganiserStep> steps = {};  // that are still to be carried out
+    std::vector<LaneId> draining = {};
+    Status made = {};  // the first lane that could not be had
+  };
+  Plan WithOurIds(Plan plan, const std::vector<std::string>& models);
+  void Run(Change& change);
+  void Prepare(const ReorganiserStep& step, Change& change);
+  void CarryOut(const ReorganiserStep& step);
+  Status Make(LaneId lane, LaneSpec spec);
   // Cores for a lane of so many threads: those that no other lane of the next layout has, first.
   std::vector<int> Choose(LaneId lane, int threads) const;
-  std::vector<std::string> NamesOn(LaneId lane, const std::vector<std::string>& models) const;
-  void AwaitDrained(LaneId lane);
+  std::vector<std::string> NamesOn(LaneId lane) const;
+  // Until no batch runs there, but of models that the dispatcher's plan has there if `planned_may`.
+  void Await(LaneId lane, bool planned_may);
 
   const std::vector<int> cores_;
   const bool pinned_;
@@ -49,6 +65,11 @@ class Partition {
   std::mutex mutex_;  // held while a plan is taken up
   Reorganiser reorganiser_{1};
   std::vector<LaneSpec> made_;  // by LaneId: as it was made, cores and all
+  // Models by the ids that the reorganiser knows them by. A name keeps its id whatever plans call
+  // it: what is on a lane is compared by them.
+  std::vector<std::string> names_;
+  mutable std::mutex layout_mutex_;
+  DeviceLayout layout_;
 };
 
 }  // namespace tactus

@@ -2,13 +2,17 @@
 #include "runtime/partition.h"
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "runtime/harness_test.h"
+#include "runtime/soak_client_test.h"
 
 namespace tactus {
 namespace {
@@ -19,7 +23,6 @@ using testing::FloatModel;
 using testing::Floats;
 using testing::Harness;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const std::vector<std::string> kNames = {"a", "b", "c"};
 
@@ -116,16 +119,103 @@ TEST_F(PartitionTest, APlanThatDoesNotFitChangesNothing) {
   ExpectServed();
 }
 
-TEST(Partition, AModelThatCannotBeLoadedIsMissingAndTheOthersServe) {
+TEST_F(PartitionTest, ALaneThatCannotBeHadLeavesTheLanesAsTheyWere) {
+  Adopt(Whole());
+  h_.engine.broken_models.insert("b");
+  const Status refused = h_.runtime->Adopt(Halves(), kNames);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("model 'b' cannot be had on a lane of 50 %"));
+  EXPECT_EQ(h_.engine.loaded(), 3u) << "of the lane that serves; nothing is left of the others";
+  EXPECT_EQ(h_.runtime->layout().changes, 1);
+  EXPECT_EQ(h_.runtime->layout().given_up, 1);
+  ExpectServed();
+  h_.engine.broken_models.clear();
+  Adopt(Halves());
+  EXPECT_EQ(h_.runtime->layout().changes, 2);
+  ExpectServed();
+}
+
+TEST_F(PartitionTest, ALaneThatStaysKeepsItsModelsWhereAnotherPlanCannotBeHad) {
+  Adopt(Halves());
+  h_.engine.broken_models.insert("a");
+  const Plan more{.lanes = {LaneOf(0, {0, 1}), LaneOf(0, {1, 2, 0})}};
+  EXPECT_FALSE(h_.runtime->Adopt(more, kNames));
+  EXPECT_EQ(h_.engine.loaded(), 3u) << "'b' came to the first lane and went again";
+  ExpectServed();
+}
+
+// What is not unloaded holds its memory for good, where no plan knows of it.
+TEST_F(PartitionTest, ALaneThatStaysUnloadsWhatLeftItOnceItRunsNoMore) {
+  Adopt(Halves());
+  h_.engine.batches.Close();
+  const std::size_t old = h_.Send("c", {1, 2}, {1, 2});
+  h_.engine.batches.AwaitWaiting(1);
+  std::thread adopts([&] { Adopt(OtherHalves()); });
+  while (h_.engine.loaded() < 4) std::this_thread::yield();
+  const std::size_t next = h_.Send("c", {1, 2}, {1, 2});
+  h_.engine.batches.AwaitWaiting(2);  // on the lane that has it now
+  EXPECT_EQ(h_.engine.loaded(), 4u);
+  h_.engine.batches.Open();
+  adopts.join();
+  EXPECT_EQ(h_.engine.loaded(), 3u);
+  EXPECT_TRUE(h_.replies.Await(old).status);
+  EXPECT_TRUE(h_.replies.Await(next).status);
+  ExpectServed();
+}
+
+// Models that come and go give others their numbers.
+TEST_F(PartitionTest, AModelIsKnownByItsNameWhateverItsNumberInThePlan) {
+  Adopt(Halves());
+  ASSERT_TRUE(h_.runtime->Adopt(Halves(), {"c", "a", "b"}));
+  EXPECT_EQ(h_.engine.loaded(), 3u);
+  ExpectServed();
+  const DeviceLayout layout = h_.runtime->layout();
+  std::vector<std::string> alone;
+  for (const LanePlan& lane : layout.plan->lanes) {
+    if (lane.entries.size() == 1) alone.push_back(layout.models[lane.entries[0].model.value()]);
+  }
+  EXPECT_THAT(alone, ElementsAre("c"));
+}
+
+TEST(Partition, WhereTheFirstLaneCannotBeHadNothingIsServedAndTheNextPlanMay) {
   Harness h(Options());
   h.runtime->Start();
   for (const std::string& name : kNames) ASSERT_TRUE(h.runtime->Serve(FloatModel(name)));
   h.engine.broken_models.insert("b");
+  EXPECT_FALSE(h.runtime->Adopt(Halves(), kNames));
+  EXPECT_EQ(h.runtime->layout().plan, nullptr);
+  EXPECT_EQ(h.engine.loaded(), 0u);
+  h.engine.broken_models.clear();
   ASSERT_TRUE(h.runtime->Adopt(Halves(), kNames));
-  EXPECT_EQ(h.engine.loaded(), 2u);
-  EXPECT_TRUE(h.replies.Await(h.Send("a", {1, 2}, {1, 2})).status);
-  EXPECT_TRUE(h.replies.Await(h.Send("c", {1, 2}, {1, 2})).status);
-  EXPECT_FALSE(h.replies.Await(h.Send("b", {1, 2}, {1, 2}, Millis(1))).status);
+  EXPECT_TRUE(h.replies.Await(h.Send("b", {1, 2}, {1, 2})).status);
+}
+
+TEST(PartitionQuestion, MemoryIsWhatAProfileSaysElseWhatTheGraphsTake) {
+  PartitionOptions partition{
+      .cores = 2,
+      .shares = {{0.5, FlatProfile({"a", "b"}, 8, 0.02)}, {1, FlatProfile({"a", "b"}, 8, 0.01)}},
+      .memory_mb = 3};
+  partition.shares[1].profile.models[0].peak_memory_bytes = 2'500'000;
+  const auto graph = std::filesystem::path(::testing::TempDir()) /
+                     ("partition_test_" + std::to_string(getpid()) + ".onnx");
+  std::ofstream(graph, std::ios::binary) << std::string(1'500'000, 'x');
+  ModelSpec b = FloatModel("b");
+  for (ExitSpec& exit : b.exits) exit.graph = graph;
+  const Model model_a{.name = "a", .slo = Seconds(1), .max_batch = 8, .exits = {{"1"}, {"2"}}};
+  Model model_b = model_a;
+  model_b.name = "b";
+  const ModelSpec a = FloatModel("a");
+  const auto question = MakePartitionQuestion({{model_a, a}, {model_b, b}}, partition, {});
+  std::filesystem::remove(graph);
+  ASSERT_TRUE(question) << question.error().message;
+  EXPECT_DOUBLE_EQ(question->input.models[0].memory_mb, 2.5);
+  EXPECT_DOUBLE_EQ(question->input.models[1].memory_mb, 1.5);
+  Plan plan{.lanes = {LaneOf(1, {0, 1})}};
+  for (PlanEntry& entry : plan.lanes[0].entries) entry.length = Micros(20);
+  plan.lanes[0].entries[1].offset = Micros(20);
+  const Status refused = Validate(plan, question->input);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("need 4 MB ('a' 2.5, 'b' 1.5); it has 3"));
 }
 
 TEST(Partition, LanesThatWereSetAtTheStartFollowNoPlan) {
@@ -141,32 +231,9 @@ class PartitionSoak : public ::testing::TestWithParam<int> {
  protected:
   PartitionSoak() : h_(Options()) {}
 
-  // One call after the other, each awaited.
-  void RunClient(int client, int calls) {
-    Rng rng = Rng::Stream(seed_, "client/" + std::to_string(client));
-    for (int i = 0; i < calls; ++i) {
-      auto values = std::make_shared<std::vector<float>>(2, static_cast<float>(rng.Below(1000)));
-      InferCall call;
-      call.model = h_.runtime->Find(kNames[rng.Below(3)], -1).value();
-      call.inputs = {{"x", DataType::kFp32, {1, 2}, std::as_bytes(std::span(*values))}};
-      call.keepalive = values;
-      call.received = std::chrono::steady_clock::now();
-      auto answers = std::make_shared<std::atomic<int>>(0);
-      call.reply = [this, values, answers](InferReply&& reply) {
-        if (!reply.status || Floats(reply.outputs[0]) != *values) ++wrong_;
-        if (answers->fetch_add(1) > 0) ++wrong_;
-        ++answered_;
-        answers->notify_all();
-      };
-      h_.runtime->Infer(std::move(call));
-      answers->wait(0);
-    }
-  }
-
   const std::uint64_t seed_ = static_cast<std::uint64_t>(GetParam());
   Harness h_;
-  std::atomic<int> answered_{0};
-  std::atomic<int> wrong_{0};
+  testing::SoakClients clients_{*h_.runtime, kNames, seed_};
 };
 
 TEST_P(PartitionSoak, EveryCallIsAnsweredOnceWhileTheDeviceIsSplitAnew) {
@@ -178,7 +245,7 @@ TEST_P(PartitionSoak, EveryCallIsAnsweredOnceWhileTheDeviceIsSplitAnew) {
   constexpr int kCalls = 300;
   std::vector<std::thread> clients;
   for (int client = 0; client < kClients; ++client) {
-    clients.emplace_back([&, client] { RunClient(client, kCalls); });
+    clients.emplace_back([&, client] { clients_.Run(client, kCalls); });
   }
   std::atomic<bool> stop{false};
   std::thread planner([&] {
@@ -192,8 +259,8 @@ TEST_P(PartitionSoak, EveryCallIsAnsweredOnceWhileTheDeviceIsSplitAnew) {
   stop.store(true);
   planner.join();
   h_.runtime->Stop(Seconds(1));
-  EXPECT_EQ(answered_, kClients * kCalls);
-  EXPECT_EQ(wrong_, 0);
+  EXPECT_EQ(clients_.answered(), kClients * kCalls);
+  EXPECT_EQ(clients_.wrong(), 0);
   EXPECT_EQ(h_.engine.loaded(), 0u);
 }
 

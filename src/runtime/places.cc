@@ -35,47 +35,58 @@ Status WarmUp(const ServedModel& model, ModelHandle handle) {
 Places::Places(std::size_t count, std::function<void(const std::string&)> log)
     : log_(std::move(log)), places_(count) {}
 
-void Places::Load(LaneId lane, ServedModel& model) const {
+Status Places::Load(LaneId lane, ServedModel& model) const {
   const Place& place = places_[lane.value()];
   ModelHandle& handle = model.handles[lane.value()];
-  if (!place.spec || handle.value != 0) return;
-  if (std::ranges::find(place.models, model.spec.name) == place.models.end()) return;
+  if (!place.spec || handle.value != 0) return {};
+  if (std::ranges::find(place.models, model.spec.name) == place.models.end()) return {};
   ModelSpec spec = model.spec;
   const Expected<ModelHandle> loaded = model.engine.Load(spec, *place.spec);
   Status ready = loaded ? WarmUp(model, *loaded) : std::unexpected(loaded.error());
   if (ready) {
     handle = *loaded;
-    return;
+    return {};
   }
   if (loaded) model.engine.Unload(*loaded);
-  if (log_) {
-    log_(fmt::format("model '{}' is missing on the lane of {:g} % that the plan has for it: {}",
-                     model.spec.name, 100 * place.spec->fraction, ready.error().message));
-  }
+  return Fail(ready.error().code,
+              fmt::format("model '{}' cannot be had on a lane of {:g} %: {}", model.spec.name,
+                          100 * place.spec->fraction, ready.error().message));
 }
 
-void Places::Furnish(LaneId lane, const LaneSpec& spec, std::vector<std::string> models) {
+Status Places::Furnish(LaneId lane, const LaneSpec& spec, std::vector<std::string> models) {
   const std::lock_guard lock(mutex_);
   Place& place = places_[lane.value()];
   place.spec = spec;
   place.models = std::move(models);
-  for (const auto& model : models_) Load(lane, *model);
+  for (const auto& model : models_) {
+    if (Status loaded = Load(lane, *model); !loaded) return loaded;
+  }
+  return {};
 }
 
-void Places::Clear(LaneId lane) {
+void Places::Keep(LaneId lane, std::vector<std::string> models) {
   const std::lock_guard lock(mutex_);
-  places_[lane.value()] = {};
+  Place& place = places_[lane.value()];
+  place.models = std::move(models);
   for (const auto& model : models_) {
+    if (std::ranges::find(place.models, model->spec.name) != place.models.end()) continue;
     const ModelHandle handle = std::exchange(model->handles[lane.value()], {});
     if (handle.value != 0) model->engine.Unload(handle);
   }
+}
+
+void Places::Clear(LaneId lane) {
+  Keep(lane, {});
+  const std::lock_guard lock(mutex_);
+  places_[lane.value()].spec.reset();
 }
 
 void Places::Add(const std::shared_ptr<ServedModel>& model) {
   const std::lock_guard lock(mutex_);
   models_.push_back(model);
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    Load(LaneId{static_cast<LaneId::rep>(i)}, *model);
+    const Status loaded = Load(LaneId{static_cast<LaneId::rep>(i)}, *model);
+    if (!loaded && log_) log_(loaded.error().message + "; the plan goes on without it there");
   }
 }
 

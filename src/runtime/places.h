@@ -21,14 +21,17 @@ class Places {
 
   std::size_t count() const { return places_.size(); }
 
-  // The place is a lane of `spec` from now on, and the models of these names belong there; one that
-  // is there already stays. What cannot be loaded is told to the log and is missing there. Blocks
+  // The place is a lane of `spec` from now on, and the models of these names belong there; those
+  // that are there already stay, as all do where one cannot be loaded, which is the error. Blocks
   // while engines load and run a first batch. Thread-safe, as all here.
-  void Furnish(LaneId lane, const LaneSpec& spec, std::vector<std::string> models);
+  Status Furnish(LaneId lane, const LaneSpec& spec, std::vector<std::string> models);
+  // Only the models of these names belong there from now on; none of the others runs there.
+  void Keep(LaneId lane, std::vector<std::string> models);
   // Nothing runs there any more.
   void Clear(LaneId lane);
 
-  // Loads the model wherever it belongs, now and later, until it is removed.
+  // Loads the model wherever it belongs, now and later, until it is removed. Where it cannot be
+  // loaded now it is missing, and the log is told.
   void Add(const std::shared_ptr<ServedModel>& model);
   void Remove(const ServedModel& model);
 
@@ -41,7 +44,7 @@ class Places {
     std::vector<std::string> models;
   };
   // `mutex_` is held.
-  void Load(LaneId lane, ServedModel& model) const;
+  Status Load(LaneId lane, ServedModel& model) const;
 
   const std::function<void(const std::string&)> log_;
   mutable std::mutex mutex_;   // held while engines load

@@ -166,6 +166,20 @@ Status Runtime::Adopt(const Plan& plan, const std::vector<std::string>& models) 
   return Fail(ErrorCode::kUnimplemented, "lanes that were set at the start follow no plan");
 }
 
+DeviceLayout Runtime::layout() const {
+  return body_->partition ? body_->partition->layout() : DeviceLayout{};
+}
+
+Expected<PartitionQuestion> Runtime::AskPlanner() const {
+  if (!body_->partition) {
+    return Fail(ErrorCode::kUnimplemented, "lanes that were set at the start follow no plan");
+  }
+  const auto served = body_->host.served();
+  std::vector<ModelToPlace> models;
+  for (const auto& each : served) models.push_back({each->model, each->spec});
+  return MakePartitionQuestion(models, *body_->options.partition, body_->parts.profile_options);
+}
+
 void Runtime::Stop(Duration grace) {
   const std::lock_guard once(body_->stop_mutex);
   if (body_->repository == nullptr || body_->stopped.load()) return;
@@ -215,6 +229,7 @@ CallId Runtime::Infer(InferCall&& call) {
     body.slab.Release(*slot);
     return body.Refuse(refused, filled.error().code, filled.error().message);
   }
+  slot->model->counters.offered.fetch_add(slot->rows.size(), std::memory_order_relaxed);
   slot->received = body.clock.At(slot->call.received);
   slot->deadline = body.DeadlineOf(slot->call, *slot->model);
   const CallId id = slot->id();
@@ -262,6 +277,14 @@ std::vector<LaneLoad> Runtime::lane_loads() const {
     load.batches += workers[i]->batches();
   }
   return loads;
+}
+
+std::map<std::string, std::uint64_t> Runtime::offered() const {
+  std::map<std::string, std::uint64_t> offered;
+  for (const auto& model : body_->host.served()) {
+    offered[model->spec.name] += model->counters.offered.load(std::memory_order_relaxed);
+  }
+  return offered;
 }
 
 std::shared_ptr<const Deployment> Runtime::deployment() const { return body_->host.deployment(); }

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,17 +28,11 @@
 #include "runtime/inference_service.h"
 #include "runtime/model_repository.h"
 #include "runtime/observer.h"
+#include "runtime/partition_question.h"
 #include "workload/profile_file.h"
 #include "workload/share_profiles.h"
 
 namespace tactus {
-
-// Some cores of the processor are one device, whose parts are the lanes, as a plan says.
-struct PartitionOptions {
-  int cores = 1;  // a share of the device is so many of its cores, and threads of the engine
-  // What batches take on each share; models of which they know nothing cannot be served.
-  std::vector<ShareProfile> shares;
-};
 
 struct RuntimeOptions {
   // Lanes run batches; each gets a core for each thread of each of its slots where there are
@@ -106,8 +101,14 @@ class Runtime final : public InferenceService {
   // Where the device is partitioned: its lanes become what `plan` says, while requests are served.
   // `plan` has `models` in the order of its ModelIds. Blocks until the lanes that it does not have
   // are gone. kInvalidArgument, and nothing happens, for more lanes than a device may have;
-  // kUnimplemented without a partition.
+  // kUnimplemented without a partition; another error where a lane cannot be had, which it names:
+  // the lanes that there were serve on.
   Status Adopt(const Plan& plan, const std::vector<std::string>& models);
+  // How the device is split now. Without a partition: no plan.
+  DeviceLayout layout() const;
+  // What a planner is to be asked for the models that are loaded.
+  // kUnimplemented without a partition; an error where a share's profile does not suit a model.
+  Expected<PartitionQuestion> AskPlanner() const;
 
   // Refuses new calls, lets those accepted end within `grace`, answers the rest, joins all threads.
   void Stop(Duration grace);
@@ -131,6 +132,9 @@ class Runtime final : public InferenceService {
   // Real time as the records of the observer have it.
   TimePoint At(std::chrono::steady_clock::time_point real) const;
   std::vector<LaneLoad> lane_loads() const;
+  // By model: the rows of the calls that were accepted since it was loaded, whatever became of
+  // them.
+  std::map<std::string, std::uint64_t> offered() const;
   // The deployment as the dispatcher has it now: models by ModelId with their profile.
   std::shared_ptr<const Deployment> deployment() const;
 

@@ -42,6 +42,7 @@ struct ModelCounters {
   explicit ModelCounters(int max_batch) : batches(static_cast<std::size_t>(max_batch) + 1) {}
 
   std::atomic<std::uint64_t> last_inference_ms{0};
+  std::atomic<std::uint64_t> offered{0};  // rows of accepted calls, whatever becomes of them
   std::atomic<std::uint64_t> inferences{0};
   std::atomic<std::uint64_t> executions{0};
   DurationCounter success, fail, queue, compute_input, compute_infer, compute_output;

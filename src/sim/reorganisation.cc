@@ -130,8 +130,9 @@ void Reorganisation::CarryOut(const Reorganiser::Steps& steps, TimePoint now) {
         draining_[step.lane.value()] = true;
         Finished(step.lane, now);
         break;
+      case Kind::kUnload:
       case Kind::kRemove:
-        break;  // nothing holds a simulated lane
+        break;  // nothing holds a simulated lane, or what is loaded there
     }
   }
 }

@@ -24,9 +24,10 @@ def fill(root):
         config.write_text(config.read_text().replace('string_value: "50"', 'string_value: "60000"'))
 
 
-def profile_of(share):
-    cells = [{"batch": b, "mean_ms": 1 / share} for b in range(1, 5)]
-    return {"tactus_profile": 1, "machine": {"fingerprint": "test", "threads": SHARES[share]},
+def profile_of(share, threads=None, batch_ms=1):
+    cells = [{"batch": b, "mean_ms": batch_ms / share} for b in range(1, 5)]
+    return {"tactus_profile": 1,
+            "machine": {"fingerprint": "test", "threads": int(threads or SHARES[share])},
             "provenance": "made for a test",
             "models": [{"name": name, "max_batch": 4,
                         "exits": [{"name": str(e + 1), "cells": cells} for e in range(exits)]}
@@ -59,10 +60,19 @@ class PlanTest(unittest.TestCase):
             path = self.folder / f"{share}.json"
             path.write_text(json.dumps(profile_of(share)))
             self.on_share.append(f"{100 * share:g}={path}")
+        self.slow_shares = []
+        for share in (0.25, 0.5, 0.75, 1):
+            path = self.folder / f"slow{share}.json"
+            path.write_text(json.dumps(profile_of(share, threads=4 * share, batch_ms=333)))
+            self.slow_shares.append(f"{100 * share:g}={path}")
 
     def serve(self, plan, *more):
         self.plan.write_text(json.dumps(plan))
         return Server("--policy", "planned", "--plan", str(self.plan), "--on-share", *self.on_share,
+                      *more, fill=fill)
+
+    def plan_by_itself(self, planner, *more):
+        return Server("--policy", "planned", "--planner", planner, "--on-share", *self.slow_shares,
                       *more, fill=fill)
 
     def hang_up(self, server, plan, says):
@@ -107,6 +117,69 @@ class PlanTest(unittest.TestCase):
             for name in MODELS:
                 self.infer(server, name)
             self.assertEqual(server.terminate(), 0)
+
+    def await_share(self, server, large, small, send):
+        """Sends calls of the model `large` until the layout gives it more than `small`."""
+        end = time.monotonic() + 3 * WAIT_S
+        while True:
+            shares = [server.metric("tactus_model_share_ratio", model=m) for m in (large, small)]
+            if shares[0] > shares[1]:
+                return
+            self.assertLess(time.monotonic(), end, f"shares stay {shares}: {server.errors()}")
+            send(large)
+            time.sleep(0.1)
+
+    def test_shares_follow_the_load_from_one_model_to_another_and_no_call_is_lost(self):
+        # By the profiles a batch of 4 takes 333 ms on all of the device: 12 requests/s. The models
+        # are quicker than that, and are sent some 10 a second.
+        with contextlib.closing(self.plan_by_itself("gpulet:period=2")) as server, \
+                concurrent.futures.ThreadPoolExecutor(4) as pool:
+            self.assertIn("lanes now: ", "".join(server.said))
+            expected = {name: self.infer(server, name) for name in MODELS}
+            calls = []
+
+            def send(model):
+                calls.append((model, pool.submit(self.infer, server, model)))
+
+            for large, small in (("ee_s", "ee_mlp"), ("ee_mlp", "ee_s"), ("ee_s", "ee_mlp")):
+                self.await_share(server, large, small, send)
+            self.assertGreaterEqual(server.metric("tactus_plan_changes_total"), 3)
+            self.assertEqual(server.metric("tactus_plan_given_up_total"), 0)
+            self.assertGreater(server.metric("tactus_replans_total"), 0)
+            self.assertGreater(server.metric("tactus_model_offered_rps", model="ee_s"), 0)
+            for name, call in calls:
+                for got, wanted in zip(call.result(WAIT_S), expected[name], strict=True):
+                    self.assertAlmostEqual(got, wanted, 3)
+            self.assertIn("plan: ", server.errors())
+            self.assertEqual(server.terminate(), 0)
+
+    def test_a_planner_begins_with_a_plan_of_ones_own(self):
+        with contextlib.closing(self.serve(HALVES, "--planner", "gpulet:period=3600")) as server:
+            self.assertEqual(server.metric("tactus_model_share_ratio", model="ee_s"), 0.25)
+            self.hang_up(server, WHOLE, "is split as")
+            self.assertEqual(server.metric("tactus_model_share_ratio", model="ee_s"), 0.5)
+            self.assertEqual(server.metric("tactus_plan_changes_total"), 2)
+            self.assertEqual(server.terminate(), 0)
+
+    def test_models_that_do_not_fit_the_device_are_refused_with_the_arithmetic(self):
+        for arguments in (("--plan", str(self.plan)), ("--planner", "gpulet")):
+            self.plan.write_text(json.dumps(WHOLE))
+            with self.assertRaises(AssertionError) as refused:
+                Server("--policy", "planned", *arguments, "--on-share", *self.on_share,
+                       "--device-memory-mb", "0.1", fill=fill).close()
+            self.assertRegex(str(refused.exception), r"need [0-9.]+ MB \('ee_\w+' [0-9.]+, "
+                                                     r"'ee_\w+' [0-9.]+\); it has 0.1")
+
+    def test_what_a_planner_needs_is_said_at_the_start(self):
+        for planner, says in (("gpulets", "there are gpulet, gpulet-retry"),
+                              ("gpulet:periode=3", "there are period, weight, headroom"),
+                              ("gpulet:period=x", "planner option period=x: a number from 1")):
+            with self.assertRaises(AssertionError) as refused:
+                self.plan_by_itself(planner).close()
+            self.assertIn(says, str(refused.exception))
+        with self.assertRaises(AssertionError) as refused:
+            self.plan_by_itself("gpulet", "--journal", str(self.folder / "journal")).close()
+        self.assertIn("leave --planner out", str(refused.exception))
 
     def test_what_a_plan_needs_is_said_at_the_start(self):
         for arguments, says in (

@@ -3,32 +3,13 @@
 #include <algorithm>
 #include <fstream>
 
-#include <prometheus/metric_family.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "server/metrics/gauge_family.h"
+
 namespace tactus {
 namespace {
-
-using prometheus::ClientMetric;
-using prometheus::MetricFamily;
-using prometheus::MetricType;
-using Labels = std::vector<ClientMetric::Label>;
-
-MetricFamily Family(std::string name, std::string help, MetricType type) {
-  return {.name = std::move(name), .help = std::move(help), .type = type, .metric = {}};
-}
-
-void Add(MetricFamily& family, Labels labels, double value) {
-  ClientMetric metric;
-  metric.label = std::move(labels);
-  if (family.type == MetricType::Counter) {
-    metric.counter.value = value;
-  } else {
-    metric.gauge.value = value;
-  }
-  family.metric.push_back(std::move(metric));
-}
 
 Labels ModelLabels(const std::string& name, std::int64_t version) {
   return {{"model", name}, {"version", std::to_string(version)}};

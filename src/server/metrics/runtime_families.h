@@ -45,6 +45,9 @@ std::vector<prometheus::MetricFamily> RuntimeFamilies(const RuntimeReading& read
 // What the server's load says about its lanes; `reading.advice` is there. Their label says where
 // the lanes' time is an emulated device's.
 std::vector<prometheus::MetricFamily> AutoscaleFamilies(const RuntimeReading& reading);
+// How the device is split; `layout.plan` is there.
+std::vector<prometheus::MetricFamily> LayoutFamilies(const DeviceLayout& layout);
+std::vector<prometheus::MetricFamily> PlanningFamilies(const PlanningReading& planning);
 // Resident memory and processor time, under the names that every exporter uses.
 std::vector<prometheus::MetricFamily> ProcessFamilies();
 // nv_inference_*: Triton's names and units (microseconds).

@@ -9,7 +9,10 @@ RuntimeReading Read(const Runtime& runtime) {
                          .uptime = runtime.uptime(),
                          .lanes = runtime.lane_loads(),
                          .models = runtime.Index(),
-                         .statistics = {}};
+                         .statistics = {},
+                         .advice = {},
+                         .layout = runtime.layout(),
+                         .planning = {}};
   if (auto statistics = runtime.Statistics("", -1)) reading.statistics = std::move(*statistics);
   return reading;
 }

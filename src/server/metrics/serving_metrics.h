@@ -18,6 +18,7 @@
 #include "planners/autoscale/lane_adviser.h"
 #include "runtime/inference_service.h"
 #include "runtime/observer.h"
+#include "runtime/planning_thread.h"
 #include "runtime/runtime.h"
 
 namespace tactus {
@@ -45,7 +46,9 @@ struct RuntimeReading {
   std::vector<LaneLoad> lanes;
   std::vector<ModelState> models;
   std::vector<ModelStatistics> statistics;
-  std::optional<LaneAdvice> advice;  // where the server samples its load
+  std::optional<LaneAdvice> advice;         // where the server samples its load
+  DeviceLayout layout;                      // where lanes are those of a plan
+  std::optional<PlanningReading> planning;  // where the server plans by itself
 };
 RuntimeReading Read(const Runtime& runtime);
 

@@ -1,0 +1,50 @@
+#include "runtime/partition_question.h"
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+#include <utility>
+
+namespace tactus {
+
+double MemoryOf(const ModelSpec& spec, const std::vector<ShareProfile>& shares) {
+  std::uint64_t bytes = 0;
+  for (const ShareProfile& share : shares) {
+    const ProfiledModel* profiled = share.profile.Find(spec.name);
+    if (profiled == nullptr) continue;
+    bytes = std::max({bytes, profiled->peak_memory_bytes, profiled->weight_bytes});
+  }
+  if (bytes == 0) {
+    std::set<std::filesystem::path> graphs;  // exits may lie in one
+    for (const ExitSpec& exit : spec.exits) graphs.insert(exit.graph);
+    for (const std::filesystem::path& graph : graphs) {
+      std::error_code unknown;
+      const std::uintmax_t size = std::filesystem::file_size(graph, unknown);
+      if (!unknown) bytes += size;
+    }
+  }
+  return static_cast<double>(bytes) / 1e6;
+}
+
+Expected<PartitionQuestion> MakePartitionQuestion(const std::vector<ModelToPlace>& models,
+                                                  const PartitionOptions& partition,
+                                                  const ProfileOptions& options) {
+  PartitionQuestion question;
+  std::vector<Model> described;
+  for (const ModelToPlace& each : models) {
+    described.push_back(each.model);
+    question.names.push_back(each.model.name);
+    question.input.models.push_back({.name = each.model.name,
+                                     .slo = each.model.slo,
+                                     .memory_mb = MemoryOf(each.spec, partition.shares)});
+  }
+  auto table = MakeTable(partition.shares, described, options);
+  if (!table) return std::unexpected(table.error());
+  question.table = std::make_unique<const ProfileTable>(*std::move(table));
+  question.input.profile = question.table.get();
+  for (const ShareProfile& each : partition.shares) question.input.shares.push_back(each.share);
+  question.input.device_memory_mb = partition.memory_mb;
+  return question;
+}
+
+}  // namespace tactus
