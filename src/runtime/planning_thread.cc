@@ -41,7 +41,8 @@ std::string LayoutText(const Plan& plan, const std::vector<std::string>& models)
       const PlanEntry& entry = lane.entries[i];
       text += fmt::format("{} {} {}", i == 0 ? "" : ",", entry.batch, models[entry.model.value()]);
     }
-    text += fmt::format(" every {:.4g} ms", ToMillis(lane.cycle));
+    text += lane.cycle < Seconds(1) ? fmt::format(" every {:.4g} ms", ToMillis(lane.cycle))
+                                    : fmt::format(" every {:.4g} s", ToSeconds(lane.cycle));
   }
   return text;
 }

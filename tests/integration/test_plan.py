@@ -132,7 +132,7 @@ class PlanTest(unittest.TestCase):
     def test_shares_follow_the_load_from_one_model_to_another_and_no_call_is_lost(self):
         # By the profiles a batch of 4 takes 333 ms on all of the device: 12 requests/s. The models
         # are quicker than that, and are sent some 10 a second.
-        with contextlib.closing(self.plan_by_itself("gpulet:period=2")) as server, \
+        with contextlib.closing(self.plan_by_itself("gpulet-retry:period=2")) as server, \
                 concurrent.futures.ThreadPoolExecutor(4) as pool:
             self.assertIn("lanes now: ", "".join(server.said))
             expected = {name: self.infer(server, name) for name in MODELS}
