@@ -341,7 +341,7 @@ Figure Figure13ByHeadroom() {
 }
 
 Figure Figure13OnLoads() {
-  Figure figure = MakeRun("13-loads", "What is late or dropped of Figure 15's 1,023 loads (ours)",
+  Figure figure = MakeRun("13-loads", "Runs of Figure 15's 1,023 loads (ours)",
                           {"rate_rps", "bad_percent"}, RunLoadClaims, 1);
   for (const char* planner : kRunPlanners) {
     figure.series.push_back({planner, {Point(0, "", "equal")}});
