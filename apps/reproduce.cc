@@ -49,10 +49,6 @@ std::string Quoted(std::string text) {
 }
 
 void PrintClaims(const std::vector<FigureClaim>& claims) {
-  if (!claims.empty()) {
-    fmt::print(
-        "yes: the paper's effect shows here too, in its direction; how large stands beside it\n");
-  }
   for (const auto& [id, heading, claim] : claims) {
     fmt::print("{:>3}  {:<3}  {}\n          {}; ours: {}\n", id, claim.holds ? "yes" : "NO",
                claim.what, claim.bar.empty() ? "paper: " + claim.paper : "bar: " + claim.bar,
@@ -160,7 +156,9 @@ int RunReproduce(const Command& command) {
   const auto claims = RunFigures(paper, options);
   if (!claims) return ReportBadInput(claims.error());
   fmt::print(
-      "{}'s claims; ours are simulated with {}, unless the figure says otherwise.\nfig  holds\n",
+      "{}'s claims; ours are simulated with {}, unless the figure says otherwise.\n"
+      "yes: the paper's effect shows here too, in its direction; how large stands beside it\n"
+      "fig  holds\n",
       paper.title, paper.basis);
   PrintClaims(*claims);
   const auto written = WriteClaims(*claims, fs::path(options.out) / "claims.csv");

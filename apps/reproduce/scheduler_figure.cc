@@ -58,7 +58,8 @@ Expected<SchedulerRuns> Load(const std::string& path) {
   JsonReader(json, problem).Each("runs", [&](const JsonReader& of) {
     runs.commit = of.Text("commit");
     runs.machine = of.Text("machine");
-    if (!of.Text("scenario").ends_with(", line rate")) return;
+    const bool published = of.Text("policy").ends_with("gather=prefix");
+    if (!published || !of.Text("scenario").ends_with(", line rate")) return;
     of.Object("settings", [&](const JsonReader& settings) {
       SchedulerRun& run = runs.at_line_rate.emplace_back();
       run.models = Setting(settings, "models");
