@@ -264,9 +264,9 @@ slo_ms = 100
         other = '9,"what","paper","ours",yes'  # of another figure: it stays
         (self.folder / "claims.csv").write_text(f"figure,claim,paper,ours,holds\n{other}\n")
 
-        def run(shards, dispatched, dropped, per_cpu_second, load="line rate"):
+        def run(shards, dispatched, dropped, per_cpu_second, load="line rate", gather="prefix"):
             return {"scenario": f"35 models, 512 lanes, {load}", "commit": "c0ffee",
-                    "machine": "a machine", "settings": {
+                    "policy": f"symphony:gather={gather}", "machine": "a machine", "settings": {
                         "models": "35", "lanes": "512", "shards": str(shards),
                         "dispatched_per_second": str(dispatched),
                         "dropped_per_second": str(dropped),
@@ -275,7 +275,8 @@ slo_ms = 100
 
         measured = self.folder / "scheduler.json"
         runs = [run(1, 9e6, 1e6, 10e6), run(1, 12e6, 4e6, 16e6), run(1, 15e6, 5e6, 20e6),
-                run(2, 18e6, 2e6, 12e6), run(1, 1e6, 0, 1e6, load="1 M requests/s")]
+                run(2, 18e6, 2e6, 12e6), run(1, 1e6, 0, 1e6, load="1 M requests/s"),
+                run(1, 30e6, 0, 30e6, gather="window")]  # neither of the last two
         measured.write_text(json.dumps({"runs": runs}))
         done = tactus(*words, "--scheduler", measured)
         self.assertEqual(done.returncode, 0, done.stderr)
