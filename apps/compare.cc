@@ -116,6 +116,7 @@ int RunCompare(const CompareOptions& options) {
   fmt::print("{}{}{}\n{}", Heading(rows.front()), Doubts(*plan),
              seeds > 1 ? fmt::format("each row: the mean of {} seeds\n", seeds) : "",
              ToTable(rows, options.wide) + TuningNotes(JoinPolicyOptions(options.policies)));
+  if (!rows.front().pipelines.empty()) fmt::print("\n{}", PipelineTable(rows));
   if (options.json.empty()) return 0;
   const auto written = WriteJson(report, options.json);
   return written ? 0 : ReportBadInput(written.error());

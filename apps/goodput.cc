@@ -173,10 +173,16 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
                         const PeakGoodput& peak) {
   std::string text = fmt::format(
       "{} (simulated, {:.4g} s for each run, {} seed{})\nprofile: {}\n"
-      "peak: the highest offered rate at which no model's bad ratio exceeds {:.4g} %\n",
+      "peak: the highest offered rate at which no {}'s bad ratio exceeds {:.4g} %\n",
       experiment.scenario.name, experiment.scenario.duration_s, options.search.seeds,
       options.search.seeds > 1 ? "s" : "", experiment.profile.provenance,
+      experiment.scenario.pipelines.empty() ? "model" : "pipeline's and no other model",
       options.search.bad_percent);
+  if (!experiment.scenario.pipelines.empty()) {
+    return text +
+           "rates count requests, of which a frame brings several; there is no bound to hold "
+           "pipelines against\n";
+  }
   if (peak.staggered_bound_rps.value_or(0) > 0) {
     text += fmt::format("staggered bound {:.0f} r/s, ", *peak.staggered_bound_rps);
   }
@@ -194,17 +200,18 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
 std::string InVain(const std::string& policy, const GoodputPeak& search, const Scenario& scenario) {
   const GoodputProbe& least = *std::ranges::min_element(search.probes, {}, &GoodputProbe::rate_rps);
   const auto name_of = [&](const GoodputProbe& probe) {
-    return scenario.models[probe.worst_model].name;
+    return fmt::format("{} '{}'", probe.worst_model < scenario.models.size() ? "model" : "pipeline",
+                       ArrivalName(scenario, probe.worst_model));
   };
   std::string text = fmt::format("{}: no rate from {} r/s up passes", policy, Rate(least.rate_rps));
   const GoodputProbe* best = BestProbe(search);
   if (best != nullptr) {
-    text += fmt::format("; the best seen is {:.2f} % bad of model '{}', at {} r/s",
-                        100 * best->worst, name_of(*best), Rate(best->rate_rps));
+    text += fmt::format("; the best seen is {:.2f} % bad of {}, at {} r/s", 100 * best->worst,
+                        name_of(*best), Rate(best->rate_rps));
   }
   if (!least.judged) {
     text += fmt::format(
-        "; at {} r/s nothing of model '{}' was counted, which a longer run may mend: --set "
+        "; at {} r/s nothing of {} was counted, which a longer run may mend: --set "
         "duration_s=...",
         Rate(least.rate_rps), name_of(least));
   } else if (best != &least) {
@@ -226,9 +233,7 @@ std::string Doubts(const Row& row, const Experiment& experiment, const GoodputOp
 double WorstBadRatio(const std::vector<RunReport>& runs) {
   double worst = 0;
   for (const RunReport& run : runs) {
-    for (const ModelSummary& model : run.models) {
-      worst = std::max(worst, model.figures.bad_ratio);
-    }
+    for (const Judged& judged : JudgedOf(run)) worst = std::max(worst, judged.bad_ratio);
   }
   return worst;
 }
@@ -242,7 +247,7 @@ std::string OtherCrossings(const Row& row, const GoodputOptions& options) {
     const double multiple = options.multiples[i];
     if (row.result.beside[i].runs.empty() || multiple == 1 || fails == (multiple > 1)) continue;
     text += fmt::format(
-        "{}: at {:.4g} times the peak {:.2f} % of a model is bad: here the bad ratio does not rise "
+        "{}: at {:.4g} times the peak {:.2f} % of one is bad: here the bad ratio does not rise "
         "with the load, and the peak is one of several\n",
         row.policy, multiple, 100 * worst);
   }
@@ -257,6 +262,12 @@ Status CheckBars(const GoodputOptions& options, const Scenario& scenario) {
         "--least-flat-top is about loads above the peak, and no --at is: add --at 1.5");
   }
   const std::size_t kinds = LaneKinds(scenario).size();
+  if (options.least_fluid && !scenario.pipelines.empty()) {
+    return InvalidArgument(fmt::format(
+        "--least-fluid is about a bound that holds for single requests, and {} has pipelines: "
+        "leave it out",
+        scenario.name));
+  }
   if (options.least_staggered && (scenario.models.size() != 1 || kinds != 1)) {
     return InvalidArgument(
         fmt::format("--least-staggered is about a bound of one model on lanes of one kind, and {} "

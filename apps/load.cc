@@ -111,8 +111,15 @@ Expected<std::map<std::string, Shape>> ReadShapes(const std::vector<std::string>
 Expected<Scenario> MakeScenario(const LoadFlags& flags) {
   if (!flags.scenario.empty()) {
     auto scenario = LoadScenario(flags.scenario);
-    if (scenario) scenario->lane_kinds.clear();  // a server's lanes are alike
-    if (scenario && flags.lanes > 0) scenario->lanes = flags.lanes;
+    if (!scenario) return scenario;
+    if (!scenario->pipelines.empty()) {
+      return InvalidArgument(
+          fmt::format("{}: [[pipelines]] are for `tactus simulate`: a server has none yet; state "
+                      "each model's rate_rps instead",
+                      flags.scenario));
+    }
+    scenario->lane_kinds.clear();  // a server's lanes are alike
+    if (flags.lanes > 0) scenario->lanes = flags.lanes;
     return scenario;
   }
   Scenario scenario;

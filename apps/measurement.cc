@@ -145,6 +145,12 @@ Status RealTime::Prepare() {
         "machine, all alike; leave them out",
         scenario_.name));
   }
+  if (!scenario_.pipelines.empty()) {
+    return InvalidArgument(
+        fmt::format("{}: [[pipelines]] are for `tactus simulate`: the server has none yet; state "
+                    "each model's rate_rps instead",
+                    scenario_.name));
+  }
   auto models = MakeModels(scenario_, experiment_.profile);
   if (!models) return std::unexpected(models.error());
   models_ = *std::move(models);

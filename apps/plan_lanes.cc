@@ -33,18 +33,17 @@ struct Row {
   LeastLanes least;
 };
 
-// The model with the largest bad ratio of any seed.
+// The model or pipeline with the largest bad ratio of any seed.
 struct Worst {
-  std::string model;
+  std::string name;
   double bad_ratio = -1;
 };
 
 Worst WorstOf(const Row& row) {
   Worst worst;
   for (const RunReport& run : row.least.runs) {
-    for (const ModelSummary& model : run.models) {
-      if (model.figures.bad_ratio <= worst.bad_ratio) continue;
-      worst = {model.name, model.figures.bad_ratio};
+    for (const Judged& judged : JudgedOf(run)) {
+      if (judged.bad_ratio > worst.bad_ratio) worst = {judged.name, judged.bad_ratio};
     }
   }
   return worst;
@@ -100,10 +99,12 @@ std::string ToTable(const std::vector<Row>& rows, const LanesOptions& options) {
     const bool found = least.lanes > 0;
     std::vector<std::string> cells = {
         row.policy, found ? std::to_string(least.lanes) : fmt::format("> {}", options.most),
-        found ? fmt::format("{:.2f} x", static_cast<double>(least.lanes) / least.fluid) : "-",
+        found && least.fluid > 0
+            ? fmt::format("{:.2f} x", static_cast<double>(least.lanes) / least.fluid)
+            : "-",
         Rate(Average(least.runs).all.goodput_rps), fmt::format("{:.2f}", 100 * worst.bad_ratio)};
     for (std::string& cell : UsageCells(least.runs)) cells.push_back(std::move(cell));
-    cells.push_back(worst.model);
+    cells.push_back(worst.name);
     table.Add(std::move(cells));
   }
   return table.Print();
@@ -115,12 +116,17 @@ std::string Explanation(const Experiment& experiment, const LanesOptions& option
   for (const double rate : Rates(scenario)) rate_rps += rate;
   std::string text = fmt::format(
       "{} (simulated, {:.4g} s for each run, {} seed{}), {:.4g} r/s\nprofile: {}\n"
-      "lanes needed: the fewest on which no model's bad ratio exceeds {:.4g} % at any seed\n"
-      "fluid limit: no policy that drops nothing and always runs the final exit does with fewer "
-      "than {}{}\n",
+      "lanes needed: the fewest on which no {}'s bad ratio exceeds {:.4g} % at any seed\n",
       scenario.name, scenario.duration_s, options.search.seeds, options.search.seeds > 1 ? "s" : "",
-      rate_rps, experiment.profile.provenance, options.search.bad_percent, fluid,
-      fluid == options.most ? ", or with so many, which is the --most" : "");
+      rate_rps, experiment.profile.provenance,
+      scenario.pipelines.empty() ? "model" : "pipeline's and no other model",
+      options.search.bad_percent);
+  text += fluid == 0
+              ? "fluid limit: none is known for pipelines\n"
+              : fmt::format(
+                    "fluid limit: no policy that drops nothing and always runs the "
+                    "final exit does with fewer than {}{}\n",
+                    fluid, fluid == options.most ? ", or with so many, which is the --most" : "");
   const char* before = "given: ";
   for (const LaneKind& kind : scenario.lane_kinds) {
     text += fmt::format("{}{} {} of speed {:.6g}", before, kind.count, kind.name, kind.speed);
@@ -158,11 +164,12 @@ Status WritePlan(const std::vector<Row>& rows, const LanesOptions& options) {
     const Worst worst = WorstOf(row);
     nlohmann::ordered_json entry = {{"policy", row.policy}, {"lanes", nullptr}};
     if (row.least.lanes > 0) entry["lanes"] = row.least.lanes;
-    entry["fluid_lanes"] = row.least.fluid;
+    entry["fluid_lanes"] = nullptr;
+    if (row.least.fluid > 0) entry["fluid_lanes"] = row.least.fluid;
     entry["offered_rps"] = mean.all.offered_rps;
     entry["goodput_rps"] = mean.all.goodput_rps;
     entry["worst_bad_ratio"] = worst.bad_ratio;
-    entry["worst_model"] = worst.model;
+    entry["worst_model"] = worst.name;
     entry["mean_batch"] = mean.all.mean_batch;
     entry["busy_ratio"] = BusyRatio(mean);
     entry["idle_ratio"] = IdleRatio(mean);

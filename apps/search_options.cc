@@ -20,7 +20,9 @@ void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds
       ->capture_default_str();
   command.add_option("--first-seed", options.first_seed, "The first of them")
       ->capture_default_str();
-  command.add_option("--bad", options.bad_percent, "Bad requests of any model, at most, in %")
+  command
+      .add_option("--bad", options.bad_percent,
+                  "Bad requests of any model, or frames of any pipeline, at most, in %")
       ->check(CLI::Range(0.0, 99.0))
       ->capture_default_str();
   command.add_option("--set", options.settings, "Change a key: lanes.count=8, models.*.slo_ms=20")
@@ -39,16 +41,30 @@ std::vector<std::uint64_t> SeedsOf(const SearchOptions& options) {
   return seeds;
 }
 
+std::vector<Judged> JudgedOf(const RunReport& run) {
+  std::vector<Judged> all;
+  for (const ModelSummary& model : run.models) {
+    if (model.staged) continue;
+    all.push_back(
+        {"requests of model", model.name, model.figures.requests, model.figures.bad_ratio});
+  }
+  for (const PipelineSummary& pipeline : run.pipelines) {
+    all.push_back({"frames of pipeline", pipeline.name, pipeline.frames(), pipeline.bad_ratio});
+  }
+  return all;
+}
+
 std::string CoarseRuns(const SearchOptions& options, const std::string& policy,
                        std::span<const RunReport> runs) {
   const double enough = options.bad_percent > 0 ? 10 / (options.bad_percent / 100) : 0;
   for (const RunReport& run : runs) {
-    for (const ModelSummary& model : run.models) {
-      if (static_cast<double>(model.figures.requests) >= enough) continue;
+    for (const Judged& judged : JudgedOf(run)) {
+      if (static_cast<double>(judged.counted) >= enough) continue;
       return fmt::format(
-          "{}: only {} requests of model '{}' counted at seed {}, which makes it coarse; a longer "
-          "run helps: --set duration_s=...\n",
-          policy, model.figures.requests, model.name, run.seed);
+          "{}: only {} {} '{}' counted at seed {}, which makes it coarse; a longer run helps: "
+          "--set "
+          "duration_s=...\n",
+          policy, judged.counted, judged.what, judged.name, run.seed);
     }
   }
   return "";

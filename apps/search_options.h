@@ -19,7 +19,7 @@ struct SearchOptions {
   std::vector<std::string> policies;  // as they were written; empty: the scenario's
   int seeds = 3;
   std::uint64_t first_seed = 1;
-  double bad_percent = 1;  // of any model, at most
+  double bad_percent = 1;  // of any model or pipeline, at most
   std::vector<std::string> settings;
 };
 
@@ -29,8 +29,17 @@ void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds
 std::vector<std::string> PoliciesOf(const SearchOptions& options, const Scenario& scenario);
 std::vector<std::uint64_t> SeedsOf(const SearchOptions& options);
 
-// A line that names the first model of which too few requests counted in a run: so few that one of
-// them moves its bad ratio by a tenth of the limit or more. Empty where there is none.
+// What a run is judged by: pipelines, and models whose requests did not come with frames.
+struct Judged {
+  const char* what;  // "requests of model" or "frames of pipeline"
+  std::string name;
+  std::int64_t counted = 0;
+  double bad_ratio = 0;
+};
+std::vector<Judged> JudgedOf(const RunReport& run);
+
+// A line that names the first model or pipeline of which too few requests counted in a run: so few
+// that one of them moves its bad ratio by a tenth of the limit or more. Empty where there is none.
 std::string CoarseRuns(const SearchOptions& options, const std::string& policy,
                        std::span<const RunReport> runs);
 

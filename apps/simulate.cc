@@ -35,6 +35,7 @@ int RunSimulate(const SimulateOptions& options) {
   const std::vector<RunReport> runs = {*report};
   fmt::print("{}{}{}\n{}", Heading(*report), ScenarioDoubts(*experiment),
              PolicyDoubts(*experiment, experiment->scenario.policy), ToTable(runs, options.wide));
+  if (!report->pipelines.empty()) fmt::print("\n{}", PipelineTable(runs));
   if (!report->scaling.empty()) fmt::print("\n{}", ScalingTable(*report));
   if (!report->layout.empty()) fmt::print("\n{}", LayoutTable(*report));
   if (options.json.empty()) return 0;

@@ -190,6 +190,22 @@ Json LayoutJson(std::span<const LayoutPoint> points) {
   return json;
 }
 
+Json PipelineJson(const PipelineSummary& p) {
+  Json json = {{"name", p.name},
+               {"slo_ms", p.slo_ms},
+               {"frames", p.frames()},
+               {"offered_fps", p.offered_fps},
+               {"goodput_fps", p.goodput_fps},
+               {"bad_ratio", p.bad_ratio},
+               {"p50_ms", p.p50_ms},
+               {"p95_ms", p.p95_ms},
+               {"p99_ms", p.p99_ms},
+               {"outcomes", {{"on_time", p.on_time}, {"late", p.late}, {"dropped", p.dropped()}}}};
+  json["dropped_at"] = Json::object();
+  for (const StageLosses& stage : p.stages) json["dropped_at"][stage.name] = stage.dropped;
+  return json;
+}
+
 void AddPriorities(const RunReport& run, Json& json) {
   for (const PrioritySummary& level : run.priorities) {
     Json entry = {{"priority", level.priority}};
@@ -219,6 +235,9 @@ Json RunJson(const RunReport& run) {
     Json entry = {{"name", model.name}, {"slo_ms", model.slo_ms}};
     entry.update(FiguresJson(model.figures));
     json["models"].push_back(std::move(entry));
+  }
+  for (const PipelineSummary& pipeline : run.pipelines) {
+    json["pipelines"].push_back(PipelineJson(pipeline));
   }
   AddPriorities(run, json);
   json["lanes_touched"] = LanesTouched(run);
@@ -333,6 +352,11 @@ std::optional<PredictionSummary> AveragePrediction(std::span<const RunReport> ru
 
 }  // namespace
 
+TimePoint CountedFrom(std::span<const RequestRecord> records, TimePoint begin, TimePoint end,
+                      std::int64_t skip) {
+  return FindCut(records, begin, end, skip).at;
+}
+
 RunReport Summarize(std::span<const RequestRecord> records, std::span<const Model> models,
                     TimePoint begin, TimePoint end, std::int64_t skip) {
   const Cut cut = FindCut(records, begin, end, skip);
@@ -407,6 +431,11 @@ RunReport Average(std::span<const RunReport> runs) {
   for (std::size_t i = 0; i < mean.priorities.size(); ++i) {
     mean.priorities[i].figures = AverageOf(
         runs, [i](const RunReport& run) -> const Summary& { return run.priorities[i].figures; });
+  }
+  for (std::size_t p = 0; p < mean.pipelines.size(); ++p) {
+    std::vector<PipelineSummary> seeds;
+    for (const RunReport& run : runs) seeds.push_back(run.pipelines[p]);
+    mean.pipelines[p] = Average(seeds);
   }
   mean.prediction = AveragePrediction(runs);
   if (runs.size() > 1) {  // each seed's lanes change at instants of their own

@@ -8,6 +8,9 @@
 //              "queue_p99_ms", "accuracy", "measured_accuracy", "accuracy_limit",
 //              "exits": {"exit": share}, "outcomes": {"met": n, ...},
 //              "models": [{"name", "slo_ms", the same figures}],
+//              "pipelines": [{"name", "slo_ms", "frames", "offered_fps", "goodput_fps",
+//              "bad_ratio", "p50_ms", "p95_ms", "p99_ms", "outcomes": {"on_time", "late",
+//              "dropped"}, "dropped_at": {"stage": n}}],  // where frames go through several models
 //              "priorities": [{"priority", the same figures}],  // where models differ in it
 //              "prediction": {"batches", "p50", "p95", "p99"},  // of a policy that predicts
 //              "lanes_touched", "busy_ratio", "idle_ratio",
@@ -30,6 +33,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "metrics/frames.h"
 #include "metrics/recorder.h"
 
 namespace tactus {
@@ -68,6 +72,29 @@ struct ModelSummary {
   std::string name;
   double slo_ms = 0;
   Summary figures;
+  bool staged = false;  // its requests came with frames, which are judged in its stead
+};
+
+struct StageLosses {
+  std::string name;
+  std::int64_t dropped = 0;  // frames that were lost there
+};
+
+struct PipelineSummary {
+  std::string name;
+  double slo_ms = 0;
+  std::int64_t on_time = 0;
+  std::int64_t late = 0;
+  std::vector<StageLosses> stages;
+  double offered_fps = 0;
+  double goodput_fps = 0;  // on time
+  double bad_ratio = 0;    // late or dropped, over all
+  double p50_ms = 0;       // of those answered, from the arrival to the last answer
+  double p95_ms = 0;
+  double p99_ms = 0;
+
+  std::int64_t dropped() const;
+  std::int64_t frames() const { return on_time + late + dropped(); }
 };
 
 // All models of one priority.
@@ -139,6 +166,7 @@ struct RunReport {
   Summary all;
   std::optional<double> accuracy_limit;  // systems' bound for this load, where a profile is known
   std::vector<ModelSummary> models;
+  std::vector<PipelineSummary> pipelines;       // where frames go through several models
   std::vector<PrioritySummary> priorities;      // highest first; empty where all models share one
   std::optional<PredictionSummary> prediction;  // warm-up included
   std::vector<LaneSummary> lanes;
@@ -177,6 +205,17 @@ struct Report {
 RunReport Summarize(std::span<const RequestRecord> records, std::span<const Model> models,
                     TimePoint begin, TimePoint end, std::int64_t skip);
 
+// Fills in the figures of one pipeline, from the records that bear its index and arrived in
+// [begin, end).
+void Summarize(std::span<const FrameRecord> records, std::uint32_t pipeline, TimePoint begin,
+               TimePoint end, PipelineSummary& summary);
+
+// Several seeds of one pipeline: counts are sums, all else is means. At least one.
+PipelineSummary Average(std::span<const PipelineSummary> seeds);
+// From when on the other Summarize counts.
+TimePoint CountedFrom(std::span<const RequestRecord> records, TimePoint begin, TimePoint end,
+                      std::int64_t skip);
+
 std::string ToJson(const Report& report);
 Status WriteJson(const Report& report, const std::string& path);
 // Several seeds of one experiment as one run: rates, ratios and percentiles are means over the
@@ -185,6 +224,8 @@ RunReport Average(std::span<const RunReport> runs);
 // One row a run, aligned; `wide` adds a row for each model. Plain text, at most 120 columns.
 std::string ToTable(std::span<const RunReport> runs, bool wide);
 std::string ToText(std::span<const Check> checks);
+// What became of frames, a row for each pipeline of each run; empty where there are none.
+std::string PipelineTable(std::span<const RunReport> runs);
 // The lanes over time, a row for each change; empty where they stayed.
 std::string ScalingTable(const RunReport& run);
 // How devices were split over time, a row for each period; empty where they stayed.

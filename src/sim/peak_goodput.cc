@@ -26,16 +26,19 @@ Expected<RunReport> RunAt(const Scenario& base, const ProfileFile& profile,
 
 constexpr double kLeastCounted = 10;  // requests of every model, for a rate to be judged
 
-// NaN where requests of a model could have come and none was counted.
+// Of what arrives (ArrivalName): of a pipeline its frames', and nothing of their models. NaN where
+// something could have come and none was counted.
 std::vector<double> BadRatiosOf(const RunReport& run, const Scenario& scenario) {
-  const std::vector<double> rates = Rates(scenario);
+  const std::vector<double> rates = ArrivalRates(scenario);
   std::vector<double> ratios;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    const Summary& figures = run.models[i].figures;
-    ratios.push_back(figures.requests == 0 && rates[i] > 0
-                         ? std::numeric_limits<double>::quiet_NaN()
-                         : figures.bad_ratio);
+  const auto add = [&](std::int64_t counted, double bad_ratio) {
+    const bool unseen = counted == 0 && rates[ratios.size()] > 0;
+    ratios.push_back(unseen ? std::numeric_limits<double>::quiet_NaN() : bad_ratio);
+  };
+  for (const ModelSummary& model : run.models) {
+    add(model.figures.requests, model.staged ? 0 : model.figures.bad_ratio);
   }
+  for (const PipelineSummary& pipeline : run.pipelines) add(pipeline.frames(), pipeline.bad_ratio);
   return ratios;
 }
 
@@ -72,7 +75,7 @@ std::string LimitingModel(const Scenario& scenario, const std::vector<GoodputPea
   if (votes.empty()) return "";
   const auto most = std::max_element(
       votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return scenario.models[most->first].name;
+  return ArrivalName(scenario, most->first);
 }
 
 }  // namespace
@@ -83,12 +86,15 @@ void SetTotalRate(Scenario& scenario, double rate_rps) {
   const double factor = rate_rps / total;
   scenario.rate_rps *= factor;
   for (ScenarioModel& model : scenario.models) model.rate_rps *= factor;
+  for (ScenarioPipeline& pipeline : scenario.pipelines) pipeline.rate_fps *= factor;
 }
 
 Expected<std::vector<AffineModel>> AffineModels(const Scenario& scenario,
                                                 const ProfileFile& profile) {
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
+  const auto served = MakeModels(scenario, profile);
+  if (!served) return std::unexpected(served.error());
   const std::vector<double> rates = Rates(scenario);
   const double speed = LaneKinds(scenario).front().speed;
   std::vector<AffineModel> models;
@@ -97,7 +103,8 @@ Expected<std::vector<AffineModel>> AffineModels(const Scenario& scenario,
     Fit(last);  // a cut-down profile, or an imported one, may come with another fit
     models.push_back({.alpha_ms = last.alpha_ms / speed,
                       .beta_ms = last.beta_ms / speed,
-                      .slo_ms = scenario.models[i].slo_ms,
+                      .slo_ms = scenario.pipelines.empty() ? scenario.models[i].slo_ms
+                                                           : ToMillis((*served)[i].slo),
                       .rate_rps = rates[i]});
   }
   return models;
@@ -125,8 +132,8 @@ Expected<double> FitError(const Scenario& scenario, const ProfileFile& profile) 
 double LeastJudgedRate(const Scenario& scenario) {
   double total = 0;
   double rarest = std::numeric_limits<double>::infinity();
-  for (const double rate : Rates(scenario)) {
-    total += rate;
+  for (const double rate : Rates(scenario)) total += rate;
+  for (const double rate : ArrivalRates(scenario)) {
     if (rate > 0) rarest = std::min(rarest, rate);
   }
   const auto skipped = static_cast<double>(scenario.warmup_requests);
@@ -142,13 +149,16 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
   PeakGoodput& peak = result.peak;
   peak.bad_limit = options.search.bad_limit;
   peak.seeds = static_cast<int>(options.seeds.size());
-  peak.fluid_limit_rps = FluidPeak(*models, QuickestLanes(scenario));
+  const double fluid_rps = FluidPeak(*models, QuickestLanes(scenario));
+  // A stage may use what those before it left of their time, so its budget bounds nothing.
+  const bool bounded = scenario.pipelines.empty();
+  if (bounded) peak.fluid_limit_rps = fluid_rps;
   // Batches of several lanes are staggered evenly where all take the same time.
   const bool alike = LaneKinds(scenario).size() == 1;
-  if (models->size() == 1 && alike)
+  if (models->size() == 1 && alike && bounded)
     peak.staggered_bound_rps = StaggeredBound((*models)[0], scenario.lanes);
   GoodputSearchOptions search = options.search;
-  if (search.start_rps == 0) search.start_rps = std::max(1.0, peak.fluid_limit_rps);
+  if (search.start_rps == 0) search.start_rps = std::max(1.0, fluid_rps);
   constexpr double kBeyond =
       16;  // times what the lanes can carry: whatever is found there is no peak
   if (auto checked = CheckSearchable(scenario, kBeyond * search.start_rps, search.start_rps);
@@ -238,7 +248,7 @@ Expected<LeastLanes> FindLeastLanes(const Scenario& scenario, const ProfileFile&
   }
   const auto fluid = FluidLeastLanes(scenario, profile, options.most);
   if (!fluid) return std::unexpected(fluid.error());
-  LeastLanes least{.fluid = *fluid};
+  LeastLanes least{.fluid = scenario.pipelines.empty() ? *fluid : 0};
   std::size_t probes = 0;
   const auto carries = [&](int lanes) -> Expected<bool> {
     const Scenario tried = OnLanes(scenario, lanes);

@@ -3,13 +3,32 @@
 
 #include "sim/simulation.h"
 #include "workload/accuracy_limit.h"
+#include "workload/pipelines.h"
 
 namespace tactus {
+namespace {
+
+void AddPipelines(const Scenario& scenario, const SimulationResult& result, RunReport& report) {
+  if (scenario.pipelines.empty()) return;
+  const TimePoint from = CountedFrom(result.records, result.begin, result.end, result.skip);
+  for (const ScenarioPipeline& pipeline : scenario.pipelines) {
+    const auto index = static_cast<std::uint32_t>(report.pipelines.size());
+    PipelineSummary& summary = report.pipelines.emplace_back();
+    summary.name = pipeline.name;
+    summary.slo_ms = pipeline.slo_ms;
+    for (const ScenarioStage& stage : pipeline.stages) summary.stages.push_back({stage.name});
+    Summarize(result.frames, index, from, result.end, summary);
+  }
+  for (ModelSummary& model : report.models) model.staged = IsStage(scenario, model.name);
+}
+
+}  // namespace
 
 RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
                      const SimulationResult& result) {
   RunReport report =
       Summarize(result.records, result.models, result.begin, result.end, result.skip);
+  AddPipelines(scenario, result, report);
   report.policy = scenario.policy;
   report.scenario = scenario.name;
   report.source = "simulated";

@@ -7,12 +7,14 @@
 #include <fmt/format.h>
 
 #include "sim/event_heap.h"
+#include "sim/frames.h"
 #include "sim/lane_scaler.h"
 #include "sim/planning.h"
 #include "sim/reorganisation.h"
 #include "sim/shared_devices.h"
 #include "sim/sim_device.h"
 #include "workload/arrivals.h"
+#include "workload/pipelines.h"
 
 namespace tactus {
 namespace {
@@ -58,10 +60,10 @@ std::vector<LaneSpec> LanesOf(const Plan& plan) {
 }
 
 // One run: the world around a dispatcher.
-class World final : public Outbox {
+class World final : public Outbox, public FrameWorld {
  public:
   World(const Scenario& scenario, const ProfileFile& selected,
-        std::shared_ptr<const Deployment> deployment,
+        std::shared_ptr<const Deployment> deployment, std::vector<Pipeline> pipelines,
         std::vector<std::unique_ptr<Arrivals>> arrivals, std::vector<LaneSpec> lanes,
         std::unique_ptr<Reorganisation> reorganisation, Policy& policy,
         const SimulationOptions& options)
@@ -98,6 +100,7 @@ class World final : public Outbox {
         dispatcher_(MakeDispatcherOptions(scenario), std::move(lanes), policy, *this,
                     options.journal) {
     dispatcher_.Configure(deployment_);
+    if (!pipelines.empty()) frames_.emplace(std::move(pipelines), *this, heap_);
     if (planning_) dispatcher_.Adopt(planning_->First());
     if (options.plan != nullptr) dispatcher_.Adopt(options.plan);
     if (reorganisation_ != nullptr) reorganisation_->Start(dispatcher_, heap_);
@@ -119,6 +122,7 @@ class World final : public Outbox {
       if (now_ >= last_chance_ && dispatcher_.waiting() > 0) GiveUp();
       if (now_ == kNever) break;
       while (heap_.NextAt() == now_) Take();
+      if (frames_) frames_->Settle();
       // A dispatcher that is still busy deciding looks again when it is done.
       if (now_ < decided_) {
         wake = decided_;
@@ -127,6 +131,8 @@ class World final : public Outbox {
       wake = dispatcher_.Step(now_);
       ChargeCandidates();
       ++steps_;
+      // What was cancelled for it may change what is best.
+      if (frames_ && frames_->Settle()) wake = now_;
     }
   }
 
@@ -134,6 +140,7 @@ class World final : public Outbox {
     SimulationResult result;
     result.models = deployment_->models;
     result.records = std::move(recorder_).Take();
+    if (frames_) result.frames = (*std::move(frames_)).Take();
     if (scale_interval_ > Duration{}) {
       CountClosed(std::max(last_, end_));
       result.scaling = scaler_.history();
@@ -187,6 +194,7 @@ class World final : public Outbox {
   void Reject(ModelId model, const Request& request, DropReason reason) override {
     recorder_.Reject(model, request, reason, now_);
     if (reason != DropReason::kCancelled) CountEnd(false);
+    if (request.payload != 0) frames_->Refused(request, now_);
     last_ = now_;
   }
 
@@ -195,6 +203,7 @@ class World final : public Outbox {
     recorder_.Complete(batch, report, answered);
     for (const Request& request : batch.requests) {
       CountEnd(answered <= request.deadline);
+      if (request.payload != 0) frames_->Answered(request, answered);
     }
     last_ = answered;
   }
@@ -276,23 +285,37 @@ class World final : public Outbox {
     charged_ = examined;
   }
 
-  void PushArrival(std::size_t model) {
-    const TimePoint at = arrivals_[model]->Next();
-    if (at < end_) heap_.Push(at, EventClass::kArrival, static_cast<std::uint32_t>(model));
+  RequestId NextRequest() override { return RequestId{next_request_++}; }
+
+  void Send(ModelId model, const Request& request) override {
+    if (planning_) planning_->Count(model);
+    if (reorganisation_ != nullptr) reorganisation_->Arrived(model);
+    dispatcher_.Arrive(model, request);
+  }
+
+  void Cancel(ModelId model, RequestId request) override { dispatcher_.Cancel(model, request); }
+
+  // Of a model's requests or, behind the models, of a pipeline's frames.
+  void PushArrival(std::size_t source) {
+    const TimePoint at = arrivals_[source]->Next();
+    if (at < end_) heap_.Push(at, EventClass::kArrival, static_cast<std::uint32_t>(source));
   }
 
   void Take() {
     const Event event = heap_.top();
     heap_.Pop();
     if (event.kind == EventClass::kArrival) {
-      const ModelId model{event.subject};
-      if (planning_) planning_->Count(model);
-      if (reorganisation_ != nullptr) reorganisation_->Arrived(model);
-      dispatcher_.Arrive(model, {.id = RequestId{next_request_++},
-                                 .arrival = now_,
-                                 .deadline = now_ + deployment_->models[model.value()].slo});
+      const auto models = static_cast<std::uint32_t>(deployment_->models.size());
+      if (event.subject < models) {
+        Send(ModelId{event.subject}, {.id = NextRequest(),
+                                      .arrival = now_,
+                                      .deadline = now_ + deployment_->models[event.subject].slo});
+      } else {
+        frames_->Arrive(event.subject - models, now_);
+      }
       return PushArrival(event.subject);
     }
+    if (event.kind == EventClass::kStage) return frames_->Start(event.subject, now_);
     if (event.kind == EventClass::kDevice) return TakeChange(event);
     if (event.kind == EventClass::kAutoscale) return Autoscale();
     if (event.kind == EventClass::kReplan) return reorganisation_->Replan(now_, end_);
@@ -388,7 +411,8 @@ class World final : public Outbox {
   const double priority_weight_;
   Recorder recorder_;
   EventHeap heap_;
-  SharedDevices shared_;  // empty without contention
+  SharedDevices shared_;          // empty without contention
+  std::optional<Frames> frames_;  // where there are pipelines
   const bool in_shares_;
   const LaneClass whole_;  // where devices are split
   const int slots_;
@@ -439,6 +463,8 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
   if (!deployment) return std::unexpected(deployment.error());
   auto arrivals = MakeArrivals(scenario, kStart + FromSeconds(scenario.duration_s));
   if (!arrivals) return std::unexpected(arrivals.error());
+  auto pipelines = MakePipelines(scenario, *selected);
+  if (!pipelines) return std::unexpected(pipelines.error());
   std::vector<LaneSpec> lanes = MakeLanes(scenario);
   if (auto can = CheckPlanning(scenario, **deployment, lanes, policy, options); !can) {
     return std::unexpected(can.error());
@@ -452,8 +478,8 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
     reorganisation = std::move(*made);
     if (reorganisation != nullptr) lanes = reorganisation->lanes();
   }
-  World world(scenario, *selected, std::move(*deployment), std::move(*arrivals), std::move(lanes),
-              std::move(reorganisation), policy, options);
+  World world(scenario, *selected, std::move(*deployment), std::move(*pipelines),
+              std::move(*arrivals), std::move(lanes), std::move(reorganisation), policy, options);
   world.Run();
   return std::move(world).Result(scenario);
 }

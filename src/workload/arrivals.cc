@@ -178,11 +178,11 @@ class NoArrivals final : public Arrivals {
 // At the scenario's rates, as they are without a schedule.
 Expected<std::vector<std::unique_ptr<Arrivals>>> MakeSteadyArrivals(const Scenario& scenario,
                                                                     TimePoint end) {
-  const std::vector<double> rates = Rates(scenario);
+  const std::vector<double> rates = ArrivalRates(scenario);
   if (scenario.process == ArrivalProcess::kTrace) return MakeTraceArrivals(scenario, rates, end);
   std::vector<std::unique_ptr<Arrivals>> streams;
   for (std::size_t i = 0; i < rates.size(); ++i) {
-    const Rng rng = Rng::Stream(scenario.seed, "arrivals/" + scenario.models[i].name);
+    const Rng rng = Rng::Stream(scenario.seed, "arrivals/" + ArrivalName(scenario, i));
     if (rates[i] <= 0) {
       streams.push_back(std::make_unique<NoArrivals>());
     } else if (scenario.process == ArrivalProcess::kGamma) {
@@ -202,7 +202,8 @@ Expected<std::vector<std::unique_ptr<Arrivals>>> MakeArrivals(const Scenario& sc
                                                               TimePoint end) {
   if (scenario.schedule.empty()) return MakeSteadyArrivals(scenario, end);
   std::vector<std::string> names;
-  for (const ScenarioModel& model : scenario.models) names.push_back(model.name);
+  const std::size_t sources = scenario.models.size() + scenario.pipelines.size();
+  for (std::size_t i = 0; i < sources; ++i) names.push_back(ArrivalName(scenario, i));
   auto schedules = LoadRateSchedule(scenario.schedule, names);
   if (!schedules) return std::unexpected(schedules.error());
   auto streams = MakeSteadyArrivals(scenario, kNever);

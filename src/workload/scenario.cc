@@ -9,6 +9,7 @@
 #include <toml++/toml.h>
 
 #include "workload/csv.h"
+#include "workload/pipelines.h"
 #include "workload/scenario_fields.h"
 
 namespace tactus {
@@ -58,14 +59,16 @@ class Reader {
         read = ReadEach(node, "models", ModelFields(), scenario_.models);
       } else if (key.str() == "lane_kinds") {
         read = ReadEach(node, "lane_kinds", LaneKindFields(), scenario_.lane_kinds);
+      } else if (key.str() == "pipelines") {
+        read = ReadEach(node, "pipelines", PipelineFields(), scenario_.pipelines);
       } else if (!KeysOf(ScenarioFields(), key.str()).empty()) {
         read = ReadTable(node, key.str(), ScenarioFields(), scenario_);
       } else {
-        read = Fail(node,
-                    fmt::format("[{}]: unknown; there are [scenario], [lanes], "
-                                "[[lane_kinds]], [contention], [autoscale], [plan], [arrivals] and "
-                                "[[models]]",
-                                key.str()));
+        read =
+            Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], "
+                                   "[[lane_kinds]], [contention], [autoscale], [plan], [arrivals], "
+                                   "[[models]] and [[pipelines]]",
+                                   key.str()));
       }
       if (!read) return read;
     }
@@ -87,6 +90,11 @@ class Reader {
     for (const toml::node& element : *array) {
       Owner& owner = owners.emplace_back();
       if (auto read = ReadTable(element, section, fields, owner); !read) return read;
+      if constexpr (std::is_same_v<Owner, ScenarioStage>) {
+        if (owner.model.empty())
+          return Fail(element, fmt::format("[[{}]]: needs a model", section));
+        if (owner.name.empty()) owner.name = owner.model;
+      }
       if (owner.name.empty()) return Fail(element, fmt::format("[[{}]]: needs a name", section));
     }
     return {};
@@ -100,6 +108,13 @@ class Reader {
         fmt::format(std::is_same_v<Owner, Scenario> ? "[{}]" : "[[{}]]", section);
     if (table == nullptr) return Fail(node, fmt::format("{}: must be a table", name));
     for (const auto& [key, value] : *table) {
+      if constexpr (std::is_same_v<Owner, ScenarioPipeline>) {
+        if (key.str() == "stages") {
+          auto read = ReadEach(value, "pipelines.stages", StageFields(), owner.stages);
+          if (!read) return read;
+          continue;
+        }
+      }
       const auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& f) {
         return f.section == section && f.key == key.str();
       });
@@ -127,14 +142,15 @@ class Reader {
   Scenario& scenario_;
 };
 
-double Weight(const Scenario& scenario, std::size_t i) {
+// Of the `rank`-th that shares in the total rate, from 0.
+double Weight(const Scenario& scenario, double ratio, std::size_t rank) {
   switch (scenario.popularity) {
     case Popularity::kEqual:
       return 1;
     case Popularity::kRatio:
-      return scenario.models[i].ratio;
+      return ratio;
     case Popularity::kZipf:
-      return std::pow(static_cast<double>(i + 1), -scenario.zipf);
+      return std::pow(static_cast<double>(rank + 1), -scenario.zipf);
   }
   return 0;
 }
@@ -184,16 +200,50 @@ std::vector<LaneKind> LaneKinds(const Scenario& scenario) {
   return kinds;
 }
 
-std::vector<double> Rates(const Scenario& scenario) {
+std::vector<double> ArrivalRates(const Scenario& scenario) {
+  struct Source {
+    double weight = 0;
+    double own = 0;
+    double each = 1;  // requests that it brings
+  };
+  std::vector<Source> sources;
+  std::size_t rank = 0;
+  for (const ScenarioModel& model : scenario.models) {
+    Source& source = sources.emplace_back();
+    if (IsStage(scenario, model.name)) continue;
+    source = {Weight(scenario, model.ratio, rank++), model.rate_rps};
+  }
+  for (const ScenarioPipeline& pipeline : scenario.pipelines) {
+    sources.push_back(
+        {Weight(scenario, pipeline.ratio, rank++), pipeline.rate_fps, RequestsOfAFrame(pipeline)});
+  }
   double total = 0;
-  for (std::size_t i = 0; i < scenario.models.size(); ++i) total += Weight(scenario, i);
+  for (const Source& source : sources) total += source.weight;
   std::vector<double> rates;
-  for (std::size_t i = 0; i < scenario.models.size(); ++i) {
-    const double own = scenario.models[i].rate_rps;
-    const double share = total > 0 ? Weight(scenario, i) / total : 0;
-    rates.push_back(own > 0 ? own : scenario.rate_rps * share);
+  for (const Source& source : sources) {
+    const double share = total > 0 ? source.weight / total : 0;
+    rates.push_back(source.own > 0 ? source.own : scenario.rate_rps * share / source.each);
   }
   return rates;
+}
+
+std::vector<double> Rates(const Scenario& scenario) {
+  std::vector<double> rates = ArrivalRates(scenario);
+  const std::size_t models = scenario.models.size();
+  for (std::size_t p = 0; p < scenario.pipelines.size(); ++p) {
+    for (const ScenarioStage& stage : scenario.pipelines[p].stages) {
+      for (std::size_t m = 0; m < models; ++m) {
+        if (scenario.models[m].name == stage.model) rates[m] += rates[models + p] * stage.count;
+      }
+    }
+  }
+  rates.resize(models);
+  return rates;
+}
+
+const std::string& ArrivalName(const Scenario& scenario, std::size_t i) {
+  const std::size_t models = scenario.models.size();
+  return i < models ? scenario.models[i].name : scenario.pipelines[i - models].name;
 }
 
 Expected<ProfileFile> SelectProfile(const Scenario& scenario, const ProfileFile& profile) {
@@ -252,6 +302,18 @@ Expected<std::vector<Model>> MakeModels(const Scenario& scenario, const ProfileF
     model.priority = scenario.models[i].priority;
     for (const ProfiledExit& exit : selected->models[i].exits) {
       model.exits.push_back({exit.name, exit.accuracy});
+    }
+  }
+  if (scenario.pipelines.empty()) return models;
+  const auto pipelines = MakePipelines(scenario, *selected);
+  if (!pipelines) return std::unexpected(pipelines.error());
+  for (Model& model : models) {
+    if (IsStage(scenario, model.name)) model.slo = Duration::max();
+  }
+  for (const Pipeline& pipeline : *pipelines) {
+    for (const PipelineStage& stage : pipeline.stages) {
+      Duration& slo = models[stage.model.value()].slo;
+      slo = std::min(slo, stage.budget);
     }
   }
   return models;

@@ -80,6 +80,19 @@
 //   exits = ["1", "4"]             # default: all that the profile knows
 //   accuracy = [0.076, 0.744]      # default: the profile's
 //   profile_as = "ResNet50"        # default: name; lets one profile serve several models
+//
+//   [[pipelines]]                  # in simulation: frames that go through several models, each of
+//   name = "traffic"               # which has its requests from frames alone (docs/pipelines.md)
+//   slo_ms = 136                   # from the frame's arrival to its last answer
+//   ratio = 1                      # of arrivals' rate_rps, which counts requests, not frames
+//   rate_fps = 0                   # > 0: frames per second instead of its share of the total
+//
+//   [[pipelines.stages]]           # of the pipeline above
+//   name = "cars"                  # default: the model's
+//   model = "GoogLeNet"
+//   after = ["detect"]             # starts when all of these are answered; none: with the frame
+//   count = 1                      # requests of one frame, at once
+//   budget_ms = 66.5               # of all stages or of none: then as latencies are
 #pragma once
 
 #include <cstdint>
@@ -114,6 +127,22 @@ struct LaneKind {
   std::string name;
   int count = 1;
   double speed = 1;  // batches take 1/speed of what the profile says
+};
+
+struct ScenarioStage {
+  std::string name;  // the model's where the file has none
+  std::string model;
+  std::vector<std::string> after;
+  int count = 1;
+  double budget_ms = 0;  // 0: in proportion to latency
+};
+
+struct ScenarioPipeline {
+  std::string name;
+  double slo_ms = 0;
+  double ratio = 1;
+  double rate_fps = 0;  // > 0 overrides the share of the total rate
+  std::vector<ScenarioStage> stages;
 };
 
 struct Scenario {
@@ -170,6 +199,7 @@ struct Scenario {
   Popularity popularity = Popularity::kEqual;
   double zipf = 0.9;
   std::vector<ScenarioModel> models;
+  std::vector<ScenarioPipeline> pipelines;
 };
 
 // Errors name file:line:column, the key and what is allowed. Unknown keys are errors.
@@ -177,8 +207,8 @@ Expected<Scenario> LoadScenario(const std::filesystem::path& path);
 Expected<Scenario> ParseScenario(std::string_view toml, const std::filesystem::path& where);
 
 // "rate_rps=200", "policy=all-final", "models.ResNet50.slo_ms=20", "models.*.slo_ms=20",
-// "lane_kinds.fast.speed=3": as the command line's --set and --sweep say it. A total rate is
-// refused where every model states its own, since it would change nothing.
+// "lane_kinds.fast.speed=3", "pipelines.game.rate_fps=5": as the command line's --set and --sweep
+// say it. A total rate is refused where everything states its own, since it would change nothing.
 Status Override(Scenario& scenario, std::string_view key, std::string_view value);
 
 // The parts of a device that a lane may have, by lane class, ascending; the last is all of it, 1.
@@ -189,10 +219,17 @@ std::vector<double> Shares(const Scenario& scenario);
 // kinds without a lane are left out.
 std::vector<LaneKind> LaneKinds(const Scenario& scenario);
 
-// Requests per second of each model, by the popularity rule.
+// What arrives per second: requests of each model, none of one whose requests come with frames;
+// then frames of each pipeline. By the popularity rule among those, where a pipeline's share counts
+// the requests that its frames bring.
+std::vector<double> ArrivalRates(const Scenario& scenario);
+// Requests per second of each model, those of frames among them.
 std::vector<double> Rates(const Scenario& scenario);
+// Whose arrivals those of ArrivalRates are: a model's name, or a pipeline's.
+const std::string& ArrivalName(const Scenario& scenario, std::size_t i);
 
-// The models with the exits and accuracies that the profile gives them.
+// The models with the exits and accuracies that the profile gives them. The SLO of one whose
+// requests come with frames is the least budget of its stages.
 Expected<std::vector<Model>> MakeModels(const Scenario& scenario, const ProfileFile& profile);
 
 // The profile's models that the scenario's models are served by (`profile_as`), cut down to their

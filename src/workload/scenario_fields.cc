@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "workload/csv.h"
+#include "workload/pipelines.h"
 
 namespace tactus {
 namespace {
@@ -24,6 +25,8 @@ constexpr double kMostInteger = 9007199254740992.0;  // 2^53: every whole number
 using S = Scenario;
 using M = ScenarioModel;
 using K = LaneKind;
+using P = ScenarioPipeline;
+using G = ScenarioStage;
 
 constexpr std::array kScenarioFields = {
     ScenarioField<S>{"scenario", "name", &S::name},
@@ -92,6 +95,21 @@ constexpr std::array kLaneKindFields = {
     ScenarioField<K>{"lane_kinds", "name", &K::name},
     ScenarioField<K>{"lane_kinds", "count", &K::count, 0, 4096},
     ScenarioField<K>{"lane_kinds", "speed", &K::speed, 0.001, 1000},
+};
+
+constexpr std::array kPipelineFields = {
+    ScenarioField<P>{"pipelines", "name", &P::name},
+    ScenarioField<P>{"pipelines", "slo_ms", &P::slo_ms, 1e-3, kMostMillis},
+    ScenarioField<P>{"pipelines", "ratio", &P::ratio, 0, 1e6},
+    ScenarioField<P>{"pipelines", "rate_fps", &P::rate_fps, 0, kMostRps},
+};
+
+constexpr std::array kStageFields = {
+    ScenarioField<G>{"pipelines.stages", "name", &G::name},
+    ScenarioField<G>{"pipelines.stages", "model", &G::model},
+    ScenarioField<G>{"pipelines.stages", "after", &G::after},
+    ScenarioField<G>{"pipelines.stages", "count", &G::count, 1, 1000},
+    ScenarioField<G>{"pipelines.stages", "budget_ms", &G::budget_ms, 1e-3, kMostMillis},
 };
 
 // Reads one value into one member; `problem` says what it should have been.
@@ -201,6 +219,8 @@ class Assignment {
 std::span<const ScenarioField<Scenario>> ScenarioFields() { return kScenarioFields; }
 std::span<const ScenarioField<ScenarioModel>> ModelFields() { return kModelFields; }
 std::span<const ScenarioField<LaneKind>> LaneKindFields() { return kLaneKindFields; }
+std::span<const ScenarioField<ScenarioPipeline>> PipelineFields() { return kPipelineFields; }
+std::span<const ScenarioField<ScenarioStage>> StageFields() { return kStageFields; }
 
 template <class Owner>
 Status Assign(const ScenarioField<Owner>& field, Owner& owner, const ScenarioValue& value,
@@ -212,6 +232,10 @@ template Status Assign(const ScenarioField<S>&, S&, const ScenarioValue&,
 template Status Assign(const ScenarioField<M>&, M&, const ScenarioValue&,
                        const std::filesystem::path&);
 template Status Assign(const ScenarioField<K>&, K&, const ScenarioValue&,
+                       const std::filesystem::path&);
+template Status Assign(const ScenarioField<P>&, P&, const ScenarioValue&,
+                       const std::filesystem::path&);
+template Status Assign(const ScenarioField<G>&, G&, const ScenarioValue&,
                        const std::filesystem::path&);
 
 namespace {
@@ -318,10 +342,11 @@ Status Validate(const Scenario& scenario) {
                                          model.exits.size(), model.accuracy.size()));
     }
   }
+  if (auto pipelines = ValidatePipelines(scenario); !pipelines) return pipelines;
   double total = 0;
   for (const double rate : Rates(scenario)) total += rate;
   // NaN when all shares are 0.
-  if (!(total > 0)) return InvalidArgument("nothing would arrive: every model's rate is 0");
+  if (!(total > 0)) return InvalidArgument("nothing would arrive: every rate is 0");
   return {};
 }
 

@@ -35,11 +35,13 @@ struct ScenarioField {
 std::span<const ScenarioField<Scenario>> ScenarioFields();
 std::span<const ScenarioField<ScenarioModel>> ModelFields();
 std::span<const ScenarioField<LaneKind>> LaneKindFields();
+std::span<const ScenarioField<ScenarioPipeline>> PipelineFields();
+std::span<const ScenarioField<ScenarioStage>> StageFields();
 
 // What lanes of no other kind are called.
 inline constexpr std::string_view kPlainLanes = "plain";
 
-// Sets the field of a Scenario, ScenarioModel or LaneKind, or says what it must be: "must be a
+// Sets the field of a Scenario or of a part of it, or says what it must be: "must be a
 // number from 0 to 100". Paths are taken relative to `folder`.
 template <class Owner>
 Status Assign(const ScenarioField<Owner>& field, Owner& owner, const ScenarioValue& value,

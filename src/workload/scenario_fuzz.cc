@@ -9,6 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto scenario = tactus::ParseScenario(text, "fuzz.toml");
   if (!scenario) return 0;
   (void)tactus::Rates(*scenario);
+  (void)tactus::ArrivalRates(*scenario);
   // The input's tail doubles as a setting.
   const std::size_t equals = text.rfind('=');
   const std::size_t line = text.rfind('\n', equals);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "workload/csv.h"
+#include "workload/pipelines.h"
 #include "workload/scenario.h"
 #include "workload/scenario_fields.h"
 
@@ -64,12 +65,23 @@ Status OverrideNamed(std::vector<Owner>& owners, std::span<const ScenarioField<O
   return {};
 }
 
+bool AllStateTheirRates(const Scenario& scenario) {
+  return std::ranges::all_of(scenario.models,
+                             [&](const ScenarioModel& model) {
+                               return model.rate_rps > 0 || IsStage(scenario, model.name);
+                             }) &&
+         std::ranges::all_of(scenario.pipelines, [](const ScenarioPipeline& pipeline) {
+           return pipeline.rate_fps > 0;
+         });
+}
+
 }  // namespace
 
 Status Override(Scenario& scenario, std::string_view key, std::string_view value) {
   Scenario changed = scenario;
   constexpr std::string_view kModels = "models.";
   constexpr std::string_view kLaneKinds = "lane_kinds.";
+  constexpr std::string_view kPipelines = "pipelines.";
   if (key.starts_with(kModels)) {
     const auto set =
         OverrideNamed(changed.models, ModelFields(), key, key.substr(kModels.size()), value);
@@ -78,23 +90,30 @@ Status Override(Scenario& scenario, std::string_view key, std::string_view value
     const auto set = OverrideNamed(changed.lane_kinds, LaneKindFields(), key,
                                    key.substr(kLaneKinds.size()), value);
     if (!set) return set;
+  } else if (key.starts_with(kPipelines)) {
+    const auto set = OverrideNamed(changed.pipelines, PipelineFields(), key,
+                                   key.substr(kPipelines.size()), value);
+    if (!set) return set;
   } else {
     const auto fields = ScenarioFields();
     const auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& f) {
       return f.key == key || fmt::format("{}.{}", f.section, f.key) == key;
     });
     if (field == fields.end()) {
-      std::string keys = "models.NAME.KEY, lane_kinds.NAME.KEY";
+      std::string keys = "models.NAME.KEY, lane_kinds.NAME.KEY, pipelines.NAME.KEY";
       for (const auto& known : fields) keys += fmt::format(", {}", known.key);
       return Blame(key, fmt::format("a scenario has no such key; it has {}", keys));
     }
     const auto set = Assign(*field, changed, ReadText(*field, value), {});
     if (!set) return Blame(key, set.error().message);
-    const auto has_own = [](const ScenarioModel& model) { return model.rate_rps > 0; };
-    if (field->key == "rate_rps" && std::ranges::all_of(changed.models, has_own)) {
-      return Blame(key,
-                   "every model states its own rate, so this would change nothing; write "
-                   "models.NAME.rate_rps, or models.*.rate_rps=0 before it to share a total");
+    if (field->key == "rate_rps" && AllStateTheirRates(changed)) {
+      return Blame(key, changed.pipelines.empty()
+                            ? "every model states its own rate, so this would change nothing; "
+                              "write models.NAME.rate_rps, or models.*.rate_rps=0 before it to "
+                              "share a total"
+                            : "every model states its own rate and every pipeline its own, so this "
+                              "would change nothing; write pipelines.NAME.rate_fps, or "
+                              "pipelines.*.rate_fps=0 before it to share a total");
     }
   }
   if (auto valid = Validate(changed); !valid) return Blame(key, valid.error().message);

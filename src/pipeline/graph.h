@@ -1,0 +1,53 @@
+// Who waits for whom: the stages of a pipeline, through which every frame goes. Pure: no clock, no
+// queue, nothing of who runs the stages.
+//
+//   detect -> cars    Make({{"detect"}, {"cars", {"detect"}}, {"faces", {"detect"}}})
+//          -> faces
+//
+// A stage may start when all that it waits for is answered (a join); several may wait for one (a
+// fan-out).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/ids.h"
+
+namespace tactus {
+
+// In the order in which they were declared.
+using StageId = Id<struct StageTag>;
+
+struct StageDeclaration {
+  std::string name;
+  std::vector<std::string> after = {};  // whose answers it needs; none: it starts with the frame
+};
+
+class PipelineGraph {
+ public:
+  static constexpr std::size_t kMostStages = 64;
+
+  // kInvalidArgument with the stage and the remedy: no stage or too many, a name that is missing or
+  // there twice, one in `after` that is unknown or there twice, stages that wait in a circle.
+  static Expected<PipelineGraph> Make(std::span<const StageDeclaration> stages);
+
+  std::size_t size() const { return before_.size(); }
+  // Every stage behind all that it waits for; else as declared.
+  std::span<const StageId> order() const { return order_; }
+  // Those it waits for, and those that wait for it.
+  std::span<const StageId> before(StageId stage) const { return before_[stage.value()]; }
+  std::span<const StageId> next(StageId stage) const { return next_[stage.value()]; }
+
+ private:
+  Status Connect(std::span<const StageDeclaration> stages);
+  Status Order(std::span<const StageDeclaration> stages);
+
+  std::vector<std::vector<StageId>> before_;
+  std::vector<std::vector<StageId>> next_;
+  std::vector<StageId> order_;
+};
+
+}  // namespace tactus
