@@ -88,6 +88,26 @@ TEST(EveryPolicy, ServesALightLoadOnLanesThatDifferOrRefusesThem) {
   }
 }
 
+// A stage's requests have deadlines of their own, not their model's SLO: who counts on that would
+// drop frames, or stay asleep when a stage starts.
+TEST(EveryPolicy, ServesTheFramesOfALightLoadInTime) {
+  for (const PolicyInfo& info : Policies()) {
+    SCOPED_TRACE(info.name);
+    Scenario scenario = MakeScenario(info.name, 0.05 * kCapacity, "never");
+    for (ScenarioModel& model : scenario.models) model.slo_ms = ScenarioModel{}.slo_ms;
+    scenario.pipelines = {
+        {.name = "p",
+         .slo_ms = 120,
+         .stages = {{.name = "first", .model = "a"},
+                    {.name = "left", .model = "b", .after = {"first"}, .count = 2},
+                    {.name = "right", .model = "c", .after = {"first"}},
+                    {.name = "last", .model = "a", .after = {"left", "right"}}}}};
+    const RunReport report = Play(scenario);
+    EXPECT_GT(report.pipelines[0].frames(), 100);
+    EXPECT_LE(report.pipelines[0].bad_ratio, 0.01);
+  }
+}
+
 TEST(EveryPolicy, AnswersAllOfAnOverloadAndServesOn) {
   for (const PolicyInfo& info : Policies()) {
     SCOPED_TRACE(info.name);
