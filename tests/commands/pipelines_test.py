@@ -11,7 +11,7 @@ from command_case import CommandCase, SOURCE
 
 TRAFFIC = SOURCE / "scenarios/gpulets/traffic.toml"
 GAME = SOURCE / "scenarios/gpulets/game.toml"
-SHORT = ["--set", "duration_s=4", "--set", "warmup_s=1"]
+SHORT = ["--set", "warmup_s=1", "--set", "duration_s=4"]
 
 
 class Pipelines(CommandCase):
