@@ -26,14 +26,17 @@ double TotalRate(const PlanInput& input) {
   return rate_rps;
 }
 
-// When the rates of `input` arrive.
+// When the rates of `input` arrive, each model's requests by themselves and within its own SLO:
+// also those that would come with frames, as the plan is held to what it was made for.
 Expected<RunReport> Run(Experiment experiment, const PlanInput& input,
                         const std::shared_ptr<const Plan>& plan, std::uint64_t seed) {
   Scenario& scenario = experiment.scenario;
   scenario.seed = seed;
   scenario.rate_rps = 0;
+  scenario.pipelines.clear();
   for (std::size_t m = 0; m < input.models.size(); ++m) {
     scenario.models[m].rate_rps = input.models[m].rate_rps;
+    scenario.models[m].slo_ms = ToMillis(input.models[m].slo);
   }
   const auto policy = MakePolicy("planned");
   if (!policy) return std::unexpected(policy.error());
