@@ -185,7 +185,8 @@ Json LayoutJson(std::span<const LayoutPoint> points) {
                     {"devices_used", point.devices_used},
                     {"offered_rps", point.offered_rps},
                     {"bad_ratio", point.bad_ratio},
-                    {"plans", point.plans}});
+                    {"plans", point.plans},
+                    {"given_up", point.given_up}});
   }
   return json;
 }

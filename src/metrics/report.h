@@ -145,12 +145,13 @@ struct ScalingPoint {
 
 // A period of a system whose devices are split anew as its load changes.
 struct LayoutPoint {
-  double at_s = 0;          // its end
-  int lanes = 0;            // that serve, at the end
-  double devices_used = 0;  // their shares, added up
-  double offered_rps = 0;   // that arrived
-  double bad_ratio = 0;     // of the requests that ended in it
-  std::int64_t plans = 0;   // taken up since the start
+  double at_s = 0;            // its end
+  int lanes = 0;              // that serve, at the end
+  double devices_used = 0;    // their shares, added up
+  double offered_rps = 0;     // that arrived
+  double bad_ratio = 0;       // of the requests that ended in it
+  std::int64_t plans = 0;     // taken up since the start
+  std::int64_t given_up = 0;  // since one of their lanes could not be made
 };
 
 struct RunReport {

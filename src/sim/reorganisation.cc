@@ -56,9 +56,11 @@ Reorganisation::Reorganisation(const Scenario& scenario, PlanQuestion question,
       replanner_(question_.input, std::move(planner), OptionsOf(scenario)),
       reorganiser_(scenario.lanes),
       rng_(Rng::Stream(scenario.seed, "reorganisation")),
+      failures_(Rng::Stream(scenario.seed, "reorganisation/failures")),
       period_(FromSeconds(scenario.plan_period_s)),
       least_(FromSeconds(scenario.plan_make_least_s)),
       most_(FromSeconds(scenario.plan_make_most_s)),
+      fails_(scenario.plan_make_fails),
       draining_(reorganiser_.Places().size()) {}
 
 void Reorganisation::Start(Dispatcher& dispatcher, EventHeap& heap) {
@@ -93,7 +95,12 @@ void Reorganisation::Begin(const Plan& plan, TimePoint now) {
 }
 
 void Reorganisation::Prepared(LaneId lane, TimePoint now) {
-  CarryOut(reorganiser_.Prepared(lane), now);
+  const bool fails = failures_.Uniform() < fails_;
+  const auto wanted = reorganiser_.next();
+  CarryOut(fails ? reorganiser_.Failed(lane) : reorganiser_.Prepared(lane), now);
+  if (reorganiser_.next() == wanted) return;
+  ++given_up_;
+  replanner_.GivenUp();
 }
 
 void Reorganisation::Finished(LaneId lane, TimePoint now) {
@@ -140,7 +147,8 @@ void Reorganisation::CarryOut(const Reorganiser::Steps& steps, TimePoint now) {
 void Reorganisation::EndPeriod(TimePoint now) {
   LayoutPoint point{.at_s = ToSeconds(now - kStart),
                     .offered_rps = static_cast<double>(arrived_) / ToSeconds(now - period_begin_),
-                    .plans = plans_};
+                    .plans = plans_,
+                    .given_up = given_up_};
   if (good_ + bad_ > 0) {
     point.bad_ratio = static_cast<double>(bad_) / static_cast<double>(good_ + bad_);
   }

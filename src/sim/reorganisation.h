@@ -56,9 +56,11 @@ class Reorganisation {
   Reorganiser reorganiser_;
   Plan first_;
   Rng rng_;
+  Rng failures_;
   const Duration period_;
   const Duration least_;  // that making a lane takes
   const Duration most_;
+  const double fails_;  // of the lanes
   Dispatcher* dispatcher_ = nullptr;
   EventHeap* heap_ = nullptr;
   std::shared_ptr<const Plan> serving_;
@@ -68,6 +70,7 @@ class Reorganisation {
   std::int64_t good_ = 0;
   std::int64_t bad_ = 0;
   std::int64_t plans_ = 0;
+  std::int64_t given_up_ = 0;
   std::vector<LayoutPoint> history_;
 };
 

@@ -160,6 +160,7 @@ TEST_F(ReorganisationTest, NoRequestIsLostHoweverOftenLayoutsChange) {
     scenario.plan_period_s = 1 + static_cast<double>(rng.Below(2));
     scenario.plan_make_least_s = 0;
     scenario.plan_make_most_s = 3 * rng.Uniform();
+    scenario.plan_make_fails = rng.Below(2) == 0 ? 0.3 : 0;
     scenario.plan_headroom = 0.3 * rng.Uniform();
     scenario.plan_weight = 1;
     scenario.rate_rps = 100 + static_cast<double>(rng.Below(150));
@@ -184,6 +185,23 @@ TEST_F(ReorganisationTest, NoRequestIsLostHoweverOftenLayoutsChange) {
     for (const RequestRecord& r : other->records) expected.emplace(r.arrival, r.model);
     ASSERT_EQ(arrivals, expected) << "a request is lost or answered twice";
   }
+}
+
+// The device that refuses a lane keeps the layout that it has, and is asked again.
+TEST_F(ReorganisationTest, WhereNoLaneCanBeMadeTheFirstLayoutServesOn) {
+  scenario_.plan_make_fails = 1;
+  const RunReport report = MakeReport(scenario_, profile_, Play(scenario_));
+  const LayoutPoint& last = report.layout.back();
+  EXPECT_GT(last.given_up, 3);
+  EXPECT_EQ(last.lanes, report.layout[0].lanes);
+  EXPECT_EQ(last.devices_used, report.layout[0].devices_used);
+  EXPECT_LE(report.layout[0].bad_ratio, 0.01) << "while the load is what it was planned for";
+  EXPECT_LE(last.bad_ratio, 0.01) << "and when it is that again";
+
+  scenario_.plan_make_fails = 0.3;
+  const RunReport some = MakeReport(scenario_, profile_, Play(scenario_));
+  EXPECT_GT(some.layout.back().given_up, 0);
+  EXPECT_LT(some.all.bad_ratio, report.all.bad_ratio) << "what is given up is tried again";
 }
 
 // What cannot be carried at all is carried in part, as ever.

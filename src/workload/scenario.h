@@ -191,6 +191,7 @@ struct Scenario {
   double plan_bad_threshold = 0.01;
   double plan_make_least_s = 10;
   double plan_make_most_s = 15;
+  double plan_make_fails = 0;  // of the lanes, that cannot be made
   ArrivalProcess process = ArrivalProcess::kPoisson;
   double rate_rps = 100;
   double cv = 1;

@@ -70,6 +70,7 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"plan", "bad_threshold", &S::plan_bad_threshold, 0, 0.999},
     ScenarioField<S>{"plan", "make_least_s", &S::plan_make_least_s, 0, kMostSeconds},
     ScenarioField<S>{"plan", "make_most_s", &S::plan_make_most_s, 0, kMostSeconds},
+    ScenarioField<S>{"plan", "make_fails", &S::plan_make_fails, 0, 1},
     ScenarioField<S>{"arrivals", "process", &S::process, 0, 0, kProcesses},
     ScenarioField<S>{"arrivals", "rate_rps", &S::rate_rps, 0, kMostRps},
     ScenarioField<S>{"arrivals", "cv", &S::cv, 0.01, 100},
