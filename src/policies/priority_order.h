@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/feasible.h"
+#include "core/priority_levels.h"
 #include "core/view.h"
 
 namespace tactus {
@@ -20,12 +21,7 @@ class PriorityOrder {
       : formation_(formation), by_level_(by_level) {}
 
   void Prepare(const View& view) {
-    priorities_.clear();
-    for (const Model& model : view.models) {
-      if (model.loaded) priorities_.push_back(model.priority);
-    }
-    std::sort(priorities_.begin(), priorities_.end());
-    priorities_.erase(std::unique(priorities_.begin(), priorities_.end()), priorities_.end());
+    all_.Prepare(view.models);
     own_.assign(view.models.size(), 0);
     levels_.assign(view.models.size(), 0);
     alone_.assign(view.models.size(), Duration{});
@@ -42,12 +38,7 @@ class PriorityOrder {
     }
   }
 
-  // 0 is the highest level that any model has. Of a priority: the level of the models which have it
-  // or the next lower one, and one below all of them beyond that.
-  int LevelOf(int priority) const {
-    const auto at = std::lower_bound(priorities_.begin(), priorities_.end(), priority);
-    return static_cast<int>(at - priorities_.begin());
-  }
+  int LevelOf(int priority) const { return all_.LevelOf(priority); }
   // The highest of the model's first `count` requests: a batch has that of the requests it holds,
   // not of those that wait behind them.
   int LevelOfFirst(const RequestQueue& queue, ModelId m, int count) const {
@@ -98,7 +89,7 @@ class PriorityOrder {
  private:
   const double formation_;
   const bool by_level_;
-  std::vector<int> priorities_;  // those that models have, in order
+  PriorityLevels all_;
   std::vector<int> own_;         // by ModelId: the model's priority
   std::vector<int> levels_;      // by ModelId: of that priority
   std::vector<Duration> alone_;  // by ModelId: on the slowest lane

@@ -48,14 +48,15 @@ void Slowdowns(const Contention& contention, std::span<const Contender> batches,
     if (asked <= capacity) continue;
     const double level = Level(batches, r, capacity);
     for (std::size_t i = 0; i < batches.size(); ++i) {
+      if (!(batches[i].use[r] > 0)) continue;
       const double share = std::min(1.0, level * batches[i].weight);
       double all = 0;
       for (const double use : batches[i].use) all += use;
-      if (all > 0) slowdown[i] += batches[i].use[r] / all * (1 / share - 1);
+      slowdown[i] += batches[i].use[r] / all * (1 / share - 1);
     }
   }
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    slowdown[i] = 1 + (slowdown[i] - 1) * batches[i].luck;
+    slowdown[i] = std::min(1 + (slowdown[i] - 1) * batches[i].luck, kMostSlowdown);
   }
 }
 

@@ -33,8 +33,10 @@ struct Contender {
   double luck = 1;    // stretches the excess over running alone, > 0
 };
 
-// How many times longer each takes while exactly these run together: at least 1, and 1 for a batch
-// alone. `slowdown` is as long as `batches`.
+inline constexpr double kMostSlowdown = 1e6;  // weights far apart stop a batch, in effect
+
+// How many times longer each takes while exactly these run together: from 1 to kMostSlowdown, and 1
+// for a batch alone. `slowdown` is as long as `batches`.
 void Slowdowns(const Contention& contention, std::span<const Contender> batches,
                std::span<double> slowdown);
 

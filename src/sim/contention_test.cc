@@ -71,6 +71,17 @@ TEST(Contention, APriorityWithMoreWeightLosesLess) {
   EXPECT_NEAR(strong[1], 4, 1e-12);
 }
 
+// Whatever the weights: nobody waits for ever, and those of one weight share as others do.
+TEST(Contention, WeightsThatAreFarApartStopNobodyForGood) {
+  const Contender high{.use = {1, 1, 1, 1, 1}};
+  const Contender low{.use = {1, 1, 0, 1, 1}, .weight = 1e-200, .luck = 1e9};
+  const auto slowdown = Of(kQuiet, {high, low});
+  EXPECT_EQ(slowdown[0], 1);
+  EXPECT_EQ(slowdown[1], kMostSlowdown);
+  const Contender last{.use = {1, 1, 1, 1, 1}, .weight = 1e-200};
+  for (const double both : Of(kQuiet, {last, last})) EXPECT_DOUBLE_EQ(both, 2);
+}
+
 // Alone it has 0.9 of a resource whose capacity is 0.5: who hardly uses that resource takes nothing
 // from it and loses nothing to it; two who do use it share what one can have.
 TEST(Contention, WhoUsesMoreThanTheCapacityAloneIsNoShortageByItself) {

@@ -86,7 +86,15 @@ void SharedDevice::Settle(TimePoint now) {
   }
 }
 
-// Those that run have changed. An end is rounded up: a batch is never done early.
+// An end is rounded up: a batch is never done early. One that would take longer than a lifetime
+// takes that (73 years), which no time overflows: what gets next to nothing of a device ends late,
+// not at once.
+Duration SharedDevice::Rest(const Place& place) {
+  constexpr double kMost = 0x1p61;
+  return Nanos(std::llround(std::min(std::ceil(place.left_ns * place.slowdown), kMost)));
+}
+
+// Those that run have changed.
 void SharedDevice::Retime(TimePoint now) {
   const int highest = HighestRunning();
   const auto runs = [&](const Place& place) {
@@ -105,7 +113,7 @@ void SharedDevice::Retime(TimePoint now) {
       continue;
     }
     place.slowdown = slowdown_[count++];
-    place.end = now + Nanos(std::llround(std::ceil(place.left_ns * place.slowdown)));
+    place.end = now + Rest(place);
   }
 }
 

@@ -61,6 +61,7 @@ class SharedDevice {
     TimePoint end = kNever;  // if nobody comes or goes
   };
 
+  static Duration Rest(const Place& place);
   void Settle(TimePoint now);
   void Retime(TimePoint now);
   void Join(Place& place);

@@ -53,6 +53,19 @@ TEST(SharedDevice, TimesABatchAnewWhenNeighboursComeAndGo) {
   EXPECT_EQ(Drain(device), (std::map<int, TimePoint>{{0, At(16)}, {1, At(20)}}));
 }
 
+// Beside the other its 12 days are more than a clock of nanoseconds holds; it is not done at once.
+TEST(SharedDevice, WhatGetsNextToNothingEndsAfterItsNeighbours) {
+  SharedDevice device(kQuiet, 2);
+  SharedWork low = Whole(Seconds(1'000'000));
+  low.contender.weight = 1e-200;
+  device.Begin(0, At(0), At(0), low);
+  device.Begin(1, At(0), At(0), Whole(Millis(10)));
+  const auto ends = Drain(device);
+  EXPECT_EQ(ends.at(1), At(10));
+  EXPECT_GE(ends.at(0), At(10) + Seconds(1'000'000) - Nanos(10));
+  EXPECT_LE(ends.at(0), At(10) + Seconds(1'000'000));
+}
+
 TEST(SharedDevice, SendsInputsOneAfterAnother) {
   SharedDevice device(kQuiet, 3);
   device.Begin(0, At(0), At(0), Whole(Millis(1), Millis(5)));

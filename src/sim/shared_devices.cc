@@ -1,12 +1,13 @@
 #include "sim/shared_devices.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tactus {
 
-SharedDevices::SharedDevices(const Scenario& scenario, std::span<const LaneSpec> lanes,
-                             bool suspends, EventHeap& heap)
-    : heap_(heap) {
+SharedDevices::SharedDevices(const Scenario& scenario, std::span<const Model> models,
+                             std::span<const LaneSpec> lanes, bool suspends, EventHeap& heap)
+    : heap_(heap), priority_weight_(scenario.priority_weight), levels_(models) {
   if (scenario.capacity.empty()) return;
   for (const LaneSpec& lane : lanes) {
     const std::uint32_t device = lane.device.value();
@@ -29,8 +30,16 @@ SharedDevices::SharedDevices(const Scenario& scenario, std::span<const LaneSpec>
 
 void SharedDevices::Begin(std::size_t place, TimePoint now, TimePoint at, const SharedWork& work) {
   const Where where = where_[place];
-  devices_[where.device].Begin(where.slot, now, at, work);
+  SharedWork weighted = work;
+  weighted.contender.weight = Weight(work.priority);
+  devices_[where.device].Begin(where.slot, now, at, weighted);
   Schedule(where.device);
+}
+
+// Of hundreds of levels the last would have 0, and nothing to share out among themselves.
+double SharedDevices::Weight(int priority) const {
+  constexpr double kLeast = 1e-200;
+  return std::max(std::pow(priority_weight_, -levels_.LevelOf(priority)), kLeast);
 }
 
 void SharedDevices::Stop(std::size_t place, TimePoint now) {

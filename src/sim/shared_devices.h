@@ -8,7 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "core/model.h"
 #include "core/plan.h"
+#include "core/priority_levels.h"
 #include "sim/event_heap.h"
 #include "sim/shared_device.h"
 #include "workload/scenario.h"
@@ -24,11 +26,12 @@ class SharedDevices {
   };
 
   // None where the scenario says nothing of contention. `heap` outlives it. All lanes have the
-  // scenario's slots. `suspends`: sim/shared_device.h.
-  SharedDevices(const Scenario& scenario, std::span<const LaneSpec> lanes, bool suspends,
-                EventHeap& heap);
+  // scenario's slots. The priorities of `models` make the levels. `suspends`: sim/shared_device.h.
+  SharedDevices(const Scenario& scenario, std::span<const Model> models,
+                std::span<const LaneSpec> lanes, bool suspends, EventHeap& heap);
 
   bool empty() const { return devices_.empty(); }
+  // Its weight is that of the level of its priority, whatever `work` says.
   void Begin(std::size_t place, TimePoint now, TimePoint at, const SharedWork& work);
   void Stop(std::size_t place, TimePoint now);
   // To be called for an event of class kDevice until it answers with nothing. Events that a later
@@ -42,9 +45,12 @@ class SharedDevices {
     int slot = 0;
   };
 
+  double Weight(int priority) const;
   void Schedule(std::uint32_t device);
 
   EventHeap& heap_;
+  const double priority_weight_;
+  const PriorityLevels levels_;
   std::vector<SharedDevice> devices_;             // by DeviceId
   std::vector<std::uint64_t> changes_;            // by DeviceId: the event of its next change
   std::vector<std::vector<std::size_t>> places_;  // by DeviceId, by its slot

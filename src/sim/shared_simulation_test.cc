@@ -2,6 +2,7 @@
 // otherwise than it does without contention, or a batch could be answered twice.
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -96,6 +97,51 @@ TEST(SharedSimulation, SlowsBatchesAsFarAsCapacityIsShort) {
     for (ProfileCell& cell : model.exits[0].cells) cell.throughput = 0.5 * cell.throughput;
   }
   EXPECT_EQ(busy(1), double_capacity);
+}
+
+// Priorities are an order: a scenario may leave numbers out, as far as it likes.
+TEST(SharedSimulation, WhatALevelWeighsIsNotAMatterOfItsNumber) {
+  Shared shared = Make(4);
+  shared.scenario.capacity = {1, 1, 1, 1, 1};
+  for (const double weight : {1.2, 100.0}) {
+    SCOPED_TRACE(weight);
+    shared.scenario.priority_weight = weight;
+    const auto with = [&](int high, int low) {
+      shared.scenario.models[0].priority = high;
+      shared.scenario.models[1].priority = low;
+      return Rows(Play(shared));
+    };
+    const auto next = with(1, 2);
+    EXPECT_EQ(with(1, 9), next);
+    EXPECT_EQ(with(1, 255), next);
+    EXPECT_EQ(with(200, 255), next);
+    EXPECT_NE(with(1, 1), next);
+  }
+}
+
+// The last of 255 levels weigh 1e-508 of the first, which is 0 to a double.
+TEST(SharedSimulation, EveryLevelThatAScenarioMayHaveIsServedToItsEnd) {
+  Shared shared = Make(4);
+  shared.scenario.capacity = {1, 1, 1, 1, 1};
+  shared.scenario.priority_weight = 100;
+  const ProfiledModel pattern = shared.profile.models[0];
+  shared.profile.models.clear();
+  for (int m = 0; m < 255; ++m) {
+    shared.profile.models.push_back(pattern);
+    shared.profile.models.back().name = "m" + std::to_string(m);
+  }
+  Scenario scenario = ScenarioOf(shared.profile, 250, 1);
+  scenario.slots = 4;
+  scenario.capacity = shared.scenario.capacity;
+  scenario.priority_weight = 100;
+  for (int m = 0; m < 255; ++m) scenario.models[m].priority = m + 1;
+  shared.scenario = scenario;
+  const SimulationResult result = Play(shared);
+  EXPECT_GT(result.records.size(), 200u);
+  for (const RequestRecord& record : result.records) {
+    EXPECT_TRUE(record.outcome == Outcome::kMet || record.outcome == Outcome::kLate);
+    EXPECT_GE(record.ended - record.started, Millis(2));
+  }
 }
 
 // What policies are told may be off; what happens is not: with a policy that does not look, drift

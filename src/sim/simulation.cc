@@ -85,10 +85,9 @@ class World final : public Outbox, public FrameWorld {
                       : Planning::For(policy.planner(), scenario, *deployment_)),
         device_(selected, scenario.seed, options.noise),
         tail_(scenario.tail),
-        priority_weight_(scenario.priority_weight),
         recorder_(ExpectedRequests(scenario)),
         heap_(deployment_->models.size() + 2 * lanes.size() * scenario.slots),
-        shared_(scenario, lanes, policy.suspends(), heap_),
+        shared_(scenario, deployment_->models, lanes, policy.suspends(), heap_),
         in_shares_(!scenario.plan_shares.empty()),
         whole_(static_cast<LaneClass::rep>(scenario.plan_shares.size())),
         slots_(scenario.slots),
@@ -239,14 +238,11 @@ class World final : public Outbox, public FrameWorld {
   void Share(const Batch& batch, std::size_t place, Duration alone, double speed) {
     ResourceUse use = device_.Use(batch.model, batch.exit, static_cast<int>(batch.requests.size()));
     for (double& part : use.throughput) part *= speed;
-    const int priority = deployment_->models[batch.model.value()].priority;
     SharedWork work;
     work.transfer = std::min(use.transfer, alone - Nanos(1));
     work.kernel = alone - work.transfer;
-    work.contender = {.use = use.throughput,
-                      .weight = std::pow(priority_weight_, 1 - priority),
-                      .luck = device_.DrawLuck(batch.model, tail_)};
-    work.priority = priority;
+    work.contender = {.use = use.throughput, .luck = device_.DrawLuck(batch.model, tail_)};
+    work.priority = deployment_->models[batch.model.value()].priority;
     Running& running = places_[place];
     running.event = kNoEvent;
     running.report.ended = kNever;
@@ -408,7 +404,6 @@ class World final : public Outbox, public FrameWorld {
   std::optional<Planning> planning_;
   SimDevice device_;
   const double tail_;
-  const double priority_weight_;
   Recorder recorder_;
   EventHeap heap_;
   SharedDevices shared_;          // empty without contention
