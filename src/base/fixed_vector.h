@@ -1,6 +1,7 @@
 // A vector whose storage is taken once: push_back never allocates, so spans into it stay good.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -24,6 +25,12 @@ class FixedVector {
   void SwapErase(std::size_t i) {
     CHECK(i < size_, "index past the end");
     items_[i] = items_[--size_];
+  }
+  // Moves what follows into the hole.
+  void Erase(std::size_t i) {
+    CHECK(i < size_, "index past the end");
+    std::move(begin() + i + 1, end(), begin() + i);
+    --size_;
   }
   void clear() { size_ = 0; }
 

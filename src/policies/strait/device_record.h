@@ -20,8 +20,9 @@ struct OngoingBatch {
   Duration slo{};      // of its model
   TimePoint deadline;  // of its most urgent request
   TimePoint launched;
-  TimePoint uploaded;  // when its input should be there and its kernels begin
-  Duration kernel{};   // profiled, alone
+  TimePoint uploaded;   // when its input should be there and its kernels begin
+  Duration transfer{};  // profiled, of its input through the link
+  Duration kernel{};    // profiled, alone
   Throughput own{};
   Throughput met{};  // integral of its neighbours' throughput over time since `launched`, in ns
 };
@@ -46,25 +47,23 @@ class DeviceRecord {
   // Its upload takes `transfer` and waits for the link (Eq. 3).
   void Add(OngoingBatch batch, Duration transfer, TimePoint now) {
     Settle(now);
+    batch.transfer = transfer;
     batch.uploaded = link_free_ = std::max(now, link_free_) + transfer;
     running_.push_back(batch);
     Sum();
   }
 
   // Takes it out and gives it back, settled; nothing if it is not here. `uploaded` is when its
-  // input was really there: if others still wait for the link, they wait as much longer
-  // (Section 3.2, online calibration). Nothing where the batch did not run to its end: its input
-  // may never have been there.
+  // input was really there (Section 3.2, online calibration). Nothing where the batch did not run
+  // to its end: its input may never have been there.
   bool Remove(BatchId id, TimePoint now, std::optional<TimePoint> uploaded, OngoingBatch& batch) {
     Settle(now);
     for (std::size_t i = 0; i < running_.size(); ++i) {
       if (running_[i].id != id) continue;
       batch = running_[i];
-      running_.SwapErase(i);
+      running_.Erase(i);
       Sum();
-      if (uploaded && link_free_ > now) {
-        link_free_ = std::max(now, link_free_ + (*uploaded - batch.uploaded));
-      }
+      if (uploaded) Calibrate(batch, i, *uploaded);
       return true;
     }
     return false;
@@ -83,7 +82,30 @@ class DeviceRecord {
     for (const OngoingBatch& batch : running_) total_ = total_ + batch.own;
   }
 
-  FixedVector<OngoingBatch> running_;
+  // The input of `before` was there at `uploaded`; `next` is the place of the first that follows it
+  // on the link. Whoever waited for the link waits as much longer, once: what it reports later is
+  // compared with what it was told here. Who came to an idle link waits only if it is not idle then
+  // after all. Uploads behind one that is known already are none the wiser.
+  void Calibrate(const OngoingBatch& before, std::size_t next, TimePoint uploaded) {
+    TimePoint thought = before.uploaded;
+    TimePoint free = uploaded;
+    const bool last_known = !(known_.valid() && before.id < known_);
+    for (std::size_t i = next; i < running_.size(); ++i) {
+      OngoingBatch& batch = running_[i];
+      if (!last_known && batch.id > known_) return;
+      const TimePoint start = batch.uploaded - batch.transfer;
+      const Duration gap = start > batch.launched ? start - thought : Duration{};
+      thought = batch.uploaded;
+      batch.uploaded = std::max(batch.launched, free + gap) + batch.transfer;
+      free = batch.uploaded;
+    }
+    if (!last_known) return;
+    known_ = before.id;
+    link_free_ += free - thought;
+  }
+
+  FixedVector<OngoingBatch> running_;  // in the order of their launches, as their ids are
+  BatchId known_;                      // the last on the link of those that have reported
   Throughput total_{};
   TimePoint settled_ = kStart;
   TimePoint link_free_ = kStart;

@@ -2,6 +2,9 @@
 // clock would drift from the link.
 #include "policies/strait/device_record.h"
 
+#include <cstdint>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "policies/strait/throttle.h"
@@ -44,6 +47,52 @@ TEST(DeviceRecord, KeepsTheLinksClock) {
   EXPECT_EQ(device.link_free(), At(12)) << "the first was 2 ms late, so the second will be";
   device.Add(Using(3, 0.1, At(20)), Millis(1), At(20));
   EXPECT_EQ(device.link_free(), At(21)) << "an idle link does not make up for lost time";
+}
+
+// Four wait one behind the other, and the first is 2 ms late: so is each of them, once, whatever
+// they report in which order.
+TEST(DeviceRecord, LatenessOnTheLinkCountsOnce) {
+  const auto fill = [](DeviceRecord& device) {
+    for (int i = 1; i <= 4; ++i)
+      device.Add(Using(static_cast<std::uint64_t>(i), 0.1, At(0)), Millis(5), At(0));
+    EXPECT_EQ(device.link_free(), At(20));
+  };
+  DeviceRecord in_order(4);
+  fill(in_order);
+  OngoingBatch gone;
+  for (int i = 1; i <= 4; ++i) {
+    ASSERT_TRUE(in_order.Remove(BatchId{static_cast<std::uint64_t>(i)}, At(5 * i + 3),
+                                At(5 * i + 2), gone));
+    if (i > 1) EXPECT_EQ(gone.uploaded, At(5 * i + 2)) << "batch " << i;
+    for (const OngoingBatch& batch : in_order.running()) {
+      EXPECT_EQ(batch.uploaded, At(5 * static_cast<int>(batch.id.value()) + 2))
+          << "batch " << batch.id.value() << " after " << i;
+    }
+    EXPECT_EQ(in_order.link_free(), At(22)) << "after " << i;
+  }
+  // The second ends before the first, whose report tells the third nothing new.
+  DeviceRecord overtaken(4);
+  fill(overtaken);
+  ASSERT_TRUE(overtaken.Remove(BatchId{2}, At(13), At(12), gone));
+  ASSERT_TRUE(overtaken.Remove(BatchId{1}, At(14), At(7), gone));
+  ASSERT_EQ(overtaken.running().size(), 2u);
+  EXPECT_EQ(overtaken.running()[0].uploaded, At(17));
+  EXPECT_EQ(overtaken.running()[1].uploaded, At(22));
+  EXPECT_EQ(overtaken.link_free(), At(22));
+}
+
+// The second came when the link should have been idle for 15 ms.
+TEST(DeviceRecord, LatenessPassesToOneThatWaitsOnly) {
+  for (const auto& [measured, second] : {std::pair{7, 22}, {21, 23}, {3, 22}}) {
+    SCOPED_TRACE(measured);
+    DeviceRecord device(4);
+    device.Add(Using(1, 0.1, At(0)), Millis(5), At(0));
+    device.Add(Using(2, 0.1, At(20)), Millis(2), At(20));
+    OngoingBatch gone;
+    ASSERT_TRUE(device.Remove(BatchId{1}, At(21), At(measured), gone));
+    EXPECT_EQ(device.running()[0].uploaded, At(second));
+    EXPECT_EQ(device.link_free(), At(second));
+  }
 }
 
 // What failed or was stopped reports an upload of no length, or of half a one.
