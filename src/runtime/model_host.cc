@@ -79,10 +79,7 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
   }
   const auto known = FindProfile(spec, options_.profile);
   if (!known) return std::unexpected(known.error());
-  if (options_.lanes.front().slots > 1) {
-    const auto warning = AssumedUseWarning(spec.name, *known ? &**known : nullptr);
-    if (warning) Say(*warning);
-  }
+  const bool shares = options_.lanes.front().slots > 1;
   if (*known) {
     ProfileFile alone{.models = {**known}};
     if (spec.profile.empty()) {  // the common profile's: what it says of the way to the lane holds
@@ -96,6 +93,8 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
     }
     auto rows = RowsOf(**known, spec, max_batch, options_.profile_options);
     if (rows) {
+      const auto assumed = AssumedUseWarning(spec.name, &**known);
+      if (shares && assumed) Say(*assumed);
       if (rows->max_batch < max_batch) {
         Say(fmt::format("model '{}': batches of at most {}, as far as its profile goes", spec.name,
                         rows->max_batch));
@@ -111,8 +110,9 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
   if (!rows) return rows;
   Say(fmt::format(
       "model '{}' has no profile: measured in a hurry, batch 1 takes {:.3f} ms at its "
-      "last exit; `tactus profile` measures it properly",
-      spec.name, ToMillis(rows->latency[static_cast<std::size_t>(rows->exits - 1) * max_batch])));
+      "last exit{}; `tactus profile` measures it properly",
+      spec.name, ToMillis(rows->latency[static_cast<std::size_t>(rows->exits - 1) * max_batch]),
+      shares ? ", and it is assumed to use half of every resource while it shares a lane" : ""));
   const Duration quickest = *std::min_element(rows->latency.begin(), rows->latency.end());
   const Duration slo = spec.slo > Duration{} ? spec.slo : options_.default_slo;
   if (quickest > slo) {

@@ -47,6 +47,8 @@ void ReadUse(const JsonReader& reader, ProfileCell& cell) {
     reader.Complain("transfer_ms", "must be below min_ms, of which it is a part");
   }
   reader.Object("throughput", [&](const JsonReader& shares) {
+    const auto& names = kResourceNames;
+    shares.Only({names[0], names[1], names[2], names[3], names[4]});
     for (std::size_t r = 0; r < kResources; ++r) {
       cell.throughput[r] = shares.Number(kResourceNames[r], 0);
       if (cell.throughput[r] > 1) {

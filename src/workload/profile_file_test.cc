@@ -155,6 +155,8 @@ TEST(ProfileFile, NamesTheMistakeInWhatBatchesUse) {
               HasSubstr("cells[0].throughput.fma: is missing"));
   EXPECT_THAT(message(R"("l1": 1.5, "l2": 0.2, "dram": 0.3, "tensor": 0.4, "fma": 0)"),
               HasSubstr("throughput.l1: is a share of the device's peak, at most 1"));
+  EXPECT_THAT(message(R"("l1": 0.1, "l2": 0.2, "l3": 0.2, "dram": 0.3, "tensor": 0.4, "fma": 0)"),
+              HasSubstr("throughput.l3: unknown here; there are l1, l2, dram, tensor, fma"));
 }
 
 // Whoever edits a profile by hand is told the place of a mistake, and what would be right.

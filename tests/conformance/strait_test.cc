@@ -68,7 +68,7 @@ TEST(Strait, TheSimulatedDeviceHasThePublishedShapes) {
       std::vector<Contender> batches(count);
       for (Contender& batch : batches) {
         batch.use = uses[rng.Below(uses.size())];
-        batch.luck = std::exp(tail * rng.Normal() - tail * tail / 2);
+        batch.luck = DrawLuck(tail, rng);
       }
       std::vector<double> slowdown(count);
       Slowdowns(contention, batches, slowdown);

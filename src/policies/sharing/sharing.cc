@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/batch.h"
+
 namespace tactus {
 namespace {
 
@@ -21,14 +23,20 @@ Sharing::Sharing(std::string name, const SharingOptions& options)
 void Sharing::Prepare(const View& view) {
   order_.Prepare(view);
   lost_.Prepare(view);
+  queues_ = view.queues;
 }
 
 Decision Sharing::Decide(const View& view, TimePoint now) {
   Reset(now);
+  if (missed_) Miss();
+  missed_ = false;
+  launched_.reset();
+  given_up_.reset();
   if (const auto drop = lost_.Find(view, now)) {
     const RequestQueue& queue = view.queues[drop->model.value()];
     const bool highest = order_.LevelOfFirst(queue, drop->model, drop->count) == 0;
-    if (highest) low_ = std::max(1, low_ - 1);
+    if (highest) Miss();
+    given_up_ = *drop;
     return *drop;
   }
   TimePoint wake = lost_.next();
@@ -38,7 +46,7 @@ Decision Sharing::Decide(const View& view, TimePoint now) {
       wake = std::min(wake, ready);
       continue;
     }
-    if (const auto launch = Launch(view, m, now)) return *launch;
+    if (launched_ = Launch(view, m, now); launched_) return *launched_;
     // A low queue may be let in again then.
     if (options_.rule == SharingRule::kReactive && low_ < kConcurrent) {
       wake = std::min(wake, reset_at_);
@@ -92,8 +100,20 @@ int Sharing::BatchFor(const View& view, ModelId m, const Lane& lane, TimePoint n
   return batch;
 }
 
-void Sharing::OnBatchDone(LaneId, const RunningBatch& batch, const BatchReport&, TimePoint now) {
-  if (order_.LevelOf(batch.priority) == 0 && now > batch.deadline) low_ = std::max(1, low_ - 1);
+// Requests that leave without our word are lost to their deadline, or were cancelled with it near.
+void Sharing::OnPopFront(ModelId m, int count) {
+  const bool ours = (launched_ && launched_->model == m && launched_->batch == count) ||
+                    (given_up_ && given_up_->model == m && given_up_->count == count);
+  missed_ |= !ours && order_.LevelOfFirst(queues_[m.value()], m, count) == 0;
+  launched_.reset();
+  given_up_.reset();
+}
+
+// What failed or was stopped says nothing of how busy the device is.
+void Sharing::OnBatchDone(LaneId, const RunningBatch& batch, const BatchReport& report,
+                          TimePoint now) {
+  if (report.status != BatchStatus::kOk) return;
+  if (order_.LevelOf(batch.priority) == 0 && now > batch.deadline) Miss();
 }
 
 }  // namespace tactus

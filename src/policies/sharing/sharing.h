@@ -10,7 +10,9 @@
 //                many as there are slots, of low levels one fewer, so that a high one can come in
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,7 @@ class Sharing final : public Policy {
   std::optional<Duration> LeastService(const View& view, ModelId m) const override {
     return LostHeads::Quickest(view, m);
   }
+  void OnPopFront(ModelId m, int count) override;
   void OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
                    TimePoint now) override;
 
@@ -50,12 +53,18 @@ class Sharing final : public Policy {
   std::optional<Dispatch> Launch(const View& view, ModelId m, TimePoint now) const;
   int BatchFor(const View& view, ModelId m, const Lane& lane, TimePoint now) const;
   void Reset(TimePoint now);
+  void Miss() { low_ = std::max(1, low_ - 1); }
 
   const std::string name_;
   const SharingOptions options_;
   PriorityOrder order_;
   LostHeads lost_;
-  int low_;             // of low levels at once; kReactive moves it
+  std::span<const RequestQueue> queues_;  // by ModelId; until the next Prepare
+  std::optional<Dispatch> launched_;      // decided, and not yet carried out
+  std::optional<Drop> given_up_;
+  bool missed_ =
+      false;  // the dispatcher gave up a request of the highest level since the last question
+  int low_;   // of low levels at once; kReactive moves it
   TimePoint reset_at_;  // kReactive: when low_ is what it was
 };
 

@@ -50,11 +50,12 @@ class SharingTest : public ::testing::Test {
     ASSERT_TRUE(table_.queues[m].Push(
         {.id = RequestId{table_.next_id++}, .deadline = deadline, .priority = priority}));
   }
-  void Finish(std::size_t i, TimePoint now, TimePoint deadline) {
+  void Finish(std::size_t i, TimePoint now, TimePoint deadline,
+              BatchStatus status = BatchStatus::kOk) {
     RunningBatch done = table_.lanes[0].batches[i];
     done.deadline = deadline;
     table_.lanes[0].batches.SwapErase(i);
-    policy_->OnBatchDone(table_.lanes[0].id, done, BatchReport{}, now);
+    policy_->OnBatchDone(table_.lanes[0].id, done, BatchReport{.status = status}, now);
   }
 
   TableForTest table_;
@@ -92,6 +93,25 @@ TEST_F(SharingTest, ReactiveAllowsFewerLowBatchesAfterEachMissUntilTheReset) {
   EXPECT_EQ(Admitted({kLow, kLow, kLow}, At(200)), 2) << "three again";
   Finish(0, At(450), At(19));
   EXPECT_EQ(Admitted({kLow, kLow}, At(450)), 1) << "a low batch that is late costs nothing";
+}
+
+TEST_F(SharingTest, WhatFailedOrWasStoppedIsNoMiss) {
+  Use(SharingRule::kReactive);
+  for (const auto status : {BatchStatus::kFailed, BatchStatus::kAborted, BatchStatus::kLost}) {
+    EXPECT_EQ(Admitted({kHigh}, At(10)), 1);
+    Finish(0, At(20), At(19), status);
+  }
+  EXPECT_EQ(Admitted({kLow, kLow, kLow}, At(20)), 3);
+}
+
+// As for Strait: the dispatcher gives up what has expired before the policy is asked.
+TEST_F(SharingTest, WhatTheDispatcherGivesUpIsAMissToo) {
+  Use(SharingRule::kReactive);
+  for (const std::size_t m : {kLow, kHigh}) {
+    table_.Push(*policy_, m, At(1));
+    table_.Pop(*policy_, TableForTest::M(m), 1);
+  }
+  EXPECT_EQ(Admitted({kLow, kLow, kLow}, At(20)), 2);
 }
 
 TEST_F(SharingTest, PreemptiveKeepsASlotForTheHighest) {

@@ -14,7 +14,7 @@ struct Bound {
 };
 
 // Wide enough for every device that the tests and scenarios know; they keep a^x far from overflow
-// (x <= 7.5 for three neighbours at full throughput and weights of 0.5) and the model rising.
+// (x <= 12: kMostExponent, below) and the model rising.
 constexpr Bound BoundOf(std::size_t i) {
   if (i == Interference::kScale) return {1e-3, 5};
   if (i == Interference::kBase) return {1.1, 10};

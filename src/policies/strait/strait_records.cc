@@ -55,8 +55,8 @@ std::optional<Drop> StraitRecords::EarlyDrop(const View& view, TimePoint now, Ti
 // When a batch of the model may go, full or not. Waiting has to pay: a device that this batch does
 // not fill runs it now and is none the slower for the others, who can follow beside it. In the last
 // slot nobody can follow, and where a slot is a core its batches had better be large: there it
-// waits, whatever room the resources have. And it has to be cheap: what the first request spends
-// here is lost for the neighbours that it will meet.
+// waits, whatever room the resources have, unless it is the only one. And it has to be cheap: what
+// the first request spends here is lost for the neighbours that it will meet.
 TimePoint StraitRecords::ReadyAt(const View& view, ModelId m, TimePoint now) const {
   TimePoint ready = order_.ReadyAt(view, m);
   if (ready <= now) return ready;
@@ -67,7 +67,8 @@ TimePoint StraitRecords::ReadyAt(const View& view, ModelId m, TimePoint now) con
   for (const Lane& lane : view.lanes) {
     if (!lane.HasFreeSlot() || !lane.serves.contains(m)) continue;
     const Throughput& own = view.profile.Use(m, exit, batch, lane.lane_class).throughput;
-    const bool last = static_cast<int>(lane.batches.size()) + 1 >= lane.slots;
+    const bool last =
+        !lane.batches.empty() && static_cast<int>(lane.batches.size()) + 1 >= lane.slots;
     if (!last && Peak(devices_[lane.id.value()].total() + own) <= options_.room) return now;
     const Duration full = view.profile.Latency(m, exit, largest, lane.lane_class);
     ready = std::min(ready, queue.front().deadline - Stretch(full, options_.slack));

@@ -450,8 +450,8 @@ TEST_F(StraitFormationTest, TheLastSlotIsNoRoomHoweverLittleTheDeviceDoes) {
   EXPECT_EQ(Ask(At(0)), Decision(Wait{At(20)}));
 }
 
-TEST_F(StraitFormationTest, GoesWhenRoomAppears) {
-  Fill(0.9, {.formation = 0.2});
+TEST_F(StraitFormationTest, GoesWhenRoomAppearsIfOnlyInTheOnlySlot) {
+  Fill(0.9, {.formation = 0.2}, 1);
   Push(m_, At(100));
   EXPECT_EQ(Ask(At(1)), Decision(Wait{At(20)}));
   Done(0, 0, At(0), At(3));
