@@ -107,10 +107,16 @@ Expected<Plan> PlanIdeal(const PlanInput& input, const InterferenceModel* interf
   return planner->Solve(rates);
 }
 
-Expected<Plan> Solve(const GpuletOptions& options, const PlanInput& input) {
+Expected<Plan> Solve(const GpuletOptions& options, const Asked& asked) {
+  const PlanInput& input = asked.question.input;
+  if (!options.interference.empty() && options.planner.starts_with("nexus")) {
+    return InvalidArgument("--interference: " + options.planner + " counts on none; leave it out");
+  }
+  const std::vector<double>& given =
+      options.interference.empty() ? asked.scenario.plan_interference : options.interference;
   InterferenceModel model;
-  std::copy(options.interference.begin(), options.interference.end(), model.c.begin());
-  const InterferenceModel* interference = options.interference.empty() ? nullptr : &model;
+  std::copy(given.begin(), given.end(), model.c.begin());
+  const InterferenceModel* interference = given.empty() ? nullptr : &model;
   if (options.planner == "ideal") return PlanIdeal(input, interference);
   auto planner =
       MakePlanner(options.planner, interference ? std::optional(*interference) : std::nullopt);
@@ -186,7 +192,7 @@ int RunGpulet(const GpuletOptions& options) {
   const auto asked = Ask(options);
   if (!asked) return ReportBadInput(asked.error());
   const PlanInput& input = asked->question.input;
-  const auto plan = Solve(options, input);
+  const auto plan = Solve(options, *asked);
   if (!plan) {
     return ReportBadInput({plan.error().code, options.scenario + ": " + plan.error().message});
   }
@@ -242,9 +248,12 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
       ->excludes("--shares")
       ->excludes("--exponent");
   command
-      ->add_option("--interference", options->interference,
-                   "c1,c2,c3,c4,c5 of Section 4.4; none: lanes are taken not to disturb each other")
+      ->add_option(
+          "--interference", options->interference,
+          "c1,c2,c3,c4,c5 of Section 4.4; default: the scenario's [plan] interference, else "
+          "lanes are taken not to disturb each other")
       ->delimiter(',')
+      ->check(CLI::Range(-100.0, 100.0))
       ->expected(5);
   command->add_option("--out", options->out, "Write the plan to this file, for simulate --plan")
       ->check(WritableFile());

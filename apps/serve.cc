@@ -161,7 +161,11 @@ Status ServeCommand::LoadProfileFile() {
 }
 
 Status ServeCommand::ReadShares() {
-  if (!Partitioned(o_)) return {};
+  if (!Partitioned(o_)) {
+    if (o_.on_share.empty()) return {};
+    return InvalidArgument(
+        "--on-share: nothing splits the device into shares; add --planner gpulet-retry, or --plan");
+  }
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
   if (!engine) return std::unexpected(engine.error());
   auto partition = ReadPartition(o_, (*engine)->traits().name);

@@ -161,4 +161,22 @@ Status Validate(const Plan& plan, const PlanInput& input) {
   return CheckRates(plan, input);
 }
 
+std::string WhatEachLacks(const PlanInput& input, const std::function<bool(double part)>& fits) {
+  double low = 0;
+  double high = 1;
+  while (high - low > 0.01) {
+    const double middle = (low + high) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  std::string text = Text(std::floor(100 * low)) + " % of the load would fit";
+  const char* before = "; ";
+  for (const PlannedModel& model : input.models) {
+    if (model.rate_rps <= 0) continue;
+    text += before + ("'" + model.name + "' lacks ") + Text((1 - low) * model.rate_rps) + " of " +
+            Text(model.rate_rps);
+    before = ", ";
+  }
+  return text + " requests/s";
+}
+
 }  // namespace tactus

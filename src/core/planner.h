@@ -2,6 +2,7 @@
 // serves, in what batches. Same input, same plan.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -45,6 +46,11 @@ Status Validate(const PlanInput& input);
 // SLO (a cycle and its own batch later, Nexus's arithmetic), every model's rate carried. The error
 // names lane, model and what is missing.
 Status Validate(const Plan& plan, const PlanInput& input);
+
+// For a planner that cannot tell which model is in the way: the largest part of all rates that
+// `fits`, to a percent, and what each model lacks then: "60 % of the load would fit; 'a' lacks 4 of
+// 10 requests/s".
+std::string WhatEachLacks(const PlanInput& input, const std::function<bool(double part)>& fits);
 
 class Planner {
  public:

@@ -104,5 +104,14 @@ TEST_F(PlanTest, InputThatNobodyCanPlan) {
   EXPECT_THAT(fault(), HasSubstr("model 'a'"));
 }
 
+TEST_F(PlanTest, WhatEachModelLacksIsOfTheLargestPartThatFits) {
+  input_.models[1].rate_rps = 0;
+  EXPECT_EQ(WhatEachLacks(input_, [](double part) { return part <= 0.5; }),
+            "50 % of the load would fit; 'a' lacks 50 of 100 requests/s");
+  input_.models[1].rate_rps = 8;
+  EXPECT_THAT(WhatEachLacks(input_, [](double) { return false; }),
+              HasSubstr("0 % of the load would fit; 'a' lacks 100 of 100, 'b' lacks 8 of 8 req"));
+}
+
 }  // namespace
 }  // namespace tactus

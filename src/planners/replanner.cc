@@ -105,7 +105,7 @@ std::optional<Plan> Replanner::Better(const Plan& current, const std::vector<dou
     // Less than this more is within what the search for it knows.
     constexpr double kMore = 1.05;
     if (Part(*plan, wanted) <= kMore * Part(current, wanted)) return std::nullopt;
-  } else if (enough && Takes(*plan) > Takes(current) - options_.saving) {
+  } else if (enough && Takes(*plan) > Takes(current) - options_.saving + 1e-9) {
     return std::nullopt;
   }
   plan->epoch = ++plans_;

@@ -163,6 +163,16 @@ Expected<Plan> FitPlan(const PlanFile& file, std::string_view where, const PlanI
       entry.model = ModelId{static_cast<ModelId::rep>(found - here.begin())};
     }
   }
+  for (ModelId::rep m = 0; m < file.models.size(); ++m) {
+    const auto has_it = [&](const LanePlan& lane) {
+      return std::ranges::find(lane.entries, ModelId{m}, &PlanEntry::model) != lane.entries.end();
+    };
+    const PlanFile::PlannedFor& model = file.models[m];
+    if (model.rate_rps <= 0 || std::ranges::any_of(file.plan.lanes, has_it)) continue;
+    return InvalidArgument(
+        fmt::format("{}: model '{}' is planned for {:g} requests/s and has no lane{}", where,
+                    model.name, model.rate_rps, kRemedy));
+  }
   PlanInput at_rest = input;
   for (PlannedModel& model : at_rest.models) model.rate_rps = 0;
   if (const auto fits = Validate(plan, at_rest); !fits) {

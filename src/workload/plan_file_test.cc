@@ -115,6 +115,18 @@ TEST_F(PlanFileTest, WhatDoesNotFitIsNamedWithTheRemedy) {
   EXPECT_THAT(Fault("\"batch\": 2", "\"batch\": 3"), HasSubstr("a batch of 3 of 'a' was not prof"));
 }
 
+TEST_F(PlanFileTest, AModelWithLoadAndNoLaneIsRefused) {
+  PlanFile file = Made();
+  file.models[1].rate_rps = 5;
+  EXPECT_TRUE(FitPlan(file, "p.json", input_));
+  file.plan.lanes.pop_back();
+  EXPECT_THAT(
+      FitPlan(file, "p.json", input_).error().message,
+      HasSubstr("p.json: model 'b' is planned for 5 requests/s and has no lane; write one"));
+  file.models[1].rate_rps = 0;  // it waits for a plan that has a place for it
+  EXPECT_TRUE(FitPlan(file, "p.json", input_));
+}
+
 TEST_F(PlanFileTest, APlanOfAnotherModelSetSaysWhichModels) {
   const PlanFile file = Made();
   input_.models[1].name = "d";

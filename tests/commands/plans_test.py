@@ -69,6 +69,12 @@ class Plans(CommandCase):
                           "--planner", "ideal", "--shares", "40,60")
         self.assertIn("planned by ideal", ideal)
         self.bad("plan", "gpulet", scenario, "--set", "rate_rps=9000", says="lacks")
+        for planner in ("nexus", "ideal"):
+            self.bad("plan", "gpulet", scenario, "--set", "rate_rps=20000", "--planner", planner,
+                     says="% of the load would fit; 'LeNet' lacks ")
+        self.bad("plan", "gpulet", scenario, "--planner", "nexus", "--interference", "0,0,0,0,1",
+                 says="--interference: nexus counts on none")
+        self.bad("plan", "gpulet", scenario, "--interference", "0,0,0,0,1e13", says="not in range")
         self.bad("plan", "gpulet", scenario, "--shares", "60,40",
                  says="shares of a device must ascend")
         self.bad("plan", "gpulet", scenario, "--planner", "nexus-half", "--shares", "40,60",

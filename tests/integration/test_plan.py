@@ -78,7 +78,7 @@ class PlanTest(unittest.TestCase):
     def hang_up(self, server, plan, says):
         """Gives the server another plan, and waits for what it says to it."""
         before = server.errors().count("SIGHUP")
-        self.plan.write_text(json.dumps(plan))
+        self.plan.write_text(plan if isinstance(plan, str) else json.dumps(plan))
         server.process.send_signal(signal.SIGHUP)
         end = time.monotonic() + WAIT_S
         while server.errors().count("SIGHUP") == before:
@@ -110,10 +110,11 @@ class PlanTest(unittest.TestCase):
         with contextlib.closing(self.serve(HALVES)) as server:
             for plan, says in ((plan_of((0.3, list(MODELS))), "30 %"),
                                (plan_of((1, ["ee_s"]), models=["ee_s"]), "another model set"),
-                               (plan_of((1, list(MODELS)), (0.5, ["ee_s"])), "150 %")):
+                               (plan_of((1, list(MODELS)), (0.5, ["ee_s"])), "150 %"),
+                               (plan_of((1, ["ee_s"])), "has no lane"),
+                               ("{", "plan.json:1:")):
                 self.hang_up(server, plan, says)
                 self.assertIn("nothing changes", server.errors().splitlines()[-1])
-            self.plan.write_text("{")
             for name in MODELS:
                 self.infer(server, name)
             self.assertEqual(server.terminate(), 0)

@@ -350,9 +350,17 @@ Expected<Plan> IdealPlanner::Solve(std::span<const double> rates_rps) const {
   Search search(choices_, front_, rates_rps, input_->devices, options_.most_steps);
   const Search::Answer answer = search.Run();
   if (answer == Search::Answer::kNone) {
-    return Fail(ErrorCode::kResourceExhausted, "not schedulable: no split of " +
-                                                   std::to_string(input_->devices) +
-                                                   " devices and no placement carries these rates");
+    const auto fits = [&](double part) {
+      std::vector<double> less(rates_rps.begin(), rates_rps.end());
+      for (double& rate : less) rate *= part;
+      Search smaller(choices_, front_, less, input_->devices, options_.most_steps);
+      return smaller.Run() == Search::Answer::kFound;
+    };
+    PlanInput asked = *input_;
+    for (std::size_t m = 0; m < rates_rps.size(); ++m) asked.models[m].rate_rps = rates_rps[m];
+    return Fail(ErrorCode::kResourceExhausted,
+                "not schedulable: no split of " + std::to_string(input_->devices) +
+                    " devices and no placement carries these rates; " + WhatEachLacks(asked, fits));
   }
   if (answer == Search::Answer::kGaveUp) {
     return Fail(ErrorCode::kDeadlineExceeded, "the exhaustive search gave up; allow it more steps");

@@ -144,9 +144,13 @@ Expected<Plan> PlanSquishy(const PlanInput& input, LaneClass lane) {
   const int parts = static_cast<int>(std::floor(1 / input.share(lane) + 1e-9));
   const auto packed = Packing(sessions, 1).Pack(parts * input.devices);
   if (!packed) {
+    const auto fits = [&](double part) {
+      return Packing(sessions, part).Pack(parts * input.devices).has_value();
+    };
     return Fail(ErrorCode::kResourceExhausted,
                 "not schedulable: squishy bin packing needs more than " +
-                    std::to_string(parts * input.devices) + " lanes");
+                    std::to_string(parts * input.devices) + " lanes; " +
+                    WhatEachLacks(input, fits));
   }
   Plan plan;
   for (std::size_t i = 0; i < packed->size(); ++i) {
