@@ -56,13 +56,18 @@ struct Series {
 Expected<std::vector<Series>> Plan(const CompareOptions& options) {
   const auto base = LoadExperiment(options.scenario, options.settings);
   if (!base) return std::unexpected(base.error());
+  if (const auto kept = KeepFilesOf(base->scenario, {options.json}); !kept) {
+    return std::unexpected(kept.error());
+  }
   const auto points = ReadSweep(options.sweep);
   if (!points) return std::unexpected(points.error());
   std::vector<std::uint64_t> seeds = options.seeds;
   if (seeds.empty()) seeds.push_back(base->scenario.seed);
+  const std::vector<std::string> policies = JoinPolicyOptions(options.policies);
+  if (auto checked = CheckPolicies(policies); !checked) return std::unexpected(checked.error());
   std::vector<Series> plan;
   for (const Point& point : *points) {
-    for (const std::string& policy : JoinPolicyOptions(options.policies)) {
+    for (const std::string& policy : policies) {
       Series& series = plan.emplace_back(Series{point, policy, {}});
       for (const std::uint64_t seed : seeds) {
         Experiment& experiment = series.experiments.emplace_back(*base);
@@ -115,7 +120,8 @@ int RunCompare(const CompareOptions& options) {
   const std::size_t seeds = plan->front().experiments.size();
   fmt::print("{}{}{}\n{}", Heading(rows.front()), Doubts(*plan),
              seeds > 1 ? fmt::format("each row: the mean of {} seeds\n", seeds) : "",
-             ToTable(rows, options.wide) + TuningNotes(JoinPolicyOptions(options.policies)));
+             ToTable(rows, options.wide) + TuningNotes(JoinPolicyOptions(options.policies),
+                                                       plan->front().experiments.front().scenario));
   if (!rows.front().pipelines.empty()) fmt::print("\n{}", PipelineTable(rows));
   if (options.json.empty()) return 0;
   const auto written = WriteJson(report, options.json);
@@ -128,7 +134,9 @@ void AddCompare(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand(
       "compare", "Run several policies on one scenario and set them side by side");
-  command->add_option("scenario", options->scenario, "Scenario file (TOML)")->required();
+  command->add_option("scenario", options->scenario, "Scenario file (TOML)")
+      ->required()
+      ->check(ReadFile());
   command->add_option("--policies", options->policies, "Policies: edgeserving,all-final")
       ->required()
       ->delimiter(',')

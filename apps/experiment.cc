@@ -9,9 +9,7 @@
 #include "dispatch/never_served.h"
 #include "kept_predictor.h"
 #include "policies/registry.h"
-#include "sim/plan_question.h"
 #include "sim/simulation.h"
-#include "workload/plan_file.h"
 
 namespace tactus {
 
@@ -36,6 +34,14 @@ std::vector<std::string> JoinPolicyOptions(const std::vector<std::string>& parts
   return policies;
 }
 
+Status CheckPolicies(std::span<const std::string> policies) {
+  for (const std::string& policy : policies) {
+    const auto made = MakePolicy(policy);
+    if (!made) return InvalidArgument(fmt::format("'{}': {}", policy, made.error().message));
+  }
+  return {};
+}
+
 Expected<Experiment> LoadExperiment(const std::string& path,
                                     const std::vector<std::string>& settings) {
   auto scenario = LoadScenario(path);
@@ -55,15 +61,37 @@ Expected<Experiment> LoadExperiment(const std::string& path,
   return Experiment{std::move(*scenario), std::move(*profile)};
 }
 
+Status CheckNoPipelines(const Scenario& scenario) {
+  if (scenario.pipelines.empty()) return {};
+  return InvalidArgument(
+      fmt::format("{}: [[pipelines]] are for `tactus simulate`: a server has none yet; state each "
+                  "model's rate_rps instead",
+                  scenario.name));
+}
+
 Expected<std::unique_ptr<Policy>> MakeRealTimePolicy(const std::string& text) {
   auto policy = MakePolicy(text);
   if (!policy) return policy;
+  if ((*policy)->suspends()) {
+    return InvalidArgument(fmt::format(
+        "policy '{}': stops batches between their kernels and goes on with them later, which no "
+        "engine here can; simulate it",
+        text));
+  }
   const DecisionCost& cost = (*policy)->decision_cost();
   if (!cost.launch && !cost.candidate) return policy;
   return InvalidArgument(fmt::format(
       "policy '{}': cost and look change nothing in real time, where deciding takes what it takes; "
       "leave them out, or simulate",
       text));
+}
+
+std::optional<std::string> DoubtOfCores(int wanted, int cores) {
+  if (wanted <= cores) return std::nullopt;
+  return fmt::format(
+      "lanes, slots and threads want {} cores and there are {}: batches will slow each other more "
+      "than their profile says",
+      wanted, cores);
 }
 
 namespace {
@@ -82,34 +110,12 @@ Expected<std::unique_ptr<JournalWriter>> OpenJournal(const Scenario& scenario,
 Status Resume(const Experiment& experiment, const std::string& path, Policy& policy) {
   const auto predictor = ResumePredictor(path, policy);
   if (!predictor) return std::unexpected(predictor.error());
-  const auto deployment = MakeDeployment(experiment.scenario, experiment.profile);
+  const auto deployment =
+      MakeDeployment(experiment.scenario, experiment.profile, experiment.on_share);
   if (!deployment) return std::unexpected(deployment.error());
   return CheckPredictor(
       *predictor, path,
       PredictorOf(experiment.scenario.policy, experiment.profile.machine, (*deployment)->models));
-}
-
-Expected<std::shared_ptr<const Plan>> ReadPlan(const Experiment& experiment,
-                                               const std::string& path) {
-  const auto file = LoadPlan(path);
-  if (!file) return std::unexpected(file.error());
-  const auto question = MakePlanQuestion(experiment.scenario, experiment.profile);
-  if (!question) return std::unexpected(question.error());
-  auto plan = FitPlan(*file, path, question->input);
-  if (!plan) return std::unexpected(plan.error());
-  return std::make_shared<const Plan>(std::move(*plan));
-}
-
-Status CheckFiles(const RunFiles& files, const Policy& policy) {
-  if (!files.save_predictor.empty()) {
-    if (const auto learns = CheckLearns(policy); !learns) return learns;
-  }
-  if (!files.journal.empty() && !files.predictor.empty()) {
-    return InvalidArgument(
-        "--journal: does not hold what --predictor brings, so it could not be replayed; leave one "
-        "of them out");
-  }
-  return {};
 }
 
 }  // namespace
@@ -118,23 +124,22 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& f
   const Scenario& scenario = experiment.scenario;
   auto policy = MakePolicy(scenario.policy);
   if (!policy) return std::unexpected(policy.error());
-  if (const auto fine = CheckFiles(files, **policy); !fine) return std::unexpected(fine.error());
+  const auto fine =
+      CheckPredictorFiles(files.save_predictor, files.predictor, files.journal, **policy);
+  if (!fine) return std::unexpected(fine.error());
   if (!files.predictor.empty()) {
     const auto resumed = Resume(experiment, files.predictor, **policy);
     if (!resumed) return std::unexpected(resumed.error());
   }
-  SimulationOptions options;
+  SimulationOptions options{.plan = experiment.plan,
+                            .planned_rps = experiment.planned_rps,
+                            .on_share = experiment.on_share};
   std::unique_ptr<JournalWriter> writer;
   if (!files.journal.empty()) {
     auto created = OpenJournal(scenario, files.journal);
     if (!created) return std::unexpected(created.error());
     writer = std::move(*created);
     options.journal = writer.get();
-  }
-  if (!files.plan.empty()) {
-    auto plan = ReadPlan(experiment, files.plan);
-    if (!plan) return std::unexpected(plan.error());
-    options.plan = std::move(*plan);
   }
   auto result = Simulate(scenario, experiment.profile, **policy, options);
   if (!result) return std::unexpected(result.error());
@@ -158,7 +163,9 @@ PredictionSummary SummaryOf(const PredictionErrors& errors) {
   return {.batches = errors.kernel.count(),
           .p50 = errors.kernel.AbsolutePercentile(50),
           .p95 = errors.kernel.AbsolutePercentile(95),
-          .p99 = errors.kernel.AbsolutePercentile(99)};
+          .p99 = errors.kernel.AbsolutePercentile(99),
+          .overhead_p50 = errors.overhead.Percentile(50),
+          .overhead_p99 = errors.overhead.Percentile(99)};
 }
 
 int ReportBadInput(const Error& error) {
@@ -210,18 +217,19 @@ std::string ScenarioDoubts(const Experiment& experiment) {
   std::string text = Shortened("lanes", SlowLanes(experiment, *selected));
   for (const ProfiledModel& model : selected->models) {
     if (experiment.scenario.slots == 1) continue;
-    const auto warning = AssumedUseWarning(model.name, &model);
+    const auto warning = UseWarning(model.name, &model);
     if (warning) text += fmt::format("profile, doubtful: {}\n", *warning);
   }
   return text + Shortened("profile", Warnings(*selected));
 }
 
-std::string TuningNotes(std::span<const std::string> policies) {
+std::string TuningNotes(std::span<const std::string> policies, const Scenario& scenario) {
   std::string text;
   if (policies.size() < 2) return text;  // nothing is compared
   for (const PolicyInfo& info : Policies()) {
     const auto tuned = [&](const std::string& each) { return each.starts_with(info.name + ":"); };
-    if (info.tuned.empty() || std::ranges::find(policies, info.name) == policies.end() ||
+    const bool helps = !info.tuned.empty() && std::ssize(scenario.models) >= info.tuned_from;
+    if (!helps || std::ranges::find(policies, info.name) == policies.end() ||
         std::ranges::any_of(policies, tuned)) {
       continue;
     }
@@ -233,10 +241,22 @@ std::string TuningNotes(std::span<const std::string> policies) {
 
 std::string PolicyDoubts(const Experiment& experiment, const std::string& policy) {
   const auto made = MakePolicy(policy);
-  const auto deployment = MakeDeployment(experiment.scenario, experiment.profile);
+  const auto deployment =
+      MakeDeployment(experiment.scenario, experiment.profile, experiment.on_share);
   if (!made || !deployment) return "";  // the run itself says why
   const std::vector<LaneSpec> lanes = MakeLanes(experiment.scenario);
   std::string text;
+  if ((*made)->suspends() && experiment.scenario.capacity.empty()) {
+    text += fmt::format(
+        "policy, doubtful: {} stops batches only on devices that the scenario describes in "
+        "[contention], and it has none\n",
+        (*made)->name());
+  }
+  if ((*made)->planner().empty() && experiment.scenario.plan_planner != "none") {
+    text += fmt::format(
+        "policy, doubtful: {} reads no plan, so [plan] planner changes nothing for it\n",
+        (*made)->name());
+  }
   for (std::size_t i = 0; i < (*deployment)->models.size(); ++i) {
     const ModelId m{static_cast<ModelId::rep>(i)};
     const auto why = WhyNeverServed(**made, **deployment, lanes, m);

@@ -9,17 +9,24 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "core/plan.h"
 #include "core/policy.h"
 #include "core/prediction_errors.h"
 #include "metrics/report.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
+#include "workload/share_profiles.h"
 
 namespace tactus {
 
 struct Experiment {
   Scenario scenario;
   ProfileFile profile;
+  // What was measured on each share of a device; none: [plan] says what batches take there.
+  std::vector<ShareProfile> on_share = {};
+  // How devices are split, at first where the scenario has a [plan] planner; null: it does not say.
+  std::shared_ptr<const Plan> plan = nullptr;
+  std::vector<double> planned_rps = {};  // by ModelId, that the plan was made for
 };
 
 // "key=value", at the first '='.
@@ -33,16 +40,27 @@ Expected<Experiment> LoadExperiment(const std::string& path,
 // policies. A part like "clip=10", that names no policy, belongs to the one before it.
 std::vector<std::string> JoinPolicyOptions(const std::vector<std::string>& parts);
 
+// That each is a policy with options that it takes; the error says which is not. For whoever runs
+// several, before the first of them.
+Status CheckPolicies(std::span<const std::string> policies);
+
+// For what runs in real time: an error where frames go through several models, which only the
+// simulator serves.
+Status CheckNoPipelines(const Scenario& scenario);
+
 // For servers and whatever else runs in real time, where nothing can be charged for deciding: a
 // policy whose options say what that costs is refused.
 Expected<std::unique_ptr<Policy>> MakeRealTimePolicy(const std::string& text);
+
+// Where more batches run at once than there are cores: they slow each other as no profile knows.
+// `wanted`: lanes, by slots, by threads of each.
+std::optional<std::string> DoubtOfCores(int wanted, int cores);
 
 // What a run reads and writes beside its scenario; empty: nothing.
 struct RunFiles {
   std::string journal;         // gets every event and decision
   std::string predictor;       // what the policy has learnt already
   std::string save_predictor;  // gets what it has learnt in the end
-  std::string plan;            // which devices are in what parts, and who is where
 };
 
 // Simulates with the scenario's policy and prints nothing.
@@ -65,8 +83,9 @@ std::string LanesOf(const Scenario& scenario);
 std::string PolicyDoubts(const Experiment& experiment, const std::string& policy);
 
 // Which of `policies`, set side by side, is there by its name alone although some options are known
-// to suit it better, and which: a line for each. One that is there with options too has been tuned.
-std::string TuningNotes(std::span<const std::string> policies);
+// to suit it better on that many models, and which: a line for each. One that is there with options
+// too has been tuned.
+std::string TuningNotes(std::span<const std::string> policies, const Scenario& scenario);
 
 // The lines that stand above a table of figures: scenario, where the profile comes from, machine.
 std::string Heading(const RunReport& run);

@@ -36,9 +36,14 @@ struct Row {
   PeakResult result;
 };
 
+struct Found {
+  std::vector<Row> rows;
+  std::vector<FailedPolicy> failed;
+};
+
 std::string OfBound(double rate, double bound) { return bound > 0 ? Percent(rate / bound) : "-"; }
 
-std::string PeakTable(const std::vector<Row>& rows) {
+std::string PeakTable(const Found& found) {
   TextTable table;
   table.AddColumn("policy", "");
   table.AddColumn("peak", "r/s");
@@ -47,7 +52,7 @@ std::string PeakTable(const std::vector<Row>& rows) {
   table.AddColumn("fluid", "%");
   AddUsageColumns(table);
   table.AddColumn("limited", "by");
-  for (const Row& row : rows) {
+  for (const Row& row : found.rows) {
     const PeakGoodput& peak = row.result.peak;
     std::vector<std::string> cells = {row.policy, Rate(peak.rate_rps),
                                       peak.seeds > 1 ? Rate(peak.half_width_rps) : "-",
@@ -57,6 +62,7 @@ std::string PeakTable(const std::vector<Row>& rows) {
     cells.push_back(peak.limiting_model.empty() ? "-" : peak.limiting_model);
     table.Add(std::move(cells));
   }
+  for (const FailedPolicy& failed : found.failed) table.Add({failed.policy, "failed"});
   return table.Print();
 }
 
@@ -122,7 +128,7 @@ std::vector<Check> MakeChecks(const GoodputOptions& options, const std::vector<R
   return checks;
 }
 
-Report MakeReport(const std::vector<Row>& rows, std::vector<Check> checks) {
+Report MakeReport(const Found& found, std::vector<Check> checks) {
   Report report;
   const auto add = [&](const LoadedRuns& load) {
     for (RunReport run : load.runs) {
@@ -130,7 +136,7 @@ Report MakeReport(const std::vector<Row>& rows, std::vector<Check> checks) {
       report.runs.push_back(std::move(run));
     }
   };
-  for (const Row& row : rows) {
+  for (const Row& row : found.rows) {
     add(row.result.at_peak);
     if (row.result.at_peak.runs.empty()) {  // no rate passed: the report says so
       report.runs.emplace_back().policy = row.policy;
@@ -138,39 +144,46 @@ Report MakeReport(const std::vector<Row>& rows, std::vector<Check> checks) {
     }
     for (const LoadedRuns& load : row.result.beside) add(load);
   }
+  report.failed = found.failed;
   report.checks = std::move(checks);
   return report;
 }
 
-Expected<std::vector<Row>> Search(const GoodputOptions& options, const Experiment& experiment) {
+// What a policy cannot, the others may: an error only where all fail.
+Expected<Found> Search(const GoodputOptions& options, const Experiment& experiment) {
   PeakOptions search;
   search.search.bad_limit = options.search.bad_percent / 100;
   search.search.precision = options.precision_percent / 100;
   search.multiples = options.multiples;
   search.seeds = SeedsOf(options.search);
   const std::vector<std::string> policies = PoliciesOf(options.search, experiment.scenario);
+  if (auto checked = CheckPolicies(policies); !checked) return std::unexpected(checked.error());
   // How many probes a search takes is known only at its end; about this many, mostly.
   const std::size_t each = 9 + options.multiples.size();
   Progress progress(policies.size() * search.seeds.size() * each);
-  std::vector<Row> rows;
+  Found found;
   for (const std::string& policy : policies) {
     Experiment named = experiment;
     named.scenario.policy = policy;
-    const std::size_t before = rows.size() * search.seeds.size();
+    const std::size_t before = (found.rows.size() + found.failed.size()) * search.seeds.size();
     search.on_probe = [&](std::size_t seed, std::size_t probes) {
       progress.Show((before + seed) * each + std::min(probes, each - 1),
                     fmt::format("{}, seed {} of {}", policy, seed + 1, search.seeds.size()));
     };
-    auto found = FindPeakGoodput(
+    auto peak = FindPeakGoodput(
         named.scenario, named.profile, [&] { return MakePolicy(policy); }, search);
-    if (!found) return std::unexpected(found.error());
-    rows.push_back({policy, std::move(*found)});
+    if (peak) {
+      found.rows.push_back({policy, std::move(*peak)});
+    } else {
+      found.failed.push_back({policy, peak.error().message});
+    }
   }
-  return rows;
+  if (found.rows.empty()) return std::unexpected(NoneFound(found.failed));
+  return found;
 }
 
 std::string Explanation(const Experiment& experiment, const GoodputOptions& options,
-                        const PeakGoodput& peak) {
+                        const Found& found) {
   std::string text = fmt::format(
       "{} (simulated, {:.4g} s for each run, {} seed{})\nprofile: {}\n"
       "peak: the highest offered rate at which no {}'s bad ratio exceeds {:.4g} %\n",
@@ -183,6 +196,7 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
            "rates count requests, of which a frame brings several; there is no bound to hold "
            "pipelines against\n";
   }
+  const PeakGoodput& peak = found.rows.front().result.peak;
   if (peak.staggered_bound_rps.value_or(0) > 0) {
     text += fmt::format("staggered bound {:.0f} r/s, ", *peak.staggered_bound_rps);
   }
@@ -204,6 +218,7 @@ std::string InVain(const std::string& policy, const GoodputPeak& search, const S
                        ArrivalName(scenario, probe.worst_model));
   };
   std::string text = fmt::format("{}: no rate from {} r/s up passes", policy, Rate(least.rate_rps));
+  if (!least.refused.empty()) return text + fmt::format("; there: {}\n", least.refused);
   const GoodputProbe* best = BestProbe(search);
   if (best != nullptr) {
     text += fmt::format("; the best seen is {:.2f} % bad of {}, at {} r/s", 100 * best->worst,
@@ -227,7 +242,13 @@ std::string Doubts(const Row& row, const Experiment& experiment, const GoodputOp
   for (const GoodputPeak& search : row.result.searches) {
     if (search.rate_rps == 0) return InVain(row.policy, search, experiment.scenario);
   }
-  return CoarseRuns(options.search, row.policy, row.result.at_peak.runs);
+  std::string text;
+  for (const GoodputPeak& search : row.result.searches) {
+    if (search.refused.empty() || !text.empty()) continue;
+    text = fmt::format("{}: nothing ran at {} r/s: {}\n", row.policy, Rate(search.failed_rps),
+                       search.refused);
+  }
+  return text + CoarseRuns(options.search, row.policy, row.result.at_peak.runs);
 }
 
 double WorstBadRatio(const std::vector<RunReport>& runs) {
@@ -280,29 +301,35 @@ Status CheckBars(const GoodputOptions& options, const Scenario& scenario) {
 int RunGoodput(const GoodputOptions& options) {
   const auto experiment = LoadExperiment(options.search.scenario, options.search.settings);
   if (!experiment) return ReportBadInput(experiment.error());
+  if (const auto kept = KeepFilesOf(experiment->scenario, {options.json}); !kept) {
+    return ReportBadInput(kept.error());
+  }
   if (auto checked = CheckBars(options, experiment->scenario); !checked) {
     return ReportBadInput(checked.error());
   }
-  const auto rows = Search(options, *experiment);
-  if (!rows) return ReportBadInput(rows.error());
-  fmt::print("{}{}\n{}", Explanation(*experiment, options, rows->front().result.peak),
-             ScenarioDoubts(*experiment), PeakTable(*rows));
-  if (!options.multiples.empty()) fmt::print("\n{}", LoadTable(*rows));
-  for (const Row& row : *rows) {
+  const auto found = Search(options, *experiment);
+  if (!found) return ReportBadInput(found.error());
+  const std::vector<Row>& rows = found->rows;
+  fmt::print("{}{}\n{}", Explanation(*experiment, options, *found), ScenarioDoubts(*experiment),
+             PeakTable(*found));
+  if (!options.multiples.empty()) fmt::print("\n{}", LoadTable(rows));
+  fmt::print("{}", FailuresOf(found->failed));
+  for (const Row& row : rows) {
     fmt::print("{}{}", PolicyDoubts(*experiment, row.policy),
                Doubts(row, *experiment, options) + OtherCrossings(row, options));
   }
-  fmt::print("{}", TuningNotes(PoliciesOf(options.search, experiment->scenario)));
-  std::vector<Check> checks = MakeChecks(options, *rows);
+  fmt::print("{}",
+             TuningNotes(PoliciesOf(options.search, experiment->scenario), experiment->scenario));
+  std::vector<Check> checks = MakeChecks(options, rows);
   if (!checks.empty()) fmt::print("\n{}", ToText(checks));
   const bool held = std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.ok; });
   if (!options.json.empty()) {
-    const auto written = WriteJson(MakeReport(*rows, std::move(checks)), options.json);
+    const auto written = WriteJson(MakeReport(*found, std::move(checks)), options.json);
     if (!written) return ReportBadInput(written.error());
   }
-  const bool found =
-      std::ranges::all_of(*rows, [](const Row& row) { return row.result.peak.rate_rps > 0; });
-  return held && found ? 0 : 1;
+  const bool peaks =
+      std::ranges::all_of(rows, [](const Row& row) { return row.result.peak.rate_rps > 0; });
+  return held && peaks && found->failed.empty() ? 0 : 1;
 }
 
 }  // namespace

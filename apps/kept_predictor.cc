@@ -28,11 +28,17 @@ Expected<PredictorFile> ResumePredictor(const std::string& path, Policy& policy)
                         resumed.error().message)});
 }
 
-Status CheckLearns(const Policy& policy) {
-  if (policy.Learned()) return {};
-  return InvalidArgument(fmt::format(
-      "--save-predictor: policy '{}' learns nothing; leave it out, or take --policy strait",
-      policy.name()));
+Status CheckPredictorFiles(const std::string& save, const std::string& resume,
+                           const std::string& journal, const Policy& policy) {
+  if (!save.empty() && !policy.Learned()) {
+    return InvalidArgument(fmt::format(
+        "--save-predictor: policy '{}' learns nothing; leave it out, or take --policy strait",
+        policy.name()));
+  }
+  if (resume.empty() || journal.empty()) return {};
+  return InvalidArgument(
+      "--journal: does not hold what --predictor brings, so it could not be replayed; leave one of "
+      "them out");
 }
 
 Status KeepPredictor(PredictorFile of, const Policy& policy, const std::string& path) {

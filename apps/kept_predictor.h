@@ -19,8 +19,10 @@ PredictorFile PredictorOf(const std::string& policy, const Machine& machine,
 // nothing; then the policy is as it was.
 Expected<PredictorFile> ResumePredictor(const std::string& path, Policy& policy);
 
-// That --save-predictor has something to save.
-Status CheckLearns(const Policy& policy);
+// Before anything runs: that what --save-predictor, --predictor and --journal name (empty: nothing)
+// goes together, and that there is something to save.
+Status CheckPredictorFiles(const std::string& save, const std::string& resume,
+                           const std::string& journal, const Policy& policy);
 
 // Writes what `policy` has learnt beside what it is of.
 Status KeepPredictor(PredictorFile of, const Policy& policy, const std::string& path);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "experiment.h"
 #include "load/inputs.h"
 #include "load/load_run.h"
 #include "load/transport.h"
@@ -112,11 +113,8 @@ Expected<Scenario> MakeScenario(const LoadFlags& flags) {
   if (!flags.scenario.empty()) {
     auto scenario = LoadScenario(flags.scenario);
     if (!scenario) return scenario;
-    if (!scenario->pipelines.empty()) {
-      return InvalidArgument(
-          fmt::format("{}: [[pipelines]] are for `tactus simulate`: a server has none yet; state "
-                      "each model's rate_rps instead",
-                      flags.scenario));
+    if (const auto without = CheckNoPipelines(*scenario); !without) {
+      return std::unexpected(without.error());
     }
     scenario->lane_kinds.clear();  // a server's lanes are alike
     if (flags.lanes > 0) scenario->lanes = flags.lanes;
@@ -311,6 +309,9 @@ int RunClosed(const LoadFlags& flags, const LoadOptions& options, Transport& tra
 int Run(const LoadFlags& flags) {
   auto options = MakeOptions(flags);
   if (!options) return Complain(options.error());
+  if (const auto kept = KeepFilesOf(options->scenario, {flags.json}); !kept) {
+    return Complain(kept.error());
+  }
   std::string no_images;
   std::optional<ImageSet> images;
   if (flags.random) {
@@ -355,7 +356,8 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
   command
       .add_option("scenario", flags.scenario,
                   "scenario file: models, SLOs, arrivals, duration, seed")
-      ->check(CLI::ExistingFile);
+      ->check(CLI::ExistingFile)
+      ->check(ReadFile());
   command.add_option("--protocol", flags.protocol, "http or grpc")
       ->check(CLI::IsMember({"http", "grpc"}))
       ->capture_default_str();
@@ -371,7 +373,8 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
   command.add_option("--cv", flags.cv, "gamma: coefficient of variation of the gaps")
       ->check(CLI::PositiveNumber);
   command.add_option("--trace", flags.trace, "trace: arrival instants in seconds, one a line")
-      ->check(CLI::ExistingFile);
+      ->check(CLI::ExistingFile)
+      ->check(ReadFile());
   command.add_option("--duration", flags.duration, "seconds of sending")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -407,7 +410,8 @@ void DeclareReport(LoadFlags& flags, CLI::App& command) {
       .add_option("--profile", flags.profile,
                   "latencies of the server's machine, for the accuracy limit of this load "
                   "(default: the scenario's)")
-      ->check(CLI::ExistingFile);
+      ->check(CLI::ExistingFile)
+      ->check(ReadFile());
   command
       .add_option("--lanes", flags.lanes,
                   "lanes of the server, for the same limit (default: the scenario's, else 1)")

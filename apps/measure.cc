@@ -12,6 +12,7 @@
 #include "measurement.h"
 #include "output_file.h"
 #include "policies/registry.h"
+#include "runtime/core_plan.h"
 #include "runtime/machine.h"
 #include "workload/profile_file.h"
 
@@ -50,9 +51,15 @@ void PrintOverheads(const Measurement& measured) {
 }
 
 // Both sides of a comparison would be wrong: the policy's predictions, and the simulation.
-void WarnOfAnotherMachine(const ProfileFile& profile, const Measurement& measured) {
+void WarnOfTheMachine(const Experiment& experiment, const Measurement& measured) {
   if (measured.emulated) return;
-  const std::string difference = MachineDifference(profile, ThisMachine(measured.engine));
+  const Scenario& scenario = experiment.scenario;
+  const auto cores = static_cast<int>(AllowedCores().size());
+  if (const auto doubt = DoubtOfCores(scenario.lanes * scenario.slots, cores)) {
+    fmt::print(stderr, "tactus: warning: {}\n", *doubt);
+  }
+  const std::string difference =
+      MachineDifference(experiment.profile, ThisMachine(measured.engine));
   if (difference.empty()) return;
   fmt::print(stderr,
              "tactus: warning: {}: what policies counted on may be wrong here. Measure with "
@@ -83,8 +90,8 @@ Status WriteOverheads(const Experiment& experiment, const Measurement& measured,
   return SaveProfile(profile, path);
 }
 
-// A row for each batch that had neighbours: how many times longer than alone its kernels were
-// expected to take, and took.
+// A row for each batch that had neighbours, in the order of their ends: how many times longer than
+// alone its kernels were expected to take, and took.
 Status WritePredictions(const Measurement& measured, const std::string& path) {
   std::ofstream file(path);
   file << "predicted,measured\n";
@@ -92,6 +99,12 @@ Status WritePredictions(const Measurement& measured, const std::string& path) {
     file << fmt::format("{:.4f},{:.4f}\n", p.predicted, p.actual);
   }
   file.close();
+  const auto rows = static_cast<std::int64_t>(measured.predictions.size());
+  if (const std::int64_t lost = measured.prediction->batches - rows; lost > 0) {
+    fmt::print(stderr,
+               "tactus: warning: {}: the machine was too busy to write down {} of {} predictions\n",
+               path, lost, measured.prediction->batches);
+  }
   if (file) return {};
   return Fail(ErrorCode::kUnavailable, fmt::format("{}: cannot be written", path));
 }
@@ -112,6 +125,10 @@ int RunMeasure(const MeasureCommand& command) {
   if (command.seed) settings.push_back(fmt::format("seed={}", *command.seed));
   const auto experiment = LoadExperiment(command.scenario, settings);
   if (!experiment) return ReportBadInput(experiment.error());
+  const auto kept = KeepFilesOf(
+      experiment->scenario,
+      {command.json, command.predictions, command.options.journal, command.options.save_predictor});
+  if (!kept) return ReportBadInput(kept.error());
   if (!command.predictions.empty()) {
     const Status predicts = CheckPredicts(experiment->scenario.policy);
     if (!predicts) return ReportBadInput(predicts.error());
@@ -120,7 +137,7 @@ int RunMeasure(const MeasureCommand& command) {
   options.pin = !command.no_pin;
   const auto measured = Measure(*experiment, options);
   if (!measured) return ReportBadInput(measured.error());
-  WarnOfAnotherMachine(experiment->profile, *measured);
+  WarnOfTheMachine(*experiment, *measured);
   RunReport report = MakeReport(experiment->scenario, experiment->profile, measured->result);
   report.source = fmt::format("measured on {}{}", measured->engine,
                               measured->emulated ? ", which is emulated" : "");
@@ -151,13 +168,16 @@ int RunMeasure(const MeasureCommand& command) {
 void AddMeasure(CLI::App& app, CommandContext& context) {
   auto command = std::make_shared<MeasureCommand>();
   CLI::App* sub = app.add_subcommand("measure", "Run a scenario in real time on real engines");
-  sub->add_option("scenario", command->scenario, "Scenario file (TOML)")->required();
+  sub->add_option("scenario", command->scenario, "Scenario file (TOML)")
+      ->required()
+      ->check(ReadFile());
   sub->add_option("--models", command->options.models, "Folder of the models");
   sub->add_option("--engine", command->options.engine,
                   "Engine instead of the models' own: emulated, identity, onnxruntime");
   sub->add_option("--onnxruntime", command->options.onnxruntime_library,
                   "libonnxruntime.so or its folder");
-  sub->add_option("--profile", command->profile, "Profile instead of the scenario's");
+  sub->add_option("--profile", command->profile, "Profile instead of the scenario's")
+      ->check(ReadFile());
   sub->add_option("--policy", command->policy, "Policy instead of the scenario's");
   sub->add_option("--set", command->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
@@ -167,11 +187,18 @@ void AddMeasure(CLI::App& app, CommandContext& context) {
   sub->add_option("--journal", command->options.journal,
                   "Write every event and decision to this file, for `tactus replay`")
       ->check(WritableFile());
+  sub->add_option("--predictor", command->options.predictor,
+                  "Start from what the policy has learnt before (strait)")
+      ->check(ReadFile());
+  sub->add_option("--save-predictor", command->options.save_predictor,
+                  "Write what the policy has learnt in the end to this file (strait)")
+      ->check(WritableFile());
   sub->add_option("--write-overheads", command->overheads,
                   "Write the profile with the measured overheads and service ratios to this file")
       ->check(WritableFile());
   sub->add_option("--predictions", command->predictions,
-                  "Write predicted and measured slowdowns of a policy that predicts to this file")
+                  "Write predicted and measured slowdown of each batch that had neighbours to "
+                  "this file (CSV), where the policy predicts")
       ->check(WritableFile());
   sub->add_flag("--no-pin", command->no_pin, "Leave the lanes to the kernel's scheduler");
   sub->add_flag("--wide", command->wide, "Show every model, and how requests ended");

@@ -11,10 +11,12 @@
 
 #include "dispatch/journal_file.h"
 #include "engines/engine_shelf.h"
+#include "kept_predictor.h"
 #include "measured_inputs.h"
 #include "policies/registry.h"
 #include "runtime/core_plan.h"
 #include "runtime/doorbell.h"
+#include "runtime/machine.h"
 #include "runtime/runtime.h"
 #include "server/kserve/model_config.h"
 #include "service_watch.h"
@@ -77,10 +79,18 @@ Expected<ModelSpec> SpecFor(const ScenarioModel& wanted, const Model& model,
   return spec;
 }
 
+// Lanes are whole devices here, whatever parts of them a plan might use.
+Scenario OnWholeDevices(Scenario scenario) {
+  scenario.plan_shares.clear();
+  return scenario;
+}
+
 class RealTime {
  public:
   RealTime(const Experiment& experiment, const MeasureOptions& options)
-      : scenario_(experiment.scenario), experiment_(experiment), options_(options) {}
+      : scenario_(OnWholeDevices(experiment.scenario)),
+        experiment_(experiment),
+        options_(options) {}
 
   Expected<Measurement> Run();
 
@@ -89,12 +99,14 @@ class RealTime {
   Status OpenJournal();
   Status StartRuntime();
   Status ServeModels();
+  Status ResumePolicy();
+  PredictorFile PredictorHere() const;
   EngineOptions MakeEngineOptions() const;
   void SendAll(Real start);
   void Send(std::size_t model, Real intended);
   Measurement Collect(Real start);
 
-  const Scenario& scenario_;
+  const Scenario scenario_;
   const Experiment& experiment_;
   const MeasureOptions& options_;
   std::vector<Model> models_;
@@ -110,7 +122,8 @@ class RealTime {
   std::vector<Duration> late_;  // of each call behind its intended arrival
   std::int64_t refused_ = 0;
   std::unique_ptr<Runtime> runtime_;
-  const Policy* policy_ = nullptr;  // the runtime's
+  Policy* policy_ = nullptr;  // the runtime's
+  std::optional<PredictorFile> resumed_;
 };
 
 EngineOptions RealTime::MakeEngineOptions() const {
@@ -145,12 +158,13 @@ Status RealTime::Prepare() {
         "machine, all alike; leave them out",
         scenario_.name));
   }
-  if (!scenario_.pipelines.empty()) {
-    return InvalidArgument(
-        fmt::format("{}: [[pipelines]] are for `tactus simulate`: the server has none yet; state "
-                    "each model's rate_rps instead",
-                    scenario_.name));
+  if (scenario_.plan_planner != "none") {
+    return InvalidArgument(fmt::format(
+        "{}: [plan] planner is for `tactus simulate`, and --planner for `tactus serve`: nothing "
+        "splits the lanes that are measured; leave it out, --set plan.planner=none",
+        scenario_.name));
   }
+  if (auto without = CheckNoPipelines(scenario_); !without) return without;
   auto models = MakeModels(scenario_, experiment_.profile);
   if (!models) return std::unexpected(models.error());
   models_ = *std::move(models);
@@ -201,6 +215,7 @@ Status RealTime::StartRuntime() {
   runtime.pin = options_.pin;
   RuntimeParts parts;
   policy_ = policy->get();
+  if (Status resumed = ResumePolicy(); !resumed) return resumed;
   parts.policy = *std::move(policy);
   parts.engine_for = [this](std::string_view platform) { return engines_->For(platform); };
   parts.profile = selected_;
@@ -209,7 +224,26 @@ Status RealTime::StartRuntime() {
   parts.observer = watch_.get();
   runtime_ = std::make_unique<Runtime>(runtime, std::move(parts));
   runtime_->Start();
-  return ServeModels();
+  if (Status served = ServeModels(); !served) return served;
+  if (!resumed_) return {};
+  return CheckPredictor(*resumed_, options_.predictor, PredictorHere());
+}
+
+Status RealTime::ResumePolicy() {
+  Status fine =
+      CheckPredictorFiles(options_.save_predictor, options_.predictor, options_.journal, *policy_);
+  if (!fine || options_.predictor.empty()) return fine;
+  auto resumed = ResumePredictor(options_.predictor, *policy_);
+  if (!resumed) return std::unexpected(std::move(resumed.error()));
+  resumed_ = *std::move(resumed);
+  return {};
+}
+
+// What is emulated runs on the profile's machine, everything else on this one.
+PredictorFile RealTime::PredictorHere() const {
+  const Machine here =
+      engines_->emulated() ? experiment_.profile.machine : ThisMachine(engines_->names());
+  return PredictorOf(scenario_.policy, here, models_);
 }
 
 // In the scenario's order, so that model ids mean the same as in the simulation.
@@ -289,8 +323,7 @@ Measurement RealTime::Collect(Real start) {
   measured.service_trace = watch_->service_trace(origin, kServiceWindow);
   if (const PredictionErrors* errors = policy_->prediction_errors()) {
     measured.prediction = SummaryOf(*errors);
-    const auto latest = errors->latest.get();
-    measured.predictions.assign(latest.begin(), latest.end());
+    measured.predictions = watch_->predictions();
   }
   return measured;
 }
@@ -308,6 +341,10 @@ Expected<Measurement> RealTime::Run() {
   sender.join();
   while (runtime_->calls() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   Measurement measured = Collect(start);
+  if (!options_.save_predictor.empty()) {
+    const Status kept = KeepPredictor(PredictorHere(), *policy_, options_.save_predictor);
+    if (!kept) return std::unexpected(kept.error());
+  }
   if (journal_ != nullptr) {
     flusher.request_stop();
     flusher.join();

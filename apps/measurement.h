@@ -8,6 +8,7 @@
 
 #include "base/expected.h"
 #include "base/serving_time.h"
+#include "core/prediction_errors.h"
 #include "experiment.h"
 #include "service_watch.h"
 #include "sim/simulation.h"
@@ -18,7 +19,9 @@ struct MeasureOptions {
   std::filesystem::path models;  // folder of models; empty: only for the emulated engine
   std::string engine;            // empty: what each model's platform says
   std::filesystem::path onnxruntime_library;
-  std::string journal;  // the file to write, or empty
+  std::string journal;         // the file to write, or empty
+  std::string predictor;       // what the policy has learnt already, or empty
+  std::string save_predictor;  // gets what it has learnt in the end
   bool pin = true;
 };
 
@@ -38,9 +41,9 @@ struct Measurement {
   std::vector<double> service_ratio;
   // How that moved, in windows of kServiceWindow.
   std::vector<double> service_trace;
-  // Of a policy that predicts: how well, and the latest predictions.
+  // Of a policy that predicts: how well, and of each batch that had neighbours and was seen.
   std::optional<PredictionSummary> prediction;
-  std::vector<LatestPredictions::Prediction> predictions;
+  std::vector<Prediction> predictions;
 };
 
 // Arrivals are those of the simulation with the same seed; latency counts from the intended

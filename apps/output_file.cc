@@ -1,8 +1,12 @@
 #include "output_file.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,13 +16,59 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kValidator = "WritableFile";
+constexpr const char* kWritten = "WritableFile";
+constexpr const char* kRead = "ReadFile";
 
-// Whether the command line names a file to write with it.
-bool IsWritten(CLI::Option* option) try {
-  return option->get_validator(kValidator) != nullptr && option->count() > 0;
+// Read whole before it is written: who goes on from a file may write it back.
+constexpr std::pair<std::string_view, std::string_view> kWrittenBack[] = {
+    {"--predictor", "--save-predictor"},
+    {"--previous", "--json"},
+    {"--profile", "--write-overheads"}};
+
+bool Has(CLI::Option* option, const char* validator) try {
+  return option->get_validator(validator) != nullptr;
 } catch (const CLI::OptionNotFound&) {  // how the library says that it has another validator
   return false;
+}
+
+// As far as links and what exists of the path tell which file it is.
+fs::path Resolved(const fs::path& path) {
+  std::error_code unreadable;  // then the path stands for itself
+  const fs::path resolved = fs::weakly_canonical(path, unreadable);
+  return unreadable ? path : resolved;
+}
+
+bool MayBeShared(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::exists(path, unreadable) && !fs::is_regular_file(path, unreadable);
+}
+
+// What the option writes; empty: nothing.
+std::string WrittenBy(CLI::Option* option) {
+  if (!Has(option, kWritten)) return "";
+  return option->count() > 0 ? option->as<std::string>() : option->get_default_str();
+}
+
+// FILE or PERCENT=FILE.
+fs::path ReadIn(const std::string& text) {
+  std::error_code unreadable;
+  const std::size_t equals = text.find('=');
+  const bool whole = equals == std::string::npos || fs::exists(text, unreadable);
+  return whole ? text : text.substr(equals + 1);
+}
+
+using Written = std::map<fs::path, std::string>;  // names of options
+
+void RefuseIfWritten(const CLI::Option& option, const Written& written) {
+  for (const std::string& text : option.results()) {
+    const auto found = written.find(Resolved(ReadIn(text)));
+    if (found == written.end()) continue;
+    const std::pair<std::string_view, std::string_view> both(option.get_name(), found->second);
+    if (std::ranges::find(kWrittenBack, both) != std::end(kWrittenBack)) continue;
+    throw CLI::ValidationError(
+        found->second, fmt::format("{}: {} reads this file, which would be lost; name another",
+                                   ReadIn(text).string(), option.get_name()));
+  }
 }
 
 // Empty: it can.
@@ -37,24 +87,45 @@ std::string WhyNotWritable(const std::string& text) {
 
 }  // namespace
 
-CLI::Validator WritableFile() { return {WhyNotWritable, "FILE", kValidator}; }
+CLI::Validator WritableFile() { return {WhyNotWritable, "FILE", kWritten}; }
+
+CLI::Validator ReadFile() {
+  return {[](const std::string&) { return std::string(); }, "", kRead};
+}
 
 void RefuseSharedFiles(CLI::App& command) {
-  std::map<fs::path, std::string> taken;
+  Written written;
   for (CLI::Option* option : command.get_options()) {
-    if (!IsWritten(option)) continue;
-    const auto name = option->as<std::string>();
-    std::error_code unreadable;  // then the path stands for itself
-    if (fs::exists(name, unreadable) && !fs::is_regular_file(name, unreadable)) continue;
-    const fs::path path = fs::weakly_canonical(name, unreadable);
-    const auto [first, alone] =
-        taken.emplace(unreadable ? fs::path(name) : path, option->get_name());
+    const std::string name = WrittenBy(option);
+    if (name.empty() || MayBeShared(name)) continue;
+    const auto [first, alone] = written.emplace(Resolved(name), option->get_name());
     if (alone) continue;
     throw CLI::ValidationError(
         option->get_name(),
         fmt::format("{}: {} writes this file too; give each its own", name, first->second));
   }
+  for (CLI::Option* option : command.get_options()) {
+    if (Has(option, kRead)) RefuseIfWritten(*option, written);
+  }
   for (CLI::App* below : command.get_subcommands()) RefuseSharedFiles(*below);
+}
+
+Status KeepFiles(const std::string& by, const std::vector<fs::path>& read,
+                 const std::vector<std::string>& written) {
+  for (const std::string& name : written) {
+    if (name.empty() || MayBeShared(name)) continue;
+    const auto is_it = [&](const fs::path& path) {
+      return !path.empty() && Resolved(path) == Resolved(name);
+    };
+    if (std::ranges::none_of(read, is_it)) continue;
+    return InvalidArgument(fmt::format(
+        "{}: {} reads this file, which would be lost; name another to write", name, by));
+  }
+  return {};
+}
+
+Status KeepFilesOf(const Scenario& scenario, const std::vector<std::string>& written) {
+  return KeepFiles(scenario.name, {scenario.profile, scenario.trace, scenario.schedule}, written);
 }
 
 }  // namespace tactus

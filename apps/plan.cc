@@ -235,9 +235,13 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
   auto options = std::make_shared<PartitionOptions>();
   CLI::App* command = plan.add_subcommand(
       "partition", "Which models share which backends, evenly and within memory");
-  command->add_option("input", options->input, "Cluster and models (TOML)")->required();
-  auto* previous = command->add_option("--previous", options->previous,
-                                       "What --json wrote: models stay there where they can");
+  command->add_option("input", options->input, "Cluster and models (TOML)")
+      ->required()
+      ->check(ReadFile());
+  auto* previous = command
+                       ->add_option("--previous", options->previous,
+                                    "What --json wrote: models stay there where they can")
+                       ->check(ReadFile());
   command
       ->add_option("--max-moves", options->most_moves,
                    "At most this many models leave their place, or models of this move_cost")

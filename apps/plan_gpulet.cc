@@ -1,15 +1,18 @@
 // tactus plan gpulet: how devices are split into gpu-lets, and who is in which.
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
+#include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "device_split.h"
 #include "experiment.h"
 #include "metrics/text_table.h"
 #include "output_file.h"
@@ -18,7 +21,7 @@
 #include "progress.h"
 #include "sim/plan_question.h"
 #include "workload/plan_file.h"
-#include "workload/share_profiles.h"
+#include "workload/scenario_fields.h"
 
 namespace tactus {
 namespace {
@@ -37,120 +40,163 @@ struct GpuletOptions {
 constexpr std::array kUsualShares = {20.0, 40.0, 50.0, 60.0, 80.0};  // percent, the paper's
 
 struct Asked {
-  Scenario scenario;
-  std::string provenance;   // of the profile
-  std::string shares_from;  // how it is known what batches take on a share
-  PlanQuestion question;
-  std::unique_ptr<ProfileTable> measured;  // what its input points to, where shares were measured
+  Experiment experiment;
+  std::vector<MeasuredShare> measured;  // as of GpuletOptions
+  PlanQuestion question;                // at the scenario's rates
+  PlanInput wanted;                     // at those that are planned for
 };
 
-// Lane classes that were measured, each for itself.
-Status ReadShares(const GpuletOptions& options, Asked& asked) {
-  const Scenario& scenario = asked.scenario;
-  PlanInput& input = asked.question.input;
-  std::vector<ShareProfile> shares;
-  input.shares.clear();
-  for (const std::string& text : options.measured) {
-    auto share = ReadShareProfile(text);
-    if (!share) return std::unexpected(share.error());
-    auto selected = SelectProfile(scenario, share->profile);
-    if (!selected) return std::unexpected(selected.error());
-    share->profile = std::move(*selected);
-    input.shares.push_back(share->share);
-    asked.provenance = share->profile.provenance;  // of the last, the whole device
-    shares.push_back(std::move(*share));
+Status SplitDevices(const GpuletOptions& options, std::span<const MeasuredShare> measured,
+                    Experiment& experiment) {
+  if (!measured.empty()) {
+    const auto taken = TakeMeasuredShares(measured, experiment);
+    if (!taken) return Fail(taken.error().code, "--on-share: " + taken.error().message);
+    return {};
   }
-  auto table = MakeTable(shares, asked.question.deployment->models,
-                         {.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms});
-  if (!table) return std::unexpected(table.error());
-  asked.measured = std::make_unique<ProfileTable>(std::move(*table));
-  input.profile = asked.measured.get();
-  asked.shares_from = "shares of the device measured one by one";
-  return {};
+  Scenario& scenario = experiment.scenario;
+  if (!options.percent.empty()) {
+    scenario.plan_shares = options.percent;
+  } else if (scenario.plan_shares.empty()) {
+    scenario.plan_shares.assign(kUsualShares.begin(), kUsualShares.end());
+  }
+  if (options.exponent) scenario.plan_exponent = *options.exponent;
+  const auto valid = Validate(scenario);
+  if (valid) return {};
+  const std::string place = options.percent.empty() ? options.scenario : "--shares";
+  return Fail(valid.error().code, place + ": " + valid.error().message);
 }
 
 Expected<Asked> Ask(const GpuletOptions& options) {
   auto experiment = LoadExperiment(options.scenario, options.settings);
   if (!experiment) return std::unexpected(experiment.error());
-  Scenario& scenario = experiment->scenario;
-  if (!options.percent.empty()) scenario.plan_shares = options.percent;
-  if (!options.measured.empty()) {
-    scenario.plan_shares.clear();
-  } else if (scenario.plan_shares.empty()) {
-    scenario.plan_shares.assign(kUsualShares.begin(), kUsualShares.end());
+  if (const auto kept = KeepFilesOf(experiment->scenario, {options.out}); !kept) {
+    return std::unexpected(kept.error());
   }
-  if (options.exponent) scenario.plan_exponent = *options.exponent;
-  auto question = MakePlanQuestion(scenario, experiment->profile);
+  auto measured = ParseMeasuredShares(options.measured);
+  if (!measured) return Fail(measured.error().code, "--on-share: " + measured.error().message);
+  if (auto split = SplitDevices(options, *measured, *experiment); !split) {
+    return std::unexpected(split.error());
+  }
+  auto question = MakePlanQuestion(experiment->scenario, experiment->profile, experiment->on_share);
   if (!question) return std::unexpected(question.error());
-  Asked asked{.scenario = std::move(scenario),
-              .provenance = experiment->profile.provenance,
-              .shares_from = fmt::format("on a share of the device by a stand-in, exponent {:g}",
-                                         experiment->scenario.plan_exponent),
-              .question = std::move(*question),
-              .measured = nullptr};
-  if (options.measured.empty()) return asked;
-  if (auto read = ReadShares(options, asked); !read) return std::unexpected(read.error());
-  return asked;
+  PlanInput wanted = question->input;
+  for (PlannedModel& model : wanted.models) {
+    model.rate_rps *= 1 + experiment->scenario.plan_headroom;
+  }
+  return Asked{std::move(*experiment), std::move(*measured), std::move(*question),
+               std::move(wanted)};
 }
 
-Expected<Plan> PlanIdeal(const PlanInput& input, const InterferenceModel* interference) {
+// " and 25 % more ([plan] headroom)"
+std::string Headroom(const Scenario& scenario) {
+  if (scenario.plan_headroom == 0) return "";
+  return fmt::format(" and {:.4g} % more ([plan] headroom)", 100 * scenario.plan_headroom);
+}
+
+Expected<Solver> SolveIdeally(const PlanInput& input, const InterferenceModel* interference) {
   std::unique_ptr<Progress> progress;
   IdealOptions options{.interference = interference};
   options.on_progress = [&](std::size_t done, std::size_t all) {
     if (!progress) progress = std::make_unique<Progress>(all);
     progress->Show(done, "combinations of models in the two lanes of a device");
   };
-  const auto planner = IdealPlanner::Make(input, std::move(options));
+  auto planner = IdealPlanner::Make(input, options);
   if (!planner) return std::unexpected(planner.error());
-  std::vector<double> rates;
-  for (const PlannedModel& model : input.models) rates.push_back(model.rate_rps);
-  return planner->Solve(rates);
+  return [ideal = std::make_shared<IdealPlanner>(std::move(*planner))](const PlanInput& asked) {
+    std::vector<double> rates;
+    for (const PlannedModel& model : asked.models) rates.push_back(model.rate_rps);
+    return ideal->Solve(rates);
+  };
 }
 
-Expected<Plan> Solve(const GpuletOptions& options, const Asked& asked) {
-  const PlanInput& input = asked.question.input;
+Expected<Solver> MakeSolver(const GpuletOptions& options, const Asked& asked) {
   if (!options.interference.empty() && options.planner.starts_with("nexus")) {
     return InvalidArgument("--interference: " + options.planner + " counts on none; leave it out");
   }
-  const std::vector<double>& given =
-      options.interference.empty() ? asked.scenario.plan_interference : options.interference;
-  InterferenceModel model;
-  std::copy(given.begin(), given.end(), model.c.begin());
-  const InterferenceModel* interference = given.empty() ? nullptr : &model;
-  if (options.planner == "ideal") return PlanIdeal(input, interference);
-  auto planner =
-      MakePlanner(options.planner, interference ? std::optional(*interference) : std::nullopt);
-  if (!planner) return std::unexpected(planner.error());
-  return (*planner)->Solve(input);
-}
-
-std::string NamesIn(const LanePlan& lane, const PlanInput& input) {
-  std::string names;
-  for (const PlanEntry& entry : lane.entries) {
-    names += (names.empty() ? "" : ", ") + input.models[entry.model.value()].name;
+  const std::vector<double>& given = options.interference.empty()
+                                         ? asked.experiment.scenario.plan_interference
+                                         : options.interference;
+  std::optional<InterferenceModel> interference;
+  if (!given.empty()) std::copy(given.begin(), given.end(), interference.emplace().c.begin());
+  if (options.planner == "ideal") {
+    return SolveIdeally(asked.wanted, interference ? &*interference : nullptr);
   }
-  return names;
+  auto planner = MakePlanner(options.planner, interference);
+  if (!planner) return std::unexpected(planner.error());
+  return [shared = std::shared_ptr<Planner>(std::move(*planner))](const PlanInput& input) {
+    return shared->Solve(input);
+  };
 }
 
-// Each device as a bar, its lanes as wide as their shares.
+// An error says how much each model lacks.
+Expected<Plan> Solve(const GpuletOptions& options, const Asked& asked) {
+  const PlanInput& input = asked.wanted;
+  const auto solve = MakeSolver(options, asked);
+  if (!solve) return std::unexpected(solve.error());
+  auto plan = (*solve)(input);
+  if (plan || plan.error().code != ErrorCode::kResourceExhausted) return plan;
+  return Fail(plan.error().code,
+              plan.error().message + "; " + WhatEachLacks(input, LargestPart(input, *solve).part));
+}
+
+// The lane's share and the names of who is in it, in lines of that many columns; a name that is
+// longer is cut, and shows that it was.
+std::vector<std::string> Cell(const LanePlan& lane, const PlanInput& input, std::size_t width) {
+  std::vector<std::string> words = {fmt::format("{:.4g} %", 100 * lane.spec.fraction)};
+  for (std::size_t e = 0; e < lane.entries.size(); ++e) {
+    words.push_back(input.models[lane.entries[e].model.value()].name +
+                    (e + 1 < lane.entries.size() ? "," : ""));
+  }
+  std::vector<std::string> lines;
+  for (std::string& word : words) {
+    if (word.size() > width) word = fmt::format("{:.{}}..", word, width > 2 ? width - 2 : 0);
+    if (!lines.empty() && lines.back().size() + 1 + word.size() <= width) {
+      lines.back() += " " + word;
+    } else {
+      lines.push_back(word);
+    }
+  }
+  return lines;
+}
+
+// Each device as a bar, its lanes as wide as their shares, as high as the names need.
 std::string Drawing(const Plan& plan, const PlanInput& input) {
-  constexpr int kWidth = 100;
-  std::map<std::uint32_t, std::string> bars;
-  std::map<std::uint32_t, double> used;
+  constexpr double kWidth = 100;
+  struct Bar {
+    std::vector<std::size_t> widths;  // of cells
+    std::vector<std::vector<std::string>> cells;
+    std::size_t height = 1;
+    double used = 0;
+  };
+  std::vector<Bar> bars(static_cast<std::size_t>(input.devices));
+  const auto add = [](Bar& bar, std::vector<std::string> cell, std::size_t width) {
+    bar.height = std::max(bar.height, cell.size());
+    bar.widths.push_back(width);
+    bar.cells.push_back(std::move(cell));
+  };
   for (const LanePlan& lane : plan.lanes) {
-    const std::uint32_t device = lane.spec.device.value();
-    const int width = static_cast<int>(std::lround(kWidth * lane.spec.fraction)) - 1;
-    const std::string text =
-        fmt::format("{:.0f} % {}", 100 * lane.spec.fraction, NamesIn(lane, input));
-    bars[device] += fmt::format("{:<{}.{}}|", text, width, width);
-    used[device] += lane.spec.fraction;
+    Bar& bar = bars[lane.spec.device.value()];
+    const auto width =
+        static_cast<std::size_t>(std::max(2.0, std::round(kWidth * lane.spec.fraction) - 1));
+    add(bar, Cell(lane, input, width), width);
+    bar.used += lane.spec.fraction;
   }
   std::string drawing;
-  for (int device = 0; device < input.devices; ++device) {
-    const auto d = static_cast<std::uint32_t>(device);
-    const int rest = static_cast<int>(std::lround(kWidth * (1 - used[d])));
-    if (rest > 1) bars[d] += fmt::format("{:.<{}}|", "", rest - 1);
-    drawing += fmt::format("{:>3} |{}\n", device, bars[d]);
+  for (std::size_t device = 0; device < bars.size(); ++device) {
+    Bar& bar = bars[device];
+    const double rest = std::round(kWidth * (1 - bar.used)) - 1;
+    if (rest > 0) {
+      const auto width = static_cast<std::size_t>(rest);
+      add(bar, std::vector(bar.height, std::string(width, '.')), width);
+    }
+    for (std::size_t line = 0; line < bar.height; ++line) {
+      drawing += line == 0 ? fmt::format("{:>3} |", device) : "    |";
+      for (std::size_t c = 0; c < bar.cells.size(); ++c) {
+        const auto& cell = bar.cells[c];
+        drawing += fmt::format("{:<{}}|", line < cell.size() ? cell[line] : "", bar.widths[c]);
+      }
+      drawing += "\n";
+    }
   }
   return drawing;
 }
@@ -169,7 +215,7 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
     for (const PlanEntry& entry : lane.entries) {
       const PlannedModel& model = input.models[entry.model.value()];
       table.Add({model.name, std::to_string(lane.spec.device.value()),
-                 fmt::format("{:.0f}", 100 * lane.spec.fraction), std::to_string(entry.batch),
+                 fmt::format("{:.4g}", 100 * lane.spec.fraction), std::to_string(entry.batch),
                  fmt::format("{:.2f}", ToMillis(entry.length)),
                  fmt::format("{:.2f}", ToMillis(lane.cycle)),
                  fmt::format("{:.4g}", ToMillis(model.slo)),
@@ -181,33 +227,48 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
 
 Status Write(const GpuletOptions& options, const Asked& asked, const Plan& plan) {
   if (options.out.empty()) return {};
+  const Scenario& scenario = asked.experiment.scenario;
   PlanFile file = MakePlanFile(plan, asked.question.input);
   file.planner = options.planner;
-  file.scenario = asked.scenario.name;
-  file.profile = asked.provenance;
+  file.scenario = scenario.name;
+  file.profile = asked.experiment.profile.provenance;
+  if (asked.measured.empty()) {
+    file.shares = scenario.plan_shares;
+    file.exponent = scenario.plan_exponent;
+  }
+  file.on_share = asked.measured;
   return SavePlan(file, options.out);
 }
 
 int RunGpulet(const GpuletOptions& options) {
   const auto asked = Ask(options);
   if (!asked) return ReportBadInput(asked.error());
-  const PlanInput& input = asked->question.input;
+  const PlanInput& input = asked->wanted;
+  const Scenario& scenario = asked->experiment.scenario;
+  if (const auto doubt = DoubtOfMemory(asked->experiment)) {
+    fmt::print(stderr, "tactus: warning: {}\n", *doubt);
+  }
   const auto plan = Solve(options, *asked);
   if (!plan) {
-    return ReportBadInput({plan.error().code, options.scenario + ": " + plan.error().message});
+    // Else it is not of the load.
+    const bool load = plan.error().code == ErrorCode::kResourceExhausted;
+    const std::string rates = "no plan for these rates" + Headroom(scenario) + ": ";
+    return ReportBadInput(
+        {plan.error().code,
+         fmt::format("{}: {}{}", options.scenario, load ? rates : "", plan.error().message)});
   }
   if (auto valid = Validate(*plan, input); !valid) return ReportBadInput(valid.error());
   if (auto out = Write(options, *asked, *plan); !out) return ReportBadInput(out.error());
   double used = 0;
   double rate_rps = 0;
   for (const LanePlan& lane : plan->lanes) used += lane.spec.fraction;
-  for (const PlannedModel& model : input.models) rate_rps += model.rate_rps;
+  for (const PlannedModel& model : asked->question.input.models) rate_rps += model.rate_rps;
   fmt::print(
-      "{}: {:.4g} requests/s of {} models on {} devices, planned by {}\nprofile: {}; "
-      "{}\n\n{}\n{}\n{:.2f} of {} devices are in use\n",
-      asked->scenario.name, rate_rps, input.models.size(), input.devices, options.planner,
-      asked->provenance, asked->shares_from, Drawing(*plan, input), ToTable(*plan, input), used,
-      input.devices);
+      "{}: {:.4g} requests/s of {} models on {} devices{}, planned by {}\nprofile: {}\n"
+      "shares: {}\n\n{}\n{}\n{:.2f} of {} devices are in use\n",
+      scenario.name, rate_rps, input.models.size(), input.devices, Headroom(scenario),
+      options.planner, asked->experiment.profile.provenance, SharesText(asked->experiment),
+      Drawing(*plan, input), ToTable(*plan, input), used, input.devices);
   return 0;
 }
 
@@ -224,10 +285,12 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
   CLI::App* command = plan.add_subcommand(
       "gpulet", "How devices are split into shares (gpu-lets), and which models are in which");
   command->add_option("scenario", options->scenario, "Scenario file (TOML); its lanes are devices")
-      ->required();
+      ->required()
+      ->check(ReadFile());
+  std::vector<std::string> planners(PlannerNames().begin(), PlannerNames().end());
+  planners.emplace_back("ideal");
   command->add_option("--planner", options->planner, "Who plans")
-      ->check(
-          CLI::IsMember({"gpulet", "gpulet-retry", "self-tuning", "nexus", "nexus-half", "ideal"}))
+      ->check(CLI::IsMember(planners))
       ->capture_default_str();
   command
       ->add_option("--shares", options->percent,
@@ -245,6 +308,7 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
                    "Instead of both: what `tactus profile` measured on each share, 50=half.json, "
                    "ascending to 100=whole.json")
       ->option_text("PERCENT=FILE ...")
+      ->check(ReadFile())
       ->excludes("--shares")
       ->excludes("--exponent");
   command
@@ -255,7 +319,11 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
       ->delimiter(',')
       ->check(CLI::Range(-100.0, 100.0))
       ->expected(5);
-  command->add_option("--out", options->out, "Write the plan to this file, for simulate --plan")
+  command
+      ->add_option(
+          "--out", options->out,
+          "Write the plan, and what shares it was made for, to this file: for simulate --plan "
+          "and, beside their --on-share, serve --plan")
       ->check(WritableFile());
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)

@@ -33,6 +33,11 @@ struct Row {
   LeastLanes least;
 };
 
+struct Found {
+  std::vector<Row> rows;
+  std::vector<FailedPolicy> failed;
+};
+
 // The model or pipeline with the largest bad ratio of any seed.
 struct Worst {
   std::string name;
@@ -57,8 +62,10 @@ void Sort(std::vector<Row>& rows) {
   });
 }
 
-Expected<std::vector<Row>> Search(const LanesOptions& options, const Experiment& experiment) {
+// What a policy cannot, the others may: an error only where all fail.
+Expected<Found> Search(const LanesOptions& options, const Experiment& experiment) {
   const std::vector<std::string> policies = PoliciesOf(options.search, experiment.scenario);
+  if (auto checked = CheckPolicies(policies); !checked) return std::unexpected(checked.error());
   LeastLanesOptions search;
   search.bad_limit = options.search.bad_percent / 100;
   search.most = options.most;
@@ -67,24 +74,28 @@ Expected<std::vector<Row>> Search(const LanesOptions& options, const Experiment&
   // which half fail at their first seed.
   const std::size_t each = 3 + 3 * search.seeds.size();
   Progress progress(policies.size() * each);
-  std::vector<Row> rows;
+  Found found;
   for (const std::string& policy : policies) {
     search.on_probe = [&](int lanes, std::size_t probes) {
-      progress.Show(rows.size() * each + std::min(probes, each - 1),
+      progress.Show((found.rows.size() + found.failed.size()) * each + std::min(probes, each - 1),
                     fmt::format("{} on {} lanes", policy, lanes));
     };
     Experiment named = experiment;
     named.scenario.policy = policy;
     auto least = FindLeastLanes(
         named.scenario, named.profile, [&] { return MakePolicy(policy); }, search);
-    if (!least) return std::unexpected(least.error());
-    rows.push_back({policy, std::move(*least)});
+    if (least) {
+      found.rows.push_back({policy, std::move(*least)});
+    } else {
+      found.failed.push_back({policy, least.error().message});
+    }
   }
-  Sort(rows);
-  return rows;
+  if (found.rows.empty()) return std::unexpected(NoneFound(found.failed));
+  Sort(found.rows);
+  return found;
 }
 
-std::string ToTable(const std::vector<Row>& rows, const LanesOptions& options) {
+std::string ToTable(const Found& found, const LanesOptions& options) {
   TextTable table;
   table.AddColumn("policy", "");
   table.AddColumn("lanes", "needed");
@@ -93,13 +104,13 @@ std::string ToTable(const std::vector<Row>& rows, const LanesOptions& options) {
   table.AddColumn("worst", "bad %");
   AddUsageColumns(table);
   table.AddColumn("worst", "model");
-  for (const Row& row : rows) {
+  for (const Row& row : found.rows) {
     const LeastLanes& least = row.least;
     const Worst worst = WorstOf(row);
-    const bool found = least.lanes > 0;
+    const bool enough = least.lanes > 0;
     std::vector<std::string> cells = {
-        row.policy, found ? std::to_string(least.lanes) : fmt::format("> {}", options.most),
-        found && least.fluid > 0
+        row.policy, enough ? std::to_string(least.lanes) : fmt::format("> {}", options.most),
+        enough && least.fluid > 0
             ? fmt::format("{:.2f} x", static_cast<double>(least.lanes) / least.fluid)
             : "-",
         Rate(Average(least.runs).all.goodput_rps), fmt::format("{:.2f}", 100 * worst.bad_ratio)};
@@ -107,6 +118,7 @@ std::string ToTable(const std::vector<Row>& rows, const LanesOptions& options) {
     cells.push_back(worst.name);
     table.Add(std::move(cells));
   }
+  for (const FailedPolicy& failed : found.failed) table.Add({failed.policy, "failed"});
   return table.Print();
 }
 
@@ -148,8 +160,8 @@ std::string Doubts(const Row& row, const LanesOptions& options) {
   return text + CoarseRuns(options.search, row.policy, row.least.runs);
 }
 
-Status WritePlan(const std::vector<Row>& rows, const LanesOptions& options) {
-  const RunReport& first = rows.front().least.runs.front();
+Status WritePlan(const Found& found, const LanesOptions& options) {
+  const RunReport& first = found.rows.front().least.runs.front();
   nlohmann::ordered_json json = {{"scenario", first.scenario},
                                  {"profile", first.profile_provenance},
                                  {"source", first.source},
@@ -159,7 +171,10 @@ Status WritePlan(const std::vector<Row>& rows, const LanesOptions& options) {
                                  {"bad_limit", options.search.bad_percent / 100},
                                  {"most_lanes", options.most},
                                  {"policies", nlohmann::ordered_json::array()}};
-  for (const Row& row : rows) {
+  for (const FailedPolicy& failed : found.failed) {
+    json["failed"].push_back({{"policy", failed.policy}, {"why", failed.why}});
+  }
+  for (const Row& row : found.rows) {
     const RunReport mean = Average(row.least.runs);
     const Worst worst = WorstOf(row);
     nlohmann::ordered_json entry = {{"policy", row.policy}, {"lanes", nullptr}};
@@ -185,19 +200,25 @@ Status WritePlan(const std::vector<Row>& rows, const LanesOptions& options) {
 int RunLanes(const LanesOptions& options) {
   const auto experiment = LoadExperiment(options.search.scenario, options.search.settings);
   if (!experiment) return ReportBadInput(experiment.error());
-  const auto rows = Search(options, *experiment);
-  if (!rows) return ReportBadInput(rows.error());
-  fmt::print("{}{}\n{}", Explanation(*experiment, options, rows->front().least.fluid),
-             ScenarioDoubts(*experiment), ToTable(*rows, options));
-  for (const Row& row : *rows) {
+  if (const auto kept = KeepFilesOf(experiment->scenario, {options.json}); !kept) {
+    return ReportBadInput(kept.error());
+  }
+  const auto found = Search(options, *experiment);
+  if (!found) return ReportBadInput(found.error());
+  const std::vector<Row>& rows = found->rows;
+  fmt::print("{}{}\n{}{}", Explanation(*experiment, options, rows.front().least.fluid),
+             ScenarioDoubts(*experiment), ToTable(*found, options), FailuresOf(found->failed));
+  for (const Row& row : rows) {
     fmt::print("{}{}", PolicyDoubts(*experiment, row.policy), Doubts(row, options));
   }
-  fmt::print("{}", TuningNotes(PoliciesOf(options.search, experiment->scenario)));
+  fmt::print("{}",
+             TuningNotes(PoliciesOf(options.search, experiment->scenario), experiment->scenario));
   if (!options.json.empty()) {
-    const auto written = WritePlan(*rows, options);
+    const auto written = WritePlan(*found, options);
     if (!written) return ReportBadInput(written.error());
   }
-  return std::ranges::all_of(*rows, [](const Row& row) { return row.least.lanes > 0; }) ? 0 : 1;
+  const bool all = std::ranges::all_of(rows, [](const Row& row) { return row.least.lanes > 0; });
+  return all && found->failed.empty() ? 0 : 1;
 }
 
 }  // namespace

@@ -284,11 +284,14 @@ void AddProfile(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_option("--engine", options->engine, "Engine to measure")->capture_default_str();
-  auto* cells = command->add_option("--import-cells", options->import_cells,
-                                    "Write a profile from a CSV: model, exit, batch, latency_ms");
+  auto* cells = command
+                    ->add_option("--import-cells", options->import_cells,
+                                 "Write a profile from a CSV: model, exit, batch, latency_ms")
+                    ->check(ReadFile());
   command
       ->add_option("--import-alpha-beta", options->import_alpha_beta,
                    "Write a profile from a CSV: model, alpha_ms, beta_ms, slo_ms")
+      ->check(ReadFile())
       ->excludes(cells);
   command->callback([options, &context] { context.exit_code = RunProfile(*options); });
 }

@@ -56,15 +56,16 @@ void PrintClaims(const std::vector<FigureClaim>& claims) {
   }
 }
 
-// Into claims.csv, in place of what it held of the same figures.
-Status WriteClaims(const std::vector<FigureClaim>& claims, const fs::path& path) {
+// Into claims.csv, in place of what it held of the figures `made`.
+Status WriteClaims(const std::vector<FigureClaim>& claims, const std::vector<std::string>& made,
+                   const fs::path& path) {
   std::vector<std::string> lines;
   std::ifstream earlier(path);
   std::string line;
   std::getline(earlier, line);  // the header
   while (std::getline(earlier, line)) {
     const bool again = std::ranges::any_of(
-        claims, [&](const FigureClaim& claim) { return line.starts_with(claim.id + ","); });
+        made, [&](const std::string& id) { return line.starts_with(id + ","); });
     if (!again) lines.push_back(line);
   }
   for (const auto& [id, heading, claim] : claims) {
@@ -111,18 +112,20 @@ Expected<std::string> SourceOf(const Paper& paper, const Figure& figure,
                      seeds == 1 ? "one seed" : fmt::format("mean of {} seeds", seeds));
 }
 
+std::string Lacking(const Figure& figure, const ReproduceOptions& options) {
+  return figure.lacks ? figure.lacks(options) : "";
+}
+
 // Every figure's file, picture and claims.
 Expected<std::vector<FigureClaim>> RunFigures(const Paper& paper, const ReproduceOptions& options) {
   std::vector<FigureClaim> claims;
   Progress progress(std::max<std::size_t>(1, Points(paper.figures)));
   std::size_t done = 0;
   for (const Figure& figure : paper.figures) {
-    if (figure.lacks) {
-      if (const std::string lacking = figure.lacks(options); !lacking.empty()) {
-        if (paper.figures.size() == 1) return InvalidArgument(figure.Heading() + ": " + lacking);
-        fmt::print(stderr, "tactus: {} is left out: {}\n", figure.Heading(), lacking);
-        continue;
-      }
+    if (const std::string lacking = Lacking(figure, options); !lacking.empty()) {
+      if (paper.figures.size() == 1) return InvalidArgument(figure.Heading() + ": " + lacking);
+      fmt::print(stderr, "tactus: {} is left out: {}\n", figure.Heading(), lacking);
+      continue;
     }
     const auto data = RunFigure(paper, figure, options, progress, done);
     if (!data) return std::unexpected(data.error());
@@ -131,6 +134,7 @@ Expected<std::vector<FigureClaim>> RunFigures(const Paper& paper, const Reproduc
     if (!source) return std::unexpected(source.error());
     const auto drawn = Draw(PlotScript(paper, figure, *data, stem, *source), stem);
     if (!drawn) fmt::print(stderr, "tactus: {}\n", drawn.error().message);
+    if (!figure.claims) continue;
     for (Claim& claim : figure.claims(*data)) {
       claims.push_back({figure.id, figure.Heading(), std::move(claim)});
     }
@@ -161,7 +165,11 @@ int RunReproduce(const Command& command) {
       "fig  holds\n",
       paper.title, paper.basis);
   PrintClaims(*claims);
-  const auto written = WriteClaims(*claims, fs::path(options.out) / "claims.csv");
+  std::vector<std::string> made;
+  for (const Figure& figure : paper.figures) {
+    if (Lacking(figure, options).empty()) made.push_back(figure.id);
+  }
+  const auto written = WriteClaims(*claims, made, fs::path(options.out) / "claims.csv");
   if (!written) return ReportBadInput(written.error());
   fmt::print("CSV, SVG and PNG of each figure: {}\n", options.out);
   if (command.json.empty()) return 0;
@@ -206,8 +214,10 @@ void AddReproduce(CLI::App& app, CommandContext& context) {
   command->add_option("--minutes", options.minutes, "Minutes of Strait's five-hour trace")
       ->check(CLI::Range(1, 300))
       ->capture_default_str();
-  command->add_option("--scheduler", options.scheduler,
-                      "What ./run bench scheduler --json wrote: for Symphony's Figure 13-left");
+  command
+      ->add_option("--scheduler", options.scheduler,
+                   "What ./run bench scheduler --json wrote: for Symphony's Figure 13-left")
+      ->check(ReadFile());
   command->add_flag("--fresh", options.fresh, "Run every point again");
   command->add_option("--json", made->json, "Write the claims as checks to this file")
       ->check(WritableFile());

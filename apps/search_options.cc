@@ -1,14 +1,19 @@
 #include "search_options.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "commands.h"
 #include "experiment.h"
+#include "output_file.h"
 
 namespace tactus {
 
 void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds) {
-  command.add_option("scenario", options.scenario, "Scenario file (TOML)")->required();
+  command.add_option("scenario", options.scenario, "Scenario file (TOML)")
+      ->required()
+      ->check(ReadFile());
   command
       .add_option("--policies", options.policies,
                   "Policies: symphony,clockwork; default: the scenario's")
@@ -39,6 +44,26 @@ std::vector<std::uint64_t> SeedsOf(const SearchOptions& options) {
   std::vector<std::uint64_t> seeds;
   for (int i = 0; i < options.seeds; ++i) seeds.push_back(options.first_seed + i);
   return seeds;
+}
+
+Error NoneFound(std::span<const FailedPolicy> failed) {
+  const std::string& first = failed.front().why;
+  if (std::ranges::all_of(failed, [&](const FailedPolicy& each) { return each.why == first; })) {
+    return {ErrorCode::kInvalidArgument, first};
+  }
+  std::string text;
+  for (const FailedPolicy& each : failed) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", each.policy, each.why);
+  }
+  return {ErrorCode::kInvalidArgument, text};
+}
+
+std::string FailuresOf(std::span<const FailedPolicy> failed) {
+  std::string text;
+  for (const FailedPolicy& each : failed) {
+    text += fmt::format("{} failed: {}\n", each.policy, each.why);
+  }
+  return text;
 }
 
 std::vector<Judged> JudgedOf(const RunReport& run) {

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/expected.h"
 #include "metrics/report.h"
 #include "workload/scenario.h"
 
@@ -28,6 +29,12 @@ void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds
 
 std::vector<std::string> PoliciesOf(const SearchOptions& options, const Scenario& scenario);
 std::vector<std::uint64_t> SeedsOf(const SearchOptions& options);
+
+// Where every policy failed on the scenario there is nothing to report: why each did, and only why
+// where all did alike.
+Error NoneFound(std::span<const FailedPolicy> failed);
+// Where some did, a line for each.
+std::string FailuresOf(std::span<const FailedPolicy> failed);
 
 // What a run is judged by: pipelines, and models whose requests did not come with frames.
 struct Judged {

@@ -140,6 +140,7 @@ class ServeCommand {
   std::unique_ptr<HttpServer> metrics_page_;
   std::optional<PartitionOptions> partition_;  // with --plan or --planner
   std::unique_ptr<PlanningThread> planning_;   // with --planner
+  std::optional<PlanReload> reload_;           // with --plan
   std::jthread journal_flush_;
   std::uint16_t http_port_ = 0;
   std::uint16_t grpc_port_ = 0;
@@ -161,16 +162,14 @@ Status ServeCommand::LoadProfileFile() {
 }
 
 Status ServeCommand::ReadShares() {
-  if (!Partitioned(o_)) {
-    if (o_.on_share.empty()) return {};
-    return InvalidArgument(
-        "--on-share: nothing splits the device into shares; add --planner gpulet-retry, or --plan");
-  }
+  if (Status fit = CheckPlanOptions(o_); !fit) return fit;
+  if (!Partitioned(o_)) return {};
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
   if (!engine) return std::unexpected(engine.error());
   auto partition = ReadPartition(o_, (*engine)->traits().name);
   if (!partition) return std::unexpected(std::move(partition.error()));
   partition_ = *std::move(partition);
+  if (const auto doubt = DoubtOfShares(*partition_)) log_->warn(*doubt);
   return {};
 }
 
@@ -189,7 +188,7 @@ Status ServeCommand::SplitDevice() {
     if (!planning) return std::unexpected(std::move(planning.error()));
     planning_ = *std::move(planning);
   }
-  return o_.plan.empty() ? planning_->First() : TakePlan(o_.plan, *runtime_);
+  return o_.plan.empty() ? planning_->First() : TakePlan(o_.plan, *runtime_, log_);
 }
 
 // What an emulated model's batches take: the profile's means. Policies count on a percentile.
@@ -273,15 +272,8 @@ Status ServeCommand::MakeRuntime() {
 }
 
 Status ServeCommand::ResumePolicy() {
-  if (!o_.save_predictor.empty()) {
-    if (Status learns = CheckLearns(*policy_); !learns) return learns;
-  }
-  if (o_.predictor.empty()) return {};
-  if (!o_.journal.empty()) {
-    return InvalidArgument(
-        "--journal: does not hold what --predictor brings, so it could not be replayed; leave one "
-        "of them out");
-  }
+  Status fine = CheckPredictorFiles(o_.save_predictor, o_.predictor, o_.journal, *policy_);
+  if (!fine || o_.predictor.empty()) return fine;
   auto resumed = ResumePredictor(o_.predictor, *policy_);
   if (!resumed) return std::unexpected(std::move(resumed.error()));
   resumed_ = std::move(*resumed);
@@ -438,6 +430,8 @@ void ServeCommand::Stop() {
     grpc_->Stop(grace);
   }
   if (sampler_ != nullptr) sampler_->Stop();
+  runtime_->EndChanges();
+  reload_.reset();
   if (planning_ != nullptr) planning_->Stop();
   std::optional<PredictorFile> learnt;
   if (!o_.save_predictor.empty()) learnt = PredictorHere();  // while the models are still there
@@ -465,12 +459,10 @@ int ServeCommand::Run() {
   starting = {};
   if (Status started = StartFrontEnds(); !started) return fail(started.error());
   if (planning_ != nullptr) planning_->Start();
+  if (!o_.plan.empty()) reload_.emplace(o_.plan, *runtime_, log_);
   PrintServed();
   const char* const signal = signals_.Wait([this] {
-    if (o_.plan.empty()) return log_->info("SIGHUP: there is no --plan to read again");
-    const Status taken = TakePlan(o_.plan, *runtime_);
-    taken ? log_->info("SIGHUP: the device is split as {} says now", o_.plan)
-          : log_->error("SIGHUP: nothing changes: {}", taken.error().message);
+    reload_ ? reload_->Ask() : log_->info("SIGHUP: there is no --plan to read again");
   });
   log_->info("{}: no new calls; those under way have {:g} s", signal, o_.grace_s);
   Stop();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "experiment.h"
 #include "output_file.h"
 
 namespace tactus {
@@ -52,6 +53,7 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       .add_option("--profile", o.profile,
                   "Latencies measured by `tactus profile`; a model that it lacks is measured "
                   "briefly when it is loaded")
+      ->check(ReadFile())
       ->group(kGroup);
   command
       .add_option("--percentile", o.percentile,
@@ -80,6 +82,7 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
                   "Split the processor into lanes as this file of `tactus plan gpulet` says "
                   "(--policy planned); SIGHUP reads it again and changes the lanes in service")
       ->check(CLI::ExistingFile)
+      ->check(ReadFile())
       ->excludes("--lanes")
       ->excludes("--slots")
       ->excludes("--threads")
@@ -103,6 +106,7 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
                   "With --plan or --planner: what `tactus profile --threads` measured on each "
                   "share, 50=half.json 100=whole.json")
       ->option_text("PERCENT=FILE ...")
+      ->check(ReadFile())
       ->group(kGroup);
   command
       .add_option("--device-memory-mb", o.device_memory_mb,
@@ -160,6 +164,7 @@ void DeclarePredictor(ServeOptions& o, CLI::App& command) {
       .add_option("--predictor", o.predictor,
                   "Start from what the policy has learnt before, of these models on this machine "
                   "(strait)")
+      ->check(ReadFile())
       ->group(kGroup);
   command
       .add_option("--save-predictor", o.save_predictor,
@@ -230,14 +235,8 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
 }  // namespace
 
 std::optional<std::string> DoubtOfCores(const ServeOptions& o, int cores) {
-  const int wanted = o.lanes * o.slots * o.threads;
-  if (wanted <= cores || o.engine == "emulated" || !o.plan.empty() || !o.planner.empty()) {
-    return std::nullopt;
-  }
-  return fmt::format(
-      "--lanes, --slots and --threads want {} cores and there are {}: batches will slow each other "
-      "more than their profile says",
-      wanted, cores);
+  if (o.engine == "emulated" || !o.plan.empty() || !o.planner.empty()) return std::nullopt;
+  return DoubtOfCores(o.lanes * o.slots * o.threads, cores);
 }
 
 void Declare(ServeOptions& o, CLI::App& command) {

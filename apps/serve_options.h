@@ -62,7 +62,7 @@ struct ServeOptions {
   std::string log_level = "info";
 };
 
-// Where more batches run at once than there are cores: they slow each other as no profile knows.
+// As that of experiment.h, of lanes that are real and no plan's.
 std::optional<std::string> DoubtOfCores(const ServeOptions& options, int cores);
 
 // Declares every option with its help and default on `command`.

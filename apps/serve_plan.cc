@@ -3,10 +3,13 @@
 #include <cmath>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/check.h"
+#include "core/shares.h"
 #include "planners/registry.h"
 #include "policies/policy_options.h"
 #include "runtime/machine.h"
@@ -19,6 +22,12 @@ namespace {
 double MachineMemory() {
   return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) /
          1e6;
+}
+
+std::vector<double> SharesOf(const PartitionOptions& partition) {
+  std::vector<double> shares;
+  for (const ShareProfile& each : partition.shares) shares.push_back(each.share);
+  return shares;
 }
 
 // The option that there are lanes of a plan for.
@@ -52,7 +61,21 @@ Expected<ReplannerOptions> ReadPlannerOptions(const std::string& planner) {
   return options;
 }
 
-Status CheckOptions(const ServeOptions& options) {
+}  // namespace
+
+bool Partitioned(const ServeOptions& options) {
+  return !options.plan.empty() || !options.planner.empty();
+}
+
+Status CheckPlanOptions(const ServeOptions& options) {
+  if (!Partitioned(options)) {
+    const char* const alone = !options.on_share.empty()      ? "--on-share"
+                              : options.device_memory_mb > 0 ? "--device-memory-mb"
+                                                             : nullptr;
+    if (alone == nullptr) return {};
+    return InvalidArgument(fmt::format(
+        "{}: nothing splits the device into shares; add --planner gpulet-retry, or --plan", alone));
+  }
   const char* const option = Option(options);
   if (!options.policy.starts_with("planned")) {
     return InvalidArgument(
@@ -78,21 +101,16 @@ Status CheckOptions(const ServeOptions& options) {
   return {};
 }
 
-}  // namespace
-
-bool Partitioned(const ServeOptions& options) {
-  return !options.plan.empty() || !options.planner.empty();
-}
-
 Expected<PartitionOptions> ReadPartition(const ServeOptions& options, const std::string& engine) {
-  if (Status fits = CheckOptions(options); !fits) return std::unexpected(fits.error());
+  const auto refused = [](const Error& why) {
+    return Fail(why.code, "--on-share: " + why.message);
+  };
+  const auto measured = ParseMeasuredShares(options.on_share);
+  if (!measured) return refused(measured.error());
+  auto loaded = LoadShareProfiles(*measured);
+  if (!loaded) return refused(loaded.error());
   PartitionOptions partition;
-  for (const std::string& text : options.on_share) {
-    auto share = ReadShareProfile(text);
-    if (!share)
-      return std::unexpected(Error{share.error().code, "--on-share: " + share.error().message});
-    partition.shares.push_back(*std::move(share));
-  }
+  partition.shares = *std::move(loaded);
   partition.cores = partition.shares.back().profile.machine.threads;
   partition.memory_mb = options.device_memory_mb > 0 ? options.device_memory_mb : MachineMemory();
   for (const ShareProfile& each : partition.shares) {
@@ -105,17 +123,55 @@ Expected<PartitionOptions> ReadPartition(const ServeOptions& options, const std:
                                          threads, here.error().message));
     }
   }
+  if (options.planner.empty()) return partition;
+  const auto planner = MakePlanner(NameOf(options.planner), std::nullopt);
+  CHECK(planner, "CheckPlanOptions refuses the others");
+  if (const Status suits = (*planner)->Suits(SharesOf(partition)); !suits) {
+    return Fail(suits.error().code, "--planner: " + suits.error().message);
+  }
   return partition;
 }
 
-Status TakePlan(const std::string& path, Runtime& runtime) {
+std::optional<std::string> DoubtOfShares(const PartitionOptions& partition) {
+  const auto why = WhyNeverSplit(SharesOf(partition));
+  return why ? std::optional("--on-share: " + *why) : std::nullopt;
+}
+
+Status TakePlan(const std::string& path, Runtime& runtime, const Log& log) {
   const auto file = LoadPlan(path);
   if (!file) return std::unexpected(file.error());
   const auto question = runtime.AskPlanner();
   if (!question) return std::unexpected(question.error());
   const auto plan = FitPlan(*file, path, question->input);
   if (!plan) return std::unexpected(plan.error());
+  if (const auto other = HowPlannedOtherwise(*file, question->input, KnownRates::kNo)) {
+    log->warn("{}: {}", path, *other);
+  }
   return runtime.Adopt(*plan, question->names);
+}
+
+PlanReload::PlanReload(std::string path, Runtime& runtime, Log log)
+    : path_(std::move(path)),
+      runtime_(runtime),
+      log_(std::move(log)),
+      thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+
+void PlanReload::Ask() {
+  const std::lock_guard lock(mutex_);
+  asked_ = true;
+  change_.notify_one();
+}
+
+void PlanReload::Run(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (change_.wait(lock, stop, [this] { return asked_; })) {
+    asked_ = false;
+    lock.unlock();
+    const Status taken = TakePlan(path_, runtime_, log_);
+    taken ? log_->info("SIGHUP: the device is split as {} says now", path_)
+          : log_->error("SIGHUP: nothing changes: {}", taken.error().message);
+    lock.lock();
+  }
 }
 
 Expected<std::unique_ptr<PlanningThread>> MakePlanning(const ServeOptions& options,

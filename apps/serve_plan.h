@@ -2,10 +2,16 @@
 // planner says while the load changes.
 #pragma once
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
 
 #include "base/expected.h"
+#include "log_queue.h"
 #include "runtime/planning_thread.h"
 #include "runtime/runtime.h"
 #include "serve_options.h"
@@ -15,15 +21,43 @@ namespace tactus {
 // Whether the lanes are those of a plan.
 bool Partitioned(const ServeOptions& options);
 
-// The device: as many cores as its whole profile had threads. Errors: options that do not go with a
-// plan; a profile of another machine or engine, or of other threads than its share is, unless
-// --allow-other-machine.
+// An error for options that do not go with a plan, or not without one.
+Status CheckPlanOptions(const ServeOptions& options);
+
+// The device of options that fit: as many cores as its whole profile had threads. An error for a
+// profile of another machine or engine, or of other threads than its share is, unless
+// --allow-other-machine; and for shares on which the --planner never plans anything.
 Expected<PartitionOptions> ReadPartition(const ServeOptions& options, const std::string& engine);
+
+// Which share no planner will ever split the device into, if there is one.
+std::optional<std::string> DoubtOfShares(const PartitionOptions& partition);
 
 // Reads the plan in the file and splits the runtime's device as it says. An error, and nothing
 // changes, where it does not fit what is served: other models, shares that were not profiled, SLOs
-// that it does not keep, memory; or where a lane cannot be had.
-Status TakePlan(const std::string& path, Runtime& runtime);
+// that it does not keep, memory; or where a lane cannot be had. The log says where SLOs are others
+// than the plan was made for.
+Status TakePlan(const std::string& path, Runtime& runtime, const Log& log);
+
+// Takes the plan in the file again whenever it is asked to, on a thread of its own: a change lasts
+// as long as what runs on old lanes, and who asks may have other things to wait for.
+class PlanReload {
+ public:
+  PlanReload(std::string path, Runtime& runtime, Log log);
+
+  // Once more after the one that is under way, if any. The log says what came of it. Thread-safe.
+  void Ask();
+
+ private:
+  void Run(const std::stop_token& stop);
+
+  const std::string path_;
+  Runtime& runtime_;
+  const Log log_;
+  std::mutex mutex_;
+  std::condition_variable_any change_;
+  bool asked_ = false;
+  std::jthread thread_;  // the last: it ends before the rest
+};
 
 // Of --planner NAME[:OPTIONS]; its averages begin with the rates that the --plan was made for.
 Expected<std::unique_ptr<PlanningThread>> MakePlanning(const ServeOptions& options,

@@ -127,4 +127,13 @@ std::vector<double> ServiceWatch::service_trace(TimePoint start, Duration window
   return trace;
 }
 
+std::vector<Prediction> ServiceWatch::predictions() const {
+  std::vector<Prediction> predictions;
+  for (const Seen& seen : batches_) {
+    if (!(seen.batch.measured_slowdown > 0)) continue;
+    predictions.push_back({seen.batch.predicted_slowdown, seen.batch.measured_slowdown});
+  }
+  return predictions;
+}
+
 }  // namespace tactus

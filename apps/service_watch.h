@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/serving_time.h"
+#include "core/prediction_errors.h"
 #include "metrics/recorder.h"
 #include "runtime/observer.h"
 #include "workload/profile_file.h"
@@ -24,7 +25,8 @@ struct Spread {
 Spread SpreadOf(std::vector<Duration> values);
 
 // Collects on the threads that answer; read after the runtime has stopped, while its model specs
-// live.
+// live. It keeps a hundred bytes for each batch and each answer. A batch goes unseen where these
+// threads are thousands of batches behind: the runtime does not wait for them.
 class ServiceWatch final : public Observer {
  public:
   // `selected` has the models that are served, by name, with their exits in order; `expected`
@@ -48,6 +50,8 @@ class ServiceWatch final : public Observer {
   // How that moved: for each window from `start` on, what batches took over the profile's means
   // times the ratio of their model; what the window before had where no batch started.
   std::vector<double> service_trace(TimePoint start, Duration window) const;
+  // Of each batch that had neighbours, where the policy predicts, in the order of their ends.
+  std::vector<Prediction> predictions() const;
 
  private:
   struct Seen {

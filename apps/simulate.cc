@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "device_split.h"
 #include "experiment.h"
 #include "output_file.h"
+#include "policies/registry.h"
 
 namespace tactus {
 namespace {
@@ -18,22 +20,52 @@ struct SimulateOptions {
   std::string policy;
   std::vector<std::string> settings;
   std::string json;
+  std::string plan;
   RunFiles files;
   std::optional<std::uint64_t> seed;
   bool wide = false;
 };
 
+// An error where the scenario asks for plans that nobody would read.
+Status CheckPlanner(const Scenario& scenario) {
+  const auto policy = MakePolicy(scenario.policy);
+  if (!policy || !(*policy)->planner().empty() || scenario.plan_planner == "none") return {};
+  return InvalidArgument(fmt::format(
+      "policy '{}' reads no plan, so [plan] planner = \"{}\" would change nothing; take one that "
+      "does, --policy planned say, or leave the planner out, --set plan.planner=none",
+      scenario.policy, scenario.plan_planner));
+}
+
 int RunSimulate(const SimulateOptions& options) {
   std::vector<std::string> settings = options.settings;
   if (!options.policy.empty()) settings.push_back("policy=" + options.policy);
-  if (options.policy.empty() && !options.files.plan.empty()) settings.push_back("policy=planned");
+  if (options.policy.empty() && !options.plan.empty()) settings.push_back("policy=planned");
   if (options.seed) settings.push_back(fmt::format("seed={}", *options.seed));
-  const auto experiment = LoadExperiment(options.scenario, settings);
+  const std::vector<std::string> files = {options.json, options.files.journal,
+                                          options.files.save_predictor};
+  auto experiment = LoadExperiment(options.scenario, settings);
   if (!experiment) return ReportBadInput(experiment.error());
+  if (const auto kept = KeepFilesOf(experiment->scenario, files); !kept) {
+    return ReportBadInput(kept.error());
+  }
+  if (const auto read = CheckPlanner(experiment->scenario); !read) {
+    return ReportBadInput(read.error());
+  }
+  std::string split;
+  if (!options.plan.empty()) {
+    auto taken = TakePlan(options.plan, *experiment, files);
+    if (!taken) return ReportBadInput(taken.error());
+    split = *std::move(taken);
+  }
+  if (experiment->plan != nullptr || experiment->scenario.plan_planner != "none") {
+    if (const auto doubt = DoubtOfMemory(*experiment)) {
+      fmt::print(stderr, "tactus: warning: {}\n", *doubt);
+    }
+  }
   const auto report = RunSimulated(*experiment, options.files);
   if (!report) return ReportBadInput(report.error());
   const std::vector<RunReport> runs = {*report};
-  fmt::print("{}{}{}\n{}", Heading(*report), ScenarioDoubts(*experiment),
+  fmt::print("{}{}{}{}\n{}", Heading(*report), split, ScenarioDoubts(*experiment),
              PolicyDoubts(*experiment, experiment->scenario.policy), ToTable(runs, options.wide));
   if (!report->pipelines.empty()) fmt::print("\n{}", PipelineTable(runs));
   if (!report->scaling.empty()) fmt::print("\n{}", ScalingTable(*report));
@@ -48,7 +80,9 @@ int RunSimulate(const SimulateOptions& options) {
 void AddSimulate(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Run a scenario in virtual time");
-  command->add_option("scenario", options->scenario, "Scenario file (TOML)")->required();
+  command->add_option("scenario", options->scenario, "Scenario file (TOML)")
+      ->required()
+      ->check(ReadFile());
   command->add_option("--policy", options->policy, "Policy instead of the scenario's");
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
@@ -60,16 +94,21 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
       ->add_option("--journal", options->files.journal,
                    "Write every event and decision to this file")
       ->check(WritableFile());
-  command->add_option("--predictor", options->files.predictor,
-                      "Start from what the policy has learnt before (strait)");
+  command
+      ->add_option("--predictor", options->files.predictor,
+                   "Start from what the policy has learnt before (strait)")
+      ->check(ReadFile());
   command
       ->add_option("--save-predictor", options->files.save_predictor,
                    "Write what the policy has learnt in the end to this file (strait)")
       ->check(WritableFile());
-  command->add_option(
-      "--plan", options->files.plan,
-      "Split devices and place models by this plan (of `tactus plan gpulet --out`), "
-      "under the policy planned if no other is named");
+  command
+      ->add_option(
+          "--plan", options->plan,
+          "Split devices and place models by this plan (of `tactus plan gpulet --out`), into the "
+          "shares that it was made for, under the policy planned if no other is named; where the "
+          "scenario has a [plan] planner, at first")
+      ->check(ReadFile());
   command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
   command->callback([options, &context] { context.exit_code = RunSimulate(*options); });
 }

@@ -32,7 +32,7 @@ std::vector<std::string> UsageCells(const std::vector<RunReport>& runs) {
   return {BatchSizes(mean.all),
           fmt::format("{:.1f}", mean.all.queue_p50_ms.value_or(0)),
           fmt::format("{:.1f}", mean.all.queue_p99_ms.value_or(0)),
-          fmt::format("{:.1f}", Mean(runs, LanesTouched)),
+          fmt::format("{:.1f}", mean.lanes_touched),
           Percent(BusyRatio(mean)),
           Percent(IdleRatio(mean))};
 }

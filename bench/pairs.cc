@@ -1,8 +1,8 @@
 // How the real models slow each other on this machine: every two of them, at several batch sizes,
-// run side by side in two slots of one lane and alone, in turns, on ONNX Runtime. To most of the
-// pairs the simulator's contention physics and Strait's predictor are fitted; how far both are off
-// is said of the others, which neither has seen, and how far somebody would be off who expects no
-// slowdown at all.
+// run side by side in two slots of one lane, or in two lanes with a core each, and alone, in turns,
+// on ONNX Runtime. To most of the pairs the simulator's contention physics and Strait's predictor
+// are fitted; how far both are off is said of the others, which neither has seen, and how far
+// somebody would be off who expects no slowdown at all.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -39,6 +39,7 @@ namespace fs = std::filesystem;
 struct PairsOptions {
   std::string models = TACTUS_SOURCE_DIR "/models";
   std::vector<std::string> names;
+  int lanes = 1;
   int cores = 0;
   double seconds = 0.4;
   double held_out = 0.3;
@@ -86,18 +87,32 @@ double Mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-// Of both slots; empty: not pinned, as in a server that has no core to spare for them.
-std::vector<int> CoresOf(const PairsOptions& options) {
-  std::vector<int> allowed = AllowedCores();
+// Where each of the two runs; empty: not pinned.
+using Places = std::array<std::vector<int>, 2>;
+
+// Both slots of one lane, as in a server, which pins nothing where it has no core to spare.
+std::vector<int> CoresOfOne(const PairsOptions& options, std::vector<int> allowed) {
   if (options.cores == 0) return PlanCores(std::move(allowed), 1, 2).lane(0);
   const auto kept = std::min(allowed.size(), static_cast<std::size_t>(options.cores));
   return {allowed.end() - static_cast<std::ptrdiff_t>(kept), allowed.end()};
 }
 
+Expected<Places> PlacesOf(const PairsOptions& options) {
+  const std::vector<int> allowed = AllowedCores();
+  if (options.lanes == 1) {
+    const std::vector<int> both = CoresOfOne(options, allowed);
+    return Places{both, both};
+  }
+  if (allowed.size() < 2) {
+    return InvalidArgument("--lanes 2 takes two cores; this process may use one");
+  }
+  return Places{{{allowed[allowed.size() - 1]}, {allowed[allowed.size() - 2]}}};
+}
+
 class Pairs {
  public:
-  Pairs(Engine& engine, const PairsOptions& options)
-      : engine_(engine), options_(options), lane_(CoresOf(options)), peaks_(MeasurePeaks({})) {}
+  Pairs(Engine& engine, const PairsOptions& options, Places places)
+      : engine_(engine), options_(options), places_(std::move(places)), peaks_(MeasurePeaks({})) {}
 
   Status Load();
   Status Measure();
@@ -111,16 +126,20 @@ class Pairs {
   Status Add(const std::string& name);
   // One run, in seconds.
   Expected<double> RunOnce(const Subject& subject);
+  struct Runner {
+    Subject* subject;
+    std::size_t place;
+  };
   // Runs of the subjects at once, each on a thread, for `seconds` and at least three each. Only
   // runs beside which all the others ran from begin to end count.
-  Status RunTogether(std::span<Subject* const> subjects, double seconds,
+  Status RunTogether(std::span<const Runner> runners, double seconds,
                      std::vector<std::vector<double>>& took);
   Status Turn(Pair& pair);
   MeasuredPair Described(const Pair& pair) const;
 
   Engine& engine_;
   const PairsOptions& options_;
-  const std::vector<int> lane_;  // where the two slots run; empty: anywhere
+  const Places places_;
   const MachinePeaks peaks_;
   std::vector<Subject> subjects_;
   std::vector<Pair> pairs_;
@@ -189,33 +208,33 @@ Expected<double> Pairs::RunOnce(const Subject& subject) {
   return seconds;
 }
 
-Status Pairs::RunTogether(std::span<Subject* const> subjects, double seconds,
+Status Pairs::RunTogether(std::span<const Runner> runners, double seconds,
                           std::vector<std::vector<double>>& took) {
-  took.assign(subjects.size(), {});
-  std::vector<Status> statuses(subjects.size());
+  took.assign(runners.size(), {});
+  std::vector<Status> statuses(runners.size());
   std::atomic<std::size_t> content{0};
   std::atomic<bool> stop{false};
-  std::barrier start(static_cast<std::ptrdiff_t>(subjects.size()));
+  std::barrier start(static_cast<std::ptrdiff_t>(runners.size()));
   const auto loop = [&](std::size_t i) {
     constexpr std::size_t kLeast = 3;
-    PinThisThread(lane_);
+    PinThisThread(places_[runners[i].place]);
     bool said = false;
     start.arrive_and_wait();
     const auto begin = BenchClock::now();
     for (bool first = true; !stop.load(); first = false) {
-      const auto run = RunOnce(*subjects[i]);
+      const auto run = RunOnce(*runners[i].subject);
       if (!run) statuses[i] = std::unexpected(run.error());
       if (!run) stop.store(true);
       if (stop.load()) break;  // another may have ended meanwhile
       if (!first) took[i].push_back(*run);
       if (said || took[i].size() < kLeast || NanosSince(begin) < seconds * 1e9) continue;
       said = true;
-      if (content.fetch_add(1) + 1 == subjects.size()) stop.store(true);
+      if (content.fetch_add(1) + 1 == runners.size()) stop.store(true);
     }
   };
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < subjects.size(); ++i) threads.emplace_back(loop, i);
+    for (std::size_t i = 0; i < runners.size(); ++i) threads.emplace_back(loop, i);
   }
   for (const Status& status : statuses) {
     if (!status) return status;
@@ -225,14 +244,15 @@ Status Pairs::RunTogether(std::span<Subject* const> subjects, double seconds,
 
 Status Pairs::Turn(Pair& pair) {
   std::vector<std::vector<double>> took;
-  for (Side& side : pair.sides) {
-    std::array<Subject*, 1> alone{&subjects_[side.subject]};
-    if (Status ok = RunTogether(alone, options_.seconds / 3, took); !ok) return ok;
+  std::array<Runner, 2> both{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    Side& side = pair.sides[i];
+    both[i] = {&subjects_[side.subject], i};
+    if (Status ok = RunTogether(std::span(both).subspan(i, 1), options_.seconds / 3, took); !ok)
+      return ok;
     side.alone = Mean(took[0]);
     subjects_[side.subject].alone.push_back(side.alone);
   }
-  std::array<Subject*, 2> both{&subjects_[pair.sides[0].subject],
-                               &subjects_[pair.sides[1].subject]};
   if (Status ok = RunTogether(both, options_.seconds, took); !ok) return ok;
   for (std::size_t i = 0; i < 2; ++i) {
     pair.sides[i].together = Mean(took[i]);
@@ -315,8 +335,10 @@ void Pairs::Fit() {
 Status Pairs::WriteCsv() const {
   if (options_.csv.empty()) return {};
   std::ofstream file(options_.csv);
-  file << fmt::format("# ./run bench pairs --cores {}, seed {}, commit {}, {}\n", options_.cores,
-                      options_.seed, BuildCommit(), MachineKind());
+  const std::string where =
+      options_.lanes == 2 ? "--lanes 2" : fmt::format("--cores {}", options_.cores);
+  file << fmt::format("# ./run bench pairs {}, seed {}, commit {}, {}\n", where, options_.seed,
+                      BuildCommit(), MachineKind());
   file << "model,batch,beside,beside_batch,alone_ms,together_ms,together_p95_ms,slowdown,physics,"
           "predictor,held_out,l2,dram,beside_l2,beside_dram\n";
   const auto of = [](const Subject& subject, Resource resource) {
@@ -387,9 +409,11 @@ Report Pairs::MakeReport() const {
 }
 
 Expected<Report> Run(const PairsOptions& options) {
+  auto places = PlacesOf(options);
+  if (!places) return std::unexpected(places.error());
   auto engine = MakeEngine("onnxruntime", {});
   if (!engine) return std::unexpected(engine.error());
-  Pairs pairs(**engine, options);
+  Pairs pairs(**engine, options, *std::move(places));
   if (Status ok = pairs.Load(); !ok) return std::unexpected(ok.error());
   if (Status ok = pairs.Measure(); !ok) return std::unexpected(ok.error());
   if (Status ok = pairs.FindUses(); !ok) return std::unexpected(ok.error());
@@ -403,12 +427,18 @@ Expected<Report> Run(const PairsOptions& options) {
 
 int main(int argc, char** argv) {
   tactus::PairsOptions options;
-  CLI::App app{"How real models slow each other in two slots of one lane"};
+  CLI::App app{"How real models slow each other in two slots of one lane, or in two lanes"};
   app.add_option("--models", options.models, "Model repository")->capture_default_str();
   app.add_option("--names", options.names, "Only these models: a,b")->delimiter(',');
+  CLI::Option* const lanes =
+      app.add_option("--lanes", options.lanes,
+                     "1: two slots of one lane; 2: a lane each, pinned to a core of its own")
+          ->check(CLI::Range(1, 2))
+          ->capture_default_str();
   app.add_option("--cores", options.cores, "Cores that the two slots share; 0: as in the server")
       ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes(lanes);
   app.add_option("--seconds", options.seconds, "Side by side in each turn")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

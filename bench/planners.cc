@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -99,6 +101,44 @@ Taken Time(const Subject& subject, const PlanInput& input, int repetitions, doub
   return taken;
 }
 
+// What a planner took for one or more loads of the same size.
+struct Row {
+  std::string planner;
+  std::size_t models = 0;
+  int devices = 0;
+  std::size_t loads = 0;
+  int planned = 0;  // those for which there was a plan
+  double median_ns = 0;
+  double p99_ns = 0;
+  double worst_ns = 0;
+  double prepared_ns = 0;  // once for all loads, before the first
+};
+
+class Timings {
+ public:
+  void Add(const Taken& taken) {
+    nanos_.push_back(taken.ns);
+    planned_ += taken.planned ? 1 : 0;
+  }
+  Row Over(std::string planner, std::size_t models, int devices) {
+    std::ranges::sort(nanos_);
+    return {.planner = std::move(planner),
+            .models = models,
+            .devices = devices,
+            .loads = nanos_.size(),
+            .planned = planned_,
+            .median_ns = nanos_[nanos_.size() / 2],
+            .p99_ns = nanos_[nanos_.size() * 99 / 100],
+            .worst_ns = nanos_.back()};
+  }
+
+ private:
+  std::vector<double> nanos_;
+  int planned_ = 0;
+};
+
+constexpr std::size_t kModels = 5;
+constexpr int kDevices = 4;
 constexpr int kLoads = 1024;
 void SetLoad(int load, PlanInput& input) {
   for (PlannedModel& model : input.models) {
@@ -107,58 +147,65 @@ void SetLoad(int load, PlanInput& input) {
   }
 }
 
-Status TimeLoads(double clock_cost, Report& report) {
+void Print(const Row& row) {
+  fmt::print("{:<18} {:>8} {:>9.1f} {:>9.1f} {:>9.1f}\n", row.planner, row.planned,
+             row.median_ns / 1e3, row.p99_ns / 1e3, row.worst_ns / 1e3);
+}
+
+Status TimeLoads(double clock_cost, Report& report, std::vector<Row>& rows) {
   constexpr int kRepetitions = 5;
-  auto problem = MakeProblem(5, 4);
+  auto problem = MakeProblem(kModels, kDevices);
   if (!problem) return std::unexpected(problem.error());
   problem->input.profile = &problem->profile;
   fmt::print("5 models, 4 devices, 1,023 loads: us a plan\n{:<18} {:>8} {:>9} {:>9} {:>9}\n",
              "planner", "planned", "median", "P99", "worst");
   for (const Subject& subject : Subjects()) {
-    std::vector<double> nanos;
-    int planned = 0;
+    Timings timings;
     for (int load = 1; load < kLoads; ++load) {
       SetLoad(load, problem->input);
-      const Taken taken = Time(subject, problem->input, kRepetitions, clock_cost);
-      nanos.push_back(taken.ns);
-      planned += taken.planned ? 1 : 0;
+      timings.Add(Time(subject, problem->input, kRepetitions, clock_cost));
     }
-    std::ranges::sort(nanos);
-    fmt::print("{:<18} {:>8} {:>9.1f} {:>9.1f} {:>9.1f}\n", subject.name, planned,
-               nanos[nanos.size() / 2] / 1e3, nanos[nanos.size() * 99 / 100] / 1e3,
-               nanos.back() / 1e3);
+    const Row& row = rows.emplace_back(timings.Over(subject.name, kModels, kDevices));
+    Print(row);
     if (subject.has_bar) {
       report.checks.push_back(AtMost(
           fmt::format("{}: ns a plan of 5 models on 4 devices, the worst of 1,023", subject.name),
-          nanos.back(), kBar));
+          row.worst_ns, kBar));
     }
   }
   return {};
 }
 
-Status TimeIdeal() {
-  auto problem = MakeProblem(5, 4);
+Status TimeIdeal(double clock_cost, std::vector<Row>& rows) {
+  auto problem = MakeProblem(kModels, kDevices);
   if (!problem) return std::unexpected(problem.error());
-  problem->input.profile = &problem->profile;
-  SetLoad(kLoads - 1, problem->input);
+  PlanInput& most = problem->input;
+  most.profile = &problem->profile;
+  SetLoad(kLoads - 1, most);
   for (const bool interference : {false, true}) {
-    auto start = BenchClock::now();
-    const auto ideal = IdealPlanner::Make(
-        problem->input, {.interference = interference ? &kInterference : nullptr});
+    const auto start = BenchClock::now();
+    const auto ideal =
+        IdealPlanner::Make(most, {.interference = interference ? &kInterference : nullptr});
     if (!ideal) return std::unexpected(ideal.error());
-    const double made = NanosSince(start);
-    start = BenchClock::now();
-    int planned = 0;
+    const double prepared = NanosSince(start);
+    const Subject subject = {interference ? "ideal+int" : "ideal", false,
+                             [&](const PlanInput& asked) {
+                               std::vector<double> rates;
+                               for (const PlannedModel& model : asked.models)
+                                 rates.push_back(model.rate_rps);
+                               return ideal->Solve(rates);
+                             }};
+    Timings timings;
+    PlanInput input = most;
     for (int load = 1; load < kLoads; ++load) {
-      PlanInput input = problem->input;
       SetLoad(load, input);
-      std::vector<double> rates;
-      for (const PlannedModel& model : input.models) rates.push_back(model.rate_rps);
-      planned += ideal->Solve(rates) ? 1 : 0;
+      timings.Add(Time(subject, input, 1, clock_cost));
     }
-    fmt::print("{:<18} {:>8}  {} choices of a device in {:.2f} s, then {:.1f} ms a plan\n",
-               interference ? "ideal+int" : "ideal", planned, ideal->choices(), made / 1e9,
-               NanosSince(start) / 1e6 / (kLoads - 1));
+    Row& row = rows.emplace_back(timings.Over(subject.name, kModels, kDevices));
+    row.prepared_ns = prepared;
+    Print(row);
+    fmt::print("{:<18} after {} choices of a device in {:.2f} s\n", "", ideal->choices(),
+               prepared / 1e9);
   }
   return {};
 }
@@ -178,7 +225,7 @@ void SetRandomLoad(PlanInput& input) {
   for (PlannedModel& model : input.models) model.rate_rps *= kPart * input.devices / asked;
 }
 
-Status TimeGrowth(double clock_cost) {
+Status TimeGrowth(double clock_cost, std::vector<Row>& rows) {
   constexpr std::array<std::pair<std::size_t, int>, 5> kSizes = {
       {{5, 4}, {20, 16}, {50, 64}, {100, 128}, {200, 256}}};
   fmt::print("\nms a plan at 60 % of the devices, - where there is none\n{:<18}", "planner");
@@ -197,21 +244,54 @@ Status TimeGrowth(double clock_cost) {
   for (const Subject& subject : Subjects()) {
     fmt::print("{:<18}", subject.name);
     for (const Problem& problem : problems) {
-      const Taken taken = Time(subject, problem.input, 2, clock_cost);
-      fmt::print(" {:>12}", fmt::format("{:.3f}{}", taken.ns / 1e6, taken.planned ? "" : " -"));
+      Timings timings;
+      timings.Add(Time(subject, problem.input, 2, clock_cost));
+      const PlanInput& input = problem.input;
+      const Row& row =
+          rows.emplace_back(timings.Over(subject.name, input.models.size(), input.devices));
+      fmt::print(" {:>12}",
+                 fmt::format("{:.3f}{}", row.worst_ns / 1e6, row.planned > 0 ? "" : " -"));
     }
     fmt::print("\n");
   }
   return {};
 }
 
-int Run(const std::string& json) {
+Status WriteCsv(const std::vector<Row>& rows, const std::string& path) {
+  if (path.empty()) return {};
+  std::ofstream file(path);
+  file << fmt::format(
+      "# ./run bench planners, commit {}, {}: 1,023 loads of 5 models on 4 devices, then one load "
+      "of each size\n"
+      "planner,models,devices,loads,planned,median_us,p99_us,worst_us,prepared_ms\n",
+      BuildCommit(), MachineKind());
+  for (const Row& row : rows) {
+    file << fmt::format("{},{},{},{},{},{:.1f},{:.1f},{:.1f},{:.1f}\n", row.planner, row.models,
+                        row.devices, row.loads, row.planned, row.median_ns / 1e3, row.p99_ns / 1e3,
+                        row.worst_ns / 1e3, row.prepared_ns / 1e6);
+  }
+  file.close();
+  if (file) return {};
+  return Fail(ErrorCode::kUnavailable, fmt::format("{}: cannot be written", path));
+}
+
+Expected<Report> TimeAll(std::vector<Row>& rows) {
   const double clock_cost = ClockCost();
   Report report;
-  if (auto timed = TimeLoads(clock_cost, report); !timed) return CannotRun(kProgram, timed.error());
-  if (auto timed = TimeIdeal(); !timed) return CannotRun(kProgram, timed.error());
-  if (auto timed = TimeGrowth(clock_cost); !timed) return CannotRun(kProgram, timed.error());
-  return Conclude(kProgram, report, json);
+  if (auto timed = TimeLoads(clock_cost, report, rows); !timed) {
+    return std::unexpected(timed.error());
+  }
+  if (auto timed = TimeIdeal(clock_cost, rows); !timed) return std::unexpected(timed.error());
+  if (auto timed = TimeGrowth(clock_cost, rows); !timed) return std::unexpected(timed.error());
+  return report;
+}
+
+int Run(const std::string& json, const std::string& csv) {
+  std::vector<Row> rows;
+  const auto report = TimeAll(rows);
+  if (!report) return CannotRun(kProgram, report.error());
+  if (auto written = WriteCsv(rows, csv); !written) return CannotRun(kProgram, written.error());
+  return Conclude(kProgram, *report, json);
 }
 
 }  // namespace
@@ -220,7 +300,9 @@ int Run(const std::string& json) {
 int main(int argc, char** argv) {
   CLI::App app{"How long gpu-lets' planners take."};
   std::string json;
+  std::string csv;
   app.add_option("--json", json, "Write the checks to this file");
+  app.add_option("--csv", csv, "Write what each planner took for each size to this file");
   CLI11_PARSE(app, argc, argv);
-  return tactus::Run(json);
+  return tactus::Run(json, csv);
 }

@@ -57,7 +57,7 @@ FigureRow ToRow(const RunReport& run) {
 FigureRow ToRow(const std::vector<RunReport>& runs) {
   FigureRow row = ToRow(Average(runs));
   double touched = 0;
-  for (const RunReport& run : runs) touched += LanesTouched(run);
+  for (const RunReport& run : runs) touched += run.lanes_touched;
   row["lanes_touched"] = touched / static_cast<double>(runs.size());
   return row;
 }
@@ -305,6 +305,13 @@ Expected<FigureData> Closely(Question question, const std::string& label, Experi
 
 }  // namespace
 
+Expected<Experiment> LoadPoint(const FigurePoint& point, const ReproduceOptions& options) {
+  const std::filesystem::path folder = options.scenarios;
+  std::vector<std::string> settings = point.settings;
+  if (!point.profile.empty()) settings.push_back("profile=" + (folder / point.profile).string());
+  return LoadExperiment((folder / (point.scenario + ".toml")).string(), settings);
+}
+
 Expected<FigureData> Answer(Question question, const std::string& label, const FigurePoint& point,
                             const ReproduceOptions& options) {
   Expected<FigureRow> row;
@@ -313,8 +320,7 @@ Expected<FigureData> Answer(Question question, const std::string& label, const F
     if (!row) return std::unexpected(row.error());
     return FigureData{{label, {{point.x, std::move(*row)}}}};
   }
-  const auto path = std::filesystem::path(options.scenarios) / (point.scenario + ".toml");
-  auto experiment = LoadExperiment(path.string(), point.settings);
+  auto experiment = LoadPoint(point, options);
   if (!experiment) return std::unexpected(experiment.error());
   if (question == Question::kRun) {
     row = RunPoint(*experiment, options);

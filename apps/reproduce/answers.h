@@ -1,9 +1,13 @@
 // Answers to a figure's questions, by simulation.
 #pragma once
 
+#include "experiment.h"
 #include "reproduce/figure.h"
 
 namespace tactus {
+
+// The point's scenario with its settings and its profile.
+Expected<Experiment> LoadPoint(const FigurePoint& point, const ReproduceOptions& options);
 
 // The rows of one point: of the series `label`, and for a timeline of "LABEL: MODEL" as well.
 //

@@ -45,6 +45,7 @@ struct FigurePoint {
   double x = 0;
   std::string scenario;               // file name, without its .toml
   std::vector<std::string> settings;  // "policy=all-final"
+  std::string profile;                // instead of the scenario's; from the scenarios' directory
   std::string name;                   // of a bar's group, instead of x
   std::optional<double> paper;        // the paper's number, where its text states one
   // What its policy learns before the run, from this scenario with these settings; empty: nothing.
@@ -78,6 +79,9 @@ struct FigurePanel {
   bool stacked = false;    // filled curves on top of one another, in the series' order
   bool cdf = false;        // the share of a series' rows whose `x` is no larger, instead of y
   bool log_x = false;
+  std::string mark;         // a ring around points whose row has more than 0 in this column ...
+  std::string mark_label;   // ... and what they are
+  std::string counted;      // a cdf's rows, whose number then stands behind each name: "loads"
   std::string group;        // only series "GROUP: NAME", under their names
   std::string relative_to;  // divide by this series' y at the same x, or at its only x
   std::string title;
@@ -97,8 +101,8 @@ struct Figure {
   std::string id;  // "4", "table2"
   std::string title;
   std::vector<FigureSeries> series;
-  std::vector<FigurePanel> panels;  // empty: stacked shares of exits
-  std::function<std::vector<Claim>(const FigureData&)> claims;
+  std::vector<FigurePanel> panels;                              // empty: stacked shares of exits
+  std::function<std::vector<Claim>(const FigureData&)> claims;  // empty: none
   Question question = Question::kRun;
   // Where a figure is no set of points: answers it as a whole. Resuming is its own business.
   std::function<Expected<FigureData>(const ReproduceOptions&)> run;
@@ -126,6 +130,8 @@ struct Paper {
   std::string basis;  // what its latencies are, under every picture and table
   std::vector<std::string> columns;
   std::vector<Figure> figures;
+  // Series that have a colour of their own in all figures; at most plot.cc's ten.
+  std::vector<std::string> colours = {};
 };
 
 Paper EdgeServingPaper();

@@ -10,13 +10,14 @@ namespace tactus {
 namespace {
 
 constexpr int kLoads = 1024;
+constexpr double kExponent = 1;  // of the pairs
 
 Expected<std::vector<bool>> WhichSchedulable(const std::string& scenario, const std::string& name,
-                                             const PlanInput& problem) {
+                                             const PlanInput& problem, double exponent) {
   PlanInput input = problem;
   PlanInput most = problem;
   SetLoad(kLoads - 1, most);
-  const auto planner = NamedPlanner::Make(name, scenario, most);
+  const auto planner = NamedPlanner::Make(name, scenario, most, exponent);
   if (!planner) return std::unexpected(planner.error());
   std::vector<bool> schedulable(kLoads);
   for (int load = 1; load < kLoads; ++load) {
@@ -26,6 +27,17 @@ Expected<std::vector<bool>> WhichSchedulable(const std::string& scenario, const 
     schedulable[load] = *answer;
   }
   return schedulable;
+}
+
+// Of the sides that `split` holds out, for the model fitted to the others; ascending.
+Expected<std::vector<double>> ErrorsOfFit(
+    const std::string& scenario, SplitSamples (*split)(const std::vector<InterferenceSample>&)) {
+  const auto samples = SimulatedPairs(scenario, kExponent);
+  if (!samples) return std::unexpected(samples.error());
+  const SplitSamples parts = split(*samples);
+  const auto model = FitInterference(parts.fitted);
+  if (!model) return std::unexpected(model.error());
+  return RelativeErrors(*model, parts.held_out);
 }
 
 }  // namespace
@@ -42,16 +54,24 @@ Expected<FigureRow> CountSchedulable(const std::string& scenario, const std::str
   const auto problem = LoadQuestion(scenario, exponent);
   if (!problem) return std::unexpected(problem.error());
   const PlanInput& input = problem->input;
-  const auto schedulable = WhichSchedulable(scenario, planner, input);
+  const auto schedulable = WhichSchedulable(scenario, planner, input, exponent);
   if (!schedulable) return std::unexpected(schedulable.error());
   FigureRow row = {{"schedulable", std::ranges::count(*schedulable, true)}};
+  if (planner == kPublished) {
+    const auto ideal = WhichSchedulable(scenario, kIdealInt, input, exponent);
+    if (!ideal) return std::unexpected(ideal.error());
+    double& beyond = row["beyond_ideal"];
+    for (int load = 1; load < kLoads; ++load) {
+      if ((*schedulable)[load] && !(*ideal)[load]) ++beyond;
+    }
+  }
   if (!planner.starts_with(kIdeal)) return row;
   const bool interference = planner == kIdealInt;
   std::vector<bool> beyond(kLoads);
   for (const std::string other : kPlannerNames) {
     const bool sbp = other == kSbp;  // whole devices: nobody interferes
     if (other.starts_with(kIdeal) || (!sbp && other.ends_with("+int") != interference)) continue;
-    const auto found = WhichSchedulable(scenario, other, input);
+    const auto found = WhichSchedulable(scenario, other, input, exponent);
     if (!found) return std::unexpected(found.error());
     for (int load = 1; load < kLoads; ++load) {
       if ((*found)[load] && !(*schedulable)[load]) beyond[load] = true;
@@ -90,7 +110,7 @@ Expected<FigureRow> MostSchedulable(const std::string& scenario, const std::stri
   }
   for (bool more = true; more && step < kMostSteps;) {
     const PlanInput most = at(step + kMargin);
-    const auto made = NamedPlanner::Make(planner, scenario, most);
+    const auto made = NamedPlanner::Make(planner, scenario, most, exponent);
     if (!made) return std::unexpected(made.error());
     for (const int end = ideal ? step + kMargin : kMostSteps; more && step < end;) {
       const auto answer = made->Schedules(at(step + 1));
@@ -121,7 +141,7 @@ Expected<FigureRow> OnShare(const std::string& scenario, std::size_t model, int 
 }
 
 Expected<std::vector<double>> SimulatedOverheads(const std::string& scenario) {
-  const auto samples = SimulatedPairs(scenario);
+  const auto samples = SimulatedPairs(scenario, kExponent);
   if (!samples) return std::unexpected(samples.error());
   std::vector<double> overheads;
   for (const InterferenceSample& sample : *samples) overheads.push_back(sample.factor - 1);
@@ -130,13 +150,15 @@ Expected<std::vector<double>> SimulatedOverheads(const std::string& scenario) {
 }
 
 Expected<std::vector<double>> SimulatedErrors(const std::string& scenario) {
-  const auto model = SimulatedInterference(scenario);
-  if (!model) return std::unexpected(model.error());
-  return RelativeErrors(*model, SplitPairs(*SimulatedPairs(scenario)).held_out);
+  return ErrorsOfFit(scenario, SplitPairs);
+}
+
+Expected<std::vector<double>> SimulatedErrorsOfSides(const std::string& scenario) {
+  return ErrorsOfFit(scenario, SplitSides);
 }
 
 Expected<std::vector<double>> SimulatedErrorsOfNone(const std::string& scenario) {
-  const auto samples = SimulatedPairs(scenario);
+  const auto samples = SimulatedPairs(scenario, kExponent);
   if (!samples) return std::unexpected(samples.error());
   return RelativeErrors({}, SplitPairs(*samples).held_out);
 }

@@ -14,6 +14,13 @@ namespace tactus {
 namespace {
 
 constexpr double kLoads = 1023;
+// Instead of the paper's number, of gpulet+int.
+constexpr const char* kStricter = "- (ours, stricter than as published)";
+
+// The paper's number, or what one of ours is held against where the paper says nothing of it.
+std::string Bar(const std::string& paper, const std::string& bar) {
+  return paper.starts_with('-') ? paper + "; bar: " + bar : paper;
+}
 
 double At(const FigureData& data, const std::string& series, double x, const char* column) {
   return data.at(series).at(x).at(column);
@@ -50,26 +57,41 @@ Claim Gain(const FigureData& data, const char* planner, const char* over, const 
            double least) {
   std::vector<double> gains = Ratios(data, planner, over);
   for (double& gain : gains) gain = 100 * (gain - 1);
-  Claim claim = {fmt::format("{} over {}: gain in rate, mean of the five mixes", planner, over),
-                 paper, fmt::format("{:.1f} % ({})", Mean(gains), Listed(gains, " %")),
-                 Mean(gains) >= least};
-  return claim;
+  return {fmt::format("{} over {}: gain in rate, mean of the five mixes", planner, over),
+          Bar(paper, fmt::format("{:.1f} %", least)),
+          fmt::format("{:.1f} % ({})", Mean(gains), Listed(gains, " %")), Mean(gains) >= least};
 }
 
 Claim OfIdeal(const FigureData& data, const char* planner, const char* ideal, const char* paper,
               double least) {
   std::vector<double> parts = Ratios(data, planner, ideal);
   for (double& part : parts) part *= 100;
-  return {fmt::format("{}: rate of {}'s, mean of the five mixes", planner, ideal), paper,
+  return {fmt::format("{}: rate of {}'s, mean of the five mixes", planner, ideal),
+          Bar(paper, fmt::format("{:.1f} %", least)),
           fmt::format("{:.1f} % ({})", Mean(parts), Listed(parts, " %")), Mean(parts) >= least};
 }
 
 Claim Missed(const FigureData& data, const char* planner, const char* ideal, const char* paper) {
-  const double missed = Schedulable(data, ideal) - Schedulable(data, planner);
-  return {fmt::format("{}: loads that {} plans for and it does not", planner, ideal), paper,
-          fmt::format("{:.0f} ({:.1f} % of 1,023): {:.0f} and {:.0f}", missed,
-                      100 * missed / kLoads, Schedulable(data, planner), Schedulable(data, ideal)),
-          missed <= 0.02 * kLoads};
+  const FigureRow& row = data.at(planner).at(1);
+  const auto found = row.find("beyond_ideal");
+  const double beyond = found == row.end() ? 0 : found->second;
+  const double missed = Schedulable(data, ideal) - (Schedulable(data, planner) - beyond);
+  std::string ours =
+      fmt::format("{:.0f} ({:.1f} % of 1,023): {:.0f} and {:.0f}", missed, 100 * missed / kLoads,
+                  Schedulable(data, planner), Schedulable(data, ideal));
+  if (beyond > 0) ours += fmt::format("; {:.0f} of its are not {}'s", beyond, ideal);
+  return {fmt::format("{}: loads that {} plans for and it does not", planner, ideal),
+          std::string(paper) + "; bar: 2 %", ours, missed <= 0.02 * kLoads};
+}
+
+// Where more than 1 % is late or dropped, by the mixes' names.
+std::string Exceeded(const FigureData& data, const char* planner) {
+  std::string mixes;
+  for (std::size_t i = 0; i < kGpuletMixes.size(); ++i) {
+    if (At(data, planner, static_cast<double>(i + 1), "bad_percent") <= 1) continue;
+    mixes += fmt::format("{}{}", mixes.empty() ? "" : ", ", kGpuletMixes[i]);
+  }
+  return mixes;
 }
 
 Claim NoneBeyond(const FigureData& data, const char* ideal) {
@@ -80,30 +102,13 @@ Claim NoneBeyond(const FigureData& data, const char* ideal) {
 
 }  // namespace
 
-std::vector<Claim> ShareClaims(const FigureData& data) {
-  std::vector<Claim> claims;
-  for (std::size_t m = 1; m < kGpuletModels.size(); ++m) {
-    const auto times = [&](int batch) {
-      const std::string series = fmt::format("{}: batch {}", kGpuletModels[m], batch);
-      return At(data, series, 20, "latency_ms") / At(data, series, 100, "latency_ms");
-    };
-    claims.push_back(
-        {fmt::format("{}: a small batch feels the share less than a large one", kGpuletModels[m]),
-         "not largely affected; drops significantly",
-         fmt::format("20 % of the device takes {:.1f} times as long for 1, {:.1f} "
-                     "times for 32 (the stand-in's assumption)",
-                     times(1), times(32)),
-         times(1) < times(32)});
-  }
-  return claims;
-}
-
 std::vector<Claim> HalvesClaims(const FigureData& data) {
   const double whole = Schedulable(data, kSbp);
   const double halves = Schedulable(data, kSbpHalves);
-  return {{"squishy bin packing plans for more loads on even halves than on whole devices",
-           "all 1,023 on halves", fmt::format("{:.0f} against {:.0f}", halves, whole),
-           halves > whole}};
+  return {{"squishy bin packing plans for more loads on even halves than on whole devices", "more",
+           fmt::format("{:.0f} against {:.0f}", halves, whole), halves > whole},
+          {"squishy bin packing plans for every load on even halves", "all 1,023",
+           fmt::format("{:.0f}", halves), halves == kLoads}};
 }
 
 std::vector<Claim> SharingClaims(const FigureData& data) {
@@ -133,21 +138,31 @@ std::vector<Claim> SharingClaims(const FigureData& data) {
 std::vector<Claim> OverheadClaims(const FigureData& data) {
   const double p90 = At(data, kOverhead, 90, "overhead_percent");
   const double most = At(data, kOverhead, 100, "overhead_percent");
-  return {{"90 % of batches lose less than", "18 %",
-           fmt::format("{:.1f} % (the device is set so)", p90), p90 <= 18},
-          {"the tail is long", "severe in certain circumstances",
-           fmt::format("{:.0f} % at most", most), most > 3 * p90}};
+  return {
+      {"90 % of batches lose less than", "18 %",
+       fmt::format("{:.1f} % (the device is set so)", p90), p90 <= 18},
+      {"the tail is long: some batch loses more than three times as much",
+       "severe in certain circumstances", fmt::format("{:.0f} % at most", most), most > 3 * p90}};
 }
 
+// A knee that is one: a share beyond it brings less a percent.
 std::vector<Claim> KneeClaims(const FigureData& data) {
   std::vector<Claim> claims;
   for (const char* model : kGpuletModels) {
-    double knee = 0;
-    for (const auto& [percent, row] : data.at(fmt::format("{}: affordable", model))) {
-      if (row.at("is_knee") > 0) knee = percent;
-    }
-    claims.push_back({fmt::format("{}: the knee is below the whole device", model), "yes",
-                      fmt::format("{:.0f} %", knee), knee < 100});
+    const auto& curve = data.at(fmt::format("{}: affordable", model));
+    const auto knee =
+        std::ranges::find_if(curve, [](const auto& at) { return at.second.at("is_knee") > 0; });
+    const double there = knee->second.at("rate_rps") / knee->first;
+    const double whole = curve.at(100).at("rate_rps") / 100;
+    claims.push_back(
+        {fmt::format("{}: the whole device affords at least 10 % less for each percent of it than "
+                     "the knee",
+                     model),
+         "less (the bar of 10 % is ours)",
+         fmt::format("{:.1f} requests/s a percent at the knee of {:.0f} %, {:.1f} of the whole "
+                     "device ({:+.0f} %)",
+                     there, knee->first, whole, 100 * (whole / there - 1)),
+         whole <= 0.9 * there});
   }
   return claims;
 }
@@ -158,8 +173,10 @@ std::vector<Claim> FitClaims(const FigureData& data) {
     const double error = At(data, kHeldOutPairs, percent, "error_percent");
     claims.push_back({fmt::format("error of {:.0f} % of the pairs held out", percent),
                       fmt::format("{} %", paper),
-                      fmt::format("{:.2f} % (no model: {:.2f} %)", error,
-                                  At(data, kNoModel, percent, "error_percent")),
+                      fmt::format("{:.2f} % (no model: {:.2f} %; of sides drawn one by one, as "
+                                  "for what planners count on: {:.2f} %)",
+                                  error, At(data, kNoModel, percent, "error_percent"),
+                                  At(data, kHeldOutSides, percent, "error_percent")),
                       error <= paper});
   }
   return claims;
@@ -167,10 +184,32 @@ std::vector<Claim> FitClaims(const FigureData& data) {
 
 std::vector<Claim> MostRateClaims(const FigureData& data) {
   return {Gain(data, kGpulet, kSbp, "106.0 %", 106.0),
-          Gain(data, kGpuletInt, kSbp, "102.6 %", 102.6),
-          Gain(data, kGpuletInt, kSelfTuning, "74.8 %", 74.8),
+          Gain(data, kPublished, kSbp, "102.6 %", 102.6),
+          Gain(data, kPublished, kSelfTuning, "74.8 %", 74.8),
+          Gain(data, kGpuletInt, kSbp, kStricter, 102.6),
+          Gain(data, kGpuletInt, kSelfTuning, kStricter, 74.8),
           Gain(data, kGpuletRetry, kSbp, "- (ours)", 106.0),
           Gain(data, kGpuletRetryInt, kSbp, "- (ours)", 102.6)};
+}
+
+std::vector<Claim> RateExponentClaims(const FigureData& data) {
+  std::vector<Claim> claims;
+  for (const char* planner : {kGpuletInt, kGpuletRetryInt}) {
+    bool gains = true;
+    double worst = 0;
+    std::string listed;
+    for (const auto& [exponent, row] : data.at(planner)) {
+      gains = gains && row.at("gain_percent") > 0;
+      worst = std::max(worst, row.at("bad_percent"));
+      listed += fmt::format("{}{:g}: {:+.1f} % and {:.2f} %", listed.empty() ? "" : "; ", exponent,
+                            row.at("gain_percent"), row.at("bad_percent"));
+    }
+    claims.push_back({fmt::format("{}: at every exponent a gain in rate over SBP, and at most 1 % "
+                                  "of the worst mix is late or dropped",
+                                  planner),
+                      "- (latency by share is unpublished)", listed, gains && worst <= 1});
+  }
+  return claims;
 }
 
 std::vector<Claim> ViolationClaims(const FigureData& data) {
@@ -178,24 +217,53 @@ std::vector<Claim> ViolationClaims(const FigureData& data) {
   const auto bad = [&](const char* planner, double x) {
     return At(data, planner, x, "bad_percent");
   };
-  for (const auto& [without, with] :
-       {std::pair{kGpulet, kGpuletInt}, {kGpuletRetry, kGpuletRetryInt}}) {
-    double worst = 0;
+  struct Keeps {
+    const char* with;
+    const char* without;
+    const char* paper;
+  };
+  for (const auto& [with, without, paper] :
+       {Keeps{kPublished, kGpulet, "every mix"}, Keeps{kGpuletInt, kGpulet, kStricter},
+        Keeps{kGpuletRetryInt, kGpuletRetry, "- (ours)"}}) {
     std::string listed;
-    std::string exceeds;
     for (std::size_t i = 0; i < kGpuletMixes.size(); ++i) {
       const double x = static_cast<double>(i + 1);
-      worst = std::max(worst, bad(with, x));
       listed += fmt::format("{}{} {:.2f} (without: {:.2f})", i == 0 ? "" : "; ", kGpuletMixes[i],
                             bad(with, x), bad(without, x));
-      if (bad(without, x) > 1)
-        exceeds += fmt::format("{}{}", exceeds.empty() ? "" : ", ", kGpuletMixes[i]);
     }
-    claims.push_back({fmt::format("{}: at most 1 % is late or dropped", with), "every mix",
+    claims.push_back({fmt::format("{}: at most 1 % is late or dropped", with), paper, listed + " %",
+                      Exceeded(data, with).empty()});
+  }
+  // Of all five: who loses more everywhere does not do as the paper's does.
+  const std::string published = "equal, short-skew";
+  for (const auto& [planner, paper] :
+       {std::pair{kGpulet, published + "; at most 1 % in the others"},
+        std::pair{kGpuletRetry, "- (ours; gpulet: " + published + ")"}}) {
+    const std::string ours = Exceeded(data, planner);
+    claims.push_back({fmt::format("{}: where more than 1 % is late or dropped", planner), paper,
+                      ours.empty() ? "nowhere" : ours, ours == published});
+  }
+  return claims;
+}
+
+std::vector<Claim> FrameClaims(const FigureData& data) {
+  std::vector<Claim> claims;
+  for (const char* planner : {kGpulet, kPublished, kGpuletInt, kGpuletRetry, kGpuletRetryInt}) {
+    double worst = 0;
+    std::string listed;
+    for (std::size_t i = 0; i < kGpuletApplications; ++i) {
+      const FigureRow& row = data.at(planner).at(static_cast<double>(i + 1));
+      worst = std::max(worst, row.at("bad_percent"));
+      listed += fmt::format("{}{} {:.2f} (its requests by themselves: {:.2f})", i == 0 ? "" : "; ",
+                            kGpuletMixes[i], row.at("bad_percent"), row.at("requests_percent"));
+    }
+    const bool published = planner == std::string(kGpulet) || planner == std::string(kPublished);
+    const bool stricter = planner == std::string(kGpuletInt);
+    claims.push_back({fmt::format("{}: at most 1 % of frames are late or dropped", planner),
+                      published  ? "both applications"
+                      : stricter ? kStricter
+                                 : "- (ours)",
                       listed + " %", worst <= 1});
-    const bool both = bad(without, 3) > 1 && bad(without, 5) > 1;
-    claims.push_back({fmt::format("{} loses more than 1 % where it plans for it", without),
-                      "equal, short-skew", exceeds.empty() ? "nowhere" : exceeds, both});
   }
   return claims;
 }
@@ -228,7 +296,7 @@ std::vector<Claim> RunLoadClaims(const FigureData& data) {
     for (const auto& [number, row] : data.at(with)) worst = std::max(worst, row.at("bad_percent"));
     claims.push_back(
         {fmt::format("{}: at most 1 % is late or dropped of any load planned for", with),
-         "at most 1 % (of its five mixes)",
+         "- (ours; of its five mixes: at most 1 %)",
          fmt::format("{} of {} loads lose more, {:.2f} % at most; {}: {} of {}", over(with),
                      data.at(with).size(), worst, without, over(without), data.at(without).size()),
          over(with) == 0});
@@ -263,22 +331,50 @@ std::vector<Claim> WaveClaims(const FigureData& data) {
   }
   const double correlation = both / std::sqrt(of_load * of_share);
   return {
-      {"late or dropped of all requests", "0.14 %",
+      {"late or dropped of all requests", "0.14 %; bar: 0.2 %",
        fmt::format("{:.2f} % ({}: {:.2f} %)", bad, kSbp, mean(kSbp, "bad_percent", "offered_rps")),
        bad <= 0.2},
-      {"shares in use follow the load", "yes",
+      {"shares in use follow the load", "yes; bar: a correlation over 0.8",
        fmt::format("correlation {:.2f}; {:.0f} % in use on average ({}: {:.0f} %)", correlation,
                    share, kSbp, mean(kSbp, "share_percent", nullptr)),
        correlation > 0.8}};
 }
 
 std::vector<Claim> SchedulableClaims(const FigureData& data) {
-  return {Missed(data, kGpuletInt, kIdealInt, "18 (1.8 %)"),
-          Missed(data, kGpuletRetryInt, kIdealInt, "- (ours); bar 2 %"),
-          Missed(data, kGpulet, kIdeal, "-; bar 2 %"),
-          Missed(data, kGpuletRetry, kIdeal, "- (ours); bar 2 %"),
+  return {Missed(data, kPublished, kIdealInt, "18 (1.8 %)"),
+          Missed(data, kGpuletInt, kIdealInt, kStricter),
+          Missed(data, kGpuletRetryInt, kIdealInt, "- (ours)"),
+          Missed(data, kGpulet, kIdeal, "-"),
+          Missed(data, kGpuletRetry, kIdeal, "- (ours)"),
           NoneBeyond(data, kIdeal),
           NoneBeyond(data, kIdealInt)};
+}
+
+std::vector<Claim> CheckClaims(const FigureData& data) {
+  const auto row = [&](const char* planner) {
+    return fmt::format("{}: {:.0f} planned for, {:.0f} of {:.0f} run lose more than 1 %", planner,
+                       At(data, planner, 1, "schedulable"), At(data, planner, 1, "missed"),
+                       At(data, planner, 1, "run"));
+  };
+  const double kept = At(data, kGpuletInt, 1, "missed") / At(data, kGpuletInt, 1, "run");
+  const double lost = At(data, kPublished, 1, "missed") / At(data, kPublished, 1, "run");
+  std::vector<Claim> claims = {
+      {"what ours checks beyond the algorithm as published keeps loads that are planned for "
+       "from losing more than 1 %",
+       "- (ours); bar: 1 % of the loads that are run, and the published one misses more",
+       row(kGpuletInt) + "; " + row(kPublished), kept <= 0.01 && lost > kept}};
+  for (const char* planner : {kPublished, kGpuletInt, kGpuletRetryInt, kIdealInt}) {
+    const double missed = At(data, planner, 1, "bare_missed");
+    claims.push_back(
+        {fmt::format("{}: at most 1 % is late or dropped of any load, planned for as it arrives",
+                     planner),
+         "- (ours; of its five mixes: at most 1 %)",
+         fmt::format("{:.0f} of {:.0f} loads lose more, {:.1f} % at most", missed,
+                     At(data, planner, 1, "schedulable"),
+                     At(data, planner, 1, "bare_worst_percent")),
+         missed == 0});
+  }
+  return claims;
 }
 
 std::vector<Claim> ExponentClaims(const FigureData& data) {
@@ -287,22 +383,23 @@ std::vector<Claim> ExponentClaims(const FigureData& data) {
     const auto count = [&](const char* planner) { return Schedulable(data, planner, exponent); };
     claims.push_back(
         {fmt::format(
-             "exponent {}: gpulet plans for more than SBP and self-tuning, and gpulet-retry "
-             "for all but 2 % of ideal's",
+             "exponent {}: gpulet plans for more than SBP, on whole devices and on halves, and "
+             "than self-tuning, and gpulet-retry for all but 2 % of ideal's",
              exponent),
          "- (latency by share is unpublished)",
          fmt::format("SBP {:.0f}, halves {:.0f}, self-tuning {:.0f}, gpulet {:.0f}, gpulet-retry "
                      "{:.0f}, ideal {:.0f}",
                      count(kSbp), count(kSbpHalves), count(kSelfTuning), count(kGpulet),
                      count(kGpuletRetry), count(kIdeal)),
-         count(kGpulet) > std::max(count(kSbp), count(kSelfTuning)) &&
+         count(kGpulet) > std::max({count(kSbp), count(kSbpHalves), count(kSelfTuning)}) &&
              count(kIdeal) - count(kGpuletRetry) <= 0.02 * kLoads});
   }
   return claims;
 }
 
 std::vector<Claim> MostRateOfIdealClaims(const FigureData& data) {
-  return {OfIdeal(data, kGpuletInt, kIdealInt, "92.3 % (traffic 87.7 %)", 92.3),
+  return {OfIdeal(data, kPublished, kIdealInt, "92.3 % (traffic 87.7 %)", 92.3),
+          OfIdeal(data, kGpuletInt, kIdealInt, kStricter, 92.3),
           OfIdeal(data, kGpuletRetryInt, kIdealInt, "- (ours)", 92.3),
           OfIdeal(data, kGpulet, kIdeal, "-", 92.3),
           OfIdeal(data, kGpuletRetry, kIdeal, "- (ours)", 92.3)};

@@ -7,6 +7,7 @@
 #include "planners/gpulet/elastic.h"
 #include "planners/nexus/squishy.h"
 #include "sim/contention.h"
+#include "sim/interference_pairs.h"
 
 namespace tactus {
 namespace {
@@ -46,9 +47,10 @@ Expected<PlanQuestion> LoadQuestion(const std::string& scenario, double exponent
   return MakePlanQuestion(experiment->scenario, experiment->profile);
 }
 
-Expected<std::vector<InterferenceSample>> SimulatedPairs(const std::string& scenario) {
+Expected<std::vector<InterferenceSample>> SimulatedPairs(const std::string& scenario,
+                                                         double exponent) {
   const auto all = std::filesystem::path(scenario).replace_filename("equal.toml");
-  const auto experiment = LoadSplit(all.string(), 1);
+  const auto experiment = LoadSplit(all.string(), exponent);
   if (!experiment) return std::unexpected(experiment.error());
   const auto problem = MakePlanQuestion(experiment->scenario, experiment->profile);
   if (!problem) return std::unexpected(problem.error());
@@ -75,21 +77,27 @@ Expected<std::vector<InterferenceSample>> SimulatedPairs(const std::string& scen
   return samples;
 }
 
-SplitSamples SplitPairs(const std::vector<InterferenceSample>& samples) {
+SplitSamples SplitSides(const std::vector<InterferenceSample>& samples) {
   return Split(samples, kHeldOut, kSeed);
 }
+SplitSamples SplitPairs(const std::vector<InterferenceSample>& samples) {
+  return SplitByPair(samples, kHeldOut, kSeed);
+}
 
-Expected<InterferenceModel> SimulatedInterference(const std::string& scenario) {
-  const auto samples = SimulatedPairs(scenario);
+Expected<InterferenceModel> SimulatedInterference(const std::string& scenario, double exponent) {
+  const auto samples = SimulatedPairs(scenario, exponent);
   if (!samples) return std::unexpected(samples.error());
-  return FitInterference(SplitPairs(*samples).fitted);
+  return FitInterference(SplitSides(*samples).fitted);
 }
 
 Expected<NamedPlanner> NamedPlanner::Make(const std::string& name, const std::string& scenario,
-                                          const PlanInput& most) {
-  NamedPlanner planner(name);
-  if (name.ends_with("+int")) {
-    const auto fitted = SimulatedInterference(scenario);
+                                          const PlanInput& most, double exponent) {
+  const bool whole_slos = name.ends_with(kWholeSlos);
+  NamedPlanner planner(
+      whole_slos ? name.substr(0, name.size() - std::string_view(kWholeSlos).size()) : name);
+  planner.whole_slos_ = whole_slos;
+  if (name.contains("+int")) {
+    const auto fitted = SimulatedInterference(scenario, exponent);
     if (!fitted) return std::unexpected(fitted.error());
     planner.interference_ = std::make_unique<InterferenceModel>(*fitted);
   }
@@ -101,7 +109,11 @@ Expected<NamedPlanner> NamedPlanner::Make(const std::string& name, const std::st
   return planner;
 }
 
-Expected<Plan> NamedPlanner::Solve(const PlanInput& input) const {
+Expected<Plan> NamedPlanner::Solve(const PlanInput& asked) const {
+  PlanInput input = asked;
+  if (whole_slos_) {
+    for (PlannedModel& model : input.models) model.slo *= 2;
+  }
   auto plan = SolveUnchecked(input);
   if (!plan) return plan;
   if (auto valid = Validate(*plan, input); !valid) {
@@ -128,8 +140,11 @@ Expected<Plan> NamedPlanner::SolveUnchecked(const PlanInput& input) const {
     for (const PlannedModel& model : input.models) rates.push_back(model.rate_rps);
     return ideal_->Solve(rates);
   }
-  return PlanElastic(input,
-                     {.interference = interference_.get(), .self_tuning = name_ == kSelfTuning});
+  const bool published = name_ == kPublished;
+  return PlanElastic(input, {.interference = interference_.get(),
+                             .self_tuning = name_ == kSelfTuning,
+                             .neighbours_bear_it = !published && name_ != kNeighboursUnasked,
+                             .expects_the_worst = !published && name_ != kNobodyExpected});
 }
 
 }  // namespace tactus

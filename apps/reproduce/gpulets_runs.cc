@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "policies/registry.h"
 #include "reproduce/gpulets_answers.h"
 #include "reproduce/gpulets_planners.h"
 #include "sim/simulation.h"
+#include "workload/pipelines.h"
 
 namespace tactus {
 namespace {
-
-constexpr double kExponent = 1;
 
 PlanInput Raised(PlanInput input, double times) {
   for (PlannedModel& model : input.models) model.rate_rps *= times;
@@ -45,6 +46,18 @@ Expected<RunReport> Run(Experiment experiment, const PlanInput& input,
   return MakeReport(scenario, experiment.profile, *result);
 }
 
+// The same rates as frames of the scenario's one pipeline, each of which is all of its requests.
+Expected<RunReport> RunFrames(Experiment experiment, const PlanInput& input,
+                              const std::shared_ptr<const Plan>& plan, std::uint64_t seed) {
+  experiment.scenario.seed = seed;
+  experiment.scenario.rate_rps = TotalRate(input);
+  const auto policy = MakePolicy("planned");
+  if (!policy) return std::unexpected(policy.error());
+  const auto result = Simulate(experiment.scenario, experiment.profile, **policy, {.plan = plan});
+  if (!result) return std::unexpected(result.error());
+  return MakeReport(experiment.scenario, experiment.profile, *result);
+}
+
 // Of its requests, those that are late or dropped.
 Expected<double> BadPercent(const Experiment& experiment, const PlanInput& input,
                             const std::shared_ptr<const Plan>& plan, std::uint64_t seed) {
@@ -53,17 +66,81 @@ Expected<double> BadPercent(const Experiment& experiment, const PlanInput& input
   return 100 * report->all.bad_ratio;
 }
 
-// Of one run for each seed, ascending.
-Expected<std::vector<double>> BadPercents(const Experiment& experiment, const PlanInput& input,
-                                          const std::shared_ptr<const Plan>& plan, int seeds) {
-  std::vector<double> bad;
+// Of its frames.
+Expected<double> BadFramesPercent(const Experiment& experiment, const PlanInput& input,
+                                  const std::shared_ptr<const Plan>& plan, std::uint64_t seed) {
+  const auto report = RunFrames(experiment, input, plan, seed);
+  if (!report) return std::unexpected(report.error());
+  return 100 * report->pipelines.front().bad_ratio;
+}
+
+// The largest rate of a mix that a planner plans for, and the plan.
+struct Most {
+  Experiment experiment;
+  PlanQuestion question;
+  PlanInput load;  // empty plan: nothing is planned for, so nothing runs
+  std::shared_ptr<const Plan> plan;
+};
+
+Expected<Most> PlanForMost(const std::string& scenario, const std::string& name, double headroom,
+                           double exponent) {
+  const auto rate = MostSchedulable(scenario, name, exponent, headroom);
+  if (!rate) return std::unexpected(rate.error());
+  auto experiment = LoadSplit(scenario, exponent);
+  if (!experiment) return std::unexpected(experiment.error());
+  auto question = LoadQuestion(scenario, exponent);
+  if (!question) return std::unexpected(question.error());
+  Most most = {.experiment = std::move(*experiment), .question = std::move(*question)};
+  most.load = Raised(most.question.input, rate->at("times"));
+  if (rate->at("times") == 0) return most;
+  const PlanInput asked = Raised(most.load, 1 + headroom);
+  const auto planner = NamedPlanner::Make(name, scenario, asked, exponent);
+  if (!planner) return std::unexpected(planner.error());
+  auto plan = planner->Solve(asked);
+  if (!plan) return std::unexpected(plan.error());
+  most.plan = std::make_shared<const Plan>(std::move(*plan));
+  return most;
+}
+
+// Of one run for each seed, ascending; `bad` is BadPercent or BadFramesPercent.
+template <typename Bad>
+Expected<std::vector<double>> BadPercents(const Most& most, bool beside, int seeds, Bad bad) {
+  Experiment experiment = most.experiment;
+  if (!beside) experiment.scenario.capacity.clear();
+  std::vector<double> percents;
   for (int seed = 1; seed <= seeds; ++seed) {
-    const auto percent = BadPercent(experiment, input, plan, static_cast<std::uint64_t>(seed));
+    const auto percent = bad(experiment, most.load, most.plan, static_cast<std::uint64_t>(seed));
     if (!percent) return std::unexpected(percent.error());
-    bad.push_back(*percent);
+    percents.push_back(*percent);
   }
-  std::ranges::sort(bad);
-  return bad;
+  std::ranges::sort(percents);
+  return percents;
+}
+
+// bad_percent, worst_percent and alone_percent.
+template <typename Bad>
+Expected<FigureRow> BadRow(const Most& most, int seeds, Bad bad) {
+  const auto beside = BadPercents(most, true, seeds, bad);
+  if (!beside) return std::unexpected(beside.error());
+  const auto alone = BadPercents(most, false, seeds, bad);
+  if (!alone) return std::unexpected(alone.error());
+  return FigureRow{{"bad_percent", (*beside)[beside->size() / 2]},
+                   {"worst_percent", beside->back()},
+                   {"alone_percent", (*alone)[alone->size() / 2]}};
+}
+
+// By how much the planner's largest rate exceeds SBP's, percent, mean of the mixes.
+Expected<double> MeanGain(const std::vector<std::string>& mixes, const std::string& planner,
+                          double exponent) {
+  double sum = 0;
+  for (const std::string& mix : mixes) {
+    const auto most = MostSchedulable(mix, planner, exponent);
+    if (!most) return std::unexpected(most.error());
+    const auto sbp = MostSchedulable(mix, kSbp, exponent);
+    if (!sbp) return std::unexpected(sbp.error());
+    sum += most->at("rate_rps") / sbp->at("rate_rps") - 1;
+  }
+  return 100 * sum / static_cast<double>(mixes.size());
 }
 
 // Of L1 and FMA, the most that a batch of VGG-16 uses: the profile's model of shares takes that for
@@ -91,36 +168,34 @@ Plan SharedBy(Sharing sharing, const PlanInput& input, int lenet, int vgg) {
 }  // namespace
 
 Expected<FigureRow> RunMost(const std::string& scenario, const std::string& name, double headroom,
-                            const ReproduceOptions& options) {
-  const auto most = MostSchedulable(scenario, name, kExponent, headroom);
-  if (!most) return most;
-  const auto experiment = LoadSplit(scenario, kExponent);
-  const auto problem = LoadQuestion(scenario, kExponent);
-  if (!problem) return std::unexpected(problem.error());
-  const double times = most->at("times");
-  if (times == 0) return FigureRow{{"rate_rps", 0}};  // nothing is planned for, so nothing runs
-  const PlanInput load = Raised(problem->input, times);
-  const PlanInput asked = Raised(load, 1 + headroom);
-  const auto planner = NamedPlanner::Make(name, scenario, asked);
-  if (!planner) return std::unexpected(planner.error());
-  auto solved = planner->Solve(asked);
-  if (!solved) return std::unexpected(solved.error());
-  const auto plan = std::make_shared<const Plan>(std::move(*solved));
-  Experiment apart = *experiment;
-  apart.scenario.capacity.clear();
-  const auto beside = BadPercents(*experiment, load, plan, options.seeds);
-  if (!beside) return std::unexpected(beside.error());
-  const auto alone = BadPercents(apart, load, plan, options.seeds);
-  if (!alone) return std::unexpected(alone.error());
-  return FigureRow{{"rate_rps", TotalRate(load)},
-                   {"headroom_percent", 100 * headroom},
-                   {"bad_percent", (*beside)[beside->size() / 2]},
-                   {"worst_percent", beside->back()},
-                   {"alone_percent", (*alone)[alone->size() / 2]}};
+                            const ReproduceOptions& options, double exponent) {
+  const auto most = PlanForMost(scenario, name, headroom, exponent);
+  if (!most) return std::unexpected(most.error());
+  if (most->plan == nullptr) return FigureRow{{"rate_rps", 0}};
+  auto row = BadRow(*most, options.seeds, BadPercent);
+  if (!row) return row;
+  (*row)["rate_rps"] = TotalRate(most->load);
+  (*row)["headroom_percent"] = 100 * headroom;
+  return row;
 }
 
-Expected<std::map<double, FigureRow>> RunLoads(const std::string& scenario,
-                                               const std::string& name) {
+Expected<FigureRow> RunMostFrames(const std::string& scenario, const std::string& name,
+                                  double headroom, const ReproduceOptions& options) {
+  const auto most = PlanForMost(scenario, name, headroom, kExponent);
+  if (!most) return std::unexpected(most.error());
+  if (most->plan == nullptr) return FigureRow{{"rate_fps", 0}};
+  auto row = BadRow(*most, options.seeds, BadFramesPercent);
+  if (!row) return row;
+  (*row)["rate_fps"] =
+      TotalRate(most->load) / RequestsOfAFrame(most->experiment.scenario.pipelines.front());
+  const auto by_itself = BadPercents(*most, true, options.seeds, BadPercent);
+  if (!by_itself) return std::unexpected(by_itself.error());
+  (*row)["requests_percent"] = (*by_itself)[by_itself->size() / 2];
+  return row;
+}
+
+Expected<std::map<double, FigureRow>> RunLoads(const std::string& scenario, const std::string& name,
+                                               double headroom) {
   constexpr int kLoads = 1024;
   auto experiment = LoadSplit(scenario, kExponent);
   const auto problem = LoadQuestion(scenario, kExponent);
@@ -128,13 +203,13 @@ Expected<std::map<double, FigureRow>> RunLoads(const std::string& scenario,
   experiment->scenario.duration_s = 30;
   PlanInput load = problem->input;
   SetLoad(kLoads - 1, load);
-  const PlanInput most = Raised(load, 1 + kHeadroom);
-  const auto planner = NamedPlanner::Make(name, scenario, most);
+  const PlanInput most = Raised(load, 1 + headroom);
+  const auto planner = NamedPlanner::Make(name, scenario, most, kExponent);
   if (!planner) return std::unexpected(planner.error());
   std::map<double, FigureRow> rows;
   for (int number = 1; number < kLoads; ++number) {
     SetLoad(number, load);
-    auto plan = planner->Solve(Raised(load, 1 + kHeadroom));
+    auto plan = planner->Solve(Raised(load, 1 + headroom));
     if (!plan && plan.error().code == ErrorCode::kResourceExhausted) continue;
     if (!plan) return std::unexpected(plan.error());
     const auto bad = BadPercent(*experiment, load, std::make_shared<const Plan>(std::move(*plan)),
@@ -143,6 +218,41 @@ Expected<std::map<double, FigureRow>> RunLoads(const std::string& scenario,
     rows[number] = {{"rate_rps", TotalRate(load)}, {"bad_percent", *bad}};
   }
   return rows;
+}
+
+Expected<FigureRow> RunChecked(const std::string& scenario, const std::vector<std::string>& mixes,
+                               const std::string& planner) {
+  auto row = CountSchedulable(scenario, planner, kExponent);
+  if (!row) return row;
+  const auto gain = MeanGain(mixes, planner, kExponent);
+  if (!gain) return std::unexpected(gain.error());
+  (*row)["gain_percent"] = *gain;
+  for (const auto& [headroom, prefix] : {std::pair{kHeadroom, ""}, std::pair{0.0, "bare_"}}) {
+    const auto runs = RunLoads(scenario, planner, headroom);
+    if (!runs) return std::unexpected(runs.error());
+    double& missed = (*row)[std::string(prefix) + "missed"];
+    double& worst = (*row)[std::string(prefix) + "worst_percent"];
+    for (const auto& [load, run] : *runs) {
+      missed += run.at("bad_percent") > 1 ? 1 : 0;
+      worst = std::max(worst, run.at("bad_percent"));
+    }
+    if (headroom > 0) (*row)["run"] = static_cast<double>(runs->size());
+  }
+  return row;
+}
+
+Expected<FigureRow> RunByExponent(const std::vector<std::string>& mixes, const std::string& planner,
+                                  double exponent, const ReproduceOptions& options) {
+  const auto gain = MeanGain(mixes, planner, exponent);
+  if (!gain) return std::unexpected(gain.error());
+  FigureRow row = {{"gain_percent", *gain}};
+  double& worst = row["bad_percent"];
+  for (const std::string& mix : mixes) {
+    const auto run = RunMost(mix, planner, kHeadroom, options, exponent);
+    if (!run) return run;
+    if (run->contains("bad_percent")) worst = std::max(worst, run->at("bad_percent"));
+  }
+  return row;
 }
 
 Expected<FigureRow> RunShared(const std::string& scenario, Sharing sharing, double rate_rps) {

@@ -16,9 +16,9 @@ namespace tactus {
 namespace {
 
 // Colours that differ for most colour-blind readers as well, and a point shape for each.
-constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                 "#e69f00", "#56b4e9", "#666666", "#8c510a"};
-constexpr std::array kShapes = {7, 5, 9, 13, 11, 4, 6, 8};
+constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
+                                 "#56b4e9", "#666666", "#8c510a", "#000000", "#f0e442"};
+constexpr std::array kShapes = {7, 5, 9, 13, 11, 4, 6, 8, 10, 12};
 constexpr int kPanelWidth = 520;
 constexpr int kWidePanel = 1100;  // of bars that have a row of their own
 constexpr int kPlotHeight = 440;  // of a panel without its key
@@ -43,8 +43,10 @@ struct Curve {
   std::size_t style = 0;
 };
 
-// A system looks the same in all panels, where there are colours enough for that.
-void GiveStyles(std::vector<Curve>& curves, const Figure& figure) {
+// A system looks the same in all panels, where there are colours enough for that, and in all
+// figures where the paper's `colours` name it.
+void GiveStyles(std::vector<Curve>& curves, const Figure& figure,
+                const std::vector<std::string>& colours) {
   std::vector<std::string> names;
   for (const FigureSeries& series : figure.series) {
     for (const FigurePanel& panel : figure.panels) {
@@ -54,15 +56,28 @@ void GiveStyles(std::vector<Curve>& curves, const Figure& figure) {
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
+  std::map<std::string, std::size_t> styles;
+  std::set<std::size_t> taken;
+  for (std::size_t i = 0; i < colours.size(); ++i) {
+    if (std::find(names.begin(), names.end(), colours[i]) == names.end()) continue;
+    styles[colours[i]] = i;
+    taken.insert(i);
+  }
+  if (names.size() <= kColours.size()) {
+    std::size_t free = 0;
+    for (const std::string& name : names) {
+      if (styles.contains(name)) continue;
+      while (taken.contains(free)) ++free;
+      styles[name] = free++;
+    }
+  }
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    const auto found = std::find(names.begin(), names.end(), curves[i].name);
-    curves[i].style = found == names.end() || names.size() > kColours.size()
-                          ? i % kColours.size()
-                          : static_cast<std::size_t>(found - names.begin());
+    const auto style = styles.find(curves[i].name);
+    curves[i].style = style == styles.end() ? i % kColours.size() : style->second;
   }
 }
 
-std::vector<Curve> CurvesOf(const FigureData& data, const Figure& figure,
+std::vector<Curve> CurvesOf(const FigureData& data, const Paper& paper, const Figure& figure,
                             const FigurePanel& panel) {
   const std::string prefix = panel.group.empty() ? "" : panel.group + ": ";
   std::vector<Curve> curves;
@@ -77,7 +92,7 @@ std::vector<Curve> CurvesOf(const FigureData& data, const Figure& figure,
   if (curves.empty()) {
     for (const auto& [label, rows] : data) add(label);
   }
-  GiveStyles(curves, figure);
+  GiveStyles(curves, figure, paper.colours);
   return curves;
 }
 
@@ -149,6 +164,25 @@ struct Drawing {
   void Add(const std::string& curve) { curves += (curves.empty() ? "" : ", ") + curve; }
 };
 
+std::string NameOf(const Curve& curve, const FigurePanel& panel, std::size_t rows) {
+  return panel.counted.empty() ? curve.name
+                               : fmt::format("{} ({} {})", curve.name, rows, panel.counted);
+}
+
+void AddMarks(Drawing& drawing, const FigurePanel& panel, const std::map<double, FigureRow>& rows,
+              const std::string& curve) {
+  std::string points;
+  for (const auto& [x, row] : rows) {
+    const auto mark = row.find(panel.mark);
+    if (mark != row.end() && mark->second > 0) points += fmt::format("{} {}\n", x, row.at(panel.y));
+  }
+  if (points.empty()) return;
+  drawing.blocks += fmt::format("${}marks << EOD\n{}EOD\n", curve, points);
+  drawing.Add(
+      fmt::format("${}marks using 1:2 with points pt 6 ps 3 lw 2.5 lc rgb 'black' title \"{}\"",
+                  curve, Plain(panel.mark_label)));
+}
+
 Drawing DrawLines(const FigurePanel& panel, const FigureData& data, std::size_t index,
                   const std::vector<Curve>& curves) {
   Drawing drawing;
@@ -175,7 +209,8 @@ Drawing DrawLines(const FigurePanel& panel, const FigureData& data, std::size_t 
                                         : fmt::format("linespoints pt {} ps {:.1f}",
                                                       kShapes[curve.style], 0.6 + 0.2 * thick);
     drawing.Add(fmt::format("${} using 1:2 with {} lc rgb '{}' lw {:.1f} title \"{}\"", name, style,
-                            colour, thick, Plain(curve.name)));
+                            colour, thick, Plain(NameOf(curve, panel, rows.size()))));
+    AddMarks(drawing, panel, rows, name);
   }
   if (!panel.limit) return drawing;
   FigurePanel limit = panel;
@@ -192,18 +227,44 @@ Drawing DrawLines(const FigurePanel& panel, const FigureData& data, std::size_t 
   return drawing;
 }
 
+// Where a bar is, of n in each group: gnuplot gives each 1 / (n + 1) of it, with the group's number
+// in the middle.
+double BarAt(double group, std::size_t bar, std::size_t n) {
+  const double all = static_cast<double>(n);
+  return group + (static_cast<double>(bar) - (all - 1) / 2) / (all + 1);
+}
+
+// Over the bars of a group that is the only one: there is room for them.
+void AddNumbers(Drawing& drawing, const FigurePanel& panel, const FigureData& data,
+                std::size_t index, const std::vector<Curve>& curves) {
+  std::string block;
+  double most = 0;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const auto& rows = data.at(curves[i].series);
+    if (rows.size() > 1) return;
+    for (const auto& [x, row] : rows) {
+      const auto y = Shown(panel, data, x, row);
+      if (!y) continue;
+      block += fmt::format("{} {} {:.4g}\n", BarAt(0, i, curves.size()), *y, *y);
+      most = std::max(most, *y);
+    }
+  }
+  block += fmt::format("0 {} \"\"\n", 1.06 * most);  // the axis ends above the numbers
+  drawing.blocks += fmt::format("$p{}numbers << EOD\n{}EOD\n", index, block);
+  drawing.Add(
+      fmt::format("$p{}numbers using 1:2:3 with labels offset 0,0.6 font ',11' notitle", index));
+}
+
 // The paper's numbers as crosses on the bars that they belong to; nothing where it states none.
-// Gnuplot gives each of n bars in a group 1 / (n + 1) of it, with the group's number in the middle.
 void AddPaper(Drawing& drawing, const FigurePanel& panel, const FigureData& data, std::size_t index,
               const std::vector<Curve>& curves) {
   if (panel.y != "peak_rps") return;
   std::string block = fmt::format("$p{}paper << EOD\n", index);
   const std::string empty = block;
-  const double n = static_cast<double>(curves.size());
   for (std::size_t i = 0; i < curves.size(); ++i) {
     double group = 0;
     for (const auto& [x, row] : data.at(curves[i].series)) {
-      const double at = group++ + (static_cast<double>(i) - (n - 1) / 2) / (n + 1);
+      const double at = BarAt(group++, i, curves.size());
       if (row.contains("paper")) block += fmt::format("{} {}\n", at, row.at("paper"));
     }
   }
@@ -225,6 +286,7 @@ Drawing DrawBars(const Figure& figure, const FigurePanel& panel, const FigureDat
                             i + 2, kColours[curves[i].style], Plain(curves[i].name)));
   }
   AddPaper(drawing, panel, data, index, curves);
+  AddNumbers(drawing, panel, data, index, curves);
   return drawing;
 }
 
@@ -251,9 +313,10 @@ Drawing DrawStack(const FigurePanel& panel, const FigureData& data, std::size_t 
   return drawing;
 }
 
-std::string DrawPanel(const Figure& figure, const FigureData& data, std::size_t index) {
+std::string DrawPanel(const Paper& paper, const Figure& figure, const FigureData& data,
+                      std::size_t index) {
   const FigurePanel& panel = figure.panels[index];
-  const std::vector<Curve> curves = CurvesOf(data, figure, panel);
+  const std::vector<Curve> curves = CurvesOf(data, paper, figure, panel);
   const Drawing drawing = panel.bars      ? DrawBars(figure, panel, data, index, curves)
                           : panel.stacked ? DrawStack(panel, data, index, curves)
                                           : DrawLines(panel, data, index, curves);
@@ -304,12 +367,12 @@ struct KeyShape {
   std::size_t columns = 2;
 };
 
-KeyShape ShapeOfKeys(const Figure& figure, const FigureData& data) {
+KeyShape ShapeOfKeys(const Paper& paper, const Figure& figure, const FigureData& data) {
   if (figure.panels.empty()) return {.rows = 2};
   KeyShape shape;
   std::size_t most = 0;
   for (const FigurePanel& panel : figure.panels) {
-    const std::vector<Curve> curves = CurvesOf(data, figure, panel);
+    const std::vector<Curve> curves = CurvesOf(data, paper, figure, panel);
     if (panel.stacked && curves.size() > kColours.size()) continue;
     most = std::max(most, curves.size() + (panel.limit || panel.bars ? 1 : 0));
     for (const Curve& curve : curves) {
@@ -328,7 +391,7 @@ std::string PlotScript(const Paper& paper, const Figure& figure, const FigureDat
   const std::size_t panels = std::max<std::size_t>(1, figure.panels.size());
   const std::size_t columns = std::min(panels, figure.panels_in_row);
   const std::size_t rows = (panels + columns - 1) / columns;
-  const KeyShape key = ShapeOfKeys(figure, data);
+  const KeyShape key = ShapeOfKeys(paper, figure, data);
   const int width = figure.panels_in_row == 1
                         ? kWidePanel
                         : std::max(760, kPanelWidth * static_cast<int>(columns));
@@ -342,7 +405,8 @@ std::string PlotScript(const Paper& paper, const Figure& figure, const FigureDat
       rows, columns, Plain(fmt::format("{}, {}: {}", paper.title, figure.Heading(), figure.title)),
       Plain(source), key.columns, 3.8 + 0.87 * static_cast<double>(key.rows));
   if (figure.panels.empty()) drawing += DrawExits(figure, data);
-  for (std::size_t i = 0; i < figure.panels.size(); ++i) drawing += DrawPanel(figure, data, i);
+  for (std::size_t i = 0; i < figure.panels.size(); ++i)
+    drawing += DrawPanel(paper, figure, data, i);
   drawing += "unset multiplot\n";
   std::string script;
   for (const auto& [terminal, extension] :

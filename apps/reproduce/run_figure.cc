@@ -26,7 +26,7 @@ Expected<std::string> Origin(const Paper& paper, const Figure& figure,
       for (const std::string& setting : point.settings) inputs = Hash(setting, inputs);
       if (point.scenario.empty()) continue;  // the settings say all
       const fs::path path = fs::path(options.scenarios) / (point.scenario + ".toml");
-      const auto experiment = LoadExperiment(path.string(), point.settings);
+      const auto experiment = LoadPoint(point, options);
       if (!experiment) return std::unexpected(experiment.error());
       inputs = Hash(FileText(path) + FileText(experiment->scenario.profile), inputs);
       if (!experiment->scenario.schedule.empty()) {

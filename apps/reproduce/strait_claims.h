@@ -13,8 +13,9 @@ inline constexpr const char* kStrait = "Strait";
 inline constexpr const char* kTemporal = "temporal";
 inline constexpr const char* kStatic = "static spatial";
 inline constexpr const char* kReactive = "reactive spatial";
-inline constexpr const char* kXSched = "preemptive (XSched)";
-inline constexpr std::array kStraitRivals = {kTemporal, kStatic, kReactive};
+inline constexpr const char* kPreemptive = "preemptive";
+inline constexpr const char* kXSched = "preemptive (XSched)";  // the same without batches
+inline constexpr std::array kStraitRivals = {kTemporal, kStatic, kReactive, kPreemptive};
 // The workloads of Section 5.2, in the order of their bars.
 inline constexpr std::array kStraitWorkloads = {"high", "low", "balanced", "uniform"};
 // Of Figure 10, in the order of its bars.

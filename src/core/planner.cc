@@ -2,32 +2,33 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <set>
+
+#include "base/number_text.h"
 
 namespace tactus {
 namespace {
 
 constexpr double kRounding = 1e-6;
 
-std::string Text(double value) {
-  std::string text = std::to_string(value);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) text.pop_back();
-  return text;
+// Rounded for a reader.
+std::string Requests(double rate_rps) {
+  return NumberText(rate_rps < 10 ? std::round(100 * rate_rps) / 100 : std::round(rate_rps));
 }
-std::string Millis(Duration d) { return Text(ToMillis(d)) + " ms"; }
+std::string Millis(Duration d) { return NumberText(ToMillis(d)) + " ms"; }
 
-std::string Percent(double share) { return Text(100 * share) + " %"; }
 std::string Place(std::size_t lane) { return "lane " + std::to_string(lane) + " of the plan"; }
 
 Status CheckShare(const LaneSpec& spec, std::size_t at, const PlanInput& input) {
   const bool profiled = spec.lane_class.value() < input.shares.size();
   if (profiled && std::abs(input.share(spec.lane_class) - spec.fraction) <= kRounding) return {};
   std::string known;
-  for (const double share : input.shares) known += (known.empty() ? "" : ", ") + Percent(share);
-  return InvalidArgument(Place(at) + " is " + Percent(spec.fraction) +
+  for (const double share : input.shares) known += (known.empty() ? "" : ", ") + PercentText(share);
+  return InvalidArgument(Place(at) + " is " + PercentText(spec.fraction) +
                          " of its device, which was not profiled (" + known + " were); profile " +
-                         Percent(spec.fraction) + ", or plan again without it");
+                         PercentText(spec.fraction) +
+                         " and name it (--on-share, or a scenario's [plan] shares), or plan again "
+                         "without it");
 }
 
 // The window of one entry; `taken`: until when those before it last.
@@ -75,9 +76,10 @@ Status CheckLane(const LanePlan& lane, std::size_t at, const PlanInput& input) {
     const auto window = CheckWindow(entry, model, latency, taken, lane, at);
     if (!window) return window;
     taken = entry.offset + entry.length;
-    if (lane.cycle + latency > model.slo) {
+    // The window: beside neighbours a batch takes longer than by the profile.
+    if (lane.cycle + entry.length > model.slo) {
       return InvalidArgument(Place(at) + ": '" + model.name + "' waits up to a cycle of " +
-                             Millis(lane.cycle) + " for a batch of " + Millis(latency) +
+                             Millis(lane.cycle) + " for a window of " + Millis(entry.length) +
                              ", which is more than its SLO of " + Millis(model.slo));
     }
   }
@@ -86,32 +88,62 @@ Status CheckLane(const LanePlan& lane, std::size_t at, const PlanInput& input) {
 
 Status CheckDevices(const Plan& plan, const PlanInput& input) {
   std::vector<double> share(input.devices);
-  std::vector<std::map<ModelId, double>> memory(input.devices);
+  std::vector<std::set<ModelId>> loaded(input.devices);
   for (const LanePlan& lane : plan.lanes) {
     const std::uint32_t device = lane.spec.device.value();
     share[device] += lane.spec.fraction;
-    for (const PlanEntry& entry : lane.entries) {
-      memory[device][entry.model] = input.models[entry.model.value()].memory_mb;
-    }
+    for (const PlanEntry& entry : lane.entries) loaded[device].insert(entry.model);
   }
   for (std::size_t d = 0; d < share.size(); ++d) {
     if (share[d] > 1 + kRounding) {
       return InvalidArgument("the lanes of device " + std::to_string(d) + " add up to " +
-                             Percent(share[d]) + " of it; plan again");
+                             PercentText(share[d]) + " of it; plan again");
     }
     double all = 0;
-    std::string each;
-    for (const auto& [model, mb] : memory[d]) {
-      all += mb;
-      each += (each.empty() ? "'" : ", '") + input.models[model.value()].name + "' " + Text(mb);
-    }
-    if (all > input.device_memory_mb) {
-      return InvalidArgument("the models of device " + std::to_string(d) + " need " + Text(all) +
-                             " MB (" + each + "); it has " + Text(input.device_memory_mb) +
-                             "; plan again");
+    for (const ModelId m : loaded[d]) all += input.models[m.value()].memory_mb;
+    if (!input.HasMemoryFor(all)) {
+      const std::vector<ModelId> models(loaded[d].begin(), loaded[d].end());
+      return InvalidArgument(TooMuchMemory(input, static_cast<int>(d), models) + "; plan again");
     }
   }
   return {};
+}
+
+// Nothing where some batch of the model may wait for one of its kind, on some share; else what the
+// quickest of them takes.
+std::optional<Duration> TooSlow(const PlanInput& input, ModelId m) {
+  Duration quickest = kNever - kStart;
+  // Whole devices first: there the first batch answers nearly always.
+  for (auto c = static_cast<LaneClass::rep>(input.shares.size()); c-- > 0;) {
+    for (int batch = 1; batch <= input.profile->max_batch(m); ++batch) {
+      quickest = std::min(quickest, input.Latency(m, batch, LaneClass{c}));
+      if (quickest <= input.models[m.value()].slo / 2) return std::nullopt;
+    }
+  }
+  return quickest;
+}
+
+// Whether the models that have load fit the devices, each of them on one at least.
+Status CheckMemory(const PlanInput& input) {
+  if (std::isinf(input.device_memory_mb)) return {};
+  std::vector<ModelId> models;
+  double all = 0;
+  for (ModelId::rep m = 0; m < input.models.size(); ++m) {
+    const PlannedModel& model = input.models[m];
+    if (model.rate_rps <= 0) continue;
+    if (!input.HasMemoryFor(model.memory_mb)) {
+      return InvalidArgument("model '" + model.name + "' needs " + NumberText(model.memory_mb) +
+                             " MB; a device has " + NumberText(input.device_memory_mb) +
+                             ": only devices with more memory help");
+    }
+    models.push_back(ModelId{m});
+    all += model.memory_mb;
+  }
+  if (input.HasMemoryFor(all / input.devices)) return {};
+  return InvalidArgument("the models need " + MemoryText(input, models) +
+                         "; all devices together have " +
+                         NumberText(input.devices * input.device_memory_mb) +
+                         ": more devices or memory, or fewer models, help");
 }
 
 Status CheckRates(const Plan& plan, const PlanInput& input) {
@@ -125,8 +157,8 @@ Status CheckRates(const Plan& plan, const PlanInput& input) {
     const PlannedModel& model = input.models[m];
     if (carried[m] >= model.rate_rps * (1 - kRounding)) continue;
     return InvalidArgument("the plan carries too little: '" + model.name + "' lacks " +
-                           Text(model.rate_rps - carried[m]) + " of " + Text(model.rate_rps) +
-                           " requests/s");
+                           NumberText(model.rate_rps - carried[m]) + " of " +
+                           NumberText(model.rate_rps) + " requests/s");
   }
   return {};
 }
@@ -152,28 +184,72 @@ Status Validate(const PlanInput& input) {
   return {};
 }
 
-Status Validate(const Plan& plan, const PlanInput& input) {
+Status CheckPlannable(const PlanInput& input) {
+  if (auto valid = Validate(input); !valid) return valid;
+  for (ModelId::rep m = 0; m < input.models.size(); ++m) {
+    const PlannedModel& model = input.models[m];
+    const auto quickest = model.rate_rps > 0 ? TooSlow(input, ModelId{m}) : std::nullopt;
+    if (!quickest) continue;
+    return InvalidArgument("model '" + model.name + "': no batch meets half of its SLO of " +
+                           Millis(model.slo) + " on any share: the quickest takes " +
+                           Millis(*quickest) + "; a longer SLO helps");
+  }
+  return CheckMemory(input);
+}
+
+Status ValidateLanes(const Plan& plan, const PlanInput& input) {
   if (auto valid = Validate(input); !valid) return valid;
   for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
     if (auto fits = CheckLane(plan.lanes[i], i, input); !fits) return fits;
   }
-  if (auto fit = CheckDevices(plan, input); !fit) return fit;
+  return CheckDevices(plan, input);
+}
+
+Status Validate(const Plan& plan, const PlanInput& input) {
+  if (auto fits = ValidateLanes(plan, input); !fits) return fits;
   return CheckRates(plan, input);
 }
 
-std::string WhatEachLacks(const PlanInput& input, const std::function<bool(double part)>& fits) {
-  double low = 0;
-  double high = 1;
-  while (high - low > 0.01) {
-    const double middle = (low + high) / 2;
-    (fits(middle) ? low : high) = middle;
+std::string MemoryText(const PlanInput& input, std::span<const ModelId> models) {
+  double all = 0;
+  std::string each;
+  for (const ModelId m : models) {
+    const PlannedModel& model = input.models[m.value()];
+    all += model.memory_mb;
+    each += (each.empty() ? "'" : ", '") + model.name + "' " + NumberText(model.memory_mb);
   }
-  std::string text = Text(std::floor(100 * low)) + " % of the load would fit";
+  return NumberText(all) + " MB (" + each + ")";
+}
+
+std::string TooMuchMemory(const PlanInput& input, int device, std::span<const ModelId> models) {
+  return "the models of device " + std::to_string(device) + " need " + MemoryText(input, models) +
+         "; it has " + NumberText(input.device_memory_mb);
+}
+
+PartialPlan LargestPart(const PlanInput& input, const Solver& solve) {
+  constexpr int kHalvings = 6;
+  PartialPlan largest;
+  PlanInput less = input;
+  double high = 1;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (largest.part + high) / 2;
+    for (std::size_t m = 0; m < input.models.size(); ++m) {
+      less.models[m].rate_rps = middle * input.models[m].rate_rps;
+    }
+    auto plan = solve(less);
+    (plan ? largest.part : high) = middle;
+    if (plan) largest.plan = std::move(*plan);
+  }
+  return largest;
+}
+
+std::string WhatEachLacks(const PlanInput& input, double part) {
+  std::string text = NumberText(std::floor(100 * part)) + " % of the load would fit";
   const char* before = "; ";
   for (const PlannedModel& model : input.models) {
     if (model.rate_rps <= 0) continue;
-    text += before + ("'" + model.name + "' lacks ") + Text((1 - low) * model.rate_rps) + " of " +
-            Text(model.rate_rps);
+    text += before + ("'" + model.name + "' lacks ") + Requests((1 - part) * model.rate_rps) +
+            " of " + Requests(model.rate_rps);
     before = ", ";
   }
   return text + " requests/s";

@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,8 @@ struct PlanInput {
 
   LaneClass whole() const { return LaneClass{static_cast<LaneClass::rep>(shares.size() - 1)}; }
   double share(LaneClass c) const { return shares[c.value()]; }
+  // Whether models that need so much together fit a device, but for rounding in their sum.
+  bool HasMemoryFor(double memory_mb) const { return memory_mb <= device_memory_mb * (1 + 1e-9); }
   // At the final exit.
   Duration Latency(ModelId m, int batch, LaneClass c) const {
     return profile->Latency(m, ExitId{static_cast<ExitId::rep>(profile->exits(m) - 1)}, batch, c);
@@ -41,22 +45,46 @@ struct PlanInput {
 // not ascend to 1, a profile of other models or lane classes.
 Status Validate(const PlanInput& input);
 
+// As Validate, and whether planning can succeed at all: whether each model that has load meets half
+// of its SLO in some batch on some share, alone (a request waits as long as a batch before its own
+// runs), and whether the devices have memory for all of them. kInvalidArgument, with the model:
+// another division of the devices, or less load, would not help.
+Status CheckPlannable(const PlanInput& input);
+
 // Whether the plan does what `input` asks: lanes that the profile knows and that fit their devices
 // in share and memory, windows that are disjoint and long enough, each request answered within its
 // SLO (a cycle and its own batch later, Nexus's arithmetic), every model's rate carried. The error
 // names lane, model and what is missing.
 Status Validate(const Plan& plan, const PlanInput& input);
+// The same but for the rates: whether the plan may serve, whatever part of the load it is for.
+Status ValidateLanes(const Plan& plan, const PlanInput& input);
 
-// For a planner that cannot tell which model is in the way: the largest part of all rates that
-// `fits`, to a percent, and what each model lacks then: "60 % of the load would fit; 'a' lacks 4 of
-// 10 requests/s".
-std::string WhatEachLacks(const PlanInput& input, const std::function<bool(double part)>& fits);
+// What models need together on a device that serves them: "1200 MB ('a' 600, 'b' 600)".
+std::string MemoryText(const PlanInput& input, std::span<const ModelId> models);
+// "the models of device 0 need 1200 MB ('a' 600, 'b' 600); it has 1000".
+std::string TooMuchMemory(const PlanInput& input, int device, std::span<const ModelId> models);
+
+// Where no plan carries all rates of the input: the largest part of them that has one, by halving,
+// to a 64th.
+struct PartialPlan {
+  double part = 0;
+  std::optional<Plan> plan;  // none where not even a 64th has
+};
+using Solver = std::function<Expected<Plan>(const PlanInput& input)>;
+PartialPlan LargestPart(const PlanInput& input, const Solver& solve);
+// What each model lacks where only this part of its rate is carried: "60 % of the load would fit;
+// 'a' lacks 4 of 10 requests/s".
+std::string WhatEachLacks(const PlanInput& input, double part);
 
 class Planner {
  public:
   virtual ~Planner() = default;
   virtual std::string_view name() const = 0;
-  // kResourceExhausted where the load cannot be carried: which model lacks how much.
+  // kInvalidArgument, with the remedy, where it plans nothing for devices that may have just these
+  // shares, whatever the load.
+  virtual Status Suits(std::span<const double>) const { return {}; }
+  // kResourceExhausted where the load cannot be carried: what is in the way, as far as the planner
+  // knows. LargestPart tells how much is missing. What CheckPlannable says where none could be.
   virtual Expected<Plan> Solve(const PlanInput& input) = 0;
 };
 

@@ -72,15 +72,63 @@ TEST_F(PlanTest, WindowsAreDisjoint) {
   EXPECT_THAT(Fault(), HasSubstr("lane 0 of the plan: the window of 'b' at 5 ms overlaps"));
 }
 
-TEST_F(PlanTest, ARequestWaitsForACycleAndItsBatch) {
+TEST_F(PlanTest, ARequestWaitsForACycleAndItsWindow) {
   input_.models[0].slo = Millis(17);
-  EXPECT_THAT(Fault(), HasSubstr("'a' waits up to a cycle of 12 ms for a batch of 6 ms"));
+  EXPECT_THAT(Fault(), HasSubstr("'a' waits up to a cycle of 12 ms for a window of 6 ms"));
+  input_.models[0].slo = Millis(20);
+  EXPECT_EQ(Fault(), "");
+  // Beside a neighbour a batch of 6 ms takes 9.
+  plan_.lanes[0].entries[0].length = Millis(9);
+  EXPECT_THAT(Fault(), HasSubstr("a window of 9 ms, which is more than its SLO of 20 ms"));
 }
 
 TEST_F(PlanTest, MemoryOfADevice) {
   input_.device_memory_mb = 1000;
   EXPECT_THAT(Fault(),
               HasSubstr("the models of device 0 need 1200 MB ('a' 600, 'b' 600); it has 1000"));
+}
+
+TEST_F(PlanTest, MemoryThatIsJustEnoughIsEnough) {
+  input_.models[0].memory_mb = 0.1;
+  input_.models[1].memory_mb = 0.2;
+  input_.device_memory_mb = 0.3;  // a little less than the sum of the two, as doubles
+  EXPECT_EQ(Fault(), "");
+}
+
+TEST_F(PlanTest, APlanForAPartOfTheLoadFitsAllTheSame) {
+  input_.models[1].rate_rps = 200;
+  EXPECT_TRUE(ValidateLanes(plan_, input_));
+  EXPECT_FALSE(Validate(plan_, input_));
+  input_.device_memory_mb = 1000;
+  EXPECT_FALSE(ValidateLanes(plan_, input_));
+}
+
+// A request waits as long as a batch before its own runs.
+TEST_F(PlanTest, NothingIsPlannedForAModelWhoseBatchesTakeMoreThanHalfOfItsSlo) {
+  const auto fault = [&] {
+    const auto plannable = CheckPlannable(input_);
+    return plannable ? "" : plannable.error().message;
+  };
+  input_.models[1].slo = Millis(4);  // twice a batch of 1 on the whole device
+  EXPECT_EQ(fault(), "");
+  input_.models[1].slo = Millis(3);
+  EXPECT_EQ(fault(),
+            "model 'b': no batch meets half of its SLO of 3 ms on any share: the quickest takes 2 "
+            "ms; a longer SLO helps");
+  input_.models[1].rate_rps = 0;
+  EXPECT_EQ(fault(), "") << "nobody asks for it";
+  input_.device_memory_mb = 500;
+  EXPECT_THAT(fault(), HasSubstr("model 'a' needs 600 MB; a device has 500"));
+  input_.devices = 3;
+  EXPECT_THAT(fault(), HasSubstr("model 'a' needs 600 MB; a device has 500"));
+  input_.models[1] = input_.models[0];
+  input_.device_memory_mb = 600;
+  EXPECT_EQ(fault(), "");
+  input_.devices = 1;
+  EXPECT_THAT(fault(), HasSubstr("the models need 1200 MB ('a' 600, 'a' 600); all devices together "
+                                 "have 600: more"));
+  input_.shares = {0.5, 0.8};
+  EXPECT_THAT(fault(), HasSubstr("end with 1"));
 }
 
 TEST_F(PlanTest, SaysWhichModelLacksHowMuch) {
@@ -106,10 +154,18 @@ TEST_F(PlanTest, InputThatNobodyCanPlan) {
 
 TEST_F(PlanTest, WhatEachModelLacksIsOfTheLargestPartThatFits) {
   input_.models[1].rate_rps = 0;
-  EXPECT_EQ(WhatEachLacks(input_, [](double part) { return part <= 0.5; }),
+  const PartialPlan half = LargestPart(input_, [&](const PlanInput& input) -> Expected<Plan> {
+    if (input.models[0].rate_rps > 50) return InvalidArgument("too much");
+    return plan_;
+  });
+  ASSERT_TRUE(half.plan);
+  EXPECT_EQ(WhatEachLacks(input_, half.part),
             "50 % of the load would fit; 'a' lacks 50 of 100 requests/s");
   input_.models[1].rate_rps = 8;
-  EXPECT_THAT(WhatEachLacks(input_, [](double) { return false; }),
+  const PartialPlan none =
+      LargestPart(input_, [](const PlanInput&) -> Expected<Plan> { return InvalidArgument("no"); });
+  EXPECT_FALSE(none.plan);
+  EXPECT_THAT(WhatEachLacks(input_, none.part),
               HasSubstr("0 % of the load would fit; 'a' lacks 100 of 100, 'b' lacks 8 of 8 req"));
 }
 

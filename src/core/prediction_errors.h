@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace tactus {
 
@@ -54,30 +53,10 @@ class RatioCounts {
   std::int64_t count_ = 0;
 };
 
-// What was predicted and what came, of the last kKept, for a picture.
-class LatestPredictions {
- public:
-  static constexpr std::size_t kKept = 4096;
-  struct Prediction {
-    float predicted = 0;
-    float actual = 0;
-  };
-
-  void Add(double predicted, double actual) {
-    kept_[count_++ % kKept] = {static_cast<float>(predicted), static_cast<float>(actual)};
-  }
-  // How many there have been, kept or not.
-  std::size_t count() const { return count_; }
-  // There has been one.
-  const Prediction& newest() const { return kept_[(count_ - 1) % kKept]; }
-  // In no order.
-  std::span<const Prediction> get() const {
-    return std::span(kept_).first(std::min(kKept, count_));
-  }
-
- private:
-  std::array<Prediction, kKept> kept_{};
-  std::size_t count_ = 0;
+// What was predicted of a batch's kernels and what came, each over their profiled time.
+struct Prediction {
+  double predicted = 0;
+  double actual = 0;
 };
 
 // Of batches that had neighbours.
@@ -85,7 +64,7 @@ struct PredictionErrors {
   RatioCounts kernel;    // (predicted - actual) / actual, of the kernels' time
   RatioCounts latency;   // the same of the whole: waiting, link and kernels
   RatioCounts overhead;  // what the neighbours cost: actual kernel time over the profiled, less 1
-  LatestPredictions latest;  // degrees: kernel time over the profiled
+  Prediction newest;     // of those that `kernel` counts
 };
 
 }  // namespace tactus

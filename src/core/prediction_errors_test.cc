@@ -32,16 +32,5 @@ TEST(RatioCounts, WhatIsBeyondCountsAsTheEnd) {
   EXPECT_NEAR(counts.AbsolutePercentile(50), 1, 1e-9);
 }
 
-TEST(LatestPredictions, TheNewestIsKnownWhenOlderOnesAreForgotten) {
-  LatestPredictions latest;
-  EXPECT_EQ(latest.count(), 0u);
-  for (std::size_t i = 1; i <= LatestPredictions::kKept + 2; ++i) {
-    latest.Add(static_cast<double>(i), 1);
-    ASSERT_EQ(latest.count(), i);
-    ASSERT_EQ(latest.newest().predicted, static_cast<float>(i));
-  }
-  EXPECT_EQ(latest.get().size(), LatestPredictions::kKept);
-}
-
 }  // namespace
 }  // namespace tactus

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <sstream>
 
 #include <fmt/format.h>
 
+#include "base/whole_file.h"
 #include "dispatch/journal_json.h"
 
 namespace tactus {
@@ -278,12 +278,9 @@ Expected<JournalFile> ParseJournal(std::string_view bytes, std::string_view wher
 }
 
 Expected<JournalFile> LoadJournal(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream bytes;
-  if (!in || !(bytes << in.rdbuf())) {
-    return NotFound(fmt::format("{}: cannot read this journal", path.string()));
-  }
-  return ParseJournal(std::move(bytes).str(), path.string());
+  const auto bytes = ReadWhole(path, "journal");
+  if (!bytes) return std::unexpected(bytes.error());
+  return ParseJournal(*bytes, path.string());
 }
 
 }  // namespace tactus

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder_test.h"
+
 namespace tactus {
 namespace {
 
@@ -46,8 +48,6 @@ JournalRecord Arrival(std::uint64_t id) {
 
 class JournalFileTest : public ::testing::Test {
  protected:
-  ~JournalFileTest() override { std::filesystem::remove(path_); }
-
   std::unique_ptr<JournalWriter> Create(WhenFull when_full, std::size_t records) {
     auto writer = JournalWriter::Create(path_, Header(), when_full, records);
     EXPECT_TRUE(writer) << writer.error().message;
@@ -67,9 +67,8 @@ class JournalFileTest : public ::testing::Test {
     return bytes.str();
   }
 
-  const std::filesystem::path path_ =
-      ::testing::TempDir() + "tactus_journal_" +
-      ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  const TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_ / "journal";
 };
 
 TEST_F(JournalFileTest, HoldsAllThatWasWritten) {

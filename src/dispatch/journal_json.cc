@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/request.h"
+
 namespace tactus {
 namespace {
 
@@ -98,7 +100,7 @@ Model ReadModel(const json& entry) {
   // The slot of a model that is not loaded states nothing.
   model.slo = Nanos(Whole(entry, "slo_ns", model.loaded ? 1 : 0, kMostNanos));
   model.max_batch = static_cast<int>(Whole(entry, "max_batch", 0, kMostBatch));
-  model.priority = static_cast<int>(Whole(entry, "priority", 0, 1'000'000));
+  model.priority = static_cast<int>(Whole(entry, "priority", 0, kLowestPriority));
   for (const json& exit : entry.at("exits")) {
     model.exits.push_back({exit.at("name").get<std::string>(), exit.at("accuracy").get<double>()});
   }

@@ -25,6 +25,7 @@
 
 #include "base/expected.h"
 #include "core/plan.h"
+#include "core/shares.h"
 
 namespace tactus {
 
@@ -45,7 +46,7 @@ struct ReorganiserStep {
 
 class Reorganiser {
  public:
-  static constexpr int kMostLanes = 2;  // of a device at a time
+  static constexpr int kMostLanes = kMostLanesOfADevice;
   static constexpr int kPlaces = 2 * kMostLanes;
   using Steps = std::vector<ReorganiserStep>;
 

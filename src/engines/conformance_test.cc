@@ -8,9 +8,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "base/rng.h"
+#include "base/temporary_folder_test.h"
 #include "engines/registry.h"
 #include "engines/submit_testing.h"
 
@@ -201,8 +201,8 @@ TEST_P(EngineConformance, UnloadLetsTheWorkInFlightEndAndRefusesTheRest) {
 TEST_P(EngineConformance, ABrokenModelIsAnErrorThatNamesIt) {
   ModelSpec spec = Spec();
   std::string named = "ee_s";
-  const fs::path broken =
-      fs::path(::testing::TempDir()) / ("tactus_broken_" + std::to_string(getpid()) + ".onnx");
+  const TemporaryFolder folder;
+  const fs::path broken = folder / "broken.onnx";
   if (GetParam() == "onnxruntime") {
     std::ofstream(broken) << "this is not a graph";
     spec.exits[2].graph = broken;
@@ -217,7 +217,6 @@ TEST_P(EngineConformance, ABrokenModelIsAnErrorThatNamesIt) {
   EXPECT_EQ(handle.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(handle.error().message, ::testing::HasSubstr(named));
   Load(Spec());  // and does not spoil the engine
-  fs::remove(broken);
 }
 
 TEST_P(EngineConformance, TerminateStopsABatchThatWouldNotEnd) {

@@ -215,7 +215,12 @@ void AddPriorities(const RunReport& run, Json& json) {
   }
   if (!run.prediction) return;
   const PredictionSummary& p = *run.prediction;
-  json["prediction"] = {{"batches", p.batches}, {"p50", p.p50}, {"p95", p.p95}, {"p99", p.p99}};
+  json["prediction"] = {{"batches", p.batches},
+                        {"p50", p.p50},
+                        {"p95", p.p95},
+                        {"p99", p.p99},
+                        {"overhead_p50", p.overhead_p50},
+                        {"overhead_p99", p.overhead_p99}};
 }
 
 Json RunJson(const RunReport& run) {
@@ -241,7 +246,7 @@ Json RunJson(const RunReport& run) {
     json["pipelines"].push_back(PipelineJson(pipeline));
   }
   AddPriorities(run, json);
-  json["lanes_touched"] = LanesTouched(run);
+  json["lanes_touched"] = run.lanes_touched;
   json["busy_ratio"] = BusyRatio(run);
   json["idle_ratio"] = IdleRatio(run);
   json["lanes"] = Json::array();
@@ -347,6 +352,8 @@ std::optional<PredictionSummary> AveragePrediction(std::span<const RunReport> ru
     AddMean(mean.p50, run.prediction->p50, runs.size());
     AddMean(mean.p95, run.prediction->p95, runs.size());
     AddMean(mean.p99, run.prediction->p99, runs.size());
+    AddMean(mean.overhead_p50, run.prediction->overhead_p50, runs.size());
+    AddMean(mean.overhead_p99, run.prediction->overhead_p99, runs.size());
   }
   return mean;
 }
@@ -383,11 +390,6 @@ RunReport Summarize(std::span<const RequestRecord> records, std::span<const Mode
         {models[i].name, ToMillis(models[i].slo), by_model[i].Finish(report.duration_s)});
   }
   return report;
-}
-
-int LanesTouched(const RunReport& run) {
-  return static_cast<int>(std::count_if(run.lanes.begin(), run.lanes.end(),
-                                        [](const LaneSummary& lane) { return lane.batches > 0; }));
 }
 
 double MeanOpenLanes(const RunReport& run) {
@@ -444,7 +446,11 @@ RunReport Average(std::span<const RunReport> runs) {
     mean.layout.clear();
   }
   mean.duration_s = 0;
-  for (const RunReport& run : runs) AddMean(mean.duration_s, run.duration_s, runs.size());
+  mean.lanes_touched = 0;
+  for (const RunReport& run : runs) {
+    AddMean(mean.duration_s, run.duration_s, runs.size());
+    AddMean(mean.lanes_touched, run.lanes_touched, runs.size());
+  }
   for (std::size_t i = 0; i < mean.lanes.size(); ++i) {
     mean.lanes[i] = {.open_ratio = 0, .kind = mean.lanes[i].kind};
     for (const RunReport& run : runs) {
@@ -465,6 +471,9 @@ RunReport Average(std::span<const RunReport> runs) {
 std::string ToJson(const Report& report) {
   Json json = {{"runs", Json::array()}, {"checks", Json::array()}};
   for (const RunReport& run : report.runs) json["runs"].push_back(RunJson(run));
+  for (const FailedPolicy& failed : report.failed) {
+    json["failed"].push_back({{"policy", failed.policy}, {"why", failed.why}});
+  }
   for (const Check& check : report.checks) {
     json["checks"].push_back(
         {{"what", check.what}, {"value", check.value}, {"bar", check.bar}, {"ok", check.ok}});

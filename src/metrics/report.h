@@ -12,7 +12,8 @@
 //              "bad_ratio", "p50_ms", "p95_ms", "p99_ms", "outcomes": {"on_time", "late",
 //              "dropped"}, "dropped_at": {"stage": n}}],  // where frames go through several models
 //              "priorities": [{"priority", the same figures}],  // where models differ in it
-//              "prediction": {"batches", "p50", "p95", "p99"},  // of a policy that predicts
+//              "prediction": {"batches", "p50", "p95", "p99",  // of a policy that predicts
+//                             "overhead_p50", "overhead_p99"},
 //              "lanes_touched", "busy_ratio", "idle_ratio",
 //              "lanes": [{"busy_ratio", "open_ratio", "batches", "kind" where they differ}],
 //              "mean_open_lanes",
@@ -22,6 +23,7 @@
 //              "plans"}],          // of each period, where devices are split anew as loads change
 //              "peak": {...}  // of a goodput search, below
 //             }],
+//    "failed": [{"policy", "why"}],  // of several, those that could not be run on the scenario
 //    "checks": [{"what", "value", "bar", "ok"}]}
 #pragma once
 
@@ -109,6 +111,8 @@ struct PredictionSummary {
   double p50 = 0;  // of the absolute error over the actual time
   double p95 = 0;
   double p99 = 0;
+  double overhead_p50 = 0;  // what neighbours cost: the kernels' time over the profiled, less 1
+  double overhead_p99 = 0;
 };
 
 struct LaneSummary {
@@ -171,6 +175,7 @@ struct RunReport {
   std::vector<PrioritySummary> priorities;      // highest first; empty where all models share one
   std::optional<PredictionSummary> prediction;  // warm-up included
   std::vector<LaneSummary> lanes;
+  double lanes_touched = 0;  // that ran a batch at all; of several seeds a mean
   std::optional<PeakGoodput> peak;
   std::vector<ScalingPoint> scaling;  // where lanes come and go
   std::vector<LayoutPoint> layout;    // where devices are split anew
@@ -178,8 +183,6 @@ struct RunReport {
 
 // Lanes that were there, as a mean over the run.
 double MeanOpenLanes(const RunReport& run);
-// Lanes that ran a batch at all.
-int LanesTouched(const RunReport& run);
 // Of the time that lanes were open, all together; with several slots this counts batches at once,
 // and may exceed 1.
 double BusyRatio(const RunReport& run);
@@ -195,9 +198,15 @@ struct Check {
   bool ok = false;
 };
 
+struct FailedPolicy {
+  std::string policy;
+  std::string why;
+};
+
 struct Report {
   std::vector<RunReport> runs;
   std::vector<Check> checks;
+  std::vector<FailedPolicy> failed = {};
 };
 
 // Records that arrived in [begin, end) after the first `skip` of them; rates are over that span

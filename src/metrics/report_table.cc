@@ -93,8 +93,9 @@ std::string PredictionOf(const RunReport& run) {
   const PredictionSummary& p = *run.prediction;
   return fmt::format(
       "{}: predictions of {} batches with neighbours were off by {:.1f} % at P50, {:.1f} % at P95, "
-      "{:.1f} % at P99\n",
-      NameOf(run), p.batches, 100 * p.p50, 100 * p.p95, 100 * p.p99);
+      "{:.1f} % at P99; neighbours cost {:.0f} % at P50, {:.0f} % at P99\n",
+      NameOf(run), p.batches, 100 * p.p50, 100 * p.p95, 100 * p.p99, 100 * p.overhead_p50,
+      100 * p.overhead_p99);
 }
 
 // "symphony: 2 lanes fast busy 93 %, 6 plain busy 20 %"; empty where lanes are alike.
@@ -141,6 +142,9 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   for (const PrioritySummary& level : runs.front().priorities) {
     grid.AddColumn(fmt::format("bad {}", level.priority), "%");
   }
+  const bool several =
+      std::ranges::any_of(runs, [](const auto& run) { return run.lanes.size() > 1; });
+  if (several) grid.AddColumn("lanes", "touched");
   grid.AddColumn("busy", "%");
   grid.AddColumn("exits", "%");
   for (const RunReport& run : runs) {
@@ -150,6 +154,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
     for (const Column& column : columns) row.push_back(column.text(run.all));
     if (limited) row.push_back(Accuracy(run.accuracy_limit.value_or(0)));
     for (std::string& cell : PriorityCells(run, levels)) row.push_back(std::move(cell));
+    if (several) row.push_back(fmt::format("{:.4g}", run.lanes_touched));
     row.push_back(BusyOf(run));
     row.push_back(ExitsOf(run.all));
     grid.Add(std::move(row));
@@ -159,7 +164,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
       part.resize(1 + run.settings.size());
       part.push_back(fmt::format("{:.4g}", model.slo_ms));
       for (const Column& column : columns) part.push_back(column.text(model.figures));
-      part.resize(part.size() + (limited ? 2 : 1) + levels);
+      part.resize(part.size() + (limited ? 1 : 0) + levels + (several ? 2 : 1));
       part.push_back(ExitsOf(model.figures));
       grid.Add(std::move(part));
     }

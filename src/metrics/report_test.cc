@@ -65,18 +65,26 @@ TEST(Summarize, SetsPrioritiesApartWhereModelsDiffer) {
   EXPECT_EQ(run.priorities[1].priority, 3);
   EXPECT_DOUBLE_EQ(run.priorities[1].figures.bad_ratio, 2 / 3.0);
   run.policy = "p";
-  run.prediction = PredictionSummary{.batches = 10, .p50 = 0.05, .p95 = 0.2, .p99 = 0.4};
+  run.prediction = PredictionSummary{.batches = 10,
+                                     .p50 = 0.05,
+                                     .p95 = 0.2,
+                                     .p99 = 0.4,
+                                     .overhead_p50 = 0.6,
+                                     .overhead_p99 = 2.45};
   RunReport other = run;
   other.prediction->p99 = 0.6;
+  other.prediction->overhead_p50 = 0.8;
   other.priorities[0].figures.bad_ratio = 0;
   const RunReport mean = Average(std::vector{run, other});
   EXPECT_DOUBLE_EQ(mean.prediction->p99, 0.5);
+  EXPECT_DOUBLE_EQ(mean.prediction->overhead_p50, 0.7);
   EXPECT_EQ(mean.prediction->batches, 20);
   EXPECT_DOUBLE_EQ(mean.priorities[0].figures.bad_ratio, 1 / 6.0);
   const std::string table = ToTable(std::span(&run, 1), true);
   EXPECT_THAT(table, HasSubstr("bad 3"));
   EXPECT_THAT(table, HasSubstr("66.67"));
-  EXPECT_THAT(table, HasSubstr("off by 5.0 % at P50, 20.0 % at P95, 40.0 % at P99"));
+  EXPECT_THAT(table, HasSubstr("off by 5.0 % at P50, 20.0 % at P95, 40.0 % at P99; "
+                               "neighbours cost 60 % at P50, 245 % at P99"));
   const auto json = nlohmann::json::parse(ToJson({.runs = {run}}))["runs"][0];
   EXPECT_EQ(json["priorities"][1]["priority"], 3);
   EXPECT_EQ(json["prediction"]["p95"], 0.2);
@@ -148,7 +156,6 @@ TEST(Summarize, CountsBatchesAndQueueing) {
 TEST(LaneFigures, AreOverAllLanes) {
   RunReport run;
   run.lanes = {{1, 10}, {0.5, 3}, {0, 0}, {0, 0}};
-  EXPECT_EQ(LanesTouched(run), 2);
   EXPECT_DOUBLE_EQ(BusyRatio(run), 0.375);
   EXPECT_DOUBLE_EQ(IdleRatio(run), 0.625);
   run.lanes = {{3, 10}, {0, 0}};  // three batches at once on one, and the other idle
@@ -171,6 +178,7 @@ RunReport Whole() {
   report.accuracy_limit = 0.8;
   report.settings["rate_rps"] = "100";
   report.lanes = {{0.5, 10}, {0.25, 6}};
+  report.lanes_touched = 2;
   report.peak = {.rate_rps = 90, .seeds = 3, .staggered_bound_rps = 100, .fluid_limit_rps = 120};
   return report;
 }
@@ -180,6 +188,7 @@ TEST(Average, IsTheMeanOverSeeds) {
   other.all.goodput_rps = 5;
   other.all.exits[0].share = 0.75;
   other.lanes[0].busy_ratio = 1;
+  other.lanes_touched = 1;
   const std::vector<RunReport> runs = {Whole(), other};
   const RunReport mean = Average(runs);
   EXPECT_DOUBLE_EQ(mean.all.goodput_rps, 4);
@@ -189,6 +198,7 @@ TEST(Average, IsTheMeanOverSeeds) {
   EXPECT_EQ(mean.all.batch_sizes.size(), 1u);
   EXPECT_DOUBLE_EQ(mean.all.batch_sizes[0].share, 1);
   EXPECT_EQ(mean.lanes[1].batches, 12);
+  EXPECT_DOUBLE_EQ(mean.lanes_touched, 1.5);  // not the lanes that some seed touched
   EXPECT_DOUBLE_EQ(mean.accuracy_limit.value(), 0.8);
   EXPECT_DOUBLE_EQ(mean.models[0].figures.p50_ms, Whole().models[0].figures.p50_ms);
 }
@@ -238,6 +248,23 @@ TEST(ReportTable, IsAlignedAndFitsAPage) {
   EXPECT_THAT(ToTable(runs, false), HasSubstr("20-50"));
   EXPECT_THAT(ToTable(runs, false), HasSubstr("50.00"));  // bad, in percent
   EXPECT_THAT(ToTable(runs, false), HasSubstr("25/75"));
+}
+
+// Whether a policy leaves lanes untouched says how many the load needs; of one lane it says
+// nothing.
+TEST(ReportTable, ShowsTheLanesTouchedWhereThereAreSeveral) {
+  RunReport run = Whole();
+  run.lanes_touched = 1.5;  // of two seeds
+  std::istringstream table(ToTable(std::span(&run, 1), true));
+  std::string what, unit, row, model;
+  for (std::string* line : {&what, &unit, &row, &model}) std::getline(table, *line);
+  const std::size_t end = unit.find("touched") + std::string("touched").size();
+  ASSERT_LT(end, unit.size()) << unit;
+  EXPECT_EQ(what.substr(end - 7, 7), "  lanes");
+  EXPECT_EQ(row.substr(end - 7, 7), "    1.5");
+  EXPECT_EQ(model.substr(end - 7, 7), "       ");
+  run.lanes.pop_back();
+  EXPECT_THAT(ToTable(std::span(&run, 1), true), Not(HasSubstr("touched")));
 }
 
 TEST(ReportTable, SaysOfEachCheckWhetherItHeld) {

@@ -1,5 +1,7 @@
 #include "planners/registry.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -8,6 +10,9 @@
 
 namespace tactus {
 namespace {
+
+constexpr std::array<std::string_view, 5> kNames = {"gpulet", "gpulet-retry", "self-tuning",
+                                                    "nexus", "nexus-half"};
 
 class ElasticPlanner final : public Planner {
  public:
@@ -32,10 +37,14 @@ class SquishyPlanner final : public Planner {
   std::string_view name() const override { return halves_ ? "nexus-half" : "nexus"; }
   Expected<Plan> Solve(const PlanInput& input) override {
     if (!halves_) return PlanSquishy(input, input.whole());
-    for (LaneClass::rep c = 0; c < input.shares.size(); ++c) {
-      if (input.shares[c] == 0.5) return PlanSquishy(input, LaneClass{c});
-    }
-    return InvalidArgument("planner nexus-half: needs 50 % among the shares of a device");
+    if (Status suits = Suits(input.shares); !suits) return std::unexpected(suits.error());
+    const auto half = std::ranges::find(input.shares, 0.5) - input.shares.begin();
+    return PlanSquishy(input, LaneClass{static_cast<LaneClass::rep>(half)});
+  }
+  Status Suits(std::span<const double> shares) const override {
+    if (!halves_ || std::ranges::find(shares, 0.5) != shares.end()) return {};
+    return InvalidArgument(
+        "nexus-half needs 50 % among the shares of a device; add it, or take another planner");
   }
 
  private:
@@ -43,6 +52,8 @@ class SquishyPlanner final : public Planner {
 };
 
 }  // namespace
+
+std::span<const std::string_view> PlannerNames() { return kNames; }
 
 Expected<std::unique_ptr<Planner>> MakePlanner(std::string_view name,
                                                std::optional<InterferenceModel> interference) {
@@ -52,8 +63,9 @@ Expected<std::unique_ptr<Planner>> MakePlanner(std::string_view name,
   if (name == "nexus" || name == "nexus-half") {
     return std::make_unique<SquishyPlanner>(name == "nexus-half");
   }
-  return NotFound("no planner '" + std::string(name) +
-                  "'; there are gpulet, gpulet-retry, self-tuning, nexus, nexus-half");
+  std::string all;
+  for (const std::string_view each : kNames) all += (all.empty() ? "" : ", ") + std::string(each);
+  return NotFound("no planner '" + std::string(name) + "'; there are " + all);
 }
 
 }  // namespace tactus

@@ -49,6 +49,7 @@ void Replanner::Serve(PlanInput input) {
   arrived_.assign(input_.models.size(), 0);
   passed_ = {};
   good_ = bad_ = 0;
+  due_ = false;
   late_ = true;
   given_up_ = false;
 }
@@ -59,11 +60,11 @@ double Replanner::Wanted(double rate_rps) const {
 
 Expected<Plan> Replanner::First() {
   for (std::size_t m = 0; m < average_.size(); ++m) input_.models[m].rate_rps = Wanted(average_[m]);
-  ++questions_;
   late_ = false;
-  auto plan = planner_->Solve(input_);
-  if (plan) plan->epoch = ++plans_;
-  return plan;
+  auto plan = Largest();
+  if (!shortage().empty()) return std::unexpected(shortage_);
+  plan->epoch = ++plans_;
+  return std::move(*plan);
 }
 
 std::optional<Plan> Replanner::Look(const Plan& current, bool busy, Duration passed) {
@@ -78,15 +79,17 @@ std::optional<Plan> Replanner::Look(const Plan& current, bool busy, Duration pas
     // A few seconds say more of a rise than of a fall.
     if (passed_ < options_.period) rates[m] = std::max(rates[m], average_[m]);
   }
-  const bool due = passed_ >= options_.period;
-  if (due) {
+  if (passed_ >= options_.period) {
+    due_ = true;
     average_ = rates;
     std::ranges::fill(arrived_, 0);
     passed_ = {};
     given_up_ = false;
   }
-  if (busy || given_up_ || !(due || late_)) return std::nullopt;
-  return Better(current, rates, std::exchange(late_, false));
+  if (busy || given_up_ || !(due_ || late_)) return std::nullopt;
+  due_ = false;
+  if (std::exchange(late_, false)) return Better(current, rates, true);
+  return Better(current, average_, false);  // seconds since the period's end say little
 }
 
 std::optional<Plan> Replanner::Better(const Plan& current, const std::vector<double>& rates_rps,
@@ -101,7 +104,7 @@ std::optional<Plan> Replanner::Better(const Plan& current, const std::vector<dou
   }
   std::optional<Plan> plan = Largest();
   if (!plan) return std::nullopt;
-  if (!shortage_.empty()) {
+  if (!shortage().empty()) {
     // Less than this more is within what the search for it knows.
     constexpr double kMore = 1.05;
     if (Part(*plan, wanted) <= kMore * Part(current, wanted)) return std::nullopt;
@@ -112,27 +115,24 @@ std::optional<Plan> Replanner::Better(const Plan& current, const std::vector<dou
   return plan;
 }
 
-// Of the input's rates, the largest part that has a plan, to a few percent.
+// Of the input's rates, the largest part that has a plan.
 std::optional<Plan> Replanner::Largest() {
   ++questions_;
-  auto all = planner_->Solve(input_);
-  shortage_ = all ? std::string() : all.error().message;
+  // What a planner gives is what lanes are made of, so it is held to its promises first.
+  const Solver solve = [this](const PlanInput& input) -> Expected<Plan> {
+    auto plan = planner_->Solve(input);
+    if (!plan) return plan;
+    if (auto fits = ValidateLanes(*plan, input); !fits) return std::unexpected(fits.error());
+    return plan;
+  };
+  auto all = solve(input_);
+  shortage_ = all ? Error{} : all.error();
   if (all) return std::move(*all);
-  constexpr int kHalvings = 6;
-  const PlanInput whole = input_;
-  std::optional<Plan> best;
-  double low = 0;
-  double high = 1;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = (low + high) / 2;
-    for (std::size_t m = 0; m < whole.models.size(); ++m) {
-      input_.models[m].rate_rps = middle * whole.models[m].rate_rps;
-    }
-    auto plan = planner_->Solve(input_);
-    (plan ? low : high) = middle;
-    if (plan) best = std::move(*plan);
-  }
-  return best;
+  // Else less load has no plan either.
+  if (shortage_.code != ErrorCode::kResourceExhausted) return std::nullopt;
+  PartialPlan largest = LargestPart(input_, solve);
+  shortage_.message += "; " + WhatEachLacks(input_, largest.part);
+  return std::move(largest.plan);
 }
 
 }  // namespace tactus

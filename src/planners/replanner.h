@@ -40,7 +40,8 @@ class Replanner {
   // Other models from now on, whose averages begin with the rates of `input`. The next Look asks.
   void Serve(PlanInput input);
 
-  // For the rates of the input, with the headroom. kResourceExhausted where there is none.
+  // For the rates of the input, with the headroom. What the planner says where there is none
+  // (kResourceExhausted: for this load), what ValidateLanes says where its plan does not fit.
   Expected<Plan> First();
 
   void Arrived(ModelId m, std::int64_t requests = 1) { arrived_[m.value()] += requests; }
@@ -49,7 +50,8 @@ class Replanner {
 
   // Once `passed` has gone by since the last. `current` serves. A plan where another one is due;
   // where the load is more than any plan carries, one for the largest part of it, if that is more
-  // than `current` carries. `busy`: a plan is being taken up; then only counts.
+  // than `current` carries. `busy`: a plan is being taken up; then it only counts, and what falls
+  // due is asked at the first look after.
   std::optional<Plan> Look(const Plan& current, bool busy, Duration passed = kLook);
 
   // The plan that it gave could not be made: until its period ends it gives no other.
@@ -57,7 +59,7 @@ class Replanner {
 
   const std::vector<double>& rates_rps() const { return average_; }  // by model
   // Of the last question: which model lacks how much; empty where a plan carries all of the load.
-  const std::string& shortage() const { return shortage_; }
+  const std::string& shortage() const { return shortage_.message; }
   std::int64_t questions() const { return questions_; }
 
  private:
@@ -73,9 +75,10 @@ class Replanner {
   Duration passed_{};                  // of this period
   std::int64_t good_ = 0;              // since the last look
   std::int64_t bad_ = 0;
+  bool due_ = false;   // a period has ended and nothing was asked since
   bool late_ = false;  // to be asked at once: deadlines were missed, or models came
   bool given_up_ = false;
-  std::string shortage_;
+  Error shortage_;  // without a message: none
   std::int64_t questions_ = 0;
   std::uint64_t plans_ = 0;
 };

@@ -2,6 +2,8 @@
 // every look, keep a layout that carries nothing, or leave a model without a place.
 #include "planners/replanner.h"
 
+#include <limits>
+#include <memory>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -99,7 +101,7 @@ TEST_F(ReplannerTest, AnOverloadHasOnePlanAndAShortage) {
   const auto next = Pass(replanner, first, 60, 300, 1);
   ASSERT_TRUE(next);
   EXPECT_GT(ShareOf(*next, 0), 0.5);
-  EXPECT_THAT(replanner.shortage(), HasSubstr("model 'a' lacks"));
+  EXPECT_THAT(replanner.shortage(), HasSubstr("'a' lacks"));
   Plan plan = *next;
   while (const auto more = Pass(replanner, plan, 60, 300, 1)) plan = *more;  // the average rises
   EXPECT_FALSE(Pass(replanner, plan, 200, 300, 1)) << "as much as there is";
@@ -138,6 +140,84 @@ TEST_F(ReplannerTest, APlanThatIsGivenUpIsNotGivenAgainInItsPeriod) {
     EXPECT_FALSE(replanner.Look(first, false)) << s;
   }
   EXPECT_TRUE(Pass(replanner, first, 1, 20, 1));
+}
+
+// A rise would else wait for another period where the last plan took long to make.
+TEST_F(ReplannerTest, WhatFallsDueWhileAPlanIsTakenUpIsAskedOnceThatIsDone) {
+  Replanner replanner = Make();
+  const Plan first = *replanner.First();
+  for (int s = 1; s <= 25; ++s) {
+    if (s <= 20) replanner.Arrived(ModelId{0}, 20);
+    EXPECT_FALSE(replanner.Look(first, s >= 15)) << s;
+  }
+  const auto next = replanner.Look(first, false);
+  ASSERT_TRUE(next) << "the period ended at 20";
+  EXPECT_GT(ShareOf(*next, 0), 2 * ShareOf(*next, 1));
+  EXPECT_DOUBLE_EQ(replanner.rates_rps()[0], 0.7 * 20) << "what came later is of the next period";
+  for (int s = 27; s < 40; ++s) EXPECT_FALSE(replanner.Look(*next, false)) << s;
+  EXPECT_EQ(replanner.questions(), 2);
+}
+
+TEST_F(ReplannerTest, AfterAPlanThatIsGivenUpWhatFellDueWaitsForThePeriod) {
+  Replanner replanner = Make();
+  const Plan first = *replanner.First();
+  for (int s = 1; s <= 40; ++s) {
+    replanner.Arrived(ModelId{0}, 20);
+    if (s == 25) replanner.GivenUp();  // what it gave before 15
+    const auto plan = replanner.Look(first, s >= 15 && s < 25);
+    EXPECT_EQ(plan.has_value(), s == 40) << s;
+  }
+}
+
+// Knows nothing of memory.
+class Blind final : public Planner {
+ public:
+  std::string_view name() const override { return "blind"; }
+  Expected<Plan> Solve(const PlanInput& input) override {
+    PlanInput roomy = input;
+    roomy.device_memory_mb = std::numeric_limits<double>::infinity();
+    return (*MakePlanner("gpulet", std::nullopt))->Solve(roomy);
+  }
+};
+
+// Else lanes would be made that cannot load their models.
+TEST_F(ReplannerTest, APlanThatTheDeviceDoesNotHoldIsNotGiven) {
+  const char* why = "the models of device 0 need 1200 MB ('a' 600, 'b' 600); it has 1000";
+  for (PlannedModel& model : input_.models) model.memory_mb = 600;
+  input_.device_memory_mb = 1000;
+  Replanner replanner(input_, std::make_unique<Blind>(), options_);
+  const auto first = replanner.First();
+  ASSERT_FALSE(first);
+  EXPECT_THAT(first.error().message, HasSubstr(why));
+  replanner.Serve(input_);
+  EXPECT_FALSE(replanner.Look({}, false));
+  EXPECT_EQ(replanner.questions(), 2);
+  EXPECT_THAT(replanner.shortage(), HasSubstr(why));
+  input_.device_memory_mb = 1200;
+  replanner.Serve(input_);
+  EXPECT_TRUE(replanner.Look({}, false));
+  EXPECT_THAT(replanner.shortage(), IsEmpty());
+}
+
+// Who looks for a load that has a plan goes by the code.
+TEST_F(ReplannerTest, ALoadThatNoPlanCarriesIsToldFromAModelThatNoneServes) {
+  input_.models[0].rate_rps = 300;
+  const auto first = Make().First();
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(first.error().message, HasSubstr("% of the load would fit"));
+}
+
+// It says so alone: what else would fit, and what each model lacks then, means nothing.
+TEST_F(ReplannerTest, AModelThatNoShareCanServeIsNamed) {
+  input_.models[1].slo = Millis(40);
+  Replanner replanner = Make();
+  const auto first = replanner.First();
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code, ErrorCode::kInvalidArgument) << "less load would not help";
+  EXPECT_EQ(first.error().message,
+            "model 'b': no batch meets half of its SLO of 40 ms on any share: the quickest takes "
+            "25 ms; a longer SLO helps");
 }
 
 // A look may come late: rates are by the time that passed.

@@ -38,6 +38,7 @@ class PriorityOrder {
     }
   }
 
+  const PriorityLevels& levels() const { return all_; }
   int LevelOf(int priority) const { return all_.LevelOf(priority); }
   // The highest of the model's first `count` requests: a batch has that of the requests it holds,
   // not of those that wait behind them.

@@ -205,7 +205,7 @@ const std::vector<Entry>& Entries() {
         "grow=no|yes: beyond the planned batch; epoch=MS, 10000: of plans where none is given"},
        &MakePlanned},
       {{"shepherd", "Flex, eager: the largest batch first; it may stop one a third its size",
-        "preempt=X: times as large, 3 (0: never)", kShepherdTuned},
+        "preempt=X: times as large, 3 (0: never)", kShepherdTuned, 2},
        &MakeShepherd},
       {{"timeout", "a batch goes when it is full or its oldest request has waited k",
         "k=MS or share=X of the SLO, 0; batch=N, fill=X of the SLO: largest batch; preferred=4/8: "

@@ -18,6 +18,7 @@ struct PolicyInfo {
   // Options that mostly suit it better than its defaults, for whoever compares it; empty: its
   // defaults are the best that we know, or nobody has looked.
   std::string tuned;
+  int tuned_from = 1;  // with fewer models those options change nothing
 };
 
 // What every policy takes besides.

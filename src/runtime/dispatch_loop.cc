@@ -403,7 +403,7 @@ void DispatchLoop::Finish(LaunchOrder& order, TimePoint now) {
   const Duration took = order.report.ended - order.report.started;
   model.recent_batch = std::max(took, model.recent_batch - model.recent_batch / 16);
   finishing_ = &order;
-  const std::size_t predicted = predictions_ != nullptr ? predictions_->latest.count() : 0;
+  const std::int64_t predicted = predictions_ != nullptr ? predictions_->kernel.count() : 0;
   dispatcher_.Finish(order.lane, order.id, order.report, now);
   finishing_ = nullptr;
   if (order.report.status == BatchStatus::kOk) {
@@ -420,9 +420,9 @@ void DispatchLoop::Finish(LaunchOrder& order, TimePoint now) {
       &model,
       {order.lane, order.exit, static_cast<int>(order.rows.size()), order.decided,
        order.expected_end, order.report.started, order.report.ended, now, order.report.status}};
-  if (predictions_ != nullptr && predictions_->latest.count() > predicted) {
-    event.record.predicted_slowdown = predictions_->latest.newest().predicted;
-    event.record.measured_slowdown = predictions_->latest.newest().actual;
+  if (predictions_ != nullptr && predictions_->kernel.count() > predicted) {
+    event.record.predicted_slowdown = predictions_->newest.predicted;
+    event.record.measured_slowdown = predictions_->newest.actual;
   }
   order.busy = false;
   for (const LaunchOrder::Row& row : order.rows) {

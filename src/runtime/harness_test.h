@@ -108,6 +108,7 @@ struct HarnessOptions {
   std::optional<ProfileFile> profile;
   Observer* observer = nullptr;
   Journal* journal = nullptr;
+  std::function<void(const std::string&)> log;
 };
 
 class Harness {
@@ -121,6 +122,7 @@ class Harness {
     parts.profile = std::move(options.profile);
     parts.observer = options.observer;
     parts.journal = options.journal;
+    parts.log = options.log;
     runtime = std::make_unique<Runtime>(options.runtime, std::move(parts));
   }
 

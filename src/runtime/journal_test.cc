@@ -1,10 +1,10 @@
 // What was decided in real time is decided again from its journal, through cancellations, expiry
 // and models that come and go.
-#include <filesystem>
 
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "base/temporary_folder_test.h"
 #include "dispatch/journal_file.h"
 #include "dispatch/replay.h"
 #include "runtime/harness_test.h"
@@ -13,7 +13,8 @@ namespace tactus {
 namespace {
 
 TEST(RealTimeJournal, LeadsToTheSameDecisions) {
-  const auto path = std::filesystem::path(::testing::TempDir()) / "tactus_real_time_journal";
+  const TemporaryFolder folder;
+  const auto path = folder / "journal";
   JournalHeader header;
   header.policy = "edgeserving";
   header.source = "measured";
@@ -57,7 +58,6 @@ TEST(RealTimeJournal, LeadsToTheSameDecisions) {
   ASSERT_TRUE(replayed) << replayed.error().message;
   EXPECT_EQ(replayed->difference, std::nullopt);
   EXPECT_GT(replayed->decisions, 0u);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

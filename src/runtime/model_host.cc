@@ -93,7 +93,7 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
     }
     auto rows = RowsOf(**known, spec, max_batch, options_.profile_options);
     if (rows) {
-      const auto assumed = AssumedUseWarning(spec.name, &**known);
+      const auto assumed = UseWarning(spec.name, &**known);
       if (shares && assumed) Say(*assumed);
       if (rows->max_batch < max_batch) {
         Say(fmt::format("model '{}': batches of at most {}, as far as its profile goes", spec.name,

@@ -5,8 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include "base/temporary_folder_test.h"
 #include "runtime/harness_test.h"
 
 namespace tactus {
@@ -19,14 +19,11 @@ using ::testing::HasSubstr;
 class ModelProfileTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / ("tactus_model_profile_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
     spec_.name = "resnet";
     spec_.platform = "emulated";
     spec_.max_batch = 3;
     spec_.exits = {{"1", {}, 0}};
   }
-  void TearDown() override { fs::remove_all(folder_); }
   void Own(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << text;
     spec_.profile = folder_ / name;
@@ -45,7 +42,7 @@ class ModelProfileTest : public ::testing::Test {
     return known ? "" : known.error().message;
   }
 
-  fs::path folder_;
+  const TemporaryFolder folder_;
   ModelSpec spec_;
   std::optional<ProfileFile> common_;
 };

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace tactus {
 namespace {
 
@@ -14,16 +16,21 @@ using Kind = ReorganiserStep::Kind;
 
 constexpr std::chrono::milliseconds kLookAgain{1};
 
+Status Ended() {
+  return Fail(ErrorCode::kCancelled, "the server is stopping, and changes its lanes no more");
+}
+
 }  // namespace
 
-Partition::Partition(std::vector<int> cores, bool pinned, DispatchLoop& loop, ModelHost& host,
+Partition::Partition(Options options, const WallClock& clock, DispatchLoop& loop, ModelHost& host,
                      Places& places)
-    : cores_(std::move(cores)),
-      pinned_(pinned),
+    : options_(std::move(options)),
+      clock_(clock),
       loop_(loop),
       host_(host),
       places_(places),
-      made_(Lanes().size()) {}
+      made_(Lanes().size()),
+      drains_(options_.longest_batch) {}
 
 void Partition::Start() {
   host_.SetPlan(std::make_shared<Plan>(Plan{.lanes = std::vector<LanePlan>(made_.size())}), {});
@@ -48,14 +55,16 @@ Plan Partition::WithOurIds(Plan plan, const std::vector<std::string>& models) {
 
 Status Partition::Adopt(const Plan& plan, const std::vector<std::string>& models) {
   const std::lock_guard lock(mutex_);
+  if (ended_.load()) return Ended();
   auto begun = reorganiser_.Begin(WithOurIds(plan, models));
   if (!begun) return std::unexpected(begun.error());
   Change change;
   change.steps.assign(begun->begin(), begun->end());
   Run(change);
   const std::lock_guard publish(layout_mutex_);
+  drains_.EndAll();
   if (!change.made) {
-    ++layout_.given_up;
+    if (change.made.error().code != ErrorCode::kCancelled) ++layout_.given_up;
     return change.made;
   }
   layout_.plan = reorganiser_.next();
@@ -64,19 +73,23 @@ Status Partition::Adopt(const Plan& plan, const std::vector<std::string>& models
   return {};
 }
 
+void Partition::Stop() {
+  EndChanges();
+  const std::lock_guard no_change(mutex_);
+}
+
 DeviceLayout Partition::layout() const {
   const std::lock_guard lock(layout_mutex_);
-  return layout_;
+  DeviceLayout layout = layout_;
+  layout.draining = drains_.lanes();
+  layout.drain = drains_.Longest(clock_.Now());
+  return layout;
 }
 
 void Partition::Run(Change& change) {
   while (!change.steps.empty() || !change.draining.empty()) {
     if (change.steps.empty()) {
-      const LaneId lane = change.draining.back();
-      change.draining.pop_back();
-      Await(lane, false);
-      const Reorganiser::Steps more = reorganiser_.Drained(lane);
-      change.steps.assign(more.begin(), more.end());
+      if (!AwaitOne(change)) return;
       continue;
     }
     const ReorganiserStep step = change.steps.front();
@@ -86,12 +99,16 @@ void Partition::Run(Change& change) {
       continue;
     }
     CarryOut(step);
-    if (step.kind == Kind::kClose) change.draining.push_back(step.lane);
+    if (step.kind != Kind::kClose && step.kind != Kind::kUnload) continue;
+    change.draining.push_back({step.lane, step.kind == Kind::kUnload});
+    const std::lock_guard lock(layout_mutex_);
+    drains_.Begin(step.lane, clock_.Now());
   }
 }
 
 // Where one lane cannot be had, nobody needs the others.
 void Partition::Prepare(const ReorganiserStep& step, Change& change) {
+  if (change.made && ended_.load()) change.made = Ended();
   if (change.made) {
     change.made = step.kind == Kind::kMake
                       ? Make(step.lane, step.spec)
@@ -106,7 +123,8 @@ void Partition::CarryOut(const ReorganiserStep& step) {
   switch (step.kind) {
     case Kind::kMake:
     case Kind::kLoad:
-      return;  // Prepare's
+    case Kind::kUnload:
+      return;  // Prepare's, and AwaitOne's
     case Kind::kAdopt:
       return host_.SetPlan(reorganiser_.next(), names_);
     case Kind::kOpen:
@@ -114,9 +132,6 @@ void Partition::CarryOut(const ReorganiserStep& step) {
       return loop_.Change([&](Dispatcher& dispatcher) {
         dispatcher.SetLaneOpen(step.lane, step.kind == Kind::kOpen);
       });
-    case Kind::kUnload:
-      Await(step.lane, true);
-      return places_.Keep(step.lane, NamesOn(step.lane));
     case Kind::kRemove:
       made_[step.lane.value()] = {};
       return places_.Clear(step.lane);
@@ -124,9 +139,9 @@ void Partition::CarryOut(const ReorganiserStep& step) {
 }
 
 Status Partition::Make(LaneId lane, LaneSpec spec) {
-  const auto all = static_cast<double>(cores_.size());
+  const auto all = static_cast<double>(options_.cores.size());
   spec.threads = std::max(1, static_cast<int>(std::lround(spec.fraction * all)));
-  if (pinned_) spec.cores = Choose(lane, spec.threads);
+  if (options_.pinned) spec.cores = Choose(lane, spec.threads);
   made_[lane.value()] = spec;
   loop_.Change([&](Dispatcher& dispatcher) {
     dispatcher.SetLaneShare(lane, spec.lane_class, spec.fraction);
@@ -138,7 +153,7 @@ Status Partition::Make(LaneId lane, LaneSpec spec) {
 std::vector<int> Partition::Choose(LaneId lane, int threads) const {
   const auto& next = reorganiser_.next()->lanes;
   std::vector<int> free, taken;
-  for (const int core : cores_) {
+  for (const int core : options_.cores) {
     bool used = false;
     for (std::size_t i = 0; i < made_.size(); ++i) {
       const bool stays = i != lane.value() && !next[i].entries.empty();
@@ -159,20 +174,59 @@ std::vector<std::string> Partition::NamesOn(LaneId lane) const {
   return names;
 }
 
-void Partition::Await(LaneId lane, bool planned_may) {
-  const auto awaited = [&](const View& view, const RunningBatch& batch) {
-    if (!planned_may) return true;
-    const auto& entries = view.plan->lanes[lane.value()].entries;
-    return std::ranges::find(entries, batch.model, &PlanEntry::model) == entries.end();
-  };
-  for (bool runs = true; runs;) {
-    loop_.Change([&](Dispatcher& dispatcher) {
-      const View view = dispatcher.view();
-      runs = std::ranges::any_of(view.lanes[lane.value()].running(),
-                                 [&](const RunningBatch& batch) { return awaited(view, batch); });
-    });
-    if (runs) std::this_thread::sleep_for(kLookAgain);
+bool Partition::Runs(const View& view, const Draining& lane) {
+  return std::ranges::any_of(view.lanes[lane.lane.value()].running(), [&](const auto& batch) {
+    const auto& entries = view.plan->lanes[lane.lane.value()].entries;
+    const bool planned =
+        std::ranges::find(entries, batch.model, &PlanEntry::model) != entries.end();
+    return !(lane.stays && planned);
+  });
+}
+
+std::optional<Partition::Draining> Partition::Drained(const Change& change) {
+  std::optional<Draining> drained;
+  loop_.Change([&](Dispatcher& dispatcher) {
+    const View view = dispatcher.view();
+    for (const Draining& lane : change.draining) {
+      if (!Runs(view, lane)) drained = lane;
+    }
+  });
+  return drained;
+}
+
+bool Partition::AwaitOne(Change& change) {
+  std::optional<Draining> drained;
+  while (!drained) {
+    if (ended_.load()) return false;
+    if (drained = Drained(change); drained) break;
+    WarnOfDrains();
+    std::this_thread::sleep_for(kLookAgain);
   }
+  std::erase_if(change.draining, [&](const Draining& each) { return each.lane == drained->lane; });
+  {
+    const std::lock_guard lock(layout_mutex_);
+    drains_.End(drained->lane);
+  }
+  if (drained->stays) {
+    places_.Keep(drained->lane, NamesOn(drained->lane));
+  } else {
+    const Reorganiser::Steps more = reorganiser_.Drained(drained->lane);
+    change.steps.assign(more.begin(), more.end());
+  }
+  return true;
+}
+
+void Partition::WarnOfDrains() {
+  const auto overdue = [this] {
+    const std::lock_guard lock(layout_mutex_);
+    return drains_.Overdue(clock_.Now());
+  }();
+  if (!overdue || !options_.log) return;
+  options_.log(fmt::format(
+      "plan: lane {} of {:g} % has drained for more than {:.3g} s, {} times the longest batch of "
+      "the profiles or more: what runs there may never end, and the change waits for it",
+      overdue->value(), 100 * made_[overdue->value()].fraction, ToSeconds(drains_.bound()),
+      DrainWatch::kMultiple));
 }
 
 }  // namespace tactus

@@ -4,8 +4,11 @@
 // be had, the old ones go on.
 #pragma once
 
+#include <atomic>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,17 +16,25 @@
 #include "core/plan.h"
 #include "dispatch/reorganiser.h"
 #include "runtime/dispatch_loop.h"
+#include "runtime/drain_watch.h"
 #include "runtime/model_host.h"
 #include "runtime/partition_question.h"
 #include "runtime/places.h"
+#include "runtime/wall_clock.h"
 
 namespace tactus {
 
 class Partition {
  public:
-  // `cores` are the device's; where they are not `pinned`, only their number counts. The others
-  // outlive it. Its lanes are the loop's, by LaneId.
-  Partition(std::vector<int> cores, bool pinned, DispatchLoop& loop, ModelHost& host,
+  struct Options {
+    std::vector<int> cores;    // the device's
+    bool pinned = true;        // else only their number counts
+    Duration longest_batch{};  // that is expected to run, see DrainWatch
+    // One line for people; on the thread that adopts. Empty: nothing is said.
+    std::function<void(const std::string&)> log;
+  };
+  // The others outlive it. Its lanes are the loop's, by LaneId.
+  Partition(Options options, const WallClock& clock, DispatchLoop& loop, ModelHost& host,
             Places& places);
 
   // What a dispatcher is to have for one.
@@ -34,16 +45,29 @@ class Partition {
   // Makes the lanes as `plan` has them, whose ModelIds are the order of `models`. Blocks until the
   // old ones are gone. An error, and nothing happens, for a plan that has other devices or too many
   // lanes; and one that says which lane cannot be had and why, where the layout stays what it was.
-  // Thread-safe.
+  // kCancelled once changes have ended. Thread-safe.
   Status Adopt(const Plan& plan, const std::vector<std::string>& models);
+
+  // No plan is taken up from now on. The change under way is cut short: what is being prepared goes
+  // again, once the engine has loaded the lane that it is at; old lanes are not waited for, and
+  // what runs there keeps its models until they are retired. Waits for nothing. Thread-safe.
+  void EndChanges() { ended_.store(true); }
+  // EndChanges, and waits until no Adopt is under way.
+  void Stop();
 
   // As it serves now. Thread-safe; waits for no Adopt.
   DeviceLayout layout() const;
 
  private:
+  // A lane whose batches are waited for: all of them, or where it stays those of the models that
+  // the dispatcher's plan has there no more.
+  struct Draining {
+    LaneId lane;
+    bool stays = false;
+  };
   struct Change {                            // to another plan
     std::deque<ReorganiserStep> steps = {};  // that are still to be carried out
-    std::vector<LaneId> draining = {};
+    std::vector<Draining> draining = {};
     Status made = {};  // the first lane that could not be had
   };
   Plan WithOurIds(Plan plan, const std::vector<std::string>& models);
@@ -54,22 +78,28 @@ class Partition {
   // Cores for a lane of so many threads: those that no other lane of the next layout has, first.
   std::vector<int> Choose(LaneId lane, int threads) const;
   std::vector<std::string> NamesOn(LaneId lane) const;
-  // Until no batch runs there, but of models that the dispatcher's plan has there if `planned_may`.
-  void Await(LaneId lane, bool planned_may);
+  static bool Runs(const View& view, const Draining& lane);
+  // One of the change's that runs nothing any more, if there is one.
+  std::optional<Draining> Drained(const Change& change);
+  // Until one of them does, and then what is next for it. False: changes ended before.
+  bool AwaitOne(Change& change);
+  void WarnOfDrains();
 
-  const std::vector<int> cores_;
-  const bool pinned_;
+  const Options options_;
+  const WallClock& clock_;
   DispatchLoop& loop_;
   ModelHost& host_;
   Places& places_;
-  std::mutex mutex_;  // held while a plan is taken up
+  std::atomic<bool> ended_{false};  // see EndChanges
+  std::mutex mutex_;                // held while a plan is taken up
   Reorganiser reorganiser_{1};
   std::vector<LaneSpec> made_;  // by LaneId: as it was made, cores and all
   // Models by the ids that the reorganiser knows them by. A name keeps its id whatever plans call
   // it: what is on a lane is compared by them.
   std::vector<std::string> names_;
   mutable std::mutex layout_mutex_;
-  DeviceLayout layout_;
+  DeviceLayout layout_;  // but for its drains
+  DrainWatch drains_;    // with layout_mutex_
 };
 
 }  // namespace tactus

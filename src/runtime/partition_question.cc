@@ -26,6 +26,20 @@ double MemoryOf(const ModelSpec& spec, const std::vector<ShareProfile>& shares) 
   return static_cast<double>(bytes) / 1e6;
 }
 
+Duration LongestBatch(const std::vector<ShareProfile>& shares) {
+  Duration longest{};
+  for (const ShareProfile& share : shares) {
+    for (const ProfiledModel& model : share.profile.models) {
+      for (const ProfiledExit& exit : model.exits) {
+        for (const ProfileCell& cell : exit.cells) {
+          longest = std::max(longest, FromMillis(std::max(cell.mean_ms, cell.p99_ms)));
+        }
+      }
+    }
+  }
+  return longest;
+}
+
 Expected<PartitionQuestion> MakePartitionQuestion(const std::vector<ModelToPlace>& models,
                                                   const PartitionOptions& partition,
                                                   const ProfileOptions& options) {

@@ -33,6 +33,10 @@ struct DeviceLayout {
   std::vector<std::string> models;  // by the plan's ModelId
   std::int64_t changes = 0;         // plans that came to serve
   std::int64_t given_up = 0;        // plans of which a lane could not be had
+  // Lanes that end what they run before they go, or before a model leaves them, and for how long
+  // the first of them has been at it.
+  int draining = 0;
+  Duration drain{};
 };
 
 // What a planner is asked for the models that are loaded now.
@@ -51,6 +55,9 @@ struct ModelToPlace {
 // What the model holds while it is loaded, in MB: the most that a profile of a share says, else the
 // files of its graphs; 0 where neither is known.
 double MemoryOf(const ModelSpec& spec, const std::vector<ShareProfile>& shares);
+
+// That the profiles know, of whichever model on whichever share: its mean or its P99.
+Duration LongestBatch(const std::vector<ShareProfile>& shares);
 
 // An error for a model that a share's profile lacks, or whose SLO not even the whole device keeps.
 Expected<PartitionQuestion> MakePartitionQuestion(const std::vector<ModelToPlace>& models,

@@ -2,15 +2,14 @@
 #include "runtime/partition.h"
 
 #include <atomic>
-#include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "base/rng.h"
+#include "base/temporary_folder_test.h"
 #include "runtime/harness_test.h"
 #include "runtime/soak_client_test.h"
 
@@ -50,9 +49,18 @@ testing::HarnessOptions Options() {
 
 class PartitionTest : public ::testing::Test {
  protected:
-  PartitionTest() : h_(Options()) {
+  PartitionTest() : h_(Logged()) {
     h_.runtime->Start();
     for (const std::string& name : kNames) EXPECT_TRUE(h_.runtime->Serve(FloatModel(name)));
+  }
+  testing::HarnessOptions Logged() {
+    testing::HarnessOptions options = Options();
+    options.log = [this](const std::string& line) {
+      if (!line.contains("has drained")) return;
+      warning_ = line;
+      ++warnings_;
+    };
+    return options;
   }
   void Adopt(const Plan& plan) {
     const Status adopted = h_.runtime->Adopt(plan, kNames);
@@ -65,6 +73,30 @@ class PartitionTest : public ::testing::Test {
       EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(1, 2));
     }
   }
+  // A batch of `first` does not end while the device goes over to `next`, and one of `second` runs
+  // there, when changes end: whoever waits for the change must come back.
+  void EndChangesBesideABatch(const char* first, const Plan& next, const char* second) {
+    h_.engine.batches.Close();
+    first_ = h_.Send(first, {1, 2}, {1, 2});
+    h_.engine.batches.AwaitWaiting(1);
+    std::thread adopts([&] { Adopt(next); });
+    second_ = h_.Send(second, {1, 2}, {1, 2});
+    h_.engine.batches.AwaitWaiting(2);
+    h_.runtime->EndChanges();
+    adopts.join();
+    EXPECT_FALSE(h_.replies.answered(first_));
+  }
+  void AnswerBoth() {
+    h_.engine.batches.Open();
+    EXPECT_TRUE(h_.replies.Await(first_).status);
+    EXPECT_TRUE(h_.replies.Await(second_).status);
+    h_.runtime->Stop(Duration{});
+    EXPECT_EQ(h_.engine.loaded(), 0u);
+  }
+  std::size_t first_ = 0;
+  std::size_t second_ = 0;
+  std::string warning_;  // the last of a drain
+  std::atomic<int> warnings_ = 0;
   Harness h_;
 };
 
@@ -163,6 +195,58 @@ TEST_F(PartitionTest, ALaneThatStaysUnloadsWhatLeftItOnceItRunsNoMore) {
   ExpectServed();
 }
 
+// Nothing bounds how long that takes, so somebody must be told.
+TEST_F(PartitionTest, ALaneThatDrainsForTooLongIsWarnedOf) {
+  Adopt(Whole());
+  EXPECT_EQ(h_.runtime->layout().draining, 0);
+  h_.engine.batches.Close();
+  const std::size_t old = h_.Send("a", {1, 2}, {1, 2});
+  h_.engine.batches.AwaitWaiting(1);
+  std::thread adopts([&] { Adopt(Halves()); });
+  while (warnings_.load() == 0) std::this_thread::yield();
+  EXPECT_EQ(h_.runtime->layout().draining, 1);
+  EXPECT_GT(h_.runtime->layout().drain, DrainWatch::kLeast);
+  h_.engine.batches.Open();
+  adopts.join();
+  EXPECT_EQ(warnings_.load(), 1);
+  EXPECT_THAT(warning_,
+              HasSubstr("of 100 % has drained for more than 0.1 s, 10 times the longest"));
+  EXPECT_EQ(h_.runtime->layout().draining, 0);
+  EXPECT_EQ(h_.runtime->layout().drain, Duration{});
+  EXPECT_TRUE(h_.replies.Await(old).status);
+}
+
+// A server that is told to stop could else not, for as long as a batch runs.
+TEST_F(PartitionTest, AnOldLaneThatNeverDrainsHoldsNobodyOnceChangesHaveEnded) {
+  Adopt(Whole());
+  EndChangesBesideABatch("a", Halves(), "b");
+  EXPECT_EQ(h_.runtime->layout().changes, 2) << "the new lanes serve";
+  EXPECT_EQ(h_.runtime->Adopt(Whole(), kNames).error().code, ErrorCode::kCancelled);
+  AnswerBoth();
+}
+
+TEST_F(PartitionTest, WhatLeftALaneThatStaysHoldsNobodyOnceChangesHaveEnded) {
+  Adopt(Halves());
+  EndChangesBesideABatch("c", OtherHalves(), "c");
+  AnswerBoth();
+}
+
+TEST_F(PartitionTest, WhatIsBeingPreparedIsGivenUpOnceChangesHaveEnded) {
+  Adopt(Whole());
+  h_.engine.slow_model = "a";
+  h_.engine.loads.Close();
+  std::thread adopts(
+      [&] { EXPECT_EQ(h_.runtime->Adopt(Halves(), kNames).error().code, ErrorCode::kCancelled); });
+  h_.engine.loads.AwaitWaiting(1);
+  h_.runtime->EndChanges();
+  h_.engine.loads.Open();
+  adopts.join();
+  EXPECT_EQ(h_.engine.loaded(), 3u);
+  EXPECT_EQ(h_.runtime->layout().changes, 1);
+  EXPECT_EQ(h_.runtime->layout().given_up, 0) << "no lane was refused";
+  ExpectServed();
+}
+
 // Models that come and go give others their numbers.
 TEST_F(PartitionTest, AModelIsKnownByItsNameWhateverItsNumberInThePlan) {
   Adopt(Halves());
@@ -196,8 +280,8 @@ TEST(PartitionQuestion, MemoryIsWhatAProfileSaysElseWhatTheGraphsTake) {
       .shares = {{0.5, FlatProfile({"a", "b"}, 8, 0.02)}, {1, FlatProfile({"a", "b"}, 8, 0.01)}},
       .memory_mb = 3};
   partition.shares[1].profile.models[0].peak_memory_bytes = 2'500'000;
-  const auto graph = std::filesystem::path(::testing::TempDir()) /
-                     ("partition_test_" + std::to_string(getpid()) + ".onnx");
+  const TemporaryFolder folder;
+  const auto graph = folder / "b.onnx";
   std::ofstream(graph, std::ios::binary) << std::string(1'500'000, 'x');
   ModelSpec b = FloatModel("b");
   for (ExitSpec& exit : b.exits) exit.graph = graph;
@@ -206,7 +290,6 @@ TEST(PartitionQuestion, MemoryIsWhatAProfileSaysElseWhatTheGraphsTake) {
   model_b.name = "b";
   const ModelSpec a = FloatModel("a");
   const auto question = MakePartitionQuestion({{model_a, a}, {model_b, b}}, partition, {});
-  std::filesystem::remove(graph);
   ASSERT_TRUE(question) << question.error().message;
   EXPECT_DOUBLE_EQ(question->input.models[0].memory_mb, 2.5);
   EXPECT_DOUBLE_EQ(question->input.models[1].memory_mb, 1.5);

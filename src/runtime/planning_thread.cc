@@ -106,16 +106,14 @@ Plan PlanningThread::Current() const {
   return plan;
 }
 
-// Planners know nothing of memory.
-Status PlanningThread::Fits(const Plan& plan) const {
-  PlanInput at_rest = question_.input;
-  for (PlannedModel& model : at_rest.models) model.rate_rps = 0;
-  return Validate(plan, at_rest);
-}
-
 Status PlanningThread::First() {
   if (Status taken = TakeModels(); !taken) return taken;
+  const auto begin = Clock::now();
   const auto plan = replanner_.First();
+  Note(Since(begin), true);
+  if (!plan && plan.error().code != ErrorCode::kResourceExhausted) {
+    return std::unexpected(plan.error());  // not of the rates
+  }
   if (!plan) {
     return Fail(plan.error().code,
                 fmt::format("no plan for the rates to begin with ({} requests/s, with {:.0f} % "
@@ -127,7 +125,6 @@ Status PlanningThread::First() {
 }
 
 Status PlanningThread::Change(const Plan& plan) {
-  if (Status fits = Fits(plan); !fits) return fits;
   const auto begin = Clock::now();
   const Status adopted = runtime_.Adopt(plan, question_.names);
   {
@@ -178,6 +175,7 @@ void PlanningThread::Note(Duration took, bool asked) {
 }
 
 void PlanningThread::Stays(const Error& why) {
+  if (why.code == ErrorCode::kCancelled) return;  // the server stops; nothing is wrong
   WarnOnce(why.message, "plan: what serves stays: " + why.message);
 }
 

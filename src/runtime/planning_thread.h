@@ -49,12 +49,12 @@ class PlanningThread {
   PlanningThread(Runtime& runtime, std::unique_ptr<Planner> planner, Options options);
   ~PlanningThread();  // Stop
 
-  // Splits the device for the declared rates. kResourceExhausted where no plan carries them; what
-  // Runtime::Adopt says where the lanes cannot be had.
+  // Splits the device for the declared rates. What Replanner::First says where no plan carries
+  // them; what Runtime::Adopt says where the lanes cannot be had.
   Status First();
   // From here on it looks at every Replanner::kLook, on a thread of its own.
   void Start();
-  // Waits for the change that is under way.
+  // Waits for the change that is under way, which Runtime::EndChanges cuts short.
   void Stop();
 
   // Once `passed` went by since the last: counts, and changes the layout if that is due, which
@@ -68,7 +68,6 @@ class PlanningThread {
   Status TakeModels();
   void Count();
   Plan Current() const;
-  Status Fits(const Plan& plan) const;
   Status Change(const Plan& plan);
   void Note(Duration took, bool asked);
   void Stays(const Error& why);

@@ -16,12 +16,14 @@
 namespace tactus {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using testing::FlatProfile;
 using testing::FloatModel;
 using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 const std::vector<std::string> kNames = {"a", "b", "c"};
@@ -97,6 +99,8 @@ class PlanningThreadTest : public ::testing::Test {
 
 TEST_F(PlanningThreadTest, WithoutALoadEveryModelHasAPlace) {
   ASSERT_TRUE(First());
+  EXPECT_EQ(planning_->reading().questions, 1);
+  EXPECT_GT(planning_->reading().asked, Duration{}) << "the first question takes time too";
   EXPECT_THAT(told_, ElementsAre(HasSubstr("for a 0.0, b 0.0, c 0.0 requests/s")));
   ExpectServed();
   for (int i = 0; i < 5; ++i) planning_->Look(Seconds(20));
@@ -135,7 +139,7 @@ TEST_F(PlanningThreadTest, WhatNoPlanCarriesIsToldOnceAndServedInPart) {
   ASSERT_TRUE(First());
   for (int i = 0; i < 6; ++i) Pass("a", 400);
   EXPECT_THAT(warned_, SizeIs(1));
-  EXPECT_THAT(warned_[0], HasSubstr("model 'a' lacks"));
+  EXPECT_THAT(warned_[0], HasSubstr("'a' lacks"));
   EXPECT_GT(planning_->reading().infeasible, 3);
   const std::int64_t changes = h_.runtime->layout().changes;
   for (int i = 0; i < 4; ++i) Pass("a", 400);
@@ -184,15 +188,33 @@ class SmallDevice : public PlanningThreadTest {
 TEST_F(SmallDevice, ModelsThatDoNotFitItsMemoryAreRefusedWithTheArithmetic) {
   const Status first = First();
   ASSERT_FALSE(first);
-  EXPECT_THAT(first.error().message, HasSubstr("need 300 MB ('a' 100, 'b' 100, 'c' 100); it has "
-                                               "250"));
+  EXPECT_THAT(first.error().message, HasSubstr("need 300 MB ('a' 100, 'b' 100, 'c' 100); all "
+                                               "devices together have 250"));
   ASSERT_TRUE(h_.runtime->Unload("b"));
   ASSERT_TRUE(First());
   ExpectServed({"a", "c"});
 }
 
 // Looks at any time, whatever clients send; the thread of its own beside them.
-class PlanningSoak : public PlanningThreadTest, public ::testing::WithParamInterface<int> {};
+class PlanningSoak : public PlanningThreadTest, public ::testing::WithParamInterface<int> {
+ protected:
+  void LookSometime(Rng& rng) {
+    if (rng.Below(4) == 0) late_ += 1;
+    planning_->Look(Millis(1 + static_cast<std::int64_t>(rng.Below(20'000))));
+  }
+};
+
+class PlanningStopSoak : public PlanningSoak {
+ protected:
+  PlanningStopSoak() {
+    // Batches of any length, so that some run whatever happens.
+    h_.engine.terminates = GetParam() % 2 == 0;
+    h_.engine.verdict = [](const std::string&, const BatchJob& job) -> Status {
+      for (std::uint64_t i = job.id.value() % 16; i > 0; --i) std::this_thread::yield();
+      return {};
+    };
+  }
+};
 
 TEST_P(PlanningSoak, EveryCallIsAnsweredOnceWhileTheServerPlans) {
   const auto seed = static_cast<std::uint64_t>(GetParam());
@@ -210,10 +232,7 @@ TEST_P(PlanningSoak, EveryCallIsAnsweredOnceWhileTheServerPlans) {
     });
   }
   Rng rng = Rng::Stream(seed, "looks");
-  while (running.load() > 0) {
-    if (rng.Below(4) == 0) late_ += 1;
-    planning_->Look(Millis(1 + static_cast<std::int64_t>(rng.Below(20'000))));
-  }
+  while (running.load() > 0) LookSometime(rng);
   for (std::thread& thread : threads) thread.join();
   planning_.reset();
   EXPECT_GT(h_.runtime->layout().changes, 1);
@@ -223,7 +242,49 @@ TEST_P(PlanningSoak, EveryCallIsAnsweredOnceWhileTheServerPlans) {
   EXPECT_EQ(h_.engine.loaded(), 0u);
 }
 
+// The stop comes while lanes are made, while old ones drain, or between; of the runtime alone, or
+// as `tactus serve` stops.
+TEST_P(PlanningStopSoak, EveryCallIsAnsweredOnceWheneverTheServerStops) {
+  const auto seed = static_cast<std::uint64_t>(GetParam());
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  ASSERT_TRUE(First());
+  testing::SoakClients clients(*h_.runtime, kNames, seed);
+  constexpr int kClients = 3;
+  std::atomic<int> running{kClients};
+  std::vector<std::thread> threads;
+  for (int client = 0; client < kClients; ++client) {
+    threads.emplace_back([&, client] {
+      clients.RunUntilRefused(client);
+      --running;
+    });
+  }
+  std::atomic<bool> planned{false};
+  std::thread plans([&] {
+    Rng rng = Rng::Stream(seed, "looks");
+    while (!planned.load()) LookSometime(rng);
+  });
+  Rng rng = Rng::Stream(seed, "stop");
+  const int before = 20 + static_cast<int>(rng.Below(600));
+  while (clients.answered() < before && running.load() > 0) std::this_thread::yield();
+  EXPECT_GE(clients.answered(), before) << "refused before the stop";
+  const bool runtime_alone = rng.Below(2) == 0;
+  if (!runtime_alone) {
+    h_.runtime->EndChanges();
+    planned.store(true);
+    plans.join();
+  }
+  h_.runtime->Stop(Millis(static_cast<std::int64_t>(rng.Below(3))));
+  for (std::thread& thread : threads) thread.join();
+  planned.store(true);
+  if (runtime_alone) plans.join();
+  EXPECT_EQ(clients.answered(), clients.sent());
+  EXPECT_EQ(clients.wrong(), 0);
+  EXPECT_EQ(h_.engine.loaded(), 0u);
+  EXPECT_THAT(warned_, Each(Not(HasSubstr("stopping"))));
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, PlanningSoak, ::testing::Range(1, 4));
+INSTANTIATE_TEST_SUITE_P(Seeds, PlanningStopSoak, ::testing::Range(1, 11));
 
 }  // namespace
 }  // namespace tactus

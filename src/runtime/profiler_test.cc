@@ -6,8 +6,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include "base/temporary_folder_test.h"
 #include "engines/registry.h"
 
 namespace tactus {
@@ -184,7 +184,8 @@ TEST(Profiler, TheCellsTakeTurnsOfAFewRuns) {
 }
 
 TEST(Profiler, GoesOnFromTheRunsOfAnEarlierMeasurement) {
-  const fs::path file = fs::path(::testing::TempDir()) / ("samples" + std::to_string(getpid()));
+  const TemporaryFolder folder;
+  const fs::path file = folder / "samples";
   const Machine machine{.fingerprint = "here"};
   {
     NotingEngine engine;
@@ -205,11 +206,11 @@ TEST(Profiler, GoesOnFromTheRunsOfAnEarlierMeasurement) {
   const auto foreign = LoadSamples({.fingerprint = "elsewhere"}, file);
   ASSERT_FALSE(foreign);
   EXPECT_THAT(foreign.error().message, HasSubstr("another machine"));
-  fs::remove(file);
 }
 
 TEST(Profiler, AFileOfSamplesThatIsNotOneIsAnErrorThatNamesTheLine) {
-  const fs::path file = fs::path(::testing::TempDir()) / ("garbage" + std::to_string(getpid()));
+  const TemporaryFolder folder;
+  const fs::path file = folder / "garbage";
   const std::string head = "tactus-profile-samples 1\nmachine m\n";
   struct Case {
     std::string text;
@@ -226,7 +227,6 @@ TEST(Profiler, AFileOfSamplesThatIsNotOneIsAnErrorThatNamesTheLine) {
     ASSERT_FALSE(samples) << c.text;
     EXPECT_THAT(samples.error().message, HasSubstr(c.place)) << c.text;
   }
-  fs::remove(file);
 }
 
 TEST(Profiler, AModelThatFailsIsAnErrorThatNamesTheCell) {

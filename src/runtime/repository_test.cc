@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder_test.h"
 #include "runtime/harness_test.h"
 
 namespace tactus {
@@ -26,20 +27,12 @@ namespace fs = std::filesystem;
 // A folder of models in the test's own place; a version is a folder, its model a FloatModel.
 class Repository : public ::testing::Test {
  protected:
-  Repository() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = fs::path(::testing::TempDir()) / (std::string("tactus_repository_") + info->name());
-    fs::remove_all(root_);
-    fs::create_directories(root_);
-  }
-  ~Repository() override { fs::remove_all(root_); }
-
   void Add(const std::string& model, int version) {
     fs::create_directories(root_ / model / std::to_string(version));
   }
   RepositoryOptions Options(ModelControl control) {
     RepositoryOptions options;
-    options.root = root_;
+    options.root = root_.path();
     options.control = control;
     options.read = [](const fs::path& folder, std::int64_t version,
                       const std::string& config) -> Expected<ModelSpec> {
@@ -63,7 +56,7 @@ class Repository : public ::testing::Test {
     return options;
   }
 
-  fs::path root_;
+  const TemporaryFolder root_;
 };
 
 TEST_F(Repository, FoldersWithoutConfigurationOrVersionAreNoModels) {

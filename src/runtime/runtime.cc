@@ -93,7 +93,11 @@ struct Runtime::Body {
         places(Partition::Lanes().size(), parts.log),
         host(HostOptions(options, plan, parts, &places), clock, loop) {
     if (!options.partition) return;
-    partition.emplace(DeviceCores(*options.partition, plan), options.pin, loop, host, places);
+    partition.emplace(Partition::Options{.cores = DeviceCores(*options.partition, plan),
+                                         .pinned = options.pin,
+                                         .longest_batch = LongestBatch(options.partition->shares),
+                                         .log = parts.log},
+                      clock, loop, host, places);
   }
 
   CallId Refuse(InferCall& call, ErrorCode code, std::string why) {
@@ -166,6 +170,10 @@ Status Runtime::Adopt(const Plan& plan, const std::vector<std::string>& models) 
   return Fail(ErrorCode::kUnimplemented, "lanes that were set at the start follow no plan");
 }
 
+void Runtime::EndChanges() {
+  if (body_->partition) body_->partition->EndChanges();
+}
+
 DeviceLayout Runtime::layout() const {
   return body_->partition ? body_->partition->layout() : DeviceLayout{};
 }
@@ -188,6 +196,7 @@ void Runtime::Stop(Duration grace) {
   while (body_->calls.load() > 0 && body_->clock.Now() < end) {
     std::this_thread::sleep_for(kLookAgain);
   }
+  if (body_->partition) body_->partition->Stop();
   body_->repository->Close();
   body_->host.RefuseAll();
   if (body_->calls.load() > 0) body_->loop.AbandonRunning();

@@ -101,9 +101,12 @@ class Runtime final : public InferenceService {
   // Where the device is partitioned: its lanes become what `plan` says, while requests are served.
   // `plan` has `models` in the order of its ModelIds. Blocks until the lanes that it does not have
   // are gone. kInvalidArgument, and nothing happens, for more lanes than a device may have;
-  // kUnimplemented without a partition; another error where a lane cannot be had, which it names:
-  // the lanes that there were serve on.
+  // kUnimplemented without a partition; kCancelled once changes have ended; another error where a
+  // lane cannot be had, which it names: the lanes that there were serve on.
   Status Adopt(const Plan& plan, const std::vector<std::string>& models);
+  // No plan is adopted from now on; an Adopt under way returns once the engine has loaded the lane
+  // that it is at, whatever still runs on old lanes. Waits for nothing. Stop does it too.
+  void EndChanges();
   // How the device is split now. Without a partition: no plan.
   DeviceLayout layout() const;
   // What a planner is to be asked for the models that are loaded.

@@ -1,6 +1,8 @@
 // What a scenario and its profile say is served, and on what: simulation.h.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/rng.h"
 #include "planners/gpulet/share_latency.h"
 #include "sim/simulation.h"
@@ -22,6 +24,37 @@ ProfileFile Drifted(ProfileFile profile, const Scenario& scenario) {
     }
   }
   return profile;
+}
+
+// By what the profile says of the whole device.
+Expected<ProfileTable> StandInTable(const Scenario& scenario, const ProfileFile& profile,
+                                    const std::vector<Model>& models,
+                                    const ProfileOptions& options) {
+  const auto selected = SelectProfile(scenario, profile);
+  if (!selected) return std::unexpected(selected.error());
+  auto table = MakeTable(Drifted(*selected, scenario), models, options);
+  if (!table || scenario.plan_shares.empty()) return table;
+  return OnShares(*table, {.shares = Shares(scenario), .exponent = scenario.plan_exponent});
+}
+
+Expected<ProfileTable> MeasuredTable(const Scenario& scenario,
+                                     std::span<const ShareProfile> on_share,
+                                     const std::vector<Model>& models,
+                                     const ProfileOptions& options) {
+  if (options.speeds.size() > 1) {
+    return InvalidArgument(
+        "devices whose shares were measured are all alike; leave out [[lane_kinds]]");
+  }
+  std::vector<ShareProfile> shares;
+  for (const ShareProfile& each : on_share) {
+    const auto selected = SelectProfile(scenario, each.profile);
+    if (!selected) {
+      return Fail(selected.error().code, fmt::format("the profile of {:g} % of a device: {}",
+                                                     100 * each.share, selected.error().message));
+    }
+    shares.push_back({each.share, Drifted(*selected, scenario)});
+  }
+  return MakeTable(shares, models, options);
 }
 
 }  // namespace
@@ -51,20 +84,16 @@ std::vector<LaneSpec> MakeLanes(const Scenario& scenario) {
 }
 
 Expected<std::shared_ptr<const Deployment>> MakeDeployment(const Scenario& scenario,
-                                                           const ProfileFile& profile) {
+                                                           const ProfileFile& profile,
+                                                           std::span<const ShareProfile> on_share) {
   auto models = MakeModels(scenario, profile);
   if (!models) return std::unexpected(models.error());
-  const auto selected = SelectProfile(scenario, profile);
-  if (!selected) return std::unexpected(selected.error());
   ProfileOptions options{.percentile = scenario.percentile, .jitter_ms = scenario.jitter_ms};
   options.speeds.clear();
   for (const LaneKind& kind : LaneKinds(scenario)) options.speeds.push_back(kind.speed);
-  auto table = MakeTable(Drifted(*selected, scenario), *models, options);
+  auto table = on_share.empty() ? StandInTable(scenario, profile, *models, options)
+                                : MeasuredTable(scenario, on_share, *models, options);
   if (!table) return std::unexpected(table.error());
-  if (!scenario.plan_shares.empty()) {
-    table = OnShares(*table, {.shares = Shares(scenario), .exponent = scenario.plan_exponent});
-    if (!table) return std::unexpected(table.error());
-  }
   return std::make_shared<const Deployment>(Deployment{std::move(*models), std::move(*table)});
 }
 

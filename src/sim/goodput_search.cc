@@ -40,6 +40,10 @@ class Search {
 
   Status Try(double rate) {
     const auto ratios = bad_ratios_(rate);
+    if (!ratios && ratios.error().code == ErrorCode::kResourceExhausted) {
+      Refused(rate, ratios.error().message);
+      return {};
+    }
     if (!ratios) return std::unexpected(ratios.error());
     if (ratios->empty()) return InvalidArgument("a goodput search needs a model");
     GoodputProbe& probe = peak_.probes.emplace_back();
@@ -63,8 +67,15 @@ class Search {
     } else {
       peak_.failed_rps = rate;
       peak_.limiting_model = probe.worst_model;
+      peak_.refused.clear();
     }
     return {};
+  }
+
+  void Refused(double rate, const std::string& why) {
+    peak_.probes.push_back({.rate_rps = rate, .judged = false, .refused = why});
+    peak_.failed_rps = rate;
+    peak_.refused = why;
   }
 
   const BadRatios& bad_ratios_;

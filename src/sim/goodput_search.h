@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/expected.h"
@@ -13,6 +14,8 @@ namespace tactus {
 
 // The bad ratio of each model when `rate_rps` is offered in all, in the models' proportions. NaN:
 // no request of the model was counted, which shows nothing about it, so the rate does not pass.
+// kResourceExhausted: there is no way to carry this rate (no plan for it, say), nothing ran, and it
+// does not pass; every other error ends the search.
 using BadRatios = std::function<Expected<std::vector<double>>(double rate_rps)>;
 
 struct GoodputSearchOptions {
@@ -40,12 +43,14 @@ struct GoodputProbe {
   std::size_t worst_model = 0;
   bool judged = true;  // false: nothing of worst_model was counted, and no other model failed
   bool passed = false;
+  std::string refused;  // why nothing ran at this rate; then it is not judged, and worst is 0
 };
 
 struct GoodputPeak {
   double rate_rps = 0;               // the highest that passed; 0 when none did
   double failed_rps = 0;             // the lowest that did not, above the peak; 0 when all passed
   std::size_t limiting_model = 0;    // the worst at failed_rps
+  std::string refused;               // why nothing ran at failed_rps: then no model is the worst
   std::vector<GoodputProbe> probes;  // in the order in which they were taken
 };
 

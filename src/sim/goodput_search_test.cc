@@ -37,6 +37,32 @@ TEST(GoodputSearch, EveryModelCounts) {
   EXPECT_EQ(peak->limiting_model, 0u);
 }
 
+// A planner that has no plan for a load says no more than that the load is too much: the search
+// must go on below it.
+TEST(GoodputSearch, TakesARefusedLoadForOneThatDoesNotPass) {
+  const auto planned_to = [](double most, ErrorCode code) -> BadRatios {
+    return [=](double rate) -> Expected<std::vector<double>> {
+      if (rate > most) return Fail(code, "no plan");
+      return Knee(300)(rate);
+    };
+  };
+  const auto peak = FindPeak(planned_to(200, ErrorCode::kResourceExhausted),
+                             {.start_rps = 5000, .precision = 0.01});
+  ASSERT_TRUE(peak) << peak.error().message;
+  EXPECT_NEAR(peak->rate_rps, 200, 2);
+  EXPECT_EQ(peak->refused, "no plan");
+  EXPECT_EQ(peak->probes.front().refused, "no plan");
+  EXPECT_FALSE(peak->probes.front().judged);
+  // Beyond the knee there are plans: what held the peak down is a model.
+  const auto judged = FindPeak(planned_to(400, ErrorCode::kResourceExhausted),
+                               {.start_rps = 5000, .precision = 0.01});
+  ASSERT_TRUE(judged);
+  EXPECT_NEAR(judged->rate_rps, 300, 3);
+  EXPECT_EQ(judged->refused, "");
+  EXPECT_EQ(judged->limiting_model, 1u);
+  EXPECT_FALSE(FindPeak(planned_to(200, ErrorCode::kInvalidArgument), {.start_rps = 5000}));
+}
+
 TEST(GoodputSearch, TakesFewProbes) {
   const auto peak = FindPeak(Knee(300), {.start_rps = 400, .precision = 0.005});
   ASSERT_TRUE(peak);

@@ -1,6 +1,9 @@
 #include "sim/interference_pairs.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,6 +13,7 @@ namespace tactus {
 namespace {
 
 constexpr std::array kColumns = {"slowdown", "l2", "dram", "beside_l2", "beside_dram"};
+constexpr const char* kHeldOut = "held_out";
 
 Expected<InterferenceSample> ToSample(const CsvTable& table, const CsvTable::Row& row,
                                       const std::array<std::size_t, kColumns.size()>& at) {
@@ -34,7 +38,14 @@ Expected<InterferenceSample> ToSample(const CsvTable& table, const CsvTable::Row
   return sample;
 }
 
-Expected<std::vector<InterferenceSample>> ToSamples(const Expected<CsvTable>& table) {
+Expected<bool> IsHeldOut(const CsvTable& table, const CsvTable::Row& row, std::size_t column) {
+  const auto value = ParseNumber(row.cells[column]);
+  if (value == 0 || value == 1) return value == 1;
+  return InvalidArgument(fmt::format("{}:{}: {} is '{}'; it is 0 or 1", table.where, row.line,
+                                     kHeldOut, row.cells[column]));
+}
+
+Expected<InterferencePairs> ToPairs(const Expected<CsvTable>& table) {
   if (!table) return std::unexpected(table.error());
   std::array<std::size_t, kColumns.size()> at{};
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
@@ -47,24 +58,62 @@ Expected<std::vector<InterferenceSample>> ToSamples(const Expected<CsvTable>& ta
     }
     at[i] = *column;
   }
-  std::vector<InterferenceSample> samples;
+  const auto held_out = table->Column(kHeldOut);
+  InterferencePairs pairs;
   for (const CsvTable::Row& row : table->rows) {
     auto sample = ToSample(*table, row, at);
     if (!sample) return std::unexpected(sample.error());
-    samples.push_back(*sample);
+    pairs.samples.push_back(*sample);
+    if (!held_out) continue;
+    const auto told = IsHeldOut(*table, row, *held_out);
+    if (!told) return std::unexpected(told.error());
+    pairs.held_out.push_back(*told);
   }
-  return samples;
+  return pairs;
+}
+
+// The same for both sides of a pair: what either uses, the lesser first.
+using PairKey = std::pair<Throughput, Throughput>;
+PairKey KeyOf(const InterferenceSample& sample) {
+  const auto [lesser, greater] = std::minmax(sample.own, sample.other);
+  return {lesser, greater};
 }
 
 }  // namespace
 
-Expected<std::vector<InterferenceSample>> ParseInterferencePairs(std::string_view text,
-                                                                 const std::string& where) {
-  return ToSamples(ParseCsv(text, where));
+Expected<InterferencePairs> ParseInterferencePairs(std::string_view text,
+                                                   const std::string& where) {
+  return ToPairs(ParseCsv(text, where));
 }
 
-Expected<std::vector<InterferenceSample>> LoadInterferencePairs(const std::string& path) {
-  return ToSamples(ReadCsv(path));
+Expected<InterferencePairs> LoadInterferencePairs(const std::string& path) {
+  return ToPairs(ReadCsv(path));
+}
+
+SplitSamples SplitAsTold(const InterferencePairs& pairs) {
+  SplitSamples split;
+  for (std::size_t i = 0; i < pairs.samples.size(); ++i) {
+    (pairs.held_out[i] ? split.held_out : split.fitted).push_back(pairs.samples[i]);
+  }
+  return split;
+}
+
+SplitSamples SplitByPair(std::span<const InterferenceSample> samples, double held_out,
+                         std::uint64_t seed) {
+  std::map<PairKey, std::vector<InterferenceSample>> pairs;
+  for (const InterferenceSample& sample : samples) pairs[KeyOf(sample)].push_back(sample);
+  std::vector<InterferenceSample> one_of_each;
+  for (const auto& [key, sides] : pairs) one_of_each.push_back(sides.front());
+  const SplitSamples drawn = Split(one_of_each, held_out, seed);
+  SplitSamples split;
+  for (const auto& [from, to] :
+       {std::pair{&drawn.fitted, &split.fitted}, std::pair{&drawn.held_out, &split.held_out}}) {
+    for (const InterferenceSample& one : *from) {
+      const std::vector<InterferenceSample>& sides = pairs.at(KeyOf(one));
+      to->insert(to->end(), sides.begin(), sides.end());
+    }
+  }
+  return split;
 }
 
 }  // namespace tactus

@@ -24,6 +24,11 @@ Expected<RunReport> RunAt(const Scenario& base, const ProfileFile& profile,
   return MakeReport(scenario, profile, *result);
 }
 
+// By a planner that finds no plan for this rate on these lanes.
+bool IsRefused(const Expected<RunReport>& run) {
+  return !run && run.error().code == ErrorCode::kResourceExhausted;
+}
+
 constexpr double kLeastCounted = 10;  // requests of every model, for a rate to be judged
 
 // Of what arrives (ArrivalName): of a pipeline its frames', and nothing of their models. NaN where
@@ -70,7 +75,7 @@ Status CheckSearchable(const Scenario& scenario, double highest_rps, double carr
 std::string LimitingModel(const Scenario& scenario, const std::vector<GoodputPeak>& searches) {
   std::map<std::size_t, int> votes;
   for (const GoodputPeak& search : searches) {
-    if (search.failed_rps > 0) ++votes[search.limiting_model];
+    if (search.failed_rps > 0 && search.refused.empty()) ++votes[search.limiting_model];
   }
   if (votes.empty()) return "";
   const auto most = std::max_element(
@@ -192,6 +197,7 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
       if (options.on_probe) options.on_probe(s, probes++);
       const double rate_rps = found->rate_rps * options.multiples[i];
       auto run = RunAt(scenario, profile, make_policy, options.seeds[s], rate_rps);
+      if (IsRefused(run)) continue;
       if (!run) return std::unexpected(run.error());
       result.beside[i].runs.push_back(std::move(*run));
     }
@@ -257,6 +263,7 @@ Expected<LeastLanes> FindLeastLanes(const Scenario& scenario, const ProfileFile&
     for (std::size_t s = 0; enough && s < options.seeds.size(); ++s) {
       if (options.on_probe) options.on_probe(lanes, probes++);
       auto run = RunAt(tried, profile, make_policy, options.seeds[s], rate_rps);
+      if (IsRefused(run) && lanes < options.most) return false;
       if (!run) return std::unexpected(run.error());
       enough = Pass(BadRatiosOf(*run, tried), options.bad_limit);
       runs.push_back(std::move(*run));

@@ -45,8 +45,9 @@ struct PeakOptions {
 };
 
 struct LoadedRuns {
-  double multiple = 1;          // of the peak
-  std::vector<RunReport> runs;  // by seed; none for a seed at which no rate passed
+  double multiple = 1;  // of the peak
+  // By seed; none for a seed at which no rate passed, or for a load that has no plan.
+  std::vector<RunReport> runs;
 };
 
 struct PeakResult {
@@ -62,7 +63,8 @@ double LeastJudgedRate(const Scenario& scenario);
 
 // The mean over seeds of each seed's peak: arrivals differ between seeds, so the spread of the
 // peaks is what another day would bring. The scenario's own seed and rate do not matter. The
-// search goes no lower than LeastJudgedRate. Errors: a profile that does not cover the scenario, a
+// search goes no lower than LeastJudgedRate, and a rate for which a planner has no plan does not
+// pass. Errors: a profile that does not cover the scenario, a
 // policy that cannot be made, a run too short to judge any rate by, lanes that follow the load
 // ([autoscale]: the highest load of how many?).
 Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile& profile,

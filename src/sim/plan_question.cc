@@ -6,8 +6,13 @@
 
 namespace tactus {
 
-Expected<PlanQuestion> MakePlanQuestion(const Scenario& scenario, const ProfileFile& profile) {
-  auto deployment = MakeDeployment(scenario, profile);
+double MemoryOf(const ProfiledModel& profiled) {
+  return static_cast<double>(std::max(profiled.peak_memory_bytes, profiled.weight_bytes)) / 1e6;
+}
+
+Expected<PlanQuestion> MakePlanQuestion(const Scenario& scenario, const ProfileFile& profile,
+                                        std::span<const ShareProfile> on_share) {
+  auto deployment = MakeDeployment(scenario, profile, on_share);
   if (!deployment) return std::unexpected(deployment.error());
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
@@ -21,12 +26,10 @@ Expected<PlanQuestion> MakePlanQuestion(const Scenario& scenario, const ProfileF
   const std::vector<double> rates = Rates(scenario);
   for (std::size_t m = 0; m < rates.size(); ++m) {
     const Model& model = question.deployment->models[m];
-    const ProfiledModel& profiled = selected->models[m];
-    const auto bytes = std::max(profiled.peak_memory_bytes, profiled.weight_bytes);
     input.models.push_back({.name = model.name,
                             .rate_rps = rates[m],
                             .slo = model.slo,
-                            .memory_mb = static_cast<double>(bytes) / 1e6});
+                            .memory_mb = MemoryOf(selected->models[m])});
   }
   return question;
 }

@@ -2,14 +2,19 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "base/expected.h"
 #include "core/planner.h"
 #include "dispatch/dispatcher.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
+#include "workload/share_profiles.h"
 
 namespace tactus {
+
+// Of a device, in MB, as far as the profile says; 0: it does not.
+double MemoryOf(const ProfiledModel& profiled);
 
 struct PlanQuestion {
   std::shared_ptr<const Deployment> deployment;  // holds what input.profile points to
@@ -17,7 +22,8 @@ struct PlanQuestion {
 };
 
 // Its lanes are the devices, [plan] says what parts of them there are, and rates are those at the
-// start.
-Expected<PlanQuestion> MakePlanQuestion(const Scenario& scenario, const ProfileFile& profile);
+// start. `on_share`: see MakeDeployment.
+Expected<PlanQuestion> MakePlanQuestion(const Scenario& scenario, const ProfileFile& profile,
+                                        std::span<const ShareProfile> on_share = {});
 
 }  // namespace tactus

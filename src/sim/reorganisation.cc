@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "planners/registry.h"
+#include "sim/simulation.h"
 
 namespace tactus {
 namespace {
@@ -31,15 +32,29 @@ std::optional<InterferenceModel> InterferenceOf(const Scenario& scenario) {
 }  // namespace
 
 Expected<std::unique_ptr<Reorganisation>> Reorganisation::For(const Scenario& scenario,
-                                                              const ProfileFile& profile) {
+                                                              const ProfileFile& profile,
+                                                              const SimulationOptions& options) {
   if (scenario.plan_planner == "none") return nullptr;
   auto planner = MakePlanner(scenario.plan_planner, InterferenceOf(scenario));
   if (!planner) return std::unexpected(planner.error());
-  auto question = MakePlanQuestion(scenario, profile);
+  auto question = MakePlanQuestion(scenario, profile, options.on_share);
   if (!question) return std::unexpected(question.error());
+  if (auto suits = (*planner)->Suits(question->input.shares); !suits) {
+    return std::unexpected(suits.error());
+  }
+  for (std::size_t m = 0; m < options.planned_rps.size(); ++m) {
+    question->input.models[m].rate_rps = options.planned_rps[m];
+  }
   std::unique_ptr<Reorganisation> made(
       new Reorganisation(scenario, std::move(*question), std::move(*planner)));
+  if (options.plan != nullptr) {
+    made->first_ = *options.plan;
+    return made;
+  }
   auto first = made->replanner_.First();
+  if (!first && first.error().code != ErrorCode::kResourceExhausted) {
+    return std::unexpected(first.error());  // not of the rates
+  }
   if (!first) {
     return Fail(first.error().code,
                 fmt::format("no plan for the rates at the start, with {:.0f} % more ([plan] "
@@ -70,7 +85,7 @@ void Reorganisation::Start(Dispatcher& dispatcher, EventHeap& heap) {
     dispatcher.SetLaneOpen(LaneId{lane}, false);
   }
   auto steps = reorganiser_.Begin(first_);
-  CHECK(steps, "planners put at most two lanes on a device");
+  CHECK(steps, "planners put at most two lanes on a device, and so does a plan that fits");
   // What serves at the start was made before it.
   Reorganiser::Steps switched;
   for (const ReorganiserStep& step : *steps) {

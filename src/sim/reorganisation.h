@@ -16,11 +16,15 @@
 
 namespace tactus {
 
+struct SimulationOptions;
+
 class Reorganisation {
  public:
-  // Nothing where the scenario has no planner of its own. An error where its first plan has none.
+  // Nothing where the scenario has no planner of its own. Begins with the options' plan, if there
+  // is one; else an error where no plan carries the rates at the start.
   static Expected<std::unique_ptr<Reorganisation>> For(const Scenario& scenario,
-                                                       const ProfileFile& profile);
+                                                       const ProfileFile& profile,
+                                                       const SimulationOptions& options);
 
   // Of a dispatcher for it.
   std::vector<LaneSpec> lanes() const { return reorganiser_.Places(); }

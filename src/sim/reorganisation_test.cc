@@ -9,8 +9,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include "base/temporary_folder_test.h"
 #include "policies/registry.h"
 #include "sim/sim_testing.h"
 #include "sim/simulation.h"
@@ -72,6 +72,23 @@ TEST(PlanInSimulation, BatchesTakeLongerOnAShare) {
   EXPECT_EQ(half->lanes[0].kind, "of 50 %");
 }
 
+// What was measured on a share counts there, not the stand-in.
+TEST(PlanInSimulation, BatchesTakeWhatWasMeasuredOnAShare) {
+  const ProfileFile profile = Profile({"a"});
+  Scenario scenario = InShares(profile, 10, 20);
+  const std::vector<ShareProfile> on_share = {{.share = 0.5, .profile = profile},
+                                              {.share = 1, .profile = profile}};
+  const auto half = Simulate(scenario, profile, **MakePolicy("planned"),
+                             {.plan = Halves(1), .on_share = on_share});
+  ASSERT_TRUE(half) << half.error().message;
+  EXPECT_NEAR(MeanLatencyMs(*half), 3, 0.1) << "half of the device costs it nothing";
+  scenario.lanes = 2;
+  scenario.lane_kinds = {{.name = "fast", .count = 1, .speed = 2}};
+  const auto mixed = Simulate(scenario, profile, **MakePolicy("planned"), {.on_share = on_share});
+  ASSERT_FALSE(mixed);
+  EXPECT_THAT(mixed.error().message, HasSubstr("leave out [[lane_kinds]]"));
+}
+
 // The physics of contention is that of a device, not of a lane.
 TEST(PlanInSimulation, LanesOfADeviceSlowEachOtherWhereTheScenarioAsks) {
   const ProfileFile profile = Profile({"a", "b"}, 0.9);
@@ -114,15 +131,12 @@ class ReorganisationTest : public ::testing::Test {
     scenario_.plan_headroom = 0.4;
     scenario_.plan_shares = {20, 40, 50, 60, 80};
     scenario_.plan_planner = "gpulet";
-    // Of this process alone: tests run side by side.
-    scenario_.schedule =
-        ::testing::TempDir() + "reorganisation_test_" + std::to_string(getpid()) + ".csv";
+    scenario_.schedule = folder_ / "rates.csv";
     std::ofstream out(scenario_.schedule);
     out << "at_s,all\n0,1\n";
     for (int k = 1; k <= 24; ++k) out << 30 + 10 * k << "," << 1 + k / 12.0 << "\n";
     for (int k = 23; k >= 0; --k) out << 510 - 10 * k << "," << 1 + k / 12.0 << "\n";
   }
-  ~ReorganisationTest() override { std::filesystem::remove(scenario_.schedule); }
 
   SimulationResult Play(const Scenario& scenario) {
     auto result = Simulate(scenario, profile_, **MakePolicy("planned"));
@@ -131,6 +145,7 @@ class ReorganisationTest : public ::testing::Test {
   }
 
   ProfileFile profile_;
+  const TemporaryFolder folder_;
   Scenario scenario_;
 };
 
@@ -146,6 +161,29 @@ TEST_F(ReorganisationTest, SharesFollowTheLoadAndDeadlinesAreMet) {
   EXPECT_LE(last.devices_used, report.layout[0].devices_used + 0.3);
   EXPECT_GT(last.plans, 3);
   EXPECT_LT(last.plans, 60);
+}
+
+// As `tactus serve --plan` beside --planner: the file's layout serves first, and averages begin
+// with the rates that it was made for.
+TEST_F(ReorganisationTest, APlanOfOnesOwnServesUntilThePlannerHasAnother) {
+  scenario_.duration_s = 60;
+  EXPECT_LT(Play(scenario_).layout[0].devices_used, 3) << "what the planner would begin with";
+  auto plan = std::make_shared<Plan>();
+  for (ModelId::rep m = 0; m < 3; ++m) {
+    plan->lanes.push_back({.spec = {.device = DeviceId{m}, .lane_class = LaneClass{5}},
+                           .cycle = Millis(12),
+                           .entries = {{.model = ModelId{m}, .batch = 8}}});
+  }
+  const auto used_after = [&](double planned_rps) {
+    const auto result =
+        Simulate(scenario_, profile_, **MakePolicy("planned"),
+                 {.plan = plan, .planned_rps = {planned_rps, planned_rps, planned_rps}});
+    EXPECT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->layout.at(0).devices_used, 3);
+    return result->layout.at(1).devices_used;
+  };
+  EXPECT_LT(used_after(100), 3) << "as many as arrive: less of the devices carries them";
+  EXPECT_GE(used_after(3000), 3) << "three tenths of the average are of the plan's";
 }
 
 // The same arrivals, each answered once, whatever the layout does meanwhile: a lane takes any time
@@ -211,6 +249,29 @@ TEST_F(ReorganisationTest, AnOverloadIsServedInPart) {
   const RunReport report = MakeReport(scenario_, profile_, Play(scenario_));
   EXPECT_GT(report.all.bad_ratio, 0.02);
   EXPECT_GT(report.all.goodput_rps, 1500);
+}
+
+TEST_F(ReorganisationTest, DevicesAreAskedForNoMoreMemoryThanTheyHave) {
+  for (ProfiledModel& model : profile_.models) model.peak_memory_bytes = 1'000'000'000;
+  scenario_.duration_s = 60;
+  scenario_.plan_memory_mb = 900;
+  const auto refused = Simulate(scenario_, profile_, **MakePolicy("planned"));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("model 'a' needs 1000 MB; a device has 900"));
+  // One device could serve them all.
+  scenario_.rate_rps = 30;
+  const auto devices = [&](double memory_mb) {
+    scenario_.plan_memory_mb = memory_mb;
+    const SimulationResult result = Play(scenario_);
+    std::set<std::size_t> used;
+    for (std::size_t lane = 0; lane < result.lanes.size(); ++lane) {
+      if (result.lanes[lane].batches > 0) used.insert(lane / Reorganiser::kPlaces);
+    }
+    return used.size();
+  };
+  EXPECT_EQ(devices(3000), 1u);
+  EXPECT_EQ(devices(2000), 2u);
+  EXPECT_EQ(devices(1000), 3u);
 }
 
 TEST_F(ReorganisationTest, SaysWhatIsMissingAtTheStart) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder_test.h"
 #include "policies/registry.h"
 #include "sim/sim_testing.h"
 #include "sim/simulation.h"
@@ -41,8 +42,6 @@ ProfileFile TwoModels() {
 
 class ReplayTest : public ::testing::Test {
  protected:
-  ~ReplayTest() override { std::filesystem::remove(path_); }
-
   JournalFile Record(const std::string& policy_text, const char* expiry = "hopeless",
                      bool share = false) {
     ProfileFile profile = TwoModels();
@@ -80,9 +79,8 @@ class ReplayTest : public ::testing::Test {
     return from;
   }
 
-  const std::filesystem::path path_ =
-      ::testing::TempDir() + "tactus_replay_" +
-      ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  const TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_ / "journal";
 };
 
 TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgain) {

@@ -46,6 +46,7 @@ RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
                             .batches = totals.batches,
                             .open_ratio = 1 - ToSeconds(totals.closed) / seconds,
                             .kind = totals.kind});
+    if (totals.batches > 0) ++report.lanes_touched;
   }
   return report;
 }

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/request.h"
 #include "sim/sim_testing.h"
 #include "sim/simulation.h"
 
@@ -113,14 +114,14 @@ TEST(SharedSimulation, WhatALevelWeighsIsNotAMatterOfItsNumber) {
     };
     const auto next = with(1, 2);
     EXPECT_EQ(with(1, 9), next);
-    EXPECT_EQ(with(1, 255), next);
+    EXPECT_EQ(with(1, kLowestPriority), next);
     EXPECT_EQ(with(200, 255), next);
     EXPECT_NE(with(1, 1), next);
   }
 }
 
 // The last of 255 levels weigh 1e-508 of the first, which is 0 to a double.
-TEST(SharedSimulation, EveryLevelThatAScenarioMayHaveIsServedToItsEnd) {
+TEST(SharedSimulation, HundredsOfLevelsAreServedToTheirEnd) {
   Shared shared = Make(4);
   shared.scenario.capacity = {1, 1, 1, 1, 1};
   shared.scenario.priority_weight = 100;

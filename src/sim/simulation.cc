@@ -101,8 +101,11 @@ class World final : public Outbox, public FrameWorld {
     dispatcher_.Configure(deployment_);
     if (!pipelines.empty()) frames_.emplace(std::move(pipelines), *this, heap_);
     if (planning_) dispatcher_.Adopt(planning_->First());
-    if (options.plan != nullptr) dispatcher_.Adopt(options.plan);
-    if (reorganisation_ != nullptr) reorganisation_->Start(dispatcher_, heap_);
+    if (reorganisation_ != nullptr) {
+      reorganisation_->Start(dispatcher_, heap_);
+    } else if (options.plan != nullptr) {
+      dispatcher_.Adopt(options.plan);
+    }
     if (scale_interval_ == Duration{}) return;
     SetOpenLanes(static_cast<int>(lanes_.size()), scaler_.open());
     heap_.Push(kStart, EventClass::kAutoscale, 0);
@@ -454,7 +457,7 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
                                     Policy& policy, const SimulationOptions& options) {
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
-  auto deployment = MakeDeployment(scenario, profile);
+  auto deployment = MakeDeployment(scenario, profile, options.on_share);
   if (!deployment) return std::unexpected(deployment.error());
   auto arrivals = MakeArrivals(scenario, kStart + FromSeconds(scenario.duration_s));
   if (!arrivals) return std::unexpected(arrivals.error());
@@ -465,13 +468,15 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
     return std::unexpected(can.error());
   }
   std::unique_ptr<Reorganisation> reorganisation;
-  if (options.plan != nullptr) {
-    lanes = LanesOf(*options.plan);
-  } else if (!policy.planner().empty()) {
-    auto made = Reorganisation::For(scenario, profile);
+  if (!policy.planner().empty()) {
+    auto made = Reorganisation::For(scenario, profile, options);
     if (!made) return std::unexpected(made.error());
     reorganisation = std::move(*made);
-    if (reorganisation != nullptr) lanes = reorganisation->lanes();
+  }
+  if (reorganisation != nullptr) {
+    lanes = reorganisation->lanes();
+  } else if (options.plan != nullptr) {
+    lanes = LanesOf(*options.plan);
   }
   World world(scenario, *selected, std::move(*deployment), std::move(*pipelines),
               std::move(*arrivals), std::move(lanes), std::move(reorganisation), policy, options);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/expected.h"
@@ -23,6 +24,7 @@
 #include "metrics/report.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
+#include "workload/share_profiles.h"
 
 namespace tactus {
 
@@ -36,8 +38,14 @@ struct SimulationOptions {
   // given up (shed), so that a policy that starves a queue cannot hold the simulation forever.
   Duration drain = Seconds(600);
   // What the policy runs, on lanes that are the plan's: one that fits (workload/plan_file.h). Null:
-  // the scenario's lanes, and whatever plans the policy's planner makes for them.
+  // the scenario's lanes, and whatever plans the policy's planner makes for them. Where the
+  // scenario has a [plan] planner, this is the plan that serves at first.
   std::shared_ptr<const Plan> plan = nullptr;
+  // By ModelId, what that plan was made for: the planner's averages begin with these rates. Empty:
+  // with the scenario's.
+  std::vector<double> planned_rps = {};
+  // See MakeDeployment. Its files outlive the run.
+  std::span<const ShareProfile> on_share = {};
 };
 
 struct LaneTotals {
@@ -69,9 +77,12 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
 RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
                      const SimulationResult& result);
 
-// The models and the table that policies count on.
-Expected<std::shared_ptr<const Deployment>> MakeDeployment(const Scenario& scenario,
-                                                           const ProfileFile& profile);
+// The models and the table that policies count on. `on_share`: what was measured on each of the
+// scenario's shares, and on the whole device; empty: a stand-in says what batches take on shares
+// (planners/gpulet/share_latency.h).
+Expected<std::shared_ptr<const Deployment>> MakeDeployment(
+    const Scenario& scenario, const ProfileFile& profile,
+    std::span<const ShareProfile> on_share = {});
 // What a scenario says about the dispatcher and its lanes, for every driver.
 DispatcherOptions MakeDispatcherOptions(const Scenario& scenario);
 std::vector<LaneSpec> MakeLanes(const Scenario& scenario);

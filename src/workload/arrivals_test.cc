@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder_test.h"
+
 namespace tactus {
 namespace {
 
@@ -120,7 +122,6 @@ TEST(Arrivals, DependOnTheSeedAlone) {
 
 class TraceArrivalsTest : public ::testing::Test {
  protected:
-  ~TraceArrivalsTest() override { std::filesystem::remove(path_); }
   Scenario Trace(const char* text) {
     std::ofstream(path_) << text;
     Scenario scenario = Models({"a", "b"});
@@ -129,7 +130,8 @@ class TraceArrivalsTest : public ::testing::Test {
     scenario.popularity = Popularity::kRatio;
     return scenario;
   }
-  const std::filesystem::path path_ = ::testing::TempDir() + "tactus_arrivals_trace.csv";
+  const TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_ / "trace.csv";
 };
 
 // Five instants in a turn of 10 s (a mean gap closes it) are 0.5 r/s; stretched to 2 r/s a turn

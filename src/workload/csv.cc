@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/whole_file.h"
 
 namespace tactus {
 
@@ -44,11 +44,9 @@ std::optional<std::size_t> CsvTable::Column(std::string_view name) const {
 }
 
 Expected<CsvTable> ReadCsv(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return NotFound(fmt::format("{}: cannot read this file", path.string()));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return ParseCsv(text.view(), path.string());
+  const auto text = ReadWhole(path, "file");
+  if (!text) return std::unexpected(text.error());
+  return ParseCsv(*text, path.string());
 }
 
 Expected<CsvTable> ParseCsv(std::string_view text, std::string where) {

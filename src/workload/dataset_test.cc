@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder_test.h"
+
 namespace tactus {
 namespace {
 
@@ -16,19 +18,12 @@ using ::testing::HasSubstr;
 
 class DatasetTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::filesystem::path Write(const std::string& name, const std::string& bytes) {
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
     return folder_ / name;
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_;
 };
 
 std::string Bytes(std::initializer_list<int> values) {

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/whole_file.h"
+#include "core/shares.h"
 #include "workload/json_reader.h"
 #include "workload/model_names.h"
-#include "workload/whole_file.h"
 
 namespace tactus {
 namespace {
@@ -19,6 +18,10 @@ namespace {
 constexpr const char* kRemedy = "; write one anew with `tactus plan gpulet --out`";
 constexpr int kMostDevices = 1 << 16;
 constexpr int kMostBatch = 1 << 16;
+constexpr double kMostExponent = 4;                          // as of a scenario's
+constexpr double kSame = 1e-6;                               // shares that differ by less are equal
+constexpr Duration kSameSlo = std::chrono::microseconds(1);  // the file has decimals of it
+constexpr double kMoreLoad = 1.01;   // than the plan's, from which on it is pointed out
 constexpr double kMostMillis = 1e9;  // as nanoseconds they leave room for sums
 
 using Ids = std::map<std::string, ModelId>;
@@ -30,6 +33,7 @@ Duration Millis(const JsonReader& node, const char* key) {
 }
 
 PlanEntry ReadEntry(const JsonReader& node, const Ids& ids) {
+  node.Only({"model", "batch", "offset_ms", "length_ms"});
   PlanEntry entry;
   const std::string name = node.Text("model");
   const auto found = ids.find(name);
@@ -45,12 +49,17 @@ PlanEntry ReadEntry(const JsonReader& node, const Ids& ids) {
 }
 
 LanePlan ReadLane(const JsonReader& node, const Ids& ids) {
+  node.Only({"device", "share", "cycle_ms", "entries"});
   LanePlan lane;
   lane.spec.device =
       DeviceId{static_cast<DeviceId::rep>(node.Integer("device", 0, kMostDevices - 1))};
   lane.spec.fraction = node.Number("share", 0);
   if (!(lane.spec.fraction > 0 && lane.spec.fraction <= 1)) {
-    node.Complain("share", "must be above 0 and at most 1, all of the device");
+    const double percent = lane.spec.fraction;
+    node.Complain("share", "must be above 0 and at most 1, all of the device" +
+                               (percent > 1 && percent <= 100
+                                    ? fmt::format("; write {:g} for {:g} %", percent / 100, percent)
+                                    : std::string()));
   }
   lane.cycle = Millis(node, "cycle_ms");
   if (lane.cycle <= Duration{}) node.Complain("cycle_ms", "must be above 0");
@@ -59,7 +68,49 @@ LanePlan ReadLane(const JsonReader& node, const Ids& ids) {
   return lane;
 }
 
+// The parts of a device that the plan was made for; its lanes are of these.
+void ReadShares(const JsonReader& root, PlanFile& file) {
+  file.shares = root.Numbers("shares", 0);
+  double before = 0;
+  for (const double percent : file.shares) {
+    if (percent > before && percent < 100) {
+      before = percent;
+      continue;
+    }
+    return root.Complain("shares", "must ascend, in percent of a device, between 0 and 100");
+  }
+  file.exponent = root.Number("exponent", 0, file.exponent);
+  if (file.exponent > kMostExponent) {
+    root.Complain("exponent", fmt::format("must be at most {}", kMostExponent));
+  }
+  if (root.Has("exponent") && file.shares.empty()) root.Complain("exponent", "needs shares");
+  std::vector<double> known = file.shares;
+  if (root.Has("on_share")) {
+    root.Each("on_share", [&](const JsonReader& each) {
+      each.Only({"percent", "profile"});
+      file.on_share.push_back({each.Number("percent", 0), each.Text("profile")});
+      const double percent = file.on_share.back().percent;
+      if (!(percent > 0 && percent <= 100)) {
+        each.Complain("percent", "must be above 0 and at most 100, all of the device");
+      }
+      known.push_back(file.on_share.back().percent);
+    });
+    if (!file.shares.empty()) root.Complain("on_share", "is beside shares; leave one of them out");
+  }
+  for (std::size_t i = 0; i < file.plan.lanes.size() && !known.empty(); ++i) {
+    const double share = file.plan.lanes[i].spec.fraction;
+    const auto is_it = [&](double percent) { return std::abs(percent / 100 - share) <= kSame; };
+    if (share == 1 || std::ranges::any_of(known, is_it)) continue;
+    root.Complain("lanes",
+                  fmt::format("lane {} has {:g} % of its device, which is not among {}; "
+                              "add it there, with what is left of a device",
+                              i, 100 * share, file.on_share.empty() ? "shares" : "on_share"));
+  }
+}
+
 PlanFile Read(const JsonReader& root) {
+  root.Only({"tactus_plan", "planner", "scenario", "profile", "shares", "exponent", "on_share",
+             "models", "lanes"});
   PlanFile file;
   root.Integer("tactus_plan", 1, 1);
   file.planner = root.Text("planner", true);
@@ -67,6 +118,7 @@ PlanFile Read(const JsonReader& root) {
   file.profile = root.Text("profile", true);
   Ids ids;
   root.Each("models", [&](const JsonReader& model) {
+    model.Only({"name", "slo_ms", "rate_rps"});
     const ModelId id{static_cast<ModelId::rep>(file.models.size())};
     file.models.push_back(
         {model.Text("name"), Millis(model, "slo_ms"), model.Number("rate_rps", 0)});
@@ -74,14 +126,38 @@ PlanFile Read(const JsonReader& root) {
   });
   root.Each("lanes",
             [&](const JsonReader& lane) { file.plan.lanes.push_back(ReadLane(lane, ids)); });
+  ReadShares(root, file);
   return file;
 }
 
 // The class with that share; one that there is not where there is none, which Validate names.
 LaneClass ClassOf(double share, const PlanInput& input) {
   LaneClass::rep c = 0;
-  while (c < input.shares.size() && std::abs(input.shares[c] - share) > 1e-6) ++c;
+  while (c < input.shares.size() && std::abs(input.shares[c] - share) > kSame) ++c;
   return LaneClass{c};
+}
+
+// The file's path from the plan's folder on where it lies there or below, else all of it.
+std::filesystem::path FromBeside(const std::filesystem::path& plan,
+                                 const std::filesystem::path& file) {
+  const auto full = [](const std::filesystem::path& path) {
+    return std::filesystem::absolute(path).lexically_normal();
+  };
+  const std::filesystem::path from_there = full(file).lexically_relative(full(plan).parent_path());
+  return from_there.empty() || *from_there.begin() == ".." ? full(file) : from_there;
+}
+
+// Lanes without entries are nobody's.
+Status CheckLanes(const Plan& plan) {
+  std::map<DeviceId, int> lanes;
+  for (const LanePlan& lane : plan.lanes) {
+    if (lane.entries.empty() || ++lanes[lane.spec.device] <= kMostLanesOfADevice) continue;
+    return InvalidArgument(
+        fmt::format("more than {} lanes on device {}, which is split in two at "
+                    "most; put their models into fewer, larger ones",
+                    kMostLanesOfADevice, lane.spec.device.value()));
+  }
+  return {};
 }
 
 }  // namespace
@@ -110,6 +186,13 @@ std::string PlanText(const PlanFile& file) {
                                      {"planner", file.planner},
                                      {"scenario", file.scenario},
                                      {"profile", file.profile}};
+  if (!file.shares.empty()) {
+    document["shares"] = file.shares;
+    document["exponent"] = file.exponent;
+  }
+  for (const MeasuredShare& each : file.on_share) {
+    document["on_share"].push_back({{"percent", each.percent}, {"profile", each.profile.string()}});
+  }
   document["models"] = nlohmann::json::array();
   for (const PlanFile::PlannedFor& model : file.models) {
     document["models"].push_back(
@@ -134,16 +217,18 @@ std::string PlanText(const PlanFile& file) {
 }
 
 Expected<PlanFile> LoadPlan(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    return NotFound(fmt::format("{}: cannot read this plan{}", path.string(), kRemedy));
-  }
-  return ParsePlan(text.str(), path.string());
+  const auto text = ReadWhole(path, "plan", kRemedy);
+  if (!text) return std::unexpected(text.error());
+  auto file = ParsePlan(*text, path.string());
+  if (!file) return file;
+  for (MeasuredShare& each : file->on_share) each.profile = path.parent_path() / each.profile;
+  return file;
 }
 
 Status SavePlan(const PlanFile& file, const std::filesystem::path& path) {
-  return WriteWhole(PlanText(file), path, "this plan");
+  PlanFile written = file;
+  for (MeasuredShare& each : written.on_share) each.profile = FromBeside(path, each.profile);
+  return WriteWhole(PlanText(written), path, "plan");
 }
 
 Expected<Plan> FitPlan(const PlanFile& file, std::string_view where, const PlanInput& input) {
@@ -173,12 +258,39 @@ Expected<Plan> FitPlan(const PlanFile& file, std::string_view where, const PlanI
         fmt::format("{}: model '{}' is planned for {:g} requests/s and has no lane{}", where,
                     model.name, model.rate_rps, kRemedy));
   }
-  PlanInput at_rest = input;
-  for (PlannedModel& model : at_rest.models) model.rate_rps = 0;
-  if (const auto fits = Validate(plan, at_rest); !fits) {
+  if (const auto few = CheckLanes(plan); !few) {
+    return InvalidArgument(fmt::format("{}: {}", where, few.error().message));
+  }
+  if (const auto fits = ValidateLanes(plan, input); !fits) {
     return InvalidArgument(fmt::format("{}: {}", where, fits.error().message));
   }
   return plan;
+}
+
+std::optional<std::string> HowPlannedOtherwise(const PlanFile& file, const PlanInput& input,
+                                               KnownRates rates) {
+  std::vector<std::string> loads;
+  std::vector<std::string> slos;
+  for (const PlannedModel& here : input.models) {
+    const auto planned = std::ranges::find(file.models, here.name, &PlanFile::PlannedFor::name);
+    if (planned == file.models.end()) continue;
+    if (rates == KnownRates::kYes && here.rate_rps > kMoreLoad * planned->rate_rps) {
+      loads.push_back(fmt::format("planned for {:.6g} requests/s of '{}', here come {:.6g}",
+                                  planned->rate_rps, here.name, here.rate_rps));
+    }
+    const Duration apart = here.slo - planned->slo;
+    if (apart > kSameSlo || apart < -kSameSlo) {
+      slos.push_back(fmt::format("planned for an SLO of {:.6g} ms of '{}', here it is {:.6g}",
+                                 ToMillis(planned->slo), here.name, ToMillis(here.slo)));
+    }
+  }
+  std::string text;
+  for (const std::vector<std::string>* each : {&loads, &slos}) {
+    if (each->empty()) continue;
+    text += (text.empty() ? "" : "; ") + each->front();
+    if (each->size() > 1) text += fmt::format(" (and {} more)", each->size() - 1);
+  }
+  return text.empty() ? std::nullopt : std::optional(std::move(text));
 }
 
 }  // namespace tactus

@@ -1,16 +1,14 @@
 #include "workload/predictor_file.h"
 
-#include <fstream>
 #include <set>
-#include <sstream>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/whole_file.h"
+#include "core/request.h"
 #include "workload/json_reader.h"
 #include "workload/model_names.h"
-#include "workload/whole_file.h"
 
 namespace tactus {
 namespace {
@@ -28,10 +26,9 @@ PredictorFile Read(const JsonReader& root) {
   predictor.device = root.Text("device", true);
   std::set<std::string> names;
   root.Each("models", [&](const JsonReader& model) {
-    constexpr int kMostPriority = 1'000'000;
     model.Only({"name", "priority"});
     predictor.models.push_back(
-        {model.Text("name"), static_cast<int>(model.Integer("priority", 1, kMostPriority))});
+        {model.Text("name"), static_cast<int>(model.Integer("priority", 1, kLowestPriority))});
     if (!names.insert(predictor.models.back().name).second) {
       model.Complain("name", "is there twice");
     }
@@ -83,24 +80,13 @@ std::string PredictorText(const PredictorFile& predictor) {
 }
 
 Expected<PredictorFile> LoadPredictor(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return InvalidArgument(
-        fmt::format("{}: is a directory, not a predictor{}", path.string(), kRemedy));
-  }
-  if (std::filesystem::is_empty(path, ignored) && !ignored) {
-    return InvalidArgument(fmt::format("{}: this predictor is empty{}", path.string(), kRemedy));
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    return NotFound(fmt::format("{}: cannot read this predictor{}", path.string(), kRemedy));
-  }
-  return ParsePredictor(text.str(), path.string());
+  const auto text = ReadWhole(path, "predictor", kRemedy);
+  if (!text) return std::unexpected(text.error());
+  return ParsePredictor(*text, path.string());
 }
 
 Status SavePredictor(const PredictorFile& predictor, const std::filesystem::path& path) {
-  return WriteWhole(PredictorText(predictor), path, "this predictor");
+  return WriteWhole(PredictorText(predictor), path, "predictor");
 }
 
 std::string DeviceName(const Machine& machine) {

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder_test.h"
+
 namespace tactus {
 namespace {
 
@@ -23,26 +25,25 @@ PredictorFile Made() {
 }
 
 TEST(PredictorFile, IsTheSameToTheLastBitAfterItWasWrittenAndRead) {
-  const auto path = std::filesystem::path(::testing::TempDir()) / "predictor_file_test.json";
+  const TemporaryFolder folder;
+  const auto path = folder / "predictor.json";
   ASSERT_TRUE(SavePredictor(Made(), path));
   const auto loaded = LoadPredictor(path);
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(*loaded, Made());
-  std::filesystem::remove(path);
 }
 
 TEST(PredictorFile, WhatCannotBeReadOrWrittenSaysWhere) {
   const auto absent = LoadPredictor("/no/such/place.json");
   ASSERT_FALSE(absent);
   EXPECT_THAT(absent.error().message, HasSubstr("/no/such/place.json: cannot read"));
-  const std::filesystem::path folder = ::testing::TempDir();
-  const auto directory = LoadPredictor(folder);
+  const TemporaryFolder folder;
+  const auto directory = LoadPredictor(folder.path());
   ASSERT_FALSE(directory);
-  EXPECT_THAT(directory.error().message, HasSubstr(folder.string() + ": is a directory"));
-  const auto empty_file = folder / "predictor_file_test_empty.json";
+  EXPECT_THAT(directory.error().message, HasSubstr(folder.path().string() + ": is a directory"));
+  const auto empty_file = folder / "empty.json";
   std::ofstream(empty_file).close();
   const auto empty = LoadPredictor(empty_file);
-  std::filesystem::remove(empty_file);
   ASSERT_FALSE(empty);
   EXPECT_THAT(empty.error().message, HasSubstr("empty.json: this predictor is empty; write one"));
   const auto kept = SavePredictor(Made(), "/no/such/place.json");

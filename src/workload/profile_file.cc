@@ -4,15 +4,13 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/whole_file.h"
 #include "workload/json_reader.h"
-#include "workload/whole_file.h"
 
 namespace tactus {
 namespace {
@@ -236,13 +234,9 @@ Expected<ProfileFile> ParseProfile(std::string_view text, std::string_view where
 }
 
 Expected<ProfileFile> LoadProfile(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    return NotFound(
-        fmt::format("{}: cannot read this profile; make one with `tactus profile`", path.string()));
-  }
-  return ParseProfile(text.str(), path.string());
+  const auto text = ReadWhole(path, "profile", "; make one with `tactus profile`");
+  if (!text) return std::unexpected(text.error());
+  return ParseProfile(*text, path.string());
 }
 
 Status SaveProfile(const ProfileFile& profile, const std::filesystem::path& path) {
@@ -263,7 +257,7 @@ Status SaveProfile(const ProfileFile& profile, const std::filesystem::path& path
     WriteModel(profile.models[i], out);
   }
   out += "]}\n";
-  return WriteWhole(out, path, "this profile");
+  return WriteWhole(out, path, "profile");
 }
 
 namespace {
@@ -290,6 +284,13 @@ void WarnOfNoise(const ProfiledModel& model, std::vector<std::string>& warnings)
       fmt::format("{}: {} of {} latencies are noisy, that of {} varies by {:.0f} %; was the "
                   "machine busy?",
                   model.name, noisy, cells, where, 100 * worst));
+}
+
+bool UsesAnything(const ProfiledModel& model) {
+  return std::ranges::any_of(model.exits, [](const ProfiledExit& exit) {
+    return std::ranges::any_of(exit.cells,
+                               [](const ProfileCell& cell) { return Peak(cell.throughput) > 0; });
+  });
 }
 
 }  // namespace
@@ -323,9 +324,14 @@ std::vector<std::string> Warnings(const ProfileFile& profile) {
   return warnings;
 }
 
-std::optional<std::string> AssumedUseWarning(const std::string& model,
-                                             const ProfiledModel* profiled) {
-  if (profiled != nullptr && !profiled->resources_source.empty()) return std::nullopt;
+std::optional<std::string> UseWarning(const std::string& model, const ProfiledModel* profiled) {
+  if (profiled != nullptr && !profiled->resources_source.empty()) {
+    if (UsesAnything(*profiled)) return std::nullopt;
+    return fmt::format(
+        "model '{}' uses nothing, by the resource figures in its profile: who shares a lane with "
+        "it is taken to be alone",
+        model);
+  }
   const bool unsourced = profiled != nullptr && profiled->unsourced_resources;
   return fmt::format(
       "model '{}' has {} in its profile; assumed to use half of every resource and no transfer "

@@ -115,10 +115,9 @@ Expected<ProfileFile> ReadAnyProfile(const std::filesystem::path& path, int max_
 
 // What deserves a warning: latencies that shrink as batches grow or exits deepen, a noisy cell.
 std::vector<std::string> Warnings(const ProfileFile& profile);
-// The warning for a model whose batches share a lane and whose profile does not say what they use;
-// nothing where it does. Null: it has no profile.
-std::optional<std::string> AssumedUseWarning(const std::string& model,
-                                             const ProfiledModel* profiled);
+// The warning for a model whose batches share a lane and whose profile does not say what they use,
+// or says that it is nothing; none where it does. Null: it has no profile.
+std::optional<std::string> UseWarning(const std::string& model, const ProfiledModel* profiled);
 
 struct ProfileOptions {
   double percentile = 95;  // of the cell that policies count on, (0, 100]; 0 for the mean

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder_test.h"
+
 namespace tactus {
 namespace {
 
@@ -38,18 +40,12 @@ std::string With(const std::string& from, const std::string& to) {
 
 class TempFile {
  public:
-  explicit TempFile(const std::string& text)
-      : path_(::testing::TempDir() + "tactus_profile_" + Name()) {
-    std::ofstream(path_) << text;
-  }
-  ~TempFile() { std::filesystem::remove(path_); }
+  explicit TempFile(const std::string& text) { std::ofstream(path_) << text; }
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  static std::string Name() {
-    return ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
-  std::filesystem::path path_;
+  const TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_ / "profile";
 };
 
 TEST(ProfileFile, ReadsAllItHolds) {
@@ -137,13 +133,15 @@ TEST(ProfileFile, ResourceFiguresWithoutASourceAreWarnedOf) {
   const auto warning = [](const std::string& profile) {
     const auto parsed = ParseProfile(profile, "p.json");
     EXPECT_TRUE(parsed) << parsed.error().message;
-    return AssumedUseWarning("m", &parsed->models[0]).value_or("");
+    return UseWarning("m", &parsed->models[0]).value_or("");
   };
   EXPECT_EQ(warning(text), "");
+  EXPECT_THAT(warning(WithUse(R"("l1": 0, "l2": 0, "dram": 0, "tensor": 0, "fma": 0)")),
+              HasSubstr("'m' uses nothing, by the resource figures in its profile"));
   text.erase(at, source.size());
   EXPECT_THAT(warning(text), HasSubstr("'m' has resource figures but no `resources_source`"));
   EXPECT_THAT(warning(std::string(kSmall)), HasSubstr("'m' has no resource figures in its"));
-  EXPECT_THAT(AssumedUseWarning("m", nullptr).value_or(""), HasSubstr("no resource figures"));
+  EXPECT_THAT(UseWarning("m", nullptr).value_or(""), HasSubstr("no resource figures"));
 }
 
 TEST(ProfileFile, NamesTheMistakeInWhatBatchesUse) {
@@ -330,7 +328,8 @@ TEST(ImportAlphaBeta, NamesTheLineOfAMistake) {
            {"model,alpha_ms,beta_ms\nx,1,1\nx,1,1\n", ":3: this model is there twice"},
            {"model,alpha_ms\nx,1\n", "no column 'beta_ms'"},
            {"model,alpha_ms,beta_ms\n", "holds no model"},
-           {"", "has no header"}}) {
+           {"\n", "has no header"},
+           {"", "this file is empty"}}) {
     const TempFile file(text);
     const auto profile = ImportAlphaBeta(file.path(), 4);
     ASSERT_FALSE(profile) << text;

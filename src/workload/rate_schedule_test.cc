@@ -9,25 +9,30 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder_test.h"
+
 namespace tactus {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::filesystem::path Write(const std::string& name, const std::string& text) {
-  const auto path = std::filesystem::path(testing::TempDir()) / name;
-  std::ofstream(path) << text;
-  return path;
-}
+class RateScheduleTest : public ::testing::Test {
+ protected:
+  std::filesystem::path Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+  Scenario Two(const std::string& schedule) {
+    Scenario scenario;
+    scenario.models = {{.name = "a", .profile_as = "a"}, {.name = "b", .profile_as = "b"}};
+    scenario.rate_rps = 4000;
+    scenario.seed = 7;
+    if (!schedule.empty()) scenario.schedule = Write("schedule.csv", schedule);
+    return scenario;
+  }
 
-Scenario Two(const std::string& name, const std::string& schedule) {
-  Scenario scenario;
-  scenario.models = {{.name = "a", .profile_as = "a"}, {.name = "b", .profile_as = "b"}};
-  scenario.rate_rps = 4000;
-  scenario.seed = 7;
-  if (!schedule.empty()) scenario.schedule = Write(name, schedule);
-  return scenario;
-}
+  const TemporaryFolder folder_;
+};
 
 // How many arrive in each second of [0, seconds), by model.
 std::vector<std::vector<int>> PerSecond(const Scenario& scenario, int seconds) {
@@ -46,9 +51,8 @@ std::vector<std::vector<int>> PerSecond(const Scenario& scenario, int seconds) {
 }
 
 // A rate that is off would make every figure with a changing load another experiment.
-TEST(RateSchedule, EachModelFollowsItsColumn) {
-  const auto counts =
-      PerSecond(Two("columns.csv", "at_s,b,a\n0,1,0.5\n2,0,0.5\n3,2.5,0\n4,1,3\n"), 6);
+TEST_F(RateScheduleTest, EachModelFollowsItsColumn) {
+  const auto counts = PerSecond(Two("at_s,b,a\n0,1,0.5\n2,0,0.5\n3,2.5,0\n4,1,3\n"), 6);
   const double a[] = {1000, 1000, 1000, 0, 6000, 6000};
   const double b[] = {2000, 2000, 0, 5000, 2000, 2000};
   for (int s = 0; s < 6; ++s) {
@@ -58,11 +62,11 @@ TEST(RateSchedule, EachModelFollowsItsColumn) {
 }
 
 // The dice stay where they are: a schedule of ones changes no arrival.
-TEST(RateSchedule, OfOnesIsNone) {
+TEST_F(RateScheduleTest, OfOnesIsNone) {
   for (const ArrivalProcess process :
        {ArrivalProcess::kPoisson, ArrivalProcess::kGamma, ArrivalProcess::kUniform}) {
-    Scenario plain = Two("", "");
-    Scenario ones = Two("ones.csv", "at_s,all\n0,1\n0.5,1\n");
+    Scenario plain = Two("");
+    Scenario ones = Two("at_s,all\n0,1\n0.5,1\n");
     plain.process = ones.process = process;
     plain.cv = ones.cv = 3;
     EXPECT_EQ(PerSecond(plain, 3), PerSecond(ones, 3));
@@ -70,13 +74,13 @@ TEST(RateSchedule, OfOnesIsNone) {
 }
 
 // Nothing more comes, and the stream says so instead of searching for ever.
-TEST(RateSchedule, MayEndInSilence) {
-  const auto counts = PerSecond(Two("silence.csv", "at_s,all\n0,1\n1,0\n"), 5);
+TEST_F(RateScheduleTest, MayEndInSilence) {
+  const auto counts = PerSecond(Two("at_s,all\n0,1\n1,0\n"), 5);
   EXPECT_GT(counts[0][0], 1000);
   EXPECT_EQ(counts[0][1] + counts[0][2] + counts[0][3] + counts[0][4], 0);
 }
 
-TEST(RateSchedule, ErrorsNameThePlace) {
+TEST_F(RateScheduleTest, ErrorsNameThePlace) {
   const std::vector<std::string> models = {"a", "b"};
   const struct {
     const char* text;

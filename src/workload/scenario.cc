@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "base/whole_file.h"
 #include "workload/csv.h"
 #include "workload/pipelines.h"
 #include "workload/scenario_fields.h"
@@ -175,12 +174,9 @@ Expected<Scenario> ParseScenario(std::string_view text, const std::filesystem::p
 }
 
 Expected<Scenario> LoadScenario(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    return NotFound(fmt::format("{}: cannot read this scenario", path.string()));
-  }
-  return ParseScenario(text.str(), path);
+  const auto text = ReadWhole(path, "scenario");
+  if (!text) return std::unexpected(text.error());
+  return ParseScenario(*text, path);
 }
 
 std::vector<double> Shares(const Scenario& scenario) {

@@ -75,7 +75,7 @@
 //   slo_ms = 50
 //   max_batch = 10                 # default: the profile's
 //   ratio = 3
-//   priority = 1                   # 1 is the highest
+//   priority = 1                   # 1 is the highest; up to 1000000, an order only
 //   rate_rps = 0                   # > 0: instead of its share of the total
 //   exits = ["1", "4"]             # default: all that the profile knows
 //   accuracy = [0.076, 0.744]      # default: the profile's

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "core/request.h"
+#include "core/shares.h"
 #include "workload/csv.h"
 #include "workload/pipelines.h"
 
@@ -86,7 +88,7 @@ constexpr std::array kModelFields = {
     ScenarioField<M>{"models", "slo_ms", &M::slo_ms, 1e-3, kMostMillis},
     ScenarioField<M>{"models", "max_batch", &M::max_batch, 0, 4096},
     ScenarioField<M>{"models", "ratio", &M::ratio, 0, 1e6},
-    ScenarioField<M>{"models", "priority", &M::priority, 1, 255},
+    ScenarioField<M>{"models", "priority", &M::priority, 1, kLowestPriority},
     ScenarioField<M>{"models", "rate_rps", &M::rate_rps, 0, kMostRps},
     ScenarioField<M>{"models", "exits", &M::exits},
     ScenarioField<M>{"models", "accuracy", &M::accuracy, 0, 1},
@@ -282,6 +284,9 @@ Status ValidatePlan(const Scenario& scenario) {
   if (shares.empty() && scenario.plan_planner == "none") return {};
   if (std::ranges::adjacent_find(shares, std::ranges::greater_equal{}) != shares.end()) {
     return InvalidArgument("[plan] shares must ascend, each there once");
+  }
+  if (const auto why = WhyNeverSplit(Shares(scenario))) {
+    return InvalidArgument("[plan] shares: " + *why);
   }
   if (!scenario.lane_kinds.empty() || scenario.slots > 1) {
     return InvalidArgument(

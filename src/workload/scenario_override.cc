@@ -30,8 +30,10 @@ ScenarioValue ReadText(const ScenarioField<Owner>& field, std::string_view text)
     return number ? ScenarioValue{*number} : ScenarioValue{std::string(part)};
   };
   if (!IsList(field)) return one(text);
+  // "1,2,3" is one list for --set, and for --sweep three values, whose lists are "1+2+3".
+  const char between = text.find(',') == std::string_view::npos ? '+' : ',';
   std::vector<ScenarioValue> items;
-  for (const std::string& part : SplitTrimmed(text, '+')) items.push_back(one(part));
+  for (const std::string& part : SplitTrimmed(text, between)) items.push_back(one(part));
   return {std::move(items)};
 }
 

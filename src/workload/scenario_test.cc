@@ -141,7 +141,9 @@ TEST(Scenario, DevicesInShares) {
   EXPECT_THAT(parse("shares = [80, 20]").error().message, HasSubstr("[plan] shares must ascend"));
   EXPECT_THAT(parse("shares = [20, 20]").error().message, HasSubstr("[plan] shares must ascend"));
   EXPECT_THAT(parse("shares = [20, 100]").error().message, HasSubstr("numbers from 1 to 99"));
-  EXPECT_THAT(parse("shares = [20]", "[lanes]\nslots = 2\n").error().message,
+  EXPECT_THAT(parse("shares = [20, 50, 70]").error().message,
+              HasSubstr("f.toml: [plan] shares: no share is the rest of 20 %"));
+  EXPECT_THAT(parse("shares = [50]", "[lanes]\nslots = 2\n").error().message,
               HasSubstr("leave out [[lane_kinds]] and slots, or [plan]"));
 }
 
@@ -233,7 +235,9 @@ TEST(Scenario, NamesThePlaceOfEachMistake) {
        "[contention] capacity names 2 resources; it must name all 5: l1, l2, dram, tensor, fma"},
       {"[contention]\ncapacity = [1, 1, 1, 1, 0]\n", "f.toml:2:12: capacity: must be a list"},
       {"[[models]]\nname = 'a'\npriority = 0\n",
-       "f.toml:3:12: priority: must be a whole number from 1 to 255"},
+       "f.toml:3:12: priority: must be a whole number from 1 to 1000000"},
+      {"[[models]]\nname = 'a'\npriority = 1000001\n",
+       "f.toml:3:12: priority: must be a whole number from 1 to 1000000"},
       {"[arrivals]\nrate_rps = 0\n[[models]]\nname = 'a'\n", "nothing would arrive"},
       {"[[models]]\nname = 'a'\nexits = ['1']\naccuracy = [0.1, 0.2]\n",
        "1 exits and 2 accuracies"},
@@ -277,6 +281,11 @@ TEST(Override, ChangesOneKey) {
   EXPECT_EQ(s.models[2].slo_ms, 40);
   ASSERT_TRUE(Override(s, "models.d.exits", "2+4"));
   EXPECT_THAT(s.models[2].exits, ElementsAre("2", "4"));
+  ASSERT_TRUE(Override(s, "slots", "1"));
+  ASSERT_TRUE(Override(s, "plan.shares", "20,50,80"));
+  EXPECT_THAT(s.plan_shares, ElementsAre(20, 50, 80));
+  ASSERT_TRUE(Override(s, "plan.shares", "50"));
+  EXPECT_THAT(s.plan_shares, ElementsAre(50));
   ASSERT_TRUE(Override(s, "models.d.profile_as", "17"));
   EXPECT_EQ(s.models[2].profile_as, "17");
 }

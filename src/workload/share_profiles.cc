@@ -10,23 +10,6 @@
 namespace tactus {
 namespace {
 
-Status CheckShares(std::span<const ShareProfile> shares) {
-  double before = 0;
-  for (const ShareProfile& each : shares) {
-    if (each.share <= before) {
-      return InvalidArgument(
-          fmt::format("profiles of shares must ascend, each share once; {:g} % comes after {:g} %",
-                      100 * each.share, 100 * before));
-    }
-    before = each.share;
-  }
-  if (before == 1) return {};
-  return InvalidArgument(
-      fmt::format("the profiles of shares end at {:g} %; give that of the whole device too, as "
-                  "100=FILE",
-                  100 * before));
-}
-
 // For each share a table of one lane class.
 Expected<std::vector<ProfileTable>> MakeTables(std::span<const ShareProfile> shares,
                                                std::span<const Model> models,
@@ -49,7 +32,26 @@ Expected<std::vector<ProfileTable>> MakeTables(std::span<const ShareProfile> sha
 
 }  // namespace
 
-Expected<ShareProfile> ReadShareProfile(std::string_view text) {
+Status CheckShares(std::span<const ShareProfile> shares) {
+  double before = 0;
+  for (const ShareProfile& each : shares) {
+    if (each.share <= before) {
+      return InvalidArgument(
+          fmt::format("profiles of shares must ascend, each share once; {:g} % comes after {:g} %",
+                      100 * each.share, 100 * before));
+    }
+    before = each.share;
+  }
+  if (before == 1) return {};
+  return InvalidArgument(
+      fmt::format("the profiles of shares end at {:g} %; give that of the whole device too, as "
+                  "100=FILE",
+                  100 * before));
+}
+
+namespace {
+
+Expected<MeasuredShare> ParseMeasuredShare(std::string_view text) {
   const std::size_t equals = text.find('=');
   double percent = 0;
   const char* const end = text.data() + std::min(equals, text.size());
@@ -59,9 +61,30 @@ Expected<ShareProfile> ReadShareProfile(std::string_view text) {
     return InvalidArgument(fmt::format(
         "'{}' is not PERCENT=FILE, with a percentage of the device from above 0 to 100", text));
   }
-  auto profile = LoadProfile(std::string(text.substr(equals + 1)));
-  if (!profile) return std::unexpected(std::move(profile.error()));
-  return ShareProfile{percent / 100, *std::move(profile)};
+  return MeasuredShare{percent, text.substr(equals + 1)};
+}
+
+}  // namespace
+
+Expected<std::vector<MeasuredShare>> ParseMeasuredShares(std::span<const std::string> texts) {
+  std::vector<MeasuredShare> shares;
+  for (const std::string& text : texts) {
+    auto share = ParseMeasuredShare(text);
+    if (!share) return std::unexpected(std::move(share.error()));
+    shares.push_back(*std::move(share));
+  }
+  return shares;
+}
+
+Expected<std::vector<ShareProfile>> LoadShareProfiles(std::span<const MeasuredShare> shares) {
+  std::vector<ShareProfile> loaded;
+  for (const MeasuredShare& each : shares) {
+    auto profile = LoadProfile(each.profile);
+    if (!profile) return std::unexpected(std::move(profile.error()));
+    loaded.push_back({each.percent / 100, *std::move(profile)});
+  }
+  if (auto fit = CheckShares(loaded); !fit) return std::unexpected(std::move(fit.error()));
+  return loaded;
 }
 
 Expected<ProfileTable> MakeTable(std::span<const ShareProfile> shares,

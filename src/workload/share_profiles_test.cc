@@ -5,7 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
+
+#include "base/temporary_folder_test.h"
 
 namespace tactus {
 namespace {
@@ -52,6 +53,7 @@ TEST_F(ShareProfiles, MakeALaneClassOfEach) {
 }
 
 TEST_F(ShareProfiles, MustAscendToTheWholeDeviceAndKnowEveryModel) {
+  EXPECT_THAT(Refusal({At(0.5, 5), At(0.5, 5), At(1, 3)}), HasSubstr("50 % comes after 50 %"));
   EXPECT_THAT(Refusal({At(0.5, 5), At(0.25, 9), At(1, 3)}), HasSubstr("25 % comes after 50 %"));
   EXPECT_THAT(Refusal({At(0.5, 5), At(0.5, 5), At(1, 3)}), HasSubstr("each share once"));
   EXPECT_THAT(Refusal({At(0.5, 5)}), AllOf(HasSubstr("end at 50 %"), HasSubstr("100=FILE")));
@@ -66,19 +68,26 @@ TEST_F(ShareProfiles, ASmallShareNeedNotMeetAnSloButTheWholeDeviceMust) {
   EXPECT_THAT(Refusal({At(0.5, 5), At(1, 3)}), HasSubstr("100 % of a device"));
 }
 
-TEST(ReadShareProfile, TakesAPercentageAndAFile) {
-  const auto path = std::filesystem::path(::testing::TempDir()) /
-                    ("tactus_share_" + std::to_string(getpid()) + ".json");
+TEST(MeasuredShares, AreAPercentageAndAFileEach) {
+  const TemporaryFolder folder;
+  const auto path = folder / "share.json";
   ASSERT_TRUE(SaveProfile(At(1, 3).profile, path));
-  const auto read = ReadShareProfile("37.5=" + path.string());
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->share, 0.375);
-  EXPECT_EQ(read->profile.models[0].name, "m");
+  const std::vector<std::string> texts = {"37.5=" + path.string(), "100=" + path.string()};
+  const auto shares = ParseMeasuredShares(texts);
+  ASSERT_TRUE(shares) << shares.error().message;
+  EXPECT_EQ((*shares)[0], (MeasuredShare{37.5, path}));
+  const auto loaded = LoadShareProfiles(*shares);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ((*loaded)[0].share, 0.375);
+  EXPECT_EQ((*loaded)[1].profile.models[0].name, "m");
+  EXPECT_THAT(LoadShareProfiles(std::span(*shares).first(1)).error().message,
+              HasSubstr("end at 37.5 %"));
   std::filesystem::remove(path);
-  EXPECT_THAT(ReadShareProfile("50=" + path.string()).error().message, HasSubstr(path.string()));
-  for (const char* text : {"", "=", "50", "x=p.json", "0=p.json", "101=p.json", "nan=p.json",
-                           "50%=p.json", "=p.json"}) {
-    EXPECT_THAT(ReadShareProfile(text).error().message, HasSubstr("PERCENT=FILE")) << text;
+  EXPECT_THAT(LoadShareProfiles(*shares).error().message, HasSubstr(path.string()));
+  for (const std::string text : {"", "=", "50", "x=p.json", "0=p.json", "101=p.json", "nan=p.json",
+                                 "50%=p.json", "=p.json"}) {
+    EXPECT_THAT(ParseMeasuredShares(std::span(&text, 1)).error().message, HasSubstr("PERCENT=FILE"))
+        << text;
   }
 }
 

@@ -136,7 +136,44 @@ class Commands(CommandCase):
         done = tactus(*words, "--least-flat-top", 5)
         self.assertEqual(done.returncode, 1)
         self.assertIn("MISS  early-exit-edf:batch=1: goodput at 1.5 x the peak", done.stdout)
-        self.bad("goodput", SCENARIO, "--policies", "zz", says="no policy 'zz'")
+
+    def test_a_policy_that_fails_takes_no_other_with_it(self):
+        # Nexus's planner counts on the final exit, which takes longer than this SLO; to exit early
+        # is in time.
+        file = self.folder / "report.json"
+        tight = ["goodput", SCENARIO, *SHORT, "--seeds", 1, "--set", "models.ResNet152.slo_ms=9"]
+        why = "the planner nexus finds no place for model 'ResNet152': one request alone takes"
+        text = self.in_vain(*tight, "--policies", "nexus,early-exit-edf", "--json", file)
+        self.assertRegex(text, r"(?m)^nexus +failed$")
+        self.assertIn(f"\nnexus failed: {why}", text)
+        self.assertRegex(text, r"(?m)^early-exit-edf +\d\d+ ")
+        report = json.loads(file.read_text())
+        self.assertEqual([run["policy"] for run in report["runs"]], ["early-exit-edf"])
+        self.assertGreater(report["runs"][0]["peak"]["rate_rps"], 0)
+        self.assertEqual([failed["policy"] for failed in report["failed"]], ["nexus"])
+        self.assertIn(why, report["failed"][0]["why"])
+        # With nobody else there is nothing to report.
+        self.bad(*tight, "--policies", "nexus", says=why)
+        self.bad(*tight, "--policies", "nexus,nexus:epoch=5000", says=why)
+        # So it is where lanes are looked for.
+        lanes = ["plan", "lanes", *tight[1:], "--set", "rate_rps=300"]
+        text = self.in_vain(*lanes, "--policies", "nexus,early-exit-edf", "--json", file)
+        self.assertRegex(text, r"(?m)^nexus +failed$")
+        self.assertIn(f"\nnexus failed: {why}", text)
+        self.assertRegex(text, r"(?m)^early-exit-edf +\d ")
+        plan = json.loads(file.read_text())
+        self.assertEqual([entry["policy"] for entry in plan["policies"]], ["early-exit-edf"])
+        self.assertIn(why, plan["failed"][0]["why"])
+        self.bad(*lanes, "--policies", "nexus", says=why)
+
+    def test_a_mistake_in_a_policy_shows_before_the_first_runs(self):
+        for command in (["goodput"], ["compare"], ["plan", "lanes"]):
+            for policies, says in (("fifo,zz", "'zz': no policy 'zz'"),
+                                   ("fifo,symphony:aim=0.8", "'symphony:aim=0.8': policy option "
+                                    "aim=0.8 changes nothing without gather=window")):
+                # A run of this length would not end in time.
+                self.bad(*command, SCENARIO, "--set", "duration_s=100000", "--policies", policies,
+                         says=says)
 
     def test_goodput_that_no_rate_has_shows_the_best_that_was_seen(self):
         # Batches that are gathered for a while miss some deadlines at every rate, high or low.
@@ -206,6 +243,59 @@ class Commands(CommandCase):
         self.bad(*words, "--policy", "temporal",
                  says="--predictions: policy 'temporal' predicts nothing")
 
+    def test_every_prediction_of_a_turn_is_written_however_many_there_are(self):
+        # 5000 requests in a tenth of a second, for lanes that carry an eighth of that: each runs by
+        # itself and beside others.
+        (self.folder / "p.json").write_text(json.dumps({
+            "tactus_profile": 1, "provenance": "made for a test",
+            "machine": {"fingerprint": "test"}, "models": [
+                {"name": "quick", "max_batch": 1,
+                 "exits": [{"name": "1", "cells": [{"batch": 1, "mean_ms": 0.6}]}]}]}))
+        (self.folder / "s.toml").write_text(
+            '[scenario]\nname = "s"\nduration_s = 0.1\nprofile = "p.json"\npolicy = "strait"\n'
+            'expiry = "never"\nqueue_capacity = 10000\n[lanes]\ncount = 1\nslots = 4\n'
+            '[arrivals]\nprocess = "uniform"\nrate_rps = 50000\n'
+            '[[models]]\nname = "quick"\nslo_ms = 100000\n')
+        rows, report = self.folder / "predictions.csv", self.folder / "report.json"
+        done = tactus("measure", self.folder / "s.toml", "--engine", "emulated", "--no-pin",
+                      "--predictions", rows, "--json", report)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        predicted = json.loads(report.read_text())["runs"][0]["prediction"]["batches"]
+        self.assertGreater(predicted, 4500)
+        # A thread that is thousands of batches behind, on a machine that stalls, loses some.
+        lost = re.search(rf"too busy to write down (\d+) of {predicted} predictions", done.stderr)
+        self.assertEqual(len(rows.read_text().splitlines()) - 1,
+                         predicted - (int(lost[1]) if lost else 0), done.stderr)
+
+    def test_priorities_are_an_order_however_far_apart_they_are(self):
+        text = (SOURCE / "scenarios/strait/high.toml").read_text()
+        text = text.replace("../profiles", str(SOURCE / "scenarios/profiles"))
+        scenario, journal = self.folder / "levels.toml", self.folder / "journal"
+
+        def figures(policy, high, low):
+            numbers = {1: high, 2: low}
+            scenario.write_text(re.sub(r"(?m)^priority = ([12])$",
+                                       lambda m: f"priority = {numbers[int(m[1])]}", text))
+            file = self.folder / "report.json"
+            printed = self.good("simulate", scenario, "--policy", policy, "--set", "warmup_s=0",
+                                "--set", "duration_s=2", "--json", file, "--journal", journal)
+            self.assertIn("identical: ", self.good("replay", journal))
+            run = json.loads(file.read_text())["runs"][0]
+            for level in run["priorities"]:
+                self.assertIn(f"bad {level['priority']} ", printed)
+            self.assertEqual([p.pop("priority") for p in run["priorities"]], sorted((high, low)))
+            return run["priorities"], run["models"]
+
+        for policy in ("strait", "static-spatial", "preemptive-priority"):
+            with self.subTest(policy):
+                first = figures(policy, 1, 2)
+                self.assertEqual(figures(policy, 1, 200), first)
+                self.assertEqual(figures(policy, 999_999, 1_000_000), first)
+                self.assertNotEqual(figures(policy, 2, 1), first)
+        for wrong in (0, 1_000_001):
+            self.bad("simulate", scenario, "--set", f"models.ViT-B-16.1.priority={wrong}",
+                     says="priority: must be a whole number from 1 to 1000000")
+
     def test_goodput_of_an_slo_that_is_hardly_ever_met_is_nothing(self):
         file = self.folder / "report.json"
         text = self.in_vain("goodput", SCENARIO, "--policies", "all-final", "--set",
@@ -253,6 +343,20 @@ slo_ms = 100
         hole.write_text(json.dumps(profile))
         self.bad("simulate", scenario, "--set", f"profile={hole}",
                  says="cells: batch 4 of 1 to")
+
+    def test_what_batches_are_assumed_to_use_is_said_where_they_share_a_lane(self):
+        line = (r"(?m)^profile, doubtful: model 'ResNet\d+' has no resource figures in its "
+                r"profile; assumed to use half of every resource and no transfer while it shares "
+                r"a lane$")
+        shared = ["--set", "lanes.slots=2"]
+        for words in (["simulate", "--policy", "strait"], ["compare", "--policies", "strait"]):
+            with self.subTest(words):
+                text = self.good(words[0], SCENARIO, *words[1:], *SHORT, *shared)
+                self.assertEqual(len(re.findall(line, text)), 3, text)
+                self.assertNotIn("assumed", self.good(words[0], SCENARIO, *words[1:], *SHORT))
+        self.assertNotIn("assumed", self.good(
+            "simulate", SOURCE / "scenarios/strait/high.toml", "--set", "warmup_s=0", "--set",
+            "duration_s=1"))
 
     def test_no_lanes_are_refused(self):
         self.bad("simulate", SCENARIO, "--set", "lanes.count=0", says="from 1 to 4096")
@@ -312,6 +416,23 @@ slo_ms = 100
         self.assertEqual(json.loads(again.read_text()), learnt)
         self.good("simulate", strait, *short, "--predictor", kept, "--save-predictor", again)
         self.assertGreater(json.loads(again.read_text())["steps"], learnt["steps"])
+
+        # In real time too, and from one to the other: what is emulated is the profile's machine.
+        real = [strait, "--engine", "emulated", "--no-pin", "--set", "warmup_s=0", "--set",
+                "duration_s=0.5", "--set", "rate_rps=400"]
+        measured = self.folder / "measured.json"
+        self.good("measure", *real, "--predictor", kept, "--save-predictor", measured)
+        self.assertGreater(json.loads(measured.read_text())["steps"], learnt["steps"])
+        self.good("simulate", strait, *short, "--predictor", measured)
+        self.good("measure", *real, "--policy", "strait:learn=no", "--predictor", measured,
+                  "--save-predictor", again)
+        self.assertEqual(json.loads(again.read_text()), json.loads(measured.read_text()))
+        self.bad("measure", *real, "--policy", "temporal", "--save-predictor", again,
+                 says="--save-predictor: policy 'temporal' learns nothing")
+        self.bad("measure", *real, "--predictor", kept, "--journal", self.folder / "j",
+                 says="leave one of them out")
+        self.bad("measure", *real, "--set", "models.*.priority=1", "--predictor", kept,
+                 says="had priority 2 there and has 1 here")
 
         self.bad("simulate", SCENARIO, "--policy", "strait", "--predictor", kept,
                  says="learnt of other models: it knows 'ResNet-50.1', 'ResNet-50.2'")

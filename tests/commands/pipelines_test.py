@@ -52,9 +52,9 @@ class Pipelines(CommandCase):
         text = self.good("plan", "gpulet", TRAFFIC, "--set", "pipelines.traffic.rate_fps=20")
         self.assertIn("gpulets-traffic: 60 requests/s of 3 models", text)
         plan = self.folder / "plan.json"
-        self.good("plan", "gpulet", TRAFFIC, "--out", plan)
-        self.assertIn("\ntraffic ", self.good("simulate", TRAFFIC, *SHORT, "--plan", plan,
-                                               "--set", "plan.shares=20+40+50+60+80"))
+        for scenario, name in ((GAME, "game"), (TRAFFIC, "traffic")):
+            self.good("plan", "gpulet", scenario, "--out", plan)
+            self.assertIn(f"\n{name} ", self.good("simulate", scenario, *SHORT, "--plan", plan))
 
     def test_pipelines_are_simulated_and_refused_in_real_time(self):
         self.bad("measure", GAME, "--engine", "emulated", says="are for `tactus simulate`")

@@ -5,6 +5,7 @@
 
 import csv
 import json
+import re
 import sys
 import unittest
 
@@ -68,18 +69,93 @@ class Plans(CommandCase):
         ideal = self.good("plan", "gpulet", SOURCE / "scenarios/gpulets/long-only.toml",
                           "--planner", "ideal", "--shares", "40,60")
         self.assertIn("planned by ideal", ideal)
-        self.bad("plan", "gpulet", scenario, "--set", "rate_rps=9000", says="lacks")
-        for planner in ("nexus", "ideal"):
+        self.bad("plan", "gpulet", scenario, "--set", "rate_rps=9000", says="no place for")
+        for planner in ("gpulet", "nexus", "ideal"):
             self.bad("plan", "gpulet", scenario, "--set", "rate_rps=20000", "--planner", planner,
                      says="% of the load would fit; 'LeNet' lacks ")
         self.bad("plan", "gpulet", scenario, "--planner", "nexus", "--interference", "0,0,0,0,1",
                  says="--interference: nexus counts on none")
         self.bad("plan", "gpulet", scenario, "--interference", "0,0,0,0,1e13", says="not in range")
         self.bad("plan", "gpulet", scenario, "--shares", "60,40",
-                 says="shares of a device must ascend")
+                 says="--shares: [plan] shares must ascend")
         self.bad("plan", "gpulet", scenario, "--planner", "nexus-half", "--shares", "40,60",
                  says="needs 50 % among the shares")
         self.bad("plan", "gpulet", SCENARIO, says="does not say what model 0 uses")
+
+    PLANNERS = ("gpulet", "gpulet-retry", "self-tuning", "nexus", "nexus-half", "ideal")
+
+    def test_a_model_that_no_share_serves_in_time_is_named(self):
+        slo = ["--set", "models.LeNet.slo_ms=2"]
+        why = (r"model 'LeNet': no batch meets half of its SLO of 2 ms on any share: the quickest "
+               r"takes 1\.\d+ ms; a longer SLO helps\n$")  # and nothing of other models
+        for planner in self.PLANNERS:
+            done = tactus("plan", "gpulet", SOURCE / "scenarios/gpulets/equal.toml", *slo,
+                          "--planner", planner)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"equal\.toml: " + why)
+        done = tactus("simulate", SOURCE / "scenarios/gpulets/waves.toml", *slo)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, f"^tactus: {why}")  # and nothing of rates
+
+    def with_memory(self, name):
+        """The scenario with models that need 1,000 MB each."""
+        folder = SOURCE / "scenarios/gpulets"
+        profile = self.folder / "profile.json"
+        text = (folder / name).read_text()
+        told = json.loads((folder / re.search(r'profile = "(.*)"', text)[1]).read_text())
+        for model in told["models"]:
+            model["peak_memory_bytes"] = 10**9
+        profile.write_text(json.dumps(told))
+        text = re.sub(r'profile = ".*"', f'profile = "{profile}"', text)
+        scenario = self.folder / name
+        scenario.write_text(text.replace('schedule = "', f'schedule = "{folder}/'))
+        return scenario
+
+    def test_plans_keep_to_the_memory_of_devices(self):
+        scenario, plan = self.with_memory("equal.toml"), self.folder / "plan.json"
+        words = ["plan", "gpulet", scenario, "--set", "rate_rps=500", "--out", plan]
+        for planner in self.PLANNERS:
+            self.good(*words, "--planner", planner, "--set", "plan.memory_mb=2500")
+            models = {}
+            for lane in json.loads(plan.read_text())["lanes"]:
+                entries = [entry["model"] for entry in lane["entries"]]
+                models.setdefault(lane["device"], set()).update(entries)
+            self.assertLessEqual(max(map(len, models.values())), 2, planner)
+            self.bad(*words, "--planner", planner, "--set", "plan.memory_mb=900",
+                     says="model 'LeNet' needs 1000 MB; a device has 900")
+        waves = self.with_memory("waves.toml")
+        self.good("simulate", waves, "--set", "duration_s=40", "--set", "plan.memory_mb=2500")
+        self.bad("simulate", waves, "--set", "plan.memory_mb=900",
+                 says="model 'LeNet' needs 1000 MB; a device has 900")
+
+    def test_memory_that_no_profile_tells_is_warned_of(self):
+        equal, plan = SOURCE / "scenarios/gpulets/equal.toml", self.folder / "plan.json"
+        words = [equal, "--set", "rate_rps=500"]
+        self.good("plan", "gpulet", *words, "--out", plan)
+        words += ["--set", "plan.memory_mb=1"]
+        simulate = ["simulate", *words, "--set", "duration_s=8"]
+        for command in (["plan", "gpulet", *words], [*simulate, "--plan", plan],
+                        [*simulate, "--policy", "planned", "--set", "plan.planner=gpulet"]):
+            done = tactus(*command)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, r"^tactus: warning: \[plan\] memory_mb: the profile "
+                             r"does not say what memory 'LeNet', .* need, which count as none; .*"
+                             r"`tactus profile` measures does\n$")
+        self.good(*simulate)  # nobody looks at it
+
+    def test_a_plan_for_another_load_or_slo_says_so(self):
+        equal, plan = SOURCE / "scenarios/gpulets/equal.toml", self.folder / "plan.json"
+        self.good("plan", "gpulet", equal, "--set", "rate_rps=500", "--out", plan)
+        run = ["simulate", equal, "--set", "duration_s=8", "--plan", plan, "--set"]
+        self.good(*run, "rate_rps=400")
+        for setting, says in (
+                (["rate_rps=1000"], "planned for 100 requests/s of 'LeNet', here come 200 (and 4 "
+                 "more)"),
+                (["rate_rps=500", "--set", "models.LeNet.slo_ms=50"],
+                 "planned for an SLO of 5 ms of 'LeNet', here it is 50")):
+            done = tactus(*run, *setting)
+            self.assertEqual((done.returncode, done.stderr),
+                             (0, f"tactus: warning: {plan}: {says}\n"))
 
     def test_a_plan_is_written_run_and_refused_elsewhere(self):
         folder = SOURCE / "scenarios/gpulets"
@@ -101,7 +177,14 @@ class Plans(CommandCase):
         self.bad("simulate", words[0], "--plan", self.folder / "x", says="cannot read this plan")
         written["lanes"][0]["share"] = 0.3
         plan.write_text(json.dumps(written))
+        self.bad("simulate", *words, says="30 % of its device, which is not among shares; add it")
+        del written["shares"], written["exponent"]  # then the scenario's count
+        plan.write_text(json.dumps(written))
         self.bad("simulate", *words, says="is 30 % of its device, which was not profiled (20 %, 40")
+        for lane in written["lanes"]:
+            lane["device"] = 3
+        plan.write_text(json.dumps(written))
+        self.bad("simulate", *words, says="plan.json: more than 2 lanes on device 3")
 
     def test_devices_are_split_anew_as_rates_change(self):
         file = self.folder / "report.json"
@@ -113,6 +196,23 @@ class Plans(CommandCase):
         self.assertEqual(len(used), 14)  # each 20 s but the last, whose end is the run's
         self.assertGreater(max(used[10:]), min(used[:6]), "the load has doubled and more")
         self.assertLess(run["bad_ratio"], 0.01)
+
+    # A fit that is judged by what it has seen, or by its other side, looks better than it is.
+    def test_a_fit_of_interference_does_not_see_what_is_held_out(self):
+        measured = SOURCE / "docs/results/gpulets/pairs.csv"
+        text = self.good("fit", "interference", measured)
+        self.assertIn("462 measurements, 136 of them held out, as the file says\n", text)
+        self.assertRegex(text, r"\nfactor = -?\d\.\d{4} l2 \+ ")
+        self.assertRegex(text, r"held out: \d+\.\d % are within 10.26 % \(paper: 90; no model: \d")
+        text = self.good("fit", "interference", measured, "--seed", 2)
+        self.assertIn("held out, drawn by pairs, seed 2\n", text)
+        rows = self.folder / "pairs.csv"
+        header = "slowdown,held_out,l2,dram,beside_l2,beside_dram\n"
+        rows.write_text(header + "".join(f"1.1,0,0.{i},0.2,0.3,0.4\n" for i in range(9)))
+        self.bad("fit", "interference", rows, says="pairs.csv: held_out is 0 in every row, so no")
+        self.good("fit", "interference", rows, "--held-out", 0.3)
+        rows.write_text(header + "1.1,2,0.1,0.2,0.3,0.4\n")
+        self.bad("fit", "interference", rows, says="pairs.csv:2: held_out is '2'; it is 0 or 1")
 
     # Figures 13 and 14 of gpu-lets: what a planner that counts on interference is for.
     def test_plans_that_count_on_interference_keep_their_slos_on_devices_that_have_it(self):
@@ -149,7 +249,7 @@ class Plans(CommandCase):
                             "--seeds", 1)
         self.assertIn("policy, doubtful: ", text)
 
-    def test_each_policy_has_its_own_decision_cost(self):
+    def test_what_is_the_simulators_is_refused_in_real_time(self):
         file = self.folder / "report.json"
         self.good("compare", SCENARIO, *SHORT, "--policies", "fifo,fifo:cost=20000", "--set",
                   "rate_rps=100", "--json", file)
@@ -159,7 +259,29 @@ class Plans(CommandCase):
                  says="change nothing in real time")
         self.bad("serve", "--models", self.folder, "--policy", "fifo:look=5",
                  says="change nothing in real time")
+        for words in (["measure", SCENARIO, "--engine", "emulated"],
+                      ["serve", "--models", self.folder]):
+            self.bad(*words, "--policy", "preemptive-priority",
+                     says="which no engine here can; simulate it")
+        self.assertIn("it has none", self.good("simulate", SCENARIO, *SHORT, "--policy",
+                                               "preemptive-priority"))
         self.assertIn("cost=US: ", self.good("policies", "fifo"))
+
+    def test_a_load_that_has_no_plan_is_one_that_is_not_carried(self):
+        # The search begins at the fluid limit, for which devices cannot be split. Half may be bad,
+        # for what is looked for is where plans end.
+        words = ["goodput", SOURCE / "scenarios/gpulets/equal.toml", "--policies", "planned",
+                 "--set", "plan.planner=gpulet", "--set", "plan.headroom=0", "--set",
+                 "duration_s=8", "--seeds", 1, "--bad", 50]
+        text = self.good(*words, "--precision", 5, "--at", 3)
+        peak = float(re.search(r"(?m)^planned +(\d+) ", text)[1])
+        refused = re.search(r"(?m)^planned: nothing ran at (\d+) r/s: .*not schedulable", text)
+        self.assertTrue(refused, text)
+        self.assertTrue(peak < float(refused[1]) <= 1.06 * peak, text)
+        self.assertRegex(text, r"(?m)^planned +3 +- +- ")  # nor is there one for three times that
+        # Four lanes, the fluid limit's, have no plan for this load; five have.
+        text = self.good("plan", "lanes", *words[1:], "--set", "rate_rps=2400")
+        self.assertRegex(text, r"(?m)^planned +5 +1.25 x ")
 
     def test_an_option_that_would_change_nothing_is_refused(self):
         self.bad("simulate", SCENARIO, "--policy", "symphony:k=5",
@@ -241,6 +363,12 @@ class Plans(CommandCase):
                                                "timeout,timeout:k=5"))  # tuned beside it
         self.assertNotIn("defaults", self.good("compare", SCENARIO, *SHORT, "--policies",
                                                "timeout"))  # beside nothing
+        # Shepherd stops batches of other models: of one model there is nothing to tune.
+        one = SOURCE / "scenarios/symphony/table2-resnet50.toml"
+        for scenario, told in ((SCENARIO, True), (one, False)):
+            text = self.good("compare", scenario, "--set", "warmup_s=0", *SHORT, "--policies",
+                             "fifo,shepherd")
+            self.assertEqual("shepherd is compared at its defaults" in text, told, text)
 
     def test_plan_partition_spreads_keeps_and_refuses(self):
         zoo = SOURCE / "scenarios/partition/zoo.toml"

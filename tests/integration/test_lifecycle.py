@@ -171,6 +171,55 @@ class FewCoresTest(unittest.TestCase):
             self.assertEqual(server.terminate(), 0)
 
 
+class AssumedUseTest(unittest.TestCase):
+    """What strait has to assume of a model is said when it is loaded, with why."""
+
+    def fill(self, root):
+        tensors = [("INPUT0", "TYPE_FP32", [4])]
+        add_model(root, "stranger", identity_config("stranger", 1, tensors))
+        # Emulated models alone bring profiles of their own.
+        more = ('output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+                'parameters { key: "profile" value: { string_value: "own.json" } }')
+        use = {"throughput": {r: 0.1 for r in ("l1", "l2", "dram", "tensor", "fma")},
+               "transfer_ms": 0}
+        for name, cell, source in (("plain", {}, {}), ("unsourced", use, {}),
+                                   ("known", use, {"resources_source": "a test"})):
+            add_model(root, name, identity_config(name, 1, tensors, more).replace(
+                '"identity"', '"emulated"'))
+            (root / name / "own.json").write_text(json.dumps({
+                "tactus_profile": 1, "provenance": "made for a test",
+                "machine": {"fingerprint": "test"}, "models": [
+                    {"name": name, "max_batch": 1, **source, "exits": [
+                        {"name": "1", "cells": [{"batch": 1, "mean_ms": 1, **cell}]}]}]}))
+
+    def said_of_models(self, *arguments):
+        """By model, what was said of it at the start."""
+        with contextlib.closing(Server(*arguments, fill=self.fill)) as server:
+            index = json.loads(server.post("/v2/repository/index", b"")[2])
+            self.assertEqual({model["state"] for model in index}, {"READY"}, index)
+            self.assertEqual(server.terminate(), 0)
+            said = server.errors()
+        return {name: [line for line in said.splitlines() if f"model '{name}'" in line]
+                for name in ("stranger", "plain", "unsourced", "known")}
+
+    def test_where_batches_share_a_lane_each_assumption_is_said_once(self):
+        said = self.said_of_models("--policy", "strait", "--slots", "2")
+        half = "assumed to use half of every resource"
+        for name, why in (("stranger", "has no profile: measured in a hurry"),
+                          ("plain", "has no resource figures in its profile"),
+                          ("unsourced", "has resource figures but no `resources_source`")):
+            self.assertEqual(len(said[name]), 1, said)
+            self.assertIn(why, said[name][0])
+            self.assertIn(half, said[name][0])
+        self.assertEqual(said["known"], [])
+
+    def test_where_none_does_there_is_nothing_to_assume(self):
+        said = self.said_of_models("--policy", "strait")
+        self.assertEqual(len(said["stranger"]), 1, said)
+        self.assertNotIn("assumed", said["stranger"][0])
+        self.assertEqual((said["plain"], said["unsourced"], said["known"]), ([], [], []))
+
+
 class PredictorTest(unittest.TestCase):
     """What strait has learnt outlives the server, for the same models on the same machine."""
 

@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import json
 import pathlib
+import random
 import shutil
 import signal
 import tempfile
@@ -22,6 +23,17 @@ def fill(root):
         shutil.copytree(SOURCE / "models" / name, root / name)
         config = root / name / "config.pbtxt"
         config.write_text(config.read_text().replace('string_value: "50"', 'string_value: "60000"'))
+
+
+def emulated_config(name):
+    """Of a model without graphs, whose batches take what slow.json beside it says."""
+    parameters = {"slo_ms": 60000, "profile": "slow.json",
+                  "exits": ",".join(str(e + 1) for e in range(MODELS[name]))}
+    return (f'name: "{name}"\nplatform: "emulated"\nmax_batch_size: 4\n'
+            'input [ { name: "x" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
+            'output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]\n' +
+            "".join(f'parameters {{ key: "{key}" value: {{ string_value: "{value}" }} }}\n'
+                    for key, value in parameters.items()))
 
 
 def profile_of(share, threads=None, batch_ms=1):
@@ -66,7 +78,7 @@ class PlanTest(unittest.TestCase):
             path.write_text(json.dumps(profile_of(share, threads=4 * share, batch_ms=333)))
             self.slow_shares.append(f"{100 * share:g}={path}")
 
-    def serve(self, plan, *more):
+    def serve(self, plan, *more, fill=fill):
         self.plan.write_text(json.dumps(plan))
         return Server("--policy", "planned", "--plan", str(self.plan), "--on-share", *self.on_share,
                       *more, fill=fill)
@@ -99,12 +111,46 @@ class PlanTest(unittest.TestCase):
             expected = {name: self.infer(server, name) for name in MODELS}
             calls = [(name, pool.submit(self.infer, server, name))
                      for _ in range(300) for name in MODELS]
-            for plan in (HALVES, OTHER_HALVES, WHOLE, OTHER_HALVES, HALVES, WHOLE, HALVES):
-                self.hang_up(server, plan, "is split as")
-            for name, call in calls:
-                for got, wanted in zip(call.result(WAIT_S), expected[name], strict=True):
-                    self.assertAlmostEqual(got, wanted, 3)
+            seed = random.randrange(1 << 32)
+            chance = random.Random(seed)
+            with self.subTest(seed=seed):
+                for after in sorted(chance.sample(range(len(calls)), 8)):
+                    calls[after][1].result(WAIT_S)
+                    plan = chance.choice((WHOLE, HALVES, OTHER_HALVES))
+                    self.hang_up(server, plan, "is split as")
+                for name, call in calls:
+                    for got, wanted in zip(call.result(WAIT_S), expected[name], strict=True):
+                        self.assertAlmostEqual(got, wanted, 3)
             self.assertEqual(server.terminate(), 0)
+
+    def test_sigterm_is_heard_while_an_old_lane_still_runs(self):
+        # A row alone takes no time, so that lanes are soon ready; four outlast the test.
+        slow = profile_of(1)
+        for model in slow["models"]:
+            model["exits"][-1]["cells"][3]["mean_ms"] = 10_000 * WAIT_S
+
+        def fill_slow(root):
+            for name in MODELS:
+                (root / name / "1").mkdir(parents=True)
+                (root / name / "config.pbtxt").write_text(emulated_config(name))
+                (root / name / "slow.json").write_text(json.dumps(slow))
+
+        rows = [json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [n, 1],
+                                        "data": [0.5] * n}]}).encode() for n in range(5)]
+        with contextlib.closing(self.serve(WHOLE, "--grace-seconds", "0", fill=fill_slow)) as \
+                server, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            call = pool.submit(server.post, "/v2/models/ee_s/infer", rows[4])
+            server.await_pending(1)
+            self.plan.write_text(json.dumps(HALVES))
+            server.process.send_signal(signal.SIGHUP)
+            # On a new lane: the old one is busy.
+            self.assertEqual(server.post("/v2/models/ee_mlp/infer", rows[1])[0], 200)
+            self.assertEqual(server.metric("tactus_pending_calls"), 1)
+            self.assertEqual(server.terminate(), 0)
+            try:  # an answer, or a connection that was closed
+                self.assertIn(call.result(WAIT_S)[0], (499, 503))
+            except OSError:
+                pass
 
     def test_a_plan_that_does_not_fit_changes_nothing(self):
         with contextlib.closing(self.serve(HALVES)) as server:
@@ -118,6 +164,15 @@ class PlanTest(unittest.TestCase):
             for name in MODELS:
                 self.infer(server, name)
             self.assertEqual(server.terminate(), 0)
+
+    def test_another_slo_than_planned_for_is_logged(self):
+        with contextlib.closing(self.serve(HALVES)) as server:
+            plan = json.loads(json.dumps(HALVES))
+            plan["models"][0]["slo_ms"] = 59000
+            self.assertNotIn("planned for an SLO", server.errors())
+            self.hang_up(server, plan, "is split as")
+            self.assertIn("planned for an SLO of 59000 ms of 'ee_s', here it is 60000",
+                          server.errors())
 
     def await_share(self, server, large, small, send):
         """Sends calls of the model `large` until the layout gives it more than `small`."""
@@ -162,14 +217,22 @@ class PlanTest(unittest.TestCase):
             self.assertEqual(server.metric("tactus_plan_changes_total"), 2)
             self.assertEqual(server.terminate(), 0)
 
+    def test_a_share_that_no_planner_uses_is_pointed_out(self):
+        shares = [self.slow_shares[0], self.slow_shares[-1]]
+        with contextlib.closing(Server("--policy", "planned", "--planner", "gpulet-retry",
+                                       "--on-share", *shares, fill=fill)) as server:
+            self.assertIn("--on-share: no share is the rest of 25 %", server.errors())
+            self.assertEqual(server.terminate(), 0)
+
     def test_models_that_do_not_fit_the_device_are_refused_with_the_arithmetic(self):
         for arguments in (("--plan", str(self.plan)), ("--planner", "gpulet")):
             self.plan.write_text(json.dumps(WHOLE))
             with self.assertRaises(AssertionError) as refused:
                 Server("--policy", "planned", *arguments, "--on-share", *self.on_share,
                        "--device-memory-mb", "0.1", fill=fill).close()
-            self.assertRegex(str(refused.exception), r"need [0-9.]+ MB \('ee_\w+' [0-9.]+, "
-                                                     r"'ee_\w+' [0-9.]+\); it has 0.1")
+            self.assertRegex(str(refused.exception),
+                             r"(need [0-9.]+ MB \('ee_\w+' [0-9.]+, 'ee_\w+' [0-9.]+\); it"
+                             r"|model 'ee_\w+' needs [0-9.]+ MB; a device) has 0\.1")
 
     def test_what_a_planner_needs_is_said_at_the_start(self):
         for planner, says in (("gpulets", "there are gpulet, gpulet-retry"),
@@ -178,6 +241,10 @@ class PlanTest(unittest.TestCase):
             with self.assertRaises(AssertionError) as refused:
                 self.plan_by_itself(planner).close()
             self.assertIn(says, str(refused.exception))
+        with self.assertRaises(AssertionError) as refused:
+            Server("--policy", "planned", "--planner", "nexus-half", "--on-share",
+                   self.slow_shares[0], self.slow_shares[-1], fill=fill).close()
+        self.assertIn("--planner: nexus-half needs 50 %", str(refused.exception))
         with self.assertRaises(AssertionError) as refused:
             self.plan_by_itself("gpulet", "--journal", str(self.folder / "journal")).close()
         self.assertIn("leave --planner out", str(refused.exception))
@@ -191,6 +258,10 @@ class PlanTest(unittest.TestCase):
             with self.assertRaises(AssertionError) as refused:
                 Server("--plan", str(self.plan), *arguments, fill=fill).close()
             self.assertIn(says, str(refused.exception))
+        for arguments in (("--on-share", *self.on_share), ("--device-memory-mb", "500")):
+            with self.assertRaises(AssertionError) as refused:
+                Server(*arguments, fill=fill).close()
+            self.assertIn(f"{arguments[0]}: nothing splits the device", str(refused.exception))
 
 
 if __name__ == "__main__":

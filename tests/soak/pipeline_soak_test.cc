@@ -184,7 +184,9 @@ void CheckRequests(const Scenario& scenario, const SimulationResult& result) {
         if (stage.model == scenario.models[m].name) wanted += frames[p] * stage.count;
       }
     }
-    if (wanted > 0) EXPECT_EQ(requests[m], wanted);
+    if (wanted > 0) {
+      EXPECT_EQ(requests[m], wanted);
+    }
   }
 }
 
@@ -204,7 +206,9 @@ TEST(PipelineSoak, EveryFrameEndsOnceUnderEveryPolicy) {
     if ((*policy)->planner().empty()) options.journal = &count;
     const auto result = Simulate(world.scenario, world.profile, **policy, options);
     ASSERT_TRUE(result) << result.error().message;
-    if (options.journal != nullptr) EXPECT_EQ(result->records.size(), count.arrived);
+    if (options.journal != nullptr) {
+      EXPECT_EQ(result->records.size(), count.arrived);
+    }
     const std::vector<Frame> frames = FramesOf(*result);
     CheckArrivals(world.scenario, frames);
     CheckFrames(world, *result);

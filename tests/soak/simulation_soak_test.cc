@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "chance.h"
+#include "planners/registry.h"
 #include "random_policy.h"
 #include "sim/simulation.h"
 #include "soak_options.h"
@@ -269,8 +270,7 @@ void AddPlans(std::uint64_t seed, World& world) {
   scenario.rate_rps = scenario.lanes * chance.Whole(5, 60);
   scenario.plan_shares = {20, 40, 50, 60, 80};
   scenario.plan_exponent = 0.5 * chance.Whole(0, 3);
-  scenario.plan_planner =
-      std::array{"gpulet", "gpulet-retry", "self-tuning", "nexus", "nexus-half"}[chance.Below(5)];
+  scenario.plan_planner = PlannerNames()[chance.Below(PlannerNames().size())];
   if (chance.OneIn(2)) scenario.plan_interference = {0, 0, 0.1, 0.1, 1};
   scenario.plan_period_s = chance.Whole(1, 2);
   scenario.plan_weight = 1;
@@ -287,24 +287,37 @@ void AddPlans(std::uint64_t seed, World& world) {
 
 TEST(SimulationSoak, LosesNoRequestWhileLayoutsChange) {
   const Seeds seeds = SeedsOf(40);
-  std::int64_t plans = 0;
-  for (std::uint64_t i = 0; seeds.More(i) && !HasFailure(); ++i) {
-    const std::uint64_t seed = seeds.first + i;
+  std::uint64_t changed = 0;
+  std::string refused;  // seeds
+  std::string kept;     // seeds whose first layout stayed
+  std::uint64_t lives = 0;
+  for (; seeds.More(lives) && !HasFailure(); ++lives) {
+    const std::uint64_t seed = seeds.first + lives;
     SCOPED_TRACE(Again(seed));
     World world = RandomWorld(seed);
     AddPlans(seed, world);
-    const char* policy = i % 4 == 0 ? "nexus" : "planned";  // whoever reads plans
+    const char* policy = seed % 4 == 0 ? "nexus" : "planned";  // whoever reads plans
     const auto result = Simulate(world.scenario, world.profile, **MakePolicy(policy));
     if (!result) {
       ASSERT_EQ(result.error().code, ErrorCode::kResourceExhausted) << result.error().message;
+      refused += " " + std::to_string(seed);
       continue;
     }
     CheckRequests(world, *result);
-    if (!result->layout.empty()) plans += result->layout.back().plans;
+    // The first layout counts as one.
+    if (!result->layout.empty() && result->layout.back().plans > 1) {
+      ++changed;
+    } else {
+      kept += " " + std::to_string(seed);
+    }
     world.scenario.plan_planner = "none";
     CheckArrivals({.journal = {}, .requests = result->records}, Play(world, "fifo"));
   }
-  EXPECT_GT(plans, 0) << "every load was refused";
+  // Two of five do; a seed by itself need not.
+  if (lives >= 40) {
+    EXPECT_GE(5 * changed, lives) << "too few layouts change; refused:" << refused
+                                  << "; first layout kept:" << kept;
+  }
 }
 
 }  // namespace

@@ -133,6 +133,14 @@ def unfinished(source):
         yield line, f'{match.group(0)}: unfinished', 'finish it, or open an issue and drop the mark'
 
 
+def shared_folder(source):
+    if not source.path.endswith('_test.cc'):
+        return
+    for line, match in _lines_of(r'\bTempDir\(|\btemp_directory_path\(', source.code):
+        yield line, f'{match.group(0)}) is where every test writes', \
+            'a TemporaryFolder of the test, base/temporary_folder_test.h'
+
+
 def outside_paths(source):
     pattern = r'(?<![\w./}$~:-])/(?:home|Users|root|work|mnt)/[\w.]'
     for line, match in _lines_of(pattern, source.text):
@@ -151,7 +159,8 @@ def fetches_by_address(source):
 
 
 RULES = (file_length, function_length, line_length, pragma_once, real_clock, forbidden_words,
-         forbidden_constructs, unit_in_name, unfinished, outside_paths, fetches_by_address)
+         forbidden_constructs, unit_in_name, unfinished, shared_folder, outside_paths,
+         fetches_by_address)
 
 
 class Source:

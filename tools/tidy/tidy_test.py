@@ -37,6 +37,8 @@ BROKEN = {
         ('src/base/u.h', '#pragma once\nusing namespace tactus;\n', 2, 'in a header'),
     'a unit in a name': ('src/core/unit.h', '#pragma once\nint timeout_ms = 3;\n', 2, 'timeout_ms'),
     'a mark of unfinished work': ('docs/a.md', 'fine\n' + 'TO' + 'DO: later\n', 2, 'unfinished'),
+    'a folder of all tests': ('src/core/f_test.cc', '\nauto f = ::testing::TempDir() + "f";\n', 2,
+                              'TempDir'),
     'a path of one machine': ('scenarios/a.toml', 'profile = "/home/ann/p.json"\n', 1,
                               'one machine'),
     'a script too wide': ('bench/wide', '#!/bin/sh\n# ' + 'x' * 99 + '\n', 2, '101 columns'),

@@ -15,8 +15,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <unistd.h>
 
+#include "base/temporary_folder_test.h"
 #include "engines/onnxruntime/library.h"
 #include "engines/submit_testing.h"
 
@@ -70,10 +70,7 @@ class OnnxRuntimeEngine : public ::testing::Test {
     auto engine = MakeOnnxRuntimeEngine({});
     ASSERT_TRUE(engine) << engine.error().message;
     engine_ = *std::move(engine);
-    folder_ = fs::path(::testing::TempDir()) / ("tactus_onnx_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   static ModelSpec Small(const std::string& graph, int max_batch) {
     ModelSpec spec{.name = graph, .max_batch = max_batch};
@@ -98,7 +95,7 @@ class OnnxRuntimeEngine : public ::testing::Test {
   }
 
   std::unique_ptr<Engine> engine_;
-  fs::path folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(OnnxRuntimeEngine, AnswersAsOnnxRuntimeCalledFromPythonDid) {

@@ -9,7 +9,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
+
+#include "base/temporary_folder_test.h"
 
 namespace tactus {
 namespace {
@@ -105,8 +106,8 @@ TEST(Trace, WhatIsDamagedIsAnErrorThatSaysWhere) {
 }
 
 TEST(Trace, AFileIsTakenAndAMissingOneIsAnError) {
-  const auto path = std::filesystem::path(::testing::TempDir()) /
-                    ("tactus_trace_" + std::to_string(getpid()) + ".json");
+  const TemporaryFolder folder;
+  const auto path = folder / "trace.json";
   std::ofstream(path) << "[" << kRunEnds << "]";
   const auto works = TakeTrace(path);
   ASSERT_TRUE(works) << works.error().message;

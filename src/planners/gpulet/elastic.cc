@@ -52,6 +52,7 @@ struct Rules {
 struct Shortage {
   ModelId model;
   double rps = 0;
+  std::string memory;  // that is in its way, if it is
 };
 
 using Order = std::vector<ModelId>;
@@ -100,7 +101,8 @@ class Elastic {
   // Nothing: all are carried.
   std::optional<Shortage> Place(const Order& order) {
     for (const ModelId m : order) {
-      if (const double left = Place(m); left > 0) return Shortage{m, left};
+      const double left = Place(m);
+      if (left > 0) return Shortage{m, left, layout_.MemoryInTheWayOf(m)};
     }
     return std::nullopt;
   }
@@ -206,13 +208,15 @@ std::vector<Rules> AllRules(bool interference) {
   return all;
 }
 
-std::unexpected<Error> Lacks(const PlanInput& input, const Shortage& shortage) {
-  const PlannedModel& model = input.models[shortage.model.value()];
+std::unexpected<Error> NoPlaceFor(const PlanInput& input, const Shortage& shortage) {
+  const std::string name = "'" + input.models[shortage.model.value()].name + "'";
+  const std::string why = "not schedulable: no place for all requests of model " + name;
+  if (shortage.memory.empty()) {
+    return Fail(ErrorCode::kResourceExhausted,
+                why + "; more devices, a longer SLO or less load may help");
+  }
   return Fail(ErrorCode::kResourceExhausted,
-              "not schedulable: model '" + model.name + "' lacks " +
-                  std::to_string(std::llround(std::ceil(shortage.rps))) + " of " +
-                  std::to_string(std::llround(std::ceil(model.rate_rps))) +
-                  " requests/s; more devices, a longer SLO or less load may help");
+              why + "; " + shortage.memory + "; more memory or devices may help");
 }
 
 }  // namespace
@@ -239,20 +243,21 @@ LaneClass Knee(const PlanInput& input, ModelId m) {
 }
 
 Expected<Plan> PlanElastic(const PlanInput& input, const ElasticOptions& options) {
-  if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
+  if (auto valid = CheckPlannable(input); !valid) return std::unexpected(valid.error());
   const Rules rules = {.share = options.self_tuning ? ShareRule::kKneeOnly : ShareRule::kKnee,
                        .merge = !options.self_tuning,
-                       .expect = Expect::kWorst};
+                       .expect = options.expects_the_worst ? Expect::kWorst : Expect::kNobody};
   Elastic elastic(
       input,
-      Layout(input, options.interference, Neighbours(input, options.interference, rules.expect)),
+      Layout(input, options.interference, Neighbours(input, options.interference, rules.expect),
+             options.neighbours_bear_it),
       rules);
-  if (const auto shortage = elastic.Place(ByRate(input))) return Lacks(input, *shortage);
+  if (const auto shortage = elastic.Place(ByRate(input))) return NoPlaceFor(input, *shortage);
   return elastic.ToPlan(options.epoch);
 }
 
 Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOptions& options) {
-  if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
+  if (auto valid = CheckPlannable(input); !valid) return std::unexpected(valid.error());
   std::optional<Shortage> least;
   for (const Rules& rules : AllRules(options.interference != nullptr)) {
     const Layout empty(input, options.interference,
@@ -269,7 +274,7 @@ Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOpt
     }
   }
   CHECK(least, "at least one round is made");
-  return Lacks(input, *least);
+  return NoPlaceFor(input, *least);
 }
 
 }  // namespace tactus

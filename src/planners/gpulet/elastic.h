@@ -17,10 +17,16 @@ struct ElasticOptions {
   // The guided self-tuning of the paper's comparison (after GSLICE): always the knee, and nobody
   // shares time with another.
   bool self_tuning = false;
+  // What ours checks of interference beyond the paper's Algorithm 1, whose line 28 asks it of the
+  // newcomer alone: whether those in the device's other lane bear the newcomer too, and whether a
+  // lane that has no neighbour yet would bear the worst one.
+  bool neighbours_bear_it = true;
+  bool expects_the_worst = true;
   std::uint64_t epoch = 0;
 };
 
-// kResourceExhausted: which model lacks how much of its rate.
+// kResourceExhausted: which model has no place for all of its rate, and whether memory is in its
+// way. What CheckPlannable says.
 Expected<Plan> PlanElastic(const PlanInput& input, const ElasticOptions& options);
 
 struct ElasticRetryOptions {

@@ -1,6 +1,7 @@
 // Models with latencies by share, for the tests of this folder.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct TestModel {
   Duration fixed = Millis(2);
   Duration each = Millis(1);
   double parallel_at_one = 0.2;  // of the device, that a batch of 1 can use; a full one uses all
+  double memory = 0.5;           // of L2's and of DRAM's throughput, that a full one uses
 };
 
 struct TestProblem {
@@ -36,8 +38,12 @@ inline TestProblem MakeTestProblem(const std::vector<TestModel>& models, int dev
       for (int b = 1; b <= max_batch; ++b) {
         const double part = max_batch == 1 ? 0 : (b - 1.0) / (max_batch - 1);
         const double parallel = model.parallel_at_one + (1 - model.parallel_at_one) * part;
-        rows.latency.push_back(
-            FromSeconds(ToSeconds(model.fixed + b * model.each) * std::max(1.0, parallel / share)));
+        const double longer = std::max(1.0, parallel / share);
+        rows.latency.push_back(FromSeconds(ToSeconds(model.fixed + b * model.each) * longer));
+        ResourceUse& use = rows.use.emplace_back();
+        for (const Resource resource : {Resource::kL2, Resource::kDram}) {
+          use.throughput[static_cast<std::size_t>(resource)] = model.memory * parallel / longer;
+        }
       }
     }
     all.push_back(std::move(rows));
@@ -61,6 +67,7 @@ inline std::vector<TestModel> RandomTestModels(Rng& rng, std::size_t count) {
     const double alone_s = ToSeconds(model.fixed + model.each);
     model.slo = FromSeconds((2 + 6 * rng.Uniform()) * alone_s);
     model.rate_rps = 4 * rng.Uniform() / alone_s;
+    model.memory = rng.Uniform();
     models.push_back(model);
   }
   return models;

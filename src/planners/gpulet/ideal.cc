@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "core/shares.h"
+
 namespace tactus {
 namespace {
 
@@ -30,33 +32,22 @@ class IdealPlanner::Maker {
   }
 
   std::vector<DeviceChoice> Make() {
-    const auto splits = Splits();
-    // Nobody is in the other lane: of what a split leaves free, and of a device that is whole.
-    Keep(LaneFront(input_.whole(), {}));
-    for (const auto& [a, b] : splits) {
-      Keep(LaneFront(a, {}));
-      Keep(LaneFront(b, {}));
-    }
-    for (std::size_t i = 0; i < splits.size(); ++i) {
-      const auto [a, b] = splits[i];
-      if (options_.interference == nullptr) {
-        if (options_.on_progress) options_.on_progress(i, splits.size());
-        KeepPairs(LaneFront(a, {}), LaneFront(b, {}));
-      } else {
-        Interfering(a, b, i, splits.size());
-      }
-    }
+    const Splits splits = AllSplits();
+    const std::vector<Models> all = LargestSets();
+    for (std::size_t s = 0; s < all.size(); ++s) MakeOf(all[s], splits, s, all.size());
     return Unbeaten();
   }
 
  private:
+  using Models = unsigned;  // a bit each
+  using Splits = std::vector<std::pair<LaneClass, LaneClass>>;
   struct RatedLane {
     FrontPoint rates{};
     LaneChoice lane;
   };
   // Who may be in a lane, and what those in the other one cost them.
   struct Company {
-    unsigned allowed = ~0u;  // by model, a bit
+    Models allowed = 0;
     std::array<double, kMostModels> slowdown = {1, 1, 1, 1, 1, 1};
   };
   struct Made {
@@ -65,19 +56,67 @@ class IdealPlanner::Maker {
     std::optional<std::size_t> second;
   };
 
+  // The sets that a device has memory for and that no further model could join: whatever a device
+  // serves lies within one of them. Lanes are compared within a set only, for one that carries
+  // more may do so with another model, and leave no memory for those in the device's other lane.
+  std::vector<Models> LargestSets() const {
+    const auto fits = [&](Models models) {
+      double memory_mb = 0;
+      for (std::size_t m = 0; m < models_; ++m) {
+        const bool counts = Has(models, m) && asked_[m] > 0;  // else it is in no lane
+        if (counts) memory_mb += input_.models[m].memory_mb;
+      }
+      return input_.HasMemoryFor(memory_mb);
+    };
+    std::vector<Models> largest;
+    for (Models models = 0; models < 1u << models_; ++models) {
+      bool maximal = fits(models);
+      for (std::size_t m = 0; m < models_ && maximal; ++m) {
+        maximal = Has(models, m) || !fits(models | 1u << m);
+      }
+      if (maximal) largest.push_back(models);
+    }
+    return largest;
+  }
+  static bool Has(Models models, std::size_t m) { return (models >> m & 1) != 0; }
+
+  // All choices of a device that serves some of these models, set `done` of `sets`.
+  void MakeOf(Models models, const Splits& splits, std::size_t done, std::size_t sets) {
+    // Nobody is in the other lane: of what a split leaves free, and of a device that is whole.
+    const Company undisturbed{.allowed = models};
+    Keep(LaneFront(input_.whole(), undisturbed));
+    for (const auto& [a, b] : splits) {
+      Keep(LaneFront(a, undisturbed));
+      Keep(LaneFront(b, undisturbed));
+    }
+    for (std::size_t i = 0; i < splits.size(); ++i) {
+      const auto [a, b] = splits[i];
+      const std::size_t step = done * splits.size() + i;
+      const std::size_t steps = sets * splits.size();
+      if (options_.interference == nullptr) {
+        if (options_.on_progress) options_.on_progress(step, steps);
+        KeepPairs(LaneFront(a, undisturbed), LaneFront(b, undisturbed));
+      } else {
+        Interfering(models, a, b, step, steps);
+      }
+    }
+  }
+
   // A lane's slowdowns depend on the others only by the one that weighs most, so a pair of such
   // ones stands for all sets of models that they weigh most in.
-  void Interfering(LaneClass a, LaneClass b, std::size_t done, std::size_t splits) {
+  void Interfering(Models models, LaneClass a, LaneClass b, std::size_t step, std::size_t steps) {
     const auto weight_a = Weights(a);
     const auto weight_b = Weights(b);
     for (ModelId::rep i = 0; i < models_; ++i) {
-      if (options_.on_progress) {
-        options_.on_progress(done * models_ + i, splits * models_);
-      }
+      if (options_.on_progress) options_.on_progress(step * models_ + i, steps * models_);
       for (ModelId::rep j = 0; j < models_; ++j) {
+        if (!Has(models, i) || !Has(models, j)) continue;
         if (a == b && weight_b[j] > weight_a[i]) continue;  // the same the other way round
-        KeepPairs(LaneFront(a, Beside(a, weight_a, weight_a[i], b, ModelId{j})),
-                  LaneFront(b, Beside(b, weight_b, weight_b[j], a, ModelId{i})));
+        Company in_a = Beside(a, weight_a, weight_a[i], b, ModelId{j});
+        Company in_b = Beside(b, weight_b, weight_b[j], a, ModelId{i});
+        in_a.allowed &= models;
+        in_b.allowed &= models;
+        KeepPairs(LaneFront(a, in_a), LaneFront(b, in_b));
       }
     }
   }
@@ -94,7 +133,7 @@ class IdealPlanner::Maker {
   // Of models that weigh no more than `most`, with `other` in the device's other lane.
   Company Beside(LaneClass lane, const std::array<double, kMostModels>& weights, double most,
                  LaneClass other_lane, ModelId other) const {
-    Company company{.allowed = 0};
+    Company company;
     const Throughput theirs = WorstUse(input_, other_lane, other);
     for (ModelId::rep m = 0; m < models_; ++m) {
       if (weights[m] > most) continue;
@@ -105,11 +144,13 @@ class IdealPlanner::Maker {
     return company;
   }
 
-  std::vector<std::pair<LaneClass, LaneClass>> Splits() const {
-    std::vector<std::pair<LaneClass, LaneClass>> splits;
+  // In two, the smaller first.
+  Splits AllSplits() const {
+    Splits splits;
     for (LaneClass::rep a = 0; a < input_.shares.size(); ++a) {
       for (LaneClass::rep b = a; b < input_.shares.size(); ++b) {
-        if (std::abs(input_.shares[a] + input_.shares[b] - 1) < 1e-6) {
+        if (RestOf(input_.shares, input_.shares[a]) == b ||
+            RestOf(input_.shares, input_.shares[b]) == a) {
           splits.emplace_back(LaneClass{a}, LaneClass{b});
         }
       }
@@ -139,7 +180,7 @@ class IdealPlanner::Maker {
     }
     Extend(m + 1, company, limit, choice, all);
     const PlannedModel& model = input_.models[m];
-    if ((company.allowed >> m & 1) == 0 || model.rate_rps <= 0) return;
+    if (!Has(company.allowed, m) || model.rate_rps <= 0) return;
     const ModelId id{static_cast<ModelId::rep>(m)};
     for (int batch = 1; batch <= input_.profile->max_batch(id); ++batch) {
       const Duration alone = input_.Latency(id, batch, choice.lane_class);
@@ -332,35 +373,29 @@ class IdealPlanner::Search {
   std::vector<std::size_t> taken_;
 };
 
-Expected<IdealPlanner> IdealPlanner::Make(const PlanInput& input, IdealOptions options) {
-  if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
+Expected<IdealPlanner> IdealPlanner::Make(const PlanInput& input, const IdealOptions& options) {
+  if (auto valid = CheckPlannable(input); !valid) return std::unexpected(valid.error());
   if (input.models.size() > kMostModels) {
     return InvalidArgument("the ideal planner tries everything: at most " +
                            std::to_string(kMostModels) + " models, not " +
                            std::to_string(input.models.size()) + "; use gpulet");
   }
-  IdealPlanner planner(input, std::move(options));
-  planner.choices_ = Maker(input, planner.options_).Make();
+  IdealPlanner planner(input, options.most_steps);
+  planner.choices_ = Maker(input, options).Make();
   for (const DeviceChoice& choice : planner.choices_) planner.front_.Add(choice.rates);
   return planner;
 }
 
 Expected<Plan> IdealPlanner::Solve(std::span<const double> rates_rps) const {
   CHECK(rates_rps.size() == input_->models.size(), "a rate for each model");
-  Search search(choices_, front_, rates_rps, input_->devices, options_.most_steps);
+  Search search(choices_, front_, rates_rps, input_->devices, most_steps_);
   const Search::Answer answer = search.Run();
   if (answer == Search::Answer::kNone) {
-    const auto fits = [&](double part) {
-      std::vector<double> less(rates_rps.begin(), rates_rps.end());
-      for (double& rate : less) rate *= part;
-      Search smaller(choices_, front_, less, input_->devices, options_.most_steps);
-      return smaller.Run() == Search::Answer::kFound;
-    };
-    PlanInput asked = *input_;
-    for (std::size_t m = 0; m < rates_rps.size(); ++m) asked.models[m].rate_rps = rates_rps[m];
+    const bool limited = std::isfinite(input_->device_memory_mb);
     return Fail(ErrorCode::kResourceExhausted,
                 "not schedulable: no split of " + std::to_string(input_->devices) +
-                    " devices and no placement carries these rates; " + WhatEachLacks(asked, fits));
+                    " devices and no placement " + (limited ? "that their memory allows " : "") +
+                    "carries these rates");
   }
   if (answer == Search::Answer::kGaveUp) {
     return Fail(ErrorCode::kDeadlineExceeded, "the exhaustive search gave up; allow it more steps");

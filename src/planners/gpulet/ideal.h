@@ -31,9 +31,10 @@ class IdealPlanner {
  public:
   static constexpr std::size_t kMostModels = kFrontDimensions;
 
-  // Makes the choices for loads of up to the rates in `input`, which outlives the planner.
-  // kInvalidArgument for more than kMostModels models.
-  static Expected<IdealPlanner> Make(const PlanInput& input, IdealOptions options);
+  // Makes the choices for loads of up to the rates in `input`, which outlives the planner; what
+  // the options point to need not.
+  // kInvalidArgument for more than kMostModels models, and what CheckPlannable says.
+  static Expected<IdealPlanner> Make(const PlanInput& input, const IdealOptions& options);
 
   // A plan for these rates, by model. kResourceExhausted: none exists. kDeadlineExceeded: the
   // search gave up, and nobody knows.
@@ -56,11 +57,11 @@ class IdealPlanner {
   class Maker;
   class Search;
 
-  IdealPlanner(const PlanInput& input, IdealOptions options)
-      : input_(&input), options_(std::move(options)) {}
+  IdealPlanner(const PlanInput& input, std::int64_t most_steps)
+      : input_(&input), most_steps_(most_steps) {}
 
   const PlanInput* input_;
-  IdealOptions options_;
+  std::int64_t most_steps_;
   std::vector<DeviceChoice> choices_;
   Front front_;  // of them
 };

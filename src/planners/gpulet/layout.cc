@@ -4,15 +4,17 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "core/shares.h"
 
 namespace tactus {
 
 Layout::Layout(const PlanInput& input, const InterferenceModel* interference,
-               const std::vector<ModelId>& expected)
-    : input_(input), interference_(interference) {
+               const std::vector<ModelId>& expected, bool neighbours_bear_it)
+    : input_(input), interference_(interference), neighbours_bear_it_(neighbours_bear_it) {
   for (int device = 0; device < input.devices; ++device) {
     gpulets_.push_back({.device = device, .lane_class = input.whole()});
   }
+  if (std::isfinite(input.device_memory_mb)) held_mb_.resize(input.devices);
   if (interference == nullptr) return;
   for (LaneClass::rep c = 0; c < input.shares.size(); ++c) {
     auto& of_class = uses_.emplace_back();
@@ -33,11 +35,9 @@ std::vector<int> Layout::Free() const {
 }
 
 std::optional<LaneClass> Layout::RestOf(LaneClass part) const {
-  const double rest = 1 - input_.share(part);
-  const auto found = std::ranges::find_if(
-      input_.shares, [&](double share) { return std::abs(share - rest) < 1e-6; });
-  if (found == input_.shares.end()) return std::nullopt;
-  return LaneClass{static_cast<LaneClass::rep>(found - input_.shares.begin())};
+  const auto rest = tactus::RestOf(input_.shares, input_.share(part));
+  if (!rest) return std::nullopt;
+  return LaneClass{static_cast<LaneClass::rep>(*rest)};
 }
 
 bool Layout::Split(int i, LaneClass part) {
@@ -89,24 +89,62 @@ double Layout::MostAlone(LaneClass lane, ModelId model) const {
 
 std::vector<LaneMember> Layout::Slowed(int i, std::vector<LaneMember> members,
                                        std::span<const LaneMember> beside) const {
+  if (!neighbours_bear_it_) return members;
   for (LaneMember& member : members) member.slowdown = Slowdown(i, member.model, beside);
   return members;
 }
 
+std::vector<LaneMember> Layout::InOther(int i) const {
+  const auto other = Beside(i);
+  if (!other) return {};
+  return gpulets_[*other].members.empty() ? expected_ : gpulets_[*other].members;
+}
+
+bool Layout::Serves(int device, ModelId model) const {
+  return std::ranges::any_of(gpulets_, [&](const GpuLet& gpulet) {
+    return gpulet.device == device &&
+           std::ranges::find(gpulet.members, model, &LaneMember::model) != gpulet.members.end();
+  });
+}
+
+bool Layout::HasMemoryFor(ModelId model, int device) const {
+  if (held_mb_.empty()) return true;
+  // Lanes of a device share what it has loaded.
+  return input_.HasMemoryFor(held_mb_[device] + input_.models[model.value()].memory_mb) ||
+         Serves(device, model);
+}
+
+std::string Layout::MemoryInTheWayOf(ModelId model) const {
+  int first = input_.devices;
+  int full = 0;
+  for (int device = input_.devices - 1; device >= 0; --device) {
+    if (HasMemoryFor(model, device)) continue;
+    first = device;
+    ++full;
+  }
+  if (full == 0) return "";
+  std::vector<ModelId> models = {model};
+  for (ModelId::rep m = 0; m < input_.models.size(); ++m) {
+    if (Serves(first, ModelId{m})) models.push_back(ModelId{m});
+  }
+  return "memory is in its way on " + std::to_string(full) + " of " +
+         std::to_string(input_.devices) + " devices: with it " +
+         TooMuchMemory(input_, first, models);
+}
+
 double Layout::Most(int i, ModelId model, double rate_rps) const {
   constexpr double kRounding = 1e-9;  // so that the cycle is found again
+  if (!HasMemoryFor(model, gpulets_[i].device)) return 0;
   const auto other = Beside(i);
-  std::vector<LaneMember> beside;
-  if (other) beside = gpulets_[*other].members;
-  const bool free = beside.empty();
-  if (other && free) beside = expected_;
+  const bool free = !other || gpulets_[*other].members.empty();
+  const std::vector<LaneMember> beside = InOther(i);
   std::vector<LaneMember> members = Slowed(i, gpulets_[i].members, beside);
   const auto found = std::ranges::find(members, model, &LaneMember::model);
   double before = 0;
   if (found != members.end()) {
     before = found->rate_rps;
     members.erase(found);
-  } else if (interference_ != nullptr && other && !free) {
+  } else if (interference_ != nullptr && neighbours_bear_it_ && !free) {
     std::vector<LaneMember> with = gpulets_[i].members;
     with.push_back({.model = model});
     if (!FitCycle(input_, gpulets_[*other].lane_class, Slowed(*other, beside, with))) return 0;
@@ -117,12 +155,18 @@ double Layout::Most(int i, ModelId model, double rate_rps) const {
 }
 
 void Layout::Add(int i, ModelId model, double rate_rps) {
+  const int device = gpulets_[i].device;
+  if (!held_mb_.empty() && !Serves(device, model)) {
+    held_mb_[device] += input_.models[model.value()].memory_mb;
+  }
+  const double slowdown = Slowdown(i, model, InOther(i));
   auto& members = gpulets_[i].members;
   const auto found = std::ranges::find(members, model, &LaneMember::model);
   if (found != members.end()) {
     found->rate_rps += rate_rps;
+    found->slowdown = slowdown;
   } else {
-    members.push_back({.model = model, .rate_rps = rate_rps});
+    members.push_back({.model = model, .rate_rps = rate_rps, .slowdown = slowdown});
   }
 }
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
+
+#include "base/number_text.h"
 
 namespace tactus {
 namespace {
@@ -21,8 +24,9 @@ struct Bin {
 
 class Packing {
  public:
-  Packing(std::span<const NexusSession> sessions, double factor)
-      : sessions_(sessions), factor_(factor) {}
+  // `input`: of the sessions, where a lane has no more models than a device has memory for.
+  Packing(std::span<const NexusSession> sessions, double factor, const PlanInput* input = nullptr)
+      : sessions_(sessions), factor_(factor), input_(input) {}
 
   // Nothing when more than `lanes` are needed.
   std::optional<std::vector<Bin>> Pack(int lanes) {
@@ -78,6 +82,7 @@ class Packing {
   std::optional<Bin> Merge(const Bin& a, const Bin& b) const {
     Bin merged{std::min(a.cycle, b.cycle), Duration{}, a.shares};
     merged.shares.insert(merged.shares.end(), b.shares.begin(), b.shares.end());
+    if (!OneDeviceHolds(merged)) return std::nullopt;
     for (Share& share : merged.shares) {
       share.batch =
           std::max(1, static_cast<int>(std::ceil(share.rate * ToSeconds(merged.cycle) - 1e-9)));
@@ -88,6 +93,14 @@ class Packing {
     }
     if (merged.busy > merged.cycle) return std::nullopt;
     return merged;
+  }
+
+  // Each model has at most one bin that is not full, so it is in `bin` once.
+  bool OneDeviceHolds(const Bin& bin) const {
+    if (input_ == nullptr) return true;
+    double memory_mb = 0;
+    for (const Share& share : bin.shares) memory_mb += input_->models[share.model].memory_mb;
+    return input_->HasMemoryFor(memory_mb);
   }
 
   void Place(const Bin& bin, std::size_t first) {
@@ -104,8 +117,72 @@ class Packing {
 
   const std::span<const NexusSession> sessions_;
   const double factor_;
+  const PlanInput* input_;
   std::vector<Bin> bins_;
 };
+
+// A device for each bin: the first that has a part and memory for it. Nothing where one finds none.
+std::optional<std::vector<int>> Devices(std::span<const Bin> bins, const PlanInput& input,
+                                        int parts) {
+  struct Device {
+    int lanes = 0;
+    double memory_mb = 0;
+    std::vector<std::size_t> models;
+  };
+  std::vector<Device> devices(input.devices);
+  std::vector<int> chosen;
+  for (const Bin& bin : bins) {
+    const auto added_mb = [&](const Device& device) {
+      double added = 0;
+      for (const Share& share : bin.shares) {
+        const bool there = std::ranges::find(device.models, share.model) != device.models.end();
+        if (!there) added += input.models[share.model].memory_mb;
+      }
+      return added;
+    };
+    const auto found = std::ranges::find_if(devices, [&](const Device& device) {
+      return device.lanes < parts && input.HasMemoryFor(device.memory_mb + added_mb(device));
+    });
+    if (found == devices.end()) return std::nullopt;
+    ++found->lanes;
+    found->memory_mb += added_mb(*found);
+    for (const Share& share : bin.shares) found->models.push_back(share.model);
+    chosen.push_back(static_cast<int>(found - devices.begin()));
+  }
+  return chosen;
+}
+
+// `sessions` need more than `lanes`: or would not, if devices had more memory?
+std::unexpected<Error> NeedsMore(std::span<const NexusSession> sessions, const PlanInput& input,
+                                 int lanes) {
+  std::string why =
+      "not schedulable: squishy bin packing needs more than " + std::to_string(lanes) + " lanes";
+  if (!std::isfinite(input.device_memory_mb) || !Packing(sessions, 1).Pack(lanes)) {
+    return Fail(ErrorCode::kResourceExhausted, std::move(why));
+  }
+  std::vector<ModelId> models;
+  for (ModelId::rep m = 0; m < input.models.size(); ++m) {
+    if (input.models[m].rate_rps > 0) models.push_back(ModelId{m});
+  }
+  return Fail(ErrorCode::kResourceExhausted,
+              why + " where a device has memory for " +
+                  std::to_string(std::llround(input.device_memory_mb)) + " of the models' " +
+                  MemoryText(input, models) + "; more memory or devices may help");
+}
+
+// Nothing where each model that has load can wait for a batch of its kind in such a lane.
+std::optional<std::string> WhyNoPlace(std::span<const NexusSession> sessions,
+                                      const PlanInput& input, LaneClass lane) {
+  for (std::size_t m = 0; m < sessions.size(); ++m) {
+    const Duration quickest = *std::ranges::min_element(sessions[m].latency);
+    if (sessions[m].rate_rps <= 0 || 2 * quickest <= sessions[m].slo) continue;
+    return "model '" + input.models[m].name + "': no batch meets half of its SLO of " +
+           NumberText(ToMillis(sessions[m].slo)) + " ms on " + PercentText(input.share(lane)) +
+           " of a device, which is what this planner splits them into: the quickest takes " +
+           NumberText(ToMillis(quickest)) + " ms; a longer SLO or another planner helps";
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -131,7 +208,7 @@ Plan PlanNexus(std::span<const NexusSession> sessions, int lanes, std::uint64_t 
 }
 
 Expected<Plan> PlanSquishy(const PlanInput& input, LaneClass lane) {
-  if (auto valid = Validate(input); !valid) return std::unexpected(valid.error());
+  if (auto valid = CheckPlannable(input); !valid) return std::unexpected(valid.error());
   std::vector<NexusSession> sessions;
   for (ModelId::rep m = 0; m < input.models.size(); ++m) {
     const PlannedModel& model = input.models[m];
@@ -141,22 +218,19 @@ Expected<Plan> PlanSquishy(const PlanInput& input, LaneClass lane) {
       session.latency.push_back(input.Latency(ModelId{m}, b, lane));
     }
   }
-  const int parts = static_cast<int>(std::floor(1 / input.share(lane) + 1e-9));
-  const auto packed = Packing(sessions, 1).Pack(parts * input.devices);
-  if (!packed) {
-    const auto fits = [&](double part) {
-      return Packing(sessions, part).Pack(parts * input.devices).has_value();
-    };
-    return Fail(ErrorCode::kResourceExhausted,
-                "not schedulable: squishy bin packing needs more than " +
-                    std::to_string(parts * input.devices) + " lanes; " +
-                    WhatEachLacks(input, fits));
+  if (auto why = WhyNoPlace(sessions, input, lane)) {
+    return Fail(ErrorCode::kResourceExhausted, *std::move(why));
   }
+  const int parts = static_cast<int>(std::floor(1 / input.share(lane) + 1e-9));
+  const int lanes = parts * input.devices;
+  const auto packed = Packing(sessions, 1, &input).Pack(lanes);
+  const auto devices = packed ? Devices(*packed, input, parts) : std::nullopt;
+  if (!devices) return NeedsMore(sessions, input, lanes);
   Plan plan;
   for (std::size_t i = 0; i < packed->size(); ++i) {
     const Bin& bin = (*packed)[i];
     LanePlan& made = plan.lanes.emplace_back();
-    made.spec = {.device = DeviceId{static_cast<DeviceId::rep>(i / parts)},
+    made.spec = {.device = DeviceId{static_cast<DeviceId::rep>((*devices)[i])},
                  .lane_class = lane,
                  .fraction = input.share(lane)};
     made.cycle = bin.cycle;
@@ -168,7 +242,7 @@ Expected<Plan> PlanSquishy(const PlanInput& input, LaneClass lane) {
       offset += length;
     }
   }
-  // A model whose smallest batch cannot wait for another is packed all the same.
+  // A model whose smallest batch takes longer than a larger one is packed all the same.
   if (auto valid = Validate(plan, input); !valid) {
     return Fail(ErrorCode::kResourceExhausted, "not schedulable: " + valid.error().message);
   }

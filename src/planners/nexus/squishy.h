@@ -33,7 +33,9 @@ struct NexusSession {  // one model
 Plan PlanNexus(std::span<const NexusSession> sessions, int lanes, std::uint64_t epoch);
 
 // The same packing for a planner's input, on lanes of one class (whole devices, or devices in equal
-// parts), for the rates as they are. kResourceExhausted where they need more lanes.
+// parts), for the rates as they are. No lane has more models than a device has memory for, and each
+// goes to the first device that has room for it. kResourceExhausted where they need more lanes, or
+// where such a lane is too slow for a model. What CheckPlannable says.
 Expected<Plan> PlanSquishy(const PlanInput& input, LaneClass lane);
 
 }  // namespace tactus

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "planners/gpulet/gpulet_testing.h"
+#include "planners/registry.h"
 
 namespace tactus {
 namespace {
@@ -76,6 +78,33 @@ TEST(PlanNexus, LeavesLanesEmptyWhenNothingComes) {
   const NexusSession none = Session(0, Millis(25), Millis(5), Millis(1));
   for (const LanePlan& lane : PlanNexus({&none, 1}, 2, 1).lanes) EXPECT_TRUE(lane.entries.empty());
   EXPECT_EQ(PlanNexus({}, 2, 1).lanes.size(), 2u);
+}
+
+// Else it is blamed on a window of the plan that nobody sees.
+TEST(PlanSquishy, AModelThatOnlyAWholeDeviceServesIsNamedWhereItGetsHalfOfOne) {
+  // A batch of one takes 3 ms, on half a device 6.
+  TestProblem problem =
+      MakeTestProblem({{.rate_rps = 10, .slo = Millis(10), .parallel_at_one = 1}}, 1);
+  problem.input.profile = &problem.profile;
+  EXPECT_TRUE((*MakePlanner("nexus", std::nullopt))->Solve(problem.input));
+  const auto halves = *MakePlanner("nexus-half", std::nullopt);
+  const auto plan = halves->Solve(problem.input);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, ErrorCode::kResourceExhausted) << "whole devices would carry it";
+  EXPECT_EQ(plan.error().message,
+            "model 'm0': no batch meets half of its SLO of 10 ms on 50 % of a device, which is "
+            "what this planner splits them into: the quickest takes 6 ms; a longer SLO or another "
+            "planner helps");
+  problem.input.models[0].slo = Millis(12);
+  EXPECT_TRUE(halves->Solve(problem.input));
+}
+
+// Else a server would ask it for ever, in vain.
+TEST(PlanSquishy, HalvesNeedHalfOfADeviceAmongItsShares) {
+  const std::vector<double> without = {0.4, 0.6, 1};
+  EXPECT_FALSE((*MakePlanner("nexus-half", std::nullopt))->Suits(without));
+  EXPECT_TRUE((*MakePlanner("nexus-half", std::nullopt))->Suits(std::vector<double>{0.5, 1}));
+  EXPECT_TRUE((*MakePlanner("nexus", std::nullopt))->Suits(without));
 }
 
 }  // namespace

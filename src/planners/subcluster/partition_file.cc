@@ -1,16 +1,16 @@
 #include "planners/subcluster/partition_file.h"
 
 #include <array>
-#include <fstream>
 #include <optional>
 #include <set>
 #include <span>
-#include <sstream>
 #include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <toml++/toml.h>
+
+#include "base/whole_file.h"
 
 namespace tactus {
 namespace {
@@ -153,15 +153,6 @@ class Reader {
   PartitionProblem& problem_;
   std::set<std::string> names_;
 };
-
-Expected<std::string> ReadWhole(const std::filesystem::path& path, const char* what) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    return NotFound(fmt::format("{}: cannot read this {}", path.string(), what));
-  }
-  return text.str();
-}
 
 }  // namespace
 

@@ -23,21 +23,17 @@ Sharing::Sharing(std::string name, const SharingOptions& options)
 void Sharing::Prepare(const View& view) {
   order_.Prepare(view);
   lost_.Prepare(view);
-  queues_ = view.queues;
+  departures_.Prepare(view);
 }
 
 Decision Sharing::Decide(const View& view, TimePoint now) {
   Reset(now);
-  if (missed_) Miss();
-  missed_ = false;
-  launched_.reset();
-  given_up_.reset();
+  if (departures_.NextQuestion()) Miss();
   if (const auto drop = lost_.Find(view, now)) {
     const RequestQueue& queue = view.queues[drop->model.value()];
     const bool highest = order_.LevelOfFirst(queue, drop->model, drop->count) == 0;
     if (highest) Miss();
-    given_up_ = *drop;
-    return *drop;
+    return departures_.Answer(*drop);
   }
   TimePoint wake = lost_.next();
   for (const ModelId m : order_.Sorted(view)) {
@@ -46,7 +42,7 @@ Decision Sharing::Decide(const View& view, TimePoint now) {
       wake = std::min(wake, ready);
       continue;
     }
-    if (launched_ = Launch(view, m, now); launched_) return *launched_;
+    if (const auto launch = Launch(view, m, now)) return departures_.Answer(*launch);
     // A low queue may be let in again then.
     if (options_.rule == SharingRule::kReactive && low_ < kConcurrent) {
       wake = std::min(wake, reset_at_);
@@ -100,14 +96,7 @@ int Sharing::BatchFor(const View& view, ModelId m, const Lane& lane, TimePoint n
   return batch;
 }
 
-// Requests that leave without our word are lost to their deadline, or were cancelled with it near.
-void Sharing::OnPopFront(ModelId m, int count) {
-  const bool ours = (launched_ && launched_->model == m && launched_->batch == count) ||
-                    (given_up_ && given_up_->model == m && given_up_->count == count);
-  missed_ |= !ours && order_.LevelOfFirst(queues_[m.value()], m, count) == 0;
-  launched_.reset();
-  given_up_.reset();
-}
+void Sharing::OnPopFront(ModelId m, int count) { departures_.Leave(m, count, order_); }
 
 // What failed or was stopped says nothing of how busy the device is.
 void Sharing::OnBatchDone(LaneId, const RunningBatch& batch, const BatchReport& report,

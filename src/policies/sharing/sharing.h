@@ -12,11 +12,11 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/policy.h"
+#include "policies/departures.h"
 #include "policies/lost_heads.h"
 #include "policies/priority_order.h"
 
@@ -59,12 +59,8 @@ class Sharing final : public Policy {
   const SharingOptions options_;
   PriorityOrder order_;
   LostHeads lost_;
-  std::span<const RequestQueue> queues_;  // by ModelId; until the next Prepare
-  std::optional<Dispatch> launched_;      // decided, and not yet carried out
-  std::optional<Drop> given_up_;
-  bool missed_ =
-      false;  // the dispatcher gave up a request of the highest level since the last question
-  int low_;   // of low levels at once; kReactive moves it
+  Departures departures_;
+  int low_;             // of low levels at once; kReactive moves it
   TimePoint reset_at_;  // kReactive: when low_ is what it was
 };
 

@@ -14,15 +14,32 @@
 
 namespace tactus {
 
+// When an input is there, by when the one before it is: behind it, or as early as an idle link
+// would have it.
+struct Upload {
+  TimePoint earliest = kStart;
+  Duration transfer{};
+  bool known = false;  // by what was measured: it is there at `earliest`, whatever precedes it
+
+  TimePoint After(TimePoint before) const {
+    return known ? earliest : std::max(earliest, before + transfer);
+  }
+  // Both in turn, of which only the later one's end still matters.
+  Upload Then(const Upload& later) const {
+    if (later.known) return later;
+    return {std::max(later.earliest, earliest + later.transfer), transfer + later.transfer, known};
+  }
+};
+
 struct OngoingBatch {
   BatchId id;
   int level = 0;
   Duration slo{};      // of its model
   TimePoint deadline;  // of its most urgent request
   TimePoint launched;
-  TimePoint uploaded;   // when its input should be there and its kernels begin
-  Duration transfer{};  // profiled, of its input through the link
-  Duration kernel{};    // profiled, alone
+  TimePoint uploaded;  // when its input should be there and its kernels begin
+  Upload upload;       // its own, behind those of failed batches that nobody will report
+  Duration kernel{};   // profiled, alone
   Throughput own{};
   Throughput met{};  // integral of its neighbours' throughput over time since `launched`, in ns
 };
@@ -47,8 +64,10 @@ class DeviceRecord {
   // Its upload takes `transfer` and waits for the link (Eq. 3).
   void Add(OngoingBatch batch, Duration transfer, TimePoint now) {
     Settle(now);
-    batch.transfer = transfer;
-    batch.uploaded = link_free_ = std::max(now, link_free_) + transfer;
+    const Upload upload{now + transfer, transfer};
+    batch.upload = unreported_.Then(upload);
+    batch.uploaded = link_free_ = upload.After(link_free_);
+    unreported_ = {};
     running_.push_back(batch);
     Sum();
   }
@@ -63,7 +82,12 @@ class DeviceRecord {
       batch = running_[i];
       running_.Erase(i);
       Sum();
-      if (uploaded) Calibrate(batch, i, *uploaded);
+      Upload& next = i < running_.size() ? running_[i].upload : unreported_;
+      if (uploaded) {
+        Calibrate(i, *uploaded);
+      } else {
+        next = batch.upload.Then(next);
+      }
       return true;
     }
     return false;
@@ -82,30 +106,24 @@ class DeviceRecord {
     for (const OngoingBatch& batch : running_) total_ = total_ + batch.own;
   }
 
-  // The input of `before` was there at `uploaded`; `next` is the place of the first that follows it
-  // on the link. Whoever waited for the link waits as much longer, once: what it reports later is
-  // compared with what it was told here. Who came to an idle link waits only if it is not idle then
-  // after all. Uploads behind one that is known already are none the wiser.
-  void Calibrate(const OngoingBatch& before, std::size_t next, TimePoint uploaded) {
-    TimePoint thought = before.uploaded;
-    TimePoint free = uploaded;
-    const bool last_known = !(known_.valid() && before.id < known_);
+  // What precedes the place `next` was there at `uploaded`. Whoever waited for the link waits as
+  // much longer, once: what it reports later is compared with what it was told here. Who came to an
+  // idle link waits only if it is not idle then after all. Uploads behind one that is known already
+  // are none the wiser.
+  void Calibrate(std::size_t next, TimePoint uploaded) {
+    Upload* first = next < running_.size() ? &running_[next].upload : &unreported_;
+    if (first->known) return;
+    *first = {.earliest = first->After(uploaded), .known = true};
+    TimePoint free = first->earliest;
     for (std::size_t i = next; i < running_.size(); ++i) {
-      OngoingBatch& batch = running_[i];
-      if (!last_known && batch.id > known_) return;
-      const TimePoint start = batch.uploaded - batch.transfer;
-      const Duration gap = start > batch.launched ? start - thought : Duration{};
-      thought = batch.uploaded;
-      batch.uploaded = std::max(batch.launched, free + gap) + batch.transfer;
-      free = batch.uploaded;
+      if (i > next && running_[i].upload.known) return;
+      running_[i].uploaded = free = running_[i].upload.After(free);
     }
-    if (!last_known) return;
-    known_ = before.id;
-    link_free_ += free - thought;
+    link_free_ = unreported_.After(free);
   }
 
-  FixedVector<OngoingBatch> running_;  // in the order of their launches, as their ids are
-  BatchId known_;                      // the last on the link of those that have reported
+  FixedVector<OngoingBatch> running_;  // in the order of their launches
+  Upload unreported_{.known = true};   // of failed batches behind all that run
   Throughput total_{};
   TimePoint settled_ = kStart;
   TimePoint link_free_ = kStart;

@@ -2,11 +2,15 @@
 // clock would drift from the link.
 #include "policies/strait/device_record.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/rng.h"
 #include "policies/strait/throttle.h"
 
 namespace tactus {
@@ -105,6 +109,102 @@ TEST(DeviceRecord, ABatchThatDidNotRunToItsEndSaysNothingOfTheLink) {
   EXPECT_EQ(gone.id, BatchId{1});
   EXPECT_EQ(device.link_free(), At(10));
   EXPECT_NEAR(device.total()[0], 0.1, 1e-12) << "and is gone all the same";
+}
+
+// The second came when the link should have been idle for 15 ms, and failed; the third waits for
+// the link that it holds. What the first was late by is over by then, unless it is later than that.
+TEST(DeviceRecord, AFailedBatchBehindAnIdleGapPassesOnWhatItWouldHaveWaited) {
+  for (const auto& [measured, second] : {std::pair{7, 22}, {3, 22}, {21, 23}}) {
+    for (const bool others : {false, true}) {
+      SCOPED_TRACE(testing::Message() << measured << " ms, others: " << others);
+      DeviceRecord device(4);
+      device.Add(Using(1, 0.1, At(0)), Millis(5), At(0));
+      device.Add(Using(2, 0.1, At(20)), Millis(2), At(20));
+      OngoingBatch gone;
+      ASSERT_TRUE(device.Remove(BatchId{2}, At(21), std::nullopt, gone));
+      if (others) device.Add(Using(3, 0.1, At(21)), Millis(3), At(21));
+      ASSERT_TRUE(device.Remove(BatchId{1}, At(21), At(measured), gone));
+      EXPECT_EQ(device.link_free(), At(second + (others ? 3 : 0)));
+      if (others) EXPECT_EQ(device.running()[0].uploaded, At(second + 3));
+    }
+  }
+}
+
+// The second and the fourth have reported, so the third waits for the second alone.
+TEST(DeviceRecord, LatenessStopsAtWhatIsKnown) {
+  DeviceRecord device(4);
+  for (std::uint64_t i = 1; i <= 4; ++i) device.Add(Using(i, 0.1, At(0)), Millis(5), At(0));
+  OngoingBatch gone;
+  ASSERT_TRUE(device.Remove(BatchId{2}, At(13), At(12), gone));
+  ASSERT_TRUE(device.Remove(BatchId{4}, At(24), At(23), gone));
+  ASSERT_TRUE(device.Remove(BatchId{1}, At(25), At(7), gone));
+  EXPECT_EQ(device.running()[0].uploaded, At(17));
+  EXPECT_EQ(device.link_free(), At(23));
+}
+
+// All uploads that there ever were, each worked out from the one before it.
+class PlainLink {
+ public:
+  void Add(std::uint64_t id, Duration transfer, TimePoint now) {
+    uploads_.push_back({BatchId{id}, now, transfer, std::nullopt});
+  }
+  void Report(BatchId id, TimePoint uploaded) {
+    for (Entry& upload : uploads_) {
+      if (upload.id == id) upload.reported = uploaded;
+    }
+  }
+  // When the input of `last` is there; of the last of all where it is none of them.
+  TimePoint Uploaded(BatchId last) const {
+    TimePoint free = kStart;
+    for (const Entry& upload : uploads_) {
+      free = upload.reported.value_or(std::max(free, upload.launched) + upload.transfer);
+      if (upload.id == last) break;
+    }
+    return free;
+  }
+
+ private:
+  struct Entry {
+    BatchId id;
+    TimePoint launched;
+    Duration transfer;
+    std::optional<TimePoint> reported;
+  };
+  std::vector<Entry> uploads_;
+};
+
+TEST(DeviceRecord, TheLinksClockIsThatOfAllItsUploads) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng = Rng::Stream(seed, "link");
+    const auto upto = [&](int most) { return static_cast<int>(rng.Uniform() * (most + 1)); };
+    DeviceRecord device(5);
+    PlainLink plain;
+    TimePoint now = kStart;
+    for (std::uint64_t id = 1; id <= 60; ++id) {
+      now += Millis(upto(9));
+      while (device.running().size() == 5 || (!device.running().empty() && upto(2) == 0)) {
+        const auto i =
+            static_cast<std::size_t>(upto(static_cast<int>(device.running().size()) - 1));
+        const OngoingBatch ends = device.running()[i];
+        OngoingBatch gone;
+        if (upto(3) == 0) {
+          ASSERT_TRUE(device.Remove(ends.id, now, std::nullopt, gone));
+        } else {
+          const TimePoint measured = ends.uploaded + Millis(upto(6) - 2);
+          plain.Report(ends.id, measured);
+          ASSERT_TRUE(device.Remove(ends.id, now, measured, gone));
+        }
+      }
+      const Duration transfer = Millis(upto(6));
+      device.Add(Using(id, 0.1, now), transfer, now);
+      plain.Add(id, transfer, now);
+      for (const OngoingBatch& batch : device.running()) {
+        ASSERT_EQ(batch.uploaded, plain.Uploaded(batch.id)) << batch.id.value() << " of " << id;
+      }
+      ASSERT_EQ(device.link_free(), plain.Uploaded(BatchId{id}));
+    }
+  }
 }
 
 TEST(Throttle, RisesWithTimeAndFallsAtAMiss) {

@@ -132,6 +132,24 @@ bool Interference::Learn(const Exposure& exposure, double actual) {
   return false;
 }
 
+void Interference::Relevel(std::span<const int> before, std::span<const int> now) {
+  if (std::ranges::equal(before, now)) return;
+  const Interference old = *this;
+  for (std::size_t level = 0; level < kStraitLevels; ++level) {
+    const std::size_t to = kPriority + level;
+    parameters_[to] = Initial()[to];
+    mean_[to] = square_[to] = 0;
+    // Below all that models have there is one more, for requests with a priority of their own.
+    if (level > now.size()) continue;
+    const auto found = level == now.size() ? before.end() : std::ranges::find(before, now[level]);
+    if (level < now.size() && found == before.end()) continue;
+    const std::size_t from = PriorityPlace(static_cast<int>(found - before.begin()));
+    parameters_[to] = old.parameters_[from];
+    mean_[to] = old.mean_[from];
+    square_[to] = old.square_[from];
+  }
+}
+
 // One step of Adam. Coefficients of other levels had no part in this batch and stay.
 bool Interference::Descend(const Parameters& gradient, std::size_t priority) {
   for (const double g : gradient) {

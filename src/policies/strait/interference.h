@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/expected.h"
 #include "core/learned_state.h"
@@ -60,6 +61,10 @@ class Interference {
   // none, and values out of bounds, and then changes nothing.
   LearnedState Save() const;
   Status Restore(const LearnedState& learned);
+
+  // The levels are of other priorities from now on (core/priority_levels.h): what was learnt of a
+  // priority goes where it is now, and a priority that is new begins anew.
+  void Relevel(std::span<const int> before, std::span<const int> now);
 
   const Parameters& parameters() const { return parameters_; }
   std::int64_t refused() const { return refused_; }

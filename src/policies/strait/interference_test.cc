@@ -2,6 +2,7 @@
 // follow a device that changes.
 #include "policies/strait/interference.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -42,6 +43,25 @@ TEST(Interference, ItsFirstStepGoesDownTheLoss) {
     }
     EXPECT_LT(std::abs(model.Degree(exposure) - actual), off);
   }
+}
+
+// A model that comes with another priority moves the levels of the rest.
+TEST(Interference, WhatWasLearntOfAPriorityStaysWithIt) {
+  constexpr std::size_t kAt = Interference::kPriority;
+  Interference model({});
+  for (int i = 0; i < 20; ++i) model.Learn(Beside(1.3, 1), 3);  // of priority 7, the second level
+  const double learnt = model.parameters()[kAt + 1];
+  ASSERT_GT(learnt, 1.05);
+  const double shared = model.parameters()[Interference::kScale];
+  model.Relevel(std::array{2, 7}, std::array{2, 7});
+  EXPECT_EQ(model.parameters()[kAt + 1], learnt);
+  model.Relevel(std::array{2, 7}, std::array{2, 5, 7});
+  EXPECT_EQ(model.parameters()[kAt + 1], 1) << "of 5 nothing is known";
+  EXPECT_EQ(model.parameters()[kAt + 2], learnt);
+  model.Relevel(std::array{2, 5, 7}, std::array{7});
+  EXPECT_EQ(model.parameters()[kAt], learnt);
+  EXPECT_EQ(model.parameters()[kAt + 2], 1);
+  EXPECT_EQ(model.parameters()[Interference::kScale], shared);
 }
 
 // A world of another form, with luck: proportional slowdown beyond one device's worth.

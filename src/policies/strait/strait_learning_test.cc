@@ -60,8 +60,7 @@ TEST_F(StraitLearningTest, ABatchThatRanTeachesThePredictorAndTheCap) {
   EXPECT_EQ(steps(), 1);
   const PredictionErrors& errors = *policy_.prediction_errors();
   EXPECT_EQ(errors.kernel.count(), 1);
-  ASSERT_EQ(errors.latest.get().size(), 1u);
-  EXPECT_FLOAT_EQ(errors.latest.get()[0].actual, 2) << "16 ms for 8";
+  EXPECT_DOUBLE_EQ(errors.newest.actual, 2) << "16 ms for 8";
   EXPECT_DOUBLE_EQ(policy_.Cap(At(20)), 0.75);
   EXPECT_DOUBLE_EQ(policy_.Cap(At(119)), 0.75) << "it rises from the miss on";
   EXPECT_DOUBLE_EQ(policy_.Cap(At(120)), 0.7525);

@@ -25,8 +25,13 @@ StraitRecords::StraitRecords(std::string name, const StraitOptions& options)
 // `view` names a table and queues that live as long as the deployment does: until the next Prepare.
 void StraitRecords::Prepare(const View& view) {
   profile_ = &view.profile;
-  queues_ = view.queues;
+  departures_.Prepare(view);
   order_.Prepare(view);
+  // Where nothing is loaded for a while nothing is forgotten.
+  if (const auto now = order_.levels().priorities(); !now.empty()) {
+    if (!priorities_.empty()) interference_.Relevel(priorities_, now);
+    priorities_.assign(now.begin(), now.end());
+  }
   lost_.Prepare(view);
   slos_.clear();
   for (const Model& model : view.models) slos_.push_back(model.slo);
@@ -38,15 +43,11 @@ void StraitRecords::Prepare(const View& view) {
 }
 
 std::optional<Drop> StraitRecords::EarlyDrop(const View& view, TimePoint now, TimePoint& wake) {
-  launched_.reset();
-  if (missed_) throttle_.Miss(now);
-  missed_ = false;
+  if (departures_.NextQuestion()) throttle_.Miss(now);
   if (const auto drop = lost_.Find(view, now)) {
-    const std::size_t m = drop->model.value();
-    if (order_.LevelOfFirst(view.queues[m], drop->model, drop->count) == 0) throttle_.Miss(now);
-    dropped_[m] = true;
-    given_up_ = *drop;
-    return drop;
+    const RequestQueue& queue = view.queues[drop->model.value()];
+    if (order_.LevelOfFirst(queue, drop->model, drop->count) == 0) throttle_.Miss(now);
+    return departures_.Answer(*drop);
   }
   wake = std::min(wake, lost_.next());
   return std::nullopt;
@@ -110,8 +111,7 @@ const Lane* StraitRecords::EmptiestFor(const View& view, ModelId m) {
 }
 
 Dispatch StraitRecords::Launch(const StraitCandidate& candidate, LaneId lane) {
-  launched_ = Dispatch{candidate.model, candidate.exit, candidate.batch, lane};
-  return *launched_;
+  return departures_.Answer(Dispatch{candidate.model, candidate.exit, candidate.batch, lane});
 }
 
 // A queue is hungry from its first request on that is neither served nor gone for good. One that
@@ -170,17 +170,8 @@ Duration StraitRecords::Estimate(const View& view, const StraitCandidate& candid
   return alone + transfer + Stretch(alone - use.transfer, degree - 1);
 }
 
-// Requests that leave without our word are lost to their deadline, or were cancelled with it near.
 void StraitRecords::OnPopFront(ModelId m, int count) {
-  const bool ours = (launched_ && launched_->model == m && launched_->batch == count) ||
-                    (given_up_ && given_up_->model == m && given_up_->count == count);
-  if (ours && launched_) {
-    dropped_[m.value()] = false;
-  } else if (!ours) {
-    dropped_[m.value()] = true;
-    missed_ |= order_.LevelOfFirst(queues_[m.value()], m, count) == 0;
-  }
-  given_up_.reset();
+  dropped_[m.value()] = departures_.Leave(m, count, order_) != Departures::Kind::kLaunched;
 }
 
 OngoingBatch StraitRecords::Record(const RunningBatch& batch, const Lane& lane) const {
@@ -215,7 +206,7 @@ void StraitRecords::CountErrors(const OngoingBatch& batch, double predicted, dou
                                 const BatchReport& report) {
   errors_.kernel.Add((predicted - actual) / actual);
   errors_.overhead.Add(actual - 1);
-  errors_.latest.Add(predicted, actual);
+  errors_.newest = {predicted, actual};
   const Duration waited = std::max(batch.launched - (batch.deadline - batch.slo), Duration{});
   const Duration ahead = waited + (batch.uploaded - batch.launched);
   const double whole = ToSeconds(waited + (report.ended - batch.launched));
@@ -231,7 +222,7 @@ void StraitRecords::OnBatchDone(LaneId lane, const RunningBatch& batch, const Ba
   const bool whole = report.status == BatchStatus::kOk;
   const auto uploaded = whole ? std::optional(report.started + report.upload) : std::nullopt;
   if (!device.Remove(batch.id, now, uploaded, done) || !whole) return;
-  if (done.level == 0 && now > done.deadline) missed_ = true;
+  if (done.level == 0 && now > done.deadline) departures_.Miss();
   if (done.kernel <= Duration{}) return;
   const Exposure exposure{device.MeanMet(done, now), done.own, done.level};
   const Duration took = report.ended - report.started - report.upload;

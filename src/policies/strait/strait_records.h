@@ -3,12 +3,12 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/policy.h"
 #include "core/prediction_errors.h"
+#include "policies/departures.h"
 #include "policies/lost_heads.h"
 #include "policies/priority_order.h"
 #include "policies/strait/device_record.h"
@@ -103,6 +103,7 @@ class StraitRecords : public Policy {
   PriorityOrder order_;
   LostHeads lost_;
   PredictionErrors errors_;
+  std::vector<int> priorities_;        // by level, as learnt
   std::vector<DeviceRecord> devices_;  // by LaneId
   std::vector<Duration> slos_;         // by ModelId
   // By ModelId: since when it waits unserved; kNever: not looked at yet.
@@ -110,10 +111,7 @@ class StraitRecords : public Policy {
   std::vector<TimePoint> empty_;  // by ModelId: since when nothing waits; kNever: something does
   std::vector<bool> dropped_;     // by ModelId: since it was last served
   const ProfileTable* profile_ = nullptr;
-  std::span<const RequestQueue> queues_;  // by ModelId
-  std::optional<Dispatch> launched_;      // decided, and not yet carried out
-  std::optional<Drop> given_up_;
-  bool missed_ = false;  // a request of the highest level, since the last question
+  Departures departures_;
 };
 
 }  // namespace tactus

@@ -488,9 +488,8 @@ TEST_F(StraitTest, CountsHowFarItsPredictionsAreOff) {
   EXPECT_EQ(errors.kernel.count(), 1);
   EXPECT_NEAR(errors.kernel.Percentile(50), (1.089 - 2) / 2, 0.002);
   EXPECT_NEAR(errors.overhead.Percentile(50), 1, 0.002);
-  ASSERT_EQ(errors.latest.get().size(), 1u);
-  EXPECT_NEAR(errors.latest.get()[0].predicted, 1.089, 0.001);
-  EXPECT_FLOAT_EQ(errors.latest.get()[0].actual, 2);
+  EXPECT_NEAR(errors.newest.predicted, 1.089, 0.001);
+  EXPECT_DOUBLE_EQ(errors.newest.actual, 2);
   // It arrived at 0 and ended at 400; launched at 200, it was expected at 308.9.
   EXPECT_NEAR(errors.latency.Percentile(50), (308.9 - 400) / 400, 0.002);
 }

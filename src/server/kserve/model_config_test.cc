@@ -6,7 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
+
+#include "base/temporary_folder_test.h"
 
 namespace tactus {
 namespace {
@@ -32,14 +33,7 @@ parameters { key: "theirs" value { string_value: "kept" } }
 
 class ModelConfigTest : public testing::Test {
  protected:
-  ModelConfigTest()
-      : root_(fs::temp_directory_path() /
-              fmt::format("tactus_config_{}_{}", ::getpid(),
-                          testing::UnitTest::GetInstance()->current_test_info()->name())),
-        folder_(root_ / "net") {
-    fs::create_directories(folder_);
-  }
-  ~ModelConfigTest() override { fs::remove_all(root_); }
+  ModelConfigTest() { fs::create_directories(folder_); }
 
   void Config(std::string_view text) { std::ofstream(folder_ / "config.pbtxt") << text; }
   void Graph(std::string_view version, std::string_view file) {
@@ -57,8 +51,8 @@ class ModelConfigTest : public testing::Test {
     return message.starts_with(file) ? message.substr(file.size()) : message;
   }
 
-  fs::path root_;
-  fs::path folder_;
+  const TemporaryFolder root_;
+  const fs::path folder_ = root_ / "net";
 };
 
 TEST_F(ModelConfigTest, ReadsWhatAnEarlyExitModelDeclares) {

@@ -40,12 +40,19 @@ std::vector<MetricFamily> LayoutFamilies(const DeviceLayout& layout) {
       Family("tactus_model_planned_rps",
              "Requests (rows) a second that the plan carries of the model.", MetricType::Gauge);
   for (const auto& [model, rps] : carried) Add(rates, {{"model", model}}, rps);
-  return {std::move(lanes), std::move(models), std::move(rates),
+  return {std::move(lanes),
+          std::move(models),
+          std::move(rates),
           One("tactus_plan_changes_total", "Plans that came to serve, with the first.",
               MetricType::Counter, static_cast<double>(layout.changes)),
           One("tactus_plan_given_up_total",
               "Plans of which a lane could not be had; the lanes before served on.",
-              MetricType::Counter, static_cast<double>(layout.given_up))};
+              MetricType::Counter, static_cast<double>(layout.given_up)),
+          One("tactus_plan_draining_lanes",
+              "Lanes that end what they run before they go, or before a model leaves them.",
+              MetricType::Gauge, layout.draining),
+          One("tactus_plan_drain_seconds", "For how long the first of these has been at it.",
+              MetricType::Gauge, ToSeconds(layout.drain))};
 }
 
 std::vector<MetricFamily> PlanningFamilies(const PlanningReading& planning) {

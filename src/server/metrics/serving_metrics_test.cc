@@ -215,6 +215,16 @@ TEST(ServingMetrics, TheAdviceIsShownWithWhatItFollowsFrom) {
   EXPECT_EQ(Value(metrics.Text(), R"(tactus_autoscale_advice_lanes{emulated="true"})"), 5);
 }
 
+TEST(ServingMetrics, LanesThatDrainAreShownWithForHowLong) {
+  ServingMetrics metrics({});
+  RuntimeReading reading = Reading();
+  metrics.Watch([&] { return reading; });
+  EXPECT_THAT(metrics.Text(), Not(HasSubstr("tactus_plan_drain")));  // there is no plan
+  reading.layout = {.plan = std::make_shared<const Plan>(), .draining = 2, .drain = Millis(1500)};
+  EXPECT_EQ(Value(metrics.Text(), "tactus_plan_draining_lanes"), 2);
+  EXPECT_EQ(Value(metrics.Text(), "tactus_plan_drain_seconds"), 1.5);
+}
+
 // Figures of an emulated device must not pass for measured ones on somebody's dashboard.
 TEST(ServingMetrics, AnEmulatedModelsSeriesSaySo) {
   ServingMetrics metrics({.triton_names = true});
