@@ -28,6 +28,7 @@ Status TakeSharesOf(const PlanFile& plan, Experiment& experiment) {
   if (plan.shares.empty()) return {};
   experiment.scenario.plan_shares = plan.shares;
   experiment.scenario.plan_exponent = plan.exponent;
+  experiment.scenario.plan_use_of = plan.use_of;
   return Validate(experiment.scenario);
 }
 
@@ -49,8 +50,9 @@ std::string SharesText(const Experiment& experiment) {
   if (scenario.plan_shares.empty()) return measured ? "the whole device, measured" : "none";
   const std::string percent = fmt::format("{}", fmt::join(scenario.plan_shares, ", "));
   if (measured) return fmt::format("{} % of a device and the whole, measured one by one", percent);
-  return fmt::format("{} % of a device by a stand-in, exponent {:g}", percent,
-                     scenario.plan_exponent);
+  return fmt::format("{} % of a device by a stand-in, exponent {:g}{}", percent,
+                     scenario.plan_exponent,
+                     scenario.plan_use_of == "device" ? ", use_of device" : "");
 }
 
 std::optional<std::string> DoubtOfMemory(const Experiment& experiment) {

@@ -60,14 +60,15 @@ fs::path ReadIn(const std::string& text) {
 using Written = std::map<fs::path, std::string>;  // names of options
 
 void RefuseIfWritten(const CLI::Option& option, const Written& written) {
+  const std::string reader = option.get_name();
   for (const std::string& text : option.results()) {
     const auto found = written.find(Resolved(ReadIn(text)));
     if (found == written.end()) continue;
-    const std::pair<std::string_view, std::string_view> both(option.get_name(), found->second);
+    const std::pair<std::string_view, std::string_view> both(reader, found->second);
     if (std::ranges::find(kWrittenBack, both) != std::end(kWrittenBack)) continue;
     throw CLI::ValidationError(
         found->second, fmt::format("{}: {} reads this file, which would be lost; name another",
-                                   ReadIn(text).string(), option.get_name()));
+                                   ReadIn(text).string(), reader));
   }
 }
 

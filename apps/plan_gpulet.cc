@@ -235,6 +235,7 @@ Status Write(const GpuletOptions& options, const Asked& asked, const Plan& plan)
   if (asked.measured.empty()) {
     file.shares = scenario.plan_shares;
     file.exponent = scenario.plan_exponent;
+    file.use_of = scenario.plan_use_of;
   }
   file.on_share = asked.measured;
   return SavePlan(file, options.out);

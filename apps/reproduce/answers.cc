@@ -316,7 +316,7 @@ Expected<FigureData> Answer(Question question, const std::string& label, const F
                             const ReproduceOptions& options) {
   Expected<FigureRow> row;
   if (point.answer) {
-    row = point.answer(options);
+    row = point.answer(point, options);
     if (!row) return std::unexpected(row.error());
     return FigureData{{label, {{point.x, std::move(*row)}}}};
   }

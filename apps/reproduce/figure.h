@@ -51,8 +51,8 @@ struct FigurePoint {
   // What its policy learns before the run, from this scenario with these settings; empty: nothing.
   std::string learnt_from;
   std::vector<std::string> learnt_settings;
-  // Where nothing is simulated: answers the point, which `settings` describe.
-  std::function<Expected<FigureRow>(const ReproduceOptions&)> answer;
+  // Instead of a Question: answers the point, its scenario and settings.
+  std::function<Expected<FigureRow>(const FigurePoint&, const ReproduceOptions&)> answer;
 };
 
 struct FigureSeries {

@@ -10,14 +10,13 @@ namespace tactus {
 namespace {
 
 constexpr int kLoads = 1024;
-constexpr double kExponent = 1;  // of the pairs
 
-Expected<std::vector<bool>> WhichSchedulable(const std::string& scenario, const std::string& name,
-                                             const PlanInput& problem, double exponent) {
+Expected<std::vector<bool>> WhichSchedulable(const SetScenario& scenario, const std::string& name,
+                                             const PlanInput& problem) {
   PlanInput input = problem;
   PlanInput most = problem;
   SetLoad(kLoads - 1, most);
-  const auto planner = NamedPlanner::Make(name, scenario, most, exponent);
+  const auto planner = NamedPlanner::Make(name, scenario, most);
   if (!planner) return std::unexpected(planner.error());
   std::vector<bool> schedulable(kLoads);
   for (int load = 1; load < kLoads; ++load) {
@@ -31,8 +30,8 @@ Expected<std::vector<bool>> WhichSchedulable(const std::string& scenario, const 
 
 // Of the sides that `split` holds out, for the model fitted to the others; ascending.
 Expected<std::vector<double>> ErrorsOfFit(
-    const std::string& scenario, SplitSamples (*split)(const std::vector<InterferenceSample>&)) {
-  const auto samples = SimulatedPairs(scenario, kExponent);
+    const SetScenario& scenario, SplitSamples (*split)(const std::vector<InterferenceSample>&)) {
+  const auto samples = SimulatedPairs(scenario);
   if (!samples) return std::unexpected(samples.error());
   const SplitSamples parts = split(*samples);
   const auto model = FitInterference(parts.fitted);
@@ -49,16 +48,15 @@ void SetLoad(int load, PlanInput& input) {
   }
 }
 
-Expected<FigureRow> CountSchedulable(const std::string& scenario, const std::string& planner,
-                                     double exponent) {
-  const auto problem = LoadQuestion(scenario, exponent);
+Expected<FigureRow> CountSchedulable(const SetScenario& scenario, const std::string& planner) {
+  const auto problem = LoadQuestion(scenario);
   if (!problem) return std::unexpected(problem.error());
   const PlanInput& input = problem->input;
-  const auto schedulable = WhichSchedulable(scenario, planner, input, exponent);
+  const auto schedulable = WhichSchedulable(scenario, planner, input);
   if (!schedulable) return std::unexpected(schedulable.error());
   FigureRow row = {{"schedulable", std::ranges::count(*schedulable, true)}};
   if (planner == kPublished) {
-    const auto ideal = WhichSchedulable(scenario, kIdealInt, input, exponent);
+    const auto ideal = WhichSchedulable(scenario, kIdealInt, input);
     if (!ideal) return std::unexpected(ideal.error());
     double& beyond = row["beyond_ideal"];
     for (int load = 1; load < kLoads; ++load) {
@@ -71,7 +69,7 @@ Expected<FigureRow> CountSchedulable(const std::string& scenario, const std::str
   for (const std::string other : kPlannerNames) {
     const bool sbp = other == kSbp;  // whole devices: nobody interferes
     if (other.starts_with(kIdeal) || (!sbp && other.ends_with("+int") != interference)) continue;
-    const auto found = WhichSchedulable(scenario, other, input, exponent);
+    const auto found = WhichSchedulable(scenario, other, input);
     if (!found) return std::unexpected(found.error());
     for (int load = 1; load < kLoads; ++load) {
       if ((*found)[load] && !(*schedulable)[load]) beyond[load] = true;
@@ -81,13 +79,13 @@ Expected<FigureRow> CountSchedulable(const std::string& scenario, const std::str
   return row;
 }
 
-Expected<FigureRow> MostSchedulable(const std::string& scenario, const std::string& planner,
-                                    double exponent, double headroom) {
+Expected<FigureRow> MostSchedulable(const SetScenario& scenario, const std::string& planner,
+                                    double headroom) {
   constexpr double kFirst = 0.2;  // times the scenario's rates
   constexpr double kStep = 1.01;
-  constexpr int kMostSteps = 700;
-  constexpr int kMargin = 30;  // steps that the ideal planner is prepared for at a time
-  const auto problem = LoadQuestion(scenario, exponent);
+  constexpr int kMostSteps = 2000;  // to 87 million times: who plans for that plans for anything
+  constexpr int kMargin = 30;       // steps that the ideal planner is prepared for at a time
+  const auto problem = LoadQuestion(scenario);
   if (!problem) return std::unexpected(problem.error());
   const PlanInput& base = problem->input;
   const auto at = [&](int step) {
@@ -102,7 +100,7 @@ Expected<FigureRow> MostSchedulable(const std::string& scenario, const std::stri
   int step = -1;
   if (ideal) {
     const char* const ours = planner == kIdeal ? kGpuletRetry : kGpuletRetryInt;
-    const auto begin = MostSchedulable(scenario, ours, exponent, headroom);
+    const auto begin = MostSchedulable(scenario, ours, headroom);
     if (!begin) return begin;
     step = std::max(
         -1,
@@ -110,7 +108,7 @@ Expected<FigureRow> MostSchedulable(const std::string& scenario, const std::stri
   }
   for (bool more = true; more && step < kMostSteps;) {
     const PlanInput most = at(step + kMargin);
-    const auto made = NamedPlanner::Make(planner, scenario, most, exponent);
+    const auto made = NamedPlanner::Make(planner, scenario, most);
     if (!made) return std::unexpected(made.error());
     for (const int end = ideal ? step + kMargin : kMostSteps; more && step < end;) {
       const auto answer = made->Schedules(at(step + 1));
@@ -119,15 +117,16 @@ Expected<FigureRow> MostSchedulable(const std::string& scenario, const std::stri
       if (more) ++step;
     }
   }
+  if (step >= kMostSteps) return Internal(planner + " plans for whatever is asked of it");
   const double times = step < 0 ? 0 : kFirst * std::pow(kStep, step);
   double rate_rps = 0;
   for (const PlannedModel& model : base.models) rate_rps += times * model.rate_rps;
   return FigureRow{{"rate_rps", rate_rps}, {"times", times}};
 }
 
-Expected<FigureRow> OnShare(const std::string& scenario, std::size_t model, int batch,
-                            double percent, double exponent) {
-  const auto problem = LoadQuestion(scenario, exponent);
+Expected<FigureRow> OnShare(const SetScenario& scenario, std::size_t model, int batch,
+                            double percent) {
+  const auto problem = LoadQuestion(scenario);
   if (!problem) return std::unexpected(problem.error());
   const PlanInput& input = problem->input;
   const ModelId id{static_cast<ModelId::rep>(model)};
@@ -140,8 +139,8 @@ Expected<FigureRow> OnShare(const std::string& scenario, std::size_t model, int 
   return Internal("a share that is not profiled");
 }
 
-Expected<std::vector<double>> SimulatedOverheads(const std::string& scenario) {
-  const auto samples = SimulatedPairs(scenario, kExponent);
+Expected<std::vector<double>> SimulatedOverheads(const SetScenario& scenario) {
+  const auto samples = SimulatedPairs(scenario);
   if (!samples) return std::unexpected(samples.error());
   std::vector<double> overheads;
   for (const InterferenceSample& sample : *samples) overheads.push_back(sample.factor - 1);
@@ -149,16 +148,16 @@ Expected<std::vector<double>> SimulatedOverheads(const std::string& scenario) {
   return overheads;
 }
 
-Expected<std::vector<double>> SimulatedErrors(const std::string& scenario) {
+Expected<std::vector<double>> SimulatedErrors(const SetScenario& scenario) {
   return ErrorsOfFit(scenario, SplitPairs);
 }
 
-Expected<std::vector<double>> SimulatedErrorsOfSides(const std::string& scenario) {
+Expected<std::vector<double>> SimulatedErrorsOfSides(const SetScenario& scenario) {
   return ErrorsOfFit(scenario, SplitSides);
 }
 
-Expected<std::vector<double>> SimulatedErrorsOfNone(const std::string& scenario) {
-  const auto samples = SimulatedPairs(scenario, kExponent);
+Expected<std::vector<double>> SimulatedErrorsOfNone(const SetScenario& scenario) {
+  const auto samples = SimulatedPairs(scenario);
   if (!samples) return std::unexpected(samples.error());
   return RelativeErrors({}, SplitPairs(*samples).held_out);
 }

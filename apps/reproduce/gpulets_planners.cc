@@ -34,23 +34,21 @@ void AddPair(const Scenario& scenario, const std::array<Throughput, 2>& use, Rng
 
 }  // namespace
 
-Expected<Experiment> LoadSplit(const std::string& scenario, double exponent) {
-  auto experiment = LoadExperiment(scenario, {});
+Expected<Experiment> LoadSplit(const SetScenario& scenario) {
+  auto experiment = LoadExperiment(scenario.file, scenario.settings);
   if (!experiment) return experiment;
   experiment->scenario.plan_shares = {20, 40, 50, 60, 80};
-  experiment->scenario.plan_exponent = exponent;
   return experiment;
 }
-Expected<PlanQuestion> LoadQuestion(const std::string& scenario, double exponent) {
-  const auto experiment = LoadSplit(scenario, exponent);
+Expected<PlanQuestion> LoadQuestion(const SetScenario& scenario) {
+  const auto experiment = LoadSplit(scenario);
   if (!experiment) return std::unexpected(experiment.error());
   return MakePlanQuestion(experiment->scenario, experiment->profile);
 }
 
-Expected<std::vector<InterferenceSample>> SimulatedPairs(const std::string& scenario,
-                                                         double exponent) {
-  const auto all = std::filesystem::path(scenario).replace_filename("equal.toml");
-  const auto experiment = LoadSplit(all.string(), exponent);
+Expected<std::vector<InterferenceSample>> SimulatedPairs(const SetScenario& scenario) {
+  const auto all = std::filesystem::path(scenario.file).replace_filename("equal.toml");
+  const auto experiment = LoadSplit({all.string(), scenario.settings});
   if (!experiment) return std::unexpected(experiment.error());
   const auto problem = MakePlanQuestion(experiment->scenario, experiment->profile);
   if (!problem) return std::unexpected(problem.error());
@@ -84,20 +82,20 @@ SplitSamples SplitPairs(const std::vector<InterferenceSample>& samples) {
   return SplitByPair(samples, kHeldOut, kSeed);
 }
 
-Expected<InterferenceModel> SimulatedInterference(const std::string& scenario, double exponent) {
-  const auto samples = SimulatedPairs(scenario, exponent);
+Expected<InterferenceModel> SimulatedInterference(const SetScenario& scenario) {
+  const auto samples = SimulatedPairs(scenario);
   if (!samples) return std::unexpected(samples.error());
   return FitInterference(SplitSides(*samples).fitted);
 }
 
-Expected<NamedPlanner> NamedPlanner::Make(const std::string& name, const std::string& scenario,
-                                          const PlanInput& most, double exponent) {
+Expected<NamedPlanner> NamedPlanner::Make(const std::string& name, const SetScenario& scenario,
+                                          const PlanInput& most) {
   const bool whole_slos = name.ends_with(kWholeSlos);
   NamedPlanner planner(
       whole_slos ? name.substr(0, name.size() - std::string_view(kWholeSlos).size()) : name);
   planner.whole_slos_ = whole_slos;
   if (name.contains("+int")) {
-    const auto fitted = SimulatedInterference(scenario, exponent);
+    const auto fitted = SimulatedInterference(scenario);
     if (!fitted) return std::unexpected(fitted.error());
     planner.interference_ = std::make_unique<InterferenceModel>(*fitted);
   }

@@ -39,29 +39,35 @@ inline constexpr const char* kPublished = "gpulet+int as published";
 // lane may take all of its SLO (line 27 of Algorithm 1), and those who share one even more.
 inline constexpr const char* kWholeSlos = " with whole SLOs";
 
-// The scenario, a file, on the paper's shares of a device, whatever it says itself.
-Expected<Experiment> LoadSplit(const std::string& scenario, double exponent);
-Expected<PlanQuestion> LoadQuestion(const std::string& scenario, double exponent);
+// A scenario's file, and what is set otherwise: what batches take on shares of a device (planners/
+// gpulet/share_latency.h), and how these slow each other.
+struct SetScenario {
+  std::string file;
+  std::vector<std::string> settings;  // "plan.exponent=0.5"
+};
 
-// Batches by pairs on the device of the mix `equal` beside the scenario (Section 3.2): each two of
-// the five models, batches of 2 to 32, five splits; a sample for each side.
-Expected<std::vector<InterferenceSample>> SimulatedPairs(const std::string& scenario,
-                                                         double exponent);
+// On the paper's shares of a device, whatever the scenario says itself.
+Expected<Experiment> LoadSplit(const SetScenario& scenario);
+Expected<PlanQuestion> LoadQuestion(const SetScenario& scenario);
+
+// Batches by pairs on the device of the mix `equal` beside the scenario's file, set as that one is
+// (Section 3.2): each two of the five models, batches of 2 to 32, five splits; a sample for each
+// side.
+Expected<std::vector<InterferenceSample>> SimulatedPairs(const SetScenario& scenario);
 // 30 % of the sides are held out, always the same, whichever pairs they are of: each has a luck of
 // its own.
 SplitSamples SplitSides(const std::vector<InterferenceSample>& samples);
 // 30 % of the pairs are, with both sides.
 SplitSamples SplitPairs(const std::vector<InterferenceSample>& samples);
 // The linear model fitted to the sides that are not held out: what the `+int` planners count on.
-Expected<InterferenceModel> SimulatedInterference(const std::string& scenario, double exponent);
+Expected<InterferenceModel> SimulatedInterference(const SetScenario& scenario);
 
 // For many loads on the same devices.
 class NamedPlanner {
  public:
-  // `most`, of LoadQuestion with this exponent, has the largest rates that will be asked for; it
-  // outlives the planner.
-  static Expected<NamedPlanner> Make(const std::string& name, const std::string& scenario,
-                                     const PlanInput& most, double exponent);
+  // `most`, of LoadQuestion, has the largest rates that will be asked for; it outlives the planner.
+  static Expected<NamedPlanner> Make(const std::string& name, const SetScenario& scenario,
+                                     const PlanInput& most);
 
   // A plan that holds what it promises (else kInternal), with whole SLOs for twice as long ones;
   // kResourceExhausted: not schedulable.

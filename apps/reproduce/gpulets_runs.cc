@@ -82,19 +82,18 @@ struct Most {
   std::shared_ptr<const Plan> plan;
 };
 
-Expected<Most> PlanForMost(const std::string& scenario, const std::string& name, double headroom,
-                           double exponent) {
-  const auto rate = MostSchedulable(scenario, name, exponent, headroom);
+Expected<Most> PlanForMost(const SetScenario& scenario, const std::string& name, double headroom) {
+  const auto rate = MostSchedulable(scenario, name, headroom);
   if (!rate) return std::unexpected(rate.error());
-  auto experiment = LoadSplit(scenario, exponent);
+  auto experiment = LoadSplit(scenario);
   if (!experiment) return std::unexpected(experiment.error());
-  auto question = LoadQuestion(scenario, exponent);
+  auto question = LoadQuestion(scenario);
   if (!question) return std::unexpected(question.error());
   Most most = {.experiment = std::move(*experiment), .question = std::move(*question)};
   most.load = Raised(most.question.input, rate->at("times"));
   if (rate->at("times") == 0) return most;
   const PlanInput asked = Raised(most.load, 1 + headroom);
-  const auto planner = NamedPlanner::Make(name, scenario, asked, exponent);
+  const auto planner = NamedPlanner::Make(name, scenario, asked);
   if (!planner) return std::unexpected(planner.error());
   auto plan = planner->Solve(asked);
   if (!plan) return std::unexpected(plan.error());
@@ -130,21 +129,20 @@ Expected<FigureRow> BadRow(const Most& most, int seeds, Bad bad) {
 }
 
 // By how much the planner's largest rate exceeds SBP's, percent, mean of the mixes.
-Expected<double> MeanGain(const std::vector<std::string>& mixes, const std::string& planner,
-                          double exponent) {
+Expected<double> MeanGain(const std::vector<SetScenario>& mixes, const std::string& planner) {
   double sum = 0;
-  for (const std::string& mix : mixes) {
-    const auto most = MostSchedulable(mix, planner, exponent);
+  for (const SetScenario& mix : mixes) {
+    const auto most = MostSchedulable(mix, planner);
     if (!most) return std::unexpected(most.error());
-    const auto sbp = MostSchedulable(mix, kSbp, exponent);
+    const auto sbp = MostSchedulable(mix, kSbp);
     if (!sbp) return std::unexpected(sbp.error());
     sum += most->at("rate_rps") / sbp->at("rate_rps") - 1;
   }
   return 100 * sum / static_cast<double>(mixes.size());
 }
 
-// Of L1 and FMA, the most that a batch of VGG-16 uses: the profile's model of shares takes that for
-// the whole device.
+// Of L1 and FMA, the most that a batch of VGG-16 uses: UseOf::kLargestBatch takes that for the
+// whole device.
 constexpr double kAllCompute = 0.603;
 
 // One lane for both models, or one for each; LeNet is the first.
@@ -167,9 +165,9 @@ Plan SharedBy(Sharing sharing, const PlanInput& input, int lenet, int vgg) {
 
 }  // namespace
 
-Expected<FigureRow> RunMost(const std::string& scenario, const std::string& name, double headroom,
-                            const ReproduceOptions& options, double exponent) {
-  const auto most = PlanForMost(scenario, name, headroom, exponent);
+Expected<FigureRow> RunMost(const SetScenario& scenario, const std::string& name, double headroom,
+                            const ReproduceOptions& options) {
+  const auto most = PlanForMost(scenario, name, headroom);
   if (!most) return std::unexpected(most.error());
   if (most->plan == nullptr) return FigureRow{{"rate_rps", 0}};
   auto row = BadRow(*most, options.seeds, BadPercent);
@@ -179,9 +177,9 @@ Expected<FigureRow> RunMost(const std::string& scenario, const std::string& name
   return row;
 }
 
-Expected<FigureRow> RunMostFrames(const std::string& scenario, const std::string& name,
+Expected<FigureRow> RunMostFrames(const SetScenario& scenario, const std::string& name,
                                   double headroom, const ReproduceOptions& options) {
-  const auto most = PlanForMost(scenario, name, headroom, kExponent);
+  const auto most = PlanForMost(scenario, name, headroom);
   if (!most) return std::unexpected(most.error());
   if (most->plan == nullptr) return FigureRow{{"rate_fps", 0}};
   auto row = BadRow(*most, options.seeds, BadFramesPercent);
@@ -194,17 +192,17 @@ Expected<FigureRow> RunMostFrames(const std::string& scenario, const std::string
   return row;
 }
 
-Expected<std::map<double, FigureRow>> RunLoads(const std::string& scenario, const std::string& name,
+Expected<std::map<double, FigureRow>> RunLoads(const SetScenario& scenario, const std::string& name,
                                                double headroom) {
   constexpr int kLoads = 1024;
-  auto experiment = LoadSplit(scenario, kExponent);
-  const auto problem = LoadQuestion(scenario, kExponent);
+  auto experiment = LoadSplit(scenario);
+  const auto problem = LoadQuestion(scenario);
   if (!problem) return std::unexpected(problem.error());
   experiment->scenario.duration_s = 30;
   PlanInput load = problem->input;
   SetLoad(kLoads - 1, load);
   const PlanInput most = Raised(load, 1 + headroom);
-  const auto planner = NamedPlanner::Make(name, scenario, most, kExponent);
+  const auto planner = NamedPlanner::Make(name, scenario, most);
   if (!planner) return std::unexpected(planner.error());
   std::map<double, FigureRow> rows;
   for (int number = 1; number < kLoads; ++number) {
@@ -220,11 +218,11 @@ Expected<std::map<double, FigureRow>> RunLoads(const std::string& scenario, cons
   return rows;
 }
 
-Expected<FigureRow> RunChecked(const std::string& scenario, const std::vector<std::string>& mixes,
+Expected<FigureRow> RunChecked(const SetScenario& scenario, const std::vector<SetScenario>& mixes,
                                const std::string& planner) {
-  auto row = CountSchedulable(scenario, planner, kExponent);
+  auto row = CountSchedulable(scenario, planner);
   if (!row) return row;
-  const auto gain = MeanGain(mixes, planner, kExponent);
+  const auto gain = MeanGain(mixes, planner);
   if (!gain) return std::unexpected(gain.error());
   (*row)["gain_percent"] = *gain;
   for (const auto& [headroom, prefix] : {std::pair{kHeadroom, ""}, std::pair{0.0, "bare_"}}) {
@@ -241,22 +239,22 @@ Expected<FigureRow> RunChecked(const std::string& scenario, const std::vector<st
   return row;
 }
 
-Expected<FigureRow> RunByExponent(const std::vector<std::string>& mixes, const std::string& planner,
-                                  double exponent, const ReproduceOptions& options) {
-  const auto gain = MeanGain(mixes, planner, exponent);
+Expected<FigureRow> RunMixes(const std::vector<SetScenario>& mixes, const std::string& planner,
+                             const ReproduceOptions& options) {
+  const auto gain = MeanGain(mixes, planner);
   if (!gain) return std::unexpected(gain.error());
   FigureRow row = {{"gain_percent", *gain}};
   double& worst = row["bad_percent"];
-  for (const std::string& mix : mixes) {
-    const auto run = RunMost(mix, planner, kHeadroom, options, exponent);
+  for (const SetScenario& mix : mixes) {
+    const auto run = RunMost(mix, planner, kHeadroom, options);
     if (!run) return run;
     if (run->contains("bad_percent")) worst = std::max(worst, run->at("bad_percent"));
   }
   return row;
 }
 
-Expected<FigureRow> RunShared(const std::string& scenario, Sharing sharing, double rate_rps) {
-  auto experiment = LoadSplit(scenario, kExponent);
+Expected<FigureRow> RunShared(const SetScenario& scenario, Sharing sharing, double rate_rps) {
+  auto experiment = LoadSplit(scenario);
   if (!experiment) return std::unexpected(experiment.error());
   Scenario& run = experiment->scenario;
   run.lanes = 1;
@@ -267,7 +265,8 @@ Expected<FigureRow> RunShared(const std::string& scenario, Sharing sharing, doub
   });
   if (sharing == Sharing::kUnsplit) {
     for (const Resource compute : {Resource::kL1, Resource::kFma}) {
-      run.capacity[static_cast<std::size_t>(compute)] = kAllCompute;
+      run.capacity[static_cast<std::size_t>(compute)] =
+          run.plan_use_of == "device" ? 1 : kAllCompute;
     }
   }
   auto question = MakePlanQuestion(run, experiment->profile);

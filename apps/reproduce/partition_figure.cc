@@ -40,7 +40,7 @@ FigureSeries Configurations(const char* label, PartitionSolver solver, std::int6
     point.settings = {fmt::format("models={}", experiment.models),
                       fmt::format("sub_clusters={}", experiment.sub_clusters),
                       fmt::format("solver={}", label), fmt::format("trials={}", trials)};
-    point.answer = [solver, seed](const ReproduceOptions&) {
+    point.answer = [solver, seed](const FigurePoint&, const ReproduceOptions&) {
       return SolveConfiguration(solver, static_cast<std::uint64_t>(seed));
     };
   }

@@ -34,7 +34,10 @@ Expected<ProfileTable> StandInTable(const Scenario& scenario, const ProfileFile&
   if (!selected) return std::unexpected(selected.error());
   auto table = MakeTable(Drifted(*selected, scenario), models, options);
   if (!table || scenario.plan_shares.empty()) return table;
-  return OnShares(*table, {.shares = Shares(scenario), .exponent = scenario.plan_exponent});
+  return OnShares(
+      *table, {.shares = Shares(scenario),
+               .exponent = scenario.plan_exponent,
+               .use_of = scenario.plan_use_of == "device" ? UseOf::kDevice : UseOf::kLargestBatch});
 }
 
 Expected<ProfileTable> MeasuredTable(const Scenario& scenario,

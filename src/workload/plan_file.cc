@@ -83,7 +83,13 @@ void ReadShares(const JsonReader& root, PlanFile& file) {
   if (file.exponent > kMostExponent) {
     root.Complain("exponent", fmt::format("must be at most {}", kMostExponent));
   }
-  if (root.Has("exponent") && file.shares.empty()) root.Complain("exponent", "needs shares");
+  if (root.Has("use_of")) file.use_of = root.Text("use_of");
+  if (file.use_of != "largest-batch" && file.use_of != "device") {
+    root.Complain("use_of", "must be \"largest-batch\" or \"device\"");
+  }
+  for (const char* key : {"exponent", "use_of"}) {
+    if (root.Has(key) && file.shares.empty()) root.Complain(key, "needs shares");
+  }
   std::vector<double> known = file.shares;
   if (root.Has("on_share")) {
     root.Each("on_share", [&](const JsonReader& each) {
@@ -109,8 +115,8 @@ void ReadShares(const JsonReader& root, PlanFile& file) {
 }
 
 PlanFile Read(const JsonReader& root) {
-  root.Only({"tactus_plan", "planner", "scenario", "profile", "shares", "exponent", "on_share",
-             "models", "lanes"});
+  root.Only({"tactus_plan", "planner", "scenario", "profile", "shares", "exponent", "use_of",
+             "on_share", "models", "lanes"});
   PlanFile file;
   root.Integer("tactus_plan", 1, 1);
   file.planner = root.Text("planner", true);
@@ -189,6 +195,7 @@ std::string PlanText(const PlanFile& file) {
   if (!file.shares.empty()) {
     document["shares"] = file.shares;
     document["exponent"] = file.exponent;
+    document["use_of"] = file.use_of;
   }
   for (const MeasuredShare& each : file.on_share) {
     document["on_share"].push_back({{"percent", each.percent}, {"profile", each.profile.string()}});

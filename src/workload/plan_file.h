@@ -3,9 +3,9 @@
 // `tactus simulate --plan` and `tactus serve --plan` run it.
 //
 //   {"tactus_plan": 1, "planner": "gpulet", "scenario": "gpulets-equal", "profile": "...",
-//    "shares": [20, 40, 60, 80], "exponent": 1,   // percent; or else "on_share":
-//               // [{"percent": 50, "profile": "half.json"}, ...], from the plan's folder on; or
-//               // neither, where nobody knows
+//    "shares": [20, 40, 60, 80], "exponent": 1, "use_of": "largest-batch",   // percent; or else
+//               // "on_share": [{"percent": 50, "profile": "half.json"}, ...], from the plan's
+//               // folder on; or neither, where nobody knows
 //    "models": [{"name": "LeNet", "slo_ms": 5, "rate_rps": 50}],      // what was planned for
 //    "lanes": [{"device": 0, "share": 0.4, "cycle_ms": 2.4,
 //               "entries": [{"model": "LeNet", "batch": 8, "offset_ms": 0, "length_ms": 2.1}]}]}
@@ -36,12 +36,14 @@ struct PlanFile {
   std::vector<PlannedFor> models;  // by the plan's ModelId
   Plan plan;                       // lanes by share: their class is FitPlan's to find
   // What parts of a device it was made for, and how it was known what batches take there: by the
-  // stand-in of a scenario's [plan] shares, percent, and exponent; or by what was measured on each
-  // part up to the whole. A simulation takes them from here; a server has its own --on-share. The
-  // profiles' paths are as they are used; written are those of files that lie beside or below the
-  // plan from there on, so that they can be moved together, and the others in full.
+  // stand-in of a scenario's [plan] shares, percent, exponent and use_of; or by what was measured
+  // on each part up to the whole. A simulation takes them from here; a server has its own
+  // --on-share. The profiles' paths are as they are used; written are those of files that lie
+  // beside or below the plan from there on, so that they can be moved together, and the others in
+  // full.
   std::vector<double> shares;
   double exponent = 1;
+  std::string use_of = "largest-batch";
   std::vector<MeasuredShare> on_share;
 };
 

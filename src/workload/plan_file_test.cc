@@ -175,10 +175,12 @@ TEST_F(PlanFileTest, SaysWhatSharesItWasMadeFor) {
   PlanFile file = Made();
   file.shares = {30, 50, 70};
   file.exponent = 0.5;
+  file.use_of = "device";
   auto read = ParsePlan(PlanText(file), "p.json");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->shares, file.shares);
   EXPECT_EQ(read->exponent, 0.5);
+  EXPECT_EQ(read->use_of, "device");
   EXPECT_TRUE(read->on_share.empty());
   file.shares = {};
   file.on_share = {{50, "half.json"}, {100, "whole.json"}};
@@ -227,6 +229,10 @@ TEST_F(PlanFileTest, SharesThatItCannotHaveBeenMadeForAreNamed) {
   EXPECT_THAT(fault({50}, true), HasSubstr("p.json: on_share: is beside shares"));
   EXPECT_THAT(Fault("\"models\"", "\"exponent\": 1, \"models\""),
               HasSubstr("p.json: exponent: needs shares"));
+  EXPECT_THAT(Fault("\"models\"", R"("use_of": "device", "models")"),
+              HasSubstr("p.json: use_of: needs shares"));
+  EXPECT_THAT(Fault("\"models\"", R"("shares": [50], "use_of": "all", "models")"),
+              HasSubstr("p.json: use_of: must be \"largest-batch\" or \"device\""));
 }
 
 TEST_F(PlanFileTest, APlanOfAnotherModelSetSaysWhichModels) {

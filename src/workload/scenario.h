@@ -47,7 +47,8 @@
 //
 //   [plan]                         # in simulation: each lane is a device that may be split
 //   shares = [20, 40, 50, 60, 80]  # percent of it that a lane may have, beside all of it
-//   exponent = 1                   # of what a batch takes there: planners/gpulet/share_latency.h
+//   exponent = 1                   # of what a batch takes there, and what ...
+//   use_of = "largest-batch"       # ... it can use: or "device": planners/gpulet/share_latency.h
 //   memory_mb = 0                  # of each device; 0: enough for all models
 //   planner = "none"               # who splits them, at the start and as rates change, for
 //   policies
@@ -182,6 +183,7 @@ struct Scenario {
   // [plan]
   std::vector<double> plan_shares;  // percent, ascending; empty: devices are not split
   double plan_exponent = 1;
+  std::string plan_use_of = "largest-batch";
   double plan_memory_mb = 0;
   std::string plan_planner = "none";
   std::vector<double> plan_interference;

@@ -16,6 +16,7 @@ namespace tactus {
 namespace {
 
 constexpr std::string_view kProcesses = "poisson|gamma|uniform|trace";
+constexpr std::string_view kUsesOf = "largest-batch|device";
 constexpr std::string_view kPlanners = "none|gpulet|gpulet-retry|self-tuning|nexus|nexus-half";
 constexpr std::string_view kPopularities = "equal|ratio|zipf";
 
@@ -63,6 +64,7 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"autoscale", "idle_kept", &S::idle_kept, 0, 0.999},
     ScenarioField<S>{"plan", "shares", &S::plan_shares, 1, 99},
     ScenarioField<S>{"plan", "exponent", &S::plan_exponent, 0, 4},
+    ScenarioField<S>{"plan", "use_of", &S::plan_use_of, 0, 0, kUsesOf},
     ScenarioField<S>{"plan", "memory_mb", &S::plan_memory_mb, 0, 1e9},
     ScenarioField<S>{"plan", "planner", &S::plan_planner, 0, 0, kPlanners},
     ScenarioField<S>{"plan", "interference", &S::plan_interference, -100, 100},

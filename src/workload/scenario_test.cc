@@ -132,11 +132,13 @@ TEST(Scenario, DevicesInShares) {
   const auto parse = [](const std::string& plan, const std::string& rest = "") {
     return ParseScenario("[plan]\n" + plan + "\n" + rest + "[[models]]\nname = \"a\"\n", "f.toml");
   };
-  const auto s = parse("shares = [20, 80]\nexponent = 0.5\nmemory_mb = 11000");
+  const auto s = parse("shares = [20, 80]\nexponent = 0.5\nuse_of = \"device\"\nmemory_mb = 11000");
   ASSERT_TRUE(s) << s.error().message;
   EXPECT_THAT(Shares(*s), ElementsAre(0.2, 0.8, 1));
   EXPECT_EQ(s->plan_exponent, 0.5);
+  EXPECT_EQ(s->plan_use_of, "device");
   EXPECT_EQ(s->plan_memory_mb, 11000);
+  EXPECT_THAT(parse("use_of = \"all\"").error().message, HasSubstr("largest-batch"));
   EXPECT_THAT(Shares(Full()), ElementsAre(1));
   EXPECT_THAT(parse("shares = [80, 20]").error().message, HasSubstr("[plan] shares must ascend"));
   EXPECT_THAT(parse("shares = [20, 20]").error().message, HasSubstr("[plan] shares must ascend"));

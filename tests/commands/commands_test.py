@@ -25,48 +25,6 @@ class Commands(CommandCase):
         self.assertIn(f"{100 * run['bad_ratio']:.2f}", row.split())
         self.assertIn(f"{run['requests']} requests", text)
 
-    def test_measure_prints_the_accuracy_limit_that_simulate_prints(self):
-        # The limit is of load and profile alone, so virtual and real time cannot differ in it.
-        load = ["--set", "duration_s=0.2", "--set", "warmup_requests=0", "--set", "rate_rps=1400"]
-        limits = []
-        for words in (["simulate"], ["measure", "--engine", "emulated", "--no-pin"]):
-            file = self.folder / "report.json"
-            text = self.good(*words, SCENARIO, *load, "--json", file)
-            limits.append(json.loads(file.read_text())["runs"][0]["accuracy_limit"])
-            rows = [line for line in text.splitlines() if line.startswith(("policy ", "edges"))]
-            self.assertIn("limit", rows[0].split())
-            self.assertIn(f"{100 * limits[-1]:.1f}", rows[1].split())
-        self.assertEqual(limits[0], limits[1])
-        self.assertTrue(0.4 < limits[0] < 0.762, limits)  # between the first exits and the last
-
-    def test_measure_warns_of_another_machine(self):
-        (self.folder / "echo/1").mkdir(parents=True)
-        (self.folder / "echo/config.pbtxt").write_text(
-            'platform: "identity"\nmax_batch_size: 4\n'
-            'input { name: "x" data_type: TYPE_FP32 dims: 4 }\n'
-            'output { name: "x" data_type: TYPE_FP32 dims: 4 }\n')
-        cells = [{"batch": b, "mean_ms": 1} for b in range(1, 5)]
-        (self.folder / "p.json").write_text(json.dumps({
-            "tactus_profile": 1, "provenance": "measured",
-            "machine": {"fingerprint": "0123", "cpu": "Another", "cores": 3, "engine": "e 1"},
-            "models": [{"name": "echo", "max_batch": 4,
-                        "exits": [{"name": "1", "cells": cells}]}]}))
-        (self.folder / "s.toml").write_text(
-            '[scenario]\nname = "s"\nduration_s = 0.1\nprofile = "p.json"\n'
-            '[arrivals]\nprocess = "uniform"\nrate_rps = 100\n'
-            '[[models]]\nname = "echo"\nslo_ms = 1000\n')
-        written = self.folder / "more.json"
-        done = tactus("measure", self.folder / "s.toml", "--models", self.folder, "--no-pin",
-                      "--write-overheads", written)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("measured on another machine (Another, 3 cores, e 1)", done.stderr)
-        # What it measured is in the profile that it wrote, and the simulator takes it.
-        more = json.loads(written.read_text())
-        self.assertGreater(more["models"][0]["service_ratio"], 0)
-        self.assertEqual(more["service_window_ms"], 100)
-        self.assertGreaterEqual(len(more["service_trace"]), 1)
-        self.good("simulate", self.folder / "s.toml", "--set", f"profile={written}")
-
     def test_simulate_is_repeatable(self):
         files = [self.folder / name for name in ("a", "b")]
         for file in files:
@@ -115,158 +73,6 @@ class Commands(CommandCase):
         for rate in (100, 1200):
             self.assertRegex(text, rf"(?m)^fifo, rate_rps={rate}: \d+ requests, ")
 
-    def test_goodput_finds_the_peak(self):
-        file = self.folder / "report.json"
-        words = ["goodput", SCENARIO, "--set", "duration_s=4", "--policies",
-                 "early-exit-edf:batch=1,all-final", "--seeds", 2, "--at", "0.5,1.5",
-                 "--json", file]
-        text = self.good(*words)
-        report = json.loads(file.read_text())
-        self.assertEqual(len(report["runs"]), 2 * 2 * 3)
-        for run in report["runs"]:
-            if run["settings"]["of_peak"] == "1":
-                self.assertLessEqual(max(m["bad_ratio"] for m in run["models"]), 0.01)
-                self.assertEqual(run["peak"]["seeds"], 2)
-                self.assertEqual(run["lanes_touched"], 1)
-                self.assertAlmostEqual(sum(run["batch_sizes"].values()), 1)
-        self.assertIn("makes it coarse", text)  # 4 s are too short, and it must say so
-        first = report["runs"][0]["peak"]
-        self.assertIn(f"{first['rate_rps']:.0f}", text)
-        # A bar that is missed shows in the exit code.
-        done = tactus(*words, "--least-flat-top", 5)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("MISS  early-exit-edf:batch=1: goodput at 1.5 x the peak", done.stdout)
-
-    def test_a_policy_that_fails_takes_no_other_with_it(self):
-        # Nexus's planner counts on the final exit, which takes longer than this SLO; to exit early
-        # is in time.
-        file = self.folder / "report.json"
-        tight = ["goodput", SCENARIO, *SHORT, "--seeds", 1, "--set", "models.ResNet152.slo_ms=9"]
-        why = "the planner nexus finds no place for model 'ResNet152': one request alone takes"
-        text = self.in_vain(*tight, "--policies", "nexus,early-exit-edf", "--json", file)
-        self.assertRegex(text, r"(?m)^nexus +failed$")
-        self.assertIn(f"\nnexus failed: {why}", text)
-        self.assertRegex(text, r"(?m)^early-exit-edf +\d\d+ ")
-        report = json.loads(file.read_text())
-        self.assertEqual([run["policy"] for run in report["runs"]], ["early-exit-edf"])
-        self.assertGreater(report["runs"][0]["peak"]["rate_rps"], 0)
-        self.assertEqual([failed["policy"] for failed in report["failed"]], ["nexus"])
-        self.assertIn(why, report["failed"][0]["why"])
-        # With nobody else there is nothing to report.
-        self.bad(*tight, "--policies", "nexus", says=why)
-        self.bad(*tight, "--policies", "nexus,nexus:epoch=5000", says=why)
-        # So it is where lanes are looked for.
-        lanes = ["plan", "lanes", *tight[1:], "--set", "rate_rps=300"]
-        text = self.in_vain(*lanes, "--policies", "nexus,early-exit-edf", "--json", file)
-        self.assertRegex(text, r"(?m)^nexus +failed$")
-        self.assertIn(f"\nnexus failed: {why}", text)
-        self.assertRegex(text, r"(?m)^early-exit-edf +\d ")
-        plan = json.loads(file.read_text())
-        self.assertEqual([entry["policy"] for entry in plan["policies"]], ["early-exit-edf"])
-        self.assertIn(why, plan["failed"][0]["why"])
-        self.bad(*lanes, "--policies", "nexus", says=why)
-
-    def test_a_mistake_in_a_policy_shows_before_the_first_runs(self):
-        for command in (["goodput"], ["compare"], ["plan", "lanes"]):
-            for policies, says in (("fifo,zz", "'zz': no policy 'zz'"),
-                                   ("fifo,symphony:aim=0.8", "'symphony:aim=0.8': policy option "
-                                    "aim=0.8 changes nothing without gather=window")):
-                # A run of this length would not end in time.
-                self.bad(*command, SCENARIO, "--set", "duration_s=100000", "--policies", policies,
-                         says=says)
-
-    def test_goodput_that_no_rate_has_shows_the_best_that_was_seen(self):
-        # Batches that are gathered for a while miss some deadlines at every rate, high or low.
-        text = self.in_vain("goodput", SCENARIO, "--policies", "symphony:gather=window", "--seeds",
-                            1)
-        seen = re.search(r"no rate from 8.0 r/s up passes; the best seen is ([\d.]+) % bad of "
-                         r"model 'ResNet\d+', at [\d.]+ r/s; less load is no remedy: "
-                         r"[\d.]+ % at 8.0 r/s", text)
-        self.assertTrue(seen, text)
-        self.assertTrue(1 < float(seen[1]) < 20, text)
-
-    def test_goodput_does_not_blame_a_model_of_which_nothing_came(self):
-        # By its schedule, one of the models rests during the first seconds.
-        (self.folder / "rates.csv").write_text(
-            "at_s,ResNet50,ResNet101,ResNet152\n0,1,1,0\n60,1,1,1\n")
-        text = self.in_vain("goodput", SCENARIO, *SHORT, "--set", "warmup_requests=0", "--set",
-                            f"schedule={self.folder / 'rates.csv'}", "--seeds", 1)
-        self.assertRegex(text, r"nothing of model 'ResNet152' was counted, which a longer run may")
-        self.assertNotIn("100.00 % bad", text)
-
-    def test_what_is_no_number_is_refused_by_every_command(self):
-        for words in (["goodput", SCENARIO, "--at", "nan"], ["goodput", SCENARIO, "--at", "1,NaN"],
-                      ["goodput", SCENARIO, "--least-fluid", "inf"],
-                      ["plan", "lanes", SCENARIO, "--bad", "nan"],
-                      ["plan", "partition", SCENARIO, "--time-limit", "-nan"]):
-            self.bad(*words, says="is no number")
-
-    def test_goodput_refuses_what_would_show_nothing(self):
-        self.bad("goodput", SCENARIO, "--least-flat-top", 0.99, says="add --at 1.5")
-        self.bad("goodput", SCENARIO, "--least-flat-top", 0.99, "--at", "0.5,1",
-                 says="add --at 1.5")
-        self.bad("goodput", SCENARIO, "--least-staggered", 0.9, says="use --least-fluid")
-        self.bad("goodput", SOURCE / "scenarios/symphony/fig15.toml", says="--set autoscale.inter")
-        self.bad("goodput", SCENARIO, "--set", "warmup_requests=10000000",
-                 says="too short a run to judge a load by")
-
-    def test_rows_of_policies_with_long_names_can_be_told_apart(self):
-        names = [f"symphony:gather=window,aim=0.8,lead={lead}" for lead in (0.1, 0.2)]
-        # Such a short run has too few requests for a peak, which is goodput's exit code 1.
-        for words, code in ((["compare", "--sweep", "rate_rps=100"], 0),
-                            (["goodput", "--seeds", 1], 1)):
-            text = self.good(words[0], SCENARIO, *words[1:], *SHORT, "--policies",
-                             ",".join(names), code=code)
-            for number, name in enumerate(names, 1):
-                self.assertIn(f"\n[{number}] {name}\n", text)
-                self.assertIn(f"..[{number}]  ", text)
-
-    def test_help_says_how_lists_are_written(self):
-        for command in (["compare"], ["goodput"], ["plan", "lanes"]):
-            text = " ".join(self.good(*command, "--help").split())
-            self.assertIn("--policies A,B (commas, or the option again)", text)
-            self.assertNotIn("TEXT ...", text)
-            done = tactus(*command, SCENARIO, "--policies", "fifo", "all-final")
-            self.assertEqual(done.returncode, 2)
-            self.assertIn("not expected: all-final", done.stderr)
-
-    def test_measure_writes_what_was_predicted_of_batches_that_share_a_lane(self):
-        rows, report = self.folder / "predictions.csv", self.folder / "report.json"
-        words = ["measure", SOURCE / "scenarios/strait/high.toml", "--engine", "emulated",
-                 "--no-pin", "--set", "rate_rps=300", "--set", "warmup_s=0",
-                 "--set", "duration_s=0.5", "--predictions", rows]
-        self.good(*words, "--json", report)
-        prediction = json.loads(report.read_text())["runs"][0]["prediction"]
-        lines = rows.read_text().splitlines()
-        self.assertEqual(lines[0], "predicted,measured")
-        self.assertEqual(len(lines) - 1, prediction["batches"])
-        self.bad(*words, "--policy", "temporal",
-                 says="--predictions: policy 'temporal' predicts nothing")
-
-    def test_every_prediction_of_a_turn_is_written_however_many_there_are(self):
-        # 5000 requests in a tenth of a second, for lanes that carry an eighth of that: each runs by
-        # itself and beside others.
-        (self.folder / "p.json").write_text(json.dumps({
-            "tactus_profile": 1, "provenance": "made for a test",
-            "machine": {"fingerprint": "test"}, "models": [
-                {"name": "quick", "max_batch": 1,
-                 "exits": [{"name": "1", "cells": [{"batch": 1, "mean_ms": 0.6}]}]}]}))
-        (self.folder / "s.toml").write_text(
-            '[scenario]\nname = "s"\nduration_s = 0.1\nprofile = "p.json"\npolicy = "strait"\n'
-            'expiry = "never"\nqueue_capacity = 10000\n[lanes]\ncount = 1\nslots = 4\n'
-            '[arrivals]\nprocess = "uniform"\nrate_rps = 50000\n'
-            '[[models]]\nname = "quick"\nslo_ms = 100000\n')
-        rows, report = self.folder / "predictions.csv", self.folder / "report.json"
-        done = tactus("measure", self.folder / "s.toml", "--engine", "emulated", "--no-pin",
-                      "--predictions", rows, "--json", report)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        predicted = json.loads(report.read_text())["runs"][0]["prediction"]["batches"]
-        self.assertGreater(predicted, 4500)
-        # A thread that is thousands of batches behind, on a machine that stalls, loses some.
-        lost = re.search(rf"too busy to write down (\d+) of {predicted} predictions", done.stderr)
-        self.assertEqual(len(rows.read_text().splitlines()) - 1,
-                         predicted - (int(lost[1]) if lost else 0), done.stderr)
-
     def test_priorities_are_an_order_however_far_apart_they_are(self):
         text = (SOURCE / "scenarios/strait/high.toml").read_text()
         text = text.replace("../profiles", str(SOURCE / "scenarios/profiles"))
@@ -295,15 +101,6 @@ class Commands(CommandCase):
         for wrong in (0, 1_000_001):
             self.bad("simulate", scenario, "--set", f"models.ViT-B-16.1.priority={wrong}",
                      says="priority: must be a whole number from 1 to 1000000")
-
-    def test_goodput_of_an_slo_that_is_hardly_ever_met_is_nothing(self):
-        file = self.folder / "report.json"
-        text = self.in_vain("goodput", SCENARIO, "--policies", "all-final", "--set",
-                            "duration_s=2", "--set", "models.ResNet152.slo_ms=3", "--set",
-                            "expiry=hopeless", "--seeds", 1, "--json", file)
-        self.assertRegex(text, r"no rate from .* passes; the best seen is .* % bad of model")
-        self.assertNotIn("coarse", text)
-        self.assertEqual(json.loads(file.read_text())["runs"][0]["peak"]["rate_rps"], 0)
 
     def test_an_slo_that_no_batch_can_meet_is_refused(self):
         impossible = ["--set", "models.ResNet152.slo_ms=0.5"]
@@ -403,54 +200,6 @@ slo_ms = 100
         self.bad("reproduce", "symphony", "--figure", "2", "--out", out, "--scenarios",
                  self.folder, says="cannot read this scenario")
         self.assertFalse(out.exists())
-
-    def test_what_a_policy_learnt_is_kept_and_gone_on_with(self):
-        kept, again = self.folder / "kept.json", self.folder / "again.json"
-        strait = SOURCE / "scenarios/strait/high.toml"
-        short = ["--set", "warmup_s=0", "--set", "duration_s=2"]
-        self.good("simulate", strait, *short, "--save-predictor", kept)
-        learnt = json.loads(kept.read_text())
-        self.assertGreater(learnt["steps"], 100)
-        self.good("simulate", strait, *short, "--policy", "strait:learn=no", "--predictor", kept,
-                  "--save-predictor", again)
-        self.assertEqual(json.loads(again.read_text()), learnt)
-        self.good("simulate", strait, *short, "--predictor", kept, "--save-predictor", again)
-        self.assertGreater(json.loads(again.read_text())["steps"], learnt["steps"])
-
-        # In real time too, and from one to the other: what is emulated is the profile's machine.
-        real = [strait, "--engine", "emulated", "--no-pin", "--set", "warmup_s=0", "--set",
-                "duration_s=0.5", "--set", "rate_rps=400"]
-        measured = self.folder / "measured.json"
-        self.good("measure", *real, "--predictor", kept, "--save-predictor", measured)
-        self.assertGreater(json.loads(measured.read_text())["steps"], learnt["steps"])
-        self.good("simulate", strait, *short, "--predictor", measured)
-        self.good("measure", *real, "--policy", "strait:learn=no", "--predictor", measured,
-                  "--save-predictor", again)
-        self.assertEqual(json.loads(again.read_text()), json.loads(measured.read_text()))
-        self.bad("measure", *real, "--policy", "temporal", "--save-predictor", again,
-                 says="--save-predictor: policy 'temporal' learns nothing")
-        self.bad("measure", *real, "--predictor", kept, "--journal", self.folder / "j",
-                 says="leave one of them out")
-        self.bad("measure", *real, "--set", "models.*.priority=1", "--predictor", kept,
-                 says="had priority 2 there and has 1 here")
-
-        self.bad("simulate", SCENARIO, "--policy", "strait", "--predictor", kept,
-                 says="learnt of other models: it knows 'ResNet-50.1', 'ResNet-50.2'")
-        self.bad("simulate", strait, "--policy", "temporal", "--predictor", kept,
-                 says="policy 'temporal' learns nothing")
-        self.bad("simulate", strait, "--policy", "temporal", "--save-predictor", again,
-                 says="--save-predictor: policy 'temporal' learns nothing")
-        self.bad("simulate", strait, "--predictor", kept, "--journal", self.folder / "j",
-                 says="leave one of them out")
-        kept.write_text(json.dumps({**learnt, "device": "another"}))
-        self.bad("simulate", strait, "--predictor", kept,
-                 says="kept.json: learnt on another device: 'another', not 'NVIDIA L4 (stand-in), ")
-        learnt["parameters"][1]["value"] = 0.5
-        kept.write_text(json.dumps(learnt))
-        self.bad("simulate", strait, "--predictor", kept,
-                 says="kept.json: parameter 'base': value is 0.5, must be from 1.1 to 10; write")
-        kept.write_text("{")
-        self.bad("simulate", strait, "--predictor", kept, says="kept.json:1:1: not valid JSON")
 
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")

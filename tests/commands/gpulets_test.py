@@ -23,6 +23,7 @@ class Gpulets(CommandCase):
         for scenario, options, made_for, own in (
                 (bare, [], usual, none),
                 (bare, ["--set", "plan.shares=40,60"], "40, 60 % of a device by", none),
+                (EQUAL, ["--set", "plan.use_of=device"], f"{usual}, use_of device", usual),
                 (EQUAL, ["--shares", "33.3,66.6", "--exponent", 0.5],
                  "33.3, 66.6 % of a device by a stand-in, exponent 0.5", usual)):
             self.good("plan", "gpulet", scenario, *options, "--out", plan)
@@ -32,7 +33,7 @@ class Gpulets(CommandCase):
         self.good("plan", "gpulet", EQUAL, "--out", plan)
         self.assertNotIn("shares: ", self.good("simulate", EQUAL, *run))
         written = json.loads(plan.read_text())
-        del written["shares"], written["exponent"]
+        del written["shares"], written["exponent"], written["use_of"]
         plan.write_text(json.dumps(written))
         self.bad("simulate", bare, *run, says="name it (--on-share, or a scenario's [plan] shares)")
         self.good("simulate", bare, *run, "--set", "plan.shares=20,40,50,60,80")

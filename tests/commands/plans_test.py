@@ -178,7 +178,7 @@ class Plans(CommandCase):
         written["lanes"][0]["share"] = 0.3
         plan.write_text(json.dumps(written))
         self.bad("simulate", *words, says="30 % of its device, which is not among shares; add it")
-        del written["shares"], written["exponent"]  # then the scenario's count
+        del written["shares"], written["exponent"], written["use_of"]  # then the scenario's count
         plan.write_text(json.dumps(written))
         self.bad("simulate", *words, says="is 30 % of its device, which was not profiled (20 %, 40")
         for lane in written["lanes"]:

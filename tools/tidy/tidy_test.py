@@ -115,14 +115,15 @@ TEST(A, Works) {
 
 
 class Headers(unittest.TestCase):
-    def check(self, text):
+    def check(self, text, source=''):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             (root / 'src').mkdir()
             (root / 'build').mkdir()
             (root / 'src/h.h').write_text(text)
+            (root / 'src/a.cc').write_text(source)
             (root / 'build/compile_commands.json').write_text(json.dumps(
-                [{'file': 'a.cc', 'command': f'g++ -I{root}/src -std=c++20 -c a.cc',
+                [{'file': 'src/a.cc', 'command': f'g++ -I{root}/src -std=c++20 -c src/a.cc',
                   'directory': folder}]))
             done = subprocess.run(
                 [sys.executable, str(HERE / 'headers.py'), str(root / 'build'), folder],
@@ -138,6 +139,14 @@ class Headers(unittest.TestCase):
     def test_a_self_contained_header_passes(self):
         code, output = self.check('#pragma once\n#include <string>\ninline std::string Name();\n')
         self.assertEqual(code, 0, output)
+
+    def test_what_a_source_includes_first_was_compiled_with_it(self):
+        leans = '#pragma once\ninline std::string Name();\n'
+        for source, here in (('// A source.\n#include "h.h"\n', 0), ('#include <string>\n'
+                             '#include "h.h"\n', 1), ('#include "other.h"\n', 1)):
+            code, output = self.check(leans, source)
+            self.assertEqual(code, here, output)
+            self.assertIn(f'{1 - here} compiled by the build, {here} here, ', output)
 
 
 if __name__ == '__main__':

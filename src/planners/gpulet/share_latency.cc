@@ -13,6 +13,14 @@ double Fma(const ProfileTable& whole, ModelId m, ExitId e, int batch) {
   return whole.Use(m, e, batch, kWhole).throughput[static_cast<std::size_t>(Resource::kFma)];
 }
 
+// What a batch's use is a part of; 0: nothing is used.
+double AllUse(const ProfileTable& whole, ModelId m, ExitId e, UseOf use_of) {
+  if (use_of == UseOf::kDevice) return 1;
+  double most = 0;
+  for (int b = 1; b <= whole.max_batch(m); ++b) most = std::max(most, Fma(whole, m, e, b));
+  return most;
+}
+
 }  // namespace
 
 Expected<ProfileTable> OnShares(const ProfileTable& whole, const ShareLatencyOptions& options) {
@@ -30,12 +38,9 @@ Expected<ProfileTable> OnShares(const ProfileTable& whole, const ShareLatencyOpt
     rows.max_batch = whole.max_batch(id);
     for (const double share : options.shares) {
       for (ExitId::rep e = 0; e < static_cast<ExitId::rep>(rows.exits); ++e) {
-        double most = 0;
+        const double all = AllUse(whole, id, ExitId{e}, options.use_of);
         for (int b = 1; b <= rows.max_batch; ++b) {
-          most = std::max(most, Fma(whole, id, ExitId{e}, b));
-        }
-        for (int b = 1; b <= rows.max_batch; ++b) {
-          const double used = most > 0 ? Fma(whole, id, ExitId{e}, b) / most : 1;
+          const double used = all > 0 ? Fma(whole, id, ExitId{e}, b) / all : 1;
           const double times = std::pow(std::max(1.0, used / share), options.exponent);
           const Duration alone = whole.Latency(id, ExitId{e}, b, kWhole);
           rows.latency.push_back(Nanos(std::llround(static_cast<double>(alone.count()) * times)));

@@ -4,8 +4,8 @@
 //
 //   L(b, share) = L(b) max(1, u(b) / share) ^ exponent
 //
-// with u(b) the part of the device that batch b can use: what its use of the FMA pipelines is of
-// the most that any batch of its model has. The exponent is how much of a lost percent is felt.
+// with u(b) the part of the device that batch b can use. The exponent is how much of a lost percent
+// is felt.
 #pragma once
 
 #include <vector>
@@ -15,9 +15,16 @@
 
 namespace tactus {
 
+// What u(b) is: the batch's use of the FMA pipelines, as a part of the most that any batch of its
+// model has, whose largest then needs a whole device; or of the device, as profiled. The first is
+// hard on sharing, for a device is seldom used that well; the second is kind to it, for a batch may
+// keep a device busy and its pipelines waiting. What is true lies between, and nobody published it.
+enum class UseOf { kLargestBatch, kDevice };
+
 struct ShareLatencyOptions {
   std::vector<double> shares;  // by lane class, in (0, 1]
   double exponent = 1;
+  UseOf use_of = UseOf::kLargestBatch;
 };
 
 // `whole` has one lane class, the whole device; the result one for each share.

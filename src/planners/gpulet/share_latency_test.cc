@@ -35,6 +35,16 @@ TEST(ShareLatency, TheExponentSaysHowMuchOfALostPercentIsFelt) {
   EXPECT_EQ(table->Latency(kModel, kFinal, 2, LaneClass{0}), Millis(12));
 }
 
+// Of the device the best batch uses half, so that it loses nothing on half of it.
+TEST(ShareLatency, ABatchCanUseWhatWasProfiledOfTheDevice) {
+  const auto table = OnShares(Whole(true), {.shares = {0.1, 0.25, 0.5}, .use_of = UseOf::kDevice});
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->Latency(kModel, kFinal, 1, LaneClass{0}), Millis(8));
+  EXPECT_EQ(table->Latency(kModel, kFinal, 1, LaneClass{1}), Millis(4));
+  EXPECT_EQ(table->Latency(kModel, kFinal, 2, LaneClass{1}), Millis(12));
+  EXPECT_EQ(table->Latency(kModel, kFinal, 2, LaneClass{2}), Millis(6));
+}
+
 TEST(ShareLatency, NeedsToKnowWhatBatchesUse) {
   const auto table = OnShares(Whole(false), {.shares = {0.5, 1}});
   ASSERT_FALSE(table);
