@@ -2,6 +2,8 @@
 // nothing.
 #pragma once
 
+#include <cstdint>
+
 #include <CLI/CLI.hpp>
 
 namespace tactus {
@@ -16,6 +18,11 @@ struct CommandContext {
 // separated them.
 inline constexpr char kCommaList[] = "A,B (commas, or the option again)";
 inline constexpr char kSettings[] = "KEY=VALUE (the option again for more)";
+
+// Of an option that takes seeds: those that a scenario may have. The library reads -1 as 2^64 - 1.
+inline CLI::Validator SeedRange() {
+  return CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53).description("");
+}
 
 // In alphabetical order; main.cc calls each.
 void AddCompare(CLI::App& app, CommandContext& context);

@@ -144,6 +144,7 @@ void AddCompare(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_option("--seeds", options->seeds, "Seeds to average over: 1,2,3")
       ->delimiter(',')
+      ->check(SeedRange())
       ->option_text(kCommaList)
       ->allow_extra_args(false);
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")

@@ -114,7 +114,8 @@ void AddFitInterference(CLI::App& fit, CommandContext& context) {
                    "Part of the pairs that the fit does not see, drawn instead of what the file's "
                    "held_out says (default: 0.3 where it says nothing)")
       ->check(CLI::Range(0.01, 0.9));
-  command->add_option("--seed", options->seed, "Which pairs; drawn likewise (default: 1)");
+  command->add_option("--seed", options->seed, "Which pairs; drawn likewise (default: 1)")
+      ->check(SeedRange());
   command->callback([options, &context] { context.exit_code = RunFit(*options); });
 }
 

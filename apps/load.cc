@@ -380,7 +380,9 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
       ->capture_default_str();
   command.add_option("--warmup", flags.warmup, "seconds at the start that do not count")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--seed", flags.seed, "of arrivals and inputs")->capture_default_str();
+  command.add_option("--seed", flags.seed, "of arrivals and inputs")
+      ->check(SeedRange())
+      ->capture_default_str();
 }
 
 void DeclareCalls(LoadFlags& flags, CLI::App& command) {

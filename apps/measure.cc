@@ -182,7 +182,7 @@ void AddMeasure(CLI::App& app, CommandContext& context) {
   sub->add_option("--set", command->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
       ->allow_extra_args(false);
-  sub->add_option("--seed", command->seed, "Seed instead of the scenario's");
+  sub->add_option("--seed", command->seed, "Seed instead of the scenario's")->check(SeedRange());
   sub->add_option("--json", command->json, "Write the report to this file")->check(WritableFile());
   sub->add_option("--journal", command->options.journal,
                   "Write every event and decision to this file, for `tactus replay`")

@@ -24,6 +24,7 @@ void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command.add_option("--first-seed", options.first_seed, "The first of them")
+      ->check(SeedRange())
       ->capture_default_str();
   command
       .add_option("--bad", options.bad_percent,

@@ -87,7 +87,8 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
       ->allow_extra_args(false);
-  command->add_option("--seed", options->seed, "Seed instead of the scenario's");
+  command->add_option("--seed", options->seed, "Seed instead of the scenario's")
+      ->check(SeedRange());
   command->add_option("--json", options->json, "Write the report to this file")
       ->check(WritableFile());
   command

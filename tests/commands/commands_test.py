@@ -25,6 +25,16 @@ class Commands(CommandCase):
         self.assertIn(f"{100 * run['bad_ratio']:.2f}", row.split())
         self.assertIn(f"{run['requests']} requests", text)
 
+    def test_seeds_are_whole_numbers_from_0(self):
+        # Else -1 would run, and be told as 18446744073709551615.
+        for *words, option in (("simulate", SCENARIO, "--seed"), ("measure", SCENARIO, "--seed"),
+                               ("load", SCENARIO, "--seed"), ("compare", SCENARIO, "--seeds"),
+                               ("goodput", SCENARIO, "--first-seed"),
+                               ("plan", "lanes", SCENARIO, "--first-seed"),
+                               ("fit", "interference", "pairs.csv", "--seed")):
+            for seed in ("-1", "1.5", "18446744073709551616"):
+                self.bad(*words, option, seed, says=f"{option}: Value {seed} not in range 0 to ")
+
     def test_simulate_is_repeatable(self):
         files = [self.folder / name for name in ("a", "b")]
         for file in files:
