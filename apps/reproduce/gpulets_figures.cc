@@ -78,7 +78,11 @@ FigureSeries OverMixes(const std::string& label, const MixAnswer& answer, std::s
 
 Figure OnProfiledUse(Figure figure) {
   figure.id += "-use";
-  figure.title += ", second stand-in";
+  figure.source = [source = std::move(figure.source)](const ReproduceOptions& options) {
+    auto text = source(options);
+    if (text) *text += "; SECOND STAND-IN for shares";
+    return text;
+  };
   for (FigureSeries& series : figure.series) {
     for (FigurePoint& point : series.points) {
       point.settings.insert(point.settings.begin(), std::begin(kProfiledUse),

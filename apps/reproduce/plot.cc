@@ -313,6 +313,19 @@ Drawing DrawStack(const FigurePanel& panel, const FigureData& data, std::size_t 
   return drawing;
 }
 
+// Where the axis of y ends: gnuplot finds no end by itself, and says so, where all is 0.
+std::string EndOfY(const FigurePanel& panel, const FigureData& data,
+                   const std::vector<Curve>& curves) {
+  if (panel.y_max > 0) return fmt::format("{}", panel.y_max);
+  const bool all_0 = !panel.cdf && std::ranges::all_of(curves, [&](const Curve& curve) {
+    return std::ranges::all_of(data.at(curve.series), [&](const auto& at) {
+      const auto y = at.second.find(panel.y);
+      return y == at.second.end() || y->second == 0;
+    });
+  });
+  return all_0 ? "1" : "*";
+}
+
 std::string DrawPanel(const Paper& paper, const Figure& figure, const FigureData& data,
                       std::size_t index) {
   const FigurePanel& panel = figure.panels[index];
@@ -323,7 +336,7 @@ std::string DrawPanel(const Paper& paper, const Figure& figure, const FigureData
   std::string text = drawing.blocks;
   text += fmt::format("set xlabel \"{}\"\nset ylabel \"{}\"\nset yrange [{}:{}]\n",
                       Plain(panel.x_label), Plain(panel.y_label), panel.y_min,
-                      panel.y_max > 0 ? fmt::format("{}", panel.y_max) : "*");
+                      EndOfY(panel, data, curves));
   text += panel.bars    ? "set xrange [*:*]\nset style histogram clustered gap 1\n"
                           "set style fill solid 0.85\n"
           : panel.log_x ? "set xrange [*:*]\nset xtics autofreq\n"
