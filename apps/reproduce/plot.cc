@@ -397,6 +397,12 @@ KeyShape ShapeOfKeys(const Paper& paper, const Figure& figure, const FigureData&
   return shape;
 }
 
+// In points, so that a heading is no wider than its picture: a letter takes about 0.75 pixels a
+// point.
+int FontOf(const std::string& heading, int width) {
+  return std::clamp(static_cast<int>(width / (0.75 * static_cast<double>(heading.size()))), 8, 15);
+}
+
 }  // namespace
 
 std::string PlotScript(const Paper& paper, const Figure& figure, const FigureData& data,
@@ -410,13 +416,15 @@ std::string PlotScript(const Paper& paper, const Figure& figure, const FigureDat
                         : std::max(760, kPanelWidth * static_cast<int>(columns));
   const int height =
       (kPlotHeight + kKeyRowHeight * static_cast<int>(key.rows)) * static_cast<int>(rows);
+  const std::string heading =
+      fmt::format("{}, {}: {}", paper.title, figure.Heading(), figure.title);
   std::string drawing = fmt::format(
-      "set multiplot layout {},{} title \"{}\\n{{/=10 {}}}\" font ',15'\n"
+      "set multiplot layout {},{} title \"{}\\n{{/=10 {}}}\" font ',{}'\n"
       "set key outside below center horizontal maxcols {} samplen 2 font ',11'\n"
       "set bmargin {}\nset xlabel offset 0,0.4\nset ylabel offset 0.6,0\n"
       "set grid back lt 1 lw 0.5 lc rgb '#e0e0e0'\nset border 3\nset tics nomirror\n",
-      rows, columns, Plain(fmt::format("{}, {}: {}", paper.title, figure.Heading(), figure.title)),
-      Plain(source), key.columns, 3.8 + 0.87 * static_cast<double>(key.rows));
+      rows, columns, Plain(heading), Plain(source), FontOf(heading, width), key.columns,
+      3.8 + 0.87 * static_cast<double>(key.rows));
   if (figure.panels.empty()) drawing += DrawExits(figure, data);
   for (std::size_t i = 0; i < figure.panels.size(); ++i)
     drawing += DrawPanel(paper, figure, data, i);
