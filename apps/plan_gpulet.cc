@@ -117,7 +117,14 @@ Expected<Solver> MakeSolver(const GpuletOptions& options, const Asked& asked) {
                                          ? asked.experiment.scenario.plan_interference
                                          : options.interference;
   std::optional<InterferenceModel> interference;
-  if (!given.empty()) std::copy(given.begin(), given.end(), interference.emplace().c.begin());
+  if (!given.empty()) {
+    std::copy(given.begin(), given.end(), interference.emplace().c.begin());
+    if (const auto sane = CheckPredictions(*interference, asked.wanted); !sane) {
+      const bool own = options.interference.empty();
+      return Fail(sane.error().code,
+                  (own ? "[plan] interference: " : "--interference: ") + sane.error().message);
+    }
+  }
   if (options.planner == "ideal") {
     return SolveIdeally(asked.wanted, interference ? &*interference : nullptr);
   }

@@ -35,12 +35,18 @@ Expected<std::unique_ptr<Reorganisation>> Reorganisation::For(const Scenario& sc
                                                               const ProfileFile& profile,
                                                               const SimulationOptions& options) {
   if (scenario.plan_planner == "none") return nullptr;
-  auto planner = MakePlanner(scenario.plan_planner, InterferenceOf(scenario));
+  const auto interference = InterferenceOf(scenario);
+  auto planner = MakePlanner(scenario.plan_planner, interference);
   if (!planner) return std::unexpected(planner.error());
   auto question = MakePlanQuestion(scenario, profile, options.on_share);
   if (!question) return std::unexpected(question.error());
   if (auto suits = (*planner)->Suits(question->input.shares); !suits) {
     return std::unexpected(suits.error());
+  }
+  if (interference) {
+    if (auto sane = CheckPredictions(*interference, question->input); !sane) {
+      return Fail(sane.error().code, "[plan] interference: " + sane.error().message);
+    }
   }
   for (std::size_t m = 0; m < options.planned_rps.size(); ++m) {
     question->input.models[m].rate_rps = options.planned_rps[m];

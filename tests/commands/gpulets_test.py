@@ -84,6 +84,17 @@ class Gpulets(CommandCase):
         kinds.write_text(text + '[[lane_kinds]]\nname = "fast"\ncount = 1\nspeed = 4\n')
         self.bad("plan", "gpulet", kinds, says="leave out [[lane_kinds]] and slots")
 
+    def test_no_neighbour_quickens_a_batch(self):
+        for words, says in ((["--interference=0,0,0,-100,1"], "--interference: batches of '"),
+                            (["--interference=0,0,0,0,0.5"], "would take 0.5 times as long beside"),
+                            (["--set", "plan.interference=0,-9,0,0,1", "--planner", "ideal"],
+                             "equal.toml: [plan] interference: batches of '")):
+            self.bad("plan", "gpulet", EQUAL, *words, says=says)
+        waves = SOURCE / "scenarios/gpulets/waves.toml"
+        self.bad("simulate", waves, "--set", "plan.interference=0,0,0,0,-3",
+                 says="[plan] interference: batches of 'LeNet' on 20 % of a device would take -3 ")
+        self.good("plan", "gpulet", waves)  # its own are of the paper's size
+
     def test_more_than_arrives_is_planned_for(self):
         words = ["plan", "gpulet", EQUAL, "--set", "rate_rps=500"]
         used = {}

@@ -1,6 +1,11 @@
 #include "planners/gpulet/interference.h"
 
 #include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/shares.h"
 
 namespace tactus {
 namespace {
@@ -15,9 +20,12 @@ double InterferenceModel::Weight(const Throughput& other) const {
   return c[1] * Of(other, Resource::kL2) + c[3] * Of(other, Resource::kDram);
 }
 
+double InterferenceModel::Factor(const Throughput& own, const Throughput& other) const {
+  return c[0] * Of(own, Resource::kL2) + c[2] * Of(own, Resource::kDram) + Weight(other) + c[4];
+}
+
 double InterferenceModel::Slowdown(const Throughput& own, const Throughput& other) const {
-  return std::max(
-      1.0, c[0] * Of(own, Resource::kL2) + c[2] * Of(own, Resource::kDram) + Weight(other) + c[4]);
+  return std::max(1.0, Factor(own, other));
 }
 
 Throughput WorstUse(const PlanInput& input, LaneClass lane, ModelId m) {
@@ -30,6 +38,31 @@ Throughput WorstUse(const PlanInput& input, LaneClass lane, ModelId m) {
     for (std::size_t r = 0; r < kResources; ++r) worst[r] = std::max(worst[r], use[r]);
   }
   return worst;
+}
+
+Status CheckPredictions(const InterferenceModel& interference, const PlanInput& input) {
+  std::vector<std::vector<Throughput>> uses(input.shares.size());  // by lane class, by model
+  for (LaneClass::rep c = 0; c < input.shares.size(); ++c) {
+    for (ModelId::rep m = 0; m < input.models.size(); ++m) {
+      uses[c].push_back(WorstUse(input, LaneClass{c}, ModelId{m}));
+    }
+  }
+  for (std::size_t c = 0; c < input.shares.size(); ++c) {
+    const auto rest = RestOf(input.shares, input.shares[c]);
+    if (!rest) continue;
+    for (std::size_t own = 0; own < input.models.size(); ++own) {
+      for (std::size_t other = 0; other < input.models.size(); ++other) {
+        const double factor = interference.Factor(uses[c][own], uses[*rest][other]);
+        if (factor >= kLeastFactor) continue;
+        return InvalidArgument(fmt::format(
+            "batches of '{}' on {:.4g} % of a device would take {:.4g} times as long beside '{}' "
+            "on the rest as alone; no neighbour quickens a batch: take what `tactus fit "
+            "interference` says",
+            input.models[own].name, 100 * input.shares[c], factor, input.models[other].name));
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace tactus

@@ -13,7 +13,8 @@ namespace tactus {
 struct InterferenceModel {
   std::array<double, 5> c{0, 0, 0, 0, 1};
 
-  // How many times longer; at least 1.
+  double Factor(const Throughput& own, const Throughput& other) const;
+  // How many times longer: that, but at least 1.
   double Slowdown(const Throughput& own, const Throughput& other) const;
   // What the other one adds to it, whoever the batch itself is.
   double Weight(const Throughput& other) const;
@@ -22,5 +23,11 @@ struct InterferenceModel {
 // What model `m` asks of the device in such a lane at worst: of the batches that its SLO allows
 // (2 L(b) <= SLO), by resource. So the factor depends on no batch that is still to be chosen.
 Throughput WorstUse(const PlanInput& input, LaneClass lane, ModelId m);
+
+// kInvalidArgument, with the pair of models and lanes, where it says that a batch takes less than
+// kLeastFactor of its time because of a neighbour, or even less than none. A line through measured
+// slowdowns falls a little below 1 where neither uses much; no neighbour quickens a batch.
+inline constexpr double kLeastFactor = 0.75;
+Status CheckPredictions(const InterferenceModel& interference, const PlanInput& input);
 
 }  // namespace tactus
