@@ -65,6 +65,11 @@ Expected<std::unique_ptr<Planner>> MakePlanner(std::string_view name,
   }
   std::string all;
   for (const std::string_view each : kNames) all += (all.empty() ? "" : ", ") + std::string(each);
+  if (name == "ideal") {
+    return NotFound(
+        "'ideal' is for `tactus plan gpulet` alone, too slow for a load that changes; there are " +
+        all);
+  }
   return NotFound("no planner '" + std::string(name) + "'; there are " + all);
 }
 

@@ -18,6 +18,8 @@ namespace {
 constexpr std::string_view kProcesses = "poisson|gamma|uniform|trace";
 constexpr std::string_view kUsesOf = "largest-batch|device";
 constexpr std::string_view kPlanners = "none|gpulet|gpulet-retry|self-tuning|nexus|nexus-half";
+constexpr std::string_view kIdeal =
+    "; 'ideal' is for `tactus plan gpulet` alone, too slow for a load that changes";
 constexpr std::string_view kPopularities = "equal|ratio|zipf";
 
 constexpr double kMostRps = 1e7;
@@ -66,7 +68,7 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"plan", "exponent", &S::plan_exponent, 0, 4},
     ScenarioField<S>{"plan", "use_of", &S::plan_use_of, 0, 0, kUsesOf},
     ScenarioField<S>{"plan", "memory_mb", &S::plan_memory_mb, 0, 1e9},
-    ScenarioField<S>{"plan", "planner", &S::plan_planner, 0, 0, kPlanners},
+    ScenarioField<S>{"plan", "planner", &S::plan_planner, 0, 0, kPlanners, kIdeal},
     ScenarioField<S>{"plan", "interference", &S::plan_interference, -100, 100},
     ScenarioField<S>{"plan", "period_s", &S::plan_period_s, 1, kMostSeconds},
     ScenarioField<S>{"plan", "weight", &S::plan_weight, 0.01, 1},
@@ -199,7 +201,7 @@ class Assignment {
     if (!field_.names.empty()) {
       std::string names(field_.names);
       for (std::size_t at; (at = names.find('|')) != std::string::npos;) names.replace(at, 1, ", ");
-      return fmt::format("must be one of {}", names);
+      return fmt::format("must be one of {}{}", names, field_.remark);
     }
     if constexpr (std::is_floating_point_v<Member>) {
       return fmt::format("must be a number from {} to {}", field_.low, field_.high);

@@ -29,7 +29,8 @@ struct ScenarioField {
   Target target;
   double low = 0;  // of numbers
   double high = 0;
-  std::string_view names{};  // of words: those allowed, "a|b|c"
+  std::string_view names{};   // of words: those allowed, "a|b|c"
+  std::string_view remark{};  // for whoever wrote another
 };
 
 std::span<const ScenarioField<Scenario>> ScenarioFields();

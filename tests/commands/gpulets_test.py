@@ -135,6 +135,15 @@ class Gpulets(CommandCase):
         self.assertEqual(text.count("policy, doubtful: fifo reads no plan, so [plan] planner"), 1)
         self.assertNotIn("doubtful: planned", text)
 
+    def test_the_ideal_planner_serves_nobody(self):
+        ideal = "'ideal' is for `tactus plan gpulet` alone, too slow for a load that changes"
+        planners = "gpulet, gpulet-retry, self-tuning, nexus, nexus-half"
+        serve = ["serve", "--models", self.folder, "--policy", "planned", "--planner"]
+        self.bad(*serve, "ideal", says=f"--planner: {ideal}; there are {planners}")
+        self.bad(*serve, "idle", says=f"--planner: no planner 'idle'; there are {planners}")
+        self.bad("simulate", EQUAL, "--set", "plan.planner=ideal",
+                 says=f"plan.planner: must be one of none, {planners}; {ideal}")
+
     def test_lanes_that_are_measured_are_whole_devices(self):
         # Else batches would take what they take on the smallest share, or a profile would be
         # refused that does not say how to get at shares.
