@@ -29,6 +29,9 @@ Status TakeSharesOf(const PlanFile& plan, Experiment& experiment) {
   experiment.scenario.plan_shares = plan.shares;
   experiment.scenario.plan_exponent = plan.exponent;
   experiment.scenario.plan_use_of = plan.use_of;
+  if (const auto why = WhyNeverSplit(Shares(experiment.scenario))) {
+    return InvalidArgument("shares: " + *why);  // the plan's, not [plan] shares
+  }
   return Validate(experiment.scenario);
 }
 
@@ -107,7 +110,7 @@ Expected<std::string> TakePlan(const std::string& path, Experiment& experiment,
   experiment.planned_rps = RatesOf(*file, experiment.scenario);
   std::string text;
   if (const std::string now = SharesText(experiment); now != before) {
-    text = fmt::format("shares: {}, as {} was made for; the scenario's: {}\n", now, path, before);
+    text = fmt::format("shares: {}, as {} was made for; the scenario says {}\n", now, path, before);
   }
   const std::string& planner = experiment.scenario.plan_planner;
   if (planner == "none") return text;

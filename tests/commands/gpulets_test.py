@@ -29,7 +29,7 @@ class Gpulets(CommandCase):
             self.good("plan", "gpulet", scenario, *options, "--out", plan)
             text = self.good("simulate", scenario, *run)
             self.assertIn(f"\nshares: {made_for}", text)
-            self.assertIn(f", as {plan} was made for; the scenario's: {own}\n", text)
+            self.assertIn(f", as {plan} was made for; the scenario says {own}\n", text)
         self.good("plan", "gpulet", EQUAL, "--out", plan)
         self.assertNotIn("shares: ", self.good("simulate", EQUAL, *run))
         written = json.loads(plan.read_text())
@@ -94,6 +94,15 @@ class Gpulets(CommandCase):
         self.bad("simulate", waves, "--set", "plan.interference=0,0,0,0,-3",
                  says="[plan] interference: batches of 'LeNet' on 20 % of a device would take -3 ")
         self.good("plan", "gpulet", waves)  # its own are of the paper's size
+
+    def test_shares_of_a_plan_that_have_no_rest_are_the_plans(self):
+        plan = self.folder / "plan.json"
+        self.good("plan", "gpulet", EQUAL, "--out", plan)
+        written = json.loads(plan.read_text())
+        written["shares"].insert(0, 10)
+        plan.write_text(json.dumps(written))
+        self.bad("simulate", EQUAL, "--plan", plan,
+                 says=f"tactus: {plan}: shares: no share is the rest of 10 %")
 
     def test_more_than_arrives_is_planned_for(self):
         words = ["plan", "gpulet", EQUAL, "--set", "rate_rps=500"]
