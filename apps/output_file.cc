@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +37,12 @@ fs::path Resolved(const fs::path& path) {
   return unreadable ? path : resolved;
 }
 
+// Whether the paths lead to one file: by their names, or, where both exist, as hard links of it.
+bool SameFile(const fs::path& a, const fs::path& b) {
+  std::error_code unreadable;  // then names must do
+  return Resolved(a) == Resolved(b) || fs::equivalent(a, b, unreadable);
+}
+
 bool MayBeShared(const fs::path& path) {
   std::error_code unreadable;
   return fs::exists(path, unreadable) && !fs::is_regular_file(path, unreadable);
@@ -57,17 +62,27 @@ fs::path ReadIn(const std::string& text) {
   return whole ? text : text.substr(equals + 1);
 }
 
-using Written = std::map<fs::path, std::string>;  // names of options
+struct WrittenFile {
+  fs::path path;
+  std::string option;
+};
 
-void RefuseIfWritten(const CLI::Option& option, const Written& written) {
+// Null: none of them is.
+const WrittenFile* Find(const std::vector<WrittenFile>& written, const fs::path& path) {
+  const auto is_it = [&](const WrittenFile& each) { return SameFile(each.path, path); };
+  const auto found = std::ranges::find_if(written, is_it);
+  return found == written.end() ? nullptr : &*found;
+}
+
+void RefuseIfWritten(const CLI::Option& option, const std::vector<WrittenFile>& written) {
   const std::string reader = option.get_name();
   for (const std::string& text : option.results()) {
-    const auto found = written.find(Resolved(ReadIn(text)));
-    if (found == written.end()) continue;
-    const std::pair<std::string_view, std::string_view> both(reader, found->second);
+    const WrittenFile* const found = Find(written, ReadIn(text));
+    if (found == nullptr) continue;
+    const std::pair<std::string_view, std::string_view> both(reader, found->option);
     if (std::ranges::find(kWrittenBack, both) != std::end(kWrittenBack)) continue;
     throw CLI::ValidationError(
-        found->second, fmt::format("{}: {} reads this file, which would be lost; name another",
+        found->option, fmt::format("{}: {} reads this file, which would be lost; name another",
                                    ReadIn(text).string(), reader));
   }
 }
@@ -95,15 +110,16 @@ CLI::Validator ReadFile() {
 }
 
 void RefuseSharedFiles(CLI::App& command) {
-  Written written;
+  std::vector<WrittenFile> written;
   for (CLI::Option* option : command.get_options()) {
     const std::string name = WrittenBy(option);
     if (name.empty() || MayBeShared(name)) continue;
-    const auto [first, alone] = written.emplace(Resolved(name), option->get_name());
-    if (alone) continue;
-    throw CLI::ValidationError(
-        option->get_name(),
-        fmt::format("{}: {} writes this file too; give each its own", name, first->second));
+    if (const WrittenFile* const first = Find(written, name)) {
+      throw CLI::ValidationError(
+          option->get_name(),
+          fmt::format("{}: {} writes this file too; give each its own", name, first->option));
+    }
+    written.push_back({name, option->get_name()});
   }
   for (CLI::Option* option : command.get_options()) {
     if (Has(option, kRead)) RefuseIfWritten(*option, written);
@@ -115,9 +131,7 @@ Status KeepFiles(const std::string& by, const std::vector<fs::path>& read,
                  const std::vector<std::string>& written) {
   for (const std::string& name : written) {
     if (name.empty() || MayBeShared(name)) continue;
-    const auto is_it = [&](const fs::path& path) {
-      return !path.empty() && Resolved(path) == Resolved(name);
-    };
+    const auto is_it = [&](const fs::path& path) { return !path.empty() && SameFile(path, name); };
     if (std::ranges::none_of(read, is_it)) continue;
     return InvalidArgument(fmt::format(
         "{}: {} reads this file, which would be lost; name another to write", name, by));

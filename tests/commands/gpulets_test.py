@@ -200,10 +200,18 @@ class Gpulets(CommandCase):
         cells.write_text("model,exit,batch,latency_ms\nm,1,1,2\n")
         link = self.folder / "link"
         link.symlink_to("s.toml")
+        hard, hard_profile = self.folder / "hard", self.folder / "hard-profile"
+        hard.hardlink_to(scenario)  # another name of the same bytes
+        hard_profile.hardlink_to(profile)
         before = {path: path.read_bytes() for path in self.folder.iterdir()}
         lost = "reads this file, which would be lost"
         for says, *words in (
                 (f"--out: {scenario}: scenario {lost}", "plan", "gpulet", scenario, "--out", link),
+                (f"--out: {scenario}: scenario {lost}", "plan", "gpulet", scenario, "--out", hard),
+                (f"{hard_profile}: gpulets-equal {lost}", "simulate", scenario, "--json",
+                 hard_profile),
+                (f"--journal: {scenario}: --json writes this file too", "simulate", EQUAL,
+                 "--json", hard, "--journal", scenario),
                 (f"--out: {other}: --on-share {lost}", "plan", "gpulet", scenario, *on_share,
                  "--out", other),
                 (f"--json: {plan}: --plan {lost}", "simulate", scenario, "--plan", plan, "--json",
