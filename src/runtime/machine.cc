@@ -57,10 +57,16 @@ Machine ThisMachine(const std::string& engine, int threads) {
 
 std::string MachineDifference(const ProfileFile& profile, const Machine& machine) {
   if (profile.machine.fingerprint == machine.fingerprint) return "";
-  if (profile.machine.threads != machine.threads &&
-      Describe(profile.machine) == Describe(machine)) {
+  const bool alike = Describe(profile.machine) == Describe(machine);
+  if (alike && profile.machine.threads != machine.threads) {
     return fmt::format("this profile was measured with {} and the lanes here run {}",
                        Threads(profile.machine.threads), Threads(machine.threads));
+  }
+  if (alike && !profile.machine.fingerprint.empty()) {
+    return fmt::format(
+        "only the fingerprint of this profile's machine differs: {}, here {}, both of {}; the "
+        "profile was changed by hand, or another version of tactus wrote it",
+        profile.machine.fingerprint, machine.fingerprint, Describe(machine));
   }
   const std::string where =
       profile.machine.fingerprint.empty()

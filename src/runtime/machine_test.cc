@@ -35,6 +35,20 @@ TEST(CheckMachine, RefusesAProfileOfAnotherMachineUnlessToldOtherwise) {
   EXPECT_TRUE(CheckMachine(profile, here, true));
 }
 
+// Else the text would name the same machine twice, as if that were a difference.
+TEST(CheckMachine, SaysWhereTheFingerprintAloneDiffers) {
+  const Machine here = ThisMachine("e");
+  ProfileFile profile;
+  profile.machine = here;
+  profile.machine.fingerprint = "0123456789abcdef";
+  const std::string told = MachineDifference(profile, here);
+  EXPECT_THAT(told, AllOf(HasSubstr("only the fingerprint"), HasSubstr("0123456789abcdef"),
+                          HasSubstr(here.fingerprint)));
+  EXPECT_EQ(told.find(here.cpu), told.rfind(here.cpu)) << told;
+  profile.machine.threads = 2;
+  EXPECT_THAT(MachineDifference(profile, here), HasSubstr("with 2 threads a batch"));
+}
+
 TEST(CheckMachine, RefusesAProfileOfAnotherNumberOfThreads) {
   ProfileFile profile;
   profile.machine = ThisMachine("e");
