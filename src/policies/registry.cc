@@ -51,8 +51,9 @@ constexpr const char* kStraitOptions =
     "free does not make it wait, 1; "
     "least=P, step=P: of the cap on low levels, 75 and 0.25 percent; starve=MS: the longest that a "
     "queue goes unserved, 1000, and 1 at least (with 0 the one that waited longest would always be "
-    "first, whatever its priority); learn=yes|no; "
-    "and to leave parts away: order=no, meet=no, protect=no, cap=no";
+    "first, whatever its priority); learn=yes|no; tail=P: of the batches that lower ones may join "
+    "so many must be in time, 99.9 percent, learnt from what ran; 0: those that are expected to "
+    "be; and to leave parts away: order=no, meet=no, protect=no, cap=no";
 constexpr const char* kSharingOptions =
     "form=X: wait for a batch to form, of the SLO, 0.1; batch=N: largest batch";
 
@@ -140,6 +141,9 @@ std::unique_ptr<Policy> MakeStrait(std::string name, PolicyOptions& options) {
   for (const char* key : {"slack", "room"}) options.Needs(key, made.formation > 0, "form above 0");
   made.slack = options.Number("slack", made.slack, 0, 100);
   made.room = options.Number("room", made.room, 0, 100);
+  options.Needs("tail", made.interference.learn, "learn=yes");
+  options.Needs("tail", made.protects, "protect=yes");
+  made.tail = options.Number("tail", 100 * made.tail, 0, 100) / 100;
   made.starve = FromMillis(options.Number("starve", ToMillis(made.starve), 1, 1e6));
   return std::make_unique<Which>(std::move(name), made);
 }

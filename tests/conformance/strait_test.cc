@@ -111,15 +111,22 @@ TEST(Strait, NoRivalLosesFewerImportantRequestsNorFarFewerOthers) {
   }
 }
 
-// On the stand-in of Figure 5-tight, where Strait's own runs look as published, its margins over
-// the paper's rivals are the paper's, 1.02 points and more.
+// The stand-in of Figure 5-tight, where Strait's own runs look as published.
+Expected<Scenario> Tight(const std::string& workload) {
+  auto scenario = Workload(workload);
+  if (!scenario) return scenario;
+  scenario->profile.replace_filename("strait-standin-l4-9tflops.json");
+  scenario->capacity.assign(kResources, 0.6);
+  scenario->rate_rps = 800;
+  return scenario;
+}
+
+// There its margins over the paper's rivals are the paper's, 1.02 points and more. Preemption,
+// which is not among them, keeps a tenth of a point more where arrivals are uniform, with all of
+// low priority lost.
 TEST(Strait, KeepsThePapersMarginsWhereItsRunsLookAsThere) {
   for (const std::string workload : kWorkloads) {
-    auto scenario = Workload(workload);
-    ASSERT_TRUE(scenario) << scenario.error().message;
-    scenario->profile.replace_filename("strait-standin-l4-9tflops.json");
-    scenario->capacity.assign(kResources, 0.6);
-    scenario->rate_rps = 800;
+    const auto scenario = Tight(workload);
     const Played strait = Play(scenario, "strait");
     for (const std::string rival : {"temporal", "static-spatial", "reactive-spatial"}) {
       SCOPED_TRACE(workload + " against " + rival);
@@ -127,6 +134,22 @@ TEST(Strait, KeepsThePapersMarginsWhereItsRunsLookAsThere) {
       EXPECT_LE(strait.high, other.high - 0.0102);
       EXPECT_LE(strait.low, other.low);
     }
+    SCOPED_TRACE(workload + " against preemption");
+    const Played preemptive = Play(scenario, "preemptive-priority:batch=2,form=0");
+    EXPECT_LE(strait.high, preemptive.high + (workload == "uniform" ? 0.001 : -0.005));
+    EXPECT_LE(strait.low, preemptive.low - 0.4);
+  }
+}
+
+// Where lower batches may join whatever is expected to bear them, half as much again of high
+// priority is lost at least; not to join costs low priority in `high` alone.
+TEST(Strait, LowerBatchesJoinOnlyWhatBearsThemWhereItIsUnlucky) {
+  for (const std::string workload : kWorkloads) {
+    SCOPED_TRACE(workload);
+    const Played strait = Play(Tight(workload), "strait");
+    const Played expected = Play(Tight(workload), "strait:tail=0");
+    EXPECT_LE(strait.high, 0.67 * expected.high);
+    EXPECT_LE(strait.low, expected.low + (workload == "high" ? 0.1 : 0.01));
   }
 }
 
@@ -146,7 +169,7 @@ TEST(Strait, ServesMoreThanPreemptionDoes) {
 TEST(Strait, BatchesFormOnlyInTimeThatCanBeSpared) {
   const Played strait = Play("high", "strait");
   EXPECT_LT(2 * strait.high, Play("high", "strait:slack=0,room=0").high);
-  EXPECT_LT(strait.low, Play("high", "strait:form=0").low);
+  EXPECT_LT(Play("uniform", "strait").low, Play("uniform", "strait:form=0").low - 0.005);
 }
 
 // Section 5.4: learning narrows the tail of the errors; Appendix A.2: profiled throughputs that are
@@ -165,7 +188,7 @@ TEST(Strait, LearningNarrowsTheErrorsAndBearsDrift) {
 TEST(Strait, TheImportantLoseMostWithoutProtectionAndCap) {
   const double whole = Play("high", "strait").high;
   EXPECT_GT(Play("high", "strait:protect=no,cap=no").high, 1.5 * whole);
-  EXPECT_GT(Play("high", "strait:meet=no").high, whole);
+  EXPECT_GT(Play(Tight("high"), "strait:meet=no").high, 1.2 * Play(Tight("high"), "strait").high);
 }
 
 }  // namespace

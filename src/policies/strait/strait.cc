@@ -84,7 +84,7 @@ std::optional<Strait::Place> Strait::FindPlace(const View& view, const StraitCan
 bool Strait::Endangers(const Lane& lane, const Throughput& own, int level, TimePoint now) {
   const DeviceRecord& here = device(lane.id);
   for (const auto& [batch, left] : ForecastOf(lane, now).guarded) {
-    if (batch->level <= level && EndOf(here, *batch, left, own, now) > batch->deadline) return true;
+    if (Delays(here, *batch, left, own, level, now)) return true;
   }
   return false;
 }
@@ -96,7 +96,7 @@ const Strait::Forecast& Strait::ForecastOf(const Lane& lane, TimePoint now) {
   forecast.guarded.clear();
   const DeviceRecord& here = device(lane.id);
   for (const OngoingBatch& batch : here.running()) {
-    const Duration left = Left(here, batch, now);
+    const Remaining left = Left(here, batch, now);
     if (EndOf(here, batch, left, {}, now) > batch.deadline) continue;  // it forbids nothing
     forecast.guarded.push_back({&batch, left});
   }

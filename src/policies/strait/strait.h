@@ -9,6 +9,8 @@
 // Not in the paper:
 //   - n levels of priority: every level but the highest is under the cap.
 //   - A running batch that will miss its deadline anyway forbids nothing.
+//   - Lower batches may join only one that would be in time even if its neighbours cost it as much
+//     more than predicted as they cost the unluckiest; how much that is, is learnt (excess_tail.h).
 //   - Priorities of single requests: a batch has the level of the highest request that it holds,
 //     and the bisection looks at the batches of one level at a time, the larger ones first.
 //   - A low batch alone among low ones may exceed the cap: else a model that needs more than the
@@ -56,7 +58,7 @@ class Strait final : public StraitRecords {
   // A running batch that may still be in time.
   struct Guarded {
     const OngoingBatch* batch;
-    Duration left;
+    Remaining left;
   };
   // Of one device, good for one question.
   struct Forecast {

@@ -72,11 +72,9 @@ bool PlainStrait::Violate(const View& view, const StraitCandidate& candidate, co
   if (options().capped && candidate.level > 0 && ExceedsCap(here, own, now)) return true;
   if (!options().protects) return false;
   for (const OngoingBatch& batch : here.running()) {
-    if (batch.level > candidate.level) continue;
-    const Duration left = Left(here, batch, now);
-    const bool misses = EndOf(here, batch, left, own, now) > batch.deadline;
+    const Remaining left = Left(here, batch, now);
     const bool misses_anyway = EndOf(here, batch, left, {}, now) > batch.deadline;
-    if (misses && !misses_anyway) return true;
+    if (Delays(here, batch, left, own, candidate.level, now) && !misses_anyway) return true;
   }
   return false;
 }

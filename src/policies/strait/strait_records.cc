@@ -20,6 +20,7 @@ StraitRecords::StraitRecords(std::string name, const StraitOptions& options)
       options_(options),
       interference_(options.interference),
       throttle_(options.throttle),
+      tail_(options.interference.learn ? options.tail : 0),
       order_(options.formation, options.ordered) {}
 
 // `view` names a table and queues that live as long as the deployment does: until the next Prepare.
@@ -141,18 +142,33 @@ bool StraitRecords::ExceedsCap(const DeviceRecord& device, const Throughput& own
   return others && Peak(low) > throttle_.Cap(now);
 }
 
-Duration StraitRecords::Left(const DeviceRecord& device, const OngoingBatch& batch,
-                             TimePoint now) const {
+StraitRecords::Remaining StraitRecords::Left(const DeviceRecord& device, const OngoingBatch& batch,
+                                             TimePoint now) const {
   const Duration passed = std::max(now - batch.uploaded, Duration{});
   const double degree = interference_.Degree({device.MeanMet(batch, now), batch.own, batch.level});
-  return std::max(batch.kernel - Stretch(passed, 1 / degree), Duration{});
+  const auto left = [&](double slowed) {
+    return std::max(batch.kernel - Stretch(passed, 1 / slowed), Duration{});
+  };
+  return {left(degree), left(tail_.Of(degree))};
 }
 
-TimePoint StraitRecords::EndOf(const DeviceRecord& device, const OngoingBatch& batch, Duration left,
-                               const Throughput& added, TimePoint now) const {
+TimePoint StraitRecords::EndOf(const DeviceRecord& device, const OngoingBatch& batch,
+                               const Remaining& left, const Throughput& added,
+                               TimePoint now) const {
   const double degree =
       interference_.Degree({device.total() - batch.own + added, batch.own, batch.level});
-  return std::max(now, batch.uploaded) + Stretch(left, degree);
+  return std::max(now, batch.uploaded) + Stretch(left.expected, degree);
+}
+
+bool StraitRecords::Delays(const DeviceRecord& device, const OngoingBatch& batch,
+                           const Remaining& left, const Throughput& added, int level,
+                           TimePoint now) const {
+  if (batch.level > level) return false;
+  if (batch.level == level) return EndOf(device, batch, left, added, now) > batch.deadline;
+  const double degree =
+      interference_.Degree({device.total() - batch.own + added, batch.own, batch.level});
+  const TimePoint begins = std::max(now, batch.uploaded);
+  return begins + Stretch(left.unlucky, tail_.Of(degree)) > batch.deadline;
 }
 
 // Eq. 1 without the time already waited, which the deadline knows.
@@ -228,7 +244,9 @@ void StraitRecords::OnBatchDone(LaneId lane, const RunningBatch& batch, const Ba
   const Duration took = report.ended - report.started - report.upload;
   if (!(Peak(exposure.neighbours) > 0) || took <= Duration{}) return;
   const double actual = ToSeconds(took) / ToSeconds(done.kernel);
-  CountErrors(done, interference_.Degree(exposure), actual, report);
+  const double predicted = interference_.Degree(exposure);
+  CountErrors(done, predicted, actual, report);
+  tail_.Learn(predicted, actual);
   interference_.Learn(exposure, actual);
 }
 

@@ -12,6 +12,7 @@
 #include "policies/lost_heads.h"
 #include "policies/priority_order.h"
 #include "policies/strait/device_record.h"
+#include "policies/strait/excess_tail.h"
 #include "policies/strait/interference.h"
 #include "policies/strait/throttle.h"
 
@@ -25,6 +26,9 @@ struct StraitOptions {
   // A device that the batch would not use beyond this, and where it leaves a slot, gets it at once.
   double room = 1;
   double half = 0.5;  // of a device's present throughput that meet() counts on
+  // Of the batches that lower ones may join, this part must be in time; 0: those that are expected
+  // to be.
+  double tail = 0.999;
   Duration starve = Seconds(1);
   // Parts of Algorithm 1, to be taken away one by one (Appendix A.3).
   bool ordered = true;   // queues by priority
@@ -59,6 +63,8 @@ class StraitRecords : public Policy {
 
   const Interference& interference() const { return interference_; }
   double Cap(TimePoint now) const { return throttle_.Cap(now); }
+  // An unlucky batch loses so much more to its neighbours than predicted.
+  double tail() const { return tail_.factor(); }
 
  protected:
   StraitRecords(std::string name, const StraitOptions& options);
@@ -78,11 +84,20 @@ class StraitRecords : public Policy {
   // Every launch is told, so that its pop is known from one that is not ours.
   Dispatch Launch(const StraitCandidate& candidate, LaneId lane);
 
-  // Section 3.3, of a running batch: the kernel time that is left after what it has met so far.
-  Duration Left(const DeviceRecord& device, const OngoingBatch& batch, TimePoint now) const;
+  // Section 3.3, of a running batch: the kernel time that is left after what it has met so far, as
+  // expected and if it is unlucky.
+  struct Remaining {
+    Duration expected;
+    Duration unlucky;
+  };
+  Remaining Left(const DeviceRecord& device, const OngoingBatch& batch, TimePoint now) const;
   // When it ends if `left` runs beside what is there now and `added`.
-  TimePoint EndOf(const DeviceRecord& device, const OngoingBatch& batch, Duration left,
+  TimePoint EndOf(const DeviceRecord& device, const OngoingBatch& batch, const Remaining& left,
                   const Throughput& added, TimePoint now) const;
+  // The second condition of violate(): a candidate of `level` that adds this would make it late. By
+  // a lower one it is to bear no more than it can where it is unlucky.
+  bool Delays(const DeviceRecord& device, const OngoingBatch& batch, const Remaining& left,
+              const Throughput& added, int level, TimePoint now) const;
   // violate(), first condition: too much of the device for low levels with `own` added.
   bool ExceedsCap(const DeviceRecord& device, const Throughput& own, TimePoint now) const;
   // Eq. 1 without the time already waited, which the deadline knows.
@@ -100,6 +115,7 @@ class StraitRecords : public Policy {
   const StraitOptions options_;
   Interference interference_;
   Throttle throttle_;
+  ExcessTail tail_;
   PriorityOrder order_;
   LostHeads lost_;
   PredictionErrors errors_;

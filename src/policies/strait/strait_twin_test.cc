@@ -46,6 +46,7 @@ class Life {
       Settle();
     }
     EXPECT_EQ(plain_.Learned(), quick_.Learned());
+    EXPECT_EQ(plain_.tail(), quick_.tail());
     EXPECT_EQ(plain_.examined(), quick_.examined());
   }
   int dispatches() const { return dispatches_; }
@@ -53,7 +54,8 @@ class Life {
   int drops() const { return drops_; }
   int under_the_cap() const { return under_the_cap_; }  // and not too much of the device
   int raised() const { return raised_; }  // launched, of a higher priority than their model's
-  int waits() const { return waits_; }    // with requests waiting and a slot free
+  double tail() const { return quick_.tail(); }
+  int waits() const { return waits_; }  // with requests waiting and a slot free
 
  private:
   StraitOptions Options() {
@@ -68,6 +70,7 @@ class Life {
     options.room = 2 * rng_.Uniform();
     options.throttle.least = 0.3 + 0.5 * rng_.Uniform();
     options.throttle.step = 0.05;
+    options.tail = often() ? 0.5 + 0.5 * rng_.Uniform() : 0;
     options.starve = Millis(static_cast<int>(20 + rng_.Below(500)));
     return options;
   }
@@ -231,6 +234,7 @@ TEST(StraitTwins, DecideAlike) {
   int waits = 0;
   int under_the_cap = 0;
   int raised = 0;
+  int unlucky = 0;  // lives that learnt to fear more than what is expected
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Life life(seed);
@@ -242,6 +246,7 @@ TEST(StraitTwins, DecideAlike) {
     waits += life.waits();
     under_the_cap += life.under_the_cap();
     raised += life.raised();
+    unlucky += life.tail() > 1.5 ? 1 : 0;
   }
   // Else the lives would not reach what they are for.
   EXPECT_GT(dispatches, 20'000);
@@ -250,6 +255,7 @@ TEST(StraitTwins, DecideAlike) {
   EXPECT_GT(waits, 10'000);
   EXPECT_GT(under_the_cap, 50);
   EXPECT_GT(raised, 1'000);
+  EXPECT_GT(unlucky, 20);
 }
 
 }  // namespace
