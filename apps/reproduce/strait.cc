@@ -73,7 +73,7 @@ FigurePanel Spread(const char* x, const char* x_label, const char* of, const cha
 
 // The figure on another stand-in, on which Strait's own runs look as published: latencies of 9
 // instead of 24 TFLOP/s, at 800 requests/s, and a capacity with which neighbours cost the batches
-// that Strait admits 214 % at P99 in `high`, or 236 % with tail=0 (Section 5.4: 245; elsewhere
+// that Strait admits 214 % at P99 in `high`, or 236 % with unlucky=no (Section 5.4: 245; elsewhere
 // 111). Not in the paper.
 Figure Tight(Figure figure, const char* id, const char* title) {
   figure.id = id;

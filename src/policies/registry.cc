@@ -51,9 +51,9 @@ constexpr const char* kStraitOptions =
     "free does not make it wait, 1; "
     "least=P, step=P: of the cap on low levels, 75 and 0.25 percent; starve=MS: the longest that a "
     "queue goes unserved, 1000, and 1 at least (with 0 the one that waited longest would always be "
-    "first, whatever its priority); learn=yes|no; tail=P: of the batches that lower ones may join "
-    "so many must be in time, 99.9 percent, learnt from what ran; 0: those that are expected to "
-    "be; and to leave parts away: order=no, meet=no, protect=no, cap=no";
+    "first, whatever its priority); learn=yes|no; excess=P: lower batches join a higher one only "
+    "if it is still in time where neighbours cost it more than they cost P percent of batches, "
+    "99.9; and to leave parts away: order=no, meet=no, protect=no, unlucky=no, cap=no";
 constexpr const char* kSharingOptions =
     "form=X: wait for a batch to form, of the SLO, 0.1; batch=N: largest batch";
 
@@ -141,9 +141,14 @@ std::unique_ptr<Policy> MakeStrait(std::string name, PolicyOptions& options) {
   for (const char* key : {"slack", "room"}) options.Needs(key, made.formation > 0, "form above 0");
   made.slack = options.Number("slack", made.slack, 0, 100);
   made.room = options.Number("room", made.room, 0, 100);
-  options.Needs("tail", made.interference.learn, "learn=yes");
-  options.Needs("tail", made.protects, "protect=yes");
-  made.tail = options.Number("tail", 100 * made.tail, 0, 100) / 100;
+  const bool unlucky = with("unlucky");
+  for (const char* key : {"unlucky", "excess"}) {
+    options.Needs(key, made.interference.learn, "learn=yes");
+    options.Needs(key, made.protects, "protect=yes");
+  }
+  options.Needs("excess", unlucky, "unlucky=yes");
+  made.excess = options.Number("excess", 100 * made.excess, 50, 100) / 100;
+  if (!unlucky) made.excess = 0;
   made.starve = FromMillis(options.Number("starve", ToMillis(made.starve), 1, 1e6));
   return std::make_unique<Which>(std::move(name), made);
 }

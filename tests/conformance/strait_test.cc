@@ -147,7 +147,7 @@ TEST(Strait, LowerBatchesJoinOnlyWhatBearsThemWhereItIsUnlucky) {
   for (const std::string workload : kWorkloads) {
     SCOPED_TRACE(workload);
     const Played strait = Play(Tight(workload), "strait");
-    const Played expected = Play(Tight(workload), "strait:tail=0");
+    const Played expected = Play(Tight(workload), "strait:unlucky=no");
     EXPECT_LE(strait.high, 0.67 * expected.high);
     EXPECT_LE(strait.low, expected.low + (workload == "high" ? 0.1 : 0.01));
   }

@@ -89,7 +89,7 @@ TEST_F(StraitLearningTest, OneThatFailedOrWasStoppedTeachesNothing) {
 // stays as it is.
 class StraitTailTest : public ::testing::Test {
  protected:
-  void Start(double tail) {
+  void Start(double excess) {
     for (const int priority : {1, 1, 2}) {
       table_.AddModel(Millis(900), Millis(9), Millis(1), 1);
       table_.models.back().priority = priority;
@@ -101,7 +101,7 @@ class StraitTailTest : public ::testing::Test {
     table_.lanes[0].batches = FixedVector<RunningBatch>(2);
     policy_ = std::make_unique<Strait>("strait", StraitOptions{.interference = {.rate = 0},
                                                                .formation = 0,
-                                                               .tail = tail,
+                                                               .excess = excess,
                                                                .starve = Seconds(100),
                                                                .meets = false});
     policy_->Prepare(table_.view());

@@ -20,7 +20,7 @@ StraitRecords::StraitRecords(std::string name, const StraitOptions& options)
       options_(options),
       interference_(options.interference),
       throttle_(options.throttle),
-      tail_(options.interference.learn ? options.tail : 0),
+      tail_(options.interference.learn ? options.excess : 0),
       order_(options.formation, options.ordered) {}
 
 // `view` names a table and queues that live as long as the deployment does: until the next Prepare.

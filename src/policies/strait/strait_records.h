@@ -26,9 +26,9 @@ struct StraitOptions {
   // A device that the batch would not use beyond this, and where it leaves a slot, gets it at once.
   double room = 1;
   double half = 0.5;  // of a device's present throughput that meet() counts on
-  // Of the batches that lower ones may join, this part must be in time; 0: those that are expected
-  // to be.
-  double tail = 0.999;
+  // Lower batches may join one that is in time though its neighbours cost it as much as they cost
+  // this part of batches at most (excess_tail.h); 0: as much as is expected.
+  double excess = 0.999;
   Duration starve = Seconds(1);
   // Parts of Algorithm 1, to be taken away one by one (Appendix A.3).
   bool ordered = true;   // queues by priority

@@ -70,7 +70,7 @@ class Life {
     options.room = 2 * rng_.Uniform();
     options.throttle.least = 0.3 + 0.5 * rng_.Uniform();
     options.throttle.step = 0.05;
-    options.tail = often() ? 0.5 + 0.5 * rng_.Uniform() : 0;
+    options.excess = often() ? 0.5 + 0.5 * rng_.Uniform() : 0;
     options.starve = Millis(static_cast<int>(20 + rng_.Below(500)));
     return options;
   }
