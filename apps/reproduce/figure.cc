@@ -11,6 +11,28 @@ constexpr std::string_view kTable = "table";
 
 }  // namespace
 
+FigurePanel Lines(const std::string& y, const std::string& x_label, const std::string& y_label,
+                  const std::string& group, const std::string& title) {
+  FigurePanel panel;
+  panel.y = y;
+  panel.x_label = x_label;
+  panel.y_label = y_label;
+  panel.group = group;
+  panel.title = title;
+  return panel;
+}
+
+FigurePanel Lines(const std::string& y, const std::string& x_label, const std::string& y_label,
+                  const std::string& group) {
+  return Lines(y, x_label, y_label, group, group);
+}
+
+FigurePanel Bars(const std::string& y, const std::string& y_label) {
+  FigurePanel panel = Lines(y, "", y_label);
+  panel.bars = true;
+  return panel;
+}
+
 std::string Figure::Heading() const {
   if (id.starts_with(kTable)) return "Table " + id.substr(kTable.size());
   return "Figure " + id;

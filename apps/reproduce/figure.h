@@ -87,6 +87,14 @@ struct FigurePanel {
   std::string title;
 };
 
+// Curves of y over the points' own x: all series, or those of a group, whose name is the title
+// where no other is given.
+FigurePanel Lines(const std::string& y, const std::string& x_label, const std::string& y_label,
+                  const std::string& group = "");
+FigurePanel Lines(const std::string& y, const std::string& x_label, const std::string& y_label,
+                  const std::string& group, const std::string& title);
+FigurePanel Bars(const std::string& y, const std::string& y_label);
+
 struct Claim {
   std::string what;
   std::string paper;  // as the paper says it

@@ -35,8 +35,8 @@ Figure Figure3() {
       figure.series.push_back(
           OnShares(fmt::format("{}: batch {}", kGpuletModels[m], batch), m, batch));
     }
-    figure.panels.push_back(GpuletPanel("load", "latency_ms", "share of the device (%)",
-                                        "latency (ms)", kGpuletModels[m]));
+    figure.panels.push_back(
+        Lines("latency_ms", "share of the device (%)", "latency (ms)", kGpuletModels[m]));
   }
   figure.panels_in_row = 2;
   return figure;
@@ -49,7 +49,7 @@ Figure Figure8() {
   for (std::size_t m = 0; m < kGpuletModels.size(); ++m) {
     figure.series.push_back(OnShares(fmt::format("{}: affordable", kGpuletModels[m]), m, 1));
     figure.panels.push_back(
-        GpuletPanel("load", "rate_rps", "share of the device (%)", "requests/s", kGpuletModels[m]));
+        Lines("rate_rps", "share of the device (%)", "requests/s", kGpuletModels[m]));
     figure.panels.back().mark = "is_knee";
     figure.panels.back().mark_label = "knee";
   }
@@ -71,8 +71,7 @@ Figure Counts(const char* id, const char* title, const std::vector<std::string>&
   for (const std::string& planner : planners) {
     figure.series.push_back({planner, {Count(1, "1,023 loads", planner)}});
   }
-  figure.panels = {GpuletPanel("load", "schedulable", "", "loads that are planned for")};
-  figure.panels[0].bars = true;
+  figure.panels = {Bars("schedulable", "loads that are planned for")};
   return figure;
 }
 
@@ -106,9 +105,8 @@ Figure Figure15ByChecks() {
     };
     figure.series.push_back({planner, {point}});
   }
-  figure.panels = {GpuletPanel("load", "schedulable", "", "loads planned for"),
-                   GpuletPanel("load", "missed", "", "planned for with 15 % more, yet > 1 % lost")};
-  for (FigurePanel& panel : figure.panels) panel.bars = true;
+  figure.panels = {Bars("schedulable", "loads planned for"),
+                   Bars("missed", "planned for with 15 % more, yet > 1 % lost")};
   figure.panels_in_row = 1;
   figure.source = [](const ReproduceOptions&) -> Expected<std::string> {
     return "planners on STAND-IN latencies; runs simulated with contention, one seed";
@@ -128,8 +126,7 @@ Figure Figure15ByExponent() {
     }
     figure.series.push_back(std::move(series));
   }
-  figure.panels = {
-      GpuletPanel("load", "schedulable", "exponent of latency over share", "loads planned for")};
+  figure.panels = {Lines("schedulable", "exponent of latency over share", "loads planned for")};
   figure.panels[0].x_min = 0.5;
   return figure;
 }
@@ -143,8 +140,7 @@ Figure MostRatesOf(const char* id, const char* title, std::initializer_list<cons
           return MostSchedulable(mix, planner);
         }));
   }
-  figure.panels = {GpuletPanel("load", "rate_rps", "", "requests/s of all models")};
-  figure.panels[0].bars = true;
+  figure.panels = {Bars("rate_rps", "requests/s of all models")};
   return figure;
 }
 
@@ -187,7 +183,8 @@ FigureSeries Spread(const char* label, const char* column,
 
 FigurePanel SpreadPanel(const char* column, const char* x_label, const char* y_label,
                         double x_max) {
-  FigurePanel panel = GpuletPanel(column, "percent", x_label, y_label);
+  FigurePanel panel = Lines("percent", x_label, y_label);
+  panel.x = column;
   panel.y_max = 100;
   panel.x_max = x_max;
   return panel;

@@ -41,18 +41,6 @@ FigurePoint GpuletPoint(double x, const std::string& name, const std::string& sc
   return point;
 }
 
-FigurePanel GpuletPanel(const char* x, const char* y, const char* x_label, const char* y_label,
-                        const std::string& group) {
-  FigurePanel panel;
-  panel.x = x;
-  panel.y = y;
-  panel.x_label = x_label;
-  panel.y_label = y_label;
-  panel.group = group;
-  panel.title = group;
-  return panel;
-}
-
 SetScenario ScenarioOf(const FigurePoint& point, const ReproduceOptions& options) {
   return {File(options, point.scenario), point.settings};
 }

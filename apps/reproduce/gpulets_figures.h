@@ -22,8 +22,6 @@ Figure GpuletFigure(const char* id, const char* title, std::vector<std::string> 
                     std::vector<Claim> (*claims)(const FigureData&));
 
 FigurePoint GpuletPoint(double x, const std::string& name, const std::string& scenario);
-FigurePanel GpuletPanel(const char* x, const char* y, const char* x_label, const char* y_label,
-                        const std::string& group = "");
 
 // The point's scenario with its settings; and the five mixes with these.
 SetScenario ScenarioOf(const FigurePoint& point, const ReproduceOptions& options);

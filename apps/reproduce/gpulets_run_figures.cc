@@ -33,9 +33,8 @@ Figure MakeRun(const char* id, const char* title, std::vector<std::string> colum
 }
 
 // What may be late or dropped, in every panel.
-void DrawMostBad(Figure& figure, bool bars) {
+void DrawMostBad(Figure& figure) {
   for (FigurePanel& panel : figure.panels) {
-    panel.bars = bars;
     panel.line = 1;
     panel.line_label = "1 %";
   }
@@ -64,13 +63,24 @@ Figure Figure5() {
     }
     figure.series.push_back(std::move(series));
   }
-  figure.panels = {
-      GpuletPanel("load", "lenet_bad_percent", "requests/s of each", "late or dropped (%)"),
-      GpuletPanel("load", "vgg_bad_percent", "requests/s of each", "late or dropped (%)")};
+  figure.panels = {Lines("lenet_bad_percent", "requests/s of each", "late or dropped (%)"),
+                   Lines("vgg_bad_percent", "requests/s of each", "late or dropped (%)")};
   figure.panels[0].title = "LeNet";
   figure.panels[1].title = "VGG-16";
   figure.panels_in_row = 2;
   return figure;
+}
+
+// Each planner's, by RunMost or RunMostFrames, over the first `count` mixes.
+std::vector<FigureSeries> RunsOverMixes(decltype(&RunMost) run, std::size_t count) {
+  std::vector<FigureSeries> series;
+  for (const char* planner : kMixPlanners) {
+    const auto answer = [=](const SetScenario& mix, const ReproduceOptions& options) {
+      return run(mix, planner, kHeadroom, options);
+    };
+    series.push_back(OverMixes(planner, answer, count));
+  }
+  return series;
 }
 
 Figure Figure13() {
@@ -78,16 +88,10 @@ Figure Figure13() {
       MakeRun("13", "What is late or dropped at the largest rate planned for",
               {"rate_rps", "headroom_percent", "bad_percent", "worst_percent", "alone_percent"},
               ViolationClaims, 0);
-  for (const char* planner : kMixPlanners) {
-    const auto answer = [=](const SetScenario& mix, const ReproduceOptions& options) {
-      return RunMost(mix, planner, kHeadroom, options);
-    };
-    figure.series.push_back(OverMixes(planner, answer));
-  }
-  figure.panels = {
-      GpuletPanel("load", "bad_percent", "", "late or dropped (%)"),
-      GpuletPanel("load", "alone_percent", "", "if lanes did not slow each other (%)")};
-  DrawMostBad(figure, true);
+  figure.series = RunsOverMixes(RunMost, kGpuletMixes.size());
+  figure.panels = {Bars("bad_percent", "late or dropped (%)"),
+                   Bars("alone_percent", "if lanes did not slow each other (%)")};
+  DrawMostBad(figure);
   figure.panels[1].y_max = 2;
   figure.panels_in_row = 1;
   return figure;
@@ -99,15 +103,10 @@ Figure Figure13Frames() {
       MakeRun("13-frames", "The applications of Figure 13 as frames (Section 6.1)",
               {"rate_fps", "bad_percent", "worst_percent", "alone_percent", "requests_percent"},
               FrameClaims, 0);
-  for (const char* planner : kMixPlanners) {
-    const auto answer = [=](const SetScenario& mix, const ReproduceOptions& options) {
-      return RunMostFrames(mix, planner, kHeadroom, options);
-    };
-    figure.series.push_back(OverMixes(planner, answer, kGpuletApplications));
-  }
-  figure.panels = {GpuletPanel("load", "bad_percent", "", "frames late or dropped (%)"),
-                   GpuletPanel("load", "requests_percent", "", "requests by themselves (%)")};
-  DrawMostBad(figure, true);
+  figure.series = RunsOverMixes(RunMostFrames, kGpuletApplications);
+  figure.panels = {Bars("bad_percent", "frames late or dropped (%)"),
+                   Bars("requests_percent", "requests by themselves (%)")};
+  DrawMostBad(figure);
   figure.panels_in_row = 2;
   return figure;
 }
@@ -134,10 +133,9 @@ Figure Figure13ByHeadroom() {
     }
     figure.series.push_back(std::move(series));
   }
-  figure.panels = {
-      GpuletPanel("load", "bad_percent", "headroom (%)", "late or dropped, worst mix (%)"),
-      GpuletPanel("load", "alone_percent", "headroom (%)", "if lanes did not slow each other (%)")};
-  DrawMostBad(figure, false);
+  figure.panels = {Lines("bad_percent", "headroom (%)", "late or dropped, worst mix (%)"),
+                   Lines("alone_percent", "headroom (%)", "if lanes did not slow each other (%)")};
+  DrawMostBad(figure);
   figure.panels_in_row = 2;
   return figure;
 }
@@ -159,8 +157,8 @@ Figure Figure12ByExponent() {
     figure.series.push_back(std::move(series));
   }
   const char* const x_label = "exponent of latency over share";
-  figure.panels = {GpuletPanel("load", "gain_percent", x_label, "rate over SBP's, mean gain (%)"),
-                   GpuletPanel("load", "bad_percent", x_label, "late or dropped, worst mix (%)")};
+  figure.panels = {Lines("gain_percent", x_label, "rate over SBP's, mean gain (%)"),
+                   Lines("bad_percent", x_label, "late or dropped, worst mix (%)")};
   for (FigurePanel& panel : figure.panels) panel.x_min = kGpuletExponents[0];
   figure.panels[0].y_min = -30;
   figure.panels_in_row = 2;
@@ -182,8 +180,8 @@ Figure Figure13OnLoads() {
     }
     return data;
   };
-  figure.panels = {
-      GpuletPanel("bad_percent", "", "late or dropped (%)", "of loads planned for (%)")};
+  figure.panels = {Lines("", "late or dropped (%)", "of loads planned for (%)")};
+  figure.panels[0].x = "bad_percent";
   figure.panels[0].cdf = true;
   figure.panels[0].counted = "loads";
   figure.panels[0].y_max = 100;
@@ -201,11 +199,10 @@ Figure Figure14() {
   figure.series.push_back({kGpuletInt, {point}});
   point.settings = {"plan.planner=nexus"};
   figure.series.push_back({kSbp, {point}});
-  FigurePanel models =
-      GpuletPanel("load", "goodput_rps", "s", "answered in time (requests/s)", kGpuletInt);
+  FigurePanel models = Lines("goodput_rps", "s", "answered in time (requests/s)", kGpuletInt);
   models.stacked = true;
-  figure.panels = {models, GpuletPanel("load", "share_percent", "s", "shares in use, of 400 %"),
-                   GpuletPanel("load", "bad_percent", "s", "late or dropped in 20 s (%)")};
+  figure.panels = {models, Lines("share_percent", "s", "shares in use, of 400 %"),
+                   Lines("bad_percent", "s", "late or dropped in 20 s (%)")};
   figure.panels_in_row = 1;
   return figure;
 }

@@ -47,20 +47,6 @@ FigurePoint Point(double x, const char* name, const std::string& scenario,
   return point;
 }
 
-FigurePanel Lines(const char* y, const char* x_label, const char* y_label, const char* group = "") {
-  FigurePanel panel;
-  panel.y = y;
-  panel.x_label = x_label;
-  panel.y_label = y_label;
-  panel.group = group;
-  panel.title = group;
-  return panel;
-}
-FigurePanel Bars(const char* y, const char* y_label) {
-  FigurePanel panel = Lines(y, "", y_label);
-  panel.bars = true;
-  return panel;
-}
 // The share of what has no more than x.
 FigurePanel Spread(const char* x, const char* x_label, const char* of, const char* group = "",
                    double x_max = 0) {

@@ -77,25 +77,6 @@ FigurePoint Named(double x, const char* name, const std::string& scenario, const
   return point;
 }
 
-FigurePanel Bars(const char* y, const char* y_label) {
-  FigurePanel panel;
-  panel.y = y;
-  panel.y_label = y_label;
-  panel.bars = true;
-  return panel;
-}
-
-FigurePanel Lines(const char* y, const char* x_label, const char* y_label, const char* group = "",
-                  const char* title = "") {
-  FigurePanel panel;
-  panel.y = y;
-  panel.x_label = x_label;
-  panel.y_label = y_label;
-  panel.group = group;
-  panel.title = title;
-  return panel;
-}
-
 Figure Make(const char* id, const char* title, Question question,
             std::vector<Claim> (*claims)(const FigureData&)) {
   Figure figure;
@@ -141,7 +122,7 @@ Figure Closely(const char* id, const char* title, Question question,
       figure.series.push_back(
           {fmt::format("{}: {}", group, system.label), {Named(0, "", scenario, system)}});
     }
-    FigurePanel panel = Lines("percent", x_label, y_label, group, group);
+    FigurePanel panel = Lines("percent", x_label, y_label, group);
     panel.x = x;
     panel.y_max = 100;
     figure.panels.push_back(panel);
@@ -210,8 +191,7 @@ Figure Figure6() {
                          {Named(0, "", scenario, system, {more})}};
       figure.series.push_back(std::move(level));
     }
-    FigurePanel right =
-        Lines("peak_rps", "timeout (% of the SLO)", "peak over published's", group, group);
+    FigurePanel right = Lines("peak_rps", "timeout (% of the SLO)", "peak over published's", group);
     right.relative_to = fmt::format("{}: {}", group, kPublished);
     figure.panels.push_back(right);
   }
@@ -263,8 +243,7 @@ Figure Figure11() {
             system, "fig11", "models.*.slo_ms", {15, 20, 25, 30, 40, 50, 75, 100},
             {fmt::format("popularity={}", popularity), fmt::format("process={}", process)}, group));
       }
-      figure.panels.push_back(
-          Lines("peak_rps", "SLO (ms)", "peak goodput (requests/s)", group.c_str(), group.c_str()));
+      figure.panels.push_back(Lines("peak_rps", "SLO (ms)", "peak goodput (requests/s)", group));
     }
   }
   figure.panels_in_row = 2;
@@ -311,7 +290,7 @@ Figure Figure15() {
                        TimelineClaims);
   figure.series = {{kAllThere, {Named(0, "", "fig15", kOursSystem, {"autoscale.interval_s=0"})}},
                    {kFollowed, {Named(0, "", "fig15", kOursSystem)}}};
-  FigurePanel models = Lines("goodput_rps", "s", "goodput (requests/s), by model", kAllThere);
+  FigurePanel models = Lines("goodput_rps", "s", "goodput (requests/s), by model", kAllThere, "");
   models.stacked = true;
   figure.panels = {models, Lines("busy_lanes", "s", "GPUs in use"),
                    Lines("advised_lanes", "s", "GPUs advised"),

@@ -153,22 +153,21 @@ StraitRecords::Remaining StraitRecords::Left(const DeviceRecord& device, const O
 }
 
 TimePoint StraitRecords::EndOf(const DeviceRecord& device, const OngoingBatch& batch,
-                               const Remaining& left, const Throughput& added,
-                               TimePoint now) const {
+                               const Remaining& left, const Throughput& added, TimePoint now,
+                               Luck luck) const {
   const double degree =
       interference_.Degree({device.total() - batch.own + added, batch.own, batch.level});
-  return std::max(now, batch.uploaded) + Stretch(left.expected, degree);
+  return std::max(now, batch.uploaded) + (luck == Luck::kBad
+                                              ? Stretch(left.unlucky, tail_.Of(degree))
+                                              : Stretch(left.expected, degree));
 }
 
 bool StraitRecords::Delays(const DeviceRecord& device, const OngoingBatch& batch,
                            const Remaining& left, const Throughput& added, int level,
                            TimePoint now) const {
   if (batch.level > level) return false;
-  if (batch.level == level) return EndOf(device, batch, left, added, now) > batch.deadline;
-  const double degree =
-      interference_.Degree({device.total() - batch.own + added, batch.own, batch.level});
-  const TimePoint begins = std::max(now, batch.uploaded);
-  return begins + Stretch(left.unlucky, tail_.Of(degree)) > batch.deadline;
+  const Luck luck = batch.level < level ? Luck::kBad : Luck::kExpected;
+  return EndOf(device, batch, left, added, now, luck) > batch.deadline;
 }
 
 // Eq. 1 without the time already waited, which the deadline knows.

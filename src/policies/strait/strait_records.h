@@ -91,9 +91,11 @@ class StraitRecords : public Policy {
     Duration unlucky;
   };
   Remaining Left(const DeviceRecord& device, const OngoingBatch& batch, TimePoint now) const;
-  // When it ends if `left` runs beside what is there now and `added`.
+  // When it ends, as expected or if it is unlucky, if what is `left` runs beside what is there now
+  // and `added`.
+  enum class Luck { kExpected, kBad };
   TimePoint EndOf(const DeviceRecord& device, const OngoingBatch& batch, const Remaining& left,
-                  const Throughput& added, TimePoint now) const;
+                  const Throughput& added, TimePoint now, Luck luck = Luck::kExpected) const;
   // The second condition of violate(): a candidate of `level` that adds this would make it late. By
   // a lower one it is to bear no more than it can where it is unlucky.
   bool Delays(const DeviceRecord& device, const OngoingBatch& batch, const Remaining& left,
