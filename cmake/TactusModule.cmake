@@ -14,6 +14,18 @@ include(GoogleTest)
 add_custom_target(tactus_tests)
 add_custom_target(tactus_fuzzers)
 
+# Defines TACTUS_SOURCE_DIR for those of the files that use it, and for no others: the compiler cache
+# can then serve the rest to every checkout, whatever its path.
+function(tactus_tell_source_dir)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} uses REGEX TACTUS_SOURCE_DIR LIMIT_COUNT 1)
+    if(uses)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
+                   TACTUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    endif()
+  endforeach()
+endfunction()
+
 function(tactus_module NAME)
   cmake_parse_arguments(M "" "DIR" "DEPS;VENDOR;TEST_DEPS;EXCLUDE" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${M_DIR})
@@ -45,7 +57,7 @@ function(tactus_module NAME)
     add_executable(tactus_${NAME}_test ${tests})
     target_link_libraries(tactus_${NAME}_test PRIVATE tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR}
                           GTest::gmock GTest::gtest_main Threads::Threads)
-    target_compile_definitions(tactus_${NAME}_test PRIVATE TACTUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    tactus_tell_source_dir(${tests})
     if(TACTUS_SANITIZE)
       # A third less to compile; what they test is optimised as ever.
       target_compile_options(tactus_${NAME}_test PRIVATE -O0)
@@ -58,7 +70,7 @@ function(tactus_module NAME)
     add_executable(tactus_${NAME}_bench ${benches})
     target_link_libraries(tactus_${NAME}_bench PRIVATE tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR}
                           benchmark::benchmark benchmark::benchmark_main Threads::Threads)
-    target_compile_definitions(tactus_${NAME}_bench PRIVATE TACTUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    tactus_tell_source_dir(${benches})
   endif()
   if(TACTUS_FUZZ)
     foreach(source ${fuzzers})
