@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tidy.py [ROOT]: checks every file of the tree against the style rules of rules.py.
+"""tidy.py [ROOT]: checks every file of the tree against the style rules of rules.py, and what
+documents link (links.py).
 
 Prints `file:line: what is wrong (remedy: what to do)` for each violation and exits 1 if there is
 one. Reads the files that git knows or would add; where there is no git, all but hidden ones.
@@ -9,6 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import links
 import rules
 
 # The rules name what they forbid, and their test breaks every one of them.
@@ -28,7 +30,9 @@ def tree_files(root):
 
 
 def violations(root):
-    for path in tree_files(root):
+    documents = {}
+    files = tree_files(root)
+    for path in files:
         file = root / path
         name = file.name
         suffix = file.suffix if '.' in name.lstrip('.') else ''
@@ -38,10 +42,13 @@ def violations(root):
             text = file.read_text(encoding='utf-8')
         except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
             continue
+        if suffix == '.md':
+            documents[path] = text
         source = rules.Source(path, text)
         for rule in rules.RULES:
             for line, message, remedy in rule(source):
                 yield path, line, message, remedy
+    yield from links.violations(documents, [path for path in files if (root / path).exists()])
 
 
 def main(arguments):

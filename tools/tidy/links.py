@@ -1,0 +1,42 @@
+"""What documents say of other files: no relative link is dead, and no result lies there unnamed."""
+import posixpath
+import re
+
+RESULTS = 'docs/results/'
+
+_CODE = re.compile(r'^(```|~~~).*?^\1[^\n]*$|`[^`\n]*`', re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r'\]\(\s*<?([^)\s>]+)')
+_REFERENCE = re.compile(r'^\s{0,3}\[[^\]]+\]:\s*<?([^\s>]+)', re.MULTILINE)
+_ELSEWHERE = re.compile(r'[a-z][a-z0-9+.-]*:|#', re.IGNORECASE)
+
+
+def relative_links(path, text):
+    """(line, the link as it stands, the path in the tree that it leads to) for each of a document."""
+    code_blanked = _CODE.sub(lambda code: re.sub(r'[^\n]', ' ', code.group(0)), text)
+    for pattern in (_LINK, _REFERENCE):
+        for match in pattern.finditer(code_blanked):
+            link = match.group(1)
+            if _ELSEWHERE.match(link):
+                continue
+            target = posixpath.join(posixpath.dirname(path), link.split('#')[0])
+            yield (code_blanked.count('\n', 0, match.start(1)) + 1, link,
+                   posixpath.normpath(target))
+
+
+def violations(documents, files):
+    """Of `documents` (path -> text of each *.md) in a tree of `files`: (path, line, message, remedy)."""
+    places = set(files)
+    for file in files:
+        while file := posixpath.dirname(file):
+            places.add(file)
+    named = set()
+    for path, text in documents.items():
+        for line, link, target in relative_links(path, text):
+            named.add(target)
+            if target not in places and target != '.':
+                yield path, line, f'{link} leads to no file of the tree', \
+                    'link what is there, or name the command that makes it'
+    for file in sorted(files):
+        if file.startswith(RESULTS) and file not in named:
+            yield file, 1, 'a result that no document links', \
+                'link it where its figures are told, or remove it'
