@@ -11,7 +11,7 @@ _ELSEWHERE = re.compile(r'[a-z][a-z0-9+.-]*:|#', re.IGNORECASE)
 
 
 def relative_links(path, text):
-    """(line, the link as it stands, the path in the tree that it leads to) for each of a document."""
+    """(line, the link, the path that it leads to) for each relative link of a document."""
     code_blanked = _CODE.sub(lambda code: re.sub(r'[^\n]', ' ', code.group(0)), text)
     for pattern in (_LINK, _REFERENCE):
         for match in pattern.finditer(code_blanked):
@@ -24,7 +24,7 @@ def relative_links(path, text):
 
 
 def violations(documents, files):
-    """Of `documents` (path -> text of each *.md) in a tree of `files`: (path, line, message, remedy)."""
+    """Of `documents` (path -> text of each *.md) among `files`: (path, line, message, remedy)."""
     places = set(files)
     for file in files:
         while file := posixpath.dirname(file):
