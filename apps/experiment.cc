@@ -96,14 +96,16 @@ std::optional<std::string> DoubtOfCores(int wanted, int cores) {
 
 namespace {
 
-Expected<std::unique_ptr<JournalWriter>> OpenJournal(const Scenario& scenario,
+Expected<std::unique_ptr<JournalWriter>> OpenJournal(const Experiment& experiment,
+                                                     const Policy& policy,
                                                      const std::string& path) {
+  const Scenario& scenario = experiment.scenario;
   return JournalWriter::Create(path,
                                {.policy = scenario.policy,
                                 .source = "simulated",
                                 .commit = BuildCommit(),
                                 .options = MakeDispatcherOptions(scenario),
-                                .lanes = MakeLanes(scenario)},
+                                .lanes = SimulatedLanes(scenario, policy, experiment.plan.get())},
                                WhenFull::kWrite);
 }
 
@@ -136,7 +138,7 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& f
                             .on_share = experiment.on_share};
   std::unique_ptr<JournalWriter> writer;
   if (!files.journal.empty()) {
-    auto created = OpenJournal(scenario, files.journal);
+    auto created = OpenJournal(experiment, **policy, files.journal);
     if (!created) return std::unexpected(created.error());
     writer = std::move(*created);
     options.journal = writer.get();

@@ -31,7 +31,8 @@ int RunReplay(const std::string& path) {
                result->decisions, *result->difference);
     return 1;
   }
-  fmt::print("identical: {} decisions for {} events\n", result->decisions, result->events);
+  fmt::print("identical: {} decisions for {} events{}\n", result->decisions, result->events,
+             result->plans > 0 ? fmt::format(" and {} plans", result->plans) : "");
   return 0;
 }
 

@@ -23,6 +23,7 @@
 #include "runtime/core_plan.h"
 #include "runtime/machine.h"
 #include "runtime/model_profile.h"
+#include "runtime/partition.h"
 #include "runtime/runtime.h"
 #include "serve_options.h"
 #include "serve_plan.h"
@@ -228,8 +229,10 @@ Status ServeCommand::MakeRuntime() {
                          .source = "served",
                          .commit = BuildCommit(),
                          .options = {options.queue_capacity, options.expiry},
-                         .lanes = std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes),
-                                                        LaneSpec{.slots = o_.slots})};
+                         .lanes = Partitioned(o_)
+                                      ? Partition::Lanes()
+                                      : std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes),
+                                                              LaneSpec{.slots = o_.slots})};
     auto journal = JournalWriter::Create(o_.journal, header, WhenFull::kStop);
     if (!journal) return std::unexpected(std::move(journal.error()));
     journal_ = std::move(*journal);

@@ -81,11 +81,6 @@ Status CheckPlanOptions(const ServeOptions& options) {
     return InvalidArgument(
         fmt::format("{}: needs --policy planned; others do not go by a plan", option));
   }
-  if (!options.journal.empty()) {
-    return InvalidArgument(fmt::format(
-        "--journal: does not hold what plans change, so it could not be replayed; leave {} out",
-        option));
-  }
   if (!options.planner.empty()) {
     const auto planner = MakePlanner(NameOf(options.planner), std::nullopt);
     if (!planner) return Fail(planner.error().code, "--planner: " + planner.error().message);

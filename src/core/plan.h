@@ -18,6 +18,8 @@ struct LaneSpec {
   // that all batches of the lane share; empty: any.
   int threads = 1;
   std::vector<int> cores = {};
+
+  bool operator==(const LaneSpec&) const = default;
 };
 
 // A window in the lane's cycle; length 0 means open: any time in the cycle.
@@ -26,17 +28,23 @@ struct PlanEntry {
   int batch = 1;
   Duration offset{};
   Duration length{};
+
+  bool operator==(const PlanEntry&) const = default;
 };
 
 struct LanePlan {
   LaneSpec spec;
   Duration cycle{};
   std::vector<PlanEntry> entries;
+
+  bool operator==(const LanePlan&) const = default;
 };
 
 struct Plan {
   std::uint64_t epoch = 0;
   std::vector<LanePlan> lanes;
+
+  bool operator==(const Plan&) const = default;
 };
 
 }  // namespace tactus

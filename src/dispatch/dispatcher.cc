@@ -66,6 +66,7 @@ void Dispatcher::Configure(std::shared_ptr<const Deployment> deployment) {
 }
 
 void Dispatcher::Adopt(std::shared_ptr<const Plan> plan) {
+  if (journal_ != nullptr) journal_->Adopted(plan.get());
   plan_ = std::move(plan);
   policy_.OnPlan(view());
 }
@@ -165,12 +166,11 @@ void Dispatcher::Finish(LaneId lane_id, BatchId batch, const BatchReport& report
   Write({.kind = Kind::kFinish,
          .detail = static_cast<std::uint8_t>(report.status),
          .lane = lane_id.value(),
-         .count = static_cast<std::uint32_t>(report.upload.count()),
-         .shape = static_cast<std::uint32_t>(report.upload.count() >> 32),
          .id = batch.value(),
          .at = now,
          .deadline = report.started,
-         .ended = report.ended});
+         .ended = report.ended,
+         .upload = report.upload});
   Slot* slot = FindSlot(lane_id, batch);
   CHECK(slot != nullptr, "an engine reports each batch exactly once");
   Lane& lane = lanes_[lane_id.value()];
@@ -260,6 +260,7 @@ void Dispatcher::SetLaneOpen(LaneId lane, bool open) {
 void Dispatcher::SetLaneShare(LaneId id, LaneClass lane_class, double fraction) {
   Lane& lane = lanes_[id.value()];
   CHECK(!lane.open && lane.batches.empty(), "a lane that serves stays what it is");
+  if (journal_ != nullptr) journal_->Reshaped({id, lane_class, fraction});
   lane.lane_class = lane_class;
   lane.fraction = fraction;
   FindQuickest();

@@ -53,7 +53,7 @@ class Dispatcher {
   // `profile` must cover every loaded model up to its max_batch.
   void Configure(std::shared_ptr<const Deployment> deployment);
 
-  // Sets or replaces the plan that the policy reads. It is no part of the journal.
+  // Sets or replaces the plan that the policy reads; null: none any more.
   void Adopt(std::shared_ptr<const Plan> plan);
 
   // request.arrival is the instant; ids must rise.
@@ -64,8 +64,7 @@ class Dispatcher {
   void Cancel(ModelId model, RequestId request);
   // A closed lane takes no new batch; those that run there still finish.
   void SetLaneOpen(LaneId lane, bool open);
-  // Makes another lane of a closed one on which nothing runs, on the same device. It is no part of
-  // the journal.
+  // Makes another lane of a closed one on which nothing runs, on the same device.
   void SetLaneShare(LaneId lane, LaneClass lane_class, double fraction);
 
   // Expires what is hopeless, then runs the policy until it waits. Returns when to step again if

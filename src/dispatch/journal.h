@@ -6,6 +6,7 @@
 
 #include "core/batch.h"
 #include "core/decision.h"
+#include "core/plan.h"
 
 namespace tactus {
 
@@ -26,19 +27,29 @@ struct JournalRecord {
   std::uint16_t exit = 0;
   std::uint32_t model = 0;
   std::uint32_t lane = 0;
-  std::uint32_t count = 0;  // batch size, drop count; of a finish: its upload in ns, low half ...
-  std::uint32_t shape = 0;  // ... and high half
+  std::uint32_t count = 0;  // batch size, drop count
+  std::uint32_t shape = 0;
   std::uint32_t priority = 0;
   std::uint64_t id = 0;  // request or batch
   TimePoint at{};        // arrival, now, or wait-until
   TimePoint deadline{};  // of an arrival; the report's start of a finish
   TimePoint ended{};     // the report's end of a finish
+  Duration upload{};     // of a finish: until its input was on the device
 
   bool operator==(const JournalRecord&) const = default;
 };
-static_assert(sizeof(JournalRecord) == 56, "records are written to files as they are");
+static_assert(sizeof(JournalRecord) == 64, "records are written to files as they are");
 
 struct Deployment;
+
+// What Dispatcher::SetLaneShare is told.
+struct LaneShare {
+  LaneId lane;
+  LaneClass lane_class;
+  double fraction = 1;
+
+  bool operator==(const LaneShare&) const = default;
+};
 
 // Append is called on the dispatcher's thread: it must neither block nor allocate.
 class Journal {
@@ -47,6 +58,10 @@ class Journal {
   // The dispatcher serves this from here on. Rare, and outside the hot path: it may take its time.
   virtual void Configured(const Deployment&) {}
   virtual void Append(const JournalRecord& record) noexcept = 0;
+  // Likewise rare: the policy reads this plan from here on, or none ...
+  virtual void Adopted(const Plan*) {}
+  // ... and the lane is this share of its device.
+  virtual void Reshaped(const LaneShare&) {}
 };
 
 }  // namespace tactus

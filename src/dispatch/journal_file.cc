@@ -16,7 +16,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "records are written as they lie");
 
-constexpr std::string_view kMagic = "TACTUSJ1";
+constexpr std::string_view kMagic = "TACTUSJ2";
+constexpr std::string_view kAnyMagic = kMagic.substr(0, kMagic.size() - 1);
 constexpr std::uint64_t kChecksumStart = 0xcbf29ce484222325ull;
 constexpr std::size_t kRecordsInChunk = 8192;
 
@@ -75,7 +76,13 @@ class Parser {
 
   Expected<JournalFile> Parse() {
     const auto magic = source_.TakeBytes(kMagic.size());
-    if (!magic || *magic != kMagic) return Bad("is no Tactus journal");
+    if (!magic || !magic->starts_with(kAnyMagic)) return Bad("is no Tactus journal");
+    if (*magic != kMagic) {
+      return Bad(fmt::format(
+          "is a journal of format {}, and this program reads format {}; replay it with the tactus "
+          "that wrote it (its header names the commit), or record it again",
+          magic->back(), kMagic.back()));
+    }
     for (;;) {
       const auto letter = source_.Take<char>();
       if (!letter) return CutOff();
@@ -85,25 +92,29 @@ class Parser {
       const std::size_t unit = *letter == 'R' ? sizeof(JournalRecord) : 1;
       const auto body = source_.TakeBytes(*size * unit);
       if (!body) return CutOff();
-      Status read;
-      switch (*letter) {
-        case 'H':
-          read = Header(*body);
-          break;
-        case 'D':
-          read = Deployed(*body);
-          break;
-        case 'R':
-          read = Records(*body);
-          break;
-        default:
-          return Bad(fmt::format("is damaged at byte {}: no such section", source_.at()));
-      }
-      if (!read) return std::unexpected(read.error());
+      if (Status read = Section(*letter, *body); !read) return std::unexpected(read.error());
     }
   }
 
  private:
+  Status Section(char letter, std::string_view body) {
+    if (letter == 'H') return Header(body);
+    if (letter != 'D' && journal_.changes.empty()) {
+      return Bad("its first deployment does not stand before all else");
+    }
+    switch (letter) {
+      case 'D':
+        return Deployed(body);
+      case 'P':
+        return Planned(body);
+      case 'L':
+        return Reshaped(body);
+      case 'R':
+        return Records(body);
+      default:
+        return Bad(fmt::format("is damaged at byte {}: no such section", source_.at()));
+    }
+  }
   Status Header(std::string_view body) {
     if (!journal_.header.lanes.empty()) return Bad("has two headers");
     auto header = ParseJournalHeader(body);
@@ -116,15 +127,30 @@ class Parser {
   }
   Status Deployed(std::string_view body) {
     if (journal_.header.lanes.empty()) return Bad("its header is missing");
-    const std::size_t known =
-        journal_.deployments.empty() ? 0 : journal_.deployments.back().deployment->models.size();
-    auto deployment = ParseDeployment(body, classes_, known);
+    auto deployment = ParseDeployment(body, classes_, deployed_ ? deployed_->models.size() : 0);
     if (!deployment) return Bad("a deployment: " + deployment.error().message);
-    journal_.deployments.push_back({journal_.records.size(), std::move(*deployment)});
+    deployed_ = *deployment;
+    journal_.changes.push_back({journal_.records.size(), std::move(*deployment)});
+    return {};
+  }
+  Status Planned(std::string_view body) {
+    auto plan = ParsePlan(body);
+    if (!plan) return Bad("a plan: " + plan.error().message);
+    journal_.changes.push_back({journal_.records.size(), std::move(*plan)});
+    return {};
+  }
+  Status Reshaped(std::string_view body) {
+    const auto share = ParseLaneShare(body, journal_.header.lanes.size());
+    if (!share) return Bad("a lane's share: " + share.error().message);
+    classes_ = std::max(classes_, std::size_t{share->lane_class.value()} + 1);
+    if (!deployed_->models.empty() &&
+        classes_ > static_cast<std::size_t>(deployed_->profile.lane_classes())) {
+      return Bad("a lane's share: its class is not in the profile");
+    }
+    journal_.changes.push_back({journal_.records.size(), *share});
     return {};
   }
   Status Records(std::string_view body) {
-    if (journal_.deployments.empty()) return Bad("records stand before the first deployment");
     const std::size_t first = journal_.records.size();
     journal_.records.resize(first + body.size() / sizeof(JournalRecord));
     if (!body.empty()) std::memcpy(&journal_.records[first], body.data(), body.size());
@@ -140,7 +166,7 @@ class Parser {
     const auto checksum = source_.Take<std::uint64_t>();
     if (!checksum) return CutOff();
     if (!source_.empty()) return Bad("is damaged: bytes follow its end");
-    if (journal_.deployments.empty()) return Bad("holds no deployment");
+    if (journal_.changes.empty()) return Bad("holds no deployment");
     if (*count != journal_.records.size()) return Bad("is damaged: records are missing");
     if (verify_ && *checksum != Checksum(kChecksumStart, before)) {
       return Bad("is damaged: its checksum does not fit its contents");
@@ -162,7 +188,8 @@ class Parser {
   Source source_;
   const std::string_view where_;
   const bool verify_;
-  std::size_t classes_ = 0;
+  std::size_t classes_ = 0;  // that its lanes are of, so far
+  std::shared_ptr<const Deployment> deployed_;
   JournalFile journal_;
 };
 
@@ -206,10 +233,15 @@ void JournalWriter::Append(const JournalRecord& record) noexcept {
   ++appended_;
 }
 
-void JournalWriter::Configured(const Deployment& deployment) {
-  std::string json = ToJson(deployment);
+void JournalWriter::Configured(const Deployment& deployment) { Note('D', ToJson(deployment)); }
+
+void JournalWriter::Adopted(const Plan* plan) { Note('P', ToJson(plan)); }
+
+void JournalWriter::Reshaped(const LaneShare& share) { Note('L', ToJson(share)); }
+
+void JournalWriter::Note(char letter, std::string json) {
   const std::lock_guard lock(mutex_);
-  if (!stopped()) changes_.push_back({appended_, std::move(json)});
+  if (!stopped()) changes_.push_back({appended_, letter, std::move(json)});
 }
 
 Status JournalWriter::Flush() {
@@ -221,9 +253,9 @@ Status JournalWriter::FlushLocked() {
   std::size_t change = 0;
   for (bool more = true; more;) {
     for (; change < changes_.size() && changes_[change].at == written_; ++change) {
-      WriteSection('D', changes_[change].json);
+      WriteSection(changes_[change].letter, changes_[change].json);
     }
-    // Up to the next deployment, or as much as a chunk holds.
+    // Up to the next change, or as much as a chunk holds.
     std::uint64_t limit = kRecordsInChunk;
     if (change < changes_.size()) limit = std::min(limit, changes_[change].at - written_);
     chunk_.clear();

@@ -1,10 +1,12 @@
 // A journal on disk: what a dispatcher was given and what it decided, whole enough to be decided
 // again (`tactus replay`).
 //
-//   "TACTUSJ1", then sections of one letter each, integers little-endian:
+//   "TACTUSJ2", then sections of one letter each, integers little-endian:
 //     H u32 n, n bytes of JSON   policy, commit, source, lanes, options; first and once
 //     D u32 n, n bytes of JSON   a deployment: it holds for the records that follow
-//     R u32 n, n records of 56 bytes (JournalRecord)
+//     P u32 n, n bytes of JSON   a plan, likewise
+//     L u32 n, n bytes of JSON   a lane's new share, likewise
+//     R u32 n, n records of 64 bytes (JournalRecord)
 //     E u64 records, u8 complete, u64 checksum (FNV-1a of all bytes before it); last
 //
 // complete = 0 says that the writer fell behind and stopped: what is there is a true beginning.
@@ -18,6 +20,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/expected.h"
@@ -36,13 +39,15 @@ struct JournalHeader {
 };
 
 struct JournalFile {
+  using Changed =
+      std::variant<std::shared_ptr<const Deployment>, std::shared_ptr<const Plan>, LaneShare>;
   struct Change {
     std::size_t at = 0;  // before the record of this index
-    std::shared_ptr<const Deployment> deployment;
+    Changed to;
   };
   JournalHeader header;
   std::vector<JournalRecord> records;
-  std::vector<Change> deployments;  // the first one at 0
+  std::vector<Change> changes;  // in order; the first is a deployment, at 0
   bool complete = true;
 };
 
@@ -56,7 +61,7 @@ enum class WhenFull {
 // time to time, on any one thread at a time; Close writes the end.
 class JournalWriter final : public Journal {
  public:
-  static constexpr std::size_t kRecords = std::size_t{1} << 16;  // 3.5 MB
+  static constexpr std::size_t kRecords = std::size_t{1} << 16;  // 4 MB
 
   static Expected<std::unique_ptr<JournalWriter>> Create(const std::filesystem::path& path,
                                                          const JournalHeader& header,
@@ -65,6 +70,8 @@ class JournalWriter final : public Journal {
 
   void Append(const JournalRecord& record) noexcept override;
   void Configured(const Deployment& deployment) override;
+  void Adopted(const Plan* plan) override;
+  void Reshaped(const LaneShare& share) override;
 
   // An error is kept: later calls return it too.
   Status Flush();
@@ -76,10 +83,12 @@ class JournalWriter final : public Journal {
  private:
   struct Change {
     std::uint64_t at;
+    char letter;
     std::string json;
   };
 
   JournalWriter(std::ofstream file, std::string path, WhenFull when_full, std::size_t records);
+  void Note(char letter, std::string json);
   void Write(std::string_view bytes);
   void WriteSection(char letter, std::string_view json);
   Status FlushLocked();

@@ -43,8 +43,18 @@ JournalRecord Arrival(std::uint64_t id) {
           .priority = 2,
           .id = id,
           .at = kStart + Micros(static_cast<std::int64_t>(id)),
-          .deadline = kStart + Millis(9)};
+          .deadline = kStart + Millis(9),
+          .upload = Nanos(std::int64_t{1} << 40)};
 }
+
+const Plan kPlan = {
+    .epoch = 3,
+    .lanes = {
+        {.spec = {.device = DeviceId{1}, .fraction = 0.4, .slots = 2},
+         .cycle = Millis(30),
+         .entries = {{.model = ModelId{0}, .batch = 2, .offset = Nanos(7), .length = Millis(12)}}},
+        {}}};
+const LaneShare kShare = {.lane = LaneId{1}, .lane_class = LaneClass{0}, .fraction = 1.0 / 3};
 
 class JournalFileTest : public ::testing::Test {
  protected:
@@ -53,12 +63,15 @@ class JournalFileTest : public ::testing::Test {
     EXPECT_TRUE(writer) << writer.error().message;
     return std::move(*writer);
   }
-  // A journal of 20 arrivals, with a second deployment before the last five.
+  // A journal of 20 arrivals, with a second deployment, a share and a plan before the last five.
   std::string Sample() {
     const auto writer = Create(WhenFull::kWrite, 8);
     writer->Configured(OneModel("m"));
     for (std::uint64_t i = 0; i < 15; ++i) writer->Append(Arrival(i));
     writer->Configured(OneModel("n"));
+    writer->Reshaped(kShare);
+    writer->Adopted(&kPlan);
+    writer->Adopted(nullptr);
     for (std::uint64_t i = 15; i < 20; ++i) writer->Append(Arrival(i));
     EXPECT_TRUE(writer->Close());
     std::ifstream in(path_, std::ios::binary);
@@ -85,15 +98,19 @@ TEST_F(JournalFileTest, HoldsAllThatWasWritten) {
   EXPECT_EQ(journal->header.lanes[1].fraction, 0.5);
   ASSERT_EQ(journal->records.size(), 20u);
   for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(journal->records[i], Arrival(i));
-  ASSERT_EQ(journal->deployments.size(), 2u);
-  EXPECT_EQ(journal->deployments[0].at, 0u);
-  EXPECT_EQ(journal->deployments[1].at, 15u);
-  const Deployment& deployment = *journal->deployments[1].deployment;
+  ASSERT_EQ(journal->changes.size(), 5u);
+  EXPECT_EQ(journal->changes[0].at, 0u);
+  for (const std::size_t i : {1, 2, 3, 4}) EXPECT_EQ(journal->changes[i].at, 15u);
+  const Deployment& deployment =
+      *std::get<std::shared_ptr<const Deployment>>(journal->changes[1].to);
   EXPECT_EQ(deployment.models[0].name, "n");
   EXPECT_EQ(deployment.models[0].slo, Millis(50));
   EXPECT_EQ(deployment.models[0].priority, 2);
   EXPECT_EQ(deployment.models[0].exits[1].accuracy, 0.75);
   EXPECT_EQ(deployment.profile.Latency(ModelId{0}, ExitId{1}, 2, LaneClass{0}), Nanos(4'000'001));
+  EXPECT_EQ(std::get<LaneShare>(journal->changes[2].to), kShare);
+  EXPECT_EQ(*std::get<std::shared_ptr<const Plan>>(journal->changes[3].to), kPlan);
+  EXPECT_EQ(std::get<std::shared_ptr<const Plan>>(journal->changes[4].to), nullptr);
 }
 
 // In real time the dispatcher must never wait for a disk: the journal ends early, and says so.
@@ -131,7 +148,7 @@ TEST_F(JournalFileTest, IsFlushedByAnotherThreadWhileItGrows) {
   ASSERT_TRUE(journal) << journal.error().message;
   ASSERT_EQ(journal->records.size(), kRecords);
   for (std::uint64_t i = 0; i < kRecords; ++i) ASSERT_EQ(journal->records[i].id, i);
-  EXPECT_EQ(journal->deployments[1].at, kRecords / 2);
+  EXPECT_EQ(journal->changes[1].at, kRecords / 2);
 }
 
 // Cut anywhere, a journal is refused with a reason.
@@ -160,6 +177,9 @@ TEST_F(JournalFileTest, IsRefusedWhenDamaged) {
   EXPECT_THAT(ParseJournal(bytes + "x", "j").error().message, HasSubstr("bytes follow its end"));
   EXPECT_THAT(ParseJournal("PNG and so on", "j").error().message,
               HasSubstr("is no Tactus journal"));
+  EXPECT_THAT(ParseJournal("TACTUSJ1" + bytes.substr(8), "j").error().message,
+              HasSubstr("format 1, and this program reads format 2; replay it with the tactus that "
+                        "wrote it"));
   EXPECT_EQ(LoadJournal("/no/such/journal").error().code, ErrorCode::kNotFound);
   EXPECT_FALSE(JournalWriter::Create("/no/such/folder/j", Header(), WhenFull::kStop));
 }
@@ -185,6 +205,10 @@ TEST_F(JournalFileTest, RefusesDeploymentsThatMakeNoSense) {
               HasSubstr("queue_capacity"));
   EXPECT_THAT(change("\"slo_ns\":50000000", "\"slo_ns\":\"000000\""), HasSubstr("slo_ns"));
   EXPECT_THAT(change("\"lane_class\":0", "\"lane_class\":9"), HasSubstr("class"));
+  EXPECT_THAT(change("\"lane\":1,", "\"lane\":2,"), HasSubstr("a lane's share: "));
+  EXPECT_THAT(change("\"fraction\":0.4,", "\"fraction\":1.4,"), HasSubstr("a plan: "));
+  EXPECT_THAT(change("\"batch\":2,", "\"batch\":0,"), HasSubstr("batch must be a whole number"));
+  EXPECT_THAT(change("\"offset_ns\":7", "\"offset_ns\":x"), HasSubstr("a plan: "));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ constexpr std::int64_t kMostSlots = 1'024;
 constexpr std::int64_t kMostBatch = 4'096;
 constexpr std::int64_t kMostExits = 256;
 constexpr std::int64_t kMostQueued = 1 << 24;
+constexpr std::int64_t kMostModels = 1 << 20;
 constexpr std::int64_t kMostClasses = 4'096;
 constexpr std::int64_t kMostNanos = std::int64_t{1} << 56;  // two years
 
@@ -45,6 +46,37 @@ Expected<Result> Parse(std::string_view text, Read read) {
   } catch (const json::exception& error) {
     return InvalidArgument(error.what());
   }
+}
+
+json LaneJson(const LaneSpec& lane) {
+  return {{"device", lane.device.value()},
+          {"lane_class", lane.lane_class.value()},
+          {"fraction", lane.fraction},
+          {"slots", lane.slots}};
+}
+
+LaneClass ReadLaneClass(const json& entry) {
+  return LaneClass{static_cast<LaneClass::rep>(Whole(entry, "lane_class", 0, kMostClasses - 1))};
+}
+
+double ReadFraction(const json& entry) {
+  const auto fraction = entry.at("fraction").get<double>();
+  if (fraction >= 0 && fraction <= 1) return fraction;
+  throw json::other_error::create(501, "fraction must be a number from 0 to 1", &entry);
+}
+
+LaneSpec ReadLane(const json& entry) {
+  return {.device = DeviceId{static_cast<DeviceId::rep>(Whole(entry, "device", 0, kMostLanes))},
+          .lane_class = ReadLaneClass(entry),
+          .fraction = ReadFraction(entry),
+          .slots = static_cast<int>(Whole(entry, "slots", 1, kMostSlots))};
+}
+
+PlanEntry ReadPlanEntry(const json& entry) {
+  return {.model = ModelId{static_cast<ModelId::rep>(Whole(entry, "model", 0, kMostModels))},
+          .batch = static_cast<int>(Whole(entry, "batch", 1, kMostBatch)),
+          .offset = Nanos(Whole(entry, "offset_ns", 0, kMostNanos)),
+          .length = Nanos(Whole(entry, "length_ns", 0, kMostNanos))};
 }
 
 ProfileTable::ModelRows RowsOf(const Deployment& deployment, std::size_t i) {
@@ -136,10 +168,7 @@ ProfileTable::ModelRows ReadRows(const json& entry, const Model& model, int lane
 std::string ToJson(const JournalHeader& header) {
   json lanes = json::array();
   for (const LaneSpec& lane : header.lanes) {
-    lanes.push_back({{"device", lane.device.value()},
-                     {"lane_class", lane.lane_class.value()},
-                     {"fraction", lane.fraction},
-                     {"slots", lane.slots}});
+    lanes.push_back(LaneJson(lane));
   }
   const json text = {{"policy", header.policy},
                      {"source", header.source},
@@ -176,6 +205,31 @@ std::string ToJson(const Deployment& deployment) {
   return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::string ToJson(const Plan* plan) {
+  if (plan == nullptr) return json(nullptr).dump();
+  json lanes = json::array();
+  for (const LanePlan& lane : plan->lanes) {
+    json entries = json::array();
+    for (const PlanEntry& entry : lane.entries) {
+      entries.push_back({{"model", entry.model.value()},
+                         {"batch", entry.batch},
+                         {"offset_ns", entry.offset.count()},
+                         {"length_ns", entry.length.count()}});
+    }
+    lanes.push_back(LaneJson(lane.spec));
+    lanes.back()["cycle_ns"] = lane.cycle.count();
+    lanes.back()["entries"] = std::move(entries);
+  }
+  return json({{"epoch", plan->epoch}, {"lanes", lanes}}).dump();
+}
+
+std::string ToJson(const LaneShare& share) {
+  return json({{"lane", share.lane.value()},
+               {"lane_class", share.lane_class.value()},
+               {"fraction", share.fraction}})
+      .dump();
+}
+
 Expected<JournalHeader> ParseJournalHeader(std::string_view text) {
   return Parse<JournalHeader>(text, [](const json& root) {
     JournalHeader header;
@@ -190,12 +244,7 @@ Expected<JournalHeader> ParseJournalHeader(std::string_view text) {
     }
     header.options.expiry = static_cast<Expiry>(known - kExpiry.begin());
     for (const json& entry : root.at("lanes")) {
-      LaneSpec& lane = header.lanes.emplace_back();
-      lane.device = DeviceId{static_cast<DeviceId::rep>(Whole(entry, "device", 0, kMostLanes))};
-      lane.lane_class =
-          LaneClass{static_cast<LaneClass::rep>(Whole(entry, "lane_class", 0, kMostClasses - 1))};
-      lane.fraction = entry.at("fraction").get<double>();
-      lane.slots = static_cast<int>(Whole(entry, "slots", 1, kMostSlots));
+      header.lanes.push_back(ReadLane(entry));
     }
     if (header.lanes.empty() || header.lanes.size() > kMostLanes) {
       throw json::other_error::create(501, "there is no lane, or there are too many", &root);
@@ -224,6 +273,31 @@ Expected<std::shared_ptr<const Deployment>> ParseDeployment(std::string_view tex
     }
     deployment->profile = ProfileTable(classes, rows);
     return deployment;
+  });
+}
+
+Expected<std::shared_ptr<const Plan>> ParsePlan(std::string_view text) {
+  using Result = std::shared_ptr<const Plan>;
+  return Parse<Result>(text, [](const json& root) -> Result {
+    if (root.is_null()) return nullptr;
+    auto plan = std::make_shared<Plan>();
+    plan->epoch = root.at("epoch").get<std::uint64_t>();
+    for (const json& entry : root.at("lanes")) {
+      LanePlan& lane = plan->lanes.emplace_back();
+      lane.spec = ReadLane(entry);
+      lane.cycle = Nanos(Whole(entry, "cycle_ns", 0, kMostNanos));
+      for (const json& each : entry.at("entries")) lane.entries.push_back(ReadPlanEntry(each));
+    }
+    return plan;
+  });
+}
+
+Expected<LaneShare> ParseLaneShare(std::string_view text, std::size_t lanes) {
+  return Parse<LaneShare>(text, [&](const json& root) {
+    const auto last = static_cast<std::int64_t>(lanes) - 1;
+    return LaneShare{.lane = LaneId{static_cast<LaneId::rep>(Whole(root, "lane", 0, last))},
+                     .lane_class = ReadLaneClass(root),
+                     .fraction = ReadFraction(root)};
   });
 }
 

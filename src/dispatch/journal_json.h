@@ -1,4 +1,4 @@
-// The parts of a journal that are text: its header and its deployments.
+// The parts of a journal that are text: its header and what changes on the way.
 #pragma once
 
 #include <string>
@@ -11,6 +11,8 @@ namespace tactus {
 
 std::string ToJson(const JournalHeader& header);
 std::string ToJson(const Deployment& deployment);
+std::string ToJson(const Plan* plan);  // null: no plan
+std::string ToJson(const LaneShare& share);
 
 // Errors say what is wrong, not where the file lies. What they accept, a dispatcher accepts.
 Expected<JournalHeader> ParseJournalHeader(std::string_view json);
@@ -18,5 +20,8 @@ Expected<JournalHeader> ParseJournalHeader(std::string_view json);
 Expected<std::shared_ptr<const Deployment>> ParseDeployment(std::string_view json,
                                                             std::size_t lane_classes,
                                                             std::size_t known);
+// What decisions are made of; threads and cores are not among it.
+Expected<std::shared_ptr<const Plan>> ParsePlan(std::string_view json);
+Expected<LaneShare> ParseLaneShare(std::string_view json, std::size_t lanes);
 
 }  // namespace tactus

@@ -23,7 +23,9 @@ class Stage final : public Outbox, public Journal {
 
   Expected<ReplayResult> Run() {
     while (next_ < journal_.records.size() && !result_.difference) {
-      Deploy();
+      if (const char* nonsense = Change()) {
+        return InvalidArgument(fmt::format("before record {}: {}", next_, nonsense));
+      }
       const JournalRecord& record = journal_.records[next_];
       if (!IsEvent(record.kind)) {
         Differ("the replay came to rest before this");
@@ -57,10 +59,23 @@ class Stage final : public Outbox, public Journal {
   void Complete(const Batch&, const BatchReport&) override {}
 
  private:
-  void Deploy() {
-    while (change_ < journal_.deployments.size() && journal_.deployments[change_].at == next_) {
-      dispatcher_.Configure(journal_.deployments[change_++].deployment);
+  // Why no dispatcher could have gone through what changed here; null when it could, and did.
+  const char* Change() {
+    for (; change_ < journal_.changes.size() && journal_.changes[change_].at == next_; ++change_) {
+      const JournalFile::Changed& to = journal_.changes[change_].to;
+      if (const auto* deployment = std::get_if<std::shared_ptr<const Deployment>>(&to)) {
+        dispatcher_.Configure(*deployment);
+      } else if (const auto* plan = std::get_if<std::shared_ptr<const Plan>>(&to)) {
+        dispatcher_.Adopt(*plan);
+        result_.plans += *plan != nullptr;
+      } else {
+        const auto& share = std::get<LaneShare>(to);
+        const Lane& lane = dispatcher_.view().lanes[share.lane.value()];
+        if (lane.open || !lane.batches.empty()) return "a lane that serves gets another share";
+        dispatcher_.SetLaneShare(share.lane, share.lane_class, share.fraction);
+      }
     }
+    return nullptr;
   }
 
   // Why no dispatcher could have seen this event; null when it could.
@@ -99,8 +114,7 @@ class Stage final : public Outbox, public Journal {
         running_.erase(BatchId{record.id});
         return dispatcher_.Finish(
             LaneId{record.lane}, BatchId{record.id},
-            {record.deadline, record.ended, static_cast<BatchStatus>(record.detail),
-             Nanos(static_cast<std::int64_t>(record.shape) << 32 | record.count)},
+            {record.deadline, record.ended, static_cast<BatchStatus>(record.detail), record.upload},
             record.at);
       case Kind::kCancel:
         return dispatcher_.Cancel(ModelId{record.model}, RequestId{record.id});
@@ -129,7 +143,7 @@ class Stage final : public Outbox, public Journal {
   const JournalFile& journal_;
   ReplayResult result_;
   std::size_t next_ = 0;    // the record that must come next
-  std::size_t change_ = 0;  // the deployment that comes next
+  std::size_t change_ = 0;  // that comes next
   std::uint64_t next_request_ = 0;
   TimePoint now_{Duration::min()};
   std::unordered_map<BatchId, LaneId> running_;

@@ -14,6 +14,7 @@ namespace tactus {
 struct ReplayResult {
   std::uint64_t events = 0;     // arrivals, completions, cancellations, lane changes, steps
   std::uint64_t decisions = 0;  // compared: dispatches, drops, preemptions, waits
+  std::uint64_t plans = 0;      // adopted
   // The first difference, with the records around it; nothing when every decision was the same.
   std::optional<std::string> difference;
 };

@@ -8,6 +8,7 @@
 #include "dispatch/journal_file.h"
 #include "dispatch/replay.h"
 #include "runtime/harness_test.h"
+#include "runtime/partition.h"
 
 namespace tactus {
 namespace {
@@ -58,6 +59,60 @@ TEST(RealTimeJournal, LeadsToTheSameDecisions) {
   ASSERT_TRUE(replayed) << replayed.error().message;
   EXPECT_EQ(replayed->difference, std::nullopt);
   EXPECT_GT(replayed->decisions, 0u);
+}
+
+// Without its plans, and the shares of its lanes, a server's run could not be replayed once it had
+// split its device anew.
+TEST(RealTimeJournal, LeadsToTheSameDecisionsWherePlansChange) {
+  const std::vector<std::string> names = {"a", "b"};
+  const TemporaryFolder folder;
+  const auto path = folder / "journal";
+  JournalHeader header;
+  header.policy = "planned";
+  header.source = "served";
+  header.options.queue_capacity = 64;
+  header.lanes = Partition::Lanes();
+  auto writer = JournalWriter::Create(path, header, WhenFull::kStop);
+  ASSERT_TRUE(writer) << writer.error().message;
+  {
+    testing::HarnessOptions options;
+    options.policy = header.policy;
+    options.runtime.queue_capacity = header.options.queue_capacity;
+    options.runtime.partition =
+        PartitionOptions{.cores = 2,
+                         .shares = {{0.5, testing::FlatProfile(names, 8, 0.02)},
+                                    {1, testing::FlatProfile(names, 8, 0.01)}}};
+    options.journal = writer->get();
+    testing::Harness h(std::move(options));
+    h.runtime->Start();
+    for (const std::string& name : names) {
+      ASSERT_TRUE(h.runtime->Serve(testing::FloatModel(name)));
+    }
+    const auto lane = [](LaneClass::rep c, std::vector<ModelId::rep> models) {
+      LanePlan plan{.spec = {.lane_class = LaneClass{c}, .fraction = c == 0 ? 0.5 : 1.0},
+                    .cycle = Millis(10)};
+      for (const auto m : models) plan.entries.push_back({.model = ModelId{m}, .batch = 4});
+      return plan;
+    };
+    const Plan plans[] = {{.lanes = {lane(1, {0, 1})}}, {.lanes = {lane(0, {0}), lane(0, {1})}}};
+    Rng rng = Rng::Stream(7, "journal");
+    for (int i = 0; i < 400; ++i) {
+      if (i % 50 == 0) {
+        const Status adopted = h.runtime->Adopt(plans[i / 50 % 2], names);
+        ASSERT_TRUE(adopted) << adopted.error().message;
+      }
+      h.Send(names[rng.Below(2)], {1, 2, 3, 4}, {2, 2});
+    }
+    h.replies.AwaitAll();
+    h.runtime->Stop(Duration{});
+  }
+  ASSERT_TRUE((*writer)->Close());
+  const auto journal = LoadJournal(path);
+  ASSERT_TRUE(journal) << journal.error().message;
+  const auto replayed = Replay(*journal, **MakePolicy(header.policy));
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_EQ(replayed->difference, std::nullopt);
+  EXPECT_GE(replayed->plans, 8u);
 }
 
 }  // namespace

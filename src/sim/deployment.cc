@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "dispatch/reorganiser.h"
 #include "planners/gpulet/share_latency.h"
 #include "sim/simulation.h"
 
@@ -83,6 +84,17 @@ std::vector<LaneSpec> MakeLanes(const Scenario& scenario) {
     }
     ++lane_class;
   }
+  return lanes;
+}
+
+std::vector<LaneSpec> SimulatedLanes(const Scenario& scenario, const Policy& policy,
+                                     const Plan* plan) {
+  if (!policy.planner().empty() && scenario.plan_planner != "none") {
+    return Reorganiser(scenario.lanes).Places();
+  }
+  if (plan == nullptr) return MakeLanes(scenario);
+  std::vector<LaneSpec> lanes;
+  for (const LanePlan& lane : plan->lanes) lanes.push_back(lane.spec);
   return lanes;
 }
 

@@ -9,17 +9,10 @@
 
 namespace tactus {
 
-Status Planning::Known(std::string_view planner, bool journaled) {
+Status Planning::Known(std::string_view planner) {
   if (planner.empty()) return {};
-  if (planner != "nexus") {
-    return NotFound("no planner '" + std::string(planner) + "'; there is nexus");
-  }
-  if (journaled) {
-    return InvalidArgument(
-        "a journal holds no plans, so a run of a policy that reads them cannot be replayed; leave "
-        "out the journal or take another policy");
-  }
-  return {};
+  if (planner == "nexus") return {};
+  return NotFound("no planner '" + std::string(planner) + "'; there is nexus");
 }
 
 Status Planning::Feasible(std::string_view planner, const Deployment& deployment,

@@ -18,8 +18,8 @@ namespace tactus {
 
 class Planning {
  public:
-  // An error for a planner that there is not, and for one whose plans a journal would miss.
-  static Status Known(std::string_view planner, bool journaled);
+  // An error for a planner that there is not.
+  static Status Known(std::string_view planner);
   // kInvalidArgument, with the arithmetic, for a model of which the planner can place no batch at
   // all: its plans would leave it out, and every request of it would be dropped. Also for lanes
   // that differ, which it does not know of.

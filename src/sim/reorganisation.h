@@ -26,9 +26,6 @@ class Reorganisation {
                                                        const ProfileFile& profile,
                                                        const SimulationOptions& options);
 
-  // Of a dispatcher for it.
-  std::vector<LaneSpec> lanes() const { return reorganiser_.Places(); }
-
   // The first plan serves from the beginning; later ones come as events of `heap`. Both outlive it.
   void Start(Dispatcher& dispatcher, EventHeap& heap);
   void Arrived(ModelId m) {

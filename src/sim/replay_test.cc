@@ -1,7 +1,9 @@
 // A simulation's journal must lead a new dispatcher to the same decisions.
 #include "dispatch/replay.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,6 +44,23 @@ ProfileFile TwoModels() {
 
 class ReplayTest : public ::testing::Test {
  protected:
+  // Devices that are split anew as the load changes: every two seconds, and lanes take their time.
+  JournalFile RecordReplans() {
+    ProfileFile profile = TwoModels();
+    Scenario scenario = ScenarioOf(TwoModels(), 60, 20);
+    scenario.lanes = 2;
+    scenario.plan_shares = {20, 40, 50, 60, 80};
+    scenario.plan_planner = "gpulet";
+    scenario.plan_period_s = 2;
+    scenario.plan_make_least_s = 0.1;
+    scenario.plan_make_most_s = 0.5;
+    for (ScenarioModel& model : scenario.models) model.slo_ms = 60;
+    for (ProfiledModel& model : profile.models) model.resources_source = "a test";
+    const std::string schedule = folder_ / "rates.csv";
+    std::ofstream(schedule) << "at_s,a,b\n0,1,1\n7,0.2,2\n14,2,0.2\n";
+    scenario.schedule = schedule;
+    return Write(scenario, profile, "planned");
+  }
   JournalFile Record(const std::string& policy_text, const char* expiry = "hopeless",
                      bool share = false) {
     ProfileFile profile = TwoModels();
@@ -56,16 +75,21 @@ class ReplayTest : public ::testing::Test {
       scenario.models[1].priority = 2;
       profile.models[0].resources_source = profile.models[1].resources_source = "a test";
     }
+    return Write(scenario, profile, policy_text);
+  }
+  JournalFile Write(const Scenario& scenario, const ProfileFile& profile,
+                    const std::string& policy_text) {
+    auto policy = MakePolicy(policy_text);
+    EXPECT_TRUE(policy) << policy.error().message;
     auto writer = JournalWriter::Create(path_,
                                         {.policy = policy_text,
                                          .source = "simulated",
                                          .options = MakeDispatcherOptions(scenario),
-                                         .lanes = MakeLanes(scenario)},
+                                         .lanes = SimulatedLanes(scenario, **policy, nullptr)},
                                         WhenFull::kWrite, 1000);
     EXPECT_TRUE(writer);
-    auto policy = MakePolicy(policy_text);
-    EXPECT_TRUE(policy) << policy.error().message;
-    EXPECT_TRUE(Simulate(scenario, profile, **policy, {.journal = writer->get()}));
+    const auto result = Simulate(scenario, profile, **policy, {.journal = writer->get()});
+    EXPECT_TRUE(result) << result.error().message;
     EXPECT_TRUE((*writer)->Close());
     auto journal = LoadJournal(path_);
     EXPECT_TRUE(journal) << journal.error().message;
@@ -85,8 +109,6 @@ class ReplayTest : public ::testing::Test {
 
 TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgain) {
   for (const PolicyInfo& info : Policies()) {
-    // A journal holds no plans; the simulator refuses to write one for a policy that reads them.
-    if (!(*MakePolicy(info.name))->planner().empty()) continue;
     for (const char* expiry : {"never", "hopeless"}) {
       const JournalFile journal = Record(info.name, expiry);
       const auto result = Again(journal);
@@ -102,16 +124,63 @@ TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgain) {
 // journal holds both.
 TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgainWhereBatchesShareLanes) {
   for (const PolicyInfo& info : Policies()) {
-    if (!(*MakePolicy(info.name))->planner().empty()) continue;
     const JournalFile journal = Record(info.name, "never", true);
-    const Deployment& served = *journal.deployments[0].deployment;
-    EXPECT_EQ(served.profile.Use(ModelId{0}, ExitId{1}, 8, LaneClass{0}),
+    const auto served = std::get<std::shared_ptr<const Deployment>>(journal.changes[0].to);
+    EXPECT_EQ(served->profile.Use(ModelId{0}, ExitId{1}, 8, LaneClass{0}),
               (ResourceUse{{0.2, 0.4, 0.6, 0.7, 0.1}, FromMillis(0.1)}));
-    EXPECT_GT(journal.records[Find(journal, Kind::kFinish, 0)].count, 0u);
+    EXPECT_GT(journal.records[Find(journal, Kind::kFinish, 0)].upload, Duration{});
     const auto result = Again(journal);
     ASSERT_TRUE(result) << info.name << ": " << result.error().message;
     EXPECT_FALSE(result->difference) << info.name << ": " << *result->difference;
   }
+}
+
+// What a policy does not decide by itself but is given is in the journal too. Without its plans, or
+// without the shares of its lanes, such a run would be decided otherwise.
+TEST_F(ReplayTest, PlansThatChangeAreDecidedTheSameAgain) {
+  const JournalFile journal = RecordReplans();
+  const auto result = Again(journal);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_FALSE(result->difference) << *result->difference;
+  EXPECT_GT(result->plans, 2u);
+  EXPECT_GT(result->decisions, 1000u);
+
+  const auto without = [&](auto is_left_out) {
+    JournalFile changed = journal;
+    std::erase_if(changed.changes, is_left_out);
+    EXPECT_LT(changed.changes.size(), journal.changes.size());
+    const auto replayed = Again(changed);
+    EXPECT_TRUE(replayed) << replayed.error().message;
+    return replayed && replayed->difference;
+  };
+  EXPECT_TRUE(without([](const JournalFile::Change& change) {
+    return std::holds_alternative<std::shared_ptr<const Plan>>(change.to);
+  }));
+  EXPECT_TRUE(without([](const JournalFile::Change& change) {
+    return std::holds_alternative<LaneShare>(change.to);
+  }));
+}
+
+// A share of a lane that serves was never given.
+TEST_F(ReplayTest, RefusesAShareForALaneThatServes) {
+  JournalFile journal = RecordReplans();
+  const auto share = std::ranges::find_if(journal.changes, [](const JournalFile::Change& change) {
+    return std::holds_alternative<LaneShare>(change.to);
+  });
+  ASSERT_NE(share, journal.changes.end());
+  JournalFile::Change again = *share;
+  again.at = Find(journal, Kind::kStep, journal.records.size() / 2);
+  for (std::uint32_t lane = 0; lane < journal.header.lanes.size(); ++lane) {
+    std::get<LaneShare>(again.to).lane = LaneId{lane};
+    JournalFile changed = journal;
+    std::erase_if(changed.changes, [&](const auto& change) { return change.at >= again.at; });
+    changed.changes.push_back(again);
+    if (const auto result = Again(changed); !result) {
+      EXPECT_THAT(result.error().message, HasSubstr("gets another share"));
+      return;
+    }
+  }
+  ADD_FAILURE() << "no lane served half-way";
 }
 
 // A changed decision, a changed input and another policy: each is found where it first shows.

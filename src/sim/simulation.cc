@@ -53,12 +53,6 @@ std::vector<LaneTotals> TotalsOf(const Scenario& scenario, std::span<const LaneS
   return totals;
 }
 
-std::vector<LaneSpec> LanesOf(const Plan& plan) {
-  std::vector<LaneSpec> lanes;
-  for (const LanePlan& lane : plan.lanes) lanes.push_back(lane.spec);
-  return lanes;
-}
-
 // One run: the world around a dispatcher.
 class World final : public Outbox, public FrameWorld {
  public:
@@ -434,9 +428,7 @@ class World final : public Outbox, public FrameWorld {
 Status CheckPlanning(const Scenario& scenario, const Deployment& deployment,
                      std::span<const LaneSpec> lanes, const Policy& policy,
                      const SimulationOptions& options) {
-  if (auto known = Planning::Known(policy.planner(), options.journal != nullptr); !known) {
-    return known;
-  }
+  if (auto known = Planning::Known(policy.planner()); !known) return known;
   if (options.plan == nullptr) return Planning::Feasible(policy.planner(), deployment, lanes);
   if (policy.planner().empty()) {
     return InvalidArgument(
@@ -463,23 +455,17 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
   if (!arrivals) return std::unexpected(arrivals.error());
   auto pipelines = MakePipelines(scenario, *selected);
   if (!pipelines) return std::unexpected(pipelines.error());
-  std::vector<LaneSpec> lanes = MakeLanes(scenario);
-  if (auto can = CheckPlanning(scenario, **deployment, lanes, policy, options); !can) {
-    return std::unexpected(can.error());
-  }
+  const auto can = CheckPlanning(scenario, **deployment, MakeLanes(scenario), policy, options);
+  if (!can) return std::unexpected(can.error());
   std::unique_ptr<Reorganisation> reorganisation;
   if (!policy.planner().empty()) {
     auto made = Reorganisation::For(scenario, profile, options);
     if (!made) return std::unexpected(made.error());
     reorganisation = std::move(*made);
   }
-  if (reorganisation != nullptr) {
-    lanes = reorganisation->lanes();
-  } else if (options.plan != nullptr) {
-    lanes = LanesOf(*options.plan);
-  }
   World world(scenario, *selected, std::move(*deployment), std::move(*pipelines),
-              std::move(*arrivals), std::move(lanes), std::move(reorganisation), policy, options);
+              std::move(*arrivals), SimulatedLanes(scenario, policy, options.plan.get()),
+              std::move(reorganisation), policy, options);
   world.Run();
   return std::move(world).Result(scenario);
 }

@@ -203,7 +203,7 @@ TEST(PipelineSoak, EveryFrameEndsOnceUnderEveryPolicy) {
     const auto policy = MakePolicy(text);
     Count count;
     SimulationOptions options;
-    if ((*policy)->planner().empty()) options.journal = &count;
+    options.journal = &count;
     const auto result = Simulate(world.scenario, world.profile, **policy, options);
     ASSERT_TRUE(result) << result.error().message;
     if (options.journal != nullptr) {

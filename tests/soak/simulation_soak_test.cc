@@ -163,7 +163,7 @@ class Watch final : public Journal {
 };
 
 struct Played {
-  std::vector<JournalRecord> journal;  // empty where the policy reads plans
+  std::vector<JournalRecord> journal;
   std::vector<RequestRecord> requests;
 };
 
@@ -201,7 +201,7 @@ Played Play(const World& world, const std::string& text) {
   scenario.policy = text;
   Watch watch(scenario.slots);
   SimulationOptions options;
-  if ((*policy)->planner().empty()) options.journal = &watch;
+  options.journal = &watch;
   const auto result = Simulate(scenario, world.profile, **policy, options);
   EXPECT_TRUE(result) << result.error().message;
   if (!result) return {};
