@@ -3,10 +3,10 @@
 
     same_reports.py BASE_PROGRAM PROGRAM [--only SUBSTRING] [--set KEY=VALUE ...]
 
-A change that moves code must move no figure. Both programs run every scenario of the tree, each on
-A change that moves code must move no figure. Both programs run every scenario of their own checkout,
-and every figure of the two reports is compared; only what names the build or the machine is left
-out. Exits with 1 if any report differs.
+A change that moves code must move no figure. Both programs run every scenario of their own
+checkout, and every figure of the two reports is compared; only what names the build or the machine
+is left out. Exits with 1 if any report differs.
+"""
 import argparse
 import json
 import pathlib
