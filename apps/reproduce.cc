@@ -1,24 +1,29 @@
 // tactus reproduce: a paper's figures in virtual time, with what the paper claims beside ours.
 //
+// figures/PAPER says what is run, drawn and claimed: this runs it, figures/figures.py draws it.
 // Resumable: every figure has a CSV file, whose first line says what it was made from; points that
 // are in it are not run again.
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "experiment.h"
-#include "metrics/report.h"
 #include "output_file.h"
 #include "progress.h"
-#include "reproduce/figure.h"
-#include "reproduce/plot.h"
+#include "reproduce/figure_file.h"
 #include "reproduce/run_figure.h"
 
 namespace tactus {
@@ -28,98 +33,42 @@ namespace fs = std::filesystem;
 
 struct Command {
   std::string paper = "edgeserving";
+  std::string folder = "figures";
   std::vector<std::string> figures;
   ReproduceOptions options;
   std::string json;
 };
 
-struct FigureClaim {
-  std::string id;
-  std::string heading;
-  Claim claim;
-};
-
-std::vector<Paper> Papers() {
-  return {EdgeServingPaper(), SymphonyPaper(), StraitPaper(), GpuletsPaper()};
+// What must be given before the figure can be made, with the remedy; empty: all is there.
+std::string Lacking(const Figure& figure, const ReproduceOptions& options) {
+  if (figure.question != Question::kScheduler || !options.scheduler.empty()) return "";
+  return "it is measured, not simulated; run ./run bench scheduler --json FILE and give "
+         "--scheduler FILE";
 }
 
-std::string Quoted(std::string text) {
-  std::replace(text.begin(), text.end(), '"', '\'');
-  return '"' + text + '"';
-}
-
-void PrintClaims(const std::vector<FigureClaim>& claims) {
-  for (const auto& [id, heading, claim] : claims) {
-    fmt::print("{:>3}  {:<3}  {}\n          {}; ours: {}\n", id, claim.holds ? "yes" : "NO",
-               claim.what, claim.bar.empty() ? "paper: " + claim.paper : "bar: " + claim.bar,
-               claim.ours);
+// What figures.py needs to know of a figure that was made, beside its file.
+nlohmann::json Made(const Figure& figure, const std::string& source) {
+  nlohmann::json series = nlohmann::json::array();
+  for (const FigureSeries& each : figure.series) {
+    nlohmann::json points = nlohmann::json::array();
+    for (const FigurePoint& point : each.points) points.push_back({point.x, point.name});
+    series.push_back({{"label", each.label}, {"points", points}});
   }
+  return {{"id", figure.id},
+          {"heading", figure.Heading()},
+          {"stem", figure.Stem()},
+          {"source", source},
+          {"series", series}};
 }
 
-// Into claims.csv, in place of what it held of the figures `made`.
-Status WriteClaims(const std::vector<FigureClaim>& claims, const std::vector<std::string>& made,
-                   const fs::path& path) {
-  std::vector<std::string> lines;
-  std::ifstream earlier(path);
-  std::string line;
-  std::getline(earlier, line);  // the header
-  while (std::getline(earlier, line)) {
-    const bool again = std::ranges::any_of(
-        made, [&](const std::string& id) { return line.starts_with(id + ","); });
-    if (!again) lines.push_back(line);
-  }
-  for (const auto& [id, heading, claim] : claims) {
-    lines.push_back(id + "," + Quoted(claim.what) + "," + Quoted(claim.paper) + "," +
-                    Quoted(claim.ours) + "," + (claim.holds ? "yes" : "no"));
-  }
-  std::ofstream file(path, std::ios::trunc);
-  file << "figure,claim,paper,ours,holds\n";
-  for (const std::string& each : lines) file << each << "\n";
-  file.close();
-  return file ? Status{} : InvalidArgument("cannot write " + path.string());
-}
-
-std::size_t Points(const std::vector<Figure>& figures) {
+// Every figure's file; and what they are, for figures.py.
+Expected<nlohmann::json> RunFigures(const Paper& paper, const ReproduceOptions& options) {
   std::size_t points = 0;
-  for (const Figure& figure : figures) {
+  for (const Figure& figure : paper.figures) {
     for (const FigureSeries& series : figure.series) points += series.points.size();
   }
-  return points;
-}
-
-Status Choose(Paper& paper, const std::vector<std::string>& wanted) {
-  std::string known;
-  for (const Figure& figure : paper.figures) known += (known.empty() ? "" : ", ") + figure.id;
-  for (const std::string& id : wanted) {
-    const bool found = std::any_of(paper.figures.begin(), paper.figures.end(),
-                                   [&](const Figure& figure) { return figure.id == id; });
-    if (!found) {
-      return InvalidArgument(fmt::format("--figure {}: {} has {} here", id, paper.title, known));
-    }
-  }
-  std::erase_if(paper.figures, [&](const Figure& figure) {
-    return !wanted.empty() && std::find(wanted.begin(), wanted.end(), figure.id) == wanted.end();
-  });
-  return {};
-}
-
-// Under a figure's title: what its data was made from.
-Expected<std::string> SourceOf(const Paper& paper, const Figure& figure,
-                               const ReproduceOptions& options) {
-  if (figure.source) return figure.source(options);
-  const int seeds = figure.Seeds(options);
-  return fmt::format("simulated with {}; {}", paper.basis,
-                     seeds == 1 ? "one seed" : fmt::format("mean of {} seeds", seeds));
-}
-
-std::string Lacking(const Figure& figure, const ReproduceOptions& options) {
-  return figure.lacks ? figure.lacks(options) : "";
-}
-
-// Every figure's file, picture and claims.
-Expected<std::vector<FigureClaim>> RunFigures(const Paper& paper, const ReproduceOptions& options) {
-  std::vector<FigureClaim> claims;
-  Progress progress(std::max<std::size_t>(1, Points(paper.figures)));
+  nlohmann::json made = nlohmann::json::array();
+  Progress progress(std::max<std::size_t>(1, points));
   std::size_t done = 0;
   for (const Figure& figure : paper.figures) {
     if (const std::string lacking = Lacking(figure, options); !lacking.empty()) {
@@ -127,56 +76,58 @@ Expected<std::vector<FigureClaim>> RunFigures(const Paper& paper, const Reproduc
       fmt::print(stderr, "tactus: {} is left out: {}\n", figure.Heading(), lacking);
       continue;
     }
-    const auto data = RunFigure(paper, figure, options, progress, done);
-    if (!data) return std::unexpected(data.error());
-    const fs::path stem = fs::path(options.out) / figure.Stem();
+    const auto run = RunFigure(paper, figure, options, progress, done);
+    if (!run) return std::unexpected(run.error());
     const auto source = SourceOf(paper, figure, options);
     if (!source) return std::unexpected(source.error());
-    const auto drawn = Draw(PlotScript(paper, figure, *data, stem, *source), stem);
-    if (!drawn) fmt::print(stderr, "tactus: {}\n", drawn.error().message);
-    if (!figure.claims) continue;
-    for (Claim& claim : figure.claims(*data)) {
-      claims.push_back({figure.id, figure.Heading(), std::move(claim)});
-    }
+    made.push_back(Made(figure, *source));
   }
-  return claims;
+  return made;
 }
 
-Check ToCheck(const FigureClaim& of) {
-  const auto& [id, heading, claim] = of;
-  if (claim.value) return {heading + ": " + claim.what, *claim.value, claim.bar, claim.holds};
-  return {fmt::format("{}: {}: {}", heading, claim.what, claim.ours), claim.holds ? 1.0 : 0.0,
-          "paper: " + claim.paper, claim.holds};
+// Runs a program of the PATH and waits for it; its exit status, or -1.
+int RunProgram(std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::fflush(stdout);
+  pid_t child = 0;
+  if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0) {
+    return -1;
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+// Pictures and claims of the figures in `out`.
+Status DrawAndClaim(const Command& command, const ReproduceOptions& options) {
+  const fs::path folder = command.folder;
+  std::vector<std::string> words = {"python3", "-B", (folder / "figures.py").string(),
+                                    (folder / command.paper).string(), options.out};
+  if (!command.json.empty()) words.push_back(command.json);
+  if (RunProgram(std::move(words)) == 0) return {};
+  return Fail(ErrorCode::kUnavailable, "python3 " + (folder / "figures.py").string() +
+                                           " did not draw the figures; what it said stands above. "
+                                           "The CSV files in " +
+                                           options.out + " are complete");
 }
 
 int RunReproduce(const Command& command) {
   ReproduceOptions options = command.options;
   if (options.out.empty()) options.out = "build/reproduce/" + command.paper;
   if (options.scenarios.empty()) options.scenarios = "scenarios/" + command.paper;
-  std::vector<Paper> papers = Papers();
-  Paper& paper = *std::find_if(papers.begin(), papers.end(),
-                               [&](const Paper& p) { return p.key == command.paper; });
-  if (auto chosen = Choose(paper, command.figures); !chosen) return ReportBadInput(chosen.error());
-  const auto claims = RunFigures(paper, options);
-  if (!claims) return ReportBadInput(claims.error());
-  fmt::print(
-      "{}'s claims; ours are simulated with {}, unless the figure says otherwise.\n"
-      "yes: the paper's effect shows here too, in its direction; how large stands beside it\n"
-      "fig  holds\n",
-      paper.title, paper.basis);
-  PrintClaims(*claims);
-  std::vector<std::string> made;
-  for (const Figure& figure : paper.figures) {
-    if (Lacking(figure, options).empty()) made.push_back(figure.id);
-  }
-  const auto written = WriteClaims(*claims, made, fs::path(options.out) / "claims.csv");
-  if (!written) return ReportBadInput(written.error());
-  fmt::print("CSV, SVG and PNG of each figure: {}\n", options.out);
-  if (command.json.empty()) return 0;
-  Report report;
-  for (const FigureClaim& claim : *claims) report.checks.push_back(ToCheck(claim));
-  const auto json = WriteJson(report, command.json);
-  return json ? 0 : ReportBadInput(json.error());
+  const auto paper = LoadPaper(fs::path(command.folder) / command.paper, command.figures);
+  if (!paper) return ReportBadInput(paper.error());
+  const auto made = RunFigures(*paper, options);
+  if (!made) return ReportBadInput(made.error());
+  const fs::path list = fs::path(options.out) / "made.json";
+  std::ofstream file(list, std::ios::trunc);
+  file << made->dump(1) << "\n";
+  file.close();
+  if (!file) return ReportBadInput({ErrorCode::kInvalidArgument, "cannot write " + list.string()});
+  const auto drawn = DrawAndClaim(command, options);
+  return drawn ? 0 : ReportBadInput(drawn.error());
 }
 
 }  // namespace
@@ -185,18 +136,17 @@ void AddReproduce(CLI::App& app, CommandContext& context) {
   auto made = std::make_shared<Command>();
   ReproduceOptions& options = made->options;
   options.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<std::string> keys;
-  for (const Paper& paper : Papers()) keys.push_back(paper.key);
   CLI::App* command =
       app.add_subcommand("reproduce", "Run a paper's figures, with its claims beside ours");
-  command->add_option("paper", made->paper, "Which paper")
-      ->check(CLI::IsMember(keys))
+  command->add_option("paper", made->paper, "Which paper: a folder of --figures")
       ->capture_default_str();
   command
       ->add_option("--figure", made->figures,
                    "Figures and tables to make: 4,7 or table2 (default: all)")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command->add_option("--figures", made->folder, "Directory of the figures' own files, by paper")
+      ->capture_default_str();
   command->add_option("--out", options.out,
                       "Directory for CSV, SVG and PNG (default: build/reproduce/PAPER)");
   command->add_option("--scenarios", options.scenarios,

@@ -8,7 +8,10 @@
 #include "experiment.h"
 #include "planners/autoscale/advice.h"
 #include "policies/registry.h"
+#include "reproduce/gpulets_answers.h"
+#include "reproduce/partition_answer.h"
 #include "reproduce/prediction_answers.h"
+#include "reproduce/scheduler_answer.h"
 #include "sim/peak_goodput.h"
 #include "sim/simulation.h"
 
@@ -315,9 +318,13 @@ Expected<Experiment> LoadPoint(const FigurePoint& point, const ReproduceOptions&
 Expected<FigureData> Answer(Question question, const std::string& label, const FigurePoint& point,
                             const ReproduceOptions& options) {
   Expected<FigureRow> row;
-  if (point.answer) {
-    row = point.answer(point, options);
+  if (question == Question::kPartition || question == Question::kScheduler ||
+      question == Question::kGpulets) {
+    row = question == Question::kPartition   ? PartitionAnswer(point)
+          : question == Question::kScheduler ? SchedulerAnswer(point, options)
+                                             : GpuletsAnswer(point, options);
     if (!row) return std::unexpected(row.error());
+    if (row->empty()) return FigureData{};
     return FigureData{{label, {{point.x, std::move(*row)}}}};
   }
   auto experiment = LoadPoint(point, options);

@@ -2,14 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
 #include "planners/gpulet/duty_cycle.h"
 #include "planners/gpulet/elastic.h"
+#include "reproduce/gpulets_runs.h"
 
 namespace tactus {
 namespace {
 
 constexpr int kLoads = 1024;
+
+// The rates of load 1 to 1,023, by model.
+void SetLoad(int load, PlanInput& input) {
+  for (PlannedModel& model : input.models) {
+    model.rate_rps = 200 * (load % 4);
+    load /= 4;
+  }
+}
 
 Expected<std::vector<bool>> WhichSchedulable(const SetScenario& scenario, const std::string& name,
                                              const PlanInput& problem) {
@@ -37,15 +48,6 @@ Expected<std::vector<double>> ErrorsOfFit(
   const auto model = FitInterference(parts.fitted);
   if (!model) return std::unexpected(model.error());
   return RelativeErrors(*model, parts.held_out);
-}
-
-}  // namespace
-
-void SetLoad(int load, PlanInput& input) {
-  for (PlannedModel& model : input.models) {
-    model.rate_rps = 200 * (load % 4);
-    load /= 4;
-  }
 }
 
 Expected<FigureRow> CountSchedulable(const SetScenario& scenario, const std::string& planner) {
@@ -78,6 +80,61 @@ Expected<FigureRow> CountSchedulable(const SetScenario& scenario, const std::str
   row["beyond_ideal"] = static_cast<double>(std::ranges::count(beyond, true));
   return row;
 }
+
+Expected<FigureRow> OnShare(const SetScenario& scenario, const std::string& model, int batch,
+                            double percent) {
+  const auto experiment = LoadSplit(scenario);
+  if (!experiment) return std::unexpected(experiment.error());
+  const auto problem = MakePlanQuestion(experiment->scenario, experiment->profile);
+  if (!problem) return std::unexpected(problem.error());
+  const PlanInput& input = problem->input;
+  const auto& models = experiment->scenario.models;
+  const auto found = std::ranges::find(models, model, &ScenarioModel::name);
+  const ModelId id{static_cast<ModelId::rep>(found - models.begin())};
+  for (LaneClass::rep c = 0; c < input.shares.size(); ++c) {
+    if (std::abs(100 * input.shares[c] - percent) > 1e-6) continue;
+    return FigureRow{{"latency_ms", ToMillis(input.Latency(id, batch, LaneClass{c}))},
+                     {"rate_rps", MostRate(input, LaneClass{c}, id)},
+                     {"is_knee", LaneClass{c} == Knee(input, id) ? 1 : 0}};
+  }
+  return Internal("a share that is not profiled");
+}
+
+Expected<std::vector<double>> SimulatedOverheads(const SetScenario& scenario) {
+  const auto samples = SimulatedPairs(scenario);
+  if (!samples) return std::unexpected(samples.error());
+  std::vector<double> overheads;
+  for (const InterferenceSample& sample : *samples) overheads.push_back(sample.factor - 1);
+  std::ranges::sort(overheads);
+  return overheads;
+}
+
+Expected<std::vector<double>> ErrorsOfNone(const SetScenario& scenario) {
+  const auto samples = SimulatedPairs(scenario);
+  if (!samples) return std::unexpected(samples.error());
+  return RelativeErrors({}, SplitPairs(*samples).held_out);
+}
+
+// At x percent of what is spread so.
+Expected<FigureRow> Spread(const std::string& of, const SetScenario& scenario, double percent) {
+  const auto values = of == "overheads"         ? SimulatedOverheads(scenario)
+                      : of == "errors"          ? ErrorsOfFit(scenario, SplitPairs)
+                      : of == "errors-of-sides" ? ErrorsOfFit(scenario, SplitSides)
+                                                : ErrorsOfNone(scenario);
+  if (!values) return std::unexpected(values.error());
+  return FigureRow{{"percent", percent},
+                   {of == "overheads" ? "overhead_percent" : "error_percent",
+                    100 * QuantileOf(*values, percent / 100)}};
+}
+
+Sharing SharingOf(const std::string& name) {
+  return name == "temporal" ? Sharing::kTemporal
+         : name == "20:80"  ? Sharing::k20And80
+         : name == "40:60"  ? Sharing::k40And60
+                            : Sharing::kUnsplit;
+}
+
+}  // namespace
 
 Expected<FigureRow> MostSchedulable(const SetScenario& scenario, const std::string& planner,
                                     double headroom) {
@@ -124,42 +181,24 @@ Expected<FigureRow> MostSchedulable(const SetScenario& scenario, const std::stri
   return FigureRow{{"rate_rps", rate_rps}, {"times", times}};
 }
 
-Expected<FigureRow> OnShare(const SetScenario& scenario, std::size_t model, int batch,
-                            double percent) {
-  const auto problem = LoadQuestion(scenario);
-  if (!problem) return std::unexpected(problem.error());
-  const PlanInput& input = problem->input;
-  const ModelId id{static_cast<ModelId::rep>(model)};
-  for (LaneClass::rep c = 0; c < input.shares.size(); ++c) {
-    if (std::abs(100 * input.shares[c] - percent) > 1e-6) continue;
-    return FigureRow{{"latency_ms", ToMillis(input.Latency(id, batch, LaneClass{c}))},
-                     {"rate_rps", MostRate(input, LaneClass{c}, id)},
-                     {"is_knee", LaneClass{c} == Knee(input, id) ? 1 : 0}};
+Expected<FigureRow> GpuletsAnswer(const FigurePoint& point, const ReproduceOptions& options) {
+  const auto file = std::filesystem::path(options.scenarios) / (point.scenario + ".toml");
+  const SetScenario scenario = {file.string(), point.settings};
+  const auto with = [&](const char* key) {
+    const auto said = point.with.find(key);
+    return said == point.with.end() ? std::string() : said->second;
+  };
+  const std::string of = with("of");
+  const std::string planner = with("planner");
+  if (of == "loads") return CountSchedulable(scenario, planner);
+  if (of == "largest") return MostSchedulable(scenario, planner);
+  if (of == "run") return RunMost(scenario, planner, options);
+  if (of == "frames") return RunMostFrames(scenario, planner, options);
+  if (of == "sharing") return RunShared(scenario, SharingOf(with("sharing")), point.x);
+  if (of == "share") {
+    return OnShare(scenario, with("model"), std::atoi(with("batch").c_str()), point.x);
   }
-  return Internal("a share that is not profiled");
-}
-
-Expected<std::vector<double>> SimulatedOverheads(const SetScenario& scenario) {
-  const auto samples = SimulatedPairs(scenario);
-  if (!samples) return std::unexpected(samples.error());
-  std::vector<double> overheads;
-  for (const InterferenceSample& sample : *samples) overheads.push_back(sample.factor - 1);
-  std::ranges::sort(overheads);
-  return overheads;
-}
-
-Expected<std::vector<double>> SimulatedErrors(const SetScenario& scenario) {
-  return ErrorsOfFit(scenario, SplitPairs);
-}
-
-Expected<std::vector<double>> SimulatedErrorsOfSides(const SetScenario& scenario) {
-  return ErrorsOfFit(scenario, SplitSides);
-}
-
-Expected<std::vector<double>> SimulatedErrorsOfNone(const SetScenario& scenario) {
-  const auto samples = SimulatedPairs(scenario);
-  if (!samples) return std::unexpected(samples.error());
-  return RelativeErrors({}, SplitPairs(*samples).held_out);
+  return Spread(of, scenario, point.x);
 }
 
 }  // namespace tactus

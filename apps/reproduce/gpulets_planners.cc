@@ -90,10 +90,7 @@ Expected<InterferenceModel> SimulatedInterference(const SetScenario& scenario) {
 
 Expected<NamedPlanner> NamedPlanner::Make(const std::string& name, const SetScenario& scenario,
                                           const PlanInput& most) {
-  const bool whole_slos = name.ends_with(kWholeSlos);
-  NamedPlanner planner(
-      whole_slos ? name.substr(0, name.size() - std::string_view(kWholeSlos).size()) : name);
-  planner.whole_slos_ = whole_slos;
+  NamedPlanner planner(name);
   if (name.contains("+int")) {
     const auto fitted = SimulatedInterference(scenario);
     if (!fitted) return std::unexpected(fitted.error());
@@ -107,11 +104,7 @@ Expected<NamedPlanner> NamedPlanner::Make(const std::string& name, const SetScen
   return planner;
 }
 
-Expected<Plan> NamedPlanner::Solve(const PlanInput& asked) const {
-  PlanInput input = asked;
-  if (whole_slos_) {
-    for (PlannedModel& model : input.models) model.slo *= 2;
-  }
+Expected<Plan> NamedPlanner::Solve(const PlanInput& input) const {
   auto plan = SolveUnchecked(input);
   if (!plan) return plan;
   if (auto valid = Validate(*plan, input); !valid) {
@@ -141,8 +134,8 @@ Expected<Plan> NamedPlanner::SolveUnchecked(const PlanInput& input) const {
   const bool published = name_ == kPublished;
   return PlanElastic(input, {.interference = interference_.get(),
                              .self_tuning = name_ == kSelfTuning,
-                             .neighbours_bear_it = !published && name_ != kNeighboursUnasked,
-                             .expects_the_worst = !published && name_ != kNobodyExpected});
+                             .neighbours_bear_it = !published,
+                             .expects_the_worst = !published});
 }
 
 }  // namespace tactus

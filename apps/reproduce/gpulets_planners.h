@@ -30,14 +30,9 @@ inline constexpr std::array kPlannerNames = {kSbp,       kSbpHalves,      kSelfT
                                              kGpulet,    kGpuletRetry,    kIdeal,
                                              kGpuletInt, kGpuletRetryInt, kIdealInt};
 
-// gpulet+int is stricter than the algorithm that is published. With less looked at than ours looks
-// at (ElasticOptions); as published, neither.
-inline constexpr const char* kNeighboursUnasked = "gpulet+int neighbours unasked";
-inline constexpr const char* kNobodyExpected = "gpulet+int nobody expected";
+// gpulet+int is stricter than the algorithm that is published: it also asks the neighbours of a
+// newcomer, and expects one before it is there (ElasticOptions).
 inline constexpr const char* kPublished = "gpulet+int as published";
-// After a planner's name: it plans with SLOs twice as long, so that a batch that is alone in its
-// lane may take all of its SLO (line 27 of Algorithm 1), and those who share one even more.
-inline constexpr const char* kWholeSlos = " with whole SLOs";
 
 // A scenario's file, and what is set otherwise: what batches take on shares of a device (planners/
 // gpulet/share_latency.h), and how these slow each other.
@@ -69,8 +64,7 @@ class NamedPlanner {
   static Expected<NamedPlanner> Make(const std::string& name, const SetScenario& scenario,
                                      const PlanInput& most);
 
-  // A plan that holds what it promises (else kInternal), with whole SLOs for twice as long ones;
-  // kResourceExhausted: not schedulable.
+  // A plan that holds what it promises (else kInternal); kResourceExhausted: not schedulable.
   Expected<Plan> Solve(const PlanInput& input) const;
   Expected<bool> Schedules(const PlanInput& input) const;
 
@@ -80,7 +74,6 @@ class NamedPlanner {
   Expected<Plan> SolveUnchecked(const PlanInput& input) const;
 
   std::string name_;
-  bool whole_slos_ = false;
   std::unique_ptr<InterferenceModel> interference_;
   std::unique_ptr<IdealPlanner> ideal_;
 };

@@ -82,8 +82,8 @@ struct Most {
   std::shared_ptr<const Plan> plan;
 };
 
-Expected<Most> PlanForMost(const SetScenario& scenario, const std::string& name, double headroom) {
-  const auto rate = MostSchedulable(scenario, name, headroom);
+Expected<Most> PlanForMost(const SetScenario& scenario, const std::string& name) {
+  const auto rate = MostSchedulable(scenario, name, kHeadroom);
   if (!rate) return std::unexpected(rate.error());
   auto experiment = LoadSplit(scenario);
   if (!experiment) return std::unexpected(experiment.error());
@@ -92,7 +92,7 @@ Expected<Most> PlanForMost(const SetScenario& scenario, const std::string& name,
   Most most = {.experiment = std::move(*experiment), .question = std::move(*question)};
   most.load = Raised(most.question.input, rate->at("times"));
   if (rate->at("times") == 0) return most;
-  const PlanInput asked = Raised(most.load, 1 + headroom);
+  const PlanInput asked = Raised(most.load, 1 + kHeadroom);
   const auto planner = NamedPlanner::Make(name, scenario, asked);
   if (!planner) return std::unexpected(planner.error());
   auto plan = planner->Solve(asked);
@@ -128,19 +128,6 @@ Expected<FigureRow> BadRow(const Most& most, int seeds, Bad bad) {
                    {"alone_percent", (*alone)[alone->size() / 2]}};
 }
 
-// By how much the planner's largest rate exceeds SBP's, percent, mean of the mixes.
-Expected<double> MeanGain(const std::vector<SetScenario>& mixes, const std::string& planner) {
-  double sum = 0;
-  for (const SetScenario& mix : mixes) {
-    const auto most = MostSchedulable(mix, planner);
-    if (!most) return std::unexpected(most.error());
-    const auto sbp = MostSchedulable(mix, kSbp);
-    if (!sbp) return std::unexpected(sbp.error());
-    sum += most->at("rate_rps") / sbp->at("rate_rps") - 1;
-  }
-  return 100 * sum / static_cast<double>(mixes.size());
-}
-
 // Of L1 and FMA, the most that a batch of VGG-16 uses: UseOf::kLargestBatch takes that for the
 // whole device.
 constexpr double kAllCompute = 0.603;
@@ -165,21 +152,21 @@ Plan SharedBy(Sharing sharing, const PlanInput& input, int lenet, int vgg) {
 
 }  // namespace
 
-Expected<FigureRow> RunMost(const SetScenario& scenario, const std::string& name, double headroom,
+Expected<FigureRow> RunMost(const SetScenario& scenario, const std::string& name,
                             const ReproduceOptions& options) {
-  const auto most = PlanForMost(scenario, name, headroom);
+  const auto most = PlanForMost(scenario, name);
   if (!most) return std::unexpected(most.error());
   if (most->plan == nullptr) return FigureRow{{"rate_rps", 0}};
   auto row = BadRow(*most, options.seeds, BadPercent);
   if (!row) return row;
   (*row)["rate_rps"] = TotalRate(most->load);
-  (*row)["headroom_percent"] = 100 * headroom;
+  (*row)["headroom_percent"] = 100 * kHeadroom;
   return row;
 }
 
 Expected<FigureRow> RunMostFrames(const SetScenario& scenario, const std::string& name,
-                                  double headroom, const ReproduceOptions& options) {
-  const auto most = PlanForMost(scenario, name, headroom);
+                                  const ReproduceOptions& options) {
+  const auto most = PlanForMost(scenario, name);
   if (!most) return std::unexpected(most.error());
   if (most->plan == nullptr) return FigureRow{{"rate_fps", 0}};
   auto row = BadRow(*most, options.seeds, BadFramesPercent);
@@ -189,67 +176,6 @@ Expected<FigureRow> RunMostFrames(const SetScenario& scenario, const std::string
   const auto by_itself = BadPercents(*most, true, options.seeds, BadPercent);
   if (!by_itself) return std::unexpected(by_itself.error());
   (*row)["requests_percent"] = (*by_itself)[by_itself->size() / 2];
-  return row;
-}
-
-Expected<std::map<double, FigureRow>> RunLoads(const SetScenario& scenario, const std::string& name,
-                                               double headroom) {
-  constexpr int kLoads = 1024;
-  auto experiment = LoadSplit(scenario);
-  const auto problem = LoadQuestion(scenario);
-  if (!problem) return std::unexpected(problem.error());
-  experiment->scenario.duration_s = 30;
-  PlanInput load = problem->input;
-  SetLoad(kLoads - 1, load);
-  const PlanInput most = Raised(load, 1 + headroom);
-  const auto planner = NamedPlanner::Make(name, scenario, most);
-  if (!planner) return std::unexpected(planner.error());
-  std::map<double, FigureRow> rows;
-  for (int number = 1; number < kLoads; ++number) {
-    SetLoad(number, load);
-    auto plan = planner->Solve(Raised(load, 1 + headroom));
-    if (!plan && plan.error().code == ErrorCode::kResourceExhausted) continue;
-    if (!plan) return std::unexpected(plan.error());
-    const auto bad = BadPercent(*experiment, load, std::make_shared<const Plan>(std::move(*plan)),
-                                static_cast<std::uint64_t>(number));
-    if (!bad) return std::unexpected(bad.error());
-    rows[number] = {{"rate_rps", TotalRate(load)}, {"bad_percent", *bad}};
-  }
-  return rows;
-}
-
-Expected<FigureRow> RunChecked(const SetScenario& scenario, const std::vector<SetScenario>& mixes,
-                               const std::string& planner) {
-  auto row = CountSchedulable(scenario, planner);
-  if (!row) return row;
-  const auto gain = MeanGain(mixes, planner);
-  if (!gain) return std::unexpected(gain.error());
-  (*row)["gain_percent"] = *gain;
-  for (const auto& [headroom, prefix] : {std::pair{kHeadroom, ""}, std::pair{0.0, "bare_"}}) {
-    const auto runs = RunLoads(scenario, planner, headroom);
-    if (!runs) return std::unexpected(runs.error());
-    double& missed = (*row)[std::string(prefix) + "missed"];
-    double& worst = (*row)[std::string(prefix) + "worst_percent"];
-    for (const auto& [load, run] : *runs) {
-      missed += run.at("bad_percent") > 1 ? 1 : 0;
-      worst = std::max(worst, run.at("bad_percent"));
-    }
-    if (headroom > 0) (*row)["run"] = static_cast<double>(runs->size());
-  }
-  return row;
-}
-
-Expected<FigureRow> RunMixes(const std::vector<SetScenario>& mixes, const std::string& planner,
-                             const ReproduceOptions& options) {
-  const auto gain = MeanGain(mixes, planner);
-  if (!gain) return std::unexpected(gain.error());
-  FigureRow row = {{"gain_percent", *gain}};
-  double& worst = row["bad_percent"];
-  for (const SetScenario& mix : mixes) {
-    const auto run = RunMost(mix, planner, kHeadroom, options);
-    if (!run) return run;
-    if (run->contains("bad_percent")) worst = std::max(worst, run->at("bad_percent"));
-  }
   return row;
 }
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "reproduce/grid.h"
-#include "reproduce/symphony_claims.h"
 
 namespace tactus {
 namespace {
@@ -24,10 +23,13 @@ double Over(double peak, double eager) { return eager > 0 ? peak / eager : 0; }
 double BestEager(const GridResult& r) { return std::max(r.peaks_rps[2], r.peaks_rps[3]); }
 
 constexpr Comparison kComparisons[] = {
-    {kLikeForLike, [](const GridResult& r) { return Over(r.peaks_rps[0], r.peaks_rps[3]); }},
-    {kOursLike, [](const GridResult& r) { return Over(r.peaks_rps[1], r.peaks_rps[3]); }},
-    {kPublishedBest, [](const GridResult& r) { return Over(r.peaks_rps[0], BestEager(r)); }},
-    {kOursBest, [](const GridResult& r) { return Over(r.peaks_rps[1], BestEager(r)); }}};
+    {"published / eager (window)",
+     [](const GridResult& r) { return Over(r.peaks_rps[0], r.peaks_rps[3]); }},
+    {"ours / eager (window)",
+     [](const GridResult& r) { return Over(r.peaks_rps[1], r.peaks_rps[3]); }},
+    {"published / best eager",
+     [](const GridResult& r) { return Over(r.peaks_rps[0], BestEager(r)); }},
+    {"ours / best eager", [](const GridResult& r) { return Over(r.peaks_rps[1], BestEager(r)); }}};
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -71,7 +73,9 @@ void AddModel(FigureData& data, const std::vector<GridResult>& results, const st
   }
 }
 
-Expected<FigureData> RunGridFigure(const ReproduceOptions& options) {
+}  // namespace
+
+Expected<FigureData> GridAnswer(const ReproduceOptions& options) {
   GridOptions grid;
   grid.profile = std::filesystem::path(options.scenarios) / "../profiles/symphony-1080ti.json";
   grid.results = std::filesystem::path(options.out) / "fig07-cells.csv";
@@ -86,38 +90,6 @@ Expected<FigureData> RunGridFigure(const ReproduceOptions& options) {
   }
   for (const char* model : {kMixed, "DenseNet121", "BERT"}) AddModel(data, *results, model);
   return data;
-}
-
-FigurePanel ModelPanel(const char* model, const char* title) {
-  FigurePanel panel;
-  panel.y = "ratio";
-  panel.x_label = "GPUs : models";
-  panel.y_label = "deferred over eager (window)";
-  panel.group = model;
-  panel.title = title;
-  panel.line = 1;
-  return panel;
-}
-
-}  // namespace
-
-Figure GridFigure() {
-  Figure figure;
-  figure.id = "7";
-  figure.title = "Table 1's workloads: peak goodput, deferred over eager";
-  figure.run = RunGridFigure;
-  figure.claims = GridClaims;
-  figure.most_seeds = 1;
-  figure.panels = {ModelPanel(kMixed, "(a) mixed zoo"),
-                   ModelPanel("DenseNet121", "(b) DenseNet121, strong batching"),
-                   ModelPanel("BERT", "(c) BERT, weak batching")};
-  FigurePanel all = ModelPanel(kAll, "(d) all workloads");
-  all.x_label = "workloads (%)";
-  all.y_label = "ratio of peak goodputs, no larger than";
-  all.y_max = 3;
-  figure.panels.push_back(all);
-  figure.panels_in_row = 2;
-  return figure;
 }
 
 }  // namespace tactus

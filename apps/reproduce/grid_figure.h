@@ -5,12 +5,9 @@
 
 namespace tactus {
 
-// What the curves compare: "deferred/eager" is the peak of one over that of the other.
-inline constexpr const char* kLikeForLike = "published / eager (window)";
-inline constexpr const char* kPublishedBest = "published / best eager";
-inline constexpr const char* kOursBest = "ours / best eager";
-inline constexpr const char* kOursLike = "ours / eager (window)";
-
-Figure GridFigure();
+// Ratios of peak goodputs, deferred over eager: the series "all workloads: A / B" by the share of
+// workloads that have no larger ratio, "MODEL: SLO n ms" and "mixed: gamma n" by lanes per model.
+// The workloads' own peaks are kept in fig07-cells.csv, from which it goes on.
+Expected<FigureData> GridAnswer(const ReproduceOptions& options);
 
 }  // namespace tactus

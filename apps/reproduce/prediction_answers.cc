@@ -42,7 +42,7 @@ Expected<std::optional<LearnedState>> LearnBefore(const FigurePoint& point, std:
                                                   const ReproduceOptions& options) {
   if (point.learnt_from.empty()) return std::nullopt;
   const auto path = std::filesystem::path(options.scenarios) / (point.learnt_from + ".toml");
-  auto experiment = LoadExperiment(path.string(), point.learnt_settings);
+  auto experiment = LoadExperiment(path.string(), {});
   if (!experiment) return std::unexpected(experiment.error());
   experiment->scenario.seed = seed;
   auto played = Play(*experiment, std::nullopt);

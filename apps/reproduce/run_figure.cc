@@ -4,8 +4,10 @@
 
 #include "experiment.h"
 #include "reproduce/answers.h"
+#include "reproduce/grid_figure.h"
 #include "reproduce/origin.h"
 #include "reproduce/result_file.h"
+#include "reproduce/scheduler_answer.h"
 #include "workload/csv.h"
 
 namespace tactus {
@@ -20,10 +22,12 @@ Expected<std::string> Origin(const Paper& paper, const Figure& figure,
   if (figure.question == Question::kMinutes) {
     inputs = Hash(fmt::format("{} minutes", options.minutes), inputs);
   }
+  if (figure.question == Question::kScheduler) inputs = Hash(FileText(options.scheduler), inputs);
   std::string provenance;
   for (const FigureSeries& series : figure.series) {
     for (const FigurePoint& point : series.points) {
       for (const std::string& setting : point.settings) inputs = Hash(setting, inputs);
+      for (const auto& [key, value] : point.with) inputs = Hash(key + "=" + value, inputs);
       if (point.scenario.empty()) continue;  // the settings say all
       const fs::path path = fs::path(options.scenarios) / (point.scenario + ".toml");
       const auto experiment = LoadPoint(point, options);
@@ -32,7 +36,6 @@ Expected<std::string> Origin(const Paper& paper, const Figure& figure,
       if (!experiment->scenario.schedule.empty()) {
         inputs = Hash(FileText(experiment->scenario.schedule), inputs);
       }
-      for (const std::string& setting : point.learnt_settings) inputs = Hash(setting, inputs);
       if (!point.learnt_from.empty()) {
         inputs =
             Hash(FileText(fs::path(options.scenarios) / (point.learnt_from + ".toml")), inputs);
@@ -40,13 +43,14 @@ Expected<std::string> Origin(const Paper& paper, const Figure& figure,
       if (provenance.empty()) provenance = experiment->profile.provenance;
     }
   }
-  if (figure.source) {
-    const auto source = figure.source(options);
-    if (!source) return std::unexpected(source.error());
-    return fmt::format("{} {}; {}; inputs {:016x}", paper.title, figure.Heading(), *source, inputs);
-  }
-  return fmt::format("{} {}; simulated; mean of {} seeds; inputs {:016x}; {}", paper.title,
-                     figure.Heading(), options.seeds, inputs, provenance);
+  const auto source = SourceOf(paper, figure, options);
+  if (!source) return std::unexpected(source.error());
+  const bool in_virtual_time = figure.source.empty() && figure.question != Question::kScheduler;
+  return in_virtual_time
+             ? fmt::format("{} {}; simulated; mean of {} seeds; inputs {:016x}; {}", paper.title,
+                           figure.Heading(), options.seeds, inputs, provenance)
+             : fmt::format("{} {}; {}; inputs {:016x}", paper.title, figure.Heading(), *source,
+                           inputs);
 }
 
 std::vector<std::string> Cells(const std::vector<std::string>& columns, const std::string& series,
@@ -57,10 +61,6 @@ std::vector<std::string> Cells(const std::vector<std::string>& columns, const st
     cells.push_back(value == row.end() ? "" : fmt::format("{:.6g}", value->second));
   }
   return cells;
-}
-
-const std::vector<std::string>& Columns(const Paper& paper, const Figure& figure) {
-  return figure.columns.empty() ? paper.columns : figure.columns;
 }
 
 Status Keep(ResultFile& file, const std::vector<std::string>& columns, const FigureData& answer) {
@@ -87,16 +87,38 @@ bool IsAnswered(const Figure& figure, const FigureData& data, const FigureSeries
                 const FigurePoint& point) {
   const auto rows = data.find(series.label);
   if (rows == data.end()) return false;
-  const bool one_row = figure.question == Question::kRun || figure.question == Question::kPeak ||
-                       figure.question == Question::kLeastLanes;
-  return !one_row || rows->second.contains(point.x);
+  switch (figure.question) {
+    case Question::kBatchSizes:
+    case Question::kQueueingDelay:
+    case Question::kTimeline:
+    case Question::kDistributions:
+    case Question::kMinutes:
+      return true;
+    default:
+      return rows->second.contains(point.x);
+  }
 }
 
 }  // namespace
 
-Expected<FigureData> RunFigure(const Paper& paper, const Figure& figure,
-                               const ReproduceOptions& asked, Progress& progress,
-                               std::size_t& done) {
+Expected<std::string> SourceOf(const Paper& paper, const Figure& figure,
+                               const ReproduceOptions& options) {
+  if (figure.question == Question::kScheduler) return SchedulerSource(options);
+  const int seeds = figure.Seeds(options);
+  const std::string many = seeds == 1 ? "one seed" : fmt::format("{} seeds", seeds);
+  if (figure.source.empty()) {
+    return fmt::format("simulated with {}; {}{}", paper.basis, seeds == 1 ? "" : "mean of ", many);
+  }
+  constexpr std::string_view kSeeds = "{seeds}";
+  std::string source = figure.source;
+  if (const std::size_t at = source.find(kSeeds); at != std::string::npos) {
+    source.replace(at, kSeeds.size(), many);
+  }
+  return source;
+}
+
+Status RunFigure(const Paper& paper, const Figure& figure, const ReproduceOptions& asked,
+                 Progress& progress, std::size_t& done) {
   ReproduceOptions options = asked;
   options.seeds = figure.Seeds(asked);
   const auto origin = Origin(paper, figure, options);
@@ -106,16 +128,14 @@ Expected<FigureData> RunFigure(const Paper& paper, const Figure& figure,
   fs::create_directories(options.out, failed);
   if (failed) return InvalidArgument(options.out + ": " + failed.message());
   std::vector<std::string> header = {"series", "load"};
-  const std::vector<std::string>& columns = Columns(paper, figure);
+  const std::vector<std::string>& columns = figure.columns;
   header.insert(header.end(), columns.begin(), columns.end());
   auto file = ResultFile::Open(fs::path(options.out) / (figure.Stem() + ".csv"), *origin, header,
-                               options.fresh || figure.run);
+                               options.fresh || figure.question == Question::kGrid);
   if (!file) return std::unexpected(file.error());
-  if (figure.run) {
-    auto data = figure.run(options);
-    if (!data) return data;
-    if (auto kept = Keep(*file, columns, *data); !kept) return std::unexpected(kept.error());
-    return data;
+  if (figure.question == Question::kGrid) {
+    const auto data = GridAnswer(options);
+    return data ? Keep(*file, columns, *data) : std::unexpected(data.error());
   }
   FigureData data = Found(columns, *file);
   for (const FigureSeries& series : figure.series) {
@@ -130,7 +150,7 @@ Expected<FigureData> RunFigure(const Paper& paper, const Figure& figure,
       for (const auto& [name, rows] : *answer) data[name].insert(rows.begin(), rows.end());
     }
   }
-  return data;
+  return {};
 }
 
 }  // namespace tactus

@@ -6,9 +6,12 @@
 
 namespace tactus {
 
-// Makes `out`/STEM.csv and returns what is in it. `done` counts the points for `progress`.
-Expected<FigureData> RunFigure(const Paper& paper, const Figure& figure,
-                               const ReproduceOptions& options, Progress& progress,
-                               std::size_t& done);
+// Makes `out`/STEM.csv. `done` counts the points for `progress`.
+Status RunFigure(const Paper& paper, const Figure& figure, const ReproduceOptions& options,
+                 Progress& progress, std::size_t& done);
+
+// What a figure's data is made from, as under its title.
+Expected<std::string> SourceOf(const Paper& paper, const Figure& figure,
+                               const ReproduceOptions& options);
 
 }  // namespace tactus

@@ -170,7 +170,7 @@ slo_ms = 100
 
     def test_the_schedulers_figure_comes_from_its_benchmark(self):
         words = ["reproduce", "symphony", "--figure", "13-left", "--out", self.folder,
-                 "--scenarios", SOURCE / "scenarios/symphony"]
+                 "--scenarios", SOURCE / "scenarios/symphony", "--figures", SOURCE / "figures"]
         self.bad(*words, says="--scheduler FILE")
         other = '9,"what","paper","ours",yes'  # of another figure: it stays
         (self.folder / "claims.csv").write_text(f"figure,claim,paper,ours,holds\n{other}\n")
@@ -208,7 +208,7 @@ slo_ms = 100
     def test_a_figure_without_its_scenarios_leaves_no_folder(self):
         out = self.folder / "out"
         self.bad("reproduce", "symphony", "--figure", "2", "--out", out, "--scenarios",
-                 self.folder, says="cannot read this scenario")
+                 self.folder, "--figures", SOURCE / "figures", says="cannot read this scenario")
         self.assertFalse(out.exists())
 
     def test_bad_input_is_one_clear_line(self):

@@ -217,7 +217,7 @@ class Plans(CommandCase):
     # Figures 13 and 14 of gpu-lets: what a planner that counts on interference is for.
     def test_plans_that_count_on_interference_keep_their_slos_on_devices_that_have_it(self):
         self.good("reproduce", "gpulets", "--figure", "13,14", "--seeds", 1, "--out", self.folder,
-                  "--scenarios", SOURCE / "scenarios/gpulets")
+                  "--scenarios", SOURCE / "scenarios/gpulets", "--figures", SOURCE / "figures")
         with open(self.folder / "fig13.csv", encoding="utf-8") as file:
             next(file)  # what it was made from
             rows = {(row["series"], row["load"]): row for row in csv.DictReader(file)}
