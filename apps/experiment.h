@@ -44,8 +44,8 @@ std::vector<std::string> JoinPolicyOptions(const std::vector<std::string>& parts
 // several, before the first of them.
 Status CheckPolicies(std::span<const std::string> policies);
 
-// For what runs in real time: an error where frames go through several models, which only the
-// simulator serves.
+// For what runs in real time: an error where there are pipelines, which only the simulator
+// serves.
 Status CheckNoPipelines(const Scenario& scenario);
 
 // For servers and whatever else runs in real time, where nothing can be charged for deciding: a

@@ -193,7 +193,8 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
       options.search.bad_percent);
   if (!experiment.scenario.pipelines.empty()) {
     return text +
-           "rates count requests, of which a frame brings several; there is no bound to hold "
+           "rates count requests to models, of which a pipeline request is several; there is no "
+           "bound to hold "
            "pipelines against\n";
   }
   const PeakGoodput& peak = found.rows.front().result.peak;

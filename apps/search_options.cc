@@ -28,7 +28,7 @@ void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds
       ->capture_default_str();
   command
       .add_option("--bad", options.bad_percent,
-                  "Bad requests of any model, or frames of any pipeline, at most, in %")
+                  "Bad requests of any model or pipeline, at most, in %")
       ->check(CLI::Range(0.0, 99.0))
       ->capture_default_str();
   command.add_option("--set", options.settings, "Change a key: lanes.count=8, models.*.slo_ms=20")
@@ -75,7 +75,7 @@ std::vector<Judged> JudgedOf(const RunReport& run) {
         {"requests of model", model.name, model.figures.requests, model.figures.bad_ratio});
   }
   for (const PipelineSummary& pipeline : run.pipelines) {
-    all.push_back({"frames of pipeline", pipeline.name, pipeline.frames(), pipeline.bad_ratio});
+    all.push_back({"requests to pipeline", pipeline.name, pipeline.requests(), pipeline.bad_ratio});
   }
   return all;
 }

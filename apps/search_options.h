@@ -36,9 +36,9 @@ Error NoneFound(std::span<const FailedPolicy> failed);
 // Where some did, a line for each.
 std::string FailuresOf(std::span<const FailedPolicy> failed);
 
-// What a run is judged by: pipelines, and models whose requests did not come with frames.
+// What a run is judged by: pipelines, and models whose requests are not pipelines'.
 struct Judged {
-  const char* what;  // "requests of model" or "frames of pipeline"
+  const char* what;  // "requests of model" or "requests to pipeline"
   std::string name;
   std::int64_t counted = 0;
   double bad_ratio = 0;

@@ -46,7 +46,7 @@ Expected<RunReport> Run(Experiment experiment, const PlanInput& input,
   return MakeReport(scenario, experiment.profile, *result);
 }
 
-// The same rates as frames of the scenario's one pipeline, each of which is all of its requests.
+// The same rates as requests to the one pipeline of the scenario, each of which is all of them.
 Expected<RunReport> RunFrames(Experiment experiment, const PlanInput& input,
                               const std::shared_ptr<const Plan>& plan, std::uint64_t seed) {
   experiment.scenario.seed = seed;
@@ -66,7 +66,7 @@ Expected<double> BadPercent(const Experiment& experiment, const PlanInput& input
   return 100 * report->all.bad_ratio;
 }
 
-// Of its frames.
+// Of its pipeline requests.
 Expected<double> BadFramesPercent(const Experiment& experiment, const PlanInput& input,
                                   const std::shared_ptr<const Plan>& plan, std::uint64_t seed) {
   const auto report = RunFrames(experiment, input, plan, seed);
@@ -172,7 +172,7 @@ Expected<FigureRow> RunMostFrames(const SetScenario& scenario, const std::string
   auto row = BadRow(*most, options.seeds, BadFramesPercent);
   if (!row) return row;
   (*row)["rate_fps"] =
-      TotalRate(most->load) / RequestsOfAFrame(most->experiment.scenario.pipelines.front());
+      TotalRate(most->load) / RunsOfARequest(most->experiment.scenario.pipelines.front());
   const auto by_itself = BadPercents(*most, true, options.seeds, BadPercent);
   if (!by_itself) return std::unexpected(by_itself.error());
   (*row)["requests_percent"] = (*by_itself)[by_itself->size() / 2];

@@ -194,7 +194,7 @@ Json LayoutJson(std::span<const LayoutPoint> points) {
 Json PipelineJson(const PipelineSummary& p) {
   Json json = {{"name", p.name},
                {"slo_ms", p.slo_ms},
-               {"frames", p.frames()},
+               {"frames", p.requests()},
                {"offered_fps", p.offered_fps},
                {"goodput_fps", p.goodput_fps},
                {"bad_ratio", p.bad_ratio},
@@ -204,6 +204,7 @@ Json PipelineJson(const PipelineSummary& p) {
                {"outcomes", {{"on_time", p.on_time}, {"late", p.late}, {"dropped", p.dropped()}}}};
   json["dropped_at"] = Json::object();
   for (const StageLosses& stage : p.stages) json["dropped_at"][stage.name] = stage.dropped;
+  if (p.items > 0) json.update({{"items", p.items}, {"items_lost", p.items_lost}});
   return json;
 }
 

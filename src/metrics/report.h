@@ -10,7 +10,8 @@
 //              "models": [{"name", "slo_ms", the same figures}],
 //              "pipelines": [{"name", "slo_ms", "frames", "offered_fps", "goodput_fps",
 //              "bad_ratio", "p50_ms", "p95_ms", "p99_ms", "outcomes": {"on_time", "late",
-//              "dropped"}, "dropped_at": {"stage": n}}],  // where frames go through several models
+//              "dropped"}, "dropped_at": {"stage": n},   // "frames": pipeline requests
+//              "items", "items_lost"}],                  // where stages' answers have rows
 //              "priorities": [{"priority", the same figures}],  // where models differ in it
 //              "prediction": {"batches", "p50", "p95", "p99",  // of a policy that predicts
 //                             "overhead_p50", "overhead_p99"},
@@ -35,7 +36,7 @@
 #include <vector>
 
 #include "base/expected.h"
-#include "metrics/frames.h"
+#include "metrics/pipeline_record.h"
 #include "metrics/recorder.h"
 
 namespace tactus {
@@ -74,12 +75,12 @@ struct ModelSummary {
   std::string name;
   double slo_ms = 0;
   Summary figures;
-  bool staged = false;  // its requests came with frames, which are judged in its stead
+  bool staged = false;  // its requests are pipelines', which are judged in its stead
 };
 
 struct StageLosses {
   std::string name;
-  std::int64_t dropped = 0;  // frames that were lost there
+  std::int64_t dropped = 0;  // pipeline requests that were lost there
 };
 
 struct PipelineSummary {
@@ -88,6 +89,8 @@ struct PipelineSummary {
   std::int64_t on_time = 0;
   std::int64_t late = 0;
   std::vector<StageLosses> stages;
+  std::int64_t items = 0;       // rows that stages ran for, of requests that were answered, and ...
+  std::int64_t items_lost = 0;  // ... those that the answer does without
   double offered_fps = 0;
   double goodput_fps = 0;  // on time
   double bad_ratio = 0;    // late or dropped, over all
@@ -96,7 +99,7 @@ struct PipelineSummary {
   double p99_ms = 0;
 
   std::int64_t dropped() const;
-  std::int64_t frames() const { return on_time + late + dropped(); }
+  std::int64_t requests() const { return on_time + late + dropped(); }
 };
 
 // All models of one priority.
@@ -171,7 +174,7 @@ struct RunReport {
   Summary all;
   std::optional<double> accuracy_limit;  // systems' bound for this load, where a profile is known
   std::vector<ModelSummary> models;
-  std::vector<PipelineSummary> pipelines;       // where frames go through several models
+  std::vector<PipelineSummary> pipelines;       // where requests go through several models
   std::vector<PrioritySummary> priorities;      // highest first; empty where all models share one
   std::optional<PredictionSummary> prediction;  // warm-up included
   std::vector<LaneSummary> lanes;
@@ -217,7 +220,7 @@ RunReport Summarize(std::span<const RequestRecord> records, std::span<const Mode
 
 // Fills in the figures of one pipeline, from the records that bear its index and arrived in
 // [begin, end).
-void Summarize(std::span<const FrameRecord> records, std::uint32_t pipeline, TimePoint begin,
+void Summarize(std::span<const PipelineRecord> records, std::uint32_t pipeline, TimePoint begin,
                TimePoint end, PipelineSummary& summary);
 
 // Several seeds of one pipeline: counts are sums, all else is means. At least one.
@@ -234,7 +237,8 @@ RunReport Average(std::span<const RunReport> runs);
 // One row a run, aligned; `wide` adds a row for each model. Plain text, at most 120 columns.
 std::string ToTable(std::span<const RunReport> runs, bool wide);
 std::string ToText(std::span<const Check> checks);
-// What became of frames, a row for each pipeline of each run; empty where there are none.
+// What became of pipeline requests, a row for each pipeline of each run; empty where there are
+// none.
 std::string PipelineTable(std::span<const RunReport> runs);
 // The lanes over time, a row for each change; empty where they stayed.
 std::string ScalingTable(const RunReport& run);

@@ -1,4 +1,4 @@
-// What became of frames, in figures: report.h.
+// What became of pipeline requests, in figures: report.h.
 #include "metrics/report.h"
 
 namespace tactus {
@@ -9,26 +9,29 @@ std::int64_t PipelineSummary::dropped() const {
   return sum;
 }
 
-void Summarize(std::span<const FrameRecord> records, std::uint32_t pipeline, TimePoint begin,
+void Summarize(std::span<const PipelineRecord> records, std::uint32_t pipeline, TimePoint begin,
                TimePoint end, PipelineSummary& summary) {
   std::vector<Duration> latencies;
-  for (const FrameRecord& frame : records) {
-    if (frame.pipeline != pipeline || frame.arrival < begin || frame.arrival >= end) continue;
-    if (frame.outcome == FrameOutcome::kDropped) {
-      ++summary.stages[frame.stage].dropped;
+  for (const PipelineRecord& record : records) {
+    if (record.pipeline != pipeline || record.arrival < begin || record.arrival >= end) continue;
+    if (record.outcome == PipelineOutcome::kCancelled) continue;  // nobody was let down
+    if (record.outcome == PipelineOutcome::kDropped) {
+      ++summary.stages[record.stage].dropped;
       continue;
     }
-    ++(frame.outcome == FrameOutcome::kOnTime ? summary.on_time : summary.late);
-    latencies.push_back(frame.ended - frame.arrival);
+    ++(record.outcome == PipelineOutcome::kOnTime ? summary.on_time : summary.late);
+    summary.items += record.items;
+    summary.items_lost += record.items_lost;
+    latencies.push_back(record.ended - record.arrival);
   }
-  const auto frames = static_cast<double>(summary.frames());
+  const auto requests = static_cast<double>(summary.requests());
   const auto on_time = static_cast<double>(summary.on_time);
   const double seconds = ToSeconds(end - begin);
   if (seconds > 0) {
-    summary.offered_fps = frames / seconds;
+    summary.offered_fps = requests / seconds;
     summary.goodput_fps = on_time / seconds;
   }
-  if (frames > 0) summary.bad_ratio = (frames - on_time) / frames;
+  if (requests > 0) summary.bad_ratio = (requests - on_time) / requests;
   summary.p50_ms = ToMillis(Percentile(latencies, 50));
   summary.p95_ms = ToMillis(Percentile(latencies, 95));
   summary.p99_ms = ToMillis(Percentile(latencies, 99));
@@ -39,6 +42,8 @@ PipelineSummary Average(std::span<const PipelineSummary> seeds) {
   for (const PipelineSummary& seed : seeds.subspan(1)) {
     mean.on_time += seed.on_time;
     mean.late += seed.late;
+    mean.items += seed.items;
+    mean.items_lost += seed.items_lost;
     for (std::size_t s = 0; s < mean.stages.size(); ++s) {
       mean.stages[s].dropped += seed.stages[s].dropped;
     }

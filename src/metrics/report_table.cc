@@ -183,11 +183,11 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
 
 std::string PipelineTable(std::span<const RunReport> runs) {
   TextTable table;
-  table.AddColumn("frames of", "");
+  table.AddColumn("requests to", "");
   for (const auto& [key, value] : runs.front().settings) table.AddColumn(key, "");
   for (const auto& [what, unit] : {std::pair{"SLO", "ms"},
-                                   {"offered", "frames/s"},
-                                   {"on time", "frames/s"},
+                                   {"offered", "requests/s"},
+                                   {"on time", "requests/s"},
                                    {"bad", "%"},
                                    {"late", "%"},
                                    {"dropped", "%"},
@@ -200,15 +200,15 @@ std::string PipelineTable(std::span<const RunReport> runs) {
   for (const RunReport& run : runs) {
     for (const PipelineSummary& p : run.pipelines) {
       any = true;
-      const double frames = std::max(1.0, static_cast<double>(p.frames()));
+      const double requests = std::max(1.0, static_cast<double>(p.requests()));
       std::vector<std::string> row = {runs.size() > 1 ? fmt::format("{}, {}", p.name, run.policy)
                                                       : p.name};
       for (const auto& [key, value] : run.settings) row.push_back(value);
       for (std::string cell :
            {fmt::format("{:.4g}", p.slo_ms), Rate(p.offered_fps), Rate(p.goodput_fps),
-            Percent(p.bad_ratio), Percent(static_cast<double>(p.late) / frames),
-            Percent(static_cast<double>(p.dropped()) / frames), Millis(p.p50_ms), Millis(p.p95_ms),
-            Millis(p.p99_ms)}) {
+            Percent(p.bad_ratio), Percent(static_cast<double>(p.late) / requests),
+            Percent(static_cast<double>(p.dropped()) / requests), Millis(p.p50_ms),
+            Millis(p.p95_ms), Millis(p.p99_ms)}) {
         row.push_back(std::move(cell));
       }
       table.Add(std::move(row));

@@ -6,7 +6,7 @@
 namespace tactus {
 namespace {
 
-// The longest path from the frame's arrival to each stage's end.
+// The longest path from the request's arrival to each stage's end.
 std::vector<Duration> UpTo(const PipelineGraph& graph, std::span<const Duration> latency) {
   std::vector<Duration> up_to(graph.size());
   for (const StageId stage : graph.order()) {
@@ -17,19 +17,24 @@ std::vector<Duration> UpTo(const PipelineGraph& graph, std::span<const Duration>
   return up_to;
 }
 
-// The longest path from each stage's end to the frame's answer.
-std::vector<Duration> Behind(const PipelineGraph& graph, std::span<const Duration> latency) {
-  std::vector<Duration> behind(graph.size());
+}  // namespace
+
+std::vector<Duration> LeastAfter(const PipelineGraph& graph, std::span<const Duration> latency) {
+  std::vector<Duration> after(graph.size());
   for (const StageId stage : graph.order() | std::views::reverse) {
-    Duration& most = behind[stage.value()];
+    Duration& most = after[stage.value()];
     for (const StageId other : graph.next(stage)) {
-      most = std::max(most, latency[other.value()] + behind[other.value()]);
+      most = std::max(most, latency[other.value()] + after[other.value()]);
     }
   }
-  return behind;
+  return after;
 }
 
-}  // namespace
+TimePoint Redivide(TimePoint now, TimePoint deadline, Duration need, Duration behind) {
+  if (behind <= Duration{} || now >= deadline) return deadline;
+  const double part = ToSeconds(need) / ToSeconds(need + behind);
+  return now + FromSeconds(ToSeconds(deadline - now) * part);
+}
 
 std::vector<StageId> LongestPath(const PipelineGraph& graph, std::span<const Duration> latency) {
   const std::vector<Duration> up_to = UpTo(graph, latency);
@@ -56,7 +61,7 @@ std::vector<Duration> DeadlinesByBudget(const PipelineGraph& graph,
 std::vector<Duration> DeadlinesByLatency(const PipelineGraph& graph,
                                          std::span<const Duration> latency, Duration slo) {
   const std::vector<Duration> up_to = UpTo(graph, latency);
-  const std::vector<Duration> behind = Behind(graph, latency);
+  const std::vector<Duration> behind = LeastAfter(graph, latency);
   std::vector<Duration> deadlines;
   for (std::size_t s = 0; s < graph.size(); ++s) {
     const double part = ToSeconds(up_to[s]) / ToSeconds(up_to[s] + behind[s]);

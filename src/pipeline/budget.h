@@ -1,5 +1,5 @@
 // How a pipeline's end-to-end SLO becomes a deadline for each of its stages. All durations by
-// StageId; deadlines count from the frame's arrival.
+// StageId; deadlines count from the request's arrival.
 #pragma once
 
 #include <span>
@@ -31,5 +31,12 @@ std::vector<Duration> DeadlinesByLatency(const PipelineGraph& graph,
 
 // Of each stage: from the last deadline of those it waits for to its own.
 std::vector<Duration> BudgetsOf(const PipelineGraph& graph, std::span<const Duration> deadline);
+
+// The longest path from each stage's end to the request's answer.
+std::vector<Duration> LeastAfter(const PipelineGraph& graph, std::span<const Duration> latency);
+
+// Of a stage that starts now: of the time that is left it has as much as it needs of what it and
+// the longest path behind it need. All of it where nothing is behind it.
+TimePoint Redivide(TimePoint now, TimePoint deadline, Duration need, Duration behind);
 
 }  // namespace tactus

@@ -55,6 +55,18 @@ TEST(Budget, TheLongestPathIsTheSlowestNotTheOneOfMostStages) {
   EXPECT_EQ(PathLength(path, latency), Millis(13));
 }
 
+TEST(Budget, WhatIsLeftIsDividedByWhatIsNeeded) {
+  const std::vector<Duration> latency = {Millis(10), Millis(30), Millis(5), Millis(10)};
+  const auto after = LeastAfter(Diamond(), latency);
+  EXPECT_THAT(after, ElementsAre(Millis(40), Millis(10), Millis(10), Millis(0)));
+  const TimePoint now = kStart + Millis(50);
+  EXPECT_EQ(Redivide(now, now + Millis(100), latency[0], after[0]), now + Millis(20));
+  EXPECT_EQ(Redivide(now, now + Millis(20), latency[1], after[1]), now + Millis(15));
+  // The last stage has all of it, and of nothing there is nothing to divide.
+  EXPECT_EQ(Redivide(now, now + Millis(20), latency[3], after[3]), now + Millis(20));
+  EXPECT_EQ(Redivide(now, now - Millis(1), latency[1], after[1]), now - Millis(1));
+}
+
 // What budget.h promises of every graph.
 TEST(Budget, OfRandomGraphsIsEnoughWhereverTheLongestPathFits) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

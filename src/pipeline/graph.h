@@ -1,5 +1,5 @@
-// Who waits for whom: the stages of a pipeline, through which every frame goes. Pure: no clock, no
-// queue, nothing of who runs the stages.
+// Who waits for whom: the stages of a pipeline, through which every request goes. Pure: no clock,
+// no queue, nothing of who runs the stages.
 //
 //   detect -> cars    Make({{"detect"}, {"cars", {"detect"}}, {"faces", {"detect"}}})
 //          -> faces
@@ -15,16 +15,12 @@
 
 #include "base/expected.h"
 #include "base/ids.h"
+#include "pipeline/declaration.h"
 
 namespace tactus {
 
 // In the order in which they were declared.
 using StageId = Id<struct StageTag>;
-
-struct StageDeclaration {
-  std::string name;
-  std::vector<std::string> after = {};  // whose answers it needs; none: it starts with the frame
-};
 
 class PipelineGraph {
  public:

@@ -1,5 +1,5 @@
-// A pipeline as whoever runs it reads it: the graph, what each stage asks of which model, and until
-// when.
+// A pipeline as whoever runs it reads it: the graph, how often each stage runs, what it asks of
+// which model, and until when.
 #pragma once
 
 #include <string>
@@ -8,22 +8,27 @@
 #include "base/ids.h"
 #include "base/serving_time.h"
 #include "pipeline/graph.h"
+#include "pipeline/levels.h"
 
 namespace tactus {
 
 struct PipelineStage {
   std::string name;
   ModelId model;
-  int count = 1;        // requests of one frame, all at once
-  Duration deadline{};  // of those requests, from the frame's arrival on
+  Duration deadline{};  // of its runs, from the request's arrival on
   Duration budget{};    // the time it has where all before it took all of theirs
+  Duration need{};      // by which time that is left is divided between it and those behind it
+  Duration least{};     // that it takes at best
 };
 
 struct Pipeline {
   std::string name;
-  Duration slo{};  // from the frame's arrival to its last stage's last answer
+  Duration slo{};  // from the request's arrival to its last stage's last answer
   PipelineGraph graph;
+  PipelineLevels levels;
   std::vector<PipelineStage> stages;  // by StageId
+  DeadlineRule deadlines = DeadlineRule::kLatency;
+  AnswerRule answer = AnswerRule::kAll;
 };
 
 }  // namespace tactus

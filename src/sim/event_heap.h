@@ -31,8 +31,9 @@ struct Event {
   TimePoint at;
   EventClass kind = EventClass::kArrival;
   std::uint32_t subject = 0;  // of an arrival: the model, or behind them the pipeline; of a stage
-                              // that may start: Frames'; of a completion: the device's place; of a
-                              // device's change: the device; of a lane prepared: the lane
+                              // that may start: PipelineRequests'; of a completion: the device's
+                              // place; of a device's change: the device; of a lane prepared: the
+                              // lane
   std::uint64_t sequence = 0;
 };
 

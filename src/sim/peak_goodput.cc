@@ -31,8 +31,8 @@ bool IsRefused(const Expected<RunReport>& run) {
 
 constexpr double kLeastCounted = 10;  // requests of every model, for a rate to be judged
 
-// Of what arrives (ArrivalName): of a pipeline its frames', and nothing of their models. NaN where
-// something could have come and none was counted.
+// Of what arrives (ArrivalName): of a pipeline its requests', and nothing of their models. NaN
+// where something could have come and none was counted.
 std::vector<double> BadRatiosOf(const RunReport& run, const Scenario& scenario) {
   const std::vector<double> rates = ArrivalRates(scenario);
   std::vector<double> ratios;
@@ -43,7 +43,9 @@ std::vector<double> BadRatiosOf(const RunReport& run, const Scenario& scenario) 
   for (const ModelSummary& model : run.models) {
     add(model.figures.requests, model.staged ? 0 : model.figures.bad_ratio);
   }
-  for (const PipelineSummary& pipeline : run.pipelines) add(pipeline.frames(), pipeline.bad_ratio);
+  for (const PipelineSummary& pipeline : run.pipelines) {
+    add(pipeline.requests(), pipeline.bad_ratio);
+  }
   return ratios;
 }
 

@@ -17,7 +17,7 @@ void AddPipelines(const Scenario& scenario, const SimulationResult& result, RunR
     summary.name = pipeline.name;
     summary.slo_ms = pipeline.slo_ms;
     for (const ScenarioStage& stage : pipeline.stages) summary.stages.push_back({stage.name});
-    Summarize(result.frames, index, from, result.end, summary);
+    Summarize(result.pipeline_requests, index, from, result.end, summary);
   }
   for (ModelSummary& model : report.models) model.staged = IsStage(scenario, model.name);
 }

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "sim/event_heap.h"
-#include "sim/frames.h"
 #include "sim/lane_scaler.h"
+#include "sim/pipeline_requests.h"
 #include "sim/planning.h"
 #include "sim/reorganisation.h"
 #include "sim/shared_devices.h"
@@ -54,7 +54,7 @@ std::vector<LaneTotals> TotalsOf(const Scenario& scenario, std::span<const LaneS
 }
 
 // One run: the world around a dispatcher.
-class World final : public Outbox, public FrameWorld {
+class World final : public Outbox, public PipelineWorld {
  public:
   World(const Scenario& scenario, const ProfileFile& selected,
         std::shared_ptr<const Deployment> deployment, std::vector<Pipeline> pipelines,
@@ -93,7 +93,9 @@ class World final : public Outbox, public FrameWorld {
         dispatcher_(MakeDispatcherOptions(scenario), std::move(lanes), policy, *this,
                     options.journal) {
     dispatcher_.Configure(deployment_);
-    if (!pipelines.empty()) frames_.emplace(std::move(pipelines), *this, heap_);
+    if (!pipelines.empty()) {
+      pipeline_requests_.emplace(std::move(pipelines), RowDraw(scenario), *this, heap_);
+    }
     if (planning_) dispatcher_.Adopt(planning_->First());
     if (reorganisation_ != nullptr) {
       reorganisation_->Start(dispatcher_, heap_);
@@ -118,7 +120,7 @@ class World final : public Outbox, public FrameWorld {
       if (now_ >= last_chance_ && dispatcher_.waiting() > 0) GiveUp();
       if (now_ == kNever) break;
       while (heap_.NextAt() == now_) Take();
-      if (frames_) frames_->Settle();
+      if (pipeline_requests_) pipeline_requests_->Settle(now_);
       // A dispatcher that is still busy deciding looks again when it is done.
       if (now_ < decided_) {
         wake = decided_;
@@ -128,7 +130,7 @@ class World final : public Outbox, public FrameWorld {
       ChargeCandidates();
       ++steps_;
       // What was cancelled for it may change what is best.
-      if (frames_ && frames_->Settle()) wake = now_;
+      if (pipeline_requests_ && pipeline_requests_->Settle(now_)) wake = now_;
     }
   }
 
@@ -136,7 +138,9 @@ class World final : public Outbox, public FrameWorld {
     SimulationResult result;
     result.models = deployment_->models;
     result.records = std::move(recorder_).Take();
-    if (frames_) result.frames = (*std::move(frames_)).Take();
+    if (pipeline_requests_) {
+      result.pipeline_requests = (*std::move(pipeline_requests_)).Take(last_);
+    }
     if (scale_interval_ > Duration{}) {
       CountClosed(std::max(last_, end_));
       result.scaling = scaler_.history();
@@ -190,7 +194,7 @@ class World final : public Outbox, public FrameWorld {
   void Reject(ModelId model, const Request& request, DropReason reason) override {
     recorder_.Reject(model, request, reason, now_);
     if (reason != DropReason::kCancelled) CountEnd(false);
-    if (request.payload != 0) frames_->Refused(request, now_);
+    if (request.payload != 0) pipeline_requests_->Refused(request, reason, now_);
     last_ = now_;
   }
 
@@ -199,7 +203,7 @@ class World final : public Outbox, public FrameWorld {
     recorder_.Complete(batch, report, answered);
     for (const Request& request : batch.requests) {
       CountEnd(answered <= request.deadline);
-      if (request.payload != 0) frames_->Answered(request, answered);
+      if (request.payload != 0) pipeline_requests_->Answered(request, answered);
     }
     last_ = answered;
   }
@@ -288,7 +292,7 @@ class World final : public Outbox, public FrameWorld {
 
   void Cancel(ModelId model, RequestId request) override { dispatcher_.Cancel(model, request); }
 
-  // Of a model's requests or, behind the models, of a pipeline's frames.
+  // Of a model's requests or, behind the models, of a pipeline's.
   void PushArrival(std::size_t source) {
     const TimePoint at = arrivals_[source]->Next();
     if (at < end_) heap_.Push(at, EventClass::kArrival, static_cast<std::uint32_t>(source));
@@ -304,11 +308,11 @@ class World final : public Outbox, public FrameWorld {
                                       .arrival = now_,
                                       .deadline = now_ + deployment_->models[event.subject].slo});
       } else {
-        frames_->Arrive(event.subject - models, now_);
+        pipeline_requests_->Arrive(event.subject - models, now_);
       }
       return PushArrival(event.subject);
     }
-    if (event.kind == EventClass::kStage) return frames_->Start(event.subject, now_);
+    if (event.kind == EventClass::kStage) return pipeline_requests_->Start(event.subject, now_);
     if (event.kind == EventClass::kDevice) return TakeChange(event);
     if (event.kind == EventClass::kAutoscale) return Autoscale();
     if (event.kind == EventClass::kReplan) return reorganisation_->Replan(now_, end_);
@@ -403,8 +407,8 @@ class World final : public Outbox, public FrameWorld {
   const double tail_;
   Recorder recorder_;
   EventHeap heap_;
-  SharedDevices shared_;          // empty without contention
-  std::optional<Frames> frames_;  // where there are pipelines
+  SharedDevices shared_;                               // empty without contention
+  std::optional<PipelineRequests> pipeline_requests_;  // where there are pipelines
   const bool in_shares_;
   const LaneClass whole_;  // where devices are split
   const int slots_;

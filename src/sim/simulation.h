@@ -19,7 +19,7 @@
 #include "core/plan.h"
 #include "core/policy.h"
 #include "dispatch/dispatcher.h"
-#include "metrics/frames.h"
+#include "metrics/pipeline_record.h"
 #include "metrics/recorder.h"
 #include "metrics/report.h"
 #include "workload/profile_file.h"
@@ -58,7 +58,7 @@ struct LaneTotals {
 struct SimulationResult {
   std::vector<Model> models;
   std::vector<RequestRecord> records;  // every request, warm-up included, in the order they ended
-  std::vector<FrameRecord> frames;     // of pipelines, likewise
+  std::vector<PipelineRecord> pipeline_requests;  // likewise
   std::vector<LaneTotals> lanes;
   std::vector<ScalingPoint> scaling;  // where lanes come and go
   std::vector<LayoutPoint> layout;    // where devices are split anew

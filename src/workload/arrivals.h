@@ -19,7 +19,7 @@ class Arrivals {
   virtual TimePoint Next() = 0;
 };
 
-// One stream for each model of the scenario, by index, then one for each pipeline's frames
+// One stream for each model of the scenario, by index, then one for each pipeline's requests
 // (ArrivalRates), each ending at `end`.
 Expected<std::vector<std::unique_ptr<Arrivals>>> MakeArrivals(const Scenario& scenario,
                                                               TimePoint end);

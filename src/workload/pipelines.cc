@@ -6,60 +6,30 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/budget.h"
+#include "pipeline/build.h"
 
 namespace tactus {
 namespace {
 
-bool Budgeted(const ScenarioStage& stage) { return stage.budget_ms > 0; }
-
-Expected<PipelineGraph> GraphOf(const ScenarioPipeline& pipeline) {
-  std::vector<StageDeclaration> stages;
-  for (const ScenarioStage& stage : pipeline.stages) stages.push_back({stage.name, stage.after});
-  return PipelineGraph::Make(stages);
-}
-
-std::vector<Duration> StatedBudgets(const ScenarioPipeline& pipeline) {
-  std::vector<Duration> budgets;
-  for (const ScenarioStage& stage : pipeline.stages) budgets.push_back(FromMillis(stage.budget_ms));
-  return budgets;
-}
-
-// "detect + cars": the stages of a path.
-std::string Names(const ScenarioPipeline& pipeline, std::span<const StageId> path) {
-  std::string text;
-  for (const StageId stage : path) {
-    text += fmt::format("{}{}", text.empty() ? "" : " + ", pipeline.stages[stage.value()].name);
-  }
-  return text;
-}
+constexpr int kMostRows = 64;  // that a stage's answer may have
 
 // What is wrong with it by itself.
 Status ValidateOne(const Scenario& scenario, const ScenarioPipeline& pipeline) {
-  if (pipeline.slo_ms <= 0)
-    return InvalidArgument("it has no slo_ms; say how long a frame may take");
-  const auto graph = GraphOf(pipeline);
-  if (!graph) return std::unexpected(graph.error());
   for (const ScenarioStage& stage : pipeline.stages) {
     const auto& models = scenario.models;
-    if (std::ranges::find(models, stage.model, &ScenarioModel::name) != models.end()) continue;
-    return InvalidArgument(
-        fmt::format("stage '{}': no [[models]] is called '{}'; add it", stage.name, stage.model));
+    if (std::ranges::find(models, stage.model, &ScenarioModel::name) == models.end()) {
+      return InvalidArgument(
+          fmt::format("stage '{}': no [[models]] is called '{}'; add it", stage.name, stage.model));
+    }
+    if (stage.rows.empty()) continue;
+    if (stage.rows.size() > kMostRows + 1 || *std::ranges::max_element(stage.rows) <= 0) {
+      return InvalidArgument(
+          fmt::format("stage '{}': its rows are weights of 0, 1, 2 and so on rows, up to {}; make "
+                      "one of them more than 0",
+                      stage.name, kMostRows));
+    }
   }
-  const auto budgeted = std::ranges::count_if(pipeline.stages, Budgeted);
-  if (budgeted == 0) return {};
-  if (budgeted != std::ssize(pipeline.stages)) {
-    return InvalidArgument(fmt::format(
-        "stage '{}' has no budget_ms and others have; give one to every stage, or to none",
-        std::ranges::find_if_not(pipeline.stages, Budgeted)->name));
-  }
-  const std::vector<Duration> budgets = StatedBudgets(pipeline);
-  const std::vector<StageId> path = LongestPath(*graph, budgets);
-  const Duration sum = PathLength(path, budgets);
-  if (sum <= FromMillis(pipeline.slo_ms)) return {};
-  return InvalidArgument(
-      fmt::format("budget_ms of {} come to {:.6g} ms, more than its slo_ms of {:.6g}; lower them",
-                  Names(pipeline, path), ToMillis(sum), pipeline.slo_ms));
+  return Validate(DeclarationOf(pipeline));
 }
 
 // A stage's model whose own settings would be read by nobody.
@@ -72,7 +42,7 @@ Status ValidateStageModel(const ScenarioModel& model) {
   if (said == nullptr) return {};
   return InvalidArgument(
       fmt::format("model '{0}' has its requests from [[pipelines]], which say how many and how "
-                  "long they may take: leave out its {1}; for requests beside those of frames, "
+                  "long they may take: leave out its {1}; for requests beside those of pipelines, "
                   "another model with profile_as = \"{0}\"",
                   model.name, said));
 }
@@ -96,88 +66,30 @@ Duration LatencyOf(const Scenario& scenario, const ProfiledModel& model, int bat
   return std::max(FromMillis(cell.mean_ms / LaneKinds(scenario).front().speed), Nanos(1));
 }
 
-class Maker {
- public:
-  Maker(const Scenario& scenario, const ProfileFile& selected, const ScenarioPipeline& from,
-        PipelineGraph graph)
-      : scenario_(scenario), selected_(selected), from_(from) {
-    made_.name = from.name;
-    made_.slo = FromMillis(from.slo_ms);
-    made_.graph = std::move(graph);
-    for (const ScenarioStage& stage : from.stages) {
-      const auto model = std::ranges::find(scenario.models, stage.model, &ScenarioModel::name);
-      models_.push_back(model - scenario.models.begin());
-    }
+StageCost CostOf(const Scenario& scenario, const ProfileFile& selected,
+                 const ScenarioStage& stage) {
+  const std::size_t model = std::ranges::find(scenario.models, stage.model, &ScenarioModel::name) -
+                            scenario.models.begin();
+  StageCost cost = {.model = ModelId{static_cast<ModelId::rep>(model)},
+                    .name = stage.model,
+                    .quickest = Quickest(scenario, selected, model)};
+  const ProfiledModel& profiled = selected.models[model];
+  for (int b = 1; b <= std::max(1, profiled.max_batch); ++b) {
+    cost.by_batch.push_back(LatencyOf(scenario, profiled, b));
   }
+  return cost;
+}
 
-  Expected<Pipeline> Make() && {
-    std::vector<Duration> quickest;
-    for (const std::size_t model : models_) {
-      quickest.push_back(Quickest(scenario_, selected_, model));
-    }
-    if (auto path = CheckPath(quickest); !path) return std::unexpected(path.error());
-    const std::vector<Duration> deadlines =
-        Budgeted(from_.stages.front()) ? DeadlinesByBudget(made_.graph, StatedBudgets(from_))
-                                       : DeadlinesByLatency(made_.graph, Weights(), made_.slo);
-    const std::vector<Duration> budgets = BudgetsOf(made_.graph, deadlines);
-    for (std::size_t s = 0; s < models_.size(); ++s) {
-      const ScenarioStage& stage = from_.stages[s];
-      if (budgets[s] < quickest[s]) {
-        return InvalidArgument(fmt::format(
-            "pipeline '{}', stage '{}': no batch can meet its budget of {:.6g} ms: the quickest of "
-            "'{}' takes {:.3f} ms at best; give it more of the SLO (budget_ms), or a quicker exit",
-            from_.name, stage.name, ToMillis(budgets[s]), stage.model, ToMillis(quickest[s])));
-      }
-      made_.stages.push_back({.name = stage.name,
-                              .model = ModelId{static_cast<ModelId::rep>(models_[s])},
-                              .count = stage.count,
-                              .deadline = deadlines[s],
-                              .budget = budgets[s]});
-    }
-    return std::move(made_);
+// Of a stage's answer.
+double MeanRows(const ScenarioStage& stage) {
+  double all = 0;
+  double sum = 0;
+  for (std::size_t rows = 0; rows < stage.rows.size(); ++rows) {
+    all += stage.rows[rows];
+    sum += static_cast<double>(rows) * stage.rows[rows];
   }
-
- private:
-  Status CheckPath(std::span<const Duration> quickest) const {
-    const std::vector<StageId> path = LongestPath(made_.graph, quickest);
-    const Duration needed = PathLength(path, quickest);
-    if (needed <= made_.slo) return {};
-    std::string sum;
-    for (const StageId stage : path) {
-      sum += fmt::format("{}{:.3f}", sum.empty() ? "" : " + ", ToMillis(quickest[stage.value()]));
-    }
-    return InvalidArgument(fmt::format(
-        "pipeline '{}': no batches can meet its SLO of {:.6g} ms: the quickest along {} take {} = "
-        "{:.3f} ms at best; give it an SLO above that, or quicker exits",
-        from_.name, from_.slo_ms, Names(from_, path), sum, ToMillis(needed)));
-  }
-
-  // By which the SLO is divided: the largest batch whose longest path fits twice, at least 1.
-  std::vector<Duration> Weights() const {
-    const auto at = [&](int batch) {
-      std::vector<Duration> latency;
-      for (const std::size_t model : models_) {
-        latency.push_back(LatencyOf(scenario_, selected_.models[model], batch));
-      }
-      return latency;
-    };
-    int batch = 1;
-    for (const std::size_t model : models_) {
-      batch = std::max(batch, selected_.models[model].max_batch);
-    }
-    for (; batch > 1; --batch) {
-      const std::vector<Duration> latency = at(batch);
-      if (2 * PathLength(LongestPath(made_.graph, latency), latency) <= made_.slo) break;
-    }
-    return at(batch);
-  }
-
-  const Scenario& scenario_;
-  const ProfileFile& selected_;
-  const ScenarioPipeline& from_;
-  std::vector<std::size_t> models_;  // by stage
-  Pipeline made_;
-};
+  return sum / all;
+}
 
 }  // namespace
 
@@ -189,10 +101,53 @@ bool IsStage(const Scenario& scenario, std::string_view model) {
   return false;
 }
 
-double RequestsOfAFrame(const ScenarioPipeline& pipeline) {
-  double requests = 0;
-  for (const ScenarioStage& stage : pipeline.stages) requests += stage.count;
-  return requests;
+PipelineDeclaration DeclarationOf(const ScenarioPipeline& pipeline) {
+  PipelineDeclaration declaration;
+  declaration.name = pipeline.name;
+  declaration.slo = FromMillis(pipeline.slo_ms);
+  declaration.answer = pipeline.answer == "each" ? AnswerRule::kEach : AnswerRule::kAll;
+  declaration.deadlines = pipeline.deadlines == "equal"      ? DeadlineRule::kEqual
+                          : pipeline.deadlines == "whole"    ? DeadlineRule::kWhole
+                          : pipeline.deadlines == "redivide" ? DeadlineRule::kRedivide
+                          : pipeline.deadlines == "persist"  ? DeadlineRule::kPersist
+                                                             : DeadlineRule::kLatency;
+  for (const ScenarioStage& stage : pipeline.stages) {
+    declaration.stages.push_back({.name = stage.name,
+                                  .after = stage.after,
+                                  .model = stage.model,
+                                  .count = stage.count,
+                                  .demultiply = !stage.rows.empty(),
+                                  .demultiply_most = kMostRows,
+                                  .gather = stage.gather,
+                                  .budget = FromMillis(stage.budget_ms)});
+  }
+  return declaration;
+}
+
+std::vector<double> RunsOfStages(const ScenarioPipeline& pipeline) {
+  std::vector<double> runs;
+  for (const ScenarioStage& stage : pipeline.stages) runs.push_back(stage.count);
+  const PipelineDeclaration declaration = DeclarationOf(pipeline);
+  if (!std::ranges::any_of(declaration.stages, &StageDeclaration::demultiply)) return runs;
+  const auto graph = PipelineGraph::Make(declaration.stages);
+  if (!graph) return runs;  // which Validate says
+  const auto levels = PipelineLevels::Make(*graph, declaration.stages);
+  if (!levels) return runs;
+  for (std::size_t s = 0; s < runs.size(); ++s) {
+    runs[s] = 1;
+    for (const LevelId level : levels->path(levels->of(StageId{static_cast<StageId::rep>(s)}))) {
+      const StageId opener = levels->opener(level);
+      if (levels->fixed(level) > 0) runs[s] *= levels->fixed(level);
+      if (opener.valid()) runs[s] *= MeanRows(pipeline.stages[opener.value()]);
+    }
+  }
+  return runs;
+}
+
+double RunsOfARequest(const ScenarioPipeline& pipeline) {
+  double runs = 0;
+  for (const double of_stage : RunsOfStages(pipeline)) runs += of_stage;
+  return runs;
 }
 
 Status ValidatePipelines(const Scenario& scenario) {
@@ -221,9 +176,11 @@ Expected<std::vector<Pipeline>> MakePipelines(const Scenario& scenario,
                                               const ProfileFile& selected) {
   std::vector<Pipeline> pipelines;
   for (const ScenarioPipeline& from : scenario.pipelines) {
-    auto graph = GraphOf(from);
-    if (!graph) return std::unexpected(graph.error());
-    auto made = Maker(scenario, selected, from, std::move(*graph)).Make();
+    std::vector<StageCost> costs;
+    for (const ScenarioStage& stage : from.stages) {
+      costs.push_back(CostOf(scenario, selected, stage));
+    }
+    auto made = BuildPipeline(DeclarationOf(from), costs);
     if (!made) return std::unexpected(made.error());
     pipelines.push_back(std::move(*made));
   }

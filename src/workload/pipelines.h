@@ -5,27 +5,29 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "pipeline/declaration.h"
 #include "pipeline/pipeline.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
 
 namespace tactus {
 
-// Whether the model's requests come with frames.
+// Whether the model's requests are pipelines'.
 bool IsStage(const Scenario& scenario, std::string_view model);
-// That a frame brings, of all its stages.
-double RequestsOfAFrame(const ScenarioPipeline& pipeline);
+// How often each stage runs for one pipeline request, and all of them together: the mean, where
+// rows are drawn.
+std::vector<double> RunsOfStages(const ScenarioPipeline& pipeline);
+double RunsOfARequest(const ScenarioPipeline& pipeline);
 
-// Errors name the pipeline, the stage and the remedy: whatever PipelineGraph::Make refuses, no SLO,
-// an unknown model, budgets of some stages only or of more than the SLO, a stage's model that says
-// things of its own which would change nothing.
+PipelineDeclaration DeclarationOf(const ScenarioPipeline& pipeline);
+
+// Errors name the pipeline, the stage and the remedy: whatever Validate refuses of its declaration
+// (pipeline/build.h), an unknown model, rows that are never any, a stage's model that says things
+// of its own which would change nothing.
 Status ValidatePipelines(const Scenario& scenario);
 
-// With deadlines and budgets. `selected` holds the scenario's models in their order
-// (SelectProfile). Without budgets of their own, stages divide the SLO as they divide the time of
-// the largest batch whose longest path fits twice: a request waits for one batch and runs in the
-// next. An error, with the arithmetic, where not even the quickest batches along the longest path,
-// or those of one stage within its budget, are quick enough.
+// With deadlines and budgets, by what the profile says its stages take: pipeline/build.h.
+// `selected` holds the scenario's models in their order (SelectProfile).
 Expected<std::vector<Pipeline>> MakePipelines(const Scenario& scenario,
                                               const ProfileFile& selected);
 

@@ -78,9 +78,9 @@ TEST(Pipelines, AreReadAsWritten) {
   EXPECT_THAT(p.stages[2].after, ElementsAre("detect"));
 }
 
-TEST(Pipelines, AFrameBringsItsModelsTheirRequests) {
+TEST(Pipelines, ARequestBringsItsModelsTheirs) {
   Scenario s = Read(kTraffic);
-  EXPECT_THAT(ArrivalRates(s), ElementsAre(0, 0, 0, DoubleEq(6)));  // frames, of five requests
+  EXPECT_THAT(ArrivalRates(s), ElementsAre(0, 0, 0, DoubleEq(6)));  // of five runs each
   EXPECT_THAT(Rates(s), ElementsAre(DoubleEq(6), DoubleEq(18), DoubleEq(6)));
   ASSERT_TRUE(Override(s, "rate_rps", "60"));
   EXPECT_THAT(Rates(s), ElementsAre(DoubleEq(12), DoubleEq(36), DoubleEq(12)));
@@ -93,17 +93,17 @@ TEST(Pipelines, AFrameBringsItsModelsTheirRequests) {
   EXPECT_EQ(beside.pipelines[0].rate_fps, 8);
 }
 
-// One stream for each model and each pipeline, the latter of frames.
-TEST(Pipelines, FramesArriveAsTheScenarioSays) {
+// One stream for each model and each pipeline.
+TEST(Pipelines, RequestsArriveAsTheScenarioSays) {
   Scenario s = Read(kTraffic);
   s.process = ArrivalProcess::kUniform;
   const auto streams = MakeArrivals(s, kStart + Seconds(10));
   ASSERT_TRUE(streams) << streams.error().message;
   ASSERT_EQ(streams->size(), 4u);
   EXPECT_EQ((*streams)[0]->Next(), kNever);
-  int frames = 0;
-  while ((*streams)[3]->Next() != kNever) ++frames;
-  EXPECT_EQ(frames, 60);
+  int requests = 0;
+  while ((*streams)[3]->Next() != kNever) ++requests;
+  EXPECT_EQ(requests, 60);
 }
 
 TEST(Pipelines, NamesThePlaceOfEachMistake) {
@@ -170,10 +170,76 @@ TEST(Pipelines, StagesDivideTheSloAsTheLargestBatchThatFitsTwice) {
   EXPECT_EQ(stages[0].deadline, Millis(50));
   EXPECT_EQ(stages[1].deadline, Millis(100));
   EXPECT_EQ(stages[2].budget, Millis(50));
-  EXPECT_EQ(stages[1].count, 3);
+  const PipelineLevels& levels = (*pipelines)[0].levels;
+  EXPECT_EQ(levels.fixed(levels.of(StageId{1})), 3);
   const auto models = MakeModels(s, profile);
   ASSERT_TRUE(models) << models.error().message;
   for (const Model& model : *models) EXPECT_EQ(model.slo, Millis(50)) << model.name;
+}
+
+// detect finds none, one or two; each is cropped, and both crops of a row are read.
+const std::string kRows = R"([arrivals]
+rate_rps = 50
+[[models]]
+name = "detect"
+[[models]]
+name = "crop"
+[[models]]
+name = "join"
+[[pipelines]]
+name = "p"
+slo_ms = 100
+answer = "each"
+deadlines = "redivide"
+[[pipelines.stages]]
+model = "detect"
+rows = [1, 1, 2]
+[[pipelines.stages]]
+model = "crop"
+after = ["detect"]
+count = 2
+[[pipelines.stages]]
+model = "join"
+after = ["crop"]
+gather = "detect"
+)";
+
+TEST(Pipelines, RowsMultiplyWhatComesAfterThem) {
+  const Scenario s = Read(kRows);
+  EXPECT_THAT(RunsOfStages(s.pipelines[0]), ElementsAre(1, DoubleEq(2.5), 1));
+  // 50 requests a second, of which a pipeline request is 4.5 on average.
+  EXPECT_THAT(Rates(s), ElementsAre(DoubleEq(100. / 9), DoubleEq(250. / 9), DoubleEq(100. / 9)));
+  const PipelineDeclaration declared = DeclarationOf(s.pipelines[0]);
+  EXPECT_EQ(declared.answer, AnswerRule::kEach);
+  EXPECT_EQ(declared.deadlines, DeadlineRule::kRedivide);
+  EXPECT_TRUE(declared.stages[0].demultiply);
+  EXPECT_EQ(declared.stages[2].gather, "detect");
+  const auto with = [](const std::string& was, const std::string& is) {
+    std::string text = kRows;
+    return text.replace(text.find(was), was.size(), is);
+  };
+  EXPECT_THAT(ErrorOf(with("[1, 1, 2]", "[0, 0]")),
+              HasSubstr("stage 'detect': its rows are weights of 0, 1, 2 and so on rows"));
+  EXPECT_THAT(ErrorOf(with("gather = \"detect\"", "gather = \"crop\"")),
+              HasSubstr("stage 'join' gathers 'crop', which is no stage with rows before it"));
+  EXPECT_THAT(ErrorOf(with("\"each\"", "\"some\"")), HasSubstr("must be one of all, each"));
+}
+
+TEST(Pipelines, DeadlinesMayBeEqualOrWhole) {
+  Scenario s = Read(kTraffic);
+  const ProfileFile profile = ProfileOf({{"ssd", 10}, {"goo", 2}, {"vgg", 30}});
+  ASSERT_TRUE(Override(s, "pipelines.traffic.deadlines", "equal"));
+  const auto equal = MakePipelines(s, profile);
+  ASSERT_TRUE(equal) << equal.error().message;
+  EXPECT_EQ((*equal)[0].stages[0].deadline, Millis(50));
+  ASSERT_TRUE(Override(s, "pipelines.traffic.deadlines", "whole"));
+  const auto whole = MakePipelines(s, profile);
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ((*whole)[0].stages[0].deadline, Millis(100));
+  EXPECT_EQ((*whole)[0].stages[1].budget, Millis(100));
+  for (ScenarioStage& stage : s.pipelines[0].stages) stage.budget_ms = 30;
+  EXPECT_THAT(ValidatePipelines(s).error().message,
+              HasSubstr("its deadlines are equal or whole, which no budget_ms would change"));
 }
 
 // The batch matters where latencies grow unlike each other: 1 + b and 5 ms.

@@ -211,7 +211,7 @@ std::vector<double> ArrivalRates(const Scenario& scenario) {
   }
   for (const ScenarioPipeline& pipeline : scenario.pipelines) {
     sources.push_back(
-        {Weight(scenario, pipeline.ratio, rank++), pipeline.rate_fps, RequestsOfAFrame(pipeline)});
+        {Weight(scenario, pipeline.ratio, rank++), pipeline.rate_fps, RunsOfARequest(pipeline)});
   }
   double total = 0;
   for (const Source& source : sources) total += source.weight;
@@ -227,9 +227,11 @@ std::vector<double> Rates(const Scenario& scenario) {
   std::vector<double> rates = ArrivalRates(scenario);
   const std::size_t models = scenario.models.size();
   for (std::size_t p = 0; p < scenario.pipelines.size(); ++p) {
-    for (const ScenarioStage& stage : scenario.pipelines[p].stages) {
+    const auto& stages = scenario.pipelines[p].stages;
+    const std::vector<double> runs = RunsOfStages(scenario.pipelines[p]);
+    for (std::size_t s = 0; s < stages.size(); ++s) {
       for (std::size_t m = 0; m < models; ++m) {
-        if (scenario.models[m].name == stage.model) rates[m] += rates[models + p] * stage.count;
+        if (scenario.models[m].name == stages[s].model) rates[m] += rates[models + p] * runs[s];
       }
     }
   }

@@ -82,17 +82,22 @@
 //   accuracy = [0.076, 0.744]      # default: the profile's
 //   profile_as = "ResNet50"        # default: name; lets one profile serve several models
 //
-//   [[pipelines]]                  # in simulation: frames that go through several models, each of
-//   name = "traffic"               # which has its requests from frames alone (docs/pipelines.md)
-//   slo_ms = 136                   # from the frame's arrival to its last answer
-//   ratio = 1                      # of arrivals' rate_rps, which counts requests, not frames
-//   rate_fps = 0                   # > 0: frames per second instead of its share of the total
+//   [[pipelines]]                  # in simulation: requests that go through several models, each
+//   name = "traffic"               # of which has its requests from these alone (docs/pipelines.md)
+//   slo_ms = 136                   # from the pipeline request's arrival to its last answer
+//   ratio = 1                      # of arrivals' rate_rps, which counts requests to models
+//   rate_fps = 0                   # > 0: pipeline requests per second instead of that share
+//   deadlines = "latency"          # or equal, whole, redivide, persist: pipeline/declaration.h
+//   answer = "all"                 # all | each: without the rows that are late
 //
 //   [[pipelines.stages]]           # of the pipeline above
 //   name = "cars"                  # default: the model's
 //   model = "GoogLeNet"
-//   after = ["detect"]             # starts when all of these are answered; none: with the frame
-//   count = 1                      # requests of one frame, at once
+//   after = ["detect"]             # starts when all of these are answered; none: at once
+//   count = 1                      # runs at once
+//   rows = [5, 3, 2]               # its answer has none, one, two rows so often: what is after it
+//                                  # runs once for each; not there: its answer is one
+//   gather = "detect"              # waits for all rows of that stage's answer
 //   budget_ms = 66.5               # of all stages or of none: then as latencies are
 #pragma once
 
@@ -135,7 +140,9 @@ struct ScenarioStage {
   std::string model;
   std::vector<std::string> after;
   int count = 1;
-  double budget_ms = 0;  // 0: in proportion to latency
+  double budget_ms = 0;           // 0: in proportion to latency
+  std::vector<double> rows = {};  // weights of 0, 1, 2, ... rows; empty: it does not demultiply
+  std::string gather = {};
 };
 
 struct ScenarioPipeline {
@@ -143,6 +150,8 @@ struct ScenarioPipeline {
   double slo_ms = 0;
   double ratio = 1;
   double rate_fps = 0;  // > 0 overrides the share of the total rate
+  std::string deadlines = "latency";
+  std::string answer = "all";
   std::vector<ScenarioStage> stages;
 };
 
@@ -222,17 +231,17 @@ std::vector<double> Shares(const Scenario& scenario);
 // kinds without a lane are left out.
 std::vector<LaneKind> LaneKinds(const Scenario& scenario);
 
-// What arrives per second: requests of each model, none of one whose requests come with frames;
-// then frames of each pipeline. By the popularity rule among those, where a pipeline's share counts
-// the requests that its frames bring.
+// What arrives per second: requests of each model, none of one whose requests are pipelines';
+// then requests of each pipeline. By the popularity rule among those, where a pipeline's share
+// counts the requests to models that its own bring.
 std::vector<double> ArrivalRates(const Scenario& scenario);
-// Requests per second of each model, those of frames among them.
+// Requests per second of each model, those of pipelines among them; means, where rows are drawn.
 std::vector<double> Rates(const Scenario& scenario);
 // Whose arrivals those of ArrivalRates are: a model's name, or a pipeline's.
 const std::string& ArrivalName(const Scenario& scenario, std::size_t i);
 
 // The models with the exits and accuracies that the profile gives them. The SLO of one whose
-// requests come with frames is the least budget of its stages.
+// requests are pipelines' is the least budget of its stages.
 Expected<std::vector<Model>> MakeModels(const Scenario& scenario, const ProfileFile& profile);
 
 // The profile's models that the scenario's models are served by (`profile_as`), cut down to their

@@ -21,6 +21,8 @@ constexpr std::string_view kPlanners = "none|gpulet|gpulet-retry|self-tuning|nex
 constexpr std::string_view kIdeal =
     "; 'ideal' is for `tactus plan gpulet` alone, too slow for a load that changes";
 constexpr std::string_view kPopularities = "equal|ratio|zipf";
+constexpr std::string_view kDeadlineRules = "latency|equal|whole|redivide|persist";
+constexpr std::string_view kAnswerRules = "all|each";
 
 constexpr double kMostRps = 1e7;
 constexpr double kMostSeconds = 1e6;
@@ -109,6 +111,8 @@ constexpr std::array kPipelineFields = {
     ScenarioField<P>{"pipelines", "slo_ms", &P::slo_ms, 1e-3, kMostMillis},
     ScenarioField<P>{"pipelines", "ratio", &P::ratio, 0, 1e6},
     ScenarioField<P>{"pipelines", "rate_fps", &P::rate_fps, 0, kMostRps},
+    ScenarioField<P>{"pipelines", "deadlines", &P::deadlines, 0, 0, kDeadlineRules},
+    ScenarioField<P>{"pipelines", "answer", &P::answer, 0, 0, kAnswerRules},
 };
 
 constexpr std::array kStageFields = {
@@ -117,6 +121,8 @@ constexpr std::array kStageFields = {
     ScenarioField<G>{"pipelines.stages", "after", &G::after},
     ScenarioField<G>{"pipelines.stages", "count", &G::count, 1, 1000},
     ScenarioField<G>{"pipelines.stages", "budget_ms", &G::budget_ms, 1e-3, kMostMillis},
+    ScenarioField<G>{"pipelines.stages", "rows", &G::rows, 0, 1e6},
+    ScenarioField<G>{"pipelines.stages", "gather", &G::gather},
 };
 
 // Reads one value into one member; `problem` says what it should have been.

@@ -15,18 +15,19 @@ SHORT = ["--set", "warmup_s=1", "--set", "duration_s=4"]
 
 
 class Pipelines(CommandCase):
-    def test_simulate_counts_frames_beside_requests(self):
+    def test_simulate_counts_pipeline_requests_beside_those_to_models(self):
         file = self.folder / "report.json"
         text = self.good("simulate", TRAFFIC, *SHORT, "--json", file)
         run = json.loads(file.read_text())["runs"][0]
-        frames, = run["pipelines"]
-        self.assertEqual((frames["name"], frames["slo_ms"]), ("traffic", 136))
-        self.assertGreater(frames["frames"], 10)
-        self.assertEqual(frames["frames"], sum(frames["outcomes"].values()))
-        self.assertEqual(frames["outcomes"]["dropped"], sum(frames["dropped_at"].values()))
-        self.assertEqual(list(frames["dropped_at"]), ["detect", "objects", "faces"])
+        traffic, = run["pipelines"]
+        self.assertEqual((traffic["name"], traffic["slo_ms"]), ("traffic", 136))
+        self.assertGreater(traffic["frames"], 10)
+        self.assertEqual(traffic["frames"], sum(traffic["outcomes"].values()))
+        self.assertEqual(traffic["outcomes"]["dropped"], sum(traffic["dropped_at"].values()))
+        self.assertEqual(list(traffic["dropped_at"]), ["detect", "objects", "faces"])
+        self.assertNotIn("items", traffic)
         row = next(line for line in text.splitlines() if line.startswith("traffic "))
-        self.assertIn(f"{100 * frames['bad_ratio']:.2f}", row.split())
+        self.assertIn(f"{100 * traffic['bad_ratio']:.2f}", row.split())
         self.assertEqual([m["slo_ms"] for m in run["models"]], [69.5, 66.5, 66.5])
 
     def test_compare_has_a_row_for_each_policy_and_is_repeatable(self):
@@ -36,7 +37,20 @@ class Pipelines(CommandCase):
             self.assertIn(f"\ngame, {policy} ", text)
         self.assertEqual(text, self.good(*words))
 
-    def test_goodput_is_that_of_frames(self):
+    def test_stages_run_once_per_row_under_every_rule(self):
+        file = self.folder / "report.json"
+        for name in ("chain", "diamond", "street", "text"):
+            self.good("compare", SOURCE / f"scenarios/pipelines/{name}.toml", *SHORT, "--policies",
+                      "clockwork", "--sweep",
+                      "pipelines.*.deadlines=latency,equal,whole,redivide,persist", "--json", file)
+            runs = json.loads(file.read_text())["runs"]
+            self.assertEqual(len(runs), 5)
+            for run in runs:
+                pipeline, = run["pipelines"]
+                self.assertGreater(pipeline["outcomes"]["on_time"], 0)
+                self.assertEqual(pipeline.get("items", 0) > 0, name in ("street", "text"))
+
+    def test_goodput_is_that_of_pipelines(self):
         file = self.folder / "peak.json"
         text = self.good("goodput", GAME, "--set", "duration_s=10", "--policies", "symphony",
                          "--seeds", 1, "--precision", 5, "--json", file)
@@ -46,7 +60,7 @@ class Pipelines(CommandCase):
         self.assertEqual(run["peak"]["limiting_model"], "game")
         self.bad("goodput", GAME, "--least-fluid", 0.5, says="has pipelines: leave it out")
 
-    def test_planners_get_the_rates_that_frames_imply(self):
+    def test_planners_get_the_rates_that_pipelines_imply(self):
         text = self.good("plan", "gpulet", GAME)
         self.assertIn("gpulets-game: 70 requests/s of 2 models on 4 devices", text)
         text = self.good("plan", "gpulet", TRAFFIC, "--set", "pipelines.traffic.rate_fps=20")

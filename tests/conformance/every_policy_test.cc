@@ -88,8 +88,8 @@ TEST(EveryPolicy, ServesALightLoadOnLanesThatDifferOrRefusesThem) {
   }
 }
 
-// 13 frames a second, of four stages of which two are branches.
-Scenario FramesOf(const std::string& policy_name) {
+// 13 pipeline requests a second, of four stages of which two are branches.
+Scenario PipelineOf(const std::string& policy_name) {
   Scenario scenario = MakeScenario(policy_name, 0.05 * kCapacity, "never");
   for (ScenarioModel& model : scenario.models) model.slo_ms = ScenarioModel{}.slo_ms;
   scenario.pipelines = {{.name = "p",
@@ -102,24 +102,24 @@ Scenario FramesOf(const std::string& policy_name) {
 }
 
 // A stage's requests have deadlines of their own, not their model's SLO: who counts on that would
-// drop frames, or stay asleep when a stage starts.
-TEST(EveryPolicy, ServesTheFramesOfALightLoadInTime) {
+// drop them, or stay asleep when a stage starts.
+TEST(EveryPolicy, ServesThePipelinesOfALightLoadInTime) {
   for (const PolicyInfo& info : Policies()) {
     SCOPED_TRACE(info.name);
-    const RunReport report = Play(FramesOf(info.name));
-    EXPECT_GT(report.pipelines[0].frames(), 100);
+    const RunReport report = Play(PipelineOf(info.name));
+    EXPECT_GT(report.pipelines[0].requests(), 100);
     // Symphony's 5.4 %: the next test.
     EXPECT_LE(report.pipelines[0].bad_ratio, info.name.starts_with("symphony") ? 0.1 : 0.01);
   }
 }
 
-// What deferring costs frames is a want of lanes at one instant, and not how the SLO is divided: if
-// it came from the deadlines, neither a lead nor a lane more would mend it. A deferred batch has
-// cost(b + 1) - cost(b), 1 ms here, to find a free lane, and branches of a frame, which have one
+// What deferring costs pipelines is a want of lanes at one instant, and not how the SLO is divided:
+// if it came from the deadlines, neither a lead nor a lane more would mend it. A deferred batch has
+// cost(b + 1) - cost(b), 1 ms here, to find a free lane, and branches of a request, which have one
 // deadline, fall due together and take both lanes for all of their time.
-TEST(SymphonyWithFrames, LosesAtTheLastMomentWhatALeadOrALaneMoreSaves) {
+TEST(SymphonyWithPipelines, LosesAtTheLastMomentWhatALeadOrALaneMoreSaves) {
   const auto bad_ratio = [](const std::string& policy, int lanes) {
-    Scenario scenario = FramesOf(policy);
+    Scenario scenario = PipelineOf(policy);
     scenario.lanes = lanes;
     scenario.duration_s = 100;
     return Play(scenario).pipelines[0].bad_ratio;

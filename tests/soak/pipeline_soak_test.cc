@@ -1,4 +1,4 @@
-// Random pipelines under every policy with random options: every frame that arrives must end, once,
+// Random pipelines under every policy with random options: every pipeline request must end, once,
 // no sooner than its longest path allows, and every request that its stages send as well.
 #include <algorithm>
 #include <array>
@@ -120,19 +120,19 @@ class Count final : public Journal {
   std::size_t arrived = 0;
 };
 
-using Frame = std::tuple<TimePoint, std::uint32_t, TimePoint, FrameOutcome, std::uint32_t>;
+using Ended = std::tuple<TimePoint, std::uint32_t, TimePoint, PipelineOutcome, std::uint32_t>;
 
 // In the order of arrival.
-std::vector<Frame> FramesOf(const SimulationResult& result) {
-  std::vector<Frame> frames;
-  for (const FrameRecord& f : result.frames) {
-    frames.emplace_back(f.arrival, f.pipeline, f.ended, f.outcome, f.stage);
+std::vector<Ended> EndedOf(const SimulationResult& result) {
+  std::vector<Ended> ended;
+  for (const PipelineRecord& r : result.pipeline_requests) {
+    ended.emplace_back(r.arrival, r.pipeline, r.ended, r.outcome, r.stage);
   }
-  std::ranges::sort(frames);
-  return frames;
+  std::ranges::sort(ended);
+  return ended;
 }
 
-void CheckArrivals(const Scenario& scenario, const std::vector<Frame>& frames) {
+void CheckArrivals(const Scenario& scenario, const std::vector<Ended>& ended) {
   auto streams = MakeArrivals(scenario, kStart + FromSeconds(scenario.duration_s));
   std::vector<std::pair<TimePoint, std::uint32_t>> wanted;
   for (std::uint32_t p = 0; p < scenario.pipelines.size(); ++p) {
@@ -140,14 +140,14 @@ void CheckArrivals(const Scenario& scenario, const std::vector<Frame>& frames) {
     for (TimePoint at = stream.Next(); at != kNever; at = stream.Next()) wanted.emplace_back(at, p);
   }
   std::ranges::sort(wanted);
-  ASSERT_EQ(frames.size(), wanted.size()) << "a frame is lost or ends twice";
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    ASSERT_EQ(std::get<0>(frames[i]), wanted[i].first);
-    ASSERT_EQ(std::get<1>(frames[i]), wanted[i].second);
+  ASSERT_EQ(ended.size(), wanted.size()) << "a pipeline request is lost or ends twice";
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    ASSERT_EQ(std::get<0>(ended[i]), wanted[i].first);
+    ASSERT_EQ(std::get<1>(ended[i]), wanted[i].second);
   }
 }
 
-void CheckFrames(const World& world, const SimulationResult& result) {
+void CheckEnds(const World& world, const SimulationResult& result) {
   const auto pipelines = MakePipelines(world.scenario, world.profile);
   std::vector<Duration> least;  // by pipeline: the quickest batches of its longest path
   for (const Pipeline& pipeline : *pipelines) {
@@ -158,30 +158,31 @@ void CheckFrames(const World& world, const SimulationResult& result) {
     }
     least.push_back(PathLength(LongestPath(pipeline.graph, latency), latency));
   }
-  for (const FrameRecord& frame : result.frames) {
-    const Pipeline& pipeline = (*pipelines)[frame.pipeline];
-    EXPECT_GE(frame.ended, frame.arrival);
-    EXPECT_LT(frame.stage, pipeline.stages.size());
-    if (frame.outcome == FrameOutcome::kDropped) continue;
-    EXPECT_GE(frame.ended - frame.arrival, least[frame.pipeline]);
-    EXPECT_EQ(frame.outcome == FrameOutcome::kOnTime, frame.ended - frame.arrival <= pipeline.slo);
+  for (const PipelineRecord& record : result.pipeline_requests) {
+    const Pipeline& pipeline = (*pipelines)[record.pipeline];
+    EXPECT_GE(record.ended, record.arrival);
+    EXPECT_LT(record.stage, pipeline.stages.size());
+    if (record.outcome == PipelineOutcome::kDropped) continue;
+    const Duration latency = record.ended - record.arrival;
+    EXPECT_GE(latency, least[record.pipeline]);
+    EXPECT_EQ(record.outcome == PipelineOutcome::kOnTime, latency <= pipeline.slo);
   }
 }
 
-// Where no frame was dropped, every stage of every frame sent all its requests.
+// Where none was dropped, every stage of every pipeline request sent all its requests.
 void CheckRequests(const Scenario& scenario, const SimulationResult& result) {
-  std::vector<std::int64_t> frames(scenario.pipelines.size(), 0);
-  for (const FrameRecord& frame : result.frames) {
-    if (frame.outcome == FrameOutcome::kDropped) return;
-    ++frames[frame.pipeline];
+  std::vector<std::int64_t> ended(scenario.pipelines.size(), 0);
+  for (const PipelineRecord& record : result.pipeline_requests) {
+    if (record.outcome == PipelineOutcome::kDropped) return;
+    ++ended[record.pipeline];
   }
   std::vector<std::int64_t> requests(scenario.models.size(), 0);
   for (const RequestRecord& record : result.records) ++requests[record.model];
   for (std::size_t m = 0; m < requests.size(); ++m) {
     std::int64_t wanted = 0;
-    for (std::size_t p = 0; p < frames.size(); ++p) {
+    for (std::size_t p = 0; p < ended.size(); ++p) {
       for (const ScenarioStage& stage : scenario.pipelines[p].stages) {
-        if (stage.model == scenario.models[m].name) wanted += frames[p] * stage.count;
+        if (stage.model == scenario.models[m].name) wanted += ended[p] * stage.count;
       }
     }
     if (wanted > 0) {
@@ -190,7 +191,7 @@ void CheckRequests(const Scenario& scenario, const SimulationResult& result) {
   }
 }
 
-TEST(PipelineSoak, EveryFrameEndsOnceUnderEveryPolicy) {
+TEST(PipelineSoak, EveryPipelineRequestEndsOnceUnderEveryPolicy) {
   const Seeds seeds = SeedsOf(80);
   std::array<std::int64_t, 3> outcomes{};
   for (std::uint64_t i = 0; seeds.More(i) && !HasFailure(); ++i) {
@@ -209,15 +210,15 @@ TEST(PipelineSoak, EveryFrameEndsOnceUnderEveryPolicy) {
     if (options.journal != nullptr) {
       EXPECT_EQ(result->records.size(), count.arrived);
     }
-    const std::vector<Frame> frames = FramesOf(*result);
-    CheckArrivals(world.scenario, frames);
-    CheckFrames(world, *result);
+    const std::vector<Ended> ended = EndedOf(*result);
+    CheckArrivals(world.scenario, ended);
+    CheckEnds(world, *result);
     CheckRequests(world.scenario, *result);
     const auto again = Simulate(world.scenario, world.profile, **MakePolicy(text));
-    EXPECT_EQ(frames, FramesOf(*again)) << "not deterministic";
-    for (const FrameRecord& frame : result->frames) ++outcomes[int(frame.outcome)];
+    EXPECT_EQ(ended, EndedOf(*again)) << "not deterministic";
+    for (const PipelineRecord& r : result->pipeline_requests) ++outcomes[int(r.outcome)];
   }
-  for (const std::int64_t n : outcomes) EXPECT_GT(n, 0) << "no seed had such a frame";
+  for (const std::int64_t n : outcomes) EXPECT_GT(n, 0) << "no seed had such a pipeline request";
 }
 
 }  // namespace

@@ -1,77 +1,84 @@
-// Frames in virtual time, as transcripts: a stage that starts at the wrong instant, a frame that
-// goes on after it was dropped or that is counted twice would make every figure of a pipeline
-// wrong.
-#include "sim/frames.h"
+// Pipeline requests in virtual time, as transcripts: a stage that starts at the wrong instant, a
+// request that goes on after it was dropped or that is counted twice would make every figure of a
+// pipeline wrong.
+#include "sim/pipeline_requests.h"
 
 #include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "pipeline/made_pipeline_test.h"
+
 namespace tactus {
 namespace {
 
-// detect -> cars (2 requests), detect -> faces; 10, 30 and 30 ms.
+// detect -> cars (2 runs), detect -> faces; 10, 30 and 30 ms.
 Pipeline Traffic() {
-  Pipeline pipeline;
-  pipeline.name = "traffic";
-  pipeline.slo = Millis(30);
-  const std::vector<StageDeclaration> stages = {
-      {"detect"}, {"cars", {"detect"}}, {"faces", {"detect"}}};
-  pipeline.graph = *PipelineGraph::Make(stages);
-  pipeline.stages = {
-      {.name = "detect", .model = ModelId{0}, .deadline = Millis(10), .budget = Millis(10)},
-      {.name = "cars", .model = ModelId{1}, .count = 2, .deadline = Millis(30)},
-      {.name = "faces", .model = ModelId{2}, .deadline = Millis(30)}};
-  return pipeline;
+  return PipelineOf(
+      {.name = "traffic",
+       .slo = Millis(30),
+       .stages = {{.name = "detect", .budget = Millis(10)},
+                  {.name = "cars", .after = {"detect"}, .count = 2, .budget = Millis(20)},
+                  {.name = "faces", .after = {"detect"}, .budget = Millis(20)}}},
+      Millis(1));
 }
 
-// Writes down what frames do, and plays the dispatcher, which refuses what it is told to.
-class Script final : public FrameWorld {
+RowDraw NoRows() {
+  Scenario scenario;
+  scenario.pipelines = {{.name = "traffic", .stages = {{"detect"}, {"cars"}, {"faces"}}}};
+  return RowDraw(scenario);
+}
+
+// Writes down what is sent, and plays the dispatcher, which refuses what it is told to.
+class Script final : public PipelineWorld {
  public:
-  Script() : heap_(16), frames_({Traffic()}, *this, heap_) {}
+  Script() : heap_(16), requests_({Traffic()}, NoRows(), *this, heap_) {}
 
   RequestId NextRequest() override { return RequestId{sent_.size()}; }
-  void Send(ModelId, const Request& request) override {
+  void Send(ModelId model, const Request& request) override {
     static constexpr const char* kStages[] = {"detect", "cars", "faces"};
-    const std::string stage = kStages[(request.payload - 1) % PipelineGraph::kMostStages];
+    const std::string stage = kStages[model.value()];
     sent_.push_back(request);
     Write("{} {} {} until {}", At(request.arrival), request.id.value(), stage,
           At(request.deadline));
-    if (request.id == refused_) frames_.Refused(request, request.arrival);
+    if (request.id == refused_) Refuse(request, request.arrival);
   }
   void Cancel(ModelId, RequestId id) override {
     Write("cancel {}", id.value());
-    frames_.Refused(sent_[id.value()], kStart);
+    requests_.Refused(sent_[id.value()], DropReason::kCancelled, kStart);
   }
 
-  void Arrive(int ms) { frames_.Arrive(0, kStart + Millis(ms)); }
-  void Answer(std::uint64_t id, int ms) { frames_.Answered(sent_[id], kStart + Millis(ms)); }
-  void Refuse(std::uint64_t id, int ms) { frames_.Refused(sent_[id], kStart + Millis(ms)); }
+  void Arrive(int ms) { requests_.Arrive(0, kStart + Millis(ms)); }
+  void Answer(std::uint64_t id, int ms) { requests_.Answered(sent_[id], kStart + Millis(ms)); }
+  void Refuse(std::uint64_t id, int ms) { Refuse(sent_[id], kStart + Millis(ms)); }
   // When it is sent.
   void RefuseAtOnce(std::uint64_t id) { refused_ = RequestId{id}; }
-  bool Settle() { return frames_.Settle(); }
+  bool Settle() { return requests_.Settle(kStart); }
   // The stages that may start, at their instants.
   void StartStages() {
     while (!heap_.empty()) {
       const Event event = heap_.top();
       heap_.Pop();
       EXPECT_EQ(event.kind, EventClass::kStage);
-      frames_.Start(event.subject, event.at);
+      requests_.Start(event.subject, event.at);
     }
   }
   std::string End() {
     static constexpr const char* kEnds[] = {"on time", "late", "dropped"};
-    for (const FrameRecord& frame : std::move(frames_).Take()) {
-      Write("frame of {} ended {} at {}", At(frame.arrival), kEnds[int(frame.outcome)],
-            At(frame.ended));
-      if (frame.outcome == FrameOutcome::kDropped)
-        transcript_ += fmt::format(" by {}", frame.stage);
+    for (const PipelineRecord& record : std::move(requests_).Take(kStart)) {
+      Write("request of {} ended {} at {}", At(record.arrival), kEnds[int(record.outcome)],
+            At(record.ended));
+      if (record.outcome == PipelineOutcome::kDropped)
+        transcript_ += fmt::format(" by {}", record.stage);
     }
     return transcript_;
   }
 
  private:
+  void Refuse(const Request& request, TimePoint now) {
+    requests_.Refused(request, DropReason::kExpired, now);
+  }
   static std::string At(TimePoint at) { return fmt::format("{:g}", ToMillis(at - kStart)); }
   template <class... Parts>
   void Write(fmt::format_string<Parts...> format, Parts&&... parts) {
@@ -82,10 +89,10 @@ class Script final : public FrameWorld {
   std::vector<Request> sent_;
   RequestId refused_;
   std::string transcript_;
-  Frames frames_;
+  PipelineRequests requests_;
 };
 
-TEST(Frames, StagesStartWhenWhatTheyWaitForIsAnswered) {
+TEST(PipelineRequests, StagesStartWhenWhatTheyWaitForIsAnswered) {
   Script script;
   script.Arrive(0);
   script.Arrive(1);
@@ -109,11 +116,11 @@ TEST(Frames, StagesStartWhenWhatTheyWaitForIsAnswered) {
 11 5 cars until 31
 11 6 cars until 31
 11 7 faces until 31
-frame of 0 ended on time at 30
-frame of 1 ended late at 33)");
+request of 0 ended on time at 30
+request of 1 ended late at 33)");
 }
 
-TEST(Frames, AStageThatIsLateEndsTheFrameBeforeTheNextOne) {
+TEST(PipelineRequests, AStageThatIsLateEndsTheRequestBeforeTheNextOne) {
   Script script;
   script.Arrive(0);
   script.Answer(0, 11);
@@ -121,10 +128,10 @@ TEST(Frames, AStageThatIsLateEndsTheFrameBeforeTheNextOne) {
   EXPECT_FALSE(script.Settle());
   EXPECT_EQ(script.End(), R"(
 0 0 detect until 10
-frame of 0 ended dropped at 11 by 0)");
+request of 0 ended dropped at 11 by 0)");
 }
 
-TEST(Frames, WhatIsLeftOfADroppedFrameIsCancelled) {
+TEST(PipelineRequests, WhatIsLeftOfADroppedRequestIsCancelled) {
   Script script;
   script.Arrive(0);
   script.Answer(0, 5);
@@ -139,10 +146,10 @@ TEST(Frames, WhatIsLeftOfADroppedFrameIsCancelled) {
 5 2 cars until 30
 5 3 faces until 30
 cancel 1
-frame of 0 ended dropped at 20 by 1)");
+request of 0 ended dropped at 20 by 1)");
 }
 
-TEST(Frames, NothingMoreIsSentOfAFrameThatIsRefusedAtOnce) {
+TEST(PipelineRequests, NothingMoreIsSentOfARequestThatIsRefusedAtOnce) {
   Script script;
   script.RefuseAtOnce(1);
   script.Arrive(0);
@@ -156,8 +163,8 @@ TEST(Frames, NothingMoreIsSentOfAFrameThatIsRefusedAtOnce) {
 0 0 detect until 10
 5 1 cars until 30
 6 2 detect until 16
-frame of 0 ended dropped at 5 by 1
-frame of 6 ended dropped at 7 by 0)");
+request of 0 ended dropped at 5 by 1
+request of 6 ended dropped at 7 by 0)");
 }
 
 }  // namespace

@@ -1,0 +1,206 @@
+#include "pipeline/flow.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "pipeline/budget.h"
+
+namespace tactus {
+
+Flow::Flow(std::vector<Pipeline> pipelines, FlowOutbox& outbox)
+    : pipelines_(std::move(pipelines)), timing_(pipelines_.size()), outbox_(outbox) {
+  for (std::uint32_t p = 0; p < pipelines_.size(); ++p) {
+    std::vector<Duration> needs;
+    std::vector<Duration> least;
+    for (const PipelineStage& stage : pipelines_[p].stages) {
+      needs.push_back(stage.need);
+      least.push_back(stage.least);
+    }
+    timing_[p].least_behind = LeastAfter(pipelines_[p].graph, least);
+    Adopt(p, needs);
+  }
+}
+
+void Flow::Adopt(std::uint32_t pipeline, std::span<const Duration> needs) {
+  const Pipeline& adopting = pipelines_[pipeline];
+  CHECK(needs.size() == adopting.stages.size(), "every stage needs something");
+  std::vector<Duration> need;
+  for (std::size_t s = 0; s < needs.size(); ++s) {
+    // Of something, so that nobody divides by nothing.
+    need.push_back(std::max({needs[s], adopting.stages[s].least, Nanos(1)}));
+  }
+  timing_[pipeline].behind = LeastAfter(adopting.graph, need);
+  timing_[pipeline].need = std::move(need);
+}
+
+Duration Flow::LeastFrom(std::uint32_t pipeline, StageId stage) const {
+  return pipelines_[pipeline].stages[stage.value()].least +
+         timing_[pipeline].least_behind[stage.value()];
+}
+
+PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline) {
+  if (free_.empty()) {
+    free_.push_back(PipelineRequestId{static_cast<std::uint32_t>(requests_.size())});
+    requests_.emplace_back();
+  }
+  const PipelineRequestId id = free_.back();
+  free_.pop_back();
+  Request& request = At(id);
+  request.pipeline = pipeline;
+  request.arrival = now;
+  request.deadline = deadline;
+  request.ended = false;
+  ready_.clear();
+  request.progress.Begin(pipelines_[pipeline], ready_);
+  Start(id, now);
+  FreeIfDone(id);
+  return id;
+}
+
+bool Flow::Redivides(const Request& request) const {
+  const DeadlineRule rule = pipelines_[request.pipeline].deadlines;
+  return rule == DeadlineRule::kRedivide || rule == DeadlineRule::kPersist;
+}
+
+TimePoint Flow::DeadlineOf(const Request& request, StageId stage, TimePoint now) const {
+  if (!Redivides(request)) {
+    const Duration after = pipelines_[request.pipeline].stages[stage.value()].deadline;
+    return std::min(request.arrival + after, request.deadline);
+  }
+  const Timing& timing = timing_[request.pipeline];
+  return Redivide(now, request.deadline, timing.need[stage.value()], timing.behind[stage.value()]);
+}
+
+bool Flow::IsHopeless(const Request& request, StageId stage, TimePoint from, bool answered) const {
+  const Duration least = answered ? timing_[request.pipeline].least_behind[stage.value()]
+                                  : LeastFrom(request.pipeline, stage);
+  return from + least > request.deadline;
+}
+
+bool Flow::IsRowAlone(const Pipeline& pipeline, StageId stage) {
+  return pipeline.answer == AnswerRule::kEach && pipeline.levels.IsOfRows(stage);
+}
+
+// What is ready, in ready_. The first that is hopeless may end the request, or make more ready.
+void Flow::Start(PipelineRequestId id, TimePoint now) {
+  std::vector<StageRun> ready;
+  ready.swap(ready_);
+  for (const StageRun run : ready) {
+    if (At(id).ended) break;
+    if (At(id).progress.IsWanted(run)) StartOne({id, run}, now);
+  }
+  ready.clear();
+  ready.swap(ready_);  // which keeps the memory
+}
+
+void Flow::StartOne(const RunKey& key, TimePoint now) {
+  Request& request = At(key.request);
+  const TimePoint deadline = DeadlineOf(request, key.run.stage, now);
+  const bool hopeless =
+      now > deadline || (Redivides(request) && IsHopeless(request, key.run.stage, now, false));
+  if (hopeless) return Fail(key, now);
+  ++request.running;
+  request.progress.SetStarted(key.run, true);
+  outbox_.Start(key, now, deadline);
+}
+
+bool Flow::TakeBack(const RunKey& key) {
+  Request& request = At(key.request);
+  CHECK(request.running > 0, "an end of what was not started");
+  --request.running;
+  if (request.ended || !request.progress.IsWanted(key.run)) return false;
+  request.progress.SetStarted(key.run, false);
+  return true;
+}
+
+void Flow::Answered(const RunKey& key, int rows, TimePoint now) {
+  if (!TakeBack(key)) return FreeIfDone(key.request);
+  Request& request = At(key.request);
+  const StageId stage = key.run.stage;
+  const Pipeline& pipeline = pipelines_[request.pipeline];
+  const bool last = pipeline.graph.next(stage).empty();
+  const bool late = Redivides(request) ? IsHopeless(request, stage, now, true)
+                                       : now > DeadlineOf(request, stage, now);
+  // A last stage's answer is one, if late; a row among others is left out.
+  if (late && (!last || IsRowAlone(pipeline, stage))) {
+    Fail(key, now);
+  } else {
+    ready_.clear();
+    request.progress.Answer(key.run, rows, ready_);
+    Start(key.request, now);
+    Complete(key.request, stage, now);
+  }
+  FreeIfDone(key.request);
+}
+
+void Flow::Refused(const RunKey& key, DropReason reason, TimePoint now) {
+  if (!TakeBack(key)) return FreeIfDone(key.request);
+  Request& request = At(key.request);
+  const StageId stage = key.run.stage;
+  // Its part of the time was too short, the whole may not be: what those behind it do not need at
+  // best is its own, once.
+  if (reason == DropReason::kExpired &&
+      pipelines_[request.pipeline].deadlines == DeadlineRule::kPersist &&
+      !IsHopeless(request, stage, now, false) && request.progress.TakeSecondChance(key.run)) {
+    ++request.running;
+    request.progress.SetStarted(key.run, true);
+    const Duration behind = timing_[request.pipeline].least_behind[stage.value()];
+    return outbox_.Start(key, now, request.deadline - behind);
+  }
+  Fail(key, now);
+  FreeIfDone(key.request);
+}
+
+void Flow::Fail(const RunKey& key, TimePoint now) {
+  Request& request = At(key.request);
+  if (!IsRowAlone(pipelines_[request.pipeline], key.run.stage)) {
+    return End(key.request, PipelineOutcome::kDropped, key.run.stage, now);
+  }
+  outbox_.Lost(key, now);
+  ready_.clear();
+  cancelled_.clear();
+  request.progress.Lose(key.run, ready_, cancelled_);
+  for (const StageRun run : cancelled_) outbox_.Cancel({key.request, run});
+  Start(key.request, now);
+  Complete(key.request, key.run.stage, now);
+}
+
+void Flow::Complete(PipelineRequestId id, StageId stage, TimePoint now) {
+  const Request& request = At(id);
+  if (request.ended || !request.progress.complete()) return;
+  const bool in_time = now <= request.deadline;
+  End(id, in_time ? PipelineOutcome::kOnTime : PipelineOutcome::kLate, stage, now);
+}
+
+void Flow::Cancel(PipelineRequestId id, TimePoint now) {
+  if (At(id).ended) return;
+  End(id, PipelineOutcome::kCancelled, StageId{0}, now);
+  FreeIfDone(id);
+}
+
+void Flow::End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, TimePoint now) {
+  Request& request = At(id);
+  request.ended = true;
+  outbox_.Ended({.request = id,
+                 .pipeline = request.pipeline,
+                 .outcome = outcome,
+                 .arrival = request.arrival,
+                 .ended = now,
+                 .deadline = request.deadline,
+                 .stage = stage,
+                 .items = request.progress.items(),
+                 .items_lost = request.progress.items_lost(),
+                 .rows_cut = request.progress.rows_cut()});
+  if (request.running == 0) return;
+  cancelled_.clear();
+  request.progress.Started(cancelled_);
+  for (const StageRun run : cancelled_) outbox_.Cancel({id, run});
+}
+
+void Flow::FreeIfDone(PipelineRequestId id) {
+  const Request& request = At(id);
+  if (request.ended && request.running == 0) free_.push_back(id);
+}
+
+}  // namespace tactus

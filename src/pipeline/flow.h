@@ -1,0 +1,129 @@
+// The state machine of pipeline requests: what starts next and until when, what is given up, what
+// nobody needs any more. Like the Dispatcher it has no thread, no clock and no I/O: a driver tells
+// it what happened and when, and carries out what it says through the outbox. The simulator and the
+// server drive the same Flow.
+//
+//   Flow flow(pipelines, outbox);
+//   flow.Begin(0, now, now + Millis(100));  // outbox: Start(run, now, deadline), one or more
+//   flow.Answered(run, 3, later);           // outbox: Start of what waited for it, or Ended
+//
+// What is started ends once: the driver reports each run that it was told to start as answered or
+// refused, also one that it was told to cancel. Every request ends in one Ended.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/pipeline_outcome.h"
+#include "core/request.h"
+#include "pipeline/item_progress.h"
+#include "pipeline/pipeline.h"
+
+namespace tactus {
+
+// A request under way. Given again once it has ended and all its runs have.
+using PipelineRequestId = Id<struct PipelineRequestTag>;
+
+// One stage's work on one item of one request.
+struct RunKey {
+  PipelineRequestId request;
+  StageRun run;
+
+  bool operator==(const RunKey&) const = default;
+};
+
+struct PipelineEnd {
+  PipelineRequestId request;
+  std::uint32_t pipeline = 0;
+  PipelineOutcome outcome = PipelineOutcome::kOnTime;
+  TimePoint arrival;
+  TimePoint ended;
+  TimePoint deadline;
+  StageId stage;  // whose answer was the last, or at which it was given up
+  int items = 0;  // rows that stages ran for
+  int items_lost = 0;
+  int rows_cut = 0;
+};
+
+// What the driver carries out. It does not call the Flow before the Flow's own call has returned.
+class FlowOutbox {
+ public:
+  virtual ~FlowOutbox() = default;
+  virtual void Start(const RunKey& run, TimePoint now, TimePoint deadline) = 0;
+  // The row that this run works on is left out of the answer. Before the cancelling of what else
+  // works on it.
+  virtual void Lost(const RunKey& run, TimePoint now) = 0;
+  // Nobody needs it any more.
+  virtual void Cancel(const RunKey& run) = 0;
+  // Before the cancelling of what it leaves behind.
+  virtual void Ended(const PipelineEnd& end) = 0;
+};
+
+class Flow {
+ public:
+  // `outbox` outlives it.
+  Flow(std::vector<Pipeline> pipelines, FlowOutbox& outbox);
+
+  // One that is hopeless has ended when this returns.
+  PipelineRequestId Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline);
+  // `rows`: of the answer, read where the stage demultiplies.
+  void Answered(const RunKey& key, int rows, TimePoint now);
+  // Not run: refused, cancelled or failed.
+  void Refused(const RunKey& key, DropReason reason, TimePoint now);
+  // Nobody waits for the request. Nothing where it has ended.
+  void Cancel(PipelineRequestId request, TimePoint now);
+
+  // By stage, what it has needed of late: by this time is divided from now on, never by less than
+  // the stage takes at best. Read by the rules that redivide.
+  void Adopt(std::uint32_t pipeline, std::span<const Duration> needs);
+
+  std::span<const Pipeline> pipelines() const { return pipelines_; }
+  // What a stage and those behind it take at best.
+  Duration LeastFrom(std::uint32_t pipeline, StageId stage) const;
+  // Requests that have not ended, or have runs that have not.
+  std::size_t underway() const { return requests_.size() - free_.size(); }
+
+ private:
+  struct Request {
+    std::uint32_t pipeline = 0;
+    TimePoint arrival;
+    TimePoint deadline;
+    ItemProgress progress;
+    std::size_t running = 0;  // started and not reported yet
+    bool ended = false;
+  };
+  struct Timing {                  // of a pipeline, by stage
+    std::vector<Duration> need;    // read by rules that redivide: a stage's own, ...
+    std::vector<Duration> behind;  // ... that of the longest path behind it
+    std::vector<Duration> least_behind;
+  };
+
+  Request& At(PipelineRequestId id) { return requests_[id.value()]; }
+  bool Redivides(const Request& request) const;
+  // That not even the quickest of what must follow fits any more.
+  bool IsHopeless(const Request& request, StageId stage, TimePoint from, bool answered) const;
+  void Start(PipelineRequestId id, TimePoint now);
+  void StartOne(const RunKey& key, TimePoint now);
+  TimePoint DeadlineOf(const Request& request, StageId stage, TimePoint now) const;
+  // Whether a row that fails leaves the others their answer.
+  static bool IsRowAlone(const Pipeline& pipeline, StageId stage);
+  // Takes the run back from the driver; whether anybody still wants its answer.
+  bool TakeBack(const RunKey& key);
+  // The run will not be answered in time, or not at all.
+  void Fail(const RunKey& key, TimePoint now);
+  void Complete(PipelineRequestId id, StageId stage, TimePoint now);
+  void End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, TimePoint now);
+  void FreeIfDone(PipelineRequestId id);
+
+  std::vector<Pipeline> pipelines_;
+  std::vector<Timing> timing_;
+  FlowOutbox& outbox_;
+  std::vector<Request> requests_;
+  std::vector<PipelineRequestId> free_;
+  std::vector<StageRun> ready_;
+  std::vector<StageRun> cancelled_;
+};
+
+}  // namespace tactus

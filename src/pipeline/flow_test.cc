@@ -1,0 +1,229 @@
+// Pipeline requests as transcripts: what goes on after it was dropped, is counted twice or starts
+// with too little time costs every figure and every client of a pipeline.
+#include "pipeline/flow.h"
+
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pipeline/made_pipeline_test.h"
+
+namespace tactus {
+namespace {
+
+using ::testing::ElementsAre;
+
+TimePoint At(int ms) { return kStart + Millis(ms); }
+
+// Writes down what the Flow says.
+class Script final : public FlowOutbox {
+ public:
+  explicit Script(PipelineDeclaration declaration)
+      : flow_({PipelineOf(std::move(declaration), Millis(10))}, *this) {}
+
+  PipelineRequestId Begin(int ms, int slo) { return flow_.Begin(0, At(ms), At(ms + slo)); }
+  void Answer(const char* run, int ms, int rows = 1) { flow_.Answered(Key(run), rows, At(ms)); }
+  void Refuse(const char* run, int ms, DropReason reason = DropReason::kShed) {
+    flow_.Refused(Key(run), reason, At(ms));
+  }
+  Flow& flow() { return flow_; }
+  // Since the last time.
+  std::string Take() { return std::exchange(transcript_, {}); }
+
+  void Start(const RunKey& run, TimePoint now, TimePoint deadline) override {
+    EXPECT_LE(now, deadline);
+    Write("start {} until {:g}", Name(run), ToMillis(deadline - kStart));
+  }
+  void Lost(const RunKey& run, TimePoint) override { Write("lost {}", Name(run)); }
+  void Cancel(const RunKey& run) override { Write("cancel {}", Name(run)); }
+  void Ended(const PipelineEnd& end) override {
+    static constexpr const char* kEnds[] = {"on time", "late", "dropped", "cancelled"};
+    Write("{} {} at {:g} by {}", end.request.value(), kEnds[int(end.outcome)],
+          ToMillis(end.ended - kStart), StageName(end.stage));
+    if (end.items > 0) Write("{} of {} rows lost", end.items_lost, end.items);
+  }
+
+ private:
+  std::string StageName(StageId stage) const {
+    return flow_.pipelines()[0].stages[stage.value()].name;
+  }
+  // "detect", or "crop.1" of a second item; of a second request "1:detect".
+  std::string Name(const RunKey& key) const {
+    std::string name = StageName(key.run.stage);
+    if (key.run.item > 0) name += fmt::format(".{}", key.run.item);
+    return key.request.value() > 0 ? fmt::format("{}:{}", key.request.value(), name) : name;
+  }
+  RunKey Key(std::string_view name) const {
+    for (std::uint32_t request = 0; request < 2; ++request) {
+      for (StageId::rep stage = 0; stage < flow_.pipelines()[0].stages.size(); ++stage) {
+        for (std::uint32_t item = 0; item < 9; ++item) {
+          const RunKey key = {PipelineRequestId{request}, {StageId{stage}, item}};
+          if (Name(key) == name) return key;
+        }
+      }
+    }
+    ADD_FAILURE() << name;
+    return {};
+  }
+  template <class... Parts>
+  void Write(fmt::format_string<Parts...> format, Parts&&... parts) {
+    transcript_ += "\n" + fmt::format(format, std::forward<Parts>(parts)...);
+  }
+
+  Flow flow_;
+  std::string transcript_;
+};
+
+PipelineDeclaration Chain(DeadlineRule rule) {
+  return {.name = "chain",
+          .slo = Millis(90),
+          .deadlines = rule,
+          .stages = {{"a"}, {"b", {"a"}}, {"c", {"b"}}}};
+}
+
+PipelineDeclaration Rows(AnswerRule answer) {
+  return {.name = "rows",
+          .slo = Millis(60),
+          .answer = answer,
+          .stages = {{.name = "detect", .demultiply = true},
+                     {.name = "read", .after = {"detect"}},
+                     {.name = "join", .after = {"read"}, .gather = "detect"}}};
+}
+
+TEST(Flow, StartsWhatHasItsAnswersAndEndsWithTheLast) {
+  Script script(Chain(DeadlineRule::kLatency));
+  script.Begin(0, 90);
+  script.Answer("a", 10);
+  script.Answer("b", 30);
+  script.Answer("c", 91);
+  EXPECT_EQ(script.Take(), R"(
+start a until 30
+start b until 60
+start c until 90
+0 late at 91 by c)");
+  EXPECT_EQ(script.flow().underway(), 0u);
+  script.Begin(100, 50);  // a client that has less time than the SLO
+  script.Answer("a", 110);
+  script.Answer("b", 151);
+  EXPECT_EQ(script.Take(), R"(
+start a until 130
+start b until 150
+0 dropped at 151 by b)");
+  EXPECT_EQ(script.flow().underway(), 0u);
+}
+
+TEST(Flow, WhatIsLeftOfADroppedRequestIsCancelledAndItsPlaceKeptUntilItIsBack) {
+  Script script({.name = "fan",
+                 .slo = Millis(60),
+                 .stages = {{"a"}, {.name = "b", .after = {"a"}, .count = 2}, {"c", {"a"}}}});
+  script.Begin(0, 60);
+  script.Answer("a", 5);
+  script.Refuse("b.1", 20);
+  EXPECT_EQ(script.Take(), R"(
+start a until 30
+start b until 60
+start b.1 until 60
+start c until 60
+0 dropped at 20 by b
+cancel b
+cancel c)");
+  script.Begin(21, 60);
+  EXPECT_EQ(script.Take(), "\nstart 1:a until 51");
+  script.Answer("c", 22);  // it was too late to cancel it
+  script.Refuse("b", 23, DropReason::kCancelled);
+  EXPECT_EQ(script.flow().underway(), 1u);
+  EXPECT_EQ(script.Take(), "");
+}
+
+TEST(Flow, AClientThatLeavesTakesAllRunsWithIt) {
+  Script script(Chain(DeadlineRule::kLatency));
+  const PipelineRequestId id = script.Begin(0, 90);
+  script.flow().Cancel(id, At(5));
+  script.flow().Cancel(id, At(6));
+  EXPECT_EQ(script.Take(), "\nstart a until 30\n0 cancelled at 5 by a\ncancel a");
+  script.Refuse("a", 7, DropReason::kCancelled);
+  EXPECT_EQ(script.flow().underway(), 0u);
+}
+
+// Of 90 ms a, b and c have 30 each; what a leaves is divided between b and c.
+TEST(Flow, RedividesWhatIsLeft) {
+  Script script(Chain(DeadlineRule::kRedivide));
+  script.Begin(0, 90);
+  script.Answer("a", 10);
+  script.Answer("b", 70);  // after its part, but c still fits
+  EXPECT_EQ(script.Take(), "\nstart a until 30\nstart b until 50\nstart c until 90");
+  script.Answer("c", 80);
+  EXPECT_EQ(script.Take(), "\n0 on time at 80 by c");
+  // From now on b needs twice as much as the others, and never less than it takes at best.
+  script.flow().Adopt(0, std::vector{Millis(20), Millis(40), Millis(0)});
+  script.Begin(100, 90);
+  script.Answer("a", 140);
+  EXPECT_EQ(script.Take(), "\nstart a until 125.714\nstart b until 180");
+}
+
+TEST(Flow, GivesUpWhenNotEvenTheQuickestPathFits) {
+  Script script(Chain(DeadlineRule::kRedivide));
+  script.Begin(0, 90);
+  script.Answer("a", 71);  // b and c take 20 at best
+  EXPECT_EQ(script.Take(), "\nstart a until 30\n0 dropped at 71 by a");
+  script.Begin(100, 29);
+  EXPECT_EQ(script.Take(), "\n0 dropped at 100 by a");
+  EXPECT_EQ(script.flow().underway(), 0u);
+}
+
+// Its part of the time was too short: it has what those behind it can spare, once.
+TEST(Flow, WhatExpiredInItsPartOfTheTimeHasTheRestOfIt) {
+  Script script(Chain(DeadlineRule::kPersist));
+  script.Begin(0, 90);
+  script.Refuse("a", 25, DropReason::kExpired);
+  script.Refuse("a", 60, DropReason::kExpired);
+  EXPECT_EQ(script.Take(), "\nstart a until 30\nstart a until 70\n0 dropped at 60 by a");
+  script.Begin(100, 90);
+  script.Refuse("a", 101, DropReason::kShed);  // given up for others: it does not come back
+  script.Begin(200, 90);
+  script.Refuse("a", 261, DropReason::kExpired);  // hopeless by now
+  EXPECT_EQ(script.Take(),
+            "\nstart a until 130\n0 dropped at 101 by a\nstart a until 230\n0 dropped at 261 by a");
+}
+
+TEST(Flow, OneRowLostDropsTheRequestThatIsAnsweredWithAll) {
+  Script script(Rows(AnswerRule::kAll));
+  script.Begin(0, 60);
+  script.Answer("detect", 10, 3);
+  script.Answer("read", 15);
+  script.Refuse("read.1", 16);
+  EXPECT_EQ(script.Take(), R"(
+start detect until 20
+start read until 40
+start read.1 until 40
+start read.2 until 40
+0 dropped at 16 by read
+0 of 3 rows lost
+cancel read.2)");
+}
+
+TEST(Flow, OneRowLostIsLeftOutOfTheAnswerWithEach) {
+  Script script(Rows(AnswerRule::kEach));
+  script.Begin(0, 60);
+  script.Answer("detect", 10, 3);
+  script.Answer("read", 15);
+  script.Refuse("read.1", 16);
+  script.Answer("read.2", 41);  // too late
+  script.Answer("join", 50);
+  EXPECT_EQ(script.Take(), R"(
+start detect until 20
+start read until 40
+start read.1 until 40
+start read.2 until 40
+lost read.1
+lost read.2
+start join until 60
+0 on time at 50 by join
+2 of 3 rows lost)");
+  EXPECT_EQ(script.flow().underway(), 0u);
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,292 @@
+// Random pipelines with random answers, refusals, cancellations and late news of all of them: every
+// pipeline request must end exactly once, no run may start before what it waits for is there, and
+// nothing may be left in the Flow.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "chance.h"
+#include "pipeline/flow.h"
+#include "pipeline/made_pipeline_test.h"
+#include "soak_options.h"
+
+namespace tactus {
+namespace {
+
+constexpr int kRequestsOfALife = 100;
+constexpr int kMostRows = 3;
+
+PipelineDeclaration AnyDeclaration(Chance& chance) {
+  PipelineDeclaration declaration;
+  declaration.name = "p";
+  declaration.slo = Millis(chance.Whole(10, 100));
+  declaration.deadlines = std::array{DeadlineRule::kLatency, DeadlineRule::kRedivide,
+                                     DeadlineRule::kPersist}[chance.Below(3)];
+  declaration.answer = chance.OneIn(2) ? AnswerRule::kEach : AnswerRule::kAll;
+  const int stages = chance.Whole(1, 8);
+  std::vector<std::string> demultiplying;
+  for (int s = 0; s < stages; ++s) {
+    StageDeclaration& stage = declaration.stages.emplace_back();
+    stage.name = std::to_string(s);
+    for (int other = 0; other < s; ++other) {
+      if (chance.OneIn(3)) stage.after.push_back(std::to_string(other));
+    }
+    if (!demultiplying.empty() && chance.OneIn(3)) {
+      stage.gather = demultiplying[chance.Below(demultiplying.size())];
+    }
+    stage.demultiply_most = kMostRows;
+    stage.demultiply = chance.OneIn(4);
+    if (stage.demultiply) demultiplying.push_back(stage.name);
+    if (!stage.demultiply && chance.OneIn(4)) stage.count = chance.Whole(2, 3);
+  }
+  return declaration;
+}
+
+Pipeline AnyPipeline(Chance& chance) {
+  PipelineDeclaration declaration = AnyDeclaration(chance);
+  while (!Validate(declaration)) declaration = AnyDeclaration(chance);
+  return PipelineOf(declaration, Millis(1));
+}
+
+// What is known of one request by plain means: every item that there is, and each run's fate.
+class Witness {
+ public:
+  explicit Witness(const Pipeline& pipeline) : pipeline_(pipeline), items_(pipeline.levels.size()) {
+    Add(PipelineLevels::kRoot, 0);
+  }
+
+  void Answered(StageRun run, int rows) {
+    done_.insert(run);
+    const LevelId opened = pipeline_.levels.opened_by(run.stage);
+    if (!opened.valid()) return;
+    opened_.insert({opened, run.item});
+    for (int i = 0; i < std::min(rows, kMostRows); ++i) Add(opened, run.item);
+  }
+  // Whatever happens of its row is nobody's concern any more.
+  void Lost(StageRun run) {
+    LevelId level = pipeline_.levels.of(run.stage);
+    std::uint32_t item = run.item;
+    while (pipeline_.levels.fixed(level) > 0) {
+      item = items_[level.value()][item];
+      level = Outer(level);
+    }
+    lost_.insert({level, item});
+  }
+  // All that the run waits for is answered, or lost.
+  bool MayStart(StageRun run) const {
+    const PipelineLevels& levels = pipeline_.levels;
+    for (const StageId before : pipeline_.graph.before(run.stage)) {
+      const LevelId meeting = levels.Meeting(before, run.stage);
+      LevelId level = levels.of(run.stage);
+      std::uint32_t item = run.item;
+      for (; level != meeting; level = Outer(level)) item = items_[level.value()][item];
+      if (!IsComplete(before, level, item)) return false;
+    }
+    return true;
+  }
+  bool IsComplete() const {
+    for (StageId::rep s = 0; s < pipeline_.stages.size(); ++s) {
+      if (!IsComplete(StageId{s}, PipelineLevels::kRoot, 0)) return false;
+    }
+    return true;
+  }
+
+ private:
+  LevelId Outer(LevelId level) const {
+    const auto path = pipeline_.levels.path(level);
+    return path[path.size() - 2];
+  }
+  void Add(LevelId level, std::uint32_t around) {
+    items_[level.value()].push_back(around);
+    const auto item = static_cast<std::uint32_t>(items_[level.value()].size() - 1);
+    for (const LevelId inner : pipeline_.levels.inner(level)) {
+      if (pipeline_.levels.fixed(inner) == 0) continue;
+      opened_.insert({inner, item});
+      for (int i = 0; i < pipeline_.levels.fixed(inner); ++i) Add(inner, item);
+    }
+  }
+  bool IsComplete(StageId stage, LevelId level, std::uint32_t item) const {
+    if (lost_.contains({level, item})) return true;
+    const auto path = pipeline_.levels.path(pipeline_.levels.of(stage));
+    const std::size_t depth = pipeline_.levels.depth(level);
+    if (depth + 1 == path.size()) return done_.contains({stage, item});
+    const LevelId inner = path[depth + 1];
+    if (!opened_.contains({inner, item})) return false;
+    const auto& items = items_[inner.value()];
+    for (std::uint32_t i = 0; i < items.size(); ++i) {
+      if (items[i] == item && !IsComplete(stage, inner, i)) return false;
+    }
+    return true;
+  }
+
+  const Pipeline& pipeline_;
+  std::vector<std::vector<std::uint32_t>> items_;       // by level: what each lies in
+  std::set<std::pair<LevelId, std::uint32_t>> opened_;  // inside which item
+  std::set<std::pair<LevelId, std::uint32_t>> lost_;
+  std::set<StageRun> done_;
+};
+
+// Carries out what the Flow says, in any order, and holds it to what it promises.
+class Life final : public FlowOutbox {
+ public:
+  explicit Life(Chance& chance)
+      : chance_(chance), flow_({AnyPipeline(chance)}, *this), pipeline_(flow_.pipelines()[0]) {}
+
+  void Live() {
+    int begun = 0;
+    while ((begun < kRequestsOfALife || !runs_.empty()) && !::testing::Test::HasFailure()) {
+      now_ += Micros(chance_.Whole(0, 3000));
+      if (begun < kRequestsOfALife && (runs_.empty() || chance_.OneIn(8))) {
+        ++begun;
+        Begin();
+      } else if (chance_.OneIn(60)) {
+        flow_.Cancel(runs_[chance_.Below(runs_.size())].key.request, now_);
+      } else {
+        Report(chance_.Below(runs_.size()));
+      }
+    }
+    EXPECT_EQ(ended, begun);
+    EXPECT_TRUE(open_.empty());
+    EXPECT_EQ(flow_.underway(), 0u);
+  }
+
+  void Start(const RunKey& key, TimePoint now, TimePoint deadline) override {
+    Note();
+    EXPECT_EQ(now, now_);
+    EXPECT_LE(now, deadline);
+    for (const Run& run : runs_) EXPECT_NE(run.key, key) << "it runs already";
+    EXPECT_TRUE(At(key.request).MayStart(key.run)) << "before what it waits for";
+    runs_.push_back({key});
+  }
+  void Lost(const RunKey& key, TimePoint now) override {
+    EXPECT_EQ(now, now_);
+    EXPECT_TRUE(pipeline_.answer == AnswerRule::kEach && pipeline_.levels.IsOfRows(key.run.stage));
+    if (answered_ && answered_->key == key) answered_.reset();  // it came too late to count
+    Note();
+    At(key.request).Lost(key.run);
+  }
+  void Cancel(const RunKey& key) override {
+    for (Run& run : runs_) {
+      if (run.key != key) continue;
+      EXPECT_FALSE(run.cancelled);
+      run.cancelled = true;
+      return;
+    }
+    ADD_FAILURE() << "cancelled what does not run";
+  }
+  void Ended(const PipelineEnd& end) override {
+    Note();
+    const auto at = open_.find(end.request);
+    ASSERT_NE(at, open_.end()) << "a request ended twice, or before it began";
+    if (end.outcome == PipelineOutcome::kOnTime || end.outcome == PipelineOutcome::kLate) {
+      EXPECT_TRUE(at->second.IsComplete());
+      EXPECT_EQ(end.outcome == PipelineOutcome::kOnTime, end.ended <= end.deadline);
+      rows_lost += end.items_lost;
+    }
+    open_.erase(at);
+    ++ended;
+    ++outcomes[static_cast<std::size_t>(end.outcome)];
+  }
+
+  int ended = 0;
+  std::array<int, 4> outcomes{};
+  int rows_lost = 0;
+
+ private:
+  struct Run {
+    RunKey key;
+    bool cancelled = false;
+  };
+  struct Answer {
+    RunKey key;
+    int rows = 0;
+  };
+
+  // Of one that begins: the first that is heard of it.
+  Witness& At(PipelineRequestId id) {
+    if (beginning_ && !open_.contains(id)) {
+      beginning_ = false;
+      EXPECT_TRUE(held_.insert(id).second) << "an id that is still in use";
+      open_.try_emplace(id, pipeline_);
+    }
+    return open_.at(id);
+  }
+
+  void Begin() {
+    beginning_ = true;
+    const PipelineRequestId id = flow_.Begin(0, now_, now_ + pipeline_.slo);
+    EXPECT_TRUE(held_.contains(id));
+    Release();
+  }
+
+  void Report(std::size_t place) {
+    const Run run = runs_[place];
+    runs_[place] = runs_.back();
+    runs_.pop_back();
+    if (run.cancelled ? chance_.OneIn(3) : !chance_.OneIn(10)) {
+      const int rows = chance_.Whole(0, kMostRows + 1);
+      if (!run.cancelled) answered_ = {run.key, rows};
+      flow_.Answered(run.key, rows, now_);
+      Note();
+    } else {
+      const DropReason reason = run.cancelled      ? DropReason::kCancelled
+                                : chance_.OneIn(2) ? DropReason::kExpired
+                                                   : DropReason::kShed;
+      flow_.Refused(run.key, reason, now_);
+    }
+    Release();
+  }
+
+  // The answer counts, as the Flow did not say that it came too late.
+  void Note() {
+    if (!answered_) return;
+    const Answer answer = *answered_;
+    answered_.reset();
+    const auto at = open_.find(answer.key.request);
+    if (at != open_.end()) at->second.Answered(answer.key.run, answer.rows);
+  }
+
+  // Ids whose request has ended and that nothing runs for any more.
+  void Release() {
+    std::set<PipelineRequestId> running;
+    for (const Run& run : runs_) running.insert(run.key.request);
+    std::erase_if(
+        held_, [&](PipelineRequestId id) { return !open_.contains(id) && !running.contains(id); });
+    EXPECT_EQ(flow_.underway(), held_.size());
+  }
+
+  Chance& chance_;
+  Flow flow_;
+  const Pipeline& pipeline_;
+  TimePoint now_ = kStart;
+  std::vector<Run> runs_;           // started and not reported
+  std::optional<Answer> answered_;  // that the Flow is being told
+  bool beginning_ = false;
+  std::set<PipelineRequestId> held_;
+  std::map<PipelineRequestId, Witness> open_;
+};
+
+TEST(FlowSoak, EveryPipelineRequestEndsOnceAndLeavesNothing) {
+  const Seeds seeds = SeedsOf(200);
+  std::array<int, 4> outcomes{};
+  int rows_lost = 0;
+  for (std::uint64_t i = 0; seeds.More(i) && !HasFailure(); ++i) {
+    SCOPED_TRACE(Again(seeds.first + i));
+    SeededChance chance(seeds.first + i, "soak/flow");
+    Life life(chance);
+    life.Live();
+    for (std::size_t o = 0; o < outcomes.size(); ++o) outcomes[o] += life.outcomes[o];
+    rows_lost += life.rows_lost;
+  }
+  for (const int n : outcomes) EXPECT_GT(n, 0) << "no seed had such an end";
+  EXPECT_GT(rows_lost, 0);
+}
+
+}  // namespace
+}  // namespace tactus
