@@ -25,6 +25,7 @@ inline CLI::Validator SeedRange() {
 }
 
 // In alphabetical order; main.cc calls each.
+void AddCheck(CLI::App& app, CommandContext& context);
 void AddCompare(CLI::App& app, CommandContext& context);
 void AddFit(CLI::App& app, CommandContext& context);
 void AddGoodput(CLI::App& app, CommandContext& context);

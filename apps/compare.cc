@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "check/doubts.h"
 #include "commands.h"
 #include "experiment.h"
 #include "output_file.h"
@@ -88,8 +89,8 @@ std::string Doubts(const std::vector<Series>& plan) {
   std::string text;
   for (const Series& series : plan) {
     const Experiment& experiment = series.experiments.front();
-    for (const std::string& doubts :
-         {ScenarioDoubts(experiment), PolicyDoubts(experiment, series.policy)}) {
+    for (const std::string& doubts : {ScenarioDoubts(experiment.scenario, experiment.profile),
+                                      PolicyDoubts(experiment, series.policy)}) {
       if (text.find(doubts) == std::string::npos) text += doubts;
     }
   }

@@ -58,20 +58,6 @@ std::string SharesText(const Experiment& experiment) {
                      scenario.plan_use_of == "device" ? ", use_of device" : "");
 }
 
-std::optional<std::string> DoubtOfMemory(const Experiment& experiment) {
-  const auto selected = SelectProfile(experiment.scenario, experiment.profile);
-  if (!selected || experiment.scenario.plan_memory_mb == 0) return std::nullopt;
-  std::vector<std::string> unknown;
-  for (std::size_t m = 0; m < selected->models.size(); ++m) {
-    if (MemoryOf(selected->models[m]) == 0) unknown.push_back(experiment.scenario.models[m].name);
-  }
-  if (unknown.empty()) return std::nullopt;
-  return fmt::format(
-      "[plan] memory_mb: the profile does not say what memory '{}' need{}, which count{} as none; "
-      "a profile that `tactus profile` measures does",
-      fmt::join(unknown, "', '"), unknown.size() > 1 ? "" : "s", unknown.size() > 1 ? "" : "s");
-}
-
 Status TakeMeasuredShares(std::span<const MeasuredShare> shares, Experiment& experiment) {
   auto on_share = LoadShareProfiles(shares);
   if (!on_share) return std::unexpected(std::move(on_share.error()));

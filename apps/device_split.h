@@ -1,7 +1,6 @@
 // What parts the devices of an experiment have, where the command line or a plan file says so.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,10 +14,6 @@ namespace tactus {
 // Which parts they have and how it is known what batches take there, for a reader: "50 % of a
 // device and the whole, measured one by one".
 std::string SharesText(const Experiment& experiment);
-
-// Of which models nothing is known where [plan] memory_mb is to be kept to, and what would tell;
-// nothing where all are known, or no memory is looked at.
-std::optional<std::string> DoubtOfMemory(const Experiment& experiment);
 
 // Those on which batches were measured, each for itself, ascending to the whole device, whose
 // profile becomes the experiment's.

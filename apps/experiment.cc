@@ -5,8 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "check/doubts.h"
+#include "core/learner.h"
 #include "dispatch/journal_file.h"
-#include "dispatch/never_served.h"
 #include "kept_predictor.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
@@ -72,26 +73,18 @@ Status CheckNoPipelines(const Scenario& scenario) {
 Expected<std::unique_ptr<Policy>> MakeRealTimePolicy(const std::string& text) {
   auto policy = MakePolicy(text);
   if (!policy) return policy;
-  if ((*policy)->suspends()) {
+  if ((*policy)->traits().suspends) {
     return InvalidArgument(fmt::format(
         "policy '{}': stops batches between their kernels and goes on with them later, which no "
         "engine here can; simulate it",
         text));
   }
-  const DecisionCost& cost = (*policy)->decision_cost();
+  const DecisionCost& cost = (*policy)->traits().decision_cost;
   if (!cost.launch && !cost.candidate) return policy;
   return InvalidArgument(fmt::format(
       "policy '{}': cost and look change nothing in real time, where deciding takes what it takes; "
       "leave them out, or simulate",
       text));
-}
-
-std::optional<std::string> DoubtOfCores(int wanted, int cores) {
-  if (wanted <= cores) return std::nullopt;
-  return fmt::format(
-      "lanes, slots and threads want {} cores and there are {}: batches will slow each other more "
-      "than their profile says",
-      wanted, cores);
 }
 
 namespace {
@@ -155,7 +148,7 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& f
     if (!saved) return std::unexpected(saved.error());
   }
   RunReport report = MakeReport(scenario, experiment.profile, *result);
-  if (const PredictionErrors* errors = (*policy)->prediction_errors()) {
+  if (const PredictionErrors* errors = PredictionErrorsOf(**policy)) {
     report.prediction = SummaryOf(*errors);
   }
   return report;
@@ -173,56 +166,6 @@ PredictionSummary SummaryOf(const PredictionErrors& errors) {
 int ReportBadInput(const Error& error) {
   fmt::print(stderr, "tactus: {}\n", error.message);
   return 2;
-}
-
-namespace {
-
-// The first few, and how many more.
-std::string Shortened(std::string_view about, const std::vector<std::string>& warnings) {
-  constexpr std::size_t kShown = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kShown, warnings.size()); ++i) {
-    text += fmt::format("{}, doubtful: {}\n", about, warnings[i]);
-  }
-  if (warnings.size() > kShown) {
-    text += fmt::format("{}, doubtful: {} more like these\n", about, warnings.size() - kShown);
-  }
-  return text;
-}
-
-// Policies that look at deadlines leave such lanes to other models, the rest miss them there. Where
-// all kinds are too slow for a model, the run itself refuses it.
-std::vector<std::string> SlowLanes(const Experiment& experiment, const ProfileFile& selected) {
-  const Scenario& scenario = experiment.scenario;
-  std::vector<std::string> warnings;
-  const auto models = MakeModels(scenario, experiment.profile);
-  const std::vector<LaneKind> kinds = LaneKinds(scenario);
-  if (!models || kinds.size() < 2) return warnings;
-  for (const LaneKind& kind : kinds) {
-    for (const Model& model : *models) {
-      const auto met = CheckSlo(selected, model,
-                                {.percentile = scenario.percentile,
-                                 .jitter_ms = scenario.jitter_ms,
-                                 .speeds = {kind.speed}});
-      if (met) continue;
-      warnings.push_back(fmt::format("{} {}, {}", kind.count, kind.name, met.error().message));
-    }
-  }
-  return warnings;
-}
-
-}  // namespace
-
-std::string ScenarioDoubts(const Experiment& experiment) {
-  const auto selected = SelectProfile(experiment.scenario, experiment.profile);
-  if (!selected) return "";  // the run itself says why
-  std::string text = Shortened("lanes", SlowLanes(experiment, *selected));
-  for (const ProfiledModel& model : selected->models) {
-    if (experiment.scenario.slots == 1) continue;
-    const auto warning = UseWarning(model.name, &model);
-    if (warning) text += fmt::format("profile, doubtful: {}\n", *warning);
-  }
-  return text + Shortened("profile", Warnings(*selected));
 }
 
 std::string TuningNotes(std::span<const std::string> policies, const Scenario& scenario) {
@@ -246,25 +189,8 @@ std::string PolicyDoubts(const Experiment& experiment, const std::string& policy
   const auto deployment =
       MakeDeployment(experiment.scenario, experiment.profile, experiment.on_share);
   if (!made || !deployment) return "";  // the run itself says why
-  const std::vector<LaneSpec> lanes = MakeLanes(experiment.scenario);
-  std::string text;
-  if ((*made)->suspends() && experiment.scenario.capacity.empty()) {
-    text += fmt::format(
-        "policy, doubtful: {} stops batches only on devices that the scenario describes in "
-        "[contention], and it has none\n",
-        (*made)->name());
-  }
-  if ((*made)->planner().empty() && experiment.scenario.plan_planner != "none") {
-    text += fmt::format(
-        "policy, doubtful: {} reads no plan, so [plan] planner changes nothing for it\n",
-        (*made)->name());
-  }
-  for (std::size_t i = 0; i < (*deployment)->models.size(); ++i) {
-    const ModelId m{static_cast<ModelId::rep>(i)};
-    const auto why = WhyNeverServed(**made, **deployment, lanes, m);
-    if (why) text += fmt::format("policy, doubtful: {}\n", *why);
-  }
-  return text;
+  return PolicyDoubts((*made)->traits(), experiment.scenario, **deployment,
+                      MakeLanes(experiment.scenario));
 }
 
 std::string LanesOf(const Scenario& scenario) {

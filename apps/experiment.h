@@ -52,10 +52,6 @@ Status CheckNoPipelines(const Scenario& scenario);
 // policy whose options say what that costs is refused.
 Expected<std::unique_ptr<Policy>> MakeRealTimePolicy(const std::string& text);
 
-// Where more batches run at once than there are cores: they slow each other as no profile knows.
-// `wanted`: lanes, by slots, by threads of each.
-std::optional<std::string> DoubtOfCores(int wanted, int cores);
-
 // What a run reads and writes beside its scenario; empty: nothing.
 struct RunFiles {
   std::string journal;         // gets every event and decision
@@ -71,15 +67,10 @@ PredictionSummary SummaryOf(const PredictionErrors& errors);
 // One line on stderr: "tactus: MESSAGE". Returns the exit code of bad input, 2.
 int ReportBadInput(const Error& error);
 
-// What is odd about the latencies of the scenario's models, such as those that fall as batches
-// grow, and which kinds of lanes are too slow for the SLO of which: a line for each of the first
-// few, then how many more; empty when nothing is.
-std::string ScenarioDoubts(const Experiment& experiment);
-
 // "8 lanes", "8 lanes (2 fast of speed 4, 6 plain)".
 std::string LanesOf(const Scenario& scenario);
 
-// Why `policy` will serve nothing of a model of the scenario, a line for each such model.
+// As of check/doubts.h, of a policy by its text.
 std::string PolicyDoubts(const Experiment& experiment, const std::string& policy);
 
 // Which of `policies`, set side by side, is there by its name alone although some options are known

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "check/doubts.h"
 #include "commands.h"
 #include "experiment.h"
 #include "metrics/text_table.h"
@@ -311,8 +312,8 @@ int RunGoodput(const GoodputOptions& options) {
   const auto found = Search(options, *experiment);
   if (!found) return ReportBadInput(found.error());
   const std::vector<Row>& rows = found->rows;
-  fmt::print("{}{}\n{}", Explanation(*experiment, options, *found), ScenarioDoubts(*experiment),
-             PeakTable(*found));
+  fmt::print("{}{}\n{}", Explanation(*experiment, options, *found),
+             ScenarioDoubts(experiment->scenario, experiment->profile), PeakTable(*found));
   if (!options.multiples.empty()) fmt::print("\n{}", LoadTable(rows));
   fmt::print("{}", FailuresOf(found->failed));
   for (const Row& row : rows) {

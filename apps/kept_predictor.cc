@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/learner.h"
+
 namespace tactus {
 
 PredictorFile PredictorOf(const std::string& policy, const Machine& machine,
@@ -13,14 +15,14 @@ PredictorFile PredictorOf(const std::string& policy, const Machine& machine,
 }
 
 Expected<PredictorFile> ResumePredictor(const std::string& path, Policy& policy) {
-  if (!policy.Learned()) {
+  if (!LearnedBy(policy)) {
     return InvalidArgument(fmt::format(
         "--predictor: policy '{}' learns nothing; leave it out, or take --policy strait",
         policy.name()));
   }
   auto predictor = LoadPredictor(path);
   if (!predictor) return predictor;
-  const auto resumed = policy.Resume(predictor->learned);
+  const auto resumed = ResumePolicy(policy, predictor->learned);
   if (resumed) return predictor;
   return std::unexpected(
       Error{resumed.error().code,
@@ -30,7 +32,7 @@ Expected<PredictorFile> ResumePredictor(const std::string& path, Policy& policy)
 
 Status CheckPredictorFiles(const std::string& save, const std::string& resume,
                            const std::string& journal, const Policy& policy) {
-  if (!save.empty() && !policy.Learned()) {
+  if (!save.empty() && !LearnedBy(policy)) {
     return InvalidArgument(fmt::format(
         "--save-predictor: policy '{}' learns nothing; leave it out, or take --policy strait",
         policy.name()));
@@ -42,7 +44,7 @@ Status CheckPredictorFiles(const std::string& save, const std::string& resume,
 }
 
 Status KeepPredictor(PredictorFile of, const Policy& policy, const std::string& path) {
-  of.learned = policy.Learned().value_or(LearnedState{});
+  of.learned = LearnedBy(policy).value_or(LearnedState{});
   return SavePredictor(of, path);
 }
 

@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   // Before the command's own callback, which runs it.
   app.parse_complete_callback([&app] { tactus::RefuseSharedFiles(app); });
   tactus::CommandContext context;
+  tactus::AddCheck(app, context);
   tactus::AddCompare(app, context);
   tactus::AddFit(app, context);
   tactus::AddGoodput(app, context);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "check/doubts.h"
 #include "commands.h"
 #include "experiment.h"
 #include "measurement.h"
@@ -55,7 +56,7 @@ void WarnOfTheMachine(const Experiment& experiment, const Measurement& measured)
   if (measured.emulated) return;
   const Scenario& scenario = experiment.scenario;
   const auto cores = static_cast<int>(AllowedCores().size());
-  if (const auto doubt = DoubtOfCores(scenario.lanes * scenario.slots, cores)) {
+  if (const auto doubt = CoresDoubt(scenario.lanes * scenario.slots, cores)) {
     fmt::print(stderr, "tactus: warning: {}\n", *doubt);
   }
   const std::string difference =
@@ -113,7 +114,7 @@ Status WritePredictions(const Measurement& measured, const std::string& path) {
 Status CheckPredicts(const std::string& policy) {
   const auto made = MakePolicy(policy);
   if (!made) return std::unexpected(made.error());
-  if ((*made)->prediction_errors() != nullptr) return {};
+  if (PredictionErrorsOf(**made) != nullptr) return {};
   return InvalidArgument(
       fmt::format("--predictions: policy '{}' predicts nothing; take --policy strait", policy));
 }
@@ -143,7 +144,8 @@ int RunMeasure(const MeasureCommand& command) {
                               measured->emulated ? ", which is emulated" : "");
   report.prediction = measured->prediction;
   const std::vector<RunReport> runs = {report};
-  fmt::print("{}{}{}\n{}", Heading(report), ScenarioDoubts(*experiment),
+  fmt::print("{}{}{}\n{}", Heading(report),
+             ScenarioDoubts(experiment->scenario, experiment->profile),
              PolicyDoubts(*experiment, experiment->scenario.policy), ToTable(runs, command.wide));
   PrintOverheads(*measured);
   if (!measured->journal_complete) {

@@ -321,7 +321,7 @@ Measurement RealTime::Collect(Real start) {
   measured.late = SpreadOf(std::move(late_));
   measured.service_ratio = watch_->service_ratios();
   measured.service_trace = watch_->service_trace(origin, kServiceWindow);
-  if (const PredictionErrors* errors = policy_->prediction_errors()) {
+  if (const PredictionErrors* errors = PredictionErrorsOf(*policy_)) {
     measured.prediction = SummaryOf(*errors);
     measured.predictions = watch_->predictions();
   }

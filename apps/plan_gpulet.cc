@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "check/doubts.h"
 #include "commands.h"
 #include "device_split.h"
 #include "experiment.h"
@@ -253,7 +254,7 @@ int RunGpulet(const GpuletOptions& options) {
   if (!asked) return ReportBadInput(asked.error());
   const PlanInput& input = asked->wanted;
   const Scenario& scenario = asked->experiment.scenario;
-  if (const auto doubt = DoubtOfMemory(asked->experiment)) {
+  if (const auto doubt = MemoryDoubt(asked->experiment.scenario, asked->experiment.profile)) {
     fmt::print(stderr, "tactus: warning: {}\n", *doubt);
   }
   const auto plan = Solve(options, *asked);

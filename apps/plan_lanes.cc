@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "check/doubts.h"
 #include "commands.h"
 #include "experiment.h"
 #include "metrics/text_table.h"
@@ -207,7 +208,8 @@ int RunLanes(const LanesOptions& options) {
   if (!found) return ReportBadInput(found.error());
   const std::vector<Row>& rows = found->rows;
   fmt::print("{}{}\n{}{}", Explanation(*experiment, options, rows.front().least.fluid),
-             ScenarioDoubts(*experiment), ToTable(*found, options), FailuresOf(found->failed));
+             ScenarioDoubts(experiment->scenario, experiment->profile), ToTable(*found, options),
+             FailuresOf(found->failed));
   for (const Row& row : rows) {
     fmt::print("{}{}", PolicyDoubts(*experiment, row.policy), Doubts(row, options));
   }

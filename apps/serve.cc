@@ -12,7 +12,9 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include "check/doubts.h"
 #include "commands.h"
+#include "core/learner.h"
 #include "dispatch/journal_file.h"
 #include "engines/engine_shelf.h"
 #include "experiment.h"
@@ -71,13 +73,8 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
 
 // Reads a model's folder, and says what in its configuration changes nothing.
 auto ModelReader(const ServeOptions& o, const Log& log) {
-  std::vector<std::string> platforms;
-  // With an engine for all of them it does not matter which platform a model was made for.
-  if (o.engine.empty()) {
-    for (const EngineInfo& engine : Engines()) platforms.push_back(engine.platform);
-  }
-  return [platforms, log](const std::filesystem::path& folder, std::int64_t version,
-                          const std::string& config) {
+  return [platforms = PlatformsOf(o), log](const std::filesystem::path& folder,
+                                           std::int64_t version, const std::string& config) {
     std::vector<std::string> doubts;
     auto spec = ReadModelSpec(folder, version, config, {platforms, &doubts});
     for (const std::string& doubt : doubts) log->warn(doubt);
@@ -170,7 +167,7 @@ Status ServeCommand::ReadShares() {
   auto partition = ReadPartition(o_, (*engine)->traits().name);
   if (!partition) return std::unexpected(std::move(partition.error()));
   partition_ = *std::move(partition);
-  if (const auto doubt = DoubtOfShares(*partition_)) log_->warn(*doubt);
+  if (const auto doubt = SharesDoubt(partition_->shares)) log_->warn(*doubt);
   return {};
 }
 
@@ -221,7 +218,7 @@ Status ServeCommand::MakeRuntime() {
   if (Status read = ReadShares(); !read) return read;
 
   const auto cores = static_cast<int>(AllowedCores().size());
-  if (const auto doubt = DoubtOfCores(o_, cores)) log_->warn(*doubt);
+  if (const auto doubt = CoresDoubt(o_, cores)) log_->warn(*doubt);
   RuntimeOptions options = RuntimeOptionsOf(o_);
   options.partition = partition_;
   if (!o_.journal.empty()) {
@@ -244,7 +241,7 @@ Status ServeCommand::MakeRuntime() {
     });
   }
 
-  const bool predicts = policy_->prediction_errors() != nullptr;
+  const bool predicts = PredictionErrorsOf(*policy_) != nullptr;
   metrics_ = std::make_unique<ServingMetrics>(MetricsOptions{.triton_names = o_.triton_metrics,
                                                              .slos = {},
                                                              .predicts_slowdowns = predicts,

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "experiment.h"
+#include "check/doubts.h"
+#include "engines/registry.h"
 #include "output_file.h"
 
 namespace tactus {
@@ -234,9 +235,16 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
 
 }  // namespace
 
-std::optional<std::string> DoubtOfCores(const ServeOptions& o, int cores) {
+std::optional<std::string> CoresDoubt(const ServeOptions& o, int cores) {
   if (o.engine == "emulated" || !o.plan.empty() || !o.planner.empty()) return std::nullopt;
-  return DoubtOfCores(o.lanes * o.slots * o.threads, cores);
+  return CoresDoubt(o.lanes * o.slots * o.threads, cores);
+}
+
+std::vector<std::string> PlatformsOf(const ServeOptions& o) {
+  std::vector<std::string> platforms;
+  if (!o.engine.empty()) return platforms;
+  for (const EngineInfo& engine : Engines()) platforms.push_back(engine.platform);
+  return platforms;
 }
 
 void Declare(ServeOptions& o, CLI::App& command) {

@@ -62,8 +62,12 @@ struct ServeOptions {
   std::string log_level = "info";
 };
 
-// As that of experiment.h, of lanes that are real and no plan's.
-std::optional<std::string> DoubtOfCores(const ServeOptions& options, int cores);
+// As of check/doubts.h, of lanes that are real and no plan's.
+std::optional<std::string> CoresDoubt(const ServeOptions& options, int cores);
+
+// The platforms whose models run; empty: with an engine for all of them it does not matter which
+// one a model was made for.
+std::vector<std::string> PlatformsOf(const ServeOptions& options);
 
 // Declares every option with its help and default on `command`.
 void Declare(ServeOptions& options, CLI::App& command);

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "core/shares.h"
 #include "planners/registry.h"
 #include "policies/policy_options.h"
 #include "runtime/machine.h"
@@ -125,11 +124,6 @@ Expected<PartitionOptions> ReadPartition(const ServeOptions& options, const std:
     return Fail(suits.error().code, "--planner: " + suits.error().message);
   }
   return partition;
-}
-
-std::optional<std::string> DoubtOfShares(const PartitionOptions& partition) {
-  const auto why = WhyNeverSplit(SharesOf(partition));
-  return why ? std::optional("--on-share: " + *why) : std::nullopt;
 }
 
 Status TakePlan(const std::string& path, Runtime& runtime, const Log& log) {

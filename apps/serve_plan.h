@@ -29,9 +29,6 @@ Status CheckPlanOptions(const ServeOptions& options);
 // --allow-other-machine; and for shares on which the --planner never plans anything.
 Expected<PartitionOptions> ReadPartition(const ServeOptions& options, const std::string& engine);
 
-// Which share no planner will ever split the device into, if there is one.
-std::optional<std::string> DoubtOfShares(const PartitionOptions& partition);
-
 // Reads the plan in the file and splits the runtime's device as it says. An error, and nothing
 // changes, where it does not fit what is served: other models, shares that were not profiled, SLOs
 // that it does not keep, memory; or where a lane cannot be had. The log says where SLOs are others

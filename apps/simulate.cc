@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "check/doubts.h"
 #include "commands.h"
 #include "device_split.h"
 #include "experiment.h"
@@ -29,7 +30,7 @@ struct SimulateOptions {
 // An error where the scenario asks for plans that nobody would read.
 Status CheckPlanner(const Scenario& scenario) {
   const auto policy = MakePolicy(scenario.policy);
-  if (!policy || !(*policy)->planner().empty() || scenario.plan_planner == "none") return {};
+  if (!policy || !(*policy)->traits().planner.empty() || scenario.plan_planner == "none") return {};
   return InvalidArgument(fmt::format(
       "policy '{}' reads no plan, so [plan] planner = \"{}\" would change nothing; take one that "
       "does, --policy planned say, or leave the planner out, --set plan.planner=none",
@@ -58,14 +59,15 @@ int RunSimulate(const SimulateOptions& options) {
     split = *std::move(taken);
   }
   if (experiment->plan != nullptr || experiment->scenario.plan_planner != "none") {
-    if (const auto doubt = DoubtOfMemory(*experiment)) {
+    if (const auto doubt = MemoryDoubt(experiment->scenario, experiment->profile)) {
       fmt::print(stderr, "tactus: warning: {}\n", *doubt);
     }
   }
   const auto report = RunSimulated(*experiment, options.files);
   if (!report) return ReportBadInput(report.error());
   const std::vector<RunReport> runs = {*report};
-  fmt::print("{}{}{}{}\n{}", Heading(*report), split, ScenarioDoubts(*experiment),
+  fmt::print("{}{}{}{}\n{}", Heading(*report), split,
+             ScenarioDoubts(experiment->scenario, experiment->profile),
              PolicyDoubts(*experiment, experiment->scenario.policy), ToTable(runs, options.wide));
   if (!report->pipelines.empty()) fmt::print("\n{}", PipelineTable(runs));
   if (!report->scaling.empty()) fmt::print("\n{}", ScalingTable(*report));

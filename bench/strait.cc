@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/allocation_count.h"
+#include "core/learner.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
 #include "program.h"
@@ -45,28 +46,31 @@ class Calls {
   std::size_t allocated_ = 0;  // in all runs
 };
 
-// Times calls of another policy and passes everything on.
-class Timed final : public Policy {
+// Times calls of another policy, one that learns, and passes everything on.
+class Timed final : public Policy, public Learner {
  public:
   Timed(Policy& policy, Calls& decisions, Calls& reports, double clock_cost)
-      : policy_(policy), decisions_(decisions), reports_(reports), clock_cost_(clock_cost) {}
+      : Policy(policy.traits()),
+        policy_(policy),
+        learner_(*LearnerOf(policy)),
+        decisions_(decisions),
+        reports_(reports),
+        clock_cost_(clock_cost) {}
 
-  std::string_view name() const override { return policy_.name(); }
   Decision Decide(const View& view, TimePoint now) override {
     const std::size_t before = allocations_here;
     const auto start = BenchClock::now();
     const Decision decision = policy_.Decide(view, now);
     const double took = std::max(0.0, NanosSince(start) - clock_cost_);
     decisions_.Took(took, allocations_here - before);
+    CountExamined(policy_.examined() - examined());
     return decision;
   }
   void Prepare(const View& view) override { policy_.Prepare(view); }
-  std::string_view planner() const override { return policy_.planner(); }
-  Duration epoch() const override { return policy_.epoch(); }
   void OnPlan(const View& view) override { policy_.OnPlan(view); }
-  bool suspends() const override { return policy_.suspends(); }
-  std::uint64_t examined() const override { return policy_.examined(); }
-  const PredictionErrors* prediction_errors() const override { return policy_.prediction_errors(); }
+  const PredictionErrors* prediction_errors() const override {
+    return learner_.prediction_errors();
+  }
   void OnArrive(ModelId m, const Request& request) override { policy_.OnArrive(m, request); }
   void OnPopFront(ModelId m, int count) override { policy_.OnPopFront(m, count); }
   void OnQueueChange(ModelId m) override { policy_.OnQueueChange(m); }
@@ -75,13 +79,14 @@ class Timed final : public Policy {
                    TimePoint now) override {
     const std::size_t before = allocations_here;
     const auto start = BenchClock::now();
-    policy_.OnBatchDone(lane, batch, report, now);
+    learner_.OnBatchDone(lane, batch, report, now);
     const double took = std::max(0.0, NanosSince(start) - clock_cost_);
     reports_.Took(took, allocations_here - before);
   }
 
  private:
   Policy& policy_;
+  Learner& learner_;  // the same
   Calls& decisions_;
   Calls& reports_;
   const double clock_cost_;

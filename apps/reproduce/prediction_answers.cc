@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/learner.h"
 #include "core/prediction_errors.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
@@ -28,7 +29,7 @@ Expected<Played> Play(const Experiment& experiment, const std::optional<LearnedS
   auto policy = MakePolicy(experiment.scenario.policy);
   if (!policy) return std::unexpected(policy.error());
   if (learnt) {
-    if (const auto resumed = (*policy)->Resume(*learnt); !resumed) {
+    if (const auto resumed = ResumePolicy(**policy, *learnt); !resumed) {
       return std::unexpected(resumed.error());
     }
   }
@@ -47,7 +48,7 @@ Expected<std::optional<LearnedState>> LearnBefore(const FigurePoint& point, std:
   experiment->scenario.seed = seed;
   auto played = Play(*experiment, std::nullopt);
   if (!played) return std::unexpected(played.error());
-  return played->policy->Learned();
+  return LearnedBy(*played->policy);
 }
 
 std::vector<double> Percents() {
@@ -80,7 +81,7 @@ void Add(std::map<double, FigureRow>& rows, const Experiment& experiment, const 
     rows[0]["low_bad_percent"] += share * 100 * report.priorities[1].figures.bad_ratio;
   }
   auto latencies = Latencies(played.result);
-  const PredictionErrors* errors = played.policy->prediction_errors();
+  const PredictionErrors* errors = PredictionErrorsOf(*played.policy);
   for (const double percent : Percents()) {
     FigureRow& row = rows[percent];
     row["percent"] = percent;
@@ -119,7 +120,7 @@ FigureRow MinuteRow(const Experiment& experiment, const Played& played) {
     row["high_bad_percent"] = 100 * report.priorities[0].figures.bad_ratio;
     row["low_bad_percent"] = 100 * report.priorities[1].figures.bad_ratio;
   }
-  if (const PredictionErrors* errors = played.policy->prediction_errors()) {
+  if (const PredictionErrors* errors = PredictionErrorsOf(*played.policy)) {
     row["error_p5_percent"] = 100 * errors->kernel.Percentile(5);
     row["error_p50_percent"] = 100 * errors->kernel.Percentile(50);
     row["error_p95_percent"] = 100 * errors->kernel.Percentile(95);
@@ -157,7 +158,7 @@ Expected<FigureData> Minutes(const std::string& label, const Experiment& experim
     const Experiment minute{Minute(experiment.scenario, *schedules, i), experiment.profile};
     const auto played = Play(minute, learnt);
     if (!played) return std::unexpected(played.error());
-    learnt = played->policy->Learned();
+    learnt = LearnedBy(*played->policy);
     const FigureRow row = MinuteRow(minute, *played);
     const auto at = static_cast<double>(i);
     data[label][at] = row;

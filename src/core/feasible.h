@@ -24,6 +24,22 @@ inline ExitId FinalExit(const ProfileTable& profile, ModelId m) {
   return ExitId{static_cast<ExitId::rep>(profile.exits(m) - 1)};
 }
 
+// What a batch of m takes on the best of the lanes at the final exit, by the profile;
+// Duration::max() where none of them serves m.
+inline Duration QuickestService(const View& view, ModelId m, int batch = 1) {
+  Duration quickest = Duration::max();
+  for (const Lane& lane : view.lanes) {
+    if (!lane.serves.contains(m)) continue;
+    quickest = std::min(
+        quickest, view.profile.Latency(m, FinalExit(view.profile, m), batch, lane.lane_class));
+  }
+  return quickest;
+}
+
+inline Duration Stretched(Duration latency, double margin) {
+  return margin == 1 ? latency : FromSeconds(ToSeconds(latency) * margin);
+}
+
 // The free lane with the smallest id, so that high ids stay idle and can be given back.
 inline const Lane* FirstFreeLane(std::span<const Lane> lanes) {
   for (const Lane& lane : lanes) {

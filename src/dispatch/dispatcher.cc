@@ -36,6 +36,7 @@ Dispatcher::Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, P
                        Outbox& outbox, Journal* journal)
     : options_(options),
       policy_(policy),
+      learner_(LearnerOf(policy)),
       outbox_(outbox),
       journal_(journal),
       deployment_(std::make_shared<Deployment>()) {
@@ -178,7 +179,7 @@ void Dispatcher::Finish(LaneId lane_id, BatchId batch, const BatchReport& report
     if (lane.batches[i].id != batch) continue;
     const RunningBatch done = lane.batches[i];
     lane.batches.SwapErase(i);
-    policy_.OnBatchDone(lane_id, done, report, now);
+    if (learner_ != nullptr) learner_->OnBatchDone(lane_id, done, report, now);
     break;
   }
   lane.free_at = ExpectedFree(lane, now);

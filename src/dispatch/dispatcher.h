@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/fixed_vector.h"
+#include "core/learner.h"
 #include "core/policy.h"
 #include "dispatch/journal.h"
 #include "dispatch/outbox.h"
@@ -114,6 +115,7 @@ class Dispatcher {
 
   const DispatcherOptions options_;
   Policy& policy_;
+  Learner* const learner_;  // the policy as one; null: it does not learn
   Outbox& outbox_;
   Journal* const journal_;
 

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/learner.h"
 #include "dispatch/dispatcher.h"
 #include "dispatch/transcript_for_test.h"
 
@@ -20,9 +21,9 @@ inline constexpr ModelId kB{1};
 inline constexpr LaneId kLane{0};
 
 // Answers from a list, then waits; writes down what it is told.
-class Script final : public Policy {
+class Script final : public Policy, public Learner {
  public:
-  std::string_view name() const override { return "script"; }
+  Script() : Policy({.name = "script"}) {}
   Decision Decide(const View&, TimePoint) override {
     if (answers.empty()) return Wait{until};
     const Decision next = answers.front();

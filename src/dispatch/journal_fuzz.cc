@@ -9,7 +9,7 @@ namespace {
 // Uses every kind of decision, and nothing but what the view offers.
 class Greedy final : public tactus::Policy {
  public:
-  std::string_view name() const override { return "greedy"; }
+  Greedy() : Policy({.name = "greedy"}) {}
   tactus::Decision Decide(const tactus::View& view, tactus::TimePoint) override {
     for (const tactus::Lane& lane : view.lanes) {
       if (!lane.HasFreeSlot()) continue;

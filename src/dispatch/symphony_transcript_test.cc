@@ -24,10 +24,10 @@ struct Start {
 class EagerFrom : public Policy {
  public:
   explicit EagerFrom(TimePoint from)
-      : from_(from),
+      : Policy({.name = "eager-from"}),
+        from_(from),
         deferred_(MakePolicy("symphony").value()),
         eager_(MakePolicy("symphony:when=eager").value()) {}
-  std::string_view name() const override { return "eager-from"; }
   void Prepare(const View& view) override {
     deferred_->Prepare(view);
     eager_->Prepare(view);

@@ -19,21 +19,9 @@ class LostHeads {
     for (std::size_t i = 0; i < quickest_.size(); ++i) {
       const ModelId m{static_cast<ModelId::rep>(i)};
       if (!view.models[i].loaded) continue;
-      quickest_[i] = Quickest(view, m);
+      quickest_[i] = QuickestService(view, m);
       if (quickest_[i] < Duration::max()) quickest_[i] = Stretched(quickest_[i], margin);
     }
-  }
-
-  // What a batch of m takes on the best of the lanes at the final exit, by the profile;
-  // Duration::max() where none of them serves m.
-  static Duration Quickest(const View& view, ModelId m, int batch = 1) {
-    Duration quickest = Duration::max();
-    for (const Lane& lane : view.lanes) {
-      if (!lane.serves.contains(m)) continue;
-      quickest = std::min(
-          quickest, view.profile.Latency(m, FinalExit(view.profile, m), batch, lane.lane_class));
-    }
-    return quickest;
   }
 
   // The next to give up at `now`, if any; else `next()` says when to look again.
@@ -52,10 +40,6 @@ class LostHeads {
     return std::nullopt;
   }
   TimePoint next() const { return next_; }
-
-  static Duration Stretched(Duration latency, double margin) {
-    return margin == 1 ? latency : FromSeconds(ToSeconds(latency) * margin);
-  }
 
  private:
   // Where no lane serves the model, its requests are lost at once.

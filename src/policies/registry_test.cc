@@ -108,11 +108,11 @@ TEST(PolicyRegistry, RefusesOptionsThatWouldChangeNothing) {
 TEST(PolicyRegistry, GivesEveryPolicyItsDecisionCost) {
   for (const PolicyInfo& info : Policies()) {
     const auto free = MakePolicy(info.name);
-    EXPECT_FALSE((*free)->decision_cost().launch) << info.name;
+    EXPECT_FALSE((*free)->traits().decision_cost.launch) << info.name;
     const auto costly = MakePolicy(info.name + ":cost=12.5,look=0");
     ASSERT_TRUE(costly) << costly.error().message;
-    EXPECT_EQ((*costly)->decision_cost().launch, Nanos(12'500)) << info.name;
-    EXPECT_EQ((*costly)->decision_cost().candidate, Duration{}) << info.name;
+    EXPECT_EQ((*costly)->traits().decision_cost.launch, Nanos(12'500)) << info.name;
+    EXPECT_EQ((*costly)->traits().decision_cost.candidate, Duration{}) << info.name;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "core/learner.h"
 #include "core/prediction_errors.h"
 #include "runtime/core_plan.h"
 
@@ -41,7 +42,7 @@ DispatchLoop::DispatchLoop(Options options, const WallClock& clock, Policy& poli
       clock_(clock),
       slab_(slab),
       replies_(replies),
-      predictions_(policy.prediction_errors()),
+      predictions_(PredictionErrorsOf(policy)),
       dispatcher_(options_.dispatcher, options_.lanes, policy, *this, journal),
       messages_(2 * slab.capacity() + 64),
       finished_(SlotsOf(options_.lanes)) {

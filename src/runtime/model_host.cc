@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "dispatch/never_served.h"
+#include "check/never_served.h"
 #include "runtime/model_profile.h"
 #include "runtime/quick_profile.h"
 
@@ -16,16 +16,6 @@ namespace {
 
 // How often a thread that waits for a model to become idle looks again. Only unloads wait so.
 constexpr std::chrono::milliseconds kLookAgain{1};
-
-Model DescribeModel(const ModelSpec& spec, Duration default_slo, int max_batch) {
-  Model model;
-  model.name = spec.name;
-  model.slo = spec.slo > Duration{} ? spec.slo : default_slo;
-  model.max_batch = max_batch;
-  model.priority = spec.priority;
-  for (const ExitSpec& exit : spec.exits) model.exits.push_back({exit.name, exit.accuracy});
-  return model;
-}
 
 bool FixedShapes(const ModelSpec& spec) {
   const std::size_t first = spec.max_batch > 0 ? 1 : 0;
@@ -81,13 +71,8 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
   if (!known) return std::unexpected(known.error());
   const bool shares = options_.lanes.front().slots > 1;
   if (*known) {
-    ProfileFile alone{.models = {**known}};
-    if (spec.profile.empty()) {  // the common profile's: what it says of the way to the lane holds
-      alone.launch_overhead_ms = options_.profile->launch_overhead_ms;
-      alone.finish_overhead_ms = options_.profile->finish_overhead_ms;
-      alone.answer_overhead_ms = options_.profile->answer_overhead_ms;
-    }
     const Model model = DescribeModel(spec, options_.default_slo, max_batch);
+    const ProfileFile alone = ProfileOf(**known, spec, options_.profile);
     if (Status slo = CheckSlo(alone, model, options_.profile_options); !slo) {
       return std::unexpected(slo.error());
     }
@@ -126,10 +111,10 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
   return rows;
 }
 
-void ModelHost::SayWhatIsNeverServed(const ServedModel& served) const {
+void ModelHost::WarnIfNeverServed(const ServedModel& served) const {
   if (options_.places != nullptr) return;  // which lanes there will be, only plans know
   const Deployment alone{{served.model}, ProfileTable(1, {&served.rows, 1})};
-  const auto why = WhyNeverServed(*options_.policy, alone, options_.lanes, ModelId{0});
+  const auto why = ExplainNeverServed(options_.policy->traits(), alone, options_.lanes, ModelId{0});
   if (why) Say(*why);
 }
 
@@ -162,7 +147,7 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
     options_.places->Add(model);
     model->engine.Unload(first);  // engines share what both have loaded
   }
-  SayWhatIsNeverServed(*model);
+  WarnIfNeverServed(*model);
   return model;
 }
 

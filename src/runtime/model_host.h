@@ -69,7 +69,7 @@ class ModelHost {
   // The lanes that a model is loaded on to find out what it is like.
   std::vector<LaneSpec> LanesAtFirst() const;
   std::shared_ptr<const Plan> PlanHere() const;
-  void SayWhatIsNeverServed(const ServedModel& served) const;
+  void WarnIfNeverServed(const ServedModel& served) const;
   void Say(const std::string& line) const {
     if (options_.log) options_.log(line);
   }

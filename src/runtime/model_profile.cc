@@ -61,6 +61,26 @@ Expected<std::optional<ProfiledModel>> FindProfile(const ModelSpec& spec,
   return found;
 }
 
+ProfileFile ProfileOf(const ProfiledModel& known, const ModelSpec& spec,
+                      const std::optional<ProfileFile>& common) {
+  ProfileFile alone{.models = {known}};
+  if (!spec.profile.empty() || !common) return alone;
+  alone.launch_overhead_ms = common->launch_overhead_ms;
+  alone.finish_overhead_ms = common->finish_overhead_ms;
+  alone.answer_overhead_ms = common->answer_overhead_ms;
+  return alone;
+}
+
+Model DescribeModel(const ModelSpec& spec, Duration default_slo, int max_batch) {
+  Model model;
+  model.name = spec.name;
+  model.slo = spec.slo > Duration{} ? spec.slo : default_slo;
+  model.max_batch = max_batch;
+  model.priority = spec.priority;
+  for (const ExitSpec& exit : spec.exits) model.exits.push_back({exit.name, exit.accuracy});
+  return model;
+}
+
 Expected<ProfileTable::ModelRows> RowsOf(const ProfiledModel& profile, const ModelSpec& spec,
                                          int max_batch, const ProfileOptions& options) {
   ProfileFile file;

@@ -7,6 +7,7 @@
 
 #include "base/expected.h"
 #include "core/engine.h"
+#include "core/model.h"
 #include "core/profile_table.h"
 #include "workload/profile_file.h"
 #include "workload/share_profiles.h"
@@ -18,6 +19,14 @@ namespace tactus {
 // it has there; and where model and profile have one exit each, it is the same.
 Expected<std::optional<ProfiledModel>> FindProfile(const ModelSpec& spec,
                                                    const std::optional<ProfileFile>& common);
+
+// A profile of that model alone. Where its figures are `common`'s, what that says of the way to the
+// lane and back holds.
+ProfileFile ProfileOf(const ProfiledModel& known, const ModelSpec& spec,
+                      const std::optional<ProfileFile>& common);
+
+// As policies see it.
+Model DescribeModel(const ModelSpec& spec, Duration default_slo, int max_batch);
 
 // The model's latencies for batches of up to `max_batch`, fewer if the profile ends before, and
 // what they use where the profile says so. An error names the exit that the profile lacks.

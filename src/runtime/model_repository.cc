@@ -73,18 +73,17 @@ ModelRepository::ModelRepository(RepositoryOptions options, Duration unload_grac
 
 ModelRepository::~ModelRepository() { StopPolling(); }
 
-Expected<std::vector<std::string>> ModelRepository::Folders() const {
+Expected<std::vector<std::string>> ListModels(const fs::path& root) {
   std::vector<std::string> names;
-  if (options_.root.empty()) return names;
+  if (root.empty()) return names;
   std::error_code failed;
-  for (fs::directory_iterator it(options_.root, failed), end; !failed && it != end;
-       it.increment(failed)) {
+  for (fs::directory_iterator it(root, failed), end; !failed && it != end; it.increment(failed)) {
     const std::string name = it->path().filename().string();
     if (PlainName(name) && HoldsModel(it->path())) names.push_back(name);
   }
   if (failed) {
-    return NotFound(fmt::format("the model repository '{}' cannot be read: {}",
-                                options_.root.string(), failed.message()));
+    return NotFound(fmt::format("the model repository '{}' cannot be read: {}", root.string(),
+                                failed.message()));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -110,7 +109,7 @@ Expected<std::shared_ptr<std::mutex>> ModelRepository::OperationLock(const std::
 }
 
 Status ModelRepository::Open() {
-  const auto folders = Folders();
+  const auto folders = ListModels(options_.root);
   if (!folders) return std::unexpected(folders.error());
   std::vector<std::string> names = *folders;
   if (options_.control == ModelControl::kExplicit &&
@@ -312,7 +311,7 @@ void ModelRepository::RetireAll() {
 void ModelRepository::Poll() {
   std::unique_lock lock(poll_mutex_);
   while (!poll_wake_.wait_for(lock, options_.poll_interval, [this] { return stop_polling_; })) {
-    const auto folders = Folders();
+    const auto folders = ListModels(options_.root);
     if (!folders) {
       Say(folders.error().message);
       continue;

@@ -49,6 +49,9 @@ struct RepositoryOptions {
 
 class ModelHost;
 
+// The folders of models under `root`, by name.
+Expected<std::vector<std::string>> ListModels(const std::filesystem::path& root);
+
 // Which models and versions serve, and how each came to be as it is. Thread-safe. Loads and unloads
 // run on the caller's thread, one at a time for each model and side by side for different ones;
 // looking up a model never waits for them.
@@ -103,7 +106,6 @@ class ModelRepository {
   // calls, waits for the answers, and takes it off the lanes.
   void Withdraw(const std::shared_ptr<ServedModel>& old);
   void Poll();
-  Expected<std::vector<std::string>> Folders() const;
   Expected<std::vector<std::int64_t>> VersionsOf(const std::filesystem::path& folder,
                                                  const std::string& config) const;
   // Held while a model is loaded or unloaded. An error after Close.

@@ -8,20 +8,19 @@
 namespace tactus {
 
 double MemoryOf(const ModelSpec& spec, const std::vector<ShareProfile>& shares) {
-  std::uint64_t bytes = 0;
+  double memory_mb = 0;
   for (const ShareProfile& share : shares) {
     const ProfiledModel* profiled = share.profile.Find(spec.name);
-    if (profiled == nullptr) continue;
-    bytes = std::max({bytes, profiled->peak_memory_bytes, profiled->weight_bytes});
+    if (profiled != nullptr) memory_mb = std::max(memory_mb, MemoryOf(*profiled));
   }
-  if (bytes == 0) {
-    std::set<std::filesystem::path> graphs;  // exits may lie in one
-    for (const ExitSpec& exit : spec.exits) graphs.insert(exit.graph);
-    for (const std::filesystem::path& graph : graphs) {
-      std::error_code unknown;
-      const std::uintmax_t size = std::filesystem::file_size(graph, unknown);
-      if (!unknown) bytes += size;
-    }
+  if (memory_mb > 0) return memory_mb;
+  std::uint64_t bytes = 0;
+  std::set<std::filesystem::path> graphs;  // exits may lie in one
+  for (const ExitSpec& exit : spec.exits) graphs.insert(exit.graph);
+  for (const std::filesystem::path& graph : graphs) {
+    std::error_code unknown;
+    const std::uintmax_t size = std::filesystem::file_size(graph, unknown);
+    if (!unknown) bytes += size;
   }
   return static_cast<double>(bytes) / 1e6;
 }

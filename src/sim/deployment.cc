@@ -89,7 +89,7 @@ std::vector<LaneSpec> MakeLanes(const Scenario& scenario) {
 
 std::vector<LaneSpec> SimulatedLanes(const Scenario& scenario, const Policy& policy,
                                      const Plan* plan) {
-  if (!policy.planner().empty() && scenario.plan_planner != "none") {
+  if (!policy.traits().planner.empty() && scenario.plan_planner != "none") {
     return Reorganiser(scenario.lanes).Places();
   }
   if (plan == nullptr) return MakeLanes(scenario);

@@ -1,14 +1,8 @@
 #include "sim/plan_question.h"
 
-#include <algorithm>
-
 #include "sim/simulation.h"
 
 namespace tactus {
-
-double MemoryOf(const ProfiledModel& profiled) {
-  return static_cast<double>(std::max(profiled.peak_memory_bytes, profiled.weight_bytes)) / 1e6;
-}
 
 Expected<PlanQuestion> MakePlanQuestion(const Scenario& scenario, const ProfileFile& profile,
                                         std::span<const ShareProfile> on_share) {

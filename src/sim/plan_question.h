@@ -13,9 +13,6 @@
 
 namespace tactus {
 
-// Of a device, in MB, as far as the profile says; 0: it does not.
-double MemoryOf(const ProfiledModel& profiled);
-
 struct PlanQuestion {
   std::shared_ptr<const Deployment> deployment;  // holds what input.profile points to
   PlanInput input;

@@ -14,8 +14,7 @@ namespace tactus {
 // Serves the request that waits longest, in batches of at most `batch`, at the final exit.
 class FifoPolicy final : public Policy {
  public:
-  explicit FifoPolicy(int batch = 1) : batch_(batch) {}
-  std::string_view name() const override { return "fifo-for-test"; }
+  explicit FifoPolicy(int batch = 1) : Policy({.name = "fifo-for-test"}), batch_(batch) {}
   Decision Decide(const View& view, TimePoint) override {
     const RequestQueue* oldest = nullptr;
     for (const RequestQueue& queue : view.queues) {

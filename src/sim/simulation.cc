@@ -63,9 +63,9 @@ class World final : public Outbox, public PipelineWorld {
         const SimulationOptions& options)
       : end_(kStart + FromSeconds(scenario.duration_s)),
         last_chance_(end_ + options.drain),
-        decision_cost_(
-            policy.decision_cost().launch.value_or(FromMillis(scenario.decision_cost_us * 1e-3))),
-        candidate_cost_(policy.decision_cost().candidate.value_or(
+        decision_cost_(policy.traits().decision_cost.launch.value_or(
+            FromMillis(scenario.decision_cost_us * 1e-3))),
+        candidate_cost_(policy.traits().decision_cost.candidate.value_or(
             FromMillis(scenario.candidate_cost_us * 1e-3))),
         launch_overhead_(FromMillis(selected.launch_overhead_ms)),
         finish_overhead_(FromMillis(selected.finish_overhead_ms)),
@@ -76,12 +76,12 @@ class World final : public Outbox, public PipelineWorld {
         reorganisation_(std::move(reorganisation)),
         planning_(options.plan != nullptr || reorganisation_ != nullptr
                       ? std::nullopt
-                      : Planning::For(policy.planner(), scenario, *deployment_)),
+                      : Planning::For(policy.traits().planner, scenario, *deployment_)),
         device_(selected, scenario.seed, options.noise),
         tail_(scenario.tail),
         recorder_(ExpectedRequests(scenario)),
         heap_(deployment_->models.size() + 2 * lanes.size() * scenario.slots),
-        shared_(scenario, deployment_->models, lanes, policy.suspends(), heap_),
+        shared_(scenario, deployment_->models, lanes, policy.traits().suspends, heap_),
         in_shares_(!scenario.plan_shares.empty()),
         whole_(static_cast<LaneClass::rep>(scenario.plan_shares.size())),
         slots_(scenario.slots),
@@ -110,12 +110,12 @@ class World final : public Outbox, public PipelineWorld {
   void Run() {
     for (std::size_t m = 0; m < arrivals_.size(); ++m) PushArrival(m);
     TimePoint wake = kNever;
-    TimePoint next_plan = planning_ ? kStart + policy_.epoch() : kNever;
+    TimePoint next_plan = planning_ ? kStart + policy_.traits().epoch : kNever;
     for (;;) {
       now_ = std::min(heap_.NextAt(), wake);
       if (now_ >= next_plan && next_plan < end_) {
-        dispatcher_.Adopt(planning_->Next(policy_.epoch()));
-        next_plan += policy_.epoch();
+        dispatcher_.Adopt(planning_->Next(policy_.traits().epoch));
+        next_plan += policy_.traits().epoch;
       }
       if (now_ >= last_chance_ && dispatcher_.waiting() > 0) GiveUp();
       if (now_ == kNever) break;
@@ -432,9 +432,9 @@ class World final : public Outbox, public PipelineWorld {
 Status CheckPlanning(const Scenario& scenario, const Deployment& deployment,
                      std::span<const LaneSpec> lanes, const Policy& policy,
                      const SimulationOptions& options) {
-  if (auto known = Planning::Known(policy.planner()); !known) return known;
-  if (options.plan == nullptr) return Planning::Feasible(policy.planner(), deployment, lanes);
-  if (policy.planner().empty()) {
+  if (auto known = Planning::Known(policy.traits().planner); !known) return known;
+  if (options.plan == nullptr) return Planning::Feasible(policy.traits().planner, deployment, lanes);
+  if (policy.traits().planner.empty()) {
     return InvalidArgument(
         fmt::format("policy '{}' reads no plan; take one that does, planned say", policy.name()));
   }
@@ -462,7 +462,7 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
   const auto can = CheckPlanning(scenario, **deployment, MakeLanes(scenario), policy, options);
   if (!can) return std::unexpected(can.error());
   std::unique_ptr<Reorganisation> reorganisation;
-  if (!policy.planner().empty()) {
+  if (!policy.traits().planner.empty()) {
     auto made = Reorganisation::For(scenario, profile, options);
     if (!made) return std::unexpected(made.error());
     reorganisation = std::move(*made);

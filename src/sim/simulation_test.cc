@@ -201,7 +201,7 @@ TEST(Simulation, EndsEveryRequestOnce) {
 TEST(Simulation, GivesUpWhatIsNeverServed) {
   class Idle final : public Policy {
    public:
-    std::string_view name() const override { return "idle"; }
+    Idle() : Policy({.name = "idle"}) {}
     Decision Decide(const View&, TimePoint now) override { return Wait{now + Seconds(1)}; }
   } idle;
   const auto result =
@@ -217,7 +217,7 @@ TEST(Simulation, GivesUpWhatIsNeverServed) {
 // Stops whatever runs when a request waits that is due sooner; once for each batch.
 class Preempting final : public Policy {
  public:
-  std::string_view name() const override { return "preempting"; }
+  Preempting() : Policy({.name = "preempting"}) {}
   Decision Decide(const View& view, TimePoint) override {
     const Lane& lane = view.lanes[0];
     const RequestQueue& urgent = view.queues[1];

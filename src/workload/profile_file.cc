@@ -217,6 +217,10 @@ void Fit(ProfiledExit& exit) {
   }
 }
 
+double MemoryOf(const ProfiledModel& profiled) {
+  return static_cast<double>(std::max(profiled.peak_memory_bytes, profiled.weight_bytes)) / 1e6;
+}
+
 const ProfiledModel* ProfileFile::Find(const std::string& model) const {
   for (const ProfiledModel& candidate : models) {
     if (candidate.name == model) return &candidate;

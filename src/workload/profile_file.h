@@ -63,6 +63,9 @@ struct ProfiledModel {
   std::vector<ProfiledExit> exits;  // shallowest first
 };
 
+// What the model holds of a device while it is loaded, in MB; 0: the profile does not say.
+double MemoryOf(const ProfiledModel& profiled);
+
 struct Machine {
   std::string fingerprint;  // stable hash of what decides latency: CPU, cores, engine, threads
   std::string cpu;

@@ -41,6 +41,25 @@ class Commands(CommandCase):
             self.good("simulate", SCENARIO, *SHORT, "--journal", file)
         self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
 
+    def test_check_says_what_is_doubtful_and_runs_nothing(self):
+        self.assertEqual(self.good("check", SCENARIO), "nothing is doubtful\n")
+        text = self.in_vain("check", SCENARIO, "--set", "policy=symphony:ctrl=49000")
+        self.assertEqual(text.count("policy, doubtful: "), 3, text)
+        self.bad("check", SCENARIO, "--set", "policy=magic", says="no policy 'magic'")
+        self.bad("check", says="scenario or --models")
+        folder = self.folder / "models/m"
+        folder.mkdir(parents=True)
+        (folder / "config.pbtxt").write_text(
+            'platform: "identity"\nmax_batch_size: 4\n'
+            'parameters { key: "slo" value { string_value: "20" } }\n'
+            'input { name: "x" data_type: TYPE_FP32 dims: 1 }\n'
+            'output { name: "y" data_type: TYPE_FP32 dims: 1 }\n')
+        text = self.in_vain("check", "--models", self.folder / "models", "--threads", 1)
+        self.assertIn('parameters["slo"]: no key of Tactus', text)
+        self.assertIn("doubtful: model 'm' has no profile", text)
+        (folder / "config.pbtxt").write_text('platform: "magic"\n')
+        self.assertIn("refused: ", self.in_vain("check", "--models", self.folder / "models"))
+
     def test_replay_decides_the_same(self):
         file = self.folder / "journal"
         for policy in ("edgeserving", "symphony", "early-exit-edf"):

@@ -76,7 +76,7 @@ TEST(EveryPolicy, ServesALightLoadOnLanesThatDifferOrRefusesThem) {
                            {.name = "fast", .count = 1, .speed = 2}};
     const auto policy = MakePolicy(info.name);
     const auto result = Simulate(scenario, Profile(), **policy);
-    if ((*policy)->planner().empty()) {
+    if ((*policy)->traits().planner.empty()) {
       const RunReport report = Play(scenario);
       EXPECT_LE(report.all.bad_ratio, 0.01);
       EXPECT_GT(report.lanes[0].batches, 0);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "core/learner.h"
 #include "core/prediction_errors.h"
 #include "policies/registry.h"
 #include "sim/contention.h"
@@ -43,7 +44,7 @@ Played Play(Expected<Scenario> scenario, const std::string& text, double drift =
   EXPECT_TRUE(result) << result.error().message;
   const RunReport report = MakeReport(*scenario, *profile, *result);
   EXPECT_EQ(report.priorities.size(), 2u);
-  const PredictionErrors* errors = (*policy)->prediction_errors();
+  const PredictionErrors* errors = PredictionErrorsOf(**policy);
   return {report.priorities[0].figures.bad_ratio, report.priorities[1].figures.bad_ratio,
           errors != nullptr ? errors->kernel.AbsolutePercentile(99) : 0};
 }

@@ -24,8 +24,7 @@ namespace tactus {
 // Any legal decision, with no regard for sense: what the dispatcher must survive.
 class RandomPolicy final : public Policy {
  public:
-  explicit RandomPolicy(Chance& chance) : chance_(chance) {}
-  std::string_view name() const override { return "random"; }
+  explicit RandomPolicy(Chance& chance) : Policy({.name = "random"}), chance_(chance) {}
   Decision Decide(const View& view, TimePoint now) override {
     const std::uint64_t what = chance_.Below(8);
     const ModelId m{static_cast<ModelId::rep>(chance_.Below(view.queues.size()))};
@@ -210,7 +209,7 @@ class Life final : public Outbox, public Journal {
 
   // Where the policy reads plans: one for rates that have nothing to do with what arrives, or none.
   void Plan() {
-    if (policy_->planner() != "nexus") return;
+    if (policy_->traits().planner != "nexus") return;
     if (chance_.OneIn(4)) return dispatcher_->Adopt(nullptr);
     std::vector<NexusSession> sessions;
     for (std::size_t i = 0; i < deployment_->models.size(); ++i) {

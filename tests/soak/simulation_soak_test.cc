@@ -240,7 +240,7 @@ TEST(SimulationSoak, AddsUpInEveryScenarioUnderEveryPolicy) {
     const std::string text = RandomPolicyText(chance);
     const std::string twin = PlainTwin(text);
     // Who plans refuses them.
-    if (!(*MakePolicy(text))->planner().empty()) world.scenario.lane_kinds.clear();
+    if (!(*MakePolicy(text))->traits().planner.empty()) world.scenario.lane_kinds.clear();
     // Only the twin with an index counts the candidates that deciding is charged for.
     if (!twin.empty()) world.scenario.candidate_cost_us = 0;
     SCOPED_TRACE(Again(seed) + ", policy " + text);

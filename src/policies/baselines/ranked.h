@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "core/policy.h"
 
@@ -19,15 +20,13 @@ enum class ExitRule { kFinal, kShallowest, kDeepestFeasible };
 class RankedPolicy final : public Policy {
  public:
   RankedPolicy(std::string name, QueueRank rank, ExitRule exit_rule, int batch)
-      : name_(std::move(name)), rank_(rank), exit_rule_(exit_rule), batch_(batch) {}
+      : Policy({.name = std::move(name)}), rank_(rank), exit_rule_(exit_rule), batch_(batch) {}
 
-  std::string_view name() const override { return name_; }
   Decision Decide(const View& view, TimePoint now) override;
 
  private:
   ExitId Exit(const View& view, ModelId m, int batch, const Lane& lane, TimePoint now) const;
 
-  const std::string name_;
   const QueueRank rank_;
   const ExitRule exit_rule_;
   const int batch_;

@@ -6,7 +6,9 @@
 namespace tactus {
 
 Clockwork::Clockwork(std::string name, ClockworkOptions options)
-    : name_(std::move(name)), options_(std::move(options)) {}
+    : Policy({.name = std::move(name),
+              .least = LeastService{.sizes = options.sizes, .margin = options.margin}}),
+      options_(std::move(options)) {}
 
 void Clockwork::Prepare(const View& view) {
   lost_.Prepare(view, options_.margin);
@@ -21,18 +23,10 @@ void Clockwork::Prepare(const View& view) {
   }
 }
 
-std::optional<Duration> Clockwork::LeastService(const View& view, ModelId m) const {
-  Duration least = options_.sizes.empty() ? LostHeads::Quickest(view, m) : Duration::max();
-  for (const int size : options_.sizes) {
-    if (size <= LargestBatch(view, m)) least = std::min(least, LostHeads::Quickest(view, m, size));
-  }
-  return least == Duration::max() ? least : LostHeads::Stretched(least, options_.margin);
-}
-
 int Clockwork::Largest(const View& view, ModelId m, LaneClass c, int limit, Duration slack) const {
   const ExitId exit = FinalExit(view.profile, m);
   const auto fits = [&](int batch) {
-    return LostHeads::Stretched(view.profile.Latency(m, exit, batch, c), options_.margin) <= slack;
+    return Stretched(view.profile.Latency(m, exit, batch, c), options_.margin) <= slack;
   };
   if (options_.sizes.empty()) {
     int batch = limit;
@@ -62,7 +56,7 @@ Decision Clockwork::Decide(const View& view, TimePoint now) {
     if (batch == 0) continue;  // too slow a lane
     const ExitId exit = FinalExit(view.profile, m);
     const Duration takes = view.profile.Latency(m, exit, batch, lane->lane_class);
-    const TimePoint latest = deadline - LostHeads::Stretched(takes, options_.margin);
+    const TimePoint latest = deadline - Stretched(takes, options_.margin);
     if (latest >= best_latest) continue;
     best_latest = latest;
     best = Dispatch{.model = m, .exit = exit, .batch = batch, .lane = lane->id};

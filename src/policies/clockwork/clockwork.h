@@ -28,22 +28,17 @@ class Clockwork final : public Policy {
  public:
   Clockwork(std::string name, ClockworkOptions options);
 
-  std::string_view name() const override { return name_; }
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
-  void OnArrive(ModelId m, const Request&) override { examined_ += candidates_[m.value()]; }
-  std::uint64_t examined() const override { return examined_; }
-  std::optional<Duration> LeastService(const View& view, ModelId m) const override;
+  void OnArrive(ModelId m, const Request&) override { CountExamined(candidates_[m.value()]); }
 
  private:
   // The largest allowed batch size up to `limit` that takes no longer than `slack`; 0 when none.
   int Largest(const View& view, ModelId m, LaneClass c, int limit, Duration slack) const;
 
-  const std::string name_;
   const ClockworkOptions options_;
   LostHeads lost_;
   std::vector<std::uint64_t> candidates_;  // by ModelId: those that an arrival makes
-  std::uint64_t examined_ = 0;
 };
 
 }  // namespace tactus

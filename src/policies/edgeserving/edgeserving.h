@@ -27,9 +27,8 @@ namespace tactus {
 class EdgeServing final : public Policy {
  public:
   EdgeServing(std::string name, EdgeServingOptions options)
-      : name_(std::move(name)), options_(options) {}
+      : Policy({.name = std::move(name)}), options_(options) {}
 
-  std::string_view name() const override { return name_; }
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
   void OnArrive(ModelId m, const Request& request) override;
@@ -99,7 +98,6 @@ class EdgeServing final : public Policy {
                 double age, TimePoint now) const;
   bool Beats(const View& view, Scored& challenger, Scored& best, TimePoint now) const;
 
-  const std::string name_;
   const EdgeServingOptions options_;
   std::vector<QueueSums> queues_;  // by ModelId
   std::vector<Group> groups_;

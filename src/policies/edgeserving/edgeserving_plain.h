@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/policy.h"
 
@@ -56,13 +57,11 @@ inline Decision ToDispatch(const EdgeServingCandidate& c) {
 class PlainEdgeServing final : public Policy {
  public:
   PlainEdgeServing(std::string name, EdgeServingOptions options)
-      : name_(std::move(name)), options_(options) {}
+      : Policy({.name = std::move(name)}), options_(options) {}
 
-  std::string_view name() const override { return name_; }
   Decision Decide(const View& view, TimePoint now) override;
 
  private:
-  const std::string name_;
   const EdgeServingOptions options_;
 };
 

@@ -56,7 +56,7 @@ void Nexus::AddTurn(const View& view, const Lane& lane, const PlanEntry& entry) 
 }
 
 void Nexus::OnArrive(ModelId m, const Request& request) {
-  ++examined_;
+  CountExamined();
   if (options_.front_ends == 0) return;
   models_[m.value()].Send(Scatter(request.id.value()) % options_.front_ends);
 }

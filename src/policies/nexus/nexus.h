@@ -13,6 +13,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/policy.h"
@@ -30,21 +31,19 @@ struct NexusOptions {
 
 class Nexus final : public Policy {
  public:
-  Nexus(std::string name, NexusOptions options) : name_(std::move(name)), options_(options) {}
+  Nexus(std::string name, NexusOptions options)
+      : Policy({.name = std::move(name),
+                .least = LeastService{},
+                .planner = "nexus",
+                .epoch = options.epoch}),
+        options_(options) {}
 
-  std::string_view name() const override { return name_; }
-  std::string_view planner() const override { return "nexus"; }
-  Duration epoch() const override { return options_.epoch; }
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
   void OnPlan(const View& view) override;
   void OnArrive(ModelId m, const Request& request) override;
   void OnPopFront(ModelId m, int count) override;
   void OnQueueChange(ModelId m) override { models_[m.value()].count_again = true; }
-  std::uint64_t examined() const override { return examined_; }
-  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
-    return LostHeads::Quickest(view, m);
-  }
 
  private:
   struct ModelState : ModelRoutes {
@@ -56,7 +55,6 @@ class Nexus final : public Policy {
   // Of the model's requests, those that the turn's lane may take.
   int Mine(const LaneTurns::Turn& turn) const;
 
-  const std::string name_;
   const NexusOptions options_;
   LostHeads lost_;
   std::vector<ModelState> models_;  // by ModelId
@@ -64,7 +62,6 @@ class Nexus final : public Policy {
   // Whose claims the pop that follows a decision uses up.
   ModelId popping_;
   std::uint32_t popping_route_ = 0;
-  std::uint64_t examined_ = 0;
 };
 
 }  // namespace tactus

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policies/lost_heads.h"
+#include "core/feasible.h"
 
 namespace tactus {
 
@@ -31,7 +31,7 @@ void Planned::TakePlan(const View& view) {
     model.Start(1);
     if (!view.models[m].loaded) continue;
     // Requests of a model without a lane wait for a plan that has one, while any lane could do.
-    if (model.routes.empty()) model.quickest = LostHeads::Quickest(view, ModelId{m});
+    if (model.routes.empty()) model.quickest = QuickestService(view, ModelId{m});
     OnQueueChange(ModelId{m});
   }
 }
@@ -53,7 +53,7 @@ void Planned::AddTurn(const View& view, const Lane& lane, const PlanEntry& entry
 }
 
 void Planned::OnArrive(ModelId m, const Request&) {
-  ++examined_;
+  CountExamined();
   Touch(m);
   ModelState& model = models_[m.value()];
   if (model.routes.empty()) return;
@@ -77,10 +77,6 @@ void Planned::OnLaneChange(const Lane& lane) {
   const std::uint32_t i = lane.id.value();
   lanes_[i].free = lane.HasFreeSlot() && !lanes_[i].turns.empty();
   lanes_[i].free ? ready_.Insert(i) : ready_.Erase(i);
-}
-
-std::optional<Duration> Planned::LeastService(const View& view, ModelId m) const {
-  return LostHeads::Quickest(view, m);
 }
 
 void Planned::Touch(ModelId m) {

@@ -17,6 +17,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/id_set.h"
@@ -35,11 +36,13 @@ struct PlannedOptions {
 
 class Planned final : public Policy {
  public:
-  Planned(std::string name, PlannedOptions options) : name_(std::move(name)), options_(options) {}
+  Planned(std::string name, PlannedOptions options)
+      : Policy({.name = std::move(name),
+                .least = LeastService{},
+                .planner = "nexus",
+                .epoch = options.epoch}),
+        options_(options) {}
 
-  std::string_view name() const override { return name_; }
-  std::string_view planner() const override { return "nexus"; }
-  Duration epoch() const override { return options_.epoch; }
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override { TakePlan(view); }
   void OnPlan(const View& view) override { TakePlan(view); }
@@ -47,8 +50,6 @@ class Planned final : public Policy {
   void OnPopFront(ModelId m, int count) override;
   void OnQueueChange(ModelId m) override;
   void OnLaneChange(const Lane& lane) override;
-  std::uint64_t examined() const override { return examined_; }
-  std::optional<Duration> LeastService(const View& view, ModelId m) const override;
 
  private:
   struct ModelState : ModelRoutes {
@@ -66,7 +67,6 @@ class Planned final : public Policy {
   void Refresh(const View& view);
   std::optional<Decision> Run(const View& view, const Lane& lane, TimePoint now);
 
-  const std::string name_;
   const PlannedOptions options_;
   std::vector<ModelState> models_;  // by ModelId
   std::vector<PlannedLane> lanes_;  // by LaneId
@@ -76,7 +76,6 @@ class Planned final : public Policy {
   // Whose claims the pop that follows a decision uses up.
   ModelId popping_;
   std::uint32_t popping_route_ = 0;
-  std::uint64_t examined_ = 0;
 };
 
 }  // namespace tactus

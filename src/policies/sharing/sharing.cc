@@ -14,7 +14,9 @@ constexpr Duration kReaction = Millis(200);  // reactive
 }  // namespace
 
 Sharing::Sharing(std::string name, const SharingOptions& options)
-    : name_(std::move(name)),
+    : Policy({.name = std::move(name),
+              .least = LeastService{},
+              .suspends = options.rule == SharingRule::kPreemptive}),
       options_(options),
       order_(options.formation),
       low_(kConcurrent),

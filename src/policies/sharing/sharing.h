@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "core/learner.h"
 #include "core/policy.h"
 #include "policies/departures.h"
 #include "policies/lost_heads.h"
@@ -30,17 +31,12 @@ struct SharingOptions {
   int largest_batch = 1 << 20;
 };
 
-class Sharing final : public Policy {
+class Sharing final : public Policy, public Learner {
  public:
   Sharing(std::string name, const SharingOptions& options);
 
-  std::string_view name() const override { return name_; }
-  bool suspends() const override { return options_.rule == SharingRule::kPreemptive; }
   void Prepare(const View& view) override;
   Decision Decide(const View& view, TimePoint now) override;
-  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
-    return LostHeads::Quickest(view, m);
-  }
   void OnPopFront(ModelId m, int count) override;
   void OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
                    TimePoint now) override;
@@ -55,7 +51,6 @@ class Sharing final : public Policy {
   void Reset(TimePoint now);
   void Miss() { low_ = std::max(1, low_ - 1); }
 
-  const std::string name_;
   const SharingOptions options_;
   PriorityOrder order_;
   LostHeads lost_;

@@ -116,7 +116,7 @@ TEST_F(SharingTest, WhatTheDispatcherGivesUpIsAMissToo) {
 
 TEST_F(SharingTest, PreemptiveKeepsASlotForTheHighest) {
   Use(SharingRule::kPreemptive);
-  EXPECT_TRUE(policy_->suspends());
+  EXPECT_TRUE(policy_->traits().suspends);
   EXPECT_EQ(Admitted({kLow, kLow, kLow, kLow}, At(0)), 3);
   EXPECT_EQ(Admitted({kHigh}, At(0)), 1);
 }

@@ -14,8 +14,12 @@ void Shepherd::Prepare(const View& view) {
   stopping_.reserve(places);
 }
 
-void Shepherd::OnBatchDone(LaneId, const RunningBatch& batch, const BatchReport&, TimePoint) {
-  std::erase_if(stopping_, [&](const Stopping& s) { return s.batch == batch.id; });
+// Forgets what has ended there.
+void Shepherd::OnLaneChange(const Lane& lane) {
+  std::erase_if(stopping_, [&](const Stopping& s) {
+    return s.lane == lane.id &&
+           std::ranges::find(lane.running(), s.batch, &RunningBatch::id) == lane.running().end();
+  });
 }
 
 bool Shepherd::IsStopping(BatchId batch) const {
@@ -118,7 +122,7 @@ std::optional<Preempt> Shepherd::Stop(const View& view, TimePoint now) {
     if (HasLaneComing(m)) continue;
     const std::optional<Victim> victim = FindVictim(view, m, now);
     if (!victim) continue;
-    stopping_.push_back({victim->batch->id, m});
+    stopping_.push_back({victim->lane, victim->batch->id, m});
     return Preempt{.lane = victim->lane, .batch = victim->batch->id};
   }
   return std::nullopt;

@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/policy.h"
@@ -23,20 +24,17 @@ struct ShepherdOptions {
 
 class Shepherd final : public Policy {
  public:
-  Shepherd(std::string name, ShepherdOptions options) : name_(std::move(name)), options_(options) {}
+  Shepherd(std::string name, ShepherdOptions options)
+      : Policy({.name = std::move(name), .least = LeastService{}}), options_(options) {}
 
-  std::string_view name() const override { return name_; }
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
-  void OnArrive(ModelId, const Request&) override { ++examined_; }
-  void OnBatchDone(LaneId, const RunningBatch& batch, const BatchReport&, TimePoint) override;
-  std::uint64_t examined() const override { return examined_; }
-  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
-    return LostHeads::Quickest(view, m);
-  }
+  void OnArrive(ModelId, const Request&) override { CountExamined(); }
+  void OnLaneChange(const Lane& lane) override;
 
  private:
   struct Stopping {
+    LaneId lane;
     BatchId batch;
     ModelId made_way_for;
   };
@@ -63,11 +61,9 @@ class Shepherd final : public Policy {
   bool IsStopping(BatchId batch) const;
   bool HasLaneComing(ModelId m) const;
 
-  const std::string name_;
   const ShepherdOptions options_;
   LostHeads lost_;
   std::vector<Stopping> stopping_;  // asked to stop, not yet ended
-  std::uint64_t examined_ = 0;
 };
 
 }  // namespace tactus

@@ -52,8 +52,8 @@ TEST(Shepherd, StopsABatchForOneThreeTimesAsLargeOfAnotherModel) {
   // Nor is the same batch stopped twice, though a third model would like it.
   table.Push(policy, 2, At(40), 6);
   EXPECT_EQ(policy.Decide(table.view(), At(1)), Stop(table, 2));
-  policy.OnBatchDone(LaneId{1}, table.lanes[1].running()[0], BatchReport{}, At(1));
   table.lanes[1].batches.clear();
+  policy.OnLaneChange(table.lanes[1]);
   EXPECT_EQ(policy.Decide(table.view(), At(1)), Launch(1, 6, 1));
 }
 

@@ -66,7 +66,7 @@ std::optional<Strait::Place> Strait::FindPlace(const View& view, const StraitCan
   std::optional<Place> best;
   for (const Lane& lane : view.lanes) {
     if (!lane.HasFreeSlot() || !lane.serves.contains(candidate.model)) continue;
-    ++examined_;
+    CountExamined();
     const Throughput& own =
         view.profile.Use(candidate.model, candidate.exit, candidate.batch, lane.lane_class)
             .throughput;

@@ -48,7 +48,6 @@ class Strait final : public StraitRecords {
 
   void Prepare(const View& view) override;
   Decision Decide(const View& view, TimePoint now) override;
-  std::uint64_t examined() const override { return examined_; }
 
  private:
   struct Place {
@@ -73,7 +72,6 @@ class Strait final : public StraitRecords {
 
   std::vector<Forecast> forecasts_;  // by LaneId
   std::uint64_t questions_ = 0;
-  std::uint64_t examined_ = 0;
 };
 
 }  // namespace tactus

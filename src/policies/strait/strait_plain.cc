@@ -53,7 +53,7 @@ std::optional<LaneId> PlainStrait::BestDevice(const View& view, const StraitCand
   Duration least = Duration::max();
   for (const Lane& lane : view.lanes) {
     if (!lane.HasFreeSlot() || !lane.serves.contains(candidate.model)) continue;
-    ++examined_;
+    CountExamined();
     if (Violate(view, candidate, lane, now) || !Meet(view, candidate, lane, now)) continue;
     const Duration estimate = Estimate(view, candidate, lane, now);
     if (estimate >= least) continue;

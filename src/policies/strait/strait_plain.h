@@ -25,7 +25,6 @@ class PlainStrait final : public StraitRecords {
       : StraitRecords(std::move(name), options) {}
 
   Decision Decide(const View& view, TimePoint now) override;
-  std::uint64_t examined() const override { return examined_; }
 
  private:
   std::optional<Dispatch> LargestFeasible(const View& view, ModelId m, TimePoint now);
@@ -35,8 +34,6 @@ class PlainStrait final : public StraitRecords {
                TimePoint now) const;
   bool Meet(const View& view, const StraitCandidate& candidate, const Lane& lane,
             TimePoint now) const;
-
-  std::uint64_t examined_ = 0;
 };
 
 }  // namespace tactus

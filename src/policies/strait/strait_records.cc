@@ -16,7 +16,7 @@ Duration Stretch(Duration kernel, double degree) {
 }  // namespace
 
 StraitRecords::StraitRecords(std::string name, const StraitOptions& options)
-    : name_(std::move(name)),
+    : Policy({.name = std::move(name), .least = LeastService{}}),
       options_(options),
       interference_(options.interference),
       throttle_(options.throttle),

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/learner.h"
 #include "core/policy.h"
 #include "core/prediction_errors.h"
 #include "policies/departures.h"
@@ -46,12 +47,8 @@ struct StraitCandidate {
   TimePoint deadline;  // of its most urgent request
 };
 
-class StraitRecords : public Policy {
+class StraitRecords : public Policy, public Learner {
  public:
-  std::string_view name() const final { return name_; }
-  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
-    return LostHeads::Quickest(view, m);
-  }
   void Prepare(const View& view) override;
   void OnPopFront(ModelId m, int count) final;
   void OnLaneChange(const Lane& lane) override;
@@ -113,7 +110,6 @@ class StraitRecords : public Policy {
                    const BatchReport& report);
   OngoingBatch Record(const RunningBatch& batch, const Lane& lane) const;
 
-  const std::string name_;
   const StraitOptions options_;
   Interference interference_;
   Throttle throttle_;

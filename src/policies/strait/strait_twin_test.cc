@@ -137,7 +137,7 @@ class Life {
         .ended = now_,
         .status = rng_.Below(20) == 0 ? BatchStatus::kFailed : BatchStatus::kOk,
         .upload = Micros(rng_.Below(100))};
-    for (Policy* policy : policies_) {
+    for (StraitRecords* policy : policies_) {
       policy->OnBatchDone(lane.id, batch, report, now_);
       policy->OnLaneChange(lane);
     }
@@ -214,7 +214,7 @@ class Life {
   StraitOptions options_;
   PlainStrait plain_;
   Strait quick_;
-  std::vector<Policy*> policies_ = {&plain_, &quick_};
+  std::vector<StraitRecords*> policies_ = {&plain_, &quick_};
   TimePoint now_ = kStart;
   TimePoint wake_ = kNever;
   double load_ = 1;

@@ -43,7 +43,7 @@ void Symphony::OnArrive(ModelId m, const Request& request) {
 
 void Symphony::Refresh(const View& view, ModelId m, std::uint32_t group, TimePoint now) {
   Offer& offer = OfferOf(m, group);
-  ++examined_;
+  CountExamined();
   const auto made = MakeCandidate(view.queues[m.value()], groups_.Costs(group, m),
                                   models_[m.value()].options, offer.target, now);
   if (!made) return match_.Erase(m, group);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/indexed_heap.h"
@@ -20,16 +21,12 @@ namespace tactus {
 
 class Symphony final : public Policy {
  public:
-  Symphony(std::string name, SymphonyOptions options) : name_(std::move(name)), options_(options) {}
+  Symphony(std::string name, SymphonyOptions options)
+      : Policy({.name = std::move(name), .least = options.Least()}), options_(options) {}
 
-  std::string_view name() const override { return name_; }
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
   void OnArrive(ModelId m, const Request& request) override;
-  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
-    return options_.LeastCost(view, m);
-  }
-  std::uint64_t examined() const override { return examined_; }
   void OnPopFront(ModelId m, int) override { Touch(m); }
   void OnQueueChange(ModelId m) override { Touch(m); }
   void OnLaneChange(const Lane& lane) override { match_.SetFree(lane.id, lane.HasFreeSlot()); }
@@ -59,14 +56,12 @@ class Symphony final : public Policy {
   void Refresh(const View& view, ModelId m, std::uint32_t group, TimePoint now);
   void RefreshTouched(const View& view, TimePoint now);
 
-  const std::string name_;
   const SymphonyOptions options_;
   LaneGroups groups_;
   Match match_;
   std::vector<ModelState> models_;  // by ModelId
   std::vector<Offer> offers_;       // by model, then group
   std::vector<ModelId> touched_;
-  std::uint64_t examined_ = 0;
   IndexedHeap<TimePoint> lost_;  // models by when their head is lost on every lane
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/lost_heads.h"
+#include "core/policy_traits.h"
 #include "policies/symphony/candidate.h"
 
 namespace tactus {
@@ -25,12 +25,8 @@ struct SymphonyOptions {
   int Target(const BatchCosts& costs, Duration slo, double rate, int lanes) const {
     return std::max(1, static_cast<int>(std::lround(aim * TargetBatch(costs, slo, rate, lanes))));
   }
-  // BatchCosts of a batch of one, on the best of the lanes.
-  Duration LeastCost(const View& view, ModelId m) const {
-    const Duration quickest = LostHeads::Quickest(view, m);
-    if (quickest == Duration::max()) return quickest;
-    return quickest + delays.control + delays.per_request;
-  }
+  // BatchCosts of a batch of one.
+  LeastService Least() const { return {.delay = delays.control + delays.per_request}; }
   CandidateOptions For(Duration slo) const {
     CandidateOptions own = candidate;
     if (timeout_share > 0) own.timeout = FromSeconds(timeout_share * ToSeconds(slo));

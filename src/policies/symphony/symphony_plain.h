@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/policy.h"
@@ -24,15 +25,11 @@ namespace tactus {
 class PlainSymphony final : public Policy {
  public:
   PlainSymphony(std::string name, SymphonyOptions options)
-      : name_(std::move(name)), options_(options) {}
+      : Policy({.name = std::move(name), .least = options.Least()}), options_(options) {}
 
-  std::string_view name() const override { return name_; }
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
   void OnArrive(ModelId m, const Request& request) override;
-  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
-    return options_.LeastCost(view, m);
-  }
 
  private:
   struct Choice {
@@ -46,7 +43,6 @@ class PlainSymphony final : public Policy {
   // From when on the head of m is lost on every lane.
   TimePoint LostAfter(const View& view, ModelId m) const;
 
-  const std::string name_;
   const SymphonyOptions options_;
   LaneGroups groups_;
   std::vector<ArrivalRate> rates_;  // by ModelId

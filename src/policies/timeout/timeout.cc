@@ -7,7 +7,9 @@
 namespace tactus {
 
 Timeout::Timeout(std::string name, TimeoutOptions options)
-    : name_(std::move(name)), options_(std::move(options)) {}
+    : Policy({.name = std::move(name),
+              .least = options.drop_lost ? std::optional(LeastService{}) : std::nullopt}),
+      options_(std::move(options)) {}
 
 void Timeout::Prepare(const View& view) { lost_.Prepare(view); }
 

@@ -32,15 +32,9 @@ class Timeout final : public Policy {
  public:
   Timeout(std::string name, TimeoutOptions options);
 
-  std::string_view name() const override { return name_; }
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
-  void OnArrive(ModelId, const Request&) override { ++examined_; }
-  std::uint64_t examined() const override { return examined_; }
-  std::optional<Duration> LeastService(const View& view, ModelId m) const override {
-    if (!options_.drop_lost) return std::nullopt;
-    return LostHeads::Quickest(view, m);
-  }
+  void OnArrive(ModelId, const Request&) override { CountExamined(); }
 
  private:
   // How many of `waiting` requests make a batch that goes at once; 0: none does.
@@ -48,10 +42,8 @@ class Timeout final : public Policy {
 
   int MostOf(const View& view, ModelId m, LaneClass c) const;
 
-  const std::string name_;
   const TimeoutOptions options_;
   LostHeads lost_;
-  std::uint64_t examined_ = 0;
 };
 
 }  // namespace tactus

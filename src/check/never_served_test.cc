@@ -1,5 +1,5 @@
 // Without this, options that leave no time within an SLO run at 100 % bad and nobody says why.
-#include "dispatch/never_served.h"
+#include "check/never_served.h"
 
 #include <string>
 #include <vector>
@@ -33,7 +33,7 @@ std::string Why(const char* policy, const Deployment& deployment) {
   const auto made = MakePolicy(policy);
   EXPECT_TRUE(made) << made.error().message;
   const std::vector<LaneSpec> lanes(2);
-  return WhyNeverServed(**made, deployment, lanes, ModelId{0}).value_or("");
+  return ExplainNeverServed((*made)->traits(), deployment, lanes, ModelId{0}).value_or("");
 }
 
 TEST(NeverServed, SaysWhatAPolicysOwnOptionsLeaveNoTimeFor) {
@@ -78,10 +78,10 @@ TEST(NeverServed, CountsOnTheQuickestLane) {
   const auto policy = MakePolicy("symphony");
   const LaneSpec slow;
   const LaneSpec quick{.lane_class = LaneClass{1}};
-  EXPECT_FALSE(WhyNeverServed(**policy, two, std::vector{slow, quick}, ModelId{0}));
-  EXPECT_TRUE(WhyNeverServed(**policy, two, std::vector{slow}, ModelId{0}));
+  EXPECT_FALSE(ExplainNeverServed((*policy)->traits(), two, std::vector{slow, quick}, ModelId{0}));
+  EXPECT_TRUE(ExplainNeverServed((*policy)->traits(), two, std::vector{slow}, ModelId{0}));
   two.models[0].slo = Duration{};
-  EXPECT_FALSE(WhyNeverServed(**policy, two, std::vector{slow}, ModelId{0}));
+  EXPECT_FALSE(ExplainNeverServed((*policy)->traits(), two, std::vector{slow}, ModelId{0}));
 }
 
 }  // namespace

@@ -6,14 +6,15 @@
 #include <span>
 #include <string>
 
-#include "core/policy.h"
+#include "core/policy_traits.h"
 #include "dispatch/dispatcher.h"
 
 namespace tactus {
 
 // With the arithmetic; nothing where a request that comes alone may be served. `lanes`: on which
 // the deployment's models run.
-std::optional<std::string> WhyNeverServed(const Policy& policy, const Deployment& deployment,
-                                          std::span<const LaneSpec> lanes, ModelId m);
+std::optional<std::string> ExplainNeverServed(const PolicyTraits& policy,
+                                              const Deployment& deployment,
+                                              std::span<const LaneSpec> lanes, ModelId m);
 
 }  // namespace tactus

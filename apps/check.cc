@@ -1,0 +1,112 @@
+// tactus check: what is doubtful about a scenario, or about what a server would serve; nothing
+// runs.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "check/doubts.h"
+#include "commands.h"
+#include "experiment.h"
+#include "output_file.h"
+#include "policies/registry.h"
+#include "sim/simulation.h"
+#include "workload/arrivals.h"
+#include "workload/pipelines.h"
+#ifdef TACTUS_SERVER
+#include "check_models.h"
+#include "serve_options.h"
+#endif
+
+namespace tactus {
+namespace {
+
+struct CheckOptions {
+  std::string scenario;
+  std::vector<std::string> settings;
+#ifdef TACTUS_SERVER
+  ServeOptions serve;
+#endif
+};
+
+int Conclude(bool doubtful) {
+  if (!doubtful) fmt::print("nothing is doubtful\n");
+  return doubtful ? 1 : 0;
+}
+
+// What a run would refuse before its first event.
+Status CheckInputs(const Experiment& experiment) {
+  const Scenario& scenario = experiment.scenario;
+  if (const auto policy = MakePolicy(scenario.policy); !policy) {
+    return std::unexpected(policy.error());
+  }
+  const auto deployment = MakeDeployment(scenario, experiment.profile, experiment.on_share);
+  if (!deployment) return std::unexpected(deployment.error());
+  const auto arrivals = MakeArrivals(scenario, kStart + FromSeconds(scenario.duration_s));
+  if (!arrivals) return std::unexpected(arrivals.error());
+  const auto selected = SelectProfile(scenario, experiment.profile);
+  if (!selected) return std::unexpected(selected.error());
+  const auto pipelines = MakePipelines(scenario, *selected);
+  if (!pipelines) return std::unexpected(pipelines.error());
+  return {};
+}
+
+int RunCheckScenario(const std::string& path, const std::vector<std::string>& settings) {
+  const auto experiment = LoadExperiment(path, settings);
+  if (!experiment) return ReportBadInput(experiment.error());
+  if (const Status read = CheckInputs(*experiment); !read) return ReportBadInput(read.error());
+  const Scenario& scenario = experiment->scenario;
+  std::string text =
+      ScenarioDoubts(scenario, experiment->profile) + PolicyDoubts(*experiment, scenario.policy);
+  if (const auto doubt = MemoryDoubt(scenario, experiment->profile)) text += *doubt + "\n";
+  fmt::print("{}", text);
+  return Conclude(!text.empty());
+}
+
+#ifdef TACTUS_SERVER
+int RunCheckModels(const ServeOptions& options) {
+  const auto found = CheckServing(options);
+  if (!found) return ReportBadInput(found.error());
+  for (const std::string& line : found->doubts) fmt::print("doubtful: {}\n", line);
+  for (const std::string& line : found->refused) fmt::print("refused: {}\n", line);
+  return Conclude(!found->doubts.empty() || !found->refused.empty());
+}
+#endif
+
+}  // namespace
+
+void AddCheck(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* command = app.add_subcommand(
+      "check", "Say what is doubtful about a scenario, or about what a server would serve");
+  command->footer("Exit code: 0 nothing is doubtful, 1 something is, 2 it would not start.");
+  CLI::Option* scenario =
+      command->add_option("scenario", options->scenario, "Scenario file (TOML)")->check(ReadFile());
+  command
+      ->add_option("--set", options->settings,
+                   "Change a key of the scenario: policy=symphony, models.*.slo_ms=20")
+      ->option_text(kSettings)
+      ->allow_extra_args(false)
+      ->needs(scenario);
+#ifdef TACTUS_SERVER
+  Declare(options->serve, *command);
+  CLI::Option* models = command->get_option("--models")->required(false)->excludes(scenario);
+  command->callback([options, scenario, models, &context] {
+    if (models->count() > 0) {
+      context.exit_code = RunCheckModels(options->serve);
+    } else if (scenario->count() > 0) {
+      context.exit_code = RunCheckScenario(options->scenario, options->settings);
+    } else {
+      throw CLI::RequiredError("scenario or --models");
+    }
+  });
+#else
+  scenario->required();
+  command->callback([options, &context] {
+    context.exit_code = RunCheckScenario(options->scenario, options->settings);
+  });
+#endif
+}
+
+}  // namespace tactus

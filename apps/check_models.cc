@@ -1,0 +1,139 @@
+#include "check_models.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "check/doubts.h"
+#include "check/never_served.h"
+#include "experiment.h"
+#include "runtime/core_plan.h"
+#include "runtime/model_profile.h"
+#include "runtime/model_repository.h"
+#include "serve_plan.h"
+#include "server/kserve/model_config.h"
+#include "workload/share_profiles.h"
+
+namespace tactus {
+namespace {
+
+class ServingCheck {
+ public:
+  explicit ServingCheck(const ServeOptions& options) : o_(options) {}
+
+  Expected<ServingDoubts> Run();
+
+ private:
+  Status ReadInputs();
+  void CheckModel(const std::string& name);
+  // What the model's batches take; an error where it would be refused; nothing where it is not
+  // profiled and would be measured.
+  Expected<std::optional<ProfileTable::ModelRows>> RowsFor(const ModelSpec& spec);
+  void CheckService(const ModelSpec& spec, ProfileTable::ModelRows rows);
+  void Doubt(std::string line) { found_.doubts.push_back(std::move(line)); }
+
+  const ServeOptions& o_;
+  std::unique_ptr<Policy> policy_;
+  std::optional<ProfileFile> profile_;
+  std::vector<ShareProfile> shares_;  // where a plan splits the device
+  ServingDoubts found_;
+};
+
+Expected<ServingDoubts> ServingCheck::Run() {
+  if (Status read = ReadInputs(); !read) return std::unexpected(std::move(read.error()));
+  const auto models = ListModels(o_.models);
+  if (!models) return std::unexpected(models.error());
+  for (const std::string& model : *models) CheckModel(model);
+  return std::move(found_);
+}
+
+Status ServingCheck::ReadInputs() {
+  auto policy = MakeRealTimePolicy(o_.policy);
+  if (!policy) return std::unexpected(std::move(policy.error()));
+  policy_ = *std::move(policy);
+  if (Status fit = CheckPlanOptions(o_); !fit) return fit;
+  if (!o_.profile.empty()) {
+    auto profile = LoadProfile(o_.profile);
+    if (!profile) return std::unexpected(std::move(profile.error()));
+    for (const std::string& warning : Warnings(*profile)) Doubt("profile: " + warning);
+    profile_ = *std::move(profile);
+  }
+  if (Partitioned(o_)) {
+    const auto measured = ParseMeasuredShares(o_.on_share);
+    if (!measured) return std::unexpected(measured.error());
+    auto shares = LoadShareProfiles(*measured);
+    if (!shares) return std::unexpected(std::move(shares.error()));
+    shares_ = *std::move(shares);
+    if (auto doubt = SharesDoubt(shares_)) Doubt(*std::move(doubt));
+  }
+  const auto cores = static_cast<int>(AllowedCores().size());
+  if (auto doubt = CoresDoubt(o_, cores)) Doubt(*std::move(doubt));
+  return {};
+}
+
+void ServingCheck::CheckModel(const std::string& name) {
+  const std::filesystem::path folder = std::filesystem::path(o_.models) / name;
+  const auto versions = ListVersions(folder, "");
+  if (!versions) return found_.refused.push_back(versions.error().message);
+  for (const std::int64_t version : *versions) {
+    const auto spec = ReadModelSpec(folder, version, "", {PlatformsOf(o_), &found_.doubts});
+    if (!spec) {
+      found_.refused.push_back(spec.error().message);
+      continue;
+    }
+    auto rows = RowsFor(*spec);
+    if (!rows) {
+      found_.refused.push_back(rows.error().message);
+    } else if (*rows) {
+      CheckService(*spec, **std::move(rows));
+    } else {
+      Doubt(
+          fmt::format("model '{}' has no profile: it would be measured in a hurry as it is "
+                      "loaded; `tactus profile` measures it properly",
+                      spec->name));
+    }
+  }
+}
+
+Expected<std::optional<ProfileTable::ModelRows>> ServingCheck::RowsFor(const ModelSpec& spec) {
+  const ProfileOptions options{.percentile = o_.percentile, .jitter_ms = o_.jitter_ms};
+  const int most = std::clamp(spec.max_batch, 1, kMaxBatch);
+  if (!shares_.empty()) return RowsOf(shares_, spec, most, options);
+  const auto known = FindProfile(spec, profile_);
+  if (!known) return std::unexpected(known.error());
+  if (!*known) return std::nullopt;
+  const Model model = DescribeModel(spec, FromMillis(o_.default_slo_ms), most);
+  const Status met = CheckSlo(ProfileOf(**known, spec, profile_), model, options);
+  if (!met) return std::unexpected(met.error());
+  auto rows = RowsOf(**known, spec, most, options);
+  if (!rows) {
+    Doubt(fmt::format("model '{}': its profile does not fit: {}", spec.name, rows.error().message));
+    return std::nullopt;
+  }
+  if (o_.slots > 1) {
+    if (auto assumed = UseWarning(spec.name, &**known)) Doubt(*std::move(assumed));
+  }
+  return rows;
+}
+
+// Where a plan splits the device, only the plan knows which lanes there will be.
+void ServingCheck::CheckService(const ModelSpec& spec, ProfileTable::ModelRows rows) {
+  if (!shares_.empty()) return;
+  const Model model = DescribeModel(spec, FromMillis(o_.default_slo_ms), rows.max_batch);
+  const Deployment alone{{model}, ProfileTable(1, {&rows, 1})};
+  const std::vector<LaneSpec> lanes(1, LaneSpec{.slots = o_.slots});
+  auto why = ExplainNeverServed(policy_->traits(), alone, lanes, ModelId{0});
+  if (why) Doubt(*std::move(why));
+}
+
+}  // namespace
+
+Expected<ServingDoubts> CheckServing(const ServeOptions& options) {
+  return ServingCheck(options).Run();
+}
+
+}  // namespace tactus

@@ -1,0 +1,53 @@
+#include "check/never_served.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/feasible.h"
+
+namespace tactus {
+
+namespace {
+
+// Duration::max() where no batch size would do.
+Duration Least(const LeastService& counted, const View& view, ModelId m) {
+  Duration least = counted.sizes.empty() ? QuickestService(view, m) : Duration::max();
+  for (const int size : counted.sizes) {
+    if (size <= LargestBatch(view, m)) least = std::min(least, QuickestService(view, m, size));
+  }
+  return least == Duration::max() ? least : Stretched(least, counted.margin) + counted.delay;
+}
+
+}  // namespace
+
+std::optional<std::string> ExplainNeverServed(const PolicyTraits& policy,
+                                              const Deployment& deployment,
+                                              std::span<const LaneSpec> lanes, ModelId m) {
+  const Model& model = deployment.models[m.value()];
+  if (!policy.least || !model.loaded || model.slo <= Duration{}) return std::nullopt;
+  std::vector<Lane> there;
+  Duration profiled = Duration::max();
+  for (const LaneSpec& spec : lanes) {
+    there.push_back({.lane_class = spec.lane_class, .slots = spec.slots});
+    profiled = std::min(profiled, deployment.profile.Latency(m, FinalExit(deployment.profile, m), 1,
+                                                             spec.lane_class));
+  }
+  const View view{deployment.models, {}, there, deployment.profile};
+  const Duration least = Least(*policy.least, view, m);
+  if (least <= model.slo) return std::nullopt;
+  if (least == Duration::max()) {
+    return fmt::format(
+        "policy '{}' serves nothing of model '{}': it has no batch size for it, whose batches are "
+        "of 1 to {}",
+        policy.name, model.name, LargestBatch(view, m));
+  }
+  return fmt::format(
+      "policy '{}' serves nothing of model '{}': it counts on {:.3f} ms at least, of which a "
+      "request alone at the final exit takes {:.3f} ms by the profile's percentile and the jitter, "
+      "and the rest are its own delays, batch sizes and margins; the SLO is {:.6g} ms",
+      policy.name, model.name, ToMillis(least), ToMillis(profiled), ToMillis(model.slo));
+}
+
+}  // namespace tactus

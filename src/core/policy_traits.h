@@ -1,0 +1,44 @@
+// What a policy says of itself before its first question. It is set when the policy is made.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/serving_time.h"
+
+namespace tactus {
+
+// What deciding takes, for drivers that charge for it: the simulator. In real time it takes what it
+// takes.
+struct DecisionCost {
+  std::optional<Duration> launch;     // each decision that launches a batch
+  std::optional<Duration> candidate;  // each candidate of Policy::examined()
+};
+
+// A lower bound on the time from the decision for a request that comes alone to the end of its
+// batch: margin * latency at the final exit, of the smallest batch allowed, on the best lane, plus
+// delay. The policy gives up a request that has less time left, or does not run it.
+struct LeastService {
+  std::vector<int> sizes = {};  // that its batches may have; empty: any
+  double margin = 1;
+  Duration delay{};
+};
+
+struct PolicyTraits {
+  std::string name;  // with its options: "edgeserving:batch=1"
+  // Nothing where it serves requests however late they are.
+  std::optional<LeastService> least = {};
+  // It counts on a device that stops batches of lower priority between their kernels and goes on
+  // with them later (XSched). Only the simulator's can.
+  bool suspends = false;
+  // Of a policy that reads plans. A driver that knows the planner hands over a first plan at the
+  // start and a new one every epoch; until then, and in drivers that do not, view.plan is null and
+  // the policy must do without. Empty: it reads none.
+  std::string planner = {};
+  Duration epoch = kNever - kStart;
+  // A driver has its own figure for what is not set.
+  DecisionCost decision_cost = {};
+};
+
+}  // namespace tactus
