@@ -1,6 +1,6 @@
-// A server that plans by itself: what the simulator does in virtual time (sim/reorganisation.h), on
+// A server that plans by itself: what the simulator does in virtual time (sim/plan_executor.h), on
 // a thread. It counts what comes and what is late, asks for a plan when one is due
-// (planners/replanner.h), and has the runtime split its device as the plan says.
+// (placement/replanner.h), and has the runtime split its device as the plan says.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "planners/replanner.h"
+#include "placement/replanner.h"
 #include "runtime/runtime.h"
 
 namespace tactus {

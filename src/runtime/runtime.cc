@@ -12,8 +12,8 @@
 #include "runtime/call_rows.h"
 #include "runtime/core_plan.h"
 #include "runtime/dispatch_loop.h"
+#include "runtime/lane_layout.h"
 #include "runtime/model_host.h"
-#include "runtime/partition.h"
 #include "runtime/payload_slab.h"
 #include "runtime/reply_thread.h"
 

@@ -25,10 +25,10 @@
 #include "core/policy.h"
 #include "dispatch/dispatcher.h"
 #include "dispatch/journal.h"
+#include "runtime/device_layout.h"
 #include "runtime/inference_service.h"
 #include "runtime/model_repository.h"
 #include "runtime/observer.h"
-#include "runtime/partition_question.h"
 #include "workload/profile_file.h"
 #include "workload/share_profiles.h"
 

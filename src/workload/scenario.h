@@ -54,7 +54,7 @@
 //   policies
 //                                  # that read plans: gpulet, self-tuning, nexus or nexus-half
 //   interference = [0,0,0,0,1]     # that the first two count on; not there: lanes do not disturb
-//   period_s = 20                  # these four: src/planners/replanner.h
+//   period_s = 20                  # these four: src/placement/replanner.h
 //   weight = 0.7
 //   headroom = 0.25
 //   bad_threshold = 0.01

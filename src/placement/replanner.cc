@@ -1,4 +1,4 @@
-#include "planners/replanner.h"
+#include "placement/replanner.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "dispatch/reorganiser.h"
+#include "placement/plan_transition.h"
 
 #include <algorithm>
 #include <string>

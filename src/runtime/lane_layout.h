@@ -1,5 +1,5 @@
 // Some cores of the processor as one device, split into lanes as a plan says, and split anew while
-// requests are served (dispatch/reorganiser.h): a new lane gets its models and runs them once
+// requests are served (placement/plan_transition.h): a new lane gets its models and runs them once
 // before it takes requests, and an old one ends what it runs before it goes. Where a new one cannot
 // be had, the old ones go on.
 #pragma once
@@ -14,11 +14,11 @@
 
 #include "base/expected.h"
 #include "core/plan.h"
-#include "dispatch/reorganiser.h"
+#include "placement/plan_transition.h"
+#include "runtime/device_layout.h"
 #include "runtime/dispatch_loop.h"
 #include "runtime/drain_watch.h"
 #include "runtime/model_host.h"
-#include "runtime/partition_question.h"
 #include "runtime/places.h"
 #include "runtime/wall_clock.h"
 

@@ -1,5 +1,5 @@
 // A device that is split anew while it serves: nothing is lost, and models are where the plan says.
-#include "runtime/partition.h"
+#include "runtime/lane_layout.h"
 
 #include <atomic>
 #include <fstream>

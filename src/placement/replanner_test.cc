@@ -1,6 +1,6 @@
 // When a layout changes and when it stays. Without these a server could split its device anew at
 // every look, keep a layout that carries nothing, or leave a model without a place.
-#include "planners/replanner.h"
+#include "placement/replanner.h"
 
 #include <limits>
 #include <memory>

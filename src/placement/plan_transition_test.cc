@@ -1,6 +1,6 @@
 // Layouts that change, as transcripts. Without them a lane could be opened before it is ready, two
 // layouts could want one place, or a lane be made anew that was there already.
-#include "dispatch/reorganiser.h"
+#include "placement/plan_transition.h"
 
 #include <cmath>
 #include <set>

@@ -1,6 +1,6 @@
 // A simulated system whose devices are split anew as its load changes: it counts what comes and
-// what is late, asks for a plan when one is due (planners/replanner.h) and carries out what the
-// reorganiser says (dispatch/reorganiser.h), in the time that making a lane takes.
+// what is late, asks for a plan when one is due (placement/replanner.h) and carries out what the
+// reorganiser says (placement/plan_transition.h), in the time that making a lane takes.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "dispatch/reorganiser.h"
 #include "metrics/report.h"
-#include "planners/replanner.h"
+#include "placement/plan_transition.h"
+#include "placement/replanner.h"
 #include "sim/event_heap.h"
 #include "sim/plan_question.h"
 

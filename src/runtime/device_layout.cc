@@ -1,4 +1,4 @@
-#include "runtime/partition_question.h"
+#include "runtime/device_layout.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "runtime/partition.h"
+#include "runtime/lane_layout.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "sim/reorganisation.h"
+#include "sim/plan_executor.h"
 
 #include <algorithm>
 #include <utility>

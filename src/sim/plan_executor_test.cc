@@ -1,7 +1,7 @@
 // Plans in the simulator: a fixed one on shares of devices, and layouts that change under load.
 // Without these a lane of a small share could be as quick as a whole device, lanes of one device
 // could not feel each other, or a request could be lost while its lane goes.
-#include "sim/reorganisation.h"
+#include "sim/plan_executor.h"
 
 #include <algorithm>
 #include <fstream>
