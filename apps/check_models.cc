@@ -62,7 +62,7 @@ Status ServingCheck::ReadInputs() {
     for (const std::string& warning : Warnings(*profile)) Doubt("profile: " + warning);
     profile_ = *std::move(profile);
   }
-  if (Partitioned(o_)) {
+  if (SplitsDevice(o_)) {
     const auto measured = ParseMeasuredShares(o_.on_share);
     if (!measured) return std::unexpected(measured.error());
     auto shares = LoadShareProfiles(*measured);

@@ -23,9 +23,9 @@
 #include "metrics/report.h"
 #include "policies/registry.h"
 #include "runtime/core_plan.h"
+#include "runtime/lane_layout.h"
 #include "runtime/machine.h"
 #include "runtime/model_profile.h"
-#include "runtime/partition.h"
 #include "runtime/runtime.h"
 #include "serve_options.h"
 #include "serve_plan.h"
@@ -136,9 +136,9 @@ class ServeCommand {
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
-  std::optional<PartitionOptions> partition_;  // with --plan or --planner
-  std::unique_ptr<PlanningThread> planning_;   // with --planner
-  std::optional<PlanReload> reload_;           // with --plan
+  std::optional<SplitOptions> split_;         // with --plan or --planner
+  std::unique_ptr<PlanningThread> planning_;  // with --planner
+  std::optional<PlanReload> reload_;          // with --plan
   std::jthread journal_flush_;
   std::uint16_t http_port_ = 0;
   std::uint16_t grpc_port_ = 0;
@@ -161,18 +161,18 @@ Status ServeCommand::LoadProfileFile() {
 
 Status ServeCommand::ReadShares() {
   if (Status fit = CheckPlanOptions(o_); !fit) return fit;
-  if (!Partitioned(o_)) return {};
+  if (!SplitsDevice(o_)) return {};
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
   if (!engine) return std::unexpected(engine.error());
-  auto partition = ReadPartition(o_, (*engine)->traits().name);
-  if (!partition) return std::unexpected(std::move(partition.error()));
-  partition_ = *std::move(partition);
-  if (const auto doubt = SharesDoubt(partition_->shares)) log_->warn(*doubt);
+  auto split = ReadSplit(o_, (*engine)->traits().name);
+  if (!split) return std::unexpected(std::move(split.error()));
+  split_ = *std::move(split);
+  if (const auto doubt = SharesDoubt(split_->shares)) log_->warn(*doubt);
   return {};
 }
 
 Status ServeCommand::SplitDevice() {
-  if (!partition_) return {};
+  if (!split_) return {};
   if (!o_.planner.empty()) {
     auto planning =
         MakePlanning(o_, *runtime_,
@@ -220,14 +220,14 @@ Status ServeCommand::MakeRuntime() {
   const auto cores = static_cast<int>(AllowedCores().size());
   if (const auto doubt = CoresDoubt(o_, cores)) log_->warn(*doubt);
   RuntimeOptions options = RuntimeOptionsOf(o_);
-  options.partition = partition_;
+  options.split = split_;
   if (!o_.journal.empty()) {
     JournalHeader header{.policy = o_.policy,
                          .source = "served",
                          .commit = BuildCommit(),
                          .options = {options.queue_capacity, options.expiry},
-                         .lanes = Partitioned(o_)
-                                      ? Partition::Lanes()
+                         .lanes = SplitsDevice(o_)
+                                      ? LaneLayout::Lanes()
                                       : std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes),
                                                               LaneSpec{.slots = o_.slots})};
     auto journal = JournalWriter::Create(o_.journal, header, WhenFull::kStop);
@@ -292,7 +292,7 @@ PredictorFile ServeCommand::PredictorHere() const {
 }
 
 Status ServeCommand::MakeSampler() {
-  if (o_.autoscale_interval_s <= 0 || Partitioned(o_)) return {};  // a plan says which lanes
+  if (o_.autoscale_interval_s <= 0 || SplitsDevice(o_)) return {};  // a plan says which lanes
   if (Status valid = Validate(o_.autoscale); !valid) {
     return InvalidArgument("--autoscale-*: " + valid.error().message);
   }
@@ -370,15 +370,15 @@ bool ServeCommand::Profiled(const ModelSpec& spec) const {
 
 std::string ServeCommand::LatenciesOf(const ModelSpec& spec) const {
   const std::string_view label = spec.platform == "emulated" ? "EMULATED, " : "";
-  if (partition_) return fmt::format("{}measured on each share", label);
+  if (split_) return fmt::format("{}measured on each share", label);
   if (!spec.profile.empty()) return fmt::format("{}{}", label, spec.profile.string());
   return fmt::format("{}{}", label,
                      Profiled(spec) ? profile_->provenance : "measured briefly at start");
 }
 
 std::string ServeCommand::LanesText() const {
-  if (partition_) {
-    return fmt::format("{} core{}, split {}", partition_->cores, partition_->cores == 1 ? "" : "s",
+  if (split_) {
+    return fmt::format("{} core{}, split {}", split_->cores, split_->cores == 1 ? "" : "s",
                        SplitText(o_));
   }
   return fmt::format("{} lane{}{}", o_.lanes, o_.lanes == 1 ? "" : "s",

@@ -23,9 +23,9 @@ double MachineMemory() {
          1e6;
 }
 
-std::vector<double> SharesOf(const PartitionOptions& partition) {
+std::vector<double> SharesOf(const SplitOptions& split) {
   std::vector<double> shares;
-  for (const ShareProfile& each : partition.shares) shares.push_back(each.share);
+  for (const ShareProfile& each : split.shares) shares.push_back(each.share);
   return shares;
 }
 
@@ -62,12 +62,12 @@ Expected<ReplannerOptions> ReadPlannerOptions(const std::string& planner) {
 
 }  // namespace
 
-bool Partitioned(const ServeOptions& options) {
+bool SplitsDevice(const ServeOptions& options) {
   return !options.plan.empty() || !options.planner.empty();
 }
 
 Status CheckPlanOptions(const ServeOptions& options) {
-  if (!Partitioned(options)) {
+  if (!SplitsDevice(options)) {
     const char* const alone = !options.on_share.empty()      ? "--on-share"
                               : options.device_memory_mb > 0 ? "--device-memory-mb"
                                                              : nullptr;
@@ -95,7 +95,7 @@ Status CheckPlanOptions(const ServeOptions& options) {
   return {};
 }
 
-Expected<PartitionOptions> ReadPartition(const ServeOptions& options, const std::string& engine) {
+Expected<SplitOptions> ReadSplit(const ServeOptions& options, const std::string& engine) {
   const auto refused = [](const Error& why) {
     return Fail(why.code, "--on-share: " + why.message);
   };
@@ -103,27 +103,27 @@ Expected<PartitionOptions> ReadPartition(const ServeOptions& options, const std:
   if (!measured) return refused(measured.error());
   auto loaded = LoadShareProfiles(*measured);
   if (!loaded) return refused(loaded.error());
-  PartitionOptions partition;
-  partition.shares = *std::move(loaded);
-  partition.cores = partition.shares.back().profile.machine.threads;
-  partition.memory_mb = options.device_memory_mb > 0 ? options.device_memory_mb : MachineMemory();
-  for (const ShareProfile& each : partition.shares) {
-    const int threads = static_cast<int>(std::lround(each.share * partition.cores));
+  SplitOptions split;
+  split.shares = *std::move(loaded);
+  split.cores = split.shares.back().profile.machine.threads;
+  split.memory_mb = options.device_memory_mb > 0 ? options.device_memory_mb : MachineMemory();
+  for (const ShareProfile& each : split.shares) {
+    const int threads = static_cast<int>(std::lround(each.share * split.cores));
     const Status here =
         CheckMachine(each.profile, ThisMachine(engine, threads), options.allow_other_machine);
     if (!here) {
       return InvalidArgument(fmt::format("--on-share {:g}: {} % of {} cores is a lane of {}: {}",
-                                         100 * each.share, 100 * each.share, partition.cores,
-                                         threads, here.error().message));
+                                         100 * each.share, 100 * each.share, split.cores, threads,
+                                         here.error().message));
     }
   }
-  if (options.planner.empty()) return partition;
+  if (options.planner.empty()) return split;
   const auto planner = MakePlanner(NameOf(options.planner), std::nullopt);
   CHECK(planner, "CheckPlanOptions refuses the others");
-  if (const Status suits = (*planner)->Suits(SharesOf(partition)); !suits) {
+  if (const Status suits = (*planner)->Suits(SharesOf(split)); !suits) {
     return Fail(suits.error().code, "--planner: " + suits.error().message);
   }
-  return partition;
+  return split;
 }
 
 Status TakePlan(const std::string& path, Runtime& runtime, const Log& log) {
@@ -136,7 +136,7 @@ Status TakePlan(const std::string& path, Runtime& runtime, const Log& log) {
   if (const auto other = HowPlannedOtherwise(*file, question->input, KnownRates::kNo)) {
     log->warn("{}: {}", path, *other);
   }
-  return runtime.Adopt(*plan, question->names);
+  return runtime.Adopt(*plan, NamesOf(question->input));
 }
 
 PlanReload::PlanReload(std::string path, Runtime& runtime, Log log)

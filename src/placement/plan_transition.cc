@@ -9,7 +9,7 @@
 namespace tactus {
 namespace {
 
-using Kind = ReorganiserStep::Kind;
+using Kind = TransitionStep::Kind;
 
 LaneId IdOf(std::size_t place) { return LaneId{static_cast<LaneId::rep>(place)}; }
 
@@ -23,7 +23,7 @@ bool HasAll(const LanePlan& lane, const LanePlan& wanted) {
 
 }  // namespace
 
-std::vector<LaneSpec> Reorganiser::Places() const {
+std::vector<LaneSpec> PlanTransition::Places() const {
   std::vector<LaneSpec> lanes;
   for (std::size_t place = 0; place < places_.size(); ++place) {
     lanes.push_back({.device = DeviceId{static_cast<DeviceId::rep>(place / kPlaces)}});
@@ -31,14 +31,14 @@ std::vector<LaneSpec> Reorganiser::Places() const {
   return lanes;
 }
 
-bool Reorganiser::Keeps(std::size_t place, const LanePlan& lane) const {
+bool PlanTransition::Keeps(std::size_t place, const LanePlan& lane) const {
   const Place& there = places_[place];
   return there.state == State::kServing && there.serves.spec.lane_class == lane.spec.lane_class;
 }
 
 // How well the lanes suit what serves on the device: 2 for each that need not be made, 1 more for
 // one that has its models.
-int Reorganiser::Kept(std::uint32_t device, const std::vector<const LanePlan*>& lanes) const {
+int PlanTransition::Kept(std::uint32_t device, const std::vector<const LanePlan*>& lanes) const {
   int kept = 0;
   bool taken[kPlaces] = {};
   for (const LanePlan* lane : lanes) {
@@ -59,7 +59,7 @@ int Reorganiser::Kept(std::uint32_t device, const std::vector<const LanePlan*>& 
 }
 
 // By the plan's device: which one it is to be. The pairs that keep most come first.
-std::vector<std::uint32_t> Reorganiser::ChooseDevices(
+std::vector<std::uint32_t> PlanTransition::ChooseDevices(
     const std::vector<std::vector<const LanePlan*>>& planned) const {
   struct Pair {
     int kept;
@@ -86,7 +86,7 @@ std::vector<std::uint32_t> Reorganiser::ChooseDevices(
   return chosen;
 }
 
-Expected<Reorganiser::Steps> Reorganiser::Begin(const Plan& plan) {
+Expected<PlanTransition::Steps> PlanTransition::Begin(const Plan& plan) {
   if (!steady()) return Fail(ErrorCode::kUnavailable, "another plan is being taken up");
   std::vector<std::vector<const LanePlan*>> planned(places_.size() / kPlaces);
   for (const LanePlan& lane : plan.lanes) {
@@ -114,8 +114,8 @@ Expected<Reorganiser::Steps> Reorganiser::Begin(const Plan& plan) {
   return preparing_ > 0 ? steps : Settle();
 }
 
-void Reorganiser::PlaceOn(std::uint32_t device, const std::vector<const LanePlan*>& lanes,
-                          Plan& next, Steps& steps) {
+void PlanTransition::PlaceOn(std::uint32_t device, const std::vector<const LanePlan*>& lanes,
+                             Plan& next, Steps& steps) {
   const std::size_t first = device * std::size_t{kPlaces};
   bool taken[kPlaces] = {};
   for (const LanePlan* lane : lanes) {
@@ -145,7 +145,7 @@ void Reorganiser::PlaceOn(std::uint32_t device, const std::vector<const LanePlan
   }
 }
 
-Reorganiser::Steps Reorganiser::Prepared(LaneId lane) {
+PlanTransition::Steps PlanTransition::Prepared(LaneId lane) {
   Place& place = places_[lane.value()];
   CHECK(place.preparing, "a lane is prepared once");
   place.preparing = false;
@@ -153,17 +153,17 @@ Reorganiser::Steps Reorganiser::Prepared(LaneId lane) {
   return Settle();
 }
 
-Reorganiser::Steps Reorganiser::Failed(LaneId lane) {
+PlanTransition::Steps PlanTransition::Failed(LaneId lane) {
   failed_ = true;
   return Prepared(lane);
 }
 
-Reorganiser::Steps Reorganiser::Settle() {
+PlanTransition::Steps PlanTransition::Settle() {
   if (preparing_ > 0) return {};
   return std::exchange(failed_, false) ? Abandon() : Switch();
 }
 
-Reorganiser::Steps Reorganiser::Switch() {
+PlanTransition::Steps PlanTransition::Switch() {
   Steps steps = {{.kind = Kind::kAdopt}};
   Steps unloads;  // last: they may wait for a batch
   for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -187,7 +187,7 @@ Reorganiser::Steps Reorganiser::Switch() {
   return steps;
 }
 
-Reorganiser::Steps Reorganiser::Abandon() {
+PlanTransition::Steps PlanTransition::Abandon() {
   Steps steps;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     Place& place = places_[i];
@@ -202,7 +202,7 @@ Reorganiser::Steps Reorganiser::Abandon() {
   return steps;
 }
 
-Reorganiser::Steps Reorganiser::Drained(LaneId lane) {
+PlanTransition::Steps PlanTransition::Drained(LaneId lane) {
   Place& place = places_[lane.value()];
   CHECK(place.state == State::kDraining, "only a lane that was closed drains");
   place.state = State::kFree;

@@ -29,7 +29,7 @@
 
 namespace tactus {
 
-struct ReorganiserStep {
+struct TransitionStep {
   enum class Kind {
     kMake,    // a lane with this spec, and load and warm the models of its entries in next()
     kLoad,    // a lane that serves: the models of its entries in next() that it has not got
@@ -44,13 +44,13 @@ struct ReorganiserStep {
   LaneSpec spec{};  // of kMake
 };
 
-class Reorganiser {
+class PlanTransition {
  public:
   static constexpr int kMostLanes = kMostLanesOfADevice;
   static constexpr int kPlaces = 2 * kMostLanes;
-  using Steps = std::vector<ReorganiserStep>;
+  using Steps = std::vector<TransitionStep>;
 
-  explicit Reorganiser(int devices) : places_(static_cast<std::size_t>(devices) * kPlaces) {}
+  explicit PlanTransition(int devices) : places_(static_cast<std::size_t>(devices) * kPlaces) {}
 
   // All places, for a dispatcher; closed until a step opens them.
   std::vector<LaneSpec> Places() const;

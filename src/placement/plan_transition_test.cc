@@ -15,7 +15,7 @@
 namespace tactus {
 namespace {
 
-using Kind = ReorganiserStep::Kind;
+using Kind = TransitionStep::Kind;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -32,10 +32,10 @@ LanePlan LaneOf(std::uint32_t device, int percent, std::initializer_list<std::ui
 }
 
 // "make 2 as 20 % of device 0", "adopt", "open 2": a step each.
-std::vector<std::string> Told(const Reorganiser::Steps& steps) {
+std::vector<std::string> Told(const PlanTransition::Steps& steps) {
   constexpr const char* kNames[] = {"make", "load", "adopt", "open", "close", "unload", "remove"};
   std::vector<std::string> told;
-  for (const ReorganiserStep& step : steps) {
+  for (const TransitionStep& step : steps) {
     std::string& text = told.emplace_back(kNames[static_cast<int>(step.kind)]);
     if (step.kind != Kind::kAdopt) text += " " + std::to_string(step.lane.value());
     if (step.kind != Kind::kMake) continue;
@@ -46,9 +46,9 @@ std::vector<std::string> Told(const Reorganiser::Steps& steps) {
 }
 
 // Two devices: model 0 on 40 % of the first, 1 on the rest of it, 2 on the second.
-class ReorganiserTest : public ::testing::Test {
+class PlanTransitionTest : public ::testing::Test {
  protected:
-  ReorganiserTest() {
+  PlanTransitionTest() {
     before_.lanes = {LaneOf(0, 40, {0}), LaneOf(0, 60, {1}), LaneOf(1, 100, {2})};
     EXPECT_THAT(Begin(before_),
                 ElementsAre("make 0 as 40 % of device 0", "make 1 as 60 % of device 0",
@@ -56,47 +56,47 @@ class ReorganiserTest : public ::testing::Test {
     EXPECT_THAT(Prepared(4), IsEmpty());
     EXPECT_THAT(Prepared(0), IsEmpty());
     EXPECT_THAT(Prepared(1), ElementsAre("adopt", "open 0", "open 1", "open 4"));
-    EXPECT_TRUE(reorganiser_.steady());
+    EXPECT_TRUE(transition_.steady());
   }
-  std::vector<std::string> Begin(const Plan& plan) { return Told(*reorganiser_.Begin(plan)); }
+  std::vector<std::string> Begin(const Plan& plan) { return Told(*transition_.Begin(plan)); }
   std::vector<std::string> Prepared(std::uint32_t lane) {
-    return Told(reorganiser_.Prepared(LaneId{lane}));
+    return Told(transition_.Prepared(LaneId{lane}));
   }
   std::vector<std::string> Drained(std::uint32_t lane) {
-    return Told(reorganiser_.Drained(LaneId{lane}));
+    return Told(transition_.Drained(LaneId{lane}));
   }
-  const LanePlan& Next(std::size_t lane) const { return reorganiser_.next()->lanes[lane]; }
+  const LanePlan& Next(std::size_t lane) const { return transition_.next()->lanes[lane]; }
 
   Plan before_;
-  Reorganiser reorganiser_{2};
+  PlanTransition transition_{2};
 };
 
-TEST_F(ReorganiserTest, PreparesThenSwitchesThenDrains) {
+TEST_F(PlanTransitionTest, PreparesThenSwitchesThenDrains) {
   Plan plan{.lanes = {LaneOf(0, 20, {0}), LaneOf(0, 80, {1}), LaneOf(1, 100, {2})}};
   EXPECT_THAT(Begin(plan), ElementsAre("make 2 as 20 % of device 0", "make 3 as 80 % of device 0"));
-  EXPECT_FALSE(reorganiser_.steady());
-  EXPECT_EQ(reorganiser_.Begin(plan).error().code, ErrorCode::kUnavailable);
+  EXPECT_FALSE(transition_.steady());
+  EXPECT_EQ(transition_.Begin(plan).error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(Prepared(3), IsEmpty());
   EXPECT_THAT(Prepared(2), ElementsAre("adopt", "close 0", "close 1", "open 2", "open 3"));
   EXPECT_EQ(Next(2).entries[0].model, ModelId{0});
   EXPECT_THAT(Next(0).entries, IsEmpty());
   EXPECT_EQ(Next(0).spec.fraction, 0.4) << "it is still that while it drains";
   EXPECT_THAT(Drained(1), ElementsAre("remove 1"));
-  EXPECT_FALSE(reorganiser_.steady());
+  EXPECT_FALSE(transition_.steady());
   EXPECT_THAT(Drained(0), ElementsAre("remove 0"));
-  EXPECT_TRUE(reorganiser_.steady());
+  EXPECT_TRUE(transition_.steady());
 }
 
 // New batch sizes and cycles, and models that a lane has already, cost nothing.
-TEST_F(ReorganiserTest, WhatIsThereIsNotMadeAgain) {
+TEST_F(PlanTransitionTest, WhatIsThereIsNotMadeAgain) {
   Plan plan = before_;
   for (LanePlan& lane : plan.lanes) lane.entries[0].batch = 7;
   EXPECT_THAT(Begin(plan), ElementsAre("adopt"));
   EXPECT_EQ(Next(1).entries[0].batch, 7);
-  EXPECT_TRUE(reorganiser_.steady());
+  EXPECT_TRUE(transition_.steady());
 }
 
-TEST_F(ReorganiserTest, ALaneThatStaysLoadsItsNewModelsWhileItServes) {
+TEST_F(PlanTransitionTest, ALaneThatStaysLoadsItsNewModelsWhileItServes) {
   Plan plan = before_;
   plan.lanes[1] = LaneOf(0, 60, {1, 0});
   EXPECT_THAT(Begin(plan), ElementsAre("load 1"));
@@ -104,43 +104,43 @@ TEST_F(ReorganiserTest, ALaneThatStaysLoadsItsNewModelsWhileItServes) {
 }
 
 // What left the plan would hold memory of the device for good.
-TEST_F(ReorganiserTest, ALaneThatStaysUnloadsWhatLeftIt) {
+TEST_F(PlanTransitionTest, ALaneThatStaysUnloadsWhatLeftIt) {
   Plan plan = before_;
   plan.lanes[1] = LaneOf(0, 60, {1, 0});
   Begin(plan);
   Prepared(1);
   EXPECT_THAT(Begin(before_), ElementsAre("adopt", "unload 1"));
   EXPECT_EQ(Next(1).entries.size(), 1u);
-  EXPECT_TRUE(reorganiser_.steady());
+  EXPECT_TRUE(transition_.steady());
   EXPECT_THAT(Begin(plan), ElementsAre("load 1")) << "it is not there any more";
 }
 
-TEST_F(ReorganiserTest, ALaneThatCannotBeMadeLeavesTheLayoutAsItWas) {
-  const auto serving = reorganiser_.next();
+TEST_F(PlanTransitionTest, ALaneThatCannotBeMadeLeavesTheLayoutAsItWas) {
+  const auto serving = transition_.next();
   Plan plan{.lanes = {LaneOf(0, 20, {0}), LaneOf(0, 80, {1}), LaneOf(1, 100, {2, 1})}};
   EXPECT_THAT(Begin(plan),
               ElementsAre("make 2 as 20 % of device 0", "make 3 as 80 % of device 0", "load 4"));
-  EXPECT_THAT(Told(reorganiser_.Failed(LaneId{3})), IsEmpty()) << "others are still being made";
+  EXPECT_THAT(Told(transition_.Failed(LaneId{3})), IsEmpty()) << "others are still being made";
   EXPECT_THAT(Prepared(4), IsEmpty());
-  EXPECT_FALSE(reorganiser_.steady());
+  EXPECT_FALSE(transition_.steady());
   EXPECT_THAT(Prepared(2), ElementsAre("remove 2", "remove 3", "unload 4"));
-  EXPECT_TRUE(reorganiser_.steady());
-  EXPECT_EQ(reorganiser_.next(), serving);
+  EXPECT_TRUE(transition_.steady());
+  EXPECT_EQ(transition_.next(), serving);
   EXPECT_THAT(Begin(before_), ElementsAre("adopt")) << "its lanes serve, with its models";
   EXPECT_THAT(Begin(plan),
               ElementsAre("make 2 as 20 % of device 0", "make 3 as 80 % of device 0", "load 4"));
 }
 
-TEST(Reorganiser, WithoutALayoutThereIsNoneToStayWith) {
-  Reorganiser reorganiser(1);
-  ASSERT_TRUE(reorganiser.Begin({.lanes = {LaneOf(0, 100, {0})}}));
-  EXPECT_THAT(Told(reorganiser.Failed(LaneId{0})), ElementsAre("remove 0"));
-  EXPECT_EQ(reorganiser.next(), nullptr);
-  EXPECT_TRUE(reorganiser.steady());
+TEST(PlanTransition, WithoutALayoutThereIsNoneToStayWith) {
+  PlanTransition transition(1);
+  ASSERT_TRUE(transition.Begin({.lanes = {LaneOf(0, 100, {0})}}));
+  EXPECT_THAT(Told(transition.Failed(LaneId{0})), ElementsAre("remove 0"));
+  EXPECT_EQ(transition.next(), nullptr);
+  EXPECT_TRUE(transition.steady());
 }
 
-// Planners number devices as they come; which is which is nobody's business but the reorganiser's.
-TEST_F(ReorganiserTest, TakesThePlansDevicesInTheOrderThatKeepsMost) {
+// Planners number devices as they come; which is which is nobody's business but the transition's.
+TEST_F(PlanTransitionTest, TakesThePlansDevicesInTheOrderThatKeepsMost) {
   Plan plan;
   plan.lanes = {LaneOf(0, 100, {2}), LaneOf(1, 60, {1}), LaneOf(1, 40, {0})};
   EXPECT_THAT(Begin(plan), ElementsAre("adopt"));
@@ -149,22 +149,22 @@ TEST_F(ReorganiserTest, TakesThePlansDevicesInTheOrderThatKeepsMost) {
   EXPECT_EQ(Next(4).spec.device, DeviceId{1});
 }
 
-TEST_F(ReorganiserTest, RefusesWhatHasNoRoom) {
+TEST_F(PlanTransitionTest, RefusesWhatHasNoRoom) {
   Plan plan{.lanes = {LaneOf(0, 20, {0}), LaneOf(0, 20, {1}), LaneOf(0, 20, {2})}};
-  EXPECT_THAT(reorganiser_.Begin(plan).error().message, HasSubstr("more than 2 lanes on device 0"));
+  EXPECT_THAT(transition_.Begin(plan).error().message, HasSubstr("more than 2 lanes on device 0"));
   plan.lanes = {LaneOf(2, 20, {0})};
-  EXPECT_THAT(reorganiser_.Begin(plan).error().message, HasSubstr("on device 2; there are 2"));
-  EXPECT_TRUE(reorganiser_.steady());
+  EXPECT_THAT(transition_.Begin(plan).error().message, HasSubstr("on device 2; there are 2"));
+  EXPECT_TRUE(transition_.steady());
   EXPECT_THAT(Begin(before_), ElementsAre("adopt"));
 }
 
 // Random layouts, one after another, each step told in a random order; some lanes cannot be made.
-TEST(ReorganiserLife, EveryLayoutComesToServeAndOnlyItOrTheOneBefore) {
+TEST(PlanTransitionLife, EveryLayoutComesToServeAndOnlyItOrTheOneBefore) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng = Rng::Stream(seed, "layouts");
     constexpr std::uint32_t kDevices = 3;
-    Reorganiser reorganiser(kDevices);
+    PlanTransition transition(kDevices);
     std::set<std::uint32_t> open;
     std::multiset<std::pair<int, std::size_t>> before;
     for (int round = 0; round < 10; ++round) {
@@ -181,30 +181,30 @@ TEST(ReorganiserLife, EveryLayoutComesToServeAndOnlyItOrTheOneBefore) {
         }
       }
       bool failed = false;
-      std::vector<ReorganiserStep> tasks = *reorganiser.Begin(plan);
+      std::vector<TransitionStep> tasks = *transition.Begin(plan);
       while (!tasks.empty()) {
         const std::size_t at = tasks[0].kind == Kind::kAdopt ? 0 : rng.Below(tasks.size());
-        const ReorganiserStep step = tasks[at];
+        const TransitionStep step = tasks[at];
         tasks.erase(tasks.begin() + static_cast<std::ptrdiff_t>(at));
-        Reorganiser::Steps more;
+        PlanTransition::Steps more;
         if (step.kind == Kind::kMake || step.kind == Kind::kLoad) {
           EXPECT_EQ(open.contains(step.lane.value()), step.kind == Kind::kLoad);
           const bool fails = rng.Below(8) == 0;
           failed = failed || fails;
-          more = fails ? reorganiser.Failed(step.lane) : reorganiser.Prepared(step.lane);
+          more = fails ? transition.Failed(step.lane) : transition.Prepared(step.lane);
         } else if (step.kind == Kind::kOpen) {
           EXPECT_TRUE(open.insert(step.lane.value()).second);
         } else if (step.kind == Kind::kClose) {
           EXPECT_EQ(open.erase(step.lane.value()), 1u);
-          more = reorganiser.Drained(step.lane);
+          more = transition.Drained(step.lane);
         }
         tasks.insert(tasks.end(), more.begin(), more.end());
       }
-      ASSERT_TRUE(reorganiser.steady());
+      ASSERT_TRUE(transition.steady());
       std::multiset<std::pair<int, std::size_t>> serves;
       for (const std::uint32_t lane : open) {
-        const LanePlan& mine = reorganiser.next()->lanes[lane];
-        EXPECT_EQ(mine.spec.device.value(), lane / Reorganiser::kPlaces);
+        const LanePlan& mine = transition.next()->lanes[lane];
+        EXPECT_EQ(mine.spec.device.value(), lane / PlanTransition::kPlaces);
         serves.emplace(mine.spec.lane_class.value(), mine.entries.size());
       }
       ASSERT_EQ(serves, failed ? before : wanted);

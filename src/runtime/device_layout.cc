@@ -39,25 +39,20 @@ Duration LongestBatch(const std::vector<ShareProfile>& shares) {
   return longest;
 }
 
-Expected<PartitionQuestion> MakePartitionQuestion(const std::vector<ModelToPlace>& models,
-                                                  const PartitionOptions& partition,
-                                                  const ProfileOptions& options) {
-  PartitionQuestion question;
+Expected<PlanQuestion> MakePlanQuestion(const std::vector<LoadedModel>& models,
+                                        const SplitOptions& split, const ProfileOptions& options) {
   std::vector<Model> described;
-  for (const ModelToPlace& each : models) {
+  std::vector<ModelToPlace> placed;
+  for (const LoadedModel& each : models) {
     described.push_back(each.model);
-    question.names.push_back(each.model.name);
-    question.input.models.push_back({.name = each.model.name,
-                                     .slo = each.model.slo,
-                                     .memory_mb = MemoryOf(each.spec, partition.shares)});
+    placed.push_back({.model = each.model, .memory_mb = MemoryOf(each.spec, split.shares)});
   }
-  auto table = MakeTable(partition.shares, described, options);
+  auto table = MakeTable(split.shares, described, options);
   if (!table) return std::unexpected(table.error());
-  question.table = std::make_unique<const ProfileTable>(*std::move(table));
-  question.input.profile = question.table.get();
-  for (const ShareProfile& each : partition.shares) question.input.shares.push_back(each.share);
-  question.input.device_memory_mb = partition.memory_mb;
-  return question;
+  DevicesToSplit device{.shares = {}, .memory_mb = split.memory_mb};
+  for (const ShareProfile& each : split.shares) device.shares.push_back(each.share);
+  return MakePlanQuestion(std::make_shared<const ProfileTable>(*std::move(table)), placed,
+                          std::move(device));
 }
 
 }  // namespace tactus

@@ -11,13 +11,13 @@
 #include "core/engine.h"
 #include "core/model.h"
 #include "core/plan.h"
-#include "core/planner.h"
+#include "placement/plan_question.h"
 #include "workload/share_profiles.h"
 
 namespace tactus {
 
 // Some cores of the processor are one device, whose parts are the lanes, as a plan says.
-struct PartitionOptions {
+struct SplitOptions {
   int cores = 1;  // a share of the device is so many of its cores, and threads of the engine
   // What batches take on each share; models of which they know nothing cannot be served.
   std::vector<ShareProfile> shares;
@@ -39,15 +39,7 @@ struct DeviceLayout {
   Duration drain{};
 };
 
-// What a planner is asked for the models that are loaded now.
-struct PartitionQuestion {
-  std::unique_ptr<const ProfileTable> table;  // what input.profile points to
-  PlanInput input;                            // rates are 0
-  std::vector<std::string> names;             // by ModelId of input
-};
-
-// A loaded model as planners see it.
-struct ModelToPlace {
+struct LoadedModel {
   const Model& model;
   const ModelSpec& spec;
 };
@@ -59,9 +51,9 @@ double MemoryOf(const ModelSpec& spec, const std::vector<ShareProfile>& shares);
 // That the profiles know, of whichever model on whichever share: its mean or its P99.
 Duration LongestBatch(const std::vector<ShareProfile>& shares);
 
-// An error for a model that a share's profile lacks, or whose SLO not even the whole device keeps.
-Expected<PartitionQuestion> MakePartitionQuestion(const std::vector<ModelToPlace>& models,
-                                                  const PartitionOptions& partition,
-                                                  const ProfileOptions& options);
+// What a planner is asked for these models; rates are 0. An error for a model that a share's
+// profile lacks, or whose SLO not even the whole device keeps.
+Expected<PlanQuestion> MakePlanQuestion(const std::vector<LoadedModel>& models,
+                                        const SplitOptions& split, const ProfileOptions& options);
 
 }  // namespace tactus

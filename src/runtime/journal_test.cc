@@ -8,7 +8,7 @@
 #include "dispatch/journal_file.h"
 #include "dispatch/replay.h"
 #include "runtime/harness_test.h"
-#include "runtime/partition.h"
+#include "runtime/lane_layout.h"
 
 namespace tactus {
 namespace {
@@ -71,17 +71,16 @@ TEST(RealTimeJournal, LeadsToTheSameDecisionsWherePlansChange) {
   header.policy = "planned";
   header.source = "served";
   header.options.queue_capacity = 64;
-  header.lanes = Partition::Lanes();
+  header.lanes = LaneLayout::Lanes();
   auto writer = JournalWriter::Create(path, header, WhenFull::kStop);
   ASSERT_TRUE(writer) << writer.error().message;
   {
     testing::HarnessOptions options;
     options.policy = header.policy;
     options.runtime.queue_capacity = header.options.queue_capacity;
-    options.runtime.partition =
-        PartitionOptions{.cores = 2,
-                         .shares = {{0.5, testing::FlatProfile(names, 8, 0.02)},
-                                    {1, testing::FlatProfile(names, 8, 0.01)}}};
+    options.runtime.split = SplitOptions{.cores = 2,
+                                         .shares = {{0.5, testing::FlatProfile(names, 8, 0.02)},
+                                                    {1, testing::FlatProfile(names, 8, 0.01)}}};
     options.journal = writer->get();
     testing::Harness h(std::move(options));
     h.runtime->Start();

@@ -12,7 +12,7 @@
 namespace tactus {
 namespace {
 
-using Kind = ReorganiserStep::Kind;
+using Kind = TransitionStep::Kind;
 
 constexpr std::chrono::milliseconds kLookAgain{1};
 
@@ -22,8 +22,8 @@ Status Ended() {
 
 }  // namespace
 
-Partition::Partition(Options options, const WallClock& clock, DispatchLoop& loop, ModelHost& host,
-                     Places& places)
+LaneLayout::LaneLayout(Options options, const WallClock& clock, DispatchLoop& loop, ModelHost& host,
+                       Places& places)
     : options_(std::move(options)),
       clock_(clock),
       loop_(loop),
@@ -32,7 +32,7 @@ Partition::Partition(Options options, const WallClock& clock, DispatchLoop& loop
       made_(Lanes().size()),
       drains_(options_.longest_batch) {}
 
-void Partition::Start() {
+void LaneLayout::Start() {
   host_.SetPlan(std::make_shared<Plan>(Plan{.lanes = std::vector<LanePlan>(made_.size())}), {});
   loop_.Change([count = made_.size()](Dispatcher& dispatcher) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -41,22 +41,17 @@ void Partition::Start() {
   });
 }
 
-Plan Partition::WithOurIds(Plan plan, const std::vector<std::string>& models) {
-  for (LanePlan& lane : plan.lanes) {
-    for (PlanEntry& entry : lane.entries) {
-      const std::string& name = models[entry.model.value()];
-      const auto known = std::ranges::find(names_, name) - names_.begin();
-      if (known == std::ssize(names_)) names_.push_back(name);
-      entry.model = ModelId{static_cast<ModelId::rep>(known)};
-    }
-  }
-  return plan;
+Plan LaneLayout::WithOurIds(const Plan& plan, const std::vector<std::string>& models) {
+  return Renumbered(plan, models, [&](LaneId, const std::string& name) {
+    if (!FindModel(names_, name)) names_.push_back(name);
+    return FindModel(names_, name);
+  });
 }
 
-Status Partition::Adopt(const Plan& plan, const std::vector<std::string>& models) {
+Status LaneLayout::Adopt(const Plan& plan, const std::vector<std::string>& models) {
   const std::lock_guard lock(mutex_);
   if (ended_.load()) return Ended();
-  auto begun = reorganiser_.Begin(WithOurIds(plan, models));
+  auto begun = transition_.Begin(WithOurIds(plan, models));
   if (!begun) return std::unexpected(begun.error());
   Change change;
   change.steps.assign(begun->begin(), begun->end());
@@ -67,18 +62,18 @@ Status Partition::Adopt(const Plan& plan, const std::vector<std::string>& models
     if (change.made.error().code != ErrorCode::kCancelled) ++layout_.given_up;
     return change.made;
   }
-  layout_.plan = reorganiser_.next();
+  layout_.plan = transition_.next();
   layout_.models = names_;
   ++layout_.changes;
   return {};
 }
 
-void Partition::Stop() {
+void LaneLayout::Stop() {
   EndChanges();
   const std::lock_guard no_change(mutex_);
 }
 
-DeviceLayout Partition::layout() const {
+DeviceLayout LaneLayout::layout() const {
   const std::lock_guard lock(layout_mutex_);
   DeviceLayout layout = layout_;
   layout.draining = drains_.lanes();
@@ -86,13 +81,13 @@ DeviceLayout Partition::layout() const {
   return layout;
 }
 
-void Partition::Run(Change& change) {
+void LaneLayout::Run(Change& change) {
   while (!change.steps.empty() || !change.draining.empty()) {
     if (change.steps.empty()) {
       if (!AwaitOne(change)) return;
       continue;
     }
-    const ReorganiserStep step = change.steps.front();
+    const TransitionStep step = change.steps.front();
     change.steps.pop_front();
     if (step.kind == Kind::kMake || step.kind == Kind::kLoad) {
       Prepare(step, change);
@@ -107,26 +102,26 @@ void Partition::Run(Change& change) {
 }
 
 // Where one lane cannot be had, nobody needs the others.
-void Partition::Prepare(const ReorganiserStep& step, Change& change) {
+void LaneLayout::Prepare(const TransitionStep& step, Change& change) {
   if (change.made && ended_.load()) change.made = Ended();
   if (change.made) {
     change.made = step.kind == Kind::kMake
                       ? Make(step.lane, step.spec)
                       : places_.Furnish(step.lane, made_[step.lane.value()], NamesOn(step.lane));
   }
-  const Reorganiser::Steps more =
-      change.made ? reorganiser_.Prepared(step.lane) : reorganiser_.Failed(step.lane);
+  const PlanTransition::Steps more =
+      change.made ? transition_.Prepared(step.lane) : transition_.Failed(step.lane);
   change.steps.insert(change.steps.end(), more.begin(), more.end());
 }
 
-void Partition::CarryOut(const ReorganiserStep& step) {
+void LaneLayout::CarryOut(const TransitionStep& step) {
   switch (step.kind) {
     case Kind::kMake:
     case Kind::kLoad:
     case Kind::kUnload:
       return;  // Prepare's, and AwaitOne's
     case Kind::kAdopt:
-      return host_.SetPlan(reorganiser_.next(), names_);
+      return host_.SetPlan(transition_.next(), names_);
     case Kind::kOpen:
     case Kind::kClose:
       return loop_.Change([&](Dispatcher& dispatcher) {
@@ -138,7 +133,7 @@ void Partition::CarryOut(const ReorganiserStep& step) {
   }
 }
 
-Status Partition::Make(LaneId lane, LaneSpec spec) {
+Status LaneLayout::Make(LaneId lane, LaneSpec spec) {
   const auto all = static_cast<double>(options_.cores.size());
   spec.threads = std::max(1, static_cast<int>(std::lround(spec.fraction * all)));
   if (options_.pinned) spec.cores = Choose(lane, spec.threads);
@@ -150,8 +145,8 @@ Status Partition::Make(LaneId lane, LaneSpec spec) {
   return places_.Furnish(lane, spec, NamesOn(lane));
 }
 
-std::vector<int> Partition::Choose(LaneId lane, int threads) const {
-  const auto& next = reorganiser_.next()->lanes;
+std::vector<int> LaneLayout::Choose(LaneId lane, int threads) const {
+  const auto& next = transition_.next()->lanes;
   std::vector<int> free, taken;
   for (const int core : options_.cores) {
     bool used = false;
@@ -166,15 +161,15 @@ std::vector<int> Partition::Choose(LaneId lane, int threads) const {
   return free;
 }
 
-std::vector<std::string> Partition::NamesOn(LaneId lane) const {
+std::vector<std::string> LaneLayout::NamesOn(LaneId lane) const {
   std::vector<std::string> names;
-  for (const PlanEntry& entry : reorganiser_.next()->lanes[lane.value()].entries) {
+  for (const PlanEntry& entry : transition_.next()->lanes[lane.value()].entries) {
     names.push_back(names_[entry.model.value()]);
   }
   return names;
 }
 
-bool Partition::Runs(const View& view, const Draining& lane) {
+bool LaneLayout::Runs(const View& view, const Draining& lane) {
   return std::ranges::any_of(view.lanes[lane.lane.value()].running(), [&](const auto& batch) {
     const auto& entries = view.plan->lanes[lane.lane.value()].entries;
     const bool planned =
@@ -183,7 +178,7 @@ bool Partition::Runs(const View& view, const Draining& lane) {
   });
 }
 
-std::optional<Partition::Draining> Partition::Drained(const Change& change) {
+std::optional<LaneLayout::Draining> LaneLayout::Drained(const Change& change) {
   std::optional<Draining> drained;
   loop_.Change([&](Dispatcher& dispatcher) {
     const View view = dispatcher.view();
@@ -194,7 +189,7 @@ std::optional<Partition::Draining> Partition::Drained(const Change& change) {
   return drained;
 }
 
-bool Partition::AwaitOne(Change& change) {
+bool LaneLayout::AwaitOne(Change& change) {
   std::optional<Draining> drained;
   while (!drained) {
     if (ended_.load()) return false;
@@ -210,13 +205,13 @@ bool Partition::AwaitOne(Change& change) {
   if (drained->stays) {
     places_.Keep(drained->lane, NamesOn(drained->lane));
   } else {
-    const Reorganiser::Steps more = reorganiser_.Drained(drained->lane);
+    const PlanTransition::Steps more = transition_.Drained(drained->lane);
     change.steps.assign(more.begin(), more.end());
   }
   return true;
 }
 
-void Partition::WarnOfDrains() {
+void LaneLayout::WarnOfDrains() {
   const auto overdue = [this] {
     const std::lock_guard lock(layout_mutex_);
     return drains_.Overdue(clock_.Now());

@@ -24,7 +24,7 @@
 
 namespace tactus {
 
-class Partition {
+class LaneLayout {
  public:
   struct Options {
     std::vector<int> cores;    // the device's
@@ -34,11 +34,11 @@ class Partition {
     std::function<void(const std::string&)> log;
   };
   // The others outlive it. Its lanes are the loop's, by LaneId.
-  Partition(Options options, const WallClock& clock, DispatchLoop& loop, ModelHost& host,
-            Places& places);
+  LaneLayout(Options options, const WallClock& clock, DispatchLoop& loop, ModelHost& host,
+             Places& places);
 
   // What a dispatcher is to have for one.
-  static std::vector<LaneSpec> Lanes() { return Reorganiser(1).Places(); }
+  static std::vector<LaneSpec> Lanes() { return PlanTransition(1).Places(); }
 
   // Before the first request.
   void Start();
@@ -65,15 +65,15 @@ class Partition {
     LaneId lane;
     bool stays = false;
   };
-  struct Change {                            // to another plan
-    std::deque<ReorganiserStep> steps = {};  // that are still to be carried out
+  struct Change {                           // to another plan
+    std::deque<TransitionStep> steps = {};  // that are still to be carried out
     std::vector<Draining> draining = {};
     Status made = {};  // the first lane that could not be had
   };
-  Plan WithOurIds(Plan plan, const std::vector<std::string>& models);
+  Plan WithOurIds(const Plan& plan, const std::vector<std::string>& models);
   void Run(Change& change);
-  void Prepare(const ReorganiserStep& step, Change& change);
-  void CarryOut(const ReorganiserStep& step);
+  void Prepare(const TransitionStep& step, Change& change);
+  void CarryOut(const TransitionStep& step);
   Status Make(LaneId lane, LaneSpec spec);
   // Cores for a lane of so many threads: those that no other lane of the next layout has, first.
   std::vector<int> Choose(LaneId lane, int threads) const;
@@ -92,9 +92,9 @@ class Partition {
   Places& places_;
   std::atomic<bool> ended_{false};  // see EndChanges
   std::mutex mutex_;                // held while a plan is taken up
-  Reorganiser reorganiser_{1};
+  PlanTransition transition_{1};
   std::vector<LaneSpec> made_;  // by LaneId: as it was made, cores and all
-  // Models by the ids that the reorganiser knows them by. A name keeps its id whatever plans call
+  // Models by the ids that the transition knows them by. A name keeps its id whatever plans call
   // it: what is on a lane is compared by them.
   std::vector<std::string> names_;
   mutable std::mutex layout_mutex_;

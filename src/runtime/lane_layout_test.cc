@@ -41,15 +41,15 @@ Plan OtherHalves() { return {.lanes = {LaneOf(0, {2, 0}), LaneOf(0, {1})}}; }
 testing::HarnessOptions Options() {
   testing::HarnessOptions options;
   options.policy = "planned";
-  options.runtime.partition = PartitionOptions{
+  options.runtime.split = SplitOptions{
       .cores = 2,
       .shares = {{0.5, FlatProfile(kNames, 8, 0.02)}, {1, FlatProfile(kNames, 8, 0.01)}}};
   return options;
 }
 
-class PartitionTest : public ::testing::Test {
+class LaneLayoutTest : public ::testing::Test {
  protected:
-  PartitionTest() : h_(Logged()) {
+  LaneLayoutTest() : h_(Logged()) {
     h_.runtime->Start();
     for (const std::string& name : kNames) EXPECT_TRUE(h_.runtime->Serve(FloatModel(name)));
   }
@@ -100,7 +100,7 @@ class PartitionTest : public ::testing::Test {
   Harness h_;
 };
 
-TEST_F(PartitionTest, ModelsAreLoadedWhereThePlanSaysAndNowhereElse) {
+TEST_F(LaneLayoutTest, ModelsAreLoadedWhereThePlanSaysAndNowhereElse) {
   EXPECT_EQ(h_.engine.loaded(), 0u);
   Adopt(Whole());
   EXPECT_EQ(h_.engine.loaded(), 3u);
@@ -116,7 +116,7 @@ TEST_F(PartitionTest, ModelsAreLoadedWhereThePlanSaysAndNowhereElse) {
   ExpectServed();
 }
 
-TEST_F(PartitionTest, AShareIsThreadsOfTheEngine) {
+TEST_F(LaneLayoutTest, AShareIsThreadsOfTheEngine) {
   h_.engine.ForgetLanes();
   Adopt(Whole());
   for (const LaneSpec& lane : h_.engine.lanes()) EXPECT_EQ(lane.threads, 2);
@@ -126,7 +126,7 @@ TEST_F(PartitionTest, AShareIsThreadsOfTheEngine) {
   for (const LaneSpec& lane : h_.engine.lanes()) EXPECT_EQ(lane.threads, 1);
 }
 
-TEST_F(PartitionTest, WhatRunsOnAnOldLaneEndsAndWhatWaitsGoesToTheNewOnes) {
+TEST_F(LaneLayoutTest, WhatRunsOnAnOldLaneEndsAndWhatWaitsGoesToTheNewOnes) {
   Adopt(Whole());
   h_.engine.batches.Close();
   std::vector<std::size_t> calls = {h_.Send("a", {1, 2}, {1, 2})};
@@ -142,7 +142,7 @@ TEST_F(PartitionTest, WhatRunsOnAnOldLaneEndsAndWhatWaitsGoesToTheNewOnes) {
   EXPECT_EQ(h_.engine.loaded(), 3u);
 }
 
-TEST_F(PartitionTest, APlanThatDoesNotFitChangesNothing) {
+TEST_F(LaneLayoutTest, APlanThatDoesNotFitChangesNothing) {
   Adopt(Whole());
   const Plan three{.lanes = {LaneOf(0, {0}), LaneOf(0, {1}), LaneOf(0, {2})}};
   const Status refused = h_.runtime->Adopt(three, kNames);
@@ -151,7 +151,7 @@ TEST_F(PartitionTest, APlanThatDoesNotFitChangesNothing) {
   ExpectServed();
 }
 
-TEST_F(PartitionTest, ALaneThatCannotBeHadLeavesTheLanesAsTheyWere) {
+TEST_F(LaneLayoutTest, ALaneThatCannotBeHadLeavesTheLanesAsTheyWere) {
   Adopt(Whole());
   h_.engine.broken_models.insert("b");
   const Status refused = h_.runtime->Adopt(Halves(), kNames);
@@ -167,7 +167,7 @@ TEST_F(PartitionTest, ALaneThatCannotBeHadLeavesTheLanesAsTheyWere) {
   ExpectServed();
 }
 
-TEST_F(PartitionTest, ALaneThatStaysKeepsItsModelsWhereAnotherPlanCannotBeHad) {
+TEST_F(LaneLayoutTest, ALaneThatStaysKeepsItsModelsWhereAnotherPlanCannotBeHad) {
   Adopt(Halves());
   h_.engine.broken_models.insert("a");
   const Plan more{.lanes = {LaneOf(0, {0, 1}), LaneOf(0, {1, 2, 0})}};
@@ -177,7 +177,7 @@ TEST_F(PartitionTest, ALaneThatStaysKeepsItsModelsWhereAnotherPlanCannotBeHad) {
 }
 
 // What is not unloaded holds its memory for good, where no plan knows of it.
-TEST_F(PartitionTest, ALaneThatStaysUnloadsWhatLeftItOnceItRunsNoMore) {
+TEST_F(LaneLayoutTest, ALaneThatStaysUnloadsWhatLeftItOnceItRunsNoMore) {
   Adopt(Halves());
   h_.engine.batches.Close();
   const std::size_t old = h_.Send("c", {1, 2}, {1, 2});
@@ -196,7 +196,7 @@ TEST_F(PartitionTest, ALaneThatStaysUnloadsWhatLeftItOnceItRunsNoMore) {
 }
 
 // Nothing bounds how long that takes, so somebody must be told.
-TEST_F(PartitionTest, ALaneThatDrainsForTooLongIsWarnedOf) {
+TEST_F(LaneLayoutTest, ALaneThatDrainsForTooLongIsWarnedOf) {
   Adopt(Whole());
   EXPECT_EQ(h_.runtime->layout().draining, 0);
   h_.engine.batches.Close();
@@ -217,7 +217,7 @@ TEST_F(PartitionTest, ALaneThatDrainsForTooLongIsWarnedOf) {
 }
 
 // A server that is told to stop could else not, for as long as a batch runs.
-TEST_F(PartitionTest, AnOldLaneThatNeverDrainsHoldsNobodyOnceChangesHaveEnded) {
+TEST_F(LaneLayoutTest, AnOldLaneThatNeverDrainsHoldsNobodyOnceChangesHaveEnded) {
   Adopt(Whole());
   EndChangesBesideABatch("a", Halves(), "b");
   EXPECT_EQ(h_.runtime->layout().changes, 2) << "the new lanes serve";
@@ -225,13 +225,13 @@ TEST_F(PartitionTest, AnOldLaneThatNeverDrainsHoldsNobodyOnceChangesHaveEnded) {
   AnswerBoth();
 }
 
-TEST_F(PartitionTest, WhatLeftALaneThatStaysHoldsNobodyOnceChangesHaveEnded) {
+TEST_F(LaneLayoutTest, WhatLeftALaneThatStaysHoldsNobodyOnceChangesHaveEnded) {
   Adopt(Halves());
   EndChangesBesideABatch("c", OtherHalves(), "c");
   AnswerBoth();
 }
 
-TEST_F(PartitionTest, WhatIsBeingPreparedIsGivenUpOnceChangesHaveEnded) {
+TEST_F(LaneLayoutTest, WhatIsBeingPreparedIsGivenUpOnceChangesHaveEnded) {
   Adopt(Whole());
   h_.engine.slow_model = "a";
   h_.engine.loads.Close();
@@ -248,7 +248,7 @@ TEST_F(PartitionTest, WhatIsBeingPreparedIsGivenUpOnceChangesHaveEnded) {
 }
 
 // Models that come and go give others their numbers.
-TEST_F(PartitionTest, AModelIsKnownByItsNameWhateverItsNumberInThePlan) {
+TEST_F(LaneLayoutTest, AModelIsKnownByItsNameWhateverItsNumberInThePlan) {
   Adopt(Halves());
   ASSERT_TRUE(h_.runtime->Adopt(Halves(), {"c", "a", "b"}));
   EXPECT_EQ(h_.engine.loaded(), 3u);
@@ -261,7 +261,7 @@ TEST_F(PartitionTest, AModelIsKnownByItsNameWhateverItsNumberInThePlan) {
   EXPECT_THAT(alone, ElementsAre("c"));
 }
 
-TEST(Partition, WhereTheFirstLaneCannotBeHadNothingIsServedAndTheNextPlanMay) {
+TEST(LaneLayout, WhereTheFirstLaneCannotBeHadNothingIsServedAndTheNextPlanMay) {
   Harness h(Options());
   h.runtime->Start();
   for (const std::string& name : kNames) ASSERT_TRUE(h.runtime->Serve(FloatModel(name)));
@@ -274,12 +274,12 @@ TEST(Partition, WhereTheFirstLaneCannotBeHadNothingIsServedAndTheNextPlanMay) {
   EXPECT_TRUE(h.replies.Await(h.Send("b", {1, 2}, {1, 2})).status);
 }
 
-TEST(PartitionQuestion, MemoryIsWhatAProfileSaysElseWhatTheGraphsTake) {
-  PartitionOptions partition{
+TEST(LoadedModels, MemoryIsWhatAProfileSaysElseWhatTheGraphsTake) {
+  SplitOptions split{
       .cores = 2,
       .shares = {{0.5, FlatProfile({"a", "b"}, 8, 0.02)}, {1, FlatProfile({"a", "b"}, 8, 0.01)}},
       .memory_mb = 3};
-  partition.shares[1].profile.models[0].peak_memory_bytes = 2'500'000;
+  split.shares[1].profile.models[0].peak_memory_bytes = 2'500'000;
   const TemporaryFolder folder;
   const auto graph = folder / "b.onnx";
   std::ofstream(graph, std::ios::binary) << std::string(1'500'000, 'x');
@@ -289,7 +289,8 @@ TEST(PartitionQuestion, MemoryIsWhatAProfileSaysElseWhatTheGraphsTake) {
   Model model_b = model_a;
   model_b.name = "b";
   const ModelSpec a = FloatModel("a");
-  const auto question = MakePartitionQuestion({{model_a, a}, {model_b, b}}, partition, {});
+  const auto question =
+      MakePlanQuestion(std::vector<LoadedModel>{{model_a, a}, {model_b, b}}, split, {});
   ASSERT_TRUE(question) << question.error().message;
   EXPECT_DOUBLE_EQ(question->input.models[0].memory_mb, 2.5);
   EXPECT_DOUBLE_EQ(question->input.models[1].memory_mb, 1.5);
@@ -301,7 +302,7 @@ TEST(PartitionQuestion, MemoryIsWhatAProfileSaysElseWhatTheGraphsTake) {
   EXPECT_THAT(refused.error().message, HasSubstr("need 4 MB ('a' 2.5, 'b' 1.5); it has 3"));
 }
 
-TEST(Partition, LanesThatWereSetAtTheStartFollowNoPlan) {
+TEST(LaneLayout, LanesThatWereSetAtTheStartFollowNoPlan) {
   testing::HarnessOptions options;
   options.profile = FlatProfile(kNames, 8, 0.01);
   Harness h(std::move(options));
@@ -310,16 +311,16 @@ TEST(Partition, LanesThatWereSetAtTheStartFollowNoPlan) {
 }
 
 // Plans come one after another, in any order, while clients send.
-class PartitionSoak : public ::testing::TestWithParam<int> {
+class LaneLayoutSoak : public ::testing::TestWithParam<int> {
  protected:
-  PartitionSoak() : h_(Options()) {}
+  LaneLayoutSoak() : h_(Options()) {}
 
   const std::uint64_t seed_ = static_cast<std::uint64_t>(GetParam());
   Harness h_;
   testing::SoakClients clients_{*h_.runtime, kNames, seed_};
 };
 
-TEST_P(PartitionSoak, EveryCallIsAnsweredOnceWhileTheDeviceIsSplitAnew) {
+TEST_P(LaneLayoutSoak, EveryCallIsAnsweredOnceWhileTheDeviceIsSplitAnew) {
   SCOPED_TRACE("seed " + std::to_string(seed_));
   h_.runtime->Start();
   for (const std::string& name : kNames) ASSERT_TRUE(h_.runtime->Serve(FloatModel(name)));
@@ -347,7 +348,7 @@ TEST_P(PartitionSoak, EveryCallIsAnsweredOnceWhileTheDeviceIsSplitAnew) {
   EXPECT_EQ(h_.engine.loaded(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, PartitionSoak, ::testing::Range(1, 4));
+INSTANTIATE_TEST_SUITE_P(Seeds, LaneLayoutSoak, ::testing::Range(1, 4));
 
 }  // namespace
 }  // namespace tactus

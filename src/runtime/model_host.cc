@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "check/never_served.h"
+#include "placement/plan_question.h"
 #include "runtime/model_profile.h"
 #include "runtime/quick_profile.h"
 
@@ -194,23 +195,15 @@ void ModelHost::SetPlan(std::shared_ptr<const Plan> plan, std::vector<std::strin
 // `mutex_` is held. Null: no plan.
 std::shared_ptr<const Plan> ModelHost::PlanHere() const {
   if (plan_ == nullptr) return nullptr;
-  auto here = std::make_shared<Plan>(*plan_);
-  for (std::size_t i = 0; i < here->lanes.size(); ++i) {
-    const LaneId lane{static_cast<LaneId::rep>(i)};
-    std::vector<PlanEntry> entries;
-    for (PlanEntry entry : here->lanes[i].entries) {
-      for (std::size_t m = 0; m < published_.size(); ++m) {
-        const ServedModel* model = leaving_[m] ? nullptr : published_[m].get();
-        if (model == nullptr || model->spec.name != plan_models_[entry.model.value()]) continue;
-        if (!options_.places->Has(lane, *model)) continue;
-        entry.model = ModelId{static_cast<ModelId::rep>(m)};
-        entries.push_back(entry);
-        break;
-      }
+  const auto served_there = [&](LaneId lane, const std::string& name) -> std::optional<ModelId> {
+    for (std::size_t m = 0; m < published_.size(); ++m) {
+      const ServedModel* model = leaving_[m] ? nullptr : published_[m].get();
+      if (model == nullptr || model->spec.name != name) continue;
+      if (options_.places->Has(lane, *model)) return ModelId{static_cast<ModelId::rep>(m)};
     }
-    here->lanes[i].entries = std::move(entries);
-  }
-  return here;
+    return std::nullopt;
+  };
+  return std::make_shared<const Plan>(Renumbered(*plan_, plan_models_, served_there));
 }
 
 void ModelHost::AwaitIdle(const ServedModel& model, Duration grace) const {

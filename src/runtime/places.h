@@ -1,4 +1,4 @@
-// The lanes of a partitioned runtime: places that become lanes of some share of the device, get the
+// The lanes of a split runtime: places that become lanes of some share of the device, get the
 // models that belong there, and are emptied again, while others serve.
 #pragma once
 

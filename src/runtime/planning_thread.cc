@@ -63,10 +63,11 @@ Status PlanningThread::TakeModels() {
   if (!question) return std::unexpected(question.error());
   deployment_ = deployment;
   if (SameModels(question->input, question_.input)) return {};
-  for (std::size_t m = 0; m < question_.names.size(); ++m) {
-    rates_rps_[question_.names[m]] = replanner_.rates_rps()[m];
+  for (std::size_t m = 0; m < names_.size(); ++m) {
+    rates_rps_[names_[m]] = replanner_.rates_rps()[m];
   }
   question_ = *std::move(question);
+  names_ = NamesOf(question_.input);
   for (PlannedModel& model : question_.input.models) model.rate_rps = rates_rps_[model.name];
   replanner_.Serve(question_.input);
   return {};
@@ -74,8 +75,8 @@ Status PlanningThread::TakeModels() {
 
 void PlanningThread::Count() {
   const auto offered = runtime_.offered();
-  for (ModelId::rep m = 0; m < question_.names.size(); ++m) {
-    const auto now = offered.find(question_.names[m]);
+  for (ModelId::rep m = 0; m < names_.size(); ++m) {
+    const auto now = offered.find(names_[m]);
     if (now == offered.end()) continue;
     std::uint64_t& before = offered_[now->first];
     if (now->second < before) before = 0;  // it was loaded anew
@@ -92,18 +93,8 @@ void PlanningThread::Count() {
 Plan PlanningThread::Current() const {
   const DeviceLayout layout = runtime_.layout();
   if (layout.plan == nullptr) return {};
-  Plan plan = *layout.plan;
-  for (LanePlan& lane : plan.lanes) {
-    std::vector<PlanEntry> entries;
-    for (PlanEntry entry : lane.entries) {
-      const auto found = std::ranges::find(question_.names, layout.models[entry.model.value()]);
-      if (found == question_.names.end()) continue;
-      entry.model = ModelId{static_cast<ModelId::rep>(found - question_.names.begin())};
-      entries.push_back(entry);
-    }
-    lane.entries = std::move(entries);
-  }
-  return plan;
+  return Renumbered(*layout.plan, layout.models,
+                    [&](LaneId, const std::string& name) { return FindModel(names_, name); });
 }
 
 Status PlanningThread::First() {
@@ -118,7 +109,7 @@ Status PlanningThread::First() {
     return Fail(plan.error().code,
                 fmt::format("no plan for the rates to begin with ({} requests/s, with {:.0f} % "
                             "more): {}",
-                            RatesText(replanner_.rates_rps(), question_.names),
+                            RatesText(replanner_.rates_rps(), names_),
                             100 * options_.replanner.headroom, plan.error().message));
   }
   return Change(*plan);
@@ -126,21 +117,21 @@ Status PlanningThread::First() {
 
 Status PlanningThread::Change(const Plan& plan) {
   const auto begin = Clock::now();
-  const Status adopted = runtime_.Adopt(plan, question_.names);
+  const Status adopted = runtime_.Adopt(plan, names_);
   {
     const std::lock_guard lock(reading_mutex_);
     reading_.changed += Since(begin);
   }
   if (adopted && options_.tell) {
-    options_.tell(fmt::format("plan: {}, for {} requests/s", LayoutText(plan, question_.names),
-                              RatesText(replanner_.rates_rps(), question_.names)));
+    options_.tell(fmt::format("plan: {}, for {} requests/s", LayoutText(plan, names_),
+                              RatesText(replanner_.rates_rps(), names_)));
   }
   return adopted;
 }
 
 void PlanningThread::Look(Duration passed) {
   if (const Status taken = TakeModels(); !taken) return Stays(taken.error());
-  if (question_.names.empty()) return;
+  if (names_.empty()) return;
   Count();
   const std::int64_t asked_before = replanner_.questions();
   const auto begin = Clock::now();
@@ -169,8 +160,8 @@ void PlanningThread::Note(Duration took, bool asked) {
   reading_.asked += took;
   if (asked && !reading_.shortage.empty()) ++reading_.infeasible;
   reading_.rates_rps.clear();
-  for (std::size_t m = 0; m < question_.names.size(); ++m) {
-    reading_.rates_rps[question_.names[m]] = replanner_.rates_rps()[m];
+  for (std::size_t m = 0; m < names_.size(); ++m) {
+    reading_.rates_rps[names_[m]] = replanner_.rates_rps()[m];
   }
 }
 

@@ -45,7 +45,7 @@ class PlanningThread {
     std::function<void(const std::string&)> warn;
   };
 
-  // `runtime` is partitioned, and outlives this.
+  // `runtime` is split, and outlives this.
   PlanningThread(Runtime& runtime, std::unique_ptr<Planner> planner, Options options);
   ~PlanningThread();  // Stop
 
@@ -77,7 +77,8 @@ class PlanningThread {
   Runtime& runtime_;
   const Options options_;
   std::shared_ptr<const Deployment> deployment_;  // that question_ was made of
-  PartitionQuestion question_;
+  PlanQuestion question_;
+  std::vector<std::string> names_;  // by ModelId of question_
   Replanner replanner_;
   std::map<std::string, double> rates_rps_;       // averages, also of models that are gone
   std::map<std::string, std::uint64_t> offered_;  // by model, as of the last look

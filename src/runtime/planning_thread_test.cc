@@ -34,14 +34,14 @@ const std::vector<std::string> kKnown = {"a", "b", "c", "d"};  // by the profile
 testing::HarnessOptions Options(double memory_mb) {
   testing::HarnessOptions options;
   options.policy = "planned";
-  PartitionOptions partition{.cores = 4, .shares = {}, .memory_mb = memory_mb};
+  SplitOptions split{.cores = 4, .shares = {}, .memory_mb = memory_mb};
   for (const double share : {0.25, 0.5, 0.75, 1.0}) {
-    partition.shares.push_back({share, FlatProfile(kKnown, 8, 500 / share)});
-    for (ProfiledModel& model : partition.shares.back().profile.models) {
+    split.shares.push_back({share, FlatProfile(kKnown, 8, 500 / share)});
+    for (ProfiledModel& model : split.shares.back().profile.models) {
       model.peak_memory_bytes = 100'000'000;
     }
   }
-  options.runtime.partition = std::move(partition);
+  options.runtime.split = std::move(split);
   return options;
 }
 

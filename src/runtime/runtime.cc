@@ -25,16 +25,16 @@ constexpr std::chrono::milliseconds kLookAgain{1};  // while the server stops
 // The lanes' cores and the others'.
 CorePlan CoresFor(const RuntimeOptions& options) {
   if (!options.pin) return {};
-  if (options.partition) return PlanCores(AllowedCores(), 1, options.partition->cores);
+  if (options.split) return PlanCores(AllowedCores(), 1, options.split->cores);
   return PlanCores(AllowedCores(), options.lanes, options.slots * options.threads);
 }
 
-// Of the device that is partitioned. Where no core is left for others, they share its cores.
-std::vector<int> DeviceCores(const PartitionOptions& partition, const CorePlan& plan) {
+// Of the device that is split. Where no core is left for others, they share its cores.
+std::vector<int> DeviceCores(const SplitOptions& split, const CorePlan& plan) {
   if (!plan.lanes.empty()) return plan.lanes[0];
   std::vector<int> cores = AllowedCores();
-  const auto wanted = static_cast<std::size_t>(partition.cores);
-  if (cores.size() > wanted) cores.erase(cores.begin(), cores.end() - partition.cores);
+  const auto wanted = static_cast<std::size_t>(split.cores);
+  if (cores.size() > wanted) cores.erase(cores.begin(), cores.end() - split.cores);
   return cores;
 }
 
@@ -43,8 +43,8 @@ DispatchLoop::Options LoopOptions(const RuntimeOptions& options, const CorePlan&
   loop.dispatcher = {options.queue_capacity, options.expiry};
   loop.cores = plan.others;
   loop.spin = options.spin;
-  if (options.partition) {
-    loop.lanes = Partition::Lanes();
+  if (options.split) {
+    loop.lanes = LaneLayout::Lanes();
     return loop;
   }
   for (int i = 0; i < options.lanes; ++i) {
@@ -67,9 +67,9 @@ ModelHost::Options HostOptions(const RuntimeOptions& options, const CorePlan& pl
   host.profile_options = parts.profile_options;
   host.log = parts.log;
   host.policy = parts.policy.get();
-  if (options.partition) {
+  if (options.split) {
     host.places = places;
-    host.shares = options.partition->shares;
+    host.shares = options.split->shares;
   }
   return host;
 }
@@ -90,14 +90,14 @@ struct Runtime::Body {
         slab(options.call_capacity, options.pending_bytes),
         replies({plan.others, options.spin}, slab, clock, parts.observer, calls),
         loop(LoopOptions(options, plan), clock, *parts.policy, parts.journal, slab, replies),
-        places(Partition::Lanes().size(), parts.log),
+        places(LaneLayout::Lanes().size(), parts.log),
         host(HostOptions(options, plan, parts, &places), clock, loop) {
-    if (!options.partition) return;
-    partition.emplace(Partition::Options{.cores = DeviceCores(*options.partition, plan),
-                                         .pinned = options.pin,
-                                         .longest_batch = LongestBatch(options.partition->shares),
-                                         .log = parts.log},
-                      clock, loop, host, places);
+    if (!options.split) return;
+    layout.emplace(LaneLayout::Options{.cores = DeviceCores(*options.split, plan),
+                                       .pinned = options.pin,
+                                       .longest_batch = LongestBatch(options.split->shares),
+                                       .log = parts.log},
+                   clock, loop, host, places);
   }
 
   CallId Refuse(InferCall& call, ErrorCode code, std::string why) {
@@ -132,9 +132,9 @@ struct Runtime::Body {
   PayloadSlab slab;
   ReplyThread replies;
   DispatchLoop loop;
-  Places places;  // of a partitioned device
+  Places places;  // of a split device
   ModelHost host;
-  std::optional<Partition> partition;
+  std::optional<LaneLayout> layout;
   std::unique_ptr<ModelRepository> repository;
 };
 
@@ -153,7 +153,7 @@ Status Runtime::Start(RepositoryOptions repository) {
       std::move(repository), body_->options.unload_grace, body_->host, body_->parts.log);
   body_->replies.Start();
   body_->loop.Start();
-  if (body_->partition) body_->partition->Start();
+  if (body_->layout) body_->layout->Start();
   body_->accepting.store(true);
   return body_->repository->Open();
 }
@@ -166,26 +166,26 @@ void Runtime::Start() {
 Status Runtime::Serve(ModelSpec spec) { return body_->repository->Serve(std::move(spec)); }
 
 Status Runtime::Adopt(const Plan& plan, const std::vector<std::string>& models) {
-  if (body_->partition) return body_->partition->Adopt(plan, models);
+  if (body_->layout) return body_->layout->Adopt(plan, models);
   return Fail(ErrorCode::kUnimplemented, "lanes that were set at the start follow no plan");
 }
 
 void Runtime::EndChanges() {
-  if (body_->partition) body_->partition->EndChanges();
+  if (body_->layout) body_->layout->EndChanges();
 }
 
 DeviceLayout Runtime::layout() const {
-  return body_->partition ? body_->partition->layout() : DeviceLayout{};
+  return body_->layout ? body_->layout->layout() : DeviceLayout{};
 }
 
-Expected<PartitionQuestion> Runtime::AskPlanner() const {
-  if (!body_->partition) {
+Expected<PlanQuestion> Runtime::AskPlanner() const {
+  if (!body_->layout) {
     return Fail(ErrorCode::kUnimplemented, "lanes that were set at the start follow no plan");
   }
   const auto served = body_->host.served();
-  std::vector<ModelToPlace> models;
+  std::vector<LoadedModel> models;
   for (const auto& each : served) models.push_back({each->model, each->spec});
-  return MakePartitionQuestion(models, *body_->options.partition, body_->parts.profile_options);
+  return MakePlanQuestion(models, *body_->options.split, body_->parts.profile_options);
 }
 
 void Runtime::Stop(Duration grace) {
@@ -196,7 +196,7 @@ void Runtime::Stop(Duration grace) {
   while (body_->calls.load() > 0 && body_->clock.Now() < end) {
     std::this_thread::sleep_for(kLookAgain);
   }
-  if (body_->partition) body_->partition->Stop();
+  if (body_->layout) body_->layout->Stop();
   body_->repository->Close();
   body_->host.RefuseAll();
   if (body_->calls.load() > 0) body_->loop.AbandonRunning();

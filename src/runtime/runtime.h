@@ -44,7 +44,7 @@ struct RuntimeOptions {
   // Of the engine, that run one batch.
   int threads = 1;
   // Instead of these three; nothing is served before Adopt.
-  std::optional<PartitionOptions> partition;
+  std::optional<SplitOptions> split;
   // Requests (rows) that may wait for one model; a call that does not fit is refused whole.
   std::size_t queue_capacity = 4096;
   // When a waiting request is given up. kHopeless: as soon as its deadline cannot be met any more.
@@ -98,20 +98,20 @@ class Runtime final : public InferenceService {
   // Serves a model that is not in a repository, or replaces it. Blocking.
   Status Serve(ModelSpec spec);
 
-  // Where the device is partitioned: its lanes become what `plan` says, while requests are served.
+  // Where the device is split: its lanes become what `plan` says, while requests are served.
   // `plan` has `models` in the order of its ModelIds. Blocks until the lanes that it does not have
   // are gone. kInvalidArgument, and nothing happens, for more lanes than a device may have;
-  // kUnimplemented without a partition; kCancelled once changes have ended; another error where a
+  // kUnimplemented without a split; kCancelled once changes have ended; another error where a
   // lane cannot be had, which it names: the lanes that there were serve on.
   Status Adopt(const Plan& plan, const std::vector<std::string>& models);
   // No plan is adopted from now on; an Adopt under way returns once the engine has loaded the lane
   // that it is at, whatever still runs on old lanes. Waits for nothing. Stop does it too.
   void EndChanges();
-  // How the device is split now. Without a partition: no plan.
+  // How the device is split now. Without a split: no plan.
   DeviceLayout layout() const;
   // What a planner is to be asked for the models that are loaded.
-  // kUnimplemented without a partition; an error where a share's profile does not suit a model.
-  Expected<PartitionQuestion> AskPlanner() const;
+  // kUnimplemented without a split; an error where a share's profile does not suit a model.
+  Expected<PlanQuestion> AskPlanner() const;
 
   // Refuses new calls, lets those accepted end within `grace`, answers the rest, joins all threads.
   void Stop(Duration grace);

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
-#include "dispatch/reorganiser.h"
+#include "placement/plan_transition.h"
 #include "planners/gpulet/share_latency.h"
 #include "sim/simulation.h"
 
@@ -90,7 +90,7 @@ std::vector<LaneSpec> MakeLanes(const Scenario& scenario) {
 std::vector<LaneSpec> SimulatedLanes(const Scenario& scenario, const Policy& policy,
                                      const Plan* plan) {
   if (!policy.traits().planner.empty() && scenario.plan_planner != "none") {
-    return Reorganiser(scenario.lanes).Places();
+    return PlanTransition(scenario.lanes).Places();
   }
   if (plan == nullptr) return MakeLanes(scenario);
   std::vector<LaneSpec> lanes;

@@ -11,7 +11,7 @@
 namespace tactus {
 namespace {
 
-using Kind = ReorganiserStep::Kind;
+using Kind = TransitionStep::Kind;
 
 ReplannerOptions OptionsOf(const Scenario& scenario) {
   ReplannerOptions options;
@@ -31,9 +31,9 @@ std::optional<InterferenceModel> InterferenceOf(const Scenario& scenario) {
 
 }  // namespace
 
-Expected<std::unique_ptr<Reorganisation>> Reorganisation::For(const Scenario& scenario,
-                                                              const ProfileFile& profile,
-                                                              const SimulationOptions& options) {
+Expected<std::unique_ptr<PlanExecutor>> PlanExecutor::For(const Scenario& scenario,
+                                                          const ProfileFile& profile,
+                                                          const SimulationOptions& options) {
   if (scenario.plan_planner == "none") return nullptr;
   const auto interference = InterferenceOf(scenario);
   auto planner = MakePlanner(scenario.plan_planner, interference);
@@ -51,8 +51,8 @@ Expected<std::unique_ptr<Reorganisation>> Reorganisation::For(const Scenario& sc
   for (std::size_t m = 0; m < options.planned_rps.size(); ++m) {
     question->input.models[m].rate_rps = options.planned_rps[m];
   }
-  std::unique_ptr<Reorganisation> made(
-      new Reorganisation(scenario, std::move(*question), std::move(*planner)));
+  std::unique_ptr<PlanExecutor> made(
+      new PlanExecutor(scenario, std::move(*question), std::move(*planner)));
   if (options.plan != nullptr) {
     made->first_ = *options.plan;
     return made;
@@ -71,71 +71,71 @@ Expected<std::unique_ptr<Reorganisation>> Reorganisation::For(const Scenario& sc
   return made;
 }
 
-Reorganisation::Reorganisation(const Scenario& scenario, PlanQuestion question,
-                               std::unique_ptr<Planner> planner)
+PlanExecutor::PlanExecutor(const Scenario& scenario, PlanQuestion question,
+                           std::unique_ptr<Planner> planner)
     : question_(std::move(question)),
       replanner_(question_.input, std::move(planner), OptionsOf(scenario)),
-      reorganiser_(scenario.lanes),
+      transition_(scenario.lanes),
       rng_(Rng::Stream(scenario.seed, "reorganisation")),
       failures_(Rng::Stream(scenario.seed, "reorganisation/failures")),
       period_(FromSeconds(scenario.plan_period_s)),
       least_(FromSeconds(scenario.plan_make_least_s)),
       most_(FromSeconds(scenario.plan_make_most_s)),
       fails_(scenario.plan_make_fails),
-      draining_(reorganiser_.Places().size()) {}
+      draining_(transition_.Places().size()) {}
 
-void Reorganisation::Start(Dispatcher& dispatcher, EventHeap& heap) {
+void PlanExecutor::Start(Dispatcher& dispatcher, EventHeap& heap) {
   dispatcher_ = &dispatcher;
   heap_ = &heap;
   for (LaneId::rep lane = 0; lane < draining_.size(); ++lane) {
     dispatcher.SetLaneOpen(LaneId{lane}, false);
   }
-  auto steps = reorganiser_.Begin(first_);
+  auto steps = transition_.Begin(first_);
   CHECK(steps, "planners put at most two lanes on a device, and so does a plan that fits");
   // What serves at the start was made before it.
-  Reorganiser::Steps switched;
-  for (const ReorganiserStep& step : *steps) {
+  PlanTransition::Steps switched;
+  for (const TransitionStep& step : *steps) {
     dispatcher.SetLaneShare(step.lane, step.spec.lane_class, step.spec.fraction);
-    switched = reorganiser_.Prepared(step.lane);
+    switched = transition_.Prepared(step.lane);
   }
   CarryOut(switched, kStart);
   heap.Push(kStart + Replanner::kLook, EventClass::kReplan, 0);
 }
 
-void Reorganisation::Replan(TimePoint now, TimePoint end) {
+void PlanExecutor::Replan(TimePoint now, TimePoint end) {
   if (now >= period_begin_ + period_) EndPeriod(now);
-  const auto plan = replanner_.Look(*serving_, !reorganiser_.steady());
+  const auto plan = replanner_.Look(*serving_, !transition_.steady());
   if (plan) Begin(*plan, now);
   if (now + Replanner::kLook < end) heap_->Push(now + Replanner::kLook, EventClass::kReplan, 0);
 }
 
-void Reorganisation::Begin(const Plan& plan, TimePoint now) {
-  const auto steps = reorganiser_.Begin(plan);
+void PlanExecutor::Begin(const Plan& plan, TimePoint now) {
+  const auto steps = transition_.Begin(plan);
   CHECK(steps, "a plan is asked for where none is being taken up");
   CarryOut(*steps, now);
 }
 
-void Reorganisation::Prepared(LaneId lane, TimePoint now) {
+void PlanExecutor::Prepared(LaneId lane, TimePoint now) {
   const bool fails = failures_.Uniform() < fails_;
-  const auto wanted = reorganiser_.next();
-  CarryOut(fails ? reorganiser_.Failed(lane) : reorganiser_.Prepared(lane), now);
-  if (reorganiser_.next() == wanted) return;
+  const auto wanted = transition_.next();
+  CarryOut(fails ? transition_.Failed(lane) : transition_.Prepared(lane), now);
+  if (transition_.next() == wanted) return;
   ++given_up_;
   replanner_.GivenUp();
 }
 
-void Reorganisation::Finished(LaneId lane, TimePoint now) {
+void PlanExecutor::Finished(LaneId lane, TimePoint now) {
   if (!draining_[lane.value()] || !Idle(lane)) return;
   draining_[lane.value()] = false;
-  CarryOut(reorganiser_.Drained(lane), now);
+  CarryOut(transition_.Drained(lane), now);
 }
 
-bool Reorganisation::Idle(LaneId lane) const {
+bool PlanExecutor::Idle(LaneId lane) const {
   return dispatcher_->view().lanes[lane.value()].batches.empty();
 }
 
-void Reorganisation::CarryOut(const Reorganiser::Steps& steps, TimePoint now) {
-  for (const ReorganiserStep& step : steps) {
+void PlanExecutor::CarryOut(const PlanTransition::Steps& steps, TimePoint now) {
+  for (const TransitionStep& step : steps) {
     switch (step.kind) {
       case Kind::kMake:
         dispatcher_->SetLaneShare(step.lane, step.spec.lane_class, step.spec.fraction);
@@ -146,7 +146,7 @@ void Reorganisation::CarryOut(const Reorganiser::Steps& steps, TimePoint now) {
         break;
       }
       case Kind::kAdopt:
-        serving_ = reorganiser_.next();
+        serving_ = transition_.next();
         dispatcher_->Adopt(serving_);
         ++plans_;
         break;
@@ -165,7 +165,7 @@ void Reorganisation::CarryOut(const Reorganiser::Steps& steps, TimePoint now) {
   }
 }
 
-void Reorganisation::EndPeriod(TimePoint now) {
+void PlanExecutor::EndPeriod(TimePoint now) {
   LayoutPoint point{.at_s = ToSeconds(now - kStart),
                     .offered_rps = static_cast<double>(arrived_) / ToSeconds(now - period_begin_),
                     .plans = plans_,

@@ -1,6 +1,6 @@
 // A simulated system whose devices are split anew as its load changes: it counts what comes and
 // what is late, asks for a plan when one is due (placement/replanner.h) and carries out what the
-// reorganiser says (placement/plan_transition.h), in the time that making a lane takes.
+// transition says (placement/plan_transition.h), in the time that making a lane takes.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "dispatch/dispatcher.h"
 #include "metrics/report.h"
 #include "placement/plan_transition.h"
 #include "placement/replanner.h"
@@ -18,13 +19,13 @@ namespace tactus {
 
 struct SimulationOptions;
 
-class Reorganisation {
+class PlanExecutor {
  public:
   // Nothing where the scenario has no planner of its own. Begins with the options' plan, if there
   // is one; else an error where no plan carries the rates at the start.
-  static Expected<std::unique_ptr<Reorganisation>> For(const Scenario& scenario,
-                                                       const ProfileFile& profile,
-                                                       const SimulationOptions& options);
+  static Expected<std::unique_ptr<PlanExecutor>> For(const Scenario& scenario,
+                                                     const ProfileFile& profile,
+                                                     const SimulationOptions& options);
 
   // The first plan serves from the beginning; later ones come as events of `heap`. Both outlive it.
   void Start(Dispatcher& dispatcher, EventHeap& heap);
@@ -45,16 +46,16 @@ class Reorganisation {
   const std::vector<LayoutPoint>& history() const { return history_; }
 
  private:
-  Reorganisation(const Scenario& scenario, PlanQuestion question, std::unique_ptr<Planner> planner);
+  PlanExecutor(const Scenario& scenario, PlanQuestion question, std::unique_ptr<Planner> planner);
 
   void Begin(const Plan& plan, TimePoint now);
-  void CarryOut(const Reorganiser::Steps& steps, TimePoint now);
+  void CarryOut(const PlanTransition::Steps& steps, TimePoint now);
   void EndPeriod(TimePoint now);
   bool Idle(LaneId lane) const;
 
   const PlanQuestion question_;
   Replanner replanner_;
-  Reorganiser reorganiser_;
+  PlanTransition transition_;
   Plan first_;
   Rng rng_;
   Rng failures_;

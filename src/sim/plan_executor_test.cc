@@ -122,9 +122,9 @@ TEST(PlanInSimulation, RefusesWhatWouldNotRunIt) {
 }
 
 // Rates that rise to three times in four minutes, and fall back.
-class ReorganisationTest : public ::testing::Test {
+class PlanExecutorTest : public ::testing::Test {
  protected:
-  ReorganisationTest() : profile_(Profile({"a", "b", "c"})) {
+  PlanExecutorTest() : profile_(Profile({"a", "b", "c"})) {
     scenario_ = InShares(profile_, 300, 560);
     scenario_.expiry = "hopeless";
     scenario_.lanes = 4;
@@ -149,7 +149,7 @@ class ReorganisationTest : public ::testing::Test {
   Scenario scenario_;
 };
 
-TEST_F(ReorganisationTest, SharesFollowTheLoadAndDeadlinesAreMet) {
+TEST_F(PlanExecutorTest, SharesFollowTheLoadAndDeadlinesAreMet) {
   const SimulationResult result = Play(scenario_);
   const RunReport report = MakeReport(scenario_, profile_, result);
   EXPECT_LE(report.all.bad_ratio, 0.002);
@@ -165,7 +165,7 @@ TEST_F(ReorganisationTest, SharesFollowTheLoadAndDeadlinesAreMet) {
 
 // As `tactus serve --plan` beside --planner: the file's layout serves first, and averages begin
 // with the rates that it was made for.
-TEST_F(ReorganisationTest, APlanOfOnesOwnServesUntilThePlannerHasAnother) {
+TEST_F(PlanExecutorTest, APlanOfOnesOwnServesUntilThePlannerHasAnother) {
   scenario_.duration_s = 60;
   EXPECT_LT(Play(scenario_).layout[0].devices_used, 3) << "what the planner would begin with";
   auto plan = std::make_shared<Plan>();
@@ -188,7 +188,7 @@ TEST_F(ReorganisationTest, APlanOfOnesOwnServesUntilThePlannerHasAnother) {
 
 // The same arrivals, each answered once, whatever the layout does meanwhile: a lane takes any time
 // to make, plans come at any instant, deadlines are missed.
-TEST_F(ReorganisationTest, NoRequestIsLostHoweverOftenLayoutsChange) {
+TEST_F(PlanExecutorTest, NoRequestIsLostHoweverOftenLayoutsChange) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng = Rng::Stream(seed, "reorganisation_test");
@@ -226,7 +226,7 @@ TEST_F(ReorganisationTest, NoRequestIsLostHoweverOftenLayoutsChange) {
 }
 
 // The device that refuses a lane keeps the layout that it has, and is asked again.
-TEST_F(ReorganisationTest, WhereNoLaneCanBeMadeTheFirstLayoutServesOn) {
+TEST_F(PlanExecutorTest, WhereNoLaneCanBeMadeTheFirstLayoutServesOn) {
   scenario_.plan_make_fails = 1;
   const RunReport report = MakeReport(scenario_, profile_, Play(scenario_));
   const LayoutPoint& last = report.layout.back();
@@ -243,7 +243,7 @@ TEST_F(ReorganisationTest, WhereNoLaneCanBeMadeTheFirstLayoutServesOn) {
 }
 
 // What cannot be carried at all is carried in part, as ever.
-TEST_F(ReorganisationTest, AnOverloadIsServedInPart) {
+TEST_F(PlanExecutorTest, AnOverloadIsServedInPart) {
   scenario_.rate_rps = 1500;
   scenario_.duration_s = 240;
   const RunReport report = MakeReport(scenario_, profile_, Play(scenario_));
@@ -251,7 +251,7 @@ TEST_F(ReorganisationTest, AnOverloadIsServedInPart) {
   EXPECT_GT(report.all.goodput_rps, 1500);
 }
 
-TEST_F(ReorganisationTest, DevicesAreAskedForNoMoreMemoryThanTheyHave) {
+TEST_F(PlanExecutorTest, DevicesAreAskedForNoMoreMemoryThanTheyHave) {
   for (ProfiledModel& model : profile_.models) model.peak_memory_bytes = 1'000'000'000;
   scenario_.duration_s = 60;
   scenario_.plan_memory_mb = 900;
@@ -265,7 +265,7 @@ TEST_F(ReorganisationTest, DevicesAreAskedForNoMoreMemoryThanTheyHave) {
     const SimulationResult result = Play(scenario_);
     std::set<std::size_t> used;
     for (std::size_t lane = 0; lane < result.lanes.size(); ++lane) {
-      if (result.lanes[lane].batches > 0) used.insert(lane / Reorganiser::kPlaces);
+      if (result.lanes[lane].batches > 0) used.insert(lane / PlanTransition::kPlaces);
     }
     return used.size();
   };
@@ -274,7 +274,7 @@ TEST_F(ReorganisationTest, DevicesAreAskedForNoMoreMemoryThanTheyHave) {
   EXPECT_EQ(devices(1000), 3u);
 }
 
-TEST_F(ReorganisationTest, SaysWhatIsMissingAtTheStart) {
+TEST_F(PlanExecutorTest, SaysWhatIsMissingAtTheStart) {
   scenario_.rate_rps = 1e5;
   const auto refused = Simulate(scenario_, profile_, **MakePolicy("planned"));
   ASSERT_FALSE(refused);

@@ -1,5 +1,9 @@
 #include "sim/plan_question.h"
 
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "sim/simulation.h"
 
 namespace tactus {
@@ -10,22 +14,17 @@ Expected<PlanQuestion> MakePlanQuestion(const Scenario& scenario, const ProfileF
   if (!deployment) return std::unexpected(deployment.error());
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
-  PlanQuestion question;
-  question.deployment = std::move(*deployment);
-  PlanInput& input = question.input;
-  input.profile = &question.deployment->profile;
-  input.shares = Shares(scenario);
-  input.devices = scenario.lanes;
-  if (scenario.plan_memory_mb > 0) input.device_memory_mb = scenario.plan_memory_mb;
+  std::vector<ModelToPlace> models;
   const std::vector<double> rates = Rates(scenario);
   for (std::size_t m = 0; m < rates.size(); ++m) {
-    const Model& model = question.deployment->models[m];
-    input.models.push_back({.name = model.name,
-                            .rate_rps = rates[m],
-                            .slo = model.slo,
-                            .memory_mb = MemoryOf(selected->models[m])});
+    models.push_back({.model = (*deployment)->models[m],
+                      .rate_rps = rates[m],
+                      .memory_mb = MemoryOf(selected->models[m])});
   }
-  return question;
+  DevicesToSplit devices{.count = scenario.lanes, .shares = Shares(scenario)};
+  if (scenario.plan_memory_mb > 0) devices.memory_mb = scenario.plan_memory_mb;
+  const std::shared_ptr<const ProfileTable> table(*deployment, &(*deployment)->profile);
+  return MakePlanQuestion(table, models, std::move(devices));
 }
 
 }  // namespace tactus

@@ -1,22 +1,15 @@
 // What a scenario asks a planner: how its devices are to be split, who is to be where.
 #pragma once
 
-#include <memory>
 #include <span>
 
 #include "base/expected.h"
-#include "core/planner.h"
-#include "dispatch/dispatcher.h"
+#include "placement/plan_question.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
 #include "workload/share_profiles.h"
 
 namespace tactus {
-
-struct PlanQuestion {
-  std::shared_ptr<const Deployment> deployment;  // holds what input.profile points to
-  PlanInput input;
-};
 
 // Its lanes are the devices, [plan] says what parts of them there are, and rates are those at the
 // start. `on_share`: see MakeDeployment.

@@ -59,8 +59,7 @@ class World final : public Outbox, public PipelineWorld {
   World(const Scenario& scenario, const ProfileFile& selected,
         std::shared_ptr<const Deployment> deployment, std::vector<Pipeline> pipelines,
         std::vector<std::unique_ptr<Arrivals>> arrivals, std::vector<LaneSpec> lanes,
-        std::unique_ptr<Reorganisation> reorganisation, Policy& policy,
-        const SimulationOptions& options)
+        std::unique_ptr<PlanExecutor> executor, Policy& policy, const SimulationOptions& options)
       : end_(kStart + FromSeconds(scenario.duration_s)),
         last_chance_(end_ + options.drain),
         decision_cost_(policy.traits().decision_cost.launch.value_or(
@@ -73,8 +72,8 @@ class World final : public Outbox, public PipelineWorld {
         deployment_(std::move(deployment)),
         arrivals_(std::move(arrivals)),
         policy_(policy),
-        reorganisation_(std::move(reorganisation)),
-        planning_(options.plan != nullptr || reorganisation_ != nullptr
+        executor_(std::move(executor)),
+        planning_(options.plan != nullptr || executor_ != nullptr
                       ? std::nullopt
                       : Planning::For(policy.traits().planner, scenario, *deployment_)),
         device_(selected, scenario.seed, options.noise),
@@ -97,8 +96,8 @@ class World final : public Outbox, public PipelineWorld {
       pipeline_requests_.emplace(std::move(pipelines), RowDraw(scenario), *this, heap_);
     }
     if (planning_) dispatcher_.Adopt(planning_->First());
-    if (reorganisation_ != nullptr) {
-      reorganisation_->Start(dispatcher_, heap_);
+    if (executor_ != nullptr) {
+      executor_->Start(dispatcher_, heap_);
     } else if (options.plan != nullptr) {
       dispatcher_.Adopt(options.plan);
     }
@@ -145,7 +144,7 @@ class World final : public Outbox, public PipelineWorld {
       CountClosed(std::max(last_, end_));
       result.scaling = scaler_.history();
     }
-    if (reorganisation_ != nullptr) result.layout = reorganisation_->history();
+    if (executor_ != nullptr) result.layout = executor_->history();
     result.lanes = std::move(lanes_);
     result.begin = kStart + FromSeconds(scenario.warmup_s);
     result.end = end_;
@@ -269,7 +268,7 @@ class World final : public Outbox, public PipelineWorld {
 
   void CountEnd(bool in_time) {
     ++(in_time ? totals_.good : totals_.bad);
-    if (reorganisation_ != nullptr) reorganisation_->Ended(in_time);
+    if (executor_ != nullptr) executor_->Ended(in_time);
   }
 
   // For what the policy looked at since the last time.
@@ -286,7 +285,7 @@ class World final : public Outbox, public PipelineWorld {
 
   void Send(ModelId model, const Request& request) override {
     if (planning_) planning_->Count(model);
-    if (reorganisation_ != nullptr) reorganisation_->Arrived(model);
+    if (executor_ != nullptr) executor_->Arrived(model);
     dispatcher_.Arrive(model, request);
   }
 
@@ -315,9 +314,9 @@ class World final : public Outbox, public PipelineWorld {
     if (event.kind == EventClass::kStage) return pipeline_requests_->Start(event.subject, now_);
     if (event.kind == EventClass::kDevice) return TakeChange(event);
     if (event.kind == EventClass::kAutoscale) return Autoscale();
-    if (event.kind == EventClass::kReplan) return reorganisation_->Replan(now_, end_);
+    if (event.kind == EventClass::kReplan) return executor_->Replan(now_, end_);
     if (event.kind == EventClass::kLanePrepared) {
-      return reorganisation_->Prepared(LaneId{event.subject}, now_);
+      return executor_->Prepared(LaneId{event.subject}, now_);
     }
     if (event.kind == EventClass::kLaneReady) {
       const int before = scaler_.open();
@@ -333,7 +332,7 @@ class World final : public Outbox, public PipelineWorld {
     totals_.busy += running.report.ended - running.report.started;
     ++lanes_[lane.value()].batches;
     dispatcher_.Finish(lane, running.id, running.report, now_);
-    if (reorganisation_ != nullptr) reorganisation_->Finished(lane, now_);
+    if (executor_ != nullptr) executor_->Finished(lane, now_);
   }
 
   void Autoscale() {
@@ -401,7 +400,7 @@ class World final : public Outbox, public PipelineWorld {
   const std::shared_ptr<const Deployment> deployment_;
   std::vector<std::unique_ptr<Arrivals>> arrivals_;
   Policy& policy_;
-  const std::unique_ptr<Reorganisation> reorganisation_;  // null: lanes stay what they are
+  const std::unique_ptr<PlanExecutor> executor_;  // null: lanes stay what they are
   std::optional<Planning> planning_;
   SimDevice device_;
   const double tail_;
@@ -433,7 +432,8 @@ Status CheckPlanning(const Scenario& scenario, const Deployment& deployment,
                      std::span<const LaneSpec> lanes, const Policy& policy,
                      const SimulationOptions& options) {
   if (auto known = Planning::Known(policy.traits().planner); !known) return known;
-  if (options.plan == nullptr) return Planning::Feasible(policy.traits().planner, deployment, lanes);
+  if (options.plan == nullptr)
+    return Planning::Feasible(policy.traits().planner, deployment, lanes);
   if (policy.traits().planner.empty()) {
     return InvalidArgument(
         fmt::format("policy '{}' reads no plan; take one that does, planned say", policy.name()));
@@ -461,15 +461,15 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
   if (!pipelines) return std::unexpected(pipelines.error());
   const auto can = CheckPlanning(scenario, **deployment, MakeLanes(scenario), policy, options);
   if (!can) return std::unexpected(can.error());
-  std::unique_ptr<Reorganisation> reorganisation;
+  std::unique_ptr<PlanExecutor> executor;
   if (!policy.traits().planner.empty()) {
-    auto made = Reorganisation::For(scenario, profile, options);
+    auto made = PlanExecutor::For(scenario, profile, options);
     if (!made) return std::unexpected(made.error());
-    reorganisation = std::move(*made);
+    executor = std::move(*made);
   }
   World world(scenario, *selected, std::move(*deployment), std::move(*pipelines),
               std::move(*arrivals), SimulatedLanes(scenario, policy, options.plan.get()),
-              std::move(reorganisation), policy, options);
+              std::move(executor), policy, options);
   world.Run();
   return std::move(world).Result(scenario);
 }

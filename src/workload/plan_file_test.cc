@@ -159,7 +159,7 @@ TEST_F(PlanFileTest, AModelWithLoadAndNoLaneIsRefused) {
   EXPECT_TRUE(FitPlan(file, "p.json", input_));
 }
 
-// A reorganiser could not take it up, and no planner makes it.
+// No transition could take it up, and no planner makes it.
 TEST_F(PlanFileTest, ADeviceHasAtMostTwoLanes) {
   PlanFile file = Made();
   LanePlan third = file.plan.lanes[0];
