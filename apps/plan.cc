@@ -21,33 +21,13 @@
 #include "planners/subcluster/partition_file.h"
 #include "planners/subcluster/partition_search.h"
 #include "progress.h"
-#ifdef TACTUS_WITH_CBC
-#include "planners/subcluster/cbc/cbc_partition.h"
-#endif
 
 namespace tactus {
 namespace {
 
-#ifdef TACTUS_WITH_CBC
-constexpr bool kWithCbc = true;
-#else
-constexpr bool kWithCbc = false;
-#endif
-
-// One that this build lacks is known all the same, so that the answer can say what to build.
-std::string WhyNoSolver(const std::string& name) {
-  if (name == "search" || name == "random" || (name == "cbc" && kWithCbc)) return "";
-  if (name == "cbc") {
-    return "cbc is not in this build; install its library (bash tools/setup/apt.sh cbc) and "
-           "configure with -DTACTUS_WITH_CBC=ON (docs/partition.md)";
-  }
-  return name + ": there are search, random and cbc";
-}
-
 struct PartitionOptions {
   std::string input;
   std::string previous;
-  std::string solver = "search";
   std::optional<double> most_moves;
   double time_limit_s = 10;
   bool timed = true;  // false: the number of trials alone ends the search
@@ -86,31 +66,12 @@ class Deadline {
   Progress progress_;
 };
 
-struct Solved {
-  FoundPartition found;
-  bool proven = false;  // that nothing is better
-};
-
 Expected<FoundPartition> Search(const PartitionOptions& options, const PartitionProblem& problem) {
   Deadline deadline(options);
   const StopPartition stop = [&](const PartitionProgress& at) { return deadline.Passed(at); };
-  if (options.solver == "random") return DrawPartition(problem, options.search, stop);
   PartitionSearchOptions search = options.search;
   search.descents = std::numeric_limits<int>::max();  // until the time is over
   return SearchPartition(problem, search, stop);
-}
-
-Expected<Solved> Solve(const PartitionOptions& options, const PartitionProblem& problem) {
-#ifdef TACTUS_WITH_CBC
-  if (options.solver == "cbc") {
-    const auto exact = SolvePartitionByCbc(problem, options.time_limit_s);
-    if (!exact) return std::unexpected(exact.error());
-    return Solved{exact->found, exact->optimal};
-  }
-#endif
-  auto found = Search(options, problem);
-  if (!found) return std::unexpected(found.error());
-  return Solved{std::move(*found)};
 }
 
 std::string NamesIn(const PartitionProblem& problem, const Partition& partition, int sub_cluster) {
@@ -155,19 +116,14 @@ std::string ToTable(const PartitionProblem& problem, const FoundPartition& found
 }
 
 std::string ToText(const PartitionOptions& options, const PartitionProblem& problem,
-                   const Solved& solved) {
-  const FoundPartition& found = solved.found;
+                   const FoundPartition& found) {
   const PartitionScore& score = found.score;
   std::string text = fmt::format(
-      "{}: {} models onto {} sub-clusters by {}\n{}"
+      "{}: {} models onto {} sub-clusters\n{}"
       "imbalance, (max - min) / avg: rate {:.3f} %, static memory {:.3f} %; objective {:.4g}\n",
-      options.input, problem.models.size(), problem.sub_clusters, options.solver,
-      ToTable(problem, found), 100 * score.rate_imbalance, 100 * score.memory_imbalance,
-      score.objective);
-  text += options.solver != "cbc"
-              ? fmt::format("{} trials, seed {}\n", found.trials, options.search.seed)
-          : solved.proven ? "proven: nothing is better\n"
-                          : "not proven: the time limit ended the solver\n";
+      options.input, problem.models.size(), problem.sub_clusters, ToTable(problem, found),
+      100 * score.rate_imbalance, 100 * score.memory_imbalance, score.objective);
+  text += fmt::format("{} trials, seed {}\n", found.trials, options.search.seed);
   if (!problem.previous.empty()) {
     text += fmt::format("{} models moved, at a cost of {:.6g} (+: it was elsewhere, or is new)\n",
                         score.moved, score.cost);
@@ -182,7 +138,6 @@ nlohmann::ordered_json ToJson(const PartitionOptions& options, const PartitionPr
                               const FoundPartition& found) {
   nlohmann::ordered_json json;
   json["input"] = options.input;
-  json["solver"] = options.solver;
   json["seed"] = options.search.seed;
   json["trials"] = found.trials;
   json["objective"] = found.score.objective;
@@ -213,19 +168,14 @@ int RunPartition(const PartitionOptions& options) {
     if (!read) return ReportBadInput(read.error());
   }
   if (options.most_moves) problem->most_cost = *options.most_moves;
-  if (options.solver == "cbc" &&
-      options.search.most_trials != PartitionSearchOptions{}.most_trials) {
-    return ReportBadInput({ErrorCode::kInvalidArgument,
-                           "--trials: cbc makes none; bound its time with --time-limit"});
+  const auto found = Search(options, *problem);
+  if (!found) {
+    return ReportBadInput({found.error().code, options.input + ": " + found.error().message});
   }
-  const auto solved = Solve(options, *problem);
-  if (!solved) {
-    return ReportBadInput({solved.error().code, options.input + ": " + solved.error().message});
-  }
-  fmt::print("{}", ToText(options, *problem, *solved));
+  fmt::print("{}", ToText(options, *problem, *found));
   if (options.json.empty()) return 0;
   std::ofstream out(options.json);
-  out << ToJson(options, *problem, solved->found).dump(2) << '\n';
+  out << ToJson(options, *problem, *found).dump(2) << '\n';
   out.close();
   if (out) return 0;
   return ReportBadInput({ErrorCode::kInvalidArgument, options.json + ": cannot write this file"});
@@ -247,12 +197,6 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
                    "At most this many models leave their place, or models of this move_cost")
       ->check(CLI::Range(0.0, 1e12))
       ->needs(previous);
-  command
-      ->add_option("--solver", options->solver,
-                   kWithCbc ? "search, random or cbc"
-                            : "search or random; cbc in a build with -DTACTUS_WITH_CBC=ON")
-      ->check(CLI::Validator(WhyNoSolver, "NAME"))
-      ->capture_default_str();
   auto* limit = command->add_option("--time-limit", options->time_limit_s,
                                     "Seconds that it may take; with --trials none unless stated");
   limit->check(CLI::Range(0.001, 86'400.0))->capture_default_str();

@@ -16,9 +16,7 @@ if(TACTUS_SERVER)
   find_package(gRPC CONFIG REQUIRED)
 endif()
 
-# TACTUS_CBC: the libraries; TACTUS_CBC_ABSENT: the folder of src/planners that needs them and is left
-# out without them.
-set(TACTUS_CBC_ABSENT subcluster/cbc)
+# TACTUS_CBC: the libraries of bench/cbc.
 if(TACTUS_WITH_CBC)
   find_path(TACTUS_CBC_INCLUDE coin/Cbc_C_Interface.h)
   find_library(TACTUS_CBC_SOLVER CbcSolver)
@@ -28,7 +26,6 @@ if(TACTUS_WITH_CBC)
                         "-DTACTUS_WITH_CBC=OFF.")
   endif()
   set(TACTUS_CBC ${TACTUS_CBC_SOLVER} ${TACTUS_CBC_LIBRARY})
-  set(TACTUS_CBC_ABSENT)
 endif()
 
 # Headers only: the library is opened at run time (engines/onnxruntime/library.h).

@@ -400,23 +400,11 @@ class Plans(CommandCase):
         for name in away:
             self.assertIn("+" + name, text)
 
-        drawn = self.folder / "drawn.json"
-        self.good(*words[:3], "--solver", "random", "--trials", 500, "--json", drawn)
-        self.assertGreater(json.loads(drawn.read_text())["objective"], 3 * plan["objective"])
-
         small = self.folder / "small.toml"
         small.write_text(zoo.read_text().replace("11264", "1500"))
         self.bad("plan", "partition", small, says="model 'VGG19' needs 1572.2 MB")
         self.bad("plan", "partition", zoo, "--previous", zoo, says="holds no partition")
         self.bad("plan", "partition", self.folder / "x", says="cannot read this partition problem")
-
-    def test_a_solver_that_the_build_lacks_is_named_with_what_to_build(self):
-        zoo = SOURCE / "scenarios/partition/zoo.toml"
-        self.bad("plan", "partition", zoo, "--solver", "cplex",
-                 says="cplex: there are search, random and cbc")
-        if "cbc in a build" not in " ".join(self.good("plan", "partition", "--help").split()):
-            return  # this build has it
-        self.bad("plan", "partition", zoo, "--solver", "cbc", says="-DTACTUS_WITH_CBC=ON")
 
 
 if __name__ == "__main__":

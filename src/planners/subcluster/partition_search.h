@@ -1,5 +1,5 @@
 // Solvers for the problem of partition.h. They look at no clock: the caller's predicate ends them,
-// so a number of trials and a seed give one answer, anywhere. The exact one is in cbc/.
+// so a number of trials and a seed give one answer, anywhere. bench/cbc has an exact one.
 #pragma once
 
 #include <cstdint>

@@ -190,6 +190,7 @@ TEST(PartitionSearch, SameSeedAndTrialsSamePartition) {
   const auto drawn = DrawPartition(problem, {.seed = 3, .most_trials = 500});
   ASSERT_TRUE(drawn);
   EXPECT_EQ(drawn->partition, DrawPartition(problem, {.seed = 3, .most_trials = 500})->partition);
+  EXPECT_GT(drawn->score.objective, 3 * one->score.objective) << "chance is as good as the search";
 }
 
 // One descent of 60 models settles; where it settles, others find better.

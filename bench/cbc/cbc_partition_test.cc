@@ -1,6 +1,6 @@
 // The local search against an exact solver that nobody here wrote: without this, both the search
 // and the test that tries all partitions could share one misreading of the paper's equations.
-#include "planners/subcluster/cbc/cbc_partition.h"
+#include "cbc/cbc_partition.h"
 
 #include <string>
 

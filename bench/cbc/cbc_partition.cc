@@ -1,4 +1,4 @@
-#include "planners/subcluster/cbc/cbc_partition.h"
+#include "cbc/cbc_partition.h"
 
 #include <memory>
 #include <vector>
