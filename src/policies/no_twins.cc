@@ -1,0 +1,7 @@
+#include "policies/policy_makers.h"
+
+namespace tactus {
+
+std::span<const PolicyEntry> PlainTwins() { return {}; }
+
+}  // namespace tactus

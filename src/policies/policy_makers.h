@@ -1,0 +1,113 @@
+// How a policy that has a plain twin is made of its options, for both: the registry makes the quick
+// one, tests/twins the one that is written as the paper states it (design/0004).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "policies/edgeserving/edgeserving.h"
+#include "policies/policy_options.h"
+#include "policies/registry.h"
+#include "policies/strait/strait.h"
+#include "policies/symphony/symphony.h"
+
+namespace tactus {
+
+// Errors are the options' status; then the policy is not used.
+struct PolicyEntry {
+  PolicyInfo info;
+  std::unique_ptr<Policy> (*make)(std::string name, PolicyOptions& options);
+};
+
+// "symphony-plain" and its like, which a program has that links tests/twins. Other programs have
+// none (no_twins.cc).
+std::span<const PolicyEntry> PlainTwins();
+
+inline constexpr const char* kEdgeServingOptions =
+    "batch=N: largest batch; clip=C: the most that one request counts, 10";
+// The setting of docs/papers/symphony.md.
+inline constexpr const char* kSymphonyTuned =
+    "gather=window,aim=0.8,lead=0.1: a flat top under overload, and larger batches";
+
+inline constexpr const char* kSymphonyOptions =
+    "when=frontrun|eager|timeout|latest; k=MS or share=X of the SLO: of timeout; lead=X: before "
+    "frontrun, as a share of the SLO, 0; gather=prefix|window; aim=X: share of b* that the window "
+    "holds on to, 1; rate=MS: window of the rate from which b* is, 1000; ctrl=US, data=US: delay "
+    "of a batch and of each of its requests";
+
+inline constexpr const char* kStraitOptions =
+    "form=X: longest wait for a batch to form, of the SLO, 0.1; slack=X: what its first request "
+    "keeps, times a full batch's latency, 1.5; room=X: a device that is used less and keeps a slot "
+    "free does not make it wait, 1; "
+    "least=P, step=P: of the cap on low levels, 75 and 0.25 percent; starve=MS: the longest that a "
+    "queue goes unserved, 1000, and 1 at least (with 0 the one that waited longest would always be "
+    "first, whatever its priority); learn=yes|no; excess=P: lower batches join a higher one only "
+    "if it is still in time where neighbours cost it more than they cost P percent of batches, "
+    "99.9; and to leave parts away: order=no, meet=no, protect=no, unlucky=no, cap=no";
+
+inline constexpr int kAnyBatch = 1 << 20;
+
+template <class Which, bool kEarlyExits>
+std::unique_ptr<Policy> MakeEdgeServing(std::string name, PolicyOptions& options) {
+  const int batch = options.Whole("batch", kAnyBatch, 1, kAnyBatch);
+  const double clip = options.Number("clip", EdgeServingOptions{}.clip, 1, 1e6);
+  return std::make_unique<Which>(
+      std::move(name),
+      EdgeServingOptions{.batch = batch, .clip = clip, .early_exits = kEarlyExits});
+}
+
+template <class Which>
+std::unique_ptr<Policy> MakeSymphony(std::string name, PolicyOptions& options) {
+  constexpr Schedulable kWhen[] = {Schedulable::kFrontrun, Schedulable::kEager,
+                                   Schedulable::kTimeout, Schedulable::kLatest};
+  constexpr Gather kGather[] = {Gather::kPrefix, Gather::kWindow};
+  SymphonyOptions made;
+  made.candidate.schedulable =
+      kWhen[options.Name("when", {"frontrun", "eager", "timeout", "latest"})];
+  made.candidate.gather = kGather[options.Name("gather", {"prefix", "window"})];
+  const bool timeout = made.candidate.schedulable == Schedulable::kTimeout;
+  const bool window = made.candidate.gather == Gather::kWindow;
+  for (const char* key : {"k", "share"}) options.Needs(key, timeout, "when=timeout");
+  options.Overridden("k", "share");
+  options.Needs("lead", made.candidate.schedulable == Schedulable::kFrontrun, "when=frontrun");
+  for (const char* key : {"aim", "rate"}) options.Needs(key, window, "gather=window");
+  made.candidate.timeout = options.Millis("k", 0);
+  made.timeout_share = options.Number("share", 0, 0, 1);
+  made.aim = options.Number("aim", 1, 0.1, 1);
+  made.lead_share = options.Number("lead", 0, 0, 1);
+  made.rate_window = options.Millis("rate", 1000, 1);
+  made.delays = {.control = options.Micros("ctrl", 0), .per_request = options.Micros("data", 0)};
+  return std::make_unique<Which>(std::move(name), made);
+}
+
+template <class Which>
+std::unique_ptr<Policy> MakeStrait(std::string name, PolicyOptions& options) {
+  const auto with = [&](const char* part) { return options.Name(part, {"yes", "no"}) == 0; };
+  StraitOptions made;
+  made.interference.learn = with("learn");
+  made.ordered = with("order");
+  made.meets = with("meet");
+  made.protects = with("protect");
+  made.capped = with("cap");
+  for (const char* key : {"least", "step"}) options.Needs(key, made.capped, "cap=yes");
+  made.throttle.least = options.Number("least", 75, 1, 100) / 100;
+  made.throttle.step = options.Number("step", 0.25, 0, 100) / 100;
+  made.formation = options.Number("form", made.formation, 0, 1);
+  for (const char* key : {"slack", "room"}) options.Needs(key, made.formation > 0, "form above 0");
+  made.slack = options.Number("slack", made.slack, 0, 100);
+  made.room = options.Number("room", made.room, 0, 100);
+  const bool unlucky = with("unlucky");
+  for (const char* key : {"unlucky", "excess"}) {
+    options.Needs(key, made.interference.learn, "learn=yes");
+    options.Needs(key, made.protects, "protect=yes");
+  }
+  options.Needs("excess", unlucky, "unlucky=yes");
+  made.excess = options.Number("excess", 100 * made.excess, 50, 100) / 100;
+  if (!unlucky) made.excess = 0;
+  made.starve = FromMillis(options.Number("starve", ToMillis(made.starve), 1, 1e6));
+  return std::make_unique<Which>(std::move(name), made);
+}
+
+}  // namespace tactus
