@@ -7,7 +7,7 @@
 
 #include "base/expected.h"
 #include "core/engine.h"
-#include "runtime/inference_service.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

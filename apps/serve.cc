@@ -27,6 +27,7 @@
 #include "runtime/machine.h"
 #include "runtime/model_profile.h"
 #include "runtime/runtime.h"
+#include "runtime_reading.h"
 #include "serve_options.h"
 #include "serve_plan.h"
 #include "server/autoscale/load_sampler.h"
@@ -257,7 +258,7 @@ Status ServeCommand::MakeRuntime() {
                             .observer = metrics_.get(),
                             .log = [log = log_](const std::string& line) { log->warn(line); }});
   metrics_->Watch([this] {
-    RuntimeReading reading = Read(*runtime_);
+    RuntimeReading reading = ReadingOf(*runtime_);
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     if (planning_ != nullptr) reading.planning = planning_->reading();
     return reading;

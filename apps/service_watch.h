@@ -9,7 +9,7 @@
 #include "base/serving_time.h"
 #include "core/prediction_errors.h"
 #include "metrics/recorder.h"
-#include "runtime/observer.h"
+#include "service/observer.h"
 #include "workload/profile_file.h"
 
 namespace tactus {

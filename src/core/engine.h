@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +13,7 @@
 #include "base/ids.h"
 #include "base/serving_time.h"
 #include "core/batch.h"
+#include "core/model_spec.h"
 #include "core/plan.h"
 #include "core/tensor.h"
 
@@ -27,30 +26,6 @@ struct EngineTraits {
   // Submit returns at once, and Done comes later, on a thread of the engine's: a lane needs none.
   bool deferred = false;
   int max_slots = 1;  // batches at once in one lane
-};
-
-// One exit's graph: the model cut off behind that exit.
-struct ExitSpec {
-  std::string name;
-  std::filesystem::path graph;  // empty for engines that need none
-  double accuracy = 0;
-};
-
-// What a model's folder says, completed from its graphs on load.
-struct ModelSpec {
-  std::string name;
-  std::int64_t version = 1;
-  std::string platform;  // "onnxruntime_onnx", "identity", "emulated"
-  int max_batch = 0;     // 0: the model has no batch dimension
-  Duration slo{};
-  int priority = 1;
-  std::vector<TensorSpec> inputs;  // dims include the batch dimension where max_batch > 0
-  std::vector<TensorSpec> outputs;
-  std::vector<ExitSpec> exits;  // shallowest first, at least one
-  // Latencies that come with the model, a profile or a table of them; empty: none do.
-  std::filesystem::path profile;
-  std::map<std::string, std::string> parameters;
-  std::string config;  // as declared, encoded by the front ends; opaque elsewhere
 };
 
 struct ModelHandle {

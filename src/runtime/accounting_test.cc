@@ -67,7 +67,7 @@ struct Chaos {
                       std::as_bytes(std::span(*values))}};
       call.keepalive = values;
       call.received = std::chrono::steady_clock::now();
-      if (rng.Below(3) == 0) call.deadline = call.received + Micros(50 + rng.Below(3000));
+      if (rng.Below(3) == 0) call.limit.Tighten(Micros(50 + rng.Below(3000)));
       auto times = std::make_shared<std::atomic<int>>(0);
       call.reply = [this, values, times](InferReply&& reply) {
         if (times->fetch_add(1) > 0) ++wrong;

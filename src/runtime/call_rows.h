@@ -4,8 +4,8 @@
 
 #include "base/expected.h"
 #include "core/engine.h"
-#include "runtime/inference_service.h"
 #include "runtime/payload_slab.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

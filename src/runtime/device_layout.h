@@ -1,15 +1,14 @@
-// A device that is split into lanes: what it is, how it is split, and what its planner is asked.
+// A device that is split into lanes: what it is, and what its planner is asked.
 #pragma once
 
-#include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/expected.h"
-#include "core/engine.h"
 #include "core/model.h"
+#include "core/model_spec.h"
 #include "core/plan.h"
 #include "placement/plan_question.h"
 #include "workload/share_profiles.h"
@@ -23,20 +22,6 @@ struct SplitOptions {
   std::vector<ShareProfile> shares;
   // That models may take together, by what is known of them.
   double memory_mb = std::numeric_limits<double>::infinity();
-};
-
-// How a device is split.
-struct DeviceLayout {
-  // Lanes by LaneId, with their share and who is there; without entries: closed. Null before the
-  // first.
-  std::shared_ptr<const Plan> plan;
-  std::vector<std::string> models;  // by the plan's ModelId
-  std::int64_t changes = 0;         // plans that came to serve
-  std::int64_t given_up = 0;        // plans of which a lane could not be had
-  // Lanes that end what they run before they go, or before a model leaves them, and for how long
-  // the first of them has been at it.
-  int draining = 0;
-  Duration drain{};
 };
 
 struct LoadedModel {

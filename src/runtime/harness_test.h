@@ -129,12 +129,12 @@ class Harness {
   // Sends `rows` rows of floats for a model of shape [-1, ...]; returns the call's index in
   // replies.
   std::size_t Send(const std::string& model, const std::vector<float>& values, Shape shape,
-                   std::optional<Duration> deadline = {}, CallId* id = nullptr) {
+                   std::optional<Duration> limit = {}, CallId* id = nullptr) {
     const auto spec = runtime->Find(model, -1);
-    return SendTo(spec ? *spec : nullptr, values, std::move(shape), deadline, id);
+    return SendTo(spec ? *spec : nullptr, values, std::move(shape), limit, id);
   }
   std::size_t SendTo(std::shared_ptr<const ModelSpec> spec, const std::vector<float>& values,
-                     Shape shape, std::optional<Duration> deadline = {}, CallId* id = nullptr,
+                     Shape shape, std::optional<Duration> limit = {}, CallId* id = nullptr,
                      std::uint32_t priority = 0) {
     auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(float));
     std::memcpy(bytes->data(), values.data(), bytes->size());
@@ -142,7 +142,7 @@ class Harness {
     call.inputs = {{"x", DataType::kFp32, std::move(shape), *bytes}};
     call.keepalive = bytes;
     call.received = std::chrono::steady_clock::now();
-    if (deadline) call.deadline = call.received + *deadline;
+    call.limit.Tighten(limit);
     call.model = std::move(spec);
     call.priority = priority;
     const std::size_t index = replies.size();

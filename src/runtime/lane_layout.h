@@ -21,6 +21,7 @@
 #include "runtime/model_host.h"
 #include "runtime/places.h"
 #include "runtime/wall_clock.h"
+#include "service/readings.h"
 
 namespace tactus {
 

@@ -19,8 +19,8 @@
 #include "base/expected.h"
 #include "base/serving_time.h"
 #include "core/engine.h"
-#include "runtime/inference_service.h"
 #include "runtime/served_model.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

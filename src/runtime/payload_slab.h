@@ -15,8 +15,8 @@
 #include "base/ring.h"
 #include "core/engine.h"
 #include "core/request.h"
-#include "runtime/inference_service.h"
 #include "runtime/served_model.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

@@ -10,10 +10,10 @@
 
 #include "base/ring.h"
 #include "runtime/doorbell.h"
-#include "runtime/observer.h"
 #include "runtime/payload_slab.h"
 #include "runtime/served_model.h"
 #include "runtime/wall_clock.h"
+#include "service/observer.h"
 
 namespace tactus {
 

@@ -16,6 +16,7 @@
 #include "runtime/model_host.h"
 #include "runtime/payload_slab.h"
 #include "runtime/reply_thread.h"
+#include "service/deadline.h"
 
 namespace tactus {
 namespace {
@@ -114,11 +115,6 @@ struct Runtime::Body {
     const std::function<void(InferReply &&)> answer = std::move(call.reply);
     answer(std::move(reply));
     return 0;
-  }
-  TimePoint DeadlineOf(const InferCall& call, const ServedModel& model) const {
-    TimePoint deadline = clock.At(call.received) + model.model.slo;
-    if (call.deadline) deadline = std::min(deadline, clock.At(*call.deadline));
-    return deadline;
   }
 
   const RuntimeOptions options;
@@ -240,7 +236,7 @@ CallId Runtime::Infer(InferCall&& call) {
   }
   slot->model->counters.offered.fetch_add(slot->rows.size(), std::memory_order_relaxed);
   slot->received = body.clock.At(slot->call.received);
-  slot->deadline = body.DeadlineOf(slot->call, *slot->model);
+  slot->deadline = DeadlineOf(slot->received, slot->model->model.slo, slot->call.limit);
   const CallId id = slot->id();
   body.loop.Submit(*slot);
   return id;

@@ -26,9 +26,10 @@
 #include "dispatch/dispatcher.h"
 #include "dispatch/journal.h"
 #include "runtime/device_layout.h"
-#include "runtime/inference_service.h"
 #include "runtime/model_repository.h"
-#include "runtime/observer.h"
+#include "service/inference_service.h"
+#include "service/observer.h"
+#include "service/readings.h"
 #include "workload/profile_file.h"
 #include "workload/share_profiles.h"
 
@@ -78,11 +79,6 @@ struct RuntimeParts {
   Observer* observer = nullptr;
   // One line for people, without a newline; from any thread. Empty: nothing is said.
   std::function<void(const std::string&)> log;
-};
-
-struct LaneLoad {
-  Duration busy{};  // time spent running batches since the start
-  std::int64_t batches = 0;
 };
 
 class Runtime final : public InferenceService {

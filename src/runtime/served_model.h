@@ -10,8 +10,8 @@
 #include "core/engine.h"
 #include "core/model.h"
 #include "core/profile_table.h"
-#include "runtime/inference_service.h"
 #include "runtime/shape_classes.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

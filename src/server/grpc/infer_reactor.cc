@@ -1,6 +1,6 @@
 #include "server/grpc/infer_reactor.h"
 
-#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "grpc_service.pb.h"
@@ -12,13 +12,10 @@
 
 namespace tactus {
 
-std::optional<std::chrono::steady_clock::time_point> DeadlineOf(
-    const grpc::CallbackServerContext& context, std::chrono::steady_clock::time_point now) {
+std::optional<Duration> TimeLeft(const grpc::CallbackServerContext& context) {
   const auto deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) return std::nullopt;
-  // Clients may send grpc-timeout values of centuries.
-  const auto left = deadline - std::chrono::system_clock::now();
-  return now + std::min<std::chrono::steady_clock::duration>(left, std::chrono::hours(24 * 365));
+  return deadline - std::chrono::system_clock::now();
 }
 
 grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,
@@ -47,9 +44,7 @@ Status InferReactor::Begin(grpc::ByteBuffer& request) {
   id_ = (*message)->id();
   auto call = CallFrom(service_, std::move(*message), received);
   if (!call) return std::unexpected(std::move(call.error()));
-  if (const auto deadline = DeadlineOf(context_, received)) {
-    call->deadline = call->deadline ? std::min(*call->deadline, *deadline) : *deadline;
-  }
+  call->limit.Tighten(TimeLeft(context_));
   call->reply = [this](InferReply&& reply) { Answer(std::move(reply)); };
   call_id_.store(service_.Infer(std::move(*call)));
   return {};

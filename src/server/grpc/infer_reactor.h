@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <optional>
 #include <string>
 
@@ -10,13 +9,14 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include "runtime/inference_service.h"
+#include "base/serving_time.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 
-// The client's deadline on the clock of calls; nothing when it set none.
-std::optional<std::chrono::steady_clock::time_point> DeadlineOf(
-    const grpc::CallbackServerContext& context, std::chrono::steady_clock::time_point now);
+// What is left of the client's deadline (grpc-timeout), below 0 once it has passed; nothing when it
+// set none.
+std::optional<Duration> TimeLeft(const grpc::CallbackServerContext& context);
 
 // `error` in the shared table's words; what is worth repeating says so in its trailing metadata.
 grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,

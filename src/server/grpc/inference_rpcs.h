@@ -7,8 +7,8 @@
 #include <string>
 
 #include "grpc_service.grpc.pb.h"
-#include "runtime/inference_service.h"
 #include "server/grpc/slow_calls.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

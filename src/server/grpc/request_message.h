@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/expected.h"
-#include "runtime/inference_service.h"
+#include "service/inference_service.h"
 
 namespace inference {
 class ModelInferRequest;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "grpc_service.pb.h"
-#include "runtime/inference_service.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

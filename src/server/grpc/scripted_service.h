@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/inference_service.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 
@@ -54,10 +54,9 @@ class ScriptedService final : public InferenceService {
     changed_.wait(lock, [&] { return cancelled_ > 0; });
     return cancelled_;
   }
-  // The deadline, priority and arrival of the last call.
+  // The time limit and priority of the last call.
   struct Seen {
-    std::optional<std::chrono::steady_clock::time_point> deadline;
-    std::chrono::steady_clock::time_point received;
+    std::optional<Duration> limit;
     std::uint32_t priority = 0;
     std::vector<int> outputs;
   };
@@ -81,7 +80,7 @@ class ScriptedService final : public InferenceService {
   CallId Infer(InferCall&& call) override {
     std::unique_lock lock(mutex_);
     const CallId id = next_++;
-    last_ = {call.deadline, call.received, call.priority, call.outputs};
+    last_ = {call.limit.shortest(), call.priority, call.outputs};
     if (refuse_) {
       InferReply reply{.status = std::unexpected(*refuse_)};
       lock.unlock();

@@ -1,6 +1,6 @@
 #include "server/grpc/stream_reactor.h"
 
-#include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -91,9 +91,7 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
     outgoing_.push_back(ToStreamError(ToWire(call.error(), strict_triton_).text, id));
     return;
   }
-  if (const auto deadline = DeadlineOf(context_, received)) {
-    call->deadline = call->deadline ? std::min(*call->deadline, *deadline) : *deadline;
-  }
+  call->limit.Tighten(TimeLeft(context_));
   Serial serial;
   {
     std::scoped_lock lock(mutex_);

@@ -11,7 +11,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include "runtime/inference_service.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/inference_service.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 
@@ -70,8 +70,7 @@ class FakeService final : public InferenceService {
       const std::lock_guard lock(mutex_);
       id = static_cast<CallId>(++calls_);
       last_priority_ = call.priority;
-      last_limit_.reset();
-      if (call.deadline) last_limit_ = *call.deadline - call.received;
+      last_limit_ = call.limit.shortest();
       changed_.notify_all();
       if (hold_) {
         held_.emplace(id, std::move(call));

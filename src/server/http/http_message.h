@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/inference_service.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/expected.h"
-#include "runtime/inference_service.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

@@ -16,14 +16,12 @@
 namespace tactus {
 namespace {
 
-using std::chrono::microseconds;
-
 // Loads and unloads that may wait for their turn.
 constexpr std::size_t kWaitingCalls = 64;
 // Smaller answers gain nothing from being compressed.
 constexpr std::size_t kLeastCompressed = 1024;
-// 2^40 ms are 35 years: no limit any more.
-constexpr std::int64_t kMostMillis = std::int64_t{1} << 40;
+// A limit beyond it is none, and in nanoseconds it might not fit.
+constexpr std::int64_t kLongestMs = TimeLimit::kLongest / Millis(1);
 
 std::string_view Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -43,16 +41,16 @@ HttpResponse MethodNotAllowed(std::string_view allowed) {
 }
 
 // A limit in whole milliseconds from a header field; 0 means none.
-Expected<std::optional<microseconds>> ReadMillis(std::optional<std::string_view> field,
-                                                 std::string_view name) {
+Expected<std::optional<Duration>> ReadMillis(std::optional<std::string_view> field,
+                                             std::string_view name) {
   if (!field) return std::nullopt;
   std::int64_t ms = 0;
   const auto [end, error] = std::from_chars(field->data(), field->data() + field->size(), ms);
   if (error != std::errc{} || end != field->data() + field->size() || ms < 0) {
     return InvalidArgument(fmt::format("{}: not a whole number of milliseconds", name));
   }
-  if (ms == 0 || ms > kMostMillis) return std::nullopt;
-  return microseconds(ms * 1000);
+  if (ms == 0 || ms > kLongestMs) return std::nullopt;
+  return Millis(ms);
 }
 
 Expected<std::optional<std::size_t>> ReadHeaderLength(std::optional<std::string_view> field) {
@@ -312,8 +310,8 @@ class KServeHandler final : public HttpHandler {
     if (!ours) return std::unexpected(ours.error());
     const auto envoy = ReadMillis(request.envoy_timeout_ms, "x-envoy-expected-rq-timeout-ms");
     if (!envoy) return std::unexpected(envoy.error());
-    const auto deadline = EarliestDeadline(request.received, {*ours, *envoy});
-    if (deadline && (!call.deadline || *deadline < *call.deadline)) call.deadline = deadline;
+    call.limit.Tighten(*ours);
+    call.limit.Tighten(*envoy);
     return {};
   }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/expected.h"
-#include "core/engine.h"
+#include "core/model_spec.h"
 #include "server/kserve/declared_config.h"
 
 namespace tactus {

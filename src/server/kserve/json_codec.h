@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/expected.h"
-#include "runtime/inference_service.h"
 #include "server/kserve/validation.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

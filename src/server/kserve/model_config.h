@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/expected.h"
-#include "core/engine.h"
+#include "core/model_spec.h"
 
 namespace tactus {
 

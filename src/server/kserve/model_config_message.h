@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/expected.h"
-#include "core/engine.h"
+#include "core/model_spec.h"
 #include "model_config.pb.h"
 
 namespace tactus {

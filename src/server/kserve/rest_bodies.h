@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/expected.h"
-#include "runtime/inference_service.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 

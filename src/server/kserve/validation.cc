@@ -11,11 +11,8 @@
 namespace tactus {
 namespace {
 
-using std::chrono::microseconds;
-using SteadyTime = std::chrono::steady_clock::time_point;
-
-// Beyond a year a limit is none; it also keeps sums of times from overflowing.
-constexpr std::int64_t kNoLimitUs = std::int64_t{366} * 24 * 3600 * 1'000'000;
+// In microseconds: a timeout beyond it is none, and in nanoseconds it might not fit.
+constexpr std::int64_t kLongestUs = TimeLimit::kLongest / Micros(1);
 
 // An integer that arrived with either sign, or as a number that happens to be whole.
 std::optional<std::int64_t> WholeNumber(const ParameterValue& value) {
@@ -56,7 +53,7 @@ Status ReadTimeout(const ParameterValue& value, CallParameters& read) {
   if (!number || *number < 0) {
     return WrongParameter("timeout", "must be a whole number of microseconds, not below 0");
   }
-  if (*number > 0) read.timeout = microseconds(*number);
+  if (*number > 0 && *number <= kLongestUs) read.timeout = Micros(*number);
   return {};
 }
 
@@ -238,19 +235,8 @@ Expected<CallParameters> ReadParameters(std::span<const Parameter> parameters) {
   return read;
 }
 
-std::optional<SteadyTime> EarliestDeadline(
-    SteadyTime received, std::initializer_list<std::optional<microseconds>> limits) {
-  std::optional<microseconds> least;
-  for (const auto& limit : limits) {
-    if (!limit || limit->count() > kNoLimitUs) continue;
-    if (!least || *limit < *least) least = limit;
-  }
-  if (!least) return std::nullopt;
-  return received + *least;
-}
-
 Expected<InferCall> MakeCall(std::shared_ptr<const ModelSpec> model, const CallMessage& message,
-                             SteadyTime received) {
+                             std::chrono::steady_clock::time_point received) {
   const auto parameters = ReadParameters(message.parameters);
   if (!parameters) return std::unexpected(parameters.error());
   InferCall call;
@@ -262,7 +248,7 @@ Expected<InferCall> MakeCall(std::shared_ptr<const ModelSpec> model, const CallM
   }
   call.model = std::move(model);
   call.received = received;
-  call.deadline = EarliestDeadline(received, {parameters->timeout});
+  call.limit.Tighten(parameters->timeout);
   call.priority = parameters->priority;
   return call;
 }

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,8 +15,9 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "base/serving_time.h"
 #include "core/request.h"
-#include "runtime/inference_service.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 
@@ -48,18 +48,13 @@ struct CallMessage {
 // Parameters with other names are left alone.
 struct CallParameters {
   std::uint32_t priority = 0;
-  std::optional<std::chrono::microseconds> timeout;
+  std::optional<Duration> timeout;
 };
 Expected<CallParameters> ReadParameters(std::span<const Parameter> parameters);
 
-// The earliest of several limits, each counted from `received`; nothing when there is none.
-std::optional<std::chrono::steady_clock::time_point> EarliestDeadline(
-    std::chrono::steady_clock::time_point received,
-    std::initializer_list<std::optional<std::chrono::microseconds>> limits);
-
 // Checks names, types, shapes and sizes and puts the inputs into the model's order. Sets all of the
 // call but `keepalive` and `reply`; `timeout` parameter and priority are taken from the message,
-// the deadline may be tightened by the caller. Names in the call are the model's own.
+// the caller adds the limits of its protocol. Names in the call are the model's own.
 Expected<InferCall> MakeCall(std::shared_ptr<const ModelSpec> model, const CallMessage& message,
                              std::chrono::steady_clock::time_point received);
 

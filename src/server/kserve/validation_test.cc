@@ -45,7 +45,7 @@ TEST(MakeCall, PutsTheInputsIntoTheModelsOrder) {
   EXPECT_EQ(call->inputs[1].data.size(), 12U);
   EXPECT_THAT(call->outputs, ElementsAre(1));
   EXPECT_EQ(call->priority, 2U);
-  EXPECT_EQ(call->deadline, call->received + microseconds(3000));
+  EXPECT_EQ(call->limit.shortest(), Micros(3000));
 }
 
 constexpr std::int64_t kLarge = std::int64_t{1} << 40;
@@ -175,13 +175,11 @@ TEST(ReadParameters, WhatCannotBeMetIsRefused) {
   EXPECT_EQ(error("sequence_end", true).code, ErrorCode::kUnimplemented);
 }
 
-TEST(EarliestDeadline, TheLeastLimitCountsAndNonsenseIsNone) {
-  const std::chrono::steady_clock::time_point start{};
-  EXPECT_EQ(EarliestDeadline(start, {std::nullopt, std::nullopt}), std::nullopt);
-  EXPECT_EQ(EarliestDeadline(start, {microseconds(5), std::nullopt, microseconds(3)}),
-            start + microseconds(3));
-  EXPECT_EQ(EarliestDeadline(start, {microseconds(std::numeric_limits<std::int64_t>::max())}),
-            std::nullopt);
+TEST(ReadParameters, ATimeoutBeyondAllTimeIsNone) {
+  const Parameter parameters[] = {{"timeout", std::numeric_limits<std::int64_t>::max()}};
+  const auto read = ReadParameters(parameters);
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->timeout, std::nullopt);
 }
 
 TEST(ParseVersion, DigitsOnly) {

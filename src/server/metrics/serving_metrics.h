@@ -1,8 +1,8 @@
-// What Prometheus scrapes: counters, histograms and gauges of the serving runtime.
+// What Prometheus scrapes: counters, histograms and gauges of a service.
 //
 //   ServingMetrics metrics({.triton_names = true});
 //   Runtime runtime(options, {..., .observer = &metrics});
-//   metrics.Watch([&] { return Read(runtime); });
+//   metrics.Watch([&] { return ReadingOf(runtime); });
 //   ... GET /metrics answers metrics.Text() ...
 //
 // Times are in seconds. Every model's SLO is a bucket edge of its request durations, so the share
@@ -16,10 +16,9 @@
 #include <vector>
 
 #include "planners/autoscale/lane_adviser.h"
-#include "runtime/inference_service.h"
-#include "runtime/observer.h"
-#include "runtime/planning_thread.h"
-#include "runtime/runtime.h"
+#include "service/inference_service.h"
+#include "service/observer.h"
+#include "service/readings.h"
 
 namespace tactus {
 
@@ -38,7 +37,7 @@ struct MetricsOptions {
   std::string policy;
 };
 
-// The state of a runtime at one instant, from which gauges are made.
+// The state of a service at one instant, from which gauges are made.
 struct RuntimeReading {
   std::size_t pending = 0;  // rows that wait or run
   std::size_t calls = 0;    // calls accepted and not yet answered
@@ -50,7 +49,6 @@ struct RuntimeReading {
   DeviceLayout layout;                      // where lanes are those of a plan
   std::optional<PlanningReading> planning;  // where the server plans by itself
 };
-RuntimeReading Read(const Runtime& runtime);
 
 // Calls that ended since the start, but for those that their client took back and those that were
 // refused for what they said. Good: by their deadline.

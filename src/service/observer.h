@@ -1,4 +1,4 @@
-// What the runtime tells those who watch it: metrics exporters, the recorder of `tactus measure`.
+// What a service tells those who watch it: metrics exporters, the recorder of `tactus measure`.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 #include "base/expected.h"
 #include "core/batch.h"
-#include "core/engine.h"
+#include "core/model_spec.h"
 #include "metrics/recorder.h"
 
 namespace tactus {
@@ -31,14 +31,14 @@ struct BatchRecord {
   Duration actual() const { return ended - started; }
 };
 
-// Called on threads of the runtime and of those that call Infer, several at once; must be quick and
+// Called on threads of the service and of those that call Infer, several at once; must be quick and
 // must not throw.
 class Observer {
  public:
   virtual ~Observer() = default;
 
   // An accepted call ended, whatever its outcome; just before its reply. `record.model` is the
-  // runtime's ModelId; a call of several rows counts its shallowest exit and its last batch. The
+  // service's ModelId; a call of several rows counts its shallowest exit and its last batch. The
   // reply follows on the same thread.
   virtual void OnAnswered(const ModelSpec&, const RequestRecord&, int /*rows*/) {}
   // A call was refused before it entered a queue (no such model, no room, stopping).

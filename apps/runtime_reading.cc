@@ -1,9 +1,8 @@
-#include "runtime/runtime.h"
-#include "server/metrics/serving_metrics.h"
+#include "runtime_reading.h"
 
 namespace tactus {
 
-RuntimeReading Read(const Runtime& runtime) {
+RuntimeReading ReadingOf(const Runtime& runtime) {
   RuntimeReading reading{.pending = runtime.pending(),
                          .calls = runtime.calls(),
                          .uptime = runtime.uptime(),

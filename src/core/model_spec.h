@@ -1,0 +1,40 @@
+// What a model is to those who serve it and to those who send it requests: its tensors, its exits,
+// what its owner asks for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/serving_time.h"
+#include "core/tensor.h"
+
+namespace tactus {
+
+// One exit's graph: the model cut off behind that exit.
+struct ExitSpec {
+  std::string name;
+  std::filesystem::path graph;  // empty for engines that need none
+  double accuracy = 0;
+};
+
+// What a model's folder says, completed from its graphs on load.
+struct ModelSpec {
+  std::string name;
+  std::int64_t version = 1;
+  std::string platform;  // "onnxruntime_onnx", "identity", "emulated"
+  int max_batch = 0;     // 0: the model has no batch dimension
+  Duration slo{};
+  int priority = 1;
+  std::vector<TensorSpec> inputs;  // dims include the batch dimension where max_batch > 0
+  std::vector<TensorSpec> outputs;
+  std::vector<ExitSpec> exits;  // shallowest first, at least one
+  // Latencies that come with the model, a profile or a table of them; empty: none do.
+  std::filesystem::path profile;
+  std::map<std::string, std::string> parameters;
+  std::string config;  // as declared, encoded by the front ends; opaque elsewhere
+};
+
+}  // namespace tactus

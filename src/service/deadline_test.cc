@@ -1,0 +1,40 @@
+// A limit that is lost, or one that overflows, would make a request wait for ever or die at once.
+#include "service/deadline.h"
+
+#include <initializer_list>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+constexpr TimePoint kReceived = kStart + Seconds(100);
+
+TimeLimit Of(std::initializer_list<std::optional<Duration>> limits) {
+  TimeLimit limit;
+  for (const auto& each : limits) limit.Tighten(each);
+  return limit;
+}
+
+TEST(TimeLimit, TheShortestCountsAndNonsenseIsNone) {
+  EXPECT_EQ(Of({}).shortest(), std::nullopt);
+  EXPECT_EQ(Of({std::nullopt, std::nullopt}).shortest(), std::nullopt);
+  EXPECT_EQ(Of({Micros(5), std::nullopt, Micros(3), Micros(4)}).shortest(), Micros(3));
+  EXPECT_EQ(Of({Duration::max()}).shortest(), std::nullopt);
+  EXPECT_EQ(Of({Millis(1), Duration::max()}).shortest(), Millis(1));
+}
+
+TEST(DeadlineOf, IsTheEarlierOfModelAndClient) {
+  EXPECT_EQ(DeadlineOf(kReceived, Millis(50), {}), kReceived + Millis(50));
+  EXPECT_EQ(DeadlineOf(kReceived, Millis(50), Of({Millis(20)})), kReceived + Millis(20));
+  EXPECT_EQ(DeadlineOf(kReceived, Millis(50), Of({Millis(70)})), kReceived + Millis(50));
+}
+
+TEST(DeadlineOf, SaturatesAtNever) {
+  EXPECT_EQ(DeadlineOf(kReceived, Duration::max(), {}), kNever);
+  EXPECT_EQ(DeadlineOf(kReceived, Duration::max(), Of({Seconds(1)})), kReceived + Seconds(1));
+}
+
+}  // namespace
+}  // namespace tactus

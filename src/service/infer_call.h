@@ -1,0 +1,73 @@
+// An inference call and its reply, as they pass between a front end and a service. Tensors are
+// views: no bytes are copied.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/model_spec.h"
+#include "core/request.h"
+#include "core/tensor.h"
+#include "service/deadline.h"
+
+namespace tactus {
+
+// An input tensor of a call: `data` points into what `InferCall::keepalive` owns.
+struct InputTensor {
+  std::string_view name;
+  DataType type = DataType::kFp32;
+  Shape shape;
+  std::span<const std::byte> data;
+};
+
+// How a call was served; front ends put it into the response's parameters.
+struct ServedBy {
+  Outcome outcome = Outcome::kMet;
+  std::string_view exit;      // the shallowest exit that served a row; empty when none did
+  int batch = 0;              // size of the (last) batch it ran in
+  std::int64_t queue_us = 0;  // arrival to start of execution
+  std::int64_t execution_us = 0;
+  bool emulated = false;  // times come from a profile, outputs are made up
+};
+
+struct OutputTensor {
+  std::string_view name;  // the model's; lives as long as the reply
+  DataType type = DataType::kFp32;
+  Shape shape;
+  // Rows in order: usually one span into the batch's output, one for each batch if the call was
+  // split. Their lengths add up to the tensor.
+  std::vector<std::span<const std::byte>> parts;
+};
+
+struct InferReply {
+  Status status;  // on error nothing but `served` is set
+  std::vector<OutputTensor> outputs;
+  std::shared_ptr<const void> storage;  // keeps names and bytes alive
+  ServedBy served;
+  std::shared_ptr<const ModelSpec> model;
+  bool refused = false;  // inside Infer: it entered no queue, and no observer hears of its end
+};
+
+using CallId = std::uint64_t;
+
+struct InferCall {
+  std::shared_ptr<const ModelSpec> model;  // from Find
+  std::vector<InputTensor> inputs;         // in the order of model->inputs, checked against it
+  std::shared_ptr<const void> keepalive;   // owns the bytes until the reply
+  std::vector<int> outputs;                // indices into model->outputs; empty: all
+  std::chrono::steady_clock::time_point received;
+  TimeLimit limit;             // what clients and proxies allow; see DeadlineOf
+  std::uint32_t priority = 0;  // 0: the model's default
+  // Called exactly once, on a service's thread or inside an Infer, this call's or another's; must
+  // be quick and must not throw. Do not hold across Infer a lock that a reply takes.
+  std::function<void(InferReply&&)> reply;
+};
+
+}  // namespace tactus

@@ -1,0 +1,44 @@
+// What a service says of its lanes at one instant, for those who show it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/serving_time.h"
+#include "core/plan.h"
+
+namespace tactus {
+
+struct LaneLoad {
+  Duration busy{};  // time spent running batches since the start
+  std::int64_t batches = 0;
+};
+
+// How a device is split.
+struct DeviceLayout {
+  // Lanes by LaneId, with their share and who is there; without entries: closed. Null before the
+  // first.
+  std::shared_ptr<const Plan> plan;
+  std::vector<std::string> models;  // by the plan's ModelId
+  std::int64_t changes = 0;         // plans that came to serve
+  std::int64_t given_up = 0;        // plans of which a lane could not be had
+  // Lanes that end what they run before they go, or before a model leaves them, and for how long
+  // the first of them has been at it.
+  int draining = 0;
+  Duration drain{};
+};
+
+// What a planning server has done, and counts on. Times are of the real clock.
+struct PlanningReading {
+  std::int64_t questions = 0;   // to the planner
+  std::int64_t infeasible = 0;  // of them, where no plan carries all of the load
+  Duration asked{};             // time that the questions took, in all
+  Duration changed{};           // time that changes took, from the decision to the old lanes' end
+  std::string shortage;         // now: which model lacks how much; empty: nothing
+  std::map<std::string, double> rates_rps;  // by model, averaged
+};
+
+}  // namespace tactus
