@@ -108,7 +108,9 @@ struct Runtime::Body {
     }
     InferReply reply;
     reply.status = Fail(code, std::move(why));
-    reply.served.outcome = code == ErrorCode::kInvalidArgument ? Outcome::kError : Outcome::kShed;
+    reply.served.outcome = code == ErrorCode::kInvalidArgument    ? Outcome::kError
+                           : code == ErrorCode::kDeadlineExceeded ? Outcome::kExpired
+                                                                  : Outcome::kShed;
     reply.model = call.model;
     reply.refused = true;
     calls.fetch_sub(1, std::memory_order_release);
@@ -214,6 +216,11 @@ CallId Runtime::Infer(InferCall&& call) {
   body.calls.fetch_add(1);
   if (!body.accepting.load()) {
     return body.Refuse(call, ErrorCode::kUnavailable, "the server is stopping");
+  }
+  // Whatever --expiry says: it would be the most urgent of all, and nobody waits for it.
+  if (const auto limit = call.limit.shortest(); limit && *limit <= Duration{}) {
+    return body.Refuse(call, ErrorCode::kDeadlineExceeded,
+                       "the request's time was over when it came");
   }
   std::shared_ptr<ServedModel> model = body.repository->Acquire(call.model.get());
   if (model == nullptr) {

@@ -207,6 +207,23 @@ TEST(Runtime, ADeadlineOfTheModelHoldsWithoutOneOfTheClient) {
   EXPECT_TRUE(h.replies.Await(first).status);
 }
 
+TEST(Runtime, ACallWhoseTimeWasOverWhenItCameIsRefusedAndNotTheMostUrgent) {
+  // Even where every request is computed however late.
+  testing::HarnessOptions options = WithProfile();
+  options.runtime.expiry = Expiry::kNever;
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  for (const Duration limit : {Duration{}, Millis(-5)}) {
+    const InferReply& reply = h.replies.Await(h.Send("a", {1, 2}, {1, 2}, limit));
+    ASSERT_FALSE(reply.status);
+    EXPECT_EQ(reply.status.error().code, ErrorCode::kDeadlineExceeded);
+    EXPECT_EQ(reply.served.outcome, Outcome::kExpired);
+    EXPECT_EQ(reply.served.batch, 0);
+  }
+  EXPECT_TRUE(h.replies.Await(h.Send("a", {1, 2}, {1, 2}, Seconds(60))).status);
+}
+
 TEST(Runtime, CancelFreesThePlaceInTheQueue) {
   testing::HarnessOptions options = WithProfile();
   options.runtime.queue_capacity = 1;

@@ -58,6 +58,23 @@ class DeadlineTest(ServedTest):
                                            {"x-request-timeout-ms": "50"})
         self.assertEqual(status, 504, body)
 
+    def test_the_headers_of_the_field(self):
+        for field, value in [("Connect-Timeout-Ms", "50"), ("grpc-timeout", "50m"),
+                             ("x-envoy-expected-rq-timeout-ms", "50"),
+                             ("x-llm-d-slo-ttft-ms", "50.5"), ("x-slo-ttft-ms", "50")]:
+            status, headers, body = self.server.post("/v2/models/slow/infer", BODY, {field: value})
+            self.assertEqual(status, 504, (field, body))
+            self.assertEqual(headers["Server-Timing"], 'refused;desc="expired"', field)
+        with self.assertRaises(InferenceServerException) as refused:
+            self.grpc.infer("slow", [row(grpc_client)], headers={"x-slo-ttft-ms": "50"})
+        self.assertIn("DEADLINE_EXCEEDED", refused.exception.status())
+
+    def test_a_call_without_time_is_refused(self):
+        status, _, body = self.server.post("/v2/models/slow/infer", BODY,
+                                           {"Connect-Timeout-Ms": "0"})
+        self.assertEqual(status, 504, body)
+        self.assertIn("over when it came", str(body))
+
     def test_the_timeout_parameter_over_grpc(self):
         with self.assertRaises(InferenceServerException) as refused:
             self.grpc.infer("slow", [row(grpc_client)], timeout=SHORT_US)

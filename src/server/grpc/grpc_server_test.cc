@@ -286,6 +286,47 @@ TEST_F(GrpcServerTest, TheEarlierOfGrpcTimeoutAndTimeoutParameterIsTheDeadline) 
   EXPECT_LE(limit_of(std::chrono::seconds(100)), std::chrono::seconds(101));
 }
 
+TEST_F(GrpcServerTest, MetadataOfClientsAndProxiesLimitsTheTimeToo) {
+  const auto limit_of = [&](const std::string& name, const std::string& value) {
+    grpc::ClientContext context;
+    Bound(context);
+    context.AddMetadata(name, value);
+    context.AddMetadata("x-request-timeout-ms", "5000");
+    ModelInferResponse response;
+    EXPECT_TRUE(stub_->ModelInfer(&context, RawRequest(), &response).ok());
+    return service_.last().limit;
+  };
+  EXPECT_EQ(limit_of("x-envoy-expected-rq-timeout-ms", "250"), Millis(250));
+  EXPECT_EQ(limit_of("x-llm-d-slo-ttft-ms", "12.5"), Micros(12'500));
+  EXPECT_EQ(limit_of("x-slo-ttft-ms", "70"), Millis(70));
+  EXPECT_EQ(limit_of("connect-timeout-ms", "9000"), Millis(5000));
+  grpc::ClientContext context;
+  Bound(context);
+  context.AddMetadata("x-slo-ttft-ms", "soon");
+  ModelInferResponse response;
+  const auto status = stub_->ModelInfer(&context, RawRequest(), &response);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("x-slo-ttft-ms"));
+}
+
+TEST_F(GrpcServerTest, TrailingMetadataSaysWhereTheTimeWent) {
+  const auto timing_of = [](const grpc::ClientContext& context) -> std::string {
+    const auto& trailing = context.GetServerTrailingMetadata();
+    const auto found = trailing.find("server-timing");
+    return found == trailing.end() ? "" : std::string(found->second.data(), found->second.size());
+  };
+  ModelInferResponse response;
+  grpc::ClientContext served;
+  Bound(served);
+  ASSERT_TRUE(stub_->ModelInfer(&served, RawRequest(), &response).ok());
+  EXPECT_EQ(timing_of(served), R"(queue;dur=0.011, exec;dur=0.022;desc="emulated")");
+  service_.Refuse({ErrorCode::kResourceExhausted, "full"});
+  grpc::ClientContext refused;
+  Bound(refused);
+  EXPECT_FALSE(stub_->ModelInfer(&refused, RawRequest(), &response).ok());
+  EXPECT_EQ(timing_of(refused), R"(refused;desc="shed")");
+}
+
 TEST_F(GrpcServerTest, WithoutATimeoutTheClientSetsNoDeadline) {
   grpc::ClientContext context;
   ModelInferResponse response;

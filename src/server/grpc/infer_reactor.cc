@@ -1,6 +1,7 @@
 #include "server/grpc/infer_reactor.h"
 
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "grpc_service.pb.h"
@@ -9,13 +10,25 @@
 #include "server/grpc/response_message.h"
 #include "server/grpc/wire.h"
 #include "server/kserve/error_mapping.h"
+#include "server/kserve/server_timing.h"
+#include "server/kserve/time_headers.h"
 
 namespace tactus {
 
-std::optional<Duration> TimeLeft(const grpc::CallbackServerContext& context) {
-  const auto deadline = context.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) return std::nullopt;
-  return deadline - std::chrono::system_clock::now();
+Status TightenBy(const grpc::CallbackServerContext& context, TimeLimit& limit) {
+  if (const auto deadline = context.deadline();
+      deadline != std::chrono::system_clock::time_point::max()) {
+    limit.Tighten(deadline - std::chrono::system_clock::now());
+  }
+  const auto& metadata = context.client_metadata();
+  for (const std::string_view name : kTimeHeaders) {
+    const auto [first, last] = metadata.equal_range(grpc::string_ref(name.data(), name.size()));
+    for (auto field = first; field != last; ++field) {
+      const std::string_view value(field->second.data(), field->second.size());
+      if (Status read = ReadTimeHeader(name, value, limit); !read) return read;
+    }
+  }
+  return {};
 }
 
 grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,
@@ -44,13 +57,14 @@ Status InferReactor::Begin(grpc::ByteBuffer& request) {
   id_ = (*message)->id();
   auto call = CallFrom(service_, std::move(*message), received);
   if (!call) return std::unexpected(std::move(call.error()));
-  call->limit.Tighten(TimeLeft(context_));
+  if (Status limited = TightenBy(context_, call->limit); !limited) return limited;
   call->reply = [this](InferReply&& reply) { Answer(std::move(reply)); };
   call_id_.store(service_.Infer(std::move(*call)));
   return {};
 }
 
 void InferReactor::Answer(InferReply&& reply) {
+  context_.AddTrailingMetadata("server-timing", ServerTiming(reply));
   if (!reply.status) {
     return Finish(ToGrpcStatus(reply.status.error(), strict_triton_, &context_));
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <optional>
 #include <string>
 
 #include <grpcpp/server_context.h>
@@ -14,9 +13,9 @@
 
 namespace tactus {
 
-// What is left of the client's deadline (grpc-timeout), below 0 once it has passed; nothing when it
-// set none.
-std::optional<Duration> TimeLeft(const grpc::CallbackServerContext& context);
+// Tightens `limit` by what is left of the client's deadline (grpc-timeout) and by kTimeHeaders in
+// the call's metadata. Those of a stream hold for each of its calls.
+Status TightenBy(const grpc::CallbackServerContext& context, TimeLimit& limit);
 
 // `error` in the shared table's words; what is worth repeating says so in its trailing metadata.
 grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,

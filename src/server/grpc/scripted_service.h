@@ -82,7 +82,7 @@ class ScriptedService final : public InferenceService {
     const CallId id = next_++;
     last_ = {call.limit.shortest(), call.priority, call.outputs};
     if (refuse_) {
-      InferReply reply{.status = std::unexpected(*refuse_)};
+      InferReply reply{.status = std::unexpected(*refuse_), .served = {.outcome = Outcome::kShed}};
       lock.unlock();
       call.reply(std::move(reply));
       return id;

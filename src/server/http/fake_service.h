@@ -140,6 +140,7 @@ class FakeService final : public InferenceService {
     std::optional<Error> failure = Read(failure_);
     if (failure) {
       reply.status = std::unexpected(*failure);
+      reply.served.outcome = Outcome::kShed;
       call.reply(std::move(reply));
       return;
     }

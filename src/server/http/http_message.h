@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "service/inference_service.h"
+#include "base/expected.h"
+#include "service/deadline.h"
+#include "service/infer_call.h"
 
 namespace tactus {
 
@@ -25,8 +27,7 @@ struct HttpRequest {
   std::string_view content_encoding;  // fields that are absent are empty
   std::string_view accept_encoding;
   std::optional<std::string_view> inference_header_length;
-  std::optional<std::string_view> request_timeout_ms;  // x-request-timeout-ms
-  std::optional<std::string_view> envoy_timeout_ms;    // x-envoy-expected-rq-timeout-ms
+  Expected<TimeLimit> limit;  // of kTimeHeaders together; the first that makes no sense
   std::span<const std::byte> body;
   std::shared_ptr<const void> body_owner;
   std::chrono::steady_clock::time_point received;  // when it was whole

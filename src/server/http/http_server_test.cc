@@ -77,6 +77,7 @@ TEST_F(HttpServerTest, InfersFromJson) {
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.fields.at("Content-Type"), "application/json");
   EXPECT_EQ(response.body, kNumbersAnswer);
+  EXPECT_EQ(response.fields.at("Server-Timing"), "queue;dur=0.005, exec;dur=0.007");
 }
 
 TEST_F(HttpServerTest, InfersFromBinaryTensors) {
@@ -155,6 +156,13 @@ TEST_F(HttpServerTest, TheEarliestLimitOfTimeCounts) {
             Millis(10));
   EXPECT_EQ(service_.last_priority(), 2U);
   EXPECT_EQ(limit(R"("parameters":{"timeout":0},)", "x-request-timeout-ms: 0\r\n"), std::nullopt);
+  EXPECT_EQ(limit("", "Connect-Timeout-Ms: 70\r\nx-llm-d-slo-ttft-ms: 30\r\n"), Millis(30));
+  EXPECT_EQ(limit("", "x-slo-ttft-ms: 40.5\r\ngrpc-timeout: 50m\r\n"), Micros(40'500));
+  EXPECT_EQ(limit("", "grpc-timeout: 2S\r\nX-Request-Timeout-Ms: 99999999999999999999\r\n"),
+            Seconds(2));
+  // Where a proxy added its own to the client's.
+  EXPECT_EQ(limit("", "x-request-timeout-ms: 20\r\nx-request-timeout-ms: 8\r\n"), Millis(8));
+  EXPECT_EQ(limit("", "x-request-timeout-ms: -3\r\n"), Duration{});  // the service refuses it
   EXPECT_EQ(
       Call(Post("/v2/models/numbers/infer", kNumbers, "x-request-timeout-ms: soon\r\n")).status,
       400);
@@ -166,6 +174,7 @@ TEST_F(HttpServerTest, FailuresOfTheServiceOnTheWire) {
   EXPECT_EQ(response.status, 503);
   EXPECT_EQ(response.fields.at("Retry-After"), "1");
   EXPECT_EQ(response.body, R"({"error":"the queue of 'numbers' is full"})");
+  EXPECT_EQ(response.fields.at("Server-Timing"), R"(refused;desc="shed")");
   service_.FailWith({ErrorCode::kDeadlineExceeded, "too late"});
   EXPECT_EQ(Call(Post("/v2/models/numbers/infer", kNumbers)).status, 504);
 }

@@ -12,6 +12,7 @@
 #include "server/kserve/json_codec.h"
 #include "server/kserve/model_config.h"
 #include "server/kserve/rest_bodies.h"
+#include "server/kserve/server_timing.h"
 
 namespace tactus {
 namespace {
@@ -20,8 +21,6 @@ namespace {
 constexpr std::size_t kWaitingCalls = 64;
 // Smaller answers gain nothing from being compressed.
 constexpr std::size_t kLeastCompressed = 1024;
-// A limit beyond it is none, and in nanoseconds it might not fit.
-constexpr std::int64_t kLongestMs = TimeLimit::kLongest / Millis(1);
 
 std::string_view Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -38,19 +37,6 @@ HttpResponse MethodNotAllowed(std::string_view allowed) {
   HttpResponse response = ErrorResponse(405, "Method Not Allowed");
   response.fields = fmt::format("Allow: {}\r\n", allowed);
   return response;
-}
-
-// A limit in whole milliseconds from a header field; 0 means none.
-Expected<std::optional<Duration>> ReadMillis(std::optional<std::string_view> field,
-                                             std::string_view name) {
-  if (!field) return std::nullopt;
-  std::int64_t ms = 0;
-  const auto [end, error] = std::from_chars(field->data(), field->data() + field->size(), ms);
-  if (error != std::errc{} || end != field->data() + field->size() || ms < 0) {
-    return InvalidArgument(fmt::format("{}: not a whole number of milliseconds", name));
-  }
-  if (ms == 0 || ms > kLongestMs) return std::nullopt;
-  return Millis(ms);
 }
 
 Expected<std::optional<std::size_t>> ReadHeaderLength(std::optional<std::string_view> field) {
@@ -279,9 +265,8 @@ class KServeHandler final : public HttpHandler {
     auto call = MakeCall(std::move(*model), decoded->message, request.received);
     if (!call) return refuse(Refusal(call.error()));
     if (Status form = CheckForm(*call, decoded->form); !form) return refuse(Refusal(form.error()));
-    if (Status limited = LimitTime(request, *call); !limited) {
-      return refuse(Refusal(limited.error()));
-    }
+    if (!request.limit) return refuse(Refusal(request.limit.error()));
+    call->limit.Tighten(request.limit->shortest());
     call->keepalive = std::move(decoded->keepalive);
     auto pending =
         std::make_shared<Pending>(Pending{std::move(exchange), std::move(decoded->form),
@@ -305,24 +290,20 @@ class KServeHandler final : public HttpHandler {
     return decoders_[thread].Decode(body.bytes, *header_length, std::move(body.owner));
   }
 
-  static Status LimitTime(const HttpRequest& request, InferCall& call) {
-    const auto ours = ReadMillis(request.request_timeout_ms, "x-request-timeout-ms");
-    if (!ours) return std::unexpected(ours.error());
-    const auto envoy = ReadMillis(request.envoy_timeout_ms, "x-envoy-expected-rq-timeout-ms");
-    if (!envoy) return std::unexpected(envoy.error());
-    call.limit.Tighten(*ours);
-    call.limit.Tighten(*envoy);
-    return {};
-  }
-
   static HttpResponse ResponseTo(InferReply&& reply, const Pending& pending) {
-    if (!reply.status) return RefusalOf(reply.status.error(), pending.strict);
+    std::string timing = fmt::format("Server-Timing: {}\r\n", ServerTiming(reply));
+    if (!reply.status) {
+      HttpResponse refusal = RefusalOf(reply.status.error(), pending.strict);
+      refusal.fields += timing;
+      return refusal;
+    }
     auto encoded = EncodeInferResponse(reply, pending.form);
     if (!encoded) return RefusalOf(encoded.error(), pending.strict);
     HttpResponse response;
+    response.fields = std::move(timing);
     if (encoded->has_binary) {
       response.content_type = "application/octet-stream";
-      response.fields =
+      response.fields +=
           fmt::format("Inference-Header-Content-Length: {}\r\n", encoded->json.size());
     }
     response.body = std::move(encoded->json);

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "server/kserve/json_codec.h"
+#include "server/kserve/time_headers.h"
 
 namespace tactus {
 namespace {
@@ -79,6 +80,20 @@ Verb VerbOf(http::verb verb) {
     default:
       return Verb::kOther;
   }
+}
+
+Expected<TimeLimit> TimeLimitOf(const http::fields& head) {
+  TimeLimit limit;
+  for (const std::string_view name : kTimeHeaders) {
+    // A proxy may add its own to the client's: the shortest of them holds.
+    const auto [first, last] = head.equal_range(beast::string_view(name.data(), name.size()));
+    for (auto field = first; field != last; ++field) {
+      if (Status read = ReadTimeHeader(name, View(field->value()), limit); !read) {
+        return std::unexpected(std::move(read.error()));
+      }
+    }
+  }
+  return limit;
 }
 
 HttpResponse FailureOf(const beast::error_code& error) {
@@ -282,8 +297,7 @@ RequestReader::State RequestReader::Body::OnWhole() {
   request.content_encoding = View(head[http::field::content_encoding]);
   request.accept_encoding = View(head[http::field::accept_encoding]);
   request.inference_header_length = optional("Inference-Header-Content-Length");
-  request.request_timeout_ms = optional("x-request-timeout-ms");
-  request.envoy_timeout_ms = optional("x-envoy-expected-rq-timeout-ms");
+  request.limit = TimeLimitOf(head);
   if (body_size > 0) {
     request.body = {body->data(), body_size};
     request.body_owner = BodyBuffer::Lend(body);
