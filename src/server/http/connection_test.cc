@@ -14,8 +14,9 @@ constexpr std::string_view kLive = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\
 std::string Infer(std::string_view id) {
   const std::string body = fmt::format(
       R"({{"id":"{}","inputs":[{{"name":"x","shape":[1,1],"datatype":"FP32","data":[1]}}]}})", id);
-  return fmt::format("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}",
-                     body.size(), body);
+  return fmt::format(
+      "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}",
+      body.size(), body);
 }
 
 class ConnectionTest : public ServerFixture {};
@@ -45,7 +46,8 @@ TEST_F(ConnectionTest, AChunkedBody) {
   const std::size_t head = request.find("\r\n\r\n") + 4;
   const std::string body = request.substr(head);
   LoopbackClient client(port());
-  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  client.Send(
+      "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
   for (std::size_t i = 0; i < body.size(); i += 10) {
     const std::string chunk = body.substr(i, 10);
     client.Send(fmt::format("{:x}\r\n{}\r\n", chunk.size(), chunk));
@@ -95,7 +97,7 @@ TEST_F(ConnectionTest, ASlowHeadAndASlowBodyAreGivenUp) {
   EXPECT_EQ(head.Receive().status, 408);
   EXPECT_TRUE(head.AtEnd());
   LoopbackClient body(port());
-  body.Send("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: 100\r\n\r\n{");
+  body.Send("POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
   EXPECT_EQ(body.Receive().status, 408);
 }
 
@@ -109,14 +111,15 @@ TEST_F(ConnectionTest, AnIdleConnectionIsClosedWithoutAWord) {
 TEST_F(ConnectionTest, AnOversizedBodyIsRefusedBeforeItIsSent) {
   options_.max_body = 1000;
   LoopbackClient client(port());
-  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: 1001\r\n\r\n");
+  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n");
   const auto response = client.Receive();
   EXPECT_EQ(response.status, 413);
   EXPECT_EQ(response.fields.at("Connection"), "close");
   EXPECT_TRUE(Contains(response.body, "1000 bytes"));
   // Chunks say their sizes one at a time.
   LoopbackClient chunks(port());
-  chunks.Send("POST /v2/models/series/infer HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  chunks.Send(
+      "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
   chunks.Send("3e9\r\n" + std::string(1001, ' ') + "\r\n");
   EXPECT_EQ(chunks.Receive().status, 413);
 }
@@ -124,7 +127,8 @@ TEST_F(ConnectionTest, AnOversizedBodyIsRefusedBeforeItIsSent) {
 TEST_F(ConnectionTest, AClientThatSendsOnHearsTheRefusal) {
   options_.max_body = 1000;
   LoopbackClient client(port());
-  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n");
+  client.Send(
+      "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n");
   client.Send(std::string(5'000'000, 'x'));
   EXPECT_EQ(client.Receive().status, 413);
 }
@@ -132,7 +136,7 @@ TEST_F(ConnectionTest, AClientThatSendsOnHearsTheRefusal) {
 TEST_F(ConnectionTest, BytesInMemoryAreBounded) {
   options_.max_pending_bytes = 10'000;
   LoopbackClient client(port());
-  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nContent-Length: 20000\r\n\r\n");
+  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n");
   const auto response = client.Receive();
   EXPECT_EQ(response.status, 503);
   EXPECT_EQ(response.fields.at("Retry-After"), "1");
@@ -140,17 +144,18 @@ TEST_F(ConnectionTest, BytesInMemoryAreBounded) {
 
 TEST_F(ConnectionTest, AnOversizedHeadIsRefused) {
   LoopbackClient client(port());
-  client.Send("GET /v2 HTTP/1.1\r\nX: " + std::string(40'000, 'a') + "\r\n\r\n");
+  client.Send("GET /v2 HTTP/1.1\r\nHost: x\r\nX: " + std::string(40'000, 'a') + "\r\n\r\n");
   EXPECT_EQ(client.Receive().status, 431);
 }
 
 TEST_F(ConnectionTest, GarbageIsRefusedAndTheConnectionEnds) {
   for (const std::string_view garbage :
        {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 tls hello\r\n\r\n", "hello\r\n\r\n",
-        "GET /v2 HTTP/1.1\r\nno colon\r\n\r\n", "POST /v2 HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-        "POST /v2 HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        "POST /v2 HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "POST /v2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}) {
+        "GET /v2 HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
+        "POST /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        "POST /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "POST /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /v2 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}) {
     LoopbackClient client(port());
     const auto response = client.Call(garbage);
     EXPECT_EQ(response.status, 400) << garbage;
@@ -158,6 +163,53 @@ TEST_F(ConnectionTest, GarbageIsRefusedAndTheConnectionEnds) {
     EXPECT_TRUE(client.AtEnd());
   }
   EXPECT_EQ(LoopbackClient(port()).Call("GET /v2 HTTP/2.0\r\n\r\n").status, 505);
+}
+
+TEST_F(ConnectionTest, ABodyWhoseEndIsInDoubtHidesNoSecondRequest) {
+  const struct {
+    std::string_view fields;
+    int status;
+  } rows[] = {{"Transfer-Encoding: xchunked\r\n", 400},
+              {"Transfer-Encoding: identity\r\n", 400},
+              {"Transfer-Encoding: chunked, gzip\r\n", 400},
+              {"Transfer-Encoding: gzip, chunked\r\n", 501},
+              {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 501},
+              {"Transfer-Encoding: chunked\r\nTransfer-Encoding: xchunked\r\n", 400}};
+  for (const auto& row : rows) {
+    LoopbackClient client(port());
+    // Whoever takes it for no body answers twice.
+    const auto response = client.Call(fmt::format(
+        "POST /v2/repository/index HTTP/1.1\r\nHost: x\r\n{}\r\n{}", row.fields, kLive));
+    EXPECT_EQ(response.status, row.status) << row.fields;
+    EXPECT_TRUE(client.AtEnd()) << row.fields;
+  }
+  LoopbackClient old(port());
+  EXPECT_EQ(old.Call("POST /v2 HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").status,
+            400);
+  EXPECT_TRUE(old.AtEnd());
+}
+
+TEST_F(ConnectionTest, ARequestSaysOnceWhichHostItMeans) {
+  for (const std::string_view head :
+       {"GET /v2/health/live HTTP/1.1\r\n\r\n",
+        "GET /v2/health/live HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"}) {
+    LoopbackClient client(port());
+    EXPECT_EQ(client.Call(head).status, 400) << head;
+    EXPECT_TRUE(client.AtEnd()) << head;
+  }
+}
+
+TEST_F(ConnectionTest, ATargetMayNameTheServerAsForAProxy) {
+  LoopbackClient client(port());
+  for (const std::string_view target :
+       {"http://x:8000/v2/health/live", "HTTPS://x/v2/health/live?verbose"}) {
+    const auto response = client.Call(fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", target));
+    EXPECT_EQ(response.body, R"({"live":true})") << target;
+  }
+  for (const std::string_view target : {"http://x", "http://x?v2", "ftp://x/v2/health/live"}) {
+    EXPECT_EQ(client.Call(fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", target)).status, 404)
+        << target;
+  }
 }
 
 TEST_F(ConnectionTest, ExpectContinueIsMet) {
@@ -169,14 +221,16 @@ TEST_F(ConnectionTest, ExpectContinueIsMet) {
   client.Send(request.substr(head + 4));
   EXPECT_EQ(client.Receive().status, 200);
   EXPECT_EQ(LoopbackClient(port())
-                .Call("POST /v2 HTTP/1.1\r\nContent-Length: 1\r\nExpect: tea\r\n\r\n")
+                .Call("POST /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: tea\r\n\r\n")
                 .status,
             417);
 }
 
 TEST_F(ConnectionTest, ConnectionsEndWhenTheClientAsks) {
   LoopbackClient close(port());
-  EXPECT_EQ(close.Call("GET /v2/health/live HTTP/1.1\r\nConnection: close\r\n\r\n").status, 200);
+  EXPECT_EQ(
+      close.Call("GET /v2/health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").status,
+      200);
   EXPECT_TRUE(close.AtEnd());
   LoopbackClient old(port());
   EXPECT_EQ(old.Call("GET /v2/health/live HTTP/1.0\r\n\r\n").status, 200);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -80,6 +81,37 @@ Verb VerbOf(http::verb verb) {
     default:
       return Verb::kOther;
   }
+}
+
+// Why nobody may serve this request; nothing where all is well. A request whose end two readers see
+// in different places hides another one behind it, so all doubt about a body's length is an error.
+std::optional<HttpResponse> FramingFault(const Parser& parser) {
+  const auto& head = parser.get();
+  if (head.version() >= 11 && head.count(http::field::host) != 1) {
+    return ErrorResponse(400, "an HTTP/1.1 request needs one Host field");
+  }
+  const auto [first, last] = head.equal_range(http::field::transfer_encoding);
+  if (first == last) return std::nullopt;
+  if (!parser.chunked() || head.version() < 11) {
+    return ErrorResponse(400, "a Transfer-Encoding that does not end in chunked has no end");
+  }
+  if (std::next(first) != last || !beast::iequals(first->value(), "chunked")) {
+    return ErrorResponse(501, "of transfer codings only chunked is known");
+  }
+  return std::nullopt;
+}
+
+// Path and query of a target; what stands before them in absolute form, as for a proxy, is the
+// server itself.
+std::string_view OriginForm(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (target.size() < scheme.size()) continue;
+    const std::string_view start = target.substr(0, scheme.size());
+    if (!beast::iequals({start.data(), start.size()}, {scheme.data(), scheme.size()})) continue;
+    const std::size_t path = target.find_first_of("/?", scheme.size());
+    return path == target.npos ? "/" : target.substr(path);
+  }
+  return target;
 }
 
 Expected<TimeLimit> TimeLimitOf(const http::fields& head) {
@@ -227,6 +259,7 @@ RequestReader::State RequestReader::Body::ParseHead() {
 RequestReader::State RequestReader::Body::OnHead() {
   const auto& head = parser->get();
   keep_alive = head.keep_alive();
+  if (auto fault = FramingFault(*parser)) return Fail(std::move(*fault));
   if (const auto expect = head.find(http::field::expect); expect != head.end()) {
     if (!beast::iequals(expect->value(), "100-continue")) {
       return Fail(ErrorResponse(417, "only 'Expect: 100-continue' can be met"));
@@ -293,7 +326,7 @@ RequestReader::State RequestReader::Body::OnWhole() {
     return View(field->value());
   };
   request.verb = VerbOf(head.method());
-  request.target = View(head.target());
+  request.target = OriginForm(View(head.target()));
   request.content_encoding = View(head[http::field::content_encoding]);
   request.accept_encoding = View(head[http::field::accept_encoding]);
   request.inference_header_length = optional("Inference-Header-Content-Length");
