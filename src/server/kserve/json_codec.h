@@ -2,7 +2,8 @@
 //
 // In JSON, tensor data may be nested or flat, in row-major order; what counts is the number of
 // elements. BYTES elements are strings. FP16 and BF16 have no JSON form. JSON has no NaN and no
-// infinity: they are the strings "NaN", "Infinity" and "-Infinity", in requests and in answers.
+// infinity: they are the strings "NaN", "Infinity" and "-Infinity" in answers, and in requests
+// those or the same words without quotes, as Python writes them.
 #pragma once
 
 #include <cstddef>

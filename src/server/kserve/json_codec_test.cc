@@ -101,6 +101,12 @@ TEST_F(DecodeTest, EveryTypeWithItsRange) {
   ASSERT_EQ(special.size(), 3U);
   EXPECT_TRUE(std::isnan(special[0]));
   EXPECT_EQ(special[2], -INFINITY);
+  // As Python's json writes them, and tritonclient with it.
+  const auto bare = Values<float>(Tensor("FP32", "[2,2]", "[[NaN , Infinity],\n[-Infinity,1.5]]"));
+  ASSERT_EQ(bare.size(), 4U);
+  EXPECT_TRUE(std::isnan(bare[0]));
+  EXPECT_THAT(std::vector(bare.begin() + 1, bare.end()), ElementsAre(INFINITY, -INFINITY, 1.5F));
+  EXPECT_EQ(Values<double>(Tensor("FP64", "[1]", "[-Infinity]")), std::vector<double>{-INFINITY});
 }
 
 TEST_F(DecodeTest, StringsBecomeLengthAndBytes) {
@@ -215,6 +221,10 @@ TEST_F(DecodeTest, BadTensorsHaveAnAnswer) {
                         {"FP32", "[1]", "[\"one\"]", "element 0 of data"},
                         {"FP32", "[1]", "[1e39]", "element 0 of data"},
                         {"FP32", "[1]", "[null]", "element 0 of data"},
+                        {"FP32", "[1]", "[NaNa]", "data is not JSON"},
+                        {"FP32", "[1]", "[-Infinite]", "element 0 of data"},
+                        {"INT32", "[1]", "[NaN]", "element 0 of data"},
+                        {"BYTES", "[1]", "[NaN]", "element 0 of data"},
                         {"FP32", "[1]", "[{}]", "element 0 of data"},
                         {"INT32", "[1]", "[1.0]", "element 0 of data"},
                         {"INT8", "[2]", "[1,128]", "element 1 of data"},

@@ -30,6 +30,13 @@ std::optional<double> Special(std::string_view word) {
   return std::nullopt;
 }
 
+// The value's text, for what is no JSON value.
+std::string_view Token(ondemand::value value) {
+  std::string_view token = value.raw_json_token();
+  const std::size_t end = token.find_last_not_of(" \t\r\n");
+  return token.substr(0, end == token.npos ? 0 : end + 1);
+}
+
 // Each Read says whether `value` was one of its type, within range.
 bool Read(ondemand::value value, bool& out) {
   return value.get_bool().get(out) == simdjson::SUCCESS;
@@ -37,8 +44,9 @@ bool Read(ondemand::value value, bool& out) {
 
 bool Read(ondemand::value value, double& out) {
   if (value.get_double().get(out) == simdjson::SUCCESS) return true;
+  // Python's json writes the words without quotes, and tritonclient sends that.
   std::string_view word;
-  if (value.get_string().get(word) != simdjson::SUCCESS) return false;
+  if (value.get_string().get(word) != simdjson::SUCCESS) word = Token(value);
   const auto special = Special(word);
   if (special) out = *special;
   return special.has_value();
@@ -113,8 +121,9 @@ class TensorReader {
       ondemand::value value;
       if (const auto error = item.get(value)) return Malformed(error);
       ondemand::json_type kind;
-      if (const auto error = value.type().get(kind)) return Malformed(error);
-      const bool inner = kind == ondemand::json_type::array;
+      const auto error = value.type().get(kind);
+      if (error && !Special(Token(value))) return Malformed(error);
+      const bool inner = !error && kind == ondemand::json_type::array;
       if (depth == 1 && items == 0) nested_ = inner;
       ++items;
       if (Status status = inner ? FillInner(value, sink, depth) : AddOne(value, sink, depth);
