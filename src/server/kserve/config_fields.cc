@@ -292,6 +292,24 @@ std::vector<std::string> Doubts(const DeclaredConfig& config) {
     doubt(config.Wrong("dynamic_batching",
                        "its queue policies are not heeded: state slo_ms in parameters"));
   }
+  if (message.dynamic_batching().preferred_batch_size_size() > 0 ||
+      message.dynamic_batching().max_queue_delay_microseconds() > 0) {
+    doubt(config.Wrong("dynamic_batching",
+                       "preferred_batch_size and max_queue_delay_microseconds are not heeded: the "
+                       "policy forms batches by deadlines (slo_ms in parameters)"));
+  }
+  if (message.dynamic_batching().priority_levels() > 0 ||
+      message.dynamic_batching().default_priority_level() > 0) {
+    doubt(config.Wrong("dynamic_batching",
+                       "its priority levels are not heeded: state priority in parameters"));
+  }
+  if (message.has_optimization()) {
+    doubt(config.Wrong("optimization",
+                       "not heeded: graphs are optimised as far as ONNX Runtime can"));
+  }
+  if (message.has_model_operations()) {
+    doubt(config.Wrong("model_operations", "not heeded: no libraries of operators are loaded"));
+  }
   if (message.model_warmup_size() > 0) doubt(config.Wrong("model_warmup", "not heeded", 0));
   if (message.response_cache().enable()) doubt(config.Wrong("response_cache", "not heeded"));
   return doubts;

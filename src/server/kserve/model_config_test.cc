@@ -201,7 +201,8 @@ TEST_F(ModelConfigTest, WhatIsNotHeededIsNamedWithItsLine) {
               ElementsAre(HasSubstr("2:19: parameters[\"slo-ms\"]: no key of Tactus (slo_ms, ")));
   EXPECT_THAT(doubts(kExits),
               ElementsAre(HasSubstr("13:19: parameters[\"theirs\"]: no key of Tactus"),
-                          HasSubstr("7:1: instance_group: not heeded")));
+                          HasSubstr("7:1: instance_group: not heeded"),
+                          HasSubstr("6:1: dynamic_batching: preferred_batch_size and max_queue")));
   EXPECT_THAT(doubts("input { name: 'x' data_type: TYPE_FP32 dims: -1 }\n"
                      "parameters { key: 'profile_shape.x' value { string_value: '5' } }\n"
                      "parameters { key: 'profile_shape.y' value { string_value: '5' } }"),
@@ -212,7 +213,14 @@ TEST_F(ModelConfigTest, WhatIsNotHeededIsNamedWithItsLine) {
               ElementsAre(HasSubstr("4:44: instance_group"), HasSubstr("1:1: dynamic_batching"),
                           HasSubstr("2:1: model_warmup"), HasSubstr("3:1: response_cache")));
   EXPECT_THAT(doubts("name: 'net'\ndynamic_batching { max_queue_delay_microseconds: 100 }"),
-              ElementsAre());
+              ElementsAre(HasSubstr("2:1: dynamic_batching: preferred_batch_size and max_queue")));
+  EXPECT_THAT(doubts("dynamic_batching { preferred_batch_size: 4 priority_levels: 2 }\n"
+                     "optimization { graph { level: 1 } }\n"
+                     "model_operations { op_library_filename: 'ops.so' }"),
+              ElementsAre(HasSubstr("1:1: dynamic_batching: preferred_batch_size"),
+                          HasSubstr("1:1: dynamic_batching: its priority levels"),
+                          HasSubstr("2:1: optimization"), HasSubstr("3:1: model_operations")));
+  EXPECT_THAT(doubts("name: 'net'\ndynamic_batching {}"), ElementsAre());
 }
 
 TEST_F(ModelConfigTest, APlatformThatNobodyRunsIsNamedWithItsLine) {
