@@ -7,6 +7,7 @@ strings.onnx   text [N,2] strings -> same [N,2]
 pair.onnx      a [N,H,W] float, b [N,H,W] float -> sum [N,H,W], rows [N,W] (the sum over H)
 long.onnx      x [N,4] float -> y [N,4]: adds 1 a billion times, so it runs until it is stopped
 single.onnx    x [3] int64 -> y [3]: twice x; no batch dimension
+scalar.onnx    x [] float, word [] string -> y []: twice x, same []
 """
 import pathlib
 
@@ -58,6 +59,11 @@ def main():
           [constant("axes", [1], np.int64)])
     write("single", [helper.make_node("Add", ["x", "x"], ["y"])],
           [tensor("x", INT64, [3])], [tensor("y", INT64, [3])])
+    write("scalar",
+          [helper.make_node("Add", ["x", "x"], ["y"]),
+           helper.make_node("Identity", ["word"], ["same"])],
+          [tensor("x", FLOAT, []), tensor("word", STRING, [])],
+          [tensor("y", FLOAT, []), tensor("same", STRING, [])])
     long()
 
 

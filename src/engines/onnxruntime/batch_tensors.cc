@@ -98,6 +98,7 @@ Status BatchInputs::Gather(std::span<const TensorSpec> specs, bool batches,
                       ToString(shape), ToString(row.inputs[i].shape)));
     }
     shape_.assign(shape.begin(), shape.end());
+    if (specs[i].dims.empty()) shape_.clear();
     const Status ok = specs[i].type == DataType::kBytes ? GatherStrings(specs[i], i, rows)
                                                         : GatherNumbers(specs[i], i, rows);
     if (!ok) return ok;
@@ -155,8 +156,9 @@ Status BatchInputs::GatherStrings(const TensorSpec& spec, std::size_t i,
   return {};
 }
 
-Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& values, bool batches,
-                                                     std::size_t rows,
+Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& values,
+                                                     std::span<const TensorSpec> specs,
+                                                     bool batches, std::size_t rows,
                                                      std::shared_ptr<const void> graph) {
   auto storage = std::make_shared<OutputStorage>();
   storage->graph = std::move(graph);
@@ -167,6 +169,7 @@ Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& v
     const Ort::Value& value = storage->values[i];
     const auto info = value.GetTensorTypeAndShapeInfo();
     Shape shape = info.GetShape();
+    if (shape.empty() && !batches) shape.assign(specs[i].dims.size(), 1);
     if (batches && (shape.empty() || shape[0] != static_cast<std::int64_t>(rows))) {
       return Internal(
           fmt::format("output {} has shape {} for a batch of {}; a model that batches "

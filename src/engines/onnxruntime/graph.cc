@@ -95,9 +95,16 @@ const TensorSpec* Find(const std::vector<TensorSpec>& tensors, const std::string
   return found == tensors.end() ? nullptr : &*found;
 }
 
+// config.pbtxt cannot write a scalar's dims, which are none: it says [1], as Triton has it.
+bool IsScalarStatedAsOne(const TensorSpec& stated, const TensorSpec& actual) {
+  return actual.dims.empty() && stated.dims == Shape{1};
+}
+
 // Narrows `stated` by what the graph knows. False if the two contradict each other.
 bool Agree(TensorSpec& stated, const TensorSpec& actual) {
-  if (stated.type != actual.type || stated.dims.size() != actual.dims.size()) return false;
+  if (stated.type != actual.type) return false;
+  if (IsScalarStatedAsOne(stated, actual)) return true;
+  if (stated.dims.size() != actual.dims.size()) return false;
   for (std::size_t i = 0; i < stated.dims.size(); ++i) {
     if (stated.dims[i] == actual.dims[i] || actual.dims[i] < 0) continue;
     if (stated.dims[i] >= 0) return false;

@@ -32,7 +32,8 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
                                            const std::filesystem::path& trace = {});
 
 // Completes the tensors of `spec` from the graph where there are none, and checks them where there
-// are: the same input names, outputs that the graph has, equal types and dimensions that agree.
+// are: the same input names, outputs that the graph has, equal types and dimensions that agree. A
+// scalar of the graph may be stated as [1].
 Status MatchTensors(ModelSpec& spec, const Graph& graph);
 
 }  // namespace tactus

@@ -42,13 +42,25 @@ struct Stop {
   }
 };
 
+// The inputs that a model states, in its order; scalars of the graph have no dims.
+std::vector<TensorSpec> AsTheGraphHasThem(std::vector<TensorSpec> stated,
+                                          const std::vector<TensorSpec>& graph) {
+  for (TensorSpec& input : stated) {
+    const auto real = std::ranges::find(graph, input.name, &TensorSpec::name);
+    if (real != graph.end() && real->dims.empty()) input.dims.clear();
+  }
+  return stated;
+}
+
 class OnnxModel {
  public:
   OnnxModel(const ModelSpec& spec, std::vector<std::shared_ptr<Graph>> exits)
-      : inputs_(spec.inputs), batches_(spec.max_batch > 0), exits_(std::move(exits)) {
-    for (const TensorSpec& tensor : spec.outputs) output_texts_.push_back(tensor.name);
+      : inputs_(AsTheGraphHasThem(spec.inputs, exits[0]->inputs)),
+        outputs_(spec.outputs),
+        batches_(spec.max_batch > 0),
+        exits_(std::move(exits)) {
     for (const TensorSpec& tensor : inputs_) input_names_.push_back(tensor.name.c_str());
-    for (const std::string& name : output_texts_) output_names_.push_back(name.c_str());
+    for (const TensorSpec& tensor : outputs_) output_names_.push_back(tensor.name.c_str());
   }
   OnnxModel(const OnnxModel&) = delete;
 
@@ -129,7 +141,7 @@ class OnnxModel {
                                  : Internal(fmt::format("{}: {}", graph->path.string(), failure));
       return;
     }
-    auto output = Scatter(std::move(outputs), batches_, job.rows.size(), graph);
+    auto output = Scatter(std::move(outputs), outputs_, batches_, job.rows.size(), graph);
     if (output) {
       result.output = *std::move(output);
     } else {
@@ -164,12 +176,12 @@ class OnnxModel {
     spare_.push_back(std::move(scratch));
   }
 
-  const std::vector<TensorSpec> inputs_;
+  const std::vector<TensorSpec> inputs_;  // scalars without dims, as ONNX Runtime takes them
+  const std::vector<TensorSpec> outputs_;
   const bool batches_;
   const std::vector<std::shared_ptr<Graph>> exits_;
-  std::vector<std::string> output_texts_;
   std::vector<const char*> input_names_;   // into inputs_
-  std::vector<const char*> output_names_;  // into output_texts_
+  std::vector<const char*> output_names_;  // into outputs_
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scratch>> spare_;  // at most one for each slot of the lane
 };

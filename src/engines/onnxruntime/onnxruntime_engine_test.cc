@@ -351,6 +351,27 @@ TEST_F(OnnxRuntimeEngine, AConfigurationThatContradictsTheGraphIsAnError) {
   EXPECT_THAT(fixed.message, HasSubstr("no open batch dimension"));
 }
 
+TEST_F(OnnxRuntimeEngine, AScalarMayBeStatedAsOneElement) {
+  // config.pbtxt has no way to write dims that are none.
+  ModelSpec spec = Small("scalar", 0);
+  spec.inputs = {{"x", DataType::kFp32, {1}}, {"word", DataType::kBytes, {1}}};
+  spec.outputs = {{"y", DataType::kFp32, {1}}, {"same", DataType::kBytes, {1}}};
+  Row row = Row().Add<float>({1}, {1.5F}).AddStrings({1}, {"one"});
+  const auto stated = RunBatch(*engine_, Load(spec), row);
+  ASSERT_TRUE(stated.status) << stated.status.error().message;
+  EXPECT_THAT(stated.output->tensors[0].shape, ElementsAre(1));
+  EXPECT_THAT(Values<float>(stated.output->tensors[0].data), ElementsAre(3.0F));
+  EXPECT_THAT(stated.output->tensors[1].shape, ElementsAre(1));
+  EXPECT_EQ(stated.output->tensors[1].data.size(), 7U);
+  // Where nothing is stated it is what the graph says.
+  row = Row().Add<float>({}, {2.F}).AddStrings({}, {"one"});
+  const auto taken = RunBatch(*engine_, Load(Small("scalar", 0)), row);
+  ASSERT_TRUE(taken.status) << taken.status.error().message;
+  EXPECT_TRUE(taken.output->tensors[0].shape.empty());
+  spec.inputs[0].dims = {2};
+  EXPECT_THAT(LoadError(spec).message, HasSubstr("input 'x' is FP32 [] in the graph"));
+}
+
 TEST_F(OnnxRuntimeEngine, ExitsWithDifferentTensorsAreAnError) {
   ModelSpec spec = Small("pair", 4);
   spec.exits.push_back({"2", kRoot / "tests/data/strings.onnx"});
