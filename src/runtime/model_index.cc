@@ -7,7 +7,8 @@ namespace tactus {
 namespace {
 
 std::unexpected<Error> UnknownModel(std::string_view model) {
-  return NotFound(fmt::format("unknown model '{}'", model));
+  // Triton's words: clients look for them.
+  return NotFound(fmt::format("Request for unknown model: '{}' is not found", model));
 }
 
 }  // namespace
@@ -28,7 +29,8 @@ Expected<std::shared_ptr<const ModelSpec>> ModelRepository::Find(std::string_vie
     if (known == nullptr) known = &v->second;
   }
   if (known == nullptr) {
-    return NotFound(fmt::format("model '{}' has no version {}", model, version));
+    return NotFound(
+        fmt::format("Request for unknown model: '{}' version {} is not found", model, version));
   }
   if (known->state == State::kLoading) {
     return Fail(ErrorCode::kUnavailable, fmt::format("model '{}' is loading", model));

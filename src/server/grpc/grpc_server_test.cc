@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "grpc_service.grpc.pb.h"
-#include "server/grpc/scripted_service.h"
+#include "server/grpc/server_fixture_for_test.h"
 
 namespace tactus {
 namespace {
@@ -24,65 +24,7 @@ using inference::ModelInferRequest;
 using inference::ModelInferResponse;
 using testing::HasSubstr;
 
-// Longer than any test may take; a call that hangs then fails rather than blocks the suite.
-void Bound(grpc::ClientContext& context) {
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(2));
-}
-
-class GrpcServerTest : public testing::Test {
- protected:
-  void Start(bool strict_triton = false) {
-    server_.emplace(GrpcOptions{.port = 0, .strict_triton = strict_triton}, service_);
-    const auto port = server_->Start();
-    ASSERT_TRUE(port.has_value()) << port.error().message;
-    port_ = *port;
-    grpc::ChannelArguments args;
-    args.SetMaxReceiveMessageSize(-1);
-    args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    channel_ = grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port_),
-                                         grpc::InsecureChannelCredentials(), args);
-    stub_ = GRPCInferenceService::NewStub(channel_);
-  }
-  void SetUp() override { Start(); }
-
-  grpc::Status Infer(const ModelInferRequest& request, ModelInferResponse* response) {
-    grpc::ClientContext context;
-    Bound(context);
-    return stub_->ModelInfer(&context, request, response);
-  }
-  grpc::Status Infer(const ModelInferRequest& request) {
-    ModelInferResponse response;
-    return Infer(request, &response);
-  }
-
-  ScriptedService service_;  // outlives the server
-  std::optional<GrpcServer> server_;
-  int port_ = 0;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<GRPCInferenceService::Stub> stub_;
-};
-
-std::string Raw(const std::vector<float>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
-}
-
-// One row of four numbers for "echo", without its elements.
-ModelInferRequest Shell() {
-  ModelInferRequest request;
-  request.set_model_name("echo");
-  request.set_id("call 7");
-  auto* input = request.add_inputs();
-  input->set_name("x");
-  input->set_datatype("FP32");
-  input->add_shape(1);
-  input->add_shape(4);
-  return request;
-}
-ModelInferRequest RawRequest() {
-  ModelInferRequest request = Shell();
-  request.add_raw_input_contents(Raw({1, 2, 3, 4}));
-  return request;
-}
+class GrpcServerTest : public GrpcServerFixture {};
 
 TEST_F(GrpcServerTest, AnswersWithTheTensorAndWithHowItWasServed) {
   ModelInferResponse response;
@@ -266,74 +208,6 @@ TEST_F(GrpcServerTest, GarbageIsAnErrorOfTheCallAndOfNothingElse) {
   EXPECT_TRUE(Infer(RawRequest()).ok());
 }
 
-TEST_F(GrpcServerTest, TheEarlierOfGrpcTimeoutAndTimeoutParameterIsTheDeadline) {
-  ModelInferRequest request = RawRequest();
-  const auto limit_of = [&](std::chrono::seconds grpc_timeout) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + grpc_timeout);
-    ModelInferResponse response;
-    EXPECT_TRUE(stub_->ModelInfer(&context, request, &response).ok());
-    const auto seen = service_.last();
-    EXPECT_TRUE(seen.limit.has_value());
-    return *seen.limit;
-  };
-  // The header rounds long timeouts up by as much as a second, and the way here takes from it.
-  EXPECT_LE(limit_of(std::chrono::seconds(100)), std::chrono::seconds(101));
-  EXPECT_GT(limit_of(std::chrono::hours(10)), std::chrono::hours(1));
-  (*request.mutable_parameters())["timeout"].set_int64_param(2'000'000);
-  EXPECT_EQ(limit_of(std::chrono::seconds(100)), std::chrono::seconds(2));
-  (*request.mutable_parameters())["timeout"].set_int64_param(500'000'000);
-  EXPECT_LE(limit_of(std::chrono::seconds(100)), std::chrono::seconds(101));
-}
-
-TEST_F(GrpcServerTest, MetadataOfClientsAndProxiesLimitsTheTimeToo) {
-  const auto limit_of = [&](const std::string& name, const std::string& value) {
-    grpc::ClientContext context;
-    Bound(context);
-    context.AddMetadata(name, value);
-    context.AddMetadata("x-request-timeout-ms", "5000");
-    ModelInferResponse response;
-    EXPECT_TRUE(stub_->ModelInfer(&context, RawRequest(), &response).ok());
-    return service_.last().limit;
-  };
-  EXPECT_EQ(limit_of("x-envoy-expected-rq-timeout-ms", "250"), Millis(250));
-  EXPECT_EQ(limit_of("x-llm-d-slo-ttft-ms", "12.5"), Micros(12'500));
-  EXPECT_EQ(limit_of("x-slo-ttft-ms", "70"), Millis(70));
-  EXPECT_EQ(limit_of("connect-timeout-ms", "9000"), Millis(5000));
-  grpc::ClientContext context;
-  Bound(context);
-  context.AddMetadata("x-slo-ttft-ms", "soon");
-  ModelInferResponse response;
-  const auto status = stub_->ModelInfer(&context, RawRequest(), &response);
-  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("x-slo-ttft-ms"));
-}
-
-TEST_F(GrpcServerTest, TrailingMetadataSaysWhereTheTimeWent) {
-  const auto timing_of = [](const grpc::ClientContext& context) -> std::string {
-    const auto& trailing = context.GetServerTrailingMetadata();
-    const auto found = trailing.find("server-timing");
-    return found == trailing.end() ? "" : std::string(found->second.data(), found->second.size());
-  };
-  ModelInferResponse response;
-  grpc::ClientContext served;
-  Bound(served);
-  ASSERT_TRUE(stub_->ModelInfer(&served, RawRequest(), &response).ok());
-  EXPECT_EQ(timing_of(served), R"(queue;dur=0.011, exec;dur=0.022;desc="emulated")");
-  service_.Refuse({ErrorCode::kResourceExhausted, "full"});
-  grpc::ClientContext refused;
-  Bound(refused);
-  EXPECT_FALSE(stub_->ModelInfer(&refused, RawRequest(), &response).ok());
-  EXPECT_EQ(timing_of(refused), R"(refused;desc="shed")");
-}
-
-TEST_F(GrpcServerTest, WithoutATimeoutTheClientSetsNoDeadline) {
-  grpc::ClientContext context;
-  ModelInferResponse response;
-  ASSERT_TRUE(stub_->ModelInfer(&context, RawRequest(), &response).ok());
-  EXPECT_FALSE(service_.last().limit.has_value());
-}
-
 TEST_F(GrpcServerTest, PriorityAndOutputsReachTheService) {
   ModelInferRequest request = RawRequest();
   (*request.mutable_parameters())["priority"].set_uint64_param(3);
@@ -355,19 +229,6 @@ TEST_F(GrpcServerTest, ACancelledCallLeavesTheService) {
   context.TryCancel();
   EXPECT_EQ(status.get().error_code(), StatusCode::CANCELLED);
   EXPECT_EQ(service_.AwaitCancelled(), 1u);
-}
-
-TEST_F(GrpcServerTest, ACallWhoseDeadlinePassesLeavesTheService) {
-  service_.Hold();
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(100));
-  ModelInferResponse response;
-  const auto status = stub_->ModelInfer(&context, RawRequest(), &response);
-  EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
-  // Unless the call was so late that it never arrived.
-  if (service_.last().limit) {
-    EXPECT_EQ(service_.AwaitCancelled(), 1u);
-  }
 }
 
 TEST_F(GrpcServerTest, AVanishedConnectionFreesItsCalls) {
@@ -412,6 +273,10 @@ TEST_F(GrpcServerTest, StrictTritonSpeaksAsTritonDoes) {
   const auto status = Infer(RawRequest());
   EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
   EXPECT_THAT(status.error_message(), HasSubstr("Request timeout expired"));
+  inference::ServerMetadataResponse server;
+  grpc::ClientContext context;
+  ASSERT_TRUE(stub_->ServerMetadata(&context, {}, &server).ok());
+  EXPECT_EQ(server.name(), "triton");
 }
 
 TEST_F(GrpcServerTest, HealthAndMetadata) {

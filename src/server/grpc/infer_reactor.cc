@@ -15,11 +15,13 @@
 
 namespace tactus {
 
-Status TightenBy(const grpc::CallbackServerContext& context, TimeLimit& limit) {
-  if (const auto deadline = context.deadline();
-      deadline != std::chrono::system_clock::time_point::max()) {
-    limit.Tighten(deadline - std::chrono::system_clock::now());
-  }
+std::optional<Duration> TimeLeft(const grpc::CallbackServerContext& context) {
+  const auto deadline = context.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) return std::nullopt;
+  return deadline - std::chrono::system_clock::now();
+}
+
+Status ReadTimeMetadata(const grpc::CallbackServerContext& context, TimeLimit& limit) {
   const auto& metadata = context.client_metadata();
   for (const std::string_view name : kTimeHeaders) {
     const auto [first, last] = metadata.equal_range(grpc::string_ref(name.data(), name.size()));
@@ -57,7 +59,12 @@ Status InferReactor::Begin(grpc::ByteBuffer& request) {
   id_ = (*message)->id();
   auto call = CallFrom(service_, std::move(*message), received);
   if (!call) return std::unexpected(std::move(call.error()));
-  if (Status limited = TightenBy(context_, call->limit); !limited) return limited;
+  if (Status read = ReadTimeMetadata(context_, call->limit); !read) return read;
+  TimeLimit others = call->limit;
+  if (call->model->slo > Duration{}) others.Tighten(call->model->slo);
+  const auto left = TimeLeft(context_);
+  grpc_deadline_ = left && (!others.shortest() || *left < *others.shortest());
+  call->limit.Tighten(left);
   call->reply = [this](InferReply&& reply) { Answer(std::move(reply)); };
   call_id_.store(service_.Infer(std::move(*call)));
   return {};
@@ -66,6 +73,11 @@ Status InferReactor::Begin(grpc::ByteBuffer& request) {
 void InferReactor::Answer(InferReply&& reply) {
   context_.AddTrailingMetadata("server-timing", ServerTiming(reply));
   if (!reply.status) {
+    // Triton leaves the client's own deadline to gRPC, whose clients look for this code and text.
+    const bool expired = reply.status.error().code == ErrorCode::kDeadlineExceeded;
+    if (strict_triton_ && expired && grpc_deadline_) {
+      return Finish({grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded"});
+    }
     return Finish(ToGrpcStatus(reply.status.error(), strict_triton_, &context_));
   }
   OnArena<inference::ModelInferResponse> head;

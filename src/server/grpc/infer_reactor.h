@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 
 #include <grpcpp/server_context.h>
@@ -13,9 +14,13 @@
 
 namespace tactus {
 
-// Tightens `limit` by what is left of the client's deadline (grpc-timeout) and by kTimeHeaders in
-// the call's metadata. Those of a stream hold for each of its calls.
-Status TightenBy(const grpc::CallbackServerContext& context, TimeLimit& limit);
+// What is left of the client's deadline (grpc-timeout), below 0 once it has passed; nothing when it
+// set none.
+std::optional<Duration> TimeLeft(const grpc::CallbackServerContext& context);
+
+// Tightens `limit` by kTimeHeaders in the call's metadata. Those of a stream hold for each of its
+// calls.
+Status ReadTimeMetadata(const grpc::CallbackServerContext& context, TimeLimit& limit);
 
 // `error` in the shared table's words; what is worth repeating says so in its trailing metadata.
 grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,
@@ -45,6 +50,7 @@ class InferReactor final : public grpc::ServerUnaryReactor {
   grpc::CallbackServerContext& context_;
   grpc::ByteBuffer& response_;
   std::string id_;
+  bool grpc_deadline_ = false;  // nothing limits the call more than grpc-timeout
   std::atomic<CallId> call_id_{0};
 };
 

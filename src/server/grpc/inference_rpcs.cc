@@ -110,7 +110,7 @@ ServerUnaryReactor* InferenceRpcs::ModelReady(CallbackServerContext* context,
 ServerUnaryReactor* InferenceRpcs::ServerMetadata(CallbackServerContext* context,
                                                   const inference::ServerMetadataRequest*,
                                                   inference::ServerMetadataResponse* response) {
-  response->set_name(std::string(kServerName));
+  response->set_name(std::string(ServerName(strict_triton_)));
   response->set_version(std::string(kServerVersion));
   for (std::string_view extension : ServerExtensions()) {
     response->add_extensions(std::string(extension));

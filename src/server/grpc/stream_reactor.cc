@@ -86,12 +86,13 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
   const std::string id = (*message)->id();
   const bool final_flag = WantsFinalFlag(**message);
   auto call = CallFrom(service_, std::move(*message), received);
-  Status fine = call ? TightenBy(context_, call->limit) : std::unexpected(call.error());
+  Status fine = call ? ReadTimeMetadata(context_, call->limit) : std::unexpected(call.error());
   if (!fine) {
     std::scoped_lock lock(mutex_);
     outgoing_.push_back(ToStreamError(ToWire(fine.error(), strict_triton_).text, id));
     return;
   }
+  call->limit.Tighten(TimeLeft(context_));
   Serial serial;
   {
     std::scoped_lock lock(mutex_);

@@ -181,6 +181,7 @@ TEST_F(HttpServerTest, FailuresOfTheServiceOnTheWire) {
 
 TEST_F(HttpServerTest, StrictTritonAnswersInItsWords) {
   options_.strict_triton = true;
+  EXPECT_TRUE(Contains(Call(Get("/v2")).body, R"("name":"triton")"));
   service_.FailWith({ErrorCode::kResourceExhausted, "the queue of 'numbers' is full"});
   auto response = Call(Post("/v2/models/numbers/infer", kNumbers));
   EXPECT_EQ(response.status, 503);
@@ -206,7 +207,7 @@ TEST_F(HttpServerTest, WrongVerbsAndPaths) {
   EXPECT_EQ(get.status, 405);
   EXPECT_EQ(get.fields.at("Allow"), "POST");
   EXPECT_EQ(Call(Post("/v2", "")).fields.at("Allow"), "GET, HEAD");
-  EXPECT_EQ(Call("PUT /v2 HTTP/1.1\r\nContent-Length: 0\r\n\r\n").status, 405);
+  EXPECT_EQ(Call("PUT /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").status, 405);
   EXPECT_EQ(Call(Get("/")).status, 404);
   EXPECT_EQ(Call(Get("/v2/models/numbers/nothing")).status, 404);
   EXPECT_EQ(Call(Get("/v2/systemsharedmemory/status")).status, 501);

@@ -121,7 +121,7 @@ class KServeHandler final : public HttpHandler {
       case Endpoint::kHealthReady:
         return Health("ready", service_.Ready());
       case Endpoint::kServer:
-        return JsonResponse(ServerMetadataJson());
+        return JsonResponse(ServerMetadataJson(strict_));
       case Endpoint::kStatistics:
         return Statistics(route);
       default:

@@ -76,11 +76,12 @@ std::string ErrorJson(std::string_view text) {
   return json;
 }
 
-std::string ServerMetadataJson() {
+std::string ServerMetadataJson(bool strict_triton) {
   Json extensions = Json::array();
   for (const std::string_view extension : ServerExtensions()) extensions.push_back(extension);
-  return Text(
-      {{"name", kServerName}, {"version", kServerVersion}, {"extensions", std::move(extensions)}});
+  return Text({{"name", ServerName(strict_triton)},
+               {"version", kServerVersion},
+               {"extensions", std::move(extensions)}});
 }
 
 std::string ModelMetadataJson(const ModelSpec& model, std::span<const std::int64_t> versions) {

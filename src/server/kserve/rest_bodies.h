@@ -12,7 +12,7 @@
 namespace tactus {
 
 std::string ErrorJson(std::string_view text);
-std::string ServerMetadataJson();
+std::string ServerMetadataJson(bool strict_triton);
 // `versions`: all that are ready.
 std::string ModelMetadataJson(const ModelSpec& model, std::span<const std::int64_t> versions);
 std::string ModelReadyJson(std::string_view model, bool ready);

@@ -69,8 +69,10 @@ inline constexpr std::string_view kParameterExecution = "tactus_execution_us";  
 // Boolean true, and only where a device is emulated: the times are a profile's, the outputs zeros.
 inline constexpr std::string_view kParameterEmulated = "tactus_emulated";
 
-// What the server metadata calls say, in both protocols.
-inline constexpr std::string_view kServerName = "tactus";
+// What the server metadata calls say, in both protocols. Clients made for Triton look for its name.
+constexpr std::string_view ServerName(bool strict_triton) {
+  return strict_triton ? "triton" : "tactus";
+}
 inline constexpr std::string_view kServerVersion = "0.1.0";
 std::span<const std::string_view> ServerExtensions();
 
