@@ -94,6 +94,13 @@ class HttpTest(ServedTest):
                 with self.subTest(binary=binary, name=name):
                     numpy.testing.assert_array_equal(answer.as_numpy(f"OUTPUT{i}"), array)
 
+    def test_nan_and_infinities_without_quotes(self):
+        array = numpy.array([numpy.nan, numpy.inf, -numpy.inf, 1.5], dtype=numpy.float32)
+        tensor = client.InferInput("INPUT0", array.shape, "FP32")
+        tensor.set_data_from_numpy(array, binary_data=False)
+        answer = self.client.infer("large", [tensor])
+        numpy.testing.assert_array_equal(answer.as_numpy("OUTPUT0"), array)
+
     def test_ten_megabytes(self):
         array = numpy.random.default_rng(1).normal(size=2_500_000).astype(numpy.float32)
         tensor = client.InferInput("INPUT0", array.shape, "FP32")

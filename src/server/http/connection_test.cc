@@ -173,7 +173,9 @@ TEST_F(ConnectionTest, ABodyWhoseEndIsInDoubtHidesNoSecondRequest) {
               {"Transfer-Encoding: identity\r\n", 400},
               {"Transfer-Encoding: chunked, gzip\r\n", 400},
               {"Transfer-Encoding: gzip, chunked\r\n", 501},
-              {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 501},
+              {"Transfer-Encoding: xchunked\r\nContent-Length: 5\r\n", 400},
+              {"Transfer-Encoding: xchunked\r\nTransfer-Encoding: chunked\r\n", 501},
+              {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 400},
               {"Transfer-Encoding: chunked\r\nTransfer-Encoding: xchunked\r\n", 400}};
   for (const auto& row : rows) {
     LoopbackClient client(port());
