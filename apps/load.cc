@@ -116,7 +116,8 @@ Expected<Scenario> MakeScenario(const LoadFlags& flags) {
     if (const auto without = CheckNoPipelines(*scenario); !without) {
       return std::unexpected(without.error());
     }
-    scenario->lane_kinds.clear();  // a server's lanes are alike
+    scenario->lane_kinds.clear();  // a server's lanes are alike, and stay
+    scenario->lane_faults.clear();
     if (flags.lanes > 0) scenario->lanes = flags.lanes;
     return scenario;
   }

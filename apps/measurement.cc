@@ -158,6 +158,12 @@ Status RealTime::Prepare() {
         "machine, all alike; leave them out",
         scenario_.name));
   }
+  if (!scenario_.lane_faults.empty()) {
+    return InvalidArgument(fmt::format(
+        "{}: [[lane_faults]] are for `tactus simulate`: nobody kills the lanes that are measured; "
+        "leave them out",
+        scenario_.name));
+  }
   if (scenario_.plan_planner != "none") {
     return InvalidArgument(fmt::format(
         "{}: [plan] planner is for `tactus simulate`, and --planner for `tactus serve`: nothing "

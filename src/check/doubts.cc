@@ -36,6 +36,7 @@ std::vector<std::string> SlowLanes(const Scenario& scenario, const ProfileFile& 
   if (!models || kinds.size() < 2) return warnings;
   for (const LaneKind& kind : kinds) {
     for (const Model& model : *models) {
+      if (!MayRun(kind, model.name)) continue;
       const auto met = CheckSlo(selected, model,
                                 {.percentile = scenario.percentile,
                                  .jitter_ms = scenario.jitter_ms,

@@ -25,7 +25,7 @@ enum class BatchStatus : std::uint8_t {
   kOk,
   kFailed,   // the engine could not run it; its requests end as errors
   kAborted,  // stopped on our request: nobody waits for it, or it was preempted
-  kLost,     // the lane died; the requests go back to their queue
+  kLost,     // the lane died: it closes, and the requests go back to their queue
 };
 
 struct BatchReport {

@@ -79,6 +79,9 @@ struct BatchResult {
   Duration gather{};                          // making the batch's input
   Duration infer{};
   Duration scatter{};
+  // With an error: the lane died under the batch, and runs nothing until it is loaded anew. Nobody
+  // is answered: other lanes run the requests, or this one when it is back.
+  bool lane_lost = false;
 };
 
 class Completions {

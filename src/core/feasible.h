@@ -25,11 +25,12 @@ inline ExitId FinalExit(const ProfileTable& profile, ModelId m) {
 }
 
 // What a batch of m takes on the best of the lanes at the final exit, by the profile;
-// Duration::max() where none of them serves m.
+// Duration::max() where none of them serves m. Where there is a plan, on the best of all lanes: the
+// next plan may have m there.
 inline Duration QuickestService(const View& view, ModelId m, int batch = 1) {
   Duration quickest = Duration::max();
   for (const Lane& lane : view.lanes) {
-    if (!lane.serves.contains(m)) continue;
+    if (view.plan == nullptr && !lane.serves.contains(m)) continue;
     quickest = std::min(
         quickest, view.profile.Latency(m, FinalExit(view.profile, m), batch, lane.lane_class));
   }

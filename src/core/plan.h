@@ -6,6 +6,8 @@
 
 #include "base/ids.h"
 #include "base/serving_time.h"
+#include "core/engine_placement.h"
+#include "core/model_set.h"
 
 namespace tactus {
 
@@ -14,15 +16,14 @@ struct LaneSpec {
   LaneClass lane_class{0};
   double fraction = 1;
   int slots = 1;
-  // Where a device is a processor: on how many threads the engine runs one batch, and the cores
-  // that all batches of the lane share; empty: any.
-  int threads = 1;
-  std::vector<int> cores = {};
+  ModelSet serves = ModelSet::All();  // what may run there at all, whatever the plan
+  EnginePlacement placement = {};
 
   bool operator==(const LaneSpec&) const = default;
 };
 
-// A window in the lane's cycle; length 0 means open: any time in the cycle.
+// A window in the lane's cycle, which begins with the plan's adoption; length 0 means open: any
+// time in the cycle.
 struct PlanEntry {
   ModelId model;
   int batch = 1;

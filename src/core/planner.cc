@@ -95,13 +95,16 @@ Status CheckDevices(const Plan& plan, const PlanInput& input) {
     for (const PlanEntry& entry : lane.entries) loaded[device].insert(entry.model);
   }
   for (std::size_t d = 0; d < share.size(); ++d) {
-    if (share[d] > 1 + kRounding) {
-      return InvalidArgument("the lanes of device " + std::to_string(d) + " add up to " +
-                             PercentText(share[d]) + " of it; plan again");
+    if (share[d] > input.device.use + kRounding) {
+      const bool whole = input.device.use == 1;
+      return InvalidArgument(
+          "the lanes of device " + std::to_string(d) + " add up to " + PercentText(share[d]) +
+          " of it" + (whole ? "" : ", of which they may have " + PercentText(input.device.use)) +
+          "; plan again");
     }
     double all = 0;
     for (const ModelId m : loaded[d]) all += input.models[m.value()].memory_mb;
-    if (!input.HasMemoryFor(all)) {
+    if (!input.device.HasMemoryFor(all)) {
       const std::vector<ModelId> models(loaded[d].begin(), loaded[d].end());
       return InvalidArgument(TooMuchMemory(input, static_cast<int>(d), models) + "; plan again");
     }
@@ -125,24 +128,24 @@ std::optional<Duration> TooSlow(const PlanInput& input, ModelId m) {
 
 // Whether the models that have load fit the devices, each of them on one at least.
 Status CheckMemory(const PlanInput& input) {
-  if (std::isinf(input.device_memory_mb)) return {};
+  if (std::isinf(input.device.memory_mb)) return {};
   std::vector<ModelId> models;
   double all = 0;
   for (ModelId::rep m = 0; m < input.models.size(); ++m) {
     const PlannedModel& model = input.models[m];
     if (model.rate_rps <= 0) continue;
-    if (!input.HasMemoryFor(model.memory_mb)) {
+    if (!input.device.HasMemoryFor(model.memory_mb)) {
       return InvalidArgument("model '" + model.name + "' needs " + NumberText(model.memory_mb) +
-                             " MB; a device has " + NumberText(input.device_memory_mb) +
+                             " MB; a device has " + NumberText(input.device.memory_mb) +
                              ": only devices with more memory help");
     }
     models.push_back(ModelId{m});
     all += model.memory_mb;
   }
-  if (input.HasMemoryFor(all / input.devices)) return {};
+  if (input.device.HasMemoryFor(all / input.devices)) return {};
   return InvalidArgument("the models need " + MemoryText(input, models) +
                          "; all devices together have " +
-                         NumberText(input.devices * input.device_memory_mb) +
+                         NumberText(input.devices * input.device.memory_mb) +
                          ": more devices or memory, or fewer models, help");
 }
 
@@ -223,7 +226,7 @@ std::string MemoryText(const PlanInput& input, std::span<const ModelId> models) 
 
 std::string TooMuchMemory(const PlanInput& input, int device, std::span<const ModelId> models) {
   return "the models of device " + std::to_string(device) + " need " + MemoryText(input, models) +
-         "; it has " + NumberText(input.device_memory_mb);
+         "; it has " + NumberText(input.device.memory_mb);
 }
 
 PartialPlan LargestPart(const PlanInput& input, const Solver& solve) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "core/device_limits.h"
 #include "core/plan.h"
 #include "core/profile_table.h"
 
@@ -29,12 +29,10 @@ struct PlanInput {
   // By lane class: the share of a device that such a lane has, in (0, 1], ascending. The last is 1.
   std::vector<double> shares;
   int devices = 1;
-  double device_memory_mb = std::numeric_limits<double>::infinity();
+  DeviceLimits device = {};  // what each of them can hold
 
   LaneClass whole() const { return LaneClass{static_cast<LaneClass::rep>(shares.size() - 1)}; }
   double share(LaneClass c) const { return shares[c.value()]; }
-  // Whether models that need so much together fit a device, but for rounding in their sum.
-  bool HasMemoryFor(double memory_mb) const { return memory_mb <= device_memory_mb * (1 + 1e-9); }
   // At the final exit.
   Duration Latency(ModelId m, int batch, LaneClass c) const {
     return profile->Latency(m, ExitId{static_cast<ExitId::rep>(profile->exits(m) - 1)}, batch, c);

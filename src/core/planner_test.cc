@@ -20,7 +20,7 @@ class PlanTest : public ::testing::Test {
               .profile = &profile_,
               .shares = {0.5, 1},
               .devices = 1,
-              .device_memory_mb = 1500};
+              .device = {.memory_mb = 1500}};
     plan_.lanes = {Half(ModelId{0}), Half(ModelId{1})};
   }
 
@@ -83,7 +83,7 @@ TEST_F(PlanTest, ARequestWaitsForACycleAndItsWindow) {
 }
 
 TEST_F(PlanTest, MemoryOfADevice) {
-  input_.device_memory_mb = 1000;
+  input_.device.memory_mb = 1000;
   EXPECT_THAT(Fault(),
               HasSubstr("the models of device 0 need 1200 MB ('a' 600, 'b' 600); it has 1000"));
 }
@@ -91,7 +91,7 @@ TEST_F(PlanTest, MemoryOfADevice) {
 TEST_F(PlanTest, MemoryThatIsJustEnoughIsEnough) {
   input_.models[0].memory_mb = 0.1;
   input_.models[1].memory_mb = 0.2;
-  input_.device_memory_mb = 0.3;  // a little less than the sum of the two, as doubles
+  input_.device.memory_mb = 0.3;  // a little less than the sum of the two, as doubles
   EXPECT_EQ(Fault(), "");
 }
 
@@ -99,7 +99,7 @@ TEST_F(PlanTest, APlanForAPartOfTheLoadFitsAllTheSame) {
   input_.models[1].rate_rps = 200;
   EXPECT_TRUE(ValidateLanes(plan_, input_));
   EXPECT_FALSE(Validate(plan_, input_));
-  input_.device_memory_mb = 1000;
+  input_.device.memory_mb = 1000;
   EXPECT_FALSE(ValidateLanes(plan_, input_));
 }
 
@@ -117,12 +117,12 @@ TEST_F(PlanTest, NothingIsPlannedForAModelWhoseBatchesTakeMoreThanHalfOfItsSlo) 
             "ms; a longer SLO helps");
   input_.models[1].rate_rps = 0;
   EXPECT_EQ(fault(), "") << "nobody asks for it";
-  input_.device_memory_mb = 500;
+  input_.device.memory_mb = 500;
   EXPECT_THAT(fault(), HasSubstr("model 'a' needs 600 MB; a device has 500"));
   input_.devices = 3;
   EXPECT_THAT(fault(), HasSubstr("model 'a' needs 600 MB; a device has 500"));
   input_.models[1] = input_.models[0];
-  input_.device_memory_mb = 600;
+  input_.device.memory_mb = 600;
   EXPECT_EQ(fault(), "");
   input_.devices = 1;
   EXPECT_THAT(fault(), HasSubstr("the models need 1200 MB ('a' 600, 'a' 600); all devices together "

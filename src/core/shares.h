@@ -8,9 +8,6 @@
 
 namespace tactus {
 
-// Of a device at a time, where a plan says what lanes there are.
-inline constexpr int kMostLanesOfADevice = 2;
-
 // Which of `shares`, parts of a device in (0, 1], a device has left beside `part`. Shares are
 // written rounded, 33.3 and 66.6 % say: what is up to half a percent less than the rest is the rest
 // too, and of several such the largest. Nothing where there is none.

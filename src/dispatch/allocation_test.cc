@@ -63,6 +63,7 @@ void Serve(Dispatcher& dispatcher, Lanes& lanes, Rng& rng, int events) {
       lanes.running.SwapErase(at);
       const auto status = what < 9 ? BatchStatus::kOk : BatchStatus::kLost;
       dispatcher.Finish(batch.lane, batch.id, {.ended = now, .status = status}, now);
+      if (status == BatchStatus::kLost) dispatcher.SetLaneOpen(batch.lane, true);
     }
     dispatcher.Step(now);
   }

@@ -48,6 +48,8 @@ Dispatcher::Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, P
     lane.lane_class = spec.lane_class;
     lane.fraction = spec.fraction;
     lane.slots = spec.slots;
+    lane.serves = spec.serves;
+    allowed_.push_back(spec.serves);
     lane.batches = FixedVector<RunningBatch>(spec.slots);
     slots_.emplace_back(spec.slots);
   }
@@ -61,6 +63,7 @@ void Dispatcher::Configure(std::shared_ptr<const Deployment> deployment) {
   deployment_ = std::move(deployment);
   FindQuickest();
   DropUnloaded();
+  PlaceModels();
   // What is hopeless may have changed with the profile: look again at the next step.
   if (options_.expiry != Expiry::kNever && waiting_ > 0) next_expiry_ = TimePoint{};
   policy_.Prepare(view());
@@ -69,7 +72,28 @@ void Dispatcher::Configure(std::shared_ptr<const Deployment> deployment) {
 void Dispatcher::Adopt(std::shared_ptr<const Plan> plan) {
   if (journal_ != nullptr) journal_->Adopted(plan.get());
   plan_ = std::move(plan);
+  if (PlaceModels()) policy_.Prepare(view());
   policy_.OnPlan(view());
+}
+
+bool Dispatcher::PlaceModels() {
+  bool changed = false;
+  for (Lane& lane : lanes_) {
+    const std::size_t i = lane.id.value();
+    ModelSet serves = allowed_[i];
+    if (plan_ != nullptr) {
+      serves = ModelSet::None(deployment_->models.size());
+      const std::size_t planned = i < plan_->lanes.size() ? plan_->lanes[i].entries.size() : 0;
+      for (std::size_t e = 0; e < planned; ++e) {
+        const ModelId m = plan_->lanes[i].entries[e].model;
+        if (m.value() < deployment_->models.size() && allowed_[i].contains(m)) serves.Insert(m);
+      }
+    }
+    if (serves == lane.serves) continue;
+    lane.serves = std::move(serves);
+    changed = true;
+  }
+  return changed;
 }
 
 // All storage is taken here, so that nothing allocates while requests are served.
@@ -111,6 +135,7 @@ void Dispatcher::FindQuickest() {
     const ModelId m{static_cast<ModelId::rep>(i)};
     quickest_[i] = Duration::max();
     for (const Lane& lane : lanes_) {
+      if (!allowed_[lane.id.value()].contains(m)) continue;
       quickest_[i] = std::min(quickest_[i], deployment_->profile.Quickest(m, lane.lane_class));
     }
   }
@@ -136,6 +161,7 @@ TimePoint Dispatcher::LatestStart(ModelId model, const Request& request) const {
     case Expiry::kPassed:
       return request.deadline;
     case Expiry::kHopeless:
+      if (quickest_[model.value()] == Duration::max()) return TimePoint{Duration::min()};
       return request.deadline - quickest_[model.value()];
   }
   return kNever;
@@ -183,6 +209,7 @@ void Dispatcher::Finish(LaneId lane_id, BatchId batch, const BatchReport& report
     break;
   }
   lane.free_at = ExpectedFree(lane, now);
+  if (report.status == BatchStatus::kLost) lane.open = false;
   policy_.OnLaneChange(lane);
   --running_;
   const bool stopped = report.status == BatchStatus::kAborted && slot->preempted;

@@ -54,12 +54,14 @@ class Dispatcher {
   // `profile` must cover every loaded model up to its max_batch.
   void Configure(std::shared_ptr<const Deployment> deployment);
 
-  // Sets or replaces the plan that the policy reads; null: none any more.
+  // Sets or replaces the plan that the policy reads; null: none any more. Each lane serves what the
+  // plan has there of what its spec allows; one of which the plan knows nothing serves nothing.
   void Adopt(std::shared_ptr<const Plan> plan);
 
   // request.arrival is the instant; ids must rise.
   void Arrive(ModelId model, const Request& request);
-  // A batch ended. `now` is when the dispatcher learnt of it.
+  // A batch ended. `now` is when the dispatcher learnt of it. Where it was lost the lane is closed
+  // until SetLaneOpen opens it.
   void Finish(LaneId lane, BatchId batch, const BatchReport& report, TimePoint now);
   // The client is gone. Unknown ids (already answered) are ignored.
   void Cancel(ModelId model, RequestId request);
@@ -99,6 +101,8 @@ class Dispatcher {
   bool ExpireDoomed(const Dispatch& dispatch, TimePoint now);
   void MakeRoom(const Deployment& deployment);
   void FindQuickest();
+  // What each lane serves; true if that changed.
+  bool PlaceModels();
   void DropUnloaded();
   void Requeue(const Slot& slot);
   void Abort(Slot& slot);
@@ -124,7 +128,10 @@ class Dispatcher {
   std::vector<RequestQueue> queues_;
   std::vector<Lane> lanes_;
   std::vector<std::vector<Slot>> slots_;  // by LaneId
-  std::vector<Duration> quickest_;        // by ModelId: over all lane classes
+  std::vector<ModelSet> allowed_;         // by LaneId: of its spec
+  // By ModelId: over the lanes that may run it, whatever the plan, for the next one may have it
+  // there; Duration::max() where none may.
+  std::vector<Duration> quickest_;
   std::uint64_t next_batch_ = 0;
   std::size_t waiting_ = 0;
   std::size_t running_ = 0;

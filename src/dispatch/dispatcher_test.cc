@@ -276,7 +276,6 @@ TEST_F(DispatcherTest, SurvivesTheLossOfALane) {
   Arrive(kA, 0);
   Answer(Run(kA, 2));
   Step(0);
-  dispatcher_->SetLaneOpen(kLane, false);
   Finish(0, 5, BatchStatus::kLost);
   EXPECT_FALSE(dispatcher_->view().lanes[0].HasFreeSlot());
   Answer(Run(kA, 2, LaneId{1}));
@@ -288,6 +287,37 @@ TEST_F(DispatcherTest, SurvivesTheLossOfALane) {
             "launch b0 of m0: exit 1, lane 0 [1 2]\n"
             "launch b1 of m0: exit 1, lane 1 [1 2]\n"
             "complete b1 ok [1 2]\n");
+}
+
+// What a lane is not for never runs there, whatever the plan; and what no lane may run is refused.
+TEST_F(DispatcherTest, LanesServeWhatTheirSpecAllowsOfThePlan) {
+  LaneSpec only_a;
+  only_a.serves = ModelSet::None(2);
+  only_a.serves.Insert(kA);
+  Open({}, {only_a, LaneSpec{}});
+  const auto serves = [&](std::size_t lane) {
+    std::string text;
+    for (const ModelId m : {kA, kB}) {
+      if (dispatcher_->view().lanes[lane].serves.contains(m)) text += m == kA ? 'a' : 'b';
+    }
+    return text;
+  };
+  EXPECT_EQ(serves(0), "a");
+  EXPECT_EQ(serves(1), "ab");
+  dispatcher_->Adopt(std::make_shared<const Plan>(
+      Plan{.lanes = {{.entries = {{.model = kA}, {.model = kB}}}, {.entries = {{.model = kB}}}}}));
+  EXPECT_EQ(serves(0), "a");
+  EXPECT_EQ(serves(1), "b");
+  dispatcher_->Adopt(std::make_shared<const Plan>(
+      Plan{.lanes = {{.entries = {{.model = kB}, {.model = ModelId{99}}}}}}));
+  EXPECT_EQ(serves(0), "");
+  EXPECT_EQ(serves(1), "") << "a lane of which the plan knows nothing";
+  dispatcher_->Adopt(nullptr);
+  EXPECT_EQ(serves(0), "a");
+  EXPECT_EQ(serves(1), "ab");
+  Open({}, {only_a});
+  Arrive(kB, 0);
+  EXPECT_EQ(Said(), "reject 1 of m1: expired\n");
 }
 
 // What a lost lane gives back may be hopeless by then.

@@ -29,12 +29,18 @@ Deployment OneModel(const std::string& name) {
   return deployment;
 }
 
+ModelSet Only(ModelId::rep model) {
+  ModelSet models = ModelSet::None(model + 1);
+  models.Insert(ModelId{model});
+  return models;
+}
+
 JournalHeader Header() {
   return {.policy = "edgeserving:batch=1",
           .source = "measured",
           .commit = "abc",
           .options = {.queue_capacity = 77, .expiry = Expiry::kPassed},
-          .lanes = {LaneSpec{.slots = 2}, LaneSpec{.fraction = 0.5}}};
+          .lanes = {LaneSpec{.slots = 2}, LaneSpec{.fraction = 0.5, .serves = Only(70)}}};
 }
 
 JournalRecord Arrival(std::uint64_t id) {
@@ -96,6 +102,8 @@ TEST_F(JournalFileTest, HoldsAllThatWasWritten) {
   ASSERT_EQ(journal->header.lanes.size(), 2u);
   EXPECT_EQ(journal->header.lanes[0].slots, 2);
   EXPECT_EQ(journal->header.lanes[1].fraction, 0.5);
+  EXPECT_TRUE(journal->header.lanes[0].serves.all());
+  EXPECT_EQ(journal->header.lanes[1].serves, Only(70));
   ASSERT_EQ(journal->records.size(), 20u);
   for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(journal->records[i], Arrival(i));
   ASSERT_EQ(journal->changes.size(), 5u);
@@ -205,6 +213,7 @@ TEST_F(JournalFileTest, RefusesDeploymentsThatMakeNoSense) {
               HasSubstr("queue_capacity"));
   EXPECT_THAT(change("\"slo_ns\":50000000", "\"slo_ns\":\"000000\""), HasSubstr("slo_ns"));
   EXPECT_THAT(change("\"lane_class\":0", "\"lane_class\":9"), HasSubstr("class"));
+  EXPECT_THAT(change("\"serves\":[70]", "\"serves\":[-7]"), HasSubstr("serves names no model"));
   EXPECT_THAT(change("\"lane\":1,", "\"lane\":2,"), HasSubstr("a lane's share: "));
   EXPECT_THAT(change("\"fraction\":0.4,", "\"fraction\":1.4,"), HasSubstr("a plan: "));
   EXPECT_THAT(change("\"batch\":2,", "\"batch\":0,"), HasSubstr("batch must be a whole number"));

@@ -49,10 +49,30 @@ Expected<Result> Parse(std::string_view text, Read read) {
 }
 
 json LaneJson(const LaneSpec& lane) {
-  return {{"device", lane.device.value()},
-          {"lane_class", lane.lane_class.value()},
-          {"fraction", lane.fraction},
-          {"slots", lane.slots}};
+  json text = {{"device", lane.device.value()},
+               {"lane_class", lane.lane_class.value()},
+               {"fraction", lane.fraction},
+               {"slots", lane.slots}};
+  if (lane.serves.all()) return text;
+  text["serves"] = json::array();
+  for (const ModelId m : lane.serves.models()) text["serves"].push_back(m.value());
+  return text;
+}
+
+// Not there: all models.
+ModelSet ReadServes(const json& entry) {
+  if (!entry.contains("serves")) return ModelSet::All();
+  std::vector<ModelId> models;
+  ModelId::rep most = 0;
+  for (const json& each : entry.at("serves")) {
+    const bool known = each.is_number_unsigned() && each.get<std::uint64_t>() <= kMostModels;
+    if (!known) throw json::other_error::create(501, "serves names no model", &entry);
+    models.emplace_back(each.get<ModelId::rep>());
+    most = std::max(most, models.back().value());
+  }
+  ModelSet serves = ModelSet::None(std::size_t{most} + 1);
+  for (const ModelId m : models) serves.Insert(m);
+  return serves;
 }
 
 LaneClass ReadLaneClass(const json& entry) {
@@ -69,7 +89,8 @@ LaneSpec ReadLane(const json& entry) {
   return {.device = DeviceId{static_cast<DeviceId::rep>(Whole(entry, "device", 0, kMostLanes))},
           .lane_class = ReadLaneClass(entry),
           .fraction = ReadFraction(entry),
-          .slots = static_cast<int>(Whole(entry, "slots", 1, kMostSlots))};
+          .slots = static_cast<int>(Whole(entry, "slots", 1, kMostSlots)),
+          .serves = ReadServes(entry)};
 }
 
 PlanEntry ReadPlanEntry(const json& entry) {

@@ -20,7 +20,7 @@ Expected<JournalHeader> ParseJournalHeader(std::string_view json);
 Expected<std::shared_ptr<const Deployment>> ParseDeployment(std::string_view json,
                                                             std::size_t lane_classes,
                                                             std::size_t known);
-// What decisions are made of; threads and cores are not among it.
+// What decisions are made of; where engines run is not among it.
 Expected<std::shared_ptr<const Plan>> ParsePlan(std::string_view json);
 Expected<LaneShare> ParseLaneShare(std::string_view json, std::size_t lanes);
 

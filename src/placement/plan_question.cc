@@ -13,7 +13,7 @@ PlanQuestion MakePlanQuestion(std::shared_ptr<const ProfileTable> profile,
   input.profile = question.profile.get();
   input.devices = devices.count;
   input.shares = std::move(devices.shares);
-  input.device_memory_mb = devices.memory_mb;
+  input.device.memory_mb = devices.memory_mb;
   for (const ModelToPlace& each : models) {
     input.models.push_back({.name = each.model.name,
                             .rate_rps = each.rate_rps,

@@ -23,7 +23,7 @@ TEST(PlanQuestion, AsksForEachModelOnTheSharesOfEachDevice) {
   const PlanInput& input = question.input;
   EXPECT_TRUE(Validate(input)) << Validate(input).error().message;
   EXPECT_EQ(input.devices, 3);
-  EXPECT_TRUE(input.HasMemoryFor(1e9)) << "nobody said how much there is";
+  EXPECT_TRUE(input.device.HasMemoryFor(1e9)) << "nobody said how much there is";
   EXPECT_EQ(input.models[0].rate_rps, 100);
   EXPECT_EQ(input.models[0].memory_mb, 7);
   EXPECT_EQ(input.models[1].slo, Millis(50));

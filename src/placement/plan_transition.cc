@@ -23,10 +23,25 @@ bool HasAll(const LanePlan& lane, const LanePlan& wanted) {
 
 }  // namespace
 
+PlanTransition::PlanTransition(std::vector<DeviceLimits> devices) : devices_(std::move(devices)) {
+  std::size_t places = 0;
+  first_.push_back(places);
+  for (const DeviceLimits& device : devices_) {
+    places += 2 * static_cast<std::size_t>(device.most_lanes);
+    first_.push_back(places);
+  }
+  places_.resize(places);
+}
+
+DeviceId PlanTransition::DeviceOf(std::size_t place) const {
+  const auto after = std::ranges::upper_bound(first_, place);
+  return DeviceId{static_cast<DeviceId::rep>(after - first_.begin() - 1)};
+}
+
 std::vector<LaneSpec> PlanTransition::Places() const {
   std::vector<LaneSpec> lanes;
   for (std::size_t place = 0; place < places_.size(); ++place) {
-    lanes.push_back({.device = DeviceId{static_cast<DeviceId::rep>(place / kPlaces)}});
+    lanes.push_back({.device = DeviceOf(place)});
   }
   return lanes;
 }
@@ -40,12 +55,12 @@ bool PlanTransition::Keeps(std::size_t place, const LanePlan& lane) const {
 // one that has its models.
 int PlanTransition::Kept(std::uint32_t device, const std::vector<const LanePlan*>& lanes) const {
   int kept = 0;
-  bool taken[kPlaces] = {};
+  std::vector<bool> taken(PlacesOf(device));
   for (const LanePlan* lane : lanes) {
     int best = 0;
     std::size_t at = 0;
-    for (std::size_t i = 0; i < kPlaces; ++i) {
-      const std::size_t place = device * std::size_t{kPlaces} + i;
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      const std::size_t place = FirstOf(device) + i;
       if (taken[i] || !Keeps(place, *lane)) continue;
       const int value = HasAll(places_[place].serves, *lane) ? 3 : 2;
       if (value <= best) continue;
@@ -68,7 +83,9 @@ std::vector<std::uint32_t> PlanTransition::ChooseDevices(
   };
   std::vector<Pair> pairs;
   for (std::uint32_t p = 0; p < planned.size(); ++p) {
-    for (std::uint32_t d = 0; d < planned.size(); ++d) pairs.push_back({Kept(d, planned[p]), p, d});
+    for (std::uint32_t d = 0; d < planned.size(); ++d) {
+      if (devices_[d] == devices_[p]) pairs.push_back({Kept(d, planned[p]), p, d});
+    }
   }
   // Where nothing is to choose, a device is itself.
   std::ranges::stable_sort(pairs, [](const Pair& a, const Pair& b) {
@@ -88,7 +105,7 @@ std::vector<std::uint32_t> PlanTransition::ChooseDevices(
 
 Expected<PlanTransition::Steps> PlanTransition::Begin(const Plan& plan) {
   if (!steady()) return Fail(ErrorCode::kUnavailable, "another plan is being taken up");
-  std::vector<std::vector<const LanePlan*>> planned(places_.size() / kPlaces);
+  std::vector<std::vector<const LanePlan*>> planned(devices_.size());
   for (const LanePlan& lane : plan.lanes) {
     if (lane.entries.empty()) continue;  // nobody needs it
     const std::uint32_t device = lane.spec.device.value();
@@ -97,15 +114,16 @@ Expected<PlanTransition::Steps> PlanTransition::Begin(const Plan& plan) {
                              "; there are " + std::to_string(planned.size()));
     }
     planned[device].push_back(&lane);
-    if (planned[device].size() <= kMostLanes) continue;
-    return InvalidArgument("the plan has more than " + std::to_string(kMostLanes) +
-                           " lanes on device " + std::to_string(device) +
+    const auto most = static_cast<std::size_t>(devices_[device].most_lanes);
+    if (planned[device].size() <= most) continue;
+    return InvalidArgument("the plan has more than " + std::to_string(most) + " lanes on device " +
+                           std::to_string(device) +
                            ", which cannot be changed while requests are served; plan larger ones");
   }
   Plan next{.epoch = plan.epoch, .lanes = std::vector<LanePlan>(places_.size())};
   for (std::size_t place = 0; place < places_.size(); ++place) {
     next.lanes[place].spec = places_[place].serves.spec;
-    next.lanes[place].spec.device = DeviceId{static_cast<DeviceId::rep>(place / kPlaces)};
+    next.lanes[place].spec.device = DeviceOf(place);
   }
   Steps steps;
   const std::vector<std::uint32_t> devices = ChooseDevices(planned);
@@ -116,21 +134,22 @@ Expected<PlanTransition::Steps> PlanTransition::Begin(const Plan& plan) {
 
 void PlanTransition::PlaceOn(std::uint32_t device, const std::vector<const LanePlan*>& lanes,
                              Plan& next, Steps& steps) {
-  const std::size_t first = device * std::size_t{kPlaces};
-  bool taken[kPlaces] = {};
+  const std::size_t first = FirstOf(device);
+  const std::size_t places = PlacesOf(device);
+  std::vector<bool> taken(places);
   for (const LanePlan* lane : lanes) {
     // As Kept counts: a lane with the share and the models, then one with the share.
-    std::size_t at = kPlaces;
-    for (std::size_t i = 0; i < kPlaces; ++i) {
+    std::size_t at = places;
+    for (std::size_t i = 0; i < places; ++i) {
       if (taken[i] || !Keeps(first + i, *lane)) continue;
       const bool all = HasAll(places_[first + i].serves, *lane);
-      if (at == kPlaces || (all && !HasAll(places_[first + at].serves, *lane))) at = i;
+      if (at == places || (all && !HasAll(places_[first + at].serves, *lane))) at = i;
     }
-    const bool kept = at < kPlaces;
-    for (std::size_t i = 0; i < kPlaces && at == kPlaces; ++i) {
+    const bool kept = at < places;
+    for (std::size_t i = 0; i < places && at == places; ++i) {
       if (!taken[i] && places_[first + i].state == State::kFree) at = i;
     }
-    CHECK(at < kPlaces, "a steady device has at most kMostLanes lanes, so as many are free");
+    CHECK(at < places, "a steady device has at most its most lanes, so as many are free");
     taken[at] = true;
     Place& place = places_[first + at];
     LanePlan& mine = next.lanes[first + at];

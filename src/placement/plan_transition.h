@@ -15,17 +15,17 @@
 // divided among the new lanes. While old lanes finish their last batch, their device runs more than
 // the plan has on it.
 //
-// Lanes lie in places: those of device d are kPlaces * d and following, so that the lanes of two
-// layouts find room. A lane of the plan that is there already, with its share, is kept; devices are
-// all alike, so the plan's are taken in the order that keeps most.
+// Lanes lie in places, device by device: twice as many as a device may have lanes, so that the
+// lanes of two layouts find room. A lane of the plan that is there already, with its share, is
+// kept; the plan's devices are taken in the order that keeps most, among those of the same limits.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "base/expected.h"
+#include "core/device_limits.h"
 #include "core/plan.h"
-#include "core/shares.h"
 
 namespace tactus {
 
@@ -46,18 +46,18 @@ struct TransitionStep {
 
 class PlanTransition {
  public:
-  static constexpr int kMostLanes = kMostLanesOfADevice;
-  static constexpr int kPlaces = 2 * kMostLanes;
   using Steps = std::vector<TransitionStep>;
 
-  explicit PlanTransition(int devices) : places_(static_cast<std::size_t>(devices) * kPlaces) {}
+  explicit PlanTransition(std::vector<DeviceLimits> devices);
+  explicit PlanTransition(int devices)
+      : PlanTransition(std::vector<DeviceLimits>(static_cast<std::size_t>(devices))) {}
 
   // All places, for a dispatcher; closed until a step opens them.
   std::vector<LaneSpec> Places() const;
 
   // Takes up a plan; the steps may already be all there are. kInvalidArgument, and nothing happens,
-  // for one that has more devices than there are or more than kMostLanes on one; kUnavailable while
-  // another one is being taken up.
+  // for one that has more devices than there are or more lanes than one may have; kUnavailable
+  // while another one is being taken up.
   Expected<Steps> Begin(const Plan& plan);
   // A lane of kMake or kLoad is ready.
   Steps Prepared(LaneId lane);
@@ -79,6 +79,10 @@ class PlanTransition {
     LanePlan serves;         // where kServing: what it was given last
   };
 
+  // Of device d: its first place; of the last one, the end of all.
+  std::size_t FirstOf(std::size_t device) const { return first_[device]; }
+  std::size_t PlacesOf(std::size_t device) const { return first_[device + 1] - first_[device]; }
+  DeviceId DeviceOf(std::size_t place) const;
   bool Keeps(std::size_t place, const LanePlan& lane) const;
   int Kept(std::uint32_t device, const std::vector<const LanePlan*>& lanes) const;
   std::vector<std::uint32_t> ChooseDevices(
@@ -89,7 +93,9 @@ class PlanTransition {
   Steps Switch();
   Steps Abandon();
 
-  std::vector<Place> places_;  // by LaneId
+  std::vector<DeviceLimits> devices_;
+  std::vector<std::size_t> first_;  // by device, and the end
+  std::vector<Place> places_;       // by LaneId
   std::shared_ptr<const Plan> next_;
   std::shared_ptr<const Plan> serving_;  // the last that was adopted
   bool failed_ = false;                  // a lane of next_ cannot be made

@@ -204,13 +204,33 @@ TEST(PlanTransitionLife, EveryLayoutComesToServeAndOnlyItOrTheOneBefore) {
       std::multiset<std::pair<int, std::size_t>> serves;
       for (const std::uint32_t lane : open) {
         const LanePlan& mine = transition.next()->lanes[lane];
-        EXPECT_EQ(mine.spec.device.value(), lane / PlanTransition::kPlaces);
+        EXPECT_EQ(mine.spec.device.value(), transition.Places()[lane].device.value());
         serves.emplace(mine.spec.lane_class.value(), mine.entries.size());
       }
       ASSERT_EQ(serves, failed ? before : wanted);
       before = serves;
     }
   }
+}
+
+// Devices of other limits: each has as many lanes as it may, and a plan for the one is not carried
+// out on the other.
+TEST(PlanTransition, EachDeviceHasItsOwnLimits) {
+  PlanTransition transition(std::vector<DeviceLimits>{{.most_lanes = 1}, {.most_lanes = 3}});
+  const std::vector<LaneSpec> places = transition.Places();
+  ASSERT_EQ(places.size(), 8u);
+  EXPECT_EQ(places[1].device, DeviceId{0});
+  EXPECT_EQ(places[2].device, DeviceId{1});
+  const auto lane = [](DeviceId::rep device) {
+    return LanePlan{.spec = {.device = DeviceId{device}}, .entries = {{.model = ModelId{0}}}};
+  };
+  EXPECT_FALSE(transition.Begin({.lanes = {lane(0), lane(0)}}));
+  EXPECT_FALSE(transition.Begin({.lanes = {lane(1), lane(1), lane(1), lane(1)}}));
+  const auto begun = transition.Begin({.lanes = {lane(0), lane(1), lane(1), lane(1)}});
+  ASSERT_TRUE(begun) << begun.error().message;
+  ASSERT_EQ(begun->size(), 4u);
+  EXPECT_EQ((*begun)[0].lane, LaneId{0});
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_GE((*begun)[i].lane.value(), 2u);
 }
 
 }  // namespace

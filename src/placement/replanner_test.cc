@@ -175,7 +175,7 @@ class Blind final : public Planner {
   std::string_view name() const override { return "blind"; }
   Expected<Plan> Solve(const PlanInput& input) override {
     PlanInput roomy = input;
-    roomy.device_memory_mb = std::numeric_limits<double>::infinity();
+    roomy.device.memory_mb = std::numeric_limits<double>::infinity();
     return (*MakePlanner("gpulet", std::nullopt))->Solve(roomy);
   }
 };
@@ -184,7 +184,7 @@ class Blind final : public Planner {
 TEST_F(ReplannerTest, APlanThatTheDeviceDoesNotHoldIsNotGiven) {
   const char* why = "the models of device 0 need 1200 MB ('a' 600, 'b' 600); it has 1000";
   for (PlannedModel& model : input_.models) model.memory_mb = 600;
-  input_.device_memory_mb = 1000;
+  input_.device.memory_mb = 1000;
   Replanner replanner(input_, std::make_unique<Blind>(), options_);
   const auto first = replanner.First();
   ASSERT_FALSE(first);
@@ -193,7 +193,7 @@ TEST_F(ReplannerTest, APlanThatTheDeviceDoesNotHoldIsNotGiven) {
   EXPECT_FALSE(replanner.Look({}, false));
   EXPECT_EQ(replanner.questions(), 2);
   EXPECT_THAT(replanner.shortage(), HasSubstr(why));
-  input_.device_memory_mb = 1200;
+  input_.device.memory_mb = 1200;
   replanner.Serve(input_);
   EXPECT_TRUE(replanner.Look({}, false));
   EXPECT_THAT(replanner.shortage(), IsEmpty());

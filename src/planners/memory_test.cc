@@ -26,7 +26,7 @@ class MemoryTest : public ::testing::Test {
     }
     problem_ = MakeTestProblem(models, 2);
     problem_.input.profile = &problem_.profile;
-    problem_.input.device_memory_mb = 1300;
+    problem_.input.device.memory_mb = 1300;
     for (PlannedModel& model : problem_.input.models) model.memory_mb = 600;
   }
 
@@ -56,7 +56,7 @@ TEST_F(MemoryTest, WhatOneDeviceCouldServeButNotHoldIsPutOnTwo) {
     ASSERT_TRUE(plan) << plan.error().message;
     EXPECT_TRUE(Validate(*plan, problem_.input)) << Validate(*plan, problem_.input).error().message;
   }
-  problem_.input.device_memory_mb = std::numeric_limits<double>::infinity();
+  problem_.input.device.memory_mb = std::numeric_limits<double>::infinity();
   for (const std::string_view planner : {"gpulet", "nexus", "nexus-half"}) {
     SCOPED_TRACE(planner);
     const auto plan = Solve(planner);
@@ -87,7 +87,7 @@ TEST_F(MemoryTest, ThatItIsInTheWayIsSaidWithWhatADeviceWouldNeed) {
     EXPECT_EQ(plan.error().code, ErrorCode::kResourceExhausted);
     EXPECT_THAT(plan.error().message, HasSubstr(says));
   }
-  problem_.input.device_memory_mb = 2400;
+  problem_.input.device.memory_mb = 2400;
   for (const auto& [planner, says] : all) {
     EXPECT_TRUE(Solve(planner)) << planner << " has all that it needs but memory";
   }
@@ -105,7 +105,7 @@ TEST_F(MemoryTest, WhatCannotBePlannedAtAllIsSaidAlikeByEveryPlanner) {
       EXPECT_THAT(plan.error().message, HasSubstr(what));
     }
   };
-  problem_.input.device_memory_mb = 700;
+  problem_.input.device.memory_mb = 700;
   all_say(
       "the models need 1800 MB ('m0' 600, 'm1' 600, 'm2' 600); all devices together have 1400: "
       "more");

@@ -19,22 +19,28 @@ struct LaneTurns {
     ModelId model;
     int batch = 1;            // as planned
     std::uint32_t route = 0;  // the lane's place in the model's routes
+    Duration offset{};        // its window in the lane's cycle, where somebody minds
+    Duration length{};
   };
+  static constexpr Duration kAnyRoom = Duration::max();
   std::vector<Turn> turns;
   std::size_t next = 0;
 
   // The next in turn that has something to do, and what; after heads that are given up it is still
   // that model's turn. `mine(turn)` says how many of its model's requests the lane may take. With
-  // `grow` a batch may exceed the planned size where the head's deadline allows it.
+  // `grow` a batch may exceed the planned size where the head's deadline allows it. No batch takes
+  // longer than `room(turn)`.
   struct Taken {
     Turn turn;
     Decision decision;  // a Dispatch or a Drop
   };
-  std::optional<Taken> Take(const View& view, const Lane& lane, bool grow, TimePoint now,
-                            auto mine) {
+  std::optional<Taken> Take(const View& view, const Lane& lane, bool grow, TimePoint now, auto mine,
+                            auto room) {
     for (std::size_t i = 0; i < turns.size(); ++i) {
       const std::size_t at = (next + i) % turns.size();
-      const auto decision = Run(view, lane, turns[at], mine(turns[at]), grow, now);
+      const Duration longest = room(turns[at]);
+      if (longest <= Duration{}) continue;
+      const auto decision = Run(view, lane, turns[at], mine(turns[at]), grow, longest, now);
       if (!decision) continue;
       next = std::holds_alternative<Dispatch>(*decision) ? (at + 1) % turns.size() : at;
       return Taken{turns[at], *decision};
@@ -44,7 +50,7 @@ struct LaneTurns {
 
  private:
   static std::optional<Decision> Run(const View& view, const Lane& lane, const Turn& turn, int mine,
-                                     bool grow, TimePoint now) {
+                                     bool grow, Duration longest, TimePoint now) {
     const ModelId m = turn.model;
     const RequestQueue& queue = view.queues[m.value()];
     mine = std::min(mine, static_cast<int>(queue.size()));
@@ -58,8 +64,11 @@ struct LaneTurns {
     }
     const int most = grow ? LargestBatch(view, m) : turn.batch;
     int batch = queue.Batchable(std::min(mine, most));
-    while (batch > 0 && !fits(0, batch)) --batch;
-    if (batch == 0) return std::nullopt;  // a quicker lane may still meet it
+    const auto has_room = [&](int size) {
+      return view.profile.Latency(m, exit, size, lane.lane_class) <= longest;
+    };
+    while (batch > 0 && !(fits(0, batch) && has_room(batch))) --batch;
+    if (batch == 0) return std::nullopt;  // a quicker lane, or the next window, may still meet it
     return Dispatch{.model = m, .exit = exit, .batch = batch, .lane = lane.id};
   }
 };

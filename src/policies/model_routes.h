@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/request_queue.h"
@@ -13,34 +14,55 @@
 namespace tactus {
 
 struct ModelRoutes {
+  static constexpr auto kNoRoute = static_cast<std::uint32_t>(-1);
   struct Route {  // to one lane that runs the model
     LaneId lane;
     double weight = 0;  // its part of what the plan gives the model
     int claims = 0;     // requests routed to it that still wait
+    bool open = true;   // the lane takes batches
   };
   std::vector<Route> routes;
   std::vector<double> credit;  // by front end, then route
   int claimed = 0;             // over all routes
+  std::size_t closed = 0;      // routes to closed lanes
 
   // After the last route. Each front end routes on its own.
-  void Start(int front_ends) { credit.assign(routes.size() * std::max(front_ends, 1), 0); }
+  void Start(int front_ends) {
+    closed = static_cast<std::size_t>(std::ranges::count(routes, false, &Route::open));
+    credit.assign(routes.size() * std::max(front_ends, 1), 0);
+  }
 
-  // Routes one request: each route earns its weight, the richest pays for all. Nothing happens, and
-  // the answer means nothing, where there is no route. O(routes).
+  // Routes one request: each route earns its weight, the richest pays for all. Those to closed
+  // lanes earn nothing while there is an open one. Nothing happens, and the answer means nothing,
+  // where there is no route. O(routes).
   std::uint32_t Send(std::uint64_t front_end = 0) {
     if (routes.empty()) return 0;
     double* const mine = credit.data() + front_end * routes.size();
     double total = 0;
-    std::uint32_t best = 0;
+    std::uint32_t best = kNoRoute;
     for (std::uint32_t r = 0; r < routes.size(); ++r) {
+      if (closed > 0 && closed < routes.size() && !routes[r].open) continue;
       mine[r] += routes[r].weight;
       total += routes[r].weight;
-      if (mine[r] > mine[best]) best = r;
+      if (best == kNoRoute || mine[r] > mine[best]) best = r;
     }
     mine[best] -= total;
     ++routes[best].claims;
     ++claimed;
     return best;
+  }
+  // The lane of a route opens or closes. What closed lanes were to take is nobody's then: true if
+  // there is any, which is to be sent anew.
+  bool SetOpen(std::uint32_t route, bool open) {
+    if (routes[route].open == open) return false;
+    routes[route].open = open;
+    open ? --closed : ++closed;
+    int freed = 0;
+    for (Route& each : routes) {
+      if (!each.open) freed += std::exchange(each.claims, 0);
+    }
+    claimed -= freed;
+    return freed > 0;
   }
   // A lane takes requests from the queue; what it had no claim to, the others lose.
   void Take(std::uint32_t route, int count) {

@@ -32,6 +32,7 @@ class PriorityOrder {
       levels_[m] = LevelOf(own_[m]);
       const ModelId id{static_cast<ModelId::rep>(m)};
       for (const Lane& lane : view.lanes) {
+        if (!lane.serves.contains(id)) continue;
         alone_[m] = std::max(
             alone_[m], view.profile.Latency(id, FinalExit(view.profile, id), 1, lane.lane_class));
       }
@@ -93,7 +94,7 @@ class PriorityOrder {
   PriorityLevels all_;
   std::vector<int> own_;         // by ModelId: the model's priority
   std::vector<int> levels_;      // by ModelId: of that priority
-  std::vector<Duration> alone_;  // by ModelId: on the slowest lane
+  std::vector<Duration> alone_;  // by ModelId: on the slowest lane that serves it
   std::vector<ModelId> order_;
 };
 

@@ -27,6 +27,9 @@ constexpr const char* kTimeoutTuned =
 constexpr const char* kShepherdTuned =
     "preempt=0: in mixes of models what it stops is work lost; but Flex is about stopping";
 
+constexpr const char* kPlannedOptions =
+    "grow=no|yes: beyond the planned batch; windows=order|strict: the plan's windows say in what "
+    "order, or when; epoch=MS, 10000: of plans where none is given";
 constexpr const char* kSharingOptions =
     "form=X: wait for a batch to form, of the SLO, 0.1; batch=N: largest batch";
 
@@ -54,6 +57,7 @@ std::unique_ptr<Policy> MakeNexus(std::string name, PolicyOptions& options) {
 std::unique_ptr<Policy> MakePlanned(std::string name, PolicyOptions& options) {
   PlannedOptions made;
   made.grow = options.Name("grow", {"no", "yes"}) == 1;
+  made.strict = options.Name("windows", {"order", "strict"}) == 1;
   made.epoch = options.Millis("epoch", 10'000, 10);
   return std::make_unique<Planned>(std::move(name), made);
 }
@@ -115,7 +119,7 @@ const std::vector<PolicyEntry>& Entries() {
         "grow=yes|no: beyond the planned batch; epoch=MS, 10000"},
        &MakeNexus},
       {{"planned", "lanes run the models of any plan in turn, in batches of the planned size",
-        "grow=no|yes: beyond the planned batch; epoch=MS, 10000: of plans where none is given"},
+        kPlannedOptions},
        &MakePlanned},
       {{"shepherd", "Flex, eager: the largest batch first; it may stop one a third its size",
         "preempt=X: times as large, 3 (0: never)", kShepherdTuned, 2},

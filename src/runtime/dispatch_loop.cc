@@ -51,8 +51,8 @@ DispatchLoop::DispatchLoop(Options options, const WallClock& clock, Policy& poli
     first_worker_.push_back(workers_.size());
     for (int slot = 0; slot < options_.lanes[lane].slots; ++slot) {
       workers_.push_back(std::make_unique<LaneWorker>(
-          LaneWorkerOptions{id, slot, options_.lanes[lane].cores, options_.spin}, clock_,
-          static_cast<LaneWorker::Listener&>(*this)));
+          LaneWorkerOptions{id, slot, OnCpu(options_.lanes[lane].placement).cores, options_.spin},
+          clock_, static_cast<LaneWorker::Listener&>(*this)));
       lane_of_.push_back(id);
     }
   }
@@ -431,6 +431,8 @@ void DispatchLoop::Finish(LaunchOrder& order, TimePoint now) {
     AnswerIfDone(*row.slot);
   }
   replies_.Report(event);
+  if (event.record.status != BatchStatus::kLost || !options_.lost) return;
+  options_.lost(order.lane, *order.error);
 }
 
 // A call is answered when every row has ended and no engine can still be reading its inputs.

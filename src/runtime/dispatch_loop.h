@@ -34,6 +34,8 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
     std::vector<LaneSpec> lanes;
     std::vector<int> cores;  // of the loop's own thread
     Duration spin{};
+    // A lane died, and why; in a turn, so it must be quick. Empty: nobody is told.
+    std::function<void(LaneId, const Error&)> lost = {};
   };
 
   DispatchLoop(Options options, const WallClock& clock, Policy& policy, Journal* journal,

@@ -60,6 +60,8 @@ class FakeEngine final : public Engine {
 
   // What becomes of a batch; null: answered. Called on lane threads.
   std::function<Status(const std::string& model, const BatchJob&)> verdict;
+  // Whether the lane dies under this batch; null: none does. Called on lane threads.
+  std::function<bool()> dies;
   // Batches pass here; Terminate lets those that it names leave with kCancelled.
   Gate batches;
   // Loads of the model named `slow_model` pass here.
@@ -102,6 +104,11 @@ class FakeEngine final : public Engine {
     if (terminates && Terminated(job.id)) {
       return done.Done(job.id, {.status = Fail(ErrorCode::kCancelled, "terminated")});
     }
+    if (dies && job.id.value() < (std::uint64_t{1} << 63) && dies()) {
+      died_.fetch_add(1);
+      return done.Done(job.id,
+                       {.status = Internal("the device fell off the bus"), .lane_lost = true});
+    }
     if (verdict) {
       if (Status status = verdict(model, job); !status) {
         return done.Done(job.id, {.status = std::unexpected(status.error())});
@@ -131,6 +138,7 @@ class FakeEngine final : public Engine {
     const std::lock_guard lock(mutex_);
     return models_.size();
   }
+  int died() const { return died_.load(); }
   std::size_t terminated() const {
     const std::lock_guard lock(mutex_);
     return terminated_.size();
@@ -157,6 +165,7 @@ class FakeEngine final : public Engine {
     return {.status = {}, .output = std::move(output)};
   }
 
+  std::atomic<int> died_{0};
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::string> models_;
   std::vector<std::uint64_t> terminated_;

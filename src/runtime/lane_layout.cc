@@ -135,13 +135,14 @@ void LaneLayout::CarryOut(const TransitionStep& step) {
 
 Status LaneLayout::Make(LaneId lane, LaneSpec spec) {
   const auto all = static_cast<double>(options_.cores.size());
-  spec.threads = std::max(1, static_cast<int>(std::lround(spec.fraction * all)));
-  if (options_.pinned) spec.cores = Choose(lane, spec.threads);
+  CpuPlacement cpu{.threads = std::max(1, static_cast<int>(std::lround(spec.fraction * all)))};
+  if (options_.pinned) cpu.cores = Choose(lane, cpu.threads);
+  spec.placement = cpu;
   made_[lane.value()] = spec;
   loop_.Change([&](Dispatcher& dispatcher) {
     dispatcher.SetLaneShare(lane, spec.lane_class, spec.fraction);
   });
-  loop_.Pin(lane, spec.cores);
+  loop_.Pin(lane, cpu.cores);
   return places_.Furnish(lane, spec, NamesOn(lane));
 }
 
@@ -152,7 +153,8 @@ std::vector<int> LaneLayout::Choose(LaneId lane, int threads) const {
     bool used = false;
     for (std::size_t i = 0; i < made_.size(); ++i) {
       const bool stays = i != lane.value() && !next[i].entries.empty();
-      used = used || (stays && std::ranges::find(made_[i].cores, core) != made_[i].cores.end());
+      const std::vector<int>& cores = OnCpu(made_[i].placement).cores;
+      used = used || (stays && std::ranges::find(cores, core) != cores.end());
     }
     (used ? taken : free).push_back(core);
   }

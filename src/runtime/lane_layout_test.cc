@@ -119,11 +119,11 @@ TEST_F(LaneLayoutTest, ModelsAreLoadedWhereThePlanSaysAndNowhereElse) {
 TEST_F(LaneLayoutTest, AShareIsThreadsOfTheEngine) {
   h_.engine.ForgetLanes();
   Adopt(Whole());
-  for (const LaneSpec& lane : h_.engine.lanes()) EXPECT_EQ(lane.threads, 2);
+  for (const LaneSpec& lane : h_.engine.lanes()) EXPECT_EQ(OnCpu(lane.placement).threads, 2);
   h_.engine.ForgetLanes();
   Adopt(Halves());
   EXPECT_EQ(h_.engine.lanes().size(), 3u);
-  for (const LaneSpec& lane : h_.engine.lanes()) EXPECT_EQ(lane.threads, 1);
+  for (const LaneSpec& lane : h_.engine.lanes()) EXPECT_EQ(OnCpu(lane.placement).threads, 1);
 }
 
 TEST_F(LaneLayoutTest, WhatRunsOnAnOldLaneEndsAndWhatWaitsGoesToTheNewOnes) {

@@ -108,6 +108,9 @@ void LaneWorker::Done(BatchId batch, BatchResult&& result) noexcept {
   if (result.status && result.output != nullptr) {
     order_.report.status = BatchStatus::kOk;
     order_.output = std::move(result.output);
+  } else if (!result.status && result.lane_lost) {
+    order_.report.status = BatchStatus::kLost;
+    order_.error = std::make_shared<const Error>(std::move(result.status.error()));
   } else if (!result.status && result.status.error().code == ErrorCode::kCancelled) {
     order_.report.status = BatchStatus::kAborted;
   } else {

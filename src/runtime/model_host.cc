@@ -206,6 +206,44 @@ std::shared_ptr<const Plan> ModelHost::PlanHere() const {
   return std::make_shared<const Plan>(Renumbered(*plan_, plan_models_, served_there));
 }
 
+Status ModelHost::Reload(LaneId lane) {
+  std::vector<std::shared_ptr<ServedModel>> models;
+  {
+    const std::lock_guard lock(mutex_);
+    models = published_;
+  }
+  std::vector<ModelHandle> handles(models.size());  // new ones; then those that are to go
+  const auto unload = [&] {
+    for (std::size_t m = 0; m < models.size(); ++m) {
+      if (handles[m].value != 0) models[m]->engine.Unload(handles[m]);
+    }
+  };
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    if (models[m] == nullptr) continue;
+    ModelSpec spec = models[m]->spec;
+    auto handle = models[m]->engine.Load(spec, options_.lanes[lane.value()]);
+    if (!handle) {
+      unload();
+      return std::unexpected(handle.error());
+    }
+    handles[m] = *handle;
+  }
+  {
+    // A model that came meanwhile was loaded on this lane too; one that leaves takes its handle
+    // with it, and ours goes below.
+    const std::lock_guard lock(mutex_);
+    loop_.Change([&](Dispatcher& dispatcher) {
+      for (std::size_t m = 0; m < models.size(); ++m) {
+        if (models[m] == nullptr || published_[m] != models[m] || leaving_[m]) continue;
+        std::swap(models[m]->handles[lane.value()], handles[m]);
+      }
+      dispatcher.SetLaneOpen(lane, true);
+    });
+  }
+  unload();
+  return {};
+}
+
 void ModelHost::AwaitIdle(const ServedModel& model, Duration grace) const {
   const TimePoint end = clock_.Now() + grace;
   while (model.outstanding.load(std::memory_order_acquire) > 0 && clock_.Now() < end) {

@@ -55,6 +55,10 @@ class ModelHost {
   // it with the ids that they have here, without what is not loaded. Thread-safe.
   void SetPlan(std::shared_ptr<const Plan> plan, std::vector<std::string> models);
 
+  // Loads what is deployed anew on a lane that is closed and runs nothing, and opens it; an error,
+  // and it stays closed, where a model cannot be had. Not where lanes are places. Thread-safe.
+  Status Reload(LaneId lane);
+
   // Refuses whatever waits and launches nothing more; models stay loaded until they are retired.
   void RefuseAll();
 

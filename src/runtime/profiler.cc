@@ -35,9 +35,9 @@ Profiler::~Profiler() {
 }
 
 LaneSpec Profiler::Lane() const {
-  LaneSpec lane{.threads = options_.threads};
-  if (options_.pin) lane.cores = PlanCores(AllowedCores(), 1, options_.threads).lane(0);
-  return lane;
+  CpuPlacement cpu{.threads = options_.threads};
+  if (options_.pin) cpu.cores = PlanCores(AllowedCores(), 1, options_.threads).lane(0);
+  return {.placement = cpu};
 }
 
 Status Profiler::Add(ModelSpec spec) {
@@ -76,7 +76,7 @@ void Profiler::Adopt(const Samples& earlier) {
 Status Profiler::Run(std::function<bool(const ProfilerProgress&)> go_on) {
   Status status;
   std::thread lane([&] {
-    PinThisThread(Lane().cores);
+    PinThisThread(OnCpu(Lane().placement).cores);
     status = RunRounds(go_on);
   });
   lane.join();

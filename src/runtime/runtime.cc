@@ -13,6 +13,7 @@
 #include "runtime/core_plan.h"
 #include "runtime/dispatch_loop.h"
 #include "runtime/lane_layout.h"
+#include "runtime/lane_reviver.h"
 #include "runtime/model_host.h"
 #include "runtime/payload_slab.h"
 #include "runtime/reply_thread.h"
@@ -51,8 +52,7 @@ DispatchLoop::Options LoopOptions(const RuntimeOptions& options, const CorePlan&
   for (int i = 0; i < options.lanes; ++i) {
     LaneSpec lane;
     lane.slots = options.slots;
-    lane.threads = options.threads;
-    lane.cores = plan.lane(i);
+    lane.placement = CpuPlacement{.threads = options.threads, .cores = plan.lane(i)};
     loop.lanes.push_back(std::move(lane));
   }
   return loop;
@@ -90,15 +90,41 @@ struct Runtime::Body {
         plan(CoresFor(options)),
         slab(options.call_capacity, options.pending_bytes),
         replies({plan.others, options.spin}, slab, clock, parts.observer, calls),
-        loop(LoopOptions(options, plan), clock, *parts.policy, parts.journal, slab, replies),
+        loop(Watched(LoopOptions(options, plan)), clock, *parts.policy, parts.journal, slab,
+             replies),
         places(LaneLayout::Lanes().size(), parts.log),
-        host(HostOptions(options, plan, parts, &places), clock, loop) {
+        host(HostOptions(options, plan, parts, &places), clock, loop),
+        reviver({.period = options.revive_after,
+                 .revive = [this](LaneId lane) { return Revive(lane); },
+                 .log = parts.log}) {
     if (!options.split) return;
     layout.emplace(LaneLayout::Options{.cores = DeviceCores(*options.split, plan),
                                        .pinned = options.pin,
                                        .longest_batch = LongestBatch(options.split->shares),
                                        .log = parts.log},
                    clock, loop, host, places);
+  }
+
+  DispatchLoop::Options Watched(DispatchLoop::Options loop_options) {
+    loop_options.lost = [this](LaneId lane, const Error& why) { reviver.Lost(lane, why); };
+    return loop_options;
+  }
+  Status Revive(LaneId lane) {
+    if (layout) {
+      return Fail(ErrorCode::kUnimplemented,
+                  "it is a part of a device, which comes back with the next plan that has it anew");
+    }
+    for (bool idle = false; !idle;) {
+      bool open = false;
+      loop.Change([&](Dispatcher& dispatcher) {
+        const Lane& now = dispatcher.view().lanes[lane.value()];
+        open = now.open;
+        idle = now.running().empty();
+      });
+      if (open) return {};
+      if (!idle) std::this_thread::sleep_for(kLookAgain);
+    }
+    return host.Reload(lane);
   }
 
   CallId Refuse(InferCall& call, ErrorCode code, std::string why) {
@@ -133,6 +159,7 @@ struct Runtime::Body {
   Places places;  // of a split device
   ModelHost host;
   std::optional<LaneLayout> layout;
+  LaneReviver reviver;
   std::unique_ptr<ModelRepository> repository;
 };
 
@@ -186,6 +213,8 @@ Expected<PlanQuestion> Runtime::AskPlanner() const {
   return MakePlanQuestion(models, *body_->options.split, body_->parts.profile_options);
 }
 
+Status Runtime::ReviveLane(LaneId lane) { return body_->Revive(lane); }
+
 void Runtime::Stop(Duration grace) {
   const std::lock_guard once(body_->stop_mutex);
   if (body_->repository == nullptr || body_->stopped.load()) return;
@@ -194,6 +223,7 @@ void Runtime::Stop(Duration grace) {
   while (body_->calls.load() > 0 && body_->clock.Now() < end) {
     std::this_thread::sleep_for(kLookAgain);
   }
+  body_->reviver.Stop();
   if (body_->layout) body_->layout->Stop();
   body_->repository->Close();
   body_->host.RefuseAll();

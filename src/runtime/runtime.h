@@ -63,6 +63,8 @@ struct RuntimeOptions {
   // How long an idle thread of the runtime looks for work before it sleeps: it saves a wake-up of
   // the kernel (5 to 50 us) for its length in processor time.
   Duration spin = Micros(10);
+  // From a lane's death to the first attempt to bring it back, and between attempts.
+  Duration revive_after = Seconds(1);
   // How long an unloaded model may finish what waits for it before the rest is refused.
   Duration unload_grace = Seconds(10);
 };
@@ -108,6 +110,11 @@ class Runtime final : public InferenceService {
   // What a planner is to be asked for the models that are loaded.
   // kUnimplemented without a split; an error where a share's profile does not suit a model.
   Expected<PlanQuestion> AskPlanner() const;
+
+  // A lane died that an engine said was lost: loads its models anew and opens it. Done by the
+  // runtime itself, every `revive_after`; nothing happens to one that lives. kUnimplemented where
+  // lanes are parts of a device, which come and go with plans. Blocks.
+  Status ReviveLane(LaneId lane);
 
   // Refuses new calls, lets those accepted end within `grace`, answers the rest, joins all threads.
   void Stop(Duration grace);

@@ -61,6 +61,15 @@ Expected<ProfileTable> MeasuredTable(const Scenario& scenario,
   return MakeTable(shares, models, options);
 }
 
+ModelSet ServedBy(const LaneKind& kind, const Scenario& scenario) {
+  if (kind.models.empty()) return ModelSet::All();
+  ModelSet serves = ModelSet::None(scenario.models.size());
+  for (ModelId::rep m = 0; m < scenario.models.size(); ++m) {
+    if (MayRun(kind, scenario.models[m].name)) serves.Insert(ModelId{m});
+  }
+  return serves;
+}
+
 }  // namespace
 
 DispatcherOptions MakeDispatcherOptions(const Scenario& scenario) {
@@ -77,10 +86,12 @@ std::vector<LaneSpec> MakeLanes(const Scenario& scenario) {
   // Devices that may be split are all of one kind, and whole here: the last of their classes.
   auto lane_class = static_cast<LaneClass::rep>(scenario.plan_shares.size());
   for (const LaneKind& kind : LaneKinds(scenario)) {
+    const ModelSet serves = ServedBy(kind, scenario);
     for (int i = 0; i < kind.count; ++i) {
       lanes.push_back({.device = DeviceId{static_cast<DeviceId::rep>(lanes.size())},
                        .lane_class = LaneClass{lane_class},
-                       .slots = scenario.slots});
+                       .slots = scenario.slots,
+                       .serves = serves});
     }
     ++lane_class;
   }

@@ -14,13 +14,16 @@
 
 namespace tactus {
 
-// A shared device's change may end a batch, so it comes before what is finished; what autoscaling
+// A shared device's change may end a batch, so it comes before what is finished; a lane dies after
+// what it finished and before it comes back; what autoscaling
 // or replanning does comes last: it looks at an instant that is complete.
 enum class EventClass : std::uint8_t {
   kDevice,
   kFinish,
   kArrival,
   kStage,
+  kLaneLost,
+  kLaneBack,
   kLaneReady,
   kAutoscale,
   kLanePrepared,
@@ -32,8 +35,8 @@ struct Event {
   EventClass kind = EventClass::kArrival;
   std::uint32_t subject = 0;  // of an arrival: the model, or behind them the pipeline; of a stage
                               // that may start: PipelineRequests'; of a completion: the device's
-                              // place; of a device's change: the device; of a lane prepared: the
-                              // lane
+                              // place; of a device's change: the device; of a lane lost, back or
+                              // prepared: the lane
   std::uint64_t sequence = 0;
 };
 

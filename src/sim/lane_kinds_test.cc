@@ -1,4 +1,5 @@
 // Lanes of several kinds: who gets the fast ones.
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -64,6 +65,43 @@ TEST(LaneKinds, SymphonyKeepsTheFastOnesForWhoNeedsThem) {
   }
   EXPECT_GT(deferred.slow, 0.8);
   EXPECT_LT(eager.slow, 0.4);
+}
+
+// A lane that dies in mid-batch: its requests run elsewhere, or wait for it, the most urgent first.
+// Without this what it ran would be lost, late for ever, or run twice.
+TEST(LaneFaults, WhatADeadLaneRanIsServedByTheOthersOrWhenItIsBack) {
+  ProfileFile profile;
+  profile.models.push_back(AffineModelOf("m", Millis(90), Millis(10), 4));
+  Scenario scenario = ScenarioOf(profile, 10, 10);
+  scenario.process = ArrivalProcess::kUniform;
+  scenario.models[0].slo_ms = 500;
+  scenario.lane_faults = {{.lane = 0, .at_s = 5.05, .back_s = 7}};
+  struct Lost final : Journal {
+    void Append(const JournalRecord& record) noexcept override {
+      lost += record.kind == JournalRecord::Kind::kFinish &&
+              record.detail == static_cast<std::uint8_t>(BatchStatus::kLost);
+    }
+    int lost = 0;
+  };
+  for (const int lanes : {1, 2}) {
+    scenario.lanes = lanes;
+    Lost journal;
+    FifoPolicy policy(4);
+    const auto result = Simulate(scenario, profile, policy, {.journal = &journal});
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(journal.lost, 1);
+    EXPECT_EQ(result->lanes[0].closed, FromSeconds(1.95));
+    std::set<TimePoint> arrivals;
+    for (const RequestRecord& record : result->records) {
+      EXPECT_TRUE(arrivals.insert(record.arrival).second) << "answered twice";
+      EXPECT_GT(record.batch, 0u);
+      // Nothing ran there meanwhile.
+      const bool away =
+          record.started > kStart + FromSeconds(5.05) && record.started < kStart + Seconds(7);
+      EXPECT_FALSE(lanes == 1 && away);
+    }
+    EXPECT_NEAR(static_cast<double>(arrivals.size()), 100, 1);
+  }
 }
 
 }  // namespace

@@ -265,7 +265,7 @@ TEST_F(PlanExecutorTest, DevicesAreAskedForNoMoreMemoryThanTheyHave) {
     const SimulationResult result = Play(scenario_);
     std::set<std::size_t> used;
     for (std::size_t lane = 0; lane < result.lanes.size(); ++lane) {
-      if (result.lanes[lane].batches > 0) used.insert(lane / PlanTransition::kPlaces);
+      if (result.lanes[lane].batches > 0) used.insert(lane / 4);
     }
     return used.size();
   };

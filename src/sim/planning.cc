@@ -1,5 +1,6 @@
 #include "sim/planning.h"
 
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ Status Planning::Known(std::string_view planner) {
 
 Status Planning::Feasible(std::string_view planner, const Deployment& deployment,
                           std::span<const LaneSpec> lanes) {
-  if (planner.empty()) return {};
+  if (planner.empty() || Pinned(lanes)) return {};
   const LaneClass lane_class = lanes.front().lane_class;
   if (lanes.back().lane_class != lane_class) {  // kind by kind, in order
     return InvalidArgument(fmt::format(
@@ -41,9 +42,13 @@ Status Planning::Feasible(std::string_view planner, const Deployment& deployment
   return {};
 }
 
+bool Planning::Pinned(std::span<const LaneSpec> lanes) {
+  return std::ranges::any_of(lanes, [](const LaneSpec& lane) { return !lane.serves.all(); });
+}
+
 std::optional<Planning> Planning::For(std::string_view planner, const Scenario& scenario,
                                       const Deployment& deployment) {
-  if (planner.empty()) return std::nullopt;
+  if (planner.empty() || Pinned(MakeLanes(scenario))) return std::nullopt;
   return Planning(scenario, deployment);
 }
 
@@ -74,6 +79,25 @@ std::shared_ptr<const Plan> Planning::Next(Duration epoch) {
     counts_[i] = 0;
   }
   return First();
+}
+
+Status CheckPlanning(const Scenario& scenario, const Deployment& deployment,
+                     std::span<const LaneSpec> lanes, const Policy& policy,
+                     const SimulationOptions& options) {
+  if (auto known = Planning::Known(policy.traits().planner); !known) return known;
+  if (options.plan == nullptr)
+    return Planning::Feasible(policy.traits().planner, deployment, lanes);
+  if (policy.traits().planner.empty()) {
+    return InvalidArgument(
+        fmt::format("policy '{}' reads no plan; take one that does, planned say", policy.name()));
+  }
+  if (scenario.scale_interval_s > 0 || scenario.slots > 1 || options.plan->lanes.empty()) {
+    return InvalidArgument(
+        "a plan says what lanes there are, one at least, each of one slot, and they stay; leave "
+        "out "
+        "[autoscale] and slots, or the plan");
+  }
+  return {};
 }
 
 }  // namespace tactus

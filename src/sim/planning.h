@@ -10,11 +10,14 @@
 
 #include "base/expected.h"
 #include "core/plan.h"
+#include "core/policy.h"
 #include "dispatch/dispatcher.h"
 #include "planners/nexus/squishy.h"
 #include "workload/scenario.h"
 
 namespace tactus {
+
+struct SimulationOptions;
 
 class Planning {
  public:
@@ -25,7 +28,9 @@ class Planning {
   // that differ, which it does not know of.
   static Status Feasible(std::string_view planner, const Deployment& deployment,
                          std::span<const LaneSpec> lanes);
-  // Nothing for a policy that reads no plan.
+  // Nothing for a policy that reads no plan, and where lanes are pinned to models, which the
+  // planner does not know of: then the pins are the plan.
+  static bool Pinned(std::span<const LaneSpec> lanes);
   static std::optional<Planning> For(std::string_view planner, const Scenario& scenario,
                                      const Deployment& deployment);
 
@@ -43,5 +48,10 @@ class Planning {
   std::vector<NexusSession> sessions_;  // by ModelId
   std::vector<std::int64_t> counts_;
 };
+
+// Whether the policy can be had where the scenario and the options say who plans for it.
+Status CheckPlanning(const Scenario& scenario, const Deployment& deployment,
+                     std::span<const LaneSpec> lanes, const Policy& policy,
+                     const SimulationOptions& options);
 
 }  // namespace tactus

@@ -62,13 +62,19 @@ class ReplayTest : public ::testing::Test {
     return Write(scenario, profile, "planned");
   }
   JournalFile Record(const std::string& policy_text, const char* expiry = "hopeless",
-                     bool share = false) {
+                     bool share = false, bool faults = false) {
     ProfileFile profile = TwoModels();
     Scenario scenario = ScenarioOf(TwoModels(), 600, 3);
     scenario.lanes = 2;
     scenario.expiry = expiry;
     scenario.queue_capacity = 64;
     for (ScenarioModel& model : scenario.models) model.slo_ms = 25;
+    if (faults) {
+      scenario.lane_kinds = {{.name = "only a", .count = 1, .speed = 2, .models = {"a"}}};
+      for (int i = 1; i < 6; ++i) {
+        scenario.lane_faults.push_back({.lane = i % 2, .at_s = 0.4 * i, .back_s = 0.4 * i + 0.3});
+      }
+    }
     if (share) {
       scenario.slots = 3;
       scenario.capacity = {1, 1, 1, 1, 1};
@@ -159,6 +165,23 @@ TEST_F(ReplayTest, PlansThatChangeAreDecidedTheSameAgain) {
   EXPECT_TRUE(without([](const JournalFile::Change& change) {
     return std::holds_alternative<LaneShare>(change.to);
   }));
+}
+
+// Lanes that die and come back, models that are pinned to some of them: all of it is in the
+// journal.
+TEST_F(ReplayTest, LanesThatDieAreDecidedTheSameAgain) {
+  for (const PolicyInfo& info : Policies()) {
+    const JournalFile journal = Record(info.name, "hopeless", false, true);
+    EXPECT_FALSE(journal.header.lanes[0].serves.all());
+    const auto lost = std::ranges::count_if(journal.records, [](const JournalRecord& record) {
+      return record.kind == Kind::kFinish &&
+             record.detail == static_cast<std::uint8_t>(BatchStatus::kLost);
+    });
+    EXPECT_GT(lost, 0);
+    const auto result = Again(journal);
+    ASSERT_TRUE(result) << info.name << ": " << result.error().message;
+    EXPECT_FALSE(result->difference) << info.name << ": " << *result->difference;
+  }
 }
 
 // A share of a lane that serves was never given.

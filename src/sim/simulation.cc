@@ -87,6 +87,7 @@ class World final : public Outbox, public PipelineWorld {
         speeds_(SpeedsOf(scenario, lanes.size())),
         places_(lanes.size() * scenario.slots),
         lanes_(TotalsOf(scenario, lanes)),
+        dead_since_(lanes.size(), kNever),
         scale_interval_(FromSeconds(scenario.scale_interval_s)),
         scaler_(MakeScaler(scenario)),
         dispatcher_(MakeDispatcherOptions(scenario), std::move(lanes), policy, *this,
@@ -100,6 +101,12 @@ class World final : public Outbox, public PipelineWorld {
       executor_->Start(dispatcher_, heap_);
     } else if (options.plan != nullptr) {
       dispatcher_.Adopt(options.plan);
+    }
+    for (const LaneFault& fault : scenario.lane_faults) {
+      const auto lane = static_cast<std::uint32_t>(fault.lane);
+      heap_.Push(kStart + FromSeconds(fault.at_s), EventClass::kLaneLost, lane);
+      if (fault.back_s == 0) continue;
+      heap_.Push(kStart + FromSeconds(fault.back_s), EventClass::kLaneBack, lane);
     }
     if (scale_interval_ == Duration{}) return;
     SetOpenLanes(static_cast<int>(lanes_.size()), scaler_.open());
@@ -145,6 +152,8 @@ class World final : public Outbox, public PipelineWorld {
       result.scaling = scaler_.history();
     }
     if (executor_ != nullptr) result.layout = executor_->history();
+    for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane)
+      BringBack(lane, std::max(last_, end_));
     result.lanes = std::move(lanes_);
     result.begin = kStart + FromSeconds(scenario.warmup_s);
     result.end = end_;
@@ -313,6 +322,11 @@ class World final : public Outbox, public PipelineWorld {
     }
     if (event.kind == EventClass::kStage) return pipeline_requests_->Start(event.subject, now_);
     if (event.kind == EventClass::kDevice) return TakeChange(event);
+    if (event.kind == EventClass::kLaneLost) return Lose(LaneId{event.subject});
+    if (event.kind == EventClass::kLaneBack) {
+      BringBack(event.subject, now_);
+      return dispatcher_.SetLaneOpen(LaneId{event.subject}, true);
+    }
     if (event.kind == EventClass::kAutoscale) return Autoscale();
     if (event.kind == EventClass::kReplan) return executor_->Replan(now_, end_);
     if (event.kind == EventClass::kLanePrepared) {
@@ -326,13 +340,39 @@ class World final : public Outbox, public PipelineWorld {
     }
     Running& running = places_[event.subject];
     if (!running.used || running.event != event.sequence) return;  // a shell: it was aborted
-    running.used = false;
     const LaneId lane{static_cast<LaneId::rep>(event.subject / slots_)};
+    Finish(lane, running);
+    if (executor_ != nullptr) executor_->Finished(lane, now_);
+  }
+
+  void Finish(LaneId lane, Running& running) {
+    running.used = false;
     lanes_[lane.value()].busy += running.report.ended - running.report.started;
     totals_.busy += running.report.ended - running.report.started;
     ++lanes_[lane.value()].batches;
     dispatcher_.Finish(lane, running.id, running.report, now_);
-    if (executor_ != nullptr) executor_->Finished(lane, now_);
+  }
+
+  // What has ended is reported all the same; what runs is lost with the lane.
+  void Lose(LaneId lane) {
+    for (int s = 0; s < slots_; ++s) {
+      const std::size_t place = static_cast<std::size_t>(lane.value()) * slots_ + s;
+      Running& running = places_[place];
+      if (!running.used || running.report.ended <= now_) continue;
+      if (!shared_.empty()) shared_.Stop(place, now_);
+      running.event = kNoEvent;
+      running.report.started = std::min(running.report.started, now_);
+      running.report.ended = now_;
+      running.report.status = BatchStatus::kLost;
+      Finish(lane, running);
+    }
+    dispatcher_.SetLaneOpen(lane, false);
+    dead_since_[lane.value()] = std::min(dead_since_[lane.value()], now_);
+  }
+
+  void BringBack(std::uint32_t lane, TimePoint at) {
+    if (dead_since_[lane] == kNever) return;
+    lanes_[lane].closed += at - std::exchange(dead_since_[lane], kNever);
   }
 
   void Autoscale() {
@@ -414,7 +454,8 @@ class World final : public Outbox, public PipelineWorld {
   const std::vector<double> speeds_;  // by LaneId
   std::vector<Running> places_;       // lane by lane, `slots_` each
   std::vector<LaneTotals> lanes_;
-  const Duration scale_interval_;  // 0: lanes stay
+  std::vector<TimePoint> dead_since_;  // by LaneId; kNever: it lives
+  const Duration scale_interval_;      // 0: lanes stay
   LaneScaler scaler_;
   ServiceTotals totals_;
   int open_ = 0;
@@ -427,25 +468,6 @@ class World final : public Outbox, public PipelineWorld {
   std::uint64_t charged_ = 0;  // of policy_.examined()
   Dispatcher dispatcher_;
 };
-
-Status CheckPlanning(const Scenario& scenario, const Deployment& deployment,
-                     std::span<const LaneSpec> lanes, const Policy& policy,
-                     const SimulationOptions& options) {
-  if (auto known = Planning::Known(policy.traits().planner); !known) return known;
-  if (options.plan == nullptr)
-    return Planning::Feasible(policy.traits().planner, deployment, lanes);
-  if (policy.traits().planner.empty()) {
-    return InvalidArgument(
-        fmt::format("policy '{}' reads no plan; take one that does, planned say", policy.name()));
-  }
-  if (scenario.scale_interval_s > 0 || scenario.slots > 1 || options.plan->lanes.empty()) {
-    return InvalidArgument(
-        "a plan says what lanes there are, one at least, each of one slot, and they stay; leave "
-        "out "
-        "[autoscale] and slots, or the plan");
-  }
-  return {};
-}
 
 }  // namespace
 

@@ -154,14 +154,15 @@ std::filesystem::path FromBeside(const std::filesystem::path& plan,
 }
 
 // Lanes without entries are nobody's.
-Status CheckLanes(const Plan& plan) {
+Status CheckLanes(const Plan& plan, const DeviceLimits& device) {
   std::map<DeviceId, int> lanes;
   for (const LanePlan& lane : plan.lanes) {
-    if (lane.entries.empty() || ++lanes[lane.spec.device] <= kMostLanesOfADevice) continue;
-    return InvalidArgument(
-        fmt::format("more than {} lanes on device {}, which is split in two at "
-                    "most; put their models into fewer, larger ones",
-                    kMostLanesOfADevice, lane.spec.device.value()));
+    if (lane.entries.empty() || ++lanes[lane.spec.device] <= device.most_lanes) continue;
+    return InvalidArgument(fmt::format(
+        "more than {} lanes on device {}, which is split in {} at most; put their models "
+        "into fewer, larger ones",
+        device.most_lanes, lane.spec.device.value(),
+        device.most_lanes == 2 ? "two" : std::to_string(device.most_lanes)));
   }
   return {};
 }
@@ -265,7 +266,7 @@ Expected<Plan> FitPlan(const PlanFile& file, std::string_view where, const PlanI
         fmt::format("{}: model '{}' is planned for {:g} requests/s and has no lane{}", where,
                     model.name, model.rate_rps, kRemedy));
   }
-  if (const auto few = CheckLanes(plan); !few) {
+  if (const auto few = CheckLanes(plan, input.device); !few) {
     return InvalidArgument(fmt::format("{}: {}", where, few.error().message));
   }
   if (const auto fits = ValidateLanes(plan, input); !fits) {

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                 .profile = &profile,
                                 .shares = {0.5, 1},
                                 .devices = 2,
-                                .device_memory_mb = 100};
+                                .device = {.memory_mb = 100}};
   const auto fitted = tactus::FitPlan(*plan, "fuzz.json", input);
   if (fitted && !tactus::Validate(*fitted, input)) std::abort();
   return 0;

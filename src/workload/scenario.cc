@@ -58,26 +58,49 @@ class Reader {
         read = ReadEach(node, "models", ModelFields(), scenario_.models);
       } else if (key.str() == "lane_kinds") {
         read = ReadEach(node, "lane_kinds", LaneKindFields(), scenario_.lane_kinds);
+      } else if (key.str() == "lane_faults") {
+        read = ReadEach(node, "lane_faults", LaneFaultFields(), scenario_.lane_faults);
       } else if (key.str() == "pipelines") {
         read = ReadEach(node, "pipelines", PipelineFields(), scenario_.pipelines);
       } else if (!KeysOf(ScenarioFields(), key.str()).empty()) {
         read = ReadTable(node, key.str(), ScenarioFields(), scenario_);
       } else {
-        read =
-            Fail(node, fmt::format("[{}]: unknown; there are [scenario], [lanes], "
-                                   "[[lane_kinds]], [contention], [autoscale], [plan], [arrivals], "
-                                   "[[models]] and [[pipelines]]",
-                                   key.str()));
+        read = Fail(
+            node,
+            fmt::format(
+                "[{}]: unknown; there are [scenario], [lanes], "
+                "[[lane_kinds]], [[lane_faults]], [contention], [autoscale], [plan], [arrivals], "
+                "[[models]] and [[pipelines]]",
+                key.str()));
       }
       if (!read) return read;
     }
     for (ScenarioModel& model : scenario_.models) {
       if (model.profile_as.empty()) model.profile_as = model.name;
     }
-    return {};
+    return CheckPins(root);
   }
 
  private:
+  // The models of [[lane_kinds]], which may stand before the models themselves.
+  Status CheckPins(const toml::table& root) const {
+    const auto* kinds = root["lane_kinds"].as_array();
+    for (std::size_t i = 0; kinds != nullptr && i < kinds->size(); ++i) {
+      const auto* names = kinds->get(i)->as_table()->get_as<toml::array>("models");
+      for (std::size_t n = 0; names != nullptr && n < names->size(); ++n) {
+        const std::string& name = scenario_.lane_kinds[i].models[n];
+        if (HasModel(scenario_, name)) continue;
+        std::string known;
+        for (const ScenarioModel& model : scenario_.models) {
+          known += (known.empty() ? "" : ", ") + model.name;
+        }
+        return Fail(*names->get(n),
+                    fmt::format("models: the scenario has no model '{}'; it has {}", name, known));
+      }
+    }
+    return {};
+  }
+
   // [[section]], as often as there are things of it; each has a name.
   template <class Owner>
   Status ReadEach(const toml::node& node, std::string_view section,
@@ -94,7 +117,9 @@ class Reader {
           return Fail(element, fmt::format("[[{}]]: needs a model", section));
         if (owner.name.empty()) owner.name = owner.model;
       }
-      if (owner.name.empty()) return Fail(element, fmt::format("[[{}]]: needs a name", section));
+      if constexpr (!std::is_same_v<Owner, LaneFault>) {
+        if (owner.name.empty()) return Fail(element, fmt::format("[[{}]]: needs a name", section));
+      }
     }
     return {};
   }
@@ -194,6 +219,15 @@ std::vector<LaneKind> LaneKinds(const Scenario& scenario) {
   std::erase_if(kinds, [](const LaneKind& kind) { return kind.count <= 0; });
   std::ranges::stable_sort(kinds, std::ranges::greater{}, &LaneKind::speed);
   return kinds;
+}
+
+bool MayRun(const LaneKind& kind, std::string_view model) {
+  return kind.models.empty() || std::ranges::find(kind.models, model) != kind.models.end();
+}
+
+bool HasModel(const Scenario& scenario, std::string_view name) {
+  const auto& models = scenario.models;
+  return std::ranges::find(models, name, &ScenarioModel::name) != models.end();
 }
 
 std::vector<double> ArrivalRates(const Scenario& scenario) {

@@ -25,6 +25,12 @@
 //   name = "fast"                  # called plain, and are as the profile says
 //   count = 2
 //   speed = 2                      # batches take 1/speed of what the profile says
+//   models = ["ResNet50"]          # that may run there; default: all
+//
+//   [[lane_faults]]                # in simulation a lane may die: what it runs goes back to the
+//   lane = 0                       # queues; lanes are counted from the quickest, in the order of
+//   at_s = 5                       # their kinds
+//   back_s = 8                     # from then on it takes batches again; 0 (the default): never
 //
 //   [contention]                   # how batches that share a lane slow each other in simulation
 //   capacity = [1, 1, 1, 1, 1]     # of l1, l2, dram, tensor, fma, in the profile's shares of a
@@ -132,7 +138,14 @@ struct ScenarioModel {
 struct LaneKind {
   std::string name;
   int count = 1;
-  double speed = 1;  // batches take 1/speed of what the profile says
+  double speed = 1;                 // batches take 1/speed of what the profile says
+  std::vector<std::string> models;  // empty: all
+};
+
+struct LaneFault {
+  int lane = 0;
+  double at_s = 0;
+  double back_s = 0;  // 0: the lane stays dead
 };
 
 struct ScenarioStage {
@@ -173,6 +186,7 @@ struct Scenario {
   int lanes = 1;
   int slots = 1;
   std::vector<LaneKind> lane_kinds;  // of some of the lanes; LaneKinds() has them all
+  std::vector<LaneFault> lane_faults;
   // [contention]
   std::vector<double> capacity;  // by Resource; empty: batches do not slow each other
   double crosstalk = 0.03;
@@ -230,6 +244,9 @@ std::vector<double> Shares(const Scenario& scenario);
 // free lane takes the quickest. Lanes of which the scenario says nothing are "plain", of speed 1;
 // kinds without a lane are left out.
 std::vector<LaneKind> LaneKinds(const Scenario& scenario);
+
+bool MayRun(const LaneKind& kind, std::string_view model);
+bool HasModel(const Scenario& scenario, std::string_view name);
 
 // What arrives per second: requests of each model, none of one whose requests are pipelines';
 // then requests of each pipeline. By the popularity rule among those, where a pipeline's share

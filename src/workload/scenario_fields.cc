@@ -32,6 +32,7 @@ constexpr double kMostInteger = 9007199254740992.0;  // 2^53: every whole number
 using S = Scenario;
 using M = ScenarioModel;
 using K = LaneKind;
+using F = LaneFault;
 using P = ScenarioPipeline;
 using G = ScenarioStage;
 
@@ -104,6 +105,13 @@ constexpr std::array kLaneKindFields = {
     ScenarioField<K>{"lane_kinds", "name", &K::name},
     ScenarioField<K>{"lane_kinds", "count", &K::count, 0, 4096},
     ScenarioField<K>{"lane_kinds", "speed", &K::speed, 0.001, 1000},
+    ScenarioField<K>{"lane_kinds", "models", &K::models},
+};
+
+constexpr std::array kLaneFaultFields = {
+    ScenarioField<F>{"lane_faults", "lane", &F::lane, 0, 4095},
+    ScenarioField<F>{"lane_faults", "at_s", &F::at_s, 0, kMostSeconds},
+    ScenarioField<F>{"lane_faults", "back_s", &F::back_s, 0, kMostSeconds},
 };
 
 constexpr std::array kPipelineFields = {
@@ -232,6 +240,7 @@ class Assignment {
 std::span<const ScenarioField<Scenario>> ScenarioFields() { return kScenarioFields; }
 std::span<const ScenarioField<ScenarioModel>> ModelFields() { return kModelFields; }
 std::span<const ScenarioField<LaneKind>> LaneKindFields() { return kLaneKindFields; }
+std::span<const ScenarioField<LaneFault>> LaneFaultFields() { return kLaneFaultFields; }
 std::span<const ScenarioField<ScenarioPipeline>> PipelineFields() { return kPipelineFields; }
 std::span<const ScenarioField<ScenarioStage>> StageFields() { return kStageFields; }
 
@@ -245,6 +254,8 @@ template Status Assign(const ScenarioField<S>&, S&, const ScenarioValue&,
 template Status Assign(const ScenarioField<M>&, M&, const ScenarioValue&,
                        const std::filesystem::path&);
 template Status Assign(const ScenarioField<K>&, K&, const ScenarioValue&,
+                       const std::filesystem::path&);
+template Status Assign(const ScenarioField<F>&, F&, const ScenarioValue&,
                        const std::filesystem::path&);
 template Status Assign(const ScenarioField<P>&, P&, const ScenarioValue&,
                        const std::filesystem::path&);
@@ -276,6 +287,49 @@ Status ValidateLaneKinds(const Scenario& scenario) {
         "out [contention] or [[lane_kinds]]");
   }
   return {};
+}
+
+// Every model must have a lane: else its requests would wait for nothing.
+Status ValidatePins(const Scenario& scenario) {
+  for (const LaneKind& kind : scenario.lane_kinds) {
+    for (const std::string& name : kind.models) {
+      if (HasModel(scenario, name)) continue;
+      return InvalidArgument(
+          fmt::format("[[lane_kinds]] '{}' is for model '{}', which the scenario has not; leave it "
+                      "out there, or add it to the [[models]]",
+                      kind.name, name));
+    }
+  }
+  const std::vector<LaneKind> kinds = LaneKinds(scenario);
+  for (const ScenarioModel& model : scenario.models) {
+    const auto served = [&](const LaneKind& kind) { return MayRun(kind, model.name); };
+    if (std::ranges::any_of(kinds, served)) continue;
+    return InvalidArgument(
+        fmt::format("no lane may run model '{}'; name it in the models of one of the "
+                    "[[lane_kinds]], or leave a "
+                    "lane to all models",
+                    model.name));
+  }
+  return {};
+}
+
+Status ValidateLaneFaults(const Scenario& scenario) {
+  for (const LaneFault& fault : scenario.lane_faults) {
+    if (fault.lane >= scenario.lanes) {
+      return InvalidArgument(
+          fmt::format("[[lane_faults]] lane = {}: there are lanes 0 to {} ([lanes] count = {})",
+                      fault.lane, scenario.lanes - 1, scenario.lanes));
+    }
+    if (fault.back_s != 0 && fault.back_s <= fault.at_s) {
+      return InvalidArgument(
+          fmt::format("[[lane_faults]] lane = {}: back_s ({}) must be after at_s ({}), or 0: never",
+                      fault.lane, fault.back_s, fault.at_s));
+    }
+  }
+  const bool changing = scenario.scale_interval_s > 0 || scenario.plan_planner != "none";
+  if (scenario.lane_faults.empty() || !changing) return {};
+  return InvalidArgument(
+      "[[lane_faults]] are of lanes that stay; leave them out, or [autoscale] and [plan] planner");
 }
 
 Status ValidatePlan(const Scenario& scenario) {
@@ -322,6 +376,8 @@ Status Validate(const Scenario& scenario) {
         scenario.percentile));
   }
   if (auto kinds = ValidateLaneKinds(scenario); !kinds) return kinds;
+  if (auto pins = ValidatePins(scenario); !pins) return pins;
+  if (auto faults = ValidateLaneFaults(scenario); !faults) return faults;
   if (auto plan = ValidatePlan(scenario); !plan) return plan;
   if (scenario.scale_interval_s > 0) {
     if (scenario.scale_initial > scenario.lanes || scenario.scale_least > scenario.lanes) {

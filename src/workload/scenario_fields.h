@@ -36,6 +36,7 @@ struct ScenarioField {
 std::span<const ScenarioField<Scenario>> ScenarioFields();
 std::span<const ScenarioField<ScenarioModel>> ModelFields();
 std::span<const ScenarioField<LaneKind>> LaneKindFields();
+std::span<const ScenarioField<LaneFault>> LaneFaultFields();
 std::span<const ScenarioField<ScenarioPipeline>> PipelineFields();
 std::span<const ScenarioField<ScenarioStage>> StageFields();
 

@@ -369,5 +369,35 @@ profile_as = "a"
   EXPECT_THAT(SelectProfile(*s, TwoExits()).error().message, HasSubstr("no model 'z'"));
 }
 
+// Lanes that are for some models only, and lanes that die.
+TEST(Scenario, LanesArePinnedToModelsAndMayDie) {
+  const std::string models =
+      "[lanes]\ncount = 2\n[[models]]\nname = \"a\"\n[[models]]\nname = \"b\"\n";
+  const auto error = [&](const std::string& more) {
+    const auto scenario = ParseScenario(models + more, "s.toml");
+    return scenario ? std::string("accepted") : scenario.error().message;
+  };
+  const auto pinned =
+      ParseScenario(models +
+                        "[[lane_kinds]]\nname = \"k\"\ncount = 1\nmodels = [\"b\"]\n"
+                        "[[lane_faults]]\nlane = 1\nat_s = 2\nback_s = 3\n",
+                    "s.toml");
+  ASSERT_TRUE(pinned) << pinned.error().message;
+  EXPECT_EQ(LaneKinds(*pinned)[0].models, std::vector<std::string>{"b"});
+  EXPECT_TRUE(LaneKinds(*pinned)[1].models.empty());
+  EXPECT_EQ(pinned->lane_faults[0].back_s, 3);
+  EXPECT_THAT(error("[[lane_kinds]]\nname = \"k\"\ncount = 1\nmodels = [\"a\", \"x\"]\n"),
+              HasSubstr("s.toml:10:16: models: the scenario has no model 'x'; it has a, b"));
+  EXPECT_THAT(error("[[lane_kinds]]\nname = \"k\"\ncount = 2\nmodels = [\"a\"]\n"),
+              HasSubstr("no lane may run model 'b'; name it in the models of"));
+  EXPECT_THAT(error("[[lane_faults]]\nlane = 2\n"), HasSubstr("there are lanes 0 to 1"));
+  EXPECT_THAT(error("[[lane_faults]]\nlane = 0\nat_s = 2\nback_s = 1\n"),
+              HasSubstr("back_s (1) must be after at_s (2)"));
+  EXPECT_THAT(error("[autoscale]\ninterval_s = 1\n[[lane_faults]]\nlane = 0\n"),
+              HasSubstr("leave them out, or [autoscale]"));
+  Scenario changed = *pinned;
+  EXPECT_FALSE(Override(changed, "lane_kinds.k.models", "x"));
+}
+
 }  // namespace
 }  // namespace tactus

@@ -2,7 +2,10 @@
 // request of an overload, and waste no lane while it can meet deadlines. A new policy is held to it
 // without a line here.
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -85,6 +88,85 @@ TEST(EveryPolicy, ServesALightLoadOnLanesThatDifferOrRefusesThem) {
       ASSERT_FALSE(result);
       EXPECT_NE(result.error().message.find("these are of 2 kinds"), std::string::npos);
     }
+  }
+}
+
+// What a dispatcher is told to launch, beside what its lanes may run.
+class Placed final : public Journal {
+ public:
+  explicit Placed(std::vector<LaneSpec> lanes) : lanes_(std::move(lanes)) {}
+  void Append(const JournalRecord& record) noexcept override {
+    if (record.kind != JournalRecord::Kind::kDispatch) return;
+    ++launched[record.lane];
+    misplaced += !lanes_[record.lane].serves.contains(ModelId{record.model});
+  }
+  std::map<std::uint32_t, int> launched;  // by lane
+  int misplaced = 0;
+
+ private:
+  const std::vector<LaneSpec> lanes_;
+};
+
+// Lanes of three kinds, quick to slow: 0 for a, 1 for a and b, 2 and 3 for b and c.
+Scenario Pinned(const std::string& policy_name, double rate_rps, const std::string& expiry) {
+  Scenario scenario = MakeScenario(policy_name, rate_rps, expiry);
+  scenario.lanes = 4;
+  scenario.lane_kinds = {{.name = "slow", .count = 2, .speed = 0.7, .models = {"b", "c"}},
+                         {.name = "fast", .count = 1, .speed = 2, .models = {"a"}},
+                         {.name = "shared", .count = 1, .speed = 1, .models = {"a", "b"}}};
+  return scenario;
+}
+
+// A policy that took lanes for alike would run a model where it is not, or leave a lane idle whose
+// models wait.
+TEST(EveryPolicy, ServesModelsWhereTheyAreAndNowhereElse) {
+  for (const PolicyInfo& info : Policies()) {
+    SCOPED_TRACE(info.name);
+    const Scenario light = Pinned(info.name, 0.05 * kCapacity, "never");
+    Placed placed(MakeLanes(light));
+    const auto result = Simulate(light, Profile(), **MakePolicy(info.name), {.journal = &placed});
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(placed.misplaced, 0);
+    const RunReport report = MakeReport(light, Profile(), *result);
+    EXPECT_LE(report.all.bad_ratio, 0.01);
+
+    const Scenario heavy = Pinned(info.name, 5 * kCapacity, "hopeless");
+    Placed busy(MakeLanes(heavy));
+    const auto overload = Simulate(heavy, Profile(), **MakePolicy(info.name), {.journal = &busy});
+    ASSERT_TRUE(overload) << overload.error().message;
+    EXPECT_EQ(busy.misplaced, 0);
+    std::int64_t ended = 0;
+    const RunReport figures = MakeReport(heavy, Profile(), *overload);
+    for (const std::int64_t count : figures.all.outcomes) ended += count;
+    EXPECT_EQ(ended, figures.all.requests);
+    // No lane may starve beside models that wait for it.
+    for (std::size_t lane = 0; lane < figures.lanes.size(); ++lane) {
+      EXPECT_GE(figures.lanes[lane].busy_ratio, 0.8) << "lane " << lane;
+    }
+  }
+}
+
+// Lane 1 dies with a batch under way and comes back; meanwhile b and c have slow lanes alone, and a
+// has the fast one. Requests that a policy left with the dead lane would all be late.
+TEST(EveryPolicy, LosesNothingWithALaneAndTakesItBack) {
+  for (const PolicyInfo& info : Policies()) {
+    SCOPED_TRACE(info.name);
+    Scenario scenario = Pinned(info.name, 0.2 * kCapacity, "never");
+    scenario.lane_faults = {{.lane = 1, .at_s = 3, .back_s = 6},
+                            {.lane = 0, .at_s = 7, .back_s = 8}};
+    Placed placed(MakeLanes(scenario));
+    const auto result =
+        Simulate(scenario, Profile(), **MakePolicy(info.name), {.journal = &placed});
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(placed.misplaced, 0);
+    const RunReport report = MakeReport(scenario, Profile(), *result);
+    EXPECT_DOUBLE_EQ(report.lanes[1].open_ratio,
+                     1 - 3 / ToSeconds(std::max(result->last, result->end) - kStart));
+    std::int64_t ended = 0;
+    for (const std::int64_t count : report.all.outcomes) ended += count;
+    EXPECT_EQ(ended, report.all.requests);
+    EXPECT_EQ(report.all.outcomes[static_cast<int>(Outcome::kError)], 0);
+    EXPECT_LE(report.all.bad_ratio, 0.05);
   }
 }
 

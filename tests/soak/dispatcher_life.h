@@ -74,6 +74,14 @@ class Life final : public Outbox, public Journal {
       lane.slots = chance_.Whole(1, 3);
       lane.lane_class = LaneClass{static_cast<LaneClass::rep>(chance_.Below(classes_))};
     }
+    // The first lane is for all models, so that none is hopeless.
+    for (std::size_t i = 1; i < lanes_.size(); ++i) {
+      if (!chance_.OneIn(3)) continue;
+      lanes_[i].serves = ModelSet::None(kPinned);
+      for (ModelId::rep m = 0; m < kPinned; ++m) {
+        if (chance_.OneIn(2)) lanes_[i].serves.Insert(ModelId{m});
+      }
+    }
     open_.assign(lanes_.size(), true);
     dispatcher_ = std::make_unique<Dispatcher>(options_, lanes_, *policy_, *this, this);
     Redeploy(1 + chance_.Below(5));
@@ -98,6 +106,7 @@ class Life final : public Outbox, public Journal {
     const std::size_t m = batch.model.value();
     const std::size_t lane = batch.lane.value();
     EXPECT_TRUE(open_[lane]) << "launched on a closed lane";
+    EXPECT_TRUE(lanes_[lane].serves.contains(batch.model)) << "launched where the model is not";
     EXPECT_TRUE(deployment_->models[m].loaded);
     EXPECT_LE(batch.requests.size(), static_cast<std::size_t>(deployment_->models[m].max_batch));
     EXPECT_EQ(batch.expected_end - batch.start,
@@ -149,6 +158,8 @@ class Life final : public Outbox, public Journal {
   void Append(const JournalRecord& record) noexcept override { journal_.push_back(record); }
 
  private:
+  static constexpr ModelId::rep kPinned = 6;  // models that lanes may be pinned to
+
   struct Running {
     std::size_t model = 0;
     std::size_t lane = 0;
@@ -270,6 +281,7 @@ class Life final : public Outbox, public Journal {
                                                 : BatchStatus::kLost;
     const Running before = running_[batch];
     const LaneId lane{static_cast<LaneId::rep>(before.lane)};
+    if (status == BatchStatus::kLost) open_[before.lane] = false;
     dispatcher_->Finish(lane, batch, {.started = now_, .ended = now_, .status = status}, now_);
     running_.erase(batch);
     // Those that did not end went back to their queue.

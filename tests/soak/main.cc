@@ -1,5 +1,6 @@
-// tactus_soak_test [--first=SEED] [--lives=N] [--seconds=S]: the soaks, each for N lives, or S
-// seconds in all. Without either each runs for the few seconds that `./run test` can spare.
+// tactus_soak_test [--first=SEED] [--lives=N] [--seconds=S] [--requests=N]: the soaks, each for N
+// lives, or S seconds in all; the one that counts requests, for N of them. Without any each runs
+// for the few seconds that `./run test` can spare.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@ namespace {
 std::uint64_t first_seed = 1;
 std::uint64_t lives_of_all = 0;  // 0: each test's own
 std::uint64_t seconds_of_all = 0;
+std::uint64_t requests_of_all = 0;
 
 bool ReadFlag(std::string_view argument, std::string_view flag, std::uint64_t& value) {
   if (!argument.starts_with(flag)) return false;
@@ -66,6 +68,10 @@ Seeds SeedsOf(std::uint64_t lives) {
   return seeds;
 }
 
+std::uint64_t RequestsOf(std::uint64_t requests) {
+  return requests_of_all > 0 ? requests_of_all : requests;
+}
+
 std::string Again(std::uint64_t seed) {
   return "seed " + std::to_string(seed) + ", commit " + BuildCommit() +
          "; again: tactus_soak_test --lives=1 --first=" + std::to_string(seed);
@@ -78,9 +84,11 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (!tactus::ReadFlag(argv[i], "--lives=", tactus::lives_of_all) &&
         !tactus::ReadFlag(argv[i], "--first=", tactus::first_seed) &&
+        !tactus::ReadFlag(argv[i], "--requests=", tactus::requests_of_all) &&
         !tactus::ReadFlag(argv[i], "--seconds=", tactus::seconds_of_all)) {
       std::fprintf(stderr,
-                   "unknown argument %s; --lives=N, --first=SEED and --seconds=S are known\n",
+                   "unknown argument %s; --lives=N, --first=SEED, --seconds=S and --requests=N are "
+                   "known\n",
                    argv[i]);
       return 2;
     }

@@ -53,7 +53,10 @@ inline std::string RandomPolicyText(const std::string& name, Chance& chance) {
         .text();
   }
   if (name == "planned") {
-    return text.Maybe("grow", {"yes", "no"}).Maybe("epoch", {"10", "500"}).text();
+    return text.Maybe("grow", {"yes", "no"})
+        .Maybe("epoch", {"10", "500"})
+        .Maybe("windows", {"order", "strict"})
+        .text();
   }
   if (name == "shepherd") return text.Maybe("preempt", {"0", "1", "1.5", "8"}).text();
   if (name == "timeout") {

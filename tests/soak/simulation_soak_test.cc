@@ -101,6 +101,30 @@ void AddLaneKinds(std::uint64_t seed, World& world) {
                           .speed = 0.5 * chance.Whole(1, 6)}};
 }
 
+// Models that are on some lanes only, and lanes that die and come back; each model keeps a lane.
+void AddPlacement(std::uint64_t seed, World& world) {
+  SeededChance chance(seed, "soak/placement");
+  Scenario& scenario = world.scenario;
+  const bool stays = scenario.scale_interval_s == 0;
+  if (stays && chance.OneIn(2)) {
+    for (int i = chance.Whole(1, 5); i > 0; --i) {
+      const double at_s = 0.01 * chance.Whole(0, 200);
+      const double back_s = chance.OneIn(5) ? 0 : at_s + 0.01 * chance.Whole(1, 60);
+      scenario.lane_faults.push_back({chance.Whole(0, scenario.lanes - 1), at_s, back_s});
+    }
+  }
+  if (!scenario.capacity.empty() || scenario.lanes < 2 || chance.OneIn(2)) return;
+  scenario.lane_kinds.clear();
+  const int kinds = chance.Whole(1, scenario.lanes - 1);
+  for (int k = 0; k < kinds; ++k) {
+    LaneKind kind{.name = "kind" + std::to_string(k), .speed = 0.5 * chance.Whole(1, 4)};
+    for (const ScenarioModel& model : scenario.models) {
+      if (chance.OneIn(2)) kind.models.push_back(model.name);
+    }
+    scenario.lane_kinds.push_back(std::move(kind));
+  }
+}
+
 World RandomWorld(std::uint64_t seed) {
   SeededChance chance(seed, "soak/scenario");
   World world;
@@ -137,27 +161,32 @@ World RandomWorld(std::uint64_t seed) {
   }
   AddSharing(seed, world);
   AddLaneKinds(seed, world);
+  AddPlacement(seed, world);
   return world;
 }
 
 // Every decision of a run, and that no lane ever has more batches than slots.
 class Watch final : public Journal {
  public:
-  explicit Watch(int slots) : slots_(slots) {}
+  Watch(int slots, std::vector<LaneSpec> lanes) : slots_(slots), lanes_(std::move(lanes)) {}
   void Append(const JournalRecord& record) noexcept override {
     records_.push_back(record);
     if (record.kind == JournalRecord::Kind::kDispatch) {
       over_ |= ++running_[record.lane] > slots_;
+      misplaced_ |= !lanes_[record.lane].serves.contains(ModelId{record.model});
     } else if (record.kind == JournalRecord::Kind::kFinish) {
       --running_[record.lane];
     }
   }
   bool over() const { return over_; }
+  bool misplaced() const { return misplaced_; }
   const std::vector<JournalRecord>& records() const { return records_; }
 
  private:
   const int slots_;
+  const std::vector<LaneSpec> lanes_;
   bool over_ = false;
+  bool misplaced_ = false;
   std::map<std::uint32_t, int> running_;
   std::vector<JournalRecord> records_;
 };
@@ -199,15 +228,16 @@ Played Play(const World& world, const std::string& text) {
   EXPECT_TRUE(policy) << policy.error().message;
   Scenario scenario = world.scenario;
   scenario.policy = text;
-  Watch watch(scenario.slots);
+  Watch watch(scenario.slots, MakeLanes(scenario));
   SimulationOptions options;
   options.journal = &watch;
   const auto result = Simulate(scenario, world.profile, **policy, options);
   EXPECT_TRUE(result) << result.error().message;
   if (!result) return {};
   EXPECT_FALSE(watch.over()) << "a lane over its slots";
+  EXPECT_FALSE(watch.misplaced()) << "a model on a lane that is not for it";
   CheckRequests(world, *result);
-  CheckLanes(world, *result, text.starts_with("shepherd"));
+  CheckLanes(world, *result, text.starts_with("shepherd") || !scenario.lane_faults.empty());
   const RunReport report = MakeReport(scenario, world.profile, *result);
   std::int64_t counted = 0;
   for (const auto& model : report.models) counted += model.figures.requests;
@@ -239,8 +269,11 @@ TEST(SimulationSoak, AddsUpInEveryScenarioUnderEveryPolicy) {
     SeededChance chance(seed, "soak/scenario policy");
     const std::string text = RandomPolicyText(chance);
     const std::string twin = PlainTwin(text);
-    // Who plans refuses them.
-    if (!(*MakePolicy(text))->traits().planner.empty()) world.scenario.lane_kinds.clear();
+    // Who plans refuses them, unless models are pinned to them.
+    const bool pinned = std::ranges::any_of(
+        world.scenario.lane_kinds, [](const LaneKind& kind) { return !kind.models.empty(); });
+    if (!pinned && !(*MakePolicy(text))->traits().planner.empty())
+      world.scenario.lane_kinds.clear();
     // Only the twin with an index counts the candidates that deciding is charged for.
     if (!twin.empty()) world.scenario.candidate_cost_us = 0;
     SCOPED_TRACE(Again(seed) + ", policy " + text);
@@ -264,6 +297,7 @@ void AddPlans(std::uint64_t seed, World& world) {
   SeededChance chance(seed, "soak/plans");
   Scenario& scenario = world.scenario;
   scenario.lane_kinds.clear();
+  scenario.lane_faults.clear();
   scenario.slots = 1;
   scenario.scale_interval_s = 0;
   scenario.duration_s = 10;

@@ -21,6 +21,9 @@ struct Seeds {
 // `lives` unless the command line says otherwise. With --seconds a test begins its share of them.
 Seeds SeedsOf(std::uint64_t lives);
 
+// So many requests in all; `requests` unless the command line says otherwise.
+std::uint64_t RequestsOf(std::uint64_t requests);
+
 // "seed S, commit C; again: ...": what a failure must say.
 std::string Again(std::uint64_t seed);
 

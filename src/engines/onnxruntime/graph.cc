@@ -59,7 +59,7 @@ Status DescribeTensors(Graph& graph) {
 }
 
 // Of the session's own threads, each on any of the lane's cores: "1,2;1,2", cores from 1 on.
-std::string Affinities(const LaneSpec& lane) {
+std::string Affinities(const CpuPlacement& lane) {
   std::vector<int> from_one = lane.cores;
   for (int& core : from_one) ++core;
   const std::vector<std::string> each(static_cast<std::size_t>(lane.threads) - 1,
@@ -67,7 +67,7 @@ std::string Affinities(const LaneSpec& lane) {
   return fmt::format("{}", fmt::join(each, ";"));
 }
 
-Ort::SessionOptions Options(const LaneSpec& lane, const std::filesystem::path& trace) {
+Ort::SessionOptions Options(const CpuPlacement& lane, const std::filesystem::path& trace) {
   Ort::SessionOptions options;
   if (!trace.empty()) {
     options.EnableProfiling(trace.c_str());
@@ -163,7 +163,7 @@ ONNXTensorElementDataType ToOnnx(DataType type) {
 }
 
 Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
-                                           const LaneSpec& lane,
+                                           const CpuPlacement& lane,
                                            const std::filesystem::path& trace) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);

@@ -28,7 +28,7 @@ struct Graph {
 // names the file and what to do. May take seconds. Thread-safe. With `trace`, the session notes
 // what it runs, for a file whose name begins so; its weights stay as the graph has them.
 Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
-                                           const LaneSpec& lane,
+                                           const CpuPlacement& lane,
                                            const std::filesystem::path& trace = {});
 
 // Completes the tensors of `spec` from the graph where there are none, and checks them where there

@@ -201,7 +201,7 @@ class OnnxRuntimeEngine final : public Engine {
     }
     std::vector<std::shared_ptr<Graph>> exits;
     for (const ExitSpec& exit : spec.exits) {
-      auto graph = Share(exit.graph, lane);
+      auto graph = Share(exit.graph, OnCpu(lane.placement));
       if (!graph) return std::unexpected(std::move(graph.error()));
       if (Status ok = MatchTensors(spec, **graph); !ok) return std::unexpected(ok.error());
       exits.push_back(*std::move(graph));
@@ -248,7 +248,8 @@ class OnnxRuntimeEngine final : public Engine {
   // A graph that is loaded already, by another lane for instance, is used again: its weights lie in
   // memory once. A file that has changed since is another graph, and so is one whose session has
   // threads on other cores.
-  Expected<std::shared_ptr<Graph>> Share(const std::filesystem::path& path, const LaneSpec& lane) {
+  Expected<std::shared_ptr<Graph>> Share(const std::filesystem::path& path,
+                                         const CpuPlacement& lane) {
     std::error_code error;
     const auto changed = std::filesystem::last_write_time(path, error).time_since_epoch().count();
     const auto size = std::filesystem::file_size(path, error);

@@ -144,7 +144,7 @@ cpu_set_t AwaitOneCore(pid_t thread) {
 
 TEST_F(OnnxRuntimeEngine, ASessionHasTheThreadsOfItsLaneOnItsCores) {
   const int core = sched_getcpu();
-  const LaneSpec lane{.threads = 3, .cores = {core}};
+  const LaneSpec lane{.placement = CpuPlacement{.threads = 3, .cores = {core}}};
   ModelSpec spec{.name = "ee_s", .max_batch = 10};
   spec.exits = {{"1", kRoot / "models/ee_s/1/exit1.onnx"}};
   const ModelHandle alone = Load(spec);

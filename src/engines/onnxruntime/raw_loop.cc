@@ -39,7 +39,7 @@ Expected<RawLoopResult> RunRawLoop(const std::filesystem::path& path, int batch,
   if (const auto version = OpenOnnxRuntime({}); !version) return std::unexpected(version.error());
   try {
     Ort::Env env(ORT_LOGGING_LEVEL_FATAL, "raw-loop");
-    const auto graph = LoadGraph(env, path, LaneSpec{});
+    const auto graph = LoadGraph(env, path, CpuPlacement{});
     if (!graph) return std::unexpected(graph.error());
     Shape shape = (*graph)->inputs[0].dims;
     if ((*graph)->inputs.size() != 1 || (*graph)->inputs[0].type != DataType::kFp32 ||

@@ -124,7 +124,7 @@ TEST(Layout, ALaneTakesNobodyThatItsDeviceHasNoMemoryFor) {
   problem.input.profile = &problem.profile;
   problem.input.models[0].memory_mb = 600;
   problem.input.models[1].memory_mb = 500;
-  problem.input.device_memory_mb = 1000;
+  problem.input.device.memory_mb = 1000;
   Layout layout(problem.input, nullptr);
   ASSERT_TRUE(layout.Split(0, LaneClass{1}));
   layout.Add(0, ModelId{0}, 1);
@@ -210,13 +210,13 @@ struct Bound {
       least = std::max(least, model.memory_mb);
     }
     least = std::max(least, all / problem.input.devices);
-    problem.input.device_memory_mb = least + 0.5 * (all - least) * rng.Uniform();
+    problem.input.device.memory_mb = least + 0.5 * (all - least) * rng.Uniform();
   }
   // Whether the plan of a planner that knows nothing of memory is more than the devices hold.
   static bool MemoryMatters(PlanInput input) {
-    const double memory_mb = std::exchange(input.device_memory_mb, kUnlimited);
+    const double memory_mb = std::exchange(input.device.memory_mb, kUnlimited);
     const auto plan = PlanElastic(input, {});
-    input.device_memory_mb = memory_mb;
+    input.device.memory_mb = memory_mb;
     return plan && !ValidateLanes(*plan, input);
   }
 

@@ -66,7 +66,7 @@ class IdealPlanner::Maker {
         const bool counts = Has(models, m) && asked_[m] > 0;  // else it is in no lane
         if (counts) memory_mb += input_.models[m].memory_mb;
       }
-      return input_.HasMemoryFor(memory_mb);
+      return input_.device.HasMemoryFor(memory_mb);
     };
     std::vector<Models> largest;
     for (Models models = 0; models < 1u << models_; ++models) {
@@ -391,7 +391,7 @@ Expected<Plan> IdealPlanner::Solve(std::span<const double> rates_rps) const {
   Search search(choices_, front_, rates_rps, input_->devices, most_steps_);
   const Search::Answer answer = search.Run();
   if (answer == Search::Answer::kNone) {
-    const bool limited = std::isfinite(input_->device_memory_mb);
+    const bool limited = std::isfinite(input_->device.memory_mb);
     return Fail(ErrorCode::kResourceExhausted,
                 "not schedulable: no split of " + std::to_string(input_->devices) +
                     " devices and no placement " + (limited ? "that their memory allows " : "") +

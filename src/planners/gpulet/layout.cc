@@ -14,7 +14,7 @@ Layout::Layout(const PlanInput& input, const InterferenceModel* interference,
   for (int device = 0; device < input.devices; ++device) {
     gpulets_.push_back({.device = device, .lane_class = input.whole()});
   }
-  if (std::isfinite(input.device_memory_mb)) held_mb_.resize(input.devices);
+  if (std::isfinite(input.device.memory_mb)) held_mb_.resize(input.devices);
   if (interference == nullptr) return;
   for (LaneClass::rep c = 0; c < input.shares.size(); ++c) {
     auto& of_class = uses_.emplace_back();
@@ -110,7 +110,7 @@ bool Layout::Serves(int device, ModelId model) const {
 bool Layout::HasMemoryFor(ModelId model, int device) const {
   if (held_mb_.empty()) return true;
   // Lanes of a device share what it has loaded.
-  return input_.HasMemoryFor(held_mb_[device] + input_.models[model.value()].memory_mb) ||
+  return input_.device.HasMemoryFor(held_mb_[device] + input_.models[model.value()].memory_mb) ||
          Serves(device, model);
 }
 

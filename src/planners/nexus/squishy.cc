@@ -100,7 +100,7 @@ class Packing {
     if (input_ == nullptr) return true;
     double memory_mb = 0;
     for (const Share& share : bin.shares) memory_mb += input_->models[share.model].memory_mb;
-    return input_->HasMemoryFor(memory_mb);
+    return input_->device.HasMemoryFor(memory_mb);
   }
 
   void Place(const Bin& bin, std::size_t first) {
@@ -141,7 +141,7 @@ std::optional<std::vector<int>> Devices(std::span<const Bin> bins, const PlanInp
       return added;
     };
     const auto found = std::ranges::find_if(devices, [&](const Device& device) {
-      return device.lanes < parts && input.HasMemoryFor(device.memory_mb + added_mb(device));
+      return device.lanes < parts && input.device.HasMemoryFor(device.memory_mb + added_mb(device));
     });
     if (found == devices.end()) return std::nullopt;
     ++found->lanes;
@@ -157,7 +157,7 @@ std::unexpected<Error> NeedsMore(std::span<const NexusSession> sessions, const P
                                  int lanes) {
   std::string why =
       "not schedulable: squishy bin packing needs more than " + std::to_string(lanes) + " lanes";
-  if (!std::isfinite(input.device_memory_mb) || !Packing(sessions, 1).Pack(lanes)) {
+  if (!std::isfinite(input.device.memory_mb) || !Packing(sessions, 1).Pack(lanes)) {
     return Fail(ErrorCode::kResourceExhausted, std::move(why));
   }
   std::vector<ModelId> models;
@@ -166,7 +166,7 @@ std::unexpected<Error> NeedsMore(std::span<const NexusSession> sessions, const P
   }
   return Fail(ErrorCode::kResourceExhausted,
               why + " where a device has memory for " +
-                  std::to_string(std::llround(input.device_memory_mb)) + " of the models' " +
+                  std::to_string(std::llround(input.device.memory_mb)) + " of the models' " +
                   MemoryText(input, models) + "; more memory or devices may help");
 }
 

@@ -25,6 +25,8 @@ void Nexus::OnPlan(const View& view) { TakePlan(view); }
 void Nexus::TakePlan(const View& view) {
   models_.assign(view.models.size(), ModelState{});
   lanes_.assign(view.lanes.size(), LaneTurns{});
+  open_.clear();
+  for (const Lane& lane : view.lanes) open_.push_back(lane.open);
   popping_ = ModelId{};
   for (std::size_t i = 0; i < view.lanes.size(); ++i) {
     if (view.plan != nullptr) {
@@ -51,14 +53,26 @@ void Nexus::AddTurn(const View& view, const Lane& lane, const PlanEntry& entry) 
   const Duration cycle =
       view.plan != nullptr ? view.plan->lanes[lane.id.value()].cycle : Seconds(1);
   const auto route = static_cast<std::uint32_t>(models_[m].routes.size());
-  models_[m].routes.push_back({.lane = lane.id, .weight = batch / ToSeconds(cycle)});
-  lanes_[lane.id.value()].turns.push_back({entry.model, batch, route});
+  models_[m].routes.push_back(
+      {.lane = lane.id, .weight = batch / ToSeconds(cycle), .open = lane.open});
+  lanes_[lane.id.value()].turns.push_back({.model = entry.model, .batch = batch, .route = route});
 }
 
 void Nexus::OnArrive(ModelId m, const Request& request) {
   CountExamined();
   if (options_.front_ends == 0) return;
   models_[m.value()].Send(Scatter(request.id.value()) % options_.front_ends);
+}
+
+// What front ends sent to a lane that closes or dies they send to another that has the model.
+void Nexus::OnLaneChange(const Lane& lane) {
+  const std::size_t i = lane.id.value();
+  if (open_[i] == lane.open) return;
+  open_[i] = lane.open;
+  for (const LaneTurns::Turn& turn : lanes_[i].turns) {
+    ModelState& model = models_[turn.model.value()];
+    model.count_again |= model.SetOpen(turn.route, lane.open);
+  }
 }
 
 void Nexus::OnPopFront(ModelId m, int count) {
@@ -92,7 +106,8 @@ Decision Nexus::Decide(const View& view, TimePoint now) {
   for (const Lane& lane : view.lanes) {
     if (!lane.HasFreeSlot()) continue;
     const auto taken = lanes_[lane.id.value()].Take(
-        view, lane, options_.grow, now, [&](const LaneTurns::Turn& turn) { return Mine(turn); });
+        view, lane, options_.grow, now, [&](const LaneTurns::Turn& turn) { return Mine(turn); },
+        [](const LaneTurns::Turn&) { return LaneTurns::kAnyRoom; });
     if (!taken) continue;
     if (std::holds_alternative<Dispatch>(taken->decision)) {
       popping_ = taken->turn.model;

@@ -44,6 +44,7 @@ class Nexus final : public Policy {
   void OnArrive(ModelId m, const Request& request) override;
   void OnPopFront(ModelId m, int count) override;
   void OnQueueChange(ModelId m) override { models_[m.value()].count_again = true; }
+  void OnLaneChange(const Lane& lane) override;
 
  private:
   struct ModelState : ModelRoutes {
@@ -59,6 +60,7 @@ class Nexus final : public Policy {
   LostHeads lost_;
   std::vector<ModelState> models_;  // by ModelId
   std::vector<LaneTurns> lanes_;    // by LaneId
+  std::vector<bool> open_;          // by LaneId
   // Whose claims the pop that follows a decision uses up.
   ModelId popping_;
   std::uint32_t popping_route_ = 0;

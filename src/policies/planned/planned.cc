@@ -10,12 +10,14 @@ void Planned::TakePlan(const View& view) {
   models_.assign(view.models.size(), ModelState{});
   lanes_.assign(view.lanes.size(), PlannedLane{});
   ready_.Resize(view.lanes.size());
+  windows_.Resize(view.lanes.size());
   lost_.Resize(view.models.size());
   touched_.clear();
   touched_.reserve(view.models.size());
   popping_ = ModelId{};
   for (const Lane& lane : view.lanes) {
     const std::size_t i = lane.id.value();
+    lanes_[i].open = lane.open;
     if (view.plan == nullptr) {
       for (ModelId::rep m = 0; m < view.models.size(); ++m) {
         AddTurn(view, lane, {.model = ModelId{m}}, Seconds(1));
@@ -47,9 +49,12 @@ void Planned::AddTurn(const View& view, const Lane& lane, const PlanEntry& entry
   model.quickest = model.routes.empty() ? alone : std::min(model.quickest, alone);
   const int batch = std::clamp(entry.batch, 1, LargestBatch(view, entry.model));
   const double weight = batch / ToSeconds(std::max(cycle, Nanos(1)));
-  lanes_[lane.id.value()].turns.push_back(
-      {entry.model, batch, static_cast<std::uint32_t>(model.routes.size())});
-  model.routes.push_back({.lane = lane.id, .weight = weight});
+  lanes_[lane.id.value()].turns.push_back({.model = entry.model,
+                                           .batch = batch,
+                                           .route = static_cast<std::uint32_t>(model.routes.size()),
+                                           .offset = entry.offset,
+                                           .length = entry.length});
+  model.routes.push_back({.lane = lane.id, .weight = weight, .open = lane.open});
 }
 
 void Planned::OnArrive(ModelId m, const Request&) {
@@ -75,8 +80,16 @@ void Planned::OnQueueChange(ModelId m) {
 
 void Planned::OnLaneChange(const Lane& lane) {
   const std::uint32_t i = lane.id.value();
+  if (lanes_[i].open != lane.open) SetOpen(lanes_[i], lane.open);
   lanes_[i].free = lane.HasFreeSlot() && !lanes_[i].turns.empty();
   lanes_[i].free ? ready_.Insert(i) : ready_.Erase(i);
+}
+
+void Planned::SetOpen(PlannedLane& lane, bool open) {
+  lane.open = open;
+  for (const LaneTurns::Turn& turn : lane.turns) {
+    if (models_[turn.model.value()].SetOpen(turn.route, open)) OnQueueChange(turn.model);
+  }
 }
 
 void Planned::Touch(ModelId m) {
@@ -115,8 +128,14 @@ std::optional<Decision> Planned::Run(const View& view, const Lane& lane, TimePoi
   const auto mine = [&](const LaneTurns::Turn& turn) {
     return models_[turn.model.value()].routes[turn.route].claims;
   };
-  const auto taken = lanes_[lane.id.value()].Take(view, lane, options_.grow, now, mine);
-  if (!taken) return std::nullopt;
+  const auto room = [&](const LaneTurns::Turn& turn) { return RoomOf(view, lane, turn, now); };
+  PlannedLane& here = lanes_[lane.id.value()];
+  here.look = kNever;
+  const auto taken = here.Take(view, lane, options_.grow, now, mine, room);
+  if (!taken) {
+    if (here.look != kNever) windows_.Put(lane.id.value(), here.look);
+    return std::nullopt;
+  }
   if (std::holds_alternative<Dispatch>(taken->decision)) {
     popping_ = taken->turn.model;
     popping_route_ = taken->turn.route;
@@ -124,9 +143,33 @@ std::optional<Decision> Planned::Run(const View& view, const Lane& lane, TimePoi
   return taken->decision;
 }
 
+// A turn whose window is not now, or has no room left for its batch, comes again when the next one
+// opens, if anything waits for it.
+Duration Planned::RoomOf(const View& view, const Lane& lane, const LaneTurns::Turn& turn,
+                         TimePoint now) {
+  const bool open = !options_.strict || view.plan == nullptr || turn.length == Duration{};
+  const Duration cycle = open ? Duration{} : view.plan->lanes[lane.id.value()].cycle;
+  if (cycle <= Duration{}) return LaneTurns::kAnyRoom;
+  if (models_[turn.model.value()].routes[turn.route].claims > 0) {
+    // Since the last opening; before the first one of all it is negative.
+    Duration since = (now - *adopted_ - turn.offset) % cycle;
+    if (since < Duration{}) since += cycle;
+    TimePoint& look = lanes_[lane.id.value()].look;
+    look = std::min(look, now - since + cycle);
+    if (now - since >= *adopted_) return turn.length - since;
+  }
+  return Duration{};
+}
+
 Decision Planned::Decide(const View& view, TimePoint now) {
+  if (!adopted_) adopted_ = now;
   Refresh(view);
   popping_ = ModelId{};
+  while (!windows_.empty() && windows_.top_key() <= now) {
+    const std::uint32_t lane = windows_.top();
+    windows_.Erase(lane);
+    if (lanes_[lane].free) ready_.Insert(lane);
+  }
   if (!lost_.empty() && lost_.top_key() < now) {
     return Drop{.model = ModelId{lost_.top()}, .count = 1, .reason = DropReason::kExpired};
   }
@@ -134,7 +177,8 @@ Decision Planned::Decide(const View& view, TimePoint now) {
     if (const auto decision = Run(view, view.lanes[i], now)) return *decision;
     ready_.Erase(i);
   }
-  return Wait{lost_.empty() ? kNever : lost_.top_key() + Nanos(1)};
+  const TimePoint lost = lost_.empty() ? kNever : lost_.top_key() + Nanos(1);
+  return Wait{windows_.empty() ? lost : std::min(lost, windows_.top_key())};
 }
 
 }  // namespace tactus

@@ -11,7 +11,11 @@
 // that would hold a batch under its planned size, or that no lane of the model could answer in time
 // any more, are given up.
 //
-// Without a plan every lane runs every model. What a decision costs does not grow with the lanes:
+// With strict windows it is the plan's windows that say when: for plans that keep batches apart
+// which would slow each other. A lane may idle then beside a request of its own.
+//
+// What waits for a lane that closes or dies goes to the others that have its model. Without a plan
+// every lane runs every model that it serves. What a decision costs does not grow with the lanes:
 // only those are looked at where something changed.
 #pragma once
 
@@ -30,6 +34,9 @@ namespace tactus {
 
 struct PlannedOptions {
   bool grow = false;  // a batch may exceed its planned size where the head's deadline allows it
+  // A batch starts only inside a window that the plan has for its model there, and ends within it
+  // by the profile. Cycles begin when the plan is adopted, on all lanes at once.
+  bool strict = false;
   // How often a driver without a plan of its own (a scenario's, a file's) makes one, Nexus's way.
   Duration epoch = Seconds(10);
 };
@@ -45,7 +52,10 @@ class Planned final : public Policy {
 
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override { TakePlan(view); }
-  void OnPlan(const View& view) override { TakePlan(view); }
+  void OnPlan(const View& view) override {
+    adopted_.reset();
+    TakePlan(view);
+  }
   void OnArrive(ModelId m, const Request& request) override;
   void OnPopFront(ModelId m, int count) override;
   void OnQueueChange(ModelId m) override;
@@ -59,19 +69,27 @@ class Planned final : public Policy {
   };
   struct PlannedLane : LaneTurns {
     bool free = false;
+    bool open = true;
+    TimePoint look = kNever;  // when a window opens in which something waits; kNever: not known
   };
 
   void TakePlan(const View& view);
   void AddTurn(const View& view, const Lane& lane, const PlanEntry& entry, Duration cycle);
   void Touch(ModelId m);
   void Refresh(const View& view);
+  void SetOpen(PlannedLane& lane, bool open);
   std::optional<Decision> Run(const View& view, const Lane& lane, TimePoint now);
+  // How long a batch of this turn may take from now on; 0: it has no window now.
+  Duration RoomOf(const View& view, const Lane& lane, const LaneTurns::Turn& turn, TimePoint now);
 
   const PlannedOptions options_;
   std::vector<ModelState> models_;  // by ModelId
   std::vector<PlannedLane> lanes_;  // by LaneId
   IdSet ready_;                     // free lanes that may have something to run
   IndexedHeap<TimePoint> lost_;     // models by the last instant at which their head can be met
+  IndexedHeap<TimePoint> windows_;  // lanes by when a window opens, with windows=strict
+  std::optional<TimePoint>
+      adopted_;  // when the plan's cycles began; nothing before the first question
   std::vector<ModelId> touched_;
   // Whose claims the pop that follows a decision uses up.
   ModelId popping_;

@@ -113,5 +113,70 @@ TEST_F(GrowingPlannedTest, ABatchIsAsLargeAsItsHeadAllows) {
   EXPECT_EQ(Next(0), Launch(0, 7, 0));
 }
 
+// What a lane that dies was to run would wait for it, late for ever, beside one that has the model.
+TEST_F(PlannedTest, TheOtherLanesRunWhatADeadOneWasToRun) {
+  table_.Push(policy_, 1, At(80), 5);
+  const auto set_open = [&](bool open) {
+    table_.lanes[1].open = open;
+    policy_.OnLaneChange(table_.lanes[1]);
+  };
+  set_open(false);
+  for (const int batch : {2, 2, 1}) {
+    EXPECT_EQ(Next(0), Launch(1, batch, 0));
+    End(0);
+  }
+  table_.Push(policy_, 1, At(80), 2);
+  set_open(true);
+  table_.Push(policy_, 1, At(80), 5);
+  EXPECT_EQ(Next(1), Launch(1, 2, 0));
+  const Decision back = Next(1);
+  ASSERT_TRUE(std::holds_alternative<Dispatch>(back));
+  EXPECT_EQ(std::get<Dispatch>(back).lane, LaneId{1});
+}
+
+class StrictWindows : public PlannedTest {
+ protected:
+  StrictWindows() : PlannedTest({.strict = true}) {
+    const auto place = [](PlanEntry& entry, int offset, int length) {
+      entry.offset = Millis(offset);
+      entry.length = Millis(length);
+    };
+    place(table_.plan.lanes[0].entries[0], 0, 10);
+    place(table_.plan.lanes[0].entries[1], 10, 10);
+    place(table_.plan.lanes[1].entries[0], 0, 10);
+    policy_.OnPlan(table_.view());
+  }
+};
+
+// A plan that keeps batches apart which would slow each other counts on their windows: one that
+// started early, or ran over, would run beside what it was kept from.
+TEST_F(StrictWindows, ABatchStartsAndEndsInsideItsWindow) {
+  EXPECT_EQ(Next(3), Decision{Wait{}}) << "cycles begin here";
+  table_.Push(policy_, 1, At(60), 5);
+  EXPECT_EQ(Next(3), Launch(1, 4, 1));
+  EXPECT_EQ(Next(3), Decision{Wait{At(13)}});
+  EXPECT_EQ(Next(13), Launch(1, 1, 0));
+  End(0);
+  table_.Push(policy_, 0, At(120), 4);
+  EXPECT_EQ(Next(24), Launch(0, 4, 0)) << "it just fits";
+  End(0);
+  table_.Push(policy_, 0, At(120), 4);
+  EXPECT_EQ(Next(45), Launch(0, 3, 0)) << "what is left of the window has room for three";
+  End(0);
+  EXPECT_EQ(Next(48), Decision{Wait{At(63)}});
+  policy_.OnPlan(table_.view());
+  EXPECT_EQ(Next(50), Launch(0, 1, 0)) << "another plan's cycles begin with it";
+}
+
+// Windows say when, so a lane idles beside a request that has none now; in order they do not.
+TEST_F(PlannedTest, WithoutStrictWindowsTheyAreAnOrder) {
+  table_.plan.lanes[0].entries[1].offset = Millis(10);
+  table_.plan.lanes[0].entries[1].length = Millis(10);
+  policy_.OnPlan(table_.view());
+  table_.Push(policy_, 1, At(60), 1);
+  table_.Push(policy_, 1, At(60), 4);
+  EXPECT_EQ(Next(0), Launch(1, 1, 0));
+}
+
 }  // namespace
 }  // namespace tactus

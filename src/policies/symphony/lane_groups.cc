@@ -28,20 +28,23 @@ void LaneGroups::Prepare(const View& view, NetworkDelays delays) {
     if (group == groups_.end()) {
       group = groups_.insert(groups_.end(), {.lane_class = lane.lane_class, .serves = lane.serves});
       for (std::size_t i = 0; i < view.models.size(); ++i) {
-        group->costs.push_back(
-            CostsOf(view, ModelId{static_cast<ModelId::rep>(i)}, lane.lane_class, delays));
+        const ModelId m{static_cast<ModelId::rep>(i)};
+        const bool here = lane.serves.contains(m);
+        group->costs.push_back(here ? CostsOf(view, m, lane.lane_class, delays) : BatchCosts{});
       }
     }
     group->lanes += lane.slots;
     group_of_.push_back(static_cast<std::uint32_t>(group - groups_.begin()));
   }
+  servers_.assign(view.models.size(), {});
   quickest_.assign(view.models.size(), 0);
   for (ModelId::rep i = 0; i < view.models.size(); ++i) {
     const ModelId m{i};
-    for (std::uint32_t g = 1; g < groups_.size(); ++g) {
+    for (std::uint32_t g = 0; g < groups_.size(); ++g) {
       if (!Serves(g, m)) continue;
-      const std::uint32_t best = quickest_[i];
-      if (!Serves(best, m) || Costs(g, m)(1) < Costs(best, m)(1)) quickest_[i] = g;
+      const bool first = servers_[i].empty();
+      if (first || Costs(g, m)(1) < Costs(quickest_[i], m)(1)) quickest_[i] = g;
+      servers_[i].push_back(g);
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/view.h"
@@ -20,6 +21,8 @@ class LaneGroups {
   std::uint32_t Of(LaneId lane) const { return group_of_[lane.value()]; }
   const std::vector<std::uint32_t>& group_of_lane() const { return group_of_; }
   int LanesIn(std::uint32_t group) const { return groups_[group].lanes; }
+  // The groups that serve m, in their order.
+  std::span<const std::uint32_t> ServersOf(ModelId m) const { return servers_[m.value()]; }
   bool Serves(std::uint32_t group, ModelId m) const {
     return groups_[group].serves.contains(m) && groups_[group].costs[m.value()].max_batch() > 0;
   }
@@ -44,8 +47,9 @@ class LaneGroups {
     std::vector<BatchCosts> costs;  // by ModelId; none for a model that is not loaded
   };
   std::vector<Group> groups_;
-  std::vector<std::uint32_t> group_of_;  // by LaneId
-  std::vector<std::uint32_t> quickest_;  // by ModelId; the first of several
+  std::vector<std::uint32_t> group_of_;              // by LaneId
+  std::vector<std::vector<std::uint32_t>> servers_;  // by ModelId
+  std::vector<std::uint32_t> quickest_;              // by ModelId; the first of several
 };
 
 }  // namespace tactus

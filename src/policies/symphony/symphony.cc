@@ -28,8 +28,7 @@ void Symphony::Prepare(const View& view) {
 
 void Symphony::SetTargets(const View& view, ModelId m) {
   const ModelState& model = models_[m.value()];
-  for (std::uint32_t g = 0; g < groups_.size(); ++g) {
-    if (!groups_.Serves(g, m)) continue;
+  for (const std::uint32_t g : groups_.ServersOf(m)) {
     OfferOf(m, g).target = options_.Target(groups_.Costs(g, m), view.models[m.value()].slo,
                                            model.rate.per_second(), groups_.LanesIn(g));
   }
@@ -58,8 +57,7 @@ void Symphony::RefreshTouched(const View& view, TimePoint now) {
     if (std::exchange(model.retarget, false)) SetTargets(view, m);
     const RequestQueue& queue = view.queues[m.value()];
     TimePoint lost{Duration::min()};
-    for (std::uint32_t g = 0; g < groups_.size(); ++g) {
-      if (!groups_.Serves(g, m)) continue;
+    for (const std::uint32_t g : groups_.ServersOf(m)) {
       Refresh(view, m, g, now);
       if (!queue.empty()) lost = std::max(lost, queue.front().deadline - groups_.Costs(g, m)(1));
     }
