@@ -54,7 +54,7 @@ struct Series {
   std::vector<Experiment> experiments;  // one a seed
 };
 
-Expected<std::vector<Series>> Plan(const CompareOptions& options) {
+Expected<std::vector<Series>> PlannedSeries(const CompareOptions& options) {
   const auto base = LoadExperiment(options.scenario, options.settings);
   if (!base) return std::unexpected(base.error());
   if (const auto kept = KeepFilesOf(base->scenario, {options.json}); !kept) {
@@ -98,7 +98,7 @@ std::string Doubts(const std::vector<Series>& plan) {
 }
 
 int RunCompare(const CompareOptions& options) {
-  const auto plan = Plan(options);
+  const auto plan = PlannedSeries(options);
   if (!plan) return ReportBadInput(plan.error());
   Report report;
   std::vector<RunReport> rows;

@@ -50,7 +50,7 @@ double PercentWithin(const std::vector<double>& errors, double most) {
                         : 100 * static_cast<double>(within) / static_cast<double>(errors.size());
 }
 
-std::string Percent(const std::vector<double>& errors, double part) {
+std::string ErrorAt(const std::vector<double>& errors, double part) {
   return fmt::format("{:.2f}", 100 * QuantileOf(errors, part));
 }
 
@@ -67,7 +67,7 @@ void PrintErrors(const std::vector<double>& fitted, const std::vector<double>& h
                                           {"P95", 0.95, "13.98"},
                                           {"P99", 0.99, "-"},
                                           {"most", 1.0, "-"}}) {
-    table.Add({name, Percent(fitted, part), Percent(held_out, part), Percent(none, part), paper});
+    table.Add({name, ErrorAt(fitted, part), ErrorAt(held_out, part), ErrorAt(none, part), paper});
   }
   fmt::print("{}", table.Print());
   fmt::print(

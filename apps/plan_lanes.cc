@@ -29,13 +29,13 @@ struct LanesOptions {
   std::string json;
 };
 
-struct Row {
+struct LanesRow {
   std::string policy;
   LeastLanes least;
 };
 
-struct Found {
-  std::vector<Row> rows;
+struct FoundLanes {
+  std::vector<LanesRow> rows;
   std::vector<FailedPolicy> failed;
 };
 
@@ -45,7 +45,7 @@ struct Worst {
   double bad_ratio = -1;
 };
 
-Worst WorstOf(const Row& row) {
+Worst WorstOf(const LanesRow& row) {
   Worst worst;
   for (const RunReport& run : row.least.runs) {
     for (const Judged& judged : JudgedOf(run)) {
@@ -56,15 +56,15 @@ Worst WorstOf(const Row& row) {
 }
 
 // Fewest lanes first; those that no number was enough for come last, in the order asked for.
-void Sort(std::vector<Row>& rows) {
-  std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
+void Sort(std::vector<LanesRow>& rows) {
+  std::ranges::stable_sort(rows, [](const LanesRow& a, const LanesRow& b) {
     if (a.least.lanes == 0 || b.least.lanes == 0) return b.least.lanes == 0 && a.least.lanes > 0;
     return a.least.lanes < b.least.lanes;
   });
 }
 
 // What a policy cannot, the others may: an error only where all fail.
-Expected<Found> Search(const LanesOptions& options, const Experiment& experiment) {
+Expected<FoundLanes> Search(const LanesOptions& options, const Experiment& experiment) {
   const std::vector<std::string> policies = PoliciesOf(options.search, experiment.scenario);
   if (auto checked = CheckPolicies(policies); !checked) return std::unexpected(checked.error());
   LeastLanesOptions search;
@@ -75,7 +75,7 @@ Expected<Found> Search(const LanesOptions& options, const Experiment& experiment
   // which half fail at their first seed.
   const std::size_t each = 3 + 3 * search.seeds.size();
   Progress progress(policies.size() * each);
-  Found found;
+  FoundLanes found;
   for (const std::string& policy : policies) {
     search.on_probe = [&](int lanes, std::size_t probes) {
       progress.Show((found.rows.size() + found.failed.size()) * each + std::min(probes, each - 1),
@@ -96,7 +96,7 @@ Expected<Found> Search(const LanesOptions& options, const Experiment& experiment
   return found;
 }
 
-std::string ToTable(const Found& found, const LanesOptions& options) {
+std::string ToTable(const FoundLanes& found, const LanesOptions& options) {
   TextTable table;
   table.AddColumn("policy", "");
   table.AddColumn("lanes", "needed");
@@ -105,7 +105,7 @@ std::string ToTable(const Found& found, const LanesOptions& options) {
   table.AddColumn("worst", "bad %");
   AddUsageColumns(table);
   table.AddColumn("worst", "model");
-  for (const Row& row : found.rows) {
+  for (const LanesRow& row : found.rows) {
     const LeastLanes& least = row.least;
     const Worst worst = WorstOf(row);
     const bool enough = least.lanes > 0;
@@ -150,7 +150,7 @@ std::string Explanation(const Experiment& experiment, const LanesOptions& option
 }
 
 // What a reader must know before trusting a row.
-std::string Doubts(const Row& row, const LanesOptions& options) {
+std::string Doubts(const LanesRow& row, const LanesOptions& options) {
   std::string text;
   if (row.least.lanes == 0) {
     text += fmt::format(
@@ -161,7 +161,7 @@ std::string Doubts(const Row& row, const LanesOptions& options) {
   return text + CoarseRuns(options.search, row.policy, row.least.runs);
 }
 
-Status WritePlan(const Found& found, const LanesOptions& options) {
+Status WritePlan(const FoundLanes& found, const LanesOptions& options) {
   const RunReport& first = found.rows.front().least.runs.front();
   nlohmann::ordered_json json = {{"scenario", first.scenario},
                                  {"profile", first.profile_provenance},
@@ -175,7 +175,7 @@ Status WritePlan(const Found& found, const LanesOptions& options) {
   for (const FailedPolicy& failed : found.failed) {
     json["failed"].push_back({{"policy", failed.policy}, {"why", failed.why}});
   }
-  for (const Row& row : found.rows) {
+  for (const LanesRow& row : found.rows) {
     const RunReport mean = Average(row.least.runs);
     const Worst worst = WorstOf(row);
     nlohmann::ordered_json entry = {{"policy", row.policy}, {"lanes", nullptr}};
@@ -206,11 +206,11 @@ int RunLanes(const LanesOptions& options) {
   }
   const auto found = Search(options, *experiment);
   if (!found) return ReportBadInput(found.error());
-  const std::vector<Row>& rows = found->rows;
+  const std::vector<LanesRow>& rows = found->rows;
   fmt::print("{}{}\n{}{}", Explanation(*experiment, options, rows.front().least.fluid),
              ScenarioDoubts(experiment->scenario, experiment->profile), ToTable(*found, options),
              FailuresOf(found->failed));
-  for (const Row& row : rows) {
+  for (const LanesRow& row : rows) {
     fmt::print("{}{}", PolicyDoubts(*experiment, row.policy), Doubts(row, options));
   }
   fmt::print("{}",
@@ -219,7 +219,8 @@ int RunLanes(const LanesOptions& options) {
     const auto written = WritePlan(*found, options);
     if (!written) return ReportBadInput(written.error());
   }
-  const bool all = std::ranges::all_of(rows, [](const Row& row) { return row.least.lanes > 0; });
+  const bool all =
+      std::ranges::all_of(rows, [](const LanesRow& row) { return row.least.lanes > 0; });
   return all && found->failed.empty() ? 0 : 1;
 }
 

@@ -31,7 +31,7 @@ std::vector<std::string> Cells(const GridResult& result) {
 }
 
 // The grid, so stirred that its first hundreds are a sample of all of it.
-std::vector<GridCell> Chosen(const ProfileFile& zoo, std::size_t wanted) {
+std::vector<GridCell> ChosenCells(const ProfileFile& zoo, std::size_t wanted) {
   const std::vector<GridCell> all = WorkloadGrid(static_cast<int>(zoo.models.size()));
   constexpr std::size_t kStride = 2741;  // prime, and no divisor of the grid's size
   std::vector<GridCell> chosen;
@@ -59,10 +59,10 @@ Expected<GridResult> Evaluate(const GridCell& cell, const ProfileFile& zoo,
 }
 
 // What the threads share.
-class Run {
+class GridRun {
  public:
-  Run(const GridOptions& options, const ProfileFile& zoo, std::vector<GridCell> cells,
-      ResultFile file)
+  GridRun(const GridOptions& options, const ProfileFile& zoo, std::vector<GridCell> cells,
+          ResultFile file)
       : options_(options),
         zoo_(zoo),
         cells_(std::move(cells)),
@@ -150,7 +150,7 @@ Expected<std::vector<GridResult>> RunGrid(const GridOptions& options) {
       effort.seed, inputs, zoo->provenance);
   auto file = ResultFile::Open(options.results, origin, Header(), options.fresh);
   if (!file) return std::unexpected(file.error());
-  Run run(options, *zoo, Chosen(*zoo, options.cells), std::move(*file));
+  GridRun run(options, *zoo, ChosenCells(*zoo, options.cells), std::move(*file));
   if (auto worked = run.Work(); !worked) return std::unexpected(worked.error());
   return std::move(run).results();
 }

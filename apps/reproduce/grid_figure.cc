@@ -37,8 +37,8 @@ double Median(std::vector<double> values) {
 }
 
 // The share of workloads (x, in percent) in which the ratio is no larger, for Figure 7(d).
-std::map<double, FigureRow> Spread(const std::vector<GridResult>& results,
-                                   const Comparison& comparison) {
+std::map<double, FigureRow> SpreadByLoad(const std::vector<GridResult>& results,
+                                         const Comparison& comparison) {
   std::vector<double> ratios;
   for (const GridResult& result : results) {
     const double ratio = comparison.ratio(result);
@@ -86,7 +86,7 @@ Expected<FigureData> GridAnswer(const ReproduceOptions& options) {
   if (!results) return std::unexpected(results.error());
   FigureData data;
   for (const Comparison& comparison : kComparisons) {
-    data[fmt::format("{}: {}", kAll, comparison.name)] = Spread(*results, comparison);
+    data[fmt::format("{}: {}", kAll, comparison.name)] = SpreadByLoad(*results, comparison);
   }
   for (const char* model : {kMixed, "DenseNet121", "BERT"}) AddModel(data, *results, model);
   return data;

@@ -71,7 +71,7 @@ Status Keep(ResultFile& file, const std::vector<std::string>& columns, const Fig
   return file.Append(rows);
 }
 
-FigureData Found(const std::vector<std::string>& columns, const ResultFile& file) {
+FigureData FoundRows(const std::vector<std::string>& columns, const ResultFile& file) {
   FigureData data;
   for (const auto& cells : file.found()) {
     FigureRow& row = data[cells[0]][ParseNumber(cells[1]).value_or(0)];
@@ -137,7 +137,7 @@ Status RunFigure(const Paper& paper, const Figure& figure, const ReproduceOption
     const auto data = GridAnswer(options);
     return data ? Keep(*file, columns, *data) : std::unexpected(data.error());
   }
-  FigureData data = Found(columns, *file);
+  FigureData data = FoundRows(columns, *file);
   for (const FigureSeries& series : figure.series) {
     for (const FigurePoint& point : series.points) {
       progress.Show(done++,

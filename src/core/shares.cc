@@ -5,8 +5,9 @@
 namespace tactus {
 namespace {
 
-constexpr double kSame = 1e-6;       // what arithmetic makes of equal shares
-constexpr double kRounding = 0.005;  // how far a share that people wrote may be below what is meant
+constexpr double kSame = 1e-6;  // what arithmetic makes of equal shares
+constexpr double kRoundedBelow =
+    0.005;  // how far a share that people wrote may be below what is meant
 
 }  // namespace
 
@@ -15,7 +16,7 @@ std::optional<std::size_t> RestOf(std::span<const double> shares, double part) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     // More than the rest would be more than the device.
-    if (shares[i] > rest + kSame || shares[i] < rest - kRounding) continue;
+    if (shares[i] > rest + kSame || shares[i] < rest - kRoundedBelow) continue;
     if (!best || shares[i] > shares[*best]) best = i;
   }
   return best;

@@ -63,13 +63,13 @@ std::string RawContentsKey(std::size_t bytes) {
           static_cast<std::size_t>(end - buffer.data())};
 }
 
-struct Prepared {
+struct PreparedCall {
   const PreparedInputs* inputs = nullptr;
   grpc::Slice head;               // up to and including the first tensor's key
   std::vector<grpc::Slice> keys;  // of the second tensor, the third, ...
 };
 
-grpc::ByteBuffer MakeRequest(const Prepared& prepared, std::uint32_t sample) {
+grpc::ByteBuffer MakeRequest(const PreparedCall& prepared, std::uint32_t sample) {
   const auto& tensors = prepared.inputs->tensors;
   std::vector<grpc::Slice> slices;
   slices.reserve(tensors.size() * 2);
@@ -107,7 +107,7 @@ class GrpcTransport final : public Transport {
   std::string target_;
   std::vector<std::shared_ptr<grpc::Channel>> channels_;
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
-  std::vector<Prepared> prepared_;
+  std::vector<PreparedCall> prepared_;
   AnswerSink* sink_ = nullptr;
   std::atomic<std::uint32_t> next_stub_{0};
 
@@ -206,7 +206,7 @@ Status GrpcTransport::Prepare(std::span<const PreparedInputs> inputs, AnswerSink
     if (options_.timeout.count() > 0) {
       parameters["timeout"].set_int64_param(options_.timeout.count());
     }
-    Prepared prepared{&model, {}, {}};
+    PreparedCall prepared{&model, {}, {}};
     for (const PreparedTensor& tensor : model.tensors) {
       auto& input = *request.add_inputs();
       input.set_name(tensor.name);

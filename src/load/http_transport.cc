@@ -123,7 +123,7 @@ struct Connection {
 };
 
 // What every request of a model begins with; the tensors follow.
-struct Prepared {
+struct PreparedPost {
   const PreparedInputs* inputs = nullptr;
   std::string head;  // request line, header fields, JSON
 };
@@ -164,7 +164,7 @@ class HttpTransport final : public Transport {
   asio::io_context io_{1};
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::vector<tcp::endpoint> addresses_;
-  std::vector<Prepared> prepared_;
+  std::vector<PreparedPost> prepared_;
   AnswerSink* sink_ = nullptr;
   ResponseReader reader_;
   std::vector<std::unique_ptr<Connection>> connections_;
@@ -338,7 +338,7 @@ void HttpTransport::Write(Connection& connection, const Call& call, bool retried
   connection.call = call;
   connection.busy = true;
   connection.retried = retried;
-  const Prepared& prepared = prepared_[call.model];
+  const PreparedPost& prepared = prepared_[call.model];
   const auto& tensors = prepared.inputs->tensors;
   const auto sent = [this, &connection](const error_code& error, std::size_t) {
     if (error) {

@@ -9,7 +9,7 @@
 namespace tactus {
 namespace {
 
-using Kind = TransitionStep::Kind;
+using StepKind = TransitionStep::Kind;
 
 LaneId IdOf(std::size_t place) { return LaneId{static_cast<LaneId::rep>(place)}; }
 
@@ -159,8 +159,8 @@ void PlanTransition::PlaceOn(std::uint32_t device, const std::vector<const LaneP
     if (!kept) place.state = State::kMaking;
     place.preparing = true;
     ++preparing_;
-    steps.push_back(
-        {kept ? Kind::kLoad : Kind::kMake, IdOf(first + at), kept ? LaneSpec{} : mine.spec});
+    steps.push_back({kept ? StepKind::kLoad : StepKind::kMake, IdOf(first + at),
+                     kept ? LaneSpec{} : mine.spec});
   }
 }
 
@@ -183,7 +183,7 @@ PlanTransition::Steps PlanTransition::Settle() {
 }
 
 PlanTransition::Steps PlanTransition::Switch() {
-  Steps steps = {{.kind = Kind::kAdopt}};
+  Steps steps = {{.kind = StepKind::kAdopt}};
   Steps unloads;  // last: they may wait for a batch
   for (std::size_t i = 0; i < places_.size(); ++i) {
     Place& place = places_[i];
@@ -191,13 +191,13 @@ PlanTransition::Steps PlanTransition::Switch() {
     const bool used = !next.entries.empty();
     if (place.state == State::kMaking) {
       place.state = State::kServing;
-      steps.push_back({.kind = Kind::kOpen, .lane = IdOf(i)});
+      steps.push_back({.kind = StepKind::kOpen, .lane = IdOf(i)});
     } else if (place.state == State::kServing && !used) {
       place.state = State::kDraining;
       ++draining_;
-      steps.push_back({.kind = Kind::kClose, .lane = IdOf(i)});
+      steps.push_back({.kind = StepKind::kClose, .lane = IdOf(i)});
     } else if (place.state == State::kServing && !HasAll(next, place.serves)) {
-      unloads.push_back({.kind = Kind::kUnload, .lane = IdOf(i)});
+      unloads.push_back({.kind = StepKind::kUnload, .lane = IdOf(i)});
     }
     if (used) place.serves = next;
   }
@@ -212,9 +212,9 @@ PlanTransition::Steps PlanTransition::Abandon() {
     Place& place = places_[i];
     if (place.state == State::kMaking) {
       place.state = State::kFree;
-      steps.push_back({.kind = Kind::kRemove, .lane = IdOf(i)});
+      steps.push_back({.kind = StepKind::kRemove, .lane = IdOf(i)});
     } else if (place.state == State::kServing && !HasAll(place.serves, next_->lanes[i])) {
-      steps.push_back({.kind = Kind::kUnload, .lane = IdOf(i)});
+      steps.push_back({.kind = StepKind::kUnload, .lane = IdOf(i)});
     }
   }
   next_ = serving_;
@@ -226,7 +226,7 @@ PlanTransition::Steps PlanTransition::Drained(LaneId lane) {
   CHECK(place.state == State::kDraining, "only a lane that was closed drains");
   place.state = State::kFree;
   --draining_;
-  return {{.kind = Kind::kRemove, .lane = lane}};
+  return {{.kind = StepKind::kRemove, .lane = lane}};
 }
 
 }  // namespace tactus

@@ -10,6 +10,8 @@
 
 namespace tactus {
 
+constexpr TimePoint At(int ms) { return kStart + Millis(ms); }
+
 struct TableForTest {
   std::vector<Model> models;
   std::vector<ProfileTable::ModelRows> rows;

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = TransitionStep::Kind;
 
-constexpr std::chrono::milliseconds kLookAgain{1};
+constexpr std::chrono::milliseconds kAdoptionPause{1};
 
 Status Ended() {
   return Fail(ErrorCode::kCancelled, "the server is stopping, and changes its lanes no more");
@@ -197,7 +197,7 @@ bool LaneLayout::AwaitOne(Change& change) {
     if (ended_.load()) return false;
     if (drained = Drained(change); drained) break;
     WarnOfDrains();
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kAdoptionPause);
   }
   std::erase_if(change.draining, [&](const Draining& each) { return each.lane == drained->lane; });
   {

@@ -38,7 +38,7 @@ Plan Whole() { return {.lanes = {LaneOf(1, {0, 1, 2})}}; }
 Plan Halves() { return {.lanes = {LaneOf(0, {0}), LaneOf(0, {1, 2})}}; }
 Plan OtherHalves() { return {.lanes = {LaneOf(0, {2, 0}), LaneOf(0, {1})}}; }
 
-testing::HarnessOptions Options() {
+testing::HarnessOptions HalvesAndWhole() {
   testing::HarnessOptions options;
   options.policy = "planned";
   options.runtime.split = SplitOptions{
@@ -54,7 +54,7 @@ class LaneLayoutTest : public ::testing::Test {
     for (const std::string& name : kNames) EXPECT_TRUE(h_.runtime->Serve(FloatModel(name)));
   }
   testing::HarnessOptions Logged() {
-    testing::HarnessOptions options = Options();
+    testing::HarnessOptions options = HalvesAndWhole();
     options.log = [this](const std::string& line) {
       if (!line.contains("has drained")) return;
       warning_ = line;
@@ -262,7 +262,7 @@ TEST_F(LaneLayoutTest, AModelIsKnownByItsNameWhateverItsNumberInThePlan) {
 }
 
 TEST(LaneLayout, WhereTheFirstLaneCannotBeHadNothingIsServedAndTheNextPlanMay) {
-  Harness h(Options());
+  Harness h(HalvesAndWhole());
   h.runtime->Start();
   for (const std::string& name : kNames) ASSERT_TRUE(h.runtime->Serve(FloatModel(name)));
   h.engine.broken_models.insert("b");
@@ -313,7 +313,7 @@ TEST(LaneLayout, LanesThatWereSetAtTheStartFollowNoPlan) {
 // Plans come one after another, in any order, while clients send.
 class LaneLayoutSoak : public ::testing::TestWithParam<int> {
  protected:
-  LaneLayoutSoak() : h_(Options()) {}
+  LaneLayoutSoak() : h_(HalvesAndWhole()) {}
 
   const std::uint64_t seed_ = static_cast<std::uint64_t>(GetParam());
   Harness h_;

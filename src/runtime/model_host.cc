@@ -16,7 +16,7 @@ namespace tactus {
 namespace {
 
 // How often a thread that waits for a model to become idle looks again. Only unloads wait so.
-constexpr std::chrono::milliseconds kLookAgain{1};
+constexpr std::chrono::milliseconds kDrainingPause{1};
 
 bool FixedShapes(const ModelSpec& spec) {
   const std::size_t first = spec.max_batch > 0 ? 1 : 0;
@@ -247,7 +247,7 @@ Status ModelHost::Reload(LaneId lane) {
 void ModelHost::AwaitIdle(const ServedModel& model, Duration grace) const {
   const TimePoint end = clock_.Now() + grace;
   while (model.outstanding.load(std::memory_order_acquire) > 0 && clock_.Now() < end) {
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kDrainingPause);
   }
 }
 
@@ -261,7 +261,7 @@ void ModelHost::Retire(const std::shared_ptr<ServedModel>& model, Duration grace
   // Whatever waited is refused by now; what runs ends with its batch.
   while (model->outstanding.load(std::memory_order_acquire) > 0 ||
          model->running.load(std::memory_order_acquire) > 0) {
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kDrainingPause);
   }
   if (options_.places != nullptr) {
     options_.places->Remove(*model);

@@ -26,7 +26,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-const std::vector<std::string> kNames = {"a", "b", "c"};
+const std::vector<std::string> kPlanned = {"a", "b", "c"};
 const std::vector<std::string> kKnown = {"a", "b", "c", "d"};  // by the profiles
 
 // The profiles say that a batch of 8 takes 1 s on the whole device, 2 s on half of it and 4 s on a
@@ -49,7 +49,7 @@ class PlanningThreadTest : public ::testing::Test {
  protected:
   explicit PlanningThreadTest(double memory_mb = 1000) : h_(Options(memory_mb)) {
     h_.runtime->Start();
-    for (const std::string& name : kNames) EXPECT_TRUE(h_.runtime->Serve(FloatModel(name)));
+    for (const std::string& name : kPlanned) EXPECT_TRUE(h_.runtime->Serve(FloatModel(name)));
     planning_ = std::make_unique<PlanningThread>(
         *h_.runtime, *MakePlanner("gpulet-retry", std::nullopt),
         PlanningThread::Options{
@@ -81,7 +81,7 @@ class PlanningThreadTest : public ::testing::Test {
     }
     return share;
   }
-  void ExpectServed(const std::vector<std::string>& names = kNames) {
+  void ExpectServed(const std::vector<std::string>& names = kPlanned) {
     for (const std::string& name : names) {
       const InferReply& reply = h_.replies.Await(h_.Send(name, {1, 2}, {1, 2}));
       EXPECT_TRUE(reply.status) << name << ": " << reply.status.error().message;
@@ -222,7 +222,7 @@ TEST_P(PlanningSoak, EveryCallIsAnsweredOnceWhileTheServerPlans) {
   ASSERT_TRUE(First());
   planning_->Start();
   planning_->Stop();
-  testing::SoakClients clients(*h_.runtime, kNames, seed);
+  testing::SoakClients clients(*h_.runtime, kPlanned, seed);
   std::atomic<int> running{2};
   std::vector<std::thread> threads;
   for (int client = 0; client < 2; ++client) {
@@ -248,7 +248,7 @@ TEST_P(PlanningStopSoak, EveryCallIsAnsweredOnceWheneverTheServerStops) {
   const auto seed = static_cast<std::uint64_t>(GetParam());
   SCOPED_TRACE("seed " + std::to_string(seed));
   ASSERT_TRUE(First());
-  testing::SoakClients clients(*h_.runtime, kNames, seed);
+  testing::SoakClients clients(*h_.runtime, kPlanned, seed);
   constexpr int kClients = 3;
   std::atomic<int> running{kClients};
   std::vector<std::thread> threads;

@@ -10,26 +10,26 @@
 namespace tactus {
 namespace {
 
-TimePoint At(int second) { return kStart + Seconds(second); }
+TimePoint AtSecond(int second) { return kStart + Seconds(second); }
 
 // Bad from the start, then idle: lanes asked for come late, and are given up when not needed.
 TEST(LaneScaler, StartsLanesLateAndClosesThemAtOnce) {
   LaneScaler scaler(
       {.advice = {.most = 8}, .window = Seconds(5), .start_delay = Seconds(30), .initial = 2});
-  EXPECT_EQ(scaler.Advise(At(0), {.at = At(0)}), 0);
+  EXPECT_EQ(scaler.Advise(AtSecond(0), {.at = AtSecond(0)}), 0);
   // Half of it bad: twice the lanes.
-  EXPECT_EQ(scaler.Advise(At(5), {At(5), 50, 50, Seconds(10), Seconds(10)}), 2);
+  EXPECT_EQ(scaler.Advise(AtSecond(5), {AtSecond(5), 50, 50, Seconds(10), Seconds(10)}), 2);
   EXPECT_EQ(scaler.open(), 2);
   EXPECT_EQ(scaler.starting(), 2);
   // Still bad: what was asked for is on its way.
-  EXPECT_EQ(scaler.Advise(At(10), {At(10), 100, 100, Seconds(20), Seconds(20)}), 0);
-  scaler.Ready({At(35), 275, 100, Seconds(50), Seconds(70)});
+  EXPECT_EQ(scaler.Advise(AtSecond(10), {AtSecond(10), 100, 100, Seconds(20), Seconds(20)}), 0);
+  scaler.Ready({AtSecond(35), 275, 100, Seconds(50), Seconds(70)});
   EXPECT_EQ(scaler.open(), 3);
   // Since the third came: 4 of 15 s busy, nothing bad. One lane is enough, and none need start.
-  EXPECT_EQ(scaler.Advise(At(40), {At(40), 300, 100, Seconds(54), Seconds(85)}), 0);
+  EXPECT_EQ(scaler.Advise(AtSecond(40), {AtSecond(40), 300, 100, Seconds(54), Seconds(85)}), 0);
   EXPECT_EQ(scaler.open(), 1);
   EXPECT_EQ(scaler.starting(), 0);
-  scaler.Ready({.at = At(40)});  // it was given up
+  scaler.Ready({.at = AtSecond(40)});  // it was given up
   EXPECT_EQ(scaler.open(), 1);
   ASSERT_EQ(scaler.history().size(), 4u);
   EXPECT_EQ(scaler.history()[1].advised, 4);
@@ -41,13 +41,13 @@ TEST(LaneScaler, StartsLanesLateAndClosesThemAtOnce) {
 TEST(LaneScaler, KeepsLanesThatStartWhenOneOfThemComes) {
   LaneScaler scaler(
       {.advice = {.most = 8}, .window = Seconds(5), .start_delay = Seconds(10), .initial = 2});
-  EXPECT_EQ(scaler.Advise(At(0), {.at = At(0)}), 0);
-  EXPECT_EQ(scaler.Advise(At(5), {At(5), 50, 50, Seconds(10), Seconds(10)}), 2);
-  scaler.Ready({At(15), 200, 60, Seconds(30), Seconds(30)});
+  EXPECT_EQ(scaler.Advise(AtSecond(0), {.at = AtSecond(0)}), 0);
+  EXPECT_EQ(scaler.Advise(AtSecond(5), {AtSecond(5), 50, 50, Seconds(10), Seconds(10)}), 2);
+  scaler.Ready({AtSecond(15), 200, 60, Seconds(30), Seconds(30)});
   EXPECT_EQ(scaler.open(), 3);
-  EXPECT_EQ(scaler.Advise(At(16), {At(16), 230, 60, Seconds(32), Seconds(33)}), 0);
+  EXPECT_EQ(scaler.Advise(AtSecond(16), {AtSecond(16), 230, 60, Seconds(32), Seconds(33)}), 0);
   EXPECT_EQ(scaler.starting(), 1);
-  scaler.Ready({At(16), 230, 60, Seconds(32), Seconds(33)});
+  scaler.Ready({AtSecond(16), 230, 60, Seconds(32), Seconds(33)});
   EXPECT_EQ(scaler.open(), 4);
 }
 
@@ -56,7 +56,7 @@ Expected<SimulationResult> SimulateIt(const Scenario& scenario, const ProfileFil
   return Simulate(scenario, profile, **policy);
 }
 
-ProfileFile Affine() {
+ProfileFile OneModel() {
   ProfileFile profile;
   profile.provenance = "made up for a test";
   profile.models = {AffineModelOf("m", Millis(5), Millis(1), 32)};
@@ -64,7 +64,7 @@ ProfileFile Affine() {
 }
 
 Scenario Scaled(double rate_rps) {
-  Scenario scenario = ScenarioOf(Affine(), rate_rps, 300);
+  Scenario scenario = ScenarioOf(OneModel(), rate_rps, 300);
   scenario.policy = "symphony:gather=window";  // with a flat top, on which the rule rests
   scenario.expiry = "hopeless";
   scenario.models[0].slo_ms = 40;
@@ -79,11 +79,11 @@ TEST(Autoscaling, FindsTheLanesThatTheLoadNeeds) {
   for (const int initial : {1, 24}) {
     Scenario scenario = Scaled(4000);
     scenario.scale_initial = initial;
-    const auto result = SimulateIt(scenario, Affine());
+    const auto result = SimulateIt(scenario, OneModel());
     ASSERT_TRUE(result) << result.error().message;
     ASSERT_EQ(result->scaling.size(), 60u);
     EXPECT_EQ(result->scaling.front().open, initial);
-    // At batches of 16 or so 4000 r/s need about 5.3 lanes.
+    // AtSecond batches of 16 or so 4000 r/s need about 5.3 lanes.
     for (std::size_t i = 40; i < 60; ++i) {
       const ScalingPoint& point = result->scaling[i];
       EXPECT_GE(point.open, 5) << initial << " at " << point.at_s;
@@ -100,7 +100,7 @@ TEST(Autoscaling, AddsNoLaneWhereOneWasAlwaysFree) {
   scenario.scale_initial = 12;
   scenario.scale_least = 4;  // two would both run something, which tells them from no shortage
   scenario.decision_cost_us = 4000;
-  const auto result = SimulateIt(scenario, Affine());
+  const auto result = SimulateIt(scenario, OneModel());
   ASSERT_TRUE(result) << result.error().message;
   int bad = 0;
   for (const ScalingPoint& point : result->scaling) {
@@ -113,7 +113,7 @@ TEST(Autoscaling, AddsNoLaneWhereOneWasAlwaysFree) {
 
 // Between asking and having, nothing may open.
 TEST(Autoscaling, NoLaneOpensBeforeItsStartDelay) {
-  const auto result = SimulateIt(Scaled(4000), Affine());
+  const auto result = SimulateIt(Scaled(4000), OneModel());
   ASSERT_TRUE(result);
   for (const ScalingPoint& point : result->scaling) {
     if (point.at_s < 25) {
@@ -128,9 +128,9 @@ TEST(Autoscaling, NoLaneOpensBeforeItsStartDelay) {
 
 TEST(Autoscaling, ReportsTheLanesThatWereThere) {
   const Scenario scenario = Scaled(1000);
-  const auto result = SimulateIt(scenario, Affine());
+  const auto result = SimulateIt(scenario, OneModel());
   ASSERT_TRUE(result);
-  const RunReport report = MakeReport(scenario, Affine(), *result);
+  const RunReport report = MakeReport(scenario, OneModel(), *result);
   double open = 0;
   for (const ScalingPoint& point : report.scaling) open += point.open;
   open /= static_cast<double>(report.scaling.size());
@@ -143,11 +143,11 @@ TEST(Autoscaling, ReportsTheLanesThatWereThere) {
 TEST(Autoscaling, IsOffUnlessAskedFor) {
   Scenario scenario = Scaled(1000);
   scenario.scale_interval_s = 0;
-  const auto result = SimulateIt(scenario, Affine());
+  const auto result = SimulateIt(scenario, OneModel());
   ASSERT_TRUE(result);
   EXPECT_TRUE(result->scaling.empty());
   for (const LaneTotals& lane : result->lanes) EXPECT_EQ(lane.closed, Duration{});
-  EXPECT_EQ(ScalingTable(MakeReport(scenario, Affine(), *result)), "");
+  EXPECT_EQ(ScalingTable(MakeReport(scenario, OneModel(), *result)), "");
 }
 
 }  // namespace

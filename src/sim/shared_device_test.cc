@@ -22,7 +22,7 @@ SharedWork Whole(Duration kernel, Duration transfer = {}, int priority = 1) {
           .priority = priority};
 }
 
-constexpr SharedDeviceOptions kQuiet{.contention = {.crosstalk = 0}};
+constexpr SharedDeviceOptions kQuietDevice{.contention = {.crosstalk = 0}};
 
 // The ends of what runs, by slot, until nothing does.
 std::map<int, TimePoint> Drain(SharedDevice& device) {
@@ -37,7 +37,7 @@ std::map<int, TimePoint> Drain(SharedDevice& device) {
 }
 
 TEST(SharedDevice, RunsABatchAloneForAsLongAsItTakesAlone) {
-  SharedDevice device(kQuiet, 4);
+  SharedDevice device(kQuietDevice, 4);
   device.Begin(2, At(1), At(3), Whole(Millis(10), Millis(2)));
   EXPECT_EQ(Drain(device), (std::map<int, TimePoint>{{2, At(15)}}));
   EXPECT_EQ(device.uploaded(2), At(5));
@@ -46,7 +46,7 @@ TEST(SharedDevice, RunsABatchAloneForAsLongAsItTakesAlone) {
 // 0 runs alone for 4 ms; then both at half speed, until 0 has its last 6 ms done at 16; 1, with 6
 // of its 10 done, is alone again.
 TEST(SharedDevice, TimesABatchAnewWhenNeighboursComeAndGo) {
-  SharedDevice device(kQuiet, 2);
+  SharedDevice device(kQuietDevice, 2);
   device.Begin(0, At(0), At(0), Whole(Millis(10)));
   EXPECT_EQ(device.next(), At(10));
   device.Begin(1, At(4), At(4), Whole(Millis(10)));
@@ -55,7 +55,7 @@ TEST(SharedDevice, TimesABatchAnewWhenNeighboursComeAndGo) {
 
 // Beside the other its 12 days are more than a clock of nanoseconds holds; it is not done at once.
 TEST(SharedDevice, WhatGetsNextToNothingEndsAfterItsNeighbours) {
-  SharedDevice device(kQuiet, 2);
+  SharedDevice device(kQuietDevice, 2);
   SharedWork low = Whole(Seconds(1'000'000));
   low.contender.weight = 1e-200;
   device.Begin(0, At(0), At(0), low);
@@ -67,7 +67,7 @@ TEST(SharedDevice, WhatGetsNextToNothingEndsAfterItsNeighbours) {
 }
 
 TEST(SharedDevice, SendsInputsOneAfterAnother) {
-  SharedDevice device(kQuiet, 3);
+  SharedDevice device(kQuietDevice, 3);
   device.Begin(0, At(0), At(0), Whole(Millis(1), Millis(5)));
   device.Begin(1, At(1), At(1), Whole(Millis(1), Millis(3)));
   EXPECT_EQ(Drain(device), (std::map<int, TimePoint>{{0, At(6)}, {1, At(9)}}));
@@ -78,7 +78,7 @@ TEST(SharedDevice, SendsInputsOneAfterAnother) {
 }
 
 TEST(SharedDevice, GivesBackWhatAStoppedBatchUsed) {
-  SharedDevice device(kQuiet, 2);
+  SharedDevice device(kQuietDevice, 2);
   device.Begin(0, At(0), At(0), Whole(Millis(10)));
   device.Begin(1, At(0), At(0), Whole(Millis(10)));
   EXPECT_EQ(device.next(), At(20));
@@ -88,7 +88,7 @@ TEST(SharedDevice, GivesBackWhatAStoppedBatchUsed) {
 
 // The low one stands still from 2 to 13, then goes on where it was; the high one pays 1 ms.
 TEST(SharedDevice, SuspendsLowerLevelsWhereAsked) {
-  SharedDeviceOptions options = kQuiet;
+  SharedDeviceOptions options = kQuietDevice;
   options.suspends = true;
   options.preemption = Millis(1);
   SharedDevice device(options, 2);

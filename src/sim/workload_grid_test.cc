@@ -10,7 +10,7 @@
 namespace tactus {
 namespace {
 
-PolicyFactory Named(const char* text) {
+PolicyFactory FactoryOf(const char* text) {
   return [text] { return MakePolicy(text); };
 }
 
@@ -55,9 +55,9 @@ TEST(WorkloadGrid, DeferralPaysWhereBatchingDoes) {
     const GridEffort effort{.least_requests = 6000};
     const ProfileFile zoo = Zoo();
     const double guess = 0.9 * MakeWorkload(cell, zoo, effort)->rate_rps;
-    const auto deferred = QuickPeak(cell, zoo, Named("symphony:gather=window"), guess, effort);
+    const auto deferred = QuickPeak(cell, zoo, FactoryOf("symphony:gather=window"), guess, effort);
     const auto eager =
-        QuickPeak(cell, zoo, Named("symphony:when=eager,gather=window"), guess, effort);
+        QuickPeak(cell, zoo, FactoryOf("symphony:when=eager,gather=window"), guess, effort);
     EXPECT_TRUE(deferred && eager);
     return *deferred / *eager;
   };
@@ -73,8 +73,8 @@ TEST(WorkloadGrid, TheGuessMovesThePeakByNoMoreThanThePrecision) {
   const GridEffort effort{.least_requests = 6000};
   const ProfileFile zoo = Zoo();
   const double fluid = MakeWorkload(cell, zoo, effort)->rate_rps;
-  const auto low = QuickPeak(cell, zoo, Named("symphony"), 0.3 * fluid, effort);
-  const auto high = QuickPeak(cell, zoo, Named("symphony"), 1.6 * fluid, effort);
+  const auto low = QuickPeak(cell, zoo, FactoryOf("symphony"), 0.3 * fluid, effort);
+  const auto high = QuickPeak(cell, zoo, FactoryOf("symphony"), 1.6 * fluid, effort);
   ASSERT_TRUE(low && high);
   EXPECT_NEAR(*low / *high, 1, 2 * effort.precision);
 }

@@ -19,7 +19,7 @@ using GzipFile = std::unique_ptr<gzFile_s, CloseGzip>;
 
 // A count beyond this is a corrupt header, not a data set.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 31;
-constexpr const char* kRemedy = "install the Debian package dataset-fashion-mnist";
+constexpr const char* kInstall = "install the Debian package dataset-fashion-mnist";
 
 struct Idx {
   std::vector<std::uint32_t> dims;
@@ -46,7 +46,7 @@ std::uint32_t BigEndian(const std::uint8_t* b) {
 // dimension as 32 bits, big endian.
 Expected<Idx> ReadIdx(const std::filesystem::path& path, std::size_t dims) {
   GzipFile file(gzopen(path.c_str(), "rb"));
-  if (!file) return NotFound(fmt::format("{}: cannot open; {}", path.string(), kRemedy));
+  if (!file) return NotFound(fmt::format("{}: cannot open; {}", path.string(), kInstall));
   std::array<std::uint8_t, 4> magic{};
   if (!ReadAll(file.get(), magic.data(), magic.size()) || magic[0] != 0 || magic[1] != 0 ||
       magic[2] != 8 || magic[3] != dims) {

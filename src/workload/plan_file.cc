@@ -15,9 +15,9 @@
 namespace tactus {
 namespace {
 
-constexpr const char* kRemedy = "; write one anew with `tactus plan gpulet --out`";
+constexpr const char* kPlanAnew = "; write one anew with `tactus plan gpulet --out`";
 constexpr int kMostDevices = 1 << 16;
-constexpr int kMostBatch = 1 << 16;
+constexpr int kLargestPlanned = 1 << 16;
 constexpr double kMostExponent = 4;                          // as of a scenario's
 constexpr double kSame = 1e-6;                               // shares that differ by less are equal
 constexpr Duration kSameSlo = std::chrono::microseconds(1);  // the file has decimals of it
@@ -42,7 +42,7 @@ PlanEntry ReadEntry(const JsonReader& node, const Ids& ids) {
   } else {
     entry.model = found->second;
   }
-  entry.batch = static_cast<int>(node.Integer("batch", 1, kMostBatch));
+  entry.batch = static_cast<int>(node.Integer("batch", 1, kLargestPlanned));
   entry.offset = Millis(node, "offset_ms");
   entry.length = Millis(node, "length_ms");
   return entry;
@@ -114,7 +114,7 @@ void ReadShares(const JsonReader& root, PlanFile& file) {
   }
 }
 
-PlanFile Read(const JsonReader& root) {
+PlanFile ReadPlan(const JsonReader& root) {
   root.Only({"tactus_plan", "planner", "scenario", "profile", "shares", "exponent", "use_of",
              "on_share", "models", "lanes"});
   PlanFile file;
@@ -180,11 +180,11 @@ PlanFile MakePlanFile(const Plan& plan, const PlanInput& input) {
 }
 
 Expected<PlanFile> ParsePlan(std::string_view text, std::string_view where) {
-  const auto document = ParseJson(text, where, kRemedy);
+  const auto document = ParseJson(text, where, kPlanAnew);
   if (!document) return std::unexpected(document.error());
   std::string problem;
-  PlanFile file = Read(JsonReader(*document, problem));
-  if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kRemedy));
+  PlanFile file = ReadPlan(JsonReader(*document, problem));
+  if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kPlanAnew));
   return file;
 }
 
@@ -225,7 +225,7 @@ std::string PlanText(const PlanFile& file) {
 }
 
 Expected<PlanFile> LoadPlan(const std::filesystem::path& path) {
-  const auto text = ReadWhole(path, "plan", kRemedy);
+  const auto text = ReadWhole(path, "plan", kPlanAnew);
   if (!text) return std::unexpected(text.error());
   auto file = ParsePlan(*text, path.string());
   if (!file) return file;
@@ -246,7 +246,7 @@ Expected<Plan> FitPlan(const PlanFile& file, std::string_view where, const PlanI
   for (const PlannedModel& model : input.models) here.push_back(model.name);
   if (const std::string other = HowNamesDiffer(known, here); !other.empty()) {
     return InvalidArgument(
-        fmt::format("{}: a plan of another model set: {}{}", where, other, kRemedy));
+        fmt::format("{}: a plan of another model set: {}{}", where, other, kPlanAnew));
   }
   Plan plan = file.plan;
   for (LanePlan& lane : plan.lanes) {
@@ -264,7 +264,7 @@ Expected<Plan> FitPlan(const PlanFile& file, std::string_view where, const PlanI
     if (model.rate_rps <= 0 || std::ranges::any_of(file.plan.lanes, has_it)) continue;
     return InvalidArgument(
         fmt::format("{}: model '{}' is planned for {:g} requests/s and has no lane{}", where,
-                    model.name, model.rate_rps, kRemedy));
+                    model.name, model.rate_rps, kPlanAnew));
   }
   if (const auto few = CheckLanes(plan, input.device); !few) {
     return InvalidArgument(fmt::format("{}: {}", where, few.error().message));

@@ -15,10 +15,10 @@ namespace {
 
 using json = nlohmann::json;
 
-constexpr const char* kRemedy = "; write one anew with --save-predictor, or start without";
+constexpr const char* kLearnAnew = "; write one anew with --save-predictor, or start without";
 constexpr double kLeast = -1e12;  // as far as JsonReader goes to the other side
 
-PredictorFile Read(const JsonReader& root) {
+PredictorFile ReadPredictor(const JsonReader& root) {
   PredictorFile predictor;
   root.Integer("tactus_predictor", 1, 1);
   root.Only({"tactus_predictor", "policy", "device", "steps", "models", "parameters"});
@@ -53,11 +53,11 @@ std::vector<std::string> NamesOf(const std::vector<PredictorFile::Served>& model
 }  // namespace
 
 Expected<PredictorFile> ParsePredictor(std::string_view text, std::string_view where) {
-  const auto document = ParseJson(text, where, kRemedy);
+  const auto document = ParseJson(text, where, kLearnAnew);
   if (!document) return std::unexpected(document.error());
   std::string problem;
-  PredictorFile predictor = Read(JsonReader(*document, problem));
-  if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kRemedy));
+  PredictorFile predictor = ReadPredictor(JsonReader(*document, problem));
+  if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kLearnAnew));
   return predictor;
 }
 
@@ -80,7 +80,7 @@ std::string PredictorText(const PredictorFile& predictor) {
 }
 
 Expected<PredictorFile> LoadPredictor(const std::filesystem::path& path) {
-  const auto text = ReadWhole(path, "predictor", kRemedy);
+  const auto text = ReadWhole(path, "predictor", kLearnAnew);
   if (!text) return std::unexpected(text.error());
   return ParsePredictor(*text, path.string());
 }
@@ -105,7 +105,7 @@ std::vector<PredictorFile::Served> ServedModels(const std::vector<Model>& models
 Status CheckPredictor(const PredictorFile& predictor, std::string_view where,
                       const PredictorFile& here) {
   const auto refuse = [&](const std::string& why) {
-    return InvalidArgument(fmt::format("{}: {}{}", where, why, kRemedy));
+    return InvalidArgument(fmt::format("{}: {}{}", where, why, kLearnAnew));
   };
   const std::vector<PredictorFile::Served>& models = here.models;
   if (predictor.policy != here.policy) {

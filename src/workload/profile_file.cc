@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMostBatch = 4096;
-constexpr const char* kRemedy = "; measure again with `tactus profile`, or repair the file";
+constexpr const char* kMeasureAgain = "; measure again with `tactus profile`, or repair the file";
 
 ProfileCell ReadCell(const JsonReader& reader) {
   ProfileCell cell;
@@ -229,11 +229,12 @@ const ProfiledModel* ProfileFile::Find(const std::string& model) const {
 }
 
 Expected<ProfileFile> ParseProfile(std::string_view text, std::string_view where) {
-  const auto document = ParseJson(text, where, kRemedy);
+  const auto document = ParseJson(text, where, kMeasureAgain);
   if (!document) return std::unexpected(document.error());
   std::string problem;
   ProfileFile profile = ReadProfile(JsonReader(*document, problem));
-  if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kRemedy));
+  if (!problem.empty())
+    return InvalidArgument(fmt::format("{}: {}{}", where, problem, kMeasureAgain));
   return profile;
 }
 
@@ -387,7 +388,7 @@ Status AddRows(const ProfiledModel& measured, const Model& model, double speed,
     const auto exit = std::ranges::find(measured.exits, wanted.name, &ProfiledExit::name);
     if (exit == measured.exits.end()) {
       return NotFound(fmt::format("the profile of model '{}' has no exit '{}'{}", model.name,
-                                  wanted.name, kRemedy));
+                                  wanted.name, kMeasureAgain));
     }
     for (int b = 0; b < model.max_batch; ++b) {
       const ProfileCell& cell = exit->cells[b];
@@ -412,11 +413,11 @@ Expected<ProfileTable> MakeTable(const ProfileFile& profile, std::span<const Mod
   for (const Model& model : models) {
     const ProfiledModel* measured = profile.Find(model.name);
     if (measured == nullptr) {
-      return NotFound(fmt::format("the profile has no model '{}'{}", model.name, kRemedy));
+      return NotFound(fmt::format("the profile has no model '{}'{}", model.name, kMeasureAgain));
     }
     if (model.max_batch < 1 || model.max_batch > measured->max_batch) {
       return NotFound(fmt::format("model '{}' wants batches up to {}, its profile knows 1 to {}{}",
-                                  model.name, model.max_batch, measured->max_batch, kRemedy));
+                                  model.name, model.max_batch, measured->max_batch, kMeasureAgain));
     }
     if (auto slo = CheckSlo(profile, model, options); !slo) return std::unexpected(slo.error());
     ProfileTable::ModelRows& rows = table.emplace_back();

@@ -10,8 +10,8 @@
 namespace tactus {
 namespace {
 
-constexpr double kMostMillis = 1e9;
-constexpr int kMostBatch = 4096;
+constexpr double kSlowestMillis = 1e9;
+constexpr int kLargestImported = 4096;
 
 // The first problem of a table is kept; reading goes on with zeros.
 class Columns {
@@ -32,7 +32,7 @@ class Columns {
   double Number(const CsvTable::Row& row, std::string_view name, double low) {
     const std::string text = Text(row, name);
     const auto number = ParseNumber(text);
-    if (number && *number >= low && *number <= kMostMillis) return *number;
+    if (number && *number >= low && *number <= kSlowestMillis) return *number;
     Complain(row, fmt::format("column {}: '{}' is not a number from {} on", name, text, low));
     return low;
   }
@@ -90,8 +90,8 @@ void ReadRow(Columns& columns, const CsvTable::Row& row, ProfileFile& profile) {
   ProfiledExit& exit = FindOrAdd(model.exits, columns.Text(row, "exit"));
   const double batch = columns.Number(row, "batch", 1);
   const ProfileCell cell = ReadCell(columns, row);
-  if (batch != std::floor(batch) || batch > kMostBatch) {
-    return columns.Complain(row, fmt::format("column batch: must be 1 to {}", kMostBatch));
+  if (batch != std::floor(batch) || batch > kLargestImported) {
+    return columns.Complain(row, fmt::format("column batch: must be 1 to {}", kLargestImported));
   }
   if (cell.mean_ms <= 0) return columns.Complain(row, "a latency must be above 0");
   const auto index = static_cast<std::size_t>(batch) - 1;
@@ -105,8 +105,8 @@ void ReadRow(Columns& columns, const CsvTable::Row& row, ProfileFile& profile) {
 Expected<ProfileFile> ImportAlphaBeta(const std::filesystem::path& csv, int max_batch) {
   const auto table = ReadCsv(csv);
   if (!table) return std::unexpected(table.error());
-  if (max_batch < 1 || max_batch > kMostBatch) {
-    return InvalidArgument(fmt::format("the largest batch must be 1 to {}", kMostBatch));
+  if (max_batch < 1 || max_batch > kLargestImported) {
+    return InvalidArgument(fmt::format("the largest batch must be 1 to {}", kLargestImported));
   }
   Columns columns(*table);
   ProfileFile profile;

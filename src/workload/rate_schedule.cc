@@ -10,12 +10,12 @@ namespace tactus {
 namespace {
 
 constexpr double kMostFactor = 1e6;
-constexpr double kMostSeconds = 1e6;
+constexpr double kLastSecond = 1e6;
 constexpr std::string_view kAll = "all";
 
 // The column of each model: its own, or `all`.
-Expected<std::vector<std::size_t>> Columns(const CsvTable& table,
-                                           std::span<const std::string> models) {
+Expected<std::vector<std::size_t>> ColumnsOf(const CsvTable& table,
+                                             std::span<const std::string> models) {
   if (table.header.front() != "at_s" || table.header.size() < 2) {
     return InvalidArgument(fmt::format(
         "{}: the header must be at_s and then the models' names, or at_s,all", table.where));
@@ -79,13 +79,13 @@ Expected<std::vector<RateSchedule>> LoadRateSchedule(const std::filesystem::path
                                                      std::span<const std::string> models) {
   const auto table = ReadCsv(path);
   if (!table) return std::unexpected(table.error());
-  const auto columns = Columns(*table, models);
+  const auto columns = ColumnsOf(*table, models);
   if (!columns) return std::unexpected(columns.error());
   std::vector<RateSchedule> schedules(models.size());
   double before = -1;
   for (const CsvTable::Row& row : table->rows) {
     const auto at = ParseNumber(row.cells[0]);
-    if (!at || *at <= before || *at > kMostSeconds || (before < 0 && *at != 0)) {
+    if (!at || *at <= before || *at > kLastSecond || (before < 0 && *at != 0)) {
       return InvalidArgument(fmt::format(
           "{}:{}: at_s '{}' must be seconds, 0 in the first row and rising from row to row",
           table->where, row.line, row.cells[0]));

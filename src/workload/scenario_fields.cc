@@ -25,8 +25,8 @@ constexpr std::string_view kDeadlineRules = "latency|equal|whole|redivide|persis
 constexpr std::string_view kAnswerRules = "all|each";
 
 constexpr double kMostRps = 1e7;
-constexpr double kMostSeconds = 1e6;
-constexpr double kMostMillis = 1e8;
+constexpr double kLongestSeconds = 1e6;
+constexpr double kLongestMillis = 1e8;
 constexpr double kMostInteger = 9007199254740992.0;  // 2^53: every whole number up to it is exact
 
 using S = Scenario;
@@ -39,8 +39,8 @@ using G = ScenarioStage;
 constexpr std::array kScenarioFields = {
     ScenarioField<S>{"scenario", "name", &S::name},
     ScenarioField<S>{"scenario", "about", &S::about},
-    ScenarioField<S>{"scenario", "duration_s", &S::duration_s, 1e-3, kMostSeconds},
-    ScenarioField<S>{"scenario", "warmup_s", &S::warmup_s, 0, kMostSeconds},
+    ScenarioField<S>{"scenario", "duration_s", &S::duration_s, 1e-3, kLongestSeconds},
+    ScenarioField<S>{"scenario", "warmup_s", &S::warmup_s, 0, kLongestSeconds},
     ScenarioField<S>{"scenario", "warmup_requests", &S::warmup_requests, 0, kMostInteger},
     ScenarioField<S>{"scenario", "seed", &S::seed, 0, kMostInteger},
     ScenarioField<S>{"scenario", "policy", &S::policy},
@@ -48,7 +48,7 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"scenario", "queue_capacity", &S::queue_capacity, 1, 1 << 24},
     ScenarioField<S>{"scenario", "profile", &S::profile},
     ScenarioField<S>{"scenario", "percentile", &S::percentile, 0, 100},
-    ScenarioField<S>{"scenario", "jitter_ms", &S::jitter_ms, 0, kMostMillis},
+    ScenarioField<S>{"scenario", "jitter_ms", &S::jitter_ms, 0, kLongestMillis},
     ScenarioField<S>{"scenario", "decision_cost_us", &S::decision_cost_us, 0, 1e9},
     ScenarioField<S>{"scenario", "candidate_cost_us", &S::candidate_cost_us, 0, 1e9},
     ScenarioField<S>{"lanes", "count", &S::lanes, 1, 4096},
@@ -57,11 +57,11 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"contention", "crosstalk", &S::crosstalk, 0, 10},
     ScenarioField<S>{"contention", "tail", &S::tail, 0, 2},
     ScenarioField<S>{"contention", "priority_weight", &S::priority_weight, 1, 100},
-    ScenarioField<S>{"contention", "preemption_ms", &S::preemption_ms, 0, kMostMillis},
+    ScenarioField<S>{"contention", "preemption_ms", &S::preemption_ms, 0, kLongestMillis},
     ScenarioField<S>{"contention", "drift", &S::drift, 0, 1},
-    ScenarioField<S>{"autoscale", "interval_s", &S::scale_interval_s, 0, kMostSeconds},
-    ScenarioField<S>{"autoscale", "window_s", &S::scale_window_s, 1e-3, kMostSeconds},
-    ScenarioField<S>{"autoscale", "start_delay_s", &S::scale_start_delay_s, 0, kMostSeconds},
+    ScenarioField<S>{"autoscale", "interval_s", &S::scale_interval_s, 0, kLongestSeconds},
+    ScenarioField<S>{"autoscale", "window_s", &S::scale_window_s, 1e-3, kLongestSeconds},
+    ScenarioField<S>{"autoscale", "start_delay_s", &S::scale_start_delay_s, 0, kLongestSeconds},
     ScenarioField<S>{"autoscale", "initial", &S::scale_initial, 1, 4096},
     ScenarioField<S>{"autoscale", "least", &S::scale_least, 1, 4096},
     ScenarioField<S>{"autoscale", "bad_threshold", &S::bad_threshold, 0, 0.999},
@@ -73,12 +73,12 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"plan", "memory_mb", &S::plan_memory_mb, 0, 1e9},
     ScenarioField<S>{"plan", "planner", &S::plan_planner, 0, 0, kPlanners, kIdeal},
     ScenarioField<S>{"plan", "interference", &S::plan_interference, -100, 100},
-    ScenarioField<S>{"plan", "period_s", &S::plan_period_s, 1, kMostSeconds},
+    ScenarioField<S>{"plan", "period_s", &S::plan_period_s, 1, kLongestSeconds},
     ScenarioField<S>{"plan", "weight", &S::plan_weight, 0.01, 1},
     ScenarioField<S>{"plan", "headroom", &S::plan_headroom, 0, 10},
     ScenarioField<S>{"plan", "bad_threshold", &S::plan_bad_threshold, 0, 0.999},
-    ScenarioField<S>{"plan", "make_least_s", &S::plan_make_least_s, 0, kMostSeconds},
-    ScenarioField<S>{"plan", "make_most_s", &S::plan_make_most_s, 0, kMostSeconds},
+    ScenarioField<S>{"plan", "make_least_s", &S::plan_make_least_s, 0, kLongestSeconds},
+    ScenarioField<S>{"plan", "make_most_s", &S::plan_make_most_s, 0, kLongestSeconds},
     ScenarioField<S>{"plan", "make_fails", &S::plan_make_fails, 0, 1},
     ScenarioField<S>{"arrivals", "process", &S::process, 0, 0, kProcesses},
     ScenarioField<S>{"arrivals", "rate_rps", &S::rate_rps, 0, kMostRps},
@@ -92,7 +92,7 @@ constexpr std::array kScenarioFields = {
 constexpr std::array kModelFields = {
     ScenarioField<M>{"models", "name", &M::name},
     ScenarioField<M>{"models", "profile_as", &M::profile_as},
-    ScenarioField<M>{"models", "slo_ms", &M::slo_ms, 1e-3, kMostMillis},
+    ScenarioField<M>{"models", "slo_ms", &M::slo_ms, 1e-3, kLongestMillis},
     ScenarioField<M>{"models", "max_batch", &M::max_batch, 0, 4096},
     ScenarioField<M>{"models", "ratio", &M::ratio, 0, 1e6},
     ScenarioField<M>{"models", "priority", &M::priority, 1, kLowestPriority},
@@ -116,7 +116,7 @@ constexpr std::array kLaneFaultFields = {
 
 constexpr std::array kPipelineFields = {
     ScenarioField<P>{"pipelines", "name", &P::name},
-    ScenarioField<P>{"pipelines", "slo_ms", &P::slo_ms, 1e-3, kMostMillis},
+    ScenarioField<P>{"pipelines", "slo_ms", &P::slo_ms, 1e-3, kLongestMillis},
     ScenarioField<P>{"pipelines", "ratio", &P::ratio, 0, 1e6},
     ScenarioField<P>{"pipelines", "rate_fps", &P::rate_fps, 0, kMostRps},
     ScenarioField<P>{"pipelines", "deadlines", &P::deadlines, 0, 0, kDeadlineRules},
@@ -128,7 +128,7 @@ constexpr std::array kStageFields = {
     ScenarioField<G>{"pipelines.stages", "model", &G::model},
     ScenarioField<G>{"pipelines.stages", "after", &G::after},
     ScenarioField<G>{"pipelines.stages", "count", &G::count, 1, 1000},
-    ScenarioField<G>{"pipelines.stages", "budget_ms", &G::budget_ms, 1e-3, kMostMillis},
+    ScenarioField<G>{"pipelines.stages", "budget_ms", &G::budget_ms, 1e-3, kLongestMillis},
     ScenarioField<G>{"pipelines.stages", "rows", &G::rows, 0, 1e6},
     ScenarioField<G>{"pipelines.stages", "gather", &G::gather},
 };

@@ -41,9 +41,9 @@ std::shared_ptr<Deployment> ThreeResNets() {
 
 // Plays arrivals against a policy on one lane and writes down what is run: "10.283 R50 x3 exit 4",
 // followed by "late N" when N of the batch end after their deadline.
-class Play final : public Outbox {
+class Transcript final : public Outbox {
  public:
-  explicit Play(const std::string& policy)
+  explicit Transcript(const std::string& policy)
       : policy_(*MakePolicy(policy)),
         dispatcher_({.queue_capacity = 4096, .expiry = Expiry::kNever}, {LaneSpec{}}, *policy_,
                     *this) {
@@ -126,7 +126,7 @@ class EdgeServingConformance : public ::testing::TestWithParam<const char*> {};
 // round. At 10.283 three of ResNet50 go before one of ResNet101: serving them leaves urgency 0.46,
 // serving it would leave 1.50 (Eq. 7).
 TEST_P(EdgeServingConformance, RunsInRounds) {
-  Play play(GetParam());
+  Transcript play(GetParam());
   play.Arrive(kResNet152, 0);
   play.Arrive(kResNet50, 1);
   play.Arrive(kResNet50, 2);
@@ -142,7 +142,7 @@ TEST_P(EdgeServingConformance, RunsInRounds) {
 // first two batches may run to the end (17.589 ms each); the third would end at 52.8 there and
 // at 51.6 at exit 3, so it leaves at exit 2. Nobody is late.
 TEST_P(EdgeServingConformance, RetreatsToShallowerExitsUnderPressure) {
-  Play play(GetParam());
+  Transcript play(GetParam());
   play.Arrive(kResNet152, 0, 40);
   EXPECT_EQ(play.Run(),
             "0.000 R152 x10 exit 4\n"
@@ -153,7 +153,7 @@ TEST_P(EdgeServingConformance, RetreatsToShallowerExitsUnderPressure) {
 
 // It never drops: what cannot be in time any more runs at the shallowest exit, and late.
 TEST_P(EdgeServingConformance, ServesWhatIsLostAtTheShallowestExit) {
-  Play play(GetParam());
+  Transcript play(GetParam());
   play.Arrive(kResNet152, 0, 70);
   EXPECT_EQ(play.Run(),
             "0.000 R152 x10 exit 4\n"
@@ -168,7 +168,7 @@ TEST_P(EdgeServingConformance, ServesWhatIsLostAtTheShallowestExit) {
 
 // Section V-C, batch and exit: the batch is all that waits, up to 10, and never waits to fill.
 TEST_P(EdgeServingConformance, BatchesWhatWaits) {
-  Play play(GetParam());
+  Transcript play(GetParam());
   play.Arrive(kResNet50, 0);
   play.Arrive(kResNet50, 1, 12);
   EXPECT_EQ(play.Run(),
@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, EdgeServingConformance,
 // Section VI-B: All-Final breaks where EdgeServing bends. The same 40 requests as above.
 TEST(EdgeServingRivals, AllFinalIsLateWhereEdgeServingIsNot) {
   for (const char* policy : {"all-final", "all-final-deadline-aware", "fifo"}) {
-    Play play(policy);
+    Transcript play(policy);
     play.Arrive(kResNet152, 0, 40);
     EXPECT_EQ(play.Run(),
               "0.000 R152 x10 exit 4\n"
@@ -198,7 +198,7 @@ TEST(EdgeServingRivals, AllFinalIsLateWhereEdgeServingIsNot) {
 }
 
 TEST(EdgeServingRivals, AllEarlyIsQuickAndShallow) {
-  Play play("all-early");
+  Transcript play("all-early");
   play.Arrive(kResNet152, 0, 20);
   EXPECT_EQ(play.Run(), "0.000 R152 x10 exit 1\n2.171 R152 x10 exit 1\n");
 }
@@ -212,7 +212,7 @@ TEST(EdgeServingRivals, OneRequestBesideALongQueue) {
     int late;
   } cases[] = {{"early-exit-lqf", 1}, {"edgeserving", 1}, {"early-exit-edf", 0}};
   for (const auto& c : cases) {
-    Play play(c.policy);
+    Transcript play(c.policy);
     play.Arrive(kResNet152, 0, 10);
     play.Arrive(kResNet101, 1);
     for (int at = 2; at < 80; at += 4) play.Arrive(kResNet152, at, 3);
@@ -223,7 +223,7 @@ TEST(EdgeServingRivals, OneRequestBesideALongQueue) {
 
 // Section VI-H, Ours+bs=1: without batching the same burst takes ten times as many rounds.
 TEST(EdgeServingRivals, WithoutBatchingRunsOneByOne) {
-  Play play("edgeserving:batch=1");
+  Transcript play("edgeserving:batch=1");
   play.Arrive(kResNet152, 0, 3);
   EXPECT_EQ(play.Run(),
             "0.000 R152 x1 exit 4\n"

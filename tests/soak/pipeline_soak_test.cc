@@ -18,12 +18,12 @@
 namespace tactus {
 namespace {
 
-struct World {
+struct PipelineWorld {
   Scenario scenario;
   ProfileFile profile;
 };
 
-void AddModel(Chance& chance, World& world) {
+void AddModel(Chance& chance, PipelineWorld& world) {
   ProfiledModel& profiled = world.profile.models.emplace_back();
   profiled.name = "m" + std::to_string(world.profile.models.size());
   profiled.max_batch = chance.Whole(1, 8);
@@ -49,7 +49,7 @@ void AddModel(Chance& chance, World& world) {
 }
 
 // Any graph over any of the models, with an SLO of one and a half to eight times its longest path.
-void AddPipeline(Chance& chance, World& world) {
+void AddPipeline(Chance& chance, PipelineWorld& world) {
   ScenarioPipeline pipeline;
   pipeline.name = "p" + std::to_string(world.scenario.pipelines.size());
   pipeline.ratio = chance.Whole(1, 3);
@@ -80,9 +80,9 @@ void AddPipeline(Chance& chance, World& world) {
   world.scenario.pipelines.push_back(std::move(pipeline));
 }
 
-World RandomWorld(std::uint64_t seed) {
+PipelineWorld RandomPipelines(std::uint64_t seed) {
   SeededChance chance(seed, "soak/pipelines");
-  World world;
+  PipelineWorld world;
   world.profile.provenance = "made up by a soak";
   world.profile.answer_overhead_ms = chance.OneIn(2) ? 0.03 : 0;
   Scenario& scenario = world.scenario;
@@ -147,7 +147,7 @@ void CheckArrivals(const Scenario& scenario, const std::vector<Ended>& ended) {
   }
 }
 
-void CheckEnds(const World& world, const SimulationResult& result) {
+void CheckEnds(const PipelineWorld& world, const SimulationResult& result) {
   const auto pipelines = MakePipelines(world.scenario, world.profile);
   std::vector<Duration> least;  // by pipeline: the quickest batches of its longest path
   for (const Pipeline& pipeline : *pipelines) {
@@ -196,7 +196,7 @@ TEST(PipelineSoak, EveryPipelineRequestEndsOnceUnderEveryPolicy) {
   std::array<std::int64_t, 3> outcomes{};
   for (std::uint64_t i = 0; seeds.More(i) && !HasFailure(); ++i) {
     const std::uint64_t seed = seeds.first + i;
-    World world = RandomWorld(seed);
+    PipelineWorld world = RandomPipelines(seed);
     SeededChance chance(seed, "soak/pipeline policy");
     const std::string text = RandomPolicyText(chance);
     SCOPED_TRACE(Again(seed) + ", policy " + text);

@@ -135,7 +135,7 @@ stage_unit() {
 }
 stage_lint() {
   release_build || return
-  ctest_step lint release -L '^lint$'
+  ctest_step lint release -j "$jobs" -L '^lint$'
   if command -v clang-format >/dev/null; then
     if step format ./run format --check; then passed=$((passed + 1)); else
       failed=$((failed + 1))
@@ -148,8 +148,8 @@ stage_lint() {
 }
 stage_integration() {
   release_build || return
-  # One at a time: each starts servers and loads them.
-  ctest_step integration release -L '^integration$'
+  # Those that start servers and load them say that they run alone (RUN_SERIAL).
+  ctest_step integration release -j "$jobs" -L '^integration$'
 }
 
 stage_fuzz() {

@@ -24,7 +24,7 @@ def compile_flags(commands):
     """The compiler, and the include paths, definitions and standard of all commands together."""
     compiler, flags = None, []
     for entry in commands:
-        if not entry['file'].endswith('.cc'):
+        if not entry['file'].endswith(('.cc', '.cxx')):
             continue
         words = shlex.split(entry['command'])
         if os.path.basename(words[0]) == 'ccache':
@@ -47,6 +47,9 @@ def compiled_by_build(commands, roots):
     found = set()
     for entry in commands:
         file = (pathlib.Path(entry['directory']) / entry['file']).resolve()
+        if file.suffix == '.cxx':
+            # Sources that are compiled together: what the first includes, no other has prepared.
+            file = pathlib.Path(ANY_INCLUDE.search(file.read_text(encoding='utf-8')).group(2))
         first = ANY_INCLUDE.search(file.read_text(encoding='utf-8')) if file.is_file() else None
         if first is None or first.group(1) != '"':
             continue

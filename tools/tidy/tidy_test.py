@@ -123,15 +123,19 @@ TEST(A, Works) {
 
 
 class Headers(unittest.TestCase):
-    def check(self, text, source=''):
+    def check(self, text, source='', together=()):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             (root / 'src').mkdir()
             (root / 'build').mkdir()
             (root / 'src/h.h').write_text(text)
             (root / 'src/a.cc').write_text(source)
+            (root / 'src/b.cc').write_text('#include <string>\n')
+            file = 'build/unity_0.cxx' if together else 'src/a.cc'
+            (root / 'build/unity_0.cxx').write_text(
+                ''.join(f'#include "{root}/src/{name}"\n' for name in together))
             (root / 'build/compile_commands.json').write_text(json.dumps(
-                [{'file': 'src/a.cc', 'command': f'g++ -I{root}/src -std=c++20 -c src/a.cc',
+                [{'file': file, 'command': f'g++ -I{root}/src -std=c++20 -c {file}',
                   'directory': folder}]))
             done = subprocess.run(
                 [sys.executable, str(HERE / 'headers.py'), str(root / 'build'), folder],
@@ -155,6 +159,12 @@ class Headers(unittest.TestCase):
             code, output = self.check(leans, source)
             self.assertEqual(code, here, output)
             self.assertIn(f'{1 - here} compiled by the build, {here} here, ', output)
+
+    def test_of_sources_compiled_together_only_the_first_counts(self):
+        leans = '#pragma once\ninline std::string Name();\n'
+        for sources, here in ((('a.cc', 'b.cc'), 0), (('b.cc', 'a.cc'), 1)):
+            code, output = self.check(leans, '#include "h.h"\n', together=sources)
+            self.assertEqual(code, here, output)
 
 
 if __name__ == '__main__':

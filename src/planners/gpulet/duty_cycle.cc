@@ -6,7 +6,7 @@
 namespace tactus {
 namespace {
 
-constexpr double kRounding = 1e-9;  // of a request
+constexpr double kRequestRounding = 1e-9;  // of a request
 
 Duration Latency(const PlanInput& input, LaneClass lane, const LaneMember& member, int batch) {
   const Duration alone = input.Latency(member.model, batch, lane);
@@ -22,7 +22,7 @@ struct Gathered {
 
 int BatchIn(const LaneMember& member, Duration cycle) {
   const double gathered = member.rate_rps * ToSeconds(cycle);
-  return std::max(1, static_cast<int>(std::ceil(gathered - kRounding)));
+  return std::max(1, static_cast<int>(std::ceil(gathered - kRequestRounding)));
 }
 
 // Nothing where a batch is larger than profiled.

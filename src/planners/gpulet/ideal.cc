@@ -11,9 +11,11 @@
 namespace tactus {
 namespace {
 
-constexpr double kRounding = 1e-9;
+constexpr double kRateRounding = 1e-9;
 
-double Sum(const FrontPoint& rates) { return std::accumulate(rates.begin(), rates.end(), 0.0); }
+double TotalRate(const FrontPoint& rates) {
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
+}
 
 FrontPoint CappedSum(const FrontPoint& a, const FrontPoint& b, const FrontPoint& most) {
   FrontPoint sum;
@@ -314,7 +316,7 @@ class IdealPlanner::Search {
       const double wanted = Worth(rates_, rates_);
       const double slack =
           best == choices_.end() ? -1 : devices_ * Worth(best->rates, rates_) / wanted - 1;
-      if (wanted > 0 && slack < -kRounding) return false;
+      if (wanted > 0 && slack < -kRateRounding) return false;
       if (slack < least_slack) {
         least_slack = slack;
         tightest = prices_;
@@ -331,13 +333,13 @@ class IdealPlanner::Search {
 
   // Devices are alike, so the one that brings most can be the first.
   bool Descend(const FrontPoint& missing, int devices) {
-    if (Sum(missing) == 0) return true;
+    if (TotalRate(missing) == 0) return true;
     if (devices == 1) return Finish(missing);
     const double wanted = Worth(missing, missing);
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
       const double worth = Worth(choices_[i].rates, missing);
-      if (worth * devices >= wanted * (1 - kRounding)) order.emplace_back(worth, i);
+      if (worth * devices >= wanted * (1 - kRateRounding)) order.emplace_back(worth, i);
     }
     steps_left_ -= static_cast<std::int64_t>(choices_.size());
     std::ranges::sort(order, std::greater{});
@@ -346,7 +348,7 @@ class IdealPlanner::Search {
       FrontPoint rest = missing;
       for (std::size_t m = 0; m < rest.size(); ++m) {
         rest[m] = std::max(0.0, rest[m] - choices_[i].rates[m]);
-        if (rest[m] < kRounding * rates_[m]) rest[m] = 0;
+        if (rest[m] < kRateRounding * rates_[m]) rest[m] = 0;
       }
       taken_.push_back(i);
       if (Descend(rest, devices - 1)) return true;
@@ -358,7 +360,7 @@ class IdealPlanner::Search {
   // The last device brings all that is missing.
   bool Finish(FrontPoint missing) {
     --steps_left_;
-    for (std::size_t m = 0; m < missing.size(); ++m) missing[m] -= kRounding * rates_[m];
+    for (std::size_t m = 0; m < missing.size(); ++m) missing[m] -= kRateRounding * rates_[m];
     const auto choice = front_.WhoBeats(missing);
     if (choice) taken_.push_back(*choice);
     return choice.has_value();

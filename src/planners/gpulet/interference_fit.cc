@@ -13,13 +13,13 @@ namespace {
 constexpr std::size_t kTerms = 5;
 using Terms = std::array<double, kTerms>;
 
-double Of(const Throughput& use, Resource resource) {
+double PartOf(const Throughput& use, Resource resource) {
   return use[static_cast<std::size_t>(resource)];
 }
 
 Terms TermsOf(const InterferenceSample& sample) {
-  return {Of(sample.own, Resource::kL2), Of(sample.other, Resource::kL2),
-          Of(sample.own, Resource::kDram), Of(sample.other, Resource::kDram), 1};
+  return {PartOf(sample.own, Resource::kL2), PartOf(sample.other, Resource::kL2),
+          PartOf(sample.own, Resource::kDram), PartOf(sample.other, Resource::kDram), 1};
 }
 
 // The normal equations, `rows` with the right-hand side as their last column, by elimination.

@@ -10,7 +10,7 @@
 namespace tactus {
 namespace {
 
-constexpr double kRounding = 1 + 1e-9;
+constexpr double kTolerance = 1 + 1e-9;
 
 bool Sensible(double value) { return std::isfinite(value) && value >= 0; }
 
@@ -66,13 +66,13 @@ std::unexpected<Error> TooMuch(std::string message) {
 // A model that fits nowhere, even alone.
 Status FitsAlone(const PartitionProblem& problem, const PartitionModel& model) {
   const double memory = model.static_mb + model.dynamic_mb;
-  if (memory > problem.most_memory_mb * kRounding) {
+  if (memory > problem.most_memory_mb * kTolerance) {
     return TooMuch(
         fmt::format("model '{}' needs {:.6g} MB (static {:.6g} + dynamic {:.6g}) and a backend has "
                     "{:.6g} MB; it fits nowhere, even alone",
                     model.name, memory, model.static_mb, model.dynamic_mb, problem.most_memory_mb));
   }
-  if (model.rate_rps > problem.most_rate_rps * kRounding) {
+  if (model.rate_rps > problem.most_rate_rps * kTolerance) {
     return TooMuch(
         fmt::format("model '{}' brings {:.6g} r/s and a sub-cluster takes at most "
                     "{:.6g} r/s; split it into variants, or raise the limit",
@@ -96,7 +96,7 @@ Status FitTogether(const PartitionProblem& problem) {
   }
   const int in_use = std::min(problem.sub_clusters, static_cast<int>(problem.models.size()));
   const double dynamic = most + (in_use - 1) * least;
-  if (memory + dynamic > in_use * problem.most_memory_mb * kRounding) {
+  if (memory + dynamic > in_use * problem.most_memory_mb * kTolerance) {
     return TooMuch(
         fmt::format("the {} models need {:.6g} MB (static {:.6g} + dynamic at least {:.6g}) and {} "
                     "sub-cluster{} of {:.6g} MB hold {:.6g} MB; at least {:.0f} are needed",
@@ -104,7 +104,7 @@ Status FitTogether(const PartitionProblem& problem) {
                     in_use == 1 ? "" : "s", problem.most_memory_mb, in_use * problem.most_memory_mb,
                     std::ceil((memory + most - least) / (problem.most_memory_mb - least))));
   }
-  if (rate > problem.sub_clusters * problem.most_rate_rps * kRounding) {
+  if (rate > problem.sub_clusters * problem.most_rate_rps * kTolerance) {
     return TooMuch(fmt::format(
         "the {} models bring {:.6g} r/s and {} sub-cluster{} take at most {:.6g} r/s; at least "
         "{:.0f} are needed",
@@ -129,7 +129,7 @@ Status LargeOnesFit(const PartitionProblem& problem) {
   };
   const PartitionModel* one = by(&PartitionModel::static_mb);
   const PartitionModel* other = models[l];
-  if (one->static_mb + other->static_mb > problem.most_memory_mb * kRounding) {
+  if (one->static_mb + other->static_mb > problem.most_memory_mb * kTolerance) {
     return TooMuch(fmt::format(
         "{} models, the least of them '{}' ({:.6g} MB) and '{}' ({:.6g} MB), are too large for any "
         "two to share a backend of {:.6g} MB, and there are {} sub-clusters",
@@ -138,7 +138,7 @@ Status LargeOnesFit(const PartitionProblem& problem) {
   }
   one = by(&PartitionModel::rate_rps);
   other = models[l];
-  if (one->rate_rps + other->rate_rps > problem.most_rate_rps * kRounding) {
+  if (one->rate_rps + other->rate_rps > problem.most_rate_rps * kTolerance) {
     return TooMuch(fmt::format(
         "{} models, the least of them '{}' ({:.6g} r/s) and '{}' ({:.6g} r/s), bring too much for "
         "any two to share a sub-cluster of {:.6g} r/s, and there are {}",
@@ -243,7 +243,7 @@ std::string BrokenLimit(const PartitionProblem& problem, const Partition& partit
   for (std::size_t j = 0; j < loads.size(); ++j) {
     const SubClusterLoad& load = loads[j];
     const int here = static_cast<int>(j);
-    if (load.memory_mb() > problem.most_memory_mb * kRounding) {
+    if (load.memory_mb() > problem.most_memory_mb * kTolerance) {
       return fmt::format(
           "sub-cluster {} holds {} models of {:.6g} MB (static {:.6g} + dynamic {:.6g}) in "
           "backends "
@@ -251,7 +251,7 @@ std::string BrokenLimit(const PartitionProblem& problem, const Partition& partit
           j, load.models, load.memory_mb(), load.static_mb, load.dynamic_mb, problem.most_memory_mb,
           Largest(problem, partition, here, &PartitionModel::static_mb, "MB"));
     }
-    if (load.rate_rps > problem.most_rate_rps * kRounding) {
+    if (load.rate_rps > problem.most_rate_rps * kTolerance) {
       return fmt::format(
           "sub-cluster {} takes {:.6g} r/s of {} models, over its limit of {:.6g} r/s; the most: "
           "{}",
@@ -260,7 +260,7 @@ std::string BrokenLimit(const PartitionProblem& problem, const Partition& partit
     }
   }
   const PartitionScore score = ScoreOf(problem, partition);
-  if (score.cost <= problem.most_cost * kRounding) return "";
+  if (score.cost <= problem.most_cost * kTolerance) return "";
   return fmt::format("{} models moved at a cost of {:.6g}, over {:.6g}", score.moved, score.cost,
                      problem.most_cost);
 }

@@ -8,8 +8,6 @@
 namespace tactus {
 namespace {
 
-TimePoint At(int ms) { return kStart + Millis(ms); }
-
 // Two models with l(b) = 5 + b and l(b) = 1 + 2 b ms.
 TableForTest TwoModels(Policy& policy, int lanes) {
   TableForTest table;

@@ -240,9 +240,9 @@ TEST(EdgeServing, WithoutEarlyExitsRunsTheFinalOneHoweverLate) {
 }
 
 // One random life of a system, told to both versions, which must answer every question alike.
-class Life {
+class EdgeServingLife {
  public:
-  explicit Life(std::uint64_t seed)
+  explicit EdgeServingLife(std::uint64_t seed)
       : rng_(Rng::Stream(seed, "life")), plain_("plain", Options()), fast_("fast", Options()) {
     const auto models = 1 + rng_.Below(8);
     const auto slos = 1 + rng_.Below(3);
@@ -333,7 +333,7 @@ TEST(EdgeServing, DecidesAsThePlainVersionDoes) {
   int dispatches = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Life life(seed);
+    EdgeServingLife life(seed);
     life.Run(600);
     if (HasFailure()) return;
     dispatches += life.dispatches();

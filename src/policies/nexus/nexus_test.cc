@@ -8,10 +8,8 @@
 namespace tactus {
 namespace {
 
-TimePoint At(int ms) { return kStart + Millis(ms); }
-
 // l(b) = 5 + b, SLO 50; lane 0 runs both models in turn, lane 1 only model 1.
-TableForTest Planned(Policy& policy) {
+TableForTest PlannedTable(Policy& policy) {
   TableForTest table;
   for (int i = 0; i < 2; ++i) table.AddModel(Millis(50), Millis(5), Millis(1), 16);
   table.AddLanes(2);
@@ -29,7 +27,7 @@ TableForTest Planned(Policy& policy) {
 
 TEST(Nexus, RunsALanesModelsInTurn) {
   Nexus policy("nexus", {.front_ends = 0});
-  TableForTest table = Planned(policy);
+  TableForTest table = PlannedTable(policy);
   table.Run(1, 1, 1, At(0));
   table.Push(policy, 0, At(50), 3);
   table.Push(policy, 1, At(50), 2);
@@ -47,7 +45,7 @@ TEST(Nexus, RunsALanesModelsInTurn) {
 // Model 1 gets 2 per 20 ms on lane 0 and 4 per 10 ms on lane 1: one in five goes to lane 0.
 TEST(Nexus, RoutesByWhatThePlanGives) {
   Nexus policy("nexus", {.grow = true});
-  TableForTest table = Planned(policy);
+  TableForTest table = PlannedTable(policy);
   table.Push(policy, 1, At(50), 10);
   EXPECT_EQ(policy.Decide(table.view(), At(0)), Launch(1, 2, 0));
   table.CarryOut(policy, std::get<Dispatch>(policy.Decide(table.view(), At(0))), At(0));
@@ -59,7 +57,7 @@ TEST(Nexus, RoutesByWhatThePlanGives) {
 // A lane never takes what was sent to another one, though it idles.
 TEST(Nexus, LanesDoNotHelpEachOther) {
   Nexus policy("nexus", {});
-  TableForTest table = Planned(policy);
+  TableForTest table = PlannedTable(policy);
   table.Push(policy, 1, At(50));  // the first goes where the weight is
   table.Run(1, 1, 1, At(0));
   EXPECT_EQ(policy.Decide(table.view(), At(0)), Decision{Wait{At(44) + Nanos(1)}});
@@ -71,7 +69,7 @@ TEST(Nexus, LanesDoNotHelpEachOther) {
 
 TEST(Nexus, GivesUpHeadsThatHoldABatchUnderItsPlannedSize) {
   Nexus policy("nexus", {.front_ends = 0, .grow = false});
-  TableForTest table = Planned(policy);
+  TableForTest table = PlannedTable(policy);
   table.Push(policy, 0, At(8), 2);
   table.Push(policy, 0, At(20), 3);
   EXPECT_EQ(policy.Decide(table.view(), At(0)), Launch(0, 3, 0)) << "three behind: too few";
@@ -86,7 +84,7 @@ TEST(Nexus, GivesUpHeadsThatHoldABatchUnderItsPlannedSize) {
 // that the batch is of the planned size all the same.
 TEST(Nexus, KeepsItsBatchSizeUnderOverload) {
   Nexus policy("nexus", {});
-  TableForTest table = Planned(policy);
+  TableForTest table = PlannedTable(policy);
   table.Push(policy, 1, At(6), 20);
   table.Push(policy, 1, At(30), 20);
   EXPECT_EQ(policy.Decide(table.view(), At(0)), GiveUp(1, 20, DropReason::kShed));

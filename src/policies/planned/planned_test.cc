@@ -8,8 +8,6 @@
 namespace tactus {
 namespace {
 
-TimePoint At(int ms) { return kStart + Millis(ms); }
-
 // l(b) = 5 + b, SLO 50; lane 0 runs models 0 and 1 in batches of 4 and 2, lane 1 model 1 in batches
 // of 4. Model 1 gets 2 per 20 ms here and 4 per 10 ms there: one in five goes to lane 0.
 class PlannedTest : public ::testing::Test {

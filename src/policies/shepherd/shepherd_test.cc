@@ -10,8 +10,6 @@
 namespace tactus {
 namespace {
 
-TimePoint At(int ms) { return kStart + Millis(ms); }
-
 TableForTest ThreeModels(Policy& policy, int lanes) {
   TableForTest table;
   for (int i = 0; i < 3; ++i) table.AddModel(Millis(50), Millis(5), Millis(1), 16);

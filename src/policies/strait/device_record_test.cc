@@ -12,11 +12,10 @@
 
 #include "base/rng.h"
 #include "policies/strait/throttle.h"
+#include "policies/table_for_test.h"
 
 namespace tactus {
 namespace {
-
-constexpr TimePoint At(int ms) { return kStart + Millis(ms); }
 
 OngoingBatch Using(std::uint64_t id, double share, TimePoint launched) {
   return {.id = BatchId{id}, .launched = launched, .own = {share, share, share, share, share}};

@@ -65,14 +65,14 @@ TEST(Interference, WhatWasLearntOfAPriorityStaysWithIt) {
 }
 
 // A world of another form, with luck: proportional slowdown beyond one device's worth.
-double World(const Exposure& e, double strength) {
+double SlowdownThere(const Exposure& e, double strength) {
   return 1 + strength * std::max(0.0, e.neighbours[0] + e.own[0] - 1) * (e.level == 0 ? 0.5 : 1);
 }
 double MeanError(Interference& model, Rng& rng, int batches, double strength) {
   double sum = 0;
   for (int i = 0; i < batches; ++i) {
     Exposure e = Beside(2.5 * rng.Uniform(), static_cast<int>(rng.Below(2)));
-    const double actual = World(e, strength);
+    const double actual = SlowdownThere(e, strength);
     sum += std::abs(model.Degree(e) - actual) / actual;
     model.Learn(e, actual);
   }

@@ -16,8 +16,6 @@
 namespace tactus {
 namespace {
 
-constexpr TimePoint At(int ms) { return kStart + Millis(ms); }
-
 // Two models that use half of everything, of 10 ms of which 2 on the link, side by side; the first
 // is of the highest level and its deadline is at 15 ms.
 class StraitLearningTest : public ::testing::Test {

@@ -16,7 +16,6 @@
 namespace tactus {
 namespace {
 
-constexpr TimePoint At(int ms) { return kStart + Millis(ms); }
 constexpr int kHigh = 1;
 constexpr int kLow = 2;
 

@@ -18,9 +18,9 @@
 namespace tactus {
 namespace {
 
-class Life {
+class StraitLife {
  public:
-  explicit Life(std::uint64_t seed)
+  explicit StraitLife(std::uint64_t seed)
       : rng_(Rng::Stream(seed, "strait twins")),
         options_(Options()),
         plain_("plain", options_),
@@ -237,7 +237,7 @@ TEST(StraitTwins, DecideAlike) {
   int unlucky = 0;  // lives that learnt to fear more than what is expected
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Life life(seed);
+    StraitLife life(seed);
     life.Run(600);
     if (HasFailure()) return;
     dispatches += life.dispatches();

@@ -9,7 +9,7 @@
 namespace tactus {
 namespace {
 
-ModelId M(std::size_t i) { return ModelId{static_cast<ModelId::rep>(i)}; }
+ModelId Id(std::size_t i) { return ModelId{static_cast<ModelId::rep>(i)}; }
 
 // l(b) = b + 5 ms, as in the paper's Section 3.3.
 BatchCosts FivePlus(int max_batch, NetworkDelays delays = {}) {
@@ -132,18 +132,18 @@ TEST(Match, GivesTheLeastFreeLaneToWhatExpiresFirst) {
   match.Resize(3, {0, 0, 0}, 1);
   match.SetFree(LaneId{2}, true);
   match.SetFree(LaneId{1}, true);
-  match.Put(M(0), 0, Candidate(0, 1, 2, 9));
-  match.Put(M(1), 0, Candidate(0, 1, 2, 8));
-  match.Put(M(2), 0, Candidate(0, 1, 5, 6));
+  match.Put(Id(0), 0, Candidate(0, 1, 2, 9));
+  match.Put(Id(1), 0, Candidate(0, 1, 2, 8));
+  match.Put(Id(2), 0, Candidate(0, 1, 5, 6));
   using Kind = Match::Outcome::Kind;
   EXPECT_EQ(match.Next(kStart), (Match::Outcome{.until = kStart + Millis(2)}));
   const auto first = match.Next(kStart + Millis(2));
   EXPECT_EQ(first.kind, Kind::kGrant);
-  EXPECT_EQ(first.model, M(1));
+  EXPECT_EQ(first.model, Id(1));
   EXPECT_EQ(first.lane, LaneId{1});
-  EXPECT_EQ(match.Next(kStart + Millis(5)).model, M(2)) << "now it expires first";
+  EXPECT_EQ(match.Next(kStart + Millis(5)).model, Id(2)) << "now it expires first";
   EXPECT_EQ(match.Next(kStart + Millis(7)).kind, Kind::kStale) << "its latest has passed";
-  match.Erase(M(2), 0);
+  match.Erase(Id(2), 0);
   match.SetFree(LaneId{1}, false);
   EXPECT_EQ(match.Next(kStart + Millis(7)).lane, LaneId{2});
   match.SetFree(LaneId{2}, false);
@@ -151,9 +151,9 @@ TEST(Match, GivesTheLeastFreeLaneToWhatExpiresFirst) {
 }
 
 // One random life of a system, told to both versions, which must answer every question alike.
-class Life {
+class SymphonyLife {
  public:
-  explicit Life(std::uint64_t seed)
+  explicit SymphonyLife(std::uint64_t seed)
       : rng_(Rng::Stream(seed, "life")), plain_("plain", Options()), fast_("fast", Options()) {
     const int classes = 1 + static_cast<int>(rng_.Below(3));
     const std::size_t models = 1 + rng_.Below(8);
@@ -216,7 +216,7 @@ class Life {
     if (rng_.Below(5) != 0) return;
     lane.serves = ModelSet::None(models_.size());
     for (std::size_t i = 0; i < models_.size(); ++i) {
-      if (rng_.Below(2) == 0) lane.serves.Insert(M(i));
+      if (rng_.Below(2) == 0) lane.serves.Insert(Id(i));
     }
   }
   View view() const { return {models_, queues_, lanes_, profile_}; }
@@ -250,7 +250,7 @@ class Life {
     LaneChanged(lane);
   }
   void Arrive() {
-    const ModelId m = M(rng_.Below(models_.size()));
+    const ModelId m = Id(rng_.Below(models_.size()));
     const auto count = static_cast<int>(load_ * rng_.Uniform() + 1);
     for (int i = 0; i < count; ++i) {
       Request request{.id = RequestId{next_id_++},
@@ -267,7 +267,7 @@ class Life {
     }
   }
   void Cancel() {
-    const ModelId m = M(rng_.Below(models_.size()));
+    const ModelId m = Id(rng_.Below(models_.size()));
     RequestQueue& queue = queues_[m.value()];
     if (queue.empty()) return;
     ASSERT_TRUE(queue.Remove(queue[rng_.Below(queue.size())].id));
@@ -328,7 +328,7 @@ TEST(Symphony, DecidesAsThePlainVersionDoes) {
   int drops = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Life life(seed);
+    SymphonyLife life(seed);
     life.Run(600);
     if (HasFailure()) return;
     dispatches += life.dispatches();

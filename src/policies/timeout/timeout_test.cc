@@ -8,8 +8,6 @@
 namespace tactus {
 namespace {
 
-TimePoint At(int ms) { return kStart + Millis(ms); }
-
 // SLO 50, l(b) = 5 + b: a request that is due at 50 came at 0.
 TableForTest TwoModels(Policy& policy) {
   TableForTest table;

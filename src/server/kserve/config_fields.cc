@@ -41,7 +41,7 @@ constexpr std::array<std::pair<inference::DataType, DataType>, 14> kTypes{{
     {inference::TYPE_BF16, DataType::kBf16},
 }};
 
-std::string_view Trimmed(std::string_view text) {
+std::string_view WithoutBlanks(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kBlank);
   if (first == text.npos) return {};
@@ -52,7 +52,7 @@ std::vector<std::string> Split(std::string_view list) {
   std::vector<std::string> items;
   for (;;) {
     const std::size_t comma = list.find(',');
-    items.emplace_back(Trimmed(list.substr(0, comma)));
+    items.emplace_back(WithoutBlanks(list.substr(0, comma)));
     if (comma == list.npos) return items;
     list.remove_prefix(comma + 1);
   }
@@ -60,7 +60,7 @@ std::vector<std::string> Split(std::string_view list) {
 
 template <class Number>
 std::optional<Number> ReadNumber(std::string_view text) {
-  text = Trimmed(text);
+  text = WithoutBlanks(text);
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;

@@ -41,7 +41,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 };
 
 // Configurations are not recursive: deeper nesting can only be an attack on the stack.
-constexpr int kMaxNesting = 32;
+constexpr int kMostRecursion = 32;
 
 std::string PlaceOf(std::string_view text, std::size_t position) {
   const std::string_view before = text.substr(0, position);
@@ -65,7 +65,7 @@ Expected<DeclaredConfig> DeclaredConfig::FromText(std::string text, std::string 
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
   parser.WriteLocationsTo(config.places_.get());
-  parser.SetRecursionLimit(kMaxNesting);
+  parser.SetRecursionLimit(kMostRecursion);
   if (!parser.ParseFromString(config.text_, &config.message_)) {
     return InvalidArgument(errors.Text(config.file_));
   }

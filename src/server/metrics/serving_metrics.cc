@@ -24,10 +24,9 @@ namespace tactus {
 namespace {
 
 using prometheus::Counter;
-using prometheus::Family;
 using prometheus::Histogram;
 using Buckets = Histogram::BucketBoundaries;
-using Labels = std::map<std::string, std::string>;
+using LabelSet = std::map<std::string, std::string>;
 
 // Seconds: 0.5 ms to 10 s in steps of 1, 2 and 5.
 const Buckets kTimes{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10};
@@ -53,7 +52,7 @@ Buckets WithEdges(Buckets buckets, const std::vector<Duration>& slos) {
 
 // The series of one model version; the registry owns them.
 struct ModelSeries {
-  Labels labels;
+  LabelSet labels;
   Buckets times;  // with the edges of the SLOs
   std::array<Counter*, kOutcomes> requests{};
   // Made at the first call that ends so; the family gives those who ask at once the same one.
@@ -85,21 +84,21 @@ struct ServingMetrics::Body {
 
   MetricsOptions options;
   prometheus::Registry registry;
-  Family<Counter>& requests;
-  Family<Histogram>& duration;
-  Family<Histogram>& queue;
-  Family<Histogram>& slack;
-  Family<Counter>& rows;
-  Family<Histogram>& batch_size;
-  Family<Histogram>& execution;
-  Family<Histogram>& prediction_error;
-  Family<Histogram>& predicted_slowdown;
-  Family<Histogram>& measured_slowdown;
-  Family<Histogram>& slowdown_error;
-  Family<Counter>& exits;
-  Family<Histogram>& launch;
-  Family<Histogram>& finish;
-  Family<Counter>& refused;
+  prometheus::Family<Counter>& requests;
+  prometheus::Family<Histogram>& duration;
+  prometheus::Family<Histogram>& queue;
+  prometheus::Family<Histogram>& slack;
+  prometheus::Family<Counter>& rows;
+  prometheus::Family<Histogram>& batch_size;
+  prometheus::Family<Histogram>& execution;
+  prometheus::Family<Histogram>& prediction_error;
+  prometheus::Family<Histogram>& predicted_slowdown;
+  prometheus::Family<Histogram>& measured_slowdown;
+  prometheus::Family<Histogram>& slowdown_error;
+  prometheus::Family<Counter>& exits;
+  prometheus::Family<Histogram>& launch;
+  prometheus::Family<Histogram>& finish;
+  prometheus::Family<Counter>& refused;
   Histogram& launch_seconds;
   Histogram& finish_seconds;
 
@@ -199,7 +198,7 @@ ModelSeries& ServingMetrics::Body::SeriesOf(const ModelSpec& model) {
   slos.push_back(model.slo);
   s.times = WithEdges(kTimes, slos);
   for (int i = 0; i < kOutcomes; ++i) {
-    Labels labels = s.labels;
+    LabelSet labels = s.labels;
     labels.emplace("outcome", Name(static_cast<Outcome>(i)));
     s.requests[i] = &requests.Add(labels);
   }
@@ -215,7 +214,7 @@ ModelSeries& ServingMetrics::Body::SeriesOf(const ModelSpec& model) {
     s.slowdown_error = &slowdown_error.Add(s.labels, kSlowdownErrors);
   }
   for (const ExitSpec& exit : model.exits) {
-    Labels labels = s.labels;
+    LabelSet labels = s.labels;
     labels.emplace("exit", exit.name);
     s.exits.push_back(&exits.Add(labels));
   }
@@ -253,7 +252,7 @@ void ServingMetrics::OnAnswered(const ModelSpec& model, const RequestRecord& rec
   }
   Histogram* duration = s.duration[outcome].load(std::memory_order_acquire);
   if (duration == nullptr) {
-    Labels labels = s.labels;
+    LabelSet labels = s.labels;
     labels.emplace("outcome", Name(record.outcome));
     duration = &body_->duration.Add(labels, s.times);
     s.duration[outcome].store(duration, std::memory_order_release);
