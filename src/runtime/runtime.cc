@@ -22,7 +22,7 @@
 namespace tactus {
 namespace {
 
-constexpr std::chrono::milliseconds kStoppingPause{1};  // while the server stops
+constexpr std::chrono::milliseconds kIdlePause{1};  // between two looks at what becomes idle
 
 // The lanes' cores and the others'.
 CorePlan CoresFor(const RuntimeOptions& options) {
@@ -122,7 +122,7 @@ struct Runtime::Body {
         idle = now.running().empty();
       });
       if (open) return {};
-      if (!idle) std::this_thread::sleep_for(kLookAgain);
+      if (!idle) std::this_thread::sleep_for(kIdlePause);
     }
     return host.Reload(lane);
   }
@@ -221,14 +221,14 @@ void Runtime::Stop(Duration grace) {
   body_->accepting.store(false);
   const TimePoint end = body_->clock.Now() + grace;
   while (body_->calls.load() > 0 && body_->clock.Now() < end) {
-    std::this_thread::sleep_for(kStoppingPause);
+    std::this_thread::sleep_for(kIdlePause);
   }
   body_->reviver.Stop();
   if (body_->layout) body_->layout->Stop();
   body_->repository->Close();
   body_->host.RefuseAll();
   if (body_->calls.load() > 0) body_->loop.AbandonRunning();
-  while (body_->calls.load() > 0) std::this_thread::sleep_for(kStoppingPause);
+  while (body_->calls.load() > 0) std::this_thread::sleep_for(kIdlePause);
   body_->repository->RetireAll();
   body_->loop.Stop();
   body_->replies.Stop();

@@ -110,8 +110,8 @@ constexpr std::array kLaneKindFields = {
 
 constexpr std::array kLaneFaultFields = {
     ScenarioField<F>{"lane_faults", "lane", &F::lane, 0, 4095},
-    ScenarioField<F>{"lane_faults", "at_s", &F::at_s, 0, kMostSeconds},
-    ScenarioField<F>{"lane_faults", "back_s", &F::back_s, 0, kMostSeconds},
+    ScenarioField<F>{"lane_faults", "at_s", &F::at_s, 0, kLongestSeconds},
+    ScenarioField<F>{"lane_faults", "back_s", &F::back_s, 0, kLongestSeconds},
 };
 
 constexpr std::array kPipelineFields = {
