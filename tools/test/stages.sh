@@ -90,7 +90,8 @@ trap stop INT TERM HUP
 build_step() {  # NAME PRESET TARGET...
   local name=$1 preset=$2
   shift 2
-  step "$name" bash -c 'cmake --preset "$1" && ninja -C "build/$1" -j "$2" "${@:3}"' _ \
+  step "$name" bash -c \
+    'bash tools/test/configure.sh "$1" && ninja -C "build/$1" -j "$2" "${@:3}"' _ \
     "$preset" "$jobs" "$@" && return
   grep -E -A 12 'error:|FAILED:|CMake Error' "$logs/$name.log" | head -n 60
   failed=$((failed + 1))
@@ -184,7 +185,7 @@ stage_asan() {
 stage_tsan() {
   local modules='base|dispatch|engines|runtime|scheduler|load|server_(http|metrics)'
   local targets
-  cmake --preset tsan >"$logs/configure-tsan.log" 2>&1
+  bash tools/test/configure.sh tsan >"$logs/configure-tsan.log" 2>&1
   mapfile -t targets < <(ninja -C build/tsan -t targets all 2>/dev/null |
     grep -oE "/tactus_($modules)_test: CXX_EXECUTABLE" | cut -d: -f1 | sed 's,.*/,,' | sort -u)
   build_step build-tsan tsan "${targets[@]}" || return
@@ -196,8 +197,8 @@ stage_tsan() {
 steps_of() {
   case $1 in
     unit) echo "build-release:550 unit:15" ;;
-    lint) echo "build-release:5 lint:120 format:1" ;;
-    integration) echo "build-release:5 integration:30" ;;
+    lint) echo "build-release:550 lint:120 format:1" ;;
+    integration) echo "build-release:550 integration:30" ;;
     fuzz) echo "build-fuzz:340 fuzz:70" ;;
     asan) echo "build-asan:650 asan:50" ;;
     tsan) echo "build-tsan:300 tsan:15" ;;
@@ -207,18 +208,18 @@ steps_of() {
 
 stages=("$@")
 [ $# -gt 0 ] || stages=(unit lint integration fuzz asan tsan)
-first=1
+planned=
 for stage in "${stages[@]}"; do
   steps_of "$stage" >/dev/null || {
     echo "there is no stage $stage; the stages are unit lint integration fuzz asan tsan" >&2
     exit 2
   }
   for entry in $(steps_of "$stage"); do
-    # Only the first stage that needs the release build pays for it.
-    seconds=${entry#*:}
-    [ "${entry%:*}" = build-release ] && { [ -n "$first" ] && seconds=550 || seconds=0; first=; }
-    [ "$seconds" = 0 ] || seconds=$(expected_seconds "${entry%:*}" "$seconds")
-    plan+=("${entry%:*} $seconds")
+    name=${entry%:*}
+    # Only the first stage that needs a build pays for it.
+    [[ $planned == *" $name "* ]] && seconds=0 || seconds=$(expected_seconds "$name" "${entry#*:}")
+    planned+=" $name "
+    plan+=("$name $seconds")
   done
 done
 
