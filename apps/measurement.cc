@@ -79,9 +79,11 @@ Expected<ModelSpec> SpecFor(const ScenarioModel& wanted, const Model& model,
   return spec;
 }
 
-// Lanes are whole devices here, whatever parts of them a plan might use.
+// Lanes are whole devices here, whatever parts of them a plan might use, and their machine is
+// followed.
 Scenario OnWholeDevices(Scenario scenario) {
   scenario.plan_shares.clear();
+  if (scenario.follow == "auto") scenario.follow = "yes";
   return scenario;
 }
 
@@ -164,6 +166,12 @@ Status RealTime::Prepare() {
         "leave them out",
         scenario_.name));
   }
+  if (scenario_.drift_factor != 1 || scenario_.drift_stall_ms > 0) {
+    return InvalidArgument(
+        fmt::format("scenario '{}' has a [drift], which only the simulator can make; a real "
+                    "machine drifts by itself, so leave it out",
+                    scenario_.name));
+  }
   if (scenario_.plan_planner != "none") {
     return InvalidArgument(fmt::format(
         "{}: [plan] planner is for `tactus simulate`, and --planner for `tactus serve`: nothing "
@@ -215,6 +223,7 @@ Status RealTime::StartRuntime() {
   runtime.slots = scenario_.slots;
   runtime.queue_capacity = dispatcher.queue_capacity;
   runtime.expiry = dispatcher.expiry;
+  runtime.follow = dispatcher.follow;
   // Only the scenario's queues may refuse a request, as in the simulation.
   runtime.call_capacity = models_.size() * (dispatcher.queue_capacity + 1024);
   runtime.pending_bytes = std::size_t{1} << 40;

@@ -64,6 +64,10 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   r.threads = o.threads;
   r.queue_capacity = o.queue_capacity;
   r.expiry = ExpiryOf(o.expiry);
+  r.follow = {.on = o.follow != "no",
+              .percentile = o.percentile,
+              .stalls = o.follow == "stalls",
+              .margin = FromMillis(o.jitter_ms)};
   r.call_capacity = o.call_capacity;
   r.pending_bytes = o.pending_mb << 20;
   r.default_slo = FromMillis(o.default_slo_ms);
@@ -226,7 +230,7 @@ Status ServeCommand::MakeRuntime() {
     JournalHeader header{.policy = o_.policy,
                          .source = "served",
                          .commit = BuildCommit(),
-                         .options = {options.queue_capacity, options.expiry},
+                         .options = {options.queue_capacity, options.expiry, options.follow},
                          .lanes = SplitsDevice(o_)
                                       ? LaneLayout::Lanes()
                                       : std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes),

@@ -67,6 +67,14 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       ->capture_default_str()
       ->group(kGroup);
   command
+      .add_option(
+          "--follow", o.follow,
+          "Correct the profile by what batches take now: yes, no, or stalls, which also "
+          "keeps a reserve for stalls of the machine and costs accuracy (docs/following.md)")
+      ->check(CLI::IsMember({"yes", "no", "stalls"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
       .add_flag("--allow-other-machine", o.allow_other_machine,
                 "Serve with a profile that was measured on another machine")
       ->group(kGroup);

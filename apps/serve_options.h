@@ -25,6 +25,7 @@ struct ServeOptions {
   std::string profile;
   double percentile = 95;
   double jitter_ms = 0;
+  std::string follow = "yes";
   bool allow_other_machine = false;
   double default_slo_ms = 10'000;
 

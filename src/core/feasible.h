@@ -9,10 +9,11 @@
 
 namespace tactus {
 
-// The deepest exit e with now + L(m, e, batch) <= deadline (EdgeServing Eq. 6), or the shallowest
-// exit when none fits.
+// The deepest exit e with now + L(m, e, batch) <= deadline (EdgeServing Eq. 6), less a reserve
+// where there is one, or the shallowest exit when none fits.
 inline ExitId DeepestFeasibleExit(const ProfileTable& profile, ModelId m, int batch, LaneClass c,
                                   TimePoint deadline, TimePoint now) {
+  deadline -= profile.reserve(m);
   for (int e = profile.exits(m) - 1; e > 0; --e) {
     const ExitId exit{static_cast<ExitId::rep>(e)};
     if (now + profile.Latency(m, exit, batch, c) <= deadline) return exit;

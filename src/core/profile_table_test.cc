@@ -31,6 +31,28 @@ TEST(ProfileTable, FindsEachCell) {
   EXPECT_EQ(table.Quickest(ModelId{0}, LaneClass{1}), Millis(2));
 }
 
+// What a policy derives from latencies is derived anew where they changed, and nowhere else.
+TEST(ProfileTable, FollowsAndTellsWhatChanged) {
+  const ProfileTable profiled = TwoModels();
+  ProfileTable table = profiled;
+  RevisionsSeen seen;
+  seen.Prepare(table);
+  table.Follow(profiled, ModelId{0}, LaneClass{1}, 1.5);
+  EXPECT_EQ(table.Latency(ModelId{0}, ExitId{1}, 3, LaneClass{1}), Millis(18));
+  EXPECT_EQ(table.Latency(ModelId{0}, ExitId{1}, 3, LaneClass{0}), Millis(6));
+  EXPECT_EQ(table.Latency(ModelId{1}, ExitId{0}, 1, LaneClass{1}), Millis(20));
+  int changed = 0;
+  const auto count = [&](ModelId m) {
+    EXPECT_EQ(m, ModelId{0});
+    ++changed;
+  };
+  seen.Take(table, count);
+  seen.Take(table, count);
+  EXPECT_EQ(changed, 1);
+  table.Follow(profiled, ModelId{0}, LaneClass{1}, 2, Millis(1));
+  EXPECT_EQ(table.Latency(ModelId{0}, ExitId{1}, 3, LaneClass{1}), Millis(23));
+}
+
 TEST(ProfileTableDeathTest, RefusesHoles) {
   const ProfileTable::ModelRows rows[] = {
       {.exits = 2, .max_batch = 2, .latency = {Millis(1), Millis(2), Millis(3)}}};
@@ -48,6 +70,16 @@ TEST(DeepestFeasibleExit, IsDeepestThatEndsByTheDeadlineElseShallowest) {
   EXPECT_EQ(exit(Millis(4)), ExitId{1});
   EXPECT_EQ(exit(Millis(4) - Nanos(1)), ExitId{0});
   EXPECT_EQ(exit(Millis(-5)), ExitId{0});
+}
+
+TEST(DeepestFeasibleExit, LeavesTheReserve) {
+  ProfileTable table = TwoModels();
+  table.SetReserve(ModelId{0}, Millis(2));
+  const auto exit = [&](Duration slack) {
+    return DeepestFeasibleExit(table, ModelId{0}, 1, LaneClass{0}, kStart + slack, kStart);
+  };
+  EXPECT_EQ(exit(Millis(6)), ExitId{1});
+  EXPECT_EQ(exit(Millis(6) - Nanos(1)), ExitId{0});
 }
 
 }  // namespace

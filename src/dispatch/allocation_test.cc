@@ -19,9 +19,11 @@ struct Lanes final : Outbox {
   void Abort(LaneId, BatchId) override { ++aborts; }
   void Reject(ModelId, const Request&, DropReason) override { ++ended; }
   void Complete(const Batch& batch, const BatchReport&) override { ended += batch.requests.size(); }
+  void Followed(ModelId, LaneClass, double) override { ++followed; }
 
   FixedVector<Batch> running;
   std::size_t aborts = 0;
+  std::size_t followed = 0;
   std::size_t ended = 0;
 };
 
@@ -62,7 +64,8 @@ void Serve(Dispatcher& dispatcher, Lanes& lanes, Rng& rng, int events) {
       const Batch batch = lanes.running[at];
       lanes.running.SwapErase(at);
       const auto status = what < 9 ? BatchStatus::kOk : BatchStatus::kLost;
-      dispatcher.Finish(batch.lane, batch.id, {.ended = now, .status = status}, now);
+      dispatcher.Finish(batch.lane, batch.id,
+                        {.started = batch.start, .ended = now, .status = status}, now);
       if (status == BatchStatus::kLost) dispatcher.SetLaneOpen(batch.lane, true);
     }
     dispatcher.Step(now);
@@ -75,14 +78,16 @@ TEST_P(NoAllocation, AfterConfigure) {
   auto policy = MakePolicy(GetParam());
   ASSERT_TRUE(policy.has_value());
   Lanes lanes(8);
-  Dispatcher dispatcher({.queue_capacity = 64}, {LaneSpec{}, LaneSpec{.slots = 2}}, **policy,
-                        lanes);
+  Dispatcher dispatcher({.queue_capacity = 64, .follow = {.on = true, .stalls = true}},
+                        {LaneSpec{}, LaneSpec{.slots = 2}}, **policy, lanes);
   dispatcher.Configure(Models(5));
+  lanes.followed = 0;
   Rng rng = Rng::Stream(7, "allocation");
   const std::size_t before = allocations_here;
   Serve(dispatcher, lanes, rng, 20'000);
   EXPECT_EQ(allocations_here - before, 0u);
   EXPECT_GT(lanes.ended, 5'000u);
+  EXPECT_GT(lanes.followed, 10u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, NoAllocation,

@@ -1,6 +1,7 @@
 #include "dispatch/dispatcher.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tactus {
 namespace {
@@ -41,6 +42,7 @@ Dispatcher::Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, P
       journal_(journal),
       deployment_(std::make_shared<Deployment>()) {
   CHECK(!lanes.empty(), "a dispatcher without lanes can serve nothing");
+  if (options_.follow.on) followed_.emplace(options_.follow);
   for (const LaneSpec& spec : lanes) {
     Lane& lane = lanes_.emplace_back();
     lane.id = LaneId{static_cast<LaneId::rep>(lanes_.size() - 1)};
@@ -61,6 +63,7 @@ void Dispatcher::Configure(std::shared_ptr<const Deployment> deployment) {
   if (journal_ != nullptr) journal_->Configured(*deployment);
   MakeRoom(*deployment);
   deployment_ = std::move(deployment);
+  if (followed_) TakeProfile();
   FindQuickest();
   DropUnloaded();
   PlaceModels();
@@ -130,15 +133,17 @@ void Dispatcher::MakeRoom(const Deployment& deployment) {
 
 void Dispatcher::FindQuickest() {
   quickest_.assign(deployment_->models.size(), Duration{});
-  for (std::size_t i = 0; i < quickest_.size(); ++i) {
-    if (!deployment_->models[i].loaded) continue;
-    const ModelId m{static_cast<ModelId::rep>(i)};
-    quickest_[i] = Duration::max();
-    for (const Lane& lane : lanes_) {
-      if (!allowed_[lane.id.value()].contains(m)) continue;
-      quickest_[i] = std::min(quickest_[i], deployment_->profile.Quickest(m, lane.lane_class));
-    }
+  for (ModelId::rep i = 0; i < quickest_.size(); ++i) FindQuickest(ModelId{i});
+}
+
+void Dispatcher::FindQuickest(ModelId model) {
+  if (!deployment_->models[model.value()].loaded) return;
+  Duration quickest = Duration::max();
+  for (const Lane& lane : lanes_) {
+    if (!allowed_[lane.id.value()].contains(model)) continue;
+    quickest = std::min(quickest, profile().Quickest(model, lane.lane_class));
   }
+  quickest_[model.value()] = quickest;
 }
 
 void Dispatcher::DropUnloaded() {
@@ -220,6 +225,62 @@ void Dispatcher::Finish(LaneId lane_id, BatchId batch, const BatchReport& report
     outbox_.Complete(slot->batch, report);
   }
   slot->used = false;
+  if (followed_) Follow(*slot, lane, report, now);
+}
+
+// A batch with neighbours tells of them, not of the machine: that is for policies that know what
+// neighbours cost. One that failed or was stopped tells nothing.
+void Dispatcher::Follow(const Slot& slot, const Lane& lane, const BatchReport& report,
+                        TimePoint now) {
+  if (report.status != BatchStatus::kOk || !slot.alone || slot.orphaned) return;
+  if (report.ended < report.started) return;
+  // Whatever a journal claims: an hour is longer than any ratio or reserve.
+  const Duration took =
+      report.started < report.ended - Seconds(3600) ? Seconds(3600) : report.ended - report.started;
+  const ModelId model = slot.batch.model;
+  if (followed_->Learn(model, lane.lane_class, slot.profiled, took, now)) {
+    TakeRatio(model, lane.lane_class, now);
+  }
+  const Duration expected = slot.batch.expected_end - slot.batch.start;
+  if (followed_->LearnStall(expected, took, now)) {
+    Write({.kind = Kind::kReserve,
+           .id = static_cast<std::uint64_t>(followed_->reserve().count()),
+           .at = now});
+    TakeReserve();
+  }
+}
+
+void Dispatcher::TakeProfile() {
+  followed_->Configure(deployment_->profile);
+  TakeReserve();
+  for (ModelId::rep m = 0; m < deployment_->models.size(); ++m) {
+    if (!deployment_->models[m].loaded) continue;
+    for (int i = 0; i < deployment_->profile.lane_classes(); ++i) {
+      const LaneClass c{static_cast<LaneClass::rep>(i)};
+      outbox_.Followed(ModelId{m}, c, followed_->ratio(ModelId{m}, c));
+    }
+  }
+}
+
+// Half of its SLO is what a model spares at most.
+void Dispatcher::TakeReserve() {
+  for (ModelId::rep m = 0; m < deployment_->models.size(); ++m) {
+    followed_->SetReserve(ModelId{m},
+                          std::min(followed_->reserve(), deployment_->models[m].slo / 2));
+  }
+}
+
+void Dispatcher::TakeRatio(ModelId model, LaneClass lane_class, TimePoint now) {
+  const double ratio = followed_->ratio(model, lane_class);
+  Write({.kind = Kind::kRatio,
+         .model = model.value(),
+         .lane = lane_class.value(),
+         .count = static_cast<std::uint32_t>(std::lround(1000 * ratio)),
+         .at = now});
+  FindQuickest(model);
+  // What is hopeless may have changed: look again at the next step.
+  if (options_.expiry != Expiry::kNever && waiting_ > 0) next_expiry_ = TimePoint{};
+  outbox_.Followed(model, lane_class, ratio);
 }
 
 void Dispatcher::Requeue(const Slot& slot) {
@@ -299,6 +360,11 @@ void Dispatcher::SetLaneShare(LaneId id, LaneClass lane_class, double fraction) 
 
 TimePoint Dispatcher::Step(TimePoint now) {
   Write({.kind = Kind::kStep, .at = now});
+  TimePoint next = kNever;
+  if (followed_) {
+    followed_->Relax(now, [&](ModelId m, LaneClass c) { TakeRatio(m, c, now); });
+    next = followed_->next_relax();
+  }
   ExpireHopeless(now);
   const View world = view();
   // A policy may spend each waiting request and each slot once, and each batch once more if it
@@ -318,8 +384,8 @@ TimePoint Dispatcher::Step(TimePoint now) {
       const TimePoint until = std::get<Wait>(decision).until;
       Write({.kind = Kind::kWait, .at = until});
       CHECK(until > now, "a policy that waits for the present would be asked forever");
-      return std::min(until,
-                      waiting_ > 0 ? std::max(next_expiry_ + Nanos(1), now + Nanos(1)) : kNever);
+      if (waiting_ > 0) next = std::min(next, std::max(next_expiry_, now) + Nanos(1));
+      return std::min(until, next);
     }
   }
 }
@@ -340,12 +406,17 @@ void Dispatcher::CarryOut(const Dispatch& d, TimePoint now) {
   Write(Record(d));
   Lane& lane = lanes_[d.lane.value()];
   RequestQueue& queue = queues_[d.model.value()];
-  const Duration latency = deployment_->profile.Latency(d.model, d.exit, d.batch, lane.lane_class);
+  const Duration latency = profile().Latency(d.model, d.exit, d.batch, lane.lane_class);
   policy_.OnPopFront(d.model, d.batch);
   Slot& slot = FreeSlot(d.lane);
   slot.used = true;
   slot.preempted = slot.aborting = slot.orphaned = false;
   slot.id = BatchId{next_batch_++};
+  slot.alone = lane.batches.empty();
+  if (!slot.alone) {
+    for (Slot& neighbour : slots_[d.lane.value()]) neighbour.alone = false;
+  }
+  slot.profiled = deployment_->profile.Latency(d.model, d.exit, d.batch, lane.lane_class);
   slot.requests.clear();
   const TimePoint deadline = queue.front().deadline;
   const int priority = queue.Priority(d.batch, deployment_->models[d.model.value()].priority);
@@ -407,7 +478,7 @@ void Dispatcher::ExpireHopeless(TimePoint now) {
 bool Dispatcher::ExpireDoomed(const Dispatch& d, TimePoint now) {
   if (options_.expiry != Expiry::kHopeless) return false;
   const LaneClass lane_class = lanes_[d.lane.value()].lane_class;
-  const TimePoint end = now + deployment_->profile.Latency(d.model, d.exit, d.batch, lane_class);
+  const TimePoint end = now + profile().Latency(d.model, d.exit, d.batch, lane_class);
   const RequestQueue& queue = queues_[d.model.value()];
   int doomed = 0;
   while (doomed < d.batch && queue[doomed].deadline < end) ++doomed;

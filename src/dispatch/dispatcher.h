@@ -19,6 +19,7 @@
 #include "base/fixed_vector.h"
 #include "core/learner.h"
 #include "core/policy.h"
+#include "dispatch/followed_profile.h"
 #include "dispatch/journal.h"
 #include "dispatch/outbox.h"
 
@@ -41,6 +42,7 @@ struct DispatcherOptions {
   // Requests that may wait for one model; the next one is rejected with kQueueFull. Bounds memory.
   std::size_t queue_capacity = 4096;
   Expiry expiry = Expiry::kHopeless;
+  FollowOptions follow = {};  // policies are told the profile as batches take now
 };
 
 class Dispatcher {
@@ -74,9 +76,7 @@ class Dispatcher {
   // nothing happens before; kNever when only an event can matter.
   TimePoint Step(TimePoint now);
 
-  View view() const {
-    return {deployment_->models, queues_, lanes_, deployment_->profile, plan_.get()};
-  }
+  View view() const { return {deployment_->models, queues_, lanes_, profile(), plan_.get()}; }
   std::size_t waiting() const { return waiting_; }  // requests in all queues
   std::size_t running() const { return running_; }  // batches on all lanes
 
@@ -89,6 +89,8 @@ class Dispatcher {
     bool preempted = false;
     bool aborting = false;  // Abort was asked for
     bool orphaned = false;  // its model was unloaded; the id may mean another one by now
+    bool alone = false;     // no other batch has run on its lane since it began
+    Duration profiled{};    // what the profile expected of it
   };
 
   // Ends the process for a dispatch that no correct policy decides.
@@ -100,7 +102,16 @@ class Dispatcher {
   // Expires the requests of this batch that it would answer late. False when there are none.
   bool ExpireDoomed(const Dispatch& dispatch, TimePoint now);
   void MakeRoom(const Deployment& deployment);
+  // What policies count on: the deployment's profile, or that as the machine follows it.
+  const ProfileTable& profile() const {
+    return followed_ ? followed_->table() : deployment_->profile;
+  }
   void FindQuickest();
+  void FindQuickest(ModelId model);
+  void Follow(const Slot& slot, const Lane& lane, const BatchReport& report, TimePoint now);
+  void TakeProfile();
+  void TakeReserve();
+  void TakeRatio(ModelId model, LaneClass lane_class, TimePoint now);
   // What each lane serves; true if that changed.
   bool PlaceModels();
   void DropUnloaded();
@@ -124,6 +135,7 @@ class Dispatcher {
   Journal* const journal_;
 
   std::shared_ptr<const Deployment> deployment_;
+  std::optional<FollowedProfile> followed_;  // where options_.follow.on
   std::shared_ptr<const Plan> plan_;
   std::vector<RequestQueue> queues_;
   std::vector<Lane> lanes_;

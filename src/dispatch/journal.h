@@ -21,13 +21,15 @@ struct JournalRecord {
     kDrop,
     kPreempt,
     kWait,
+    kRatio,    // policies are told longer or shorter batches from here on
+    kReserve,  // or to leave so many ns (id) for stalls
   };
   Kind kind = Kind::kStep;
   std::uint8_t detail = 0;  // BatchStatus, DropReason, or a lane's open flag
   std::uint16_t exit = 0;
   std::uint32_t model = 0;
-  std::uint32_t lane = 0;
-  std::uint32_t count = 0;  // batch size, drop count
+  std::uint32_t lane = 0;   // or, of a ratio, a lane class
+  std::uint32_t count = 0;  // batch size, drop count, a ratio in thousandths
   std::uint32_t shape = 0;
   std::uint32_t priority = 0;
   std::uint64_t id = 0;  // request or batch

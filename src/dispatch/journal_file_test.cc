@@ -36,11 +36,14 @@ ModelSet Only(ModelId::rep model) {
 }
 
 JournalHeader Header() {
-  return {.policy = "edgeserving:batch=1",
-          .source = "measured",
-          .commit = "abc",
-          .options = {.queue_capacity = 77, .expiry = Expiry::kPassed},
-          .lanes = {LaneSpec{.slots = 2}, LaneSpec{.fraction = 0.5, .serves = Only(70)}}};
+  return {
+      .policy = "edgeserving:batch=1",
+      .source = "measured",
+      .commit = "abc",
+      .options = {.queue_capacity = 77,
+                  .expiry = Expiry::kPassed,
+                  .follow = {.on = true, .percentile = 50, .stalls = true, .margin = Micros(5)}},
+      .lanes = {LaneSpec{.slots = 2}, LaneSpec{.fraction = 0.5, .serves = Only(70)}}};
 }
 
 JournalRecord Arrival(std::uint64_t id) {
@@ -99,6 +102,10 @@ TEST_F(JournalFileTest, HoldsAllThatWasWritten) {
   EXPECT_EQ(journal->header.source, "measured");
   EXPECT_EQ(journal->header.options.queue_capacity, 77u);
   EXPECT_EQ(journal->header.options.expiry, Expiry::kPassed);
+  EXPECT_TRUE(journal->header.options.follow.on);
+  EXPECT_EQ(journal->header.options.follow.percentile, 50);
+  EXPECT_TRUE(journal->header.options.follow.stalls);
+  EXPECT_EQ(journal->header.options.follow.margin, Micros(5));
   ASSERT_EQ(journal->header.lanes.size(), 2u);
   EXPECT_EQ(journal->header.lanes[0].slots, 2);
   EXPECT_EQ(journal->header.lanes[1].fraction, 0.5);

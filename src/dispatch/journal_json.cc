@@ -184,6 +184,25 @@ ProfileTable::ModelRows ReadRows(const json& entry, const Model& model, int lane
   return rows;
 }
 
+json FollowJson(const FollowOptions& follow) {
+  if (!follow.on) return nullptr;
+  return {{"percentile", follow.percentile},
+          {"stalls", follow.stalls},
+          {"margin_ns", follow.margin.count()}};
+}
+
+FollowOptions ReadFollow(const json& root) {
+  FollowOptions follow;
+  if (!root.contains("follow") || root.at("follow").is_null()) return follow;
+  const json& entry = root.at("follow");
+  follow.on = true;
+  follow.percentile = entry.at("percentile").get<double>();
+  follow.stalls = entry.at("stalls").get<bool>();
+  follow.margin = Nanos(Whole(entry, "margin_ns", 0, kMostNanos));
+  if (follow.percentile >= 0 && follow.percentile <= 100) return follow;
+  throw json::other_error::create(501, "follow's percentile is none", &root);
+}
+
 }  // namespace
 
 std::string ToJson(const JournalHeader& header) {
@@ -196,6 +215,7 @@ std::string ToJson(const JournalHeader& header) {
                      {"commit", header.commit},
                      {"queue_capacity", header.options.queue_capacity},
                      {"expiry", kExpiry[static_cast<std::size_t>(header.options.expiry)]},
+                     {"follow", FollowJson(header.options.follow)},
                      {"lanes", lanes}};
   return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -264,6 +284,7 @@ Expected<JournalHeader> ParseJournalHeader(std::string_view text) {
       throw json::other_error::create(501, "expiry is none of never, passed, hopeless", &root);
     }
     header.options.expiry = static_cast<Expiry>(known - kExpiry.begin());
+    header.options.follow = ReadFollow(root);
     for (const json& entry : root.at("lanes")) {
       header.lanes.push_back(ReadLane(entry));
     }

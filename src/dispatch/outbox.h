@@ -18,6 +18,9 @@ class Outbox {
   virtual void Reject(ModelId model, const Request& request, DropReason reason) = 0;
   // These requests end here with the batch's report; those cancelled on the way are not among them.
   virtual void Complete(const Batch& batch, const BatchReport& report) = 0;
+  // From here on batches of the model are counted on to take `ratio` times what was profiled, on
+  // lanes of this class.
+  virtual void Followed(ModelId /*model*/, LaneClass, double /*ratio*/) {}
 };
 
 }  // namespace tactus

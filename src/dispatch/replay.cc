@@ -181,6 +181,11 @@ std::string ToText(const JournalRecord& r) {
     case Kind::kWait:
       if (r.at == kNever) return "wait for an event";
       return fmt::format("wait until {:.6f} ms", Millis(r.at));
+    case Kind::kRatio:
+      return fmt::format("batches of model {} on lane class {} count as {:.3f} times profiled",
+                         r.model, r.lane, r.count / 1000.0);
+    case Kind::kReserve:
+      return fmt::format("leave {:.6f} ms for stalls", static_cast<double>(r.id) * 1e-6);
   }
   return "no record";
 }

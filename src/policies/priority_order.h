@@ -26,16 +26,12 @@ class PriorityOrder {
     levels_.assign(view.models.size(), 0);
     alone_.assign(view.models.size(), Duration{});
     order_.reserve(view.models.size());
+    seen_.Prepare(view.profile);
     for (std::size_t m = 0; m < view.models.size(); ++m) {
       if (!view.models[m].loaded) continue;
       own_[m] = view.models[m].priority;
       levels_[m] = LevelOf(own_[m]);
-      const ModelId id{static_cast<ModelId::rep>(m)};
-      for (const Lane& lane : view.lanes) {
-        if (!lane.serves.contains(id)) continue;
-        alone_[m] = std::max(
-            alone_[m], view.profile.Latency(id, FinalExit(view.profile, id), 1, lane.lane_class));
-      }
+      SetAlone(view, ModelId{static_cast<ModelId::rep>(m)});
     }
   }
 
@@ -62,6 +58,7 @@ class PriorityOrder {
   // Models with waiting requests: by level, in a level the one that is due first. Good until the
   // next call.
   std::span<const ModelId> Sorted(const View& view) {
+    seen_.Take(view.profile, [&](ModelId m) { SetAlone(view, m); });
     order_.clear();
     for (std::size_t m = 0; m < view.queues.size(); ++m) {
       if (!view.queues[m].empty()) order_.push_back(ModelId{static_cast<ModelId::rep>(m)});
@@ -89,9 +86,21 @@ class PriorityOrder {
   }
 
  private:
+  void SetAlone(const View& view, ModelId m) {
+    alone_[m.value()] = Duration{};
+    if (!view.models[m.value()].loaded) return;
+    for (const Lane& lane : view.lanes) {
+      if (!lane.serves.contains(m)) continue;
+      alone_[m.value()] =
+          std::max(alone_[m.value()],
+                   view.profile.Latency(m, FinalExit(view.profile, m), 1, lane.lane_class));
+    }
+  }
+
   const double formation_;
   const bool by_level_;
   PriorityLevels all_;
+  RevisionsSeen seen_;
   std::vector<int> own_;         // by ModelId: the model's priority
   std::vector<int> levels_;      // by ModelId: of that priority
   std::vector<Duration> alone_;  // by ModelId: on the slowest lane that serves it

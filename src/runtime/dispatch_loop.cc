@@ -399,6 +399,11 @@ void DispatchLoop::Complete(const Batch& batch, const BatchReport& report) {
   }
 }
 
+void DispatchLoop::Followed(ModelId model, LaneClass lane_class, double ratio) {
+  ServedModel* served = served_[model.value()];
+  if (served != nullptr) served->counters.SetRatio(lane_class, ratio);
+}
+
 void DispatchLoop::Finish(LaunchOrder& order, TimePoint now) {
   ServedModel& model = *order.model;
   const Duration took = order.report.ended - order.report.started;

@@ -89,6 +89,7 @@ class DispatchLoop final : private Outbox, private LaneWorker::Listener {
   void Abort(LaneId lane, BatchId batch) override;
   void Reject(ModelId model, const Request& request, DropReason reason) override;
   void Complete(const Batch& batch, const BatchReport& report) override;
+  void Followed(ModelId model, LaneClass lane_class, double ratio) override;
 
   // LaneWorker::Listener.
   void OnFinished(LaneWorker& worker) override;

@@ -142,6 +142,7 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
   }
   model->rows = *std::move(rows);
   model->model = DescribeModel(model->spec, options_.default_slo, max_batch);
+  model->counters.ratios = std::vector<std::atomic<std::uint32_t>>(LaneClasses());
   if (options_.places != nullptr) {
     const ModelHandle first = model->handles[0];
     model->handles.assign(options_.lanes.size(), {});
@@ -179,8 +180,7 @@ void ModelHost::Deploy() {
     rows[i] = published_[i]->rows;
     served[i] = published_[i].get();
   }
-  const int classes = options_.places == nullptr ? 1 : static_cast<int>(options_.shares.size());
-  deployment->profile = ProfileTable(classes, rows);
+  deployment->profile = ProfileTable(static_cast<int>(LaneClasses()), rows);
   deployment_ = deployment;
   loop_.Configure(std::move(deployment), std::move(served), PlanHere());
 }

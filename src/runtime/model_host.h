@@ -77,6 +77,9 @@ class ModelHost {
   void Say(const std::string& line) const {
     if (options_.log) options_.log(line);
   }
+  std::size_t LaneClasses() const {
+    return options_.places == nullptr ? 1 : options_.shares.size();
+  }
   // Makes the deployment of `published_` and hands it to the dispatcher; `mutex_` is held.
   void Deploy();
 

@@ -42,7 +42,7 @@ std::vector<int> DeviceCores(const SplitOptions& split, const CorePlan& plan) {
 
 DispatchLoop::Options LoopOptions(const RuntimeOptions& options, const CorePlan& plan) {
   DispatchLoop::Options loop;
-  loop.dispatcher = {options.queue_capacity, options.expiry};
+  loop.dispatcher = {options.queue_capacity, options.expiry, options.follow};
   loop.cores = plan.others;
   loop.spin = options.spin;
   if (options.split) {

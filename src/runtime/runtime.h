@@ -50,6 +50,8 @@ struct RuntimeOptions {
   std::size_t queue_capacity = 4096;
   // When a waiting request is given up. kHopeless: as soon as its deadline cannot be met any more.
   Expiry expiry = Expiry::kHopeless;
+  // Whether policies are told the profile as batches take now (docs/following.md).
+  FollowOptions follow = {};
   // Calls that may be under way at once, of all models together.
   std::size_t call_capacity = 16384;
   // Bytes of input that accepted calls may hold together; bounds memory whatever the tensors'

@@ -13,6 +13,10 @@ ModelStatistics ModelCounters::Read() const {
   out.compute_input = compute_input.Read();
   out.compute_infer = compute_infer.Read();
   out.compute_output = compute_output.Read();
+  for (const auto& ratio : ratios) {
+    const std::uint32_t thousandths = ratio.load(std::memory_order_relaxed);
+    if (thousandths > 0) out.latency_ratios.push_back(thousandths / 1000.0);
+  }
   for (std::size_t b = 1; b < batches.size(); ++b) {
     const ModelCounters::Batch& batch = batches[b];
     if (batch.compute_infer.Read().count == 0) continue;

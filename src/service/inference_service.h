@@ -35,6 +35,8 @@ struct ModelStatistics {
     DurationCount compute_input, compute_infer, compute_output;
   };
   std::vector<BatchSize> batches;
+  // What batches count as beside what was profiled, by lane class; empty where nothing is followed.
+  std::vector<double> latency_ratios;
 };
 
 struct ModelState {

@@ -78,6 +78,13 @@ DispatcherOptions MakeDispatcherOptions(const Scenario& scenario) {
   options.expiry = scenario.expiry == "hopeless" ? Expiry::kHopeless
                    : scenario.expiry == "passed" ? Expiry::kPassed
                                                  : Expiry::kNever;
+  const bool drifts = scenario.drift_factor != 1 || scenario.drift_stall_ms > 0;
+  const bool stalls = scenario.follow == "stalls";
+  options.follow = {
+      .on = stalls || scenario.follow == "yes" || (scenario.follow == "auto" && drifts),
+      .percentile = scenario.percentile,
+      .stalls = stalls,
+      .margin = FromMillis(scenario.jitter_ms)};
   return options;
 }
 

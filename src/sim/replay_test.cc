@@ -62,10 +62,17 @@ class ReplayTest : public ::testing::Test {
     return Write(scenario, profile, "planned");
   }
   JournalFile Record(const std::string& policy_text, const char* expiry = "hopeless",
-                     bool share = false, bool faults = false) {
+                     bool share = false, bool faults = false, const char* follow = "auto") {
     ProfileFile profile = TwoModels();
     Scenario scenario = ScenarioOf(TwoModels(), 600, 3);
     scenario.lanes = 2;
+    scenario.follow = follow;
+    if (scenario.follow != "auto") {
+      scenario.drift_from_s = 1;
+      scenario.drift_factor = 1.4;
+      scenario.drift_stall_ms = 20;
+      scenario.drift_every_ms = 300;
+    }
     scenario.expiry = expiry;
     scenario.queue_capacity = 64;
     for (ScenarioModel& model : scenario.models) model.slo_ms = 25;
@@ -204,6 +211,19 @@ TEST_F(ReplayTest, RefusesAShareForALaneThatServes) {
     }
   }
   ADD_FAILURE() << "no lane served half-way";
+}
+
+// What was learnt of the machine is learnt again, so policies are told the same.
+TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgainOnAMachineThatIsFollowed) {
+  for (const PolicyInfo& info : Policies()) {
+    if (!(*MakePolicy(info.name))->planner().empty()) continue;
+    const JournalFile journal = Record(info.name, "hopeless", false, false, "stalls");
+    EXPECT_GT(Find(journal, Kind::kRatio, 0), 0u);
+    EXPECT_GT(Find(journal, Kind::kReserve, 0), 0u);
+    const auto result = Again(journal);
+    ASSERT_TRUE(result) << info.name << ": " << result.error().message;
+    EXPECT_FALSE(result->difference) << info.name << ": " << *result->difference;
+  }
 }
 
 // A changed decision, a changed input and another policy: each is found where it first shows.

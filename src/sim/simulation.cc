@@ -8,6 +8,7 @@
 
 #include "sim/event_heap.h"
 #include "sim/lane_scaler.h"
+#include "sim/machine_drift.h"
 #include "sim/pipeline_requests.h"
 #include "sim/plan_executor.h"
 #include "sim/planning.h"
@@ -77,6 +78,7 @@ class World final : public Outbox, public PipelineWorld {
                       ? std::nullopt
                       : Planning::For(policy.traits().planner, scenario, *deployment_)),
         device_(selected, scenario.seed, options.noise),
+        drift_(scenario),
         tail_(scenario.tail),
         recorder_(ExpectedRequests(scenario)),
         heap_(deployment_->models.size() + 2 * lanes.size() * scenario.slots),
@@ -174,11 +176,12 @@ class World final : public Outbox, public PipelineWorld {
     running.report = {};
     running.report.started = decided_ + launch_overhead_;
     const double speed = SpeedOf(batch);
-    const Duration alone = AtSpeed(
+    const Duration drawn = AtSpeed(
         speed, device_.Draw(batch.model, batch.exit, static_cast<int>(batch.requests.size()),
                             running.report.started));
+    const Duration alone = drift_.Stretched(running.report.started, drawn);
     if (!shared_.empty()) return Share(batch, place, alone, speed);
-    running.report.ended = running.report.started + alone;
+    running.report.ended = drift_.End(running.report.started, alone);
     running.event = heap_.Push(running.report.ended + finish_overhead_, EventClass::kFinish,
                                static_cast<std::uint32_t>(place));
   }
@@ -443,6 +446,7 @@ class World final : public Outbox, public PipelineWorld {
   const std::unique_ptr<PlanExecutor> executor_;  // null: lanes stay what they are
   std::optional<Planning> planning_;
   SimDevice device_;
+  const MachineDrift drift_;
   const double tail_;
   Recorder recorder_;
   EventHeap heap_;

@@ -65,13 +65,13 @@ class Reader {
       } else if (!KeysOf(ScenarioFields(), key.str()).empty()) {
         read = ReadTable(node, key.str(), ScenarioFields(), scenario_);
       } else {
-        read = Fail(
-            node,
-            fmt::format(
-                "[{}]: unknown; there are [scenario], [lanes], "
-                "[[lane_kinds]], [[lane_faults]], [contention], [autoscale], [plan], [arrivals], "
-                "[[models]] and [[pipelines]]",
-                key.str()));
+        read =
+            Fail(node,
+                 fmt::format(
+                     "[{}]: unknown; there are [scenario], [lanes], "
+                     "[[lane_kinds]], [[lane_faults]], [contention], [drift], [autoscale], [plan], "
+                     "[arrivals], [[models]] and [[pipelines]]",
+                     key.str()));
       }
       if (!read) return read;
     }

@@ -14,6 +14,10 @@
 //   percentile = 95                # that policies count on: 50, 95, 99, 100 (the most) or 0 (mean)
 //   jitter_ms = 0
 //   decision_cost_us = 0           # charged by the simulator for each decision that launches
+//   follow = "auto"                # yes: policies are told latencies as batches take them
+//                                  # (docs/following.md); auto: in service, and in simulation
+//                                  # where there is a [drift]; stalls: yes, and with a reserve
+//                                  # for stalls; no
 //   candidate_cost_us = 0          # and for each candidate that the algorithm looks at; for one
 //                                  # policy, its own: "clockwork:cost=5,look=0.1"
 //
@@ -40,6 +44,12 @@
 //   priority_weight = 1.5          # what a level gets of a short resource, over the next level
 //   preemption_ms = 0.1            # to stop lower levels, for policies that suspend batches
 //   drift = 0                      # policies are told throughputs that are off by up to this part
+//
+//   [drift]                        # how the simulated machine departs from its profile
+//   from_s = 0                     # from then on
+//   factor = 1                     # batches that start take this times what was profiled
+//   stall_ms = 0                   # and all lanes stand still for so long ...
+//   every_ms = 1000                # ... once in each of these
 //
 //   [autoscale]                    # lanes come and go in simulation; count is the most there are
 //   interval_s = 5                 # how often the advice is taken; 0: never (the default)
@@ -183,6 +193,7 @@ struct Scenario {
   double jitter_ms = 0;
   double decision_cost_us = 0;
   double candidate_cost_us = 0;
+  std::string follow = "auto";
   int lanes = 1;
   int slots = 1;
   std::vector<LaneKind> lane_kinds;  // of some of the lanes; LaneKinds() has them all
@@ -194,6 +205,11 @@ struct Scenario {
   double priority_weight = 1.5;
   double preemption_ms = 0.1;
   double drift = 0;
+  // [drift]
+  double drift_from_s = 0;
+  double drift_factor = 1;
+  double drift_stall_ms = 0;
+  double drift_every_ms = 1000;
   // [autoscale]
   double scale_interval_s = 0;
   double scale_window_s = 10;

@@ -51,6 +51,7 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"scenario", "jitter_ms", &S::jitter_ms, 0, kLongestMillis},
     ScenarioField<S>{"scenario", "decision_cost_us", &S::decision_cost_us, 0, 1e9},
     ScenarioField<S>{"scenario", "candidate_cost_us", &S::candidate_cost_us, 0, 1e9},
+    ScenarioField<S>{"scenario", "follow", &S::follow, 0, 0, "auto|yes|stalls|no"},
     ScenarioField<S>{"lanes", "count", &S::lanes, 1, 4096},
     ScenarioField<S>{"lanes", "slots", &S::slots, 1, 64},
     ScenarioField<S>{"contention", "capacity", &S::capacity, 0.01, 100},
@@ -59,6 +60,10 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"contention", "priority_weight", &S::priority_weight, 1, 100},
     ScenarioField<S>{"contention", "preemption_ms", &S::preemption_ms, 0, kLongestMillis},
     ScenarioField<S>{"contention", "drift", &S::drift, 0, 1},
+    ScenarioField<S>{"drift", "from_s", &S::drift_from_s, 0, kLongestSeconds},
+    ScenarioField<S>{"drift", "factor", &S::drift_factor, 0.1, 100},
+    ScenarioField<S>{"drift", "stall_ms", &S::drift_stall_ms, 0, kLongestMillis},
+    ScenarioField<S>{"drift", "every_ms", &S::drift_every_ms, 1e-3, kLongestMillis},
     ScenarioField<S>{"autoscale", "interval_s", &S::scale_interval_s, 0, kLongestSeconds},
     ScenarioField<S>{"autoscale", "window_s", &S::scale_window_s, 1e-3, kLongestSeconds},
     ScenarioField<S>{"autoscale", "start_delay_s", &S::scale_start_delay_s, 0, kLongestSeconds},
@@ -332,6 +337,19 @@ Status ValidateLaneFaults(const Scenario& scenario) {
       "[[lane_faults]] are of lanes that stay; leave them out, or [autoscale] and [plan] planner");
 }
 
+Status ValidateDrift(const Scenario& scenario) {
+  if (scenario.drift_stall_ms == 0) return {};
+  if (scenario.drift_stall_ms >= scenario.drift_every_ms) {
+    return InvalidArgument(
+        fmt::format("[drift] stall_ms ({}) must be less than every_ms ({}): nothing would ever run",
+                    scenario.drift_stall_ms, scenario.drift_every_ms));
+  }
+  if (scenario.capacity.empty()) return {};
+  return InvalidArgument(
+      "[drift] stall_ms stops lanes whose batches do not slow each other; leave out [contention] "
+      "or stall_ms");
+}
+
 Status ValidatePlan(const Scenario& scenario) {
   const std::vector<double>& shares = scenario.plan_shares;
   if (!scenario.plan_interference.empty() && scenario.plan_interference.size() != 5) {
@@ -378,6 +396,7 @@ Status Validate(const Scenario& scenario) {
   if (auto kinds = ValidateLaneKinds(scenario); !kinds) return kinds;
   if (auto pins = ValidatePins(scenario); !pins) return pins;
   if (auto faults = ValidateLaneFaults(scenario); !faults) return faults;
+  if (auto drift = ValidateDrift(scenario); !drift) return drift;
   if (auto plan = ValidatePlan(scenario); !plan) return plan;
   if (scenario.scale_interval_s > 0) {
     if (scenario.scale_initial > scenario.lanes || scenario.scale_least > scenario.lanes) {

@@ -27,6 +27,7 @@ profile = "../p.json"
 percentile = 99
 jitter_ms = 0.25
 decision_cost_us = 3
+follow = "stalls"
 
 [lanes]
 count = 2
@@ -39,6 +40,12 @@ tail = 0
 priority_weight = 3
 preemption_ms = 0.2
 drift = 0.15
+
+[drift]
+from_s = 10
+factor = 1.3
+stall_ms = 0
+every_ms = 500
 
 [autoscale]
 interval_s = 5
@@ -104,6 +111,11 @@ TEST(Scenario, ReadsEveryKey) {
   EXPECT_EQ(s.priority_weight, 3);
   EXPECT_EQ(s.preemption_ms, 0.2);
   EXPECT_EQ(s.drift, 0.15);
+  EXPECT_EQ(s.follow, "stalls");
+  EXPECT_EQ(s.drift_from_s, 10);
+  EXPECT_EQ(s.drift_factor, 1.3);
+  EXPECT_EQ(s.drift_stall_ms, 0);
+  EXPECT_EQ(s.drift_every_ms, 500);
   EXPECT_EQ(s.scale_interval_s, 5);
   EXPECT_EQ(s.scale_window_s, 20);
   EXPECT_EQ(s.scale_start_delay_s, 0.5);
@@ -236,6 +248,13 @@ TEST(Scenario, NamesThePlaceOfEachMistake) {
       {"[contention]\ncapacity = [1, 1]\n[[models]]\nname = 'a'\n",
        "[contention] capacity names 2 resources; it must name all 5: l1, l2, dram, tensor, fma"},
       {"[contention]\ncapacity = [1, 1, 1, 1, 0]\n", "f.toml:2:12: capacity: must be a list"},
+      {"[drift]\nfactor = 0\n", "f.toml:2:10: factor: must be a number from 0.1 to 100"},
+      {"[drift]\nstall_ms = 20\nevery_ms = 20\n[[models]]\nname = 'a'\n",
+       "[drift] stall_ms (20) must be less than every_ms (20): nothing would ever run"},
+      {"[drift]\nstall_ms = 20\n[contention]\ncapacity = [1, 1, 1, 1, 1]\n[[models]]\nname = "
+       "'a'\n",
+       "leave out [contention] or stall_ms"},
+      {"[scenario]\nfollow = 'maybe'\n", "follow: must be one of auto, yes, stalls, no"},
       {"[[models]]\nname = 'a'\npriority = 0\n",
        "f.toml:3:12: priority: must be a whole number from 1 to 1000000"},
       {"[[models]]\nname = 'a'\npriority = 1000001\n",

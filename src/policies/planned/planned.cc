@@ -14,6 +14,7 @@ void Planned::TakePlan(const View& view) {
   lost_.Resize(view.models.size());
   touched_.clear();
   touched_.reserve(view.models.size());
+  seen_.Prepare(view.profile);
   popping_ = ModelId{};
   for (const Lane& lane : view.lanes) {
     const std::size_t i = lane.id.value();
@@ -98,7 +99,27 @@ void Planned::Touch(ModelId m) {
   touched_.push_back(m);
 }
 
+// As TakePlan finds it.
+void Planned::SetQuickest(const View& view, ModelId m) {
+  ModelState& model = models_[m.value()];
+  if (!view.models[m.value()].loaded) return;
+  if (model.routes.empty()) {
+    model.quickest = LostHeads::Quickest(view, m);
+    return;
+  }
+  model.quickest = Duration::max();
+  for (const ModelRoutes::Route& route : model.routes) {
+    const LaneClass c = view.lanes[route.lane.value()].lane_class;
+    model.quickest =
+        std::min(model.quickest, view.profile.Latency(m, FinalExit(view.profile, m), 1, c));
+  }
+}
+
 void Planned::Refresh(const View& view) {
+  seen_.Take(view.profile, [&](ModelId m) {
+    SetQuickest(view, m);
+    Touch(m);
+  });
   for (const ModelId m : touched_) {
     ModelState& model = models_[m.value()];
     const RequestQueue& queue = view.queues[m.value()];

@@ -75,6 +75,7 @@ class Planned final : public Policy {
 
   void TakePlan(const View& view);
   void AddTurn(const View& view, const Lane& lane, const PlanEntry& entry, Duration cycle);
+  void SetQuickest(const View& view, ModelId m);
   void Touch(ModelId m);
   void Refresh(const View& view);
   void SetOpen(PlannedLane& lane, bool open);
@@ -83,6 +84,7 @@ class Planned final : public Policy {
   Duration RoomOf(const View& view, const Lane& lane, const LaneTurns::Turn& turn, TimePoint now);
 
   const PlannedOptions options_;
+  RevisionsSeen seen_;
   std::vector<ModelState> models_;  // by ModelId
   std::vector<PlannedLane> lanes_;  // by LaneId
   IdSet ready_;                     // free lanes that may have something to run

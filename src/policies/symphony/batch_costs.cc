@@ -4,15 +4,6 @@
 
 namespace tactus {
 
-BatchCosts::BatchCosts(std::span<const Duration> latency, NetworkDelays delays) {
-  costs_.reserve(latency.size());
-  for (std::size_t i = 0; i < latency.size(); ++i) {
-    const Duration cost =
-        latency[i] + delays.control + static_cast<std::int64_t>(i + 1) * delays.per_request;
-    costs_.push_back(costs_.empty() ? cost : std::max(costs_.back(), cost));
-  }
-}
-
 int BatchCosts::Largest(int limit, Duration slack) const {
   const int most = std::min(limit, max_batch());
   // Most often the queue is what limits the batch.

@@ -2,6 +2,7 @@
 // to get there. The one table that the algorithms of this folder read.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -25,7 +26,18 @@ class BatchCosts {
  public:
   BatchCosts() = default;
   // `latency[b - 1]` is l(b).
-  explicit BatchCosts(std::span<const Duration> latency, NetworkDelays delays = {});
+  explicit BatchCosts(std::span<const Duration> latency, NetworkDelays delays = {}) {
+    Set(static_cast<int>(latency.size()), delays, [&](int b) { return latency[b - 1]; });
+  }
+  // `latency(b)` is l(b). Allocates only for more batches than there were ever before.
+  void Set(int max_batch, NetworkDelays delays, auto latency) {
+    costs_.clear();
+    costs_.reserve(static_cast<std::size_t>(max_batch));
+    for (int b = 1; b <= max_batch; ++b) {
+      const Duration cost = latency(b) + delays.control + b * delays.per_request;
+      costs_.push_back(costs_.empty() ? cost : std::max(costs_.back(), cost));
+    }
+  }
 
   int max_batch() const { return static_cast<int>(costs_.size()); }
   // `batch` in [1, max_batch()].

@@ -5,18 +5,6 @@
 #include "core/feasible.h"
 
 namespace tactus {
-namespace {
-
-BatchCosts CostsOf(const View& view, ModelId m, LaneClass c, NetworkDelays delays) {
-  if (!view.models[m.value()].loaded) return {};
-  std::vector<Duration> latency;
-  for (int b = 1; b <= LargestBatch(view, m); ++b) {
-    latency.push_back(view.profile.Latency(m, FinalExit(view.profile, m), b, c));
-  }
-  return BatchCosts(latency, delays);
-}
-
-}  // namespace
 
 void LaneGroups::Prepare(const View& view, NetworkDelays delays) {
   groups_.clear();
@@ -27,25 +15,36 @@ void LaneGroups::Prepare(const View& view, NetworkDelays delays) {
     });
     if (group == groups_.end()) {
       group = groups_.insert(groups_.end(), {.lane_class = lane.lane_class, .serves = lane.serves});
-      for (std::size_t i = 0; i < view.models.size(); ++i) {
-        const ModelId m{static_cast<ModelId::rep>(i)};
-        const bool here = lane.serves.contains(m);
-        group->costs.push_back(here ? CostsOf(view, m, lane.lane_class, delays) : BatchCosts{});
-      }
+      group->costs.resize(view.models.size());
     }
     group->lanes += lane.slots;
     group_of_.push_back(static_cast<std::uint32_t>(group - groups_.begin()));
   }
   servers_.assign(view.models.size(), {});
   quickest_.assign(view.models.size(), 0);
+  delays_ = delays;
+  for (ModelId::rep m = 0; m < view.models.size(); ++m) Price(view, ModelId{m});
   for (ModelId::rep i = 0; i < view.models.size(); ++i) {
-    const ModelId m{i};
     for (std::uint32_t g = 0; g < groups_.size(); ++g) {
-      if (!Serves(g, m)) continue;
-      const bool first = servers_[i].empty();
-      if (first || Costs(g, m)(1) < Costs(quickest_[i], m)(1)) quickest_[i] = g;
-      servers_[i].push_back(g);
+      if (Serves(g, ModelId{i})) servers_[i].push_back(g);
     }
+  }
+}
+
+void LaneGroups::Price(const View& view, ModelId m) {
+  if (!view.models[m.value()].loaded) return;
+  const ExitId exit = FinalExit(view.profile, m);
+  for (Group& group : groups_) {
+    if (!group.serves.contains(m)) continue;
+    group.costs[m.value()].Set(LargestBatch(view, m), delays_, [&](int b) {
+      return view.profile.Latency(m, exit, b, group.lane_class);
+    });
+  }
+  std::uint32_t& best = quickest_[m.value()];
+  best = 0;
+  for (std::uint32_t g = 1; g < groups_.size(); ++g) {
+    if (!Serves(g, m)) continue;
+    if (!Serves(best, m) || Costs(g, m)(1) < Costs(best, m)(1)) best = g;
   }
 }
 

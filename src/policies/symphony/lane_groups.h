@@ -16,6 +16,8 @@ class LaneGroups {
   // Groups are counted in the order of their first lanes. A group's costs are those of each loaded
   // model at its final exit.
   void Prepare(const View& view, NetworkDelays delays);
+  // Its latencies have changed. Allocates nothing.
+  void Price(const View& view, ModelId m);
 
   std::size_t size() const { return groups_.size(); }
   std::uint32_t Of(LaneId lane) const { return group_of_[lane.value()]; }
@@ -46,6 +48,7 @@ class LaneGroups {
     int lanes = 0;
     std::vector<BatchCosts> costs;  // by ModelId; none for a model that is not loaded
   };
+  NetworkDelays delays_;
   std::vector<Group> groups_;
   std::vector<std::uint32_t> group_of_;              // by LaneId
   std::vector<std::vector<std::uint32_t>> servers_;  // by ModelId

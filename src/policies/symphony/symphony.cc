@@ -10,6 +10,7 @@ namespace tactus {
 void Symphony::Prepare(const View& view) {
   const std::size_t models = view.models.size();
   groups_.Prepare(view, options_.delays);
+  seen_.Prepare(view.profile);
   match_.Resize(models, groups_.group_of_lane(), groups_.size());
   for (const Lane& lane : view.lanes) match_.SetFree(lane.id, lane.HasFreeSlot());
   models_.resize(models, ModelState{.rate = ArrivalRate(options_.rate_window), .options = {}});
@@ -67,6 +68,11 @@ void Symphony::RefreshTouched(const View& view, TimePoint now) {
 }
 
 Decision Symphony::Decide(const View& view, TimePoint now) {
+  seen_.Take(view.profile, [&](ModelId m) {
+    groups_.Price(view, m);
+    models_[m.value()].retarget = true;
+    Touch(m);
+  });
   RefreshTouched(view, now);
   if (!lost_.empty() && lost_.top_key() < now) {
     return Drop{.model = ModelId{lost_.top()}, .count = 1, .reason = DropReason::kExpired};

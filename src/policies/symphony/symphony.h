@@ -58,6 +58,7 @@ class Symphony final : public Policy {
 
   const SymphonyOptions options_;
   LaneGroups groups_;
+  RevisionsSeen seen_;
   Match match_;
   std::vector<ModelState> models_;  // by ModelId
   std::vector<Offer> offers_;       // by model, then group

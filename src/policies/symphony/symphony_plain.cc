@@ -9,6 +9,7 @@ namespace tactus {
 
 void PlainSymphony::Prepare(const View& view) {
   groups_.Prepare(view, options_.delays);
+  seen_.Prepare(view.profile);
   rates_.resize(view.models.size(), ArrivalRate(options_.rate_window));
 }
 
@@ -59,6 +60,7 @@ std::optional<PlainSymphony::Choice> PlainSymphony::Choose(const View& view, Tim
 }
 
 Decision PlainSymphony::Decide(const View& view, TimePoint now) {
+  seen_.Take(view.profile, [&](ModelId m) { groups_.Price(view, m); });
   TimePoint lost = kNever;
   ModelId loser;
   for (std::size_t i = 0; i < view.queues.size(); ++i) {

@@ -45,6 +45,7 @@ class PlainSymphony final : public Policy {
 
   const SymphonyOptions options_;
   LaneGroups groups_;
+  RevisionsSeen seen_;
   std::vector<ArrivalRate> rates_;  // by ModelId
 };
 

@@ -159,6 +159,7 @@ class SymphonyLife {
     const std::size_t models = 1 + rng_.Below(8);
     for (std::size_t i = 0; i < models; ++i) AddModel(classes);
     profile_ = ProfileTable(classes, rows_);
+    profiled_ = profile_;
     const std::uint64_t lanes = 1 + rng_.Below(6);
     for (std::uint64_t i = 0; i < lanes; ++i) AddLane(classes);
     load_ = 4 * rng_.Uniform();
@@ -244,6 +245,12 @@ class SymphonyLife {
     if (what < 60) return Arrive();
     if (what < 63) return Cancel();
     if (what < 64) return Prepare();
+    if (what < 65) {
+      return profile_.Follow(profiled_, M(rng_.Below(models_.size())),
+                             LaneClass{static_cast<LaneClass::rep>(
+                                 rng_.Below(static_cast<std::uint64_t>(profile_.lane_classes())))},
+                             0.5 + 1.5 * rng_.Uniform());
+    }
     Lane& lane = lanes_[rng_.Below(lanes_.size())];
     if (what < 67) lane.open = !lane.open;
     if (!lane.batches.empty()) lane.batches.SwapErase(rng_.Below(lane.batches.size()));
@@ -311,6 +318,7 @@ class SymphonyLife {
   std::vector<Model> models_;
   std::vector<ProfileTable::ModelRows> rows_;
   ProfileTable profile_;
+  ProfileTable profiled_;  // which it follows
   std::vector<RequestQueue> queues_;
   std::vector<Lane> lanes_;
   PlainSymphony plain_;

@@ -75,13 +75,25 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
   for (const ModelStatistics& model : reading.statistics) {
     if (model.emulated) Add(emulated, ModelLabels(model.name, model.version), 1);
   }
+  MetricFamily ratios =
+      Family("tactus_latency_ratio",
+             "What the model's batches count as beside what was profiled, on lanes of the class.",
+             MetricType::Gauge);
+  for (const ModelStatistics& model : reading.statistics) {
+    for (std::size_t c = 0; c < model.latency_ratios.size(); ++c) {
+      Labels labels = ModelLabels(model.name, model.version);
+      labels.push_back({"lane_class", std::to_string(c)});
+      Add(ratios, std::move(labels), model.latency_ratios[c]);
+    }
+  }
   MetricFamily ready =
       Family("tactus_model_ready", "1 where the model version takes requests.", MetricType::Gauge);
   for (const ModelState& model : reading.models) {
     Add(ready, ModelLabels(model.name, model.version), model.state == "READY" ? 1 : 0);
   }
-  return {std::move(pending), std::move(calls),   std::move(uptime), std::move(ratio),
-          std::move(busy),    std::move(batches), std::move(ready),  std::move(emulated)};
+  return {std::move(pending), std::move(calls),    std::move(uptime),
+          std::move(ratio),   std::move(busy),     std::move(batches),
+          std::move(ready),   std::move(emulated), std::move(ratios)};
 }
 
 std::vector<MetricFamily> AutoscaleFamilies(const RuntimeReading& reading) {

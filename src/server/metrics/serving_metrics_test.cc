@@ -173,6 +173,7 @@ RuntimeReading Reading() {
   s.version = 2;
   s.inference_count = 12;
   s.success = {9, 9'000'000};
+  s.latency_ratios = {1, 1.25};
   reading.statistics = {s};
   return reading;
 }
@@ -187,6 +188,7 @@ TEST(ServingMetrics, GaugesAreReadAtEachScrapeUntilTheRuntimeIsGone) {
   EXPECT_EQ(Value(text, R"(tactus_lane_batches_total{lane="1"})"), 10);
   EXPECT_EQ(Value(text, R"(tactus_model_ready{model="m",version="2"})"), 1);
   EXPECT_EQ(Value(text, R"(tactus_model_ready{model="n",version="1"})"), 0);
+  EXPECT_EQ(Value(text, R"(tactus_latency_ratio{model="m",version="2",lane_class="1"})"), 1.25);
   EXPECT_EQ(Value(text, R"(tactus_build_info{commit="c",policy="p",version="1"})"), 1);
   EXPECT_GT(Value(text, "process_resident_memory_bytes"), 0);
   EXPECT_THAT(text, Not(HasSubstr("nv_")));
