@@ -349,6 +349,21 @@ TEST(Runtime, StatisticsAddUp) {
   EXPECT_EQ(executions, a.execution_count);
 }
 
+// What policies are told of the machine must be seen. By the profile batches take half a minute; a
+// ratio is bounded.
+TEST(Runtime, SaysWhatBatchesCountAsBesideTheProfile) {
+  testing::HarnessOptions options;
+  options.profile = FlatProfile({"a"}, 8, 15'000);
+  options.runtime.follow.on = true;
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  const auto ratios = [&] { return (*h.runtime->Statistics("a", -1))[0].latency_ratios; };
+  EXPECT_THAT(ratios(), ElementsAre(1));
+  for (int i = 0; i < 130; ++i) h.replies.Await(h.Send("a", {1, 2}, {1, 2}));
+  EXPECT_THAT(ratios(), ElementsAre(0.5));
+}
+
 TEST(Runtime, StopFinishesWhatIsUnderWayAndRefusesWhatComes) {
   Harness h(WithProfile());
   h.runtime->Start();

@@ -249,6 +249,9 @@ slo_ms = 100
         self.bad("compare", SCENARIO, "--policies", "fifo", "--sweep", "zipf=1,x",
                  says="--sweep zipf")
         self.bad("simulate", SCENARIO, "--set", "percentile=42", says="none that a profile holds")
+        self.bad("simulate", SCENARIO, "--set", "stall_ms=2000", says="nothing would ever run")
+        self.bad("measure", "--engine", "emulated", "--no-pin", SCENARIO, "--set", "factor=1.3",
+                 says="has a [drift], which only the simulator can make")
         self.bad("compare", SOURCE / "scenarios/symphony/fig15.toml", "--policies", "fifo",
                  "--sweep", "rate_rps=100,200", says="every model states its own rate")
         scenario = self.folder / "wrong.toml"
