@@ -216,7 +216,7 @@ TEST_F(ReplayTest, RefusesAShareForALaneThatServes) {
 // What was learnt of the machine is learnt again, so policies are told the same.
 TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgainOnAMachineThatIsFollowed) {
   for (const PolicyInfo& info : Policies()) {
-    if (!(*MakePolicy(info.name))->planner().empty()) continue;
+    if (!(*MakePolicy(info.name))->traits().planner.empty()) continue;
     const JournalFile journal = Record(info.name, "hopeless", false, false, "stalls");
     EXPECT_GT(Find(journal, Kind::kRatio, 0), 0u);
     EXPECT_GT(Find(journal, Kind::kReserve, 0), 0u);

@@ -104,7 +104,7 @@ void Planned::SetQuickest(const View& view, ModelId m) {
   ModelState& model = models_[m.value()];
   if (!view.models[m.value()].loaded) return;
   if (model.routes.empty()) {
-    model.quickest = LostHeads::Quickest(view, m);
+    model.quickest = QuickestService(view, m);
     return;
   }
   model.quickest = Duration::max();
