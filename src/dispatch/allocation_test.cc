@@ -95,13 +95,27 @@ INSTANTIATE_TEST_SUITE_P(Policies, NoAllocation,
                                            "symphony", "symphony:gather=window", "symphony-plain",
                                            "clockwork", "nexus", "planned", "shepherd", "timeout",
                                            "all-final", "strait", "static-spatial",
-                                           "reactive-spatial"),
+                                           "reactive-spatial", "horizon"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name)
                              c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
                            return name;
                          });
+
+// Where no lane runs two batches at once it plans with exits, which the two slots above leave to
+// Strait's rule.
+TEST(NoAllocationOfHorizon, WithOneBatchALane) {
+  auto policy = MakePolicy("horizon");
+  Lanes lanes(8);
+  Dispatcher dispatcher({.queue_capacity = 64}, {LaneSpec{}, LaneSpec{}}, **policy, lanes);
+  dispatcher.Configure(Models(5));
+  Rng rng = Rng::Stream(7, "allocation");
+  const std::size_t before = allocations_here;
+  Serve(dispatcher, lanes, rng, 20'000);
+  EXPECT_EQ(allocations_here - before, 0u);
+  EXPECT_GT(lanes.ended, 5'000u);
+}
 
 // The counter itself works: taking storage is seen.
 TEST(NoAllocationCounter, CountsConfigure) {

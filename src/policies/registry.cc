@@ -6,6 +6,7 @@
 #include "policies/baselines/ranked.h"
 #include "policies/clockwork/clockwork.h"
 #include "policies/edgeserving/edgeserving.h"
+#include "policies/horizon/horizon.h"
 #include "policies/nexus/nexus.h"
 #include "policies/planned/planned.h"
 #include "policies/policy_makers.h"
@@ -37,6 +38,12 @@ template <QueueRank kRank, ExitRule kExit>
 std::unique_ptr<Policy> MakeRanked(std::string name, PolicyOptions& options) {
   const int batch = options.Whole("batch", kAnyBatch, 1, kAnyBatch);
   return std::make_unique<RankedPolicy>(std::move(name), kRank, kExit, batch);
+}
+
+// It has no options.
+std::unique_ptr<Policy> MakeHorizon(std::string name, PolicyOptions&) {
+  auto beside = std::make_unique<Strait>(name, StraitOptions{});
+  return std::make_unique<Horizon>(std::move(name), std::move(beside));
 }
 
 std::unique_ptr<Policy> MakeClockwork(std::string name, PolicyOptions& options) {
@@ -108,6 +115,10 @@ const std::vector<PolicyEntry>& Entries() {
       {{"fifo", "first come first served by model, always the final exit: a plain server",
         kBatchOption},
        &MakeRanked<EarliestArrivalFirst, ExitRule::kFinal>},
+      {{"horizon",
+        "for all that is served: a schedule of what waits and what will come, its exits and lanes",
+        ""},
+       &MakeHorizon},
       {{"symphony", "deferred batches: a batch goes when no further request could join it in time",
         kSymphonyOptions, kSymphonyTuned},
        &MakeSymphony<Symphony>},

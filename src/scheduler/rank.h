@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/indexed_heap.h"
-#include "policies/symphony/match.h"
+#include "policies/match.h"
 #include "scheduler/candidate_mailbox.h"
 #include "scheduler/messages.h"
 

@@ -82,6 +82,7 @@ inline std::string RandomPolicyText(const std::string& name, Chance& chance) {
         .Maybe("protect", {"yes", "no"})
         .text();
   }
+  if (name == "horizon") return text.text();  // it has none
   text.Maybe("batch", {"1", "2", "5"});
   for (const char* rival : {"temporal", "static-", "reactive-", "preemptive-"}) {
     if (name.starts_with(rival)) text.Maybe("form", {"0", "0.5", "1"});

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/view.h"
-#include "policies/symphony/batch_costs.h"
-#include "policies/symphony/candidate.h"
+#include "policies/batch_costs.h"
+#include "policies/candidate.h"
 
 namespace tactus {
 

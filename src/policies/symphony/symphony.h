@@ -14,7 +14,7 @@
 #include "core/policy.h"
 #include "policies/symphony/arrival_rate.h"
 #include "policies/symphony/lane_groups.h"
-#include "policies/symphony/match.h"
+#include "policies/match.h"
 #include "policies/symphony/symphony_options.h"
 
 namespace tactus {

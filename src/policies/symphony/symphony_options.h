@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/policy_traits.h"
-#include "policies/symphony/candidate.h"
+#include "policies/candidate.h"
 
 namespace tactus {
 

@@ -1,5 +1,5 @@
-// What a batch of one model costs on one kind of lane, at the final exit: its latency and the time
-// to get there. The one table that the algorithms of this folder read.
+// What a batch of one model costs on one kind of lane, at one exit: its latency and the time to get
+// there.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "policies/symphony/candidate.h"
+#include "policies/candidate.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "policies/symphony/batch_costs.h"
+#include "policies/batch_costs.h"
 
 #include <algorithm>
 

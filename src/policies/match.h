@@ -18,7 +18,7 @@
 #include "base/id_set.h"
 #include "base/ids.h"
 #include "base/indexed_heap.h"
-#include "policies/symphony/candidate.h"
+#include "policies/candidate.h"
 
 namespace tactus {
 

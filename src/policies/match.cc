@@ -1,4 +1,4 @@
-#include "policies/symphony/match.h"
+#include "policies/match.h"
 
 #include <algorithm>
 #include <utility>

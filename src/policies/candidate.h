@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/request_queue.h"
-#include "policies/symphony/batch_costs.h"
+#include "policies/batch_costs.h"
 
 namespace tactus {
 

@@ -1,0 +1,109 @@
+#include "policies/horizon/demand.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policies/candidate.h"
+
+namespace tactus {
+namespace {
+
+// The share of b* that a batch holds on to. At b* itself a head that chance delayed would be given
+// up for a batch larger than the load needs.
+constexpr double kAim = 0.8;
+// Deeper exits are counted on as long as they leave this part of the lanes' time.
+constexpr double kFilled = 0.9;
+// A batch may have to wait for a lane as long as others keep them: so many times the mean batch
+// over the lanes, where other models have all of these. On one lane twice that: whoever comes too
+// late for the last moment finds no other.
+constexpr double kLeadForOthers = 4;
+
+}  // namespace
+
+void Demand::Prepare(const View& view, const LaneKinds& kinds) {
+  counts_.resize(view.models.size());
+  load_.resize(view.models.size());
+  sustained_.resize(view.models.size());
+  outlooks_.assign(kinds.size() * counts_.size(), Outlook{});
+  Review(view, kinds);
+}
+
+bool Demand::Count(ModelId m, TimePoint at) {
+  const bool over = at >= step_end_;
+  if (over) Roll(at);
+  ++counts_[m.value()].current;
+  return over;
+}
+
+void Demand::Roll(TimePoint at) {
+  const std::int64_t step = (at - kStart) / kStep;
+  if (first_step_ < 0) first_step_ = step;
+  // The step of the first arrival had begun before it, so it is left out.
+  const std::int64_t complete = std::min<std::int64_t>(kSteps, step - first_step_ - 1);
+  for (Counts& counts : counts_) {
+    for (std::int64_t s = std::max(at_step_, step - kSteps); at_step_ >= 0 && s < step; ++s) {
+      counts.came[s % kSteps] = s == at_step_ ? counts.current : 0;
+    }
+    std::int64_t sum = 0;
+    for (std::int64_t i = 1; i <= complete; ++i) sum += counts.came[(step - i) % kSteps];
+    counts.per_second =
+        complete > 0 ? static_cast<double>(sum) / (static_cast<double>(complete) * ToSeconds(kStep))
+                     : 0;
+    counts.seen = counts.seen * (1 - 1.0 / kSteps) + static_cast<double>(counts.current);
+    counts.lost *= 1 - 1.0 / kSteps;
+    counts.lost_part = counts.seen > 0 ? std::min(1.0, counts.lost / counts.seen) : 0;
+    counts.current = 0;
+  }
+  at_step_ = step;
+  step_end_ = kStart + (step + 1) * kStep;
+}
+
+void Demand::Review(const View& view, const LaneKinds& kinds) {
+  for (std::uint32_t k = 0; k < kinds.size(); ++k) ReviewKind(view, kinds, k);
+}
+
+void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t k) {
+  const KindOfLane& kind = kinds[k];
+  const auto lanes = static_cast<double>(kind.lanes.size());
+  double work = 0;     // lanes that all models take together
+  double batches = 0;  // a second
+  const auto outlook = [&](ModelId m) -> Outlook& {
+    return outlooks_[k * counts_.size() + m.value()];
+  };
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    const ModelId m{static_cast<ModelId::rep>(i)};
+    load_[i] = 0;
+    if (!kind.courses[i].served()) continue;
+    Outlook& own = outlook(m) = {.rate = counts_[i].per_second * kinds.ShareOf(k, m)};
+    const BatchCosts& costs = kind.courses[i].quickest();
+    const int most = sustained_[i] =
+        TargetBatch(costs, view.models[i].slo, own.rate, static_cast<int>(kind.lanes.size()));
+    own.target = std::max(1, static_cast<int>(std::lround(kAim * most)));
+    load_[i] = own.rate / most * ToSeconds(costs(most));
+    work += load_[i];
+    batches += own.rate / most;
+  }
+  for (const Step& step : kind.steps) {
+    Outlook& own = outlook(step.model);
+    if (own.rate <= 0 || own.depth != step.to - 1) continue;
+    const Course& course = kind.courses[step.model.value()];
+    const int batch = sustained_[step.model.value()];
+    const double more =
+        own.rate / batch * ToSeconds(course.at(step.to)(batch) - course.at(step.to - 1)(batch));
+    if (work + more > kFilled * lanes) continue;
+    own.depth = step.to;
+    work += more;
+    load_[step.model.value()] += more;
+  }
+  const double mean = batches > 0 ? work / batches : 0;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    const ModelId m{static_cast<ModelId::rep>(i)};
+    if (!kind.courses[i].served()) continue;
+    const double others = std::clamp((work - load_[i]) / lanes, 0.0, 1.0);
+    const double waits = 1 + kLeadForOthers * (1 + 1 / lanes) * others;
+    // Before there is a rate nobody knows what waiting would do to others.
+    outlook(m).lead = mean > 0 ? FromSeconds(waits * mean / lanes) : view.models[i].slo;
+  }
+}
+
+}  // namespace tactus

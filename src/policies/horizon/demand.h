@@ -1,0 +1,63 @@
+// What is asked of the lanes: the rates of the last half second, and what follows from them alone,
+// whatever waits now. Reviewed every 50 ms in which requests come.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "policies/horizon/lane_kinds.h"
+
+namespace tactus {
+
+// Of one model on one kind of lane.
+struct Outlook {
+  double rate = 0;  // requests per second that this kind will have to serve
+  int target = 1;   // b* of window gathering: what the load can sustain
+  int depth = 0;    // place in the hull that the rates leave time for
+  // A batch may go so long before its frontrun.
+  Duration lead{};
+};
+
+class Demand {
+ public:
+  void Prepare(const View& view, const LaneKinds& kinds);
+
+  // An arrival; instants do not fall. True when the outlook has to be reviewed.
+  bool Count(ModelId m, TimePoint at);
+  void Review(const View& view, const LaneKinds& kinds);
+
+  const Outlook& Of(std::uint32_t kind, ModelId m) const {
+    return outlooks_[kind * counts_.size() + m.value()];
+  }
+  // Requests of m that were given up or lost, for whoever shares out what must be left out.
+  void GiveUp(ModelId m, int count) { counts_[m.value()].lost += count; }
+  // Of the requests that came of late, the part that was.
+  double LostPart(ModelId m) const { return counts_[m.value()].lost_part; }
+
+ private:
+  static constexpr std::int64_t kSteps = 10;
+  static constexpr Duration kStep = Millis(50);
+
+  struct Counts {
+    std::array<std::int64_t, kSteps> came{};  // by step modulo kSteps
+    std::int64_t current = 0;
+    double per_second = 0;
+    double lost = 0;  // decays from step to step as `seen` does
+    double seen = 0;
+    double lost_part = 0;
+  };
+
+  void Roll(TimePoint at);
+  void ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t kind);
+
+  std::vector<Counts> counts_;     // by ModelId
+  std::vector<Outlook> outlooks_;  // by kind, then model
+  std::vector<double> load_;       // by ModelId: lanes that it takes of the kind at hand
+  std::vector<int> sustained_;     // by ModelId: b* there
+  std::int64_t first_step_ = -1;
+  std::int64_t at_step_ = -1;
+  TimePoint step_end_{Duration::min()};
+};
+
+}  // namespace tactus

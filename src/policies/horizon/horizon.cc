@@ -1,0 +1,225 @@
+#include "policies/horizon/horizon.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/feasible.h"
+
+namespace tactus {
+
+void Horizon::Prepare(const View& view) {
+  shared_ = std::any_of(view.lanes.begin(), view.lanes.end(),
+                        [](const Lane& lane) { return lane.slots > 1; });
+  if (shared_) return beside_->Prepare(view);
+  const std::size_t models = view.models.size();
+  planned_ = false;
+  std::optional<int> priority;
+  for (const Model& model : view.models) {
+    if (!model.loaded) continue;
+    planned_ |= model.exit_count() > 1 || priority.value_or(model.priority) != model.priority;
+    priority = model.priority;
+  }
+  kinds_.Prepare(view);
+  demand_.Prepare(view, kinds_);
+  schedule_.Prepare(view, kinds_);
+  match_.Resize(models, kinds_.kind_of_lane(), kinds_.size());
+  for (const Lane& lane : view.lanes) match_.SetFree(lane.id, lane.HasFreeSlot());
+  offers_.assign(models * kinds_.size(), {});
+  lost_.Resize(models);
+  launching_.reset();
+  touched_.assign(models, false);
+  changed_.clear();
+  changed_.reserve(models);
+  TouchAll();
+}
+
+void Horizon::Touch(ModelId m) {
+  if (touched_[m.value()]) return;
+  touched_[m.value()] = true;
+  changed_.push_back(m);
+}
+
+void Horizon::TouchAll() {
+  for (std::size_t i = 0; i < touched_.size(); ++i) Touch(ModelId{static_cast<ModelId::rep>(i)});
+}
+
+void Horizon::OnArrive(ModelId m, const Request& request) {
+  if (shared_) return beside_->OnArrive(m, request);
+  review_ |= demand_.Count(m, request.arrival);
+  Touch(m);
+}
+
+void Horizon::OnPopFront(ModelId m, int count) {
+  if (shared_) return beside_->OnPopFront(m, count);
+  const auto launched = std::exchange(launching_, std::nullopt);
+  const bool served = launched && launched->model == m && launched->batch == count;
+  if (!served) demand_.GiveUp(m, count);
+  Touch(m);
+}
+
+void Horizon::OnQueueChange(ModelId m) { shared_ ? beside_->OnQueueChange(m) : Touch(m); }
+
+void Horizon::OnLaneChange(const Lane& lane) {
+  if (shared_) return beside_->OnLaneChange(lane);
+  match_.SetFree(lane.id, lane.HasFreeSlot());
+}
+
+void Horizon::OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
+                          TimePoint now) {
+  if (shared_) beside_->OnBatchDone(lane, batch, report, now);
+}
+
+std::optional<Duration> Horizon::LeastService(const View& view, ModelId m) const {
+  Duration least = Duration::max();
+  bool shared = false;
+  for (const Lane& lane : view.lanes) {
+    shared |= lane.slots > 1;
+    if (lane.serves.contains(m)) least = std::min(least, view.profile.Quickest(m, lane.lane_class));
+  }
+  return shared ? beside_->LeastService(view, m) : least;
+}
+
+// Whose batch, how large at the quickest exit, and in which span it may go.
+std::optional<SymphonyCandidate> Horizon::MakeOffer(const View& view, ModelId m, std::uint32_t kind,
+                                                    TimePoint now) {
+  ++examined_;
+  const Course& course = kinds_[kind].courses[m.value()];
+  const Outlook& outlook = demand_.Of(kind, m);
+  const RequestQueue& queue = view.queues[m.value()];
+  // A schedule says itself who is left out.
+  const CandidateOptions options{.lead = outlook.lead,
+                                 .gather = planned_ ? Gather::kPrefix : Gather::kWindow};
+  auto made = MakeCandidate(queue, course.quickest(), options, outlook.target, now);
+  if (!made) return made;
+  if (outlook.depth > 0 && made->batch < course.max_batch()) {
+    const Duration deep = course.at(outlook.depth)(made->batch + 1);
+    made->exec = std::min(made->exec, queue[made->drop].deadline - deep - outlook.lead);
+  }
+  // On a slower lane heads may look lost that a quicker one can still serve.
+  if (made->drop > 0 && kind != kinds_.QuickestFor(m)) made->exec = made->latest + Nanos(1);
+  return made;
+}
+
+void Horizon::Refresh(const View& view, ModelId m, std::uint32_t kind, TimePoint now) {
+  const auto made = MakeOffer(view, m, kind, now);
+  OfferOf(m, kind) = made.value_or(SymphonyCandidate{});
+  if (planned_) return;
+  made ? match_.Put(m, kind, *made) : match_.Erase(m, kind);
+}
+
+void Horizon::RefreshTouched(const View& view, TimePoint now) {
+  if (std::exchange(review_, false)) {
+    demand_.Review(view, kinds_);
+    TouchAll();
+  }
+  for (const ModelId m : changed_) {
+    touched_[m.value()] = false;
+    for (std::uint32_t k = 0; k < kinds_.size(); ++k) {
+      if (kinds_[k].courses[m.value()].served()) Refresh(view, m, k, now);
+    }
+    const RequestQueue& queue = view.queues[m.value()];
+    if (queue.empty()) {
+      lost_.Erase(m.value());
+    } else {  // where no lane serves the model, its requests are lost at once
+      const Duration least = kinds_.Least(m);
+      lost_.Put(m.value(), least == Duration::max() ? TimePoint{Duration::min()}
+                                                    : queue.front().deadline - least);
+    }
+  }
+  changed_.clear();
+}
+
+Decision Horizon::Launch(const Dispatch& dispatch) {
+  launching_ = dispatch;
+  return dispatch;
+}
+
+Decision Horizon::Decide(const View& view, TimePoint now) {
+  if (shared_) return beside_->Decide(view, now);
+  RefreshTouched(view, now);
+  TimePoint wake = kNever;
+  if (!lost_.empty()) {
+    if (lost_.top_key() < now) {
+      return Drop{.model = ModelId{lost_.top()}, .count = 1, .reason = DropReason::kExpired};
+    }
+    wake = lost_.top_key() + Nanos(1);
+  }
+  return planned_ ? TakePlanned(view, now, wake) : TakeLeastLatest(view, now, wake);
+}
+
+Decision Horizon::TakeLeastLatest(const View& view, TimePoint now, TimePoint wake) {
+  for (;;) {
+    const Match::Outcome outcome = match_.Next(now);
+    switch (outcome.kind) {
+      case Match::Outcome::Kind::kStale:
+        Refresh(view, outcome.model, outcome.group, now);
+        continue;
+      case Match::Outcome::Kind::kNothing:
+        return Wait{std::min(outcome.until, wake)};
+      case Match::Outcome::Kind::kGrant:
+        break;
+    }
+    const SymphonyCandidate& offer = OfferOf(outcome.model, outcome.group);
+    if (offer.drop > 0) {
+      return Drop{.model = outcome.model, .count = offer.drop, .reason = DropReason::kShed};
+    }
+    return Launch({.model = outcome.model,
+                   .exit = FinalExit(view.profile, outcome.model),
+                   .batch = offer.batch,
+                   .lane = outcome.lane});
+  }
+}
+
+Decision Horizon::TakePlanned(const View& view, TimePoint now, TimePoint wake) {
+  for (std::uint32_t k = 0; k < kinds_.size(); ++k) {
+    const auto& lanes = kinds_[k].lanes;
+    const auto lane = std::find_if(lanes.begin(), lanes.end(),
+                                   [&](LaneId id) { return view.lanes[id.value()].HasFreeSlot(); });
+    if (lane == lanes.end()) continue;
+    bool ready = false;
+    for (std::size_t i = 0; i < view.queues.size(); ++i) {
+      const ModelId m{static_cast<ModelId::rep>(i)};
+      if (view.queues[i].empty() || !kinds_[k].courses[i].served()) continue;
+      if (OfferOf(m, k).latest < now) Refresh(view, m, k, now);
+      const SymphonyCandidate& offer = OfferOf(m, k);
+      if (offer.batch == 0) continue;
+      offer.exec <= now ? void(ready = true) : void(wake = std::min(wake, offer.exec));
+    }
+    if (!ready) continue;
+    if (const auto decision = Plan(view, k, *lane, now)) return *decision;
+  }
+  return Wait{wake};
+}
+
+// The first that is ready and not left out; where all are, the first that is ready, as the lane has
+// nothing better to do.
+std::optional<Decision> Horizon::Plan(const View& view, std::uint32_t kind, LaneId lane,
+                                      TimePoint now) {
+  schedule_.Make(view, kinds_[kind], kind, demand_, now);
+  const auto& batches = schedule_.batches();
+  const auto ready = [&](const PlannedBatch& b) {
+    return b.first >= 0 && OfferOf(b.model, kind).batch > 0 && OfferOf(b.model, kind).exec <= now;
+  };
+  auto pick = std::find_if(batches.begin(), batches.end(),
+                           [&](const PlannedBatch& b) { return ready(b) && !b.left_out; });
+  if (pick != batches.end() && pick->first > 0) {
+    if (kind == kinds_.QuickestFor(pick->model)) {
+      return Drop{.model = pick->model, .count = pick->first, .reason = DropReason::kShed};
+    }
+    pick = batches.end();
+  }
+  if (pick == batches.end()) {
+    pick = std::find_if(batches.begin(), batches.end(),
+                        [&](const PlannedBatch& b) { return ready(b) && b.first == 0; });
+  }
+  if (pick == batches.end()) return std::nullopt;
+  const ModelId model = pick->model;
+  const int batch = pick->waiting;
+  const auto place = static_cast<std::size_t>(pick - batches.begin());
+  return Launch({.model = model,
+                 .exit = schedule_.ExitFor(kinds_[kind], place),
+                 .batch = batch,
+                 .lane = lane});
+}
+
+}  // namespace tactus

@@ -1,0 +1,88 @@
+// One policy for whatever is served (docs/horizon.md): early exits or none, one lane or hundreds,
+// priorities or not, less load than there is room for or several times as much. No options.
+//
+// Each model has a candidate on each kind of lane: the batch that its queue allows at the quickest
+// exit, the instant from which it may go, and the one until which it may. It may go when it is
+// full, or `lead` (demand.h) before nobody could join it any more: at once where lanes are few and
+// shared, as late as Symphony's where they are many.
+//
+// Where all models have one exit and one priority, a free lane takes the candidate with the least
+// latest start, in O(log models), and heads that hold a batch under its target are given up, which
+// keeps the goodput up when there is too much to do. Otherwise a free lane for which some candidate
+// is ready is given what a schedule of everything says (schedule.h): who goes first, at which exit,
+// and who is left out.
+//
+// Who may run beside whom on a lane of several slots is Strait's question: a system that has such
+// lanes is decided by the policy that is handed over for it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/indexed_heap.h"
+#include "core/policy.h"
+#include "policies/horizon/demand.h"
+#include "policies/horizon/lane_kinds.h"
+#include "policies/horizon/schedule.h"
+#include "policies/match.h"
+
+namespace tactus {
+
+class Horizon final : public Policy {
+ public:
+  // `beside` decides where lanes run several batches at once.
+  Horizon(std::string name, std::unique_ptr<Policy> beside)
+      : name_(std::move(name)), beside_(std::move(beside)) {}
+
+  std::string_view name() const override { return name_; }
+  Decision Decide(const View& view, TimePoint now) override;
+  void Prepare(const View& view) override;
+  void OnArrive(ModelId m, const Request& request) override;
+  void OnPopFront(ModelId m, int count) override;
+  void OnQueueChange(ModelId m) override;
+  void OnLaneChange(const Lane& lane) override;
+  void OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
+                   TimePoint now) override;
+  std::optional<Duration> LeastService(const View& view, ModelId m) const override;
+  std::uint64_t examined() const override { return shared_ ? beside_->examined() : examined_; }
+  const PredictionErrors* prediction_errors() const override {
+    return shared_ ? beside_->prediction_errors() : nullptr;
+  }
+  std::optional<LearnedState> Learned() const override { return beside_->Learned(); }
+  Status Resume(const LearnedState& learned) override { return beside_->Resume(learned); }
+
+ private:
+  void Touch(ModelId m);
+  void TouchAll();
+  SymphonyCandidate& OfferOf(ModelId m, std::uint32_t kind) {
+    return offers_[m.value() * kinds_.size() + kind];
+  }
+  std::optional<SymphonyCandidate> MakeOffer(const View& view, ModelId m, std::uint32_t kind,
+                                             TimePoint now);
+  void Refresh(const View& view, ModelId m, std::uint32_t kind, TimePoint now);
+  void RefreshTouched(const View& view, TimePoint now);
+  Decision TakeLeastLatest(const View& view, TimePoint now, TimePoint wake);
+  Decision TakePlanned(const View& view, TimePoint now, TimePoint wake);
+  std::optional<Decision> Plan(const View& view, std::uint32_t kind, LaneId lane, TimePoint now);
+  Decision Launch(const Dispatch& dispatch);
+
+  const std::string name_;
+  const std::unique_ptr<Policy> beside_;
+  bool shared_ = false;   // some lane has several slots: beside_ decides
+  bool planned_ = false;  // some model has several exits, or a priority of its own
+  LaneKinds kinds_;
+  Demand demand_;
+  Schedule schedule_;
+  Match match_;
+  bool review_ = false;
+  std::vector<SymphonyCandidate> offers_;  // by model, then kind; of size 0: none
+  std::vector<bool> touched_;              // by ModelId: it is in changed_
+  std::vector<ModelId> changed_;
+  IndexedHeap<TimePoint> lost_;        // models by when their head is lost on every lane
+  std::optional<Dispatch> launching_;  // decided, and not yet carried out
+  std::uint64_t examined_ = 0;
+};
+
+}  // namespace tactus

@@ -1,0 +1,264 @@
+// The default policy as tables of states, and its schedule on one lane against every possible one.
+#include "policies/horizon/horizon.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+#include "policies/registry.h"
+#include "policies/table_for_test.h"
+
+namespace tactus {
+namespace {
+
+constexpr auto M = &TableForTest::M;
+
+struct World : TableForTest {
+  // Exits of these accuracies; exit e of n takes (e + 1) / n of base + b * each.
+  void AddExits(Duration slo, Duration base, Duration each, int max_batch,
+                std::vector<double> accuracy) {
+    Model model{.name = "m", .slo = slo, .max_batch = max_batch};
+    const int exits = static_cast<int>(accuracy.size());
+    ProfileTable::ModelRows row{.exits = exits, .max_batch = max_batch};
+    for (int e = 0; e < exits; ++e) {
+      model.exits.push_back({.name = std::to_string(e + 1), .accuracy = accuracy[e]});
+      for (int b = 1; b <= max_batch; ++b) {
+        row.latency.push_back((e + 1) * (base + b * each) / exits);
+      }
+    }
+    models.push_back(model);
+    rows.push_back(row);
+    queues.emplace_back(256);
+    profile = ProfileTable(1, rows);
+  }
+  void Prepare() {
+    policy = *MakePolicy("horizon");
+    policy->Prepare(view());
+  }
+  void PushAt(std::size_t m, int deadline_ms, int count = 1) {
+    Push(*policy, m, kStart + Millis(deadline_ms), count);
+  }
+  Decision Ask(int ms = 0) { return policy->Decide(view(), kStart + Millis(ms)); }
+  void RunOn(std::size_t lane, std::size_t m, int batch) {
+    Run(lane, m, batch, kStart);
+    policy->OnLaneChange(lanes[lane]);
+  }
+
+  std::unique_ptr<Policy> policy;
+};
+
+Decision At(std::size_t m, int exit, int batch, std::size_t lane = 0) {
+  return Dispatch{.model = M(m),
+                  .exit = ExitId{static_cast<ExitId::rep>(exit)},
+                  .batch = batch,
+                  .lane = LaneId{static_cast<LaneId::rep>(lane)}};
+}
+
+// An exit under the line between its neighbours buys less accuracy for a second than they do.
+TEST(LaneKinds, KeepTheExitsThatAreWorthTheirTime) {
+  World world;
+  world.AddExits(Millis(50), Millis(4), Millis(1), 8, {0.4, 0.5, 0.8, 0.8});
+  world.AddLanes(2);
+  world.lanes.back().serves = ModelSet::None(1);
+  LaneKinds kinds;
+  kinds.Prepare(world.view());
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(kinds[0].courses[0].hull, (std::vector{0, 2}));
+  EXPECT_FALSE(kinds[1].courses[0].served());
+  ASSERT_EQ(kinds[0].steps.size(), 1u);
+  EXPECT_NEAR(kinds[0].steps[0].price, 0.4 / (0.5 * 0.012 / 8), 1e-6);
+  EXPECT_EQ(kinds.Least(M(0)), Micros(1250));
+  EXPECT_EQ(kinds.QuickestFor(M(0)), 0u);
+  EXPECT_EQ(kinds.ShareOf(0, M(0)), 1);
+}
+
+// Batches of 6 ms at the last of two exits, 3 ms at the first.
+TEST(Horizon, GoesAsDeepAsTheOthersLeaveTimeFor) {
+  const struct {
+    int other_deadline;
+    int exit;
+  } cases[] = {{12, 1}, {11, 1}, {9, 1}, {8, 0}, {6, 0}};
+  for (const auto& c : cases) {
+    World world;
+    for (int m = 0; m < 2; ++m) world.AddExits(Millis(50), Millis(5), Millis(1), 1, {0.3, 0.9});
+    world.AddLanes(1);
+    world.Prepare();
+    world.PushAt(0, 6);
+    world.PushAt(1, c.other_deadline);
+    EXPECT_EQ(world.Ask(), At(0, c.exit, 1)) << c.other_deadline;
+  }
+}
+
+TEST(Horizon, SpendsTimeWhereItBuysTheMostAccuracy) {
+  World world;
+  world.AddExits(Millis(50), Millis(5), Millis(1), 1, {0.3, 0.5});
+  world.AddExits(Millis(50), Millis(5), Millis(1), 1, {0.3, 0.9});
+  world.AddLanes(1);
+  world.Prepare();
+  world.PushAt(0, 8);
+  world.PushAt(1, 10);  // 3 ms for one, 6 for the other: it is the other's that are worth it
+  EXPECT_EQ(world.Ask(), At(0, 0, 1));
+}
+
+TEST(Horizon, LeavesOutTheLowestPriorityFirst) {
+  World world;
+  world.AddModel(Millis(50), Millis(5), Millis(1), 1);
+  world.AddModel(Millis(50), Millis(5), Millis(1), 1);
+  world.models[0].priority = 2;
+  world.AddLanes(1);
+  world.Prepare();
+  world.PushAt(0, 7);  // due first, but then the other would be late
+  world.PushAt(1, 8);
+  EXPECT_EQ(world.Ask(), Launch(1, 1, 0));
+  World fine;
+  fine.AddModel(Millis(50), Millis(5), Millis(1), 1);
+  fine.AddModel(Millis(50), Millis(5), Millis(1), 1);
+  fine.models[0].priority = 2;
+  fine.AddLanes(1);
+  fine.Prepare();
+  fine.PushAt(0, 7);
+  fine.PushAt(1, 12);
+  EXPECT_EQ(fine.Ask(), Launch(0, 1, 0)) << "there is time for both";
+}
+
+TEST(Horizon, GivesUpWhatNobodyCanMeet) {
+  World world;
+  world.AddModel(Millis(50), Millis(5), Millis(1), 4);
+  world.AddLanes(1);
+  world.Prepare();
+  world.PushAt(0, 5);
+  world.PushAt(0, 40);
+  EXPECT_EQ(world.Ask(), GiveUp(0, 1, DropReason::kExpired));
+  world.Pop(*world.policy, M(0), 1);
+  EXPECT_EQ(world.Ask(), Launch(0, 1, 0));
+}
+
+TEST(Horizon, KeepsToTheLanesThatServeTheModel) {
+  World world;
+  world.AddExits(Millis(50), Millis(5), Millis(1), 4, {0.3, 0.9});
+  world.AddExits(Millis(50), Millis(5), Millis(1), 4, {0.3, 0.9});
+  world.AddLanes(2);
+  world.lanes[0].serves = ModelSet::None(2);
+  world.lanes[0].serves.Insert(M(1));
+  world.Prepare();
+  world.PushAt(0, 40, 4);
+  EXPECT_EQ(world.Ask(), At(0, 1, 4, 1));
+  world.RunOn(1, 0, 4);
+  world.PushAt(1, 40, 4);
+  EXPECT_EQ(world.Ask(), At(1, 1, 4, 0));
+}
+
+// With rates known and lanes to spare a batch waits for others to join it; full, it does not.
+TEST(Horizon, DefersWhereLanesAreMany) {
+  World world;
+  world.AddModel(Millis(100), Millis(5), Millis(1), 8);
+  world.AddLanes(16);
+  world.Prepare();
+  for (int ms = 0; ms < 500; ms += 10) {  // 100 a second, each gone at once
+    world.Push(*world.policy, 0, kStart + Millis(ms + 100));
+    world.Pop(*world.policy, M(0), 1);
+  }
+  world.Push(*world.policy, 0, kStart + Millis(600));
+  const Decision first = world.Ask(500);
+  ASSERT_TRUE(std::holds_alternative<Wait>(first));
+  const TimePoint until = std::get<Wait>(first).until;
+  EXPECT_GT(until, kStart + Millis(570));
+  EXPECT_LT(until, kStart + Millis(594));
+  world.Push(*world.policy, 0, kStart + Millis(601), 7);
+  EXPECT_EQ(world.Ask(501), Launch(0, 8, 0));
+}
+
+// One lane, each queue one batch with one deadline, nothing expected: small enough to try all.
+struct Job {
+  int batch = 0;
+  Duration deadline{};
+  std::size_t model = 0;
+};
+
+// The most accuracy of any order and exits in which all are in time; below 0 where there is none.
+double BestOf(const World& world, const std::vector<Job>& jobs) {
+  std::vector<std::size_t> order(jobs.size());
+  std::iota(order.begin(), order.end(), 0);
+  double best = -1;
+  const auto search = [&](auto&& self, std::size_t at, Duration now, double sum) -> void {
+    if (at == order.size()) {
+      best = std::max(best, sum);
+      return;
+    }
+    const Job& job = jobs[order[at]];
+    for (int e = 0; e < world.models[job.model].exit_count(); ++e) {
+      const ExitId exit{static_cast<ExitId::rep>(e)};
+      const Duration end = now + world.profile.Latency(M(job.model), exit, job.batch, LaneClass{0});
+      if (end > job.deadline) continue;
+      self(self, at + 1, end, sum + job.batch * world.models[job.model].exits[e].accuracy);
+    }
+  };
+  do {
+    search(search, 0, Duration{}, 0);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return best;
+}
+
+// What the policy makes of it; below 0 where somebody is late or given up.
+double Served(World& world, std::size_t jobs) {
+  TimePoint now = kStart;
+  double sum = 0;
+  for (std::size_t i = 0; i < jobs; ++i) {
+    const Decision decision = world.policy->Decide(world.view(), now);
+    const auto* dispatch = std::get_if<Dispatch>(&decision);
+    if (dispatch == nullptr) return -1;
+    const TimePoint end =
+        now + world.profile.Latency(dispatch->model, dispatch->exit, dispatch->batch, LaneClass{0});
+    if (end > world.queues[dispatch->model.value()].front().deadline) return -1;
+    sum += dispatch->batch *
+           world.models[dispatch->model.value()].exits[dispatch->exit.value()].accuracy;
+    world.Pop(*world.policy, dispatch->model, dispatch->batch);
+    now = end;
+  }
+  return sum;
+}
+
+TEST(Horizon, LosesNobodyWhomSomeScheduleServesAndIsNearTheBestOfThem) {
+  int feasible = 0;
+  double best_sum = 0;
+  double sum = 0;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng = Rng::Stream(seed, "every schedule");
+    World world;
+    std::vector<Job> jobs;
+    const std::size_t models = 1 + rng.Below(4);
+    for (std::size_t m = 0; m < models; ++m) {
+      std::vector<double> accuracy;
+      for (std::size_t e = 0, n = 1 + rng.Below(4); e < n; ++e) {
+        accuracy.push_back((accuracy.empty() ? 0.05 : accuracy.back()) + 0.25 * rng.Uniform());
+      }
+      world.AddExits(Millis(100), Micros(static_cast<int>(500 + rng.Below(8000))),
+                     Micros(static_cast<int>(100 + rng.Below(1000))), 4, accuracy);
+    }
+    world.AddLanes(1);
+    world.Prepare();
+    for (std::size_t m = 0; m < models; ++m) {
+      const Job job{.batch = static_cast<int>(1 + rng.Below(4)),
+                    .deadline = Micros(static_cast<int>(1000 + rng.Below(30'000))),
+                    .model = m};
+      jobs.push_back(job);
+      world.Push(*world.policy, m, kStart + job.deadline, job.batch);
+    }
+    const double best = BestOf(world, jobs);
+    if (best < 0) continue;
+    ++feasible;
+    const double served = Served(world, jobs.size());
+    ASSERT_GT(served, 0) << "a schedule serves all";
+    ASSERT_LE(served, best + 1e-9);
+    best_sum += best;
+    sum += served;
+  }
+  EXPECT_GT(feasible, 500);
+  EXPECT_GT(sum, 0.97 * best_sum);
+}
+
+}  // namespace
+}  // namespace tactus
