@@ -34,6 +34,9 @@ constexpr const char* kPlannedOptions =
 constexpr const char* kSharingOptions =
     "form=X: wait for a batch to form, of the SLO, 0.1; batch=N: largest batch";
 
+constexpr const char* kHorizonSummary =
+    "for all that is served: a schedule of what waits and what will come, its exits and its lanes";
+
 template <QueueRank kRank, ExitRule kExit>
 std::unique_ptr<Policy> MakeRanked(std::string name, PolicyOptions& options) {
   const int batch = options.Whole("batch", kAnyBatch, 1, kAnyBatch);
@@ -115,10 +118,7 @@ const std::vector<PolicyEntry>& Entries() {
       {{"fifo", "first come first served by model, always the final exit: a plain server",
         kBatchOption},
        &MakeRanked<EarliestArrivalFirst, ExitRule::kFinal>},
-      {{"horizon",
-        "for all that is served: a schedule of what waits and what will come, its exits and lanes",
-        ""},
-       &MakeHorizon},
+      {{"horizon", kHorizonSummary, ""}, &MakeHorizon},
       {{"symphony", "deferred batches: a batch goes when no further request could join it in time",
         kSymphonyOptions, kSymphonyTuned},
        &MakeSymphony<Symphony>},

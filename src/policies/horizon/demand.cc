@@ -14,9 +14,15 @@ constexpr double kAim = 0.8;
 // Deeper exits are counted on as long as they leave this part of the lanes' time.
 constexpr double kFilled = 0.9;
 // A batch may have to wait for a lane as long as others keep them: so many times the mean batch
-// over the lanes, where other models have all of these. On one lane twice that: whoever comes too
-// late for the last moment finds no other.
+// over the lanes, where other models have all of these, ...
 constexpr double kLeadForOthers = 4;
+
+// ... and more where few lanes serve many models, as whoever comes too late for the last moment
+// finds no other then. Not so much with exits: what starts early takes the time of deeper ones.
+double Crowding(const KindOfLane& kind, double models) {
+  const auto lanes = static_cast<double>(kind.lanes.size());
+  return kind.steps.empty() ? std::max(1 + 1 / lanes, models / lanes) : 1 + 1 / lanes;
+}
 
 }  // namespace
 
@@ -96,11 +102,15 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     load_[step.model.value()] += more;
   }
   const double mean = batches > 0 ? work / batches : 0;
+  double squares = 0;
+  for (const double load : load_) squares += load * load;
+  // As many models of equal load would be as uneven.
+  const double crowding = Crowding(kind, squares > 0 ? work * work / squares : 1);
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     const ModelId m{static_cast<ModelId::rep>(i)};
     if (!kind.courses[i].served()) continue;
     const double others = std::clamp((work - load_[i]) / lanes, 0.0, 1.0);
-    const double waits = 1 + kLeadForOthers * (1 + 1 / lanes) * others;
+    const double waits = 1 + kLeadForOthers * crowding * others;
     // Before there is a rate nobody knows what waiting would do to others.
     outlook(m).lead = mean > 0 ? FromSeconds(waits * mean / lanes) : view.models[i].slo;
   }
