@@ -7,6 +7,11 @@
 
 namespace tactus {
 
+Horizon::Horizon(std::string name, std::unique_ptr<Policy> beside)
+    : Policy({.name = std::move(name)}),
+      beside_(std::move(beside)),
+      learner_(*LearnerOf(*beside_)) {}
+
 void Horizon::Prepare(const View& view) {
   shared_ = std::any_of(view.lanes.begin(), view.lanes.end(),
                         [](const Lane& lane) { return lane.slots > 1; });
@@ -66,23 +71,13 @@ void Horizon::OnLaneChange(const Lane& lane) {
 
 void Horizon::OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
                           TimePoint now) {
-  if (shared_) beside_->OnBatchDone(lane, batch, report, now);
-}
-
-std::optional<Duration> Horizon::LeastService(const View& view, ModelId m) const {
-  Duration least = Duration::max();
-  bool shared = false;
-  for (const Lane& lane : view.lanes) {
-    shared |= lane.slots > 1;
-    if (lane.serves.contains(m)) least = std::min(least, view.profile.Quickest(m, lane.lane_class));
-  }
-  return shared ? beside_->LeastService(view, m) : least;
+  if (shared_) learner_.OnBatchDone(lane, batch, report, now);
 }
 
 // Whose batch, how large at the quickest exit, and in which span it may go.
 std::optional<SymphonyCandidate> Horizon::MakeOffer(const View& view, ModelId m, std::uint32_t kind,
                                                     TimePoint now) {
-  ++examined_;
+  CountExamined();
   const Course& course = kinds_[kind].courses[m.value()];
   const Outlook& outlook = demand_.Of(kind, m);
   const RequestQueue& queue = view.queues[m.value()];
@@ -135,7 +130,12 @@ Decision Horizon::Launch(const Dispatch& dispatch) {
 }
 
 Decision Horizon::Decide(const View& view, TimePoint now) {
-  if (shared_) return beside_->Decide(view, now);
+  if (shared_) {
+    const std::uint64_t before = beside_->examined();
+    const Decision decision = beside_->Decide(view, now);
+    CountExamined(beside_->examined() - before);
+    return decision;
+  }
   RefreshTouched(view, now);
   TimePoint wake = kNever;
   if (!lost_.empty()) {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/indexed_heap.h"
+#include "core/learner.h"
 #include "core/policy.h"
 #include "policies/horizon/demand.h"
 #include "policies/horizon/lane_kinds.h"
@@ -30,28 +31,25 @@
 
 namespace tactus {
 
-class Horizon final : public Policy {
+class Horizon final : public Policy, public Learner {
  public:
-  // `beside` decides where lanes run several batches at once.
-  Horizon(std::string name, std::unique_ptr<Policy> beside)
-      : name_(std::move(name)), beside_(std::move(beside)) {}
+  // `beside` decides where lanes run several batches at once; it learns from them.
+  Horizon(std::string name, std::unique_ptr<Policy> beside);
 
-  std::string_view name() const override { return name_; }
   Decision Decide(const View& view, TimePoint now) override;
   void Prepare(const View& view) override;
   void OnArrive(ModelId m, const Request& request) override;
   void OnPopFront(ModelId m, int count) override;
   void OnQueueChange(ModelId m) override;
   void OnLaneChange(const Lane& lane) override;
+
   void OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
                    TimePoint now) override;
-  std::optional<Duration> LeastService(const View& view, ModelId m) const override;
-  std::uint64_t examined() const override { return shared_ ? beside_->examined() : examined_; }
+  std::optional<LearnedState> Learned() const override { return learner_.Learned(); }
+  Status Resume(const LearnedState& learned) override { return learner_.Resume(learned); }
   const PredictionErrors* prediction_errors() const override {
-    return shared_ ? beside_->prediction_errors() : nullptr;
+    return shared_ ? learner_.prediction_errors() : nullptr;
   }
-  std::optional<LearnedState> Learned() const override { return beside_->Learned(); }
-  Status Resume(const LearnedState& learned) override { return beside_->Resume(learned); }
 
  private:
   void Touch(ModelId m);
@@ -68,8 +66,8 @@ class Horizon final : public Policy {
   std::optional<Decision> Plan(const View& view, std::uint32_t kind, LaneId lane, TimePoint now);
   Decision Launch(const Dispatch& dispatch);
 
-  const std::string name_;
   const std::unique_ptr<Policy> beside_;
+  Learner& learner_;  // the same
   bool shared_ = false;   // some lane has several slots: beside_ decides
   bool planned_ = false;  // some model has several exits, or a priority of its own
   LaneKinds kinds_;
@@ -82,7 +80,6 @@ class Horizon final : public Policy {
   std::vector<ModelId> changed_;
   IndexedHeap<TimePoint> lost_;        // models by when their head is lost on every lane
   std::optional<Dispatch> launching_;  // decided, and not yet carried out
-  std::uint64_t examined_ = 0;
 };
 
 }  // namespace tactus
