@@ -52,6 +52,9 @@ void Horizon::OnArrive(ModelId m, const Request& request) {
   if (shared_) return beside_->OnArrive(m, request);
   review_ |= demand_.Count(m, request.arrival);
   Touch(m);
+  if (request.priority == 0 || planned_) return;
+  planned_ = true;
+  TouchAll();
 }
 
 void Horizon::OnPopFront(ModelId m, int count) {

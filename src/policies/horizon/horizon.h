@@ -67,9 +67,9 @@ class Horizon final : public Policy, public Learner {
   Decision Launch(const Dispatch& dispatch);
 
   const std::unique_ptr<Policy> beside_;
-  Learner& learner_;  // the same
+  Learner& learner_;      // the same
   bool shared_ = false;   // some lane has several slots: beside_ decides
-  bool planned_ = false;  // some model has several exits, or a priority of its own
+  bool planned_ = false;  // some model has several exits, or somebody a priority of its own
   LaneKinds kinds_;
   Demand demand_;
   Schedule schedule_;

@@ -123,6 +123,24 @@ TEST(Horizon, LeavesOutTheLowestPriorityFirst) {
   EXPECT_EQ(fine.Ask(), Launch(0, 1, 0)) << "there is time for both";
 }
 
+// A request's own priority counts as its model's would.
+TEST(Horizon, LeavesOutTheLowestPriorityOfRequests) {
+  World world;
+  world.AddModel(Millis(50), Millis(5), Millis(1), 1);
+  world.AddModel(Millis(50), Millis(5), Millis(1), 1);
+  for (Model& model : world.models) model.priority = 2;
+  world.AddLanes(1);
+  world.Prepare();
+  world.PushAt(0, 7);
+  const Request urgent{.id = RequestId{100},
+                       .arrival = kStart - Millis(42),
+                       .deadline = kStart + Millis(8),
+                       .priority = 1};
+  world.queues[1].Push(urgent);
+  world.policy->OnArrive(M(1), urgent);
+  EXPECT_EQ(world.Ask(), Launch(1, 1, 0));
+}
+
 TEST(Horizon, GivesUpWhatNobodyCanMeet) {
   World world;
   world.AddModel(Millis(50), Millis(5), Millis(1), 4);

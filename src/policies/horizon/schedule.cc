@@ -64,7 +64,7 @@ void Schedule::Make(const View& view, const KindOfLane& kind, std::uint32_t numb
 // cannot make up for a late start by what the others do meanwhile: the latest start counts.
 void Schedule::Add(const View& view, const Course& course, PlannedBatch batch) {
   const auto lanes = static_cast<double>(free_.size());
-  batch.priority = view.models[batch.model.value()].priority;
+  if (batch.priority == 0) batch.priority = view.models[batch.model.value()].priority;
   batch.length = ToSeconds(course.quickest()(batch.batch));
   batch.key = batch.deadline - batch.length * (lanes - 1) / lanes;
   batches_.push_back(batch);
@@ -86,6 +86,8 @@ int Schedule::AddQueue(const View& view, const Course& course, ModelId m, const 
     PlannedBatch next{.model = m, .first = at, .waiting = std::max(1, fitting)};
     next.batch = next.waiting;
     next.deadline = ToSeconds(slack);
+    // Of those further back the model's own does.
+    if (at == 0) next.priority = queue.Priority(next.waiting, view.models[m.value()].priority);
     at += next.waiting;
     if (at == size && next.waiting < course.max_batch()) {
       const double room = std::max(0.0, ToSeconds(slack - costs(next.waiting)));

@@ -22,8 +22,8 @@ struct PlannedBatch {
   double deadline = 0;
   double length = 0;  // at the exit at hand
   double key = 0;     // the order in which they go
-  int priority = 1;
-  int step = 0;  // place in the model's hull
+  int priority = 0;   // the highest of its requests; 0: the model's, until it is added
+  int step = 0;       // place in the model's hull
   double start = 0;
   bool left_out = false;
   bool late = false;
