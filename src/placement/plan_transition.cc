@@ -11,7 +11,7 @@ namespace {
 
 using StepKind = TransitionStep::Kind;
 
-LaneId IdOf(std::size_t place) { return LaneId{static_cast<LaneId::rep>(place)}; }
+LaneId LaneAt(std::size_t place) { return LaneId{static_cast<LaneId::rep>(place)}; }
 
 bool Has(const LanePlan& lane, ModelId model) {
   return std::ranges::find(lane.entries, model, &PlanEntry::model) != lane.entries.end();
@@ -159,7 +159,7 @@ void PlanTransition::PlaceOn(std::uint32_t device, const std::vector<const LaneP
     if (!kept) place.state = State::kMaking;
     place.preparing = true;
     ++preparing_;
-    steps.push_back({kept ? StepKind::kLoad : StepKind::kMake, IdOf(first + at),
+    steps.push_back({kept ? StepKind::kLoad : StepKind::kMake, LaneAt(first + at),
                      kept ? LaneSpec{} : mine.spec});
   }
 }
@@ -191,13 +191,13 @@ PlanTransition::Steps PlanTransition::Switch() {
     const bool used = !next.entries.empty();
     if (place.state == State::kMaking) {
       place.state = State::kServing;
-      steps.push_back({.kind = StepKind::kOpen, .lane = IdOf(i)});
+      steps.push_back({.kind = StepKind::kOpen, .lane = LaneAt(i)});
     } else if (place.state == State::kServing && !used) {
       place.state = State::kDraining;
       ++draining_;
-      steps.push_back({.kind = StepKind::kClose, .lane = IdOf(i)});
+      steps.push_back({.kind = StepKind::kClose, .lane = LaneAt(i)});
     } else if (place.state == State::kServing && !HasAll(next, place.serves)) {
-      unloads.push_back({.kind = StepKind::kUnload, .lane = IdOf(i)});
+      unloads.push_back({.kind = StepKind::kUnload, .lane = LaneAt(i)});
     }
     if (used) place.serves = next;
   }
@@ -212,9 +212,9 @@ PlanTransition::Steps PlanTransition::Abandon() {
     Place& place = places_[i];
     if (place.state == State::kMaking) {
       place.state = State::kFree;
-      steps.push_back({.kind = StepKind::kRemove, .lane = IdOf(i)});
+      steps.push_back({.kind = StepKind::kRemove, .lane = LaneAt(i)});
     } else if (place.state == State::kServing && !HasAll(place.serves, next_->lanes[i])) {
-      steps.push_back({.kind = StepKind::kUnload, .lane = IdOf(i)});
+      steps.push_back({.kind = StepKind::kUnload, .lane = LaneAt(i)});
     }
   }
   next_ = serving_;
