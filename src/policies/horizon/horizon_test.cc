@@ -13,9 +13,9 @@
 namespace tactus {
 namespace {
 
-constexpr auto M = &TableForTest::M;
+constexpr auto ModelAt = &TableForTest::M;
 
-struct World : TableForTest {
+struct HorizonTable : TableForTest {
   // Exits of these accuracies; exit e of n takes (e + 1) / n of base + b * each.
   void AddExits(Duration slo, Duration base, Duration each, int max_batch,
                 std::vector<double> accuracy) {
@@ -50,7 +50,7 @@ struct World : TableForTest {
 };
 
 Decision At(std::size_t m, int exit, int batch, std::size_t lane = 0) {
-  return Dispatch{.model = M(m),
+  return Dispatch{.model = ModelAt(m),
                   .exit = ExitId{static_cast<ExitId::rep>(exit)},
                   .batch = batch,
                   .lane = LaneId{static_cast<LaneId::rep>(lane)}};
@@ -58,7 +58,7 @@ Decision At(std::size_t m, int exit, int batch, std::size_t lane = 0) {
 
 // An exit under the line between its neighbours buys less accuracy for a second than they do.
 TEST(LaneKinds, KeepTheExitsThatAreWorthTheirTime) {
-  World world;
+  HorizonTable world;
   world.AddExits(Millis(50), Millis(4), Millis(1), 8, {0.4, 0.5, 0.8, 0.8});
   world.AddLanes(2);
   world.lanes.back().serves = ModelSet::None(1);
@@ -69,9 +69,9 @@ TEST(LaneKinds, KeepTheExitsThatAreWorthTheirTime) {
   EXPECT_FALSE(kinds[1].courses[0].served());
   ASSERT_EQ(kinds[0].steps.size(), 1u);
   EXPECT_NEAR(kinds[0].steps[0].price, 0.4 / (0.5 * 0.012 / 8), 1e-6);
-  EXPECT_EQ(kinds.Least(M(0)), Micros(1250));
-  EXPECT_EQ(kinds.QuickestFor(M(0)), 0u);
-  EXPECT_EQ(kinds.ShareOf(0, M(0)), 1);
+  EXPECT_EQ(kinds.Least(ModelAt(0)), Micros(1250));
+  EXPECT_EQ(kinds.QuickestFor(ModelAt(0)), 0u);
+  EXPECT_EQ(kinds.ShareOf(0, ModelAt(0)), 1);
 }
 
 // Batches of 6 ms at the last of two exits, 3 ms at the first.
@@ -81,7 +81,7 @@ TEST(Horizon, GoesAsDeepAsTheOthersLeaveTimeFor) {
     int exit;
   } cases[] = {{12, 1}, {11, 1}, {9, 1}, {8, 0}, {6, 0}};
   for (const auto& c : cases) {
-    World world;
+    HorizonTable world;
     for (int m = 0; m < 2; ++m) world.AddExits(Millis(50), Millis(5), Millis(1), 1, {0.3, 0.9});
     world.AddLanes(1);
     world.Prepare();
@@ -92,7 +92,7 @@ TEST(Horizon, GoesAsDeepAsTheOthersLeaveTimeFor) {
 }
 
 TEST(Horizon, SpendsTimeWhereItBuysTheMostAccuracy) {
-  World world;
+  HorizonTable world;
   world.AddExits(Millis(50), Millis(5), Millis(1), 1, {0.3, 0.5});
   world.AddExits(Millis(50), Millis(5), Millis(1), 1, {0.3, 0.9});
   world.AddLanes(1);
@@ -103,7 +103,7 @@ TEST(Horizon, SpendsTimeWhereItBuysTheMostAccuracy) {
 }
 
 TEST(Horizon, LeavesOutTheLowestPriorityFirst) {
-  World world;
+  HorizonTable world;
   world.AddModel(Millis(50), Millis(5), Millis(1), 1);
   world.AddModel(Millis(50), Millis(5), Millis(1), 1);
   world.models[0].priority = 2;
@@ -112,7 +112,7 @@ TEST(Horizon, LeavesOutTheLowestPriorityFirst) {
   world.PushAt(0, 7);  // due first, but then the other would be late
   world.PushAt(1, 8);
   EXPECT_EQ(world.Ask(), Launch(1, 1, 0));
-  World fine;
+  HorizonTable fine;
   fine.AddModel(Millis(50), Millis(5), Millis(1), 1);
   fine.AddModel(Millis(50), Millis(5), Millis(1), 1);
   fine.models[0].priority = 2;
@@ -125,7 +125,7 @@ TEST(Horizon, LeavesOutTheLowestPriorityFirst) {
 
 // A request's own priority counts as its model's would.
 TEST(Horizon, LeavesOutTheLowestPriorityOfRequests) {
-  World world;
+  HorizonTable world;
   world.AddModel(Millis(50), Millis(5), Millis(1), 1);
   world.AddModel(Millis(50), Millis(5), Millis(1), 1);
   for (Model& model : world.models) model.priority = 2;
@@ -137,29 +137,29 @@ TEST(Horizon, LeavesOutTheLowestPriorityOfRequests) {
                        .deadline = kStart + Millis(8),
                        .priority = 1};
   world.queues[1].Push(urgent);
-  world.policy->OnArrive(M(1), urgent);
+  world.policy->OnArrive(ModelAt(1), urgent);
   EXPECT_EQ(world.Ask(), Launch(1, 1, 0));
 }
 
 TEST(Horizon, GivesUpWhatNobodyCanMeet) {
-  World world;
+  HorizonTable world;
   world.AddModel(Millis(50), Millis(5), Millis(1), 4);
   world.AddLanes(1);
   world.Prepare();
   world.PushAt(0, 5);
   world.PushAt(0, 40);
   EXPECT_EQ(world.Ask(), GiveUp(0, 1, DropReason::kExpired));
-  world.Pop(*world.policy, M(0), 1);
+  world.Pop(*world.policy, ModelAt(0), 1);
   EXPECT_EQ(world.Ask(), Launch(0, 1, 0));
 }
 
 TEST(Horizon, KeepsToTheLanesThatServeTheModel) {
-  World world;
+  HorizonTable world;
   world.AddExits(Millis(50), Millis(5), Millis(1), 4, {0.3, 0.9});
   world.AddExits(Millis(50), Millis(5), Millis(1), 4, {0.3, 0.9});
   world.AddLanes(2);
   world.lanes[0].serves = ModelSet::None(2);
-  world.lanes[0].serves.Insert(M(1));
+  world.lanes[0].serves.Insert(ModelAt(1));
   world.Prepare();
   world.PushAt(0, 40, 4);
   EXPECT_EQ(world.Ask(), At(0, 1, 4, 1));
@@ -170,13 +170,13 @@ TEST(Horizon, KeepsToTheLanesThatServeTheModel) {
 
 // With rates known and lanes to spare a batch waits for others to join it; full, it does not.
 TEST(Horizon, DefersWhereLanesAreMany) {
-  World world;
+  HorizonTable world;
   world.AddModel(Millis(100), Millis(5), Millis(1), 8);
   world.AddLanes(16);
   world.Prepare();
   for (int ms = 0; ms < 500; ms += 10) {  // 100 a second, each gone at once
     world.Push(*world.policy, 0, kStart + Millis(ms + 100));
-    world.Pop(*world.policy, M(0), 1);
+    world.Pop(*world.policy, ModelAt(0), 1);
   }
   world.Push(*world.policy, 0, kStart + Millis(600));
   const Decision first = world.Ask(500);
@@ -196,7 +196,7 @@ struct Job {
 };
 
 // The most accuracy of any order and exits in which all are in time; below 0 where there is none.
-double BestOf(const World& world, const std::vector<Job>& jobs) {
+double BestOf(const HorizonTable& world, const std::vector<Job>& jobs) {
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), 0);
   double best = -1;
@@ -208,7 +208,8 @@ double BestOf(const World& world, const std::vector<Job>& jobs) {
     const Job& job = jobs[order[at]];
     for (int e = 0; e < world.models[job.model].exit_count(); ++e) {
       const ExitId exit{static_cast<ExitId::rep>(e)};
-      const Duration end = now + world.profile.Latency(M(job.model), exit, job.batch, LaneClass{0});
+      const Duration end =
+          now + world.profile.Latency(ModelAt(job.model), exit, job.batch, LaneClass{0});
       if (end > job.deadline) continue;
       self(self, at + 1, end, sum + job.batch * world.models[job.model].exits[e].accuracy);
     }
@@ -220,7 +221,7 @@ double BestOf(const World& world, const std::vector<Job>& jobs) {
 }
 
 // What the policy makes of it; below 0 where somebody is late or given up.
-double Served(World& world, std::size_t jobs) {
+double Served(HorizonTable& world, std::size_t jobs) {
   TimePoint now = kStart;
   double sum = 0;
   for (std::size_t i = 0; i < jobs; ++i) {
@@ -245,7 +246,7 @@ TEST(Horizon, LosesNobodyWhomSomeScheduleServesAndIsNearTheBestOfThem) {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng = Rng::Stream(seed, "every schedule");
-    World world;
+    HorizonTable world;
     std::vector<Job> jobs;
     const std::size_t models = 1 + rng.Below(4);
     for (std::size_t m = 0; m < models; ++m) {

@@ -246,7 +246,7 @@ class SymphonyLife {
     if (what < 63) return Cancel();
     if (what < 64) return Prepare();
     if (what < 65) {
-      return profile_.Follow(profiled_, M(rng_.Below(models_.size())),
+      return profile_.Follow(profiled_, Id(rng_.Below(models_.size())),
                              LaneClass{static_cast<LaneClass::rep>(
                                  rng_.Below(static_cast<std::uint64_t>(profile_.lane_classes())))},
                              0.5 + 1.5 * rng_.Uniform());
