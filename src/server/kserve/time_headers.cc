@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kGrpcTimeout = "grpc-timeout";
 
-std::unexpected<Error> Wrong(std::string_view name, std::string_view why) {
+std::unexpected<Error> WrongHeader(std::string_view name, std::string_view why) {
   return InvalidArgument(fmt::format("{}: {}", name, why));
 }
 
@@ -64,12 +64,12 @@ Status ReadTimeHeader(std::string_view name, std::string_view value, TimeLimit& 
   if (name == kGrpcTimeout) {
     const auto unit = value.empty() ? std::nullopt : UnitOf(value.back());
     const auto number = unit ? ReadNumber(value.substr(0, value.size() - 1)) : std::nullopt;
-    if (!number) return Wrong(name, "not a number with one of the units H, M, S, m, u, n");
+    if (!number) return WrongHeader(name, "not a number with one of the units H, M, S, m, u, n");
     limit.Tighten(Clamped(*number * static_cast<double>(unit->count())));
     return {};
   }
   const auto millis = ReadNumber(value);
-  if (!millis) return Wrong(name, "not a number of milliseconds");
+  if (!millis) return WrongHeader(name, "not a number of milliseconds");
   if (*millis == 0 && name != "connect-timeout-ms") return {};
   limit.Tighten(Clamped(*millis * 1e6));
   return {};
