@@ -49,7 +49,7 @@ struct HorizonTable : TableForTest {
   std::unique_ptr<Policy> policy;
 };
 
-Decision At(std::size_t m, int exit, int batch, std::size_t lane = 0) {
+Decision Dispatched(std::size_t m, int exit, int batch, std::size_t lane = 0) {
   return Dispatch{.model = ModelAt(m),
                   .exit = ExitId{static_cast<ExitId::rep>(exit)},
                   .batch = batch,
@@ -87,7 +87,7 @@ TEST(Horizon, GoesAsDeepAsTheOthersLeaveTimeFor) {
     world.Prepare();
     world.PushAt(0, 6);
     world.PushAt(1, c.other_deadline);
-    EXPECT_EQ(world.Ask(), At(0, c.exit, 1)) << c.other_deadline;
+    EXPECT_EQ(world.Ask(), Dispatched(0, c.exit, 1)) << c.other_deadline;
   }
 }
 
@@ -99,7 +99,7 @@ TEST(Horizon, SpendsTimeWhereItBuysTheMostAccuracy) {
   world.Prepare();
   world.PushAt(0, 8);
   world.PushAt(1, 10);  // 3 ms for one, 6 for the other: it is the other's that are worth it
-  EXPECT_EQ(world.Ask(), At(0, 0, 1));
+  EXPECT_EQ(world.Ask(), Dispatched(0, 0, 1));
 }
 
 TEST(Horizon, LeavesOutTheLowestPriorityFirst) {
@@ -162,10 +162,10 @@ TEST(Horizon, KeepsToTheLanesThatServeTheModel) {
   world.lanes[0].serves.Insert(ModelAt(1));
   world.Prepare();
   world.PushAt(0, 40, 4);
-  EXPECT_EQ(world.Ask(), At(0, 1, 4, 1));
+  EXPECT_EQ(world.Ask(), Dispatched(0, 1, 4, 1));
   world.RunOn(1, 0, 4);
   world.PushAt(1, 40, 4);
-  EXPECT_EQ(world.Ask(), At(1, 1, 4, 0));
+  EXPECT_EQ(world.Ask(), Dispatched(1, 1, 4, 0));
 }
 
 // With rates known and lanes to spare a batch waits for others to join it; full, it does not.
