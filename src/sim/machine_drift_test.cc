@@ -11,7 +11,7 @@
 namespace tactus {
 namespace {
 
-TimePoint At(int ms) { return kStart + Millis(ms); }
+TimePoint InstantOf(int ms) { return kStart + Millis(ms); }
 
 MachineDrift Drift(double from_s, double factor, double stall_ms) {
   Scenario scenario;
@@ -23,9 +23,9 @@ MachineDrift Drift(double from_s, double factor, double stall_ms) {
 
 TEST(MachineDrift, StretchesWhatStartsFromThenOn) {
   const MachineDrift drift = Drift(1, 1.3, 0);
-  EXPECT_EQ(drift.Stretched(At(999), Millis(10)), Millis(10));
-  EXPECT_EQ(drift.Stretched(At(1000), Millis(10)), Millis(13));
-  EXPECT_EQ(drift.End(At(1000), Millis(13)), At(1013));
+  EXPECT_EQ(drift.Stretched(InstantOf(999), Millis(10)), Millis(10));
+  EXPECT_EQ(drift.Stretched(InstantOf(1000), Millis(10)), Millis(13));
+  EXPECT_EQ(drift.End(InstantOf(1000), Millis(13)), InstantOf(1013));
 }
 
 // Stalls of 20 ms from 1 s on, each second.
@@ -48,7 +48,8 @@ TEST(MachineDrift, StandsStillEachSecond) {
       {2500, 1480, 4000},  // to the beginning of one
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(drift.End(At(c.start), Millis(c.work)), At(c.end)) << c.start << " + " << c.work;
+    EXPECT_EQ(drift.End(InstantOf(c.start), Millis(c.work)), InstantOf(c.end))
+        << c.start << " + " << c.work;
   }
 }
 
