@@ -4,14 +4,13 @@
 #include <cmath>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "sim/event_heap.h"
 #include "sim/lane_scaler.h"
 #include "sim/machine_drift.h"
 #include "sim/pipeline_requests.h"
 #include "sim/plan_executor.h"
 #include "sim/planning.h"
+#include "sim/scenario_lanes.h"
 #include "sim/shared_devices.h"
 #include "sim/sim_device.h"
 #include "workload/arrivals.h"
@@ -19,40 +18,6 @@
 
 namespace tactus {
 namespace {
-
-LaneScalerOptions MakeScaler(const Scenario& scenario) {
-  LaneScalerOptions options;
-  options.advice = {.bad_threshold = scenario.bad_threshold,
-                    .idle_threshold = scenario.idle_threshold,
-                    .idle_kept = scenario.idle_kept,
-                    .least = scenario.scale_least,
-                    .most = scenario.lanes};
-  options.window = FromSeconds(scenario.scale_window_s);
-  options.start_delay = FromSeconds(scenario.scale_start_delay_s);
-  options.initial = scenario.scale_initial;
-  return options;
-}
-
-// By LaneId: what a scenario says of its lanes. Those of a plan are all of devices as profiled.
-std::vector<double> SpeedsOf(const Scenario& scenario, std::size_t lanes) {
-  std::vector<double> speeds;
-  for (const LaneKind& kind : LaneKinds(scenario))
-    speeds.insert(speeds.end(), kind.count, kind.speed);
-  speeds.resize(lanes, 1);
-  return speeds;
-}
-
-// By LaneId; empty names where all are alike.
-std::vector<LaneTotals> TotalsOf(const Scenario& scenario, std::span<const LaneSpec> lanes) {
-  std::vector<LaneTotals> totals(lanes.size());
-  const std::vector<LaneKind> kinds = LaneKinds(scenario);
-  const bool in_shares = !scenario.plan_shares.empty() && scenario.plan_planner == "none";
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    if (in_shares) totals[i].kind = fmt::format("of {:.4g} %", 100 * lanes[i].fraction);
-    if (kinds.size() > 1) totals[i].kind = kinds[lanes[i].lane_class.value()].name;
-  }
-  return totals;
-}
 
 // One run: the world around a dispatcher.
 class World final : public Outbox, public PipelineWorld {

@@ -12,9 +12,9 @@
 
 #include "base/indexed_heap.h"
 #include "core/policy.h"
+#include "policies/match.h"
 #include "policies/symphony/arrival_rate.h"
 #include "policies/symphony/lane_groups.h"
-#include "policies/match.h"
 #include "policies/symphony/symphony_options.h"
 
 namespace tactus {
