@@ -25,6 +25,7 @@ void Horizon::Prepare(const View& view) {
     priority = model.priority;
   }
   kinds_.Prepare(view);
+  seen_.Prepare(view.profile);
   demand_.Prepare(view, kinds_);
   schedule_.Prepare(view, kinds_);
   match_.Resize(models, kinds_.kind_of_lane(), kinds_.size());
@@ -106,6 +107,10 @@ void Horizon::Refresh(const View& view, ModelId m, std::uint32_t kind, TimePoint
 }
 
 void Horizon::RefreshTouched(const View& view, TimePoint now) {
+  seen_.Take(view.profile, [&](ModelId m) {
+    kinds_.Follow(view, m);
+    review_ = true;
+  });
   if (std::exchange(review_, false)) {
     demand_.Review(view, kinds_);
     TouchAll();

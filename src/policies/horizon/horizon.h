@@ -71,6 +71,7 @@ class Horizon final : public Policy, public Learner {
   bool shared_ = false;   // some lane has several slots: beside_ decides
   bool planned_ = false;  // some model has several exits, or somebody a priority of its own
   LaneKinds kinds_;
+  RevisionsSeen seen_;
   Demand demand_;
   Schedule schedule_;
   Match match_;

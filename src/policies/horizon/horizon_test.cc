@@ -91,6 +91,22 @@ TEST(Horizon, GoesAsDeepAsTheOthersLeaveTimeFor) {
   }
 }
 
+// A machine that turns out to be slower: what was derived from latencies is derived anew.
+TEST(Horizon, FollowsTheProfile) {
+  HorizonTable world;
+  world.AddExits(Millis(50), Millis(8), Millis(2), 1, {0.5, 0.8});
+  world.AddLanes(1);
+  world.Prepare();
+  const ProfileTable profiled = world.profile;
+  world.profile.Follow(profiled, ModelAt(0), LaneClass{0}, 1.5);
+  world.PushAt(0, 12);  // the deep exit took 10 ms, and takes 15
+  EXPECT_EQ(world.Ask(), Dispatched(0, 0, 1));
+  world.profile.Follow(profiled, ModelAt(0), LaneClass{0}, 1);
+  EXPECT_EQ(world.Ask(), Dispatched(0, 1, 1));
+  world.profile.Follow(profiled, ModelAt(0), LaneClass{0}, 3);
+  EXPECT_TRUE(std::holds_alternative<Drop>(world.Ask())) << "15 ms at least";
+}
+
 TEST(Horizon, SpendsTimeWhereItBuysTheMostAccuracy) {
   HorizonTable world;
   world.AddExits(Millis(50), Millis(5), Millis(1), 1, {0.3, 0.5});

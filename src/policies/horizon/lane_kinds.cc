@@ -1,6 +1,7 @@
 #include "policies/horizon/lane_kinds.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/feasible.h"
 
@@ -54,6 +55,12 @@ Course CourseOf(const View& view, ModelId m, LaneClass lane_class) {
   return course;
 }
 
+void SortSteps(KindOfLane& kind) {
+  std::sort(kind.steps.begin(), kind.steps.end(), [](const Step& a, const Step& b) {
+    return std::tuple(-a.price, a.model, a.to) < std::tuple(-b.price, b.model, b.to);
+  });
+}
+
 KindOfLane KindOf(const View& view, const Lane& lane) {
   KindOfLane kind{.lane_class = lane.lane_class, .serves = lane.serves};
   kind.courses.resize(view.models.size());
@@ -65,8 +72,7 @@ KindOfLane KindOf(const View& view, const Lane& lane) {
       kind.steps.push_back({Price(course, course.hull[to - 1], course.hull[to]), m, to});
     }
   }
-  std::stable_sort(kind.steps.begin(), kind.steps.end(),
-                   [](const Step& a, const Step& b) { return a.price > b.price; });
+  SortSteps(kind);
   return kind;
 }
 
@@ -86,16 +92,42 @@ void LaneKinds::Prepare(const View& view) {
   quickest_.assign(view.models.size(), 0);
   least_.assign(view.models.size(), Duration::max());
   serving_.assign(view.models.size(), 0);
-  for (std::uint32_t k = 0; k < kinds_.size(); ++k) {
-    for (std::size_t m = 0; m < view.models.size(); ++m) {
-      const Course& course = kinds_[k].courses[m];
-      if (!course.served()) continue;
-      serving_[m] += static_cast<double>(kinds_[k].lanes.size());
-      if (course.quickest()(1) >= least_[m]) continue;
-      least_[m] = course.quickest()(1);
-      quickest_[m] = k;
+  for (ModelId::rep m = 0; m < view.models.size(); ++m) {
+    FindQuickest(ModelId{m});
+    for (const KindOfLane& kind : kinds_) {
+      if (kind.courses[m].served()) serving_[m] += static_cast<double>(kind.lanes.size());
     }
   }
+}
+
+void LaneKinds::FindQuickest(ModelId m) {
+  const std::size_t i = m.value();
+  least_[i] = Duration::max();
+  for (std::uint32_t k = 0; k < kinds_.size(); ++k) {
+    const Course& course = kinds_[k].courses[i];
+    if (!course.served() || course.quickest()(1) >= least_[i]) continue;
+    least_[i] = course.quickest()(1);
+    quickest_[i] = k;
+  }
+}
+
+// All exits of a model change by one factor, so its hull stays what it is.
+void LaneKinds::Follow(const View& view, ModelId m) {
+  for (KindOfLane& kind : kinds_) {
+    Course& course = kind.courses[m.value()];
+    if (!course.served()) continue;
+    for (std::size_t e = 0; e < course.costs.size(); ++e) {
+      const ExitId exit{static_cast<ExitId::rep>(e)};
+      course.costs[e].Set(course.max_batch(), {},
+                          [&](int b) { return view.profile.Latency(m, exit, b, kind.lane_class); });
+    }
+    for (Step& step : kind.steps) {
+      if (step.model == m)
+        step.price = Price(course, course.hull[step.to - 1], course.hull[step.to]);
+    }
+    SortSteps(kind);
+  }
+  FindQuickest(m);
 }
 
 double LaneKinds::ShareOf(std::uint32_t kind, ModelId m) const {

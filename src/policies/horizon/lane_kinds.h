@@ -43,6 +43,8 @@ class LaneKinds {
  public:
   // Kinds are counted in the order of their first lanes.
   void Prepare(const View& view);
+  // The latencies of m have changed. Allocates nothing.
+  void Follow(const View& view, ModelId m);
 
   std::size_t size() const { return kinds_.size(); }
   const KindOfLane& operator[](std::size_t kind) const { return kinds_[kind]; }
@@ -56,6 +58,8 @@ class LaneKinds {
   double ShareOf(std::uint32_t kind, ModelId m) const;
 
  private:
+  void FindQuickest(ModelId m);
+
   std::vector<KindOfLane> kinds_;
   std::vector<std::uint32_t> kind_of_;   // by LaneId
   std::vector<std::uint32_t> quickest_;  // by ModelId
