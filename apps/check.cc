@@ -8,7 +8,7 @@
 
 #include "check/doubts.h"
 #include "commands.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
 #include "output_file.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
@@ -41,8 +41,8 @@ Status CheckInputs(const Experiment& experiment) {
   if (const auto policy = MakePolicy(scenario.policy); !policy) {
     return std::unexpected(policy.error());
   }
-  const auto deployment = MakeDeployment(scenario, experiment.profile, experiment.on_share);
-  if (!deployment) return std::unexpected(deployment.error());
+  const auto served_models = MakeServedModels(scenario, experiment.profile, experiment.on_share);
+  if (!served_models) return std::unexpected(served_models.error());
   const auto arrivals = MakeArrivals(scenario, kStart + FromSeconds(scenario.duration_s));
   if (!arrivals) return std::unexpected(arrivals.error());
   const auto selected = SelectProfile(scenario, experiment.profile);

@@ -10,10 +10,10 @@
 
 #include "check/doubts.h"
 #include "check/never_served.h"
-#include "experiment.h"
-#include "runtime/core_plan.h"
-#include "runtime/model_profile.h"
-#include "runtime/model_repository.h"
+#include "experiment/experiment.h"
+#include "platform/cpu_affinity.h"
+#include "runtime/models/model_profile.h"
+#include "runtime/models/model_repository.h"
 #include "serve_plan.h"
 #include "server/kserve/model_config.h"
 #include "workload/share_profiles.h"
@@ -124,7 +124,7 @@ Expected<std::optional<ProfileTable::ModelRows>> ServingCheck::RowsFor(const Mod
 void ServingCheck::CheckService(const ModelSpec& spec, ProfileTable::ModelRows rows) {
   if (!shares_.empty()) return;
   const Model model = DescribeModel(spec, FromMillis(o_.default_slo_ms), rows.max_batch);
-  const Deployment alone{{model}, ProfileTable(1, {&rows, 1})};
+  const ServedModels alone{{model}, ProfileTable(1, {&rows, 1})};
   const std::vector<LaneSpec> lanes(1, LaneSpec{.slots = o_.slots});
   auto why = ExplainNeverServed(policy_->traits(), alone, lanes, ModelId{0});
   if (why) Doubt(*std::move(why));

@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/expected.h"
+
 namespace tactus {
 
 // Every Add function registers a subcommand whose callback sets `exit_code`.
@@ -13,6 +15,9 @@ namespace tactus {
 struct CommandContext {
   int exit_code = 0;
 };
+
+// One line on stderr: "tactus: MESSAGE". Returns the exit code of bad input, 2.
+int ReportBadInput(const Error& error);
 
 // How the help shows an option that takes several: the library's own "TEXT ..." reads as if spaces
 // separated them.

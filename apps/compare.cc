@@ -8,9 +8,10 @@
 
 #include "check/doubts.h"
 #include "commands.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
+#include "experiment/kept_files.h"
+#include "experiment/progress.h"
 #include "output_file.h"
-#include "progress.h"
 
 namespace tactus {
 namespace {

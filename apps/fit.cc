@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
 #include "metrics/text_table.h"
-#include "sim/interference_pairs.h"
+#include "sim/devices/interference_pairs.h"
 
 namespace tactus {
 namespace {

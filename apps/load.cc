@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
+#include "experiment/kept_files.h"
 #include "load/inputs.h"
 #include "load/load_run.h"
 #include "load/transport.h"

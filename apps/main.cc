@@ -1,5 +1,6 @@
 // tactus: one binary; `tactus COMMAND --help` explains each command.
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -35,6 +36,11 @@ void RefuseWhatIsNoNumber(CLI::App& app) {
 }
 
 }  // namespace
+
+int tactus::ReportBadInput(const Error& error) {
+  std::fprintf(stderr, "tactus: %s\n", error.message.c_str());
+  return 2;
+}
 
 int main(int argc, char** argv) {
   CLI::App app{"Tactus serves many DNN models on few accelerators and meets their deadlines."};

@@ -9,12 +9,13 @@
 
 #include "check/doubts.h"
 #include "commands.h"
-#include "experiment.h"
-#include "measurement.h"
+#include "experiment/experiment.h"
+#include "experiment/kept_files.h"
+#include "measurement/measurement.h"
 #include "output_file.h"
+#include "platform/cpu_affinity.h"
 #include "policies/registry.h"
-#include "runtime/core_plan.h"
-#include "runtime/machine.h"
+#include "profiling/machine.h"
 #include "workload/profile_file.h"
 
 namespace tactus {

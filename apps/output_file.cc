@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "experiment/kept_files.h"
+
 namespace tactus {
 namespace {
 
@@ -28,24 +30,6 @@ bool Has(CLI::Option* option, const char* validator) try {
   return option->get_validator(validator) != nullptr;
 } catch (const CLI::OptionNotFound&) {  // how the library says that it has another validator
   return false;
-}
-
-// As far as links and what exists of the path tell which file it is.
-fs::path Resolved(const fs::path& path) {
-  std::error_code unreadable;  // then the path stands for itself
-  const fs::path resolved = fs::weakly_canonical(path, unreadable);
-  return unreadable ? path : resolved;
-}
-
-// Whether the paths lead to one file: by their names, or, where both exist, as hard links of it.
-bool SameFile(const fs::path& a, const fs::path& b) {
-  std::error_code unreadable;  // then names must do
-  return Resolved(a) == Resolved(b) || fs::equivalent(a, b, unreadable);
-}
-
-bool MayBeShared(const fs::path& path) {
-  std::error_code unreadable;
-  return fs::exists(path, unreadable) && !fs::is_regular_file(path, unreadable);
 }
 
 // What the option writes; empty: nothing.
@@ -125,22 +109,6 @@ void RefuseSharedFiles(CLI::App& command) {
     if (Has(option, kRead)) RefuseIfWritten(*option, written);
   }
   for (CLI::App* below : command.get_subcommands()) RefuseSharedFiles(*below);
-}
-
-Status KeepFiles(const std::string& by, const std::vector<fs::path>& read,
-                 const std::vector<std::string>& written) {
-  for (const std::string& name : written) {
-    if (name.empty() || MayBeShared(name)) continue;
-    const auto is_it = [&](const fs::path& path) { return !path.empty() && SameFile(path, name); };
-    if (std::ranges::none_of(read, is_it)) continue;
-    return InvalidArgument(fmt::format(
-        "{}: {} reads this file, which would be lost; name another to write", name, by));
-  }
-  return {};
-}
-
-Status KeepFilesOf(const Scenario& scenario, const std::vector<std::string>& written) {
-  return KeepFiles(scenario.name, {scenario.profile, scenario.trace, scenario.schedule}, written);
 }
 
 }  // namespace tactus

@@ -15,12 +15,12 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
+#include "experiment/progress.h"
 #include "metrics/text_table.h"
 #include "output_file.h"
 #include "planners/subcluster/partition_file.h"
 #include "planners/subcluster/partition_search.h"
-#include "progress.h"
 
 namespace tactus {
 namespace {

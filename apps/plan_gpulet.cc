@@ -13,14 +13,15 @@
 
 #include "check/doubts.h"
 #include "commands.h"
-#include "device_split.h"
-#include "experiment.h"
+#include "experiment/device_split.h"
+#include "experiment/experiment.h"
+#include "experiment/kept_files.h"
+#include "experiment/progress.h"
 #include "metrics/text_table.h"
 #include "output_file.h"
 #include "planners/gpulet/ideal.h"
 #include "planners/registry.h"
-#include "progress.h"
-#include "sim/plan_question.h"
+#include "sim/world/plan_question.h"
 #include "workload/plan_file.h"
 #include "workload/scenario_fields.h"
 
@@ -143,8 +144,8 @@ Expected<Plan> Solve(const GpuletOptions& options, const Asked& asked) {
   if (!solve) return std::unexpected(solve.error());
   auto plan = (*solve)(input);
   if (plan || plan.error().code != ErrorCode::kResourceExhausted) return plan;
-  return Fail(plan.error().code,
-              plan.error().message + "; " + WhatEachLacks(input, LargestPart(input, *solve).part));
+  return Fail(plan.error().code, plan.error().message + "; " +
+                                     DescribeShortage(input, LargestPart(input, *solve).part));
 }
 
 // The lane's share and the names of who is in it, in lines of that many columns; a name that is
@@ -243,7 +244,7 @@ Status Write(const GpuletOptions& options, const Asked& asked, const Plan& plan)
   if (asked.measured.empty()) {
     file.shares = scenario.plan_shares;
     file.exponent = scenario.plan_exponent;
-    file.use_of = scenario.plan_use_of;
+    file.utilization_base = scenario.plan_utilization_base;
   }
   file.on_share = asked.measured;
   return SavePlan(file, options.out);

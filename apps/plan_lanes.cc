@@ -11,14 +11,15 @@
 
 #include "check/doubts.h"
 #include "commands.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
+#include "experiment/kept_files.h"
+#include "experiment/progress.h"
+#include "experiment/usage_columns.h"
 #include "metrics/text_table.h"
 #include "output_file.h"
 #include "policies/registry.h"
-#include "progress.h"
 #include "search_options.h"
-#include "sim/peak_goodput.h"
-#include "usage_columns.h"
+#include "sim/search/peak_goodput.h"
 
 namespace tactus {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
 #include "policies/registry.h"
 
 namespace tactus {

@@ -13,12 +13,12 @@
 
 #include "commands.h"
 #include "engines/registry.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
 #include "metrics/report.h"
 #include "output_file.h"
-#include "runtime/machine.h"
-#include "runtime/machine_peaks.h"
-#include "runtime/profiler.h"
+#include "profiling/machine.h"
+#include "profiling/machine_peaks.h"
+#include "profiling/profiler.h"
 #include "server/kserve/model_config.h"
 #include "workload/profile_file.h"
 

@@ -8,7 +8,7 @@
 
 #include "commands.h"
 #include "dispatch/journal_file.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
 #include "policies/registry.h"
 
 namespace tactus {

@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
+#include "experiment/progress.h"
 #include "output_file.h"
-#include "progress.h"
-#include "reproduce/figure_file.h"
-#include "reproduce/run_figure.h"
+#include "reproduction/figure_file.h"
+#include "reproduction/run_figure.h"
 
 namespace tactus {
 namespace {

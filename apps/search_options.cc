@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "experiment.h"
+#include "experiment/experiment.h"
 #include "output_file.h"
 
 namespace tactus {

@@ -17,15 +17,15 @@
 #include "core/learner.h"
 #include "dispatch/journal_file.h"
 #include "engines/engine_shelf.h"
-#include "experiment.h"
-#include "kept_predictor.h"
+#include "experiment/experiment.h"
+#include "experiment/kept_predictor.h"
 #include "log_queue.h"
 #include "metrics/report.h"
+#include "platform/cpu_affinity.h"
 #include "policies/registry.h"
-#include "runtime/core_plan.h"
-#include "runtime/lane_layout.h"
-#include "runtime/machine.h"
-#include "runtime/model_profile.h"
+#include "profiling/machine.h"
+#include "runtime/layout/lane_layout.h"
+#include "runtime/models/model_profile.h"
 #include "runtime/runtime.h"
 #include "runtime_reading.h"
 #include "serve_options.h"
@@ -54,7 +54,7 @@ void KeepFreedMemory() {
 
 Expiry ExpiryOf(const std::string& name) {
   if (name == "never") return Expiry::kNever;
-  return name == "passed" ? Expiry::kPassed : Expiry::kHopeless;
+  return name == "passed" ? Expiry::kPassed : Expiry::kUnmeetable;
 }
 
 RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
@@ -293,7 +293,7 @@ Machine ServeCommand::Device() const {
 }
 
 PredictorFile ServeCommand::PredictorHere() const {
-  return PredictorOf(o_.policy, Device(), runtime_->deployment()->models);
+  return PredictorOf(o_.policy, Device(), runtime_->served_models()->models);
 }
 
 Status ServeCommand::MakeSampler() {

@@ -40,14 +40,14 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
 
 void DeclareScheduling(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
-  command.add_option("--policy", o.policy, "Who runs when, in which batch and to which exit")
+  command.add_option("--policy", o.policy, "Scheduling policy")
       ->capture_default_str()
       ->group(kGroup);
   command
       .add_option("--expiry", o.expiry,
-                  "When a waiting request is given up: hopeless (its deadline cannot be met any "
+                  "When a waiting request is given up: unmeetable (its deadline cannot be met any "
                   "more), passed, never")
-      ->check(CLI::IsMember({"hopeless", "passed", "never"}))
+      ->check(CLI::IsMember({"unmeetable", "passed", "never"}))
       ->capture_default_str()
       ->group(kGroup);
   command
@@ -97,14 +97,14 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
       ->excludes("--threads")
       ->group(kGroup);
   command
-      .add_option(
-          "--planner", o.planner,
-          "Split the processor anew as the load changes (--policy planned), by gpulet, "
-          "gpulet-retry, self-tuning, nexus or nexus-half. OPTIONS, with defaults: "
-          "period=20 (s, between questions), weight=0.7 (of the last period in the average "
-          "of rates), headroom=0.25 (planned for beyond it), late=0.01 (part of a second's "
-          "calls that brings the question forward), least=0.1 (requests/s that any model is "
-          "planned for). Begins with --plan, else with a plan for the least")
+      .add_option("--planner", o.planner,
+                  "Split the processor anew as the load changes (--policy planned), by gpulet, "
+                  "gpulet-retry, self-tuning, nexus or nexus-half. OPTIONS, with defaults: "
+                  "period=20 (s, between questions), weight=0.7 (of the last period in the average "
+                  "of rates), headroom=0.25 (planned for beyond it), bad_threshold=0.01 (part of "
+                  "a second's calls that brings the question forward when it is late), least=0.1 "
+                  "(requests/s that any model is "
+                  "planned for). Begins with --plan, else with a plan for the least")
       ->option_text("NAME[:OPTIONS]")
       ->excludes("--lanes")
       ->excludes("--slots")
@@ -224,7 +224,7 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
          "How often the load is looked at; 0: never, and there is no advice")
       ->check(CLI::Range(0.0, 3600.0));
   number("--autoscale-window-seconds", o.autoscale_window_s,
-         "The advice is about the load of this long; so long no lane is given back")
+         "Averaging window of the advice; no scale-down before one has passed")
       ->check(CLI::Range(1e-3, 1e6));
   number("--autoscale-least", o.autoscale.least, "Never fewer lanes than these")
       ->check(CLI::Range(1, 1 << 20));

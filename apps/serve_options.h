@@ -19,7 +19,7 @@ struct ServeOptions {
   double poll_s = 15;
 
   std::string policy = "edgeserving";
-  std::string expiry = "hopeless";
+  std::string expiry = "unmeetable";
   std::string predictor;
   std::string save_predictor;
   std::string profile;

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "planners/registry.h"
 #include "policies/policy_options.h"
-#include "runtime/machine.h"
+#include "profiling/machine.h"
 #include "workload/plan_file.h"
 
 namespace tactus {
@@ -47,14 +47,16 @@ Expected<ReplannerOptions> ReadPlannerOptions(const std::string& planner) {
   options.period = FromSeconds(given->Number("period", ToSeconds(options.period), 1, 86'400));
   options.weight = given->Number("weight", options.weight, 0.01, 1);
   options.headroom = given->Number("headroom", options.headroom, 0, 10);
-  options.bad_threshold = given->Number("late", options.bad_threshold, 0, 1);
+  given->Renamed("late", "bad_threshold");
+  options.bad_threshold = given->Number("bad_threshold", options.bad_threshold, 0, 1);
   options.least_rps = given->Number("least", 0.1, 0, 1e6);
   if (!given->status()) {
     return Fail(given->status().error().code, "--planner: " + given->status().error().message);
   }
   if (!given->empty()) {
     return InvalidArgument(fmt::format(
-        "--planner: there is no option '{}'; there are period, weight, headroom, late, least",
+        "--planner: there is no option '{}'; there are period, weight, headroom, bad_threshold, "
+        "least",
         given->first_left()));
   }
   return options;
@@ -129,11 +131,11 @@ Expected<SplitOptions> ReadSplit(const ServeOptions& options, const std::string&
 Status TakePlan(const std::string& path, Runtime& runtime, const Log& log) {
   const auto file = LoadPlan(path);
   if (!file) return std::unexpected(file.error());
-  const auto question = runtime.AskPlanner();
+  const auto question = runtime.CurrentPlanQuestion();
   if (!question) return std::unexpected(question.error());
   const auto plan = FitPlan(*file, path, question->input);
   if (!plan) return std::unexpected(plan.error());
-  if (const auto other = HowPlannedOtherwise(*file, question->input, KnownRates::kNo)) {
+  if (const auto other = ExplainPlanMismatch(*file, question->input, KnownRates::kNo)) {
     log->warn("{}: {}", path, *other);
   }
   return runtime.Adopt(*plan, NamesOf(question->input));

@@ -12,7 +12,7 @@
 
 #include "base/expected.h"
 #include "log_queue.h"
-#include "runtime/planning_thread.h"
+#include "runtime/layout/planning_thread.h"
 #include "runtime/runtime.h"
 #include "serve_options.h"
 

@@ -8,8 +8,9 @@
 
 #include "check/doubts.h"
 #include "commands.h"
-#include "device_split.h"
-#include "experiment.h"
+#include "experiment/device_split.h"
+#include "experiment/experiment.h"
+#include "experiment/kept_files.h"
 #include "output_file.h"
 #include "policies/registry.h"
 

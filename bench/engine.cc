@@ -17,9 +17,9 @@
 #include "engines/onnxruntime/raw_loop.h"
 #include "engines/registry.h"
 #include "metrics/report.h"
+#include "platform/cpu_affinity.h"
 #include "policies/registry.h"
 #include "program.h"
-#include "runtime/core_plan.h"
 #include "runtime/runtime.h"
 #include "server/kserve/model_config.h"
 
@@ -126,7 +126,7 @@ Expected<double> RawRate(const ModelSpec& model, const std::vector<int>& core, D
 int PrintRawRate(const BenchOptions& options) {
   const auto spec = ReadModelSpec(fs::path(options.models) / options.raw, 1, "");
   const auto rate =
-      spec ? RawRate(*spec, PlanCores(AllowedCores(), 1).lane(0), FromSeconds(options.seconds))
+      spec ? RawRate(*spec, AssignCores(AllowedCores(), 1).lane(0), FromSeconds(options.seconds))
            : std::unexpected(spec.error());
   if (!rate) {
     fmt::print(stderr, "bench engine: {}\n", rate.error().message);
@@ -145,7 +145,7 @@ Expected<double> MeanBatch(const Runtime& runtime, const std::string& name) {
 }
 
 // Interleaved rounds; the figures are medians, the ratio that of each round with itself.
-Expected<Rates> MeasureModel(Runtime& runtime, const std::string& name, const CorePlan& cores,
+Expected<Rates> MeasureModel(Runtime& runtime, const std::string& name, const CpuAffinity& cores,
                              const BenchOptions& options, double& ratio) {
   const auto model = runtime.Find(name, -1);
   if (!model) return std::unexpected(model.error());
@@ -208,7 +208,7 @@ Expected<std::unique_ptr<Runtime>> StartRuntime(const BenchOptions& options, Eng
 Expected<Report> RunBench(const BenchOptions& options) {
   auto engine = MakeEngine("onnxruntime", {});
   if (!engine) return std::unexpected(engine.error());
-  const CorePlan cores = PlanCores(AllowedCores(), 1);
+  const CpuAffinity cores = AssignCores(AllowedCores(), 1);
   auto runtime = StartRuntime(options, **engine);
   if (!runtime) return std::unexpected(runtime.error());
   PinThisThread(cores.others);  // this thread is the client

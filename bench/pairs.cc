@@ -20,14 +20,14 @@
 
 #include "base/rng.h"
 #include "engines/registry.h"
+#include "platform/cpu_affinity.h"
 #include "policies/strait/interference.h"
+#include "profiling/machine_peaks.h"
+#include "profiling/one_answer.h"
+#include "profiling/sample_row.h"
 #include "program.h"
-#include "runtime/core_plan.h"
-#include "runtime/machine_peaks.h"
-#include "runtime/one_answer.h"
-#include "runtime/sample_row.h"
 #include "server/kserve/model_config.h"
-#include "sim/contention_fit.h"
+#include "sim/devices/contention_fit.h"
 
 namespace tactus {
 namespace {
@@ -88,30 +88,30 @@ double Mean(const std::vector<double>& values) {
 }
 
 // Where each of the two runs; empty: not pinned.
-using Places = std::array<std::vector<int>, 2>;
+using LanePair = std::array<std::vector<int>, 2>;
 
 // Both slots of one lane, as in a server, which pins nothing where it has no core to spare.
 std::vector<int> CoresOfOne(const PairsOptions& options, std::vector<int> allowed) {
-  if (options.cores == 0) return PlanCores(std::move(allowed), 1, 2).lane(0);
+  if (options.cores == 0) return AssignCores(std::move(allowed), 1, 2).lane(0);
   const auto kept = std::min(allowed.size(), static_cast<std::size_t>(options.cores));
   return {allowed.end() - static_cast<std::ptrdiff_t>(kept), allowed.end()};
 }
 
-Expected<Places> PlacesOf(const PairsOptions& options) {
+Expected<LanePair> PlacesOf(const PairsOptions& options) {
   const std::vector<int> allowed = AllowedCores();
   if (options.lanes == 1) {
     const std::vector<int> both = CoresOfOne(options, allowed);
-    return Places{both, both};
+    return LanePair{both, both};
   }
   if (allowed.size() < 2) {
     return InvalidArgument("--lanes 2 takes two cores; this process may use one");
   }
-  return Places{{{allowed[allowed.size() - 1]}, {allowed[allowed.size() - 2]}}};
+  return LanePair{{{allowed[allowed.size() - 1]}, {allowed[allowed.size() - 2]}}};
 }
 
 class Pairs {
  public:
-  Pairs(Engine& engine, const PairsOptions& options, Places places)
+  Pairs(Engine& engine, const PairsOptions& options, LanePair places)
       : engine_(engine), options_(options), places_(std::move(places)), peaks_(MeasurePeaks({})) {}
 
   Status Load();
@@ -139,7 +139,7 @@ class Pairs {
 
   Engine& engine_;
   const PairsOptions& options_;
-  const Places places_;
+  const LanePair places_;
   const MachinePeaks peaks_;
   std::vector<Subject> subjects_;
   std::vector<Pair> pairs_;

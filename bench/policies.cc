@@ -16,7 +16,7 @@
 #include "policies/registry.h"
 #include "policy_suite.h"
 #include "program.h"
-#include "sim/peak_goodput.h"
+#include "sim/search/peak_goodput.h"
 #include "sim/simulation.h"
 
 namespace tactus {
@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kProgram = "tactus_bench_policies";
 constexpr const char* kOurs = "horizon";
-constexpr const char* kPublished = "symphony:gather=window";
+constexpr const char* kPublished = "symphony:published";
 
 struct Options {
   std::uint64_t seed = 1;
@@ -33,7 +33,7 @@ struct Options {
   // ';' between them: a policy's options have commas.
   std::string policies =
       "horizon;edgeserving;early-exit-edf;early-exit-lqf;all-final;all-early;symphony;"
-      "symphony:gather=window;symphony:gather=window,aim=0.8,lead=0.1;clockwork;shepherd:preempt=0;"
+      "symphony:published;symphony:gather=window,aim=0.8,lead=0.1;clockwork;shepherd:preempt=0;"
       "timeout:fill=0.65,share=0.35;nexus;strait;temporal;static-spatial;reactive-spatial;"
       "preemptive-priority";
   std::string json;

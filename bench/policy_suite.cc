@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
-#include "sim/peak_goodput.h"
+#include "sim/search/peak_goodput.h"
 
 namespace tactus {
 namespace {

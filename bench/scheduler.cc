@@ -53,7 +53,7 @@ struct Setting {
   const char* policy;
   SymphonyOptions options;
 };
-const Setting kPublished = {"symphony:when=frontrun,gather=prefix", {}};
+const Setting kPublished = {"symphony:gather=prefix,lead=0", {}};
 const Setting kFlatTop = {
     "symphony:gather=window,aim=0.8,lead=0.1",
     {.candidate = {.gather = Gather::kWindow}, .lead_share = 0.1, .aim = 0.8}};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """figures.py PAPER OUT [JSON]: draws a paper's figures and holds its claims against ours.
 
-PAPER is a folder of this one: paper.toml and a file for each figure (apps/reproduce/figure_file.h
+PAPER is a folder of this one: paper.toml and a file for each figure (src/reproduction/figure_file.h
 says what in them is run; pictures.py and claims.py say what is drawn and claimed). OUT is where
 `tactus reproduce` left a CSV file for each figure, and made.json, which names them. Writes a
 picture of each as SVG and PNG, and claims.csv; with JSON, the claims as checks.

@@ -63,7 +63,7 @@ std::string ScenarioDoubts(const Scenario& scenario, const ProfileFile& profile)
 }
 
 std::string PolicyDoubts(const PolicyTraits& policy, const Scenario& scenario,
-                         const Deployment& deployment, std::span<const LaneSpec> lanes) {
+                         const ServedModels& served_models, std::span<const LaneSpec> lanes) {
   std::string text;
   if (policy.suspends && scenario.capacity.empty()) {
     text += fmt::format(
@@ -76,9 +76,9 @@ std::string PolicyDoubts(const PolicyTraits& policy, const Scenario& scenario,
         "policy, doubtful: {} reads no plan, so [plan] planner changes nothing for it\n",
         policy.name);
   }
-  for (std::size_t i = 0; i < deployment.models.size(); ++i) {
+  for (std::size_t i = 0; i < served_models.models.size(); ++i) {
     const ModelId m{static_cast<ModelId::rep>(i)};
-    const auto why = ExplainNeverServed(policy, deployment, lanes, m);
+    const auto why = ExplainNeverServed(policy, served_models, lanes, m);
     if (why) text += fmt::format("policy, doubtful: {}\n", *why);
   }
   return text;
@@ -109,7 +109,7 @@ std::optional<std::string> CoresDoubt(int wanted, int cores) {
 std::optional<std::string> SharesDoubt(std::span<const ShareProfile> shares) {
   std::vector<double> parts;
   for (const ShareProfile& each : shares) parts.push_back(each.share);
-  const auto why = WhyNeverSplit(parts);
+  const auto why = ExplainUnusableShare(parts);
   return why ? std::optional("--on-share: " + *why) : std::nullopt;
 }
 

@@ -21,9 +21,9 @@ namespace tactus {
 std::string ScenarioDoubts(const Scenario& scenario, const ProfileFile& profile);
 
 // What of the scenario the policy cannot use, and models of which it will serve nothing: a line
-// each. `lanes`: on which the deployment's models run.
+// each. `lanes`: on which the served models run.
 std::string PolicyDoubts(const PolicyTraits& policy, const Scenario& scenario,
-                         const Deployment& deployment, std::span<const LaneSpec> lanes);
+                         const ServedModels& served_models, std::span<const LaneSpec> lanes);
 
 // Models whose memory the profile does not say where [plan] memory_mb is to be kept to, and what
 // would tell; nothing where all are known, or no memory is looked at.

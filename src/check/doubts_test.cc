@@ -48,7 +48,7 @@ TEST(ScenarioDoubts, SpeakOfWhatBatchesUseOnlyWhereTheyShareALane) {
 }
 
 TEST(PolicyDoubts, SpeakOfWhatThePolicyCannotUse) {
-  const Deployment nothing;
+  const ServedModels nothing;
   Scenario scenario = Served();
   EXPECT_EQ(PolicyDoubts({.name = "plain"}, scenario, nothing, {}), "");
   EXPECT_THAT(PolicyDoubts({.name = "stops", .suspends = true}, scenario, nothing, {}),

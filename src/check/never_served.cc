@@ -23,18 +23,18 @@ Duration Least(const LeastService& counted, const View& view, ModelId m) {
 }  // namespace
 
 std::optional<std::string> ExplainNeverServed(const PolicyTraits& policy,
-                                              const Deployment& deployment,
+                                              const ServedModels& served_models,
                                               std::span<const LaneSpec> lanes, ModelId m) {
-  const Model& model = deployment.models[m.value()];
+  const Model& model = served_models.models[m.value()];
   if (!policy.least || !model.loaded || model.slo <= Duration{}) return std::nullopt;
   std::vector<Lane> there;
   Duration profiled = Duration::max();
   for (const LaneSpec& spec : lanes) {
     there.push_back({.lane_class = spec.lane_class, .slots = spec.slots});
-    profiled = std::min(profiled, deployment.profile.Latency(m, FinalExit(deployment.profile, m), 1,
-                                                             spec.lane_class));
+    profiled = std::min(profiled, served_models.profile.Latency(
+                                      m, FinalExit(served_models.profile, m), 1, spec.lane_class));
   }
-  const View view{deployment.models, {}, there, deployment.profile};
+  const View view{served_models.models, {}, there, served_models.profile};
   const Duration least = Least(*policy.least, view, m);
   if (least <= model.slo) return std::nullopt;
   if (least == Duration::max()) {

@@ -12,9 +12,9 @@
 namespace tactus {
 
 // With the arithmetic; nothing where a request that comes alone may be served. `lanes`: on which
-// the deployment's models run.
+// the served models run.
 std::optional<std::string> ExplainNeverServed(const PolicyTraits& policy,
-                                              const Deployment& deployment,
+                                              const ServedModels& served_models,
                                               std::span<const LaneSpec> lanes, ModelId m);
 
 }  // namespace tactus

@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 constexpr int kBatches = 8;
 
 // One model whose batches of one and of eight take so long; straight between them.
-Deployment Taking(double one_ms, double eight_ms, double slo_ms) {
-  Deployment made;
+ServedModels Taking(double one_ms, double eight_ms, double slo_ms) {
+  ServedModels made;
   made.models.push_back(
       {.name = "m", .slo = FromMillis(slo_ms), .max_batch = kBatches, .exits = {{"final"}}});
   ProfileTable::ModelRows rows{.exits = 1, .max_batch = kBatches, .latency = {}};
@@ -29,15 +29,15 @@ Deployment Taking(double one_ms, double eight_ms, double slo_ms) {
   return made;
 }
 
-std::string Why(const char* policy, const Deployment& deployment) {
+std::string Why(const char* policy, const ServedModels& served_models) {
   const auto made = MakePolicy(policy);
   EXPECT_TRUE(made) << made.error().message;
   const std::vector<LaneSpec> lanes(2);
-  return ExplainNeverServed((*made)->traits(), deployment, lanes, ModelId{0}).value_or("");
+  return ExplainNeverServed((*made)->traits(), served_models, lanes, ModelId{0}).value_or("");
 }
 
 TEST(NeverServed, SaysWhatAPolicysOwnOptionsLeaveNoTimeFor) {
-  const Deployment usual = Taking(5, 12, 20);
+  const ServedModels usual = Taking(5, 12, 20);
   for (const PolicyInfo& info : Policies()) EXPECT_EQ(Why(info.name.c_str(), usual), "");
   EXPECT_EQ(Why("symphony:ctrl=14000,data=1000", usual), "") << "just in time";
   EXPECT_EQ(Why("symphony-plain:ctrl=14001,data=1000", usual),
@@ -57,7 +57,7 @@ TEST(NeverServed, SaysWhatAPolicysOwnOptionsLeaveNoTimeFor) {
 // A batch of eight would be in time and one request is not: whoever gives up heads by what they
 // take alone gives up all.
 TEST(NeverServed, SpeaksOfAProfileThatFallsAllTheWay) {
-  const Deployment falling = Taking(12, 5, 10);
+  const ServedModels falling = Taking(12, 5, 10);
   for (const char* policy : {"symphony", "clockwork", "shepherd", "nexus", "timeout", "strait",
                              "strait-plain", "temporal"}) {
     EXPECT_THAT(Why(policy, falling), HasSubstr("counts on 12.000 ms")) << policy;
@@ -70,7 +70,7 @@ TEST(NeverServed, SpeaksOfAProfileThatFallsAllTheWay) {
 
 // One slow lane beside a quick one is no reason, and a model without an SLO has none.
 TEST(NeverServed, CountsOnTheQuickestLane) {
-  Deployment two = Taking(5, 12, 8);
+  ServedModels two = Taking(5, 12, 8);
   std::vector<Duration> latency(kBatches, Millis(20));
   latency.insert(latency.end(), kBatches, Millis(7));
   const ProfileTable::ModelRows rows{.exits = 1, .max_batch = kBatches, .latency = latency};

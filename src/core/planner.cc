@@ -246,7 +246,7 @@ PartialPlan LargestPart(const PlanInput& input, const Solver& solve) {
   return largest;
 }
 
-std::string WhatEachLacks(const PlanInput& input, double part) {
+std::string DescribeShortage(const PlanInput& input, double part) {
   std::string text = NumberText(std::floor(100 * part)) + " % of the load would fit";
   const char* before = "; ";
   for (const PlannedModel& model : input.models) {

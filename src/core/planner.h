@@ -62,7 +62,7 @@ std::string MemoryText(const PlanInput& input, std::span<const ModelId> models);
 // "the models of device 0 need 1200 MB ('a' 600, 'b' 600); it has 1000".
 std::string TooMuchMemory(const PlanInput& input, int device, std::span<const ModelId> models);
 
-// Where no plan carries all rates of the input: the largest part of them that has one, by halving,
+// Where no plan sustains all rates of the input: the largest part of them that has one, by halving,
 // to a 64th.
 struct PartialPlan {
   double part = 0;
@@ -72,7 +72,7 @@ using Solver = std::function<Expected<Plan>(const PlanInput& input)>;
 PartialPlan LargestPart(const PlanInput& input, const Solver& solve);
 // What each model lacks where only this part of its rate is carried: "60 % of the load would fit;
 // 'a' lacks 4 of 10 requests/s".
-std::string WhatEachLacks(const PlanInput& input, double part);
+std::string DescribeShortage(const PlanInput& input, double part);
 
 class Planner {
  public:

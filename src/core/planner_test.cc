@@ -159,13 +159,13 @@ TEST_F(PlanTest, WhatEachModelLacksIsOfTheLargestPartThatFits) {
     return plan_;
   });
   ASSERT_TRUE(half.plan);
-  EXPECT_EQ(WhatEachLacks(input_, half.part),
+  EXPECT_EQ(DescribeShortage(input_, half.part),
             "50 % of the load would fit; 'a' lacks 50 of 100 requests/s");
   input_.models[1].rate_rps = 8;
   const PartialPlan none =
       LargestPart(input_, [](const PlanInput&) -> Expected<Plan> { return InvalidArgument("no"); });
   EXPECT_FALSE(none.plan);
-  EXPECT_THAT(WhatEachLacks(input_, none.part),
+  EXPECT_THAT(DescribeShortage(input_, none.part),
               HasSubstr("0 % of the load would fit; 'a' lacks 100 of 100, 'b' lacks 8 of 8 req"));
 }
 

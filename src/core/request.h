@@ -27,7 +27,7 @@ struct Request {
 enum class DropReason : std::uint8_t {
   kQueueFull,  // its queue holds all it may hold
   kExpired,    // its deadline has passed, or not even the quickest run could meet it any more
-  kShed,       // a policy gave it up for the sake of others
+  kShed,       // a policy gave it up: its queue cannot meet this deadline
   kCancelled,  // the client left or asked for it
   kUnloaded,   // its model went away, or the server is stopping
 };

@@ -17,7 +17,7 @@ bool Before(const Request& a, const Request& b) {
 RequestQueue::RequestQueue(std::size_t capacity)
     : capacity_(capacity),
       mask_(std::bit_ceil(capacity) - 1),
-      slots_(std::make_unique<Request[]>(mask_ + 1)) {
+      cells_(std::make_unique<Request[]>(mask_ + 1)) {
   CHECK(capacity > 0, "a queue that holds nothing would refuse every request");
 }
 

@@ -27,7 +27,7 @@ class RequestQueue {
   bool full() const { return size_ == capacity_; }
 
   // By position in deadline order; 0 is the most urgent.
-  const Request& operator[](std::size_t i) const { return slots_[(head_ + i) & mask_]; }
+  const Request& operator[](std::size_t i) const { return cells_[(head_ + i) & mask_]; }
   const Request& front() const { return (*this)[0]; }
 
   // How many requests at the head may run as one batch: same shape, at most `limit`.
@@ -45,7 +45,7 @@ class RequestQueue {
   std::optional<Request> Remove(RequestId id);
 
  private:
-  Request& At(std::size_t i) { return slots_[(head_ + i) & mask_]; }
+  Request& At(std::size_t i) { return cells_[(head_ + i) & mask_]; }
 
   std::size_t capacity_ = 0;
   std::size_t mask_ = 0;
@@ -56,7 +56,7 @@ class RequestQueue {
   std::size_t others_ = 0;
   std::uint32_t shape_ = 0;
   std::size_t prioritised_ = 0;  // requests with a priority of their own
-  std::unique_ptr<Request[]> slots_;
+  std::unique_ptr<Request[]> cells_;
 };
 
 }  // namespace tactus

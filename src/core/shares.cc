@@ -11,21 +11,21 @@ constexpr double kRoundedBelow =
 
 }  // namespace
 
-std::optional<std::size_t> RestOf(std::span<const double> shares, double part) {
-  const double rest = 1 - part;
+std::optional<std::size_t> ComplementOf(std::span<const double> shares, double part) {
+  const double complement = 1 - part;
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    // More than the rest would be more than the device.
-    if (shares[i] > rest + kSame || shares[i] < rest - kRoundedBelow) continue;
+    // More than the complement would be more than the device.
+    if (shares[i] > complement + kSame || shares[i] < complement - kRoundedBelow) continue;
     if (!best || shares[i] > shares[*best]) best = i;
   }
   return best;
 }
 
-std::optional<std::string> WhyNeverSplit(std::span<const double> shares) {
+std::optional<std::string> ExplainUnusableShare(std::span<const double> shares) {
   for (const double share : shares) {
-    if (share >= 1 - kSame || RestOf(shares, share)) continue;
-    return "no share is the rest of " + PercentText(share) +
+    if (share >= 1 - kSame || ComplementOf(shares, share)) continue;
+    return "no share is the complement of " + PercentText(share) +
            ", so no device will ever be split there; add " + PercentText(1 - share) +
            ", or leave it out";
   }

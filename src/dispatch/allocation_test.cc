@@ -27,22 +27,22 @@ struct Lanes final : Outbox {
   std::size_t ended = 0;
 };
 
-std::shared_ptr<Deployment> Models(int count) {
-  auto deployment = std::make_shared<Deployment>();
+std::shared_ptr<ServedModels> Models(int count) {
+  auto served_models = std::make_shared<ServedModels>();
   std::vector<ProfileTable::ModelRows> rows;
   for (int m = 0; m < count; ++m) {
-    deployment->models.push_back({.name = "m" + std::to_string(m),
-                                  .slo = Millis(20 + 10 * (m % 3)),
-                                  .max_batch = 8,
-                                  .exits = {{}, {}, {}}});
+    served_models->models.push_back({.name = "m" + std::to_string(m),
+                                     .slo = Millis(20 + 10 * (m % 3)),
+                                     .max_batch = 8,
+                                     .exits = {{}, {}, {}}});
     ProfileTable::ModelRows row{.exits = 3, .max_batch = 8};
     for (int e = 1; e <= 3; ++e) {
       for (int b = 1; b <= 8; ++b) row.latency.push_back(Micros(400 * e + 100 * e * b));
     }
     rows.push_back(row);
   }
-  deployment->profile = ProfileTable(1, rows);
-  return deployment;
+  served_models->profile = ProfileTable(1, rows);
+  return served_models;
 }
 
 // Arrivals past capacity, clients' deadlines, cancellations, failures and lost lanes.
@@ -92,7 +92,7 @@ TEST_P(NoAllocation, AfterConfigure) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, NoAllocation,
                          ::testing::Values("edgeserving", "edgeserving-plain", "early-exit-edf",
-                                           "symphony", "symphony:gather=window", "symphony-plain",
+                                           "symphony", "symphony:published", "symphony-plain",
                                            "clockwork", "nexus", "planned", "shepherd", "timeout",
                                            "all-final", "strait", "static-spatial",
                                            "reactive-spatial", "horizon"),

@@ -39,7 +39,7 @@ Dispatcher::Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, P
       learner_(LearnerOf(policy)),
       outbox_(outbox),
       journal_(journal),
-      deployment_(std::make_shared<Deployment>()) {
+      served_models_(std::make_shared<ServedModels>()) {
   CHECK(!lanes.empty(), "a dispatcher without lanes can serve nothing");
   if (options_.follow.on) followed_.emplace(options_.follow);
   for (const LaneSpec& spec : lanes) {
@@ -56,17 +56,19 @@ Dispatcher::Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, P
   }
 }
 
-void Dispatcher::Configure(std::shared_ptr<const Deployment> deployment) {
-  CHECK(deployment->models.size() == deployment->profile.models(), "one profile row per model");
-  CHECK(deployment->models.size() >= queues_.size(), "a model keeps its id; unload, do not erase");
-  if (journal_ != nullptr) journal_->Configured(*deployment);
-  MakeRoom(*deployment);
-  deployment_ = std::move(deployment);
+void Dispatcher::Configure(std::shared_ptr<const ServedModels> served_models) {
+  CHECK(served_models->models.size() == served_models->profile.models(),
+        "one profile row per model");
+  CHECK(served_models->models.size() >= queues_.size(),
+        "a model keeps its id; unload, do not erase");
+  if (journal_ != nullptr) journal_->Configured(*served_models);
+  MakeRoom(*served_models);
+  served_models_ = std::move(served_models);
   if (followed_) TakeProfile();
   FindQuickest();
   DropUnloaded();
   PlaceModels();
-  // What is hopeless may have changed with the profile: look again at the next step.
+  // What is unmeetable may have changed with the profile: look again at the next step.
   if (options_.expiry != Expiry::kNever && waiting_ > 0) next_expiry_ = TimePoint{};
   policy_.Prepare(view());
 }
@@ -84,11 +86,11 @@ bool Dispatcher::PlaceModels() {
     const std::size_t i = lane.id.value();
     ModelSet serves = allowed_[i];
     if (plan_ != nullptr) {
-      serves = ModelSet::None(deployment_->models.size());
+      serves = ModelSet::None(served_models_->models.size());
       const std::size_t planned = i < plan_->lanes.size() ? plan_->lanes[i].entries.size() : 0;
       for (std::size_t e = 0; e < planned; ++e) {
         const ModelId m = plan_->lanes[i].entries[e].model;
-        if (m.value() < deployment_->models.size() && allowed_[i].contains(m)) serves.Insert(m);
+        if (m.value() < served_models_->models.size() && allowed_[i].contains(m)) serves.Insert(m);
       }
     }
     if (serves == lane.serves) continue;
@@ -99,12 +101,12 @@ bool Dispatcher::PlaceModels() {
 }
 
 // All storage is taken here, so that nothing allocates while requests are served.
-void Dispatcher::MakeRoom(const Deployment& deployment) {
+void Dispatcher::MakeRoom(const ServedModels& served_models) {
   int max_batch = 1;
-  for (std::size_t i = 0; i < deployment.models.size(); ++i) {
-    const Model& model = deployment.models[i];
+  for (std::size_t i = 0; i < served_models.models.size(); ++i) {
+    const Model& model = served_models.models[i];
     if (!model.loaded) continue;
-    CHECK(model.max_batch <= deployment.profile.max_batch(ModelId{static_cast<ModelId::rep>(i)}),
+    CHECK(model.max_batch <= served_models.profile.max_batch(ModelId{static_cast<ModelId::rep>(i)}),
           "the profile must cover the largest batch");
     max_batch = std::max(max_batch, model.max_batch);
   }
@@ -120,23 +122,23 @@ void Dispatcher::MakeRoom(const Deployment& deployment) {
   }
   // Beside the waiting requests a queue must be able to take back all that run.
   const std::size_t room = options_.queue_capacity + places * max_batch;
-  queues_.reserve(deployment.models.size());
+  queues_.reserve(served_models.models.size());
   for (RequestQueue& queue : queues_) {
     if (queue.capacity() >= room) continue;
     RequestQueue larger(room);
     for (std::size_t i = 0; i < queue.size(); ++i) larger.Push(queue[i]);
     queue = std::move(larger);
   }
-  while (queues_.size() < deployment.models.size()) queues_.emplace_back(room);
+  while (queues_.size() < served_models.models.size()) queues_.emplace_back(room);
 }
 
 void Dispatcher::FindQuickest() {
-  quickest_.assign(deployment_->models.size(), Duration{});
+  quickest_.assign(served_models_->models.size(), Duration{});
   for (ModelId::rep i = 0; i < quickest_.size(); ++i) FindQuickest(ModelId{i});
 }
 
 void Dispatcher::FindQuickest(ModelId model) {
-  if (!deployment_->models[model.value()].loaded) return;
+  if (!served_models_->models[model.value()].loaded) return;
   Duration quickest = Duration::max();
   for (const Lane& lane : lanes_) {
     if (!allowed_[lane.id.value()].contains(model)) continue;
@@ -147,13 +149,14 @@ void Dispatcher::FindQuickest(ModelId model) {
 
 void Dispatcher::DropUnloaded() {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
-    if (deployment_->models[i].loaded) continue;
+    if (served_models_->models[i].loaded) continue;
     RejectFront(ModelId{static_cast<ModelId::rep>(i)}, static_cast<int>(queues_[i].size()),
                 DropReason::kUnloaded);
   }
   for (std::vector<Slot>& slots : slots_) {
     for (Slot& slot : slots) {
-      if (slot.used && !deployment_->models[slot.batch.model.value()].loaded) slot.orphaned = true;
+      if (slot.used && !served_models_->models[slot.batch.model.value()].loaded)
+        slot.orphaned = true;
     }
   }
 }
@@ -164,7 +167,7 @@ TimePoint Dispatcher::LatestStart(ModelId model, const Request& request) const {
       return kNever;
     case Expiry::kPassed:
       return request.deadline;
-    case Expiry::kHopeless:
+    case Expiry::kUnmeetable:
       if (quickest_[model.value()] == Duration::max()) return TimePoint{Duration::min()};
       return request.deadline - quickest_[model.value()];
   }
@@ -180,7 +183,7 @@ void Dispatcher::Arrive(ModelId model, const Request& request) {
          .at = request.arrival,
          .deadline = request.deadline});
   const std::size_t i = model.value();
-  if (i >= queues_.size() || !deployment_->models[i].loaded) {
+  if (i >= queues_.size() || !served_models_->models[i].loaded) {
     return outbox_.Reject(model, request, DropReason::kUnloaded);
   }
   const TimePoint latest_start = LatestStart(model, request);
@@ -297,7 +300,7 @@ void Dispatcher::SetLaneShare(LaneId id, LaneClass lane_class, double fraction) 
   lane.lane_class = lane_class;
   lane.fraction = fraction;
   FindQuickest();
-  // What is hopeless may have changed: look again at the next step.
+  // What is unmeetable may have changed: look again at the next step.
   if (options_.expiry != Expiry::kNever && waiting_ > 0) next_expiry_ = TimePoint{};
   policy_.Prepare(view());
 }
@@ -309,7 +312,7 @@ TimePoint Dispatcher::Step(TimePoint now) {
     followed_->Relax(now, [&](ModelId m, LaneClass c) { TakeRatio(m, c, now); });
     next = followed_->next_relax();
   }
-  ExpireHopeless(now);
+  ExpireUnmeetable(now);
   const View world = view();
   // A policy may spend each waiting request and each slot once, and each batch once more if it
   // preempts; anything beyond that is a policy that does not come to rest.
@@ -319,7 +322,7 @@ TimePoint Dispatcher::Step(TimePoint now) {
     const Decision decision = policy_.Decide(world, now);
     if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
       Validate(*dispatch);
-      if (!ExpireDoomed(*dispatch, now)) CarryOut(*dispatch, now);
+      if (!ExpireUnmeetableOf(*dispatch, now)) CarryOut(*dispatch, now);
     } else if (const auto* drop = std::get_if<Drop>(&decision)) {
       CarryOut(*drop);
     } else if (const auto* preempt = std::get_if<Preempt>(&decision)) {
@@ -341,8 +344,8 @@ void Dispatcher::Validate(const Dispatch& d) const {
   const RequestQueue& queue = queues_[d.model.value()];
   CHECK(lane.HasFreeSlot(), "dispatch to a lane without a free slot");
   CHECK(lane.serves.contains(d.model), "dispatch to a lane that does not serve the model");
-  CHECK(d.batch > 0 && d.batch <= deployment_->models[d.model.value()].max_batch, "batch size");
-  CHECK(static_cast<int>(d.exit.value()) < deployment_->profile.exits(d.model), "exit");
+  CHECK(d.batch > 0 && d.batch <= served_models_->models[d.model.value()].max_batch, "batch size");
+  CHECK(static_cast<int>(d.exit.value()) < served_models_->profile.exits(d.model), "exit");
   CHECK(queue.Batchable(d.batch) == d.batch, "the batch's requests do not fit together");
 }
 
@@ -360,10 +363,10 @@ void Dispatcher::CarryOut(const Dispatch& d, TimePoint now) {
   if (!slot.alone) {
     for (Slot& neighbour : slots_[d.lane.value()]) neighbour.alone = false;
   }
-  slot.profiled = deployment_->profile.Latency(d.model, d.exit, d.batch, lane.lane_class);
+  slot.profiled = served_models_->profile.Latency(d.model, d.exit, d.batch, lane.lane_class);
   slot.requests.clear();
   const TimePoint deadline = queue.front().deadline;
-  const int priority = queue.Priority(d.batch, deployment_->models[d.model.value()].priority);
+  const int priority = queue.Priority(d.batch, served_models_->models[d.model.value()].priority);
   for (int i = 0; i < d.batch; ++i) slot.requests.push_back(queue[i]);
   queue.PopFront(d.batch);
   waiting_ -= d.batch;
@@ -395,9 +398,9 @@ void Dispatcher::CarryOut(const Preempt& p) {
   Abort(*slot);
 }
 
-// A queue is in deadline order, so with one latency per model its hopeless requests are a prefix.
+// A queue is in deadline order, so with one latency per model its unmeetable requests are a prefix.
 // `next_expiry_` only ever errs on the early side, so most steps do not look at the queues at all.
-void Dispatcher::ExpireHopeless(TimePoint now) {
+void Dispatcher::ExpireUnmeetable(TimePoint now) {
   if (options_.expiry == Expiry::kNever || now <= next_expiry_) return;
   next_expiry_ = kNever;
   for (std::size_t i = 0; i < queues_.size(); ++i) {
@@ -419,16 +422,16 @@ void Dispatcher::ExpireHopeless(TimePoint now) {
 // Under overload the head of a queue can just be met alone, and is late in the batch that is
 // chosen; so would be the next head, and every batch after it. Those go, and the policy decides
 // anew for the rest, which the batch still serves in time.
-bool Dispatcher::ExpireDoomed(const Dispatch& d, TimePoint now) {
-  if (options_.expiry != Expiry::kHopeless) return false;
+bool Dispatcher::ExpireUnmeetableOf(const Dispatch& d, TimePoint now) {
+  if (options_.expiry != Expiry::kUnmeetable) return false;
   const LaneClass lane_class = lanes_[d.lane.value()].lane_class;
   const TimePoint end = now + profile().Latency(d.model, d.exit, d.batch, lane_class);
   const RequestQueue& queue = queues_[d.model.value()];
-  int doomed = 0;
-  while (doomed < d.batch && queue[doomed].deadline < end) ++doomed;
-  if (doomed == 0) return false;
-  policy_.OnPopFront(d.model, doomed);
-  RejectFront(d.model, doomed, DropReason::kExpired);
+  int unmeetable = 0;
+  while (unmeetable < d.batch && queue[unmeetable].deadline < end) ++unmeetable;
+  if (unmeetable == 0) return false;
+  policy_.OnPopFront(d.model, unmeetable);
+  RejectFront(d.model, unmeetable, DropReason::kExpired);
   return true;
 }
 

@@ -26,22 +26,23 @@
 namespace tactus {
 
 // What is served: the models, by ModelId, and what they cost. Immutable once configured.
-struct Deployment {
+struct ServedModels {
   std::vector<Model> models;
   ProfileTable profile;
 };
 
 // When a waiting request is given up without asking the policy.
 enum class Expiry : std::uint8_t {
-  kNever,     // the papers' experiments: every request runs, however late
-  kPassed,    // at its deadline
-  kHopeless,  // as soon as even the quickest run on the quickest lane would end after its deadline
+  kNever,       // the papers' experiments: every request runs, however late
+  kPassed,      // at its deadline
+  kUnmeetable,  // as soon as even the quickest run on the quickest lane would end after its
+                // deadline
 };
 
 struct DispatcherOptions {
   // Requests that may wait for one model; the next one is rejected with kQueueFull. Bounds memory.
   std::size_t queue_capacity = 4096;
-  Expiry expiry = Expiry::kHopeless;
+  Expiry expiry = Expiry::kUnmeetable;
   FollowOptions follow = {};  // policies are told the profile as batches take now
 };
 
@@ -51,10 +52,10 @@ class Dispatcher {
   Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, Policy& policy, Outbox& outbox,
              Journal* journal = nullptr);
 
-  // Sets or replaces the deployment. A model keeps its id while it is loaded; requests that wait
+  // Sets or replaces the served models. A model keeps its id while it is loaded; requests that wait
   // for one that is no longer loaded are rejected with kUnloaded, those that run still finish.
   // `profile` must cover every loaded model up to its max_batch.
-  void Configure(std::shared_ptr<const Deployment> deployment);
+  void Configure(std::shared_ptr<const ServedModels> served_models);
 
   // Sets or replaces the plan that the policy reads; null: none any more. Each lane serves what the
   // plan has there of what its spec allows; one of which the plan knows nothing serves nothing.
@@ -72,11 +73,11 @@ class Dispatcher {
   // Makes another lane of a closed one on which nothing runs, on the same device.
   void SetLaneShare(LaneId lane, LaneClass lane_class, double fraction);
 
-  // Expires what is hopeless, then runs the policy until it waits. Returns when to step again if
+  // Expires what is unmeetable, then runs the policy until it waits. Returns when to step again if
   // nothing happens before; kNever when only an event can matter.
   TimePoint Step(TimePoint now);
 
-  View view() const { return {deployment_->models, queues_, lanes_, profile(), plan_.get()}; }
+  View view() const { return {served_models_->models, queues_, lanes_, profile(), plan_.get()}; }
   std::size_t waiting() const { return waiting_; }  // requests in all queues
   std::size_t running() const { return running_; }  // batches on all lanes
 
@@ -98,13 +99,13 @@ class Dispatcher {
   void CarryOut(const Dispatch& dispatch, TimePoint now);
   void CarryOut(const Drop& drop);
   void CarryOut(const Preempt& preempt);
-  void ExpireHopeless(TimePoint now);
+  void ExpireUnmeetable(TimePoint now);
   // Expires the requests of this batch that it would answer late. False when there are none.
-  bool ExpireDoomed(const Dispatch& dispatch, TimePoint now);
-  void MakeRoom(const Deployment& deployment);
-  // What policies count on: the deployment's profile, or that as the machine follows it.
+  bool ExpireUnmeetableOf(const Dispatch& dispatch, TimePoint now);
+  void MakeRoom(const ServedModels& served_models);
+  // What policies count on: the served models' profile, or that as the machine follows it.
   const ProfileTable& profile() const {
-    return followed_ ? followed_->table() : deployment_->profile;
+    return followed_ ? followed_->table() : served_models_->profile;
   }
   void FindQuickest();
   void FindQuickest(ModelId model);
@@ -134,7 +135,7 @@ class Dispatcher {
   Outbox& outbox_;
   Journal* const journal_;
 
-  std::shared_ptr<const Deployment> deployment_;
+  std::shared_ptr<const ServedModels> served_models_;
   std::optional<FollowedProfile> followed_;  // where options_.follow.on
   std::shared_ptr<const Plan> plan_;
   std::vector<RequestQueue> queues_;

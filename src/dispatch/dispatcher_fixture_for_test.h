@@ -51,19 +51,19 @@ class Script final : public Policy, public Learner {
 };
 
 // Two models with an SLO of 50 ms and two exits (10 and 20 ms, whatever the batch).
-inline std::shared_ptr<Deployment> TwoModels(int max_batch = 4) {
-  auto deployment = std::make_shared<Deployment>();
+inline std::shared_ptr<ServedModels> TwoModels(int max_batch = 4) {
+  auto served_models = std::make_shared<ServedModels>();
   std::vector<ProfileTable::ModelRows> rows;
   for (const char* name : {"a", "b"}) {
-    deployment->models.push_back(
+    served_models->models.push_back(
         {.name = name, .slo = Millis(50), .max_batch = max_batch, .exits = {{}, {}}});
     ProfileTable::ModelRows row{.exits = 2, .max_batch = max_batch};
     row.latency.assign(max_batch, Millis(10));
     row.latency.insert(row.latency.end(), max_batch, Millis(20));
     rows.push_back(row);
   }
-  deployment->profile = ProfileTable(1, rows);
-  return deployment;
+  served_models->profile = ProfileTable(1, rows);
+  return served_models;
 }
 
 class DispatcherTest : public ::testing::Test {

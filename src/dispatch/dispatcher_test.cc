@@ -70,7 +70,7 @@ TEST_F(DispatcherTest, RefusesAModelThatIsNotThere) {
   EXPECT_EQ(Said(), "reject 1 of m7: unloaded\n");
 }
 
-// Expiry::kHopeless: at 40 ms the quickest exit (10 ms) still makes it, one nanosecond later it
+// Expiry::kUnmeetable: at 40 ms the quickest exit (10 ms) still makes it, one nanosecond later it
 // does not. Step says when to look again, and looking again is what expires it.
 TEST_F(DispatcherTest, ExpiresARequestOnceNothingCanMeetItsDeadline) {
   Open({});
@@ -106,7 +106,7 @@ TEST_F(DispatcherTest, RunsALateBatchWhenToldToExpireNothing) {
   EXPECT_EQ(Said(), "launch b0 of m0: exit 1, lane 0 [1]\n");
 }
 
-TEST_F(DispatcherTest, RefusesARequestThatIsHopelessOnArrival) {
+TEST_F(DispatcherTest, RefusesARequestThatIsUnmeetableOnArrival) {
   Open({});
   Arrive(kA, 0, 10);
   Arrive(kA, 0, 9);
@@ -132,8 +132,8 @@ TEST_F(DispatcherTest, NeverExpiresWhenToldSo) {
   EXPECT_EQ(dispatcher_->waiting(), 1u);
 }
 
-// A new deployment while requests wait must not make the driver spin: nothing expires here.
-TEST_F(DispatcherTest, NeverExpiresAfterANewDeploymentEither) {
+// New served models while requests wait must not make the driver spin: nothing expires here.
+TEST_F(DispatcherTest, NeverExpiresAfterANewServedModelsEither) {
   Open({.expiry = Expiry::kNever});
   Arrive(kA, 0);
   dispatcher_->Configure(TwoModels());
@@ -320,7 +320,7 @@ TEST_F(DispatcherTest, LanesServeWhatTheirSpecAllowsOfThePlan) {
   EXPECT_EQ(Said(), "reject 1 of m1: expired\n");
 }
 
-// What a lost lane gives back may be hopeless by then.
+// What a lost lane gives back may be unmeetable by then.
 TEST_F(DispatcherTest, ExpiresWhatALostLaneKeptTooLong) {
   Open({});
   Arrive(kA, 0);

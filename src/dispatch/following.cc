@@ -29,11 +29,11 @@ void Dispatcher::Follow(const Slot& slot, const Lane& lane, const BatchReport& r
 }
 
 void Dispatcher::TakeProfile() {
-  followed_->Configure(deployment_->profile);
+  followed_->Configure(served_models_->profile);
   TakeReserve();
-  for (ModelId::rep m = 0; m < deployment_->models.size(); ++m) {
-    if (!deployment_->models[m].loaded) continue;
-    for (int i = 0; i < deployment_->profile.lane_classes(); ++i) {
+  for (ModelId::rep m = 0; m < served_models_->models.size(); ++m) {
+    if (!served_models_->models[m].loaded) continue;
+    for (int i = 0; i < served_models_->profile.lane_classes(); ++i) {
       const LaneClass c{static_cast<LaneClass::rep>(i)};
       outbox_.Followed(ModelId{m}, c, followed_->ratio(ModelId{m}, c));
     }
@@ -42,9 +42,9 @@ void Dispatcher::TakeProfile() {
 
 // Half of its SLO is what a model spares at most.
 void Dispatcher::TakeReserve() {
-  for (ModelId::rep m = 0; m < deployment_->models.size(); ++m) {
+  for (ModelId::rep m = 0; m < served_models_->models.size(); ++m) {
     followed_->SetReserve(ModelId{m},
-                          std::min(followed_->reserve(), deployment_->models[m].slo / 2));
+                          std::min(followed_->reserve(), served_models_->models[m].slo / 2));
   }
 }
 
@@ -56,7 +56,7 @@ void Dispatcher::TakeRatio(ModelId model, LaneClass lane_class, TimePoint now) {
          .count = static_cast<std::uint32_t>(std::lround(1000 * ratio)),
          .at = now});
   FindQuickest(model);
-  // What is hopeless may have changed: look again at the next step.
+  // What is unmeetable may have changed: look again at the next step.
   if (options_.expiry != Expiry::kNever && waiting_ > 0) next_expiry_ = TimePoint{};
   outbox_.Followed(model, lane_class, ratio);
 }

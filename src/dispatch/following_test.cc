@@ -126,9 +126,9 @@ TEST_F(Following, LearnsNothingFromBatchesWithNeighbours) {
 // Another model's coming and going is no reason to forget; other latencies are.
 TEST_F(Following, KeepsWhatItLearntOfAModelThatStays) {
   Run20(0, 10, 26);
-  auto deployment = TwoModels();
-  deployment->models[1].loaded = false;
-  dispatcher_->Configure(deployment);
+  auto served_models = TwoModels();
+  served_models->models[1].loaded = false;
+  dispatcher_->Configure(served_models);
   EXPECT_GE(Told(kA), Millis(26));
   auto measured = TwoModels();
   ProfileTable::ModelRows row{.exits = 2, .max_batch = 4};

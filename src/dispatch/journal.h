@@ -42,7 +42,7 @@ struct JournalRecord {
 };
 static_assert(sizeof(JournalRecord) == 64, "records are written to files as they are");
 
-struct Deployment;
+struct ServedModels;
 
 // What Dispatcher::SetLaneShare is told.
 struct LaneShare {
@@ -58,7 +58,7 @@ class Journal {
  public:
   virtual ~Journal() = default;
   // The dispatcher serves this from here on. Rare, and outside the hot path: it may take its time.
-  virtual void Configured(const Deployment&) {}
+  virtual void Configured(const ServedModels&) {}
   virtual void Append(const JournalRecord& record) noexcept = 0;
   // Likewise rare: the policy reads this plan from here on, or none ...
   virtual void Adopted(const Plan*) {}

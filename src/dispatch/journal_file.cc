@@ -100,7 +100,7 @@ class Parser {
   Status Section(char letter, std::string_view body) {
     if (letter == 'H') return Header(body);
     if (letter != 'D' && journal_.changes.empty()) {
-      return Bad("its first deployment does not stand before all else");
+      return Bad("its first served_models does not stand before all else");
     }
     switch (letter) {
       case 'D':
@@ -127,10 +127,11 @@ class Parser {
   }
   Status Deployed(std::string_view body) {
     if (journal_.header.lanes.empty()) return Bad("its header is missing");
-    auto deployment = ParseDeployment(body, classes_, deployed_ ? deployed_->models.size() : 0);
-    if (!deployment) return Bad("a deployment: " + deployment.error().message);
-    deployed_ = *deployment;
-    journal_.changes.push_back({journal_.records.size(), std::move(*deployment)});
+    auto served_models =
+        ParseServedModels(body, classes_, deployed_ ? deployed_->models.size() : 0);
+    if (!served_models) return Bad("the served models: " + served_models.error().message);
+    deployed_ = *served_models;
+    journal_.changes.push_back({journal_.records.size(), std::move(*served_models)});
     return {};
   }
   Status Planned(std::string_view body) {
@@ -166,7 +167,7 @@ class Parser {
     const auto checksum = source_.Take<std::uint64_t>();
     if (!checksum) return CutOff();
     if (!source_.empty()) return Bad("is damaged: bytes follow its end");
-    if (journal_.changes.empty()) return Bad("holds no deployment");
+    if (journal_.changes.empty()) return Bad("holds no served_models");
     if (*count != journal_.records.size()) return Bad("is damaged: records are missing");
     if (verify_ && *checksum != Checksum(kChecksumStart, before)) {
       return Bad("is damaged: its checksum does not fit its contents");
@@ -189,7 +190,7 @@ class Parser {
   const std::string_view where_;
   const bool verify_;
   std::size_t classes_ = 0;  // that its lanes are of, so far
-  std::shared_ptr<const Deployment> deployed_;
+  std::shared_ptr<const ServedModels> deployed_;
   JournalFile journal_;
 };
 
@@ -233,7 +234,9 @@ void JournalWriter::Append(const JournalRecord& record) noexcept {
   ++appended_;
 }
 
-void JournalWriter::Configured(const Deployment& deployment) { Note('D', ToJson(deployment)); }
+void JournalWriter::Configured(const ServedModels& served_models) {
+  Note('D', ToJson(served_models));
+}
 
 void JournalWriter::Adopted(const Plan* plan) { Note('P', ToJson(plan)); }
 

@@ -3,7 +3,7 @@
 //
 //   "TACTUSJ2", then sections of one letter each, integers little-endian:
 //     H u32 n, n bytes of JSON   policy, commit, source, lanes, options; first and once
-//     D u32 n, n bytes of JSON   a deployment: it holds for the records that follow
+//     D u32 n, n bytes of JSON   the served models: it holds for the records that follow
 //     P u32 n, n bytes of JSON   a plan, likewise
 //     L u32 n, n bytes of JSON   a lane's new share, likewise
 //     R u32 n, n records of 64 bytes (JournalRecord)
@@ -40,14 +40,14 @@ struct JournalHeader {
 
 struct JournalFile {
   using Changed =
-      std::variant<std::shared_ptr<const Deployment>, std::shared_ptr<const Plan>, LaneShare>;
+      std::variant<std::shared_ptr<const ServedModels>, std::shared_ptr<const Plan>, LaneShare>;
   struct Change {
     std::size_t at = 0;  // before the record of this index
     Changed to;
   };
   JournalHeader header;
   std::vector<JournalRecord> records;
-  std::vector<Change> changes;  // in order; the first is a deployment, at 0
+  std::vector<Change> changes;  // in order; the first is the served models, at 0
   bool complete = true;
 };
 
@@ -69,7 +69,7 @@ class JournalWriter final : public Journal {
                                                          std::size_t records = kRecords);
 
   void Append(const JournalRecord& record) noexcept override;
-  void Configured(const Deployment& deployment) override;
+  void Configured(const ServedModels& served_models) override;
   void Adopted(const Plan* plan) override;
   void Reshaped(const LaneShare& share) override;
 

@@ -16,17 +16,17 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Deployment OneModel(const std::string& name) {
-  Deployment deployment;
-  deployment.models = {{.name = name,
-                        .slo = Millis(50),
-                        .max_batch = 2,
-                        .priority = 2,
-                        .exits = {{"early", 0.5}, {"final", 0.75}}}};
+ServedModels OneModel(const std::string& name) {
+  ServedModels served_models;
+  served_models.models = {{.name = name,
+                           .slo = Millis(50),
+                           .max_batch = 2,
+                           .priority = 2,
+                           .exits = {{"early", 0.5}, {"final", 0.75}}}};
   const ProfileTable::ModelRows rows[] = {
       {.exits = 2, .max_batch = 2, .latency = {Millis(1), Millis(2), Millis(3), Nanos(4'000'001)}}};
-  deployment.profile = ProfileTable(1, rows);
-  return deployment;
+  served_models.profile = ProfileTable(1, rows);
+  return served_models;
 }
 
 ModelSet Only(ModelId::rep model) {
@@ -72,7 +72,8 @@ class JournalFileTest : public ::testing::Test {
     EXPECT_TRUE(writer) << writer.error().message;
     return std::move(*writer);
   }
-  // A journal of 20 arrivals, with a second deployment, a share and a plan before the last five.
+  // A journal of 20 arrivals, with a second set of served models, a share and a plan before the
+  // last five.
   std::string Sample() {
     const auto writer = Create(WhenFull::kWrite, 8);
     writer->Configured(OneModel("m"));
@@ -116,13 +117,14 @@ TEST_F(JournalFileTest, HoldsAllThatWasWritten) {
   ASSERT_EQ(journal->changes.size(), 5u);
   EXPECT_EQ(journal->changes[0].at, 0u);
   for (const std::size_t i : {1, 2, 3, 4}) EXPECT_EQ(journal->changes[i].at, 15u);
-  const Deployment& deployment =
-      *std::get<std::shared_ptr<const Deployment>>(journal->changes[1].to);
-  EXPECT_EQ(deployment.models[0].name, "n");
-  EXPECT_EQ(deployment.models[0].slo, Millis(50));
-  EXPECT_EQ(deployment.models[0].priority, 2);
-  EXPECT_EQ(deployment.models[0].exits[1].accuracy, 0.75);
-  EXPECT_EQ(deployment.profile.Latency(ModelId{0}, ExitId{1}, 2, LaneClass{0}), Nanos(4'000'001));
+  const ServedModels& served_models =
+      *std::get<std::shared_ptr<const ServedModels>>(journal->changes[1].to);
+  EXPECT_EQ(served_models.models[0].name, "n");
+  EXPECT_EQ(served_models.models[0].slo, Millis(50));
+  EXPECT_EQ(served_models.models[0].priority, 2);
+  EXPECT_EQ(served_models.models[0].exits[1].accuracy, 0.75);
+  EXPECT_EQ(served_models.profile.Latency(ModelId{0}, ExitId{1}, 2, LaneClass{0}),
+            Nanos(4'000'001));
   EXPECT_EQ(std::get<LaneShare>(journal->changes[2].to), kShare);
   EXPECT_EQ(*std::get<std::shared_ptr<const Plan>>(journal->changes[3].to), kPlan);
   EXPECT_EQ(std::get<std::shared_ptr<const Plan>>(journal->changes[4].to), nullptr);
@@ -200,7 +202,7 @@ TEST_F(JournalFileTest, IsRefusedWhenDamaged) {
 }
 
 // What the parser accepts must not be able to crash a dispatcher.
-TEST_F(JournalFileTest, RefusesDeploymentsThatMakeNoSense) {
+TEST_F(JournalFileTest, RefusesServedModelsThatMakeNoSense) {
   const std::string bytes = Sample();
   const auto change = [&](const std::string& from, const std::string& to) {
     std::string changed = bytes;

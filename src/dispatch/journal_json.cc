@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<const char*, 3> kExpiry = {"never", "passed", "hopeless"};
+constexpr std::array<const char*, 3> kExpiry = {"never", "passed", "unmeetable"};
 
 // Bounds on what a file may make us allocate or compute with.
 constexpr std::int64_t kMostLanes = 65'536;
@@ -100,8 +100,8 @@ PlanEntry ReadPlanEntry(const json& entry) {
           .length = Nanos(Whole(entry, "length_ns", 0, kMostNanos))};
 }
 
-ProfileTable::ModelRows RowsOf(const Deployment& deployment, std::size_t i) {
-  const ProfileTable& table = deployment.profile;
+ProfileTable::ModelRows RowsOf(const ServedModels& served_models, std::size_t i) {
+  const ProfileTable& table = served_models.profile;
   const ModelId m{static_cast<ModelId::rep>(i)};
   ProfileTable::ModelRows rows{.exits = table.exits(m), .max_batch = table.max_batch(m)};
   for (int c = 0; c < table.lane_classes(); ++c) {
@@ -220,15 +220,15 @@ std::string ToJson(const JournalHeader& header) {
   return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::string ToJson(const Deployment& deployment) {
+std::string ToJson(const ServedModels& served_models) {
   json models = json::array();
-  for (std::size_t i = 0; i < deployment.models.size(); ++i) {
-    const Model& model = deployment.models[i];
+  for (std::size_t i = 0; i < served_models.models.size(); ++i) {
+    const Model& model = served_models.models[i];
     json exits = json::array();
     for (const ModelExit& exit : model.exits) {
       exits.push_back({{"name", exit.name}, {"accuracy", exit.accuracy}});
     }
-    const ProfileTable::ModelRows rows = RowsOf(deployment, i);
+    const ProfileTable::ModelRows rows = RowsOf(served_models, i);
     json latency = json::array();
     for (const Duration l : rows.latency) latency.push_back(l.count());
     models.push_back({{"name", model.name},
@@ -242,7 +242,7 @@ std::string ToJson(const Deployment& deployment) {
                       {"latency_ns", latency}});
     if (!rows.use.empty()) models.back()["use"] = UseJson(rows.use);
   }
-  const json text = {{"lane_classes", deployment.profile.lane_classes()}, {"models", models}};
+  const json text = {{"lane_classes", served_models.profile.lane_classes()}, {"models", models}};
   return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -281,7 +281,7 @@ Expected<JournalHeader> ParseJournalHeader(std::string_view text) {
     const auto expiry = root.at("expiry").get<std::string>();
     const auto known = std::find(kExpiry.begin(), kExpiry.end(), expiry);
     if (known == kExpiry.end()) {
-      throw json::other_error::create(501, "expiry is none of never, passed, hopeless", &root);
+      throw json::other_error::create(501, "expiry is none of never, passed, unmeetable", &root);
     }
     header.options.expiry = static_cast<Expiry>(known - kExpiry.begin());
     header.options.follow = ReadFollow(root);
@@ -295,26 +295,26 @@ Expected<JournalHeader> ParseJournalHeader(std::string_view text) {
   });
 }
 
-Expected<std::shared_ptr<const Deployment>> ParseDeployment(std::string_view text,
-                                                            std::size_t lane_classes,
-                                                            std::size_t known) {
-  using Result = std::shared_ptr<const Deployment>;
+Expected<std::shared_ptr<const ServedModels>> ParseServedModels(std::string_view text,
+                                                                std::size_t lane_classes,
+                                                                std::size_t known) {
+  using Result = std::shared_ptr<const ServedModels>;
   return Parse<Result>(text, [&](const json& root) -> Result {
-    auto deployment = std::make_shared<Deployment>();
+    auto served_models = std::make_shared<ServedModels>();
     std::vector<ProfileTable::ModelRows> rows;
     const auto classes = static_cast<int>(Whole(root, "lane_classes", 0, kMostClasses));
     for (const json& entry : root.at("models")) {
-      deployment->models.push_back(ReadModel(entry));
-      rows.push_back(ReadRows(entry, deployment->models.back(), classes));
+      served_models->models.push_back(ReadModel(entry));
+      rows.push_back(ReadRows(entry, served_models->models.back(), classes));
     }
     if (static_cast<std::size_t>(classes) < lane_classes && !rows.empty()) {
       throw json::other_error::create(501, "a lane's class is not in the profile", &root);
     }
-    if (deployment->models.size() < known) {
+    if (served_models->models.size() < known) {
       throw json::other_error::create(501, "a model has vanished", &root);
     }
-    deployment->profile = ProfileTable(classes, rows);
-    return deployment;
+    served_models->profile = ProfileTable(classes, rows);
+    return served_models;
   });
 }
 

@@ -63,8 +63,8 @@ class Stage final : public Outbox, public Journal {
   const char* Change() {
     for (; change_ < journal_.changes.size() && journal_.changes[change_].at == next_; ++change_) {
       const JournalFile::Changed& to = journal_.changes[change_].to;
-      if (const auto* deployment = std::get_if<std::shared_ptr<const Deployment>>(&to)) {
-        dispatcher_.Configure(*deployment);
+      if (const auto* served_models = std::get_if<std::shared_ptr<const ServedModels>>(&to)) {
+        dispatcher_.Configure(*served_models);
       } else if (const auto* plan = std::get_if<std::shared_ptr<const Plan>>(&to)) {
         dispatcher_.Adopt(*plan);
         result_.plans += *plan != nullptr;

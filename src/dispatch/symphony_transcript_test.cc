@@ -26,8 +26,8 @@ class EagerFrom : public Policy {
   explicit EagerFrom(TimePoint from)
       : Policy({.name = "eager-from"}),
         from_(from),
-        deferred_(MakePolicy("symphony").value()),
-        eager_(MakePolicy("symphony:when=eager").value()) {}
+        deferred_(MakePolicy("symphony:gather=prefix,lead=0").value()),
+        eager_(MakePolicy("symphony:when=eager,gather=prefix").value()) {}
   void Prepare(const View& view) override {
     deferred_->Prepare(view);
     eager_->Prepare(view);
@@ -60,13 +60,13 @@ class Transcript : public Outbox {
   explicit Transcript(std::unique_ptr<Policy> policy) : policy_(std::move(policy)) {
     ProfileTable::ModelRows rows{.exits = 1, .max_batch = 16, .latency = {}};
     for (int b = 1; b <= 16; ++b) rows.latency.push_back(Millis(b + 5));
-    auto deployment = std::make_shared<Deployment>();
-    deployment->models = {
+    auto served_models = std::make_shared<ServedModels>();
+    served_models->models = {
         {.name = "m", .slo = Millis(12), .max_batch = 16, .exits = {{.name = "final"}}}};
-    deployment->profile = ProfileTable(1, {{rows}});
+    served_models->profile = ProfileTable(1, {{rows}});
     dispatcher_ = std::make_unique<Dispatcher>(DispatcherOptions{.expiry = Expiry::kNever},
                                                std::vector<LaneSpec>(3), *policy_, *this);
-    dispatcher_->Configure(deployment);
+    dispatcher_->Configure(served_models);
   }
 
   void Run(const std::vector<int>& requests) {
@@ -130,7 +130,7 @@ std::vector<int> Requests(int last, std::vector<int> missing = {}) {
 // Frontrun of {R1..R4} is 12 - l(5) = 2, already past when R4 arrives: it goes at once, and the
 // lanes take turns with batches of four from then on.
 TEST(SymphonyTranscript, DeferralFormsStaggeredBatchesOfFour) {
-  Transcript transcript(MakePolicy("symphony").value());
+  Transcript transcript(MakePolicy("symphony:gather=prefix,lead=0").value());
   transcript.Run(Requests(48));
   ASSERT_GE(transcript.starts().size(), 9u);
   EXPECT_EQ(transcript.starts()[0].at, kStart + Micros(2250));
@@ -146,7 +146,7 @@ TEST(SymphonyTranscript, DeferralFormsStaggeredBatchesOfFour) {
 
 // R13 to R15 never come. Deferral lets lanes idle for a moment and finds its rhythm again.
 TEST(SymphonyTranscript, DeferralRegainsItsRhythmAfterMissingRequests) {
-  Transcript transcript(MakePolicy("symphony").value());
+  Transcript transcript(MakePolicy("symphony:gather=prefix,lead=0").value());
   transcript.Run(Requests(120, {13, 14, 15}));
   EXPECT_TRUE(transcript.dropped().empty());
   const auto& starts = transcript.starts();

@@ -31,12 +31,12 @@ class Loop final : public AnswerSink {
   }
 
   void OnAnswer(const Answer& answer) noexcept override {
-    const auto slot = static_cast<std::size_t>(answer.token);
-    const Duration latency = answer.received - sent_[slot];
+    const auto sender = static_cast<std::size_t>(answer.token);
+    const Duration latency = answer.received - sent_[sender];
     Record(answer, latency);
     // A server that fails at once must not turn this into a busy loop without end.
     if (running_ && failures_ < kMostFailures) {
-      Send(slot);
+      Send(sender);
       return;
     }
     const std::lock_guard lock(mutex_);
@@ -51,9 +51,9 @@ class Loop final : public AnswerSink {
  private:
   static constexpr std::int64_t kMostFailures = 1000;
 
-  void Send(std::size_t slot) {
-    sent_[slot] = steady_clock::now();
-    transport_.Send({slot, 0, next_sample_++ % samples_});
+  void Send(std::size_t sender) {
+    sent_[sender] = steady_clock::now();
+    transport_.Send({sender, 0, next_sample_++ % samples_});
   }
   void Record(const Answer& answer, Duration latency) {
     const std::lock_guard lock(mutex_);
@@ -67,7 +67,7 @@ class Loop final : public AnswerSink {
 
   Transport& transport_;
   const std::uint32_t samples_;
-  std::vector<SteadyTime> sent_;  // by slot; written by whoever sends for it
+  std::vector<SteadyTime> sent_;  // by sender; written by whoever sends for it
   std::atomic<std::uint32_t> next_sample_{0};
   std::atomic<bool> running_{false};
   std::atomic<bool> counting_{false};

@@ -16,31 +16,31 @@ Ledger::Ledger(std::vector<Model> models, std::span<const PreparedInputs> inputs
 std::uint64_t Ledger::Open(std::uint32_t model, std::uint32_t sample, TimePoint intended,
                            TimePoint deadline) {
   const std::lock_guard lock(mutex_);
-  std::uint32_t slot = 0;
+  std::uint32_t index = 0;
   if (free_.empty()) {
-    slot = static_cast<std::uint32_t>(entries_.size());
+    index = static_cast<std::uint32_t>(entries_.size());
     entries_.emplace_back();
   } else {
-    slot = free_.back();
+    index = free_.back();
     free_.pop_back();
   }
-  Entry& entry = entries_[slot];
+  Entry& entry = entries_[index];
   entry.open = true;
   entry.sample = sample;
   entry.record = {.arrival = intended, .deadline = deadline, .started = kNever, .model = model};
   ++counts_.opened;
-  return std::uint64_t{entry.generation} << 32 | slot;
+  return std::uint64_t{entry.generation} << 32 | index;
 }
 
 void Ledger::OnAnswer(const Answer& answer) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto slot = static_cast<std::uint32_t>(answer.token);
-  if (slot >= entries_.size() || !entries_[slot].open ||
-      entries_[slot].generation != answer.token >> 32) {
+  const auto index = static_cast<std::uint32_t>(answer.token);
+  if (index >= entries_.size() || !entries_[index].open ||
+      entries_[index].generation != answer.token >> 32) {
     ++counts_.unexpected;
     return;
   }
-  Entry& entry = entries_[slot];
+  Entry& entry = entries_[index];
   RequestRecord& record = entry.record;
   const TimePoint ended{std::chrono::duration_cast<Duration>(answer.received - zero_)};
   Outcome outcome = Outcome::kError;

@@ -194,9 +194,9 @@ Json LayoutJson(std::span<const LayoutPoint> points) {
 Json PipelineJson(const PipelineSummary& p) {
   Json json = {{"name", p.name},
                {"slo_ms", p.slo_ms},
-               {"frames", p.requests()},
-               {"offered_fps", p.offered_fps},
-               {"goodput_fps", p.goodput_fps},
+               {"requests", p.requests()},
+               {"offered_rps", p.offered_rps},
+               {"goodput_rps", p.goodput_rps},
                {"bad_ratio", p.bad_ratio},
                {"p50_ms", p.p50_ms},
                {"p95_ms", p.p95_ms},

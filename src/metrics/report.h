@@ -8,9 +8,9 @@
 //              "queue_p99_ms", "accuracy", "measured_accuracy", "accuracy_limit",
 //              "exits": {"exit": share}, "outcomes": {"met": n, ...},
 //              "models": [{"name", "slo_ms", the same figures}],
-//              "pipelines": [{"name", "slo_ms", "frames", "offered_fps", "goodput_fps",
+//              "pipelines": [{"name", "slo_ms", "requests", "offered_rps", "goodput_rps",
 //              "bad_ratio", "p50_ms", "p95_ms", "p99_ms", "outcomes": {"on_time", "late",
-//              "dropped"}, "dropped_at": {"stage": n},   // "frames": pipeline requests
+//              "dropped"}, "dropped_at": {"stage": n},
 //              "items", "items_lost"}],                  // where stages' answers have rows
 //              "priorities": [{"priority", the same figures}],  // where models differ in it
 //              "prediction": {"batches", "p50", "p95", "p99",  // of a policy that predicts
@@ -91,8 +91,8 @@ struct PipelineSummary {
   std::vector<StageLosses> stages;
   std::int64_t items = 0;       // rows that stages ran for, of requests that were answered, and ...
   std::int64_t items_lost = 0;  // ... those that the answer does without
-  double offered_fps = 0;
-  double goodput_fps = 0;  // on time
+  double offered_rps = 0;
+  double goodput_rps = 0;  // on time
   double bad_ratio = 0;    // late or dropped, over all
   double p50_ms = 0;       // of those answered, from the arrival to the last answer
   double p95_ms = 0;

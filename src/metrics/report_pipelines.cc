@@ -28,8 +28,8 @@ void Summarize(std::span<const PipelineRecord> records, std::uint32_t pipeline, 
   const auto on_time = static_cast<double>(summary.on_time);
   const double seconds = ToSeconds(end - begin);
   if (seconds > 0) {
-    summary.offered_fps = requests / seconds;
-    summary.goodput_fps = on_time / seconds;
+    summary.offered_rps = requests / seconds;
+    summary.goodput_rps = on_time / seconds;
   }
   if (requests > 0) summary.bad_ratio = (requests - on_time) / requests;
   summary.p50_ms = ToMillis(Percentile(latencies, 50));
@@ -49,7 +49,7 @@ PipelineSummary Average(std::span<const PipelineSummary> seeds) {
     }
   }
   for (double PipelineSummary::*figure :
-       {&PipelineSummary::offered_fps, &PipelineSummary::goodput_fps, &PipelineSummary::bad_ratio,
+       {&PipelineSummary::offered_rps, &PipelineSummary::goodput_rps, &PipelineSummary::bad_ratio,
         &PipelineSummary::p50_ms, &PipelineSummary::p95_ms, &PipelineSummary::p99_ms}) {
     mean.*figure = 0;
     for (const PipelineSummary& seed : seeds) {

@@ -205,7 +205,7 @@ std::string PipelineTable(std::span<const RunReport> runs) {
                                                       : p.name};
       for (const auto& [key, value] : run.settings) row.push_back(value);
       for (std::string cell :
-           {fmt::format("{:.4g}", p.slo_ms), Rate(p.offered_fps), Rate(p.goodput_fps),
+           {fmt::format("{:.4g}", p.slo_ms), Rate(p.offered_rps), Rate(p.goodput_rps),
             Percent(p.bad_ratio), Percent(static_cast<double>(p.late) / requests),
             Percent(static_cast<double>(p.dropped()) / requests), Millis(p.p50_ms),
             Millis(p.p95_ms), Millis(p.p99_ms)}) {

@@ -72,7 +72,8 @@ TimePoint Flow::DeadlineOf(const Request& request, StageId stage, TimePoint now)
   return Redivide(now, request.deadline, timing.need[stage.value()], timing.behind[stage.value()]);
 }
 
-bool Flow::IsHopeless(const Request& request, StageId stage, TimePoint from, bool answered) const {
+bool Flow::IsUnmeetable(const Request& request, StageId stage, TimePoint from,
+                        bool answered) const {
   const Duration least = answered ? timing_[request.pipeline].least_behind[stage.value()]
                                   : LeastFrom(request.pipeline, stage);
   return from + least > request.deadline;
@@ -82,7 +83,7 @@ bool Flow::IsRowAlone(const Pipeline& pipeline, StageId stage) {
   return pipeline.answer == AnswerRule::kEach && pipeline.levels.IsOfRows(stage);
 }
 
-// What is ready, in ready_. The first that is hopeless may end the request, or make more ready.
+// What is ready, in ready_. The first that is unmeetable may end the request, or make more ready.
 void Flow::Start(PipelineRequestId id, TimePoint now) {
   std::vector<StageRun> ready;
   ready.swap(ready_);
@@ -97,9 +98,9 @@ void Flow::Start(PipelineRequestId id, TimePoint now) {
 void Flow::StartOne(const RunKey& key, TimePoint now) {
   Request& request = At(key.request);
   const TimePoint deadline = DeadlineOf(request, key.run.stage, now);
-  const bool hopeless =
-      now > deadline || (Redivides(request) && IsHopeless(request, key.run.stage, now, false));
-  if (hopeless) return Fail(key, now);
+  const bool unmeetable =
+      now > deadline || (Redivides(request) && IsUnmeetable(request, key.run.stage, now, false));
+  if (unmeetable) return Fail(key, now);
   ++request.running;
   request.progress.SetStarted(key.run, true);
   outbox_.Start(key, now, deadline);
@@ -120,7 +121,7 @@ void Flow::Answered(const RunKey& key, int rows, TimePoint now) {
   const StageId stage = key.run.stage;
   const Pipeline& pipeline = pipelines_[request.pipeline];
   const bool last = pipeline.graph.next(stage).empty();
-  const bool late = Redivides(request) ? IsHopeless(request, stage, now, true)
+  const bool late = Redivides(request) ? IsUnmeetable(request, stage, now, true)
                                        : now > DeadlineOf(request, stage, now);
   // A last stage's answer is one, if late; a row among others is left out.
   if (late && (!last || IsRowAlone(pipeline, stage))) {
@@ -142,7 +143,7 @@ void Flow::Refused(const RunKey& key, DropReason reason, TimePoint now) {
   // best is its own, once.
   if (reason == DropReason::kExpired &&
       pipelines_[request.pipeline].deadlines == DeadlineRule::kPersist &&
-      !IsHopeless(request, stage, now, false) && request.progress.TakeSecondChance(key.run)) {
+      !IsUnmeetable(request, stage, now, false) && request.progress.TakeSecondChance(key.run)) {
     ++request.running;
     request.progress.SetStarted(key.run, true);
     const Duration behind = timing_[request.pipeline].least_behind[stage.value()];

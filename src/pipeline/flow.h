@@ -66,7 +66,7 @@ class Flow {
   // `outbox` outlives it.
   Flow(std::vector<Pipeline> pipelines, FlowOutbox& outbox);
 
-  // One that is hopeless has ended when this returns.
+  // One that is unmeetable has ended when this returns.
   PipelineRequestId Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline);
   // `rows`: of the answer, read where the stage demultiplies.
   void Answered(const RunKey& key, int rows, TimePoint now);
@@ -103,7 +103,7 @@ class Flow {
   Request& At(PipelineRequestId id) { return requests_[id.value()]; }
   bool Redivides(const Request& request) const;
   // That not even the quickest of what must follow fits any more.
-  bool IsHopeless(const Request& request, StageId stage, TimePoint from, bool answered) const;
+  bool IsUnmeetable(const Request& request, StageId stage, TimePoint from, bool answered) const;
   void Start(PipelineRequestId id, TimePoint now);
   void StartOne(const RunKey& key, TimePoint now);
   TimePoint DeadlineOf(const Request& request, StageId stage, TimePoint now) const;

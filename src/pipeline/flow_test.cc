@@ -183,7 +183,7 @@ TEST(Flow, WhatExpiredInItsPartOfTheTimeHasTheRestOfIt) {
   script.Begin(100, 90);
   script.Refuse("a", 101, DropReason::kShed);  // given up for others: it does not come back
   script.Begin(200, 90);
-  script.Refuse("a", 261, DropReason::kExpired);  // hopeless by now
+  script.Refuse("a", 261, DropReason::kExpired);  // unmeetable by now
   EXPECT_EQ(script.Take(),
             "\nstart a until 130\n0 dropped at 101 by a\nstart a until 230\n0 dropped at 261 by a");
 }

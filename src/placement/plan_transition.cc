@@ -11,7 +11,7 @@ namespace {
 
 using StepKind = TransitionStep::Kind;
 
-LaneId LaneAt(std::size_t place) { return LaneId{static_cast<LaneId::rep>(place)}; }
+LaneId LaneAt(std::size_t index) { return LaneId{static_cast<LaneId::rep>(index)}; }
 
 bool Has(const LanePlan& lane, ModelId model) {
   return std::ranges::find(lane.entries, model, &PlanEntry::model) != lane.entries.end();
@@ -24,30 +24,30 @@ bool HasAll(const LanePlan& lane, const LanePlan& wanted) {
 }  // namespace
 
 PlanTransition::PlanTransition(std::vector<DeviceLimits> devices) : devices_(std::move(devices)) {
-  std::size_t places = 0;
-  first_.push_back(places);
+  std::size_t count = 0;
+  first_.push_back(count);
   for (const DeviceLimits& device : devices_) {
-    places += 2 * static_cast<std::size_t>(device.most_lanes);
-    first_.push_back(places);
+    count += 2 * static_cast<std::size_t>(device.most_lanes);
+    first_.push_back(count);
   }
-  places_.resize(places);
+  lanes_.resize(count);
 }
 
-DeviceId PlanTransition::DeviceOf(std::size_t place) const {
-  const auto after = std::ranges::upper_bound(first_, place);
+DeviceId PlanTransition::DeviceOf(std::size_t index) const {
+  const auto after = std::ranges::upper_bound(first_, index);
   return DeviceId{static_cast<DeviceId::rep>(after - first_.begin() - 1)};
 }
 
-std::vector<LaneSpec> PlanTransition::Places() const {
+std::vector<LaneSpec> PlanTransition::AllLanes() const {
   std::vector<LaneSpec> lanes;
-  for (std::size_t place = 0; place < places_.size(); ++place) {
-    lanes.push_back({.device = DeviceOf(place)});
+  for (std::size_t index = 0; index < lanes_.size(); ++index) {
+    lanes.push_back({.device = DeviceOf(index)});
   }
   return lanes;
 }
 
-bool PlanTransition::Keeps(std::size_t place, const LanePlan& lane) const {
-  const Place& there = places_[place];
+bool PlanTransition::Keeps(std::size_t index, const LanePlan& lane) const {
+  const LaneState& there = lanes_[index];
   return there.state == State::kServing && there.serves.spec.lane_class == lane.spec.lane_class;
 }
 
@@ -55,14 +55,14 @@ bool PlanTransition::Keeps(std::size_t place, const LanePlan& lane) const {
 // one that has its models.
 int PlanTransition::Kept(std::uint32_t device, const std::vector<const LanePlan*>& lanes) const {
   int kept = 0;
-  std::vector<bool> taken(PlacesOf(device));
+  std::vector<bool> taken(LanesOf(device));
   for (const LanePlan* lane : lanes) {
     int best = 0;
     std::size_t at = 0;
     for (std::size_t i = 0; i < taken.size(); ++i) {
-      const std::size_t place = FirstOf(device) + i;
-      if (taken[i] || !Keeps(place, *lane)) continue;
-      const int value = HasAll(places_[place].serves, *lane) ? 3 : 2;
+      const std::size_t index = FirstOf(device) + i;
+      if (taken[i] || !Keeps(index, *lane)) continue;
+      const int value = HasAll(lanes_[index].serves, *lane) ? 3 : 2;
       if (value <= best) continue;
       best = value;
       at = i;
@@ -120,44 +120,44 @@ Expected<PlanTransition::Steps> PlanTransition::Begin(const Plan& plan) {
                            std::to_string(device) +
                            ", which cannot be changed while requests are served; plan larger ones");
   }
-  Plan next{.epoch = plan.epoch, .lanes = std::vector<LanePlan>(places_.size())};
-  for (std::size_t place = 0; place < places_.size(); ++place) {
-    next.lanes[place].spec = places_[place].serves.spec;
-    next.lanes[place].spec.device = DeviceOf(place);
+  Plan next{.epoch = plan.epoch, .lanes = std::vector<LanePlan>(lanes_.size())};
+  for (std::size_t index = 0; index < lanes_.size(); ++index) {
+    next.lanes[index].spec = lanes_[index].serves.spec;
+    next.lanes[index].spec.device = DeviceOf(index);
   }
   Steps steps;
   const std::vector<std::uint32_t> devices = ChooseDevices(planned);
-  for (std::size_t p = 0; p < planned.size(); ++p) PlaceOn(devices[p], planned[p], next, steps);
+  for (std::size_t p = 0; p < planned.size(); ++p) AssignLanes(devices[p], planned[p], next, steps);
   next_ = std::make_shared<const Plan>(std::move(next));
   return preparing_ > 0 ? steps : Settle();
 }
 
-void PlanTransition::PlaceOn(std::uint32_t device, const std::vector<const LanePlan*>& lanes,
-                             Plan& next, Steps& steps) {
+void PlanTransition::AssignLanes(std::uint32_t device, const std::vector<const LanePlan*>& lanes,
+                                 Plan& next, Steps& steps) {
   const std::size_t first = FirstOf(device);
-  const std::size_t places = PlacesOf(device);
-  std::vector<bool> taken(places);
+  const std::size_t count = LanesOf(device);
+  std::vector<bool> taken(count);
   for (const LanePlan* lane : lanes) {
     // As Kept counts: a lane with the share and the models, then one with the share.
-    std::size_t at = places;
-    for (std::size_t i = 0; i < places; ++i) {
+    std::size_t at = count;
+    for (std::size_t i = 0; i < count; ++i) {
       if (taken[i] || !Keeps(first + i, *lane)) continue;
-      const bool all = HasAll(places_[first + i].serves, *lane);
-      if (at == places || (all && !HasAll(places_[first + at].serves, *lane))) at = i;
+      const bool all = HasAll(lanes_[first + i].serves, *lane);
+      if (at == count || (all && !HasAll(lanes_[first + at].serves, *lane))) at = i;
     }
-    const bool kept = at < places;
-    for (std::size_t i = 0; i < places && at == places; ++i) {
-      if (!taken[i] && places_[first + i].state == State::kFree) at = i;
+    const bool kept = at < count;
+    for (std::size_t i = 0; i < count && at == count; ++i) {
+      if (!taken[i] && lanes_[first + i].state == State::kFree) at = i;
     }
-    CHECK(at < places, "a steady device has at most its most lanes, so as many are free");
+    CHECK(at < count, "a steady device has at most its most lanes, so as many are free");
     taken[at] = true;
-    Place& place = places_[first + at];
+    LaneState& state = lanes_[first + at];
     LanePlan& mine = next.lanes[first + at];
     mine = *lane;
     mine.spec.device = DeviceId{device};
-    if (kept && HasAll(place.serves, *lane)) continue;
-    if (!kept) place.state = State::kMaking;
-    place.preparing = true;
+    if (kept && HasAll(state.serves, *lane)) continue;
+    if (!kept) state.state = State::kMaking;
+    state.preparing = true;
     ++preparing_;
     steps.push_back({kept ? StepKind::kLoad : StepKind::kMake, LaneAt(first + at),
                      kept ? LaneSpec{} : mine.spec});
@@ -165,9 +165,9 @@ void PlanTransition::PlaceOn(std::uint32_t device, const std::vector<const LaneP
 }
 
 PlanTransition::Steps PlanTransition::Prepared(LaneId lane) {
-  Place& place = places_[lane.value()];
-  CHECK(place.preparing, "a lane is prepared once");
-  place.preparing = false;
+  LaneState& state = lanes_[lane.value()];
+  CHECK(state.preparing, "a lane is prepared once");
+  state.preparing = false;
   --preparing_;
   return Settle();
 }
@@ -185,21 +185,21 @@ PlanTransition::Steps PlanTransition::Settle() {
 PlanTransition::Steps PlanTransition::Switch() {
   Steps steps = {{.kind = StepKind::kAdopt}};
   Steps unloads;  // last: they may wait for a batch
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    Place& place = places_[i];
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    LaneState& state = lanes_[i];
     const LanePlan& next = next_->lanes[i];
     const bool used = !next.entries.empty();
-    if (place.state == State::kMaking) {
-      place.state = State::kServing;
+    if (state.state == State::kMaking) {
+      state.state = State::kServing;
       steps.push_back({.kind = StepKind::kOpen, .lane = LaneAt(i)});
-    } else if (place.state == State::kServing && !used) {
-      place.state = State::kDraining;
+    } else if (state.state == State::kServing && !used) {
+      state.state = State::kDraining;
       ++draining_;
       steps.push_back({.kind = StepKind::kClose, .lane = LaneAt(i)});
-    } else if (place.state == State::kServing && !HasAll(next, place.serves)) {
+    } else if (state.state == State::kServing && !HasAll(next, state.serves)) {
       unloads.push_back({.kind = StepKind::kUnload, .lane = LaneAt(i)});
     }
-    if (used) place.serves = next;
+    if (used) state.serves = next;
   }
   serving_ = next_;
   steps.insert(steps.end(), unloads.begin(), unloads.end());
@@ -208,12 +208,12 @@ PlanTransition::Steps PlanTransition::Switch() {
 
 PlanTransition::Steps PlanTransition::Abandon() {
   Steps steps;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    Place& place = places_[i];
-    if (place.state == State::kMaking) {
-      place.state = State::kFree;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    LaneState& state = lanes_[i];
+    if (state.state == State::kMaking) {
+      state.state = State::kFree;
       steps.push_back({.kind = StepKind::kRemove, .lane = LaneAt(i)});
-    } else if (place.state == State::kServing && !HasAll(place.serves, next_->lanes[i])) {
+    } else if (state.state == State::kServing && !HasAll(state.serves, next_->lanes[i])) {
       steps.push_back({.kind = StepKind::kUnload, .lane = LaneAt(i)});
     }
   }
@@ -222,9 +222,9 @@ PlanTransition::Steps PlanTransition::Abandon() {
 }
 
 PlanTransition::Steps PlanTransition::Drained(LaneId lane) {
-  Place& place = places_[lane.value()];
-  CHECK(place.state == State::kDraining, "only a lane that was closed drains");
-  place.state = State::kFree;
+  LaneState& state = lanes_[lane.value()];
+  CHECK(state.state == State::kDraining, "only a lane that was closed drains");
+  state.state = State::kFree;
   --draining_;
   return {{.kind = StepKind::kRemove, .lane = lane}};
 }

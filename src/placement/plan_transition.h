@@ -8,14 +8,14 @@
 //                finish what runs there. Each: Drained
 //   steady
 //
-// A lane that cannot be made (Failed) ends the preparing once the others have been told: what was
-// made goes again, and the layout that served all the while stays.
+// Where a lane cannot be made (Failed), the transition is rolled back once all lanes have reported:
+// the partial layout is removed, and the layout that served all the while stays.
 //
 // Requests wait with their model, not with a lane, so none is lost: what waits at the switch is
 // divided among the new lanes. While old lanes finish their last batch, their device runs more than
 // the plan has on it.
 //
-// Lanes lie in places, device by device: twice as many as a device may have lanes, so that the
+// Lanes are numbered device by device, twice as many as a device may have at once, so that the
 // lanes of two layouts find room. A lane of the plan that is there already, with its share, is
 // kept; the plan's devices are taken in the order that keeps most, among those of the same limits.
 #pragma once
@@ -52,8 +52,8 @@ class PlanTransition {
   explicit PlanTransition(int devices)
       : PlanTransition(std::vector<DeviceLimits>(static_cast<std::size_t>(devices))) {}
 
-  // All places, for a dispatcher; closed until a step opens them.
-  std::vector<LaneSpec> Places() const;
+  // Every lane that may ever be, for a dispatcher; closed until a step opens it.
+  std::vector<LaneSpec> AllLanes() const;
 
   // Takes up a plan; the steps may already be all there are. kInvalidArgument, and nothing happens,
   // for one that has more devices than there are or more lanes than one may have; kUnavailable
@@ -73,29 +73,29 @@ class PlanTransition {
 
  private:
   enum class State { kFree, kMaking, kServing, kDraining };
-  struct Place {
+  struct LaneState {
     State state = State::kFree;
     bool preparing = false;  // made, or given more models
     LanePlan serves;         // where kServing: what it was given last
   };
 
-  // Of device d: its first place; of the last one, the end of all.
+  // The index of device d's first lane; one more at the end: the number of lanes.
   std::size_t FirstOf(std::size_t device) const { return first_[device]; }
-  std::size_t PlacesOf(std::size_t device) const { return first_[device + 1] - first_[device]; }
-  DeviceId DeviceOf(std::size_t place) const;
-  bool Keeps(std::size_t place, const LanePlan& lane) const;
+  std::size_t LanesOf(std::size_t device) const { return first_[device + 1] - first_[device]; }
+  DeviceId DeviceOf(std::size_t index) const;
+  bool Keeps(std::size_t index, const LanePlan& lane) const;
   int Kept(std::uint32_t device, const std::vector<const LanePlan*>& lanes) const;
   std::vector<std::uint32_t> ChooseDevices(
       const std::vector<std::vector<const LanePlan*>>& planned) const;
-  void PlaceOn(std::uint32_t device, const std::vector<const LanePlan*>& lanes, Plan& next,
-               Steps& steps);
+  void AssignLanes(std::uint32_t device, const std::vector<const LanePlan*>& lanes, Plan& next,
+                   Steps& steps);
   Steps Settle();
   Steps Switch();
   Steps Abandon();
 
   std::vector<DeviceLimits> devices_;
   std::vector<std::size_t> first_;  // by device, and the end
-  std::vector<Place> places_;       // by LaneId
+  std::vector<LaneState> lanes_;    // by LaneId
   std::shared_ptr<const Plan> next_;
   std::shared_ptr<const Plan> serving_;  // the last that was adopted
   bool failed_ = false;                  // a lane of next_ cannot be made

@@ -1,5 +1,5 @@
 // Layouts that change, as transcripts. Without them a lane could be opened before it is ready, two
-// layouts could want one place, or a lane be made anew that was there already.
+// layouts could want one lane, or a lane be made anew that was there already.
 #include "placement/plan_transition.h"
 
 #include <cmath>
@@ -204,7 +204,7 @@ TEST(PlanTransitionLife, EveryLayoutComesToServeAndOnlyItOrTheOneBefore) {
       std::multiset<std::pair<int, std::size_t>> serves;
       for (const std::uint32_t lane : open) {
         const LanePlan& mine = transition.next()->lanes[lane];
-        EXPECT_EQ(mine.spec.device.value(), transition.Places()[lane].device.value());
+        EXPECT_EQ(mine.spec.device.value(), transition.AllLanes()[lane].device.value());
         serves.emplace(mine.spec.lane_class.value(), mine.entries.size());
       }
       ASSERT_EQ(serves, failed ? before : wanted);
@@ -217,10 +217,10 @@ TEST(PlanTransitionLife, EveryLayoutComesToServeAndOnlyItOrTheOneBefore) {
 // out on the other.
 TEST(PlanTransition, EachDeviceHasItsOwnLimits) {
   PlanTransition transition(std::vector<DeviceLimits>{{.most_lanes = 1}, {.most_lanes = 3}});
-  const std::vector<LaneSpec> places = transition.Places();
-  ASSERT_EQ(places.size(), 8u);
-  EXPECT_EQ(places[1].device, DeviceId{0});
-  EXPECT_EQ(places[2].device, DeviceId{1});
+  const std::vector<LaneSpec> lanes = transition.AllLanes();
+  ASSERT_EQ(lanes.size(), 8u);
+  EXPECT_EQ(lanes[1].device, DeviceId{0});
+  EXPECT_EQ(lanes[2].device, DeviceId{1});
   const auto lane = [](DeviceId::rep device) {
     return LanePlan{.spec = {.device = DeviceId{device}}, .entries = {{.model = ModelId{0}}}};
   };

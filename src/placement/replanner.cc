@@ -131,7 +131,7 @@ std::optional<Plan> Replanner::Largest() {
   // Else less load has no plan either.
   if (shortage_.code != ErrorCode::kResourceExhausted) return std::nullopt;
   PartialPlan largest = LargestPart(input_, solve);
-  shortage_.message += "; " + WhatEachLacks(input_, largest.part);
+  shortage_.message += "; " + DescribeShortage(input_, largest.part);
   return std::move(largest.plan);
 }
 

@@ -200,7 +200,7 @@ TEST_F(ReplannerTest, APlanThatTheDeviceDoesNotHoldIsNotGiven) {
 }
 
 // Who looks for a load that has a plan goes by the code.
-TEST_F(ReplannerTest, ALoadThatNoPlanCarriesIsToldFromAModelThatNoneServes) {
+TEST_F(ReplannerTest, ALoadThatNoPlanSustainsIsToldFromAModelThatNoneServes) {
   input_.models[0].rate_rps = 300;
   const auto first = Make().First();
   ASSERT_FALSE(first);

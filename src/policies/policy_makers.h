@@ -27,14 +27,11 @@ std::span<const PolicyEntry> PlainTwins();
 
 inline constexpr const char* kEdgeServingOptions =
     "batch=N: largest batch; clip=C: the most that one request counts, 10";
-// The setting of docs/papers/symphony.md.
-inline constexpr const char* kSymphonyTuned =
-    "gather=window,aim=0.8,lead=0.1: a flat top under overload, and larger batches";
-
 inline constexpr const char* kSymphonyOptions =
-    "when=frontrun|eager|timeout|latest; k=MS or share=X of the SLO: of timeout; lead=X: before "
-    "frontrun, as a share of the SLO, 0; gather=prefix|window; aim=X: share of b* that the window "
-    "holds on to, 1; rate=MS: window of the rate from which b* is, 1000; ctrl=US, data=US: delay "
+    "published: as the paper has it (gather=window,aim=1,lead=0); when=frontrun|eager|timeout|"
+    "latest; k=MS or share=X of the SLO: of timeout; lead=X: before frontrun, as a share of the "
+    "SLO, by default as the load has it; gather=window|prefix; aim=X: share of b* that the window "
+    "holds on to, 0.8; rate=MS: window of the rate from which b* is, 1000; ctrl=US, data=US: delay "
     "of a batch and of each of its requests";
 
 inline constexpr const char* kStraitOptions =
@@ -43,9 +40,9 @@ inline constexpr const char* kStraitOptions =
     "free does not make it wait, 1; "
     "least=P, step=P: of the cap on low levels, 75 and 0.25 percent; starve=MS: the longest that a "
     "queue goes unserved, 1000, and 1 at least (with 0 the one that waited longest would always be "
-    "first, whatever its priority); learn=yes|no; excess=P: lower batches join a higher one only "
-    "if it is still in time where neighbours cost it more than they cost P percent of batches, "
-    "99.9; and to leave parts away: order=no, meet=no, protect=no, unlucky=no, cap=no";
+    "first, whatever its priority); learn=yes|no; tail_percentile=P: lower batches join a higher "
+    "one only if it is still in time where neighbours cost it more than they cost P percent of "
+    "batches, 99.9; and to leave parts away: order=no, meet=no, protect=no, tail=no, cap=no";
 
 inline constexpr int kAnyBatch = 1 << 20;
 
@@ -62,11 +59,12 @@ template <class Which>
 std::unique_ptr<Policy> MakeSymphony(std::string name, PolicyOptions& options) {
   constexpr Schedulable kWhen[] = {Schedulable::kFrontrun, Schedulable::kEager,
                                    Schedulable::kTimeout, Schedulable::kLatest};
-  constexpr Gather kGather[] = {Gather::kPrefix, Gather::kWindow};
+  constexpr Gather kGather[] = {Gather::kWindow, Gather::kPrefix};
   SymphonyOptions made;
+  const bool published = options.Flag("published");
   made.candidate.schedulable =
       kWhen[options.Name("when", {"frontrun", "eager", "timeout", "latest"})];
-  made.candidate.gather = kGather[options.Name("gather", {"prefix", "window"})];
+  made.candidate.gather = kGather[options.Name("gather", {"window", "prefix"})];
   const bool timeout = made.candidate.schedulable == Schedulable::kTimeout;
   const bool window = made.candidate.gather == Gather::kWindow;
   for (const char* key : {"k", "share"}) options.Needs(key, timeout, "when=timeout");
@@ -75,7 +73,9 @@ std::unique_ptr<Policy> MakeSymphony(std::string name, PolicyOptions& options) {
   for (const char* key : {"aim", "rate"}) options.Needs(key, window, "gather=window");
   made.candidate.timeout = options.Millis("k", 0);
   made.timeout_share = options.Number("share", 0, 0, 1);
-  made.aim = options.Number("aim", 1, 0.1, 1);
+  made.aim = options.Number("aim", published ? 1 : 0.8, 0.1, 1);
+  made.adaptive_lead =
+      !published && !options.Has("lead") && made.candidate.schedulable == Schedulable::kFrontrun;
   made.lead_share = options.Number("lead", 0, 0, 1);
   made.rate_window = options.Millis("rate", 1000, 1);
   made.delays = {.control = options.Micros("ctrl", 0), .per_request = options.Micros("data", 0)};
@@ -98,14 +98,16 @@ std::unique_ptr<Policy> MakeStrait(std::string name, PolicyOptions& options) {
   for (const char* key : {"slack", "room"}) options.Needs(key, made.formation > 0, "form above 0");
   made.slack = options.Number("slack", made.slack, 0, 100);
   made.room = options.Number("room", made.room, 0, 100);
-  const bool unlucky = with("unlucky");
-  for (const char* key : {"unlucky", "excess"}) {
+  options.Renamed("unlucky", "tail");
+  options.Renamed("excess", "tail_percentile");
+  const bool tail = with("tail");
+  for (const char* key : {"tail", "tail_percentile"}) {
     options.Needs(key, made.interference.learn, "learn=yes");
     options.Needs(key, made.protects, "protect=yes");
   }
-  options.Needs("excess", unlucky, "unlucky=yes");
-  made.excess = options.Number("excess", 100 * made.excess, 50, 100) / 100;
-  if (!unlucky) made.excess = 0;
+  options.Needs("tail_percentile", tail, "tail=yes");
+  made.tail_quantile = options.Number("tail_percentile", 100 * made.tail_quantile, 50, 100) / 100;
+  if (!tail) made.tail_quantile = 0;
   made.starve = FromMillis(options.Number("starve", ToMillis(made.starve), 1, 1e6));
   return std::make_unique<Which>(std::move(name), made);
 }

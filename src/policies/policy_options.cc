@@ -12,11 +12,13 @@ Expected<PolicyOptions> PolicyOptions::Parse(std::string_view text, std::string_
     const std::size_t comma = text.find(',');
     const std::string_view one = text.substr(0, comma);
     const std::size_t equals = one.find('=');
-    if (equals == std::string_view::npos || equals == 0) {
+    if (one.empty() || equals == 0) {
       return InvalidArgument(options.whose_ + " option '" + std::string(one) +
                              "': key=value is expected");
     }
-    const auto [at, fresh] = options.values_.emplace(one.substr(0, equals), one.substr(equals + 1));
+    const bool flag = equals == std::string_view::npos;
+    const auto [at, fresh] =
+        options.values_.emplace(one.substr(0, equals), flag ? "" : one.substr(equals + 1));
     if (!fresh)
       return InvalidArgument(options.whose_ + " option '" + at->first + "' is given twice");
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
@@ -44,6 +46,20 @@ void PolicyOptions::Overridden(std::string_view key, std::string_view beside) {
       InvalidArgument(whose_ + " option " + std::string(key) + "=" + values_.find(key)->second +
                       " changes nothing beside " + std::string(beside) + "=" +
                       values_.find(beside)->second + "; give one of them");
+}
+
+void PolicyOptions::Renamed(std::string_view key, std::string_view now) {
+  if (!Has(key) || !status_) return;
+  status_ = InvalidArgument(whose_ + " option " + std::string(key) + " is called " +
+                            std::string(now) + " now");
+}
+
+bool PolicyOptions::Flag(std::string_view key) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return false;
+  if (!found->second.empty()) Complain(key, found->second, "the word alone");
+  values_.erase(found);
+  return true;
 }
 
 double PolicyOptions::Number(std::string_view key, double otherwise, double least, double most) {

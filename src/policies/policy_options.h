@@ -16,7 +16,8 @@ namespace tactus {
 
 class PolicyOptions {
  public:
-  // An error when an option is not key=value or is given twice. `whose` stands in messages.
+  // An option is key=value, or a flag: a key alone. One that is given twice is an error. `whose`
+  // stands in messages.
   static Expected<PolicyOptions> Parse(std::string_view text, std::string_view whose = "policy");
 
   bool Has(std::string_view key) const { return values_.contains(key); }
@@ -25,6 +26,11 @@ class PolicyOptions {
   void Needs(std::string_view key, bool there, std::string_view without);
   void Overridden(std::string_view key, std::string_view beside);
 
+  // An option that has another name now is an error that says which.
+  void Renamed(std::string_view key, std::string_view now);
+
+  // Takes the flag out; whether it was given.
+  bool Flag(std::string_view key);
   // Each takes the option out; `otherwise` when it was not given. After a first error, which
   // status() keeps, they answer with `otherwise`.
   double Number(std::string_view key, double otherwise, double least, double most);

@@ -120,7 +120,7 @@ const std::vector<PolicyEntry>& Entries() {
        &MakeRanked<EarliestArrivalFirst, ExitRule::kFinal>},
       {{"horizon", kHorizonSummary, ""}, &MakeHorizon},
       {{"symphony", "deferred batches: a batch goes when no further request could join it in time",
-        kSymphonyOptions, kSymphonyTuned},
+        kSymphonyOptions},
        &MakeSymphony<Symphony>},
       {{"clockwork", "eager: the batch whose latest start comes first",
         "sizes=1/2/4/8/16: batch sizes, all; margin=X: estimates over the profile's, 1"},

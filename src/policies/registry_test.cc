@@ -26,7 +26,7 @@ TEST(PolicyRegistry, KeepsOptionsInTheName) {
 
 TEST(PolicyRegistry, TakesListsAndNames) {
   for (const char* text : {"timeout:preferred=4", "timeout:preferred=1/8/16,drop=never",
-                           "symphony:when=eager,gather=window"}) {
+                           "symphony:published,when=eager"}) {
     const auto policy = MakePolicy(text);
     EXPECT_TRUE(policy.has_value()) << text << ": " << policy.error().message;
   }
@@ -47,7 +47,7 @@ TEST(PolicyRegistry, RefusesOptionsThatMeanNothing) {
   } cases[] = {
       {"edgeserving:depth=3", "has no option 'depth'"},
       {"all-final:clip=10", "has no option 'clip'"},
-      {"edgeserving:batch", "key=value is expected"},
+      {"edgeserving:batch", "batch=: a number from 1 to"},
       {"edgeserving:=1", "key=value is expected"},
       {"edgeserving:batch=0", "a number from 1"},
       {"edgeserving:batch=two", "a number from 1"},
@@ -57,11 +57,11 @@ TEST(PolicyRegistry, RefusesOptionsThatMeanNothing) {
       {"edgeserving:clip=nan", "a number from 1"},
       {"edgeserving:batch=1,batch=2", "given twice"},
       {"symphony:when=later", "when=later: one of "},
-      {"symphony:gather=", "gather=: one of prefix, window is expected"},
+      {"symphony:gather=", "gather=: one of window, prefix is expected"},
       {"timeout:preferred=8/4", "preferred=8/4: a rising list like 4/8/16"},
       {"timeout:preferred=4/4", "a rising list"},
       {"timeout:preferred=0/4", "a rising list"},
-      {"timeout:preferred=4,8", "key=value is expected"},
+      {"timeout:preferred=4,8", "no option '8'"},
       {"timeout:preferred=4//8", "a rising list"},
       {"timeout:preferred=4/8/", "a rising list"},
       {"timeout:preferred=4 8", "a rising list"},
@@ -87,11 +87,15 @@ TEST(PolicyRegistry, RefusesOptionsThatWouldChangeNothing) {
     const char* complaint;
   } cases[] = {
       {"symphony:k=5", "option k=5 changes nothing without when=timeout"},
-      {"symphony:when=eager,share=0.2", "share=0.2 changes nothing without when=timeout"},
+      {"symphony:when=eager,gather=prefix,share=0.2",
+       "share=0.2 changes nothing without when=timeout"},
       {"symphony:when=timeout,k=5,share=0.2", "k=5 changes nothing beside share=0.2"},
-      {"symphony:when=latest,lead=0.1", "lead=0.1 changes nothing without when=frontrun"},
-      {"symphony:aim=0.8", "aim=0.8 changes nothing without gather=window"},
-      {"symphony-plain:rate=100", "rate=100 changes nothing without gather=window"},
+      {"symphony:when=latest,gather=prefix,lead=0.1",
+       "lead=0.1 changes nothing without when=frontrun"},
+      {"strait:unlucky=no", "option unlucky is called tail now"},  // RENAMED
+      {"symphony:published=yes", "published=yes: the word alone is expected"},
+      {"symphony:gather=prefix,aim=0.8", "aim=0.8 changes nothing without gather=window"},
+      {"symphony-plain:gather=prefix,rate=100", "rate=100 changes nothing without gather=window"},
       {"timeout:share=0.2,k=5", "k=5 changes nothing beside share=0.2"},
       {"strait:cap=no,least=50", "least=50 changes nothing without cap=yes"},
       {"strait:step=1,cap=no", "step=1 changes nothing without cap=yes"},

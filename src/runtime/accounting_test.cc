@@ -109,7 +109,7 @@ TEST_P(Accounting, EveryCallIsAnsweredOnceThroughFailuresCancelsUnloadsAndStop) 
   // One batch in eight fails, by its id.
   h.engine.verdict = [seed](const std::string&, const BatchJob& job) -> Status {
     Rng rng = Rng::Stream(seed, "batch/" + std::to_string(job.id.value()));
-    if (job.id.value() < (std::uint64_t{1} << 63) && rng.Below(8) == 0) return Internal("unlucky");
+    if (job.id.value() < (std::uint64_t{1} << 63) && rng.Below(8) == 0) return Internal("broken");
     return {};
   };
   h.runtime->Start();

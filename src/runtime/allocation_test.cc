@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/allocation_hook.h"
-#include "runtime/dispatch_loop.h"
+#include "runtime/calls/dispatch_turns.h"
 #include "runtime/harness_test.h"
 
 namespace {
@@ -18,7 +18,7 @@ std::atomic<long> other_allocations{0};
 
 void tactus::OnAllocation() noexcept {
   if (!counting.load(std::memory_order_relaxed)) return;
-  (DispatchLoop::InTurn() ? turn_allocations : other_allocations).fetch_add(1);
+  (DispatchTurns::InTurn() ? turn_allocations : other_allocations).fetch_add(1);
 }
 
 namespace tactus {

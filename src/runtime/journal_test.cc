@@ -8,7 +8,7 @@
 #include "dispatch/journal_file.h"
 #include "dispatch/replay.h"
 #include "runtime/harness_test.h"
-#include "runtime/lane_layout.h"
+#include "runtime/layout/lane_layout.h"
 
 namespace tactus {
 namespace {

@@ -9,14 +9,14 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "runtime/call_rows.h"
-#include "runtime/core_plan.h"
-#include "runtime/dispatch_loop.h"
-#include "runtime/lane_layout.h"
-#include "runtime/lane_reviver.h"
-#include "runtime/model_host.h"
-#include "runtime/payload_slab.h"
-#include "runtime/reply_thread.h"
+#include "platform/cpu_affinity.h"
+#include "runtime/calls/call_rows.h"
+#include "runtime/calls/dispatch_turns.h"
+#include "runtime/calls/payload_slab.h"
+#include "runtime/calls/reply_queue.h"
+#include "runtime/layout/lane_layout.h"
+#include "runtime/layout/lane_reviver.h"
+#include "runtime/models/model_host.h"
 #include "service/deadline.h"
 
 namespace tactus {
@@ -25,14 +25,14 @@ namespace {
 constexpr std::chrono::milliseconds kIdlePause{1};  // between two looks at what becomes idle
 
 // The lanes' cores and the others'.
-CorePlan CoresFor(const RuntimeOptions& options) {
+CpuAffinity CoresFor(const RuntimeOptions& options) {
   if (!options.pin) return {};
-  if (options.split) return PlanCores(AllowedCores(), 1, options.split->cores);
-  return PlanCores(AllowedCores(), options.lanes, options.slots * options.threads);
+  if (options.split) return AssignCores(AllowedCores(), 1, options.split->cores);
+  return AssignCores(AllowedCores(), options.lanes, options.slots * options.threads);
 }
 
 // Of the device that is split. Where no core is left for others, they share its cores.
-std::vector<int> DeviceCores(const SplitOptions& split, const CorePlan& plan) {
+std::vector<int> DeviceCores(const SplitOptions& split, const CpuAffinity& plan) {
   if (!plan.lanes.empty()) return plan.lanes[0];
   std::vector<int> cores = AllowedCores();
   const auto wanted = static_cast<std::size_t>(split.cores);
@@ -40,8 +40,8 @@ std::vector<int> DeviceCores(const SplitOptions& split, const CorePlan& plan) {
   return cores;
 }
 
-DispatchLoop::Options LoopOptions(const RuntimeOptions& options, const CorePlan& plan) {
-  DispatchLoop::Options loop;
+DispatchTurns::Options LoopOptions(const RuntimeOptions& options, const CpuAffinity& plan) {
+  DispatchTurns::Options loop;
   loop.dispatcher = {options.queue_capacity, options.expiry, options.follow};
   loop.cores = plan.others;
   loop.spin = options.spin;
@@ -58,8 +58,8 @@ DispatchLoop::Options LoopOptions(const RuntimeOptions& options, const CorePlan&
   return loop;
 }
 
-ModelHost::Options HostOptions(const RuntimeOptions& options, const CorePlan& plan,
-                               const RuntimeParts& parts, Places* places) {
+ModelHost::Options HostOptions(const RuntimeOptions& options, const CpuAffinity& plan,
+                               const RuntimeParts& parts, LaneLoader* loader) {
   ModelHost::Options host;
   host.lanes = LoopOptions(options, plan).lanes;
   host.default_slo = options.default_slo;
@@ -69,7 +69,7 @@ ModelHost::Options HostOptions(const RuntimeOptions& options, const CorePlan& pl
   host.log = parts.log;
   host.policy = parts.policy.get();
   if (options.split) {
-    host.places = places;
+    host.loader = loader;
     host.shares = options.split->shares;
   }
   return host;
@@ -92,8 +92,8 @@ struct Runtime::Body {
         replies({plan.others, options.spin}, slab, clock, parts.observer, calls),
         loop(Watched(LoopOptions(options, plan)), clock, *parts.policy, parts.journal, slab,
              replies),
-        places(LaneLayout::Lanes().size(), parts.log),
-        host(HostOptions(options, plan, parts, &places), clock, loop),
+        loader(LaneLayout::Lanes().size(), parts.log),
+        host(HostOptions(options, plan, parts, &loader), clock, loop),
         reviver({.period = options.revive_after,
                  .revive = [this](LaneId lane) { return Revive(lane); },
                  .log = parts.log}) {
@@ -102,10 +102,10 @@ struct Runtime::Body {
                                        .pinned = options.pin,
                                        .longest_batch = LongestBatch(options.split->shares),
                                        .log = parts.log},
-                   clock, loop, host, places);
+                   clock, loop, host, loader);
   }
 
-  DispatchLoop::Options Watched(DispatchLoop::Options loop_options) {
+  DispatchTurns::Options Watched(DispatchTurns::Options loop_options) {
     loop_options.lost = [this](LaneId lane, const Error& why) { reviver.Lost(lane, why); };
     return loop_options;
   }
@@ -147,16 +147,16 @@ struct Runtime::Body {
 
   const RuntimeOptions options;
   RuntimeParts parts;
-  const CorePlan plan;
+  const CpuAffinity plan;
   const WallClock clock;
   std::atomic<std::int64_t> calls{0};
   std::atomic<bool> accepting{false};
   std::atomic<bool> stopped{false};
   std::mutex stop_mutex;
   PayloadSlab slab;
-  ReplyThread replies;
-  DispatchLoop loop;
-  Places places;  // of a split device
+  ReplyQueue replies;
+  DispatchTurns loop;
+  LaneLoader loader;  // of a split device
   ModelHost host;
   std::optional<LaneLayout> layout;
   LaneReviver reviver;
@@ -203,7 +203,7 @@ DeviceLayout Runtime::layout() const {
   return body_->layout ? body_->layout->layout() : DeviceLayout{};
 }
 
-Expected<PlanQuestion> Runtime::AskPlanner() const {
+Expected<PlanQuestion> Runtime::CurrentPlanQuestion() const {
   if (!body_->layout) {
     return Fail(ErrorCode::kUnimplemented, "lanes that were set at the start follow no plan");
   }
@@ -256,26 +256,26 @@ CallId Runtime::Infer(InferCall&& call) {
   if (model == nullptr) {
     return body.Refuse(call, ErrorCode::kUnavailable, "the model was unloaded just now");
   }
-  CallSlot* slot = body.slab.Acquire(InputBytes(call));
-  if (slot == nullptr) {
+  PendingCall* pending = body.slab.Acquire(InputBytes(call));
+  if (pending == nullptr) {
     model->outstanding.fetch_sub(1, std::memory_order_release);
     return body.Refuse(call, ErrorCode::kResourceExhausted,
                        fmt::format("the server holds all it may hold ({} calls, {} bytes of input)",
                                    body.options.call_capacity, body.options.pending_bytes));
   }
-  slot->call = std::move(call);
-  slot->model = std::move(model);
-  if (Status filled = FillRows(*slot); !filled) {
-    InferCall refused = std::move(slot->call);
-    slot->model->outstanding.fetch_sub(1, std::memory_order_release);
-    body.slab.Release(*slot);
+  pending->call = std::move(call);
+  pending->model = std::move(model);
+  if (Status filled = FillRows(*pending); !filled) {
+    InferCall refused = std::move(pending->call);
+    pending->model->outstanding.fetch_sub(1, std::memory_order_release);
+    body.slab.Release(*pending);
     return body.Refuse(refused, filled.error().code, filled.error().message);
   }
-  slot->model->counters.offered.fetch_add(slot->rows.size(), std::memory_order_relaxed);
-  slot->received = body.clock.At(slot->call.received);
-  slot->deadline = DeadlineOf(slot->received, slot->model->model.slo, slot->call.limit);
-  const CallId id = slot->id();
-  body.loop.Submit(*slot);
+  pending->model->counters.offered.fetch_add(pending->rows.size(), std::memory_order_relaxed);
+  pending->received = body.clock.At(pending->call.received);
+  pending->deadline = DeadlineOf(pending->received, pending->model->model.slo, pending->call.limit);
+  const CallId id = pending->id();
+  body.loop.Submit(*pending);
   return id;
 }
 
@@ -329,6 +329,8 @@ std::map<std::string, std::uint64_t> Runtime::offered() const {
   return offered;
 }
 
-std::shared_ptr<const Deployment> Runtime::deployment() const { return body_->host.deployment(); }
+std::shared_ptr<const ServedModels> Runtime::served_models() const {
+  return body_->host.served_models();
+}
 
 }  // namespace tactus

@@ -25,8 +25,8 @@
 #include "core/policy.h"
 #include "dispatch/dispatcher.h"
 #include "dispatch/journal.h"
-#include "runtime/device_layout.h"
-#include "runtime/model_repository.h"
+#include "runtime/layout/device_layout.h"
+#include "runtime/models/model_repository.h"
 #include "service/inference_service.h"
 #include "service/observer.h"
 #include "service/readings.h"
@@ -48,8 +48,9 @@ struct RuntimeOptions {
   std::optional<SplitOptions> split;
   // Requests (rows) that may wait for one model; a call that does not fit is refused whole.
   std::size_t queue_capacity = 4096;
-  // When a waiting request is given up. kHopeless: as soon as its deadline cannot be met any more.
-  Expiry expiry = Expiry::kHopeless;
+  // When a waiting request is given up. kUnmeetable: as soon as its deadline cannot be met any
+  // more.
+  Expiry expiry = Expiry::kUnmeetable;
   // Whether policies are told the profile as batches take now (docs/following.md).
   FollowOptions follow = {};
   // Calls that may be under way at once, of all models together.
@@ -111,7 +112,7 @@ class Runtime final : public InferenceService {
   DeviceLayout layout() const;
   // What a planner is to be asked for the models that are loaded.
   // kUnimplemented without a split; an error where a share's profile does not suit a model.
-  Expected<PlanQuestion> AskPlanner() const;
+  Expected<PlanQuestion> CurrentPlanQuestion() const;
 
   // A lane died that an engine said was lost: loads its models anew and opens it. Done by the
   // runtime itself, every `revive_after`; nothing happens to one that lives. kUnimplemented where
@@ -143,8 +144,8 @@ class Runtime final : public InferenceService {
   // By model: the rows of the calls that were accepted since it was loaded, whatever became of
   // them.
   std::map<std::string, std::uint64_t> offered() const;
-  // The deployment as the dispatcher has it now: models by ModelId with their profile.
-  std::shared_ptr<const Deployment> deployment() const;
+  // The served models as the dispatcher has it now: models by ModelId with their profile.
+  std::shared_ptr<const ServedModels> served_models() const;
 
  private:
   struct Body;

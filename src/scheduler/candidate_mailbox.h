@@ -1,9 +1,9 @@
-// What the shards tell the rank thread: one slot for each model, which holds the latest word only.
+// What the shards tell the rank thread: one cell for each model, which holds the latest word only.
 // A shard overwrites, the rank thread reads what is newest; neither ever waits for the other, and
 // nothing overflows.
 //
-// A slot is a sequence lock made of atomics: the version is odd while its shard writes. The notices
-// (one bit a model, one bit for each 64 models above it) say which slots to look at. A bit is set
+// A cell is a sequence lock made of atomics: the version is odd while its shard writes. The notices
+// (one bit a model, one bit for each 64 models above it) say which cells to look at. A bit is set
 // after the write, so a reader that meets an odd version may go on: its notice is still to come.
 #pragma once
 
@@ -34,22 +34,22 @@ class CandidateMailbox {
  public:
   explicit CandidateMailbox(std::size_t models)
       : models_(models),
-        slots_(std::make_unique<Slot[]>(models)),
+        cells_(std::make_unique<Cell[]>(models)),
         changed_(std::make_unique<Notices[]>((models + 63) / 64)),
         changed_words_(std::make_unique<Notices[]>((models + 64 * 64 - 1) / (64 * 64))) {}
 
   // By the one thread that owns the model.
   void Write(ModelId m, const CandidateNote& note) {
-    Slot& slot = slots_[m.value()];
-    const std::uint32_t version = slot.version.load(std::memory_order_relaxed);
-    slot.version.store(version + 1, std::memory_order_relaxed);
+    Cell& cell = cells_[m.value()];
+    const std::uint32_t version = cell.version.load(std::memory_order_relaxed);
+    cell.version.store(version + 1, std::memory_order_relaxed);
     // Each release keeps the odd version before it; each acquire in Read keeps the second look at
     // the version behind it. On x86 all of them are plain moves.
-    slot.counts.store((std::uint64_t{note.answered} << 32) | note.batches,
+    cell.counts.store((std::uint64_t{note.answered} << 32) | note.batches,
                       std::memory_order_release);
-    slot.latest.store(note.latest.time_since_epoch().count(), std::memory_order_release);
-    slot.since.store(note.since.time_since_epoch().count(), std::memory_order_release);
-    slot.version.store(version + 2, std::memory_order_release);
+    cell.latest.store(note.latest.time_since_epoch().count(), std::memory_order_release);
+    cell.since.store(note.since.time_since_epoch().count(), std::memory_order_release);
+    cell.version.store(version + 2, std::memory_order_release);
     const std::size_t word = m.value() / 64;
     const std::uint64_t bit = std::uint64_t{1} << (m.value() % 64);
     changed_[word].bits.fetch_or(bit, std::memory_order_release);
@@ -57,7 +57,7 @@ class CandidateMailbox {
                                             std::memory_order_release);
   }
 
-  // By the rank thread: read(ModelId, const CandidateNote&) for every slot written since the last
+  // By the rank thread: read(ModelId, const CandidateNote&) for every cell written since the last
   // call, in order of the models. Returns how many.
   template <class Read>
   std::size_t ReadChanged(Read&& read) {
@@ -81,22 +81,22 @@ class CandidateMailbox {
     return count;
   }
 
-  // The slot's word; nothing while it is being written.
+  // The cell's word; nothing while it is being written.
   std::optional<CandidateNote> TryRead(ModelId m) const {
-    const Slot& slot = slots_[m.value()];
-    const std::uint32_t version = slot.version.load(std::memory_order_acquire);
+    const Cell& cell = cells_[m.value()];
+    const std::uint32_t version = cell.version.load(std::memory_order_acquire);
     if (version % 2 != 0) return std::nullopt;
-    const std::uint64_t counts = slot.counts.load(std::memory_order_acquire);
+    const std::uint64_t counts = cell.counts.load(std::memory_order_acquire);
     const CandidateNote note{.batches = static_cast<std::uint32_t>(counts),
                              .answered = static_cast<std::uint32_t>(counts >> 32),
-                             .latest = At(slot.latest),
-                             .since = At(slot.since)};
-    if (slot.version.load(std::memory_order_relaxed) != version) return std::nullopt;
+                             .latest = At(cell.latest),
+                             .since = At(cell.since)};
+    if (cell.version.load(std::memory_order_relaxed) != version) return std::nullopt;
     return note;
   }
 
  private:
-  struct alignas(kCacheLine) Slot {
+  struct alignas(kCacheLine) Cell {
     std::atomic<std::uint32_t> version{0};
     std::atomic<std::uint64_t> counts{0};  // answered, batches
     std::atomic<std::int64_t> latest{0};
@@ -111,7 +111,7 @@ class CandidateMailbox {
   }
 
   const std::size_t models_;
-  const std::unique_ptr<Slot[]> slots_;             // by ModelId
+  const std::unique_ptr<Cell[]> cells_;             // by ModelId
   const std::unique_ptr<Notices[]> changed_;        // a bit for each model
   const std::unique_ptr<Notices[]> changed_words_;  // a bit for each word of changed_
 };

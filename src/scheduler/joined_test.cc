@@ -63,7 +63,7 @@ World MakeWorld(Rng& rng) {
     const auto alpha = static_cast<std::int64_t>(100 + rng.Below(2'000));
     const auto beta = static_cast<std::int64_t>(rng.Below(10'000));
     // Measured tables are not straight lines. They do not fall, or else the dispatcher's idea of
-    // what is hopeless (alone is quickest) would not be the policy's.
+    // what is unmeetable (alone is quickest) would not be the policy's.
     std::int64_t bend = 0;
     for (int b = 1; b <= max_batch; ++b) {
       bend += static_cast<std::int64_t>(rng.Below(300));
@@ -90,7 +90,7 @@ World MakeWorld(Rng& rng) {
   if (rng.Below(3) == 0) {
     world.policy.delays = {.control = Micros(static_cast<std::int64_t>(rng.Below(1'000))),
                            .per_request = Micros(static_cast<std::int64_t>(rng.Below(100)))};
-    // A shard refuses at once what the delays alone make hopeless; a dispatcher, which knows
+    // A shard refuses at once what the delays alone make unmeetable; a dispatcher, which knows
     // nothing of a policy's delays, lets it wait until it is the head.
     world.hurried = false;
   }
@@ -111,7 +111,8 @@ class Joined final : public Outbox, public Journal {
         dispatcher_({.queue_capacity = world.queue_capacity}, std::vector<LaneSpec>(world.lanes),
                     policy_, *this, this),
         closed_(world.lanes, false) {
-    dispatcher_.Configure(std::make_shared<Deployment>(Deployment{world.models, world.profile}));
+    dispatcher_.Configure(
+        std::make_shared<ServedModels>(ServedModels{world.models, world.profile}));
   }
 
   void Run() {

@@ -56,7 +56,7 @@ class ModelShard {
   // Finalises the batch and answers, or gives the lane back if nothing is schedulable any more.
   void OnGrant(const Grant& grant, TimePoint now);
   void OnGrants(std::span<const Grant> grants, TimePoint now);
-  // Renews the candidates that changed, fires the timers up to `now`, drops what is hopeless.
+  // Renews the candidates that changed, fires the timers up to `now`, drops what is unmeetable.
   void Advance(TimePoint now);
 
   // When to Advance again if nothing arrives; kNever when only an arrival can matter.
@@ -83,7 +83,7 @@ class ModelShard {
   void MarkChanged(std::uint32_t local);
   void CountArrival(std::uint32_t local, TimePoint at);
   void RejectFront(std::uint32_t local, int count, DropReason reason, TimePoint now);
-  // Drops what is hopeless, then announces the candidate or sets its timer.
+  // Drops what is unmeetable, then announces the candidate or sets its timer.
   void Renew(std::uint32_t local, TimePoint now);
   void Announce(std::uint32_t local, const SymphonyCandidate& candidate);
   // When to look at a candidate that is not schedulable yet; may make the model quiet.

@@ -34,7 +34,7 @@ struct DeviceLayout {
 // What a planning server has done, and counts on. Times are of the real clock.
 struct PlanningReading {
   std::int64_t questions = 0;   // to the planner
-  std::int64_t infeasible = 0;  // of them, where no plan carries all of the load
+  std::int64_t infeasible = 0;  // of them, where no plan sustains all of the load
   Duration asked{};             // time that the questions took, in all
   Duration changed{};           // time that changes took, from the decision to the old lanes' end
   std::string shortage;         // now: which model lacks how much; empty: nothing

@@ -55,7 +55,7 @@ Played Play(const std::string& policy_text) {
 // leave the fast lanes to the tight ones, which have no other. An eager policy fills the fast
 // first.
 TEST(LaneKinds, SymphonyKeepsTheFastOnesForWhoNeedsThem) {
-  const Played deferred = Play("symphony");
+  const Played deferred = Play("symphony:gather=prefix,lead=0");
   const Played eager = Play("clockwork");
   for (const RunReport& run : {deferred.report, eager.report}) {
     EXPECT_LE(run.models[0].figures.bad_ratio, 0.01) << run.policy;

@@ -26,7 +26,7 @@ Scenario PipelineOf(double fps, double seconds) {
   scenario.pipelines = {
       {.name = "p",
        .slo_ms = 100,
-       .rate_fps = fps,
+       .rate_rps = fps,
        .stages = {{.name = "detect", .model = "detect"},
                   {.name = "cars", .model = "cars", .after = {"detect"}, .count = 2},
                   {.name = "faces", .model = "faces", .after = {"detect"}},
@@ -73,13 +73,13 @@ TEST(PipelineSimulation, AStageStartsWhenTheAnswersAreThere) {
 TEST(PipelineSimulation, TheReportHasPipelineRequestsBesideTheModels) {
   Scenario scenario = PipelineOf(30, 100);
   scenario.warmup_s = 10;
-  scenario.expiry = "hopeless";
+  scenario.expiry = "unmeetable";
   const SimulationResult result = Play(scenario, Profile(), 4);
   const RunReport report = MakeReport(scenario, Profile(), result);
   ASSERT_EQ(report.pipelines.size(), 1u);
   const PipelineSummary& p = report.pipelines[0];
   EXPECT_EQ(p.name, "p");
-  EXPECT_NEAR(p.offered_fps, 30, 2);
+  EXPECT_NEAR(p.offered_rps, 30, 2);
   EXPECT_GT(p.on_time, 0);
   EXPECT_GT(p.dropped(), 0);
   std::int64_t counted = 0;
@@ -87,7 +87,7 @@ TEST(PipelineSimulation, TheReportHasPipelineRequestsBesideTheModels) {
     counted += record.arrival >= result.begin && record.arrival < result.end ? 1 : 0;
   }
   EXPECT_EQ(p.requests(), counted);
-  EXPECT_NEAR(p.bad_ratio, 1 - p.goodput_fps / p.offered_fps, 1e-9);
+  EXPECT_NEAR(p.bad_ratio, 1 - p.goodput_rps / p.offered_rps, 1e-9);
   EXPECT_LE(p.p50_ms, p.p99_ms);
   // One that is lost at a stage sends nothing to those behind it.
   EXPECT_LE(report.models[3].figures.requests, report.models[2].figures.requests);
@@ -134,7 +134,7 @@ TEST(PipelineSimulation, EachRowIsServedAndEveryPolicyMeetsTheSameOnes) {
 // What is late is left out, and the answer is in time.
 TEST(PipelineSimulation, AnAnswerWithEachDoesWithoutRowsThatAreLate) {
   Scenario scenario = RowsOf(30, 20);
-  scenario.expiry = "hopeless";
+  scenario.expiry = "unmeetable";
   scenario.pipelines[0].slo_ms = 70;
   scenario.pipelines[0].answer = "each";
   const RunReport report = MakeReport(scenario, Profile(), Play(scenario, Profile(), 4));

@@ -61,7 +61,7 @@ class ReplayTest : public ::testing::Test {
     scenario.schedule = schedule;
     return Write(scenario, profile, "planned");
   }
-  JournalFile Record(const std::string& policy_text, const char* expiry = "hopeless",
+  JournalFile Record(const std::string& policy_text, const char* expiry = "unmeetable",
                      bool share = false, bool faults = false, const char* follow = "auto") {
     ProfileFile profile = TwoModels();
     Scenario scenario = ScenarioOf(TwoModels(), 600, 3);
@@ -122,7 +122,7 @@ class ReplayTest : public ::testing::Test {
 
 TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgain) {
   for (const PolicyInfo& info : Policies()) {
-    for (const char* expiry : {"never", "hopeless"}) {
+    for (const char* expiry : {"never", "unmeetable"}) {
       const JournalFile journal = Record(info.name, expiry);
       const auto result = Again(journal);
       ASSERT_TRUE(result) << info.name << ": " << result.error().message;
@@ -138,7 +138,7 @@ TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgain) {
 TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgainWhereBatchesShareLanes) {
   for (const PolicyInfo& info : Policies()) {
     const JournalFile journal = Record(info.name, "never", true);
-    const auto served = std::get<std::shared_ptr<const Deployment>>(journal.changes[0].to);
+    const auto served = std::get<std::shared_ptr<const ServedModels>>(journal.changes[0].to);
     EXPECT_EQ(served->profile.Use(ModelId{0}, ExitId{1}, 8, LaneClass{0}),
               (ResourceUse{{0.2, 0.4, 0.6, 0.7, 0.1}, FromMillis(0.1)}));
     EXPECT_GT(journal.records[Find(journal, Kind::kFinish, 0)].upload, Duration{});
@@ -178,7 +178,7 @@ TEST_F(ReplayTest, PlansThatChangeAreDecidedTheSameAgain) {
 // journal.
 TEST_F(ReplayTest, LanesThatDieAreDecidedTheSameAgain) {
   for (const PolicyInfo& info : Policies()) {
-    const JournalFile journal = Record(info.name, "hopeless", false, true);
+    const JournalFile journal = Record(info.name, "unmeetable", false, true);
     EXPECT_FALSE(journal.header.lanes[0].serves.all());
     const auto lost = std::ranges::count_if(journal.records, [](const JournalRecord& record) {
       return record.kind == Kind::kFinish &&
@@ -217,7 +217,7 @@ TEST_F(ReplayTest, RefusesAShareForALaneThatServes) {
 TEST_F(ReplayTest, EveryPolicyDecidesTheSameAgainOnAMachineThatIsFollowed) {
   for (const PolicyInfo& info : Policies()) {
     if (!(*MakePolicy(info.name))->traits().planner.empty()) continue;
-    const JournalFile journal = Record(info.name, "hopeless", false, false, "stalls");
+    const JournalFile journal = Record(info.name, "unmeetable", false, false, "stalls");
     EXPECT_GT(Find(journal, Kind::kRatio, 0), 0u);
     EXPECT_GT(Find(journal, Kind::kReserve, 0), 0u);
     const auto result = Again(journal);

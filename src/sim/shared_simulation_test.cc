@@ -151,14 +151,14 @@ TEST(SharedSimulation, DriftChangesWhatIsToldAndNotWhatHappens) {
   Shared shared = Make(4);
   shared.scenario.capacity = {1, 1, 1, 1, 1};
   const auto before = Rows(Play(shared));
-  const auto told = MakeDeployment(shared.scenario, shared.profile);
+  const auto told = MakeServedModels(shared.scenario, shared.profile);
   shared.scenario.drift = 0.15;
   EXPECT_EQ(Rows(Play(shared)), before);
-  const auto drifted = MakeDeployment(shared.scenario, shared.profile);
+  const auto drifted = MakeServedModels(shared.scenario, shared.profile);
   double most = 0;
   for (int b = 1; b <= 4; ++b) {
-    const auto use = [&](const auto& deployment) {
-      return (*deployment)->profile.Use(ModelId{0}, ExitId{0}, b, LaneClass{0}).throughput;
+    const auto use = [&](const auto& served_models) {
+      return (*served_models)->profile.Use(ModelId{0}, ExitId{0}, b, LaneClass{0}).throughput;
     };
     for (std::size_t r = 0; r < kResources; ++r) {
       const double off = std::abs(use(drifted)[r] / use(told)[r] - 1);

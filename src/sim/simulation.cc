@@ -4,15 +4,15 @@
 #include <cmath>
 #include <optional>
 
-#include "sim/event_heap.h"
-#include "sim/lane_scaler.h"
-#include "sim/machine_drift.h"
-#include "sim/pipeline_requests.h"
-#include "sim/plan_executor.h"
-#include "sim/planning.h"
-#include "sim/scenario_lanes.h"
-#include "sim/shared_devices.h"
-#include "sim/sim_device.h"
+#include "sim/devices/machine_drift.h"
+#include "sim/devices/shared_devices.h"
+#include "sim/devices/sim_device.h"
+#include "sim/world/event_heap.h"
+#include "sim/world/lane_scaler.h"
+#include "sim/world/pipeline_requests.h"
+#include "sim/world/plan_executor.h"
+#include "sim/world/planning.h"
+#include "sim/world/scenario_lanes.h"
 #include "workload/arrivals.h"
 #include "workload/pipelines.h"
 
@@ -23,7 +23,7 @@ namespace {
 class World final : public Outbox, public PipelineWorld {
  public:
   World(const Scenario& scenario, const ProfileFile& selected,
-        std::shared_ptr<const Deployment> deployment, std::vector<Pipeline> pipelines,
+        std::shared_ptr<const ServedModels> served_models, std::vector<Pipeline> pipelines,
         std::vector<std::unique_ptr<Arrivals>> arrivals, std::vector<LaneSpec> lanes,
         std::unique_ptr<PlanExecutor> executor, Policy& policy, const SimulationOptions& options)
       : end_(kStart + FromSeconds(scenario.duration_s)),
@@ -35,31 +35,31 @@ class World final : public Outbox, public PipelineWorld {
         launch_overhead_(FromMillis(selected.launch_overhead_ms)),
         finish_overhead_(FromMillis(selected.finish_overhead_ms)),
         answer_overhead_(FromMillis(selected.answer_overhead_ms)),
-        deployment_(std::move(deployment)),
+        served_models_(std::move(served_models)),
         arrivals_(std::move(arrivals)),
         policy_(policy),
         executor_(std::move(executor)),
         planning_(options.plan != nullptr || executor_ != nullptr
                       ? std::nullopt
-                      : Planning::For(policy.traits().planner, scenario, *deployment_)),
+                      : Planning::For(policy.traits().planner, scenario, *served_models_)),
         device_(selected, scenario.seed, options.noise),
         drift_(scenario),
         tail_(scenario.tail),
         recorder_(ExpectedRequests(scenario)),
-        heap_(deployment_->models.size() + 2 * lanes.size() * scenario.slots),
-        shared_(scenario, deployment_->models, lanes, policy.traits().suspends, heap_),
+        heap_(served_models_->models.size() + 2 * lanes.size() * scenario.slots),
+        shared_(scenario, served_models_->models, lanes, policy.traits().suspends, heap_),
         in_shares_(!scenario.plan_shares.empty()),
         whole_(static_cast<LaneClass::rep>(scenario.plan_shares.size())),
-        slots_(scenario.slots),
+        slots_per_lane_(scenario.slots),
         speeds_(SpeedsOf(scenario, lanes.size())),
-        places_(lanes.size() * scenario.slots),
+        running_(lanes.size() * scenario.slots),
         lanes_(TotalsOf(scenario, lanes)),
         dead_since_(lanes.size(), kNever),
         scale_interval_(FromSeconds(scenario.scale_interval_s)),
         scaler_(MakeScaler(scenario)),
         dispatcher_(MakeDispatcherOptions(scenario), std::move(lanes), policy, *this,
                     options.journal) {
-    dispatcher_.Configure(deployment_);
+    dispatcher_.Configure(served_models_);
     if (!pipelines.empty()) {
       pipeline_requests_.emplace(std::move(pipelines), RowDraw(scenario), *this, heap_);
     }
@@ -109,7 +109,7 @@ class World final : public Outbox, public PipelineWorld {
 
   SimulationResult Result(const Scenario& scenario) && {
     SimulationResult result;
-    result.models = deployment_->models;
+    result.models = served_models_->models;
     result.records = std::move(recorder_).Take();
     if (pipeline_requests_) {
       result.pipeline_requests = (*std::move(pipeline_requests_)).Take(last_);
@@ -134,8 +134,8 @@ class World final : public Outbox, public PipelineWorld {
     // Decisions follow one another on one thread: the third of an instant starts three costs later.
     ChargeCandidates();
     decided_ = std::max(decided_, now_) + decision_cost_;
-    const std::size_t place = FreePlace(batch.lane);
-    Running& running = places_[place];
+    const std::size_t lane_slot = FreeSlot(batch.lane);
+    Running& running = running_[lane_slot];
     running.id = batch.id;
     running.used = true;
     running.report = {};
@@ -145,25 +145,25 @@ class World final : public Outbox, public PipelineWorld {
         speed, device_.Draw(batch.model, batch.exit, static_cast<int>(batch.requests.size()),
                             running.report.started));
     const Duration alone = drift_.Stretched(running.report.started, drawn);
-    if (!shared_.empty()) return Share(batch, place, alone, speed);
+    if (!shared_.empty()) return Share(batch, lane_slot, alone, speed);
     running.report.ended = drift_.End(running.report.started, alone);
     running.event = heap_.Push(running.report.ended + finish_overhead_, EventClass::kFinish,
-                               static_cast<std::uint32_t>(place));
+                               static_cast<std::uint32_t>(lane_slot));
   }
 
   void Abort(LaneId lane, BatchId batch) override {
-    for (int s = 0; s < slots_; ++s) {
-      const std::size_t place = static_cast<std::size_t>(lane.value()) * slots_ + s;
-      Running& running = places_[place];
+    for (int s = 0; s < slots_per_lane_; ++s) {
+      const std::size_t lane_slot = static_cast<std::size_t>(lane.value()) * slots_per_lane_ + s;
+      Running& running = running_[lane_slot];
       if (!running.used || running.id != batch) continue;
       if (running.report.ended <= now_) return;  // it ended; its report is on the way
-      if (!shared_.empty()) shared_.Stop(place, now_);
+      if (!shared_.empty()) shared_.Stop(lane_slot, now_);
       running.report.status = BatchStatus::kAborted;
       running.report.started = std::min(running.report.started, now_);
       running.report.ended = now_;
       // Not at this very instant, whose events are done. The old event stays behind as a shell.
       running.event = heap_.Push(now_ + std::max(finish_overhead_, Nanos(1)), EventClass::kFinish,
-                                 static_cast<std::uint32_t>(place));
+                                 static_cast<std::uint32_t>(lane_slot));
     }
   }
 
@@ -204,35 +204,35 @@ class World final : public Outbox, public PipelineWorld {
     const LaneClass lane_class = dispatcher_.view().lanes[batch.lane.value()].lane_class;
     if (!in_shares_ || lane_class == whole_) return speed;
     const auto latency = [&](LaneClass c) {
-      return ToSeconds(deployment_->profile.Latency(batch.model, batch.exit,
-                                                    static_cast<int>(batch.requests.size()), c));
+      return ToSeconds(served_models_->profile.Latency(batch.model, batch.exit,
+                                                       static_cast<int>(batch.requests.size()), c));
     };
     return speed * latency(whole_) / latency(lane_class);
   }
 
   // Its device says when it ends, for nobody can tell before its neighbours are known. What takes
   // longer on a part of the device asks for so much less of it at a time.
-  void Share(const Batch& batch, std::size_t place, Duration alone, double speed) {
+  void Share(const Batch& batch, std::size_t lane_slot, Duration alone, double speed) {
     ResourceUse use = device_.Use(batch.model, batch.exit, static_cast<int>(batch.requests.size()));
     for (double& part : use.throughput) part *= speed;
     SharedWork work;
     work.transfer = std::min(use.transfer, alone - Nanos(1));
     work.kernel = alone - work.transfer;
     work.contender = {.use = use.throughput, .luck = device_.DrawLuck(batch.model, tail_)};
-    work.priority = deployment_->models[batch.model.value()].priority;
-    Running& running = places_[place];
+    work.priority = served_models_->models[batch.model.value()].priority;
+    Running& running = running_[lane_slot];
     running.event = kNoEvent;
     running.report.ended = kNever;
-    shared_.Begin(place, now_, running.report.started, work);
+    shared_.Begin(lane_slot, now_, running.report.started, work);
   }
 
   void TakeChange(const Event& change) {
     while (const auto ended = shared_.Take(change, now_)) {
-      Running& running = places_[ended->place];
+      Running& running = running_[ended->lane_slot];
       running.report.upload = ended->uploaded - running.report.started;
       running.report.ended = now_;
       running.event = heap_.Push(now_ + finish_overhead_, EventClass::kFinish,
-                                 static_cast<std::uint32_t>(ended->place));
+                                 static_cast<std::uint32_t>(ended->lane_slot));
     }
   }
 
@@ -278,11 +278,12 @@ class World final : public Outbox, public PipelineWorld {
     const Event event = heap_.top();
     heap_.Pop();
     if (event.kind == EventClass::kArrival) {
-      const auto models = static_cast<std::uint32_t>(deployment_->models.size());
+      const auto models = static_cast<std::uint32_t>(served_models_->models.size());
       if (event.subject < models) {
-        Send(ModelId{event.subject}, {.id = NextRequest(),
-                                      .arrival = now_,
-                                      .deadline = now_ + deployment_->models[event.subject].slo});
+        Send(ModelId{event.subject},
+             {.id = NextRequest(),
+              .arrival = now_,
+              .deadline = now_ + served_models_->models[event.subject].slo});
       } else {
         pipeline_requests_->Arrive(event.subject - models, now_);
       }
@@ -306,9 +307,9 @@ class World final : public Outbox, public PipelineWorld {
       scaler_.Ready(totals_);
       return SetOpenLanes(before, scaler_.open());
     }
-    Running& running = places_[event.subject];
+    Running& running = running_[event.subject];
     if (!running.used || running.event != event.sequence) return;  // a shell: it was aborted
-    const LaneId lane{static_cast<LaneId::rep>(event.subject / slots_)};
+    const LaneId lane{static_cast<LaneId::rep>(event.subject / slots_per_lane_)};
     Finish(lane, running);
     if (executor_ != nullptr) executor_->Finished(lane, now_);
   }
@@ -323,11 +324,11 @@ class World final : public Outbox, public PipelineWorld {
 
   // What has ended is reported all the same; what runs is lost with the lane.
   void Lose(LaneId lane) {
-    for (int s = 0; s < slots_; ++s) {
-      const std::size_t place = static_cast<std::size_t>(lane.value()) * slots_ + s;
-      Running& running = places_[place];
+    for (int s = 0; s < slots_per_lane_; ++s) {
+      const std::size_t lane_slot = static_cast<std::size_t>(lane.value()) * slots_per_lane_ + s;
+      Running& running = running_[lane_slot];
       if (!running.used || running.report.ended <= now_) continue;
-      if (!shared_.empty()) shared_.Stop(place, now_);
+      if (!shared_.empty()) shared_.Stop(lane_slot, now_);
       running.event = kNoEvent;
       running.report.started = std::min(running.report.started, now_);
       running.report.ended = now_;
@@ -386,16 +387,16 @@ class World final : public Outbox, public PipelineWorld {
   // Nobody will serve what still waits: unload everything, which ends it as shed.
   void GiveUp() {
     now_ = std::min(now_, last_chance_);
-    auto nothing = std::make_shared<Deployment>(*deployment_);
+    auto nothing = std::make_shared<ServedModels>(*served_models_);
     for (Model& model : nothing->models) model.loaded = false;
     dispatcher_.Configure(std::move(nothing));
     now_ = heap_.NextAt();
   }
 
-  std::size_t FreePlace(LaneId lane) const {
-    std::size_t place = static_cast<std::size_t>(lane.value()) * slots_;
-    while (places_[place].used) ++place;
-    return place;
+  std::size_t FreeSlot(LaneId lane) const {
+    std::size_t lane_slot = static_cast<std::size_t>(lane.value()) * slots_per_lane_;
+    while (running_[lane_slot].used) ++lane_slot;
+    return lane_slot;
   }
 
   const TimePoint end_;
@@ -405,7 +406,7 @@ class World final : public Outbox, public PipelineWorld {
   const Duration launch_overhead_;
   const Duration finish_overhead_;
   const Duration answer_overhead_;
-  const std::shared_ptr<const Deployment> deployment_;
+  const std::shared_ptr<const ServedModels> served_models_;
   std::vector<std::unique_ptr<Arrivals>> arrivals_;
   Policy& policy_;
   const std::unique_ptr<PlanExecutor> executor_;  // null: lanes stay what they are
@@ -419,9 +420,9 @@ class World final : public Outbox, public PipelineWorld {
   std::optional<PipelineRequests> pipeline_requests_;  // where there are pipelines
   const bool in_shares_;
   const LaneClass whole_;  // where devices are split
-  const int slots_;
+  const int slots_per_lane_;
   const std::vector<double> speeds_;  // by LaneId
-  std::vector<Running> places_;       // lane by lane, `slots_` each
+  std::vector<Running> running_;      // lane by lane, `slots_per_lane_` each
   std::vector<LaneTotals> lanes_;
   std::vector<TimePoint> dead_since_;  // by LaneId; kNever: it lives
   const Duration scale_interval_;      // 0: lanes stay
@@ -444,13 +445,13 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
                                     Policy& policy, const SimulationOptions& options) {
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
-  auto deployment = MakeDeployment(scenario, profile, options.on_share);
-  if (!deployment) return std::unexpected(deployment.error());
+  auto served_models = MakeServedModels(scenario, profile, options.on_share);
+  if (!served_models) return std::unexpected(served_models.error());
   auto arrivals = MakeArrivals(scenario, kStart + FromSeconds(scenario.duration_s));
   if (!arrivals) return std::unexpected(arrivals.error());
   auto pipelines = MakePipelines(scenario, *selected);
   if (!pipelines) return std::unexpected(pipelines.error());
-  const auto can = CheckPlanning(scenario, **deployment, MakeLanes(scenario), policy, options);
+  const auto can = CheckPlanning(scenario, **served_models, MakeLanes(scenario), policy, options);
   if (!can) return std::unexpected(can.error());
   std::unique_ptr<PlanExecutor> executor;
   if (!policy.traits().planner.empty()) {
@@ -458,7 +459,7 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
     if (!made) return std::unexpected(made.error());
     executor = std::move(*made);
   }
-  World world(scenario, *selected, std::move(*deployment), std::move(*pipelines),
+  World world(scenario, *selected, std::move(*served_models), std::move(*pipelines),
               std::move(*arrivals), SimulatedLanes(scenario, policy, options.plan.get()),
               std::move(executor), policy, options);
   world.Run();

@@ -44,7 +44,7 @@ struct SimulationOptions {
   // By ModelId, what that plan was made for: the planner's averages begin with these rates. Empty:
   // with the scenario's.
   std::vector<double> planned_rps = {};
-  // See MakeDeployment. Its files outlive the run.
+  // See MakeServedModels. Its files outlive the run.
   std::span<const ShareProfile> on_share = {};
 };
 
@@ -80,14 +80,14 @@ RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
 // The models and the table that policies count on. `on_share`: what was measured on each of the
 // scenario's shares, and on the whole device; empty: a stand-in says what batches take on shares
 // (planners/gpulet/share_latency.h).
-Expected<std::shared_ptr<const Deployment>> MakeDeployment(
+Expected<std::shared_ptr<const ServedModels>> MakeServedModels(
     const Scenario& scenario, const ProfileFile& profile,
     std::span<const ShareProfile> on_share = {});
 // What a scenario says about the dispatcher and its lanes, for every driver.
 DispatcherOptions MakeDispatcherOptions(const Scenario& scenario);
 std::vector<LaneSpec> MakeLanes(const Scenario& scenario);
-// Of the dispatcher that Simulate drives: those of a plan, places for those that plans will make,
-// or the scenario's. `plan` as in SimulationOptions.
+// Of the dispatcher that Simulate drives: those of a plan, closed lanes for those that plans will
+// make, or the scenario's. `plan` as in SimulationOptions.
 std::vector<LaneSpec> SimulatedLanes(const Scenario& scenario, const Policy& policy,
                                      const Plan* plan);
 

@@ -169,7 +169,7 @@ TEST(Simulation, IsTheSameEveryTime) {
 
 // Every request that arrives ends exactly once, whatever becomes of it.
 TEST(Simulation, EndsEveryRequestOnce) {
-  for (const char* expiry : {"never", "passed", "hopeless"}) {
+  for (const char* expiry : {"never", "passed", "unmeetable"}) {
     Scenario scenario = Busy();
     scenario.rate_rps = 5000;  // far more than two lanes carry
     scenario.expiry = expiry;

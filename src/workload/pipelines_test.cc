@@ -87,10 +87,10 @@ TEST(Pipelines, ARequestBringsItsModelsTheirs) {
   // A model beside it shares the total, also where the pipeline states a rate of its own.
   Scenario beside = Read(kTraffic + "[[models]]\nname = 'x'\nratio = 2\n");
   EXPECT_THAT(ArrivalRates(beside), ElementsAre(0, 0, 0, DoubleEq(20), DoubleEq(2)));
-  ASSERT_TRUE(Override(beside, "pipelines.traffic.rate_fps", "7"));
+  ASSERT_TRUE(Override(beside, "pipelines.traffic.rate_rps", "7"));
   EXPECT_THAT(ArrivalRates(beside), ElementsAre(0, 0, 0, DoubleEq(20), DoubleEq(7)));
-  ASSERT_TRUE(Override(beside, "pipelines.*.rate_fps", "8"));
-  EXPECT_EQ(beside.pipelines[0].rate_fps, 8);
+  ASSERT_TRUE(Override(beside, "pipelines.*.rate_rps", "8"));
+  EXPECT_EQ(beside.pipelines[0].rate_rps, 8);
 }
 
 // One stream for each model and each pipeline.
@@ -155,7 +155,7 @@ TEST(Pipelines, AStagesModelSaysNothingThatWouldChangeNothing) {
               HasSubstr("leave out its slo_ms"));
   EXPECT_THAT(Override(s, "pipelines.x.slo_ms", "20").error().message,
               HasSubstr("[[pipelines]] have no 'x'"));
-  ASSERT_TRUE(Override(s, "pipelines.traffic.rate_fps", "3"));
+  ASSERT_TRUE(Override(s, "pipelines.traffic.rate_rps", "3"));
   EXPECT_THAT(Override(s, "rate_rps", "20").error().message,
               HasSubstr("and every pipeline its own, so this would change nothing"));
 }

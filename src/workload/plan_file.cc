@@ -83,11 +83,11 @@ void ReadShares(const JsonReader& root, PlanFile& file) {
   if (file.exponent > kMostExponent) {
     root.Complain("exponent", fmt::format("must be at most {}", kMostExponent));
   }
-  if (root.Has("use_of")) file.use_of = root.Text("use_of");
-  if (file.use_of != "largest-batch" && file.use_of != "device") {
-    root.Complain("use_of", "must be \"largest-batch\" or \"device\"");
+  if (root.Has("utilization_base")) file.utilization_base = root.Text("utilization_base");
+  if (file.utilization_base != "largest-batch" && file.utilization_base != "device") {
+    root.Complain("utilization_base", "must be \"largest-batch\" or \"device\"");
   }
-  for (const char* key : {"exponent", "use_of"}) {
+  for (const char* key : {"exponent", "utilization_base"}) {
     if (root.Has(key) && file.shares.empty()) root.Complain(key, "needs shares");
   }
   std::vector<double> known = file.shares;
@@ -115,8 +115,8 @@ void ReadShares(const JsonReader& root, PlanFile& file) {
 }
 
 PlanFile ReadPlan(const JsonReader& root) {
-  root.Only({"tactus_plan", "planner", "scenario", "profile", "shares", "exponent", "use_of",
-             "on_share", "models", "lanes"});
+  root.Only({"tactus_plan", "planner", "scenario", "profile", "shares", "exponent",
+             "utilization_base", "on_share", "models", "lanes"});
   PlanFile file;
   root.Integer("tactus_plan", 1, 1);
   file.planner = root.Text("planner", true);
@@ -196,7 +196,7 @@ std::string PlanText(const PlanFile& file) {
   if (!file.shares.empty()) {
     document["shares"] = file.shares;
     document["exponent"] = file.exponent;
-    document["use_of"] = file.use_of;
+    document["utilization_base"] = file.utilization_base;
   }
   for (const MeasuredShare& each : file.on_share) {
     document["on_share"].push_back({{"percent", each.percent}, {"profile", each.profile.string()}});
@@ -275,7 +275,7 @@ Expected<Plan> FitPlan(const PlanFile& file, std::string_view where, const PlanI
   return plan;
 }
 
-std::optional<std::string> HowPlannedOtherwise(const PlanFile& file, const PlanInput& input,
+std::optional<std::string> ExplainPlanMismatch(const PlanFile& file, const PlanInput& input,
                                                KnownRates rates) {
   std::vector<std::string> loads;
   std::vector<std::string> slos;

@@ -3,7 +3,8 @@
 // `tactus simulate --plan` and `tactus serve --plan` run it.
 //
 //   {"tactus_plan": 1, "planner": "gpulet", "scenario": "gpulets-equal", "profile": "...",
-//    "shares": [20, 40, 60, 80], "exponent": 1, "use_of": "largest-batch",   // percent; or else
+//    "shares": [20, 40, 60, 80], "exponent": 1, "utilization_base": "largest-batch",   // percent;
+//    or else
 //               // "on_share": [{"percent": 50, "profile": "half.json"}, ...], from the plan's
 //               // folder on; or neither, where nobody knows
 //    "models": [{"name": "LeNet", "slo_ms": 5, "rate_rps": 50}],      // what was planned for
@@ -36,14 +37,14 @@ struct PlanFile {
   std::vector<PlannedFor> models;  // by the plan's ModelId
   Plan plan;                       // lanes by share: their class is FitPlan's to find
   // What parts of a device it was made for, and how it was known what batches take there: by the
-  // stand-in of a scenario's [plan] shares, percent, exponent and use_of; or by what was measured
-  // on each part up to the whole. A simulation takes them from here; a server has its own
+  // stand-in of a scenario's [plan] shares, percent, exponent and utilization_base; or by what was
+  // measured on each part up to the whole. A simulation takes them from here; a server has its own
   // --on-share. The profiles' paths are as they are used; written are those of files that lie
   // beside or below the plan from there on, so that they can be moved together, and the others in
   // full.
   std::vector<double> shares;
   double exponent = 1;
-  std::string use_of = "largest-batch";
+  std::string utilization_base = "largest-batch";
   std::vector<MeasuredShare> on_share;
 };
 
@@ -69,7 +70,7 @@ Expected<Plan> FitPlan(const PlanFile& file, std::string_view where, const PlanI
 // plan was made for, or, where `rates` are known there, with a load that is more than 1 % above the
 // plan's. The first of each, and how many more; nothing where there is none.
 enum class KnownRates { kNo, kYes };
-std::optional<std::string> HowPlannedOtherwise(const PlanFile& file, const PlanInput& input,
+std::optional<std::string> ExplainPlanMismatch(const PlanFile& file, const PlanInput& input,
                                                KnownRates rates);
 
 }  // namespace tactus

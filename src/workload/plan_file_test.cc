@@ -92,7 +92,7 @@ TEST_F(PlanFileTest, IsNotHeldToTheRatesItWasMadeFor) {
 TEST_F(PlanFileTest, OtherRatesAndSlosThanItWasMadeForArePointedOut) {
   const PlanFile file = Made();
   const auto other = [&](KnownRates rates = KnownRates::kYes) {
-    return HowPlannedOtherwise(file, input_, rates).value_or("");
+    return ExplainPlanMismatch(file, input_, rates).value_or("");
   };
   EXPECT_EQ(other(), "");
   input_.models[0].rate_rps = 60.5;  // less than a percent
@@ -175,12 +175,12 @@ TEST_F(PlanFileTest, SaysWhatSharesItWasMadeFor) {
   PlanFile file = Made();
   file.shares = {30, 50, 70};
   file.exponent = 0.5;
-  file.use_of = "device";
+  file.utilization_base = "device";
   auto read = ParsePlan(PlanText(file), "p.json");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->shares, file.shares);
   EXPECT_EQ(read->exponent, 0.5);
-  EXPECT_EQ(read->use_of, "device");
+  EXPECT_EQ(read->utilization_base, "device");
   EXPECT_TRUE(read->on_share.empty());
   file.shares = {};
   file.on_share = {{50, "half.json"}, {100, "whole.json"}};
@@ -229,10 +229,10 @@ TEST_F(PlanFileTest, SharesThatItCannotHaveBeenMadeForAreNamed) {
   EXPECT_THAT(fault({50}, true), HasSubstr("p.json: on_share: is beside shares"));
   EXPECT_THAT(Fault("\"models\"", "\"exponent\": 1, \"models\""),
               HasSubstr("p.json: exponent: needs shares"));
-  EXPECT_THAT(Fault("\"models\"", R"("use_of": "device", "models")"),
-              HasSubstr("p.json: use_of: needs shares"));
-  EXPECT_THAT(Fault("\"models\"", R"("shares": [50], "use_of": "all", "models")"),
-              HasSubstr("p.json: use_of: must be \"largest-batch\" or \"device\""));
+  EXPECT_THAT(Fault("\"models\"", R"("utilization_base": "device", "models")"),
+              HasSubstr("p.json: utilization_base: needs shares"));
+  EXPECT_THAT(Fault("\"models\"", R"("shares": [50], "utilization_base": "all", "models")"),
+              HasSubstr("p.json: utilization_base: must be \"largest-batch\" or \"device\""));
 }
 
 TEST_F(PlanFileTest, APlanOfAnotherModelSetSaysWhichModels) {

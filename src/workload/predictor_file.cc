@@ -94,7 +94,7 @@ std::string DeviceName(const Machine& machine) {
   return fmt::format("{}, {}", machine.cpu, machine.fingerprint);
 }
 
-std::vector<PredictorFile::Served> ServedModels(const std::vector<Model>& models) {
+std::vector<PredictorFile::Served> ServedPartsOf(const std::vector<Model>& models) {
   std::vector<PredictorFile::Served> served;
   for (const Model& model : models) {
     if (model.loaded) served.push_back({model.name, model.priority});

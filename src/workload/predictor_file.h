@@ -44,7 +44,7 @@ Status SavePredictor(const PredictorFile& predictor, const std::filesystem::path
 // Its name for people and its fingerprint.
 std::string DeviceName(const Machine& machine);
 // The models whose slots are not free.
-std::vector<PredictorFile::Served> ServedModels(const std::vector<Model>& models);
+std::vector<PredictorFile::Served> ServedPartsOf(const std::vector<Model>& models);
 
 // An error that names what differs, unless both are of one policy, one device, and the same models
 // with the same priorities, in whatever order. What was learnt is not compared.

@@ -120,7 +120,7 @@ TEST(PredictorFile, ADeviceIsNamedForPeopleAndByItsFingerprint) {
 }
 
 TEST(PredictorFile, ModelsWhoseSlotsAreFreeAreNotServed) {
-  EXPECT_EQ(ServedModels({{.name = "a", .priority = 3}, {.name = "gone", .loaded = false}}),
+  EXPECT_EQ(ServedPartsOf({{.name = "a", .priority = 3}, {.name = "gone", .loaded = false}}),
             (std::vector<PredictorFile::Served>{{"a", 3}}));
 }
 

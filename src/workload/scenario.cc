@@ -45,6 +45,13 @@ std::string KeysOf(std::span<const ScenarioField<Owner>> fields, std::string_vie
   return keys;
 }
 
+// The name that a key has now; nothing for one that never was.
+std::optional<std::string_view> RenamedTo(std::string_view key) {
+  if (key == "use_of") return "utilization_base";  // RENAMED
+  if (key == "rate_fps") return "rate_rps";        // RENAMED
+  return std::nullopt;
+}
+
 // Reads tables into a scenario; the first mistake, with its place, ends the reading.
 class Reader {
  public:
@@ -143,6 +150,9 @@ class Reader {
         return f.section == section && f.key == key.str();
       });
       if (field == fields.end()) {
+        if (const auto now = RenamedTo(key.str())) {
+          return Fail(value, fmt::format("{}: is called {} now", key.str(), *now));
+        }
         return Fail(value, fmt::format("{}: unknown in {}; it may hold {}", key.str(), name,
                                        KeysOf(fields, section)));
       }
@@ -245,7 +255,7 @@ std::vector<double> ArrivalRates(const Scenario& scenario) {
   }
   for (const ScenarioPipeline& pipeline : scenario.pipelines) {
     sources.push_back(
-        {Weight(scenario, pipeline.ratio, rank++), pipeline.rate_fps, RunsOfARequest(pipeline)});
+        {Weight(scenario, pipeline.ratio, rank++), pipeline.rate_rps, RunsOfARequest(pipeline)});
   }
   double total = 0;
   for (const Source& source : sources) total += source.weight;

@@ -8,7 +8,7 @@
 //   warmup_requests = 100          # or warmup_s
 //   seed = 1
 //   policy = "edgeserving"
-//   expiry = "never"               # never | passed | hopeless
+//   expiry = "never"               # never | passed | unmeetable
 //   queue_capacity = 4096
 //   profile = "../profiles/x.json" # relative to this file
 //   percentile = 95                # that policies count on: 50, 95, 99, 100 (the most) or 0 (mean)
@@ -64,10 +64,10 @@
 //   [plan]                         # in simulation: each lane is a device that may be split
 //   shares = [20, 40, 50, 60, 80]  # percent of it that a lane may have, beside all of it
 //   exponent = 1                   # of what a batch takes there, and what ...
-//   use_of = "largest-batch"       # ... it can use: or "device": planners/gpulet/share_latency.h
-//   memory_mb = 0                  # of each device; 0: enough for all models
-//   planner = "none"               # who splits them, at the start and as rates change, for
-//   policies
+//   utilization_base = "largest-batch"       # ... it can use: or "device":
+//   planners/gpulet/share_latency.h memory_mb = 0                  # of each device; 0: enough for
+//   all models planner = "none"               # who splits them, at the start and as rates change,
+//   for policies
 //                                  # that read plans: gpulet, self-tuning, nexus or nexus-half
 //   interference = [0,0,0,0,1]     # that the first two count on; not there: lanes do not disturb
 //   period_s = 20                  # these four: src/placement/replanner.h
@@ -102,7 +102,7 @@
 //   name = "traffic"               # of which has its requests from these alone (docs/pipelines.md)
 //   slo_ms = 136                   # from the pipeline request's arrival to its last answer
 //   ratio = 1                      # of arrivals' rate_rps, which counts requests to models
-//   rate_fps = 0                   # > 0: pipeline requests per second instead of that share
+//   rate_rps = 0                   # > 0: pipeline requests per second instead of that share
 //   deadlines = "latency"          # or equal, whole, redivide, persist: pipeline/declaration.h
 //   answer = "all"                 # all | each: without the rows that are late
 //
@@ -172,7 +172,7 @@ struct ScenarioPipeline {
   std::string name;
   double slo_ms = 0;
   double ratio = 1;
-  double rate_fps = 0;  // > 0 overrides the share of the total rate
+  double rate_rps = 0;  // > 0 overrides the share of the total rate
   std::string deadlines = "latency";
   std::string answer = "all";
   std::vector<ScenarioStage> stages;
@@ -222,7 +222,7 @@ struct Scenario {
   // [plan]
   std::vector<double> plan_shares;  // percent, ascending; empty: devices are not split
   double plan_exponent = 1;
-  std::string plan_use_of = "largest-batch";
+  std::string plan_utilization_base = "largest-batch";
   double plan_memory_mb = 0;
   std::string plan_planner = "none";
   std::vector<double> plan_interference;
@@ -249,7 +249,7 @@ Expected<Scenario> LoadScenario(const std::filesystem::path& path);
 Expected<Scenario> ParseScenario(std::string_view toml, const std::filesystem::path& where);
 
 // "rate_rps=200", "policy=all-final", "models.ResNet50.slo_ms=20", "models.*.slo_ms=20",
-// "lane_kinds.fast.speed=3", "pipelines.game.rate_fps=5": as the command line's --set and --sweep
+// "lane_kinds.fast.speed=3", "pipelines.game.rate_rps=5": as the command line's --set and --sweep
 // say it. A total rate is refused where everything states its own, since it would change nothing.
 Status Override(Scenario& scenario, std::string_view key, std::string_view value);
 

@@ -16,7 +16,7 @@ namespace tactus {
 namespace {
 
 constexpr std::string_view kProcesses = "poisson|gamma|uniform|trace";
-constexpr std::string_view kUsesOf = "largest-batch|device";
+constexpr std::string_view kUtilizationBases = "largest-batch|device";
 constexpr std::string_view kPlanners = "none|gpulet|gpulet-retry|self-tuning|nexus|nexus-half";
 constexpr std::string_view kIdeal =
     "; 'ideal' is for `tactus plan gpulet` alone, too slow for a load that changes";
@@ -44,7 +44,7 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"scenario", "warmup_requests", &S::warmup_requests, 0, kMostInteger},
     ScenarioField<S>{"scenario", "seed", &S::seed, 0, kMostInteger},
     ScenarioField<S>{"scenario", "policy", &S::policy},
-    ScenarioField<S>{"scenario", "expiry", &S::expiry, 0, 0, "never|passed|hopeless"},
+    ScenarioField<S>{"scenario", "expiry", &S::expiry, 0, 0, "never|passed|unmeetable"},
     ScenarioField<S>{"scenario", "queue_capacity", &S::queue_capacity, 1, 1 << 24},
     ScenarioField<S>{"scenario", "profile", &S::profile},
     ScenarioField<S>{"scenario", "percentile", &S::percentile, 0, 100},
@@ -74,7 +74,8 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"autoscale", "idle_kept", &S::idle_kept, 0, 0.999},
     ScenarioField<S>{"plan", "shares", &S::plan_shares, 1, 99},
     ScenarioField<S>{"plan", "exponent", &S::plan_exponent, 0, 4},
-    ScenarioField<S>{"plan", "use_of", &S::plan_use_of, 0, 0, kUsesOf},
+    ScenarioField<S>{"plan", "utilization_base", &S::plan_utilization_base, 0, 0,
+                     kUtilizationBases},
     ScenarioField<S>{"plan", "memory_mb", &S::plan_memory_mb, 0, 1e9},
     ScenarioField<S>{"plan", "planner", &S::plan_planner, 0, 0, kPlanners, kIdeal},
     ScenarioField<S>{"plan", "interference", &S::plan_interference, -100, 100},
@@ -123,7 +124,7 @@ constexpr std::array kPipelineFields = {
     ScenarioField<P>{"pipelines", "name", &P::name},
     ScenarioField<P>{"pipelines", "slo_ms", &P::slo_ms, 1e-3, kLongestMillis},
     ScenarioField<P>{"pipelines", "ratio", &P::ratio, 0, 1e6},
-    ScenarioField<P>{"pipelines", "rate_fps", &P::rate_fps, 0, kMostRps},
+    ScenarioField<P>{"pipelines", "rate_rps", &P::rate_rps, 0, kMostRps},
     ScenarioField<P>{"pipelines", "deadlines", &P::deadlines, 0, 0, kDeadlineRules},
     ScenarioField<P>{"pipelines", "answer", &P::answer, 0, 0, kAnswerRules},
 };
@@ -367,7 +368,7 @@ Status ValidatePlan(const Scenario& scenario) {
   if (std::ranges::adjacent_find(shares, std::ranges::greater_equal{}) != shares.end()) {
     return InvalidArgument("[plan] shares must ascend, each there once");
   }
-  if (const auto why = WhyNeverSplit(Shares(scenario))) {
+  if (const auto why = ExplainUnusableShare(Shares(scenario))) {
     return InvalidArgument("[plan] shares: " + *why);
   }
   if (!scenario.lane_kinds.empty() || scenario.slots > 1) {

@@ -73,7 +73,7 @@ bool AllStateTheirRates(const Scenario& scenario) {
                                return model.rate_rps > 0 || IsStage(scenario, model.name);
                              }) &&
          std::ranges::all_of(scenario.pipelines, [](const ScenarioPipeline& pipeline) {
-           return pipeline.rate_fps > 0;
+           return pipeline.rate_rps > 0;
          });
 }
 
@@ -114,8 +114,8 @@ Status Override(Scenario& scenario, std::string_view key, std::string_view value
                               "write models.NAME.rate_rps, or models.*.rate_rps=0 before it to "
                               "share a total"
                             : "every model states its own rate and every pipeline its own, so this "
-                              "would change nothing; write pipelines.NAME.rate_fps, or "
-                              "pipelines.*.rate_fps=0 before it to share a total");
+                              "would change nothing; write pipelines.NAME.rate_rps, or "
+                              "pipelines.*.rate_rps=0 before it to share a total");
     }
   }
   if (auto valid = Validate(changed); !valid) return Blame(key, valid.error().message);

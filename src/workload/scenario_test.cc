@@ -21,7 +21,7 @@ warmup_s = 1.5
 warmup_requests = 7
 seed = 9
 policy = "edgeserving:batch=1"
-expiry = "hopeless"
+expiry = "unmeetable"
 queue_capacity = 100
 profile = "../p.json"
 percentile = 99
@@ -97,7 +97,7 @@ TEST(Scenario, ReadsEveryKey) {
   EXPECT_EQ(s.warmup_requests, 7);
   EXPECT_EQ(s.seed, 9u);
   EXPECT_EQ(s.policy, "edgeserving:batch=1");
-  EXPECT_EQ(s.expiry, "hopeless");
+  EXPECT_EQ(s.expiry, "unmeetable");
   EXPECT_EQ(s.queue_capacity, 100);
   EXPECT_EQ(s.profile, "/s/p.json");
   EXPECT_EQ(s.percentile, 99);
@@ -144,19 +144,20 @@ TEST(Scenario, DevicesInShares) {
   const auto parse = [](const std::string& plan, const std::string& rest = "") {
     return ParseScenario("[plan]\n" + plan + "\n" + rest + "[[models]]\nname = \"a\"\n", "f.toml");
   };
-  const auto s = parse("shares = [20, 80]\nexponent = 0.5\nuse_of = \"device\"\nmemory_mb = 11000");
+  const auto s =
+      parse("shares = [20, 80]\nexponent = 0.5\nutilization_base = \"device\"\nmemory_mb = 11000");
   ASSERT_TRUE(s) << s.error().message;
   EXPECT_THAT(Shares(*s), ElementsAre(0.2, 0.8, 1));
   EXPECT_EQ(s->plan_exponent, 0.5);
-  EXPECT_EQ(s->plan_use_of, "device");
+  EXPECT_EQ(s->plan_utilization_base, "device");
   EXPECT_EQ(s->plan_memory_mb, 11000);
-  EXPECT_THAT(parse("use_of = \"all\"").error().message, HasSubstr("largest-batch"));
+  EXPECT_THAT(parse("utilization_base = \"all\"").error().message, HasSubstr("largest-batch"));
   EXPECT_THAT(Shares(Full()), ElementsAre(1));
   EXPECT_THAT(parse("shares = [80, 20]").error().message, HasSubstr("[plan] shares must ascend"));
   EXPECT_THAT(parse("shares = [20, 20]").error().message, HasSubstr("[plan] shares must ascend"));
   EXPECT_THAT(parse("shares = [20, 100]").error().message, HasSubstr("numbers from 1 to 99"));
   EXPECT_THAT(parse("shares = [20, 50, 70]").error().message,
-              HasSubstr("f.toml: [plan] shares: no share is the rest of 20 %"));
+              HasSubstr("f.toml: [plan] shares: no share is the complement of 20 %"));
   EXPECT_THAT(parse("shares = [50]", "[lanes]\nslots = 2\n").error().message,
               HasSubstr("leave out [[lane_kinds]] and slots, or [plan]"));
 }
@@ -222,10 +223,11 @@ TEST(Scenario, NamesThePlaceOfEachMistake) {
       {"[scenario]\nduration_s = nan\n", "f.toml:2:14: duration_s: must be a number"},
       {"[scenario]\ndurations = 3\n",
        "f.toml:2:13: durations: unknown in [scenario]; it may hold name"},
+      {"[plan]\nuse_of = 1\n", "use_of: is called utilization_base now"},  // RENAMED
       {"[scenario]\nseed = 1.5\n", "f.toml:2:8: seed: must be a whole number"},
       {"[scenario]\nseed = -1\n", "f.toml:2:8: seed: must be a whole number"},
       {"[scenario]\nexpiry = 'soon'\n",
-       "f.toml:2:10: expiry: must be one of never, passed, hopeless"},
+       "f.toml:2:10: expiry: must be one of never, passed, unmeetable"},
       {"[scenario]\npolicy = true\n", "f.toml:2:10: policy: no key takes a boolean"},
       {"[arrivals]\nprocess = 'poison'\n", "must be one of poisson, gamma, uniform, trace"},
       {"[lane]\ncount = 1\n", "f.toml:1:1: [lane]: unknown"},

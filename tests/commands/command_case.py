@@ -25,7 +25,7 @@ class CommandCase(unittest.TestCase):
     def good(self, *words, code=0):
         done = tactus(*words)
         self.assertEqual(done.returncode, code, done.stderr)
-        # What takes long says every 30 s how far it is (apps/progress.h): that is no complaint.
+        # What takes long says every 30 s how far it is (experiment/progress.h): no complaint.
         self.assertEqual(re.sub(r"(?m)^\d+/\d+(, about \d+ s left)?  .*\n", "", done.stderr), "")
         return done.stdout
 

@@ -67,7 +67,8 @@ class Goodput(CommandCase):
     def test_a_mistake_in_a_policy_shows_before_the_first_runs(self):
         for command in (["goodput"], ["compare"], ["plan", "lanes"]):
             for policies, says in (("fifo,zz", "'zz': no policy 'zz'"),
-                                   ("fifo,symphony:aim=0.8", "'symphony:aim=0.8': policy option "
+                                   ("fifo,symphony:gather=prefix,aim=0.8",
+                                    "'symphony:gather=prefix,aim=0.8': policy option "
                                     "aim=0.8 changes nothing without gather=window")):
                 # A run of this length would not end in time.
                 self.bad(*command, SCENARIO, "--set", "duration_s=100000", "--policies", policies,
@@ -75,7 +76,7 @@ class Goodput(CommandCase):
 
     def test_goodput_that_no_rate_has_shows_the_best_that_was_seen(self):
         # Batches that are gathered for a while miss some deadlines at every rate, high or low.
-        text = self.in_vain("goodput", SCENARIO, "--policies", "symphony:gather=window", "--seeds",
+        text = self.in_vain("goodput", SCENARIO, "--policies", "symphony:published", "--seeds",
                             1)
         seen = re.search(r"no rate from 8.0 r/s up passes; the best seen is ([\d.]+) % bad of "
                          r"model 'ResNet\d+', at [\d.]+ r/s; less load is no remedy: "
@@ -132,7 +133,7 @@ class Goodput(CommandCase):
         file = self.folder / "report.json"
         text = self.in_vain("goodput", SCENARIO, "--policies", "all-final", "--set",
                             "duration_s=2", "--set", "models.ResNet152.slo_ms=3", "--set",
-                            "expiry=hopeless", "--seeds", 1, "--json", file)
+                            "expiry=unmeetable", "--seeds", 1, "--json", file)
         self.assertRegex(text, r"no rate from .* passes; the best seen is .* % bad of model")
         self.assertNotIn("coarse", text)
         self.assertEqual(json.loads(file.read_text())["runs"][0]["peak"]["rate_rps"], 0)

@@ -23,7 +23,8 @@ class Gpulets(CommandCase):
         for scenario, options, made_for, own in (
                 (bare, [], usual, none),
                 (bare, ["--set", "plan.shares=40,60"], "40, 60 % of a device by", none),
-                (EQUAL, ["--set", "plan.use_of=device"], f"{usual}, use_of device", usual),
+                (EQUAL, ["--set", "plan.utilization_base=device"],
+                 f"{usual}, utilization_base device", usual),
                 (EQUAL, ["--shares", "33.3,66.6", "--exponent", 0.5],
                  "33.3, 66.6 % of a device by a stand-in, exponent 0.5", usual)):
             self.good("plan", "gpulet", scenario, *options, "--out", plan)
@@ -33,7 +34,7 @@ class Gpulets(CommandCase):
         self.good("plan", "gpulet", EQUAL, "--out", plan)
         self.assertNotIn("shares: ", self.good("simulate", EQUAL, *run))
         written = json.loads(plan.read_text())
-        del written["shares"], written["exponent"], written["use_of"]
+        del written["shares"], written["exponent"], written["utilization_base"]
         plan.write_text(json.dumps(written))
         self.bad("simulate", bare, *run, says="name it (--on-share, or a scenario's [plan] shares)")
         self.good("simulate", bare, *run, "--set", "plan.shares=20,40,50,60,80")
@@ -67,17 +68,17 @@ class Gpulets(CommandCase):
         lanes = json.loads(file.read_text())["runs"][0]["lanes"]
         self.assertIn("of 50 %", [lane["kind"] for lane in lanes])
         text = self.good(*words, f"33.3={half}", f"66.6={half}", f"100={whole}")
-        self.assertIn("|33.3 %", text)  # 66.6 % is the rest of a third
+        self.assertIn("|33.3 %", text)  # 66.6 % is the complement of a third
         self.bad(*words, f"30={half}", f"100={whole}",
-                 says="--on-share: no share is the rest of 30 %")
+                 says="--on-share: no share is the complement of 30 %")
         half.unlink()
         self.bad(*run, says=f"{plan}: on_share: {half}: cannot read this profile")
 
-    def test_a_share_that_has_no_rest_is_refused(self):
-        for words, says in ((["--shares", "33,66"], "--shares: [plan] shares: no share is the rest "
-                             "of 33 %, so no device will ever be split there; add 67 %, or leave"),
-                            (["--set", "plan.shares=20,50"], "[plan] shares: no share is the rest "
-                             "of 20 %")):
+    def test_a_share_without_its_complement_is_refused(self):
+        for words, says in ((["--shares", "33,66"], "--shares: [plan] shares: no share is the "
+                             "complement of 33 %, so no device will ever be split there; add 67 %, or leave"),
+                            (["--set", "plan.shares=20,50"], "[plan] shares: no share is the "
+                             "complement of 20 %")):
             self.bad("plan", "gpulet", EQUAL, *words, says=says)
         kinds = self.folder / "kinds.toml"
         text = SCENARIO.read_text().replace('profile = "', f'profile = "{SCENARIO.parent}/')
@@ -102,7 +103,7 @@ class Gpulets(CommandCase):
         written["shares"].insert(0, 10)
         plan.write_text(json.dumps(written))
         self.bad("simulate", EQUAL, "--plan", plan,
-                 says=f"tactus: {plan}: shares: no share is the rest of 10 %")
+                 says=f"tactus: {plan}: shares: no share is the complement of 10 %")
 
     def test_more_than_arrives_is_planned_for(self):
         words = ["plan", "gpulet", EQUAL, "--set", "rate_rps=500"]

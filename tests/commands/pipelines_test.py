@@ -21,8 +21,8 @@ class Pipelines(CommandCase):
         run = json.loads(file.read_text())["runs"][0]
         traffic, = run["pipelines"]
         self.assertEqual((traffic["name"], traffic["slo_ms"]), ("traffic", 136))
-        self.assertGreater(traffic["frames"], 10)
-        self.assertEqual(traffic["frames"], sum(traffic["outcomes"].values()))
+        self.assertGreater(traffic["requests"], 10)
+        self.assertEqual(traffic["requests"], sum(traffic["outcomes"].values()))
         self.assertEqual(traffic["outcomes"]["dropped"], sum(traffic["dropped_at"].values()))
         self.assertEqual(list(traffic["dropped_at"]), ["detect", "objects", "faces"])
         self.assertNotIn("items", traffic)
@@ -63,7 +63,7 @@ class Pipelines(CommandCase):
     def test_planners_get_the_rates_that_pipelines_imply(self):
         text = self.good("plan", "gpulet", GAME)
         self.assertIn("gpulets-game: 70 requests/s of 2 models on 4 devices", text)
-        text = self.good("plan", "gpulet", TRAFFIC, "--set", "pipelines.traffic.rate_fps=20")
+        text = self.good("plan", "gpulet", TRAFFIC, "--set", "pipelines.traffic.rate_rps=20")
         self.assertIn("gpulets-traffic: 60 requests/s of 3 models", text)
         plan = self.folder / "plan.json"
         for scenario, name in ((GAME, "game"), (TRAFFIC, "traffic")):

@@ -178,7 +178,8 @@ class Plans(CommandCase):
         written["lanes"][0]["share"] = 0.3
         plan.write_text(json.dumps(written))
         self.bad("simulate", *words, says="30 % of its device, which is not among shares; add it")
-        del written["shares"], written["exponent"], written["use_of"]  # then the scenario's count
+        # Then the scenario's count.
+        del written["shares"], written["exponent"], written["utilization_base"]
         plan.write_text(json.dumps(written))
         self.bad("simulate", *words, says="is 30 % of its device, which was not profiled (20 %, 40")
         for lane in written["lanes"]:
@@ -286,7 +287,7 @@ class Plans(CommandCase):
     def test_an_option_that_would_change_nothing_is_refused(self):
         self.bad("simulate", SCENARIO, "--policy", "symphony:k=5",
                  says="policy option k=5 changes nothing without when=timeout")
-        self.bad("compare", SCENARIO, "--policies", "fifo,symphony:aim=0.8",
+        self.bad("compare", SCENARIO, "--policies", "fifo,symphony:gather=prefix,aim=0.8",
                  says="policy option aim=0.8 changes nothing without gather=window")
 
     def test_what_lanes_of_several_kinds_cannot_is_refused(self):
@@ -307,7 +308,7 @@ class Plans(CommandCase):
         file = self.folder / "plan.json"
         words = ["plan", "lanes", SCENARIO, "--set", "duration_s=10", "--set", "rate_rps=1500",
                  "--set", "warmup_requests=10", "--seeds", 2, "--policies",
-                 "all-final,early-exit-edf,symphony:gather=window"]
+                 "all-final,early-exit-edf,symphony:published"]
         text = self.good(*words, "--json", file)
         plan = json.loads(file.read_text())
         found = {entry["policy"]: entry for entry in plan["policies"]}
@@ -343,7 +344,7 @@ class Plans(CommandCase):
 
     def test_policies_are_listed_with_their_options(self):
         text = self.good("policies")
-        for words in ("edgeserving", "symphony", "gather=prefix|window", "preempt=X"):
+        for words in ("edgeserving", "symphony", "gather=window|prefix", "preempt=X"):
             self.assertIn(words, text)
         one = self.good("policies", "shepherd")
         self.assertIn("preempt=X", one)

@@ -20,23 +20,23 @@ constexpr int kResNet50 = 0;
 constexpr int kResNet101 = 1;
 constexpr int kResNet152 = 2;
 
-std::shared_ptr<Deployment> ThreeResNets() {
+std::shared_ptr<ServedModels> ThreeResNets() {
   const double at_batch_5[3][4] = {
       {1.65, 2.79, 4.20, 5.06}, {1.66, 2.79, 8.32, 9.24}, {1.67, 3.69, 12.61, 13.53}};
-  auto deployment = std::make_shared<Deployment>();
+  auto served_models = std::make_shared<ServedModels>();
   std::vector<ProfileTable::ModelRows> rows;
   for (int m = 0; m < 3; ++m) {
     Model model{.name = "ResNet", .slo = Millis(50), .max_batch = 10};
     model.exits.resize(4);
-    deployment->models.push_back(model);
+    served_models->models.push_back(model);
     ProfileTable::ModelRows row{.exits = 4, .max_batch = 10};
     for (const double l5 : at_batch_5[m]) {
       for (int b = 1; b <= 10; ++b) row.latency.push_back(FromMillis(l5 * (1 + 0.06 * (b - 5))));
     }
     rows.push_back(row);
   }
-  deployment->profile = ProfileTable(1, rows);
-  return deployment;
+  served_models->profile = ProfileTable(1, rows);
+  return served_models;
 }
 
 // Plays arrivals against a policy on one lane and writes down what is run: "10.283 R50 x3 exit 4",

@@ -130,7 +130,7 @@ TEST(EveryPolicy, ServesModelsWhereTheyAreAndNowhereElse) {
     const RunReport report = MakeReport(light, Profile(), *result);
     EXPECT_LE(report.all.bad_ratio, 0.01);
 
-    const Scenario heavy = Pinned(info.name, 5 * kCapacity, "hopeless");
+    const Scenario heavy = Pinned(info.name, 5 * kCapacity, "unmeetable");
     Placed busy(MakeLanes(heavy));
     const auto overload = Simulate(heavy, Profile(), **MakePolicy(info.name), {.journal = &busy});
     ASSERT_TRUE(overload) << overload.error().message;
@@ -206,10 +206,10 @@ TEST(SymphonyWithPipelines, LosesAtTheLastMomentWhatALeadOrALaneMoreSaves) {
     scenario.duration_s = 100;
     return Play(scenario).pipelines[0].bad_ratio;
   };
-  EXPECT_GT(bad_ratio("symphony", 2), 0.03);
-  EXPECT_LE(bad_ratio("symphony:lead=0.1", 2), 0.01);
-  EXPECT_EQ(bad_ratio("symphony:lead=0.2", 2), 0);
-  EXPECT_EQ(bad_ratio("symphony", 3), 0);
+  EXPECT_GT(bad_ratio("symphony:gather=prefix,lead=0", 2), 0.03);
+  EXPECT_LE(bad_ratio("symphony:gather=prefix,lead=0.1", 2), 0.01);
+  EXPECT_EQ(bad_ratio("symphony:gather=prefix,lead=0.2", 2), 0);
+  EXPECT_EQ(bad_ratio("symphony:gather=prefix,lead=0", 3), 0);
   // The same models, their requests one by one, hardly ever meet.
   Scenario single = MakeScenario("symphony", 0.05 * kCapacity, "never");
   single.duration_s = 100;
@@ -219,7 +219,7 @@ TEST(SymphonyWithPipelines, LosesAtTheLastMomentWhatALeadOrALaneMoreSaves) {
 TEST(EveryPolicy, AnswersAllOfAnOverloadAndServesOn) {
   for (const PolicyInfo& info : Policies()) {
     SCOPED_TRACE(info.name);
-    const RunReport report = Play(MakeScenario(info.name, 3 * kCapacity, "hopeless"));
+    const RunReport report = Play(MakeScenario(info.name, 3 * kCapacity, "unmeetable"));
     std::int64_t ended = 0;
     for (const std::int64_t count : report.all.outcomes) ended += count;
     EXPECT_EQ(ended, report.all.requests);

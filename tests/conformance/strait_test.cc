@@ -12,7 +12,7 @@
 #include "core/learner.h"
 #include "core/prediction_errors.h"
 #include "policies/registry.h"
-#include "sim/contention.h"
+#include "sim/devices/contention.h"
 #include "sim/simulation.h"
 
 namespace tactus {
@@ -144,11 +144,11 @@ TEST(Strait, KeepsThePapersMarginsWhereItsRunsLookAsThere) {
 
 // Where lower batches may join whatever is expected to bear them, half as much again of high
 // priority is lost at least; not to join costs low priority in `high` alone.
-TEST(Strait, LowerBatchesJoinOnlyWhatBearsThemWhereItIsUnlucky) {
+TEST(Strait, LowerBatchesJoinOnlyWhatBearsThemInTheTail) {
   for (const std::string workload : kWorkloads) {
     SCOPED_TRACE(workload);
     const Played strait = Play(Tight(workload), "strait");
-    const Played expected = Play(Tight(workload), "strait:unlucky=no");
+    const Played expected = Play(Tight(workload), "strait:tail=no");
     EXPECT_LE(strait.high, 0.67 * expected.high);
     EXPECT_LE(strait.low, expected.low + (workload == "high" ? 0.1 : 0.01));
   }

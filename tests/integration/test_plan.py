@@ -228,7 +228,7 @@ class PlanTest(unittest.TestCase):
         shares = [self.slow_shares[0], self.slow_shares[-1]]
         with contextlib.closing(Server("--policy", "planned", "--planner", "gpulet-retry",
                                        "--on-share", *shares, fill=fill)) as server:
-            self.assertIn("--on-share: no share is the rest of 25 %", server.errors())
+            self.assertIn("--on-share: no share is the complement of 25 %", server.errors())
             self.assertEqual(server.terminate(), 0)
 
     def test_models_that_do_not_fit_the_device_are_refused_with_the_arithmetic(self):

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "engines/registry.h"
-#include "runtime/sample_row.h"
+#include "profiling/sample_row.h"
 #include "server/kserve/model_config.h"
 #include "workload/dataset.h"
 

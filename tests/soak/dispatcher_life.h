@@ -74,7 +74,7 @@ class Life final : public Outbox, public Journal {
       lane.slots = chance_.Whole(1, 3);
       lane.lane_class = LaneClass{static_cast<LaneClass::rep>(chance_.Below(classes_))};
     }
-    // The first lane is for all models, so that none is hopeless.
+    // The first lane is for all models, so that none is unmeetable.
     for (std::size_t i = 1; i < lanes_.size(); ++i) {
       if (!chance_.OneIn(3)) continue;
       lanes_[i].serves = ModelSet::None(kPinned);
@@ -107,16 +107,16 @@ class Life final : public Outbox, public Journal {
     const std::size_t lane = batch.lane.value();
     EXPECT_TRUE(open_[lane]) << "launched on a closed lane";
     EXPECT_TRUE(lanes_[lane].serves.contains(batch.model)) << "launched where the model is not";
-    EXPECT_TRUE(deployment_->models[m].loaded);
-    EXPECT_LE(batch.requests.size(), static_cast<std::size_t>(deployment_->models[m].max_batch));
+    EXPECT_TRUE(served_models_->models[m].loaded);
+    EXPECT_LE(batch.requests.size(), static_cast<std::size_t>(served_models_->models[m].max_batch));
     EXPECT_EQ(batch.expected_end - batch.start,
-              deployment_->profile.Latency(batch.model, batch.exit,
-                                           static_cast<int>(batch.requests.size()),
-                                           lanes_[lane].lane_class));
+              served_models_->profile.Latency(batch.model, batch.exit,
+                                              static_cast<int>(batch.requests.size()),
+                                              lanes_[lane].lane_class));
     Running& running = running_[batch.id];
     running = {.model = m, .lane = lane};
     for (const Request& request : batch.requests) {
-      if (options_.expiry == Expiry::kHopeless || never_late_) {
+      if (options_.expiry == Expiry::kUnmeetable || never_late_) {
         EXPECT_LE(batch.expected_end, request.deadline) << "launched though known to be late";
       }
       ASSERT_FALSE(waiting_[m].empty());
@@ -141,7 +141,7 @@ class Life final : public Outbox, public Journal {
     const bool by_policy = journal_.back().kind == JournalRecord::Kind::kDrop;
     if (reason == DropReason::kExpired && !by_policy) {
       EXPECT_NE(options_.expiry, Expiry::kNever);
-      const Duration needed = options_.expiry == Expiry::kHopeless ? Longest(model) : Duration{};
+      const Duration needed = options_.expiry == Expiry::kUnmeetable ? Longest(model) : Duration{};
       EXPECT_GT(now_ + needed, request.deadline) << "given up while it could be met";
     }
     if (m < waiting_.size()) waiting_[m].erase({request.deadline, request.id});
@@ -169,7 +169,7 @@ class Life final : public Outbox, public Journal {
 
   // No batch that a policy may choose takes longer.
   Duration Longest(ModelId m) const {
-    const ProfileTable& profile = deployment_->profile;
+    const ProfileTable& profile = served_models_->profile;
     Duration longest{};
     for (int e = 0; e < profile.exits(m); ++e) {
       for (int b = 1; b <= profile.max_batch(m); ++b) {
@@ -192,7 +192,7 @@ class Life final : public Outbox, public Journal {
   }
 
   void Redeploy(std::size_t models) {
-    auto deployment = std::make_shared<Deployment>();
+    auto served_models = std::make_shared<ServedModels>();
     std::vector<ProfileTable::ModelRows> rows;
     for (std::size_t i = 0; i < models; ++i) {
       Model model{.name = "m", .slo = Millis(static_cast<int>(5 + 5 * chance_.Below(5)))};
@@ -208,13 +208,13 @@ class Life final : public Outbox, public Journal {
           }
         }
       }
-      deployment->models.push_back(model);
+      served_models->models.push_back(model);
       rows.push_back(row);
     }
-    deployment->profile = ProfileTable(classes_, rows);
+    served_models->profile = ProfileTable(classes_, rows);
     waiting_.resize(models);
-    deployment_ = deployment;
-    dispatcher_->Configure(deployment);
+    served_models_ = served_models;
+    dispatcher_->Configure(served_models);
     Plan();
   }
 
@@ -223,15 +223,15 @@ class Life final : public Outbox, public Journal {
     if (policy_->traits().planner != "nexus") return;
     if (chance_.OneIn(4)) return dispatcher_->Adopt(nullptr);
     std::vector<NexusSession> sessions;
-    for (std::size_t i = 0; i < deployment_->models.size(); ++i) {
-      const Model& model = deployment_->models[i];
+    for (std::size_t i = 0; i < served_models_->models.size(); ++i) {
+      const Model& model = served_models_->models[i];
       NexusSession& session = sessions.emplace_back();
       session.rate_rps = static_cast<double>(chance_.Below(2000));
       session.slo = model.slo;
       const ModelId m{static_cast<ModelId::rep>(i)};
       for (int b = 1; model.loaded && b <= model.max_batch; ++b) {
-        session.latency.push_back(deployment_->profile.Latency(
-            m, FinalExit(deployment_->profile, m), b, lanes_[0].lane_class));
+        session.latency.push_back(served_models_->profile.Latency(
+            m, FinalExit(served_models_->profile, m), b, lanes_[0].lane_class));
       }
     }
     dispatcher_->Adopt(std::make_shared<const ::tactus::Plan>(
@@ -256,7 +256,7 @@ class Life final : public Outbox, public Journal {
   void Arrive() {
     const std::size_t m = chance_.Below(waiting_.size() + 1);  // the last one does not exist
     const ModelId model{static_cast<ModelId::rep>(m)};
-    const Duration slo = m < waiting_.size() ? deployment_->models[m].slo : Millis(10);
+    const Duration slo = m < waiting_.size() ? served_models_->models[m].slo : Millis(10);
     const Duration patience = chance_.Below(3) == 0 ? Nanos(chance_.Below(slo.count())) : slo;
     const Request request{.id = RequestId{++last_id_},
                           .arrival = now_,
@@ -305,7 +305,7 @@ class Life final : public Outbox, public Journal {
   }
   // Everything ends: what runs finishes, what waits is unloaded.
   void End() {
-    auto nothing = std::make_shared<Deployment>(*deployment_);
+    auto nothing = std::make_shared<ServedModels>(*served_models_);
     for (Model& model : nothing->models) model.loaded = false;
     dispatcher_->Configure(nothing);
     while (!running_.empty()) Finish(running_.begin()->first);
@@ -322,7 +322,7 @@ class Life final : public Outbox, public Journal {
   std::vector<LaneSpec> lanes_;
   std::uint64_t epoch_ = 0;
   std::vector<bool> open_;
-  std::shared_ptr<const Deployment> deployment_;
+  std::shared_ptr<const ServedModels> served_models_;
   std::unique_ptr<Dispatcher> dispatcher_;
   TimePoint now_ = kStart;
   std::uint64_t last_id_ = 0;

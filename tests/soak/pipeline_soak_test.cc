@@ -123,7 +123,7 @@ PipelineWorld RandomPipelines(std::uint64_t seed) {
   scenario.seed = seed;
   scenario.duration_s = 2;
   scenario.warmup_s = chance.OneIn(2) ? 0.3 : 0;
-  scenario.expiry = std::array{"never", "passed", "hopeless"}[chance.Below(3)];
+  scenario.expiry = std::array{"never", "passed", "unmeetable"}[chance.Below(3)];
   scenario.queue_capacity = chance.OneIn(3) ? chance.Whole(1, 20) : 4096;
   scenario.decision_cost_us = chance.OneIn(3) ? 20 : 0;
   scenario.lanes = chance.Whole(1, 6);

@@ -48,7 +48,7 @@ Scenario RandomScenario(std::uint64_t seed) {
   scenario.duration_s = 3;
   scenario.queue_capacity = 200;
   scenario.rate_rps = chance.Whole(500, 4000);
-  scenario.expiry = chance.OneIn(3) ? "never" : "hopeless";
+  scenario.expiry = chance.OneIn(3) ? "never" : "unmeetable";
   scenario.slots = chance.OneIn(3) ? 2 : 1;
   for (const ProfiledModel& model : Profile().models) {
     scenario.models.push_back({.name = model.name, .profile_as = model.name, .slo_ms = 60});

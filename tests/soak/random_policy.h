@@ -38,7 +38,7 @@ inline std::string RandomPolicyText(const std::string& name, Chance& chance) {
     if (text.Says("when=timeout") && !text.Says("k=")) text.Maybe("share", {"0.1", "0.5", "1"});
     if (text.Says("when=frontrun")) text.Maybe("lead", {"0.1", "0.4", "1"});
     text.Maybe("gather", {"prefix", "window"});
-    if (text.Says("gather=window")) {
+    if (!text.Says("gather=prefix")) {
       text.Maybe("aim", {"0.1", "0.5", "0.8"}).Maybe("rate", {"1", "10", "200"});
     }
     return text.Maybe("ctrl", {"50", "700"}).Maybe("data", {"10", "300"}).text();

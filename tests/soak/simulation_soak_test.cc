@@ -138,7 +138,7 @@ World RandomWorld(std::uint64_t seed) {
   scenario.seed = seed;
   scenario.duration_s = 2;
   scenario.warmup_s = chance.OneIn(2) ? 0.3 : 0;
-  scenario.expiry = std::array{"never", "passed", "hopeless"}[chance.Below(3)];
+  scenario.expiry = std::array{"never", "passed", "unmeetable"}[chance.Below(3)];
   scenario.queue_capacity = chance.OneIn(3) ? chance.Whole(1, 20) : 4096;
   scenario.percentile = std::array{0, 50, 95, 100}[chance.Below(4)];
   scenario.jitter_ms = chance.OneIn(3) ? 0.1 : 0;

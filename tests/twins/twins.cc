@@ -14,7 +14,7 @@ std::span<const PolicyEntry> PlainTwins() {
   static const std::array<PolicyEntry, 3> entries = {
       {{{"edgeserving-plain", kPlain, kEdgeServingOptions},
         &MakeEdgeServing<PlainEdgeServing, true>},
-       {{"symphony-plain", kPlain, kSymphonyOptions, kSymphonyTuned}, &MakeSymphony<PlainSymphony>},
+       {{"symphony-plain", kPlain, kSymphonyOptions}, &MakeSymphony<PlainSymphony>},
        {{"strait-plain", kPlain, kStraitOptions}, &MakeStrait<PlainStrait>}}};
   return entries;
 }

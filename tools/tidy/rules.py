@@ -158,9 +158,47 @@ def fetches_by_address(source):
             'name the package and let apt, npm or pip ask the registry they are set up with'
 
 
+# Words that had two meanings, or none that a reader would search for, and the word instead. Where the
+# command line tells of a word's new name, `Renamed(` or RENAMED stands on the line.
+RETIRED = {
+    r'DispatchLoop|dispatch_loop': 'DispatchTurns',
+    r'ReplyThread|reply_thread': 'ReplyQueue',
+    r'AskPlanner': 'CurrentPlanQuestion',
+    r'CorePlan|core_plan': 'CpuAffinity',
+    r'[Bb]atons?': 'flat combining (FlatCombiner)',
+    r'CallSlot': 'PendingCall',
+    r'Deployment(?! file|;)|\bdeployments?_?\b': 'served models (ServedModels)',
+    r'[Uu]nluck(?:y|ier|iest)': 'tail slowdown',
+    r'ExcessTail|excess_tail': 'TailSlowdown',
+    r'use_of|UseOf': 'utilization_base',
+    r'[Hh]opeless|[Dd]oomed': 'unmeetable',
+    r'_fps\b': 'pipeline requests per second are _rps too',
+    r'[Rr]eorgani[sz](?:e|es|er|ed|ation)': 'plan transition',
+    r'HowPlannedOtherwise|WhyNeverSplit|WhatEachLacks|SayWhatIsNeverServed|DoubtOfCores':
+        'a verb and a noun (ExplainPlanMismatch, DescribeShortage)',
+}
+# Kubernetes has a Deployment, and papers have titles.
+RETIRED_ELSEWHERE = ('docs/autoscale.md', 'docs/papers/', 'tools/tidy/', 'src/server/proto/',
+                     'THIRD_PARTY.md')
+
+
+def retired_words(source):
+    if source.kind not in CPP + ('.md', '.py', '.toml', '.sh', ''):
+        return
+    if source.path.startswith(RETIRED_ELSEWHERE):
+        return
+    lines = source.text.split('\n')
+    for word, instead in RETIRED.items():
+        for line, match in _lines_of(word, source.text):
+            # A random stream keeps its name: another one would draw other numbers.
+            if any(mark in lines[line - 1] for mark in ('Renamed(', 'RENAMED', 'Rng::Stream(')):
+                continue
+            yield line, f'"{match.group(0)}" is a retired word', f'say {instead}'
+
+
 RULES = (file_length, function_length, line_length, pragma_once, real_clock, forbidden_words,
          forbidden_constructs, unit_in_name, unfinished, shared_folder, outside_paths,
-         fetches_by_address)
+         fetches_by_address, retired_words)
 
 
 class Source:

@@ -151,8 +151,8 @@ class IdealPlanner::Maker {
     Splits splits;
     for (LaneClass::rep a = 0; a < input_.shares.size(); ++a) {
       for (LaneClass::rep b = a; b < input_.shares.size(); ++b) {
-        if (RestOf(input_.shares, input_.shares[a]) == b ||
-            RestOf(input_.shares, input_.shares[b]) == a) {
+        if (ComplementOf(input_.shares, input_.shares[a]) == b ||
+            ComplementOf(input_.shares, input_.shares[b]) == a) {
           splits.emplace_back(LaneClass{a}, LaneClass{b});
         }
       }

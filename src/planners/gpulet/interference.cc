@@ -48,7 +48,7 @@ Status CheckPredictions(const InterferenceModel& interference, const PlanInput& 
     }
   }
   for (std::size_t c = 0; c < input.shares.size(); ++c) {
-    const auto rest = RestOf(input.shares, input.shares[c]);
+    const auto rest = ComplementOf(input.shares, input.shares[c]);
     if (!rest) continue;
     for (std::size_t own = 0; own < input.models.size(); ++own) {
       for (std::size_t other = 0; other < input.models.size(); ++other) {

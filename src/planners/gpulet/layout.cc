@@ -34,15 +34,15 @@ std::vector<int> Layout::Free() const {
   return free;
 }
 
-std::optional<LaneClass> Layout::RestOf(LaneClass part) const {
-  const auto rest = tactus::RestOf(input_.shares, input_.share(part));
+std::optional<LaneClass> Layout::ComplementOf(LaneClass part) const {
+  const auto rest = tactus::ComplementOf(input_.shares, input_.share(part));
   if (!rest) return std::nullopt;
   return LaneClass{static_cast<LaneClass::rep>(*rest)};
 }
 
 bool Layout::Split(int i, LaneClass part) {
   CHECK(IsWhole(i) && gpulets_[i].members.empty(), "only a whole free device is split");
-  const auto rest = RestOf(part);
+  const auto rest = ComplementOf(part);
   if (!rest) return false;
   gpulets_[i].lane_class = part;
   gpulets_.push_back({.device = gpulets_[i].device, .lane_class = *rest});
@@ -83,7 +83,7 @@ double Layout::Slowdown(int i, ModelId model, std::span<const LaneMember> beside
 }
 
 double Layout::MostAlone(LaneClass lane, ModelId model) const {
-  const auto rest = RestOf(lane);
+  const auto rest = ComplementOf(lane);
   return MostRate(input_, lane, model, rest ? Slowdown(lane, model, *rest, expected_) : 1);
 }
 

@@ -64,7 +64,7 @@ class Layout {
   double Slowdown(LaneClass lane, ModelId model, LaneClass other,
                   std::span<const LaneMember> beside) const;
   // The class that has what `part` leaves of a device, or nothing.
-  std::optional<LaneClass> RestOf(LaneClass part) const;
+  std::optional<LaneClass> ComplementOf(LaneClass part) const;
   // The other gpu-let of i's device, or nothing.
   std::optional<int> Beside(int i) const;
   // `members` of gpu-let i with the slowdowns that `beside` causes them, where that is looked at.

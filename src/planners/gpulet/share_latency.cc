@@ -14,8 +14,8 @@ double Fma(const ProfileTable& whole, ModelId m, ExitId e, int batch) {
 }
 
 // What a batch's use is a part of; 0: nothing is used.
-double AllUse(const ProfileTable& whole, ModelId m, ExitId e, UseOf use_of) {
-  if (use_of == UseOf::kDevice) return 1;
+double AllUse(const ProfileTable& whole, ModelId m, ExitId e, UtilizationBase utilization_base) {
+  if (utilization_base == UtilizationBase::kDevice) return 1;
   double most = 0;
   for (int b = 1; b <= whole.max_batch(m); ++b) most = std::max(most, Fma(whole, m, e, b));
   return most;
@@ -38,7 +38,7 @@ Expected<ProfileTable> OnShares(const ProfileTable& whole, const ShareLatencyOpt
     rows.max_batch = whole.max_batch(id);
     for (const double share : options.shares) {
       for (ExitId::rep e = 0; e < static_cast<ExitId::rep>(rows.exits); ++e) {
-        const double all = AllUse(whole, id, ExitId{e}, options.use_of);
+        const double all = AllUse(whole, id, ExitId{e}, options.utilization_base);
         for (int b = 1; b <= rows.max_batch; ++b) {
           const double used = all > 0 ? Fma(whole, id, ExitId{e}, b) / all : 1;
           const double times = std::pow(std::max(1.0, used / share), options.exponent);

@@ -19,12 +19,12 @@ namespace tactus {
 // model has, whose largest then needs a whole device; or of the device, as profiled. The first is
 // hard on sharing, for a device is seldom used that well; the second is kind to it, for a batch may
 // keep a device busy and its pipelines waiting. What is true lies between, and nobody published it.
-enum class UseOf { kLargestBatch, kDevice };
+enum class UtilizationBase { kLargestBatch, kDevice };
 
 struct ShareLatencyOptions {
   std::vector<double> shares;  // by lane class, in (0, 1]
   double exponent = 1;
-  UseOf use_of = UseOf::kLargestBatch;
+  UtilizationBase utilization_base = UtilizationBase::kLargestBatch;
 };
 
 // `whole` has one lane class, the whole device; the result one for each share.

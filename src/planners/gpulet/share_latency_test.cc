@@ -37,7 +37,8 @@ TEST(ShareLatency, TheExponentSaysHowMuchOfALostPercentIsFelt) {
 
 // Of the device the best batch uses half, so that it loses nothing on half of it.
 TEST(ShareLatency, ABatchCanUseWhatWasProfiledOfTheDevice) {
-  const auto table = OnShares(Whole(true), {.shares = {0.1, 0.25, 0.5}, .use_of = UseOf::kDevice});
+  const auto table = OnShares(
+      Whole(true), {.shares = {0.1, 0.25, 0.5}, .utilization_base = UtilizationBase::kDevice});
   ASSERT_TRUE(table);
   EXPECT_EQ(table->Latency(kModel, kFinal, 1, LaneClass{0}), Millis(8));
   EXPECT_EQ(table->Latency(kModel, kFinal, 1, LaneClass{1}), Millis(4));

@@ -16,8 +16,8 @@ Annealing::Annealing(const PartitionProblem& problem, std::uint64_t seed)
       rng_(Rng::Stream(seed, "partition search")),
       rate_average_(AverageOf(problem, &PartitionModel::rate_rps)),
       memory_average_(AverageOf(problem, &PartitionModel::static_mb)),
-      slot_(problem.models.size()),
-      away_slot_(problem.models.size()) {
+      position_(problem.models.size()),
+      away_position_(problem.models.size()) {
   for (const PartitionModel& model : problem.models) {
     rate_.push_back(model.rate_rps / rate_average_);
     memory_.push_back(model.static_mb / memory_average_);
@@ -32,11 +32,11 @@ void Annealing::Load(const Partition& partition) {
   inside_.assign(l, {});
   loads_.assign(l, {});
   away_.clear();
-  away_slot_.assign(at_.size(), -1);
+  away_position_.assign(at_.size(), -1);
   cost_ = 0;
   for (std::size_t i = 0; i < at_.size(); ++i) {
     const std::size_t j = static_cast<std::size_t>(at_[i]);
-    slot_[i] = static_cast<int>(inside_[j].size());
+    position_[i] = static_cast<int>(inside_[j].size());
     inside_[j].push_back(static_cast<int>(i));
     loads_[j].rate += rate_[i];
     loads_[j].memory += memory_[i];
@@ -45,7 +45,7 @@ void Annealing::Load(const Partition& partition) {
     cost_ += cost;
     if (!problem_.previous.empty() && problem_.previous[i] != kNowhere &&
         problem_.previous[i] != at_[i]) {
-      away_slot_[i] = static_cast<int>(away_.size());
+      away_position_[i] = static_cast<int>(away_.size());
       away_.push_back(static_cast<int>(i));
     }
   }
@@ -75,16 +75,16 @@ void Annealing::Move(int model, int to) {
   const std::size_t a = static_cast<std::size_t>(from);
   const std::size_t b = static_cast<std::size_t>(to);
   const double dynamic = problem_.models[i].dynamic_mb;
-  // Out of the one: the last takes its slot.
+  // Out of the one: the last takes its position.
   const int last = inside_[a].back();
-  inside_[a][static_cast<std::size_t>(slot_[i])] = last;
-  slot_[static_cast<std::size_t>(last)] = slot_[i];
+  inside_[a][static_cast<std::size_t>(position_[i])] = last;
+  position_[static_cast<std::size_t>(last)] = position_[i];
   inside_[a].pop_back();
   loads_[a].rate -= rate_[i];
   loads_[a].memory -= memory_[i];
   if (dynamic >= loads_[a].dynamic) FindLargest(from);
   // Into the other.
-  slot_[i] = static_cast<int>(inside_[b].size());
+  position_[i] = static_cast<int>(inside_[b].size());
   inside_[b].push_back(model);
   loads_[b].rate += rate_[i];
   loads_[b].memory += memory_[i];
@@ -94,14 +94,14 @@ void Annealing::Move(int model, int to) {
   cost_ += CostAt(model, to) - CostAt(model, from);
   const int home = problem_.previous[i];
   if (from == home && to != home) {
-    away_slot_[i] = static_cast<int>(away_.size());
+    away_position_[i] = static_cast<int>(away_.size());
     away_.push_back(model);
   } else if (from != home && to == home) {
     const int moved = away_.back();
-    away_[static_cast<std::size_t>(away_slot_[i])] = moved;
-    away_slot_[static_cast<std::size_t>(moved)] = away_slot_[i];
+    away_[static_cast<std::size_t>(away_position_[i])] = moved;
+    away_position_[static_cast<std::size_t>(moved)] = away_position_[i];
     away_.pop_back();
-    away_slot_[i] = -1;
+    away_position_[i] = -1;
   }
 }
 

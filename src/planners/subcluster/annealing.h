@@ -68,10 +68,10 @@ class Annealing {
   std::vector<double> memory_;  // static
   Partition at_;
   std::vector<std::vector<int>> inside_;  // models by sub-cluster
-  std::vector<int> slot_;                 // of each model in inside_[at_[model]]
+  std::vector<int> position_;             // of each model in inside_[at_[model]]
   std::vector<Sums> loads_;
-  std::vector<int> away_;       // models that left their place
-  std::vector<int> away_slot_;  // of each model in away_; -1: at home
+  std::vector<int> away_;           // models that left their place
+  std::vector<int> away_position_;  // of each model in away_; -1: at home
   double cost_ = 0;
   int worst_rate_ = 0;  // the sub-clusters farthest from the averages
   int worst_memory_ = 0;

@@ -282,7 +282,7 @@ class EdgeServingLife {
     const std::uint64_t what = rng_.Below(100);
     if (what < 50) return Arrive();
     if (what < 55) return Cancel();
-    if (what < 56) return world_.Prepare();  // the deployment changed
+    if (what < 56) return world_.Prepare();  // the served models changed
     if (what < 58) return Expire();
     Lane& lane = world_.lanes[rng_.Below(world_.lanes.size())];
     if (!lane.batches.empty()) lane.batches.SwapErase(rng_.Below(lane.batches.size()));

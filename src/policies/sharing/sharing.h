@@ -1,6 +1,6 @@
 // What Strait is compared with (Section 5.1): policies that limit how many batches run at once on a
 // device and do not ask what they cost each other. All of them look at queues by priority, give up
-// hopeless requests, form batches alike, and count on profiled latencies alone:
+// unmeetable requests, form batches alike, and count on profiled latencies alone:
 //
 //   temporal     one batch at a time
 //   static       at most three

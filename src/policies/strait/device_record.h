@@ -24,7 +24,7 @@ struct Upload {
   TimePoint After(TimePoint before) const {
     return known ? earliest : std::max(earliest, before + transfer);
   }
-  // Both in turn, of which only the later one's end still matters.
+  // The two uploads back to back.
   Upload Then(const Upload& later) const {
     if (later.known) return later;
     return {std::max(later.earliest, earliest + later.transfer), transfer + later.transfer, known};
@@ -109,7 +109,7 @@ class DeviceRecord {
   // What precedes the place `next` was there at `uploaded`. Whoever waited for the link waits as
   // much longer, once: what it reports later is compared with what it was told here. Who came to an
   // idle link waits only if it is not idle then after all. Uploads behind one that is known already
-  // are none the wiser.
+  // are not adjusted.
   void Calibrate(std::size_t next, TimePoint uploaded) {
     Upload* first = next < running_.size() ? &running_[next].upload : &unreported_;
     if (first->known) return;

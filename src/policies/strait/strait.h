@@ -3,14 +3,15 @@
 //
 // Latency is estimated (Eq. 1) as the profiled latency, plus the wait for the link (Eq. 2), plus
 // what the neighbours cost (Eq. 4 to 6, interference.h); the time already waited is in the
-// deadline. Algorithm 1: queues by priority; hopeless requests go; of a queue the largest batch
+// deadline. Algorithm 1: queues by priority; unmeetable requests go; of a queue the largest batch
 // that some device can take, by bisection; the device with the least estimate.
 //
 // Not in the paper:
 //   - n levels of priority: every level but the highest is under the cap.
 //   - A running batch that will miss its deadline anyway forbids nothing.
 //   - Lower batches may join only one that would be in time even if its neighbours cost it as much
-//     more than predicted as they cost the unluckiest; how much that is, is learnt (excess_tail.h).
+//     more than predicted as they cost batches in the tail; how much that is, is learnt
+//     (tail_slowdown.h).
 //   - Priorities of single requests: a batch has the level of the highest request that it holds,
 //     and the bisection looks at the batches of one level at a time, the larger ones first.
 //   - A low batch alone among low ones may exceed the cap: else a model that needs more than the

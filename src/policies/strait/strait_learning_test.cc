@@ -1,7 +1,7 @@
 // What a batch that ended teaches Strait. Without these one that failed at once, or was stopped
 // half way, would make the predictor believe that neighbours speed a batch up, move the link's
 // clock, or take from low priority what no deadline was missed for; and lower batches would join
-// one that bears them only if it is no unluckier than most.
+// one that does not bear them in the tail.
 
 #include <memory>
 #include <variant>
@@ -87,7 +87,7 @@ TEST_F(StraitLearningTest, OneThatFailedOrWasStoppedTeachesNothing) {
 // stays as it is.
 class StraitTailTest : public ::testing::Test {
  protected:
-  void Start(double excess) {
+  void Start(double quantile) {
     for (const int priority : {1, 1, 2}) {
       table_.AddModel(Millis(900), Millis(9), Millis(1), 1);
       table_.models.back().priority = priority;
@@ -99,7 +99,7 @@ class StraitTailTest : public ::testing::Test {
     table_.lanes[0].batches = FixedVector<RunningBatch>(2);
     policy_ = std::make_unique<Strait>("strait", StraitOptions{.interference = {.rate = 0},
                                                                .formation = 0,
-                                                               .excess = excess,
+                                                               .tail_quantile = quantile,
                                                                .starve = Seconds(100),
                                                                .meets = false});
     policy_->Prepare(table_.view());
@@ -138,12 +138,12 @@ class StraitTailTest : public ::testing::Test {
   std::unique_ptr<Strait> policy_;
 };
 
-TEST_F(StraitTailTest, LowerBatchesJoinOnlyWhatBearsThemWhereItIsUnlucky) {
+TEST_F(StraitTailTest, LowerBatchesJoinOnlyWhatBearsThemInTheTail) {
   Start(0.999);
-  EXPECT_TRUE(MayJoin(2, At(0))) << "10.9 ms are expected, and nobody was unlucky yet";
+  EXPECT_TRUE(MayJoin(2, At(0))) << "10.9 ms are expected, and there was no tail yet";
   LiveBadly();
   EXPECT_GT(policy_->tail(), 3);
-  EXPECT_FALSE(MayJoin(2, At(20'000))) << "an unlucky one takes more than 12.6";
+  EXPECT_FALSE(MayJoin(2, At(20'000))) << "one in the tail takes more than 12.6";
   EXPECT_TRUE(MayJoin(1, At(20'100))) << "among equals what is expected counts";
 }
 

@@ -20,10 +20,11 @@ StraitRecords::StraitRecords(std::string name, const StraitOptions& options)
       options_(options),
       interference_(options.interference),
       throttle_(options.throttle),
-      tail_(options.interference.learn ? options.excess : 0),
+      tail_(options.interference.learn ? options.tail_quantile : 0),
       order_(options.formation, options.ordered) {}
 
-// `view` names a table and queues that live as long as the deployment does: until the next Prepare.
+// `view` names a table and queues that live as long as the served models do: until the next
+// Prepare.
 void StraitRecords::Prepare(const View& view) {
   profile_ = &view.profile;
   departures_.Prepare(view);
@@ -158,7 +159,7 @@ TimePoint StraitRecords::EndOf(const DeviceRecord& device, const OngoingBatch& b
   const double degree =
       interference_.Degree({device.total() - batch.own + added, batch.own, batch.level});
   return std::max(now, batch.uploaded) + (luck == Luck::kBad
-                                              ? Stretch(left.unlucky, tail_.Of(degree))
+                                              ? Stretch(left.in_tail, tail_.Of(degree))
                                               : Stretch(left.expected, degree));
 }
 

@@ -13,8 +13,8 @@
 #include "policies/lost_heads.h"
 #include "policies/priority_order.h"
 #include "policies/strait/device_record.h"
-#include "policies/strait/excess_tail.h"
 #include "policies/strait/interference.h"
+#include "policies/strait/tail_slowdown.h"
 #include "policies/strait/throttle.h"
 
 namespace tactus {
@@ -28,8 +28,8 @@ struct StraitOptions {
   double room = 1;
   double half = 0.5;  // of a device's present throughput that meet() counts on
   // Lower batches may join one that is in time though its neighbours cost it as much as they cost
-  // this part of batches at most (excess_tail.h); 0: as much as is expected.
-  double excess = 0.999;
+  // this part of batches at most (tail_slowdown.h); 0: as much as is expected.
+  double tail_quantile = 0.999;
   Duration starve = Seconds(1);
   // Parts of Algorithm 1, to be taken away one by one (Appendix A.3).
   bool ordered = true;   // queues by priority
@@ -60,7 +60,7 @@ class StraitRecords : public Policy, public Learner {
 
   const Interference& interference() const { return interference_; }
   double Cap(TimePoint now) const { return throttle_.Cap(now); }
-  // An unlucky batch loses so much more to its neighbours than predicted.
+  // How much more than predicted a batch in the tail loses to its neighbours.
   double tail() const { return tail_.factor(); }
 
  protected:
@@ -82,19 +82,19 @@ class StraitRecords : public Policy, public Learner {
   Dispatch Launch(const StraitCandidate& candidate, LaneId lane);
 
   // Section 3.3, of a running batch: the kernel time that is left after what it has met so far, as
-  // expected and if it is unlucky.
+  // expected and in the tail.
   struct Remaining {
     Duration expected;
-    Duration unlucky;
+    Duration in_tail;
   };
   Remaining Left(const DeviceRecord& device, const OngoingBatch& batch, TimePoint now) const;
-  // When it ends, as expected or if it is unlucky, if what is `left` runs beside what is there now
+  // When it ends, as expected or in the tail, if what is `left` runs beside what is there now
   // and `added`.
   enum class Luck { kExpected, kBad };
   TimePoint EndOf(const DeviceRecord& device, const OngoingBatch& batch, const Remaining& left,
                   const Throughput& added, TimePoint now, Luck luck = Luck::kExpected) const;
   // The second condition of violate(): a candidate of `level` that adds this would make it late. By
-  // a lower one it is to bear no more than it can where it is unlucky.
+  // a lower one it is to bear no more than it can in the tail.
   bool Delays(const DeviceRecord& device, const OngoingBatch& batch, const Remaining& left,
               const Throughput& added, int level, TimePoint now) const;
   // violate(), first condition: too much of the device for low levels with `own` added.
@@ -113,7 +113,7 @@ class StraitRecords : public Policy, public Learner {
   const StraitOptions options_;
   Interference interference_;
   Throttle throttle_;
-  ExcessTail tail_;
+  TailSlowdown tail_;
   PriorityOrder order_;
   LostHeads lost_;
   PredictionErrors errors_;

@@ -70,7 +70,7 @@ class StraitLife {
     options.room = 2 * rng_.Uniform();
     options.throttle.least = 0.3 + 0.5 * rng_.Uniform();
     options.throttle.step = 0.05;
-    options.excess = often() ? 0.5 + 0.5 * rng_.Uniform() : 0;
+    options.tail_quantile = often() ? 0.5 + 0.5 * rng_.Uniform() : 0;
     options.starve = Millis(static_cast<int>(20 + rng_.Below(500)));
     return options;
   }
@@ -234,7 +234,7 @@ TEST(StraitTwins, DecideAlike) {
   int waits = 0;
   int under_the_cap = 0;
   int raised = 0;
-  int unlucky = 0;  // lives that learnt to fear more than what is expected
+  int in_tail = 0;  // lives that learnt to fear more than what is expected
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     StraitLife life(seed);
@@ -246,7 +246,7 @@ TEST(StraitTwins, DecideAlike) {
     waits += life.waits();
     under_the_cap += life.under_the_cap();
     raised += life.raised();
-    unlucky += life.tail() > 1.5 ? 1 : 0;
+    in_tail += life.tail() > 1.5 ? 1 : 0;
   }
   // Else the lives would not reach what they are for.
   EXPECT_GT(dispatches, 20'000);
@@ -255,7 +255,7 @@ TEST(StraitTwins, DecideAlike) {
   EXPECT_GT(waits, 10'000);
   EXPECT_GT(under_the_cap, 50);
   EXPECT_GT(raised, 1'000);
-  EXPECT_GT(unlucky, 20);
+  EXPECT_GT(in_tail, 20);
 }
 
 }  // namespace

@@ -18,10 +18,12 @@ void Symphony::Prepare(const View& view) {
   lost_.Resize(models);
   touched_.clear();
   touched_.reserve(models);
+  if (options_.adaptive_lead) leads_.Prepare(view, groups_);
   for (std::size_t i = 0; i < models; ++i) {
     const ModelId m{static_cast<ModelId::rep>(i)};
     models_[i].options = options_.For(view.models[i].slo);
     models_[i].touched = false;
+    SetLead(m);
     SetTargets(view, m);
     Touch(m);
   }
@@ -35,17 +37,27 @@ void Symphony::SetTargets(const View& view, ModelId m) {
   }
 }
 
+void Symphony::SetLead(ModelId m) {
+  if (!options_.adaptive_lead) return;
+  leads_.Update(m, models_[m.value()].rate.per_second(), groups_);
+}
+
 void Symphony::OnArrive(ModelId m, const Request& request) {
   ModelState& model = models_[m.value()];
-  if (model.rate.Count(request.arrival)) model.retarget = true;
+  if (model.rate.Count(request.arrival)) {
+    model.retarget = true;
+    SetLead(m);
+  }
   Touch(m);
 }
 
 void Symphony::Refresh(const View& view, ModelId m, std::uint32_t group, TimePoint now) {
   Offer& offer = OfferOf(m, group);
   CountExamined();
-  const auto made = MakeCandidate(view.queues[m.value()], groups_.Costs(group, m),
-                                  models_[m.value()].options, offer.target, now);
+  CandidateOptions options = models_[m.value()].options;
+  if (options_.adaptive_lead) options.lead = leads_.Of(m, group);
+  const auto made =
+      MakeCandidate(view.queues[m.value()], groups_.Costs(group, m), options, offer.target, now);
   if (!made) return match_.Erase(m, group);
   offer.candidate = groups_.Admit(group, m, *made);
   match_.Put(m, group, offer.candidate);
@@ -70,6 +82,7 @@ void Symphony::RefreshTouched(const View& view, TimePoint now) {
 Decision Symphony::Decide(const View& view, TimePoint now) {
   seen_.Take(view.profile, [&](ModelId m) {
     groups_.Price(view, m);
+    SetLead(m);
     models_[m.value()].retarget = true;
     Touch(m);
   });

@@ -13,6 +13,7 @@
 #include "base/indexed_heap.h"
 #include "core/policy.h"
 #include "policies/match.h"
+#include "policies/symphony/adaptive_lead.h"
 #include "policies/symphony/arrival_rate.h"
 #include "policies/symphony/lane_groups.h"
 #include "policies/symphony/symphony_options.h"
@@ -53,11 +54,13 @@ class Symphony final : public Policy {
     return offers_[m.value() * groups_.size() + group];
   }
   void SetTargets(const View& view, ModelId m);
+  void SetLead(ModelId m);
   void Refresh(const View& view, ModelId m, std::uint32_t group, TimePoint now);
   void RefreshTouched(const View& view, TimePoint now);
 
   const SymphonyOptions options_;
   LaneGroups groups_;
+  AdaptiveLead leads_;
   RevisionsSeen seen_;
   Match match_;
   std::vector<ModelState> models_;  // by ModelId

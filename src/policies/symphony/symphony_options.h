@@ -14,7 +14,8 @@ struct SymphonyOptions {
   // k of `when=timeout` as a share of each model's SLO (Figure 6b); above 0 it overrides
   // candidate.timeout.
   double timeout_share = 0;
-  double lead_share = 0;  // candidate.lead as a share of each model's SLO, likewise
+  double lead_share = 0;       // candidate.lead as a share of each model's SLO, likewise
+  bool adaptive_lead = false;  // candidate.lead as the load has it (adaptive_lead.h)
   NetworkDelays delays;
   Duration rate_window = Seconds(1);  // of the arrivals from which b* is derived
   // The share of b* that window gathering holds on to. 1 is as published. Under 1 is ours: near the

@@ -11,10 +11,17 @@ void PlainSymphony::Prepare(const View& view) {
   groups_.Prepare(view, options_.delays);
   seen_.Prepare(view.profile);
   rates_.resize(view.models.size(), ArrivalRate(options_.rate_window));
+  if (!options_.adaptive_lead) return;
+  leads_.Prepare(view, groups_);
+  for (std::size_t i = 0; i < view.models.size(); ++i) {
+    leads_.Update(ModelId{static_cast<ModelId::rep>(i)}, rates_[i].per_second(), groups_);
+  }
 }
 
 void PlainSymphony::OnArrive(ModelId m, const Request& request) {
-  rates_[m.value()].Count(request.arrival);
+  ArrivalRate& rate = rates_[m.value()];
+  if (!rate.Count(request.arrival) || !options_.adaptive_lead) return;
+  leads_.Update(m, rate.per_second(), groups_);
 }
 
 const Lane* PlainSymphony::FirstFree(const View& view, std::uint32_t group) const {
@@ -45,7 +52,9 @@ std::optional<PlainSymphony::Choice> PlainSymphony::Choose(const View& view, Tim
       const BatchCosts& costs = groups_.Costs(g, m);
       const Duration slo = view.models[i].slo;
       const int target = options_.Target(costs, slo, rates_[i].per_second(), groups_.LanesIn(g));
-      const auto made = MakeCandidate(view.queues[i], costs, options_.For(slo), target, now);
+      CandidateOptions options = options_.For(slo);
+      if (options_.adaptive_lead) options.lead = leads_.Of(m, g);
+      const auto made = MakeCandidate(view.queues[i], costs, options, target, now);
       if (!made) continue;
       const SymphonyCandidate candidate = groups_.Admit(g, m, *made);
       if (candidate.exec > now) {
@@ -60,7 +69,10 @@ std::optional<PlainSymphony::Choice> PlainSymphony::Choose(const View& view, Tim
 }
 
 Decision PlainSymphony::Decide(const View& view, TimePoint now) {
-  seen_.Take(view.profile, [&](ModelId m) { groups_.Price(view, m); });
+  seen_.Take(view.profile, [&](ModelId m) {
+    groups_.Price(view, m);
+    if (options_.adaptive_lead) leads_.Update(m, rates_[m.value()].per_second(), groups_);
+  });
   TimePoint lost = kNever;
   ModelId loser;
   for (std::size_t i = 0; i < view.queues.size(); ++i) {

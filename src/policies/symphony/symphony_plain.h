@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "policies/symphony/adaptive_lead.h"
 #include "policies/symphony/arrival_rate.h"
 #include "policies/symphony/lane_groups.h"
 #include "policies/symphony/symphony_options.h"
@@ -45,6 +46,7 @@ class PlainSymphony final : public Policy {
 
   const SymphonyOptions options_;
   LaneGroups groups_;
+  AdaptiveLead leads_;
   RevisionsSeen seen_;
   std::vector<ArrivalRate> rates_;  // by ModelId
 };

@@ -185,6 +185,7 @@ class SymphonyLife {
       if (rng_.Below(3) == 0) options_.timeout_share = rng_.Uniform();
       if (rng_.Below(3) == 0) options_.delays = {Micros(100), Micros(30)};
       if (rng_.Below(3) == 0) options_.lead_share = 0.3 * rng_.Uniform();
+      options_.adaptive_lead = rng_.Below(3) == 0;
       if (rng_.Below(2) == 0) options_.aim = 0.5 + 0.5 * rng_.Uniform();
       options_.rate_window = Millis(static_cast<int>(20 + rng_.Below(500)));
     }

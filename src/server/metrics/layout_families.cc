@@ -68,7 +68,7 @@ std::vector<MetricFamily> PlanningFamilies(const PlanningReading& planning) {
           counter("tactus_replans_total", "Questions to the planner.",
                   static_cast<double>(planning.questions)),
           counter("tactus_replan_infeasible_total",
-                  "Questions to which no plan carries all of the load.",
+                  "Questions to which no plan sustains all of the load.",
                   static_cast<double>(planning.infeasible)),
           counter("tactus_replan_seconds_total", "Time that the planner took to answer.",
                   ToSeconds(planning.asked)),
@@ -76,7 +76,7 @@ std::vector<MetricFamily> PlanningFamilies(const PlanningReading& planning) {
                   "Time from the decision for another plan until the old lanes were gone.",
                   ToSeconds(planning.changed)),
           One("tactus_plan_short",
-              "1 while no plan carries all of the load that the planner was last asked for.",
+              "1 while no plan sustains all of the load that the planner was last asked for.",
               MetricType::Gauge, planning.shortage.empty() ? 0 : 1)};
 }
 

@@ -1,0 +1,114 @@
+// Measures what a batch costs: for every model, exit and batch size, on a real engine, on one lane,
+// from rows that lie apart in memory as those of different clients do.
+//
+// The cells take turns, in a new order each round, so that a disturbance of the machine touches a
+// few runs of each cell instead of ruining one. A turn is `in_a_row` runs: the first finds the
+// model's weights in no near cache, the last finds them all there. Batches in service find both,
+// and their latencies lie in the middle.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/serving_time.h"
+#include "core/engine.h"
+#include "profiling/machine_peaks.h"
+#include "profiling/profile_samples.h"
+#include "profiling/sample_row.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+
+struct ProfilerOptions {
+  // Runs of each cell that count. A cell whose runs have taken `budget` is content with `least`.
+  int repetitions = 300;
+  int least = 30;
+  Duration budget = Seconds(3);
+  // Runs of a cell before the next has its turn.
+  int in_a_row = 3;
+  // Runs of each cell before those: they allocate what later runs reuse.
+  int warm_up = 3;
+  // No batch is larger; 0: as large as each model's configuration allows.
+  int max_batch = 0;
+  // Runs on the cores that the server's first lane would have.
+  bool pin = true;
+  // Of the engine, that run one batch.
+  int threads = 1;
+  std::uint64_t seed = 1;  // of the inputs and of the order of cells
+};
+
+struct ProfilerProgress {
+  double done = 0;  // share of the work, in [0, 1]
+  Duration elapsed{};
+  Duration remaining{};  // estimated from the runs so far
+};
+
+class Profiler {
+ public:
+  // The engine outlives the profiler.
+  Profiler(Engine& engine, ProfilerOptions options);
+  ~Profiler();  // unloads the models
+  Profiler(const Profiler&) = delete;
+  Profiler& operator=(const Profiler&) = delete;
+
+  // Loads the model. The error of a model that cannot be loaded or fed.
+  Status Add(ModelSpec spec);
+  // Takes the runs of an earlier measurement for the models that were added.
+  void Adopt(const Samples& earlier);
+
+  // Measures until every cell has its runs, or `go_on` says no; it is asked about ten times a
+  // second, on a thread of the profiler, between two runs.
+  Status Run(std::function<bool(const ProfilerProgress&)> go_on);
+
+  bool complete() const;
+  Samples samples() const;
+  // What was measured. Every cell must have a run.
+  std::vector<ProfiledModel> Result() const;
+  // Adds to what Result gave what its batches use of this machine, as shares of `peaks`, for every
+  // model that the engine can tell this of. Returns a line for each other, with the reason: it is
+  // left without such figures. And one for each model whose figures may be off by more than
+  // kMostUncertainty, since its latencies moved by as much while they were measured.
+  std::vector<std::string> AddUses(const MachinePeaks& peaks, std::vector<ProfiledModel>& models);
+
+ private:
+  struct Subject {
+    ModelSpec spec;
+    ModelHandle handle;
+    int max_batch = 1;
+    std::uint64_t bytes = 0;
+    std::vector<SampleRow> rows;
+  };
+  struct Cell {
+    std::size_t subject = 0;
+    int exit = 0;
+    int batch = 1;
+    std::vector<Duration> runs;
+    Duration spent{};
+  };
+
+  LaneSpec Lane() const;
+  Status RunRounds(const std::function<bool(const ProfilerProgress&)>& go_on);
+  Expected<Duration> RunOnce(const Cell& cell);
+  Status TakeTurn(Cell& cell);
+  Status WarmUp();
+  std::optional<std::string> UncertaintyOf(std::size_t subject) const;
+  Status AddUse(std::size_t subject, int exit, const MachinePeaks& peaks, ProfiledExit& profiled);
+  bool Done(const Cell& cell) const;
+  CellKey KeyOf(const Cell& cell) const;
+  ProfilerProgress Progress(Duration elapsed) const;
+  Duration Remaining(const Cell& cell) const;
+
+  Engine& engine_;
+  const ProfilerOptions options_;
+  std::vector<std::unique_ptr<Subject>> subjects_;
+  std::vector<Cell> cells_;
+  std::vector<RowInputs> inputs_;
+  std::uint64_t next_batch_ = 0;
+};
+
+}  // namespace tactus

@@ -1,0 +1,286 @@
+#include "profiling/profiler.h"
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/temporary_folder_test.h"
+#include "engines/registry.h"
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// Takes no time worth speaking of and notes what it was asked to run.
+class NotingEngine final : public Engine {
+ public:
+  EngineTraits traits() const override { return {.name = "noting 1"}; }
+  Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
+    if (spec.exits.empty()) return InvalidArgument("model '" + spec.name + "' is broken");
+    return ModelHandle{++loaded};
+  }
+  void Unload(ModelHandle) override { ++unloaded; }
+  void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
+    asked.push_back({handle.value, job.exit.value(), job.rows.size()});
+    for (const RowInputs& row : job.rows) starts.insert(row.inputs[0].data);
+    BatchResult result;
+    if (fail_at > 0 && static_cast<int>(asked.size()) >= fail_at) {
+      result.status = Internal("the device burns");
+    }
+    done.Done(job.id, std::move(result));
+  }
+  MemoryUse Memory(ModelHandle handle) const override { return {1000 * handle.value, 2000}; }
+  Expected<std::vector<BatchWork>> Examine(ModelHandle handle,
+                                           std::span<const BatchJob> jobs) override {
+    if (handle.value == opaque) return Engine::Examine(handle, jobs);
+    std::vector<BatchWork> works;
+    for (const BatchJob& job : jobs) {
+      works.push_back({{1e3 * static_cast<double>(job.rows.size() * (job.exit.value() + 1))}});
+    }
+    return works;
+  }
+
+  struct Asked {
+    std::uint64_t model;
+    std::uint32_t exit;
+    std::size_t rows;
+    auto operator<=>(const Asked&) const = default;
+  };
+  std::uint64_t loaded = 0;
+  std::uint64_t unloaded = 0;
+  std::uint64_t opaque = 0;  // the model of which it cannot tell what its batches do
+  int fail_at = 0;
+  std::vector<Asked> asked;
+  std::set<const std::byte*> starts;
+};
+
+ModelSpec Spec(const std::string& name, int exits, int max_batch) {
+  ModelSpec spec{.name = name, .max_batch = max_batch, .slo = Millis(25)};
+  spec.inputs = {{"x", DataType::kFp32, {-1, 3}}};
+  for (int i = 1; i <= exits; ++i) spec.exits.push_back({std::to_string(i), {}, 0.5 + 0.1 * i});
+  return spec;
+}
+
+bool GoOn(const ProfilerProgress&) { return true; }
+
+ProfilerOptions Few(int repetitions) {
+  return {.repetitions = repetitions, .least = 2, .warm_up = 1, .pin = false};
+}
+
+TEST(Profiler, RunsEveryExitAndBatchOfEveryModelEquallyOften) {
+  NotingEngine engine;
+  Profiler profiler(engine, Few(5));
+  ASSERT_TRUE(profiler.Add(Spec("a", 2, 3)));
+  ASSERT_TRUE(profiler.Add(Spec("b", 1, 4)));
+  ASSERT_TRUE(profiler.Run(GoOn));
+  EXPECT_TRUE(profiler.complete());
+  std::map<NotingEngine::Asked, int> times;
+  for (const auto& asked : engine.asked) ++times[asked];
+  EXPECT_EQ(times.size(), 2 * 3 + 1 * 4u);
+  for (const auto& [asked, n] : times) EXPECT_EQ(n, 1 + 5) << "warm-up and five that count";
+  EXPECT_EQ(engine.starts.size(), 3 + 4u) << "rows of a batch lie apart";
+
+  const std::vector<ProfiledModel> models = profiler.Result();
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0].name, "a");
+  EXPECT_EQ(models[0].slo_ms, 25);
+  EXPECT_EQ(models[0].weight_bytes, 1000u);
+  EXPECT_EQ(models[0].peak_memory_bytes, 2000u);
+  ASSERT_EQ(models[0].exits.size(), 2u);
+  EXPECT_EQ(models[0].exits[1].name, "2");
+  EXPECT_DOUBLE_EQ(models[0].exits[1].accuracy, 0.7);
+  ASSERT_EQ(models[1].exits[0].cells.size(), 4u);
+  EXPECT_EQ(models[1].exits[0].cells[3].repetitions, 5);
+  EXPECT_GT(models[1].exits[0].cells[3].mean_ms, 0);
+}
+
+TEST(Profiler, SaysWhatEachBatchUsesAndWhereThatComesFromOrWhyNot) {
+  NotingEngine engine;
+  engine.opaque = 2;
+  Profiler profiler(engine, Few(2));
+  ASSERT_TRUE(profiler.Add(Spec("open", 2, 3)));
+  ASSERT_TRUE(profiler.Add(Spec("closed", 1, 2)));
+  ASSERT_TRUE(profiler.Run(GoOn));
+  std::vector<ProfiledModel> models = profiler.Result();
+  for (ProfiledModel& model : models) {
+    for (ProfiledExit& exit : model.exits) {
+      for (ProfileCell& cell : exit.cells) cell.p50_ms = 1;
+    }
+  }
+  MachinePeaks peaks{.cores = 2, .operations = 1e8, .l1 = 1, .l2 = 1, .beyond = 1};
+  const auto missing = profiler.AddUses(peaks, models);
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_THAT(missing[0], HasSubstr("model 'closed' gets no resource figures: this engine cannot"));
+  EXPECT_EQ(models[1].resources_source, "");
+  EXPECT_THAT(models[0].resources_source, HasSubstr("noting 1"));
+  const auto fma = static_cast<std::size_t>(Resource::kFma);
+  for (std::size_t e = 0; e < 2; ++e) {
+    for (std::size_t b = 1; b <= 3; ++b) {
+      const double share = models[0].exits[e].cells[b - 1].throughput[fma];
+      EXPECT_DOUBLE_EQ(share, static_cast<double>(b * (e + 1)) * 1e3 / (1e-3 * 1e8)) << e << b;
+    }
+  }
+}
+
+// Runs of which the last third was half as quick again: shares that go by their median may be off
+// as much.
+TEST(Profiler, PointsOutWhatBatchesUseWhereTheLatencyMovedWhileItWasMeasured) {
+  NotingEngine engine;
+  Profiler profiler(engine, Few(6));
+  ASSERT_TRUE(profiler.Add(Spec("steady", 1, 2)));
+  ASSERT_TRUE(profiler.Add(Spec("moved", 1, 3)));
+  const std::vector<Duration> steady{Micros(100), Micros(90),  Micros(100),
+                                     Micros(101), Micros(300), Micros(100)};
+  std::vector<Duration> moved(6, Micros(100));
+  moved[4] = moved[5] = Micros(150);
+  Samples samples;
+  for (const int batch : {1, 2}) samples[{"steady", 1000, "1", batch}] = steady;
+  for (const int batch : {1, 2, 3}) {
+    samples[{"moved", 2000, "1", batch}] = batch == 2 ? moved : steady;
+  }
+  profiler.Adopt(samples);
+  ASSERT_TRUE(profiler.complete());
+  std::vector<ProfiledModel> models = profiler.Result();
+  const MachinePeaks peaks{.cores = 2, .operations = 1e8, .l1 = 1, .l2 = 1, .beyond = 1};
+  const auto warnings = profiler.AddUses(peaks, models);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("model 'moved'"));
+  EXPECT_THAT(warnings[0], HasSubstr("1 of 3 cells"));
+  EXPECT_THAT(warnings[0], HasSubstr("batch 2 of exit 1"));
+  EXPECT_THAT(warnings[0], HasSubstr("moved by 50 % while it was measured (bound: 15 %)"));
+  EXPECT_THAT(warnings[0], HasSubstr("profile again"));
+  EXPECT_NE(models[1].resources_source, "") << "they are there all the same";
+}
+
+TEST(MedianDrift, IsThatOfTheThirdThatMovedMost) {
+  const auto of = [](const std::vector<int>& micros) {
+    std::vector<Duration> runs;
+    for (const int run : micros) runs.push_back(Micros(run));
+    return MedianDrift(runs);
+  };
+  EXPECT_EQ(of({}), 0);
+  EXPECT_EQ(of({100, 900}), 0) << "too few to tell";
+  EXPECT_EQ(of({100, 900, 100, 100, 100, 100, 100, 100, 900}), 0) << "single runs do not count";
+  EXPECT_DOUBLE_EQ(of({80, 80, 80, 100, 100, 100, 110, 110, 110}), 0.2);
+}
+
+TEST(Profiler, TheCellsTakeTurnsOfAFewRuns) {
+  NotingEngine engine;
+  Profiler profiler(engine,
+                    {.repetitions = 8, .least = 1, .in_a_row = 2, .warm_up = 0, .pin = false});
+  ASSERT_TRUE(profiler.Add(Spec("a", 2, 3)));
+  ASSERT_TRUE(profiler.Run(GoOn));
+  ASSERT_EQ(engine.asked.size(), 8 * 6u);
+  for (std::size_t round = 0; round < 4; ++round) {
+    const auto begin = engine.asked.begin() + static_cast<std::ptrdiff_t>(round * 12);
+    EXPECT_EQ(std::set<NotingEngine::Asked>(begin, begin + 12).size(), 6u) << "round " << round;
+    for (int turn = 0; turn < 6; ++turn) EXPECT_EQ(begin[2 * turn], begin[2 * turn + 1]);
+  }
+}
+
+TEST(Profiler, GoesOnFromTheRunsOfAnEarlierMeasurement) {
+  const TemporaryFolder folder;
+  const fs::path file = folder / "samples";
+  const Machine machine{.fingerprint = "here"};
+  {
+    NotingEngine engine;
+    Profiler first(engine, Few(3));
+    ASSERT_TRUE(first.Add(Spec("a model", 1, 2)));
+    ASSERT_TRUE(first.Run(GoOn));
+    ASSERT_TRUE(SaveSamples(first.samples(), machine, file));
+  }
+  NotingEngine engine;
+  Profiler second(engine, Few(5));
+  ASSERT_TRUE(second.Add(Spec("a model", 1, 2)));
+  const auto earlier = LoadSamples(machine, file);
+  ASSERT_TRUE(earlier) << earlier.error().message;
+  second.Adopt(*earlier);
+  EXPECT_FALSE(second.complete());
+  ASSERT_TRUE(second.Run(GoOn));
+  EXPECT_EQ(engine.asked.size(), 2 * (1 + 2u)) << "a warm-up and the two runs that each cell lacks";
+  const auto foreign = LoadSamples({.fingerprint = "elsewhere"}, file);
+  ASSERT_FALSE(foreign);
+  EXPECT_THAT(foreign.error().message, HasSubstr("another machine"));
+}
+
+TEST(Profiler, AFileOfSamplesThatIsNotOneIsAnErrorThatNamesTheLine) {
+  const TemporaryFolder folder;
+  const fs::path file = folder / "garbage";
+  const std::string head = "tactus-profile-samples 1\nmachine m\n";
+  struct Case {
+    std::string text;
+    std::string place;
+  };
+  for (const Case& c :
+       {Case{"", ":1:"}, Case{"PNG", ":1:"}, Case{"tactus-profile-samples 1\n", ":2:"},
+        Case{head + "cell a 1 final\n", ":3:"},
+        Case{head + "cell a 1 final 1 5\ncell a 1 final 0 5\n", ":4:"},
+        Case{head + "cell a 1 final 1 -5\n", ":3:"},
+        Case{head + "cell a 1 final 1 5 x\n", ":3:"}}) {
+    std::ofstream(file) << c.text;
+    const auto samples = LoadSamples({.fingerprint = "m"}, file);
+    ASSERT_FALSE(samples) << c.text;
+    EXPECT_THAT(samples.error().message, HasSubstr(c.place)) << c.text;
+  }
+}
+
+TEST(Profiler, AModelThatFailsIsAnErrorThatNamesTheCell) {
+  NotingEngine engine;
+  engine.fail_at = 4;
+  Profiler profiler(engine, Few(3));
+  ASSERT_TRUE(profiler.Add(Spec("fragile", 1, 2)));
+  const Status failed = profiler.Run(GoOn);
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("model 'fragile', exit '1', batch"));
+  EXPECT_FALSE(profiler.Add({.name = "hollow"}));
+}
+
+TEST(Profiler, UnloadsWhatItLoaded) {
+  NotingEngine engine;
+  {
+    Profiler profiler(engine, Few(3));
+    ASSERT_TRUE(profiler.Add(Spec("a", 1, 1)));
+    ASSERT_TRUE(profiler.Add(Spec("b", 1, 1)));
+  }
+  EXPECT_EQ(engine.unloaded, 2u);
+}
+
+TEST(Condense, GivesTheDistributionOfTheRuns) {
+  std::vector<Duration> runs;
+  for (int i = 100; i >= 1; --i) runs.push_back(Millis(i));
+  const ProfileCell cell = Condense(runs);
+  EXPECT_EQ(cell.repetitions, 100);
+  EXPECT_DOUBLE_EQ(cell.mean_ms, 50.5);
+  EXPECT_DOUBLE_EQ(cell.min_ms, 1);
+  EXPECT_DOUBLE_EQ(cell.p50_ms, 50);
+  EXPECT_DOUBLE_EQ(cell.p95_ms, 95);
+  EXPECT_DOUBLE_EQ(cell.p99_ms, 99);
+  EXPECT_DOUBLE_EQ(cell.max_ms, 100);
+  EXPECT_NEAR(cell.cv, 28.866 / 50.5, 1e-4);
+}
+
+TEST(SampleRow, TakesOpenDimensionsFromTheConfiguration) {
+  ModelSpec spec{.name = "det", .max_batch = 4};
+  spec.inputs = {{"x", DataType::kFp32, {-1, 3, -1, -1}}, {"names", DataType::kBytes, {-1, 2}}};
+  spec.parameters["profile_shape.x"] = "3, 32, 64";
+  const auto row = SampleRow::Make(spec, 1);
+  ASSERT_TRUE(row) << row.error().message;
+  const auto inputs = row->inputs().inputs;
+  EXPECT_THAT(inputs[0].shape, ::testing::ElementsAre(1, 3, 32, 64));
+  EXPECT_EQ(inputs[0].bytes, 3 * 32 * 64 * sizeof(float));
+  EXPECT_EQ(inputs[1].bytes, 2 * 4u);  // two empty strings
+  for (const char* wrong : {"3,32", "3,32,64,1", "3,-1,64", "4,32,64", "3,32,x", ""}) {
+    spec.parameters["profile_shape.x"] = wrong;
+    const auto refused = SampleRow::Make(spec, 1);
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().message, HasSubstr("profile_shape.x"));
+  }
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,93 @@
+#include "profiling/sample_row.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/rng.h"
+
+namespace tactus {
+namespace {
+
+// "3,320,320" into `dims`; false unless it is exactly that many positive numbers.
+bool ParseDims(const std::string& text, std::span<std::int64_t> dims) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    while (at != end && *at == ' ') ++at;
+    const auto [next, error] = std::from_chars(at, end, dims[i]);
+    if (error != std::errc() || dims[i] < 1) return false;
+    at = next;
+    if (i + 1 == dims.size()) return at == end;
+    if (at == end || *at != ',') return false;
+    ++at;
+  }
+  return text.empty();
+}
+
+Expected<Shape> RowShape(const ModelSpec& spec, const TensorSpec& input) {
+  Shape shape = input.dims;
+  const bool batches = spec.max_batch > 0 && !shape.empty();
+  if (batches) shape[0] = 1;
+  const auto given = spec.parameters.find("profile_shape." + input.name);
+  if (given != spec.parameters.end()) {
+    Shape stated = shape;
+    if (!ParseDims(given->second, std::span(stated).subspan(batches ? 1 : 0))) {
+      return InvalidArgument(
+          fmt::format("model '{}': parameter '{}' is '{}'; it must be {} positive "
+                      "numbers with commas between them",
+                      spec.name, given->first, given->second, shape.size() - (batches ? 1 : 0)));
+    }
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] < 0) shape[i] = stated[i];
+      if (shape[i] == stated[i]) continue;
+      return InvalidArgument(fmt::format("model '{}': parameter '{}' is '{}', but the input is {}",
+                                         spec.name, given->first, given->second,
+                                         ToString(input.dims)));
+    }
+  }
+  for (std::int64_t& dim : shape) dim = dim < 0 ? 1 : dim;
+  return shape;
+}
+
+template <class T>
+void FillWithNoise(std::vector<std::byte>& bytes, Rng& rng) {
+  for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+    const T value = static_cast<T>(rng.Normal());
+    std::memcpy(bytes.data() + at, &value, sizeof(T));
+  }
+}
+
+}  // namespace
+
+Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed) {
+  SampleRow row;
+  for (const TensorSpec& input : spec.inputs) {
+    Expected<Shape> shape = RowShape(spec, input);
+    if (!shape) return std::unexpected(std::move(shape.error()));
+    const auto count = ElementCount(*shape);
+    constexpr std::int64_t kMost = std::int64_t{1} << 30;
+    if (!count || *count > kMost) {
+      return InvalidArgument(fmt::format("model '{}': a row of input '{}' is too large: {}",
+                                         spec.name, input.name, ToString(*shape)));
+    }
+    // An empty string is its length, four zero bytes.
+    const std::size_t element = input.type == DataType::kBytes ? 4 : ElementSize(input.type);
+    std::vector<std::byte>& bytes =
+        row.bytes_.emplace_back(static_cast<std::size_t>(*count) * element);
+    Rng rng = Rng::Stream(seed, "sample/" + input.name);
+    if (input.type == DataType::kFp32) FillWithNoise<float>(bytes, rng);
+    if (input.type == DataType::kFp64) FillWithNoise<double>(bytes, rng);
+    row.shapes_.push_back(*std::move(shape));
+  }
+  for (std::size_t i = 0; i < row.bytes_.size(); ++i) {
+    row.views_.push_back({row.bytes_[i].data(), row.bytes_[i].size(), row.shapes_[i]});
+  }
+  return row;
+}
+
+}  // namespace tactus

@@ -1,0 +1,154 @@
+// Drives the Dispatcher in real time, in turns: a turn takes arrivals and cancellations from the
+// front ends and finished batches from the lanes, reads the clock once, steps the dispatcher, and
+// carries out what it says. Per request it allocates nothing and takes no lock.
+//
+// A turn runs on the thread that has a reason for it: the front end's that brings a call, the lane
+// worker's whose batch is done, or, when an instant is due, the loop's own. Turns never overlap
+// (see combiner.h). So a batch follows the one before it on the same thread, with no hand-over
+// between.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/ring.h"
+#include "dispatch/dispatcher.h"
+#include "platform/doorbell.h"
+#include "platform/flat_combiner.h"
+#include "platform/wall_clock.h"
+#include "runtime/calls/lane_worker.h"
+#include "runtime/calls/payload_slab.h"
+#include "runtime/calls/reply_queue.h"
+
+namespace tactus {
+
+class DispatchTurns final : private Outbox, private LaneWorker::Listener {
+ public:
+  struct Options {
+    DispatcherOptions dispatcher;
+    std::vector<LaneSpec> lanes;
+    std::vector<int> cores;  // of the loop's own thread
+    Duration spin{};
+    // A lane died, and why; in a turn, so it must be quick. Empty: nobody is told.
+    std::function<void(LaneId, const Error&)> lost = {};
+  };
+
+  DispatchTurns(Options options, const WallClock& clock, Policy& policy, Journal* journal,
+                PayloadSlab& slab, ReplyQueue& replies);
+  ~DispatchTurns() override;  // Stop
+
+  void Start();
+  // When nothing waits and nothing runs.
+  void Stop();
+
+  // From any thread. `pending` is filled; it belongs to the loop until it is answered.
+  void Submit(PendingCall& pending);
+  void Cancel(CallId call);
+
+  // Blocks until a turn has adopted them; one call at a time. `served` by ModelId; null: not
+  // loaded. `plan` by ModelId and LaneId; null: the one there was, if any.
+  void Configure(std::shared_ptr<const ServedModels> served_models,
+                 std::vector<ServedModel*> served, std::shared_ptr<const Plan> plan = nullptr);
+  // Blocks until a turn has called it.
+  void Change(std::function<void(Dispatcher&)> change);
+  // The threads of the lane run on these cores from now on; empty: anywhere they may.
+  void Pin(LaneId lane, const std::vector<int>& cores);
+  // Stops the batches that run, as far as their engines can.
+  void AbandonRunning();
+
+  // Whether the caller is inside a turn, of whichever loop.
+  static bool InTurn();
+
+  std::size_t pending() const { return pending_.load(std::memory_order_relaxed); }
+  const std::vector<std::unique_ptr<LaneWorker>>& workers() const { return workers_; }
+  std::size_t lanes() const { return options_.lanes.size(); }
+  LaneId lane_of(std::size_t worker) const { return lane_of_[worker]; }
+
+ private:
+  struct Message {
+    enum class Kind : std::uint32_t { kArrive, kCancel };
+    Kind kind = Kind::kArrive;
+    std::uint32_t call = 0;
+    std::uint32_t generation = 0;
+  };
+  struct Control {
+    std::shared_ptr<const ServedModels> served_models;  // null: no change
+    std::vector<ServedModel*> served;
+    std::shared_ptr<const Plan> plan;         // null: no change
+    std::function<void(Dispatcher&)> change;  // empty: none
+    bool abandon_running = false;
+  };
+
+  // Outbox.
+  void Launch(const Batch& batch) override;
+  void Abort(LaneId lane, BatchId batch) override;
+  void Reject(ModelId model, const Request& request, DropReason reason) override;
+  void Complete(const Batch& batch, const BatchReport& report) override;
+  void Followed(ModelId model, LaneClass lane_class, double ratio) override;
+
+  // LaneWorker::Listener.
+  void OnFinished(LaneWorker& worker) override;
+
+  void Run();
+  void CarryOut();
+  bool Look(int most_turns, LaneWorker** here = nullptr);
+  void HandOver();
+  bool Turn();
+  void SetWake(TimePoint wake);
+  void Carry(Control control);
+  void TakeControl();
+  void TakeFinished(TimePoint now);
+  bool TakeMessages(TimePoint now);
+  void Admit(PendingCall& pending, TimePoint now);
+  void CancelCall(const Message& message);
+  void Finish(LaunchOrder& order, TimePoint now);
+  void AbandonOrder(LaunchOrder& order);
+  void RefuseWhole(PendingCall& pending, DropReason reason, TimePoint now);
+  void AnswerIfDone(PendingCall& pending);
+
+  const Options options_;
+  const WallClock& clock_;
+  PayloadSlab& slab_;
+  ReplyQueue& replies_;
+  const PredictionErrors* predictions_;  // the policy's; null: it predicts nothing
+  Dispatcher dispatcher_;
+
+  MpmcRing<Message> messages_;
+  MpmcRing<LaneWorker*> finished_;
+  std::vector<std::unique_ptr<LaneWorker>> workers_;  // the slots of lane 0, of lane 1, ...
+  std::vector<LaneId> lane_of_;                       // by worker
+  std::vector<std::size_t> first_worker_;             // by LaneId, and the end
+
+  FlatCombiner combiner_;  // guards the dispatcher and what follows, up to the atomics
+  std::vector<ServedModel*> served_;
+  LaneWorker** here_ = nullptr;       // see Look
+  LaunchOrder* finishing_ = nullptr;  // during Dispatcher::Finish
+  TimePoint now_{};                   // of this turn
+  std::uint64_t next_request_ = 0;
+  std::size_t running_rows_ = 0;
+  bool configured_ = false;  // a policy is asked nothing before its first Prepare
+
+  std::atomic<std::size_t> pending_{0};
+  std::atomic<bool> control_waits_{false};
+  std::mutex control_mutex_;  // taken in a turn only when control_waits_
+  std::condition_variable control_done_;
+  std::vector<Control> controls_;
+  std::uint64_t controls_posted_ = 0;
+  std::uint64_t controls_carried_ = 0;
+
+  // The loop's own thread sleeps until `sleeps_until_`, which is never later than `wake_` for long:
+  // who lowers `wake_` below it rings.
+  Doorbell bell_;
+  std::atomic<TimePoint> wake_{kNever};          // when the next turn is due, whatever happens
+  std::atomic<TimePoint> sleeps_until_{kStart};  // kStart: it is awake
+  std::atomic<bool> handed_over_{false};         // a turn is due now
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace tactus

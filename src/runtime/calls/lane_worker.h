@@ -1,0 +1,119 @@
+// The thread that runs the batches of one lane slot: it gathers the rows' inputs, hands them to the
+// engine, and reports. One batch at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/fixed_vector.h"
+#include "base/ring.h"
+#include "core/batch.h"
+#include "core/engine.h"
+#include "platform/doorbell.h"
+#include "platform/wall_clock.h"
+#include "runtime/calls/payload_slab.h"
+#include "runtime/models/served_model.h"
+
+namespace tactus {
+
+// A batch on its way to a lane and back. It belongs to whoever holds the dispatcher, but between
+// Launch and the finish to the worker.
+struct LaunchOrder {
+  struct Row {
+    PendingCall* pending = nullptr;
+    std::uint32_t row = 0;
+  };
+
+  LaunchOrder() : rows(kMaxBatch) {}
+
+  BatchId id;
+  LaneId lane;
+  ExitId exit;
+  ServedModel* model = nullptr;
+  TimePoint decided;
+  TimePoint expected_end;
+  FixedVector<Row> rows;
+  bool busy = false;                   // the dispatcher's
+  std::atomic<bool> abandoned{false};  // nobody waits for it: need not start
+
+  // The worker's answer.
+  BatchReport report;
+  Duration gather{}, infer{}, scatter{};
+  std::shared_ptr<const BatchOutput> output;
+  std::shared_ptr<const Error> error;
+};
+
+struct LaneWorkerOptions {
+  LaneId lane;
+  int slot = 0;
+  std::vector<int> cores;  // where it runs; empty: anywhere
+  Duration spin{};
+};
+
+class LaneWorker final : private Completions {
+ public:
+  // Told on the worker's thread, or that of a deferred engine.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // The batch in `worker.order()` is done. The listener may launch the next one at once.
+    virtual void OnFinished(LaneWorker& worker) = 0;
+  };
+
+  LaneWorker(LaneWorkerOptions options, const WallClock& clock, Listener& listener);
+  ~LaneWorker() override;  // Stop
+  LaneWorker(const LaneWorker&) = delete;
+  LaneWorker& operator=(const LaneWorker&) = delete;
+
+  void Start();  // again: no effect
+  // To other cores than the options', from now on.
+  void Pin(std::vector<int> cores);
+  // After the last batch was reported.
+  void Stop();
+
+  // For whoever holds the dispatcher.
+  LaunchOrder& order() { return order_; }
+  void Launch();  // order() is filled
+  // Instead of Launch, on the caller's thread; the listener is not told.
+  void RunHere() { RunBatch(order_); }
+  // Instead of Launch where the engine is deferred: on the caller's thread, at once. It needs no
+  // Start.
+  void Submit();
+
+  // For the worker's thread: the next batch is here already.
+  bool HasNext() const { return !launches_.Empty(); }
+
+  Duration busy() const { return Duration{busy_ns_.load(std::memory_order_relaxed)}; }
+  std::int64_t batches() const { return batches_.load(std::memory_order_relaxed); }
+
+ private:
+  void Run();
+  void RunBatch(LaunchOrder& order);
+  void Begin(LaunchOrder& order);
+  void HandToEngine(LaunchOrder& order);
+  void Count(const LaunchOrder& order);
+  void Done(BatchId batch, BatchResult&& result) noexcept override;
+
+  const LaneWorkerOptions options_;
+  const WallClock& clock_;
+  Listener& listener_;
+  LaunchOrder order_;
+  SpscRing<LaunchOrder*> launches_{2};
+  Doorbell bell_;           // of launches, for the worker's thread
+  Doorbell answered_bell_;  // of the engine's report, for the thread that runs the batch
+  std::vector<RowInputs> inputs_;
+  std::atomic<bool> answered_{false};  // the engine's report of the batch that runs is in order_
+  bool tell_ = false;  // the batch that runs is a deferred engine's: Done tells the listener
+  std::atomic<bool> stop_{false};
+  std::atomic<std::int64_t> busy_ns_{0};
+  std::atomic<std::int64_t> batches_{0};
+  std::mutex thread_mutex_;  // of the next two
+  std::vector<int> cores_;
+  std::thread thread_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,296 @@
+#include "runtime/models/model_host.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "check/never_served.h"
+#include "placement/plan_question.h"
+#include "profiling/quick_profile.h"
+#include "runtime/models/model_profile.h"
+
+namespace tactus {
+namespace {
+
+// How often a thread that waits for a model to become idle looks again. Only unloads wait so.
+constexpr std::chrono::milliseconds kDrainingPause{1};
+
+bool FixedShapes(const ModelSpec& spec) {
+  const std::size_t first = spec.max_batch > 0 ? 1 : 0;
+  for (const TensorSpec& input : spec.inputs) {
+    for (std::size_t i = first; i < input.dims.size(); ++i) {
+      if (input.dims[i] < 0) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+ModelHost::ModelHost(Options options, const WallClock& clock, DispatchTurns& loop)
+    : options_(std::move(options)), clock_(clock), loop_(loop) {}
+
+Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine,
+                              std::vector<ModelHandle>& handles) const {
+  const EngineTraits traits = engine.traits();
+  for (const LaneSpec& lane : options_.lanes) {
+    if (lane.slots > traits.max_slots) {
+      return InvalidArgument(fmt::format(
+          "model '{}': the engine {} runs {} batch{} at once in a lane, not {}: serve with fewer "
+          "slots or leave the model out",
+          spec.name, traits.name, traits.max_slots, traits.max_slots == 1 ? "" : "es", lane.slots));
+    }
+  }
+  for (const LaneSpec& lane : LanesAtFirst()) {
+    Expected<ModelHandle> handle = engine.Load(spec, lane);
+    if (!handle) {
+      for (const ModelHandle loaded : handles) engine.Unload(loaded);
+      handles.clear();
+      return std::unexpected(handle.error());
+    }
+    handles.push_back(*handle);
+  }
+  return {};
+}
+
+std::vector<LaneSpec> ModelHost::LanesAtFirst() const {
+  return options_.loader == nullptr ? options_.lanes : std::vector<LaneSpec>(1);
+}
+
+Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served, ModelHandle handle,
+                                                      int& max_batch) {
+  const ModelSpec& spec = served.spec;
+  if (options_.loader != nullptr) {
+    auto rows = RowsOf(options_.shares, spec, max_batch, options_.profile_options);
+    if (rows) max_batch = rows->max_batch;
+    return rows;
+  }
+  const auto known = FindProfile(spec, options_.profile);
+  if (!known) return std::unexpected(known.error());
+  const bool shares = options_.lanes.front().slots > 1;
+  if (*known) {
+    const Model model = DescribeModel(spec, options_.default_slo, max_batch);
+    const ProfileFile alone = ProfileOf(**known, spec, options_.profile);
+    if (Status slo = CheckSlo(alone, model, options_.profile_options); !slo) {
+      return std::unexpected(slo.error());
+    }
+    auto rows = RowsOf(**known, spec, max_batch, options_.profile_options);
+    if (rows) {
+      const auto assumed = UseWarning(spec.name, &**known);
+      if (shares && assumed) Say(*assumed);
+      if (rows->max_batch < max_batch) {
+        Say(fmt::format("model '{}': batches of at most {}, as far as its profile goes", spec.name,
+                        rows->max_batch));
+      }
+      max_batch = rows->max_batch;
+      return rows;
+    }
+    Say(fmt::format("model '{}': its profile does not fit: {}", spec.name, rows.error().message));
+  }
+  // Batch ids of the upper half, a million for each model: the dispatcher counts from 0.
+  const BatchId first{(std::uint64_t{1} << 63) | (measured_models_.fetch_add(1) << 20)};
+  auto rows = QuickProfile(served.engine, handle, spec, max_batch, clock_, first);
+  if (!rows) return rows;
+  Say(fmt::format(
+      "model '{}' has no profile: measured in a hurry, batch 1 takes {:.3f} ms at its "
+      "last exit{}; `tactus profile` measures it properly",
+      spec.name, ToMillis(rows->latency[static_cast<std::size_t>(rows->exits - 1) * max_batch]),
+      shares ? ", and it is assumed to use half of every resource while it shares a lane" : ""));
+  const Duration quickest = *std::min_element(rows->latency.begin(), rows->latency.end());
+  const Duration slo = spec.slo > Duration{} ? spec.slo : options_.default_slo;
+  if (quickest > slo) {
+    Say(fmt::format(
+        "model '{}' cannot meet its SLO: its quickest batch takes {:.3f} ms and the SLO is {:g} "
+        "ms, "
+        "so requests are refused; profile it with `tactus profile` on a quiet machine, or raise "
+        "slo_ms in its config.pbtxt",
+        spec.name, ToMillis(quickest), ToMillis(slo)));
+  }
+  return rows;
+}
+
+void ModelHost::WarnIfNeverServed(const ServedModel& served) const {
+  if (options_.loader != nullptr) return;  // which lanes there will be, only plans know
+  const ServedModels alone{{served.model}, ProfileTable(1, {&served.rows, 1})};
+  const auto why = ExplainNeverServed(options_.policy->traits(), alone, options_.lanes, ModelId{0});
+  if (why) Say(*why);
+}
+
+Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
+  const Expected<Engine*> engine = options_.engine_for(spec.platform);
+  if (!engine) return std::unexpected(engine.error());
+  std::vector<ModelHandle> handles;
+  if (Status loaded = LoadOnLanes(spec, **engine, handles); !loaded) {
+    return std::unexpected(loaded.error());
+  }
+  // Whatever the model is made for: nobody is to take these answers for the model's own.
+  if ((*engine)->traits().emulated) spec.platform = "emulated";
+  auto model = std::make_shared<ServedModel>(std::move(spec), **engine);
+  model->handles = std::move(handles);
+  model->fixed_shapes = FixedShapes(model->spec);
+  int max_batch = std::min(model->rows_per_batch(), kMaxBatch);
+  Expected<ProfileTable::ModelRows> rows =
+      model->spec.exits.empty()
+          ? InvalidArgument(fmt::format("model '{}' has no exit to run", model->spec.name))
+          : FindRows(*model, model->handles[0], max_batch);
+  if (!rows) {
+    for (const ModelHandle handle : model->handles) model->engine.Unload(handle);
+    return std::unexpected(rows.error());
+  }
+  model->rows = *std::move(rows);
+  model->model = DescribeModel(model->spec, options_.default_slo, max_batch);
+  model->counters.ratios = std::vector<std::atomic<std::uint32_t>>(LaneClasses());
+  if (options_.loader != nullptr) {
+    const ModelHandle first = model->handles[0];
+    model->handles.assign(options_.lanes.size(), {});
+    options_.loader->Add(model);
+    model->engine.Unload(first);  // engines share what both have loaded
+  }
+  WarnIfNeverServed(*model);
+  return model;
+}
+
+void ModelHost::Publish(const std::shared_ptr<ServedModel>& model) {
+  const std::lock_guard lock(mutex_);
+  std::size_t id = 0;
+  while (id < published_.size() && published_[id] != nullptr) ++id;
+  if (id == published_.size()) {
+    published_.emplace_back();
+    described_.emplace_back();
+    leaving_.push_back(false);
+  }
+  model->id = ModelId{static_cast<ModelId::rep>(id)};
+  published_[id] = model;
+  described_[id] = model->model;
+  Deploy();
+}
+
+void ModelHost::Deploy() {
+  auto served_models = std::make_shared<ServedModels>();
+  std::vector<ProfileTable::ModelRows> rows(published_.size());
+  std::vector<ServedModel*> served(published_.size(), nullptr);
+  for (std::size_t i = 0; i < published_.size(); ++i) {
+    // A model that is gone keeps its description, so that journals say whose id it was.
+    Model& model = served_models->models.emplace_back(described_[i]);
+    model.loaded = published_[i] != nullptr && !leaving_[i];
+    if (!model.loaded) continue;
+    rows[i] = published_[i]->rows;
+    served[i] = published_[i].get();
+  }
+  served_models->profile = ProfileTable(static_cast<int>(LaneClasses()), rows);
+  served_models_ = served_models;
+  loop_.Configure(std::move(served_models), std::move(served), PlanHere());
+}
+
+void ModelHost::SetPlan(std::shared_ptr<const Plan> plan, std::vector<std::string> models) {
+  const std::lock_guard lock(mutex_);
+  plan_ = std::move(plan);
+  plan_models_ = std::move(models);
+  Deploy();
+}
+
+// `mutex_` is held. Null: no plan.
+std::shared_ptr<const Plan> ModelHost::PlanHere() const {
+  if (plan_ == nullptr) return nullptr;
+  const auto served_there = [&](LaneId lane, const std::string& name) -> std::optional<ModelId> {
+    for (std::size_t m = 0; m < published_.size(); ++m) {
+      const ServedModel* model = leaving_[m] ? nullptr : published_[m].get();
+      if (model == nullptr || model->spec.name != name) continue;
+      if (options_.loader->Has(lane, *model)) return ModelId{static_cast<ModelId::rep>(m)};
+    }
+    return std::nullopt;
+  };
+  return std::make_shared<const Plan>(Renumbered(*plan_, plan_models_, served_there));
+}
+
+Status ModelHost::Reload(LaneId lane) {
+  std::vector<std::shared_ptr<ServedModel>> models;
+  {
+    const std::lock_guard lock(mutex_);
+    models = published_;
+  }
+  std::vector<ModelHandle> handles(models.size());  // new ones; then those that are to go
+  const auto unload = [&] {
+    for (std::size_t m = 0; m < models.size(); ++m) {
+      if (handles[m].value != 0) models[m]->engine.Unload(handles[m]);
+    }
+  };
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    if (models[m] == nullptr) continue;
+    ModelSpec spec = models[m]->spec;
+    auto handle = models[m]->engine.Load(spec, options_.lanes[lane.value()]);
+    if (!handle) {
+      unload();
+      return std::unexpected(handle.error());
+    }
+    handles[m] = *handle;
+  }
+  {
+    // A model that came meanwhile was loaded on this lane too; one that leaves takes its handle
+    // with it, and ours goes below.
+    const std::lock_guard lock(mutex_);
+    loop_.Change([&](Dispatcher& dispatcher) {
+      for (std::size_t m = 0; m < models.size(); ++m) {
+        if (models[m] == nullptr || published_[m] != models[m] || leaving_[m]) continue;
+        std::swap(models[m]->handles[lane.value()], handles[m]);
+      }
+      dispatcher.SetLaneOpen(lane, true);
+    });
+  }
+  unload();
+  return {};
+}
+
+void ModelHost::AwaitIdle(const ServedModel& model, Duration grace) const {
+  const TimePoint end = clock_.Now() + grace;
+  while (model.outstanding.load(std::memory_order_acquire) > 0 && clock_.Now() < end) {
+    std::this_thread::sleep_for(kDrainingPause);
+  }
+}
+
+void ModelHost::Retire(const std::shared_ptr<ServedModel>& model, Duration grace) {
+  AwaitIdle(*model, grace);
+  {
+    const std::lock_guard lock(mutex_);
+    leaving_[model->id.value()] = true;
+    Deploy();
+  }
+  // Whatever waited is refused by now; what runs ends with its batch.
+  while (model->outstanding.load(std::memory_order_acquire) > 0 ||
+         model->running.load(std::memory_order_acquire) > 0) {
+    std::this_thread::sleep_for(kDrainingPause);
+  }
+  if (options_.loader != nullptr) {
+    options_.loader->Remove(*model);
+  } else {
+    for (const ModelHandle handle : model->handles) model->engine.Unload(handle);
+  }
+  const std::lock_guard lock(mutex_);
+  published_[model->id.value()] = nullptr;
+  leaving_[model->id.value()] = false;
+}
+
+void ModelHost::RefuseAll() {
+  const std::lock_guard lock(mutex_);
+  leaving_.assign(published_.size(), true);
+  Deploy();
+}
+
+std::shared_ptr<const ServedModels> ModelHost::served_models() const {
+  const std::lock_guard lock(mutex_);
+  return served_models_;
+}
+
+std::vector<std::shared_ptr<const ServedModel>> ModelHost::served() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const ServedModel>> served;
+  for (std::size_t m = 0; m < published_.size(); ++m) {
+    if (published_[m] != nullptr && !leaving_[m]) served.push_back(published_[m]);
+  }
+  return served;
+}
+
+}  // namespace tactus

@@ -1,0 +1,99 @@
+// Brings models onto the lanes and takes them away: engine handles, profile rows, the served models
+// that the dispatcher works with. It knows nothing of folders and names that clients ask for.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/engine.h"
+#include "dispatch/dispatcher.h"
+#include "platform/wall_clock.h"
+#include "runtime/calls/dispatch_turns.h"
+#include "runtime/layout/lane_loader.h"
+#include "runtime/models/served_model.h"
+#include "workload/profile_file.h"
+#include "workload/share_profiles.h"
+
+namespace tactus {
+
+class ModelHost {
+ public:
+  struct Options {
+    std::vector<LaneSpec> lanes;
+    Duration default_slo{};
+    std::function<Expected<Engine*>(std::string_view platform)> engine_for;
+    std::optional<ProfileFile> profile;
+    ProfileOptions profile_options;
+    std::function<void(const std::string&)> log;
+    const Policy* policy = nullptr;  // it may know that it will serve nothing of a model
+    // Not null: one device is split into lanes by plans; it decides what is loaded where, and
+    // `shares` says what batches take, not `profile`.
+    LaneLoader* loader = nullptr;
+    std::vector<ShareProfile> shares;
+  };
+
+  ModelHost(Options options, const WallClock& clock, DispatchTurns& loop);
+
+  // Loads the model on every lane and finds what it costs; may take seconds, stalls nothing. The
+  // dispatcher does not know of it yet. Thread-safe.
+  Expected<std::shared_ptr<ServedModel>> Prepare(ModelSpec spec);
+  // Gives the model an id and the dispatcher the new set of served models. Thread-safe.
+  void Publish(const std::shared_ptr<ServedModel>& model);
+  // Until no call is under way, for at most `grace`.
+  void AwaitIdle(const ServedModel& model, Duration grace) const;
+  // No new call reaches the model. Those it has end within `grace`, the rest are refused; then it
+  // leaves the lanes and its id is free. Blocks. Thread-safe.
+  void Retire(const std::shared_ptr<ServedModel>& model, Duration grace);
+
+  // Where the device is split. `plan` has `models` in the order of its ModelIds; the dispatcher
+  // gets it with the ids that they have here, without what is not loaded. Thread-safe.
+  void SetPlan(std::shared_ptr<const Plan> plan, std::vector<std::string> models);
+
+  // Loads what is deployed anew on a lane that is closed and runs nothing, and opens it; an error,
+  // and it stays closed, where a model cannot be had. Not where the device is split. Thread-safe.
+  Status Reload(LaneId lane);
+
+  // Refuses whatever waits and launches nothing more; models stay loaded until they are retired.
+  void RefuseAll();
+
+  std::shared_ptr<const ServedModels> served_models() const;
+  // The models that are deployed.
+  std::vector<std::shared_ptr<const ServedModel>> served() const;
+
+ private:
+  Expected<ProfileTable::ModelRows> FindRows(const ServedModel& model, ModelHandle handle,
+                                             int& max_batch);
+  Status LoadOnLanes(ModelSpec& spec, Engine& engine, std::vector<ModelHandle>& handles) const;
+  // The lanes that a model is loaded on to find out what it is like.
+  std::vector<LaneSpec> LanesAtFirst() const;
+  std::shared_ptr<const Plan> PlanHere() const;
+  void WarnIfNeverServed(const ServedModel& served) const;
+  void Say(const std::string& line) const {
+    if (options_.log) options_.log(line);
+  }
+  std::size_t LaneClasses() const {
+    return options_.loader == nullptr ? 1 : options_.shares.size();
+  }
+  // Makes the served models of `published_` and hands it to the dispatcher; `mutex_` is held.
+  void Deploy();
+
+  const Options options_;
+  const WallClock& clock_;
+  DispatchTurns& loop_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<ServedModel>> published_;  // by ModelId; null: free
+  std::vector<Model> described_;                         // by ModelId: the last model there
+  std::vector<bool> leaving_;  // by ModelId: no longer deployed, id not free yet
+  std::shared_ptr<const ServedModels> served_models_ = std::make_shared<ServedModels>();
+  std::shared_ptr<const Plan> plan_;      // where the device is split; null: none yet
+  std::vector<std::string> plan_models_;  // by the plan's ModelId
+  std::atomic<std::uint64_t> measured_models_{0};
+};
+
+}  // namespace tactus

@@ -1,0 +1,103 @@
+// The questions that ModelRepository answers without changing anything.
+#include <fmt/format.h>
+
+#include "runtime/models/model_repository.h"
+
+namespace tactus {
+namespace {
+
+std::unexpected<Error> UnknownModel(std::string_view model) {
+  // Triton's words: clients look for them.
+  return NotFound(fmt::format("Request for unknown model: '{}' is not found", model));
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<const ModelSpec>> ModelRepository::Find(std::string_view model,
+                                                                 std::int64_t version) const {
+  const std::shared_lock lock(mutex_);
+  const auto it = entries_.find(model);
+  if (it == entries_.end()) return UnknownModel(model);
+  const std::map<std::int64_t, Version>& versions = it->second.versions;
+  const Version* known = nullptr;
+  for (auto v = versions.rbegin(); v != versions.rend(); ++v) {
+    if (version >= 0 && v->first != version) continue;
+    if (v->second.served != nullptr) {
+      const std::shared_ptr<ServedModel>& served = v->second.served;
+      return std::shared_ptr<const ModelSpec>(served, &served->spec);
+    }
+    if (known == nullptr) known = &v->second;
+  }
+  if (known == nullptr) {
+    return NotFound(
+        fmt::format("Request for unknown model: '{}' version {} is not found", model, version));
+  }
+  if (known->state == State::kLoading) {
+    return Fail(ErrorCode::kUnavailable, fmt::format("model '{}' is loading", model));
+  }
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("model '{}' is not ready: {}", model,
+                          known->reason.empty() ? "it is being unloaded" : known->reason));
+}
+
+std::shared_ptr<ServedModel> ModelRepository::Acquire(const ModelSpec* spec) const {
+  const std::shared_lock lock(mutex_);
+  const auto it = serving_.find(spec);
+  if (it == serving_.end()) return nullptr;
+  it->second->outstanding.fetch_add(1, std::memory_order_relaxed);
+  return it->second;
+}
+
+bool ModelRepository::Ready() const {
+  const std::shared_lock lock(mutex_);
+  for (const auto& [name, entry] : entries_) {
+    for (const auto& [number, version] : entry.versions) {
+      if (version.wanted && version.served == nullptr) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<ModelState> ModelRepository::Index() const {
+  std::vector<ModelState> index;
+  const auto folders = ListModels(options_.root);
+  const std::shared_lock lock(mutex_);
+  for (const auto& [name, entry] : entries_) {
+    for (const auto& [number, version] : entry.versions) {
+      const char* state = version.state == State::kReady       ? "READY"
+                          : version.state == State::kLoading   ? "LOADING"
+                          : version.state == State::kUnloading ? "UNLOADING"
+                                                               : "UNAVAILABLE";
+      index.push_back({name, number, state, version.reason});
+    }
+  }
+  if (!folders) return index;
+  for (const std::string& name : *folders) {
+    if (!entries_.contains(name)) index.push_back({name, 1, "UNAVAILABLE", "not loaded"});
+  }
+  return index;
+}
+
+Expected<std::vector<ModelStatistics>> ModelRepository::Statistics(std::string_view model,
+                                                                   std::int64_t version) const {
+  const std::shared_lock lock(mutex_);
+  if (!model.empty() && !entries_.contains(model)) return UnknownModel(model);
+  std::vector<ModelStatistics> all;
+  for (const auto& [name, entry] : entries_) {
+    if (!model.empty() && name != model) continue;
+    for (const auto& [number, state] : entry.versions) {
+      if (state.served == nullptr || (version >= 0 && number != version)) continue;
+      ModelStatistics statistics = state.served->counters.Read();
+      statistics.name = name;
+      statistics.version = number;
+      statistics.emulated = state.served->traits.emulated;
+      all.push_back(std::move(statistics));
+    }
+  }
+  if (all.empty() && version >= 0) {
+    return NotFound(fmt::format("model '{}' has no version {} that serves", model, version));
+  }
+  return all;
+}
+
+}  // namespace tactus

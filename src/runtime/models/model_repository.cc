@@ -1,0 +1,340 @@
+#include "runtime/models/model_repository.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/models/model_host.h"
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A front end that found a model hands its call in within this time; else the call is refused.
+constexpr std::chrono::milliseconds kBetweenFindAndInfer{10};
+
+std::optional<std::int64_t> VersionNumber(const std::string& name) {
+  std::int64_t number = 0;
+  const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (bad != std::errc() || end != name.data() + name.size() || number < 1) return std::nullopt;
+  return number;
+}
+
+// A configuration or a version; folders of scripts and notes may lie among the models.
+bool HoldsModel(const fs::path& folder) {
+  std::error_code failed;
+  if (fs::exists(folder / "config.pbtxt", failed)) return true;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    std::error_code ignored;
+    if (VersionNumber(it->path().filename().string()) && it->is_directory(ignored)) return true;
+  }
+  return false;
+}
+
+// A name that is one folder and cannot lead out of the repository.
+bool PlainName(const std::string& name) {
+  return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+// Changes when a file of the folder is added, removed, resized or written.
+std::uint64_t Stamp(const fs::path& folder) {
+  std::uint64_t stamp = 1469598103934665603u;
+  const auto mix = [&stamp](std::uint64_t value) { stamp = (stamp ^ value) * 1099511628211u; };
+  std::vector<std::pair<std::string, std::uint64_t>> files;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator it(folder, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    std::error_code ignored;
+    const auto written = it->last_write_time(ignored).time_since_epoch().count();
+    files.emplace_back(it->path().string(), static_cast<std::uint64_t>(written));
+  }
+  std::sort(files.begin(), files.end());
+  for (const auto& [name, written] : files) {
+    for (const char c : name) mix(static_cast<unsigned char>(c));
+    mix(written);
+  }
+  return stamp;
+}
+
+}  // namespace
+
+ModelRepository::ModelRepository(RepositoryOptions options, Duration unload_grace, ModelHost& host,
+                                 std::function<void(const std::string&)> log)
+    : options_(std::move(options)),
+      unload_grace_(unload_grace),
+      host_(host),
+      log_(std::move(log)) {}
+
+ModelRepository::~ModelRepository() { StopPolling(); }
+
+Expected<std::vector<std::string>> ListModels(const fs::path& root) {
+  std::vector<std::string> names;
+  if (root.empty()) return names;
+  std::error_code failed;
+  for (fs::directory_iterator it(root, failed), end; !failed && it != end; it.increment(failed)) {
+    const std::string name = it->path().filename().string();
+    if (PlainName(name) && HoldsModel(it->path())) names.push_back(name);
+  }
+  if (failed) {
+    return NotFound(fmt::format("the model repository '{}' cannot be read: {}", root.string(),
+                                failed.message()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Expected<std::vector<std::int64_t>> ModelRepository::VersionsOf(const fs::path& folder,
+                                                                const std::string& config) const {
+  if (options_.versions) return options_.versions(folder, config);
+  std::int64_t latest = 0;
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    latest = std::max(latest, VersionNumber(it->path().filename().string()).value_or(0));
+  }
+  return std::vector<std::int64_t>{latest > 0 ? latest : 1};
+}
+
+Expected<std::shared_ptr<std::mutex>> ModelRepository::OperationLock(const std::string& model) {
+  const std::unique_lock lock(mutex_);
+  if (closed_) return Fail(ErrorCode::kUnavailable, "the server is stopping");
+  std::shared_ptr<std::mutex>& operation = operations_[model];
+  if (operation == nullptr) operation = std::make_shared<std::mutex>();
+  return operation;
+}
+
+Status ModelRepository::Open() {
+  const auto folders = ListModels(options_.root);
+  if (!folders) return std::unexpected(folders.error());
+  std::vector<std::string> names = *folders;
+  if (options_.control == ModelControl::kExplicit &&
+      std::find(options_.load.begin(), options_.load.end(), "*") == options_.load.end()) {
+    names = options_.load;
+  }
+  for (const std::string& name : names) {
+    // The index keeps the reason; the others serve.
+    if (Status loaded = LoadFolder(name, ""); !loaded) Say(loaded.error().message);
+  }
+  if (options_.control == ModelControl::kPoll) poller_ = std::thread([this] { Poll(); });
+  return {};
+}
+
+void ModelRepository::StopPolling() {
+  {
+    const std::lock_guard lock(poll_mutex_);
+    stop_polling_ = true;
+  }
+  poll_wake_.notify_all();
+  if (poller_.joinable()) poller_.join();
+}
+
+Status ModelRepository::Load(const std::string& model, const std::string& config) {
+  if (options_.control != ModelControl::kExplicit) {
+    return Fail(
+        ErrorCode::kUnavailable,
+        "explicit model load / unload is not allowed: start with --model-control-mode explicit");
+  }
+  return LoadFolder(model, config);
+}
+
+Status ModelRepository::LoadFolder(const std::string& model, const std::string& config) {
+  const fs::path folder = options_.root / model;
+  std::error_code failed;
+  if (options_.root.empty() || !PlainName(model) || !fs::is_directory(folder, failed)) {
+    return NotFound(fmt::format("model '{}' is not in the model repository", model));
+  }
+  const auto operation = OperationLock(model);
+  if (!operation) return std::unexpected(operation.error());
+  const std::lock_guard one_at_a_time(**operation);
+  const std::uint64_t stamp = Stamp(folder);
+  const auto versions = VersionsOf(folder, config);
+  std::vector<std::int64_t> gone;
+  {
+    const std::unique_lock lock(mutex_);
+    Entry& entry = entries_[model];
+    entry.stamp = stamp;
+    if (!versions) {
+      Version& version =
+          entry.versions[entry.versions.empty() ? 1 : entry.versions.rbegin()->first];
+      if (version.served == nullptr) version.state = State::kUnavailable;
+      version.reason = versions.error().message;
+      return std::unexpected(versions.error());
+    }
+    for (const auto& [number, version] : entry.versions) {
+      if (std::find(versions->begin(), versions->end(), number) == versions->end()) {
+        gone.push_back(number);
+      }
+    }
+  }
+  Status result;
+  for (const std::int64_t version : *versions) {
+    Status loaded = LoadVersion(folder, model, version, config);
+    if (!loaded && result) result = loaded;
+  }
+  // Last, so that a model always has a version that serves while it goes from one to the next.
+  for (const std::int64_t version : gone) Remove(model, version, "replaced by another version");
+  return result;
+}
+
+Status ModelRepository::LoadVersion(const fs::path& folder, const std::string& model,
+                                    std::int64_t version, const std::string& config) {
+  {
+    const std::unique_lock lock(mutex_);
+    Version& entry = entries_[model].versions[version];
+    entry.wanted = true;
+    if (entry.served == nullptr) entry.state = State::kLoading;
+  }
+  return Put(model, version, options_.read(folder, version, config));
+}
+
+Status ModelRepository::Serve(ModelSpec spec) {
+  const std::string model = spec.name;
+  const std::int64_t version = spec.version;
+  const auto operation = OperationLock(model);
+  if (!operation) return std::unexpected(operation.error());
+  const std::lock_guard one_at_a_time(**operation);
+  return Put(model, version, std::move(spec));
+}
+
+Status ModelRepository::Put(const std::string& model, std::int64_t version,
+                            Expected<ModelSpec> spec) {
+  Expected<std::shared_ptr<ServedModel>> fresh =
+      spec ? host_.Prepare(*std::move(spec))
+           : Expected<std::shared_ptr<ServedModel>>(std::unexpected(spec.error()));
+  if (!fresh) {
+    const std::unique_lock lock(mutex_);
+    Version& entry = entries_[model].versions[version];
+    // What served before goes on serving.
+    if (entry.served == nullptr) entry.state = State::kUnavailable;
+    entry.reason = fresh.error().message;
+    return std::unexpected(fresh.error());
+  }
+  host_.Publish(*fresh);
+  std::shared_ptr<ServedModel> old;
+  {
+    const std::unique_lock lock(mutex_);
+    Version& entry = entries_[model].versions[version];
+    old = std::exchange(entry.served, *fresh);
+    entry.state = State::kReady;
+    entry.reason.clear();
+    entry.wanted = true;
+    serving_[&(*fresh)->spec] = *fresh;
+  }
+  if (old != nullptr) Withdraw(old);
+  return {};
+}
+
+Status ModelRepository::Unload(const std::string& model) {
+  if (options_.control != ModelControl::kExplicit) {
+    return Fail(
+        ErrorCode::kUnavailable,
+        "explicit model load / unload is not allowed: start with --model-control-mode explicit");
+  }
+  const auto operation = OperationLock(model);
+  if (!operation) return std::unexpected(operation.error());
+  const std::lock_guard one_at_a_time(**operation);
+  std::vector<std::int64_t> versions;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto it = entries_.find(model);
+    if (it == entries_.end()) {
+      return NotFound(fmt::format("model '{}' is not loaded", model));
+    }
+    for (const auto& [number, version] : it->second.versions) versions.push_back(number);
+  }
+  for (const std::int64_t version : versions) Remove(model, version, "unloaded");
+  return {};
+}
+
+void ModelRepository::Remove(const std::string& model, std::int64_t version,
+                             const std::string& reason) {
+  std::shared_ptr<ServedModel> old;
+  {
+    const std::unique_lock lock(mutex_);
+    Version& entry = entries_[model].versions[version];
+    entry.wanted = false;
+    old = std::exchange(entry.served, nullptr);
+    entry.state = old != nullptr ? State::kUnloading : State::kUnavailable;
+    if (old == nullptr) entry.reason = reason;
+  }
+  if (old == nullptr) return;
+  Withdraw(old);
+  const std::unique_lock lock(mutex_);
+  Version& entry = entries_[model].versions[version];
+  entry.state = State::kUnavailable;
+  entry.reason = reason;
+}
+
+void ModelRepository::Close() {
+  StopPolling();
+  std::vector<std::shared_ptr<std::mutex>> operations;
+  {
+    const std::unique_lock lock(mutex_);
+    closed_ = true;
+    for (const auto& [name, operation] : operations_) operations.push_back(operation);
+  }
+  for (const auto& operation : operations) const std::lock_guard wait(*operation);
+}
+
+void ModelRepository::Withdraw(const std::shared_ptr<ServedModel>& old) {
+  std::this_thread::sleep_for(std::min<Duration>(kBetweenFindAndInfer, unload_grace_));
+  host_.AwaitIdle(*old, unload_grace_);
+  {
+    const std::unique_lock lock(mutex_);
+    serving_.erase(&old->spec);
+  }
+  host_.Retire(old, unload_grace_);
+}
+
+void ModelRepository::RetireAll() {
+  std::vector<std::shared_ptr<ServedModel>> all;
+  {
+    const std::unique_lock lock(mutex_);
+    for (auto& [name, entry] : entries_) {
+      for (auto& [number, version] : entry.versions) {
+        if (version.served == nullptr) continue;
+        all.push_back(std::exchange(version.served, nullptr));
+        version.state = State::kUnavailable;
+        version.reason = "the server is stopping";
+      }
+    }
+    serving_.clear();
+  }
+  for (const auto& model : all) host_.Retire(model, Duration{});
+}
+
+void ModelRepository::Poll() {
+  std::unique_lock lock(poll_mutex_);
+  while (!poll_wake_.wait_for(lock, options_.poll_interval, [this] { return stop_polling_; })) {
+    const auto folders = ListModels(options_.root);
+    if (!folders) {
+      Say(folders.error().message);
+      continue;
+    }
+    std::map<std::string, std::uint64_t> known;
+    std::vector<std::pair<std::string, std::int64_t>> gone;
+    {
+      const std::shared_lock maps(mutex_);
+      for (const auto& [name, entry] : entries_) {
+        known[name] = entry.stamp;
+        if (std::binary_search(folders->begin(), folders->end(), name)) continue;
+        for (const auto& [number, version] : entry.versions) {
+          if (version.served != nullptr) gone.emplace_back(name, number);
+        }
+      }
+    }
+    for (const std::string& name : *folders) {
+      const auto it = known.find(name);
+      if (it != known.end() && it->second == Stamp(options_.root / name)) continue;
+      if (Status loaded = LoadFolder(name, ""); !loaded) Say(loaded.error().message);
+    }
+    for (const auto& [name, version] : gone) Remove(name, version, "its folder is gone");
+  }
+}
+
+}  // namespace tactus

@@ -1,0 +1,134 @@
+// A folder of models: ROOT/<model>/config.pbtxt and ROOT/<model>/<version>/..., and which of them
+// should serve.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/serving_time.h"
+#include "core/engine.h"
+#include "runtime/models/served_model.h"
+#include "service/inference_service.h"
+
+namespace tactus {
+
+enum class ModelControl {
+  kNone,      // all models are loaded at the start; load and unload are refused
+  kPoll,      // as kNone, then the folder is read every `poll_interval`
+  kExplicit,  // `load` at the start, then as clients ask
+};
+
+struct RepositoryOptions {
+  std::filesystem::path root;
+  ModelControl control = ModelControl::kNone;
+  Duration poll_interval = Seconds(15);
+  std::vector<std::string> load;  // kExplicit: loaded at the start; "*" means all
+
+  // Reads one version of a model; `config` is a ModelConfig as JSON that replaces the folder's, or
+  // empty. Given by the server, which knows the format of the configuration.
+  std::function<Expected<ModelSpec>(const std::filesystem::path& model_folder, std::int64_t version,
+                                    const std::string& config)>
+      read;
+  // The versions that should serve. Empty function: the latest numeric subfolder, or 1 if none.
+  std::function<Expected<std::vector<std::int64_t>>(const std::filesystem::path& model_folder,
+                                                    const std::string& config)>
+      versions;
+};
+
+class ModelHost;
+
+// The folders of models under `root`, by name.
+Expected<std::vector<std::string>> ListModels(const std::filesystem::path& root);
+
+// Which models and versions serve, and how each came to be as it is. Thread-safe. Loads and unloads
+// run on the caller's thread, one at a time for each model and side by side for different ones;
+// looking up a model never waits for them.
+class ModelRepository {
+ public:
+  ModelRepository(RepositoryOptions options, Duration unload_grace, ModelHost& host,
+                  std::function<void(const std::string&)> log);
+  ~ModelRepository();  // StopPolling
+
+  // Loads what the control mode says should serve at the start, then polls if it says so.
+  Status Open();
+  void StopPolling();
+
+  Status Load(const std::string& model, const std::string& config);
+  Status Unload(const std::string& model);
+  // A model without a folder; replaces the version that serves under its name.
+  Status Serve(ModelSpec spec);
+  // Waits for loads and unloads under way; those that come later are refused.
+  void Close();
+  // After Close: takes every model off its lanes.
+  void RetireAll();
+
+  Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
+                                                  std::int64_t version) const;
+  // The model behind a spec that Find returned, held against retirement by its `outstanding` count,
+  // which the caller takes back when the call is answered. Null if it no longer serves.
+  std::shared_ptr<ServedModel> Acquire(const ModelSpec* spec) const;
+  bool Ready() const;
+  std::vector<ModelState> Index() const;
+  Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
+                                                    std::int64_t version) const;
+
+ private:
+  enum class State { kReady, kLoading, kUnloading, kUnavailable };
+  struct Version {
+    State state = State::kUnavailable;
+    std::string reason;
+    bool wanted = true;  // false: somebody unloaded it
+    std::shared_ptr<ServedModel> served;
+  };
+  struct Entry {
+    std::map<std::int64_t, Version> versions;
+    std::uint64_t stamp = 0;  // of the folder as it was loaded; for polling
+  };
+
+  Status LoadFolder(const std::string& model, const std::string& config);
+  Status LoadVersion(const std::filesystem::path& folder, const std::string& model,
+                     std::int64_t version, const std::string& config);
+  Status Put(const std::string& model, std::int64_t version, Expected<ModelSpec> spec);
+  void Remove(const std::string& model, std::int64_t version, const std::string& reason);
+  // `old` was found by no one since a moment ago: lets those who found it before hand in their
+  // calls, waits for the answers, and takes it off the lanes.
+  void Withdraw(const std::shared_ptr<ServedModel>& old);
+  void Poll();
+  Expected<std::vector<std::int64_t>> VersionsOf(const std::filesystem::path& folder,
+                                                 const std::string& config) const;
+  // Held while a model is loaded or unloaded. An error after Close.
+  Expected<std::shared_ptr<std::mutex>> OperationLock(const std::string& model);
+  void Say(const std::string& line) const {
+    if (log_) log_(line);
+  }
+
+  const RepositoryOptions options_;
+  const Duration unload_grace_;
+  ModelHost& host_;
+  const std::function<void(const std::string&)> log_;
+
+  mutable std::shared_mutex mutex_;  // of the maps; held briefly
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::unordered_map<const ModelSpec*, std::shared_ptr<ServedModel>> serving_;
+  std::map<std::string, std::shared_ptr<std::mutex>> operations_;
+  bool closed_ = false;
+
+  std::mutex poll_mutex_;
+  std::condition_variable poll_wake_;
+  bool stop_polling_ = false;
+  std::thread poller_;
+};
+
+}  // namespace tactus

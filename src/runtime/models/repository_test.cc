@@ -1,0 +1,236 @@
+// Models coming and going beside the traffic.
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/temporary_folder_test.h"
+#include "runtime/harness_test.h"
+
+namespace tactus {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FlatProfile;
+using testing::FloatModel;
+using testing::Floats;
+using testing::Harness;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+// A folder of models in the test's own place; a version is a folder, its model a FloatModel.
+class Repository : public ::testing::Test {
+ protected:
+  void Add(const std::string& model, int version) {
+    fs::create_directories(root_ / model / std::to_string(version));
+  }
+  RepositoryOptions Options(ModelControl control) {
+    RepositoryOptions options;
+    options.root = root_.path();
+    options.control = control;
+    options.read = [](const fs::path& folder, std::int64_t version,
+                      const std::string& config) -> Expected<ModelSpec> {
+      if (fs::exists(folder / "broken")) return InvalidArgument("config.pbtxt:3: a mistake");
+      ModelSpec spec = FloatModel(folder.filename().string());
+      spec.version = version;
+      spec.config = config;
+      return spec;
+    };
+    return options;
+  }
+  static std::string StateOf(const Harness& h, const std::string& model) {
+    for (const ModelState& state : h.runtime->Index()) {
+      if (state.name == model) return state.state;
+    }
+    return "";
+  }
+  static testing::HarnessOptions Profiled() {
+    testing::HarnessOptions options;
+    options.profile = FlatProfile({"a", "b"}, 8, 0.001);
+    return options;
+  }
+
+  const TemporaryFolder root_;
+};
+
+TEST_F(Repository, FoldersWithoutConfigurationOrVersionAreNoModels) {
+  Add("a", 1);
+  fs::create_directories(root_ / "scripts" / "v1");
+  fs::create_directories(root_ / "b");
+  std::ofstream(root_ / "b" / "config.pbtxt") << "";
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kNone)));
+  EXPECT_TRUE(h.runtime->Ready());
+  std::vector<std::string> names;
+  for (const ModelState& state : h.runtime->Index()) names.push_back(state.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST_F(Repository, ServesTheLatestVersionOfEachModel) {
+  Add("a", 1);
+  Add("a", 3);
+  Add("b", 2);
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kNone)));
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_EQ((*h.runtime->Find("a", -1))->version, 3);
+  EXPECT_EQ(h.runtime->Find("a", 1).error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(Floats(h.replies.Await(h.Send("b", {1, 2}, {1, 2})).outputs[0]), ElementsAre(1, 2));
+  EXPECT_EQ(h.runtime->Unload("a").error().code, ErrorCode::kUnavailable);
+}
+
+TEST_F(Repository, AModelThatCannotLoadDoesNotKeepTheOthersFromServing) {
+  Add("a", 1);
+  Add("b", 1);
+  std::ofstream(root_ / "b" / "broken").put('x');
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kNone)));
+  EXPECT_FALSE(h.runtime->Ready());
+  EXPECT_EQ(StateOf(h, "b"), "UNAVAILABLE");
+  EXPECT_THAT(h.runtime->Find("b", -1).error().message, HasSubstr("config.pbtxt:3"));
+  EXPECT_TRUE(h.replies.Await(h.Send("a", {1, 2}, {1, 2})).status);
+}
+
+TEST_F(Repository, ARepositoryThatIsNotThereIsAnError) {
+  Harness h;
+  RepositoryOptions options = Options(ModelControl::kNone);
+  options.root = root_ / "nowhere";
+  EXPECT_THAT(h.runtime->Start(options).error().message, HasSubstr("nowhere"));
+}
+
+TEST_F(Repository, LoadsAndUnloadsOnDemand) {
+  Add("a", 1);
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kExplicit)));
+  EXPECT_EQ(StateOf(h, "a"), "UNAVAILABLE");
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_EQ(h.runtime->Load("../a", "").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(h.runtime->Load("c", "").error().code, ErrorCode::kNotFound);
+  ASSERT_TRUE(h.runtime->Load("a", "{}"));
+  EXPECT_EQ(StateOf(h, "a"), "READY");
+  EXPECT_EQ((*h.runtime->Find("a", -1))->config, "{}");
+  ASSERT_TRUE(h.runtime->Unload("a"));
+  EXPECT_EQ(StateOf(h, "a"), "UNAVAILABLE");
+  EXPECT_EQ(h.runtime->Find("a", -1).error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_EQ(h.engine.loaded(), 0u);
+  // Its id is free again: the next model takes it.
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("b")));
+  EXPECT_THAT(h.runtime->served_models()->models, SizeIs(1));
+}
+
+TEST_F(Repository, OthersAreAnsweredWhileAModelLoads) {
+  Add("slow", 1);
+  Harness h(Profiled());
+  h.engine.slow_model = "slow";
+  h.engine.loads.Close();
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kExplicit)));
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  std::thread load([&] { EXPECT_TRUE(h.runtime->Load("slow", "")); });
+  h.engine.loads.AwaitWaiting(1);
+  EXPECT_EQ(StateOf(h, "slow"), "LOADING");
+  EXPECT_FALSE(h.runtime->Ready());
+  EXPECT_EQ(h.runtime->Find("slow", -1).error().code, ErrorCode::kUnavailable);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(h.replies.Await(h.Send("a", {1, 2}, {1, 2})).status);
+  }
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("b")));  // nor does it keep others from loading
+  h.engine.loads.Open();
+  load.join();
+  EXPECT_EQ(StateOf(h, "slow"), "READY");
+}
+
+TEST_F(Repository, UnloadFinishesWhatWaits) {
+  Add("a", 1);
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kExplicit)));
+  ASSERT_TRUE(h.runtime->Load("a", ""));
+  h.engine.batches.Close();
+  std::vector<std::size_t> calls;
+  for (int i = 0; i < 20; ++i) calls.push_back(h.Send("a", {1, 2}, {1, 2}));
+  h.engine.batches.AwaitWaiting(1);
+  std::thread unload([&] { EXPECT_TRUE(h.runtime->Unload("a")); });
+  while (h.runtime->Find("a", -1)) std::this_thread::yield();
+  EXPECT_EQ(StateOf(h, "a"), "UNLOADING");
+  h.engine.batches.Open();
+  unload.join();
+  for (const std::size_t call : calls) EXPECT_TRUE(h.replies.Await(call).status);
+  EXPECT_EQ(h.engine.loaded(), 0u);
+}
+
+TEST_F(Repository, UnloadRefusesWhatOutlastsTheGrace) {
+  Add("a", 1);
+  testing::HarnessOptions options = Profiled();
+  options.runtime.unload_grace = Duration{};
+  Harness h(std::move(options));
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kExplicit)));
+  ASSERT_TRUE(h.runtime->Load("a", ""));
+  h.engine.batches.Close();
+  const std::size_t running = h.Send("a", {1, 2}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  const std::size_t waiting = h.Send("a", {1, 2}, {1, 2});
+  std::thread unload([&] { EXPECT_TRUE(h.runtime->Unload("a")); });
+  EXPECT_EQ(h.replies.Await(waiting).status.error().code, ErrorCode::kUnavailable);
+  h.engine.batches.Open();
+  unload.join();
+  EXPECT_TRUE(h.replies.Await(running).status);
+}
+
+TEST_F(Repository, ReplacingAModelUnderTrafficLosesNothing) {
+  Add("a", 1);
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kExplicit)));
+  ASSERT_TRUE(h.runtime->Load("a", ""));
+  std::atomic<bool> stop{false};
+  std::atomic<int> sent{0};
+  std::thread traffic([&] {
+    while (!stop) {
+      h.Send("a", {1, 2}, {1, 2});
+      ++sent;
+      if (sent % 64 == 0) h.replies.AwaitAll();
+    }
+  });
+  for (int version = 2; version <= 6; ++version) {
+    const int before = sent;
+    while (sent < before + 20) std::this_thread::yield();
+    Add("a", version);
+    ASSERT_TRUE(h.runtime->Load("a", ""));
+    EXPECT_EQ((*h.runtime->Find("a", -1))->version, version);
+  }
+  stop = true;
+  traffic.join();
+  h.replies.AwaitAll();
+  for (std::size_t i = 0; i < h.replies.size(); ++i) {
+    const InferReply& reply = h.replies.Await(i);
+    // Between Find and Infer a model may have been replaced; the client is told to try again.
+    if (!reply.status) {
+      EXPECT_EQ(reply.status.error().message, "the model was unloaded just now");
+    }
+    EXPECT_EQ(h.replies.times(i), 1u);
+  }
+  EXPECT_EQ(h.engine.loaded(), 1u);
+}
+
+TEST_F(Repository, PollingFindsNewBrokenAndRemovedModels) {
+  Add("a", 1);
+  RepositoryOptions options = Options(ModelControl::kPoll);
+  options.poll_interval = Millis(1);
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(options));
+  Add("b", 1);
+  while (!h.runtime->Find("b", -1)) std::this_thread::yield();
+  Add("a", 2);
+  while ((*h.runtime->Find("a", -1))->version != 2) std::this_thread::yield();
+  fs::remove_all(root_ / "b");
+  while (h.runtime->Find("b", -1)) std::this_thread::yield();
+  EXPECT_TRUE(h.replies.Await(h.Send("a", {1, 2}, {1, 2})).status);
+}
+
+}  // namespace
+}  // namespace tactus
