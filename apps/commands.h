@@ -37,6 +37,7 @@ void AddGoodput(CLI::App& app, CommandContext& context);
 void AddLoad(CLI::App& app, CommandContext& context);
 void AddMeasure(CLI::App& app, CommandContext& context);
 void AddPlan(CLI::App& app, CommandContext& context);
+void AddPlanFleet(CLI::App& plan, CommandContext& context);   // of AddPlan
 void AddPlanGpulet(CLI::App& plan, CommandContext& context);  // of AddPlan
 void AddPlanLanes(CLI::App& plan, CommandContext& context);   // of AddPlan
 void AddPolicies(CLI::App& app, CommandContext& context);

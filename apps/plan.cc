@@ -221,6 +221,7 @@ void AddPlan(CLI::App& app, CommandContext& context) {
   command->require_subcommand(1);
   AddPlanGpulet(*command, context);
   AddPlanLanes(*command, context);
+  AddPlanFleet(*command, context);
   AddPartition(*command, context);
 }
 

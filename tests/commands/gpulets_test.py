@@ -76,7 +76,8 @@ class Gpulets(CommandCase):
 
     def test_a_share_without_its_complement_is_refused(self):
         for words, says in ((["--shares", "33,66"], "--shares: [plan] shares: no share is the "
-                             "complement of 33 %, so no device will ever be split there; add 67 %, or leave"),
+                             "complement of 33 %, so no device will ever be split there; add 67 "
+                             "%, or leave"),
                             (["--set", "plan.shares=20,50"], "[plan] shares: no share is the "
                              "complement of 20 %")):
             self.bad("plan", "gpulet", EQUAL, *words, says=says)

@@ -1,0 +1,120 @@
+// How long planners of fleets take: OctopInf's testbed of nine devices, and a fleet of a thousand
+// with seven stages each; and a step of the AutoScaler.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "planners/fleet_registry.h"
+#include "planners/octopinf/autoscaler.h"
+#include "program.h"
+#include "workload/fleet_file.h"
+
+namespace tactus {
+namespace {
+
+constexpr const char* kTestbed = TACTUS_SOURCE_DIR "/scenarios/fleets/testbed.toml";
+constexpr int kManyDevices = 1000;
+constexpr double kTestbedBarMs = 100, kManyBarMs = 2000, kStepBarMs = 5;
+
+// A thousand cameras like the testbed's, each with a chain of seven stages, at one server of enough
+// accelerators.
+FleetInput Many(const FleetInput& testbed) {
+  FleetInput input = testbed;
+  const FleetDevice camera = testbed.devices.back();
+  input.devices.resize(1);
+  input.devices[0].accelerators = 400;
+  input.links.clear();
+  input.pipelines.clear();
+  for (int i = 0; i < kManyDevices; ++i) {
+    const SiteId site{static_cast<SiteId::rep>(input.sites.size())};
+    input.sites.push_back(fmt::format("camera{}", i));
+    FleetDevice& device = input.devices.emplace_back(camera);
+    device.name = input.sites.back();
+    device.site = site;
+    input.links.push_back(
+        {.a = input.devices[0].site, .b = site, .mbps = 20.0 + i % 60, .rtt = Millis(20)});
+    FleetPipeline& pipeline = input.pipelines.emplace_back();
+    pipeline = {.name = device.name,
+                .slo = Millis(200 + i % 200),
+                .source = DeviceId{static_cast<DeviceId::rep>(i + 1)},
+                .rate_rps = 5.0 + i % 10};
+    for (std::uint32_t s = 0; s < 7; ++s) {
+      FleetStage& stage = pipeline.stages.emplace_back();
+      stage.name = fmt::format("s{}", s);
+      stage.model = ModelId{s % static_cast<std::uint32_t>(testbed.models.size())};
+      if (s > 0) stage.after = {FleetStageId{s == 1 ? 0 : (s - 1) / 2}};
+      stage.items = s == 0 ? 1 : 0.5 + 0.5 * ((i + s) % 5);
+      stage.in_kb = s == 0 ? 110 : 5;
+      stage.out_kb = 1;
+    }
+  }
+  return input;
+}
+
+double LeastMs(int times, auto run) {
+  double least = 1e18;
+  for (int i = 0; i < times; ++i) {
+    const auto begun = BenchClock::now();
+    run();
+    least = std::min(least, NanosSince(begun) * 1e-6);
+  }
+  return least;
+}
+
+Status TimePlanners(const FleetInput& input, const std::string& what, int times, double bar,
+                    Report& report) {
+  fmt::print("{}\n", what);
+  for (const FleetPlannerInfo& planner : FleetPlanners()) {
+    Expected<FleetPlan> plan = FleetPlan{};
+    const double ms = LeastMs(times, [&] { plan = PlanFleet(planner.name, input); });
+    if (!plan) return std::unexpected(plan.error());
+    fmt::print("  {:<20} {:>10.3f} ms  {:>6} instances, {:>4} stages short\n", planner.name, ms,
+               plan->instances.size(), plan->short_of.size());
+    if (planner.name != "octopinf") continue;
+    report.checks.push_back(AtMost(fmt::format("{}: ms a plan by octopinf", what), ms, bar));
+  }
+  return {};
+}
+
+Status TimeSteps(const FleetInput& input, const std::string& what, Report& report) {
+  const auto plan = PlanFleet("octopinf", input);
+  if (!plan) return std::unexpected(plan.error());
+  FleetInput busier = input;
+  for (FleetPipeline& pipeline : busier.pipelines) pipeline.rate_rps *= 3;
+  const double ms = LeastMs(20, [&] {
+    FleetPlan changed = *plan;
+    AutoScaler().Step(busier, changed, kStart);
+  });
+  fmt::print("{}: {:.3f} ms a step of the AutoScaler at three times the load\n", what, ms);
+  report.checks.push_back(
+      AtMost(fmt::format("{}: ms a step of the AutoScaler", what), ms, kStepBarMs));
+  return {};
+}
+
+int Run(const std::string& json) {
+  const auto testbed = LoadFleet(kTestbed);
+  if (!testbed) return CannotRun("fleet", testbed.error());
+  const FleetInput many = Many(*testbed);
+  Report report;
+  for (const Status& done :
+       {TimePlanners(*testbed, "9 edge devices", 50, kTestbedBarMs, report),
+        TimePlanners(many, "1,000 edge devices of 7 stages", 1, kManyBarMs, report),
+        TimeSteps(*testbed, "9 edge devices", report)}) {
+    if (!done) return CannotRun("fleet", done.error());
+  }
+  return Conclude("fleet", report, json);
+}
+
+}  // namespace
+}  // namespace tactus
+
+int main(int argc, char** argv) {
+  CLI::App app{"How long planners of fleets take"};
+  std::string json;
+  app.add_option("--json", json, "Write the checks to this file");
+  CLI11_PARSE(app, argc, argv);
+  return tactus::Run(json);
+}

@@ -1,0 +1,69 @@
+// What a placement of a pipeline's stages would give, before it runs: how long a frame takes in the
+// worst case, what goes over links, what accelerators it keeps busy. Pure; shared by the planners
+// of fleets. Where OctopInf's paper leaves a formula open, the choice is stated here.
+#pragma once
+
+#include <vector>
+
+#include "core/fleet_plan.h"
+
+namespace tactus {
+
+// Where and how one stage runs.
+struct StagePlacement {
+  DeviceId device;
+  int batch = 1;
+  int instances = 1;
+
+  bool operator==(const StagePlacement&) const = default;
+};
+
+// By pipeline, then stage.
+using FleetPlacement = std::vector<std::vector<StagePlacement>>;
+
+// Of a batch of this size, or nothing where it was not profiled there.
+const FleetBatch* BatchOf(const FleetInput& input, ModelId model, DeviceId device, int batch);
+
+// The least number of instances with rate <= 0.8 n batch / time: a fifth is kept for bursts. At
+// least 1.
+int InstancesFor(double rate_rps, const FleetBatch& batch);
+inline constexpr double kRateMargin = 0.8;
+
+// How long a request waits for a free instance: Allen and Cunneen's approximation for batch service
+// with n servers,
+//   W = rho^(sqrt(2 (n + 1)) - 1) / (n (1 - rho)) (C_a^2 / b + C_s^2) / 2 L(b),  C_s = 0,
+// forever at rho >= 1.
+Duration QueueingTime(double rate_rps, double cv, int instances, const FleetBatch& batch);
+
+// How long the first request of a batch waits for the others, at most a cycle; bursts fill it
+// sooner: min((b - 1) / (rate (1 + cv^2)), cycle).
+Duration FillingTime(double rate_rps, double cv, int batch, Duration cycle);
+
+// Megabits a second over each link, by its index.
+using LinkLoads = std::vector<double>;
+
+// What a planner of fleets decides before anything gets a stream.
+struct PlacedFleet {
+  FleetPlacement placement;
+  std::vector<FleetReason> reasons;  // of every stage
+  LinkLoads links;
+};
+
+// Of one item over a link that carries `load_mbps` in all: size / bandwidth + rtt / 2, and as in an
+// M/D/1 queue rho / (1 - rho) size / bandwidth for waiting; forever at rho >= 0.9.
+Duration TransferTime(const FleetLink& link, double kilobytes, double load_mbps);
+
+// What this placement of the pipeline adds to links.
+void AddLinkLoads(const FleetInput& input, FleetPipelineId p,
+                  const std::vector<StagePlacement>& placed, double sign, LinkLoads& loads);
+
+// The worst case along the longest path (Eq. 2 and 3): queueing, filling, the batch and transfers,
+// from the source to the last stage. kForever where a queue or a link is overloaded.
+inline constexpr Duration kForever = Seconds(1'000'000);
+Duration WorstLatency(const FleetInput& input, FleetPipelineId p,
+                      const std::vector<StagePlacement>& placed, const LinkLoads& loads);
+
+// Accelerator seconds a second that the stage takes.
+double BusyOf(double rate_rps, const FleetBatch& batch);
+
+}  // namespace tactus

@@ -1,0 +1,241 @@
+// Planners of fleets. Without these a plan could overlap two windows, promise memory that is not
+// there, leave a stage without a word, or change its mind from one call to the next.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "planners/fleet_estimate.h"
+#include "planners/fleet_registry.h"
+#include "planners/fleet_testing.h"
+#include "planners/octopinf/autoscaler.h"
+#include "planners/octopinf/coral.h"
+#include "planners/octopinf/cwd.h"
+
+namespace tactus {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr FleetPipelineId kFirst{0};
+constexpr DeviceId kServer{0};
+constexpr DeviceId kCamera{1};
+
+FleetBatch Taking(int batch, Duration infer, double use = 0.2) {
+  return {.batch = batch, .infer = infer, .peak_mb = 10, .use = use};
+}
+
+// A camera that sends 10 frames a second to a server with two streams, or detects by itself; three
+// faces a frame are recognised.
+FleetInput Street() {
+  FleetInput input;
+  input.kinds = {"gpu", "small"};
+  input.sites = {"rack", "street"};
+  input.models = {"detect", "recognise"};
+  input.devices = {{.name = "server", .streams = 2, .memory_mb = 1000, .server = true},
+                   {.name = "camera", .kind = KindId{1}, .site = SiteId{1}, .memory_mb = 300}};
+  input.links = {{.a = SiteId{0}, .b = SiteId{1}, .mbps = 100, .rtt = Millis(10)}};
+  input.costs = {{ModelId{0}, KindId{0}, 100, {Taking(1, Millis(10)), Taking(2, Millis(12))}},
+                 {ModelId{1},
+                  KindId{0},
+                  100,
+                  {Taking(1, Millis(5)), Taking(2, Millis(6)), Taking(4, Millis(8))}},
+                 {ModelId{0}, KindId{1}, 100, {Taking(1, Millis(40))}}};
+  FleetStage detect{.name = "detect", .model = ModelId{0}, .in_kb = 100, .out_kb = 1};
+  FleetStage recognise{.name = "recognise",
+                       .model = ModelId{1},
+                       .after = {FleetStageId{0}},
+                       .items = 3,
+                       .in_kb = 5,
+                       .out_kb = 1};
+  input.pipelines = {{.name = "faces",
+                      .slo = Millis(300),
+                      .source = kCamera,
+                      .rate_rps = 10,
+                      .stages = {detect, recognise}}};
+  return input;
+}
+
+TEST(FleetEstimate, QueueingFollowsAllenAndCunneen) {
+  // M/M/1 halved, as service is constant: rho / (1 - rho) L / 2 with C_a = 1 and one server, where
+  // the exponent is sqrt(4) - 1 = 1.
+  const Duration wait = QueueingTime(50, 1, 1, Taking(1, Millis(10)));
+  EXPECT_NEAR(ToMillis(wait), 0.5 / 0.5 * 0.5 * 10, 1e-6);
+  EXPECT_EQ(QueueingTime(100, 1, 1, Taking(1, Millis(10))), kForever) << "busy all the time";
+  EXPECT_EQ(QueueingTime(50, 0, 1, Taking(1, Millis(10))), Duration{}) << "no burst, no wait";
+  EXPECT_LT(QueueingTime(50, 1, 2, Taking(1, Millis(10))), wait);
+}
+
+TEST(FleetEstimate, FillingEndsWithTheCycle) {
+  EXPECT_EQ(FillingTime(10, 0, 1, Millis(150)), Duration{});
+  EXPECT_NEAR(ToMillis(FillingTime(30, 0, 4, Millis(150))), 100, 1e-6);
+  EXPECT_NEAR(ToMillis(FillingTime(30, 1, 4, Millis(150))), 50, 1e-6) << "bursts fill it sooner";
+  EXPECT_EQ(FillingTime(0, 0, 4, Millis(150)), Millis(150));
+}
+
+TEST(FleetEstimate, TransferWaitsForTheLinksOwnLoad) {
+  const FleetLink link{.mbps = 100, .rtt = Millis(10)};
+  EXPECT_NEAR(ToMillis(TransferTime(link, 100, 0)), 8 + 5, 1e-6);
+  EXPECT_NEAR(ToMillis(TransferTime(link, 100, 50)), 8 * 2 + 5, 1e-6);
+  EXPECT_EQ(TransferTime(link, 100, 90), kForever);
+}
+
+TEST(FleetEstimate, KeepsAFifthForBursts) {
+  EXPECT_EQ(InstancesFor(80, Taking(1, Millis(10))), 1);
+  EXPECT_EQ(InstancesFor(81, Taking(1, Millis(10))), 2);
+  EXPECT_EQ(InstancesFor(0, Taking(1, Millis(10))), 1);
+}
+
+TEST(Cwd, DoublesBatchesThatSaveTimeWithinHalfTheSlo) {
+  FleetInput input = Street();
+  CwdOptions options;
+  options.to_edge = false;
+  const auto placed = DistributeWorkload(input, options).placement[0];
+  EXPECT_EQ(placed[0], (StagePlacement{kServer, 2, 1}));
+  EXPECT_EQ(placed[1], (StagePlacement{kServer, 2, 1})) << "gathering frames takes the time for 4";
+  input.pipelines[0].slo = Millis(70);  // no time for a batch to fill
+  const auto tight = DistributeWorkload(input, options).placement[0];
+  EXPECT_EQ(tight[0].batch, 1);
+}
+
+TEST(Cwd, MovesWhatSavesTheLinkToTheSource) {
+  const PlacedFleet placed = DistributeWorkload(Street());
+  EXPECT_EQ(placed.placement[0][0].device, kCamera) << "150 kB/s of faces, not 1,000 of frames";
+  EXPECT_EQ(placed.placement[0][1].device, kServer);
+  EXPECT_THAT(placed.reasons[1].why, HasSubstr("camera does not run its model"));
+  // A crowd: its crops are more than the frames were.
+  FleetInput crowd = Street();
+  crowd.pipelines[0].stages[1].in_kb = 50;
+  EXPECT_EQ(DistributeWorkload(crowd).placement[0][0].device, kServer);
+  // A link that frames do not fit through: better late at the source than never on the server.
+  FleetInput narrow = Street();
+  narrow.links[0].mbps = 5;
+  EXPECT_EQ(DistributeWorkload(narrow).placement[0][0].device, kCamera);
+  // A camera that is too slow for its frames.
+  FleetInput fast = Street();
+  fast.pipelines[0].rate_rps = 25;
+  const PlacedFleet kept = DistributeWorkload(fast);
+  EXPECT_EQ(kept.placement[0][0].device, kServer);
+  EXPECT_THAT(kept.reasons[0].why, HasSubstr("camera would be too busy"));
+}
+
+TEST(Coral, StacksWindowsAfterTheirInput) {
+  const FleetInput input = Street();
+  CwdOptions options;
+  options.to_edge = false;
+  const PlacedFleet placed = DistributeWorkload(input, options);
+  const FleetPlan plan = ScheduleWindows(input, placed.placement, placed.links);
+  ASSERT_THAT(plan.instances, SizeIs(2));
+  EXPECT_THAT(plan.short_of, IsEmpty());
+  EXPECT_EQ(plan.instances[0].offset, Duration{});
+  EXPECT_EQ(plan.instances[1].offset, plan.instances[0].length) << "when its input is there";
+  EXPECT_EQ(plan.instances[1].stream, plan.instances[0].stream) << "best fit: the used stream";
+  EXPECT_EQ(plan.instances[0].cycle, Millis(150)) << "half the SLO";
+}
+
+TEST(Coral, SaysWhatFindsNoWindowAndWhy) {
+  const FleetInput input = Street();
+  // Thirty instances of 5 ms would take all of a cycle of 150 ms on each of two streams.
+  FleetPlacement placement = {{{kServer, 1, 1}, {kServer, 1, 61}}};
+  const FleetPlan full = ScheduleWindows(input, placement, {0});
+  ASSERT_THAT(full.short_of, SizeIs(1));
+  EXPECT_THAT(full.short_of[0].why, HasSubstr("no stream of server has 5 ms free"));
+  EXPECT_EQ(FaultOf(full, input), "");
+  FleetInput small = input;
+  small.devices[0].memory_mb = 150;
+  const FleetPlan lacking = ScheduleWindows(small, {{{kServer, 1, 1}, {kServer, 1, 1}}}, {0});
+  ASSERT_THAT(lacking.short_of, SizeIs(1));
+  EXPECT_THAT(lacking.short_of[0].why, HasSubstr("memory"));
+  EXPECT_EQ(FaultOf(lacking, small), "");
+}
+
+TEST(StreamTable, GivesBackWhatWasTaken) {
+  const FleetInput input = Street();
+  StreamTable table(input);
+  std::vector<FleetInstance> taken;
+  NoWindow why{};
+  for (;;) {
+    FleetInstance each{.pipeline = kFirst, .stage = FleetStageId{1}, .device = kServer, .batch = 1};
+    if (!table.Place(each, Duration{}, why)) break;
+    taken.push_back(each);
+  }
+  EXPECT_THAT(taken, SizeIs(60));
+  for (const FleetInstance& each : taken) table.Reclaim(each);
+  FleetInstance whole{.pipeline = kFirst, .stage = FleetStageId{0}, .device = kServer, .batch = 2};
+  EXPECT_TRUE(table.Place(whole, Duration{}, why)) << "neighbours are one portion again";
+}
+
+TEST(AutoScaler, AddsOnASurgeGivesBackAfterItAndDoesNotFlap) {
+  FleetInput input = Street();
+  CwdOptions options;
+  options.to_edge = false;
+  const PlacedFleet placed = DistributeWorkload(input, options);
+  FleetPlan plan = ScheduleWindows(input, placed.placement, placed.links);
+  AutoScaler scaler;
+  EXPECT_THAT(scaler.Step(input, plan, kStart), IsEmpty());
+  input.pipelines[0].rate_rps = 150;  // recognise: 450 items/s, one instance does 500
+  auto changes = scaler.Step(input, plan, kStart + Seconds(30));
+  ASSERT_THAT(changes, SizeIs(2));
+  EXPECT_EQ(changes[0].by, 1);
+  EXPECT_EQ(changes[1].by, 1);
+  EXPECT_THAT(plan.instances, SizeIs(4));
+  EXPECT_EQ(FaultOf(plan, input), "");
+  input.pipelines[0].rate_rps = 10;
+  EXPECT_THAT(scaler.Step(input, plan, kStart + Seconds(60)), IsEmpty()) << "too soon";
+  changes = scaler.Step(input, plan, kStart + Seconds(300));
+  EXPECT_THAT(changes, SizeIs(2));
+  EXPECT_THAT(plan.instances, SizeIs(2));
+  EXPECT_EQ(FaultOf(plan, input), "");
+}
+
+TEST(FleetPlanners, MakeValidPlansOfWhateverFleet) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    Rng rng = Rng::Stream(seed, "fleet");
+    const FleetInput input = RandomFleet(rng);
+    if (!CheckFleet(input)) continue;
+    for (const FleetPlannerInfo& planner : FleetPlanners()) {
+      const auto plan = PlanFleet(planner.name, input);
+      ASSERT_TRUE(plan) << plan.error().message;
+      ASSERT_EQ(FaultOf(*plan, input, UseLimitOf(planner.name)), "")
+          << planner.name << ", seed " << seed;
+      if (seed % 50 == 0) {
+        ASSERT_EQ(*plan, *PlanFleet(planner.name, input)) << "the same again";
+      }
+    }
+  }
+}
+
+TEST(FleetPlanners, RandomSurgesLeavePlansValid) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng = Rng::Stream(seed, "fleet/surges");
+    FleetInput input = RandomFleet(rng);
+    if (!CheckFleet(input)) continue;
+    auto plan = PlanFleet("octopinf", input);
+    ASSERT_TRUE(plan);
+    AutoScaler scaler;
+    for (int step = 1; step <= 40; ++step) {
+      for (FleetPipeline& pipeline : input.pipelines) {
+        pipeline.rate_rps = static_cast<double>(rng.Below(80));
+      }
+      scaler.Step(input, *plan, kStart + Seconds(30 * step));
+      ASSERT_EQ(FaultOf(*plan, input), "") << "seed " << seed << ", step " << step;
+    }
+  }
+}
+
+TEST(FleetPlanners, RefuseWhatMakesNoSense) {
+  EXPECT_THAT(PlanFleet("octopus", Street()).error().message, HasSubstr("there are octopinf, "));
+  FleetInput twice = Street();
+  twice.devices[1].name = "server";
+  EXPECT_THAT(PlanFleet("octopinf", twice).error().message, HasSubstr("two devices are called"));
+  FleetInput cut = Street();
+  cut.links.clear();
+  EXPECT_THAT(PlanFleet("octopinf", cut).error().message,
+              HasSubstr("no device that its source reaches runs 'recognise'"));
+  FleetInput none = Street();
+  none.links[0].mbps = 0;
+  EXPECT_THAT(PlanFleet("octopinf", none).error().message, HasSubstr("mbps above 0"));
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,31 @@
+// OctopInf's cross-device workload distributor (Algorithm 1): for each stage of each pipeline the
+// device, the batch and how many instances. Everything begins on a server with batches of one; then
+// batches double, the burstiest stage first, while the worst latency stays within half the SLO and
+// the accelerators get less to do; then stages move to the source's device from the first one on,
+// where that does not send more over the link than before.
+#pragma once
+
+#include <vector>
+
+#include "planners/fleet_estimate.h"
+
+namespace tactus {
+
+struct CwdOptions {
+  double alpha = 0.6;      // of line 37; the paper does not say it, the authors' code does
+  double most_edge = 0.8;  // of a source device's accelerators' time
+  bool to_edge = true;     // false: on servers only
+  bool to_server = true;   // false: on source devices where models run there at all
+  // Fixed instead of searched, as rivals have it: of a first stage, of others on a source device,
+  // of others on a server.
+  struct Static {
+    int first = 2, edge = 4, server = 8;
+  };
+  bool static_batches = false;
+  Static fixed = {};
+};
+
+// `input` is one that CheckFleet accepts.
+PlacedFleet DistributeWorkload(const FleetInput& input, const CwdOptions& options = {});
+
+}  // namespace tactus

@@ -1,0 +1,190 @@
+#include "planners/octopinf/streams.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/check.h"
+
+namespace tactus {
+namespace {
+
+constexpr double kSlack = 1e-9;
+
+}  // namespace
+
+StreamTable::StreamTable(const FleetInput& input) : input_(input) {
+  for (const FleetDevice& device : input.devices) {
+    Accelerator one;
+    one.streams.resize(static_cast<std::size_t>(device.streams));
+    devices_.emplace_back(static_cast<std::size_t>(device.accelerators), one);
+  }
+}
+
+ModelId StreamTable::ModelOf(const FleetInstance& each) const {
+  return input_.pipelines[each.pipeline.value()].stages[each.stage.value()].model;
+}
+const FleetCost& StreamTable::CostOf(const FleetInstance& each) const {
+  return *input_.CostOf(ModelOf(each), input_.devices[each.device.value()].kind);
+}
+const FleetBatch& StreamTable::BatchOf(const FleetInstance& each) const {
+  const auto& batches = CostOf(each).batches;
+  return *std::ranges::find(batches, each.batch, &FleetBatch::batch);
+}
+
+bool StreamTable::HasRoom(const FleetInstance& each, const Accelerator& accelerator, int stream,
+                          NoWindow& why) const {
+  const FleetDevice& device = input_.devices[each.device.value()];
+  const FleetBatch& batch = BatchOf(each);
+  double memory = accelerator.weights_mb;
+  if (!accelerator.models.contains(ModelOf(each))) memory += CostOf(each).weights_mb;
+  double use = 0;
+  for (std::size_t s = 0; s < accelerator.streams.size(); ++s) {
+    const Stream& other = accelerator.streams[s];
+    const bool here = s == static_cast<std::size_t>(stream);
+    memory += here ? std::max(other.peak_mb(), batch.peak_mb) : other.peak_mb();
+    use += here ? std::max(other.use(), batch.use) : other.use();
+  }
+  if (memory > device.memory_mb * (1 + kSlack)) why = NoWindow::kMemory;
+  if (use > device.most_use * (1 + kSlack)) why = NoWindow::kUse;
+  return memory <= device.memory_mb * (1 + kSlack) && use <= device.most_use * (1 + kSlack);
+}
+
+bool StreamTable::Place(FleetInstance& each, Duration earliest, NoWindow& why) {
+  const Duration own = input_.pipelines[each.pipeline.value()].slo / 2;
+  const Duration length = BatchOf(each).total();
+  std::optional<FleetInstance> best;
+  Duration least{};
+  why = NoWindow::kTime;
+  for (const Duration from : {earliest, Duration{}}) {
+    auto& accelerators = devices_[each.device.value()];
+    for (std::size_t a = 0; a < accelerators.size(); ++a) {
+      for (std::size_t s = 0; s < accelerators[a].streams.size(); ++s) {
+        const Stream& stream = accelerators[a].streams[s];
+        const bool fresh = stream.cycle == Duration{};
+        if (!fresh && own < stream.cycle) continue;  // line 18
+        const Duration cycle = fresh ? own : stream.cycle;
+        const std::vector<Portion> whole = {{Duration{}, cycle}};
+        bool room = false, asked = false;
+        for (const Portion& portion : fresh ? whole : stream.free) {
+          const Duration begin = std::max(portion.begin, from);
+          if (begin + length > portion.end) continue;
+          if (!asked) room = HasRoom(each, accelerators[a], static_cast<int>(s), why);
+          asked = true;
+          const Duration left = portion.end - portion.begin - length;
+          if (!room || (best && left >= least)) continue;
+          best = each;
+          best->accelerator = static_cast<int>(a);
+          best->stream = static_cast<int>(s);
+          best->offset = begin;
+          best->length = length;
+          best->cycle = cycle;
+          least = left;
+        }
+      }
+    }
+    if (best) break;
+  }
+  if (!best) return false;
+  each = *best;
+  Take(each);
+  return true;
+}
+
+bool StreamTable::PlaceOpen(FleetInstance& each) {
+  auto& accelerators = devices_[each.device.value()];
+  NoWindow why{};
+  for (std::size_t a = 0; a < accelerators.size(); ++a) {
+    for (std::size_t s = 0; s < accelerators[a].streams.size(); ++s) {
+      if (!HasRoom(each, accelerators[a], static_cast<int>(s), why)) continue;
+      each.accelerator = static_cast<int>(a);
+      each.stream = static_cast<int>(s);
+      each.offset = each.length = Duration{};
+      const Stream& stream = accelerators[a].streams[s];
+      each.cycle = stream.cycle > Duration{} ? stream.cycle
+                                             : input_.pipelines[each.pipeline.value()].slo / 2;
+      Take(each);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool StreamTable::Restore(const FleetInstance& each) {
+  auto& accelerators = devices_[each.device.value()];
+  if (static_cast<std::size_t>(each.accelerator) >= accelerators.size()) return false;
+  Accelerator& accelerator = accelerators[static_cast<std::size_t>(each.accelerator)];
+  if (static_cast<std::size_t>(each.stream) >= accelerator.streams.size()) return false;
+  NoWindow why{};
+  if (!HasRoom(each, accelerator, each.stream, why)) return false;
+  const Stream& stream = accelerator.streams[static_cast<std::size_t>(each.stream)];
+  if (each.length > Duration{} && stream.cycle > Duration{}) {
+    if (stream.cycle != each.cycle) return false;
+    const bool free = std::ranges::any_of(stream.free, [&](const Portion& portion) {
+      return portion.begin <= each.offset && each.offset + each.length <= portion.end;
+    });
+    if (!free) return false;
+  }
+  Take(each);
+  return true;
+}
+
+void StreamTable::Take(const FleetInstance& each) {
+  Accelerator& accelerator =
+      devices_[each.device.value()][static_cast<std::size_t>(each.accelerator)];
+  Stream& stream = accelerator.streams[static_cast<std::size_t>(each.stream)];
+  if (accelerator.models[ModelOf(each)]++ == 0) accelerator.weights_mb += CostOf(each).weights_mb;
+  stream.peaks.insert(BatchOf(each).peak_mb);
+  stream.uses.insert(BatchOf(each).use);
+  if (each.length == Duration{}) return;
+  if (stream.cycle == Duration{}) {
+    stream.cycle = each.cycle;
+    stream.free = {{Duration{}, each.cycle}};
+  }
+  Cut(stream, each.offset, each.offset + each.length);
+}
+
+void StreamTable::Cut(Stream& stream, Duration begin, Duration end) {
+  const auto at = std::ranges::find_if(stream.free, [&](const Portion& portion) {
+    return portion.begin <= begin && end <= portion.end;
+  });
+  CHECK(at != stream.free.end(), "a window is cut out of a portion that is free");
+  const Portion before{at->begin, begin};
+  const Portion after{end, at->end};
+  const auto rest = stream.free.erase(at);
+  const auto next = after.end > after.begin ? stream.free.insert(rest, after) : rest;
+  if (before.end > before.begin) stream.free.insert(next, before);
+}
+
+void StreamTable::Reclaim(const FleetInstance& each) {
+  Accelerator& accelerator =
+      devices_[each.device.value()][static_cast<std::size_t>(each.accelerator)];
+  Stream& stream = accelerator.streams[static_cast<std::size_t>(each.stream)];
+  if (--accelerator.models[ModelOf(each)] == 0) {
+    accelerator.models.erase(ModelOf(each));
+    accelerator.weights_mb -= CostOf(each).weights_mb;
+  }
+  stream.peaks.erase(stream.peaks.find(BatchOf(each).peak_mb));
+  stream.uses.erase(stream.uses.find(BatchOf(each).use));
+  if (each.length == Duration{}) return;
+  Portion back{each.offset, each.offset + each.length};
+  std::vector<Portion> merged;
+  for (const Portion& portion : stream.free) {
+    if (portion.end == back.begin) {
+      back.begin = portion.begin;
+    } else if (portion.begin == back.end) {
+      back.end = portion.end;
+    } else {
+      merged.push_back(portion);
+    }
+  }
+  merged.insert(std::ranges::upper_bound(merged, back.begin, {}, &Portion::begin), back);
+  stream.free = std::move(merged);
+  // Nothing has a window any more: the next one may bring another cycle.
+  if (stream.free.size() == 1 &&
+      stream.free.front().end - stream.free.front().begin == stream.cycle) {
+    stream.cycle = Duration{};
+    stream.free.clear();
+  }
+}
+
+}  // namespace tactus

@@ -1,0 +1,289 @@
+#include "workload/fleet_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <toml++/toml.h>
+
+#include "base/whole_file.h"
+
+namespace tactus {
+namespace {
+
+constexpr double kMost = 1e9;
+
+// Reads one table; the first mistake is kept, and reading goes on with defaults.
+class Table {
+ public:
+  Table(const toml::table& table, std::string name, const std::filesystem::path& where,
+        std::string& problem)
+      : table_(table), name_(std::move(name)), where_(where), problem_(problem) {}
+
+  void Only(std::initializer_list<const char*> keys) {
+    for (const auto& [key, value] : table_) {
+      if (std::ranges::any_of(keys, [&](const char* each) { return key.str() == each; })) continue;
+      std::string known;
+      for (const char* each : keys) known += (known.empty() ? "" : ", ") + std::string(each);
+      Complain(value, fmt::format("{}: unknown in {}; it may hold {}", key.str(), name_, known));
+    }
+  }
+  std::string Text(const char* key, bool required = true) {
+    const toml::node* node = Get(key, required);
+    if (node == nullptr) return "";
+    if (const auto* text = node->as_string()) return text->get();
+    Complain(*node, fmt::format("{}: must be a text", key));
+    return "";
+  }
+  double Number(const char* key, double low, std::optional<double> otherwise = {}) {
+    const toml::node* node = Get(key, !otherwise);
+    return node == nullptr ? otherwise.value_or(0) : NumberIn(*node, key, low);
+  }
+  bool Flag(const char* key) {
+    const toml::node* node = Get(key, false);
+    if (node == nullptr) return false;
+    if (const auto* flag = node->as_boolean()) return flag->get();
+    Complain(*node, fmt::format("{}: must be true or false", key));
+    return false;
+  }
+  std::vector<double> Numbers(const char* key, double low, bool required, std::size_t count) {
+    std::vector<double> numbers;
+    const toml::node* node = Get(key, required);
+    if (node == nullptr) return std::vector<double>(count);
+    if (const auto* array = node->as_array()) {
+      for (const toml::node& each : *array) numbers.push_back(NumberIn(each, key, low));
+    }
+    if (numbers.empty() || (count > 0 && numbers.size() != count)) {
+      Complain(*node, fmt::format("{}: must be a list of {}numbers", key,
+                                  count > 0 ? fmt::format("{} ", count) : ""));
+      numbers.resize(std::max<std::size_t>(count, 1));
+    }
+    return numbers;
+  }
+  std::vector<std::string> Texts(const char* key, bool required) {
+    std::vector<std::string> texts;
+    const toml::node* node = Get(key, required);
+    if (node == nullptr) return texts;
+    const auto* array = node->as_array();
+    for (std::size_t i = 0; array != nullptr && i < array->size(); ++i) {
+      if (const auto* text = (*array)[i].as_string()) texts.push_back(text->get());
+    }
+    if (array == nullptr || texts.size() != array->size()) {
+      Complain(*node, fmt::format("{}: must be a list of texts", key));
+    }
+    return texts;
+  }
+  // The tables of an array; a mistake where it is anything else.
+  template <class Each>
+  void Tables(const char* key, const std::string& name, bool required, Each each) {
+    const toml::node* node = Get(key, required);
+    if (node == nullptr) return;
+    const auto* array = node->as_array();
+    if (array == nullptr) return Complain(*node, fmt::format("write it as [[{}]]", name));
+    for (const toml::node& entry : *array) {
+      const auto* table = entry.as_table();
+      if (table == nullptr) return Complain(entry, fmt::format("write it as [[{}]]", name));
+      Table one(*table, fmt::format("[[{}]]", name), where_, problem_);
+      each(one);
+    }
+  }
+  void Complain(const std::string& what) { Complain(table_, what); }
+
+ private:
+  const toml::node* Get(const char* key, bool required) {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr && required) Complain(table_, fmt::format("{} needs {}", name_, key));
+    return node;
+  }
+  double NumberIn(const toml::node& node, const char* key, double low) {
+    const auto number = node.value<double>();
+    if (number && std::isfinite(*number) && *number >= low && *number <= kMost) return *number;
+    Complain(node, fmt::format("{}: must be a number from {:g} to {:g}", key, low, kMost));
+    return low;
+  }
+  void Complain(const toml::node& node, const std::string& what) {
+    if (!problem_.empty()) return;
+    const toml::source_position& at = node.source().begin;
+    problem_ = fmt::format("{}:{}:{}: {}", where_.string(), at.line, at.column, what);
+  }
+
+  const toml::table& table_;
+  const std::string name_;
+  const std::filesystem::path& where_;
+  std::string& problem_;
+};
+
+// The place of the name in the list; a new one is added to it.
+template <class AnyId>
+AnyId IdOf(std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::ranges::find(names, name);
+  const auto place = static_cast<typename AnyId::rep>(found - names.begin());
+  if (found == names.end()) names.push_back(name);
+  return AnyId{place};
+}
+
+void ReadDevice(Table& table, FleetInput& input) {
+  table.Only(
+      {"name", "kind", "site", "accelerators", "streams", "memory_mb", "most_use", "server"});
+  FleetDevice device;
+  device.name = table.Text("name");
+  device.kind = IdOf<KindId>(input.kinds, table.Text("kind"));
+  device.site = IdOf<SiteId>(input.sites, table.Text("site"));
+  device.accelerators = static_cast<int>(std::min(1e4, table.Number("accelerators", 1, 1)));
+  device.streams = static_cast<int>(std::min(1e3, table.Number("streams", 1, 1)));
+  device.memory_mb = table.Number("memory_mb", 0);
+  device.most_use = table.Number("most_use", 0, 1);
+  device.server = table.Flag("server");
+  input.devices.push_back(std::move(device));
+}
+
+void ReadLink(Table& table, FleetInput& input) {
+  table.Only({"sites", "mbps", "rtt_ms"});
+  const std::vector<std::string> sites = table.Texts("sites", true);
+  if (sites.size() != 2) return table.Complain("sites: a link joins two, sites = [\"a\", \"b\"]");
+  for (const std::string& site : sites) {
+    if (std::ranges::find(input.sites, site) != input.sites.end()) continue;
+    return table.Complain(fmt::format("sites: no device is at '{}'", site));
+  }
+  input.links.push_back({.a = IdOf<SiteId>(input.sites, sites[0]),
+                         .b = IdOf<SiteId>(input.sites, sites[1]),
+                         .mbps = table.Number("mbps", 0),
+                         .rtt = FromMillis(table.Number("rtt_ms", 0, 0))});
+}
+
+void ReadCost(Table& table, FleetInput& input) {
+  table.Only({"model", "kind", "weights_mb", "batches", "infer_ms", "pre_ms", "post_ms", "peak_mb",
+              "use"});
+  FleetCost cost;
+  cost.model = IdOf<ModelId>(input.models, table.Text("model"));
+  cost.kind = IdOf<KindId>(input.kinds, table.Text("kind"));
+  cost.weights_mb = table.Number("weights_mb", 0, 0);
+  const std::vector<double> batches = table.Numbers("batches", 1, true, 0);
+  const std::size_t count = batches.size();
+  const auto infer = table.Numbers("infer_ms", 0, true, count);
+  const auto pre = table.Numbers("pre_ms", 0, false, count);
+  const auto post = table.Numbers("post_ms", 0, false, count);
+  const auto peak = table.Numbers("peak_mb", 0, false, count);
+  const auto use = table.Numbers("use", 0, false, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    cost.batches.push_back({.batch = static_cast<int>(std::min(batches[i], 1e6)),
+                            .pre = FromMillis(pre[i]),
+                            .infer = FromMillis(infer[i]),
+                            .post = FromMillis(post[i]),
+                            .peak_mb = peak[i],
+                            .use = use[i]});
+  }
+  input.costs.push_back(std::move(cost));
+}
+
+void ReadStage(Table& table, FleetInput& input, FleetPipeline& pipeline) {
+  table.Only({"name", "model", "after", "items", "cv", "in_kb", "out_kb"});
+  FleetStage stage;
+  stage.name = table.Text("name");
+  const std::string model = table.Text("model", false);
+  stage.model = IdOf<ModelId>(input.models, model.empty() ? stage.name : model);
+  for (const std::string& name : table.Texts("after", false)) {
+    const auto before = std::ranges::find(pipeline.stages, name, &FleetStage::name);
+    if (before == pipeline.stages.end()) {
+      return table.Complain(fmt::format("after: no earlier stage is called '{}'", name));
+    }
+    stage.after.push_back(
+        FleetStageId{static_cast<FleetStageId::rep>(before - pipeline.stages.begin())});
+  }
+  stage.items = table.Number("items", 0, 1);
+  stage.cv = table.Number("cv", -1, -1);
+  stage.in_kb = table.Number("in_kb", 0, 0);
+  stage.out_kb = table.Number("out_kb", 0, 0);
+  pipeline.stages.push_back(std::move(stage));
+}
+
+void ReadPipeline(Table& table, FleetInput& input) {
+  table.Only({"name", "slo_ms", "source", "rate_rps", "stages"});
+  FleetPipeline pipeline;
+  pipeline.name = table.Text("name");
+  pipeline.slo = FromMillis(table.Number("slo_ms", 0));
+  pipeline.rate_rps = table.Number("rate_rps", 0);
+  const std::string source = table.Text("source");
+  const auto device = std::ranges::find(input.devices, source, &FleetDevice::name);
+  if (device == input.devices.end()) {
+    return table.Complain(fmt::format("source: no device is called '{}'", source));
+  }
+  pipeline.source = DeviceId{static_cast<DeviceId::rep>(device - input.devices.begin())};
+  table.Tables("stages", "pipelines.stages", true,
+               [&](Table& stage) { ReadStage(stage, input, pipeline); });
+  input.pipelines.push_back(std::move(pipeline));
+}
+
+}  // namespace
+
+Expected<FleetInput> ParseFleet(std::string_view text, const std::filesystem::path& where) {
+  FleetInput input;
+  std::string problem;
+  try {
+    const toml::table root = toml::parse(text);
+    Table table(root, "a fleet", where, problem);
+    table.Only({"devices", "links", "costs", "pipelines"});
+    table.Tables("devices", "devices", true, [&](Table& each) { ReadDevice(each, input); });
+    table.Tables("links", "links", false, [&](Table& each) { ReadLink(each, input); });
+    table.Tables("costs", "costs", true, [&](Table& each) { ReadCost(each, input); });
+    table.Tables("pipelines", "pipelines", true, [&](Table& each) { ReadPipeline(each, input); });
+  } catch (const toml::parse_error& error) {
+    const toml::source_position& at = error.source().begin;
+    problem = fmt::format("{}:{}:{}: {}", where.string(), at.line, at.column, error.description());
+  }
+  if (!problem.empty()) return InvalidArgument(problem);
+  if (auto checked = CheckFleet(input); !checked) {
+    return InvalidArgument(fmt::format("{}: {}", where.string(), checked.error().message));
+  }
+  return input;
+}
+
+Expected<FleetInput> LoadFleet(const std::filesystem::path& path) {
+  const auto text = ReadWhole(path, "fleet");
+  if (!text) return std::unexpected(text.error());
+  return ParseFleet(*text, path);
+}
+
+std::string FleetPlanJson(const FleetPlan& plan, const FleetInput& input,
+                          std::string_view planner) {
+  using nlohmann::json;
+  const auto named = [&](FleetPipelineId p, FleetStageId s) {
+    const FleetPipeline& pipeline = input.pipelines[p.value()];
+    return json{{"pipeline", pipeline.name}, {"stage", pipeline.stages[s.value()].name}};
+  };
+  json document = {{"tactus_fleet_plan", 1}, {"planner", planner}, {"epoch", plan.epoch}};
+  document["instances"] = document["short_of"] = document["reasons"] = json::array();
+  document["latency_ms"] = json::object();
+  for (std::size_t p = 0; p < plan.latency.size(); ++p) {
+    document["latency_ms"][input.pipelines[p].name] = ToMillis(plan.latency[p]);
+  }
+  for (const FleetInstance& each : plan.instances) {
+    json entry = named(each.pipeline, each.stage);
+    entry.update({{"device", input.devices[each.device.value()].name},
+                  {"accelerator", each.accelerator},
+                  {"stream", each.stream},
+                  {"batch", each.batch},
+                  {"offset_ms", ToMillis(each.offset)},
+                  {"length_ms", ToMillis(each.length)},
+                  {"cycle_ms", ToMillis(each.cycle)}});
+    document["instances"].push_back(std::move(entry));
+  }
+  for (const FleetShortage& each : plan.short_of) {
+    json entry = named(each.pipeline, each.stage);
+    entry.update({{"missing_rps", each.missing_rps}, {"why", each.why}});
+    document["short_of"].push_back(std::move(entry));
+  }
+  for (const FleetReason& each : plan.reasons) {
+    json entry = named(each.pipeline, each.stage);
+    entry["why"] = each.why;
+    document["reasons"].push_back(std::move(entry));
+  }
+  return document.dump(1) + "\n";
+}
+
+}  // namespace tactus
