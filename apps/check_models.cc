@@ -15,6 +15,7 @@
 #include "runtime/models/model_profile.h"
 #include "runtime/models/model_repository.h"
 #include "serve_plan.h"
+#include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "workload/share_profiles.h"
 
@@ -30,6 +31,7 @@ class ServingCheck {
  private:
   Status ReadInputs();
   void CheckModel(const std::string& name);
+  void CheckEnsemble(const std::filesystem::path& folder);
   // What the model's batches take; an error where it would be refused; nothing where it is not
   // profiled and would be measured.
   Expected<std::optional<ProfileTable::ModelRows>> RowsFor(const ModelSpec& spec);
@@ -77,6 +79,7 @@ Status ServingCheck::ReadInputs() {
 
 void ServingCheck::CheckModel(const std::string& name) {
   const std::filesystem::path folder = std::filesystem::path(o_.models) / name;
+  if (HoldsEnsemble(folder, "")) return CheckEnsemble(folder);
   const auto versions = ListVersions(folder, "");
   if (!versions) return found_.refused.push_back(versions.error().message);
   for (const std::int64_t version : *versions) {
@@ -96,6 +99,17 @@ void ServingCheck::CheckModel(const std::string& name) {
                       "loaded; `tactus profile` measures it properly",
                       spec->name));
     }
+  }
+}
+
+// What shows without its models: those are opened as a server starts.
+void ServingCheck::CheckEnsemble(const std::filesystem::path& folder) {
+  const auto ensembles = ReadEnsemble(folder, "", &found_.doubts);
+  if (!ensembles) return found_.refused.push_back(ensembles.error().message);
+  for (const StageDeclaration& step : (*ensembles)[0].pipeline.stages) {
+    if (std::filesystem::is_directory(folder.parent_path() / step.model)) continue;
+    found_.refused.push_back(fmt::format("{}: step '{}': the repository has no model '{}'",
+                                         step.place, step.name, step.model));
   }
 }
 

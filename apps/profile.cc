@@ -19,6 +19,7 @@
 #include "profiling/machine.h"
 #include "profiling/machine_peaks.h"
 #include "profiling/profiler.h"
+#include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "workload/profile_file.h"
 
@@ -85,6 +86,7 @@ Expected<std::vector<std::string>> ModelNames(const ProfileCommand& command) {
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(command.models, error)) {
+    if (HoldsEnsemble(entry.path(), "")) continue;  // its steps are measured as models
     if (fs::exists(entry.path() / "config.pbtxt")) names.push_back(entry.path().filename());
   }
   if (error) return NotFound(fmt::format("{}: {}", command.models, error.message()));

@@ -2,17 +2,18 @@
 
 namespace tactus {
 
-RuntimeReading ReadingOf(const Runtime& runtime) {
+RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService* service) {
+  const InferenceService& models = service != nullptr ? *service : runtime;
   RuntimeReading reading{.pending = runtime.pending(),
                          .calls = runtime.calls(),
                          .uptime = runtime.uptime(),
                          .lanes = runtime.lane_loads(),
-                         .models = runtime.Index(),
+                         .models = models.Index(),
                          .statistics = {},
                          .advice = {},
                          .layout = runtime.layout(),
                          .planning = {}};
-  if (auto statistics = runtime.Statistics("", -1)) reading.statistics = std::move(*statistics);
+  if (auto statistics = models.Statistics("", -1)) reading.statistics = std::move(*statistics);
   return reading;
 }
 

@@ -6,7 +6,8 @@
 
 namespace tactus {
 
-// All but what others know: the advice on lanes, and what a planning thread did.
-RuntimeReading ReadingOf(const Runtime& runtime);
+// All but what others know: the advice on lanes, and what a planning thread did. Models and their
+// statistics are those of `service`, which stands over the runtime, or null.
+RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService* service = nullptr);
 
 }  // namespace tactus

@@ -28,11 +28,13 @@
 #include "runtime/models/model_profile.h"
 #include "runtime/runtime.h"
 #include "runtime_reading.h"
+#include "serve_ensembles.h"
 #include "serve_options.h"
 #include "serve_plan.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
 #include "server/http/http_server.h"
+#include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "server/kserve/validation.h"
 #include "server/metrics/serving_metrics.h"
@@ -94,7 +96,8 @@ RepositoryOptions RepositoryOptionsOf(const ServeOptions& o, const Log& log) {
               : o.model_control == "explicit" ? ModelControl::kExplicit
                                               : ModelControl::kNone;
   r.poll_interval = FromSeconds(o.poll_s);
-  r.load = o.load_models;
+  r.load = OnlyEnsembles(o, o.load_models, false);
+  r.skips = [](const std::filesystem::path& folder) { return HoldsEnsemble(folder, ""); };
   r.read = ModelReader(o, log);
   r.versions = ListVersions;
   return r;
@@ -135,7 +138,8 @@ class ServeCommand {
   std::unique_ptr<JournalWriter> journal_;
   std::unique_ptr<ServingMetrics> metrics_;
   std::unique_ptr<Runtime> runtime_;
-  Policy* policy_ = nullptr;  // the runtime's; not touched while it runs
+  std::unique_ptr<EnsembleService> service_;  // over the runtime; front ends speak to it
+  Policy* policy_ = nullptr;                  // the runtime's; not touched while it runs
   std::optional<PredictorFile> resumed_;
   std::unique_ptr<LoadSampler> sampler_;  // null: no advice
   std::unique_ptr<HttpServer> http_;
@@ -262,7 +266,7 @@ Status ServeCommand::MakeRuntime() {
                             .observer = metrics_.get(),
                             .log = [log = log_](const std::string& line) { log->warn(line); }});
   metrics_->Watch([this] {
-    RuntimeReading reading = ReadingOf(*runtime_);
+    RuntimeReading reading = ReadingOf(*runtime_, service_.get());
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     if (planning_ != nullptr) reading.planning = planning_->reading();
     return reading;
@@ -325,13 +329,14 @@ LoadTotals ServeCommand::ReadLoad() const {
 }
 
 Status ServeCommand::StartFrontEnds() {
+  service_ = ServeEnsembles(o_, *runtime_, *metrics_, log_);
   HttpOptions http{.address = o_.address, .port = o_.http_port, .threads = o_.http_threads};
   http.max_body = o_.max_body_mb << 20;
   http.strict_triton = o_.strict_triton;
-  http_ = std::make_unique<HttpServer>(http, *runtime_);
+  http_ = std::make_unique<HttpServer>(http, *service_);
   grpc_ = std::make_unique<GrpcServer>(
       GrpcOptions{.address = o_.address, .port = o_.grpc_port, .strict_triton = o_.strict_triton},
-      *runtime_, sampler_.get());
+      *service_, sampler_.get());
   metrics_page_ =
       std::make_unique<HttpServer>(HttpOptions{.address = o_.address, .port = o_.metrics_port},
                                    [this] { return metrics_->Text(); });
@@ -358,6 +363,7 @@ std::string AccuracyOf(const ModelSpec& model) {
 }
 
 std::string ExitsOf(const ModelSpec& model) {
+  if (model.platform == kEnsemblePlatform) return "-";
   std::string text;
   for (const ExitSpec& exit : model.exits) text += (text.empty() ? "" : " ") + exit.name;
   return text;
@@ -374,6 +380,7 @@ bool ServeCommand::Profiled(const ModelSpec& spec) const {
 }
 
 std::string ServeCommand::LatenciesOf(const ModelSpec& spec) const {
+  if (spec.platform == kEnsemblePlatform) return "of its steps: " + StepsOf(spec);
   const std::string_view label = spec.platform == "emulated" ? "EMULATED, " : "";
   if (split_) return fmt::format("{}measured on each share", label);
   if (!spec.profile.empty()) return fmt::format("{}{}", label, spec.profile.string());
@@ -397,8 +404,8 @@ void ServeCommand::PrintServed() const {
   bool emulated = false;
   fmt::print(fmt::runtime(row), "model", "version", "state", "exits", "accuracy", "SLO ms",
              "latencies");
-  for (const ModelState& state : runtime_->Index()) {
-    const auto model = runtime_->Find(state.name, state.version);
+  for (const ModelState& state : service_->Index()) {
+    const auto model = service_->Find(state.name, state.version);
     if (!model) {
       fmt::print(fmt::runtime(row), state.name, state.version, state.state, "-", "-", "-",
                  state.reason);

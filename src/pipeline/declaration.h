@@ -2,12 +2,19 @@
 // ensemble_scheduling of a config.pbtxt. No file, no protobuf, no model ids.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/serving_time.h"
 
 namespace tactus {
+
+// A tensor of a stage's model, by the name that it has in the pipeline.
+struct TensorLink {
+  std::string tensor;  // the model's
+  std::string as;      // the pipeline's: one name, one maker, as many readers as like
+};
 
 struct StageDeclaration {
   std::string name;
@@ -18,6 +25,11 @@ struct StageDeclaration {
   int demultiply_most = 64;  // rows beyond these are cut
   std::string gather = {};   // the stage that demultiplies all of whose rows it waits for
   Duration budget{};         // 0: as the rule says
+  // Of pipelines whose tensors somebody passes on; simulated ones have none.
+  std::int64_t version = -1;  // of the model; below 0: the latest
+  std::vector<TensorLink> inputs = {};
+  std::vector<TensorLink> outputs = {};
+  std::string place = {};  // where it is written, for errors: "file:line:column"
 };
 
 // How the SLO becomes deadlines of stages.
@@ -28,6 +40,7 @@ enum class DeadlineRule {
   kRedivide,  // what is left when a stage starts, in proportion to what it and those behind need
   kPersist,   // so too, and what expires in its part is run again with all that those behind it
               // can spare: a request is given up only where not even the quickest path fits
+  kSpare,     // what those behind it can spare: all that is left but what they need
 };
 
 // When a request is answered whose rows are not all in time.

@@ -60,7 +60,8 @@ PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint d
 
 bool Flow::Redivides(const Request& request) const {
   const DeadlineRule rule = pipelines_[request.pipeline].deadlines;
-  return rule == DeadlineRule::kRedivide || rule == DeadlineRule::kPersist;
+  return rule == DeadlineRule::kRedivide || rule == DeadlineRule::kPersist ||
+         rule == DeadlineRule::kSpare;
 }
 
 TimePoint Flow::DeadlineOf(const Request& request, StageId stage, TimePoint now) const {
@@ -69,7 +70,11 @@ TimePoint Flow::DeadlineOf(const Request& request, StageId stage, TimePoint now)
     return std::min(request.arrival + after, request.deadline);
   }
   const Timing& timing = timing_[request.pipeline];
-  return Redivide(now, request.deadline, timing.need[stage.value()], timing.behind[stage.value()]);
+  const Duration behind = timing.behind[stage.value()];
+  const TimePoint part = Redivide(now, request.deadline, timing.need[stage.value()], behind);
+  if (pipelines_[request.pipeline].deadlines != DeadlineRule::kSpare) return part;
+  // Where less is left than all of them need, all have less.
+  return std::max(part, request.deadline - behind);
 }
 
 bool Flow::IsUnmeetable(const Request& request, StageId stage, TimePoint from,

@@ -80,6 +80,10 @@ class Flow {
   void Adopt(std::uint32_t pipeline, std::span<const Duration> needs);
 
   std::span<const Pipeline> pipelines() const { return pipelines_; }
+  // Of a request, also of one that has ended, until its id is given again.
+  const ItemProgress& progress(PipelineRequestId request) const {
+    return requests_[request.value()].progress;
+  }
   // What a stage and those behind it take at best.
   Duration LeastFrom(std::uint32_t pipeline, StageId stage) const;
   // Requests that have not ended, or have runs that have not.

@@ -188,6 +188,21 @@ TEST(Flow, WhatExpiredInItsPartOfTheTimeHasTheRestOfIt) {
             "\nstart a until 130\n0 dropped at 101 by a\nstart a until 230\n0 dropped at 261 by a");
 }
 
+// Of 90 ms a has all but the 20 that b and c need; where less is left than that, each has a part.
+TEST(Flow, WhoStartsHasWhatThoseBehindItCanSpare) {
+  Script script(Chain(DeadlineRule::kSpare));
+  script.Begin(0, 90);
+  script.Answer("a", 60);
+  script.Answer("b", 75);
+  EXPECT_EQ(script.Take(), "\nstart a until 70\nstart b until 80\nstart c until 90");
+  script.Answer("c", 90);
+  EXPECT_EQ(script.Take(), "\n0 on time at 90 by c");
+  script.flow().Adopt(0, std::vector{Millis(20), Millis(40), Millis(60)});
+  script.Begin(100, 90);
+  script.Answer("a", 110);
+  EXPECT_EQ(script.Take(), "\nstart a until 115\nstart b until 142");
+}
+
 TEST(Flow, OneRowLostDropsTheRequestThatIsAnsweredWithAll) {
   Script script(Rows(AnswerRule::kAll));
   script.Begin(0, 60);

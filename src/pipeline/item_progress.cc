@@ -102,6 +102,25 @@ std::uint32_t ItemProgress::Around(LevelId level, std::uint32_t item, std::size_
   return item;
 }
 
+std::uint32_t ItemProgress::RowOf(LevelId level, std::uint32_t item) const {
+  return item - inside_[level.value()][items_[level.value()][item].around].first;
+}
+
+void ItemProgress::AnsweredWithin(StageId stage, std::size_t depth, std::uint32_t item,
+                                  std::vector<StageRun>& answered) const {
+  const LevelId level = levels().of(stage);
+  if (items_[levels().path(level)[depth].value()][item].lost) return;
+  if (levels().depth(level) == depth) {
+    const StageRun run{stage, item};
+    if (runs_[stage.value()][item].state == RunState::kAnswered) answered.push_back(run);
+    return;
+  }
+  const Inside inside = inside_[levels().path(level)[depth + 1].value()][item];
+  for (std::uint32_t i = 0; i < inside.count; ++i) {
+    AnsweredWithin(stage, depth + 1, inside.first + i, answered);
+  }
+}
+
 void ItemProgress::Finish(StageRun run, std::vector<StageRun>& ready) {
   const LevelId level = levels().of(run.stage);
   for (std::size_t d = levels().depth(level) + 1; d-- > 0;) {

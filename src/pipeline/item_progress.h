@@ -44,6 +44,16 @@ class ItemProgress {
   // False where it was asked before of this run.
   bool TakeSecondChance(StageRun run) { return !std::exchange(At(run).second, true); }
 
+  // For whoever passes answers on. The item of the level around `level`, at `depth` of its path,
+  // that `item` lies in; itself at its own depth.
+  std::uint32_t Around(LevelId level, std::uint32_t item, std::size_t depth) const;
+  // Which of the rows that opened them the item is, from 0 on.
+  std::uint32_t RowOf(LevelId level, std::uint32_t item) const;
+  // Appends the stage's runs that were answered, lie in `item` of the level at `depth` of its path,
+  // and work on no row that was given up; in order of their rows.
+  void AnsweredWithin(StageId stage, std::size_t depth, std::uint32_t item,
+                      std::vector<StageRun>& answered) const;
+
   // Items of levels that rows opened; those of them that were lost; rows that were cut.
   int items() const { return items_opened_; }
   int items_lost() const { return items_lost_; }
@@ -81,8 +91,6 @@ class ItemProgress {
   void Tell(StageId stage, std::size_t depth, std::uint32_t item, std::vector<StageRun>& ready);
   void Release(StageId stage, LevelId at, std::uint32_t item, std::vector<StageRun>& ready);
   void Lose(LevelId level, std::uint32_t item, std::vector<StageRun>& started);
-  // The item around `item` of `level`, at a lesser depth.
-  std::uint32_t Around(LevelId level, std::uint32_t item, std::size_t depth) const;
 
   const Pipeline* pipeline_ = nullptr;
   std::vector<std::vector<Item>> items_;     // by level

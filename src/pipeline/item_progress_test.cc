@@ -86,6 +86,26 @@ TEST(ItemProgress, EachRowGoesItsOwnWayUntilAllAreGathered) {
   EXPECT_EQ(driver.progress.items(), 2);
 }
 
+// Whoever passes answers on must find the row of each run, and the runs of all rows but lost ones.
+TEST(ItemProgress, KnowsWhichRowARunWorksOnAndWhoHasAnswered) {
+  const Pipeline pipeline = Read();
+  Driver driver(pipeline);
+  driver.Answer(RunOf(0), 3);
+  driver.Answer(RunOf(1, 2));
+  driver.Answer(RunOf(1, 0));
+  const PipelineLevels& levels = pipeline.levels;
+  const LevelId rows = levels.of(StageId{1});
+  EXPECT_EQ(driver.progress.RowOf(rows, 2), 2u);
+  EXPECT_EQ(driver.progress.Around(rows, 2, 0), 0u);
+  std::vector<StageRun> answered;
+  driver.progress.AnsweredWithin(StageId{1}, 0, 0, answered);
+  EXPECT_THAT(answered, ElementsAre(RunOf(1, 0), RunOf(1, 2)));
+  driver.Lose(RunOf(3, 0));
+  answered.clear();
+  driver.progress.AnsweredWithin(StageId{1}, 0, 0, answered);
+  EXPECT_THAT(answered, ElementsAre(RunOf(1, 2)));
+}
+
 TEST(ItemProgress, NoRowsLeaveTheJoinWithNothingAndTooManyAreCut) {
   const Pipeline pipeline = Read();
   Driver none(pipeline);

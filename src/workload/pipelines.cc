@@ -110,6 +110,7 @@ PipelineDeclaration DeclarationOf(const ScenarioPipeline& pipeline) {
                           : pipeline.deadlines == "whole"    ? DeadlineRule::kWhole
                           : pipeline.deadlines == "redivide" ? DeadlineRule::kRedivide
                           : pipeline.deadlines == "persist"  ? DeadlineRule::kPersist
+                          : pipeline.deadlines == "spare"    ? DeadlineRule::kSpare
                                                              : DeadlineRule::kLatency;
   for (const ScenarioStage& stage : pipeline.stages) {
     declaration.stages.push_back({.name = stage.name,

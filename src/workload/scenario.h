@@ -103,7 +103,7 @@
 //   slo_ms = 136                   # from the pipeline request's arrival to its last answer
 //   ratio = 1                      # of arrivals' rate_rps, which counts requests to models
 //   rate_rps = 0                   # > 0: pipeline requests per second instead of that share
-//   deadlines = "latency"          # or equal, whole, redivide, persist: pipeline/declaration.h
+//   deadlines = "latency"          # or equal, whole, ...: pipeline/declaration.h
 //   answer = "all"                 # all | each: without the rows that are late
 //
 //   [[pipelines.stages]]           # of the pipeline above

@@ -21,7 +21,7 @@ constexpr std::string_view kPlanners = "none|gpulet|gpulet-retry|self-tuning|nex
 constexpr std::string_view kIdeal =
     "; 'ideal' is for `tactus plan gpulet` alone, too slow for a load that changes";
 constexpr std::string_view kPopularities = "equal|ratio|zipf";
-constexpr std::string_view kDeadlineRules = "latency|equal|whole|redivide|persist";
+constexpr std::string_view kDeadlineRules = "latency|equal|whole|redivide|persist|spare";
 constexpr std::string_view kAnswerRules = "all|each";
 
 constexpr double kMostRps = 1e7;

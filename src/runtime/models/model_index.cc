@@ -60,7 +60,7 @@ bool ModelRepository::Ready() const {
 
 std::vector<ModelState> ModelRepository::Index() const {
   std::vector<ModelState> index;
-  const auto folders = ListModels(options_.root);
+  const auto folders = Folders();
   const std::shared_lock lock(mutex_);
   for (const auto& [name, entry] : entries_) {
     for (const auto& [number, version] : entry.versions) {

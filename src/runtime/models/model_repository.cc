@@ -89,6 +89,15 @@ Expected<std::vector<std::string>> ListModels(const fs::path& root) {
   return names;
 }
 
+Expected<std::vector<std::string>> ModelRepository::Folders() const {
+  auto folders = ListModels(options_.root);
+  if (folders && options_.skips) {
+    std::erase_if(*folders,
+                  [this](const std::string& name) { return options_.skips(options_.root / name); });
+  }
+  return folders;
+}
+
 Expected<std::vector<std::int64_t>> ModelRepository::VersionsOf(const fs::path& folder,
                                                                 const std::string& config) const {
   if (options_.versions) return options_.versions(folder, config);
@@ -109,7 +118,7 @@ Expected<std::shared_ptr<std::mutex>> ModelRepository::OperationLock(const std::
 }
 
 Status ModelRepository::Open() {
-  const auto folders = ListModels(options_.root);
+  const auto folders = Folders();
   if (!folders) return std::unexpected(folders.error());
   std::vector<std::string> names = *folders;
   if (options_.control == ModelControl::kExplicit &&
@@ -311,7 +320,7 @@ void ModelRepository::RetireAll() {
 void ModelRepository::Poll() {
   std::unique_lock lock(poll_mutex_);
   while (!poll_wake_.wait_for(lock, options_.poll_interval, [this] { return stop_polling_; })) {
-    const auto folders = ListModels(options_.root);
+    const auto folders = Folders();
     if (!folders) {
       Say(folders.error().message);
       continue;

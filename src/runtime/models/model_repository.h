@@ -45,6 +45,8 @@ struct RepositoryOptions {
   std::function<Expected<std::vector<std::int64_t>>(const std::filesystem::path& model_folder,
                                                     const std::string& config)>
       versions;
+  // Folders that somebody else serves, such as ensembles: no models. Empty function: none.
+  std::function<bool(const std::filesystem::path& model_folder)> skips;
 };
 
 class ModelHost;
@@ -97,6 +99,8 @@ class ModelRepository {
     std::uint64_t stamp = 0;  // of the folder as it was loaded; for polling
   };
 
+  // Of models that are served here.
+  Expected<std::vector<std::string>> Folders() const;
   Status LoadFolder(const std::string& model, const std::string& config);
   Status LoadVersion(const std::filesystem::path& folder, const std::string& model,
                      std::int64_t version, const std::string& config);

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "core/request.h"
+#include "server/kserve/ensemble_config.h"
 
 namespace tactus {
 namespace {
@@ -123,8 +124,9 @@ Status CheckSupported(const DeclaredConfig& config) {
   if (message.has_sequence_batching()) {
     return config.Wrong("sequence_batching", "not supported: requests keep no state");
   }
-  if (message.has_ensemble_scheduling()) {
-    return config.Wrong("ensemble_scheduling", "not supported: one model a folder");
+  if (message.has_ensemble_scheduling() && !IsEnsemble(message)) {
+    return config.Wrong("ensemble_scheduling",
+                        fmt::format("only for platform \"{}\"; say so", kEnsemblePlatform));
   }
   if (message.model_transaction_policy().decoupled()) {
     return config.Wrong("model_transaction_policy", "decoupled: not supported");
@@ -249,6 +251,7 @@ constexpr std::array<std::string_view, 6> kOurKeys{"slo_ms", "priority",   "prof
 constexpr std::string_view kShapeKey = "profile_shape.";
 
 bool IsOurs(const ModelConfig& config, std::string_view key) {
+  if (IsEnsemble(config)) return IsEnsembleKey(key);
   if (std::find(kOurKeys.begin(), kOurKeys.end(), key) != kOurKeys.end()) return true;
   if (!key.starts_with(kShapeKey)) return false;
   key.remove_prefix(kShapeKey.size());
@@ -330,8 +333,10 @@ std::string PlatformOf(const ModelConfig& config) {
   return config.backend();
 }
 
+bool IsEnsemble(const ModelConfig& config) { return config.platform() == kEnsemblePlatform; }
+
 bool ReadsGraphs(std::string_view platform) {
-  return platform != "identity" && platform != "emulated";
+  return platform != "identity" && platform != "emulated" && platform != kEnsemblePlatform;
 }
 
 std::string GraphFileOf(const ModelConfig& config) {

@@ -29,6 +29,8 @@ Expected<std::vector<std::int64_t>> ServedVersions(const DeclaredConfig& config,
 
 // "onnxruntime_onnx" unless platform or backend says otherwise.
 std::string PlatformOf(const inference::ModelConfig& config);
+// Whether it declares a pipeline of other models, by its platform.
+bool IsEnsemble(const inference::ModelConfig& config);
 // Whether models of the platform are files; emulated and identity models are not.
 bool ReadsGraphs(std::string_view platform);
 // The graph of a model without early exits.

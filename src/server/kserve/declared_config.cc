@@ -1,6 +1,10 @@
 #include "server/kserve/declared_config.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,6 +46,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 
 // Configurations are not recursive: deeper nesting can only be an attack on the stack.
 constexpr int kMostRecursion = 32;
+constexpr std::uintmax_t kLargestFile = 1 << 20;
 
 std::string PlaceOf(std::string_view text, std::size_t position) {
   const std::string_view before = text.substr(0, position);
@@ -76,6 +81,31 @@ Expected<DeclaredConfig> DeclaredConfig::FromText(std::string text, std::string 
   return config;
 }
 
+Expected<DeclaredConfig> DeclaredConfig::FromFolder(const std::filesystem::path& folder,
+                                                    const std::string& override_json) {
+  namespace fs = std::filesystem;
+  if (!override_json.empty()) return FromJson(override_json);
+  const fs::path file = folder / "config.pbtxt";
+  std::error_code error;
+  const auto kind = fs::status(file, error).type();
+  if (kind == fs::file_type::not_found) return Empty(file.string());
+  if (kind != fs::file_type::regular) {
+    return InvalidArgument(file.string() + ": cannot be read as a file");
+  }
+  const std::uintmax_t size = fs::file_size(file, error);
+  if (error || size > kLargestFile) {
+    return InvalidArgument(file.string() + ": larger than a configuration can be (1 MiB)");
+  }
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) {
+    if (size == 0) return Empty(file.string());
+    return InvalidArgument(file.string() + ": cannot be read");
+  }
+  return FromText(std::move(text).str(), file.string());
+}
+
 Expected<DeclaredConfig> DeclaredConfig::FromJson(std::string_view json) {
   DeclaredConfig config = Empty("config");
   const auto status = google::protobuf::util::JsonStringToMessage(
@@ -106,6 +136,26 @@ std::unexpected<Error> DeclaredConfig::Wrong(std::string_view field, std::string
     }
   }
   return InvalidArgument(fmt::format("{}: {}: {}", file_, field, why));
+}
+
+std::string DeclaredConfig::PlaceOfStep(int step) const {
+  const auto* scheduling =
+      inference::ModelConfig::descriptor()->FindFieldByName("ensemble_scheduling");
+  if (places_ == nullptr) return file_;
+  const TextFormat::ParseInfoTree* tree = places_->GetTreeForNested(scheduling, -1);
+  if (tree == nullptr) return file_;
+  const auto* steps = inference::ModelEnsembling::descriptor()->FindFieldByName("step");
+  // In a list, all of its messages are where the list begins; their fields have places of their
+  // own.
+  auto place = tree->GetLocation(steps, step);
+  if (const TextFormat::ParseInfoTree* inside = tree->GetTreeForNested(steps, step)) {
+    const auto* model =
+        inference::ModelEnsembling::Step::descriptor()->FindFieldByName("model_name");
+    const auto named = inside->GetLocation(model, -1);
+    if (named.line >= 0) place = named;
+  }
+  if (place.line < 0) return file_;
+  return fmt::format("{}:{}:{}", file_, place.line + 1, place.column + 1);
 }
 
 std::unexpected<Error> DeclaredConfig::WrongParameter(std::string_view key,

@@ -2,6 +2,7 @@
 // the fields are given their meaning, still names its line.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@ class DeclaredConfig {
   static Expected<DeclaredConfig> FromText(std::string text, std::string file);
   // proto3 JSON, as the load call sends it: no lines, errors name the field only.
   static Expected<DeclaredConfig> FromJson(std::string_view json);
+  // What stands in `folder`'s config.pbtxt, or in `override_json` unless that is empty; nothing
+  // declared where there is no such file.
+  static Expected<DeclaredConfig> FromFolder(const std::filesystem::path& folder,
+                                             const std::string& override_json);
   // Nothing was declared.
   static DeclaredConfig Empty(std::string file);
 
@@ -26,6 +31,8 @@ class DeclaredConfig {
 
   // "file:line:column: field: why". `index` counts the entries of a repeated field.
   std::unexpected<Error> Wrong(std::string_view field, std::string_view why, int index = -1) const;
+  // Of a step of ensemble_scheduling: "file:line:column", or "file".
+  std::string PlaceOfStep(int step) const;
   // For an entry of the `parameters` map.
   std::unexpected<Error> WrongParameter(std::string_view key, std::string_view why) const;
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -15,31 +13,6 @@ namespace tactus {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::uintmax_t kLargestFile = 1 << 20;
-
-Expected<DeclaredConfig> Read(const fs::path& folder, const std::string& override_json) {
-  if (!override_json.empty()) return DeclaredConfig::FromJson(override_json);
-  const fs::path file = folder / "config.pbtxt";
-  std::error_code error;
-  const auto kind = fs::status(file, error).type();
-  if (kind == fs::file_type::not_found) return DeclaredConfig::Empty(file.string());
-  if (kind != fs::file_type::regular) {
-    return InvalidArgument(file.string() + ": cannot be read as a file");
-  }
-  const std::uintmax_t size = fs::file_size(file, error);
-  if (error || size > kLargestFile) {
-    return InvalidArgument(file.string() + ": larger than a configuration can be (1 MiB)");
-  }
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) {
-    if (size == 0) return DeclaredConfig::Empty(file.string());
-    return InvalidArgument(file.string() + ": cannot be read");
-  }
-  return DeclaredConfig::FromText(std::move(text).str(), file.string());
-}
 
 // The numbered subfolders. "01" is no version: there would be two names for one number.
 std::vector<std::int64_t> VersionFolders(const fs::path& folder) {
@@ -67,7 +40,7 @@ Expected<std::vector<std::int64_t>> ListVersions(const fs::path& model_folder,
   if (!fs::is_directory(model_folder, error)) {
     return NotFound(fmt::format("{}: there is no such model folder", model_folder.string()));
   }
-  const auto declared = Read(model_folder, config);
+  const auto declared = DeclaredConfig::FromFolder(model_folder, config);
   if (!declared) return std::unexpected(declared.error());
   std::vector<std::int64_t> present = VersionFolders(model_folder);
   if (present.empty()) {
@@ -81,7 +54,7 @@ Expected<std::vector<std::int64_t>> ListVersions(const fs::path& model_folder,
 
 Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t version,
                                   const std::string& config, const ModelReading& reading) {
-  const auto declared = Read(model_folder, config);
+  const auto declared = DeclaredConfig::FromFolder(model_folder, config);
   if (!declared) return std::unexpected(declared.error());
   if (Status runs = CheckPlatform(*declared, reading.platforms); !runs) {
     return std::unexpected(std::move(runs.error()));

@@ -1,0 +1,89 @@
+#include "serve_ensembles.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "dispatch/dispatcher.h"
+#include "runtime/models/model_repository.h"
+#include "server/kserve/ensemble_config.h"
+
+namespace tactus {
+namespace {
+
+// Without limit on batches: what all lanes take at best, and of the first class at the final exit.
+std::optional<StageCost> CostIn(const ServedModels& served_models, const ModelSpec& spec) {
+  for (ModelId::rep m = 0; m < served_models.models.size(); ++m) {
+    const Model& model = served_models.models[m];
+    if (model.name != spec.name || !model.loaded || served_models.profile.exits(ModelId{m}) == 0) {
+      continue;
+    }
+    const ProfileTable& table = served_models.profile;
+    StageCost cost{.model = ModelId{m}, .name = spec.name, .quickest = {}, .by_batch = {}};
+    cost.quickest = table.Quickest(ModelId{m}, LaneClass{0});
+    for (int c = 1; c < table.lane_classes(); ++c) {
+      cost.quickest = std::min(
+          cost.quickest, table.Quickest(ModelId{m}, LaneClass{static_cast<LaneClass::rep>(c)}));
+    }
+    const ExitId last{static_cast<ExitId::rep>(table.exits(ModelId{m}) - 1)};
+    for (int b = 1; b <= table.max_batch(ModelId{m}); ++b) {
+      cost.by_batch.push_back(std::max(Nanos(1), table.Latency(ModelId{m}, last, b, LaneClass{0})));
+    }
+    return cost;
+  }
+  return std::nullopt;
+}
+
+EnsembleFolders FoldersOf(const ServeOptions& o, const Log& log) {
+  const std::filesystem::path root = o.models;
+  EnsembleFolders folders;
+  folders.holds = [root](const std::string& model, const std::string& config) {
+    return HoldsEnsemble(root / model, config);
+  };
+  folders.list = [root] {
+    auto names = ListModels(root);
+    if (!names) return std::vector<std::string>();
+    std::erase_if(*names, [&](const std::string& name) { return !HoldsEnsemble(root / name, ""); });
+    return *std::move(names);
+  };
+  folders.read = [root, log](const std::string& model, const std::string& config) {
+    std::vector<std::string> doubts;
+    auto ensembles = ReadEnsemble(root / model, config, &doubts);
+    for (const std::string& doubt : doubts) log->warn(doubt);
+    return ensembles;
+  };
+  return folders;
+}
+
+}  // namespace
+
+std::vector<std::string> OnlyEnsembles(const ServeOptions& options,
+                                       const std::vector<std::string>& models, bool ensembles) {
+  std::vector<std::string> chosen;
+  for (const std::string& model : models) {
+    const std::filesystem::path folder = std::filesystem::path(options.models) / model;
+    if (model == "*" || HoldsEnsemble(folder, "") == ensembles) chosen.push_back(model);
+  }
+  return chosen;
+}
+
+std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, Runtime& runtime,
+                                                Observer& observer, const Log& log) {
+  EnsembleOptions options;
+  options.default_slo = FromMillis(o.default_slo_ms);
+  options.most_calls = o.call_capacity;
+  options.is_explicit = o.model_control == "explicit";
+  if (o.model_control == "poll") options.poll_interval = FromSeconds(o.poll_s);
+  options.cost_of = [&runtime](const ModelSpec& spec) -> std::optional<StageCost> {
+    const auto served_models = runtime.served_models();
+    return served_models == nullptr ? std::nullopt : CostIn(*served_models, spec);
+  };
+  options.observer = &observer;
+  options.log = [log](const std::string& line) { log->warn(line); };
+  auto service = std::make_unique<EnsembleService>(runtime, std::move(options), FoldersOf(o, log));
+  service->Open(o.model_control == "explicit" ? OnlyEnsembles(o, o.load_models, true)
+                                              : std::vector<std::string>{"*"});
+  return service;
+}
+
+}  // namespace tactus

@@ -1,0 +1,256 @@
+#include "ensemble/ensemble_service.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <set>
+#include <stop_token>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ensemble/call_tensors.h"
+
+namespace tactus {
+namespace {
+
+constexpr CallId kOfEnsembles = CallId{1} << 31;
+
+std::string TextOf(const EnsembleDeclaration& declared) { return declared.model.config; }
+
+std::unexpected<Error> UnknownEnsemble(std::string_view model, std::int64_t version) {
+  return NotFound(
+      fmt::format("Request for unknown model: '{}' version {} is not found", model, version));
+}
+
+}  // namespace
+
+EnsembleService::EnsembleService(InferenceService& steps, EnsembleOptions options,
+                                 EnsembleFolders folders)
+    : steps_(steps),
+      options_(std::move(options)),
+      folders_(std::move(folders)),
+      around_(std::make_shared<EnsembleSurroundings>(steps)) {
+  around_->observer = options_.observer;
+  around_->most_calls = options_.most_calls;
+  around_->clock = options_.clock ? options_.clock : std::chrono::steady_clock::now;
+  around_->origin = around_->clock();
+  if (!options_.clock) around_->timer.Start([around = around_.get()] { return around->Now(); });
+}
+
+EnsembleService::~EnsembleService() {
+  poller_ = {};
+  around_->timer.Stop();
+}
+
+void EnsembleService::Open(const std::vector<std::string>& names) {
+  std::vector<std::string> wanted = names;
+  if (std::ranges::find(names, "*") != names.end()) wanted = folders_.list();
+  for (const std::string& name : wanted) {
+    const std::lock_guard one_at_a_time(changing_);
+    const Status opened = Bring(name, "");
+    if (!opened) Say(opened.error().message);
+  }
+  if (options_.poll_interval > Duration{}) {
+    poller_ = std::jthread([this](std::stop_token stop) { Poll(std::move(stop)); });
+  }
+}
+
+bool EnsembleService::IsEnsemble(std::string_view model) const {
+  const std::shared_lock lock(mutex_);
+  return entries_.contains(model);
+}
+
+// Whatever was there serves on where it cannot be read.
+Status EnsembleService::Read(const std::string& model, const std::string& config) {
+  auto read = folders_.read(model, config);
+  const std::unique_lock lock(mutex_);
+  Entry& entry = entries_[model];
+  entry.wanted = true;
+  if (!read) {
+    entry.reason = read.error().message;
+    return std::unexpected(std::move(read.error()));
+  }
+  entry.reason.clear();
+  std::map<std::int64_t, Version> versions;
+  for (EnsembleDeclaration& declared : *read) {
+    if (declared.pipeline.slo <= Duration{}) declared.pipeline.slo = options_.default_slo;
+    Version& version = versions[declared.model.version];
+    if (const auto old = entry.versions.find(declared.model.version); old != entry.versions.end()) {
+      version = std::move(old->second);
+      if (TextOf(version.declared) != TextOf(declared)) version.served = nullptr;
+    } else {
+      version.counters = std::make_shared<EnsembleCounters>();
+    }
+    version.declared = std::move(declared);
+  }
+  entry.versions = std::move(versions);
+  return {};
+}
+
+StageCost EnsembleService::CostOf(const ModelSpec& model) const {
+  if (options_.cost_of) {
+    if (auto known = options_.cost_of(model)) return *std::move(known);
+  }
+  return {.model = ModelId{0}, .name = model.name, .quickest = {}, .by_batch = {Micros(1)}};
+}
+
+Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Bind(
+    const EnsembleDeclaration& declared, std::shared_ptr<EnsembleCounters> counters) const {
+  BoundEnsemble bound;
+  std::vector<StageCost> costs;
+  for (const StageDeclaration& step : declared.pipeline.stages) {
+    const auto wrong = [&](ErrorCode code, std::string_view why) {
+      return Fail(code, fmt::format("{}: step '{}': {}", step.place, step.name, why));
+    };
+    if (entries_.contains(step.model)) {
+      return wrong(ErrorCode::kInvalidArgument,
+                   fmt::format("'{}' is an ensemble itself; put its steps here", step.model));
+    }
+    auto model = steps_.Find(step.model, step.version);
+    if (!model) return wrong(ErrorCode::kUnavailable, model.error().message);
+    costs.push_back(CostOf(**model));
+    bound.models.push_back(*std::move(model));
+  }
+  auto pipeline = BuildPipeline(declared.pipeline, costs);
+  if (!pipeline) return std::unexpected(std::move(pipeline.error()));
+  auto tensors = BindTensors(declared, pipeline->graph, pipeline->levels, bound.models);
+  if (!tensors) return std::unexpected(std::move(tensors.error()));
+  bound.tensors = *std::move(tensors);
+  return std::make_shared<ServedEnsemble>(ServedEnsemble::Parts{.declaration = declared,
+                                                                .bound = std::move(bound),
+                                                                .pipeline = *std::move(pipeline),
+                                                                .around = around_,
+                                                                .counters = std::move(counters)});
+}
+
+bool EnsembleService::IsCurrent(const ServedEnsemble& served) const {
+  const auto& steps = served.pipeline().stages;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const auto model = steps_.Find(steps[s].model, steps[s].version);
+    if (!model || *model != served.models()[s]) return false;
+  }
+  return true;
+}
+
+void EnsembleService::Keep(const std::shared_ptr<ServedEnsemble>& served) const {
+  std::erase_if(bound_, [](const auto& entry) { return entry.second.expired(); });
+  std::erase_if(by_number_, [](const auto& entry) { return entry.second.expired(); });
+  served->number = next_number_++ & (kOfEnsembles - 1);
+  bound_[&served->spec()] = served;
+  by_number_[served->number] = served;
+}
+
+Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Served(std::string_view model,
+                                                                  std::int64_t version) const {
+  std::shared_ptr<ServedEnsemble> served;
+  const auto choose = [&](Entry& entry) -> Version* {
+    if (version < 0) return entry.versions.empty() ? nullptr : &entry.versions.rbegin()->second;
+    const auto found = entry.versions.find(version);
+    return found == entry.versions.end() ? nullptr : &found->second;
+  };
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = entries_.find(model);
+    if (found == entries_.end()) return UnknownEnsemble(model, version);
+    Entry& entry = found->second;
+    const Version* chosen = choose(entry);
+    if (chosen == nullptr && !entry.versions.empty()) return UnknownEnsemble(model, version);
+    if (chosen == nullptr) {
+      return Fail(ErrorCode::kUnavailable,
+                  fmt::format("model '{}' is not ready: {}", model, entry.reason));
+    }
+    served = chosen->served;
+  }
+  if (served != nullptr && IsCurrent(*served)) return served;
+  const std::unique_lock lock(mutex_);
+  const auto found = entries_.find(model);
+  Version* chosen = found == entries_.end() ? nullptr : choose(found->second);
+  if (chosen == nullptr) return UnknownEnsemble(model, version);
+  if (chosen->served != nullptr && IsCurrent(*chosen->served)) return chosen->served;
+  auto bound = Bind(chosen->declared, chosen->counters);
+  if (!bound) {
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("model '{}' is not ready: {}", model, bound.error().message));
+  }
+  Keep(*bound);
+  chosen->served = *bound;
+  return chosen->served;
+}
+
+Expected<std::shared_ptr<const ModelSpec>> EnsembleService::Find(std::string_view model,
+                                                                 std::int64_t version) const {
+  if (!IsEnsemble(model)) return steps_.Find(model, version);
+  auto served = Served(model, version);
+  if (!served) return std::unexpected(std::move(served.error()));
+  return std::shared_ptr<const ModelSpec>(*served, &(*served)->spec());
+}
+
+CallId EnsembleService::Refuse(InferCall& call, ErrorCode code, std::string why) {
+  if (options_.observer != nullptr) options_.observer->OnRefused(call.model->name, code);
+  InferReply reply;
+  reply.status = Fail(code, std::move(why));
+  reply.served.outcome = code == ErrorCode::kDeadlineExceeded ? Outcome::kExpired : Outcome::kShed;
+  reply.model = call.model;
+  reply.refused = true;
+  const std::function<void(InferReply &&)> answer = std::move(call.reply);
+  answer(std::move(reply));
+  return 0;
+}
+
+CallId EnsembleService::Infer(InferCall&& call) {
+  std::shared_ptr<ServedEnsemble> ensemble;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = bound_.find(call.model.get());
+    if (found != bound_.end()) ensemble = found->second.lock();
+  }
+  if (ensemble == nullptr) return steps_.Infer(std::move(call));
+  if (const auto limit = call.limit.shortest(); limit && *limit <= Duration{}) {
+    return Refuse(call, ErrorCode::kDeadlineExceeded, "the request's time was over when it came");
+  }
+  if (around_->calls.fetch_add(1, std::memory_order_relaxed) >= around_->most_calls) {
+    around_->calls.fetch_sub(1, std::memory_order_relaxed);
+    return Refuse(call, ErrorCode::kResourceExhausted,
+                  fmt::format("the server holds all the calls of ensembles it may hold ({})",
+                              around_->most_calls));
+  }
+  const CallId counted = next_call_.fetch_add(1, std::memory_order_relaxed);
+  const CallId id = (counted << 32) | kOfEnsembles | ensemble->number;
+  ensemble->Infer(std::move(call), id);
+  return id;
+}
+
+void EnsembleService::Cancel(CallId call) {
+  if ((call & kOfEnsembles) == 0) return steps_.Cancel(call);
+  std::shared_ptr<ServedEnsemble> ensemble;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto number = static_cast<std::uint32_t>(call & (kOfEnsembles - 1));
+    const auto found = by_number_.find(number);
+    if (found != by_number_.end()) ensemble = found->second.lock();
+  }
+  if (ensemble != nullptr) ensemble->Cancel(call);
+}
+
+void EnsembleService::Poll(std::stop_token stop) {
+  std::map<std::string, std::string> said;
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  while (!wake.wait_for(lock, stop, options_.poll_interval, [] { return false; })) {
+    if (stop.stop_requested()) return;
+    const std::lock_guard one_at_a_time(changing_);
+    const std::vector<std::string> names = folders_.list();
+    for (const std::string& name : names) {
+      const Status read = Read(name, "");
+      const std::string why = read ? "" : read.error().message;
+      if (std::exchange(said[name], why) != why && !why.empty()) Say(why);
+    }
+    const std::unique_lock maps(mutex_);
+    std::erase_if(entries_, [&](const auto& entry) {
+      return std::ranges::find(names, entry.first) == names.end();
+    });
+  }
+}
+
+}  // namespace tactus

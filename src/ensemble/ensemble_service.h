@@ -1,0 +1,148 @@
+// A service over another that serves ensembles besides: pipelines of that one's models, which
+// clients call like any model. Everything else is passed on.
+//
+//   EnsembleService service(runtime, options, folders);
+//   service.Open({"*"});   // or the names of those to load
+//   ... front ends call service.Find and service.Infer ...
+//
+// An ensemble is ready while all models of its steps are, and fit. Nobody tells it of their coming
+// and going: every Find looks.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/expected.h"
+#include "ensemble/served_ensemble.h"
+#include "pipeline/build.h"
+#include "pipeline/ensemble_declaration.h"
+#include "service/inference_service.h"
+#include "service/observer.h"
+
+namespace tactus {
+
+// Where ensembles are declared. Given by the server, which knows the format of the configuration;
+// `config` is a ModelConfig as JSON that replaces the folder's, or empty.
+struct EnsembleFolders {
+  // The folders that declare an ensemble.
+  std::function<std::vector<std::string>()> list;
+  std::function<bool(const std::string& model, const std::string& config)> holds;
+  // One entry for each version that should serve.
+  std::function<Expected<std::vector<EnsembleDeclaration>>(const std::string& model,
+                                                           const std::string& config)>
+      read;
+};
+
+struct EnsembleOptions {
+  // The SLO of an ensemble that states none.
+  Duration default_slo = Seconds(10);
+  // Calls of ensembles that may be under way at once; one more is refused.
+  std::size_t most_calls = 16384;
+  // Whether clients may load and unload.
+  bool is_explicit = false;
+  // Above 0: folders are read again so often, and what changed is served.
+  Duration poll_interval{};
+  // What a model's batches take; empty, or nothing for a model: not known, so that all steps count
+  // alike until they have been measured.
+  std::function<std::optional<StageCost>(const ModelSpec&)> cost_of;
+  // Outlives the service; may be null.
+  Observer* observer = nullptr;
+  std::function<void(const std::string&)> log;
+  // For tests: real time otherwise. Then nobody waits for deadlines, and the test calls RunTimer.
+  std::function<std::chrono::steady_clock::time_point()> clock;
+};
+
+class EnsembleService final : public InferenceService {
+ public:
+  // `steps` outlives it, and every call is answered before it goes. Ids of calls with bit 31 set
+  // are those of ensembles; `steps` gives none such (a runtime's have the place of the call there).
+  EnsembleService(InferenceService& steps, EnsembleOptions options, EnsembleFolders folders);
+  ~EnsembleService() override;
+
+  // Reads the folders of these; "*": of all. What cannot serve says why in the index and the log.
+  void Open(const std::vector<std::string>& names);
+
+  Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
+                                                  std::int64_t version) const override;
+  CallId Infer(InferCall&& call) override;
+  void Cancel(CallId call) override;
+  bool Live() const override { return steps_.Live(); }
+  bool Ready() const override;
+  std::vector<ModelState> Index() const override;
+  // Of an ensemble: first what its steps need and nobody has loaded.
+  Status Load(const std::string& model, const std::string& config) override;
+  Status Unload(const std::string& model) override;
+  Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
+                                                    std::int64_t version) const override;
+
+  // Calls of ensembles that are under way.
+  std::size_t calls() const { return around_->calls.load(std::memory_order_relaxed); }
+  // What is due at the clock's now.
+  void RunTimer() { around_->timer.Run(around_->Now()); }
+  // For tests, while nothing happens: calls and runs that are not over, of all ensembles.
+  std::size_t unfinished() const;
+
+ private:
+  struct Version {
+    EnsembleDeclaration declared;
+    std::shared_ptr<EnsembleCounters> counters;
+    std::shared_ptr<ServedEnsemble> served;  // as its steps' models were when somebody looked
+  };
+  struct Entry {
+    std::map<std::int64_t, Version> versions;  // none: it could not be read, or was unloaded
+    std::string reason;
+    bool wanted = true;
+  };
+  using Entries = std::map<std::string, Entry, std::less<>>;
+
+  Status Read(const std::string& model, const std::string& config);
+  // Read, and ready; where clients may load, with the models that it needs.
+  Status Bring(const std::string& model, const std::string& config);
+  // With the models that its steps have now.
+  Expected<std::shared_ptr<ServedEnsemble>> Bind(const EnsembleDeclaration& declared,
+                                                 std::shared_ptr<EnsembleCounters> counters) const;
+  // With mutex_ held: it may be called from now on.
+  void Keep(const std::shared_ptr<ServedEnsemble>& served) const;
+  Expected<std::shared_ptr<ServedEnsemble>> Served(std::string_view model,
+                                                   std::int64_t version) const;
+  bool IsCurrent(const ServedEnsemble& served) const;
+  StageCost CostOf(const ModelSpec& model) const;
+  CallId Refuse(InferCall& call, ErrorCode code, std::string why);
+  void Poll(std::stop_token stop);
+  bool IsEnsemble(std::string_view model) const;
+  void Say(const std::string& line) const {
+    if (options_.log) options_.log(line);
+  }
+
+  InferenceService& steps_;
+  const EnsembleOptions options_;
+  const EnsembleFolders folders_;
+  const std::shared_ptr<EnsembleSurroundings> around_;
+
+  std::mutex changing_;              // held while folders are read and models loaded
+  mutable std::shared_mutex mutex_;  // of what follows; held briefly
+  mutable Entries entries_;
+  // Everything that was bound and may still be called, by what Find gave for it.
+  mutable std::unordered_map<const ModelSpec*, std::weak_ptr<ServedEnsemble>> bound_;
+
+  mutable std::unordered_map<std::uint32_t, std::weak_ptr<ServedEnsemble>> by_number_;
+  mutable std::uint32_t next_number_ = 0;
+  std::atomic<std::uint32_t> next_call_{1};
+
+  std::jthread poller_;
+};
+
+}  // namespace tactus

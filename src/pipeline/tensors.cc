@@ -1,0 +1,306 @@
+#include "pipeline/tensors.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tactus {
+namespace {
+
+std::unexpected<Error> WrongStage(const StageDeclaration& stage, std::string_view why) {
+  return InvalidArgument(fmt::format("{}{}step '{}': {}", stage.place,
+                                     stage.place.empty() ? "" : ": ", stage.name, why));
+}
+
+// The tensor of that name, or -1.
+int PlaceIn(std::span<const TensorSpec> tensors, std::string_view name) {
+  const auto found = std::ranges::find(tensors, name, &TensorSpec::name);
+  return found == tensors.end() ? -1 : static_cast<int>(found - tensors.begin());
+}
+
+// "'a', 'b'", for who mistyped one.
+std::string NamesOf(std::span<const TensorSpec> tensors) {
+  std::string text;
+  for (const TensorSpec& tensor : tensors) {
+    text += fmt::format("{}'{}'", text.empty() ? "" : ", ", tensor.name);
+  }
+  return text.empty() ? "none" : text;
+}
+
+// Who makes and who reads the tensors of one ensemble.
+class Linking {
+ public:
+  explicit Linking(EnsembleDeclaration& declaration)
+      : model_(declaration.model), stages_(declaration.pipeline.stages) {}
+
+  Status Link() {
+    for (const TensorSpec& input : model_.inputs) makers_[input.name] = kRequest;
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      if (Status made = Make(static_cast<int>(s)); !made) return made;
+    }
+    for (StageDeclaration& stage : stages_) {
+      if (Status read = Read(stage); !read) return read;
+    }
+    for (const TensorSpec& output : model_.outputs) {
+      const auto maker = makers_.find(output.name);
+      if (maker == makers_.end() || maker->second == kRequest) {
+        return WrongEnsemble(fmt::format(
+            "output '{}' is made by no step; name it in one's output_map", output.name));
+      }
+      read_.insert(output.name);
+    }
+    return CheckRead();
+  }
+
+ private:
+  static constexpr int kRequest = -1;
+
+  std::unexpected<Error> WrongEnsemble(std::string_view why) const {
+    const std::string& place = stages_.empty() ? std::string() : stages_.front().place;
+    return InvalidArgument(
+        fmt::format("{}{}ensemble '{}': {}", place, place.empty() ? "" : ": ", model_.name, why));
+  }
+
+  Status Make(int s) {
+    const StageDeclaration& stage = stages_[static_cast<std::size_t>(s)];
+    for (const TensorLink& link : stage.outputs) {
+      const auto [maker, fresh] = makers_.emplace(link.as, s);
+      if (fresh) continue;
+      const std::string other =
+          maker->second == kRequest
+              ? "it is an input of the ensemble"
+              : fmt::format("step '{}' makes it too",
+                            stages_[static_cast<std::size_t>(maker->second)].name);
+      return WrongStage(
+          stage, fmt::format("makes '{}', and {}; give one of them another name", link.as, other));
+    }
+    return {};
+  }
+
+  Status Read(StageDeclaration& stage) {
+    if (stage.inputs.empty()) return WrongStage(stage, "reads nothing; give it an input_map");
+    if (stage.outputs.empty()) return WrongStage(stage, "makes nothing; give it an output_map");
+    for (const TensorLink& link : stage.inputs) {
+      const auto maker = makers_.find(link.as);
+      if (maker == makers_.end()) {
+        return WrongStage(
+            stage, fmt::format("reads '{}', which no step makes and which is no input of the "
+                               "ensemble; name it in an output_map, or declare the input",
+                               link.as));
+      }
+      read_.insert(link.as);
+      if (maker->second == kRequest) continue;
+      const std::string& name = stages_[static_cast<std::size_t>(maker->second)].name;
+      if (std::ranges::find(stage.after, name) == stage.after.end()) stage.after.push_back(name);
+    }
+    return {};
+  }
+
+  Status CheckRead() const {
+    for (const StageDeclaration& stage : stages_) {
+      for (const TensorLink& link : stage.outputs) {
+        if (read_.contains(link.as)) continue;
+        return WrongStage(stage, fmt::format("makes '{}', which nobody reads; leave it out of the "
+                                             "output_map, or make it an output of the ensemble",
+                                             link.as));
+      }
+    }
+    for (const TensorSpec& input : model_.inputs) {
+      if (read_.contains(input.name)) continue;
+      return WrongEnsemble(fmt::format("input '{}' is read by no step; leave it out", input.name));
+    }
+    return {};
+  }
+
+  const ModelSpec& model_;
+  std::vector<StageDeclaration>& stages_;
+  std::map<std::string, int, std::less<>> makers_;
+  std::set<std::string, std::less<>> read_;
+};
+
+// A tensor as it comes out of where it is made.
+struct Made {
+  TensorEdge edge;
+  const TensorSpec* spec = nullptr;
+  bool batched = false;  // dims[0] is the batch
+};
+
+class Binding {
+ public:
+  Binding(const EnsembleDeclaration& declaration, const PipelineGraph& graph,
+          const PipelineLevels& levels, std::span<const std::shared_ptr<const ModelSpec>> models)
+      : model_(declaration.model),
+        stages_(declaration.pipeline.stages),
+        graph_(graph),
+        levels_(levels),
+        models_(models) {
+    bound_.stages.resize(stages_.size());
+  }
+
+  Expected<PipelineTensors> Bind() && {
+    for (std::size_t i = 0; i < model_.inputs.size(); ++i) {
+      made_[model_.inputs[i].name] = {{StageId{}, static_cast<int>(i), TensorPassing::kWhole},
+                                      &model_.inputs[i],
+                                      model_.max_batch > 0};
+    }
+    for (const StageId stage : graph_.order()) {
+      if (Status fit = BindStage(stage); !fit) return std::unexpected(fit.error());
+    }
+    for (const TensorSpec& output : model_.outputs) {
+      auto edge = BindOutput(output);
+      if (!edge) return std::unexpected(edge.error());
+      bound_.outputs.push_back(*edge);
+    }
+    return std::move(bound_);
+  }
+
+ private:
+  Status BindStage(StageId id) {
+    const StageDeclaration& stage = stages_[id.value()];
+    const ModelSpec& spec = *models_[id.value()];
+    if (model_.max_batch > 0 && spec.max_batch < model_.max_batch) {
+      return WrongStage(stage, fmt::format("takes {} rows at most, but the ensemble's "
+                                           "max_batch_size is {}; lower that",
+                                           std::max(1, spec.max_batch), model_.max_batch));
+    }
+    for (const TensorLink& link : stage.inputs) {
+      if (PlaceIn(spec.inputs, link.tensor) >= 0) continue;
+      return WrongStage(stage, fmt::format("model '{}' has no input '{}'; it has {}", spec.name,
+                                           link.tensor, NamesOf(spec.inputs)));
+    }
+    for (const TensorSpec& input : spec.inputs) {
+      const auto link = std::ranges::find(stage.inputs, input.name, &TensorLink::tensor);
+      if (link == stage.inputs.end()) {
+        return WrongStage(stage, fmt::format("nothing is passed to input '{}' of model '{}'; name "
+                                             "it in the input_map",
+                                             input.name, spec.name));
+      }
+      auto edge = EdgeTo(id, made_.at(link->as), input, link->as);
+      if (!edge) return std::unexpected(edge.error());
+      bound_.stages[id.value()].inputs.push_back(*edge);
+    }
+    return Offer(id, stage, spec);
+  }
+
+  // What the stage makes is there for those behind it.
+  Status Offer(StageId id, const StageDeclaration& stage, const ModelSpec& spec) {
+    std::vector<int>& outputs = bound_.stages[id.value()].outputs;
+    for (const TensorLink& link : stage.outputs) {
+      const int index = PlaceIn(spec.outputs, link.tensor);
+      if (index < 0) {
+        return WrongStage(stage, fmt::format("model '{}' has no output '{}'; it has {}", spec.name,
+                                             link.tensor, NamesOf(spec.outputs)));
+      }
+      made_[link.as] = {{id, static_cast<int>(outputs.size()), TensorPassing::kWhole},
+                        &spec.outputs[static_cast<std::size_t>(index)],
+                        spec.max_batch > 0};
+      outputs.push_back(index);
+    }
+    return {};
+  }
+
+  TensorPassing PassingTo(StageId reader, StageId maker) const {
+    if (!maker.valid()) return TensorPassing::kWhole;
+    const LevelId meeting = levels_.Meeting(reader, maker);
+    if (levels_.of(maker) != meeting) return TensorPassing::kRows;
+    const auto path = levels_.path(levels_.of(reader));
+    const std::size_t below = levels_.depth(meeting) + 1;
+    if (below >= path.size()) return TensorPassing::kWhole;
+    return levels_.opener(path[below]) == maker ? TensorPassing::kRow : TensorPassing::kWhole;
+  }
+
+  // The dims with which the tensor arrives; nothing where it has no rows to take.
+  static std::optional<Shape> DimsAs(TensorPassing passing, const Made& made, bool to_batch) {
+    Shape dims = made.spec->dims;
+    if (passing == TensorPassing::kWhole) return dims;
+    if (made.batched && !dims.empty()) dims.erase(dims.begin());
+    if (passing == TensorPassing::kRows) {
+      dims.insert(dims.begin(), -1);
+      return dims;
+    }
+    if (dims.empty()) return std::nullopt;
+    dims.erase(dims.begin());
+    if (to_batch) dims.insert(dims.begin(), 1);
+    return dims;
+  }
+
+  Expected<TensorEdge> EdgeTo(StageId reader, const Made& made, const TensorSpec& input,
+                              const std::string& as) const {
+    const StageDeclaration& stage = stages_[reader.value()];
+    const ModelSpec& spec = *models_[reader.value()];
+    TensorEdge edge = made.edge;
+    edge.passing = PassingTo(reader, made.edge.from);
+    const std::optional<Shape> dims = DimsAs(edge.passing, made, spec.max_batch > 0);
+    if (!dims) {
+      return WrongStage(stage, fmt::format("'{}' has no rows that a step could run for; let its "
+                                           "first dimension count them",
+                                           as));
+    }
+    if (made.spec->type != input.type) {
+      return WrongStage(
+          stage, fmt::format("'{}' is {}, but input '{}' of model '{}' takes {}", as,
+                             Name(made.spec->type), input.name, spec.name, Name(input.type)));
+    }
+    if (!Compatible(*dims, input.dims)) {
+      return WrongStage(
+          stage, fmt::format("'{}' comes as {}, which is no {} as input '{}' of model '{}' "
+                             "takes it",
+                             as, ToString(*dims), ToString(input.dims), input.name, spec.name));
+    }
+    return edge;
+  }
+
+  Expected<TensorEdge> BindOutput(const TensorSpec& output) const {
+    const Made& made = made_.at(output.name);
+    const StageDeclaration& stage = stages_[made.edge.from.value()];
+    TensorEdge edge = made.edge;
+    if (levels_.of(edge.from) != PipelineLevels::kRoot) edge.passing = TensorPassing::kRows;
+    const std::optional<Shape> dims = DimsAs(edge.passing, made, false);
+    if (made.spec->type != output.type) {
+      return WrongStage(stage, fmt::format("makes '{}' as {}, but the ensemble's output is {}",
+                                           output.name, Name(made.spec->type), Name(output.type)));
+    }
+    if (!Compatible(*dims, output.dims)) {
+      return WrongStage(stage, fmt::format("makes '{}' as {}, but the ensemble's output is {}; "
+                                           "say so in its dims",
+                                           output.name, ToString(*dims), ToString(output.dims)));
+    }
+    return edge;
+  }
+
+  static bool Compatible(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
+    return std::ranges::equal(
+        a, b, [](std::int64_t x, std::int64_t y) { return x < 0 || y < 0 || x == y; });
+  }
+
+  const ModelSpec& model_;
+  const std::vector<StageDeclaration>& stages_;
+  const PipelineGraph& graph_;
+  const PipelineLevels& levels_;
+  const std::span<const std::shared_ptr<const ModelSpec>> models_;
+  std::map<std::string, Made, std::less<>> made_;
+  PipelineTensors bound_;
+};
+
+}  // namespace
+
+Status LinkStages(EnsembleDeclaration& declaration) { return Linking(declaration).Link(); }
+
+Expected<PipelineTensors> BindTensors(const EnsembleDeclaration& declaration,
+                                      const PipelineGraph& graph, const PipelineLevels& levels,
+                                      std::span<const std::shared_ptr<const ModelSpec>> models) {
+  return Binding(declaration, graph, levels, models).Bind();
+}
+
+bool FitsDims(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims) {
+  return std::ranges::equal(
+      shape, dims, [](std::int64_t size, std::int64_t dim) { return dim < 0 || dim == size; });
+}
+
+}  // namespace tactus
