@@ -108,12 +108,16 @@ Expected<ModelSpec> ReadLatest(const fs::path& folder) {
 }
 
 // Adds the models; those that cannot be measured are named on stderr and counted in `failed`.
-Status AddModels(const ProfileCommand& command, Profiler& profiler, int& failed) {
+// Chains of host operators run on `host`.
+Status AddModels(const ProfileCommand& command, Profiler& profiler, Engine& host, int& failed) {
   const auto names = ModelNames(command);
   if (!names) return std::unexpected(names.error());
   for (const std::string& name : *names) {
     auto spec = ReadLatest(fs::path(command.models) / name);
-    const Status added = spec ? profiler.Add(*std::move(spec)) : std::unexpected(spec.error());
+    const bool on_host = spec && spec->platform == kHostPlatform;
+    const Status added = !spec     ? std::unexpected(spec.error())
+                         : on_host ? profiler.Add(*std::move(spec), host)
+                                   : profiler.Add(*std::move(spec));
     if (added) continue;
     if (!command.only.empty()) return added;
     fmt::print(stderr, "tactus: left out: {}\n", added.error().message);
@@ -216,9 +220,11 @@ int MeasureModels(const ProfileCommand& command) {
   }
   auto engine = MakeEngine(command.engine, {});
   if (!engine) return ReportBadInput(engine.error());
+  auto host = MakeEngine(kHostPlatform, {});
+  if (!host) return ReportBadInput(host.error());
   Profiler profiler(**engine, Options(command));
   int failed = 0;
-  if (const Status added = AddModels(command, profiler, failed); !added) {
+  if (const Status added = AddModels(command, profiler, **host, failed); !added) {
     return ReportBadInput(added.error());
   }
   ProfileFile profile;

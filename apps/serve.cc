@@ -19,6 +19,7 @@
 #include "engines/engine_shelf.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_predictor.h"
+#include "host_lanes.h"
 #include "log_queue.h"
 #include "metrics/report.h"
 #include "platform/cpu_affinity.h"
@@ -31,6 +32,7 @@
 #include "serve_ensembles.h"
 #include "serve_options.h"
 #include "serve_plan.h"
+#include "served_text.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
 #include "server/http/http_server.h"
@@ -97,9 +99,12 @@ RepositoryOptions RepositoryOptionsOf(const ServeOptions& o, const Log& log) {
                                               : ModelControl::kNone;
   r.poll_interval = FromSeconds(o.poll_s);
   r.load = OnlyEnsembles(o, o.load_models, false);
-  r.skips = [](const std::filesystem::path& folder) { return HoldsEnsemble(folder, ""); };
   r.read = ModelReader(o, log);
   r.versions = ListVersions;
+  // With one engine for all models, theirs is the host's too.
+  r.takes = [host = o.engine.empty()](const std::filesystem::path& folder) {
+    return !HoldsEnsemble(folder, "") && !(host && RunsOnHost(folder, ""));
+  };
   return r;
 }
 
@@ -116,7 +121,9 @@ class ServeCommand {
   Status ReadShares();
   Status SplitDevice();
   Expected<ProfileTable::ModelRows> EmulatedRows(const ModelSpec& spec) const;
+  RuntimeParts Parts(std::unique_ptr<Policy> policy, Journal* journal) const;
   Status MakeRuntime();
+  Status StartHost(const RuntimeOptions& options);
   Status ResumePolicy();
   Machine Device() const;
   PredictorFile PredictorHere() const;
@@ -126,6 +133,8 @@ class ServeCommand {
   bool Profiled(const ModelSpec& spec) const;
   std::string LatenciesOf(const ModelSpec& spec) const;
   std::string LanesText() const;
+  // Of all models but ensembles.
+  InferenceService& Models() const { return host_ ? host_->service() : *runtime_; }
   void PrintServed() const;
   void Stop();
 
@@ -138,7 +147,8 @@ class ServeCommand {
   std::unique_ptr<JournalWriter> journal_;
   std::unique_ptr<ServingMetrics> metrics_;
   std::unique_ptr<Runtime> runtime_;
-  std::unique_ptr<EnsembleService> service_;  // over the runtime; front ends speak to it
+  std::unique_ptr<HostLanes> host_;           // null with --engine
+  std::unique_ptr<EnsembleService> service_;  // over both; front ends speak to it
   Policy* policy_ = nullptr;                  // the runtime's; not touched while it runs
   std::optional<PredictorFile> resumed_;
   std::unique_ptr<LoadSampler> sampler_;  // null: no advice
@@ -209,6 +219,16 @@ Expected<ProfileTable::ModelRows> ServeCommand::EmulatedRows(const ModelSpec& sp
       spec.name));
 }
 
+RuntimeParts ServeCommand::Parts(std::unique_ptr<Policy> policy, Journal* journal) const {
+  return {.policy = std::move(policy),
+          .engine_for = [this](std::string_view platform) { return engines_->For(platform); },
+          .profile = profile_,
+          .profile_options = {o_.percentile, o_.jitter_ms},
+          .journal = journal,
+          .observer = metrics_.get(),
+          .log = [log = log_](const std::string& line) { log->warn(line); }};
+}
+
 Status ServeCommand::MakeRuntime() {
   auto policy = MakeRealTimePolicy(o_.policy);
   if (!policy) return std::unexpected(std::move(policy.error()));
@@ -257,26 +277,30 @@ Status ServeCommand::MakeRuntime() {
                                                              .version = std::string(kServerVersion),
                                                              .commit = BuildCommit(),
                                                              .policy = o_.policy});
-  runtime_ = std::make_unique<Runtime>(
-      options, RuntimeParts{.policy = std::move(*policy),
-                            .engine_for = [this](std::string_view p) { return engines_->For(p); },
-                            .profile = profile_,
-                            .profile_options = {o_.percentile, o_.jitter_ms},
-                            .journal = journal_.get(),
-                            .observer = metrics_.get(),
-                            .log = [log = log_](const std::string& line) { log->warn(line); }});
+  runtime_ = std::make_unique<Runtime>(options, Parts(*std::move(policy), journal_.get()));
   metrics_->Watch([this] {
     RuntimeReading reading = ReadingOf(*runtime_, service_.get());
+    if (host_ != nullptr) host_->AddTo(reading, service_ != nullptr);
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     if (planning_ != nullptr) reading.planning = planning_->reading();
     return reading;
   });
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
+  if (Status host = StartHost(options); !host) return host;
   if (Status split = SplitDevice(); !split) return split;
   if (resumed_) {
     if (Status fits = CheckPredictor(*resumed_, o_.predictor, PredictorHere()); !fits) return fits;
   }
   if (sampler_ != nullptr) sampler_->Start();
+  return {};
+}
+
+Status ServeCommand::StartHost(const RuntimeOptions& options) {
+  if (!o_.engine.empty()) return {};
+  auto host = HostLanes::Start(o_, options, RepositoryOptionsOf(o_, log_), *runtime_,
+                               Parts(nullptr, nullptr));
+  if (!host) return std::unexpected(std::move(host.error()));
+  host_ = *std::move(host);
   return {};
 }
 
@@ -329,7 +353,9 @@ LoadTotals ServeCommand::ReadLoad() const {
 }
 
 Status ServeCommand::StartFrontEnds() {
-  service_ = ServeEnsembles(o_, *runtime_, *metrics_, log_);
+  std::vector<const Runtime*> runtimes = {runtime_.get()};
+  if (host_ != nullptr) runtimes.push_back(&host_->runtime());
+  service_ = ServeEnsembles(o_, Models(), CostIn(std::move(runtimes)), *metrics_, log_);
   HttpOptions http{.address = o_.address, .port = o_.http_port, .threads = o_.http_threads};
   http.max_body = o_.max_body_mb << 20;
   http.strict_triton = o_.strict_triton;
@@ -349,24 +375,6 @@ Status ServeCommand::StartFrontEnds() {
   if (Status s = start(*http_, http_port_); !s) return s;
   if (Status s = start(*grpc_, grpc_port_); !s) return s;
   return start(*metrics_page_, metrics_port_);
-}
-
-// "0.797 0.874 0.906 0.921", or "-" where none is known.
-std::string AccuracyOf(const ModelSpec& model) {
-  std::string text;
-  bool known = false;
-  for (const ExitSpec& exit : model.exits) {
-    known = known || exit.accuracy > 0;
-    text += fmt::format("{}{:.3f}", text.empty() ? "" : " ", exit.accuracy);
-  }
-  return known ? text : "-";
-}
-
-std::string ExitsOf(const ModelSpec& model) {
-  if (model.platform == kEnsemblePlatform) return "-";
-  std::string text;
-  for (const ExitSpec& exit : model.exits) text += (text.empty() ? "" : " ") + exit.name;
-  return text;
 }
 
 // Whether the profile holds the model, and fits it.
@@ -447,6 +455,7 @@ void ServeCommand::Stop() {
   if (planning_ != nullptr) planning_->Stop();
   std::optional<PredictorFile> learnt;
   if (!o_.save_predictor.empty()) learnt = PredictorHere();  // while the models are still there
+  if (host_ != nullptr) host_->Stop(Duration{});
   runtime_->Stop(Duration{});  // the front ends have waited for their calls
   if (learnt) {
     Status kept = KeepPredictor(std::move(*learnt), *policy_, o_.save_predictor);

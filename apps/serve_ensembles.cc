@@ -67,20 +67,29 @@ std::vector<std::string> OnlyEnsembles(const ServeOptions& options,
   return chosen;
 }
 
-std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, Runtime& runtime,
-                                                Observer& observer, const Log& log) {
+CostOfStep CostIn(std::vector<const Runtime*> runtimes) {
+  return [runtimes = std::move(runtimes)](const ModelSpec& spec) -> std::optional<StageCost> {
+    for (const Runtime* runtime : runtimes) {
+      const auto served_models = runtime->served_models();
+      if (served_models == nullptr) continue;
+      if (auto cost = CostIn(*served_models, spec)) return cost;
+    }
+    return std::nullopt;
+  };
+}
+
+std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, InferenceService& steps,
+                                                CostOfStep cost_of, Observer& observer,
+                                                const Log& log) {
   EnsembleOptions options;
   options.default_slo = FromMillis(o.default_slo_ms);
   options.most_calls = o.call_capacity;
   options.is_explicit = o.model_control == "explicit";
   if (o.model_control == "poll") options.poll_interval = FromSeconds(o.poll_s);
-  options.cost_of = [&runtime](const ModelSpec& spec) -> std::optional<StageCost> {
-    const auto served_models = runtime.served_models();
-    return served_models == nullptr ? std::nullopt : CostIn(*served_models, spec);
-  };
+  options.cost_of = std::move(cost_of);
   options.observer = &observer;
   options.log = [log](const std::string& line) { log->warn(line); };
-  auto service = std::make_unique<EnsembleService>(runtime, std::move(options), FoldersOf(o, log));
+  auto service = std::make_unique<EnsembleService>(steps, std::move(options), FoldersOf(o, log));
   service->Open(o.model_control == "explicit" ? OnlyEnsembles(o, o.load_models, true)
                                               : std::vector<std::string>{"*"});
   return service;

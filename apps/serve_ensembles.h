@@ -1,7 +1,9 @@
 // Ensembles of `tactus serve`: where they are declared, and over which runtime they run.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +19,14 @@ namespace tactus {
 std::vector<std::string> OnlyEnsembles(const ServeOptions& options,
                                        const std::vector<std::string>& models, bool ensembles);
 
-// Opened: what can serve does. `runtime` and `observer` outlive it.
-std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& options, Runtime& runtime,
+// What a model costs as a step, by the profile that it is served with; nothing where none knows.
+using CostOfStep = std::function<std::optional<StageCost>(const ModelSpec&)>;
+// Of the first of the runtimes, which outlive it, that serves the model.
+CostOfStep CostIn(std::vector<const Runtime*> runtimes);
+
+// Opened: what can serve does. `steps` serves them; it and `observer` outlive it.
+std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& options,
+                                                InferenceService& steps, CostOfStep cost_of,
                                                 Observer& observer, const Log& log);
 
 }  // namespace tactus

@@ -133,6 +133,12 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
       ->capture_default_str()
       ->group(kGroup);
   command
+      .add_option("--host-lanes", o.host_lanes,
+                  "Lanes of models of platform tactus_op, which run on the host's other cores")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
       .add_option("--slots", o.slots,
                   "Batches at once in each lane; they slow each other, and strait expects it")
       ->check(CLI::Range(1, 64))

@@ -32,6 +32,7 @@ struct ServeOptions {
   std::string engine;
   std::string onnxruntime;
   int lanes = 1;
+  int host_lanes = 1;
   int slots = 1;
   int threads = 1;
   std::string plan;

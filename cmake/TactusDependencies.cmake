@@ -8,6 +8,16 @@ find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
 find_package(ZLIB REQUIRED)
 
+# engines/op decodes JPEGs with it.
+find_path(TACTUS_TURBOJPEG_INCLUDE turbojpeg.h)
+find_library(TACTUS_TURBOJPEG_LIBRARY turbojpeg)
+if(NOT TACTUS_TURBOJPEG_INCLUDE OR NOT TACTUS_TURBOJPEG_LIBRARY)
+  message(FATAL_ERROR "libturbojpeg was not found. Run ./run build, or install libturbojpeg0-dev.")
+endif()
+add_library(turbojpeg INTERFACE)
+target_include_directories(turbojpeg SYSTEM INTERFACE ${TACTUS_TURBOJPEG_INCLUDE})
+target_link_libraries(turbojpeg INTERFACE ${TACTUS_TURBOJPEG_LIBRARY})
+
 if(TACTUS_SERVER)
   find_package(Boost 1.81 REQUIRED)
   find_package(simdjson REQUIRED)

@@ -104,6 +104,12 @@ struct KernelWork {
 };
 using BatchWork = std::vector<KernelWork>;  // in the order in which they ran
 
+// One input of a row to measure a model with.
+struct SampleTensor {
+  Shape shape;
+  std::vector<std::byte> bytes;
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -119,6 +125,9 @@ class Engine {
   // Best effort, from any thread; the batch still reports, with kCancelled if it was stopped.
   virtual void Terminate(BatchId) noexcept {}
   virtual MemoryUse Memory(ModelHandle) const { return {}; }
+  // Inputs to measure the model with, in the order of ModelSpec::inputs, where noise or zeros would
+  // not do: no noise is a JPEG. Empty: they would.
+  virtual std::vector<SampleTensor> Sample(ModelHandle) const { return {}; }
   // Runs each of `jobs`, all of one exit, apart from what is served, and says what it did. Slow:
   // for those who measure. kUnimplemented from an engine that cannot tell.
   virtual Expected<std::vector<BatchWork>> Examine(ModelHandle, std::span<const BatchJob>) {

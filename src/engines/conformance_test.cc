@@ -257,7 +257,10 @@ TEST_P(EngineConformance, RunsOnAfterABatchWasStopped) {
 
 std::vector<std::string> EngineNames() {
   std::vector<std::string> names;
-  for (const EngineInfo& info : Engines()) names.push_back(info.name);
+  for (const EngineInfo& info : Engines()) {
+    // Operators run one call at a time, without exits: op/op_engine_test.cc.
+    if (info.name != "op") names.push_back(info.name);
+  }
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(All, EngineConformance, ::testing::ValuesIn(EngineNames()),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engines/identity/identity_engine.h"
+#include "engines/op/op_engine.h"
 #ifdef TACTUS_HAVE_ONNXRUNTIME
 #include "engines/onnxruntime/onnxruntime_engine.h"
 #endif
@@ -21,6 +22,8 @@ Expected<std::unique_ptr<Engine>> MakeIdentity(const EngineOptions&) {
   return MakeIdentityEngine();
 }
 
+Expected<std::unique_ptr<Engine>> MakeOperators(const EngineOptions&) { return MakeOpEngine(); }
+
 Expected<std::unique_ptr<Engine>> MakeEmulated(const EngineOptions& options) {
   if (options.emulated.latencies == nullptr) {
     return InvalidArgument("the emulated engine takes its latencies from a profile; give one");
@@ -36,6 +39,8 @@ std::vector<Family> Families() {
          return MakeOnnxRuntimeEngine(options.onnxruntime_library);
        }},
 #endif
+      {{"op", std::string(kHostPlatform), "decodes, resizes and the like, on the host"},
+       MakeOperators},
       {{"identity", "identity", "answers with the request's own bytes"}, MakeIdentity},
       {{"emulated", "emulated", "takes a profile's time and answers zeros"}, MakeEmulated},
   };

@@ -26,6 +26,9 @@ struct EngineInfo {
   std::string summary;   // one line
 };
 
+// Of models that are chains of operators (engines/op): they run on the host.
+inline constexpr std::string_view kHostPlatform = "tactus_op";
+
 // Those of this build: onnxruntime is there only if its headers were, when it was built.
 std::vector<EngineInfo> Engines();
 

@@ -31,7 +31,7 @@ Profiler::Profiler(Engine& engine, ProfilerOptions options) : engine_(engine), o
 }
 
 Profiler::~Profiler() {
-  for (const auto& subject : subjects_) engine_.Unload(subject->handle);
+  for (const auto& subject : subjects_) subject->engine.Unload(subject->handle);
 }
 
 LaneSpec Profiler::Lane() const {
@@ -40,18 +40,21 @@ LaneSpec Profiler::Lane() const {
   return {.placement = cpu};
 }
 
-Status Profiler::Add(ModelSpec spec) {
-  Expected<ModelHandle> handle = engine_.Load(spec, Lane());
+Status Profiler::Add(ModelSpec spec) { return Add(std::move(spec), engine_); }
+
+Status Profiler::Add(ModelSpec spec, Engine& engine) {
+  Expected<ModelHandle> handle = engine.Load(spec, Lane());
   if (!handle) return std::unexpected(std::move(handle.error()));
-  auto subject = std::make_unique<Subject>();
+  auto subject = std::make_unique<Subject>(engine);
   subject->handle = *handle;
   subject->max_batch = std::max(1, spec.max_batch);
   if (options_.max_batch > 0) subject->max_batch = std::min(subject->max_batch, options_.max_batch);
-  subject->bytes = engine_.Memory(*handle).weight_bytes;
+  subject->bytes = engine.Memory(*handle).weight_bytes;
   subject->spec = std::move(spec);
   Subject& added = *subjects_.emplace_back(std::move(subject));
   for (int b = 1; b <= added.max_batch; ++b) {
-    auto row = SampleRow::Make(added.spec, options_.seed + static_cast<std::uint64_t>(b));
+    auto row = SampleRow::Make(added.spec, options_.seed + static_cast<std::uint64_t>(b), engine,
+                               added.handle);
     if (!row) return std::unexpected(std::move(row.error()));
     added.rows.push_back(*std::move(row));
   }
@@ -136,7 +139,7 @@ Expected<Duration> Profiler::RunOnce(const Cell& cell) {
                      ExitId(static_cast<ExitId::rep>(cell.exit)), inputs_};
   OneAnswer answer;
   const auto begin = Clock::now();
-  engine_.Submit(subject.handle, job, answer);
+  subject.engine.Submit(subject.handle, job, answer);
   const BatchResult result = answer.Wait();
   const auto end = Clock::now();
   if (result.status) return end - begin;
@@ -194,7 +197,7 @@ Samples Profiler::samples() const {
 std::vector<ProfiledModel> Profiler::Result() const {
   std::vector<ProfiledModel> models;
   for (const auto& subject : subjects_) {
-    const MemoryUse memory = engine_.Memory(subject->handle);
+    const MemoryUse memory = subject->engine.Memory(subject->handle);
     ProfiledModel& model = models.emplace_back();
     model.name = subject->spec.name;
     model.max_batch = subject->max_batch;
@@ -224,7 +227,7 @@ Status Profiler::AddUse(std::size_t s, int exit, const MachinePeaks& peaks,
     jobs.push_back({BatchId{next_batch_++}, ModelId(static_cast<ModelId::rep>(s)),
                     ExitId(static_cast<ExitId::rep>(exit)), std::span(rows).first(b)});
   }
-  const auto works = engine_.Examine(subject.handle, jobs);
+  const auto works = subject.engine.Examine(subject.handle, jobs);
   if (!works) return std::unexpected(works.error());
   CHECK(works->size() == jobs.size(), "an engine answers for each job");
   for (std::size_t b = 0; b < jobs.size(); ++b) {

@@ -58,6 +58,8 @@ class Profiler {
 
   // Loads the model. The error of a model that cannot be loaded or fed.
   Status Add(ModelSpec spec);
+  // The same, on another engine, which outlives the profiler too.
+  Status Add(ModelSpec spec, Engine& engine);
   // Takes the runs of an earlier measurement for the models that were added.
   void Adopt(const Samples& earlier);
 
@@ -77,6 +79,8 @@ class Profiler {
 
  private:
   struct Subject {
+    explicit Subject(Engine& its) : engine(its) {}
+    Engine& engine;
     ModelSpec spec;
     ModelHandle handle;
     int max_batch = 1;

@@ -60,7 +60,7 @@ Expected<ProfileTable::ModelRows> QuickProfile(Engine& engine, ModelHandle handl
                                                const ModelSpec& spec, int max_batch,
                                                const WallClock& clock, BatchId first) {
   std::uint64_t next_batch = first.value();
-  const Expected<SampleRow> row = SampleRow::Make(spec, 1);
+  const Expected<SampleRow> row = SampleRow::Make(spec, 1, engine, handle);
   if (!row) return std::unexpected(row.error());
   std::vector<int> batches;
   for (int b = 1; b < max_batch; b *= 2) batches.push_back(b);

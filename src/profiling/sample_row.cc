@@ -84,10 +84,27 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed) {
     if (input.type == DataType::kFp64) FillWithNoise<double>(bytes, rng);
     row.shapes_.push_back(*std::move(shape));
   }
-  for (std::size_t i = 0; i < row.bytes_.size(); ++i) {
-    row.views_.push_back({row.bytes_[i].data(), row.bytes_[i].size(), row.shapes_[i]});
-  }
+  row.View();
   return row;
+}
+
+Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed, const Engine& engine,
+                                    ModelHandle handle) {
+  std::vector<SampleTensor> samples = engine.Sample(handle);
+  if (samples.size() != spec.inputs.size()) return Make(spec, seed);
+  SampleRow row;
+  for (SampleTensor& sample : samples) {
+    row.shapes_.push_back(std::move(sample.shape));
+    row.bytes_.push_back(std::move(sample.bytes));
+  }
+  row.View();
+  return row;
+}
+
+void SampleRow::View() {
+  for (std::size_t i = 0; i < bytes_.size(); ++i) {
+    views_.push_back({bytes_[i].data(), bytes_[i].size(), shapes_[i]});
+  }
 }
 
 }  // namespace tactus

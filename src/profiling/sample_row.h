@@ -16,6 +16,9 @@ namespace tactus {
 class SampleRow {
  public:
   static Expected<SampleRow> Make(const ModelSpec& spec, std::uint64_t seed);
+  // What the engine gives as a sample of the model that it has loaded; where it gives none, Make.
+  static Expected<SampleRow> Make(const ModelSpec& spec, std::uint64_t seed, const Engine& engine,
+                                  ModelHandle handle);
 
   SampleRow() = default;
   SampleRow(SampleRow&&) = default;
@@ -25,6 +28,8 @@ class SampleRow {
   RowInputs inputs() const { return {views_, nullptr}; }
 
  private:
+  void View();
+
   std::vector<Shape> shapes_;
   std::vector<std::vector<std::byte>> bytes_;
   std::vector<TensorView> views_;  // into the two above, which moves do not disturb

@@ -26,6 +26,9 @@ constexpr std::chrono::milliseconds kIdlePause{1};  // between two looks at what
 
 // The lanes' cores and the others'.
 CpuAffinity CoresFor(const RuntimeOptions& options) {
+  if (!options.cores.empty()) {
+    return {std::vector(static_cast<std::size_t>(options.lanes), options.cores), options.cores};
+  }
   if (!options.pin) return {};
   if (options.split) return AssignCores(AllowedCores(), 1, options.split->cores);
   return AssignCores(AllowedCores(), options.lanes, options.slots * options.threads);

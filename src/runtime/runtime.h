@@ -63,6 +63,8 @@ struct RuntimeOptions {
   // Pins each lane to its cores, counted from the last, and keeps the runtime's other threads off
   // those cores. Nothing is pinned where that would leave none for the others.
   bool pin = true;
+  // Instead of pinning: where all of its threads run. Empty: as `pin` says.
+  std::vector<int> cores;
   // How long an idle thread of the runtime looks for work before it sleeps: it saves a wake-up of
   // the kernel (5 to 50 us) for its length in processor time.
   Duration spin = Micros(10);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "platform/cpu_affinity.h"
 #include "runtime/harness_test.h"
 
 namespace tactus {
@@ -400,6 +401,19 @@ TEST(Runtime, StopWithoutGraceAnswersWhatWaitsAndStopsWhatRuns) {
   h.engine.batches.Open();
   stop.join();
   EXPECT_EQ(h.replies.Await(running).status.error().code, ErrorCode::kUnavailable);
+}
+
+TEST(Runtime, RunsAllLanesOnTheCoresThatItIsGiven) {
+  testing::HarnessOptions options;
+  options.runtime.lanes = 2;
+  options.runtime.cores = {AllowedCores().front()};
+  Harness h(options);
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  ASSERT_EQ(h.engine.lanes().size(), 2u);
+  for (const LaneSpec& lane : h.engine.lanes()) {
+    EXPECT_EQ(OnCpu(lane.placement).cores, options.runtime.cores);
+  }
 }
 
 }  // namespace

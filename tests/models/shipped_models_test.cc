@@ -122,6 +122,35 @@ TEST_P(OcrModel, TakesInputsOfTheShapeThatItIsProfiledWith) {
   EXPECT_EQ(result.output->tensors[0].shape[0], 2);
 }
 
+// The steps of both pipelines load as their configurations declare them, and fit their samples.
+class OperatorModel : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(OperatorModel, LoadsAndRuns) {
+  const fs::path folder = kModels / "pipelines" / GetParam();
+  if (GetParam() == "read_lines" && !fs::exists(folder / "1")) {
+    GTEST_SKIP() << "not installed; tools/setup/ocr.sh does that";
+  }
+  std::vector<std::string> doubts;
+  auto spec = ReadModelSpec(folder, 1, "", {.platforms = {"tactus_op"}, .doubts = &doubts});
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_THAT(doubts, ::testing::IsEmpty());
+  const auto engine = MakeEngine(spec->platform, {});
+  ASSERT_TRUE(engine) << engine.error().message;
+  const auto model = (*engine)->Load(*spec, LaneSpec{});
+  ASSERT_TRUE(model) << model.error().message;
+  const auto row = SampleRow::Make(*spec, 1, **engine, *model);
+  ASSERT_TRUE(row) << row.error().message;
+  const std::vector<RowInputs> rows(1, row->inputs());
+  const BatchResult result = RunRows(**engine, *model, 0, rows);
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_EQ(result.output->tensors.size(), spec->outputs.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OperatorModel,
+                         ::testing::Values("text_image", "text_lines", "upright", "read_lines",
+                                           "street_image", "persons", "poses"),
+                         [](const auto& info) { return info.param; });
+
 INSTANTIATE_TEST_SUITE_P(All, OcrModel, ::testing::Values("ocr_det", "ocr_cls", "ocr_rec"),
                          [](const auto& info) { return info.param; });
 

@@ -15,6 +15,7 @@ flock --nonblock 9 || { say "waiting for another set-up to finish"; flock 9; }
 bash "$here/apt.sh" "$group"
 bash "$here/onnxruntime.sh"
 bash "$here/ocr.sh"
+[ "$group" = build ] || bash "$here/street.sh"
 if [ "$group" = test ]; then
   bash "$here/python.sh"
   bash "$here/promtool.sh"

@@ -72,6 +72,22 @@ TEST_F(Repository, FoldersWithoutConfigurationOrVersionAreNoModels) {
   EXPECT_EQ(names, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST_F(Repository, LeavesAnothersFoldersAloneAlsoWhenTheyChangeHands) {
+  Add("a", 1);
+  Add("b", 1);
+  RepositoryOptions options = Options(ModelControl::kPoll);
+  options.poll_interval = Millis(5);
+  options.takes = [](const fs::path& folder) { return !fs::exists(folder / "host"); };
+  std::ofstream(root_ / "b" / "host") << "";
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(options));
+  EXPECT_THAT(h.runtime->Index(), SizeIs(1));
+  EXPECT_TRUE(h.runtime->Ready()) << "another's model is not missing here";
+  std::ofstream(root_ / "a" / "host") << "";
+  fs::remove(root_ / "b" / "host");
+  while (StateOf(h, "a") != "UNAVAILABLE" || StateOf(h, "b") != "READY") std::this_thread::yield();
+}
+
 TEST_F(Repository, ServesTheLatestVersionOfEachModel) {
   Add("a", 1);
   Add("a", 3);

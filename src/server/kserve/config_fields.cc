@@ -24,6 +24,8 @@ constexpr int kMostBatch = 65536;
 // A day: longer is a mistake in the unit.
 constexpr double kLongestSloMs = 86'400'000;
 constexpr int kMostExits = 64;
+// Its engine reads the keys of its operators, and says which it does not know.
+constexpr std::string_view kOperators = "tactus_op";
 
 constexpr std::array<std::pair<inference::DataType, DataType>, 14> kTypes{{
     {inference::TYPE_BOOL, DataType::kBool},
@@ -222,7 +224,7 @@ Status ReadExits(const DeclaredConfig& config, const fs::path& version_folder, M
   if (const std::string* text = FindParameter(config.message(), "exit_names")) {
     names = Split(*text);
   }
-  const bool reads_graphs = ReadsGraphs(spec.platform);
+  const bool reads_graphs = ReadsGraphs(config.message());
   const auto graphs = ReadGraphs(config, reads_graphs, names.size());
   if (!graphs) return std::unexpected(graphs.error());
   if (graphs->size() > kMostExits) {
@@ -253,6 +255,7 @@ constexpr std::string_view kShapeKey = "profile_shape.";
 bool IsOurs(const ModelConfig& config, std::string_view key) {
   if (IsEnsemble(config)) return IsEnsembleKey(key);
   if (std::find(kOurKeys.begin(), kOurKeys.end(), key) != kOurKeys.end()) return true;
+  if (PlatformOf(config) == kOperators && (key == "op" || key.find('.') != key.npos)) return true;
   if (!key.starts_with(kShapeKey)) return false;
   key.remove_prefix(kShapeKey.size());
   // A model that declares no inputs takes them from its file.
@@ -335,7 +338,9 @@ std::string PlatformOf(const ModelConfig& config) {
 
 bool IsEnsemble(const ModelConfig& config) { return config.platform() == kEnsemblePlatform; }
 
-bool ReadsGraphs(std::string_view platform) {
+bool ReadsGraphs(const ModelConfig& config) {
+  const std::string platform = PlatformOf(config);
+  if (platform == kOperators) return !config.default_model_filename().empty();
   return platform != "identity" && platform != "emulated" && platform != kEnsemblePlatform;
 }
 

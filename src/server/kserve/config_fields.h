@@ -31,8 +31,9 @@ Expected<std::vector<std::int64_t>> ServedVersions(const DeclaredConfig& config,
 std::string PlatformOf(const inference::ModelConfig& config);
 // Whether it declares a pipeline of other models, by its platform.
 bool IsEnsemble(const inference::ModelConfig& config);
-// Whether models of the platform are files; emulated and identity models are not.
-bool ReadsGraphs(std::string_view platform);
+// Whether a model is a file of its version folder. Emulated and identity models are not, and chains
+// of host operators only where default_model_filename names one (an alphabet, say).
+bool ReadsGraphs(const inference::ModelConfig& config);
 // The graph of a model without early exits.
 std::string GraphFileOf(const inference::ModelConfig& config);
 

@@ -141,7 +141,7 @@ Expected<inference::ModelConfig> ConfigOf(const ModelSpec& model) {
   if (model.platform == "onnxruntime_onnx" && config.backend().empty()) {
     config.set_backend("onnxruntime");
   }
-  if (ReadsGraphs(model.platform)) config.set_default_model_filename(GraphFileOf(config));
+  if (ReadsGraphs(config)) config.set_default_model_filename(GraphFileOf(config));
   if (config.version_policy().policy_choice_case() ==
       inference::ModelVersionPolicy::POLICY_CHOICE_NOT_SET) {
     config.mutable_version_policy()->mutable_latest()->set_num_versions(1);

@@ -34,6 +34,12 @@ std::vector<std::int64_t> VersionFolders(const fs::path& folder) {
 
 }  // namespace
 
+Expected<std::string> ReadPlatform(const fs::path& model_folder, const std::string& config) {
+  const auto declared = Read(model_folder, config);
+  if (!declared) return std::unexpected(declared.error());
+  return PlatformOf(declared->message());
+}
+
 Expected<std::vector<std::int64_t>> ListVersions(const fs::path& model_folder,
                                                  const std::string& config) {
   std::error_code error;
@@ -44,7 +50,7 @@ Expected<std::vector<std::int64_t>> ListVersions(const fs::path& model_folder,
   if (!declared) return std::unexpected(declared.error());
   std::vector<std::int64_t> present = VersionFolders(model_folder);
   if (present.empty()) {
-    if (ReadsGraphs(PlatformOf(declared->message()))) {
+    if (ReadsGraphs(declared->message())) {
       return NotFound(fmt::format("{}: no version folder (1, 2, ...)", model_folder.string()));
     }
     present.push_back(1);

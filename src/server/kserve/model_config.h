@@ -30,6 +30,11 @@ namespace tactus {
 Expected<std::vector<std::int64_t>> ListVersions(const std::filesystem::path& model_folder,
                                                  const std::string& config);
 
+// The platform that the folder's configuration states or means, or `config` as above. An error
+// where it cannot be read.
+Expected<std::string> ReadPlatform(const std::filesystem::path& model_folder,
+                                   const std::string& config);
+
 struct ModelReading {
   // Those that are run: a model of another platform or backend is a mistake. Empty: all are.
   std::vector<std::string> platforms;

@@ -97,6 +97,32 @@ TEST_F(ModelConfigTest, ModelsWithoutGraphsNeedNoFiles) {
   EXPECT_EQ(spec->exits.size(), 3U);
 }
 
+TEST_F(ModelConfigTest, AChainOfOperatorsMayHaveADataFile) {
+  constexpr std::string_view kChain = R"(platform: "tactus_op"
+parameters { key: "op" value { string_value: "ctc" } }
+parameters { key: "ctc.what" value { string_value: "5" } }
+parameters { key: "thing" value { string_value: "5" } }
+)";
+  Config(kChain);
+  EXPECT_THAT(ListVersions(folder_, "").value(), ElementsAre(1)) << "no file, no folder";
+  std::vector<std::string> doubts;
+  const auto without = ReadModelSpec(folder_, 1, "", {.platforms = {}, .doubts = &doubts});
+  ASSERT_TRUE(without.has_value()) << without.error().message;
+  EXPECT_TRUE(without->exits.at(0).graph.empty());
+  // The operators' own keys are their engine's to judge.
+  EXPECT_THAT(doubts, ElementsAre(HasSubstr("parameters[\"thing\"]")));
+  Config(std::string(kChain) + "default_model_filename: \"alphabet.txt\"\n");
+  EXPECT_FALSE(ListVersions(folder_, "").has_value());
+  Graph("2", "alphabet.txt");
+  const auto with = ReadModelSpec(folder_, 2, "");
+  ASSERT_TRUE(with.has_value()) << with.error().message;
+  EXPECT_EQ(with->exits.at(0).graph, folder_ / "2" / "alphabet.txt");
+  EXPECT_EQ(ReadPlatform(folder_, "").value(), "tactus_op");
+  EXPECT_EQ(ReadPlatform(folder_, R"({"backend": "identity"})").value(), "identity");
+  Config("platfrom: 5");
+  EXPECT_THAT(ReadPlatform(folder_, "").error().message, HasSubstr("config.pbtxt:1"));
+}
+
 TEST_F(ModelConfigTest, AnEmulatedModelNamesItsLatencies) {
   const auto read = [&](const std::string& platform, const std::string& file) {
     Config("platform: '" + platform + "'\n" +

@@ -1,0 +1,75 @@
+#include "host_lanes.h"
+
+#include <utility>
+
+#include "engines/registry.h"
+#include "experiment/experiment.h"
+#include "platform/cpu_affinity.h"
+#include "runtime_reading.h"
+#include "server/kserve/model_config.h"
+
+namespace tactus {
+namespace {
+
+constexpr const char* kHostPolicy = "early-exit-edf:batch=1";
+
+// The cores that the device's lanes leave; empty where nothing is pinned.
+std::vector<int> CoresBeside(const RuntimeOptions& device) {
+  if (!device.pin) return {};
+  const int each = device.split ? device.split->cores : device.slots * device.threads;
+  return AssignCores(AllowedCores(), device.split ? 1 : device.lanes, each).others;
+}
+
+}  // namespace
+
+bool RunsOnHost(const std::filesystem::path& model_folder, const std::string& config) {
+  const auto platform = ReadPlatform(model_folder, config);
+  return platform && *platform == kHostPlatform;
+}
+
+HostLanes::HostLanes(RuntimeOptions options, RuntimeParts parts, std::filesystem::path root,
+                     Runtime& device)
+    : runtime_(std::move(options), std::move(parts)),
+      service_(device, runtime_,
+               {.calls = [](const ModelSpec& spec) { return spec.platform == kHostPlatform; },
+                .loads =
+                    [root = std::move(root)](const std::string& model, const std::string& config) {
+                      // A client's word: no other folder is looked into. The device refuses it.
+                      const bool plain = !model.starts_with('.') && !model.contains('/');
+                      return plain && RunsOnHost(root / model, config);
+                    }}) {}
+
+Expected<std::unique_ptr<HostLanes>> HostLanes::Start(const ServeOptions& options,
+                                                      RuntimeOptions runtime,
+                                                      RepositoryOptions repository, Runtime& device,
+                                                      RuntimeParts parts) {
+  auto policy = MakeRealTimePolicy(kHostPolicy);
+  if (!policy) return std::unexpected(std::move(policy.error()));
+  parts.policy = *std::move(policy);
+  runtime.cores = CoresBeside(runtime);
+  runtime.lanes = options.host_lanes;
+  runtime.slots = 1;
+  runtime.threads = 1;
+  runtime.split.reset();
+  runtime.pin = false;
+  repository.takes = [](const std::filesystem::path& folder) { return RunsOnHost(folder, ""); };
+  std::unique_ptr<HostLanes> host(
+      new HostLanes(std::move(runtime), std::move(parts), repository.root, device));
+  if (Status started = host->runtime_.Start(std::move(repository)); !started) {
+    return std::unexpected(std::move(started.error()));
+  }
+  return host;
+}
+
+void HostLanes::AddTo(RuntimeReading& reading, bool complete) const {
+  RuntimeReading mine = ReadingOf(runtime_, nullptr);
+  reading.pending += mine.pending;
+  reading.calls += mine.calls;
+  reading.lanes.insert(reading.lanes.end(), mine.lanes.begin(), mine.lanes.end());
+  if (complete) return;
+  reading.models.insert(reading.models.end(), mine.models.begin(), mine.models.end());
+  reading.statistics.insert(reading.statistics.end(), mine.statistics.begin(),
+                            mine.statistics.end());
+}
+
+}  // namespace tactus

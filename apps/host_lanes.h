@@ -1,0 +1,48 @@
+// The part of a server that runs chains of host operators (src/engines/op): a runtime of its own,
+// with host lanes and a dispatcher that serves the earliest deadline first, and one service of
+// both.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "log_queue.h"
+#include "runtime/runtime.h"
+#include "serve_options.h"
+#include "server/metrics/serving_metrics.h"
+#include "service/routed_service.h"
+
+namespace tactus {
+
+// Whether the model of a folder runs on host lanes. A folder that cannot be read does not.
+bool RunsOnHost(const std::filesystem::path& model_folder, const std::string& config);
+
+class HostLanes {
+ public:
+  // `device`, which outlives this, serves all other models. `runtime` and `repository` are its
+  // options, of which this one takes what is not the lanes'; `parts` lack a policy.
+  static Expected<std::unique_ptr<HostLanes>> Start(const ServeOptions& options,
+                                                    RuntimeOptions runtime,
+                                                    RepositoryOptions repository, Runtime& device,
+                                                    RuntimeParts parts);
+
+  // Of the device's models and the operators.
+  InferenceService& service() { return service_; }
+  // Adds what is read of the host's runtime; its lanes come behind the device's. `complete`: the
+  // reading has all models already.
+  void AddTo(RuntimeReading& reading, bool complete) const;
+  const Runtime& runtime() const { return runtime_; }
+  void Stop(Duration grace) { runtime_.Stop(grace); }
+
+ private:
+  HostLanes(RuntimeOptions options, RuntimeParts parts, std::filesystem::path root,
+            Runtime& device);
+
+  Runtime runtime_;
+  RoutedService service_;
+};
+
+}  // namespace tactus
