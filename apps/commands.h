@@ -34,6 +34,7 @@ void AddCheck(CLI::App& app, CommandContext& context);
 void AddCompare(CLI::App& app, CommandContext& context);
 void AddFit(CLI::App& app, CommandContext& context);
 void AddGoodput(CLI::App& app, CommandContext& context);
+void AddInit(CLI::App& app, CommandContext& context);
 void AddLoad(CLI::App& app, CommandContext& context);
 void AddMeasure(CLI::App& app, CommandContext& context);
 void AddPlan(CLI::App& app, CommandContext& context);

@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
   tactus::AddReproduce(app, context);
   tactus::AddSimulate(app, context);
 #ifdef TACTUS_SERVER  // these read model folders, or speak to servers
+  tactus::AddInit(app, context);
   tactus::AddLoad(app, context);
   tactus::AddMeasure(app, context);
   tactus::AddProfile(app, context);

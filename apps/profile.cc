@@ -19,6 +19,7 @@
 #include "profiling/machine.h"
 #include "profiling/machine_peaks.h"
 #include "profiling/profiler.h"
+#include "runtime/models/model_repository.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "workload/profile_file.h"
@@ -32,6 +33,7 @@ struct ProfileCommand {
   std::string models;
   std::string out = "profile.json";
   std::string engine = "onnxruntime";
+  std::string onnxruntime;
   std::vector<std::string> only;
   int repetitions = 300;
   double budget_s = 3;
@@ -83,16 +85,14 @@ class ProgressBar {
 
 Expected<std::vector<std::string>> ModelNames(const ProfileCommand& command) {
   if (!command.only.empty()) return command.only;
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(command.models, error)) {
-    if (HoldsEnsemble(entry.path(), "")) continue;  // its steps are measured as models
-    if (fs::exists(entry.path() / "config.pbtxt")) names.push_back(entry.path().filename());
-  }
-  if (error) return NotFound(fmt::format("{}: {}", command.models, error.message()));
-  std::sort(names.begin(), names.end());
-  if (names.empty()) {
-    return NotFound(fmt::format("{}: no folder in it has a config.pbtxt", command.models));
+  auto names = ListModels(command.models);  // those that a server would serve
+  if (!names) return names;
+  std::erase_if(*names, [&](const std::string& name) {  // the steps of these are measured as models
+    return HoldsEnsemble(fs::path(command.models) / name, "");
+  });
+  if (names->empty()) {
+    return NotFound(fmt::format("{}: no folder in it has a config.pbtxt or a version (1, 2, ...)",
+                                command.models));
   }
   return names;
 }
@@ -218,7 +218,8 @@ int MeasureModels(const ProfileCommand& command) {
         {ErrorCode::kInvalidArgument,
          "the emulated engine takes its time from a profile; it has none to give"});
   }
-  auto engine = MakeEngine(command.engine, {});
+  auto engine =
+      MakeEngine(command.engine, {.emulated = {}, .onnxruntime_library = command.onnxruntime});
   if (!engine) return ReportBadInput(engine.error());
   auto host = MakeEngine(kHostPlatform, {});
   if (!host) return ReportBadInput(host.error());
@@ -239,6 +240,10 @@ int MeasureModels(const ProfileCommand& command) {
     return 1;
   }
   if (!*whole) return 1;
+  for (const std::string& why : profiler.left_out()) {
+    fmt::print(stderr, "tactus: left out: {}\n", why);
+    ++failed;
+  }
   profile.models = profiler.Result();
   const MachinePeaks after = MeasurePeaks({});
   std::vector<std::string> warnings = profiler.AddUses(Best(before, after), profile.models);
@@ -292,6 +297,8 @@ void AddProfile(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_option("--engine", options->engine, "Engine to measure")->capture_default_str();
+  command->add_option("--onnxruntime", options->onnxruntime,
+                      "libonnxruntime.so or the folder it lies in");
   auto* cells = command
                     ->add_option("--import-cells", options->import_cells,
                                  "Write a profile from a CSV: model, exit, batch, latency_ms")

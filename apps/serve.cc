@@ -20,6 +20,8 @@
 #include "experiment/experiment.h"
 #include "experiment/kept_predictor.h"
 #include "host_lanes.h"
+#include "idle_memory.h"
+#include "kept_journal.h"
 #include "log_queue.h"
 #include "metrics/report.h"
 #include "platform/cpu_affinity.h"
@@ -29,9 +31,11 @@
 #include "runtime/models/model_profile.h"
 #include "runtime/runtime.h"
 #include "runtime_reading.h"
+#include "serve_access.h"
 #include "serve_ensembles.h"
 #include "serve_options.h"
 #include "serve_plan.h"
+#include "serve_runtime.h"
 #include "served_text.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
@@ -54,30 +58,6 @@ void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc accepts
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
   mallopt(M_TOP_PAD, 16 << 20);
-}
-
-Expiry ExpiryOf(const std::string& name) {
-  if (name == "never") return Expiry::kNever;
-  return name == "passed" ? Expiry::kPassed : Expiry::kUnmeetable;
-}
-
-RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
-  RuntimeOptions r;
-  r.lanes = o.lanes;
-  r.slots = o.slots;
-  r.threads = o.threads;
-  r.queue_capacity = o.queue_capacity;
-  r.expiry = ExpiryOf(o.expiry);
-  r.follow = {.on = o.follow != "no",
-              .percentile = o.percentile,
-              .stalls = o.follow == "stalls",
-              .margin = FromMillis(o.jitter_ms)};
-  r.call_capacity = o.call_capacity;
-  r.pending_bytes = o.pending_mb << 20;
-  r.default_slo = FromMillis(o.default_slo_ms);
-  r.pin = o.pin;
-  r.spin = Micros(o.spin_us);
-  return r;
 }
 
 // Reads a model's folder, and says what in its configuration changes nothing.
@@ -152,6 +132,10 @@ class ServeCommand {
   Policy* policy_ = nullptr;                  // the runtime's; not touched while it runs
   std::optional<PredictorFile> resumed_;
   std::unique_ptr<LoadSampler> sampler_;  // null: no advice
+  std::shared_ptr<Access> access_;
+  std::shared_ptr<ClientLimits> limits_;
+  std::jthread access_refresh_;
+  std::jthread idle_memory_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
@@ -359,13 +343,26 @@ Status ServeCommand::StartFrontEnds() {
   HttpOptions http{.address = o_.address, .port = o_.http_port, .threads = o_.http_threads};
   http.max_body = o_.max_body_mb << 20;
   http.strict_triton = o_.strict_triton;
+  http.access = access_;
+  http.limits = limits_;
+  http.max_connections = ConnectionsWithin(RaiseDescriptorLimit());
   http_ = std::make_unique<HttpServer>(http, *service_);
   grpc_ = std::make_unique<GrpcServer>(
-      GrpcOptions{.address = o_.address, .port = o_.grpc_port, .strict_triton = o_.strict_triton},
+      GrpcOptions{.address = o_.address,
+                  .port = o_.grpc_port,
+                  .strict_triton = o_.strict_triton,
+                  .access = access_,
+                  .limits = limits_,
+                  .max_body = o_.max_body_mb << 20,
+                  .memory = (o_.pending_mb << 20) + (std::size_t{64} << 20)},
       *service_, sampler_.get());
-  metrics_page_ =
-      std::make_unique<HttpServer>(HttpOptions{.address = o_.address, .port = o_.metrics_port},
-                                   [this] { return metrics_->Text(); });
+  metrics_page_ = std::make_unique<HttpServer>(
+      HttpOptions{.address = o_.address,
+                  .port = o_.metrics_port,
+                  .max_connections = kPageConnections,
+                  .strict_triton = o_.strict_triton,
+                  .access = access_},
+      [this] { return metrics_->Text(); }, service_.get());
   const auto start = [](auto& server, std::uint16_t& port) -> Status {
     const auto started = server.Start();
     if (!started) return std::unexpected(started.error());
@@ -436,8 +433,8 @@ void ServeCommand::PrintServed() const {
   }
   const std::string host =
       o_.address.find(':') == std::string::npos ? o_.address : "[" + o_.address + "]";
-  fmt::print("\nHTTP     http://{0}:{1}\ngRPC     {0}:{2}\nmetrics  http://{0}:{3}/metrics\n\n",
-             host, http_port_, grpc_port_, metrics_port_);
+  fmt::print("\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n\n", host,
+             http_port_, grpc_port_, metrics_port_, access_->has_tls() ? "https" : "http");
   // One line that programs wait for.
   fmt::print("ready http={} grpc={} metrics={}\n", http_port_, grpc_port_, metrics_port_);
   std::fflush(stdout);
@@ -445,6 +442,7 @@ void ServeCommand::PrintServed() const {
 
 void ServeCommand::Stop() {
   const milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
+  idle_memory_ = {};
   {
     std::jthread http([&] { http_->Stop(grace); });
     grpc_->Stop(grace);
@@ -476,9 +474,21 @@ int ServeCommand::Run() {
     return 2;
   };
   std::jthread starting = signals_.EndAtOnce();
+  auto access = AccessOf(o_, [log = log_](const std::string& line) { log->warn(line); });
+  if (!access) return fail(access.error());
+  access_ = *std::move(access);
+  auto limits = LimitsOf(o_);
+  if (!limits) return fail(limits.error());
+  limits_ = *std::move(limits);
+  if (Status kept = KeepOldJournal(o_.journal); !kept) return fail(kept.error());
   if (Status made = MakeRuntime(); !made) return fail(made.error());
   starting = {};
   if (Status started = StartFrontEnds(); !started) return fail(started.error());
+  access_refresh_ = FollowAccess(access_);
+  idle_memory_ = GiveBackWhenIdle([this] {
+    const CallTotals calls = metrics_->calls();
+    return calls.good + calls.bad + (runtime_->pending() > 0 ? 1 : 0);
+  });
   if (planning_ != nullptr) planning_->Start();
   if (!o_.plan.empty()) reload_.emplace(o_.plan, *runtime_, log_);
   PrintServed();

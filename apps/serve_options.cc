@@ -158,7 +158,9 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->group(kGroup);
-  command.add_option("--pending-mb", o.pending_mb, "Bytes of input that those calls may hold")
+  command
+      .add_option("--pending-mb", o.pending_mb,
+                  "Bytes of input that calls may hold, while they come and until they are answered")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str()
       ->group(kGroup);
@@ -192,8 +194,22 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Network";
   command
       .add_option("--address", o.address,
-                  "Where to listen; there is no authentication, hence only this machine by default")
+                  "Where to listen; beyond this machine it takes TLS and tokens, or --insecure")
       ->capture_default_str()
+      ->group(kGroup);
+  const auto file = [&](const char* name, std::string& value, const char* what) {
+    command.add_option(name, value, what)->check(ReadFile())->group(kGroup);
+  };
+  file("--tls-cert", o.tls_cert,
+       "Certificate (PEM) of all three ports; read again when it changes");
+  file("--tls-key", o.tls_key, "Its private key (PEM)");
+  file("--tls-client-ca", o.tls_client_ca,
+       "Serve only clients with a certificate of this authority");
+  file("--tokens", o.tokens,
+       "Who may do what: NAME infer,read,admin TOKEN on each line (docs/security.md)");
+  command
+      .add_flag("--insecure", o.insecure,
+                "Listen beyond this machine without TLS or without tokens")
       ->group(kGroup);
   const auto port = [&](const char* name, std::uint16_t& value, const char* what) {
     command.add_option(name, value, std::string(what) + "; 0: any free port")
@@ -207,7 +223,13 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
       ->group(kGroup);
-  command.add_option("--max-body-mb", o.max_body_mb, "Largest HTTP body, also when unpacked")
+  command
+      .add_option("--client-limits", o.client_limits,
+                  "What one client may have: calls= and mb= under way, rate= per second, HTTP "
+                  "connections=; by default three quarters of the server and any rate")
+      ->option_text("NAME=N,...")
+      ->group(kGroup);
+  command.add_option("--max-body-mb", o.max_body_mb, "Largest body of a call, also when unpacked")
       ->check(CLI::Range(1, 2047))
       ->capture_default_str()
       ->group(kGroup);

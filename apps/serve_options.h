@@ -49,6 +49,12 @@ struct ServeOptions {
   std::uint16_t http_port = 8000;
   std::uint16_t grpc_port = 8001;
   std::uint16_t metrics_port = 8002;
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;
+  std::string tokens;
+  bool insecure = false;
+  std::string client_limits;
   int http_threads = 1;
   std::size_t max_body_mb = 64;
   bool strict_triton = false;

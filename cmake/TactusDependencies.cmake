@@ -20,6 +20,7 @@ target_link_libraries(turbojpeg INTERFACE ${TACTUS_TURBOJPEG_LIBRARY})
 
 if(TACTUS_SERVER)
   find_package(Boost 1.81 REQUIRED)
+  find_package(OpenSSL 3.0 REQUIRED)
   find_package(simdjson REQUIRED)
   find_package(prometheus-cpp REQUIRED)
   find_package(Protobuf REQUIRED)

@@ -25,7 +25,7 @@ struct ModelSpec {
   std::string name;
   std::int64_t version = 1;
   std::string platform;  // "onnxruntime_onnx", "identity", "emulated"
-  int max_batch = 0;     // 0: the model has no batch dimension
+  int max_batch = 0;     // 0: no batch dimension; below 0, until an engine loads it: unknown
   Duration slo{};
   int priority = 1;
   std::vector<TensorSpec> inputs;  // dims include the batch dimension where max_batch > 0

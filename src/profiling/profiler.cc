@@ -122,13 +122,36 @@ Status Profiler::TakeTurn(Cell& cell) {
 }
 
 Status Profiler::WarmUp() {
+  std::vector<bool> fails(subjects_.size());
   for (int run = 0; run < options_.warm_up; ++run) {
     for (const Cell& cell : cells_) {
-      if (Done(cell)) continue;
-      if (const auto took = RunOnce(cell); !took) return std::unexpected(took.error());
+      if (Done(cell) || fails[cell.subject]) continue;
+      const auto took = RunOnce(cell);
+      if (took) continue;
+      fails[cell.subject] = true;
+      left_out_.push_back(took.error().message);
     }
   }
-  return {};
+  if (left_out_.empty()) return {};
+  LeaveOut(fails);
+  return subjects_.empty() ? Status(InvalidArgument(left_out_.front())) : Status();
+}
+
+// A model that does not run its samples must not end the measurement of the others.
+void Profiler::LeaveOut(const std::vector<bool>& fails) {
+  std::vector<std::size_t> now(subjects_.size());
+  std::vector<std::unique_ptr<Subject>> kept;
+  for (std::size_t s = 0; s < subjects_.size(); ++s) {
+    now[s] = kept.size();
+    if (fails[s]) {
+      engine_.Unload(subjects_[s]->handle);
+    } else {
+      kept.push_back(std::move(subjects_[s]));
+    }
+  }
+  subjects_ = std::move(kept);
+  std::erase_if(cells_, [&](const Cell& cell) { return fails[cell.subject]; });
+  for (Cell& cell : cells_) cell.subject = now[cell.subject];
 }
 
 Expected<Duration> Profiler::RunOnce(const Cell& cell) {

@@ -68,6 +68,8 @@ class Profiler {
   Status Run(std::function<bool(const ProfilerProgress&)> go_on);
 
   bool complete() const;
+  // Why models were left out: they did not run their samples. Run fails where all are.
+  const std::vector<std::string>& left_out() const { return left_out_; }
   Samples samples() const;
   // What was measured. Every cell must have a run.
   std::vector<ProfiledModel> Result() const;
@@ -99,6 +101,7 @@ class Profiler {
   Status RunRounds(const std::function<bool(const ProfilerProgress&)>& go_on);
   Expected<Duration> RunOnce(const Cell& cell);
   Status TakeTurn(Cell& cell);
+  void LeaveOut(const std::vector<bool>& fails);
   Status WarmUp();
   std::optional<std::string> UncertaintyOf(std::size_t subject) const;
   Status AddUse(std::size_t subject, int exit, const MachinePeaks& peaks, ProfiledExit& profiled);
@@ -109,6 +112,7 @@ class Profiler {
 
   Engine& engine_;
   const ProfilerOptions options_;
+  std::vector<std::string> left_out_;
   std::vector<std::unique_ptr<Subject>> subjects_;
   std::vector<Cell> cells_;
   std::vector<RowInputs> inputs_;

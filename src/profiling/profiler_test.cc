@@ -32,6 +32,7 @@ class NotingEngine final : public Engine {
     if (fail_at > 0 && static_cast<int>(asked.size()) >= fail_at) {
       result.status = Internal("the device burns");
     }
+    if (handle.value == rejects) result.status = InvalidArgument("this is no sample");
     done.Done(job.id, std::move(result));
   }
   MemoryUse Memory(ModelHandle handle) const override { return {1000 * handle.value, 2000}; }
@@ -53,7 +54,8 @@ class NotingEngine final : public Engine {
   };
   std::uint64_t loaded = 0;
   std::uint64_t unloaded = 0;
-  std::uint64_t opaque = 0;  // the model of which it cannot tell what its batches do
+  std::uint64_t opaque = 0;   // the model of which it cannot tell what its batches do
+  std::uint64_t rejects = 0;  // the model whose batches fail
   int fail_at = 0;
   std::vector<Asked> asked;
   std::set<const std::byte*> starts;
@@ -70,6 +72,22 @@ bool GoOn(const ProfilerProgress&) { return true; }
 
 ProfilerOptions Few(int repetitions) {
   return {.repetitions = repetitions, .least = 2, .warm_up = 1, .pin = false};
+}
+
+TEST(Profiler, AModelThatRejectsItsSamplesIsLeftOutAndTheOthersAreMeasured) {
+  NotingEngine engine;
+  engine.rejects = 1;
+  Profiler profiler(engine, Few(5));
+  ASSERT_TRUE(profiler.Add(Spec("a", 1, 2)));
+  ASSERT_TRUE(profiler.Add(Spec("b", 1, 2)));
+  ASSERT_TRUE(profiler.Run(GoOn));
+  EXPECT_TRUE(profiler.complete());
+  EXPECT_EQ(profiler.left_out().size(), 1u);
+  const auto models = profiler.Result();
+  ASSERT_EQ(models.size(), 1u);
+  EXPECT_EQ(models[0].name, "b");
+  EXPECT_EQ(models[0].exits[0].cells.size(), 2u);
+  EXPECT_EQ(engine.unloaded, 1u);
 }
 
 TEST(Profiler, RunsEveryExitAndBatchOfEveryModelEquallyOften) {

@@ -13,6 +13,9 @@
 namespace tactus {
 namespace {
 
+// Of the samples of one batch and input.
+constexpr std::size_t kMostBytes = std::size_t{512} << 20;
+
 // "3,320,320" into `dims`; false unless it is exactly that many positive numbers.
 bool ParseDims(const std::string& text, std::span<std::int64_t> dims) {
   const char* at = text.data();
@@ -70,13 +73,15 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed) {
     Expected<Shape> shape = RowShape(spec, input);
     if (!shape) return std::unexpected(std::move(shape.error()));
     const auto count = ElementCount(*shape);
-    constexpr std::int64_t kMost = std::int64_t{1} << 30;
-    if (!count || *count > kMost) {
+    const std::size_t element = input.type == DataType::kBytes ? 4 : ElementSize(input.type);
+    // A batch of samples is to fit into memory beside what serves.
+    const auto most =
+        kMostBytes / (element * static_cast<std::size_t>(std::max(1, spec.max_batch)));
+    if (!count || static_cast<std::size_t>(*count) > most) {
       return InvalidArgument(fmt::format("model '{}': a row of input '{}' is too large: {}",
                                          spec.name, input.name, ToString(*shape)));
     }
     // An empty string is its length, four zero bytes.
-    const std::size_t element = input.type == DataType::kBytes ? 4 : ElementSize(input.type);
     std::vector<std::byte>& bytes =
         row.bytes_.emplace_back(static_cast<std::size_t>(*count) * element);
     Rng rng = Rng::Stream(seed, "sample/" + input.name);

@@ -29,6 +29,7 @@ struct ModelStatistics {
   std::uint64_t last_inference_ms = 0;  // Unix time
   std::uint64_t inference_count = 0;    // rows
   std::uint64_t execution_count = 0;    // batches
+  std::uint64_t pending = 0;            // calls that came and were not answered yet
   DurationCount success, fail, queue, compute_input, compute_infer, compute_output;
   struct BatchSize {
     std::uint64_t batch_size = 0;

@@ -119,6 +119,18 @@ bool HasBatchDimension(const TensorSpec& tensor, int max_batch) {
   return tensor.dims[0] < 0 || (tensor.dims[0] == 1 && max_batch == 1);
 }
 
+// Where nothing is declared: an open dimension in front of every tensor is taken for the batch, as
+// Triton does, and with its default. Of a vector it would leave nothing.
+int AssumedBatch(const Graph& graph) {
+  constexpr int kTritonsDefault = 4;
+  const auto open = [](const TensorSpec& tensor) {
+    return tensor.dims.size() > 1 && tensor.dims[0] < 0;
+  };
+  const bool batches = !graph.inputs.empty() && std::ranges::all_of(graph.inputs, open) &&
+                       std::ranges::all_of(graph.outputs, open);
+  return batches ? kTritonsDefault : 0;
+}
+
 Status MatchSide(const ModelSpec& spec, const Graph& graph, std::vector<TensorSpec>& stated,
                  const std::vector<TensorSpec>& actual, const char* side) {
   if (stated.empty()) stated = actual;
@@ -192,6 +204,7 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
 }
 
 Status MatchTensors(ModelSpec& spec, const Graph& graph) {
+  if (spec.max_batch < 0) spec.max_batch = AssumedBatch(graph);
   if (Status ok = MatchSide(spec, graph, spec.inputs, graph.inputs, "input"); !ok) return ok;
   for (const TensorSpec& tensor : graph.inputs) {
     if (Find(spec.inputs, tensor.name) != nullptr) continue;

@@ -18,6 +18,19 @@ namespace {
 // How often a thread that waits for a model to become idle looks again. Only unloads wait so.
 constexpr std::chrono::milliseconds kDrainingPause{1};
 
+// What a batch counts as that could not be tried. Short, so that nothing is refused for it; what
+// the first batches take corrects it (docs/following.md).
+constexpr Duration kUnprofiled = Millis(1);
+
+ProfileTable::ModelRows Unprofiled(const ModelSpec& spec, int max_batch) {
+  ProfileTable::ModelRows rows;
+  rows.exits = static_cast<int>(spec.exits.size());
+  rows.max_batch = max_batch;
+  rows.latency.assign(static_cast<std::size_t>(rows.exits) * static_cast<std::size_t>(max_batch),
+                      kUnprofiled);
+  return rows;
+}
+
 bool FixedShapes(const ModelSpec& spec) {
   const std::size_t first = spec.max_batch > 0 ? 1 : 0;
   for (const TensorSpec& input : spec.inputs) {
@@ -61,7 +74,7 @@ std::vector<LaneSpec> ModelHost::LanesAtFirst() const {
 }
 
 Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served, ModelHandle handle,
-                                                      int& max_batch) {
+                                                      bool assumed, int& max_batch) {
   const ModelSpec& spec = served.spec;
   if (options_.loader != nullptr) {
     auto rows = RowsOf(options_.shares, spec, max_batch, options_.profile_options);
@@ -93,7 +106,14 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
   // Batch ids of the upper half, a million for each model: the dispatcher counts from 0.
   const BatchId first{(std::uint64_t{1} << 63) | (measured_models_.fetch_add(1) << 20)};
   auto rows = QuickProfile(served.engine, handle, spec, max_batch, clock_, first);
-  if (!rows) return rows;
+  if (!rows && assumed) return rows;
+  if (!rows) {
+    Say(fmt::format(
+        "model '{}' serves unprofiled, its batches are taken to last {:g} ms until some have run: "
+        "{}",
+        spec.name, ToMillis(kUnprofiled), rows.error().message));
+    return Unprofiled(spec, max_batch);
+  }
   Say(fmt::format(
       "model '{}' has no profile: measured in a hurry, batch 1 takes {:.3f} ms at its "
       "last exit{}; `tactus profile` measures it properly",
@@ -120,12 +140,30 @@ void ModelHost::WarnIfNeverServed(const ServedModel& served) const {
 }
 
 Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
+  if (spec.max_batch >= 0) return PrepareAs(std::move(spec));
+  ModelSpec alone = spec;
+  alone.max_batch = 0;
+  auto assumed = PrepareAs(std::move(spec));
+  if (assumed) return assumed;
+  auto plain = PrepareAs(std::move(alone));
+  if (plain) {
+    Say(
+        fmt::format("model '{}': no batch dimension was declared, and it does not run in batches: "
+                    "each request runs alone",
+                    (*plain)->spec.name));
+  }
+  return plain ? plain : assumed;
+}
+
+Expected<std::shared_ptr<ServedModel>> ModelHost::PrepareAs(ModelSpec spec) {
+  const bool assumed = spec.max_batch < 0;
   const Expected<Engine*> engine = options_.engine_for(spec.platform);
   if (!engine) return std::unexpected(engine.error());
   std::vector<ModelHandle> handles;
   if (Status loaded = LoadOnLanes(spec, **engine, handles); !loaded) {
     return std::unexpected(loaded.error());
   }
+  spec.max_batch = std::max(spec.max_batch, 0);
   // Whatever the model is made for: nobody is to take these answers for the model's own.
   if ((*engine)->traits().emulated) spec.platform = "emulated";
   auto model = std::make_shared<ServedModel>(std::move(spec), **engine);
@@ -135,7 +173,7 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
   Expected<ProfileTable::ModelRows> rows =
       model->spec.exits.empty()
           ? InvalidArgument(fmt::format("model '{}' has no exit to run", model->spec.name))
-          : FindRows(*model, model->handles[0], max_batch);
+          : FindRows(*model, model->handles[0], assumed && model->spec.max_batch > 0, max_batch);
   if (!rows) {
     for (const ModelHandle handle : model->handles) model->engine.Unload(handle);
     return std::unexpected(rows.error());

@@ -67,8 +67,12 @@ class ModelHost {
   std::vector<std::shared_ptr<const ServedModel>> served() const;
 
  private:
+  // `max_batch` as it is: declared, or below 0 for the engine to find out.
+  Expected<std::shared_ptr<ServedModel>> PrepareAs(ModelSpec spec);
+  // `assumed`: nobody declared that the model batches, so one that cannot be tried in batches does
+  // not.
   Expected<ProfileTable::ModelRows> FindRows(const ServedModel& model, ModelHandle handle,
-                                             int& max_batch);
+                                             bool assumed, int& max_batch);
   Status LoadOnLanes(ModelSpec& spec, Engine& engine, std::vector<ModelHandle>& handles) const;
   // The lanes that a model is loaded on to find out what it is like.
   std::vector<LaneSpec> LanesAtFirst() const;

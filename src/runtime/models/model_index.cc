@@ -90,6 +90,7 @@ Expected<std::vector<ModelStatistics>> ModelRepository::Statistics(std::string_v
       ModelStatistics statistics = state.served->counters.Read();
       statistics.name = name;
       statistics.version = number;
+      statistics.pending = state.served->outstanding.load(std::memory_order_relaxed);
       statistics.emulated = state.served->traits.emulated;
       all.push_back(std::move(statistics));
     }

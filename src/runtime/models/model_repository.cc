@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -36,9 +37,33 @@ bool HoldsModel(const fs::path& folder) {
   return false;
 }
 
+// Protobuf and the metrics page take nothing else.
+bool IsUtf8(const std::string& text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = lead < 0x80   ? 1
+                               : lead < 0xC2 ? 0
+                               : lead < 0xE0 ? 2
+                               : lead < 0xF0 ? 3
+                               : lead < 0xF5 ? 4
+                                             : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    std::uint32_t code = length == 1 ? lead : lead & (0x7F >> length);
+    for (std::size_t k = 1; k < length; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if ((next & 0xC0) != 0x80) return false;
+      code = code << 6 | (next & 0x3F);
+    }
+    if (length == 3 && (code < 0x800 || (code >= 0xD800 && code < 0xE000))) return false;
+    if (length == 4 && (code < 0x10000 || code > 0x10FFFF)) return false;
+    i += length;
+  }
+  return true;
+}
+
 // A name that is one folder and cannot lead out of the repository.
 bool PlainName(const std::string& name) {
-  return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
+  return !name.empty() && IsUtf8(name) && name[0] != '.' && name.find('/') == std::string::npos &&
          name.find('\0') == std::string::npos;
 }
 
@@ -46,18 +71,27 @@ bool PlainName(const std::string& name) {
 std::uint64_t Stamp(const fs::path& folder) {
   std::uint64_t stamp = 1469598103934665603u;
   const auto mix = [&stamp](std::uint64_t value) { stamp = (stamp ^ value) * 1099511628211u; };
-  std::vector<std::pair<std::string, std::uint64_t>> files;
+  struct File {
+    std::string name;
+    std::uint64_t written = 0;
+    std::uint64_t size = 0;
+    auto operator<=>(const File&) const = default;
+  };
+  std::vector<File> files;
   std::error_code failed;
   for (fs::recursive_directory_iterator it(folder, failed), end; !failed && it != end;
        it.increment(failed)) {
     std::error_code ignored;
     const auto written = it->last_write_time(ignored).time_since_epoch().count();
-    files.emplace_back(it->path().string(), static_cast<std::uint64_t>(written));
+    const bool plain = it->is_regular_file(ignored);
+    files.push_back({it->path().string(), static_cast<std::uint64_t>(written),
+                     plain ? it->file_size(ignored) : 0});
   }
   std::sort(files.begin(), files.end());
-  for (const auto& [name, written] : files) {
+  for (const auto& [name, written, size] : files) {
     for (const char c : name) mix(static_cast<unsigned char>(c));
     mix(written);
+    mix(size);
   }
   return stamp;
 }
@@ -131,10 +165,20 @@ Status ModelRepository::Open() {
   }
   for (const std::string& name : names) {
     // The index keeps the reason; the others serve.
-    if (Status loaded = LoadFolder(name, ""); !loaded) Say(loaded.error().message);
+    if (Status loaded = LoadFolder(name, ""); !loaded) {
+      Say(loaded.error().message);
+      Miss(name, loaded.error().message);
+    }
   }
   if (options_.control == ModelControl::kPoll) poller_ = std::thread([this] { Poll(); });
   return {};
+}
+
+// A model that was asked for and has no folder: the server is not ready without it.
+void ModelRepository::Miss(const std::string& model, const std::string& reason) {
+  const std::unique_lock lock(mutex_);
+  const auto [entry, made] = entries_.try_emplace(model);
+  if (made) entry->second.versions[1].reason = reason;
 }
 
 void ModelRepository::StopPolling() {
@@ -155,7 +199,7 @@ Status ModelRepository::Load(const std::string& model, const std::string& config
   return LoadFolder(model, config);
 }
 
-Status ModelRepository::LoadFolder(const std::string& model, const std::string& config) {
+Status ModelRepository::LoadFolder(const std::string& model, const std::string& given) {
   const fs::path folder = options_.root / model;
   std::error_code failed;
   if (options_.root.empty() || !PlainName(model) || !fs::is_directory(folder, failed)) {
@@ -164,6 +208,8 @@ Status ModelRepository::LoadFolder(const std::string& model, const std::string& 
   const auto operation = OperationLock(model);
   if (!operation) return std::unexpected(operation.error());
   const std::lock_guard one_at_a_time(**operation);
+  // An override holds until another one, or until the model is unloaded.
+  const std::string config = given.empty() ? OverrideOf(model) : given;
   const std::uint64_t stamp = Stamp(folder);
   const auto versions = VersionsOf(folder, config);
   std::vector<std::int64_t> gone;
@@ -189,9 +235,19 @@ Status ModelRepository::LoadFolder(const std::string& model, const std::string& 
     Status loaded = LoadVersion(folder, model, version, config);
     if (!loaded && result) result = loaded;
   }
+  if (result) {
+    const std::unique_lock lock(mutex_);
+    entries_[model].config = config;
+  }
   // Last, so that a model always has a version that serves while it goes from one to the next.
   for (const std::int64_t version : gone) Remove(model, version, "replaced by another version");
   return result;
+}
+
+std::string ModelRepository::OverrideOf(const std::string& model) const {
+  const std::shared_lock lock(mutex_);
+  const auto entry = entries_.find(model);
+  return entry == entries_.end() ? std::string() : entry->second.config;
 }
 
 Status ModelRepository::LoadVersion(const fs::path& folder, const std::string& model,
@@ -253,11 +309,12 @@ Status ModelRepository::Unload(const std::string& model) {
   const std::lock_guard one_at_a_time(**operation);
   std::vector<std::int64_t> versions;
   {
-    const std::shared_lock lock(mutex_);
+    const std::unique_lock lock(mutex_);
     const auto it = entries_.find(model);
     if (it == entries_.end()) {
       return NotFound(fmt::format("model '{}' is not loaded", model));
     }
+    it->second.config.clear();
     for (const auto& [number, version] : it->second.versions) versions.push_back(number);
   }
   for (const std::int64_t version : versions) Remove(model, version, "unloaded");
@@ -346,7 +403,11 @@ void ModelRepository::Poll() {
       if (it != known.end() && it->second == Stamp(options_.root / name)) continue;
       if (Status loaded = LoadFolder(name, ""); !loaded) Say(loaded.error().message);
     }
-    for (const auto& [name, version] : gone) Remove(name, version, "its folder is gone");
+    for (const auto& [name, version] : gone) {
+      Remove(name, version, "its folder is gone");
+      const std::unique_lock maps(mutex_);
+      entries_[name].stamp = 0;  // a folder that comes back is loaded, whatever its age
+    }
   }
 }
 

@@ -99,6 +99,7 @@ class ModelRepository {
   struct Entry {
     std::map<std::int64_t, Version> versions;
     std::uint64_t stamp = 0;  // of the folder as it was loaded; for polling
+    std::string config;       // that replaced the folder's; empty: none did
   };
 
   // Of models that are served here.
@@ -107,6 +108,8 @@ class ModelRepository {
   Status LoadVersion(const std::filesystem::path& folder, const std::string& model,
                      std::int64_t version, const std::string& config);
   Status Put(const std::string& model, std::int64_t version, Expected<ModelSpec> spec);
+  void Miss(const std::string& model, const std::string& reason);
+  std::string OverrideOf(const std::string& model) const;
   void Remove(const std::string& model, std::int64_t version, const std::string& reason);
   // `old` was found by no one since a moment ago: lets those who found it before hand in their
   // calls, waits for the answers, and takes it off the lanes.

@@ -248,5 +248,89 @@ TEST_F(Repository, PollingFindsNewBrokenAndRemovedModels) {
   EXPECT_TRUE(h.replies.Await(h.Send("a", {1, 2}, {1, 2})).status);
 }
 
+TEST_F(Repository, PollingFindsAFolderThatComesBackAsItWas) {
+  Add("a", 1);
+  Add("b", 1);
+  RepositoryOptions options = Options(ModelControl::kPoll);
+  options.poll_interval = Millis(1);
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(options));
+  const TemporaryFolder aside;
+  fs::rename(root_ / "b", aside / "b");
+  while (h.runtime->Find("b", -1)) std::this_thread::yield();
+  fs::rename(aside / "b", root_ / "b");
+  while (!h.runtime->Find("b", -1)) std::this_thread::yield();
+}
+
+TEST_F(Repository, PollingFindsAFileOfAnotherSizeAndTheSameAge) {
+  Add("a", 1);
+  const fs::path file = root_ / "a" / "1" / "weights";
+  std::ofstream(file) << "1";
+  const auto written = fs::last_write_time(file);
+  const auto folder_written = fs::last_write_time(root_ / "a");
+  std::atomic<int> reads = 0;
+  RepositoryOptions options = Options(ModelControl::kPoll);
+  options.poll_interval = Millis(1);
+  options.read = [&reads, read = options.read](const fs::path& folder, std::int64_t version,
+                                               const std::string& config) {
+    ++reads;
+    return read(folder, version, config);
+  };
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(options));
+  EXPECT_EQ(reads, 1);
+  std::ofstream(file, std::ios::app) << "2";
+  fs::last_write_time(file, written);
+  fs::last_write_time(root_ / "a", folder_written);
+  while (reads < 2) std::this_thread::yield();
+}
+
+TEST_F(Repository, AModelThatIsAskedForAndIsNotThereIsNotReady) {
+  Add("a", 1);
+  RepositoryOptions options = Options(ModelControl::kExplicit);
+  options.load = {"a", "b"};
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(options));
+  EXPECT_FALSE(h.runtime->Ready());
+  EXPECT_EQ(StateOf(h, "b"), "UNAVAILABLE");
+  Add("b", 1);
+  EXPECT_TRUE(h.runtime->Load("b", "").has_value());
+  EXPECT_TRUE(h.runtime->Ready());
+}
+
+TEST_F(Repository, AnOverrideHoldsUntilTheModelIsUnloaded) {
+  Add("a", 1);
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kExplicit)));
+  ASSERT_TRUE(h.runtime->Load("a", "{1}").has_value());
+  ASSERT_TRUE(h.runtime->Load("a", "").has_value());
+  EXPECT_EQ((*h.runtime->Find("a", -1))->config, "{1}");
+  ASSERT_TRUE(h.runtime->Load("a", "{2}").has_value());
+  EXPECT_EQ((*h.runtime->Find("a", -1))->config, "{2}");
+  ASSERT_TRUE(h.runtime->Unload("a").has_value());
+  ASSERT_TRUE(h.runtime->Load("a", "").has_value());
+  EXPECT_EQ((*h.runtime->Find("a", -1))->config, "");
+}
+
+TEST_F(Repository, AFolderWhoseNameIsNotUtf8IsNoModel) {
+  Add("a", 1);
+  Add("b\xFF", 1);
+  Add("c\xED\xA0\x80", 1);
+  Add("h\xC3\xA4", 1);
+  EXPECT_EQ(*ListModels(root_.path()), (std::vector<std::string>{"a", "h\xC3\xA4"}));
+}
+
+TEST_F(Repository, AModelThatRejectsItsSampleServesUnprofiled) {
+  Add("a", 1);
+  Harness h;
+  h.engine.verdict = [](const std::string&, const BatchJob& job) -> Status {
+    if (job.id.value() < (std::uint64_t{1} << 63)) return {};
+    return InvalidArgument("this is no sample");
+  };
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kNone)));
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_THAT(Floats(h.replies.Await(h.Send("a", {1, 2}, {1, 2})).outputs[0]), ElementsAre(1, 2));
+}
+
 }  // namespace
 }  // namespace tactus

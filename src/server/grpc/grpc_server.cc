@@ -1,5 +1,6 @@
 #include "server/grpc/grpc_server.h"
 
+#include <algorithm>
 #include <climits>
 #include <condition_variable>
 #include <cstdlib>
@@ -13,15 +14,19 @@
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include "server/grpc/credentials.h"
 #include "server/grpc/external_scaler.h"
 #include "server/grpc/inference_rpcs.h"
 
 namespace tactus {
 namespace {
+
+// Of the calls that gRPC answers itself, reflection above all, each has a thread while it lasts.
+constexpr int kMostThreads = 64;
 
 // gRPC's plug-ins are switched on for the whole process, and before the first server is built.
 void SwitchOnPlugins() {
@@ -38,6 +43,26 @@ void SwitchOnPlugins() {
 std::string Endpoint(const std::string& address, int port) {
   return address.find(':') == std::string::npos ? fmt::format("{}:{}", address, port)
                                                 : fmt::format("[{}]:{}", address, port);
+}
+
+void SetLimits(const GrpcOptions& options, grpc::ServerBuilder& builder) {
+  // Tensors are large, and the 4 MB default breaks clients.
+  builder.SetMaxReceiveMessageSize(
+      static_cast<int>(std::min<std::size_t>(options.max_body, INT_MAX)));
+  builder.SetMaxSendMessageSize(INT_MAX);
+  grpc::ResourceQuota quota("tactus");
+  quota.Resize(options.memory);
+  quota.SetMaxThreads(kMostThreads);
+  builder.SetResourceQuota(quota);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.max_metadata);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             static_cast<int>(options.idle_timeout.count()));
+  // Two servers on one port would share its connections at random: refuse the second instead.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Only reflection and health are synchronous; they need no thread for each core.
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
 }
 
 }  // namespace
@@ -61,6 +86,7 @@ struct GrpcServer::Body {
   std::optional<SlowCalls> slow;
   std::optional<InferenceRpcs> rpcs;
   std::optional<ExternalScalerRpcs> scaler;
+  std::shared_ptr<grpc::ServerCredentials> credentials;  // the server calls into them
   std::unique_ptr<grpc::Server> server;
   std::jthread readiness;
 };
@@ -87,22 +113,17 @@ Expected<std::uint16_t> GrpcServer::Start() {
   Body& body = *body_;
   SwitchOnPlugins();
   body.slow.emplace();
-  body.rpcs.emplace(body.service, *body.slow, body.options.strict_triton);
+  body.rpcs.emplace(body.service, *body.slow, CallGate(body.options.access, body.options.limits),
+                    body.options.strict_triton);
 
   int port = 0;
   const std::string endpoint = Endpoint(body.options.address, body.options.port);
+  body.credentials = CredentialsOf(body.options.access);
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(endpoint, body.credentials, &port);
   builder.RegisterService(&*body.rpcs);
   builder.RegisterService(&body.scaler.emplace(body.sampler));
-  // Tensors are large, and the 4 MB default breaks clients; memory is bounded by the runtime.
-  builder.SetMaxReceiveMessageSize(INT_MAX);
-  builder.SetMaxSendMessageSize(INT_MAX);
-  // Two servers on one port would share its connections at random: refuse the second instead.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Only reflection and health are synchronous; they need no thread for each core.
-  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+  SetLimits(body.options, builder);
   body.server = builder.BuildAndStart();
   if (body.server == nullptr || port == 0) {
     body.server.reset();
@@ -121,6 +142,7 @@ void GrpcServer::Stop(std::chrono::milliseconds grace) {
   if (body.server == nullptr) return;
   body.readiness.request_stop();
   body.readiness.join();
+  body.slow->Refuse();
   body.server->GetHealthCheckService()->Shutdown();
   if (body.scaler) body.scaler->EndStreams();
   body.server->Shutdown(std::chrono::system_clock::now() + grace);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,16 +18,32 @@
 
 namespace tactus {
 
+class Access;
+class ClientLimits;
 class LoadSampler;
 
 struct GrpcOptions {
-  // Loopback unless the operator says otherwise: there is no authentication.
+  // Loopback unless the operator says otherwise.
   std::string address = "127.0.0.1";
   std::uint16_t port = 8001;  // 0: any free port; Start says which
   // Triton's status codes and texts where they differ from the standard's or from sense.
   bool strict_triton = false;
   // Lets tools (grpcurl) list the services and their messages.
   bool reflection = true;
+  // TLS and tokens; null: neither.
+  std::shared_ptr<const Access> access;
+  // What each client may have, shared by all front ends. Null: no limits.
+  std::shared_ptr<ClientLimits> limits;
+  // A larger message is refused.
+  std::size_t max_body = std::size_t{64} << 20;
+  // Bytes that gRPC may hold for its connections while it reads and writes them.
+  std::size_t memory = std::size_t{1} << 30;
+  // Calls under way on one connection; more wait at the client (HTTP/2).
+  int max_streams = 4096;
+  // Bytes of one call's metadata.
+  int max_metadata = 16 << 10;
+  // A connection without a call ends after so long; clients open another when they need it.
+  std::chrono::milliseconds idle_timeout{300'000};
 };
 
 class GrpcServer {

@@ -1,6 +1,7 @@
 #include "server/grpc/infer_reactor.h"
 
 #include <chrono>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -43,17 +44,26 @@ grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,
   return {static_cast<grpc::StatusCode>(wire.grpc), std::move(wire.text)};
 }
 
-InferReactor::InferReactor(InferenceService& service, bool strict_triton,
+InferReactor::InferReactor(InferenceService& service, const CallGate& gate, bool strict_triton,
                            grpc::CallbackServerContext& context, grpc::ByteBuffer& request,
                            grpc::ByteBuffer& response)
     : service_(service), strict_triton_(strict_triton), context_(context), response_(response) {
-  if (const Status begun = Begin(request); !begun) {
+  Status begun;
+  try {
+    begun = Begin(gate, request);
+  } catch (const std::bad_alloc&) {
+    begun = Fail(ErrorCode::kResourceExhausted, "no memory for this call: try again later");
+  }
+  if (!begun) {
     Finish(ToGrpcStatus(begun.error(), strict_triton_, &context_));
   }
 }
 
-Status InferReactor::Begin(grpc::ByteBuffer& request) {
+Status InferReactor::Begin(const CallGate& gate, grpc::ByteBuffer& request) {
   const auto received = std::chrono::steady_clock::now();
+  auto place = gate.Enter(context_, request.Length());
+  if (!place) return std::unexpected(std::move(place.error()));
+  place_ = *std::move(place);
   auto message = ParseInferRequest(request);
   if (!message) return std::unexpected(std::move(message.error()));
   id_ = (*message)->id();

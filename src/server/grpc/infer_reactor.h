@@ -10,6 +10,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "base/serving_time.h"
+#include "server/grpc/call_gate.h"
 #include "service/inference_service.h"
 
 namespace tactus {
@@ -30,8 +31,9 @@ grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,
 class InferReactor final : public grpc::ServerUnaryReactor {
  public:
   // Starts at once. `response` is gRPC's and is filled before Finish.
-  InferReactor(InferenceService& service, bool strict_triton, grpc::CallbackServerContext& context,
-               grpc::ByteBuffer& request, grpc::ByteBuffer& response);
+  InferReactor(InferenceService& service, const CallGate& gate, bool strict_triton,
+               grpc::CallbackServerContext& context, grpc::ByteBuffer& request,
+               grpc::ByteBuffer& response);
 
   // The client cancelled, its deadline passed, or its connection broke. gRPC calls it only after
   // the handler that made this object has returned, hence after Infer.
@@ -41,7 +43,7 @@ class InferReactor final : public grpc::ServerUnaryReactor {
   bool InternalInlineable() override { return true; }
 
  private:
-  Status Begin(grpc::ByteBuffer& request);
+  Status Begin(const CallGate& gate, grpc::ByteBuffer& request);
   // On whichever thread answers, maybe inside an Infer. `this` may be gone after Finish.
   void Answer(InferReply&& reply);
 
@@ -49,6 +51,7 @@ class InferReactor final : public grpc::ServerUnaryReactor {
   const bool strict_triton_;
   grpc::CallbackServerContext& context_;
   grpc::ByteBuffer& response_;
+  CallGate::Place place_;
   std::string id_;
   bool grpc_deadline_ = false;  // nothing limits the call more than grpc-timeout
   std::atomic<CallId> call_id_{0};

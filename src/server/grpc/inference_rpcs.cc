@@ -49,8 +49,9 @@ ServerUnaryReactor* InferenceRpcs::End(CallbackServerContext* context, const Sta
 ServerUnaryReactor* InferenceRpcs::EndLater(CallbackServerContext* context,
                                             std::function<Status()> slow) {
   ServerUnaryReactor* reactor = context->DefaultReactor();  // may be taken once
-  slow_.Add([this, reactor, slow = std::move(slow)] {
-    const Status status = slow();
+  slow_.Add([this, reactor, slow = std::move(slow)](bool refused) {
+    const Status status =
+        refused ? Status(Fail(ErrorCode::kUnavailable, "the server is stopping")) : slow();
     reactor->Finish(status ? grpc::Status::OK : ToGrpcStatus(status.error(), strict_triton_));
   });
   return reactor;
@@ -72,13 +73,13 @@ ServerUnaryReactor* InferenceRpcs::ModelInfer(CallbackServerContext* context,
                                               const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* response) {
   // gRPC owns the buffer until the call ends and reads it no more: it may be emptied early.
-  return new InferReactor(service_, strict_triton_, *context,
+  return new InferReactor(service_, gate_, strict_triton_, *context,
                           *const_cast<grpc::ByteBuffer*>(request), *response);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* InferenceRpcs::ModelStreamInfer(
     CallbackServerContext* context) {
-  return new StreamReactor(service_, strict_triton_, *context);
+  return new StreamReactor(service_, gate_, strict_triton_, *context);
 }
 
 ServerUnaryReactor* InferenceRpcs::ServerLive(CallbackServerContext* context,

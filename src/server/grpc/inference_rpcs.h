@@ -5,8 +5,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "grpc_service.grpc.pb.h"
+#include "server/grpc/call_gate.h"
 #include "server/grpc/slow_calls.h"
 #include "service/inference_service.h"
 
@@ -35,8 +37,8 @@ using All =
 
 class InferenceRpcs final : public rpc_layers::All {
  public:
-  InferenceRpcs(InferenceService& service, SlowCalls& slow, bool strict_triton)
-      : service_(service), slow_(slow), strict_triton_(strict_triton) {}
+  InferenceRpcs(InferenceService& service, SlowCalls& slow, CallGate gate, bool strict_triton)
+      : service_(service), slow_(slow), gate_(std::move(gate)), strict_triton_(strict_triton) {}
 
   grpc::ServerUnaryReactor* ModelInfer(grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request,
@@ -111,6 +113,7 @@ class InferenceRpcs final : public rpc_layers::All {
 
   InferenceService& service_;
   SlowCalls& slow_;
+  const CallGate gate_;
   const bool strict_triton_;
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <grpcpp/create_channel.h>
@@ -25,7 +26,10 @@ inline void Bound(grpc::ClientContext& context) {
 class GrpcServerFixture : public testing::Test {
  protected:
   void Start(bool strict_triton = false) {
-    server_.emplace(GrpcOptions{.port = 0, .strict_triton = strict_triton}, service_);
+    Start(GrpcOptions{.port = 0, .strict_triton = strict_triton});
+  }
+  void Start(GrpcOptions options) {
+    server_.emplace(std::move(options), service_);
     const auto port = server_->Start();
     ASSERT_TRUE(port.has_value()) << port.error().message;
     port_ = *port;

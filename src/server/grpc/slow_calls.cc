@@ -5,11 +5,17 @@
 namespace tactus {
 
 SlowCalls::~SlowCalls() {
+  Refuse();
   thread_.request_stop();
   thread_.join();
 }
 
-void SlowCalls::Add(std::function<void()> call) {
+void SlowCalls::Refuse() {
+  std::scoped_lock lock(mutex_);
+  refused_ = true;
+}
+
+void SlowCalls::Add(Call call) {
   {
     std::scoped_lock lock(mutex_);
     calls_.push_back(std::move(call));
@@ -24,8 +30,9 @@ void SlowCalls::Run(std::stop_token stop) {
     if (calls_.empty()) return;  // stopped
     auto call = std::move(calls_.front());
     calls_.pop_front();
+    const bool refused = refused_;
     lock.unlock();
-    call();
+    call(refused);
     call = nullptr;  // what it owns goes without the lock
     lock.lock();
   }

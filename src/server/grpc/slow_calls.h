@@ -13,17 +13,22 @@ namespace tactus {
 class SlowCalls {
  public:
   SlowCalls() : thread_([this](std::stop_token stop) { Run(stop); }) {}
-  // Runs what is left, then joins.
+  // Joins after Refuse.
   ~SlowCalls();
 
-  void Add(std::function<void()> call);
+  // `refused`: the server stops, and the call is only to say so.
+  using Call = std::function<void(bool refused)>;
+  void Add(Call call);
+  // Those that wait, and those that come later, are refused; one that runs ends.
+  void Refuse();
 
  private:
   void Run(std::stop_token stop);
 
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::deque<std::function<void()>> calls_;
+  std::deque<Call> calls_;
+  bool refused_ = false;
   std::jthread thread_;  // last: it uses what stands above
 };
 

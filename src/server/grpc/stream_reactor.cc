@@ -1,6 +1,7 @@
 #include "server/grpc/stream_reactor.h"
 
 #include <chrono>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -23,9 +24,9 @@ bool WantsFinalFlag(const inference::ModelInferRequest& message) {
 
 }  // namespace
 
-StreamReactor::StreamReactor(InferenceService& service, bool strict_triton,
+StreamReactor::StreamReactor(InferenceService& service, const CallGate& gate, bool strict_triton,
                              grpc::CallbackServerContext& context)
-    : service_(service), strict_triton_(strict_triton), context_(context) {
+    : service_(service), gate_(gate), strict_triton_(strict_triton), context_(context) {
   reading_ = true;
   StartRead(&incoming_);
 }
@@ -34,7 +35,11 @@ void StreamReactor::OnReadDone(bool ok) {
   if (ok) {
     grpc::ByteBuffer message;
     message.Swap(&incoming_);
-    Begin(std::move(message));
+    try {
+      Begin(std::move(message));
+    } catch (const std::bad_alloc&) {
+      Refuse({ErrorCode::kResourceExhausted, "no memory for this call: try again later"}, "");
+    }
   }
   Step step;
   {
@@ -74,8 +79,14 @@ void StreamReactor::OnCancel() {
   Make(step);
 }
 
+void StreamReactor::Refuse(const Error& error, const std::string& id) {
+  std::scoped_lock lock(mutex_);
+  outgoing_.push_back(ToStreamError(ToWire(error, strict_triton_).text, id));
+}
+
 void StreamReactor::Begin(grpc::ByteBuffer bytes) {
   const auto received = std::chrono::steady_clock::now();
+  const std::size_t size = bytes.Length();
   auto message = ParseInferRequest(bytes);
   if (!message) {
     std::scoped_lock lock(mutex_);
@@ -87,11 +98,9 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
   const bool final_flag = WantsFinalFlag(**message);
   auto call = CallFrom(service_, std::move(*message), received);
   Status fine = call ? ReadTimeMetadata(context_, call->limit) : std::unexpected(call.error());
-  if (!fine) {
-    std::scoped_lock lock(mutex_);
-    outgoing_.push_back(ToStreamError(ToWire(fine.error(), strict_triton_).text, id));
-    return;
-  }
+  if (!fine) return Refuse(fine.error(), id);
+  auto place = gate_.Enter(context_, size);
+  if (!place) return Refuse(place.error(), id);
   call->limit.Tighten(TimeLeft(context_));
   Serial serial;
   {
@@ -99,7 +108,8 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
     serial = next_serial_++;
     calls_.emplace(serial, kNotYet);
   }
-  call->reply = [this, serial, id, final_flag](InferReply&& reply) {
+  // The call's place is given back with what answers it.
+  call->reply = [this, serial, id, final_flag, place = *std::move(place)](InferReply&& reply) {
     Answer(serial, id, final_flag, std::move(reply));
   };
   const CallId started = service_.Infer(std::move(*call));

@@ -11,6 +11,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include "server/grpc/call_gate.h"
 #include "service/inference_service.h"
 
 namespace tactus {
@@ -19,7 +20,7 @@ namespace tactus {
 // stream goes on. Bytes that are no message end it.
 class StreamReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  StreamReactor(InferenceService& service, bool strict_triton,
+  StreamReactor(InferenceService& service, const CallGate& gate, bool strict_triton,
                 grpc::CallbackServerContext& context);
 
   void OnReadDone(bool ok) override;
@@ -36,6 +37,7 @@ class StreamReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   static constexpr CallId kNotYet = ~CallId{0};
 
   void Begin(grpc::ByteBuffer message);
+  void Refuse(const Error& error, const std::string& id);
   void Answer(Serial serial, const std::string& id, bool final_flag, InferReply&& reply);
 
   // What the state asks for. Taking a step marks it as under way, which keeps this object alive
@@ -50,6 +52,7 @@ class StreamReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void Make(const Step& step);
 
   InferenceService& service_;
+  const CallGate& gate_;
   const bool strict_triton_;
   grpc::CallbackServerContext& context_;
 

@@ -1,11 +1,15 @@
 #include "server/http/connection.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <fmt/format.h>
 #include <sys/socket.h>
+
+#include "server/access/access.h"
 
 namespace tactus {
 namespace {
@@ -26,32 +30,122 @@ std::size_t AsMuchAsGoes(const error_code& error, std::size_t) {
 // faster than its sender on the same machine makes it wake a thread with every few packets.
 constexpr std::size_t kBodyAtOnce = std::size_t{64} << 10;
 
-ReaderLimits LimitsOf(const HttpOptions& options) {
-  return {.head = options.max_header, .body = options.max_body};
+// A text of this size is read in a millisecond or so, and a client that sends many is one of many.
+constexpr std::size_t kHeavyText = std::size_t{32} << 10;
+
+// A connection that brings a request may be closed for a newcomer after so long without a byte.
+constexpr std::chrono::seconds kSilence{1};
+
+// A body that could never be held is refused as too large, not for now.
+ReaderLimits LimitsOf(const ServerContext& server) {
+  const ClientLimitOptions& limits = server.limits->options();
+  return {.head = server.options.max_header,
+          .body = std::min({server.options.max_body, limits.bytes, limits.all_bytes})};
+}
+
+// As limits know a client: of IPv6 the network, since a client has all of its addresses.
+std::string AddressOf(const asio::ip::tcp::socket& socket) {
+  error_code failed;
+  const asio::ip::address address = socket.remote_endpoint(failed).address();
+  if (failed || !address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
+  asio::ip::address_v6::bytes_type bytes = address.to_v6().to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return asio::ip::address_v6(bytes).to_string();
+}
+
+HttpResponse NoMemory() {
+  HttpResponse response = ErrorResponse(503, "no memory for this call: try again later");
+  response.fields = "Retry-After: 1\r\n";
+  return response;
+}
+
+HttpResponse Made(std::move_only_function<HttpResponse()>& make) {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    return NoMemory();
+  }
 }
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, std::shared_ptr<IoThread> thread)
+Connection::Connection(asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> tls,
+                       std::shared_ptr<IoThread> thread)
     : thread_(std::move(thread)),
       work_(asio::make_work_guard(thread_->io())),
-      socket_(std::move(socket)),
-      reader_(LimitsOf(thread_->server().options), thread_->server().budget) {}
+      address_(AddressOf(socket)),
+      stream_(std::move(socket), std::move(tls)),
+      reader_(LimitsOf(thread_->server()),
+              [this](const RequestHead& head) { return Admit(head); }) {}
 
 Connection::~Connection() { thread_->server().connections.fetch_sub(1); }
 
 void Connection::Start() {
   error_code ignored;
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
   thread_->Add(this);
   if (thread_->server().stopping.load()) return Close();
+  if (!stream_.secret()) return Begin();
+  Limit(options().head_timeout);
+  stream_.Shake([self = shared_from_this()](error_code error) {
+    if (self->phase_ != Phase::kShaking) return;
+    if (error) return self->Close();
+    self->Begin();
+  });
+}
+
+void Connection::Begin() {
+  phase_ = Phase::kReading;
   Limit(options().idle_timeout);
   Read();
 }
 
 void Connection::Refuse(HttpResponse response) {
   thread_->Add(this);
+  if (stream_.secret()) return Close();  // nobody shakes hands to be refused
   Write(std::move(response), false);
+}
+
+std::optional<std::string> Connection::BeyondLimit() {
+  auto place = thread_->server().limits->Connect(address_);
+  if (!place) return std::move(place.error().text);
+  place_ = *std::move(place);
+  return std::nullopt;
+}
+
+bool Connection::MayGo(Clock::time_point now) const {
+  if (phase_ == Phase::kReading && reader_.idle()) return true;
+  const bool arriving = phase_ == Phase::kShaking || phase_ == Phase::kReading;
+  return arriving && now - heard_ > kSilence;
+}
+
+std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Connection::Admit(
+    const RequestHead& head) {
+  ServerContext& server = thread_->server();
+  const Scope needs = server.handler->Needs(head.target);
+  client_ = address_;
+  if (options().access != nullptr) {
+    Admission admission = options().access->Admit(needs, head.authorization);
+    if (!admission.admitted()) {
+      HttpResponse response = ErrorResponse(admission.http(), admission.text);
+      if (admission.http() == 401) response.fields = "WWW-Authenticate: Bearer\r\n";
+      return std::unexpected(std::move(response));
+    }
+    if (!admission.client.empty()) client_ = std::move(admission.client);
+  }
+  if (needs == Scope::kOpen) {
+    // Whoever may ask without a token, and as often as it likes, leaves nothing to be kept.
+    if (head.length == 0) return nullptr;
+    return std::unexpected(ErrorResponse(413, "this path takes no body"));
+  }
+  auto allowed = server.limits->Begin(client_, Clock::now());
+  if (!allowed) {
+    HttpResponse response = ErrorResponse(429, allowed.error().text);
+    response.fields = fmt::format("Retry-After: {}\r\n", allowed.error().retry_after);
+    return std::unexpected(std::move(response));
+  }
+  allowed_ = *std::move(allowed);
+  return allowed_->bytes;
 }
 
 void Connection::Read() {
@@ -67,7 +161,7 @@ void Connection::Read() {
   }
   reading_ = true;
   AwakeAt(std::clamp(reader_.missing(), std::size_t{1}, kBodyAtOnce));
-  socket_.async_read_some(
+  stream_.async_read_some(
       asio::buffer(space.data(), space.size()),
       [self = shared_from_this()](error_code error, std::size_t n) { self->OnRead(error, n); });
 }
@@ -75,9 +169,11 @@ void Connection::Read() {
 // What is there is read at once, however little; then the kernel wakes us when there is so much, or
 // when the client has gone.
 void Connection::AwakeAt(std::size_t bytes) {
+  if (stream_.secret()) return;  // what is missing is no number of bytes on the wire
   if (std::exchange(awake_at_, bytes) == bytes) return;
   error_code ignored;
-  socket_.set_option(asio::socket_base::receive_low_watermark(static_cast<int>(bytes)), ignored);
+  stream_.socket().set_option(asio::socket_base::receive_low_watermark(static_cast<int>(bytes)),
+                              ignored);
 }
 
 void Connection::OnRead(error_code error, std::size_t n) {
@@ -92,6 +188,7 @@ void Connection::OnRead(error_code error, std::size_t n) {
     return Abort();
   }
   if (phase_ == Phase::kLingering) return Read();
+  heard_ = Clock::now();
   const RequestReader::State state = reader_.Commit(n);
   if (phase_ == Phase::kReading) return Advance(state);
   Read();
@@ -123,7 +220,7 @@ void Connection::LimitArrival(Arrival arrival, std::chrono::milliseconds limit) 
 void Connection::WriteContinue() {
   static constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
   interim_ = true;
-  asio::async_write(socket_, asio::buffer(kInterim.data(), kInterim.size()),
+  asio::async_write(stream_, asio::buffer(kInterim.data(), kInterim.size()),
                     [self = shared_from_this()](error_code error, std::size_t) {
                       self->interim_ = false;
                       if (error) return self->Abort();
@@ -147,22 +244,71 @@ void Connection::Handle() {
     response.fields = "Retry-After: 1\r\n";
     return Write(std::move(response), false);
   }
-  const std::optional<CallId> call =
-      thread_->server().handler->Handle(request, thread_->index(), shared_from_this());
-  request.body_owner = nullptr;  // whoever needs the body holds it by now
-  call_ = call;
+  handled_ = false;
+  if (!Heavy()) {
+    OnHandled(HandleOn(thread_->index()));
+    return Read();
+  }
+  thread_->server().decode->Add(client_, [self = shared_from_this()](std::size_t number) mutable {
+    const auto threads = static_cast<std::size_t>(self->options().threads);
+    const std::optional<CallId> call = self->HandleOn(threads + number);
+    asio::io_context& loop = self->thread_->io();
+    asio::post(loop, [self = std::move(self), call] { self->OnHandled(call); });
+  });
   Read();
+}
+
+// Whether the request takes long to read. Tensors as bytes do not: what counts is the text.
+bool Connection::Heavy() {
+  const HttpRequest& request = reader_.request();
+  if (request.body.empty()) return false;
+  if (!request.content_encoding.empty()) return true;
+  return !request.inference_header_length && request.body.size() > kHeavyText;
+}
+
+// On the I/O thread, or on one that decodes: the request stays as it is until OnHandled.
+std::optional<CallId> Connection::HandleOn(std::size_t thread) {
+  const HttpRequest& request = reader_.request();
+  try {
+    return thread_->server().handler->Handle(request, thread, shared_from_this());
+  } catch (const std::bad_alloc&) {
+    Answer([] { return NoMemory(); });
+    return std::nullopt;
+  }
+}
+
+void Connection::OnHandled(std::optional<CallId> call) {
+  handled_ = true;
+  reader_.request().body_owner = nullptr;  // whoever needs the body holds it by now
+  if (phase_ == Phase::kClosed) {
+    if (call) thread_->server().handler->Cancel(*call);  // the client left meanwhile
+    return;
+  }
+  call_ = call;
+  if (early_) OnAnswer(std::exchange(early_, nullptr));
 }
 
 void Connection::Answer(std::move_only_function<HttpResponse()> make) {
   asio::post(thread_->io(), [self = shared_from_this(), make = std::move(make)]() mutable {
-    if (self->phase_ == Phase::kHandling) self->OnAnswer(make());
+    if (self->phase_ != Phase::kHandling) return;
+    if (self->handled_) return self->OnAnswer(std::move(make));
+    self->early_ = std::move(make);
   });
 }
 
-void Connection::OnAnswer(HttpResponse response) {
+void Connection::AnswerHeavy(std::move_only_function<HttpResponse()> make) {
+  // The connection has the next request only once this one is answered, so `client_` stays.
+  auto shared = std::make_shared<std::move_only_function<HttpResponse()>>(std::move(make));
+  thread_->server().decode->Add(client_,
+                                [self = shared_from_this(), make = std::move(shared)](std::size_t) {
+                                  auto response = std::make_shared<HttpResponse>(Made(*make));
+                                  self->Answer([response] { return std::move(*response); });
+                                });
+}
+
+void Connection::OnAnswer(std::move_only_function<HttpResponse()> make) {
   call_.reset();
-  Write(std::move(response), keep_alive_);
+  Write(Made(make), keep_alive_);
 }
 
 void Connection::Write(HttpResponse response, bool keep_alive) {
@@ -184,12 +330,13 @@ void Connection::Write(HttpResponse response, bool keep_alive) {
     for (const auto part : response_.parts) buffers_.emplace_back(part.data(), part.size());
   }
   asio::async_write(
-      socket_, buffers_, AsMuchAsGoes,
+      stream_, buffers_, AsMuchAsGoes,
       [self = shared_from_this()](error_code error, std::size_t) { self->OnWritten(error); });
 }
 
 void Connection::OnWritten(error_code error) {
   response_ = {};
+  allowed_.reset();
   if (phase_ == Phase::kClosed) return;
   if (error) return Close();
   if (!keep_alive_) return Linger();
@@ -203,7 +350,7 @@ void Connection::OnWritten(error_code error) {
 void Connection::Linger() {
   phase_ = Phase::kLingering;
   error_code ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   Limit(kLinger);
   Read();
 }
@@ -221,6 +368,17 @@ void Connection::CloseIfIdle() {
   if (phase_ == Phase::kReading && reader_.idle()) Close();
 }
 
+void Connection::Expire() {
+  if (phase_ != Phase::kHandling || !handled_) {
+    return phase_ == Phase::kReading || phase_ == Phase::kShaking ? Close() : void();
+  }
+  const std::optional<CallId> call = std::exchange(call_, std::nullopt);
+  HttpResponse response = ErrorResponse(503, "the server stopped before this call was answered");
+  response.fields = "Retry-After: 1\r\n";
+  Write(std::move(response), false);
+  if (call) thread_->server().handler->Cancel(*call);
+}
+
 void Connection::Abort() {
   const std::optional<CallId> call = std::exchange(call_, std::nullopt);
   Close();
@@ -230,8 +388,10 @@ void Connection::Abort() {
 void Connection::Close() {
   if (phase_ == Phase::kClosed) return;
   phase_ = Phase::kClosed;
+  allowed_.reset();
+  place_ = {};
   error_code ignored;
-  socket_.close(ignored);
+  stream_.socket().close(ignored);
   // Handlers under way hold the connection until they have seen the end.
   thread_->Remove(this);
 }

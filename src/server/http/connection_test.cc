@@ -1,4 +1,5 @@
 // Clients that are slow, rude, hasty or gone.
+#include <future>
 #include <thread>
 
 #include <fmt/format.h>
@@ -135,9 +136,17 @@ TEST_F(ConnectionTest, AClientThatSendsOnHearsTheRefusal) {
 
 TEST_F(ConnectionTest, BytesInMemoryAreBounded) {
   options_.max_pending_bytes = 10'000;
-  LoopbackClient client(port());
-  client.Send("POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n");
-  const auto response = client.Receive();
+  const auto post = [](int length) {
+    return fmt::format(
+        "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n"
+        "Expect: 100-continue\r\n\r\n",
+        length);
+  };
+  LoopbackClient first(port());
+  first.Send(post(8000));
+  EXPECT_TRUE(first.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 100"));  // it has its room
+  EXPECT_EQ(LoopbackClient(port()).Call(post(20'000)).status, 413) << "later would not help";
+  const auto response = LoopbackClient(port()).Call(post(8000));
   EXPECT_EQ(response.status, 503);
   EXPECT_EQ(response.fields.at("Retry-After"), "1");
 }
@@ -239,15 +248,29 @@ TEST_F(ConnectionTest, ConnectionsEndWhenTheClientAsks) {
   EXPECT_TRUE(old.AtEnd());
 }
 
-TEST_F(ConnectionTest, OneConnectionTooManyIsTold) {
-  options_.max_connections = 1;
+TEST_F(ConnectionTest, LoadsThatWaitAreRefusedWhenTheServerStops) {
+  std::promise<void> loading, go_on;
+  service_.ControlWith([&] {
+    loading.set_value();
+    go_on.get_future().wait();
+  });
+  const std::string load =
+      "POST /v2/repository/models/a/load HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
   LoopbackClient first(port());
-  EXPECT_EQ(first.Call(kLive).status, 200);
+  first.Send(load);
+  loading.get_future().wait();
+  service_.ControlWith({});
   LoopbackClient second(port());
-  const auto response = second.Receive();
-  EXPECT_EQ(response.status, 503);
-  EXPECT_EQ(response.fields.at("Retry-After"), "1");
-  EXPECT_EQ(first.Call(kLive).status, 200);
+  second.Send(load);
+  // The second waits behind the first once a later connection has been served.
+  EXPECT_EQ(LoopbackClient(port()).Call(kLive).status, 200);
+  std::thread stop([&] { server_->Stop(std::chrono::minutes(1)); });
+  while (LoopbackClient::Connects(port())) {
+  }
+  go_on.set_value();
+  EXPECT_EQ(first.Receive().status, 200);
+  EXPECT_EQ(second.Receive().status, 503);
+  stop.join();
 }
 
 TEST_F(ConnectionTest, StoppingLetsACallEnd) {
@@ -271,7 +294,9 @@ TEST_F(ConnectionTest, StoppingCancelsWhatOutlastsTheGrace) {
   service_.AwaitCalls(1);
   server_->Stop(std::chrono::milliseconds(0));
   EXPECT_EQ(service_.cancels(), 1);
-  EXPECT_EQ(client.Receive().status, 0);
+  const auto response = client.Receive();
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.fields.at("Retry-After"), "1");
 }
 
 TEST_F(ConnectionTest, ManyConnectionsOnTwoThreads) {

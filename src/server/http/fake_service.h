@@ -36,6 +36,16 @@ class FakeService final : public InferenceService {
     }
     for (auto& [id, call] : held) Reply(std::move(call));
   }
+  // Every call begins with this, on the thread that brings it.
+  void BeginWith(std::function<void()> begin) {
+    const std::lock_guard lock(mutex_);
+    begin_ = std::move(begin);
+  }
+  // Every load and unload begins with this.
+  void ControlWith(std::function<void()> control) {
+    const std::lock_guard lock(mutex_);
+    control_ = std::move(control);
+  }
   // Every call fails with this from now on.
   void FailWith(Error error) {
     const std::lock_guard lock(mutex_);
@@ -65,6 +75,7 @@ class FakeService final : public InferenceService {
   }
 
   CallId Infer(InferCall&& call) override {
+    if (const auto begin = Read(begin_)) begin();
     CallId id;
     {
       const std::lock_guard lock(mutex_);
@@ -130,6 +141,7 @@ class FakeService final : public InferenceService {
   }
 
   Status Control(std::string what) {
+    if (const auto control = Read(control_)) control();
     const std::lock_guard lock(mutex_);
     last_control_ = std::move(what);
     return {};
@@ -175,6 +187,8 @@ class FakeService final : public InferenceService {
   bool hold_ = false;
   int calls_ = 0;
   int cancels_ = 0;
+  std::function<void()> begin_;
+  std::function<void()> control_;
   std::optional<Error> failure_;
   std::optional<Duration> last_limit_;
   std::uint32_t last_priority_ = 0;

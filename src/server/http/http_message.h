@@ -9,9 +9,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/expected.h"
+#include "server/access/scope.h"
 #include "service/deadline.h"
 #include "service/infer_call.h"
 
@@ -55,11 +57,17 @@ class Exchange {
   // Exactly once, from any thread. `make` runs on the connection's I/O thread, or never if the
   // client is gone.
   virtual void Answer(std::move_only_function<HttpResponse()> make) = 0;
+  // The same, where `make` takes long: it runs where heavy requests are read.
+  virtual void AnswerHeavy(std::move_only_function<HttpResponse()> make) {
+    Answer(std::move(make));
+  }
 };
 
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
+  // What a client must be allowed in order to send a request to this target.
+  virtual Scope Needs(std::string_view target) const = 0;
   // Must not block. Answers through `exchange`, at once or later. `thread` numbers the I/O thread
   // that calls. A call that is under way in the service is returned, for Cancel.
   virtual std::optional<CallId> Handle(const HttpRequest& request, std::size_t thread,

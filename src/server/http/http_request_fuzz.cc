@@ -40,8 +40,9 @@ void Run(std::span<const std::uint8_t> bytes, std::size_t piece) {
   static FakeService service;
   static const std::unique_ptr<HttpHandler> handler =
       MakeKServeHandler({.max_body = 1 << 20}, service);
-  const auto budget = std::make_shared<BodyBudget>(std::size_t{4} << 20);
-  RequestReader reader({.head = 1024, .body = 1 << 20}, budget);
+  const auto budget = std::make_shared<ByteBudget>(std::size_t{4} << 20);
+  RequestReader reader({.head = 1024, .body = 1 << 20},
+                       [&budget](const RequestHead&) { return budget; });
   using State = RequestReader::State;
   while (!bytes.empty()) {
     const std::span<char> space = reader.Space();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <future>
+#include <limits>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -13,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "base/check.h"
+#include "server/http/client_stream.h"
 #include "server/http/connection.h"
 #include "server/http/io_thread.h"
 #include "server/http/kserve_handler.h"
@@ -27,19 +30,40 @@ using boost::system::error_code;
 // After a failed accept (no file descriptors left) the next try waits, or it would fail at once.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
+// Of one client as much as of all.
+std::shared_ptr<ClientLimits> Unlimited(const HttpOptions& options) {
+  constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max() / 2;
+  return std::make_shared<ClientLimits>(ClientLimitOptions{.calls = kAny,
+                                                           .rate = 0,
+                                                           .bytes = kAny,
+                                                           .connections = kAny,
+                                                           .all_bytes = options.max_pending_bytes});
+}
+
+HttpResponse TooMany(int status, std::string_view text) {
+  HttpResponse response = ErrorResponse(status, text);
+  response.fields = "Retry-After: 1\r\n";
+  return response;
+}
+
 }  // namespace
 
 struct HttpServer::Body {
   Body(HttpOptions options, std::unique_ptr<HttpHandler> handler)
       : context(std::make_shared<ServerContext>()) {
     options.threads = std::max(options.threads, 1);
+    options.decode_threads = std::max(options.decode_threads, 1);
     context->options = std::move(options);
     context->handler = std::move(handler);
-    context->budget = std::make_shared<BodyBudget>(context->options.max_pending_bytes);
+    context->limits = context->options.limits;
+    if (context->limits == nullptr) context->limits = Unlimited(context->options);
+    context->decode =
+        std::make_unique<DecodeThreads>(static_cast<std::size_t>(context->options.decode_threads));
   }
 
   std::shared_ptr<ServerContext> context;
   std::vector<std::shared_ptr<IoThread>> io;
+  TlsContexts tls;  // of the first I/O thread
   std::vector<std::thread> threads;
   std::unique_ptr<tcp::acceptor> acceptor;  // on the first I/O thread
   std::unique_ptr<asio::steady_timer> pause;
@@ -94,12 +118,14 @@ void HttpServer::Body::OnAccept(error_code error, tcp::socket socket,
   }
   const bool full = context->connections.fetch_add(1) >= context->options.max_connections;
   asio::io_context& loop = thread->io();
-  auto connection = std::make_shared<Connection>(std::move(socket), std::move(thread));
+  auto connection = std::make_shared<Connection>(
+      std::move(socket), tls.Of(context->options.access.get()), std::move(thread));
   asio::post(loop, [connection = std::move(connection), full] {
-    if (!full) return connection->Start();
-    HttpResponse response = ErrorResponse(503, "too many connections: try again later");
-    response.fields = "Retry-After: 1\r\n";
-    connection->Refuse(std::move(response));
+    if (const auto beyond = connection->BeyondLimit()) {
+      return connection->Refuse(TooMany(429, *beyond));
+    }
+    if (!full || connection->thread().MakeRoom()) return connection->Start();
+    connection->Refuse(TooMany(503, "too many connections: try again later"));
   });
   Accept();
 }
@@ -120,8 +146,11 @@ HttpServer::HttpServer(HttpOptions options, InferenceService& service) {
   body_ = std::make_unique<Body>(std::move(options), std::move(handler));
 }
 
-HttpServer::HttpServer(HttpOptions options, std::function<std::string()> text)
-    : body_(std::make_unique<Body>(std::move(options), MakeTextHandler(std::move(text)))) {}
+HttpServer::HttpServer(HttpOptions options, std::function<std::string()> text,
+                       const InferenceService* health) {
+  auto handler = MakeTextHandler(std::move(text), health, options.strict_triton);
+  body_ = std::make_unique<Body>(std::move(options), std::move(handler));
+}
 
 HttpServer::~HttpServer() { Stop(std::chrono::milliseconds(0)); }
 
@@ -130,6 +159,9 @@ Expected<std::uint16_t> HttpServer::Start() {
   CHECK(body.io.empty(), "a server starts once");
   for (int i = 0; i < body.context->options.threads; ++i) {
     body.io.push_back(std::make_shared<IoThread>(static_cast<std::size_t>(i), body.context));
+  }
+  if (const Status made = body.tls.Make(body.context->options.access.get()); !made) {
+    return std::unexpected(made.error());
   }
   const Expected<std::uint16_t> port = body.Listen();
   if (!port) return port;
@@ -147,6 +179,7 @@ void HttpServer::Stop(std::chrono::milliseconds grace) {
   for (const auto& io : body.io) io->Drain(grace);
   body.context->handler->Stop();
   for (std::thread& thread : body.threads) thread.join();
+  body.context->decode.reset();  // not where the last connection ends, which may be one of them
 }
 
 }  // namespace tactus

@@ -18,20 +18,26 @@
 
 namespace tactus {
 
+class Access;
+class ClientLimits;
+
 struct HttpOptions {
-  // Loopback unless the operator says otherwise: there is no authentication.
+  // Loopback unless the operator says otherwise.
   std::string address = "127.0.0.1";
   std::uint16_t port = 8000;  // 0: any free port; Start says which
   // I/O threads. Requests are parsed and answers written on them, inference runs elsewhere.
   int threads = 1;
+  // Threads that unpack bodies and read long texts, so that the I/O threads need not.
+  int decode_threads = 1;
   // A larger body is refused with 413. For compressed bodies it bounds the inflated size too.
   std::size_t max_body = std::size_t{64} << 20;
   // Request line and header fields together; more is 431.
   std::size_t max_header = std::size_t{16} << 10;
-  // One more is answered 503 and closed.
+  // One more takes the place of the one that has been silent for longest; where all are busy it is
+  // answered 503 and closed.
   std::size_t max_connections = 1024;
-  // Bytes of request bodies being received or held, all connections together; beyond it 503. Bounds
-  // memory whatever the clients announce.
+  // Where `limits` is null: bytes of request bodies being received or held, all connections
+  // together; beyond it 503. Bounds memory whatever the clients announce.
   std::size_t max_pending_bytes = std::size_t{1} << 30;
   // A connection without a request is closed after `idle`; one that is slow to send its head, its
   // body or to take the answer is closed after these. Checked every 100 ms.
@@ -41,14 +47,21 @@ struct HttpOptions {
   std::chrono::milliseconds write_timeout{60'000};
   // Triton's status codes and texts where they differ from the standard's or from sense.
   bool strict_triton = false;
+  // TLS and tokens; null: neither.
+  std::shared_ptr<const Access> access;
+  // What each client may have, shared by all front ends; beyond it 429. Null: no limits.
+  std::shared_ptr<ClientLimits> limits;
 };
 
 class HttpServer {
  public:
   // KServe v2; `service` outlives the server.
   HttpServer(HttpOptions options, InferenceService& service);
-  // GET /metrics answers `text()`, called on an I/O thread of this server.
-  HttpServer(HttpOptions options, std::function<std::string()> text);
+  // GET /metrics answers `text()`, called on an I/O thread of this server. Where there is a
+  // `health`, the paths /v2/health of that service too: on a thread that no request for it keeps
+  // busy.
+  HttpServer(HttpOptions options, std::function<std::string()> text,
+             const InferenceService* health = nullptr);
   ~HttpServer();  // Stop(0), if it was not stopped
 
   // Listens and starts the threads. Unavailable when the port is taken, with address and port.

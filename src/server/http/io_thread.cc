@@ -35,16 +35,32 @@ void IoThread::Drain(std::chrono::milliseconds grace) {
   });
 }
 
+bool IoThread::MakeRoom() {
+  const auto now = std::chrono::steady_clock::now();
+  Connection* longest = nullptr;
+  for (Connection* connection : connections_) {
+    if (!connection->MayGo(now)) continue;
+    if (longest == nullptr || connection->heard() < longest->heard()) longest = connection;
+  }
+  if (longest == nullptr) return false;
+  longest->Abort();
+  return true;
+}
+
 void IoThread::Sweep() {
   const auto now = std::chrono::steady_clock::now();
   const std::vector<Connection*> all(connections_.begin(), connections_.end());
+  const bool over = draining_ && now >= drain_until_;
   for (Connection* connection : all) {
-    if (draining_ && now >= drain_until_) {
+    if (over && !expired_) {
+      connection->Expire();
+    } else if (over) {
       connection->Abort();
     } else {
       connection->CheckTime(now);
     }
   }
+  expired_ = over;
   // Without the timer the loop ends with its last connection.
   if (draining_ && connections_.empty()) return;
   auto next = now + kSweepPeriod;

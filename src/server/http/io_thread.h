@@ -10,6 +10,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "server/access/client_limits.h"
+#include "server/http/decode_threads.h"
 #include "server/http/http_message.h"
 #include "server/http/http_server.h"
 #include "server/http/request_reader.h"
@@ -22,7 +24,8 @@ class Connection;
 struct ServerContext {
   HttpOptions options;
   std::unique_ptr<HttpHandler> handler;
-  std::shared_ptr<BodyBudget> budget;
+  std::shared_ptr<ClientLimits> limits;
+  std::unique_ptr<DecodeThreads> decode;  // null once the server has stopped
   std::atomic<std::size_t> connections{0};
   std::atomic<bool> stopping{false};
 };
@@ -41,6 +44,10 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   // From any thread: no new requests; closes what is idle, and all else after `grace`.
   void Drain(std::chrono::milliseconds grace);
 
+  // From this thread: closes the connection that has been without a word for longest, if there is
+  // one that has no request under way. False: all are busy.
+  bool MakeRoom();
+
   // From this thread.
   void Add(Connection* connection) { connections_.insert(connection); }
   void Remove(Connection* connection) { connections_.erase(connection); }
@@ -55,6 +62,7 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   boost::asio::steady_timer sweep_;
   std::unordered_set<Connection*> connections_;
   bool draining_ = false;
+  bool expired_ = false;  // every connection has been told that the grace is over
   std::chrono::steady_clock::time_point drain_until_;
 };
 

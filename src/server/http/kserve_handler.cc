@@ -19,6 +19,8 @@ namespace {
 
 // Loads and unloads that may wait for their turn.
 constexpr std::size_t kWaitingCalls = 64;
+// Bytes of tensors that take a millisecond or so to become text.
+constexpr std::size_t kHeavyAnswer = std::size_t{64} << 10;
 // Smaller answers gain nothing from being compressed.
 constexpr std::size_t kLeastCompressed = 1024;
 
@@ -31,6 +33,12 @@ HttpResponse JsonResponse(std::string body, int status = 200) {
   response.status = status;
   response.body = std::move(body);
   return response;
+}
+
+HttpResponse Health(std::string_view what, bool good, bool strict) {
+  // Triton says 400, which sounds like the client's fault.
+  const int bad = strict ? 400 : 503;
+  return JsonResponse(fmt::format(R"({{"{}":{}}})", what, good), good ? 200 : bad);
 }
 
 HttpResponse MethodNotAllowed(std::string_view allowed) {
@@ -70,8 +78,11 @@ class KServeHandler final : public HttpHandler {
       : service_(service),
         max_body_(options.max_body),
         strict_(options.strict_triton),
-        decoders_(static_cast<std::size_t>(std::max(options.threads, 1))),
+        decoders_(static_cast<std::size_t>(std::max(options.threads, 1) +
+                                           std::max(options.decode_threads, 1))),
         waiting_(kWaitingCalls) {}
+
+  Scope Needs(std::string_view target) const override { return ScopeOf(RouteOf(target).endpoint); }
 
   std::optional<CallId> Handle(const HttpRequest& request, std::size_t thread,
                                std::shared_ptr<Exchange> exchange) override {
@@ -102,7 +113,7 @@ class KServeHandler final : public HttpHandler {
   std::optional<HttpResponse> Answer(const HttpRequest& request, Route& route,
                                      std::shared_ptr<Exchange>& exchange) {
     if (route.endpoint == Endpoint::kUnknown) return ErrorResponse(404, "Not Found");
-    if (route.endpoint == Endpoint::kUnsupported) {
+    if (route.endpoint == Endpoint::kUnsupported || route.endpoint == Endpoint::kSettings) {
       return ErrorResponse(501, "this extension is not supported");
     }
     const std::string_view allowed = AllowedVerbs(route.endpoint);
@@ -117,9 +128,9 @@ class KServeHandler final : public HttpHandler {
   HttpResponse AnswerGet(const Route& route) {
     switch (route.endpoint) {
       case Endpoint::kHealthLive:
-        return Health("live", service_.Live());
+        return Health("live", service_.Live(), strict_);
       case Endpoint::kHealthReady:
-        return Health("ready", service_.Ready());
+        return Health("ready", service_.Ready(), strict_);
       case Endpoint::kServer:
         return JsonResponse(ServerMetadataJson(strict_));
       case Endpoint::kStatistics:
@@ -138,12 +149,6 @@ class KServeHandler final : public HttpHandler {
     }
     auto config = ModelConfigJson(**model);
     return config ? JsonResponse(std::move(*config)) : Refusal(config.error());
-  }
-
-  HttpResponse Health(std::string_view what, bool good) const {
-    // Triton says 400, which sounds like the client's fault.
-    const int bad = strict_ ? 400 : 503;
-    return JsonResponse(fmt::format(R"({{"{}":{}}})", what, good), good ? 200 : bad);
   }
 
   HttpResponse ModelReady(const Route& route,
@@ -200,14 +205,17 @@ class KServeHandler final : public HttpHandler {
   std::optional<HttpResponse> Control(const Route& route, std::string config,
                                       const std::shared_ptr<Exchange>& exchange) {
     const bool load = route.endpoint == Endpoint::kLoad;
-    const bool taken =
-        waiting_.Post([this, load, model = route.model, config = std::move(config), exchange] {
-          const Status status = load ? service_.Load(model, config) : service_.Unload(model);
-          exchange->Answer([status, strict = strict_]() -> HttpResponse {
-            if (!status) return RefusalOf(status.error(), strict);
-            return JsonResponse("");
-          });
-        });
+    const bool taken = waiting_.Post([this, load, model = route.model, config = std::move(config),
+                                      exchange](bool refused) {
+      const Status status = refused
+                                ? Status(Fail(ErrorCode::kUnavailable, "the server is stopping"))
+                            : load ? service_.Load(model, config)
+                                   : service_.Unload(model);
+      exchange->Answer([status, strict = strict_]() -> HttpResponse {
+        if (!status) return RefusalOf(status.error(), strict);
+        return JsonResponse("");
+      });
+    });
     if (taken) return std::nullopt;
     return RefusalOf({ErrorCode::kUnavailable, "too many loads and unloads wait: try again later"},
                      strict_);
@@ -273,9 +281,11 @@ class KServeHandler final : public HttpHandler {
                                           ChooseCoding(request.accept_encoding), strict_});
     call->reply = [pending = std::move(pending)](InferReply&& reply) {
       Exchange& to = *pending->exchange;
-      to.Answer([pending, reply = std::move(reply)]() mutable {
+      const bool heavy = IsHeavy(reply, *pending);
+      auto make = [pending, reply = std::move(reply)]() mutable {
         return ResponseTo(std::move(reply), *pending);
-      });
+      };
+      heavy ? to.AnswerHeavy(std::move(make)) : to.Answer(std::move(make));
     };
     return service_.Infer(std::move(*call));
   }
@@ -288,6 +298,16 @@ class KServeHandler final : public HttpHandler {
       return RawInferRequest(model, body.bytes, std::move(body.owner));
     }
     return decoders_[thread].Decode(body.bytes, *header_length, std::move(body.owner));
+  }
+
+  // Whether it takes long to write: much that is packed or becomes text.
+  static bool IsHeavy(const InferReply& reply, const Pending& pending) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
+      if (pending.coding == Coding::kIdentity && pending.form.Binary(i)) continue;
+      for (const auto part : reply.outputs[i].parts) bytes += part.size();
+    }
+    return bytes > kHeavyAnswer;
   }
 
   static HttpResponse ResponseTo(InferReply&& reply, const Pending& pending) {
@@ -316,13 +336,14 @@ class KServeHandler final : public HttpHandler {
   InferenceService& service_;
   const std::size_t max_body_;
   const bool strict_;
-  std::vector<InferRequestDecoder> decoders_;  // by I/O thread
+  std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode
   WaitingThread waiting_;
 };
 
 class TextHandler final : public HttpHandler {
  public:
-  explicit TextHandler(std::function<std::string()> text) : text_(std::move(text)) {}
+  TextHandler(std::function<std::string()> text, const InferenceService* health, bool strict)
+      : text_(std::move(text)), health_(health), strict_(strict) {}
 
   std::optional<CallId> Handle(const HttpRequest& request, std::size_t,
                                std::shared_ptr<Exchange> exchange) override {
@@ -330,14 +351,23 @@ class TextHandler final : public HttpHandler {
     return std::nullopt;
   }
   void Cancel(CallId) override {}
+  Scope Needs(std::string_view target) const override {
+    return health_ != nullptr ? ScopeOf(RouteOf(target).endpoint) : Scope::kRead;
+  }
 
  private:
   HttpResponse Answer(const HttpRequest& request) const {
     std::string_view path = request.target.substr(0, request.target.find('?'));
-    if (path != "/metrics" && path != "/metrics/") return ErrorResponse(404, "Not Found");
+    const Endpoint endpoint = health_ ? RouteOf(request.target).endpoint : Endpoint::kUnknown;
+    const bool live = endpoint == Endpoint::kHealthLive;
+    const bool health = live || endpoint == Endpoint::kHealthReady;
+    if (!health && path != "/metrics" && path != "/metrics/")
+      return ErrorResponse(404, "Not Found");
     if (request.verb != Verb::kGet && request.verb != Verb::kHead) {
       return MethodNotAllowed("GET, HEAD");
     }
+    if (live) return Health("live", health_->Live(), strict_);
+    if (health) return Health("ready", health_->Ready(), strict_);
     HttpResponse response;
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";
     response.body = text_();
@@ -346,6 +376,8 @@ class TextHandler final : public HttpHandler {
   }
 
   std::function<std::string()> text_;
+  const InferenceService* const health_;
+  const bool strict_;
 };
 
 }  // namespace
@@ -355,8 +387,9 @@ std::unique_ptr<HttpHandler> MakeKServeHandler(const HttpOptions& options,
   return std::make_unique<KServeHandler>(options, service);
 }
 
-std::unique_ptr<HttpHandler> MakeTextHandler(std::function<std::string()> text) {
-  return std::make_unique<TextHandler>(std::move(text));
+std::unique_ptr<HttpHandler> MakeTextHandler(std::function<std::string()> text,
+                                             const InferenceService* health, bool strict) {
+  return std::make_unique<TextHandler>(std::move(text), health, strict);
 }
 
 }  // namespace tactus

@@ -14,7 +14,8 @@ namespace tactus {
 std::unique_ptr<HttpHandler> MakeKServeHandler(const HttpOptions& options,
                                                InferenceService& service);
 
-// GET /metrics.
-std::unique_ptr<HttpHandler> MakeTextHandler(std::function<std::string()> text);
+// GET /metrics, and health where there is a service, which outlives the handler.
+std::unique_ptr<HttpHandler> MakeTextHandler(std::function<std::string()> text,
+                                             const InferenceService* health, bool strict);
 
 }  // namespace tactus

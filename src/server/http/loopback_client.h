@@ -41,6 +41,19 @@ class LoopbackClient {
   LoopbackClient(const LoopbackClient&) = delete;
   LoopbackClient& operator=(const LoopbackClient&) = delete;
 
+  // Whether somebody listens.
+  static bool Connects(std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int probe = ::socket(AF_INET, SOCK_STREAM, 0);
+    const int result =
+        ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    ::close(probe);
+    return result == 0;
+  }
+
   // False when the server has closed.
   bool Send(std::string_view bytes) {
     while (!bytes.empty()) {

@@ -1,6 +1,8 @@
 #include "server/http/request_reader.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <optional>
@@ -12,6 +14,7 @@
 #include <boost/beast/http/parser.hpp>
 
 #include "base/check.h"
+#include "server/access/client_limits.h"
 #include "server/kserve/json_codec.h"
 #include "server/kserve/time_headers.h"
 
@@ -26,31 +29,40 @@ using Parser = http::request_parser<http::buffer_body>;
 // and sends little holds little.
 constexpr std::size_t kFirstBody = std::size_t{1} << 20;
 // A buffer up to this size stays with its connection, so that its pages need not be mapped again
-// for every request.
-constexpr std::size_t kKeptBody = std::size_t{1} << 20;
+// for every request. It counts as held: a thousand idle connections must not spend the budget.
+constexpr std::size_t kKeptBody = std::size_t{256} << 10;
 
 // Memory of one body. Lent to the request; free again when the last who reads it lets go.
 class BodyBuffer {
  public:
-  BodyBuffer(std::size_t capacity, std::shared_ptr<BodyBudget> budget)
-      : capacity_(capacity),
-        budget_(std::move(budget)),
-        data_(std::make_unique_for_overwrite<std::byte[]>(capacity + kBodyPadding)) {}
+  using Taken = ByteBudget::Taken;
+
+  // `budget` may be null.
+  explicit BodyBuffer(std::shared_ptr<ByteBudget> budget) : budget_(std::move(budget)) {}
   ~BodyBuffer() {
+    std::free(data_);
     if (budget_) budget_->Give(capacity_);
   }
   BodyBuffer(const BodyBuffer&) = delete;
   BodyBuffer& operator=(const BodyBuffer&) = delete;
 
-  // Null when the budget is spent.
-  static std::shared_ptr<BodyBuffer> Make(std::size_t capacity,
-                                          const std::shared_ptr<BodyBudget>& budget) {
-    if (budget && !budget->Take(capacity)) return nullptr;
-    return std::make_shared<BodyBuffer>(capacity, budget);
+  // Keeps the bytes. A large buffer grows without a copy, hence without being there twice.
+  Taken Grow(std::size_t capacity) {
+    const Taken taken = budget_ ? budget_->Take(capacity - capacity_) : Taken::kYes;
+    if (taken != Taken::kYes) return taken;
+    void* const grown = std::realloc(data_, capacity + kBodyPadding);
+    if (grown == nullptr) {
+      if (budget_) budget_->Give(capacity - capacity_);
+      return Taken::kBeyondWhole;
+    }
+    data_ = static_cast<std::byte*>(grown);
+    capacity_ = capacity;
+    return taken;
   }
 
-  std::byte* data() const { return data_.get(); }
+  std::byte* data() const { return data_; }
   std::size_t capacity() const { return capacity_; }
+  const ByteBudget* budget() const { return budget_.get(); }
   // Release and acquire: who reads the bytes on another thread is done before they are overwritten.
   bool free() const { return !lent_.load(std::memory_order_acquire); }
   static std::shared_ptr<const void> Lend(std::shared_ptr<BodyBuffer> buffer) {
@@ -62,9 +74,9 @@ class BodyBuffer {
   }
 
  private:
-  std::size_t capacity_;
-  std::shared_ptr<BodyBudget> budget_;
-  std::unique_ptr<std::byte[]> data_;
+  const std::shared_ptr<ByteBudget> budget_;
+  std::size_t capacity_ = 0;
+  std::byte* data_ = nullptr;
   std::atomic<bool> lent_{false};
 };
 
@@ -144,9 +156,9 @@ HttpResponse FailureOf(const beast::error_code& error) {
 }  // namespace
 
 struct RequestReader::Body {
-  Body(ReaderLimits limits_, std::shared_ptr<BodyBudget> budget_)
+  Body(ReaderLimits limits_, HeadGate gate_)
       : limits(limits_),
-        budget(std::move(budget_)),
+        gate(std::move(gate_)),
         // What follows a head in one read is part of it; half a buffer is room to read on.
         capacity(std::max<std::size_t>(limits_.head * 2, 4096)),
         buffer(std::make_unique_for_overwrite<char[]>(capacity)) {
@@ -154,7 +166,8 @@ struct RequestReader::Body {
   }
 
   ReaderLimits limits;
-  std::shared_ptr<BodyBudget> budget;
+  HeadGate gate;
+  std::shared_ptr<ByteBudget> budget;  // of the request; null: no limit
 
   // Bytes read and not yet taken: [begin, end).
   std::size_t capacity;
@@ -181,9 +194,10 @@ struct RequestReader::Body {
   State CopyKnownBody();
   State ParseChunks();
   State OnWhole();
+  // False when there is no room, and `state` says so.
   bool Ensure(std::size_t capacity_wanted);
   State TooLarge();
-  State OutOfMemory();
+  State OutOfMemory(ByteBudget::Taken taken);
   void Compact();
 };
 
@@ -210,9 +224,9 @@ RequestReader::State RequestReader::Body::TooLarge() {
                                      std::to_string(limits.body) + " bytes"));
 }
 
-RequestReader::State RequestReader::Body::OutOfMemory() {
-  HttpResponse response =
-      ErrorResponse(503, "the server holds as many bytes of requests as it may: try again later");
+RequestReader::State RequestReader::Body::OutOfMemory(ByteBudget::Taken taken) {
+  const int status = taken == ByteBudget::Taken::kBeyondLimit ? 429 : 503;
+  HttpResponse response = ErrorResponse(status, ClientLimits::BytesText(taken));
   response.fields = "Retry-After: 1\r\n";
   return Fail(std::move(response));
 }
@@ -223,14 +237,16 @@ void RequestReader::Body::Compact() {
   begin = 0;
 }
 
-// Room for `wanted` bytes of body. False when the budget is spent.
+// Room for `wanted` bytes of body.
 bool RequestReader::Body::Ensure(std::size_t wanted) {
-  if (body && body->free() && body->capacity() >= wanted) return true;
-  auto larger = BodyBuffer::Make(wanted, budget);
-  if (!larger) return false;
-  if (body_size > 0) std::memcpy(larger->data(), body->data(), body_size);
-  body = std::move(larger);
-  return true;
+  // The last request's buffer may still be read, or have been another client's.
+  const bool mine = body && body->free() && body->budget() == budget.get();
+  if (!mine) body = std::make_shared<BodyBuffer>(budget);
+  if (body->capacity() >= wanted) return true;
+  const ByteBudget::Taken taken = body->Grow(wanted);
+  if (taken == ByteBudget::Taken::kYes) return true;
+  OutOfMemory(taken);
+  return false;
 }
 
 RequestReader::State RequestReader::Body::Parse() {
@@ -267,22 +283,25 @@ RequestReader::State RequestReader::Body::OnHead() {
     expects_continue = head.version() >= 11;
   }
   state = State::kBody;
-  if (parser->chunked()) return state;
-  const auto length = parser->content_length();
-  if (length && *length > limits.body) return TooLarge();
-  body_expected = length ? static_cast<std::size_t>(*length) : 0;
+  if (!parser->chunked()) {
+    const auto length = parser->content_length();
+    if (length && *length > limits.body) return TooLarge();
+    body_expected = length ? static_cast<std::size_t>(*length) : 0;
+  }
+  if (!gate) return state;
+  auto admitted = gate({.target = OriginForm(View(head.target())),
+                        .authorization = View(head[http::field::authorization]),
+                        .length = body_expected});
+  if (!admitted) return Fail(std::move(admitted.error()));
+  budget = *std::move(admitted);
   return state;
 }
 
 RequestReader::State RequestReader::Body::CopyKnownBody() {
   const std::size_t expected = *body_expected;
-  if (expected > 0 && body_size == 0 && !Ensure(std::min(expected, kFirstBody))) {
-    return OutOfMemory();
-  }
+  if (expected > 0 && body_size == 0 && !Ensure(std::min(expected, kFirstBody))) return state;
   while (begin < end && body_size < expected) {
-    if (body_size == body->capacity() && !Ensure(std::min(expected, body_size * 2))) {
-      return OutOfMemory();
-    }
+    if (body_size == body->capacity() && !Ensure(std::min(expected, body_size * 2))) return state;
     const std::size_t n =
         std::min({end - begin, expected - body_size, body->capacity() - body_size});
     std::memcpy(body->data() + body_size, buffer.get() + begin, n);
@@ -297,7 +316,7 @@ RequestReader::State RequestReader::Body::ParseChunks() {
     if (body_size == 0 || body_size == body->capacity()) {
       // One byte past the limit is enough to know that it is passed.
       const std::size_t wanted = std::min(std::max(kFirstBody, body_size * 2), limits.body + 1);
-      if (!Ensure(wanted)) return OutOfMemory();
+      if (!Ensure(wanted)) return state;
     }
     auto& space = parser->get().body();
     space.data = body->data() + body_size;
@@ -339,8 +358,8 @@ RequestReader::State RequestReader::Body::OnWhole() {
   return state = State::kWhole;
 }
 
-RequestReader::RequestReader(ReaderLimits limits, std::shared_ptr<BodyBudget> budget)
-    : body_(std::make_unique<Body>(limits, std::move(budget))) {}
+RequestReader::RequestReader(ReaderLimits limits, HeadGate gate)
+    : body_(std::make_unique<Body>(limits, std::move(gate))) {}
 RequestReader::~RequestReader() = default;
 
 std::span<char> RequestReader::Space() {
@@ -353,7 +372,6 @@ std::span<char> RequestReader::Space() {
       const std::size_t room = std::min(b.body->capacity(), *b.body_expected) - b.body_size;
       return {reinterpret_cast<char*>(b.body->data() + b.body_size), room};
     }
-    b.OutOfMemory();
     return {b.buffer.get(), b.capacity};
   }
   if (b.begin > 0) b.Compact();

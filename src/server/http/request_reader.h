@@ -5,36 +5,35 @@
 //   state = reader.Next();       // pipelined requests follow without a read
 #pragma once
 
-#include <atomic>
 #include <cstddef>
+#include <expected>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include "server/access/byte_budget.h"
 #include "server/http/http_message.h"
 
 namespace tactus {
-
-// Bytes of bodies in memory, of all connections together.
-class BodyBudget {
- public:
-  explicit BodyBudget(std::size_t limit) : limit_(limit) {}
-  bool Take(std::size_t bytes) {
-    if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= limit_) return true;
-    Give(bytes);
-    return false;
-  }
-  void Give(std::size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-
- private:
-  std::size_t limit_;
-  std::atomic<std::size_t> used_{0};
-};
 
 struct ReaderLimits {
   std::size_t head = std::size_t{16} << 10;
   std::size_t body = std::size_t{64} << 20;
 };
+
+// What is known of a request before its body comes. Views, good during the call.
+struct RequestHead {
+  std::string_view target;
+  std::string_view authorization;     // empty where absent
+  std::optional<std::size_t> length;  // of the body; nothing where it comes in chunks
+};
+// What the body's bytes are taken of; or the answer that refuses the request: its body is not read,
+// and the connection ends.
+using HeadGate =
+    std::function<std::expected<std::shared_ptr<ByteBudget>, HttpResponse>(const RequestHead&)>;
 
 class RequestReader {
  public:
@@ -45,8 +44,9 @@ class RequestReader {
     kFailed,  // failure() says what to answer; nothing more can be read
   };
 
-  // `budget` may be null: no limit. It is shared with the buffers lent out.
-  RequestReader(ReaderLimits limits, std::shared_ptr<BodyBudget> budget);
+  // Without a gate every request may come, and nothing limits the bytes of all together. A budget
+  // is shared with the buffers lent out.
+  explicit RequestReader(ReaderLimits limits, HeadGate gate = {});
   ~RequestReader();
 
   // Where the next bytes go; never empty but when a whole request waits and its successors fill the

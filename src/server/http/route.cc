@@ -59,7 +59,7 @@ using Segments = std::span<const std::string_view>;
 
 Endpoint ModelEndpoint(Segments rest) {
   if (rest.empty()) return Endpoint::kModel;
-  if (rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting") return Endpoint::kUnsupported;
+  if (rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting") return Endpoint::kSettings;
   if (rest.size() != 1) return Endpoint::kUnknown;
   if (rest[0] == "infer") return Endpoint::kInfer;
   if (rest[0] == "ready") return Endpoint::kModelReady;
@@ -110,8 +110,25 @@ Route RouteOf(std::string_view target) {
   const bool memory = rest[0] == "systemsharedmemory" || rest[0] == "cudasharedmemory";
   const bool settings = rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting";
   const bool logging = rest.size() == 1 && rest[0] == "logging";
-  if (memory || settings || logging) return {Endpoint::kUnsupported, {}, {}};
+  if (memory || settings || logging) return {Endpoint::kSettings, {}, {}};
   return {};
+}
+
+Scope ScopeOf(Endpoint endpoint) {
+  switch (endpoint) {
+    case Endpoint::kHealthLive:
+    case Endpoint::kHealthReady:
+      return Scope::kOpen;
+    case Endpoint::kInfer:
+    case Endpoint::kUnsupported:
+      return Scope::kInfer;
+    case Endpoint::kLoad:
+    case Endpoint::kUnload:
+    case Endpoint::kSettings:
+      return Scope::kAdmin;
+    default:
+      return Scope::kRead;
+  }
 }
 
 std::string_view AllowedVerbs(Endpoint endpoint) {

@@ -6,11 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "server/access/scope.h"
+
 namespace tactus {
 
 enum class Endpoint {
   kUnknown,
-  kUnsupported,  // of the protocol, but not of this server: shared memory, tracing, logging
+  kUnsupported,  // of the protocol, but not of this server: generation
+  kSettings,     // the same: shared memory, tracing, logging, which change the server
   kHealthLive,
   kHealthReady,
   kServer,
@@ -33,6 +36,9 @@ struct Route {
 // `target` is a request's target: a query is ignored, percent signs are decoded in names only, and
 // one slash at the end does no harm.
 Route RouteOf(std::string_view target);
+
+// What a token must grant for it.
+Scope ScopeOf(Endpoint endpoint);
 
 // The Allow field of the endpoint: "POST" or "GET, HEAD".
 std::string_view AllowedVerbs(Endpoint endpoint);

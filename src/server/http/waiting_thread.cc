@@ -26,14 +26,16 @@ void WaitingThread::Stop() {
 void WaitingThread::Run() {
   for (;;) {
     Task task;
+    bool refused = false;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return stopped_ || !tasks_.empty(); });
       if (tasks_.empty()) return;
       task = std::move(tasks_.front());
       tasks_.pop_front();
+      refused = stopped_;
     }
-    task();
+    task(refused);
   }
 }
 

@@ -12,14 +12,16 @@ namespace tactus {
 
 class WaitingThread {
  public:
-  using Task = std::move_only_function<void()>;
+  // `refused`: the thread ends, and the task is only to say so.
+  using Task = std::move_only_function<void(bool refused)>;
 
   explicit WaitingThread(std::size_t capacity) : capacity_(capacity), thread_([this] { Run(); }) {}
   ~WaitingThread() { Stop(); }
 
   // False when it is full or stopped; the task is then dropped.
   bool Post(Task task);
-  // Runs what was taken, then ends. Idempotent; not from the thread itself.
+  // Ends after the task that runs; those that wait are refused. Idempotent; not from the thread
+  // itself.
   void Stop();
 
  private:

@@ -407,12 +407,11 @@ Expected<std::vector<std::int64_t>> ServedVersions(const DeclaredConfig& config,
     std::set<std::int64_t> wanted(policy.specific().versions().begin(),
                                   policy.specific().versions().end());
     if (wanted.empty()) return config.Wrong("version_policy", "specific names no version");
-    for (const std::int64_t version : wanted) {
-      if (!std::binary_search(present.begin(), present.end(), version)) {
-        return config.Wrong("version_policy", fmt::format("there is no version {}", version));
-      }
-    }
-    return std::vector(wanted.begin(), wanted.end());
+    std::vector<std::int64_t> there;
+    std::ranges::set_intersection(wanted, present, std::back_inserter(there));
+    if (!there.empty()) return there;  // as Triton: those that are there serve
+    return config.Wrong("version_policy",
+                        fmt::format("there is no version {}", fmt::join(wanted, ", ")));
   }
   std::size_t count = 1;
   if (policy.has_latest()) {

@@ -67,13 +67,25 @@ Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t ver
   }
   auto spec = SpecOf(*declared, model_folder, version);
   if (!spec) return spec;
+  std::error_code unreadable;
+  const bool undeclared =
+      config.empty() && !fs::exists(model_folder / "config.pbtxt", unreadable) && !unreadable;
+  if (undeclared) spec->max_batch = -1;
   for (const ExitSpec& exit : spec->exits) {
     std::error_code error;
     if (exit.graph.empty() || fs::is_regular_file(exit.graph, error)) continue;
     return NotFound(fmt::format("{}: there is no such graph file (model '{}', exit '{}')",
                                 exit.graph.string(), spec->name, exit.name));
   }
-  if (reading.doubts != nullptr) *reading.doubts = Doubts(*declared);
+  if (reading.doubts != nullptr) {
+    *reading.doubts = Doubts(*declared);
+    if (undeclared) {
+      reading.doubts->push_back(fmt::format(
+          "{}: no config.pbtxt: inputs, outputs and batch are taken from the graph, the rest is "
+          "default; its config endpoint shows them, `tactus init` writes the file to edit",
+          model_folder.string()));
+    }
+  }
   return spec;
 }
 

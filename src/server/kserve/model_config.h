@@ -44,8 +44,8 @@ struct ModelReading {
 };
 
 // One version of a model, named after its folder. A folder without config.pbtxt holds an ONNX model
-// with all defaults. A mistake is InvalidArgument that names file, line, column and field. Matches
-// RepositoryOptions::read.
+// with all defaults, whose max_batch is for the engine to find out (below 0). A mistake is
+// InvalidArgument that names file, line, column and field. Matches RepositoryOptions::read.
 Expected<ModelSpec> ReadModelSpec(const std::filesystem::path& model_folder, std::int64_t version,
                                   const std::string& config, const ModelReading& reading = {});
 

@@ -80,7 +80,7 @@ TEST_F(ModelConfigTest, AFolderWithoutConfigurationHoldsAnOnnxModel) {
   const auto spec = ReadModelSpec(folder_, 1, "");
   ASSERT_TRUE(spec.has_value()) << spec.error().message;
   EXPECT_EQ(spec->platform, "onnxruntime_onnx");
-  EXPECT_EQ(spec->max_batch, 0);
+  EXPECT_EQ(spec->max_batch, -1) << "for the engine to find out";
   EXPECT_EQ(spec->slo, Duration{});
   ASSERT_EQ(spec->exits.size(), 1U);
   EXPECT_EQ(spec->exits[0].graph, folder_ / "1" / "model.onnx");
@@ -148,6 +148,7 @@ TEST_F(ModelConfigTest, TheVersionPolicyChooses) {
   EXPECT_THAT(*versions("latest { num_versions: 2 }"), ElementsAre(2, 10));
   EXPECT_THAT(*versions("all {}"), ElementsAre(1, 2, 10));
   EXPECT_THAT(*versions("specific { versions: [ 10, 1 ] }"), ElementsAre(1, 10));
+  EXPECT_THAT(*versions("specific { versions: [ 1, 5 ] }"), ElementsAre(1)) << "as Triton";
   EXPECT_THAT(versions("specific { versions: 5 }").error().message,
               HasSubstr("version_policy: there is no version 5"));
   EXPECT_FALSE(versions("latest { num_versions: 0 }").has_value());

@@ -161,6 +161,9 @@ std::vector<MetricFamily> TritonFamilies(const RuntimeReading& reading, const Ca
                                "Cumulative time of execution in microseconds.");
   MetricFamily output = counter("nv_inference_compute_output_duration_us",
                                 "Cumulative time to make outputs in microseconds.");
+  MetricFamily pending =
+      Family("nv_inference_pending_request_count",
+             "Inference requests that came and were not answered yet.", MetricType::Gauge);
   const auto micros = [](const DurationCount& d) { return static_cast<double>(d.ns / 1000); };
   for (const ModelStatistics& model : reading.statistics) {
     Labels labels = ModelLabels(model.name, model.version);
@@ -168,6 +171,7 @@ std::vector<MetricFamily> TritonFamilies(const RuntimeReading& reading, const Ca
     Add(success, labels, static_cast<double>(model.success.count));
     Add(count, labels, static_cast<double>(model.inference_count));
     Add(executions, labels, static_cast<double>(model.execution_count));
+    Add(pending, labels, static_cast<double>(model.pending));
     Add(request, labels, micros(model.success));
     Add(queue, labels, micros(model.queue));
     Add(input, labels, micros(model.compute_input));
@@ -186,9 +190,9 @@ std::vector<MetricFamily> TritonFamilies(const RuntimeReading& reading, const Ca
     fail("BACKEND", Of(ended, Outcome::kError));
     fail("OTHER", 0);
   }
-  return {std::move(success),    std::move(failure), std::move(count),
-          std::move(executions), std::move(request), std::move(queue),
-          std::move(input),      std::move(infer),   std::move(output)};
+  return {std::move(success), std::move(failure), std::move(count), std::move(executions),
+          std::move(request), std::move(queue),   std::move(input), std::move(infer),
+          std::move(output),  std::move(pending)};
 }
 
 }  // namespace tactus

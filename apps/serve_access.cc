@@ -1,0 +1,68 @@
+#include "serve_access.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <sys/resource.h>
+
+namespace tactus {
+namespace {
+
+// What the system gives where it does not say.
+constexpr std::size_t kFewDescriptors = 1024;
+// For models, files and threads.
+constexpr std::size_t kOwnDescriptors = 192;
+
+}  // namespace
+
+Expected<std::shared_ptr<Access>> AccessOf(const ServeOptions& o,
+                                           std::function<void(const std::string&)> warn) {
+  auto access = Access::Open({.tls = {o.tls_cert, o.tls_key, o.tls_client_ca}, .tokens = o.tokens},
+                             std::move(warn));
+  if (!access) return access;
+  if (Status fine = CheckListening(o.address, **access, o.insecure); !fine) {
+    return std::unexpected(std::move(fine.error()));
+  }
+  return access;
+}
+
+Expected<std::shared_ptr<ClientLimits>> LimitsOf(const ServeOptions& o) {
+  const std::size_t connections = ConnectionsWithin(RaiseDescriptorLimit());
+  ClientLimitOptions limits;
+  limits.all_bytes = o.pending_mb << 20;
+  limits.calls = std::max<std::size_t>(1, o.call_capacity / 4 * 3);
+  limits.bytes = limits.all_bytes / 4 * 3;
+  limits.connections = connections / 4 * 3;
+  if (Status read = ReadClientLimits(o.client_limits, limits); !read) {
+    return std::unexpected(Error{read.error().code, "--client-limits: " + read.error().message});
+  }
+  return std::make_shared<ClientLimits>(limits);
+}
+
+std::size_t RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kFewDescriptors;
+  if (limit.rlim_cur < limit.rlim_max) {
+    const rlimit most{limit.rlim_max, limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &most) == 0) limit = most;
+  }
+  return limit.rlim_cur;
+}
+
+std::size_t ConnectionsWithin(std::size_t descriptors) {
+  const std::size_t kept = kOwnDescriptors + kPageConnections;
+  return std::clamp<std::size_t>(descriptors > kept ? (descriptors - kept) / 2 : 0, 16, 1024);
+}
+
+std::jthread FollowAccess(std::shared_ptr<Access> access) {
+  if (!access->has_tls() && !access->has_tokens()) return {};
+  return std::jthread([access = std::move(access)](std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+      access->Refresh();
+    }
+  });
+}
+
+}  // namespace tactus

@@ -1,0 +1,81 @@
+#include "server/access/tls_files.h"
+
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include "server/access/watched_file.h"
+
+namespace tactus {
+namespace {
+
+struct Freed {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Freed>;
+
+Owned<BIO> Reader(const std::string& text) {
+  return Owned<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// A key that asks for a passphrase would stop the server at a prompt.
+int NoPassphrase(char*, int, int, void*) { return 0; }
+
+Owned<X509> ReadCertificate(const std::string& text) {
+  const auto bio = Reader(text);
+  return Owned<X509>(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr));
+}
+
+Status CheckPair(const TlsFiles& files, const TlsMaterial& tls) {
+  const auto certificate = ReadCertificate(tls.certificate);
+  if (certificate == nullptr) {
+    return InvalidArgument(fmt::format("{}: no certificate in PEM", files.certificate.string()));
+  }
+  const auto bio = Reader(tls.key);
+  const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr));
+  if (key == nullptr) {
+    return InvalidArgument(
+        fmt::format("{}: no private key in PEM without a passphrase", files.key.string()));
+  }
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return InvalidArgument(fmt::format("{} is not the key of the certificate {}",
+                                       files.key.string(), files.certificate.string()));
+  }
+  if (X509_cmp_current_time(X509_get0_notAfter(certificate.get())) < 0) {
+    return InvalidArgument(
+        fmt::format("{}: the certificate has expired; renew it", files.certificate.string()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<TlsMaterial> ReadTls(const TlsFiles& files) {
+  TlsMaterial tls;
+  const std::pair<const std::filesystem::path&, std::string&> all[] = {
+      {files.certificate, tls.certificate}, {files.key, tls.key}, {files.client_ca, tls.client_ca}};
+  for (const auto& [path, text] : all) {
+    if (path.empty()) continue;
+    auto read = ReadSmallFile(path);
+    if (!read) return std::unexpected(std::move(read.error()));
+    text = *std::move(read);
+  }
+  Status fine = CheckPair(files, tls);
+  if (fine && !files.client_ca.empty() && ReadCertificate(tls.client_ca) == nullptr) {
+    fine = InvalidArgument(fmt::format("{}: no certificate in PEM", files.client_ca.string()));
+  }
+  ERR_clear_error();  // of this thread, which may run connections too
+  if (!fine) return std::unexpected(std::move(fine.error()));
+  return tls;
+}
+
+}  // namespace tactus

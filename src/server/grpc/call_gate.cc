@@ -1,0 +1,54 @@
+#include "server/grpc/call_gate.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tactus {
+namespace {
+
+// "ipv4:10.0.0.1:43210" and "ipv6:%5B::1%5D:43210", without the port.
+std::string PeerOf(const grpc::CallbackServerContext& context) {
+  const std::string peer = context.peer();
+  const std::size_t begin = peer.find(':');
+  const std::size_t end = peer.rfind(':');
+  if (begin == peer.npos || end <= begin) return peer;
+  return peer.substr(begin + 1, end - begin - 1);
+}
+
+std::string ClientOf(const grpc::CallbackServerContext& context, const Access* access) {
+  if (access != nullptr && access->has_tokens()) {
+    const auto found = context.client_metadata().find("authorization");
+    if (found != context.client_metadata().end()) {
+      const std::string_view value(found->second.data(), found->second.size());
+      return access->Admit(Scope::kInfer, value).client;
+    }
+  }
+  return PeerOf(context);
+}
+
+struct Held {
+  Held(ClientLimits::Call given, std::size_t taken) : call(std::move(given)), bytes(taken) {}
+  ~Held() { call.bytes->Give(bytes); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  ClientLimits::Call call;
+  const std::size_t bytes;
+};
+
+}  // namespace
+
+Expected<CallGate::Place> CallGate::Enter(const grpc::CallbackServerContext& context,
+                                          std::size_t bytes) const {
+  if (limits_ == nullptr) return nullptr;
+  auto call = limits_->Begin(ClientOf(context, access_.get()), ClientLimits::Clock::now());
+  if (!call) return Fail(ErrorCode::kResourceExhausted, std::move(call.error().text));
+  const ByteBudget::Taken taken = call->bytes->Take(bytes);
+  if (taken != ByteBudget::Taken::kYes) {
+    return Fail(ErrorCode::kResourceExhausted, ClientLimits::BytesText(taken));
+  }
+  return std::make_shared<const Held>(*std::move(call), bytes);
+}
+
+}  // namespace tactus

@@ -1,0 +1,32 @@
+// What one client may have of the server, asked for each inference call (access/client_limits.h).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include <grpcpp/server_context.h>
+
+#include "base/expected.h"
+#include "server/access/access.h"
+#include "server/access/client_limits.h"
+
+namespace tactus {
+
+class CallGate {
+ public:
+  // A place for one call and its bytes; given back at the end of the last copy.
+  using Place = std::shared_ptr<const void>;
+
+  // Null access: no tokens; null limits: no limits.
+  CallGate(std::shared_ptr<const Access> access, std::shared_ptr<ClientLimits> limits)
+      : access_(std::move(access)), limits_(std::move(limits)) {}
+
+  // ResourceExhausted, in words for the client.
+  Expected<Place> Enter(const grpc::CallbackServerContext& context, std::size_t bytes) const;
+
+ private:
+  const std::shared_ptr<const Access> access_;
+  const std::shared_ptr<ClientLimits> limits_;
+};
+
+}  // namespace tactus

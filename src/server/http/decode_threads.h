@@ -1,0 +1,41 @@
+// Where heavy requests are read: what unpacks or parses long texts stays off the I/O loop, so that
+// health and small calls do not wait for it.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tactus {
+
+// Clients take turns: one who sends much waits for itself, not the others for it.
+class DecodeThreads {
+ public:
+  // `thread` numbers the one that runs the task, from 0.
+  using Task = std::function<void(std::size_t thread)>;
+
+  explicit DecodeThreads(std::size_t threads);
+  // Runs what is left, then joins.
+  ~DecodeThreads();
+
+  void Add(const std::string& client, Task task);
+
+ private:
+  void Run(std::size_t thread);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Under the mutex. A client stands in `turns_` once while it has tasks.
+  std::map<std::string, std::deque<Task>> tasks_;
+  std::deque<std::string> turns_;
+  bool stopped_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,174 @@
+// One client takes too much, or holds what others need: the others go on.
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "server/access/client_limits.h"
+#include "server/http/server_fixture_for_test.h"
+
+namespace tactus {
+namespace {
+
+constexpr std::string_view kLive = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";
+
+// One row of `numbers` numbers; several make a text that is long.
+std::string Infer(std::size_t numbers = 1) {
+  std::string data = "1";
+  for (std::size_t i = 1; i < numbers; ++i) data += ",1";
+  const std::string body =
+      fmt::format(R"({{"inputs":[{{"name":"x","shape":[1,{}],"datatype":"FP32","data":[{}]}}]}})",
+                  numbers, data);
+  return fmt::format(
+      "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}",
+      body.size(), body);
+}
+
+class LimitsTest : public ServerFixture {
+ protected:
+  void Limit(ClientLimitOptions options) {
+    options_.limits = std::make_shared<ClientLimits>(options);
+  }
+};
+
+TEST_F(LimitsTest, AnIdleConnectionMakesRoomForANewOne) {
+  options_.max_connections = 3;
+  std::vector<std::unique_ptr<LoopbackClient>> idle;
+  for (int i = 0; i < 3; ++i) {
+    idle.push_back(std::make_unique<LoopbackClient>(port()));
+    EXPECT_EQ(idle.back()->Call(kLive).status, 200);
+  }
+  EXPECT_EQ(idle[0]->Call(kLive).status, 200);  // no longer the one that was silent for longest
+  EXPECT_EQ(Call(kLive).status, 200);
+  EXPECT_TRUE(idle[1]->AtEnd());
+  EXPECT_EQ(idle[0]->Call(kLive).status, 200);
+  EXPECT_EQ(idle[2]->Call(kLive).status, 200);
+}
+
+TEST_F(LimitsTest, OneConnectionTooManyIsToldWhereAllAreBusy) {
+  options_.max_connections = 1;
+  service_.Hold();
+  LoopbackClient first(port());
+  first.Send(Infer());
+  service_.AwaitCalls(1);
+  const auto response = LoopbackClient(port()).Receive();
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.fields.at("Retry-After"), "1");
+  service_.Release();
+  EXPECT_EQ(first.Receive().status, 200);
+}
+
+TEST_F(LimitsTest, AClientBeyondItsConnectionsIsTold) {
+  Limit({.connections = 1});
+  LoopbackClient first(port());
+  EXPECT_EQ(first.Call(kLive).status, 200);
+  const auto response = LoopbackClient(port()).Receive();
+  EXPECT_EQ(response.status, 429);
+  EXPECT_EQ(response.fields.at("Retry-After"), "1");
+  EXPECT_TRUE(Contains(response.body, "1 connections"));
+  EXPECT_EQ(first.Call(kLive).status, 200);
+}
+
+TEST_F(LimitsTest, AClientBeyondItsCallsIsToldAndHealthIsNoCall) {
+  Limit({.calls = 1});
+  service_.Hold();
+  LoopbackClient first(port());
+  first.Send(Infer());
+  service_.AwaitCalls(1);
+  const auto response = Call(Infer());
+  EXPECT_EQ(response.status, 429);
+  EXPECT_EQ(response.fields.at("Retry-After"), "1");
+  EXPECT_EQ(Call(kLive).status, 200);
+  service_.Release();
+  EXPECT_EQ(first.Receive().status, 200);
+  EXPECT_EQ(Call(Infer()).status, 200);
+}
+
+TEST_F(LimitsTest, AClientBeyondItsRateHearsHowLongToWait) {
+  Limit({.rate = 0.01});
+  EXPECT_EQ(Call(Infer()).status, 200);
+  const auto response = Call(Infer());
+  EXPECT_EQ(response.status, 429);
+  EXPECT_EQ(response.fields.at("Retry-After"), "100");
+}
+
+TEST_F(LimitsTest, BytesOfOneClientCountUntilTheyAreAnswered) {
+  Limit({.bytes = 1'500});
+  service_.Hold();
+  LoopbackClient first(port());
+  first.Send(Infer(500));
+  service_.AwaitCalls(1);
+  const auto response = Call(Infer(500));
+  EXPECT_EQ(response.status, 429);
+  EXPECT_TRUE(Contains(response.body, "as many bytes")) << response.body;
+  EXPECT_EQ(Call(Infer(1000)).status, 413) << "more than it may ever have";
+  service_.Release();
+  EXPECT_EQ(first.Receive().status, 200);
+  first.Close();
+  EXPECT_EQ(options_.limits->options().bytes, 1'500u);
+}
+
+TEST_F(LimitsTest, HealthTakesNoBody) {
+  EXPECT_EQ(Call("POST /v2/health/live HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n").status,
+            413);
+  EXPECT_EQ(
+      Call("GET /v2/health/live HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").status,
+      413);
+}
+
+TEST_F(LimitsTest, ABodyUpToTheLimitFitsIntoTheBytesThatMayBeHeld) {
+  // As 600 MB do into 1 GiB: a buffer that grows is not there twice.
+  options_.max_body = 3'000'000;
+  options_.max_pending_bytes = 3'000'000;
+  EXPECT_EQ(Call(Infer(1'400'000)).status, 200);
+}
+
+TEST_F(LimitsTest, WhatTakesLongToReadHoldsUpNobody) {
+  std::promise<void> reading, go_on;
+  service_.BeginWith([&, once = std::make_shared<std::atomic<bool>>(false)] {
+    if (once->exchange(true)) return;
+    reading.set_value();
+    go_on.get_future().wait();
+  });
+  LoopbackClient heavy(port());
+  heavy.Send(Infer(50'000));
+  reading.get_future().wait();
+  EXPECT_EQ(Call(kLive).status, 200);  // on the one I/O thread that there is
+  EXPECT_EQ(Call(Infer()).status, 200);
+  go_on.set_value();
+  EXPECT_EQ(heavy.Receive().status, 200);
+}
+
+TEST_F(LimitsTest, AClientThatLeavesWhileItsBodyIsReadIsCancelled) {
+  std::promise<void> reading, go_on;
+  service_.Hold();
+  service_.BeginWith([&] {
+    reading.set_value();
+    go_on.get_future().wait();
+  });
+  LoopbackClient heavy(port());
+  heavy.Send(Infer(50'000));
+  reading.get_future().wait();
+  heavy.Close();
+  // The I/O thread has seen the end once it has served a connection that came later.
+  EXPECT_EQ(Call(kLive).status, 200);
+  go_on.set_value();
+  service_.AwaitCancels(1);
+}
+
+TEST_F(LimitsTest, HealthIsServedBesideTheMetricsToo) {
+  options_.port = 0;
+  HttpServer page(
+      options_, [] { return std::string("up 1\n"); }, &service_);
+  const auto port = page.Start();
+  ASSERT_TRUE(port.has_value());
+  EXPECT_EQ(LoopbackClient(*port).Call(kLive).body, R"({"live":true})");
+  EXPECT_EQ(LoopbackClient(*port).Call("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").body, "up 1\n");
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Models that just serve: a graph without a config.pbtxt, and `tactus init`, which writes it; and a
+journal of the last run, which the next start keeps."""
+
+import contextlib
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import serving
+
+GRAPH = serving.SOURCE / "models" / "ee_s" / "1" / "exit1.onnx"
+
+
+def bare_graph(root):
+    (root / "bare" / "1").mkdir(parents=True)
+    shutil.copy(GRAPH, root / "bare" / "1" / "model.onnx")
+
+
+def init(*arguments):
+    return subprocess.run([serving.TACTUS, "init", *map(str, arguments)], capture_output=True,
+                          text=True, timeout=serving.START_S)
+
+
+class InitTest(unittest.TestCase):
+    def test_a_graph_without_configuration_serves(self):
+        server = serving.Server(fill=bare_graph)
+        with contextlib.closing(server):
+            self.assertIn("no config.pbtxt", server.errors())
+            config = json.loads(server.get("/v2/models/bare/config"))
+            self.assertEqual(config["max_batch_size"], 4)
+            self.assertEqual(config["input"][0]["dims"][0], 1, config)
+            shape = json.loads(server.get("/v2/models/bare"))["inputs"][0]["shape"]
+            self.assertEqual(shape[0], -1)
+            count = 1
+            for dim in shape[1:]:
+                count *= dim
+            body = {"inputs": [{"name": config["input"][0]["name"], "shape": [4, *shape[1:]],
+                                "datatype": "FP32", "data": [0.5] * (4 * count)}]}
+            status, _, answer = server.post("/v2/models/bare/infer", json.dumps(body).encode())
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(json.loads(answer)["outputs"][0]["shape"][0], 4)
+
+    def test_init_writes_what_the_server_assumed(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            root = pathlib.Path(folder)
+            bare_graph(root)
+            graph = root / "bare" / "1" / "model.onnx"
+            done = init(graph)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            text = (root / "bare" / "config.pbtxt").read_text()
+            self.assertIn('name: "bare"', text)
+            self.assertIn("max_batch_size: 4", text)
+            again = init(graph)
+            self.assertEqual((again.returncode, "--force" in again.stderr), (2, True), again.stderr)
+            self.assertEqual(init(graph, "--out", "-").stdout, text)
+
+            server = serving.Server(fill=lambda at: shutil.copytree(root / "bare", at / "bare"))
+            with contextlib.closing(server):
+                self.assertNotIn("no config.pbtxt", server.errors())
+                config = json.loads(server.get("/v2/models/bare/config"))
+                self.assertEqual(config["max_batch_size"], 4)
+
+    def test_what_is_no_graph_is_said(self):
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+            file.write(b"no graph")
+            file.flush()
+            done = init(file.name)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(file.name, done.stderr)
+
+    def test_profile_measures_what_serve_serves(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            root = pathlib.Path(folder) / "models"
+            root.mkdir()
+            bare_graph(root)
+            out = pathlib.Path(folder) / "profile.json"
+            done = subprocess.run(
+                [serving.TACTUS, "profile", "--models", root, "--out", out, "--quick",
+                 "--repetitions", "1", "--max-batch", "1"],
+                capture_output=True, text=True, timeout=serving.START_S)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual([m["name"] for m in json.loads(out.read_text())["models"]], ["bare"])
+
+    def test_a_restart_keeps_the_journal_of_the_last_run(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            journal = pathlib.Path(folder) / "run.journal"
+            for _ in range(2):
+                server = serving.Server("--journal", str(journal))
+                with contextlib.closing(server):
+                    self.assertEqual(server.terminate(), 0, server.errors())
+            old = pathlib.Path(str(journal) + ".old")
+            self.assertGreater(old.stat().st_size, 0)
+            self.assertGreater(journal.stat().st_size, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""TLS and tokens as real clients meet them: curl, tritonclient, gRPC reflection; a certificate that
+is renewed under load; and a server that refuses to start where strangers could reach it."""
+
+import contextlib
+import os
+import pathlib
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+
+import grpc
+import numpy as np
+import tritonclient.grpc as tritongrpc
+import tritonclient.http as tritonhttp
+
+import serving
+
+TOKENS = ("operator read,admin operator-0123456789abcdef\n"
+          "router infer,read router-0123456789abcdef\n")
+ROUTER = {"Authorization": "Bearer router-0123456789abcdef"}
+
+
+def make_certificate(folder, name):
+    """NAME.pem and NAME.key for 127.0.0.1, its own authority."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2",
+         "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"],
+        check=True, capture_output=True)
+
+
+class SecureTest(unittest.TestCase):
+    """One server with TLS and tokens for all tests."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="tactus-test-")
+        cls.files = pathlib.Path(cls.folder.name)
+        make_certificate(cls.files, "server")
+        (cls.files / "tokens").write_text(TOKENS)
+        cls.server = serving.Server(
+            "--tls-cert", str(cls.files / "server.pem"), "--tls-key",
+            str(cls.files / "server.key"), "--tokens", str(cls.files / "tokens"))
+
+    @classmethod
+    def tearDownClass(cls):
+        with cls.folder, contextlib.closing(cls.server):
+            assert cls.server.terminate() == 0, cls.server.errors()
+            # Tokens are never logged, whatever was done with them.
+            assert "0123456789abcdef" not in cls.server.errors()
+
+    def curl(self, path, *arguments, host=None):
+        """The status of an answer, or curl's exit code below 0."""
+        done = subprocess.run(
+            ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert",
+             self.files / "server.pem", *arguments, f"https://{host or self.server.http}{path}"],
+            capture_output=True, text=True, timeout=serving.WAIT_S)
+        return int(done.stdout) if done.returncode == 0 else -done.returncode
+
+    def test_curl(self):
+        router = ("-H", "Authorization: Bearer router-0123456789abcdef")
+        self.assertEqual(self.curl("/v2/health/ready"), 200)
+        self.assertEqual(self.curl("/v2"), 401)
+        self.assertEqual(self.curl("/v2", *router), 200)
+        self.assertEqual(
+            self.curl("/v2/repository/models/echo/load", "-X", "POST", *router), 403)
+        self.assertEqual(self.curl("/metrics", host=self.server.metrics_page), 401)
+        self.assertEqual(self.curl("/metrics", *router, host=self.server.metrics_page), 200)
+        self.assertEqual(self.curl("/v2", "--tls-max", "1.1", *router), -35, "TLS 1.1")
+        self.assertEqual(self.curl("/v2", "--tls-max", "1.2", *router), 200)
+
+    def test_a_server_that_is_not_trusted_is_not_talked_to(self):
+        with self.assertRaises(ssl.SSLError):
+            context = ssl.create_default_context()
+            host, port = self.server.http.split(":")
+            with socket.create_connection((host, int(port)), timeout=serving.WAIT_S) as plain:
+                context.wrap_socket(plain, server_hostname=host)
+
+    def test_tritonclient_http(self):
+        context = ssl.create_default_context(cafile=self.files / "server.pem")
+        client = tritonhttp.InferenceServerClient(
+            self.server.http, ssl=True, ssl_context_factory=lambda: context)
+        # A megabyte, so that one request is many TLS records.
+        data = np.arange(262144, dtype=np.float32)
+        tensor = tritonhttp.InferInput("INPUT0", [len(data)], "FP32")
+        tensor.set_data_from_numpy(data)
+        with self.assertRaisesRegex(Exception, "wants a token"):
+            client.get_server_metadata()
+        for _ in range(3):
+            answer = client.infer("large", [tensor], headers=ROUTER)
+            np.testing.assert_array_equal(answer.as_numpy("OUTPUT0"), data)
+        client.close()
+
+    def test_tritonclient_grpc(self):
+        client = tritongrpc.InferenceServerClient(
+            self.server.grpc, ssl=True, root_certificates=str(self.files / "server.pem"))
+        headers = {"authorization": ROUTER["Authorization"]}
+        tensor = tritongrpc.InferInput("INPUT0", [4], "FP32")
+        tensor.set_data_from_numpy(np.arange(4, dtype=np.float32))
+        answer = client.infer("large", [tensor], headers=headers)
+        np.testing.assert_array_equal(answer.as_numpy("OUTPUT0"), [0, 1, 2, 3])
+        self.assertTrue(client.is_server_live())
+        with self.assertRaisesRegex(Exception, "lacks the scope 'admin'"):
+            client.unload_model("echo", headers=headers)
+        with self.assertRaisesRegex(Exception, "wants a token"):
+            client.infer("large", [tensor])
+        client.close()
+
+    def test_reflection(self):
+        credentials = grpc.ssl_channel_credentials((self.files / "server.pem").read_bytes())
+        method = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+        with grpc.secure_channel(self.server.grpc, credentials) as channel:
+            ask = channel.stream_stream(method)
+            # ServerReflectionRequest{list_services: "*"}
+            listing = b"".join(ask(iter([b"\x3a\x01*"]), timeout=serving.WAIT_S, metadata=[
+                ("authorization", ROUTER["Authorization"])]))
+            self.assertIn(b"inference.GRPCInferenceService", listing)
+            with self.assertRaises(grpc.RpcError) as refused:
+                list(ask(iter([b"\x3a\x01*"]), timeout=serving.WAIT_S))
+            self.assertEqual(refused.exception.code(), grpc.StatusCode.UNAUTHENTICATED)
+
+
+class RenewalTest(unittest.TestCase):
+    def test_a_renewed_certificate_fails_no_call(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            files = pathlib.Path(folder)
+            for name in ("server", "later"):
+                make_certificate(files, name)
+            both = (files / "server.pem").read_text() + (files / "later.pem").read_text()
+            server = serving.Server("--tls-cert", str(files / "server.pem"), "--tls-key",
+                                    str(files / "server.key"))
+            with contextlib.closing(server):
+                self.renew_under_load(server, files, both)
+                self.assertEqual(server.terminate(), 0, server.errors())
+
+    def renew_under_load(self, server, files, both):
+        failed, done, calls = [], threading.Event(), [0, 0]
+
+        def serial():
+            """Of the certificate that a new connection meets."""
+            context = ssl.create_default_context(cadata=both)
+            host, port = server.http.split(":")
+            with socket.create_connection((host, int(port)), timeout=serving.WAIT_S) as plain, \
+                    context.wrap_socket(plain, server_hostname=host) as secret:
+                return secret.getpeercert()["serialNumber"]
+
+        def http():
+            context = ssl.create_default_context(cadata=both)
+            while not done.is_set():
+                try:
+                    with urllib.request.urlopen(f"https://{server.http}/v2", context=context,
+                                                timeout=serving.WAIT_S) as reply:
+                        reply.read()
+                    calls[0] += 1
+                except OSError as error:
+                    failed.append(error)
+
+        def rpc():
+            # Channels of equal credentials share a connection: each its own by its own argument.
+            while not done.is_set():
+                with grpc.secure_channel(
+                        server.grpc, grpc.ssl_channel_credentials(both.encode()),
+                        options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+                    try:
+                        channel.unary_unary("/inference.GRPCInferenceService/ServerLive")(
+                            b"", timeout=serving.WAIT_S)
+                        calls[1] += 1
+                    except grpc.RpcError as error:
+                        failed.append(error)
+
+        first = serial()
+        threads = [threading.Thread(target=work) for work in (http, rpc)]
+        for thread in threads:
+            thread.start()
+        try:
+            # In two steps: between them the files do not fit each other.
+            os.replace(files / "later.pem", files / "server.pem")
+            before = list(calls)
+            while min(c - b for c, b in zip(calls, before)) < 5 and not failed:
+                time.sleep(0.01)
+            os.replace(files / "later.key", files / "server.key")
+            end = time.monotonic() + serving.WAIT_S
+            while serial() == first:
+                self.assertLess(time.monotonic(), end, "the new certificate is not served")
+            before = list(calls)
+            while min(c - b for c, b in zip(calls, before)) < 5 and not failed:
+                time.sleep(0.01)
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(failed, [])
+
+
+class MutualTest(unittest.TestCase):
+    def test_only_clients_of_the_authority(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            files = pathlib.Path(folder)
+            for name in ("server", "client", "stranger"):
+                make_certificate(files, name)
+            server = serving.Server(
+                "--tls-cert", str(files / "server.pem"), "--tls-key", str(files / "server.key"),
+                "--tls-client-ca", str(files / "client.pem"))
+            with contextlib.closing(server):
+                for who, exit_code in (("client", 0), ("stranger", 56), (None, 56)):
+                    identity = ["--cert", files / f"{who}.pem", "--key", files / f"{who}.key"]
+                    for host in (server.http, server.metrics_page):
+                        done = subprocess.run(
+                            ["curl", "-s", "-o", "/dev/null", "--cacert", files / "server.pem",
+                             *(identity if who else ()), f"https://{host}/v2/health/live"],
+                            timeout=serving.WAIT_S)
+                        self.assertEqual(done.returncode, exit_code, who)
+
+
+class StartTest(unittest.TestCase):
+    def start(self, *arguments):
+        """The exit code and what was said of a server that is to refuse."""
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            done = subprocess.run(
+                [serving.TACTUS, "serve", "--models", folder, "--http-port", "0", "--grpc-port",
+                 "0", "--metrics-port", "0", *arguments],
+                capture_output=True, text=True, timeout=serving.START_S)
+        return done.returncode, done.stderr
+
+    def test_beyond_this_machine_it_takes_tls_and_tokens(self):
+        code, said = self.start("--address", "0.0.0.0")
+        self.assertEqual(code, 2, said)
+        self.assertIn("give --tls-cert, --tls-key and --tokens, or say --insecure", said)
+        server = serving.Server("--address", "0.0.0.0", "--insecure")
+        with contextlib.closing(server):
+            self.assertIn("true", server.get("/v2/health/live"))
+
+    def test_half_a_pair_is_refused(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            files = pathlib.Path(folder)
+            make_certificate(files, "a")
+            make_certificate(files, "b")
+            code, said = self.start("--tls-cert", str(files / "a.pem"))
+            self.assertEqual((code, "give both" in said), (2, True), said)
+            code, said = self.start("--tls-cert", str(files / "a.pem"), "--tls-key",
+                                    str(files / "b.key"))
+            self.assertEqual((code, "is not the key" in said), (2, True), said)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
