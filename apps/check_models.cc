@@ -95,7 +95,7 @@ void ServingCheck::CheckModel(const std::string& name) {
       CheckService(*spec, **std::move(rows));
     } else {
       Doubt(
-          fmt::format("model '{}' has no profile: it would be measured in a hurry as it is "
+          fmt::format("model '{}' has no profile: it would be measured quickly as it is "
                       "loaded; `tactus profile` measures it properly",
                       spec->name));
     }

@@ -16,8 +16,8 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   command
       .add_option("--model-control-mode", o.model_control,
-                  "none: all models, for good; poll: all, and the folder is watched; explicit: as "
-                  "clients load and unload them")
+                  "none: load all models at the start; poll: the same, and follow changes of the "
+                  "folder; explicit: load and unload models as clients ask")
       ->check(CLI::IsMember({"none", "poll", "explicit"}))
       ->capture_default_str()
       ->group(kGroup);
@@ -40,7 +40,7 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
 
 void DeclareScheduling(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
-  command.add_option("--policy", o.policy, "Scheduling policy")
+  command.add_option("--policy", o.policy, "Scheduling policy; `tactus policies` lists them")
       ->capture_default_str()
       ->group(kGroup);
   command
@@ -101,10 +101,11 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
                   "Split the processor anew as the load changes (--policy planned), by gpulet, "
                   "gpulet-retry, self-tuning, nexus or nexus-half. OPTIONS, with defaults: "
                   "period=20 (s, between questions), weight=0.7 (of the last period in the average "
-                  "of rates), headroom=0.25 (planned for beyond it), bad_threshold=0.01 (part of "
-                  "a second's calls that brings the question forward when it is late), least=0.1 "
+                  "of rates), headroom=0.25 (planned for beyond that average), bad_threshold=0.01 "
+                  "(if more than this part of "
+                  "a second's calls is late, the planner is asked at once), least=0.1 "
                   "(requests/s that any model is "
-                  "planned for). Begins with --plan, else with a plan for the least")
+                  "planned for). The first layout is that of --plan, else one for the least rates")
       ->option_text("NAME[:OPTIONS]")
       ->excludes("--lanes")
       ->excludes("--slots")
@@ -140,7 +141,7 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   command
       .add_option("--slots", o.slots,
-                  "Batches at once in each lane; they slow each other, and strait expects it")
+                  "Batches at once in each lane; they slow each other down, which strait predicts")
       ->check(CLI::Range(1, 64))
       ->capture_default_str()
       ->group(kGroup);
@@ -166,7 +167,8 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   command
       .add_flag("--pin,!--no-pin", o.pin,
-                "Pin each lane to a core for each thread of its slots, where there are enough")
+                "Pin each lane to cores of its own, one for each thread of its slots, if there are "
+                "enough")
       ->group(kGroup);
   command
       .add_option("--spin-us", o.spin_us, "How long an idle thread looks for work before it sleeps")
@@ -252,7 +254,7 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
          "How often the load is looked at; 0: never, and there is no advice")
       ->check(CLI::Range(0.0, 3600.0));
   number("--autoscale-window-seconds", o.autoscale_window_s,
-         "Averaging window of the advice; no scale-down before one has passed")
+         "Averaging window of the advice; no lane is given back before one has passed")
       ->check(CLI::Range(1e-3, 1e6));
   number("--autoscale-least", o.autoscale.least, "Never fewer lanes than these")
       ->check(CLI::Range(1, 1 << 20));

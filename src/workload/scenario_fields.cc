@@ -278,19 +278,19 @@ Status ValidateLaneKinds(const Scenario& scenario) {
     lanes += kind.count;
     if (names.insert(kind.name).second) continue;
     return InvalidArgument(fmt::format(
-        "a lane kind is called '{0}', which another is ({1}: lanes of no [[lane_kinds]]); give it "
-        "another name",
+        "two lane kinds are called '{0}' ('{1}' is the name of the lanes in no [[lane_kinds]]); "
+        "rename one",
         kind.name, kPlainLanes));
   }
   if (lanes > scenario.lanes) {
-    return InvalidArgument(
-        fmt::format("[[lane_kinds]] are {} lanes, of {} in all; say so: [lanes] count = {}", lanes,
-                    scenario.lanes, lanes));
+    return InvalidArgument(fmt::format(
+        "[[lane_kinds]] declare {} lanes, but [lanes] count is {}; set it to {} or more", lanes,
+        scenario.lanes, lanes));
   }
   if (!scenario.capacity.empty()) {
     return InvalidArgument(
-        "[contention] is of lanes of one kind: nobody says what batches use of the others; leave "
-        "out [contention] or [[lane_kinds]]");
+        "[contention] needs all lanes to be of one kind: what batches use of lanes of other kinds "
+        "is not known; leave out [contention] or [[lane_kinds]]");
   }
   return {};
 }
@@ -301,8 +301,8 @@ Status ValidatePins(const Scenario& scenario) {
     for (const std::string& name : kind.models) {
       if (HasModel(scenario, name)) continue;
       return InvalidArgument(
-          fmt::format("[[lane_kinds]] '{}' is for model '{}', which the scenario has not; leave it "
-                      "out there, or add it to the [[models]]",
+          fmt::format("[[lane_kinds]] '{}' is for model '{}', which is not in the scenario; "
+                      "remove it from the lane kind, or add it to [[models]]",
                       kind.name, name));
     }
   }
@@ -335,7 +335,8 @@ Status ValidateLaneFaults(const Scenario& scenario) {
   const bool changing = scenario.scale_interval_s > 0 || scenario.plan_planner != "none";
   if (scenario.lane_faults.empty() || !changing) return {};
   return InvalidArgument(
-      "[[lane_faults]] are of lanes that stay; leave them out, or [autoscale] and [plan] planner");
+      "[[lane_faults]] need lanes that do not change; leave them out, or [autoscale] and [plan] "
+      "planner");
 }
 
 Status ValidateDrift(const Scenario& scenario) {
@@ -347,8 +348,7 @@ Status ValidateDrift(const Scenario& scenario) {
   }
   if (scenario.capacity.empty()) return {};
   return InvalidArgument(
-      "[drift] stall_ms stops lanes whose batches do not slow each other; leave out [contention] "
-      "or stall_ms");
+      "[drift] stall_ms cannot be simulated together with [contention]; leave out one of them");
 }
 
 Status ValidatePlan(const Scenario& scenario) {
@@ -362,11 +362,11 @@ Status ValidatePlan(const Scenario& scenario) {
   }
   if (scenario.plan_planner != "none" && scenario.scale_interval_s > 0) {
     return InvalidArgument(
-        "[plan] planner says what lanes there are; leave it out, or [autoscale]");
+        "[plan] planner and [autoscale] both decide which lanes there are; leave one of them out");
   }
   if (shares.empty() && scenario.plan_planner == "none") return {};
   if (std::ranges::adjacent_find(shares, std::ranges::greater_equal{}) != shares.end()) {
-    return InvalidArgument("[plan] shares must ascend, each there once");
+    return InvalidArgument("[plan] shares must ascend, without repeats");
   }
   if (const auto why = ExplainUnusableShare(Shares(scenario))) {
     return InvalidArgument("[plan] shares: " + *why);
@@ -390,9 +390,9 @@ Status Validate(const Scenario& scenario) {
   // What a profile holds; between them there is only a guess.
   constexpr std::array kPercentiles = {0.0, 50.0, 95.0, 99.0, 100.0};
   if (std::ranges::find(kPercentiles, scenario.percentile) == kPercentiles.end()) {
-    return InvalidArgument(fmt::format(
-        "percentile {} is none that a profile holds: 50, 95, 99, 100 (the most) or 0 (the mean)",
-        scenario.percentile));
+    return InvalidArgument(
+        fmt::format("percentile {}: a profile holds 50, 95, 99, 100 (the maximum) and 0 (the mean)",
+                    scenario.percentile));
   }
   if (auto kinds = ValidateLaneKinds(scenario); !kinds) return kinds;
   if (auto pins = ValidatePins(scenario); !pins) return pins;

@@ -197,8 +197,8 @@ name = "m"
     return set ? "none" : set.error().message;
   };
   EXPECT_THAT(error("lanes.count", "2"),
-              HasSubstr("are 3 lanes, of 2 in all; say so: [lanes] count"));
-  EXPECT_THAT(error("lane_kinds.new.name", "plain"), HasSubstr("a lane kind is called 'plain'"));
+              HasSubstr("declare 3 lanes, but [lanes] count is 2"));
+  EXPECT_THAT(error("lane_kinds.new.name", "plain"), HasSubstr("two lane kinds are called 'plain'"));
   EXPECT_THAT(error("lane_kinds.new.speed", "0"), HasSubstr("must be a number from 0.001 to 1000"));
   EXPECT_THAT(error("lane_kinds.fast.speed", "2"), HasSubstr("[[lane_kinds]] have no 'fast'"));
   EXPECT_THAT(error("capacity", "1+1+1+1+1"), HasSubstr("[contention] is of lanes of one kind"));
@@ -327,7 +327,7 @@ TEST(Override, LeavesTheScenarioAloneWhenItFails) {
   EXPECT_THAT(error("models.a", "1"), HasSubstr("models.NAME.KEY"));
   EXPECT_THAT(error("models.*.name", "same"), HasSubstr("is there twice"));
   EXPECT_THAT(error("duration_s", "1"), HasSubstr("must be less than duration_s"));
-  EXPECT_THAT(error("percentile", "42"), HasSubstr("42 is none that a profile holds: 50, 95"));
+  EXPECT_THAT(error("percentile", "42"), HasSubstr("42: a profile holds 50, 95"));
   EXPECT_EQ(s.models[1].name, "b.c");
   EXPECT_EQ(s.duration_s, 30);
 }

@@ -298,7 +298,7 @@ class Plans(CommandCase):
         self.bad("simulate", scenario, "--set", "lane_kinds.slow.speed=2",
                  says="[[lane_kinds]] have no 'slow'")
         self.bad("simulate", scenario, "--set", "lane_kinds.fast.count=4",
-                 says="are 4 lanes, of 3 in all; say so: [lanes] count = 4")
+                 says="declare 4 lanes, but [lanes] count is 3; set it to 4")
         self.bad("simulate", self.lane_kinds("[[lane_kinds]]\nname = 'a'\nspeed = 0\n"),
                  says="speed: must be a number from 0.001 to 1000")
         self.bad("simulate", self.lane_kinds("[[lane_kinds]]\ncount = 2\n"),

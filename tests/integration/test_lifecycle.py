@@ -205,7 +205,7 @@ class AssumedUseTest(unittest.TestCase):
     def test_where_batches_share_a_lane_each_assumption_is_said_once(self):
         said = self.said_of_models("--policy", "strait", "--slots", "2")
         half = "assumed to use half of every resource"
-        for name, why in (("stranger", "has no profile: measured in a hurry"),
+        for name, why in (("stranger", "has no profile: measured quickly"),
                           ("plain", "has no resource figures in its profile"),
                           ("unsourced", "has resource figures but no `resources_source`")):
             self.assertEqual(len(said[name]), 1, said)

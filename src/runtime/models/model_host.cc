@@ -115,7 +115,7 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
     return Unprofiled(spec, max_batch);
   }
   Say(fmt::format(
-      "model '{}' has no profile: measured in a hurry, batch 1 takes {:.3f} ms at its "
+      "model '{}' has no profile: measured quickly, batch 1 takes {:.3f} ms at its "
       "last exit{}; `tactus profile` measures it properly",
       spec.name, ToMillis(rows->latency[static_cast<std::size_t>(rows->exits - 1) * max_batch]),
       shares ? ", and it is assumed to use half of every resource while it shares a lane" : ""));
