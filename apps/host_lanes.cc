@@ -52,7 +52,7 @@ Expected<std::unique_ptr<HostLanes>> HostLanes::Start(const ServeOptions& option
   runtime.threads = 1;
   runtime.split.reset();
   runtime.pin = false;
-  repository.takes = [](const std::filesystem::path& folder) { return RunsOnHost(folder, ""); };
+  repository.skips = [](const std::filesystem::path& folder) { return !RunsOnHost(folder, ""); };
   std::unique_ptr<HostLanes> host(
       new HostLanes(std::move(runtime), std::move(parts), repository.root, device));
   if (Status started = host->runtime_.Start(std::move(repository)); !started) {

@@ -60,34 +60,6 @@ void KeepFreedMemory() {
   mallopt(M_TOP_PAD, 16 << 20);
 }
 
-// Reads a model's folder, and says what in its configuration changes nothing.
-auto ModelReader(const ServeOptions& o, const Log& log) {
-  return [platforms = PlatformsOf(o), log](const std::filesystem::path& folder,
-                                           std::int64_t version, const std::string& config) {
-    std::vector<std::string> doubts;
-    auto spec = ReadModelSpec(folder, version, config, {platforms, &doubts});
-    for (const std::string& doubt : doubts) log->warn(doubt);
-    return spec;
-  };
-}
-
-RepositoryOptions RepositoryOptionsOf(const ServeOptions& o, const Log& log) {
-  RepositoryOptions r;
-  r.root = o.models;
-  r.control = o.model_control == "poll"       ? ModelControl::kPoll
-              : o.model_control == "explicit" ? ModelControl::kExplicit
-                                              : ModelControl::kNone;
-  r.poll_interval = FromSeconds(o.poll_s);
-  r.load = OnlyEnsembles(o, o.load_models, false);
-  r.read = ModelReader(o, log);
-  r.versions = ListVersions;
-  // With one engine for all models, theirs is the host's too.
-  r.takes = [host = o.engine.empty()](const std::filesystem::path& folder) {
-    return !HoldsEnsemble(folder, "") && !(host && RunsOnHost(folder, ""));
-  };
-  return r;
-}
-
 // Everything that serves, in the order of its making; destroyed in the reverse order.
 class ServeCommand {
  public:

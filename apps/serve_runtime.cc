@@ -1,6 +1,14 @@
 #include "serve_runtime.h"
 
+#include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "host_lanes.h"
+#include "serve_ensembles.h"
+#include "server/kserve/ensemble_config.h"
+#include "server/kserve/model_config.h"
 
 namespace tactus {
 namespace {
@@ -8,6 +16,17 @@ namespace {
 Expiry ExpiryOf(const std::string& name) {
   if (name == "never") return Expiry::kNever;
   return name == "passed" ? Expiry::kPassed : Expiry::kUnmeetable;
+}
+
+// Reads a model's folder, and says what in its configuration changes nothing.
+auto ModelReader(const ServeOptions& o, const Log& log) {
+  return [platforms = PlatformsOf(o), log](const std::filesystem::path& folder,
+                                           std::int64_t version, const std::string& config) {
+    std::vector<std::string> doubts;
+    auto spec = ReadModelSpec(folder, version, config, {platforms, &doubts});
+    for (const std::string& doubt : doubts) log->warn(doubt);
+    return spec;
+  };
 }
 
 }  // namespace
@@ -28,6 +47,23 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   r.default_slo = FromMillis(o.default_slo_ms);
   r.pin = o.pin;
   r.spin = Micros(o.spin_us);
+  return r;
+}
+
+RepositoryOptions RepositoryOptionsOf(const ServeOptions& o, const Log& log) {
+  RepositoryOptions r;
+  r.root = o.models;
+  r.control = o.model_control == "poll"       ? ModelControl::kPoll
+              : o.model_control == "explicit" ? ModelControl::kExplicit
+                                              : ModelControl::kNone;
+  r.poll_interval = FromSeconds(o.poll_s);
+  r.load = OnlyEnsembles(o, o.load_models, false);
+  r.read = ModelReader(o, log);
+  r.versions = ListVersions;
+  // With one engine for all models, theirs is the host's too.
+  r.skips = [host = o.engine.empty()](const std::filesystem::path& folder) {
+    return HoldsEnsemble(folder, "") || (host && RunsOnHost(folder, ""));
+  };
   return r;
 }
 

@@ -160,8 +160,8 @@ class OperatorsTest(ServedTest):
                                         directions=directions)["upright"]
                     steps = self.call("ocr_rec", x=upright)["softmax_11.tmp_0"]
                     read = self.call("read_lines", steps=steps)
-                    self.assertEqual(read["texts"][0].decode(), text)
-                    self.assertAlmostEqual(float(read["scores"][0]), want["scores"][i],
+                    self.assertEqual(read["texts"][0, 0].decode(), text)
+                    self.assertAlmostEqual(float(read["scores"][0, 0]), want["scores"][i],
                                            delta=SCORES)
         self.assertEqual(lines, [5, 4, 2, 1, 2, 4])
 

@@ -57,8 +57,10 @@ class Chain::Builder {
   }
 
   Expected<Chain> Build() {
-    if (spec_.max_batch > 0) {
-      return Wrong("operators work on whole tensors: set max_batch_size to 0");
+    if (spec_.max_batch > 1) {
+      return Wrong(
+          "operators run one call at a time: set max_batch_size to 0, or to 1 where the first size "
+          "of each tensor counts items");
     }
     const auto list = spec_.parameters.find("op");
     if (list == spec_.parameters.end()) {

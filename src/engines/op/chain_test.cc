@@ -137,7 +137,7 @@ TEST(Chain, TensorsThatDoNotFitAreTold) {
               HasSubstr("output 'tensor' became [1,3,32,48], but is declared [1,3,48,48]"));
   spec = SpecOf(kPrepare);
   spec.max_batch = 4;
-  EXPECT_THAT(WhyNot(spec), HasSubstr("set max_batch_size to 0"));
+  EXPECT_THAT(WhyNot(spec), HasSubstr("set max_batch_size to 0, or to 1"));
 }
 
 }  // namespace

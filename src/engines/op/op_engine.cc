@@ -18,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 struct OpModel {
   std::string name;
   std::vector<TensorSpec> inputs;
+  bool batches = false;  // each tensor is one item, and says so first
   op::Chain chain;
 };
 
@@ -59,7 +60,7 @@ class OpEngine final : public Engine {
       return InvalidArgument(
           fmt::format("model '{}': a chain of operators has no early exits", spec.name));
     }
-    return models_.Add({spec.name, spec.inputs, *std::move(chain)});
+    return models_.Add({spec.name, spec.inputs, spec.max_batch > 0, *std::move(chain)});
   }
 
   void Unload(ModelHandle handle) override { models_.Remove(handle); }
@@ -107,6 +108,13 @@ class OpEngine final : public Engine {
     if (!outputs) {
       result.status = Fail(outputs.error().code,
                            fmt::format("model '{}': {}", model.name, outputs.error().message));
+      return result;
+    }
+    for (const op::Tensor& tensor : *outputs) {
+      if (!model.batches || (!tensor.shape.empty() && tensor.shape[0] == 1)) continue;
+      result.status = InvalidArgument(
+          fmt::format("model '{}': its operators made {} of one row; set max_batch_size to 0",
+                      model.name, ToString(tensor.shape)));
       return result;
     }
     result.output = OutputOf(*std::move(outputs));

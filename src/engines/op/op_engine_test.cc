@@ -114,6 +114,25 @@ TEST_F(OpEngine, ASampleIsWhatTheModelTakes) {
   EXPECT_EQ(result.output->tensors[0].shape, (Shape{576, 768, 3}));
 }
 
+TEST_F(OpEngine, ABatchIsOneItem) {
+  spec_.max_batch = 1;
+  spec_.inputs = {{"scores", DataType::kFp32, {-1, 4}}};
+  spec_.outputs = {{"classes", DataType::kInt32, {-1, 2}}};
+  const auto one = engine_->Load(spec_, LaneSpec{});
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(RunBatch(*engine_, *one, Scores()).output->tensors[0].shape, (Shape{1, 2}));
+  ModelSpec lines;
+  lines.name = "lines";
+  lines.max_batch = 1;
+  lines.parameters = {{"op", "nanodet"}, {"nanodet.strides", "8"}};
+  const auto refused = engine_->Load(lines, LaneSpec{});
+  ASSERT_TRUE(refused) << refused.error().message;
+  Row none = Row().Add<float>({1, 124, 1, 1}, std::vector<float>(124, -9));
+  none.Add<float>({4}, {0, 0, 1, 1});
+  EXPECT_THAT(RunBatch(*engine_, *refused, std::move(none)).status.error().message,
+              HasSubstr("its operators made [0,4] of one row; set max_batch_size to 0"));
+}
+
 TEST_F(OpEngine, RefusesAModelWithEarlyExits) {
   ModelSpec spec = spec_;
   spec.exits.resize(2);

@@ -350,7 +350,7 @@ Operator MakeCtc(Arguments& arguments) {
   const auto classes = static_cast<std::int64_t>(alphabet->size()) + 1;
   Operator op;
   op.inputs = {{"steps", DataType::kFp32, {-1, -1, classes}}};
-  op.outputs = {{"texts", DataType::kBytes, {-1}}, {"scores", DataType::kFp32, {-1}}};
+  op.outputs = {{"texts", DataType::kBytes, {-1, 1}}, {"scores", DataType::kFp32, {-1, 1}}};
   op.run = [alphabet](Inputs in) -> Results {
     const std::int64_t n = in[0].shape[0];
     const auto steps = in[0].As<float>();
@@ -367,8 +367,8 @@ Operator MakeCtc(Arguments& arguments) {
       texts.insert(texts.end(), bytes.begin(), bytes.end());
       scores.push_back(one.score);
     }
-    return std::vector{Own(DataType::kBytes, {n}, std::move(texts)),
-                       Own(DataType::kFp32, {n}, std::move(scores))};
+    return std::vector{Own(DataType::kBytes, {n, 1}, std::move(texts)),
+                       Own(DataType::kFp32, {n, 1}, std::move(scores))};
   };
   op.sample = [classes] { return std::vector{SampleNumbers({1, 40, classes}, 0)}; };
   return op;

@@ -123,6 +123,15 @@ Expected<std::vector<std::string>> ListModels(const fs::path& root) {
   return names;
 }
 
+Expected<std::vector<std::string>> ModelRepository::Folders() const {
+  auto folders = ListModels(options_.root);
+  if (folders && options_.skips) {
+    std::erase_if(*folders,
+                  [this](const std::string& name) { return options_.skips(options_.root / name); });
+  }
+  return folders;
+}
+
 Expected<std::vector<std::int64_t>> ModelRepository::VersionsOf(const fs::path& folder,
                                                                 const std::string& config) const {
   if (options_.versions) return options_.versions(folder, config);
@@ -142,14 +151,6 @@ Expected<std::shared_ptr<std::mutex>> ModelRepository::OperationLock(const std::
   return operation;
 }
 
-Expected<std::vector<std::string>> ModelRepository::Folders() const {
-  auto folders = ListModels(options_.root);
-  if (!folders || !options_.takes) return folders;
-  std::erase_if(*folders,
-                [&](const std::string& name) { return !options_.takes(options_.root / name); });
-  return folders;
-}
-
 Status ModelRepository::Open() {
   const auto folders = Folders();
   if (!folders) return std::unexpected(folders.error());
@@ -157,9 +158,9 @@ Status ModelRepository::Open() {
   if (options_.control == ModelControl::kExplicit &&
       std::find(options_.load.begin(), options_.load.end(), "*") == options_.load.end()) {
     names = options_.load;
-    if (options_.takes) {
-      std::erase_if(names, [&](const std::string& name) {
-        return !PlainName(name) || !options_.takes(options_.root / name);
+    if (options_.skips) {
+      std::erase_if(names, [this](const std::string& name) {
+        return !PlainName(name) || options_.skips(options_.root / name);
       });
     }
   }

@@ -36,10 +36,6 @@ struct RepositoryOptions {
   Duration poll_interval = Seconds(15);
   std::vector<std::string> load;  // kExplicit: loaded at the start; "*" means all
 
-  // Whether a folder's model is this repository's, where another one reads the same root too. Not
-  // asked for a model that a client names. Empty function: all are.
-  std::function<bool(const std::filesystem::path& model_folder)> takes;
-
   // Reads one version of a model; `config` is a ModelConfig as JSON that replaces the folder's, or
   // empty. Given by the server, which knows the format of the configuration.
   std::function<Expected<ModelSpec>(const std::filesystem::path& model_folder, std::int64_t version,
@@ -49,6 +45,8 @@ struct RepositoryOptions {
   std::function<Expected<std::vector<std::int64_t>>(const std::filesystem::path& model_folder,
                                                     const std::string& config)>
       versions;
+  // Folders that somebody else serves, such as ensembles: no models. Empty function: none.
+  std::function<bool(const std::filesystem::path& model_folder)> skips;
 };
 
 class ModelHost;
@@ -115,8 +113,6 @@ class ModelRepository {
   // calls, waits for the answers, and takes it off the lanes.
   void Withdraw(const std::shared_ptr<ServedModel>& old);
   void Poll();
-  // The folders that are for this repository.
-  Expected<std::vector<std::string>> Folders() const;
   Expected<std::vector<std::int64_t>> VersionsOf(const std::filesystem::path& folder,
                                                  const std::string& config) const;
   // Held while a model is loaded or unloaded. An error after Close.

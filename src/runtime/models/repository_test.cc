@@ -77,7 +77,7 @@ TEST_F(Repository, LeavesAnothersFoldersAloneAlsoWhenTheyChangeHands) {
   Add("b", 1);
   RepositoryOptions options = Options(ModelControl::kPoll);
   options.poll_interval = Millis(5);
-  options.takes = [](const fs::path& folder) { return !fs::exists(folder / "host"); };
+  options.skips = [](const fs::path& folder) { return fs::exists(folder / "host"); };
   std::ofstream(root_ / "b" / "host") << "";
   Harness h(Profiled());
   ASSERT_TRUE(h.runtime->Start(options));
