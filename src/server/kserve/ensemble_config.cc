@@ -114,8 +114,7 @@ class EnsembleReader {
       return config_.Wrong("ensemble_scheduling", "an ensemble needs steps; name their models");
     }
     if (message().input().empty() || message().output().empty()) {
-      return config_.Wrong(message().input().empty() ? "input" : "output",
-                           "an ensemble needs inputs and outputs; declare them");
+      return config_.Wrong("platform", "an ensemble needs inputs and outputs: declare them");
     }
     std::map<std::string, int> times;
     for (int i = 0; i < scheduling.step_size(); ++i) {

@@ -102,6 +102,8 @@ TEST(EnsembleConfig, MistakesInStepsNameTheLineAndTheRemedy) {
               HasSubstr("m/config.pbtxt:5:23: step 1: model_name is missing"));
   EXPECT_THAT(ErrorOf(ReadText(std::string(kHead))),
               HasSubstr("ensemble_scheduling: an ensemble needs steps"));
+  EXPECT_THAT(ErrorOf(ReadText("platform: \"ensemble\"\n" + std::string(kSteps))),
+              HasSubstr("m/config.pbtxt:1:1: platform: an ensemble needs inputs and outputs"));
 }
 
 TEST(EnsembleConfig, MistakesInKeysNameTheLineAndTheRemedy) {
