@@ -326,7 +326,8 @@ Status ServeCommand::StartFrontEnds() {
                   .access = access_,
                   .limits = limits_,
                   .max_body = o_.max_body_mb << 20,
-                  .memory = (o_.pending_mb << 20) + (std::size_t{64} << 20)},
+                  .memory = (o_.pending_mb << 20) + (std::size_t{64} << 20),
+                  .max_connections = ConnectionsWithin(RaiseDescriptorLimit())},
       *service_, sampler_.get());
   metrics_page_ = std::make_unique<HttpServer>(
       HttpOptions{.address = o_.address,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include <grpcpp/server_context.h>
 
@@ -18,8 +19,12 @@ class CallGate {
   using Place = std::shared_ptr<const void>;
 
   // Null access: no tokens; null limits: no limits.
-  CallGate(std::shared_ptr<const Access> access, std::shared_ptr<ClientLimits> limits)
-      : access_(std::move(access)), limits_(std::move(limits)) {}
+  CallGate(std::shared_ptr<const Access> access, std::shared_ptr<ClientLimits> limits,
+           std::size_t max_message)
+      : max_message(max_message), access_(std::move(access)), limits_(std::move(limits)) {}
+
+  // Bytes of a message, also when unpacked.
+  const std::size_t max_message;
 
   // ResourceExhausted, in words for the client.
   Expected<Place> Enter(const grpc::CallbackServerContext& context, std::size_t bytes) const;

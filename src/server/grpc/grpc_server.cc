@@ -21,6 +21,7 @@
 #include "server/grpc/credentials.h"
 #include "server/grpc/external_scaler.h"
 #include "server/grpc/inference_rpcs.h"
+#include "server/grpc/listener.h"
 
 namespace tactus {
 namespace {
@@ -39,17 +40,12 @@ void SwitchOnPlugins() {
   });
 }
 
-// An address with colons is IPv6 and stands in brackets before its port.
-std::string Endpoint(const std::string& address, int port) {
-  return address.find(':') == std::string::npos ? fmt::format("{}:{}", address, port)
-                                                : fmt::format("[{}]:{}", address, port);
-}
-
 void SetLimits(const GrpcOptions& options, grpc::ServerBuilder& builder) {
   // Tensors are large, and the 4 MB default breaks clients.
   builder.SetMaxReceiveMessageSize(
       static_cast<int>(std::min<std::size_t>(options.max_body, INT_MAX)));
   builder.SetMaxSendMessageSize(INT_MAX);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // see Unpack
   grpc::ResourceQuota quota("tactus");
   quota.Resize(options.memory);
   quota.SetMaxThreads(kMostThreads);
@@ -58,8 +54,6 @@ void SetLimits(const GrpcOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.max_metadata);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                              static_cast<int>(options.idle_timeout.count()));
-  // Two servers on one port would share its connections at random: refuse the second instead.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Only reflection and health are synchronous; they need no thread for each core.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
@@ -87,7 +81,9 @@ struct GrpcServer::Body {
   std::optional<InferenceRpcs> rpcs;
   std::optional<ExternalScalerRpcs> scaler;
   std::shared_ptr<grpc::ServerCredentials> credentials;  // the server calls into them
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;
+  std::optional<Listener> listener;
   std::jthread readiness;
 };
 
@@ -113,28 +109,31 @@ Expected<std::uint16_t> GrpcServer::Start() {
   Body& body = *body_;
   SwitchOnPlugins();
   body.slow.emplace();
-  body.rpcs.emplace(body.service, *body.slow, CallGate(body.options.access, body.options.limits),
+  body.rpcs.emplace(body.service, *body.slow,
+                    CallGate(body.options.access, body.options.limits, body.options.max_body),
                     body.options.strict_triton);
 
-  int port = 0;
-  const std::string endpoint = Endpoint(body.options.address, body.options.port);
-  body.credentials = CredentialsOf(body.options.access);
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(endpoint, body.credentials, &port);
+  body.credentials = CredentialsOf(body.options.access);
+  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  body.acceptor =
+      builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, body.credentials);
+  body.listener.emplace(body.options.max_connections, [&body](int descriptor) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = descriptor;
+    body.acceptor->HandleNewConnection(&connection);
+  });
+  const auto port = body.listener->Open(body.options.address, body.options.port);
+  if (!port) return port;
   builder.RegisterService(&*body.rpcs);
   builder.RegisterService(&body.scaler.emplace(body.sampler));
   SetLimits(body.options, builder);
   body.server = builder.BuildAndStart();
-  if (body.server == nullptr || port == 0) {
-    body.server.reset();
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("gRPC cannot listen on {}: the port is in use, or the address is not "
-                            "this machine's",
-                            endpoint));
-  }
+  if (body.server == nullptr) return Internal("gRPC did not start");
   body.TellHealth(body.service.Ready());
   body.readiness = std::jthread([&body](std::stop_token stop) { body.FollowReadiness(stop); });
-  return static_cast<std::uint16_t>(port);
+  body.listener->Start();
+  return port;
 }
 
 void GrpcServer::Stop(std::chrono::milliseconds grace) {
@@ -142,6 +141,7 @@ void GrpcServer::Stop(std::chrono::milliseconds grace) {
   if (body.server == nullptr) return;
   body.readiness.request_stop();
   body.readiness.join();
+  body.listener->Stop();
   body.slow->Refuse();
   body.server->GetHealthCheckService()->Shutdown();
   if (body.scaler) body.scaler->EndStreams();

@@ -40,6 +40,8 @@ struct GrpcOptions {
   std::size_t memory = std::size_t{1} << 30;
   // Calls under way on one connection; more wait at the client (HTTP/2).
   int max_streams = 4096;
+  // One more is closed as soon as it comes.
+  std::size_t max_connections = 1024;
   // Bytes of one call's metadata.
   int max_metadata = 16 << 10;
   // A connection without a call ends after so long; clients open another when they need it.

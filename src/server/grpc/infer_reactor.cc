@@ -61,6 +61,7 @@ InferReactor::InferReactor(InferenceService& service, const CallGate& gate, bool
 
 Status InferReactor::Begin(const CallGate& gate, grpc::ByteBuffer& request) {
   const auto received = std::chrono::steady_clock::now();
+  if (Status unpacked = Unpack(request, gate.max_message); !unpacked) return unpacked;
   auto place = gate.Enter(context_, request.Length());
   if (!place) return std::unexpected(std::move(place.error()));
   place_ = *std::move(place);

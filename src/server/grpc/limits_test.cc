@@ -2,7 +2,11 @@
 #include <memory>
 #include <string>
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "server/access/client_limits.h"
 #include "server/grpc/server_fixture_for_test.h"
@@ -64,6 +68,55 @@ TEST_F(GrpcLimitsTest, AMessageBeyondTheLimitIsRefused) {
   large.set_id(std::string(1000, 'x'));
   EXPECT_EQ(Infer(large).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_TRUE(Infer(RawRequest()).ok());
+}
+
+TEST_F(GrpcLimitsTest, APackedMessageIsUnpackedUpToTheLimit) {
+  Serve({.max_body = 100'000});
+  const auto packed = [&](std::size_t padding, grpc_compression_algorithm how) {
+    inference::ModelInferRequest request = RawRequest();
+    request.set_id(std::string(padding, 'x'));
+    grpc::ClientContext context;
+    Bound(context);
+    context.set_compression_algorithm(how);
+    inference::ModelInferResponse response;
+    const grpc::Status status = stub_->ModelInfer(&context, request, &response);
+    EXPECT_TRUE(!status.ok() || response.id() == request.id());
+    return status.error_code();
+  };
+  EXPECT_EQ(packed(90'000, GRPC_COMPRESS_GZIP), grpc::StatusCode::OK);
+  EXPECT_EQ(packed(90'000, GRPC_COMPRESS_DEFLATE), grpc::StatusCode::OK);
+  EXPECT_EQ(packed(50'000'000, GRPC_COMPRESS_GZIP), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(packed(50'000'000, GRPC_COMPRESS_DEFLATE), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(limits_->all_bytes()->used(), 0u);
+}
+
+TEST_F(GrpcLimitsTest, ConnectionsAreCountedAndThoseThatEndedMakeRoom) {
+  Serve({.max_connections = 2});
+  const auto connect = [&] {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port_));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int s = socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT_EQ(::connect(s, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    return s;
+  };
+  // gRPC speaks first; whoever is one too many reads the end.
+  const auto taken = [](int s) {
+    char byte = 0;
+    return recv(s, &byte, 1, 0) == 1;
+  };
+  const int first = connect();
+  const int second = connect();
+  EXPECT_TRUE(taken(first));
+  EXPECT_TRUE(taken(second));
+  const int third = connect();
+  EXPECT_FALSE(taken(third));
+  close(first);
+  close(second);
+  // As soon as gRPC has seen the end of one.
+  for (int s = connect(); !taken(s); s = connect()) close(s);
+  close(third);
 }
 
 TEST_F(GrpcLimitsTest, MetadataBeyondTheLimitIsRefused) {

@@ -86,6 +86,9 @@ void StreamReactor::Refuse(const Error& error, const std::string& id) {
 
 void StreamReactor::Begin(grpc::ByteBuffer bytes) {
   const auto received = std::chrono::steady_clock::now();
+  if (Status unpacked = Unpack(bytes, gate_.max_message); !unpacked) {
+    return Refuse(unpacked.error(), "");
+  }
   const std::size_t size = bytes.Length();
   auto message = ParseInferRequest(bytes);
   if (!message) {

@@ -1,6 +1,7 @@
 #include "server/grpc/wire.h"
 
 #include <array>
+#include <optional>
 
 #include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -8,6 +9,7 @@
 #include <grpcpp/support/slice.h>
 
 #include "grpc_service.pb.h"
+#include "server/kserve/compression.h"
 
 namespace tactus {
 namespace {
@@ -68,6 +70,40 @@ WireResponse::WireResponse() = default;
 WireResponse::~WireResponse() = default;
 WireResponse::WireResponse(WireResponse&&) noexcept = default;
 WireResponse& WireResponse::operator=(WireResponse&&) noexcept = default;
+
+namespace {
+
+// A message begins with a field's number and kind. Of what these begin with, 0x1f is no kind that
+// there is, and 0x78 a number that the message has not.
+std::optional<Coding> CodingOf(const std::vector<grpc::Slice>& slices) {
+  for (const grpc::Slice& slice : slices) {
+    if (slice.size() == 0) continue;
+    if (slice.begin()[0] == 0x1f) return Coding::kGzip;
+    if (slice.begin()[0] == 0x78) return Coding::kDeflate;
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Status Unpack(grpc::ByteBuffer& bytes, std::size_t limit) {
+  std::vector<grpc::Slice> slices;
+  if (!bytes.Dump(&slices).ok()) return {};
+  const auto coding = CodingOf(slices);
+  if (!coding) return {};
+  std::vector<std::byte> packed;
+  packed.reserve(bytes.Length());
+  for (const grpc::Slice& slice : slices) {
+    const auto* begin = reinterpret_cast<const std::byte*>(slice.begin());
+    packed.insert(packed.end(), begin, begin + slice.size());
+  }
+  auto unpacked = Inflate(*coding, packed, limit);
+  if (!unpacked) return std::unexpected(std::move(unpacked.error()));
+  const grpc::Slice whole(unpacked->data.get(), unpacked->size);
+  bytes = grpc::ByteBuffer(&whole, 1);
+  return {};
+}
 
 Expected<std::shared_ptr<inference::ModelInferRequest>> ParseInferRequest(grpc::ByteBuffer& bytes) {
   auto request = std::make_shared<inference::ModelInferRequest>();

@@ -21,6 +21,11 @@ class ModelInferResponse;
 
 namespace tactus {
 
+// gRPC itself would unpack a message whole before it looks at its size, so it is left to this: a
+// packed message is replaced by what it holds, up to `limit` bytes. ResourceExhausted beyond them,
+// InvalidArgument where it is damaged.
+Status Unpack(grpc::ByteBuffer& bytes, std::size_t limit);
+
 // Takes the message out of `bytes`, which is empty afterwards: a queued call then holds its tensors
 // once. Bytes that are not a ModelInferRequest are InvalidArgument.
 Expected<std::shared_ptr<inference::ModelInferRequest>> ParseInferRequest(grpc::ByteBuffer& bytes);
