@@ -95,6 +95,7 @@ void ServedEnsemble::Handle(Arrived& event) {
   const PipelineRequestId id = flow_.Begin(0, now_, deadline);
   Call& call = At(id);
   call.call = std::move(event.call);
+  call.call.model.reset();  // this ensemble, which its steps' calls keep alive
   call.id = event.id;
   call.received = received;
   call.deadline = deadline;
