@@ -196,9 +196,9 @@ name = "m"
     const auto set = Override(changed, key, value);
     return set ? "none" : set.error().message;
   };
-  EXPECT_THAT(error("lanes.count", "2"),
-              HasSubstr("declare 3 lanes, but [lanes] count is 2"));
-  EXPECT_THAT(error("lane_kinds.new.name", "plain"), HasSubstr("two lane kinds are called 'plain'"));
+  EXPECT_THAT(error("lanes.count", "2"), HasSubstr("declare 3 lanes, but [lanes] count is 2"));
+  EXPECT_THAT(error("lane_kinds.new.name", "plain"),
+              HasSubstr("two lane kinds are called 'plain'"));
   EXPECT_THAT(error("lane_kinds.new.speed", "0"), HasSubstr("must be a number from 0.001 to 1000"));
   EXPECT_THAT(error("lane_kinds.fast.speed", "2"), HasSubstr("[[lane_kinds]] have no 'fast'"));
   EXPECT_THAT(error("capacity", "1+1+1+1+1"), HasSubstr("[contention] is of lanes of one kind"));

@@ -20,8 +20,9 @@ Error RefusalOf(DropReason reason, const ModelSpec& model) {
       return {ErrorCode::kDeadlineExceeded,
               fmt::format("the request's deadline could not be met by model '{}'", model.name)};
     case DropReason::kShed:
-      return {ErrorCode::kUnavailable,
-              fmt::format("shed: the policy gave this request up: model '{}' has more load than it can serve in time", model.name)};
+      return {ErrorCode::kUnavailable, fmt::format("shed: the policy gave this request up: model "
+                                                   "'{}' has more load than it can serve in time",
+                                                   model.name)};
     case DropReason::kCancelled:
       return {ErrorCode::kCancelled, "the request was cancelled"};
     case DropReason::kUnloaded:
