@@ -72,7 +72,7 @@ function(tactus_module NAME)
   target_link_libraries(tactus_${NAME} ${scope} ${M_DEPS})
 
   list(TRANSFORM M_TEST_DEPS PREPEND tactus_)
-  if(tests AND NOT TACTUS_FUZZ)
+  if(tests)
     add_executable(tactus_${NAME}_test ${tests})
     target_link_libraries(tactus_${NAME}_test PRIVATE tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR}
                           GTest::gmock GTest::gtest_main Threads::Threads)

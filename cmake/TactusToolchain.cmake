@@ -20,11 +20,12 @@ if(TACTUS_SANITIZE)
   add_link_options(-fsanitize=${TACTUS_SANITIZE})
 endif()
 
-if(TACTUS_FUZZ)
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   # clang 16 takes std::expected from libstdc++ only when told that its concepts are complete.
   add_compile_options(-D__cpp_concepts=202002L -Wno-builtin-macro-redefined -Wno-macro-redefined)
-  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
-  add_link_options(-fsanitize=address,undefined)
+endif()
+if(TACTUS_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 find_package(Threads REQUIRED)

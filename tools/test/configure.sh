@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 preset=$1
 together=()
 case $preset in
-  release | asan-ubsan | tsan | fuzz)
+  release | asan-ubsan | tsan)
     [ -e "build/$preset/CMakeCache.txt" ] || together=(-DTACTUS_UNITY=ON)
     ;;
 esac

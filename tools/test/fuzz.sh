@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# fuzz.sh [SECONDS] [TARGET...]: runs each libFuzzer target of build/fuzz for SECONDS (60), one
+# fuzz.sh [SECONDS] [TARGET...]: runs each libFuzzer target for SECONDS (60), one
 # on each core, from the seeds in tests/fuzz_corpus/TARGET and from what earlier runs found worth
-# keeping (build/fuzz/corpus). A finding is kept in build/fuzz/findings and fails all.
+# keeping (its corpus). A finding is kept in its findings and fails all.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
-build=build/fuzz
+build=build/asan-ubsan
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
 case $seconds in '' | *[!0-9]*) echo "seconds must be a number, not $seconds" >&2; exit 2 ;; esac

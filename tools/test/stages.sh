@@ -153,14 +153,20 @@ stage_integration() {
   ctest_step integration release -j "$jobs" -L '^integration$'
 }
 
-stage_fuzz() {
+# One build by clang serves both: what is fuzzed is what the tests run under the sanitizers.
+asan_built=
+asan_build() {
+  [ -n "$asan_built" ] && { plan=("${plan[@]:1}"); return; }
   if ! command -v clang++-16 >/dev/null; then
-    echo "skipped fuzz: no clang++-16 here"
+    echo "skipped: no clang++-16 here"
     skipped=$((skipped + 1))
     plan=("${plan[@]:2}")
-    return
+    return 1
   fi
-  build_step build-fuzz fuzz tactus_fuzzers || return
+  build_step build-asan asan-ubsan tactus_tests tactus_fuzzers && asan_built=1
+}
+stage_fuzz() {
+  asan_build || return
   local status=0 targets
   step fuzz bash tools/test/fuzz.sh 10 || status=1
   targets=$(grep -c '^ok ' "$logs/fuzz.log")
@@ -172,7 +178,7 @@ stage_fuzz() {
 }
 
 stage_asan() {
-  build_step build-asan asan-ubsan tactus_tests || return
+  asan_build || return
   export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
   export LSAN_OPTIONS=suppressions=$PWD/tools/test/leaks.supp
   ctest_step asan asan-ubsan -j "$jobs" -LE '^(lint|integration)$'
@@ -199,8 +205,8 @@ steps_of() {
     unit) echo "build-release:550 unit:15" ;;
     lint) echo "build-release:550 lint:120 format:1" ;;
     integration) echo "build-release:550 integration:30" ;;
-    fuzz) echo "build-fuzz:340 fuzz:70" ;;
-    asan) echo "build-asan:650 asan:50" ;;
+    fuzz) echo "build-asan:500 fuzz:70" ;;
+    asan) echo "build-asan:500 asan:60" ;;
     tsan) echo "build-tsan:300 tsan:15" ;;
     *) return 1 ;;
   esac
