@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "server/kserve/ensemble_config.h"
+
 namespace tactus {
 
 std::string AccuracyOf(const ModelSpec& model) {

@@ -35,7 +35,7 @@ std::vector<std::int64_t> VersionFolders(const fs::path& folder) {
 }  // namespace
 
 Expected<std::string> ReadPlatform(const fs::path& model_folder, const std::string& config) {
-  const auto declared = Read(model_folder, config);
+  const auto declared = DeclaredConfig::FromFolder(model_folder, config);
   if (!declared) return std::unexpected(declared.error());
   return PlatformOf(declared->message());
 }
