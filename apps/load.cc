@@ -266,9 +266,11 @@ Status AddAccuracyLimit(const LoadFlags& flags, const Scenario& scenario, RunRep
   if (path.empty()) return {};
   const auto profile = LoadProfile(path);
   if (!profile) return std::unexpected(profile.error());
-  const auto limit = AccuracyLimit(scenario, *profile);
-  if (!limit) return std::unexpected(limit.error());
-  report.accuracy_limit = *limit;
+  const auto limits = AccuracyLimit(scenario, *profile);
+  if (!limits) return std::unexpected(limits.error());
+  if (!limits->has_value()) return {};
+  report.accuracy_limit = (*limits)->largest_batch;
+  report.accuracy_limit_by_rate = (*limits)->by_rate;
   return {};
 }
 

@@ -28,19 +28,20 @@ void PrintPolicy(const PolicyInfo& info) {
   if (!info.tuned.empty()) fmt::print("      to compare it: {}\n", info.tuned);
 }
 
-int RunPolicies(const std::string& name) {
-  if (!name.empty()) {
-    const auto known = MakePolicy(name);  // for its error, which names those there are
-    if (!known) return ReportBadInput(known.error());
-  } else {
-    fmt::print(
-        "A policy is NAME or NAME:key=value,key=value. In a list of policies, a comma before a "
-        "name\n"
-        "begins the next: edgeserving,symphony:gather=window,aim=0.8,timeout:k=5\n\n");
-  }
-  const std::string_view wanted = std::string_view(name).substr(0, name.find(':'));
+int ListAll() {
+  for (const PolicyInfo& info : Policies()) fmt::print("  {:<26}{}\n", info.name, info.brief);
+  fmt::print(
+      "\nA policy is NAME or NAME:key=value,key=value: `tactus policies NAME` says which.\n"
+      "In a list a comma before a name begins the next: fifo,timeout:k=5,batch=8,strait\n");
+  return 0;
+}
+
+int Describe(const std::string& text) {
+  const auto known = MakePolicy(text);  // for its error, which names those there are
+  if (!known) return ReportBadInput(known.error());
+  const std::string_view wanted = std::string_view(text).substr(0, text.find(':'));
   for (const PolicyInfo& info : Policies()) {
-    if (name.empty() || info.name == wanted) PrintPolicy(info);
+    if (info.name == wanted) PrintPolicy(info);
   }
   fmt::print("  every policy\n");
   PrintOptions(kCommonOptions);
@@ -51,9 +52,10 @@ int RunPolicies(const std::string& name) {
 
 void AddPolicies(CLI::App& app, CommandContext& context) {
   auto name = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("policies", "List the policies and their options");
+  CLI::App* command = app.add_subcommand("policies", "List the policies, or one with its options");
   command->add_option("name", *name, "One of them");
-  command->callback([name, &context] { context.exit_code = RunPolicies(*name); });
+  command->callback(
+      [name, &context] { context.exit_code = name->empty() ? ListAll() : Describe(*name); });
 }
 
 }  // namespace tactus

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "planners/autoscale/advice.h"
+#include "workload/scenario.h"
 
 namespace tactus {
 
@@ -18,7 +19,7 @@ struct ServeOptions {
   std::vector<std::string> load_models;
   double poll_s = 15;
 
-  std::string policy = "edgeserving";
+  std::string policy{kDefaultPolicy};
   std::string expiry = "unmeetable";
   std::string predictor;
   std::string save_predictor;

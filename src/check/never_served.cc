@@ -11,11 +11,21 @@ namespace tactus {
 
 namespace {
 
+// Of a batch of so many at the exit that the policy counts on.
+Duration Quickest(const LeastService& counted, const View& view, ModelId m, int size) {
+  Duration quickest = QuickestService(view, m, size);
+  for (int e = 0; counted.quickest_exit && e < view.profile.exits(m); ++e) {
+    const ExitId exit{static_cast<ExitId::rep>(e)};
+    quickest = std::min(quickest, QuickestService(view, m, size, exit));
+  }
+  return quickest;
+}
+
 // Duration::max() where no batch size would do.
 Duration Least(const LeastService& counted, const View& view, ModelId m) {
-  Duration least = counted.sizes.empty() ? QuickestService(view, m) : Duration::max();
+  Duration least = counted.sizes.empty() ? Quickest(counted, view, m, 1) : Duration::max();
   for (const int size : counted.sizes) {
-    if (size <= LargestBatch(view, m)) least = std::min(least, QuickestService(view, m, size));
+    if (size <= LargestBatch(view, m)) least = std::min(least, Quickest(counted, view, m, size));
   }
   return least == Duration::max() ? least : Stretched(least, counted.margin) + counted.delay;
 }
@@ -28,13 +38,11 @@ std::optional<std::string> ExplainNeverServed(const PolicyTraits& policy,
   const Model& model = served_models.models[m.value()];
   if (!policy.least || !model.loaded || model.slo <= Duration{}) return std::nullopt;
   std::vector<Lane> there;
-  Duration profiled = Duration::max();
   for (const LaneSpec& spec : lanes) {
     there.push_back({.lane_class = spec.lane_class, .slots = spec.slots});
-    profiled = std::min(profiled, served_models.profile.Latency(
-                                      m, FinalExit(served_models.profile, m), 1, spec.lane_class));
   }
   const View view{served_models.models, {}, there, served_models.profile};
+  const Duration profiled = Quickest(*policy.least, view, m, 1);
   const Duration least = Least(*policy.least, view, m);
   if (least <= model.slo) return std::nullopt;
   if (least == Duration::max()) {
@@ -45,9 +53,10 @@ std::optional<std::string> ExplainNeverServed(const PolicyTraits& policy,
   }
   return fmt::format(
       "policy '{}' serves nothing of model '{}': it counts on {:.3f} ms at least, of which a "
-      "request alone at the final exit takes {:.3f} ms by the profile's percentile and the jitter, "
+      "request alone at the {} exit takes {:.3f} ms by the profile's percentile and the jitter, "
       "and the rest are its own delays, batch sizes and margins; the SLO is {:.6g} ms",
-      policy.name, model.name, ToMillis(least), ToMillis(profiled), ToMillis(model.slo));
+      policy.name, model.name, ToMillis(least), policy.least->quickest_exit ? "quickest" : "final",
+      ToMillis(profiled), ToMillis(model.slo));
 }
 
 }  // namespace tactus

@@ -59,13 +59,27 @@ TEST(NeverServed, SaysWhatAPolicysOwnOptionsLeaveNoTimeFor) {
 TEST(NeverServed, SpeaksOfAProfileThatFallsAllTheWay) {
   const ServedModels falling = Taking(12, 5, 10);
   for (const char* policy : {"symphony", "clockwork", "shepherd", "nexus", "timeout", "strait",
-                             "strait-plain", "temporal"}) {
+                             "strait-plain", "temporal", "horizon"}) {
     EXPECT_THAT(Why(policy, falling), HasSubstr("counts on 12.000 ms")) << policy;
   }
   // These serve whatever comes, however late.
   for (const char* policy : {"edgeserving", "fifo", "timeout:drop=never"}) {
     EXPECT_EQ(Why(policy, falling), "") << policy;
   }
+}
+
+// Who exits early serves what the final exit could not.
+TEST(NeverServed, CountsOnTheQuickestExitOfWhoExitsEarly) {
+  ServedModels two = Taking(5, 12, 4);
+  two.models[0].exits = {{"1"}, {"final"}};
+  std::vector<Duration> latency(kBatches, Millis(3));
+  latency.insert(latency.end(), kBatches, Millis(5));
+  const ProfileTable::ModelRows rows{.exits = 2, .max_batch = kBatches, .latency = latency};
+  two.profile = ProfileTable(1, {&rows, 1});
+  EXPECT_EQ(Why("horizon", two), "");
+  EXPECT_THAT(Why("symphony", two), HasSubstr("alone at the final exit takes 5.000 ms"));
+  two.models[0].slo = Millis(2);
+  EXPECT_THAT(Why("horizon", two), HasSubstr("alone at the quickest exit takes 3.000 ms"));
 }
 
 // One slow lane beside a quick one is no reason, and a model without an SLO has none.

@@ -25,17 +25,20 @@ inline ExitId FinalExit(const ProfileTable& profile, ModelId m) {
   return ExitId{static_cast<ExitId::rep>(profile.exits(m) - 1)};
 }
 
-// What a batch of m takes on the best of the lanes at the final exit, by the profile;
-// Duration::max() where none of them serves m. Where there is a plan, on the best of all lanes: the
-// next plan may have m there.
-inline Duration QuickestService(const View& view, ModelId m, int batch = 1) {
+// What a batch of m takes on the best of the lanes at an exit, by the profile; Duration::max()
+// where none of them serves m. Where there is a plan, on the best of all lanes: the next plan may
+// have m there.
+inline Duration QuickestService(const View& view, ModelId m, int batch, ExitId exit) {
   Duration quickest = Duration::max();
   for (const Lane& lane : view.lanes) {
     if (view.plan == nullptr && !lane.serves.contains(m)) continue;
-    quickest = std::min(
-        quickest, view.profile.Latency(m, FinalExit(view.profile, m), batch, lane.lane_class));
+    quickest = std::min(quickest, view.profile.Latency(m, exit, batch, lane.lane_class));
   }
   return quickest;
+}
+// At the final exit.
+inline Duration QuickestService(const View& view, ModelId m, int batch = 1) {
+  return QuickestService(view, m, batch, FinalExit(view.profile, m));
 }
 
 inline Duration Stretched(Duration latency, double margin) {

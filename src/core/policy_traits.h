@@ -17,12 +17,14 @@ struct DecisionCost {
 };
 
 // A lower bound on the time from the decision for a request that comes alone to the end of its
-// batch: margin * latency at the final exit, of the smallest batch allowed, on the best lane, plus
-// delay. The policy gives up a request that has less time left, or does not run it.
+// batch: margin * latency at the final exit, or at the quickest, of the smallest batch allowed, on
+// the best lane, plus delay. The policy gives up a request that has less time left, or does not run
+// it.
 struct LeastService {
   std::vector<int> sizes = {};  // that its batches may have; empty: any
   double margin = 1;
   Duration delay{};
+  bool quickest_exit = false;  // of whoever exits early
 };
 
 struct PolicyTraits {

@@ -47,12 +47,14 @@ Expected<Experiment> LoadExperiment(const std::string& path,
                                     const std::vector<std::string>& settings) {
   auto scenario = LoadScenario(path);
   if (!scenario) return std::unexpected(scenario.error());
+  std::vector<Setting> changes;
   for (const std::string& text : settings) {
-    const auto setting = SplitSetting(text);
+    auto setting = SplitSetting(text);
     if (!setting) return std::unexpected(setting.error());
-    const auto set = Override(*scenario, setting->first, setting->second);
-    if (!set) return InvalidArgument("--set " + set.error().message);
+    changes.push_back(*std::move(setting));
   }
+  const auto set = Override(*scenario, changes);
+  if (!set) return InvalidArgument("--set " + set.error().message);
   if (scenario->profile.empty()) {
     return InvalidArgument(fmt::format(
         "{}: [scenario] names no profile; add profile = \"FILE\", or --set profile=FILE", path));

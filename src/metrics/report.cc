@@ -237,6 +237,7 @@ Json RunJson(const RunReport& run) {
   for (const auto& [key, value] : run.settings) json["settings"][key] = value;
   json.update(FiguresJson(run.all));
   json["accuracy_limit"] = Optional(run.accuracy_limit);
+  json["accuracy_limit_by_rate"] = Optional(run.accuracy_limit_by_rate);
   json["models"] = Json::array();
   for (const ModelSummary& model : run.models) {
     Json entry = {{"name", model.name}, {"slo_ms", model.slo_ms}};
@@ -460,10 +461,11 @@ RunReport Average(std::span<const RunReport> runs) {
       mean.lanes[i].batches += run.lanes[i].batches;
     }
   }
-  if (mean.accuracy_limit) {
-    mean.accuracy_limit = 0;
+  for (const auto limit : {&RunReport::accuracy_limit, &RunReport::accuracy_limit_by_rate}) {
+    if (!(mean.*limit)) continue;
+    mean.*limit = 0;
     for (const RunReport& run : runs) {
-      AddMean(*mean.accuracy_limit, run.accuracy_limit.value_or(0), runs.size());
+      AddMean(*(mean.*limit), (run.*limit).value_or(0), runs.size());
     }
   }
   return mean;

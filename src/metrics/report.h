@@ -6,6 +6,7 @@
 //              "requests", "offered_rps", "goodput_rps", "bad_ratio", "p50_ms", "p95_ms", "p99_ms",
 //              "mean_batch", "batch_sizes": {"size": share of batches}, "queue_p50_ms",
 //              "queue_p99_ms", "accuracy", "measured_accuracy", "accuracy_limit",
+//              "accuracy_limit_by_rate",
 //              "exits": {"exit": share}, "outcomes": {"met": n, ...},
 //              "models": [{"name", "slo_ms", the same figures}],
 //              "pipelines": [{"name", "slo_ms", "requests", "offered_rps", "goodput_rps",
@@ -172,7 +173,10 @@ struct RunReport {
   std::map<std::string, std::string> settings;  // what a sweep changed, as it was written
   double duration_s = 0;                        // of the span that counts
   Summary all;
-  std::optional<double> accuracy_limit;  // systems' bound for this load, where a profile is known
+  // What no schedule passes at this load, where a profile is known: with the largest batch always,
+  // and with batches as large as the rate allows (workload/accuracy_limit.h).
+  std::optional<double> accuracy_limit;
+  std::optional<double> accuracy_limit_by_rate;
   std::vector<ModelSummary> models;
   std::vector<PipelineSummary> pipelines;       // where requests go through several models
   std::vector<PrioritySummary> priorities;      // highest first; empty where all models share one

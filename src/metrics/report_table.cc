@@ -137,7 +137,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   for (const auto& [key, value] : runs.front().settings) grid.AddColumn(key, "");
   grid.AddColumn("SLO", "ms");
   for (const Column& column : columns) grid.AddColumn(column.what, column.unit);
-  if (limited) grid.AddColumn("limit", "%");
+  if (limited) grid.AddColumn("limit", "%");  // largest batch always/as the rate allows
   const std::size_t levels = runs.front().priorities.size();
   for (const PrioritySummary& level : runs.front().priorities) {
     grid.AddColumn(fmt::format("bad {}", level.priority), "%");
@@ -152,7 +152,10 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
     for (const auto& [key, value] : run.settings) row.push_back(value);
     row.push_back(SloOf(run));
     for (const Column& column : columns) row.push_back(column.text(run.all));
-    if (limited) row.push_back(Accuracy(run.accuracy_limit.value_or(0)));
+    if (limited) {
+      row.push_back(Accuracy(run.accuracy_limit.value_or(0)) + "/" +
+                    Accuracy(run.accuracy_limit_by_rate.value_or(0)));
+    }
     for (std::string& cell : PriorityCells(run, levels)) row.push_back(std::move(cell));
     if (several) row.push_back(fmt::format("{:.4g}", run.lanes_touched));
     row.push_back(BusyOf(run));

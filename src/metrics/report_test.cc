@@ -176,6 +176,7 @@ RunReport Whole() {
   report.source = "simulated";
   report.seed = 3;
   report.accuracy_limit = 0.8;
+  report.accuracy_limit_by_rate = 0.75;
   report.settings["rate_rps"] = "100";
   report.lanes = {{0.5, 10}, {0.25, 6}};
   report.lanes_touched = 2;
@@ -200,6 +201,7 @@ TEST(Average, IsTheMeanOverSeeds) {
   EXPECT_EQ(mean.lanes[1].batches, 12);
   EXPECT_DOUBLE_EQ(mean.lanes_touched, 1.5);  // not the lanes that some seed touched
   EXPECT_DOUBLE_EQ(mean.accuracy_limit.value(), 0.8);
+  EXPECT_DOUBLE_EQ(mean.accuracy_limit_by_rate.value(), 0.75);
   EXPECT_DOUBLE_EQ(mean.models[0].figures.p50_ms, Whole().models[0].figures.p50_ms);
 }
 
@@ -214,6 +216,7 @@ TEST(ReportJson, HoldsEveryFigureUnderItsName) {
   EXPECT_EQ(run.at("exits").at("1"), 0.25);
   EXPECT_EQ(run.at("outcomes").at("met"), 3);
   EXPECT_EQ(run.at("accuracy_limit"), 0.8);
+  EXPECT_EQ(run.at("accuracy_limit_by_rate"), 0.75);
   EXPECT_TRUE(run.at("measured_accuracy").is_null());
   EXPECT_EQ(run.at("models").at(1).at("name"), "b");
   EXPECT_EQ(run.at("models").at(1).at("requests"), 3);

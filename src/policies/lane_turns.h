@@ -29,18 +29,18 @@ struct LaneTurns {
   // The next in turn that has something to do, and what; after heads that are given up it is still
   // that model's turn. `mine(turn)` says how many of its model's requests the lane may take. With
   // `grow` a batch may exceed the planned size where the head's deadline allows it. No batch takes
-  // longer than `room(turn)`.
+  // longer than `room(turn)`. `heads(queue, planned, mine, fits)`: how many to give up first.
   struct Taken {
     Turn turn;
     Decision decision;  // a Dispatch or a Drop
   };
   std::optional<Taken> Take(const View& view, const Lane& lane, bool grow, TimePoint now, auto mine,
-                            auto room) {
+                            auto room, auto heads) {
     for (std::size_t i = 0; i < turns.size(); ++i) {
       const std::size_t at = (next + i) % turns.size();
       const Duration longest = room(turns[at]);
       if (longest <= Duration{}) continue;
-      const auto decision = Run(view, lane, turns[at], mine(turns[at]), grow, longest, now);
+      const auto decision = Run(view, lane, turns[at], mine(turns[at]), grow, longest, now, heads);
       if (!decision) continue;
       next = std::holds_alternative<Dispatch>(*decision) ? (at + 1) % turns.size() : at;
       return Taken{turns[at], *decision};
@@ -50,7 +50,7 @@ struct LaneTurns {
 
  private:
   static std::optional<Decision> Run(const View& view, const Lane& lane, const Turn& turn, int mine,
-                                     bool grow, Duration longest, TimePoint now) {
+                                     bool grow, Duration longest, TimePoint now, auto heads) {
     const ModelId m = turn.model;
     const RequestQueue& queue = view.queues[m.value()];
     mine = std::min(mine, static_cast<int>(queue.size()));
@@ -59,7 +59,7 @@ struct LaneTurns {
     const auto fits = [&](int head, int batch) {
       return now + view.profile.Latency(m, exit, batch, lane.lane_class) <= queue[head].deadline;
     };
-    if (const int head = WindowDrop(queue, turn.batch, mine, fits); head > 0) {
+    if (const int head = heads(queue, turn.batch, mine, fits); head > 0) {
       return Drop{.model = m, .count = head, .reason = DropReason::kShed};
     }
     const int most = grow ? LargestBatch(view, m) : turn.batch;

@@ -95,4 +95,23 @@ int WindowDrop(const RequestQueue& queue, int planned, int mine, auto fits) {
   return head <= last ? head : 0;
 }
 
+// Ours, for plans whose cycle and batch fill the SLO: the position from which the most are served,
+// those given up before it subtracted; the first of several. A planned batch that falls a little
+// behind would leave heads that allow it only small batches, and these fall further behind: with
+// the window drop, which wants a whole planned batch to wait, the lane never recovers.
+int MostServedFrom(int planned, int mine, auto fits) {
+  int best = 0;
+  int most = 0;
+  for (int head = 0; head < mine; ++head) {
+    int batch = std::min(planned, mine - head);
+    if (head > 0 && batch - head <= most) break;
+    while (batch > 0 && !fits(head, batch)) --batch;
+    if (batch - head <= most) continue;
+    best = head;
+    most = batch - head;
+    if (batch == std::min(planned, mine - head) && head == 0) break;
+  }
+  return best;
+}
+
 }  // namespace tactus

@@ -21,6 +21,11 @@ namespace tactus {
 namespace {
 
 constexpr const char* kBatchOption = "batch=N: largest batch";
+constexpr const char* kClockworkOptions =
+    "sizes=1/2/4/8/16: batch sizes, all; margin=X: estimates over the profile's, 1";
+constexpr const char* kTimeoutOptions =
+    "k=MS or share=X of the SLO, 0; batch=N, fill=X of the SLO: largest batch; preferred=4/8: "
+    "sizes that go at once; drop=lost|never";
 constexpr const char* kTimeoutTuned =
     "fill=0.8,share=0.2 for one model, fill=0.65,share=0.35 for many: by default it waits for "
     "nothing (k=0), as Triton and TensorFlow Serving do, and its batches may take the whole SLO";
@@ -28,6 +33,9 @@ constexpr const char* kTimeoutTuned =
 constexpr const char* kShepherdTuned =
     "preempt=0: in mixes of models what it stops is work lost; but Flex is about stopping";
 
+constexpr const char* kNexusOptions =
+    "frontends=N: that route without coordination, 1 (0: lanes share each model's queue); "
+    "grow=yes|no: beyond the planned batch; epoch=MS, 10000";
 constexpr const char* kPlannedOptions =
     "grow=no|yes: beyond the planned batch; windows=order|strict: the plan's windows say in what "
     "order, or when; epoch=MS, 10000: of plans where none is given";
@@ -99,59 +107,67 @@ std::unique_ptr<Policy> MakeTimeout(std::string name, PolicyOptions& options) {
 
 const std::vector<PolicyEntry>& Entries() {
   static const std::vector<PolicyEntry> entries = {
-      {{"edgeserving", "EdgeServing: the queue whose service leaves the least system-wide urgency",
+      {{"horizon", "the default: exits, deferral, priorities together", kHorizonSummary, ""},
+       &MakeHorizon},
+      {{"edgeserving", "the published rule of EdgeServing, for comparison",
+        "EdgeServing: the queue whose service leaves the least system-wide urgency",
         kEdgeServingOptions},
        &MakeEdgeServing<EdgeServing, true>},
-      {{"all-final-deadline-aware", "EdgeServing's choice of queue, always the final exit",
-        kEdgeServingOptions},
+      {{"all-final-deadline-aware", "EdgeServing's queues, always the final exit",
+        "EdgeServing's choice of queue, always the final exit", kEdgeServingOptions},
        &MakeEdgeServing<EdgeServing, false>},
-      {{"early-exit-edf",
+      {{"early-exit-edf", "earliest deadline first, the deepest exit in time",
         "earliest deadline first, the deepest exit that meets the head's deadline", kBatchOption},
        &MakeRanked<EarliestDeadlineFirst, ExitRule::kDeepestFeasible>},
-      {{"early-exit-lqf", "longest queue first, the deepest exit that meets the head's deadline",
-        kBatchOption},
+      {{"early-exit-lqf", "longest queue first, the deepest exit in time",
+        "longest queue first, the deepest exit that meets the head's deadline", kBatchOption},
        &MakeRanked<LongestQueueFirst, ExitRule::kDeepestFeasible>},
-      {{"all-final", "longest queue first, always the final exit", kBatchOption},
+      {{"all-final", "longest queue first, always the final exit",
+        "longest queue first, always the final exit", kBatchOption},
        &MakeRanked<LongestQueueFirst, ExitRule::kFinal>},
-      {{"all-early", "longest queue first, always the shallowest exit", kBatchOption},
+      {{"all-early", "longest queue first, always the shallowest exit",
+        "longest queue first, always the shallowest exit", kBatchOption},
        &MakeRanked<LongestQueueFirst, ExitRule::kShallowest>},
-      {{"fifo", "first come first served by model, always the final exit: a plain server",
-        kBatchOption},
+      {{"fifo", "a plain server: first come, first served",
+        "first come first served by model, always the final exit: a plain server", kBatchOption},
        &MakeRanked<EarliestArrivalFirst, ExitRule::kFinal>},
-      {{"horizon", kHorizonSummary, ""}, &MakeHorizon},
-      {{"symphony", "deferred batches: a batch goes when no further request could join it in time",
-        kSymphonyOptions},
+      {{"symphony", "Symphony's rule (symphony:published: as the paper has it)",
+        "deferred batches: a batch goes when no further request could join it in time",
+        kSymphonyOptions, kSymphonyTuned},
        &MakeSymphony<Symphony>},
-      {{"clockwork", "eager: the batch whose latest start comes first",
-        "sizes=1/2/4/8/16: batch sizes, all; margin=X: estimates over the profile's, 1"},
+      {{"clockwork", "the published rule of Clockwork, for comparison",
+        "eager: the batch whose latest start comes first", kClockworkOptions},
        &MakeClockwork},
-      {{"nexus", "lanes run the models of a plan in turn, new every epoch (squishy bin packing)",
-        "frontends=N: that route without coordination, 1 (0: lanes share each model's queue); "
-        "grow=yes|no: beyond the planned batch; epoch=MS, 10000"},
+      {{"nexus", "the published rule of Nexus, for comparison",
+        "lanes run the models of a plan in turn, new every epoch (squishy bin packing)",
+        kNexusOptions},
        &MakeNexus},
-      {{"planned", "lanes run the models of any plan in turn, in batches of the planned size",
+      {{"planned", "runs the plans of gpu-lets and of others",
+        "lanes run the models of any plan in turn, in batches of the planned size",
         kPlannedOptions},
        &MakePlanned},
-      {{"shepherd", "Flex, eager: the largest batch first; it may stop one a third its size",
+      {{"shepherd", "the published rule of Shepherd, for comparison",
+        "Flex, eager: the largest batch first; it may stop one a third its size",
         "preempt=X: times as large, 3 (0: never)", kShepherdTuned, 2},
        &MakeShepherd},
-      {{"timeout", "a batch goes when it is full or its oldest request has waited k",
-        "k=MS or share=X of the SLO, 0; batch=N, fill=X of the SLO: largest batch; preferred=4/8: "
-        "sizes that go at once; drop=lost|never",
+      {{"timeout", "batches go when full or after a delay, as Triton",
+        "a batch goes when it is full or its oldest request has waited k", kTimeoutOptions,
         kTimeoutTuned},
        &MakeTimeout},
-      {{"strait",
+      {{"strait", "the published rule of Strait, for comparison",
         "by priority; batches share a device where all are predicted to meet their deadlines",
         kStraitOptions},
        &MakeStrait<Strait>},
-      {{"temporal", "by priority, one batch at a time on a device", kSharingOptions},
+      {{"temporal", "by priority, one batch at a time",
+        "by priority, one batch at a time on a device", kSharingOptions},
        &MakeSharing<SharingRule::kTemporal>},
-      {{"static-spatial", "by priority, at most three batches at once", kSharingOptions},
+      {{"static-spatial", "by priority, at most three batches at once",
+        "by priority, at most three batches at once", kSharingOptions},
        &MakeSharing<SharingRule::kStatic>},
-      {{"reactive-spatial", "by priority, fewer low batches at once after each high miss",
-        kSharingOptions},
+      {{"reactive-spatial", "by priority, fewer at once after a high miss",
+        "by priority, fewer low batches at once after each high miss", kSharingOptions},
        &MakeSharing<SharingRule::kReactive>},
-      {{"preemptive-priority",
+      {{"preemptive-priority", "by priority, stops lower batches (simulated only)",
         "by priority, on a device that stops lower batches between kernels (simulated)",
         kSharingOptions},
        &MakeSharing<SharingRule::kPreemptive>},

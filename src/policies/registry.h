@@ -13,6 +13,7 @@ namespace tactus {
 
 struct PolicyInfo {
   std::string name;     // "edgeserving"
+  std::string brief;    // at most 50 characters, for a list of all
   std::string summary;  // one line
   std::string options;  // "batch=N: largest batch", empty when it has none
   // Options that mostly suit it better than its defaults, for whoever compares it; empty: its
@@ -26,6 +27,7 @@ inline constexpr std::string_view kCommonOptions =
     "cost=US: what each decision that launches takes in simulation, the scenario's; look=US: and "
     "each candidate that its algorithm looks at";
 
+// The default first.
 std::vector<PolicyInfo> Policies();
 
 // `text` is a name, optionally followed by options: "edgeserving", "edgeserving:batch=1,clip=10".

@@ -18,6 +18,16 @@ TEST(PolicyRegistry, MakesEveryPolicyItLists) {
   }
 }
 
+// One screen of 80 columns lists them all (`tactus policies`), what is taken unasked first.
+TEST(PolicyRegistry, FitsAScreen) {
+  EXPECT_EQ(Policies().front().name, "horizon");
+  for (const PolicyInfo& info : Policies()) {
+    EXPECT_LE(info.name.size(), 30u) << info.name;
+    EXPECT_FALSE(info.brief.empty()) << info.name;
+    EXPECT_LE(info.brief.size(), 50u) << info.name;
+  }
+}
+
 TEST(PolicyRegistry, KeepsOptionsInTheName) {
   const auto policy = MakePolicy("edgeserving:batch=1,clip=20");
   ASSERT_TRUE(policy.has_value()) << policy.error().message;

@@ -36,7 +36,10 @@ RunReport MakeReport(const Scenario& scenario, const ProfileFile& profile,
   report.seed = scenario.seed;
   report.commit = BuildCommit();
   report.machine = MachineKind();
-  report.accuracy_limit = AccuracyLimit(scenario, profile).value_or(std::nullopt);
+  if (const auto limits = AccuracyLimit(scenario, profile).value_or(std::nullopt)) {
+    report.accuracy_limit = limits->largest_batch;
+    report.accuracy_limit_by_rate = limits->by_rate;
+  }
   report.scaling = result.scaling;
   report.layout = result.layout;
   // Over all the time that the lane had work, the drain after the last arrival included.

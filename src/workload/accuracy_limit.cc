@@ -34,13 +34,38 @@ std::vector<ExitCost> Hull(std::vector<ExitCost> exits) {
   return hull;
 }
 
-// What a request costs in the batch that makes it cheapest: for most models the largest.
-double SecondsPerRequest(const ProfiledExit& exit) {
-  double least = exit.cells.front().mean_ms;
-  for (std::size_t i = 0; i < exit.cells.size(); ++i) {
-    least = std::min(least, exit.cells[i].mean_ms / static_cast<double>(i + 1));
+// How batches come about.
+struct Gathering {
+  double rate_rps = 0;
+  double slo = 0;    // seconds
+  double speed = 1;  // of the quickest lane
+
+  // A batch of one needs nobody else.
+  bool Fills(std::size_t batch, double seconds) const {
+    return batch == 1 || static_cast<double>(batch) <= 1 + rate_rps * (slo - seconds / speed);
   }
-  return least / 1000;
+};
+
+// What a request costs in the batch that makes it cheapest, for most models the largest, of those
+// that are filled; of all where nobody asks how.
+double SecondsPerRequest(const ProfiledExit& exit, const Gathering* gathering) {
+  double least = exit.cells.front().mean_ms / 1000;
+  for (std::size_t i = 0; i < exit.cells.size(); ++i) {
+    const double seconds = exit.cells[i].mean_ms / 1000;
+    if (gathering != nullptr && !gathering->Fills(i + 1, seconds)) continue;
+    least = std::min(least, seconds / static_cast<double>(i + 1));
+  }
+  return least;
+}
+
+// In seconds; a stage may take all of its pipeline's.
+double SloOf(const Scenario& scenario, const ScenarioModel& model) {
+  for (const ScenarioPipeline& pipeline : scenario.pipelines) {
+    for (const ScenarioStage& stage : pipeline.stages) {
+      if (stage.model == model.name) return pipeline.slo_ms / 1000;
+    }
+  }
+  return model.slo_ms / 1000;
 }
 
 }  // namespace
@@ -73,24 +98,33 @@ double AccuracyLimit(std::span<const AccuracyDemand> demands, double lanes) {
   return gained / requests;
 }
 
-Expected<std::optional<double>> AccuracyLimit(const Scenario& scenario,
-                                              const ProfileFile& profile) {
+Expected<std::optional<AccuracyLimits>> AccuracyLimit(const Scenario& scenario,
+                                                      const ProfileFile& profile) {
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
+  double capacity = 0;
+  double speed = 0;
+  for (const LaneKind& kind : LaneKinds(scenario)) {
+    capacity += kind.count * kind.speed;
+    if (kind.count > 0) speed = std::max(speed, kind.speed);
+  }
   const std::vector<double> rates = Rates(scenario);
-  std::vector<AccuracyDemand> demands;
+  std::vector<AccuracyDemand> largest;
+  std::vector<AccuracyDemand> by_rate;
   bool known = false;
   for (std::size_t i = 0; i < rates.size(); ++i) {
-    AccuracyDemand& demand = demands.emplace_back(AccuracyDemand{rates[i], {}});
+    const Gathering gathering{rates[i], SloOf(scenario, scenario.models[i]), speed};
+    largest.push_back({rates[i], {}});
+    by_rate.push_back({rates[i], {}});
     for (const ProfiledExit& exit : selected->models[i].exits) {
-      demand.exits.push_back({SecondsPerRequest(exit), exit.accuracy});
+      largest.back().exits.push_back({SecondsPerRequest(exit, nullptr), exit.accuracy});
+      by_rate.back().exits.push_back({SecondsPerRequest(exit, &gathering), exit.accuracy});
       known = known || exit.accuracy > 0;
     }
   }
   if (!known) return std::nullopt;
-  double capacity = 0;
-  for (const LaneKind& kind : LaneKinds(scenario)) capacity += kind.count * kind.speed;
-  return AccuracyLimit(demands, capacity * scenario.slots);
+  return AccuracyLimits{AccuracyLimit(largest, capacity * scenario.slots),
+                        AccuracyLimit(by_rate, capacity * scenario.slots)};
 }
 
 }  // namespace tactus

@@ -32,8 +32,19 @@ struct AccuracyDemand {
 // the quickest exits fit, the accuracy of the quickest exits; 0 for no demand.
 double AccuracyLimit(std::span<const AccuracyDemand> demands, double lanes);
 
+struct AccuracyLimits {
+  double largest_batch = 0;  // always the batch that makes a request cheapest
+  // Batches no larger than smooth arrivals fill: b <= 1 + rate (SLO - L(b)), as the first of them
+  // waits for the last and then for the batch. Bursts fill larger ones, so a schedule may pass it.
+  double by_rate = 0;
+
+  bool operator==(const AccuracyLimits&) const = default;
+};
+
 // The same for a scenario at its nominal rates and the profile's mean latencies; nothing where no
-// accuracy is known. An error when the profile does not cover the scenario.
-Expected<std::optional<double>> AccuracyLimit(const Scenario& scenario, const ProfileFile& profile);
+// accuracy is known. A stage of a pipeline has the pipeline's SLO to gather in. An error when the
+// profile does not cover the scenario.
+Expected<std::optional<AccuracyLimits>> AccuracyLimit(const Scenario& scenario,
+                                                      const ProfileFile& profile);
 
 }  // namespace tactus

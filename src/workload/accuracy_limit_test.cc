@@ -1,5 +1,9 @@
 #include "workload/accuracy_limit.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace tactus {
@@ -70,8 +74,33 @@ TEST(AccuracyLimit, MatchesAnIndependentCalculationForTheThreeResNets) {
     scenario->rate_rps = 6 * c.rate_of_resnet152;
     const auto limit = AccuracyLimit(*scenario, *profile);
     ASSERT_TRUE(limit.has_value() && limit->has_value());
-    EXPECT_NEAR(100 * **limit, c.percent, 0.06) << c.rate_of_resnet152;
+    EXPECT_NEAR(100 * (*limit)->largest_batch, c.percent, 0.06) << c.rate_of_resnet152;
+    EXPECT_LE((*limit)->by_rate, (*limit)->largest_batch + 1e-12) << c.rate_of_resnet152;
   }
+}
+
+// One exit of 1 ms and one of 10 ms, in a batch of any size to 4. Of 12 ms the deeper exit leaves 2
+// to gather in: 310 requests a second fill no batch there, and batches of 4 at the other.
+TEST(AccuracyLimit, LetsBatchesBeAsLargeAsTheRateFills) {
+  Scenario scenario;
+  scenario.models = {{.name = "m", .profile_as = "m", .slo_ms = 12}};
+  ProfileFile profile;
+  profile.models = {{.name = "m", .max_batch = 4, .exits = {}}};
+  for (const auto& [accuracy, mean] : {std::pair(0.5, 1.0), std::pair(0.9, 10.0)}) {
+    ProfiledExit exit{.name = accuracy < 0.6 ? "1" : "2", .accuracy = accuracy};
+    for (int b = 1; b <= 4; ++b) exit.cells.push_back({.mean_ms = mean});
+    profile.models[0].exits.push_back(exit);
+  }
+  const auto at = [&](double rate) {
+    scenario.rate_rps = rate;
+    const auto limit = AccuracyLimit(scenario, profile);
+    return limit.has_value() && limit->has_value() ? **limit : AccuracyLimits{};
+  };
+  EXPECT_EQ(at(10), (AccuracyLimits{0.9, 0.9})) << "there is time for each alone";
+  EXPECT_DOUBLE_EQ(at(2000).by_rate, at(2000).largest_batch);
+  EXPECT_NEAR(at(310).largest_batch, 0.9, 1e-12);
+  // A quarter of a millisecond for each at the first exit; the rest of the second goes deeper.
+  EXPECT_NEAR(at(310).by_rate, 0.5 + 0.4 * (1 / 310.0 - 0.00025) / (0.010 - 0.00025), 1e-9);
 }
 
 TEST(AccuracyLimit, SaysNothingWhereNoAccuracyIsKnown) {

@@ -7,7 +7,7 @@
 //   duration_s = 20
 //   warmup_requests = 100          # or warmup_s
 //   seed = 1
-//   policy = "edgeserving"
+//   policy = "horizon"             # the default
 //   expiry = "never"               # never | passed | unmeetable
 //   queue_capacity = 4096
 //   profile = "../profiles/x.json" # relative to this file
@@ -119,6 +119,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -178,6 +179,9 @@ struct ScenarioPipeline {
   std::vector<ScenarioStage> stages;
 };
 
+// Of whoever names none: scenarios and servers.
+inline constexpr std::string_view kDefaultPolicy = "horizon";
+
 struct Scenario {
   std::string name;
   std::string about;
@@ -185,7 +189,7 @@ struct Scenario {
   double warmup_s = 0;
   std::int64_t warmup_requests = 0;  // the first of all models together, not counted
   std::uint64_t seed = 1;
-  std::string policy = "edgeserving";
+  std::string policy{kDefaultPolicy};
   std::string expiry = "never";
   std::int64_t queue_capacity = 4096;
   std::filesystem::path profile;  // absolute after loading
@@ -252,6 +256,10 @@ Expected<Scenario> ParseScenario(std::string_view toml, const std::filesystem::p
 // "lane_kinds.fast.speed=3", "pipelines.game.rate_rps=5": as the command line's --set and --sweep
 // say it. A total rate is refused where everything states its own, since it would change nothing.
 Status Override(Scenario& scenario, std::string_view key, std::string_view value);
+// Several, of which each may need another: a shorter run and a shorter warm-up, in either order.
+// All or none are taken; what is wrong is blamed on the key since which it is.
+using Setting = std::pair<std::string, std::string>;  // key and value
+Status Override(Scenario& scenario, std::span<const Setting> settings);
 
 // The parts of a device that a lane may have, by lane class, ascending; the last is all of it, 1.
 std::vector<double> Shares(const Scenario& scenario);

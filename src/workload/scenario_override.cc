@@ -1,5 +1,9 @@
 // --set and --sweep: one key of a scenario, from the command line.
 #include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -77,48 +81,63 @@ bool AllStateTheirRates(const Scenario& scenario) {
          });
 }
 
-}  // namespace
-
-Status Override(Scenario& scenario, std::string_view key, std::string_view value) {
-  Scenario changed = scenario;
+// Without a look at what the other keys are.
+Status Set(Scenario& changed, std::string_view key, std::string_view value) {
   constexpr std::string_view kModels = "models.";
   constexpr std::string_view kLaneKinds = "lane_kinds.";
   constexpr std::string_view kPipelines = "pipelines.";
   if (key.starts_with(kModels)) {
-    const auto set =
-        OverrideNamed(changed.models, ModelFields(), key, key.substr(kModels.size()), value);
-    if (!set) return set;
-  } else if (key.starts_with(kLaneKinds)) {
-    const auto set = OverrideNamed(changed.lane_kinds, LaneKindFields(), key,
-                                   key.substr(kLaneKinds.size()), value);
-    if (!set) return set;
-  } else if (key.starts_with(kPipelines)) {
-    const auto set = OverrideNamed(changed.pipelines, PipelineFields(), key,
-                                   key.substr(kPipelines.size()), value);
-    if (!set) return set;
-  } else {
-    const auto fields = ScenarioFields();
-    const auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& f) {
-      return f.key == key || fmt::format("{}.{}", f.section, f.key) == key;
-    });
-    if (field == fields.end()) {
-      std::string keys = "models.NAME.KEY, lane_kinds.NAME.KEY, pipelines.NAME.KEY";
-      for (const auto& known : fields) keys += fmt::format(", {}", known.key);
-      return Blame(key, fmt::format("a scenario has no such key; it has {}", keys));
-    }
-    const auto set = Assign(*field, changed, ReadText(*field, value), {});
-    if (!set) return Blame(key, set.error().message);
-    if (field->key == "rate_rps" && AllStateTheirRates(changed)) {
-      return Blame(key, changed.pipelines.empty()
-                            ? "every model states its own rate, so this would change nothing; "
-                              "write models.NAME.rate_rps, or models.*.rate_rps=0 before it to "
-                              "share a total"
-                            : "every model states its own rate and every pipeline its own, so this "
-                              "would change nothing; write pipelines.NAME.rate_rps, or "
-                              "pipelines.*.rate_rps=0 before it to share a total");
-    }
+    return OverrideNamed(changed.models, ModelFields(), key, key.substr(kModels.size()), value);
   }
-  if (auto valid = Validate(changed); !valid) return Blame(key, valid.error().message);
+  if (key.starts_with(kLaneKinds)) {
+    return OverrideNamed(changed.lane_kinds, LaneKindFields(), key, key.substr(kLaneKinds.size()),
+                         value);
+  }
+  if (key.starts_with(kPipelines)) {
+    return OverrideNamed(changed.pipelines, PipelineFields(), key, key.substr(kPipelines.size()),
+                         value);
+  }
+  const auto fields = ScenarioFields();
+  const auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& f) {
+    return f.key == key || fmt::format("{}.{}", f.section, f.key) == key;
+  });
+  if (field == fields.end()) {
+    std::string keys = "models.NAME.KEY, lane_kinds.NAME.KEY, pipelines.NAME.KEY";
+    for (const auto& known : fields) keys += fmt::format(", {}", known.key);
+    return Blame(key, fmt::format("a scenario has no such key; it has {}", keys));
+  }
+  const auto set = Assign(*field, changed, ReadText(*field, value), {});
+  if (!set) return Blame(key, set.error().message);
+  if (field->key == "rate_rps" && AllStateTheirRates(changed)) {
+    return Blame(key, changed.pipelines.empty()
+                          ? "every model states its own rate, so this would change nothing; "
+                            "write models.NAME.rate_rps, or models.*.rate_rps=0 before it to "
+                            "share a total"
+                          : "every model states its own rate and every pipeline its own, so this "
+                            "would change nothing; write pipelines.NAME.rate_rps, or "
+                            "pipelines.*.rate_rps=0 before it to share a total");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Override(Scenario& scenario, std::string_view key, std::string_view value) {
+  const Setting only{std::string(key), std::string(value)};
+  return Override(scenario, std::span(&only, 1));
+}
+
+Status Override(Scenario& scenario, std::span<const Setting> settings) {
+  Scenario changed = scenario;
+  std::string_view blamed;  // since which nothing has been right
+  Status valid;
+  for (const auto& [key, value] : settings) {
+    if (auto set = Set(changed, key, value); !set) return set;
+    const bool before = valid.has_value();
+    valid = Validate(changed);
+    if (before) blamed = key;
+  }
+  if (!valid) return Blame(blamed, valid.error().message);
   scenario = std::move(changed);
   return {};
 }

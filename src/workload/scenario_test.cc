@@ -332,6 +332,29 @@ TEST(Override, LeavesTheScenarioAloneWhenItFails) {
   EXPECT_EQ(s.duration_s, 30);
 }
 
+// A shorter run needs a shorter warm-up, whichever of the two the command line names first.
+TEST(Override, TakesSeveralKeysInAnyOrder) {
+  const std::vector<Setting> settings = {{"duration_s", "1"}, {"warmup_s", "0"}};
+  for (const bool reversed : {false, true}) {
+    Scenario s = Full();
+    const std::vector<Setting> order =
+        reversed ? std::vector(settings.rbegin(), settings.rend()) : settings;
+    const auto set = Override(s, order);
+    ASSERT_TRUE(set) << set.error().message;
+    EXPECT_EQ(s.duration_s, 1);
+    EXPECT_EQ(s.warmup_s, 0);
+  }
+  Scenario s = Full();
+  const std::vector<Setting> wrong = {{"seed", "7"}, {"duration_s", "1"}, {"lanes.count", "4"}};
+  const auto set = Override(s, wrong);
+  ASSERT_FALSE(set);
+  EXPECT_THAT(set.error().message, HasSubstr("duration_s: warmup_s (1.5) must be less than"));
+  EXPECT_EQ(s.seed, Full().seed) << "all or none";
+  const std::vector<Setting> unknown = {{"seed", "7"}, {"rate", "1"}};
+  EXPECT_FALSE(Override(s, unknown));
+  EXPECT_EQ(s.seed, Full().seed);
+}
+
 // A sweep along a rate that nobody reads would show the same row under every label.
 TEST(Override, RefusesATotalRateWhereEveryModelHasItsOwn) {
   Scenario s = Full();

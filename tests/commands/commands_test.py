@@ -80,17 +80,17 @@ class Commands(CommandCase):
     def test_compare_sets_policies_side_by_side(self):
         file = self.folder / "report.json"
         text = self.good("compare", SCENARIO, *SHORT, "--policies",
-                         "edgeserving:batch=4,all-final", "--seeds", "1,2",
+                         "fifo:batch=4,all-final", "--seeds", "1,2",
                          "--sweep", "rate_rps=100,1200", "--json", file)
         runs = json.loads(file.read_text())["runs"]
         self.assertEqual(len(runs), 8)
         self.assertEqual({run["settings"]["rate_rps"] for run in runs}, {"100", "1200"})
         self.assertEqual({run["seed"] for run in runs}, {1, 2})
-        rows = [line.split()[:2] for line in text.splitlines() if line.startswith(("edge", "all"))]
-        self.assertEqual(rows, [["edgeserving:batch=4", "100"], ["all-final", "100"],
-                                ["edgeserving:batch=4", "1200"], ["all-final", "1200"]])
+        rows = [line.split()[:2] for line in text.splitlines() if line.startswith(("fifo", "all"))]
+        self.assertEqual(rows, [["fifo:batch=4", "100"], ["all-final", "100"],
+                                ["fifo:batch=4", "1200"], ["all-final", "1200"]])
         self.assertLessEqual(max(len(line) for line in text.splitlines() if "/" in line and
-                                 line.startswith(("edge", "all"))), 120)
+                                 line.startswith(("fifo", "all"))), 120)
         # Two policies see the same arrivals.
         first = {(r["seed"], r["settings"]["rate_rps"]): r["offered_rps"] for r in runs[:4]}
         for run in runs[:4]:
@@ -130,6 +130,32 @@ class Commands(CommandCase):
         for wrong in (0, 1_000_001):
             self.bad("simulate", scenario, "--set", f"models.ViT-B-16.1.priority={wrong}",
                      says="priority: must be a whole number from 1 to 1000000")
+
+    def test_policies_are_listed_in_one_screen(self):
+        lines = self.good("policies").splitlines()
+        self.assertLessEqual(len(lines), 30)
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertIn("the default", lines[0])
+        self.assertEqual(lines[0].split()[0], "horizon")
+        for name, paper in (("edgeserving", "EdgeServing"), ("symphony", "Symphony"),
+                            ("strait", "Strait")):
+            self.assertTrue(any(line.split() == [name, "the", "published", "rule", "of",
+                                                 paper + ",", "for", "comparison"]
+                                for line in lines), name)
+        self.assertIn("gather=window|prefix", self.good("policies", "symphony"))
+
+    def test_the_default_policy_runs_where_none_is_named(self):
+        scenario = self.folder / "unnamed.toml"
+        text = SCENARIO.read_text()
+        named = [line for line in text.splitlines() if line.startswith("policy")]
+        self.assertEqual(len(named), 1)
+        profile = SCENARIO.parent / "profiles/edgeserving-standin.json"
+        scenario.write_text(text.replace(named[0], "").replace(
+            "profiles/edgeserving-standin.json", str(profile)))
+        file = self.folder / "run.json"
+        self.good("simulate", scenario, "--set", "duration_s=1", "--set", "warmup_s=0",
+                  "--set", "warmup_requests=0", "--json", file)
+        self.assertEqual(json.loads(file.read_text())["runs"][0]["policy"], "horizon")
 
     def test_an_slo_that_no_batch_can_meet_is_refused(self):
         impossible = ["--set", "models.ResNet152.slo_ms=0.5"]

@@ -22,7 +22,7 @@ class Measure(CommandCase):
             limits.append(json.loads(file.read_text())["runs"][0]["accuracy_limit"])
             rows = [line for line in text.splitlines() if line.startswith(("policy ", "edges"))]
             self.assertIn("limit", rows[0].split())
-            self.assertIn(f"{100 * limits[-1]:.1f}", rows[1].split())
+            self.assertIn(f"{100 * limits[-1]:.1f}", rows[1].replace("/", " ").split())
         self.assertEqual(limits[0], limits[1])
         self.assertTrue(0.4 < limits[0] < 0.762, limits)  # between the first exits and the last
 

@@ -11,11 +11,12 @@ namespace tactus {
 
 std::span<const PolicyEntry> PlainTwins() {
   constexpr const char* kPlain = "the same decisions, written as the paper states them; slow";
+  constexpr const char* kBrief = "the same decisions as in the paper; slow";
   static const std::array<PolicyEntry, 3> entries = {
-      {{{"edgeserving-plain", kPlain, kEdgeServingOptions},
+      {{{"edgeserving-plain", kBrief, kPlain, kEdgeServingOptions},
         &MakeEdgeServing<PlainEdgeServing, true>},
-       {{"symphony-plain", kPlain, kSymphonyOptions}, &MakeSymphony<PlainSymphony>},
-       {{"strait-plain", kPlain, kStraitOptions}, &MakeStrait<PlainStrait>}}};
+       {{"symphony-plain", kBrief, kPlain, kSymphonyOptions}, &MakeSymphony<PlainSymphony>},
+       {{"strait-plain", kBrief, kPlain, kStraitOptions}, &MakeStrait<PlainStrait>}}};
   return entries;
 }
 

@@ -5,6 +5,11 @@ import subprocess
 
 from checks import check
 
+OURS, PUBLISHED = 'horizon', 'edgeserving'
+# Runs of two policies lie minutes apart on a machine that is never quite the same: so much more may
+# be late in one of them.
+BY_CHANCE = 0.005
+
 
 def percent(share, digits=1):
     return f'{100 * share:.{digits}f}'
@@ -72,7 +77,7 @@ def verdict(runs, slo_ms):
         worst = max((r['all-final']['bad_ratio'] for r in at.values() if 'all-final' in r),
                     default=0)
         return None, [check('all-final violates at some load', worst, '>= 0.15', False)]
-    ours, full, early = (at[decisive][p] for p in ('edgeserving', 'all-final', 'all-early'))
+    ours, full, early = (at[decisive][p] for p in (OURS, 'all-final', 'all-early'))
     gain = (ours['measured_accuracy'] or 0) - (early['measured_accuracy'] or 0)
     # "Far above": at least half of what full depth gains where it still keeps its deadlines.
     best = max(r['all-final']['measured_accuracy'] or 0 for r in at.values())
@@ -80,16 +85,27 @@ def verdict(runs, slo_ms):
     load = f'at {decisive:.2f} of full-depth capacity'
     return decisive, [
         check(f'all-final violations {load}', full['bad_ratio'], '>= 0.15', True),
-        check(f'edgeserving violations {load}', ours['bad_ratio'], '< 0.01',
-              ours['bad_ratio'] < 0.01),
-        check(f'edgeserving P95 {load}, ms', ours['p95_ms'], f'< {slo_ms:g}',
-              ours['p95_ms'] < slo_ms),
-        check(f'edgeserving accuracy over all-early {load}', gain,
+        check(f'{OURS} violations {load}', ours['bad_ratio'], '< 0.01', ours['bad_ratio'] < 0.01),
+        check(f'{OURS} P95 {load}, ms', ours['p95_ms'], f'< {slo_ms:g}', ours['p95_ms'] < slo_ms),
+        check(f'{OURS} accuracy over all-early {load}', gain,
               f'>= {wanted:.4f}, half of what full depth gains', gain >= wanted > 0),
-    ]
+        *beside_published(at)]
 
 
-COLOURS = {'edgeserving': '#0b6e4f', 'all-final': '#c8553d', 'all-early': '#5b7db1'}
+def beside_published(at):
+    """Past full depth, on the same arrivals: more accurate, and not later."""
+    checks = []
+    for load in sorted(load for load in at if load > 1 and PUBLISHED in at[load]):
+        ours, theirs = at[load][OURS], at[load][PUBLISHED]
+        gain = (ours['measured_accuracy'] or 0) - (theirs['measured_accuracy'] or 0)
+        more = ours['bad_ratio'] - theirs['bad_ratio']
+        checks += [check(f"accuracy over {PUBLISHED}'s at {load:.2f}", gain, '> 0', gain > 0),
+                   check(f"violations over {PUBLISHED}'s at {load:.2f}", more, f'<= {BY_CHANCE:g}',
+                         more <= BY_CHANCE)]
+    return checks
+
+
+COLOURS = {OURS: '#0b6e4f', PUBLISHED: '#b8860b', 'all-final': '#c8553d', 'all-early': '#5b7db1'}
 
 PLOT = '''
 set terminal {terminal}

@@ -217,11 +217,19 @@ void EdgeServing::RefreshQueue(const RequestQueue& queue, const Group& group, Qu
 // Eq. 4 for every candidate at once, but for what the candidate's own batch takes away.
 void EdgeServing::AddScores(const View& view, const Group& group, TimePoint now) {
   FindCrossings(view, group, now);
-  for (std::size_t i = 0; i < candidates_; ++i) {
-    Scored& scored = scored_[i];
+  // Where many models are alike, so are their latencies: one exponential does for all of these.
+  const bool many = candidates_ > kFew;
+  if (many) SortByLatency();
+  Duration aged_by = Duration::min();
+  double age = 0;
+  for (std::size_t place = 0; place < candidates_; ++place) {
+    Scored& scored = scored_[many ? by_latency_[place].candidate : place];
     const EdgeServingCandidate& candidate = scored.candidate;
+    if (candidate.latency != aged_by) {
+      aged_by = candidate.latency;
+      age = Aged(now + aged_by - group.anchor, group);
+    }
     const double clipped = options_.clip * (group.clipped + scored.crossing.count);
-    const double age = Aged(now + candidate.latency - group.anchor, group);
     scored.score += clipped + (group.live - scored.crossing.sum) * age;
     scored.error += kUlp * kFixedRoundings * scored.score + group.error * age;
     if (&group == &groups_[queues_[candidate.model.value()].group]) {

@@ -7,8 +7,8 @@
 // times a difference of two prefix sums over deadlines, which an arrival extends at the tail and a
 // served batch leaves behind. And a queue is in deadline order, so its clipped requests are a
 // prefix, found by a cursor that only moves forward. A decision is then
-//   models * distinct SLOs exponentials, and for the few requests that reach the clip between now
-//   and the end of the longest candidate, one binary search each.
+//   distinct latencies * distinct SLOs exponentials, and for the few requests that reach the clip
+//   between now and the end of the longest candidate, one binary search each.
 // Every few SLOs the anchor moves to the present. That scales the sums by one factor, and their
 // rounding with them, so a request's part is scaled once and taken anew the next time; but a
 // request is clipped 1 + ln(clip) SLOs after it came, so few see that.

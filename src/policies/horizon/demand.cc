@@ -11,17 +11,20 @@ namespace {
 // The share of b* that a batch holds on to. At b* itself a head that chance delayed would be given
 // up for a batch larger than the load needs.
 constexpr double kAim = 0.8;
-// Deeper exits are counted on as long as they leave this part of the lanes' time.
-constexpr double kFilled = 0.9;
 // A batch may have to wait for a lane as long as others keep them: so many times the mean batch
 // over the lanes, where other models have all of these, ...
 constexpr double kLeadForOthers = 4;
-
+constexpr double kLeadWithExits = 2;  // what starts early takes the time of deeper exits
 // ... and more where few lanes serve many models, as whoever comes too late for the last moment
-// finds no other then. Not so much with exits: what starts early takes the time of deeper ones.
-double Crowding(const KindOfLane& kind, double models) {
+// finds no other then.
+constexpr double kCrowd = 2;
+// Before there is a rate nobody knows what waiting would do to others: this part of the SLO.
+constexpr double kFirstLead = 0.2;
+
+double LeadForOthers(const KindOfLane& kind, double models) {
   const auto lanes = static_cast<double>(kind.lanes.size());
-  return kind.steps.empty() ? std::max(1 + 1 / lanes, models / lanes) : 1 + 1 / lanes;
+  return kind.steps.empty() ? kLeadForOthers * std::max(1 + 1 / lanes, kCrowd * models / lanes)
+                            : kLeadWithExits * (1 + 1 / lanes);
 }
 
 }  // namespace
@@ -30,6 +33,7 @@ void Demand::Prepare(const View& view, const LaneKinds& kinds) {
   counts_.resize(view.models.size());
   load_.resize(view.models.size());
   sustained_.resize(view.models.size());
+  needed_.assign(kinds.size(), 0);
   outlooks_.assign(kinds.size() * counts_.size(), Outlook{});
   Review(view, kinds);
 }
@@ -96,7 +100,7 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     const int batch = sustained_[step.model.value()];
     const double more =
         own.rate / batch * ToSeconds(course.at(step.to)(batch) - course.at(step.to - 1)(batch));
-    if (work + more > kFilled * lanes) continue;
+    if (work + more > lanes) continue;
     own.depth = step.to;
     work += more;
     load_[step.model.value()] += more;
@@ -105,14 +109,17 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
   double squares = 0;
   for (const double load : load_) squares += load * load;
   // As many models of equal load would be as uneven.
-  const double crowding = Crowding(kind, squares > 0 ? work * work / squares : 1);
+  const double for_others = LeadForOthers(kind, squares > 0 ? work * work / squares : 1);
+  needed_[k] = work;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     const ModelId m{static_cast<ModelId::rep>(i)};
     if (!kind.courses[i].served()) continue;
     const double others = std::clamp((work - load_[i]) / lanes, 0.0, 1.0);
-    const double waits = 1 + kLeadForOthers * crowding * others;
-    // Before there is a rate nobody knows what waiting would do to others.
-    outlook(m).lead = mean > 0 ? FromSeconds(waits * mean / lanes) : view.models[i].slo;
+    Outlook& own = outlook(m);
+    // One lane has nothing better to do while it is free: whatever waits goes.
+    own.lead = lanes == 1 ? view.models[i].slo
+               : mean > 0 ? FromSeconds((1 + for_others * others) * mean / lanes)
+                          : FromSeconds(kFirstLead * ToSeconds(view.models[i].slo));
   }
 }
 

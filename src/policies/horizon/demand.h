@@ -30,6 +30,8 @@ class Demand {
   const Outlook& Of(std::uint32_t kind, ModelId m) const {
     return outlooks_[kind * counts_.size() + m.value()];
   }
+  // Lanes of this kind that the rates keep busy.
+  double Needed(std::uint32_t kind) const { return needed_[kind]; }
   // Requests of m that were given up or lost, for whoever shares out what must be left out.
   void GiveUp(ModelId m, int count) { counts_[m.value()].lost += count; }
   // Of the requests that came of late, the part that was.
@@ -53,6 +55,7 @@ class Demand {
 
   std::vector<Counts> counts_;     // by ModelId
   std::vector<Outlook> outlooks_;  // by kind, then model
+  std::vector<double> needed_;     // by kind
   std::vector<double> load_;       // by ModelId: lanes that it takes of the kind at hand
   std::vector<int> sustained_;     // by ModelId: b* there
   std::int64_t first_step_ = -1;

@@ -6,9 +6,19 @@
 #include "core/feasible.h"
 
 namespace tactus {
+namespace {
+
+// A batch has grown when a request of it costs no more than this times what one of b* does.
+constexpr double kNearly = 1.1;
+// So many schedules are made for one question at the most.
+constexpr std::size_t kMostPassedOver = 4;
+// Less time than this is none to wait for.
+constexpr double kAtOnce = 1e-4;
+
+}  // namespace
 
 Horizon::Horizon(std::string name, std::unique_ptr<Policy> beside)
-    : Policy({.name = std::move(name)}),
+    : Policy({.name = std::move(name), .least = LeastService{.quickest_exit = true}}),
       beside_(std::move(beside)),
       learner_(*LearnerOf(*beside_)) {}
 
@@ -29,7 +39,14 @@ void Horizon::Prepare(const View& view) {
   demand_.Prepare(view, kinds_);
   schedule_.Prepare(view, kinds_);
   match_.Resize(models, kinds_.kind_of_lane(), kinds_.size());
-  for (const Lane& lane : view.lanes) match_.SetFree(lane.id, lane.HasFreeSlot());
+  spare_.Prepare(kinds_);
+  for (const Lane& lane : view.lanes) {
+    match_.SetFree(lane.id, lane.HasFreeSlot());
+    spare_.SetFree(lane.id, lane.HasFreeSlot());
+  }
+  grown_.resize(kinds_.size());
+  for (auto& grown : grown_) grown.Resize(models);
+  passed_over_.reserve(kMostPassedOver);
   offers_.assign(models * kinds_.size(), {});
   lost_.Resize(models);
   launching_.reset();
@@ -71,6 +88,7 @@ void Horizon::OnQueueChange(ModelId m) { shared_ ? beside_->OnQueueChange(m) : T
 void Horizon::OnLaneChange(const Lane& lane) {
   if (shared_) return beside_->OnLaneChange(lane);
   match_.SetFree(lane.id, lane.HasFreeSlot());
+  spare_.SetFree(lane.id, lane.HasFreeSlot());
 }
 
 void Horizon::OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
@@ -99,9 +117,18 @@ std::optional<SymphonyCandidate> Horizon::MakeOffer(const View& view, ModelId m,
   return made;
 }
 
+bool Horizon::Grown(const Course& course, const Outlook& outlook, int batch) const {
+  const BatchCosts& costs = course.quickest();
+  return ToSeconds(costs(batch)) * outlook.target <=
+         kNearly * ToSeconds(costs(outlook.target)) * batch;
+}
+
 void Horizon::Refresh(const View& view, ModelId m, std::uint32_t kind, TimePoint now) {
   const auto made = MakeOffer(view, m, kind, now);
   OfferOf(m, kind) = made.value_or(SymphonyCandidate{});
+  const Course& course = kinds_[kind].courses[m.value()];
+  const bool grown = made && made->drop == 0 && Grown(course, demand_.Of(kind, m), made->batch);
+  grown ? grown_[kind].Put(m.value(), made->latest) : grown_[kind].Erase(m.value());
   if (planned_) return;
   made ? match_.Put(m, kind, *made) : match_.Erase(m, kind);
 }
@@ -155,6 +182,26 @@ Decision Horizon::Decide(const View& view, TimePoint now) {
   return planned_ ? TakePlanned(view, now, wake) : TakeLeastLatest(view, now, wake);
 }
 
+// Where nobody's time has come: of the batches that have grown, the one with the least latest
+// start.
+std::optional<Decision> Horizon::TakeSpare(const View& view, TimePoint now) {
+  for (std::uint32_t k = 0; k < kinds_.size(); ++k) {
+    const auto lane = spare_.Find(k, demand_.Needed(k));
+    while (lane && !grown_[k].empty()) {
+      const ModelId m{grown_[k].top()};
+      if (grown_[k].top_key() < now) {
+        Refresh(view, m, k, now);
+        continue;
+      }
+      return Launch({.model = m,
+                     .exit = FinalExit(view.profile, m),
+                     .batch = OfferOf(m, k).batch,
+                     .lane = *lane});
+    }
+  }
+  return std::nullopt;
+}
+
 Decision Horizon::TakeLeastLatest(const View& view, TimePoint now, TimePoint wake) {
   for (;;) {
     const Match::Outcome outcome = match_.Next(now);
@@ -163,6 +210,7 @@ Decision Horizon::TakeLeastLatest(const View& view, TimePoint now, TimePoint wak
         Refresh(view, outcome.model, outcome.group, now);
         continue;
       case Match::Outcome::Kind::kNothing:
+        if (const auto early = TakeSpare(view, now)) return *early;
         return Wait{std::min(outcome.until, wake)};
       case Match::Outcome::Kind::kGrant:
         break;
@@ -178,56 +226,88 @@ Decision Horizon::TakeLeastLatest(const View& view, TimePoint now, TimePoint wak
   }
 }
 
+bool Horizon::MayGo(ModelId m, std::uint32_t kind, bool spare, TimePoint now) {
+  const SymphonyCandidate& offer = OfferOf(m, kind);
+  if (offer.batch == 0) return false;
+  return offer.exec <= now || (spare && grown_[kind].contains(m.value()));
+}
+
 Decision Horizon::TakePlanned(const View& view, TimePoint now, TimePoint wake) {
   for (std::uint32_t k = 0; k < kinds_.size(); ++k) {
     const auto& lanes = kinds_[k].lanes;
     const auto lane = std::find_if(lanes.begin(), lanes.end(),
                                    [&](LaneId id) { return view.lanes[id.value()].HasFreeSlot(); });
     if (lane == lanes.end()) continue;
+    const bool spare = spare_.Find(k, demand_.Needed(k)).has_value();
     bool ready = false;
     for (std::size_t i = 0; i < view.queues.size(); ++i) {
       const ModelId m{static_cast<ModelId::rep>(i)};
       if (view.queues[i].empty() || !kinds_[k].courses[i].served()) continue;
       if (OfferOf(m, k).latest < now) Refresh(view, m, k, now);
-      const SymphonyCandidate& offer = OfferOf(m, k);
-      if (offer.batch == 0) continue;
-      offer.exec <= now ? void(ready = true) : void(wake = std::min(wake, offer.exec));
+      if (MayGo(m, k, spare, now)) {
+        ready = true;
+      } else if (OfferOf(m, k).batch > 0) {
+        wake = std::min(wake, OfferOf(m, k).exec);
+      }
     }
     if (!ready) continue;
-    if (const auto decision = Plan(view, k, *lane, now)) return *decision;
+    if (const auto decision = Plan(view, k, *lane, spare, now)) return *decision;
+    wake = std::min(wake, postponed_);
   }
   return Wait{wake};
 }
 
-// The first that is ready and not left out; where all are, the first that is ready, as the lane has
-// nothing better to do.
-std::optional<Decision> Horizon::Plan(const View& view, std::uint32_t kind, LaneId lane,
+// The first that is ready and not left out, nor better served later; where all are left out, the
+// first that is ready, as the lane has nothing better to do.
+std::optional<Decision> Horizon::Plan(const View& view, std::uint32_t kind, LaneId lane, bool spare,
                                       TimePoint now) {
-  schedule_.Make(view, kinds_[kind], kind, demand_, now);
   const auto& batches = schedule_.batches();
   const auto ready = [&](const PlannedBatch& b) {
-    return b.first >= 0 && OfferOf(b.model, kind).batch > 0 && OfferOf(b.model, kind).exec <= now;
+    return b.first >= 0 && MayGo(b.model, kind, spare, now);
   };
-  auto pick = std::find_if(batches.begin(), batches.end(),
-                           [&](const PlannedBatch& b) { return ready(b) && !b.left_out; });
-  if (pick != batches.end() && pick->first > 0) {
-    if (kind == kinds_.QuickestFor(pick->model)) {
-      return Drop{.model = pick->model, .count = pick->first, .reason = DropReason::kShed};
+  postponed_ = kNever;
+  passed_over_.clear();
+  for (;;) {
+    schedule_.Make(view, kinds_[kind], kind, demand_, now);
+    auto pick = std::find_if(batches.begin(), batches.end(), [&](const PlannedBatch& b) {
+      return ready(b) && !b.left_out &&
+             std::ranges::find(passed_over_, b.model) == passed_over_.end();
+    });
+    const bool postponing = pick != batches.end() || !passed_over_.empty();
+    if (pick != batches.end() && pick->first > 0) {
+      if (kind == kinds_.QuickestFor(pick->model)) {
+        return Drop{.model = pick->model, .count = pick->first, .reason = DropReason::kShed};
+      }
+      pick = batches.end();
     }
-    pick = batches.end();
+    if (pick == batches.end() && passed_over_.empty()) {
+      pick = std::find_if(batches.begin(), batches.end(),
+                          [&](const PlannedBatch& b) { return ready(b) && b.first == 0; });
+    }
+    if (pick == batches.end()) return std::nullopt;
+    const PlannedBatch go = *pick;
+    const auto place = static_cast<std::size_t>(pick - batches.begin());
+    const ExitId exit = schedule_.ExitFor(kinds_[kind], place);
+    const auto later = postponing ? Postponed(go, kind, exit) : std::nullopt;
+    if (!later || passed_over_.size() == kMostPassedOver) {
+      return Launch({.model = go.model, .exit = exit, .batch = go.waiting, .lane = lane});
+    }
+    passed_over_.push_back(go.model);
+    postponed_ = std::min(postponed_, now + *later);
   }
-  if (pick == batches.end()) {
-    pick = std::find_if(batches.begin(), batches.end(),
-                        [&](const PlannedBatch& b) { return ready(b) && b.first == 0; });
-  }
-  if (pick == batches.end()) return std::nullopt;
-  const ModelId model = pick->model;
-  const int batch = pick->waiting;
-  const auto place = static_cast<std::size_t>(pick - batches.begin());
-  return Launch({.model = model,
-                 .exit = schedule_.ExitFor(kinds_[kind], place),
-                 .batch = batch,
-                 .lane = lane});
+}
+
+// How long the batch may still wait for the exit that the rates leave time for, where it would get
+// a shallower one now, for the sake of others.
+std::optional<Duration> Horizon::Postponed(const PlannedBatch& batch, std::uint32_t kind,
+                                           ExitId exit) {
+  const Course& course = kinds_[kind].courses[batch.model.value()];
+  const Outlook& outlook = demand_.Of(kind, batch.model);
+  const int wanted = course.hull[outlook.depth];
+  if (static_cast<int>(exit.value()) >= wanted) return std::nullopt;
+  const double left =
+      batch.deadline - ToSeconds(course.costs[wanted](batch.waiting)) - ToSeconds(outlook.lead);
+  return left > kAtOnce ? std::optional(FromSeconds(left)) : std::nullopt;
 }
 
 }  // namespace tactus

@@ -4,7 +4,8 @@
 // Each model has a candidate on each kind of lane: the batch that its queue allows at the quickest
 // exit, the instant from which it may go, and the one until which it may. It may go when it is
 // full, or `lead` (demand.h) before nobody could join it any more: at once where lanes are few and
-// shared, as late as Symphony's where they are many.
+// shared, as late as Symphony's where they are many. A batch that has grown to nearly what its
+// model's load sustains may also go where a lane is to spare (spare_lanes.h).
 //
 // Where all models have one exit and one priority, a free lane takes the candidate with the least
 // latest start, in O(log models), and heads that hold a batch under its target are given up, which
@@ -27,6 +28,7 @@
 #include "policies/horizon/demand.h"
 #include "policies/horizon/lane_kinds.h"
 #include "policies/horizon/schedule.h"
+#include "policies/horizon/spare_lanes.h"
 #include "policies/match.h"
 
 namespace tactus {
@@ -61,9 +63,14 @@ class Horizon final : public Policy, public Learner {
                                              TimePoint now);
   void Refresh(const View& view, ModelId m, std::uint32_t kind, TimePoint now);
   void RefreshTouched(const View& view, TimePoint now);
+  bool Grown(const Course& course, const Outlook& outlook, int batch) const;
+  std::optional<Decision> TakeSpare(const View& view, TimePoint now);
   Decision TakeLeastLatest(const View& view, TimePoint now, TimePoint wake);
   Decision TakePlanned(const View& view, TimePoint now, TimePoint wake);
-  std::optional<Decision> Plan(const View& view, std::uint32_t kind, LaneId lane, TimePoint now);
+  bool MayGo(ModelId m, std::uint32_t kind, bool spare, TimePoint now);
+  std::optional<Decision> Plan(const View& view, std::uint32_t kind, LaneId lane, bool spare,
+                               TimePoint now);
+  std::optional<Duration> Postponed(const PlannedBatch& batch, std::uint32_t kind, ExitId exit);
   Decision Launch(const Dispatch& dispatch);
 
   const std::unique_ptr<Policy> beside_;
@@ -75,9 +82,13 @@ class Horizon final : public Policy, public Learner {
   Demand demand_;
   Schedule schedule_;
   Match match_;
+  SpareLanes spare_;
   bool review_ = false;
-  std::vector<SymphonyCandidate> offers_;  // by model, then kind; of size 0: none
-  std::vector<bool> touched_;              // by ModelId: it is in changed_
+  std::vector<SymphonyCandidate> offers_;      // by model, then kind; of size 0: none
+  std::vector<IndexedHeap<TimePoint>> grown_;  // by kind: models whose batch has, by its latest
+  std::vector<ModelId> passed_over_;           // in one question, to go later
+  TimePoint postponed_ = kNever;               // the first instant at which one of these goes
+  std::vector<bool> touched_;                  // by ModelId: it is in changed_
   std::vector<ModelId> changed_;
   IndexedHeap<TimePoint> lost_;        // models by when their head is lost on every lane
   std::optional<Dispatch> launching_;  // decided, and not yet carried out

@@ -204,6 +204,90 @@ TEST(Horizon, DefersWhereLanesAreMany) {
   EXPECT_EQ(world.Ask(501), Launch(0, 8, 0));
 }
 
+// Half a second of arrivals at this rate for each model, gone at once, so that rates are known.
+void Warm(HorizonTable& world, int per_second) {
+  for (int ms = 0; ms < 500; ms += 1000 / per_second) {
+    for (std::size_t m = 0; m < world.models.size(); ++m) {
+      world.Push(*world.policy, m, kStart + Millis(ms) + world.models[m].slo);
+      world.Pop(*world.policy, ModelAt(m), 1);
+    }
+  }
+}
+
+// Else bursts would find work that idle lanes could have done before them.
+TEST(Horizon, LendsASpareLaneToABatchThatHasGrown) {
+  HorizonTable world;
+  world.AddModel(Millis(100), Millis(5), Millis(1), 8);
+  world.AddLanes(16);
+  world.Prepare();
+  Warm(world, 100);
+  world.PushAt(0, 600, 4);
+  EXPECT_TRUE(std::holds_alternative<Wait>(world.Ask(500))) << "2.25 ms each, 1.83 in a batch of 6";
+  world.PushAt(0, 600);
+  EXPECT_EQ(world.Ask(501), Launch(0, 5, 0)) << "2 ms each: nearly as good";
+  world.lanes[0].batches.push_back({});
+  world.policy->OnLaneChange(world.lanes[0]);
+  EXPECT_TRUE(std::holds_alternative<Wait>(world.Ask(502))) << "the load needs one lane";
+}
+
+// A single lane that waits for a larger batch would be lost to whoever comes next.
+TEST(Horizon, IsEagerOnOneLane) {
+  for (const bool exits : {false, true}) {
+    HorizonTable world;
+    world.AddExits(Millis(100), Millis(5), Millis(1), 8,
+                   exits ? std::vector{0.5, 0.8} : std::vector{0.8});
+    world.AddLanes(1);
+    world.Prepare();
+    Warm(world, 100);
+    world.PushAt(0, 600);
+    EXPECT_EQ(world.Ask(500), Dispatched(0, exits ? 1 : 0, 1));
+  }
+}
+
+// 4 or 8 ms for the first model, 6 for the second, which still waits for others to join.
+TEST(Horizon, WaitsRatherThanBeShallowForOthersWhereThereIsTime) {
+  const auto decide = [](int own_deadline, int other_deadline) {
+    HorizonTable world;
+    world.AddExits(Millis(200), Millis(7), Millis(1), 1, {0.3, 0.9});
+    world.AddModel(Millis(50), Millis(5), Millis(1), 8);
+    world.AddLanes(2);
+    world.Prepare();
+    Warm(world, 20);
+    world.Run(1, 1, 1, kStart + Millis(500));
+    world.lanes[1].free_at = kStart + Millis(560);
+    world.policy->OnLaneChange(world.lanes[1]);
+    world.PushAt(0, own_deadline);
+    world.PushAt(1, other_deadline);
+    return world.Ask(500);
+  };
+  EXPECT_EQ(decide(650, 516), Dispatched(0, 1, 1)) << "time for both";
+  EXPECT_TRUE(std::holds_alternative<Wait>(decide(650, 512))) << "late after 8 ms, but no hurry";
+  EXPECT_EQ(decide(510, 512), Dispatched(0, 0, 1)) << "now or never";
+}
+
+TEST(SpareLanes, AreThoseTheLoadNeedsWhileOthersStayFree) {
+  HorizonTable world;
+  world.AddModel(Millis(50), Millis(5), Millis(1), 4);
+  world.AddLanes(4);
+  LaneKinds kinds;
+  kinds.Prepare(world.view());
+  SpareLanes spare;
+  spare.Prepare(kinds);
+  const auto lane = [](LaneId::rep id) { return std::optional(LaneId{id}); };
+  EXPECT_EQ(spare.Find(0, 4), std::nullopt) << "all busy";
+  spare.SetFree(LaneId{2}, true);
+  EXPECT_EQ(spare.Find(0, 4), std::nullopt) << "one is kept";
+  spare.SetFree(LaneId{3}, true);
+  spare.SetFree(LaneId{3}, true);
+  EXPECT_EQ(spare.Find(0, 4), lane(2));
+  EXPECT_EQ(spare.Find(0, 2.5), std::nullopt) << "the load does not need a third";
+  spare.SetFree(LaneId{0}, true);
+  EXPECT_EQ(spare.Find(0, 0.1), lane(0));
+  spare.SetFree(LaneId{0}, false);
+  spare.SetFree(LaneId{2}, false);
+  EXPECT_EQ(spare.Find(0, 4), std::nullopt);
+}
+
 // One lane, each queue one batch with one deadline, nothing expected: small enough to try all.
 struct Job {
   int batch = 0;

@@ -9,7 +9,7 @@ namespace tactus {
 namespace {
 
 // Of the requests that come while a partial batch can still wait, the part that it counts on.
-constexpr double kJoin = 0.6;
+constexpr double kJoin = 0.8;
 // Expected batches gather for this part of an SLO ...
 constexpr double kGather = 0.5;
 // ... and are looked at this far ahead, of the longest SLO.

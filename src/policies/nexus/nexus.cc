@@ -107,7 +107,10 @@ Decision Nexus::Decide(const View& view, TimePoint now) {
     if (!lane.HasFreeSlot()) continue;
     const auto taken = lanes_[lane.id.value()].Take(
         view, lane, options_.grow, now, [&](const LaneTurns::Turn& turn) { return Mine(turn); },
-        [](const LaneTurns::Turn&) { return LaneTurns::kAnyRoom; });
+        [](const LaneTurns::Turn&) { return LaneTurns::kAnyRoom; },
+        [](const RequestQueue& queue, int planned, int mine, auto fits) {
+          return WindowDrop(queue, planned, mine, fits);
+        });
     if (!taken) continue;
     if (std::holds_alternative<Dispatch>(taken->decision)) {
       popping_ = taken->turn.model;

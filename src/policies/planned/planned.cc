@@ -5,7 +5,6 @@
 #include "core/feasible.h"
 
 namespace tactus {
-
 void Planned::TakePlan(const View& view) {
   models_.assign(view.models.size(), ModelState{});
   lanes_.assign(view.lanes.size(), PlannedLane{});
@@ -152,7 +151,13 @@ std::optional<Decision> Planned::Run(const View& view, const Lane& lane, TimePoi
   const auto room = [&](const LaneTurns::Turn& turn) { return RoomOf(view, lane, turn, now); };
   PlannedLane& here = lanes_[lane.id.value()];
   here.look = kNever;
-  const auto taken = here.Take(view, lane, options_.grow, now, mine, room);
+  // Alone on a lane nobody else waits for their turn.
+  const bool alone = view.plan != nullptr && here.turns.size() == 1;
+  const auto heads = [alone](const RequestQueue& queue, int planned, int own, auto fits) {
+    return alone && own < planned ? MostServedFrom(planned, own, fits)
+                                  : WindowDrop(queue, planned, own, fits);
+  };
+  const auto taken = here.Take(view, lane, options_.grow || alone, now, mine, room, heads);
   if (!taken) {
     if (here.look != kNever) windows_.Put(lane.id.value(), here.look);
     return std::nullopt;

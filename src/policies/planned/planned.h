@@ -8,8 +8,8 @@
 // round.
 //
 // A model on several lanes is divided among them by what the plan lets each of them carry. Heads
-// that would hold a batch under its planned size, or that no lane of the model could answer in time
-// any more, are given up.
+// are given up that no lane of the model could answer in time any more, or that would hold a batch
+// under its planned size. A model that has a lane to itself may run larger batches than planned.
 //
 // With strict windows it is the plan's windows that say when: for plans that keep batches apart
 // which would slow each other. A lane may idle then beside a request of its own.
@@ -33,7 +33,8 @@
 namespace tactus {
 
 struct PlannedOptions {
-  bool grow = false;  // a batch may exceed its planned size where the head's deadline allows it
+  // A batch may exceed its planned size where the head's deadline allows it.
+  bool grow = false;
   // A batch starts only inside a window that the plan has for its model there, and ends within it
   // by the profile. Cycles begin when the plan is adopted, on all lanes at once.
   bool strict = false;

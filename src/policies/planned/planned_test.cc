@@ -61,13 +61,27 @@ TEST_F(PlannedTest, ModelsTakeTurnsInBatchesOfThePlannedSize) {
 }
 
 TEST_F(PlannedTest, ALaneTakesNothingThatWasSentToAnother) {
-  table_.Push(policy_, 1, At(50), 10);
-  EXPECT_EQ(Next(0), Launch(1, 2, 0));
+  table_.Push(policy_, 1, At(50), 5);
+  EXPECT_EQ(Next(0), Launch(1, 1, 0));
   EXPECT_EQ(Next(0), Launch(1, 4, 1));
   End(0);
-  EXPECT_EQ(Decide(7), Decision{Wait{At(44) + Nanos(1)}}) << "the rest is of the other lane";
+  table_.Push(policy_, 1, At(50), 2);
+  EXPECT_EQ(Decide(7), Decision{Wait{At(44) + Nanos(1)}}) << "they are of the other lane";
   End(1);
-  EXPECT_EQ(Next(9), Launch(1, 4, 1));
+  EXPECT_EQ(Next(9), Launch(1, 2, 1));
+}
+
+// A batch that a head holds small is lost time, and those behind it pay; but heads are requests
+// too.
+TEST_F(PlannedTest, AloneOnALaneHeadsGoWhereThatServesMore) {
+  table_.plan.lanes[0].entries = {{.model = ModelId{0}, .batch = 8}};
+  policy_.OnPlan(table_.view());
+  table_.Push(policy_, 0, At(8), 2);
+  table_.Push(policy_, 0, At(30), 2);
+  EXPECT_EQ(Decide(0), Launch(0, 3, 0)) << "two without the heads";
+  table_.Push(policy_, 0, At(6), 1);
+  EXPECT_EQ(Next(0), GiveUp(0, 1, DropReason::kShed)) << "one alone, or three without it";
+  EXPECT_EQ(Next(0), Launch(0, 3, 0));
 }
 
 TEST_F(PlannedTest, GivesUpWhatCannotBeMet) {
@@ -87,7 +101,8 @@ TEST_F(PlannedTest, ANewPlanTakesOverWhatWaits) {
   table_.plan.lanes = {{.cycle = Millis(20), .entries = {{.model = ModelId{1}, .batch = 2}}},
                        {.cycle = Millis(20), .entries = {{.model = ModelId{0}, .batch = 2}}}};
   policy_.OnPlan(table_.view());
-  EXPECT_EQ(Next(0), Launch(0, 2, 1));
+  EXPECT_EQ(Next(0), Launch(0, 3, 1)) << "alone on its lane, whatever is planned";
+  table_.Push(policy_, 0, At(50));
   table_.plan.lanes[1].entries.clear();
   policy_.OnPlan(table_.view());
   EXPECT_EQ(Next(1), Decision{Wait{At(44) + Nanos(1)}}) << "no lane has it: a next plan may";
