@@ -201,7 +201,7 @@ name = "m"
               HasSubstr("two lane kinds are called 'plain'"));
   EXPECT_THAT(error("lane_kinds.new.speed", "0"), HasSubstr("must be a number from 0.001 to 1000"));
   EXPECT_THAT(error("lane_kinds.fast.speed", "2"), HasSubstr("[[lane_kinds]] have no 'fast'"));
-  EXPECT_THAT(error("capacity", "1+1+1+1+1"), HasSubstr("[contention] is of lanes of one kind"));
+  EXPECT_THAT(error("capacity", "1+1+1+1+1"), HasSubstr("[contention] needs all lanes to be of one kind"));
 }
 
 TEST(Scenario, NeedsNoMoreThanAModel) {
@@ -255,7 +255,7 @@ TEST(Scenario, NamesThePlaceOfEachMistake) {
        "[drift] stall_ms (20) must be less than every_ms (20): nothing would ever run"},
       {"[drift]\nstall_ms = 20\n[contention]\ncapacity = [1, 1, 1, 1, 1]\n[[models]]\nname = "
        "'a'\n",
-       "leave out [contention] or stall_ms"},
+       "cannot be simulated together with [contention]"},
       {"[scenario]\nfollow = 'maybe'\n", "follow: must be one of auto, yes, stalls, no"},
       {"[[models]]\nname = 'a'\npriority = 0\n",
        "f.toml:3:12: priority: must be a whole number from 1 to 1000000"},

@@ -274,7 +274,7 @@ slo_ms = 100
         self.good("simulate", SCENARIO, *SHORT, "--json", "/dev/null", "--journal", "/dev/null")
         self.bad("compare", SCENARIO, "--policies", "fifo", "--sweep", "zipf=1,x",
                  says="--sweep zipf")
-        self.bad("simulate", SCENARIO, "--set", "percentile=42", says="none that a profile holds")
+        self.bad("simulate", SCENARIO, "--set", "percentile=42", says="a profile holds 50, 95")
         self.bad("simulate", SCENARIO, "--set", "stall_ms=2000", says="nothing would ever run")
         self.bad("measure", "--engine", "emulated", "--no-pin", SCENARIO, "--set", "factor=1.3",
                  says="has a [drift], which only the simulator can make")

@@ -14,8 +14,8 @@ namespace {
 TEST(DecodeThreads, ClientsTakeTurns) {
   std::string order;
   {
-    DecodeThreads threads(1);
     std::promise<void> begin;
+    DecodeThreads threads(1);
     threads.Add("x", [&](std::size_t) { begin.get_future().wait(); });
     for (int i = 0; i < 4; ++i) threads.Add("much", [&](std::size_t) { order += 'm'; });
     threads.Add("little", [&](std::size_t) { order += 'l'; });
@@ -28,8 +28,8 @@ TEST(DecodeThreads, RunSideBySideUnderTheirNumbers) {
   std::mutex mutex;
   std::set<std::size_t> seen;
   {
-    DecodeThreads threads(2);
     std::promise<void> both[2];
+    DecodeThreads threads(2);
     for (int i = 0; i < 2; ++i) {
       threads.Add("a", [&, i](std::size_t thread) {
         both[i].set_value();

@@ -76,6 +76,8 @@ class HttpHandler {
   virtual void Cancel(CallId call) = 0;
   // No new requests will be handled; waits for work of the handler's own.
   virtual void Stop() {}
+  // What waits for a thread of its own is refused from now on. Returns at once.
+  virtual void Refuse() {}
 };
 
 }  // namespace tactus

@@ -174,6 +174,7 @@ Expected<std::uint16_t> HttpServer::Start() {
 void HttpServer::Stop(std::chrono::milliseconds grace) {
   Body& body = *body_;
   if (std::exchange(body.stopped, true) || body.threads.empty()) return;
+  body.context->handler->Refuse();  // before a client can see that the server stops
   body.CloseAcceptor();
   body.context->stopping.store(true);
   for (const auto& io : body.io) io->Drain(grace);

@@ -98,6 +98,7 @@ class KServeHandler final : public HttpHandler {
 
   void Cancel(CallId call) override { service_.Cancel(call); }
   void Stop() override { waiting_.Stop(); }
+  void Refuse() override { waiting_.Refuse(); }
 
  private:
   HttpResponse Refusal(const Error& error) const { return RefusalOf(error, strict_); }

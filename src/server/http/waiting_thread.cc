@@ -14,12 +14,16 @@ bool WaitingThread::Post(Task task) {
   return true;
 }
 
-void WaitingThread::Stop() {
+void WaitingThread::Refuse() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
   }
   changed_.notify_one();
+}
+
+void WaitingThread::Stop() {
+  Refuse();
   if (thread_.joinable()) thread_.join();
 }
 

@@ -20,6 +20,8 @@ class WaitingThread {
 
   // False when it is full or stopped; the task is then dropped.
   bool Post(Task task);
+  // Tasks that wait, and later ones, are refused. Returns at once.
+  void Refuse();
   // Ends after the task that runs; those that wait are refused. Idempotent; not from the thread
   // itself.
   void Stop();
