@@ -23,11 +23,11 @@ def graphs_are_there(*models):
     return all((PIPELINES / model / "1" / "model.onnx").exists() for model in models)
 
 
-def fill(root):
-    """models/pipelines without the ensembles; deadlines that no busy machine misses."""
+def fill(root, ensembles=False):
+    """models/pipelines, with the ensembles or without; deadlines that no busy machine misses."""
     for folder in (f.parent for f in PIPELINES.glob("*/config.pbtxt")):
         config = (folder / "config.pbtxt").read_text()
-        if 'platform: "ensemble"' in config:
+        if 'platform: "ensemble"' in config and not ensembles:
             continue
         (root / folder.name).mkdir()
         # The last of equal keys counts.
@@ -164,6 +164,57 @@ class OperatorsTest(ServedTest):
                     self.assertAlmostEqual(float(read["scores"][0, 0]), want["scores"][i],
                                            delta=SCORES)
         self.assertEqual(lines, [5, 4, 2, 1, 2, 4])
+
+
+class PipelinesTest(ServedTest):
+    """Both pipelines as one call each: a JPEG in, texts or persons out."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(fill=lambda root: fill(root, ensembles=True))
+
+    def call(self, pipeline, picture, outputs):
+        jpeg = numpy.frombuffer((PICTURES / picture).read_bytes(), numpy.uint8)
+        with grpc_client.InferenceServerClient(self.server.grpc) as service:
+            tensor = grpc_client.InferInput("jpeg", jpeg.shape, "UINT8")
+            tensor.set_data_from_numpy(jpeg)
+            answer = service.infer(pipeline, [tensor], client_timeout=WAIT_S)
+        return [answer.as_numpy(name) for name in outputs]
+
+    def assert_near(self, got, want, tolerance):
+        want = numpy.array(want, numpy.float32)
+        self.assertEqual(got.shape, want.shape)
+        self.assertLess(numpy.abs(got - want).max(), tolerance)
+
+    @unittest.skipUnless(graphs_are_there("nanodet", "posenet"), "run tools/setup/street.sh")
+    def test_a_frame_comes_back_as_persons_and_their_poses(self):
+        for name in sorted(n for n in EXPECTED if n.startswith("street")):
+            with self.subTest(name):
+                boxes, scores, points = self.call("street", name, ("boxes", "scores", "points"))
+                want = EXPECTED[name]
+                self.assert_near(boxes, want["boxes"], PIXELS)
+                self.assert_near(scores, want["scores"], SCORES)
+                self.assert_near(points[..., :2], [[p[:2] for p in each]
+                                                   for each in want["points"]], PIXELS)
+
+    @unittest.skipUnless(graphs_are_there("ocr_det", "ocr_cls", "ocr_rec"),
+                         "run tools/setup/ocr.sh")
+    def test_a_photograph_comes_back_as_its_texts(self):
+        for name in sorted(n for n in EXPECTED if n.startswith("text")):
+            with self.subTest(name):
+                texts, scores, quads = self.call("read_text", name,
+                                                 ("texts", "text_scores", "quads"))
+                want = EXPECTED[name]
+                self.assertEqual([text.decode() for text in texts[:, 0]], want["texts"])
+                self.assert_near(scores[:, 0], want["scores"], SCORES)
+                self.assert_near(quads, want["quads"], PIXELS)
+
+    def test_a_broken_picture_is_the_callers_mistake_at_its_step(self):
+        with grpc_client.InferenceServerClient(self.server.grpc) as service:
+            tensor = grpc_client.InferInput("jpeg", [9], "UINT8")
+            tensor.set_data_from_numpy(numpy.frombuffer(b"no jpeg !", numpy.uint8))
+            with self.assertRaisesRegex(InferenceServerException, "'?street_image'?.*the JPEG"):
+                service.infer("street", [tensor], client_timeout=WAIT_S)
 
 
 class OperatorControlTest(unittest.TestCase):
