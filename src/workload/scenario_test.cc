@@ -201,7 +201,8 @@ name = "m"
               HasSubstr("two lane kinds are called 'plain'"));
   EXPECT_THAT(error("lane_kinds.new.speed", "0"), HasSubstr("must be a number from 0.001 to 1000"));
   EXPECT_THAT(error("lane_kinds.fast.speed", "2"), HasSubstr("[[lane_kinds]] have no 'fast'"));
-  EXPECT_THAT(error("capacity", "1+1+1+1+1"), HasSubstr("[contention] needs all lanes to be of one kind"));
+  EXPECT_THAT(error("capacity", "1+1+1+1+1"),
+              HasSubstr("[contention] needs all lanes to be of one kind"));
 }
 
 TEST(Scenario, NeedsNoMoreThanAModel) {
