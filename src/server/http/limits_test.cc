@@ -14,7 +14,7 @@
 namespace tactus {
 namespace {
 
-constexpr std::string_view kLive = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";
+constexpr std::string_view kAskLive = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";
 
 // One row of `numbers` numbers; several make a text that is long.
 std::string Infer(std::size_t numbers = 1) {
@@ -40,13 +40,13 @@ TEST_F(LimitsTest, AnIdleConnectionMakesRoomForANewOne) {
   std::vector<std::unique_ptr<LoopbackClient>> idle;
   for (int i = 0; i < 3; ++i) {
     idle.push_back(std::make_unique<LoopbackClient>(port()));
-    EXPECT_EQ(idle.back()->Call(kLive).status, 200);
+    EXPECT_EQ(idle.back()->Call(kAskLive).status, 200);
   }
-  EXPECT_EQ(idle[0]->Call(kLive).status, 200);  // no longer the one that was silent for longest
-  EXPECT_EQ(Call(kLive).status, 200);
+  EXPECT_EQ(idle[0]->Call(kAskLive).status, 200);  // no longer the one that was silent for longest
+  EXPECT_EQ(Call(kAskLive).status, 200);
   EXPECT_TRUE(idle[1]->AtEnd());
-  EXPECT_EQ(idle[0]->Call(kLive).status, 200);
-  EXPECT_EQ(idle[2]->Call(kLive).status, 200);
+  EXPECT_EQ(idle[0]->Call(kAskLive).status, 200);
+  EXPECT_EQ(idle[2]->Call(kAskLive).status, 200);
 }
 
 TEST_F(LimitsTest, OneConnectionTooManyIsToldWhereAllAreBusy) {
@@ -65,12 +65,12 @@ TEST_F(LimitsTest, OneConnectionTooManyIsToldWhereAllAreBusy) {
 TEST_F(LimitsTest, AClientBeyondItsConnectionsIsTold) {
   Limit({.connections = 1});
   LoopbackClient first(port());
-  EXPECT_EQ(first.Call(kLive).status, 200);
+  EXPECT_EQ(first.Call(kAskLive).status, 200);
   const auto response = LoopbackClient(port()).Receive();
   EXPECT_EQ(response.status, 429);
   EXPECT_EQ(response.fields.at("Retry-After"), "1");
   EXPECT_TRUE(Contains(response.body, "1 connections"));
-  EXPECT_EQ(first.Call(kLive).status, 200);
+  EXPECT_EQ(first.Call(kAskLive).status, 200);
 }
 
 TEST_F(LimitsTest, AClientBeyondItsCallsIsToldAndHealthIsNoCall) {
@@ -82,7 +82,7 @@ TEST_F(LimitsTest, AClientBeyondItsCallsIsToldAndHealthIsNoCall) {
   const auto response = Call(Infer());
   EXPECT_EQ(response.status, 429);
   EXPECT_EQ(response.fields.at("Retry-After"), "1");
-  EXPECT_EQ(Call(kLive).status, 200);
+  EXPECT_EQ(Call(kAskLive).status, 200);
   service_.Release();
   EXPECT_EQ(first.Receive().status, 200);
   EXPECT_EQ(Call(Infer()).status, 200);
@@ -137,7 +137,7 @@ TEST_F(LimitsTest, WhatTakesLongToReadHoldsUpNobody) {
   LoopbackClient heavy(port());
   heavy.Send(Infer(50'000));
   reading.get_future().wait();
-  EXPECT_EQ(Call(kLive).status, 200);  // on the one I/O thread that there is
+  EXPECT_EQ(Call(kAskLive).status, 200);  // on the one I/O thread that there is
   EXPECT_EQ(Call(Infer()).status, 200);
   go_on.set_value();
   EXPECT_EQ(heavy.Receive().status, 200);
@@ -155,7 +155,7 @@ TEST_F(LimitsTest, AClientThatLeavesWhileItsBodyIsReadIsCancelled) {
   reading.get_future().wait();
   heavy.Close();
   // The I/O thread has seen the end once it has served a connection that came later.
-  EXPECT_EQ(Call(kLive).status, 200);
+  EXPECT_EQ(Call(kAskLive).status, 200);
   go_on.set_value();
   service_.AwaitCancels(1);
 }
@@ -166,7 +166,7 @@ TEST_F(LimitsTest, HealthIsServedBesideTheMetricsToo) {
       options_, [] { return std::string("up 1\n"); }, &service_);
   const auto port = page.Start();
   ASSERT_TRUE(port.has_value());
-  EXPECT_EQ(LoopbackClient(*port).Call(kLive).body, R"({"live":true})");
+  EXPECT_EQ(LoopbackClient(*port).Call(kAskLive).body, R"({"live":true})");
   EXPECT_EQ(LoopbackClient(*port).Call("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").body, "up 1\n");
 }
 
