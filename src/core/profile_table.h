@@ -28,6 +28,7 @@ class ProfileTable {
     int max_batch = 0;
     std::vector<Duration> latency;      // size lane_classes * exits * max_batch
     std::vector<ResourceUse> use = {};  // in the same order; empty where nobody knows
+    Duration margin{};                  // in each latency: what is kept for the way to the client
   };
 
   ProfileTable() = default;
@@ -38,8 +39,14 @@ class ProfileTable {
             "a profile must have no holes");
       CHECK(rows.use.empty() || rows.use.size() == rows.latency.size(),
             "what batches use is known for all of a model, or for nothing of it");
-      entries_.push_back(
-          {cells_.size(), uses_.size(), !rows.use.empty(), rows.exits, rows.max_batch, 0, {}});
+      entries_.push_back({cells_.size(),
+                          uses_.size(),
+                          !rows.use.empty(),
+                          rows.exits,
+                          rows.max_batch,
+                          0,
+                          {},
+                          rows.margin});
       uses_.insert(uses_.end(), rows.use.begin(), rows.use.end());
       cells_.insert(cells_.end(), rows.latency.begin(), rows.latency.end());
     }
@@ -78,6 +85,10 @@ class ProfileTable {
   Duration reserve(ModelId m) const { return entries_[m.value()].reserve; }
   void SetReserve(ModelId m, Duration reserve) { entries_[m.value()].reserve = reserve; }
 
+  // What every latency of m has beside the batch's own time, once for each answer: batches that
+  // follow one another on a lane take their latencies without it.
+  Duration margin(ModelId m) const { return entries_[m.value()].margin; }
+
   // How often latencies have changed, of one model and of all.
   std::uint32_t revision(ModelId m) const { return entries_[m.value()].revision; }
   std::uint32_t revision() const { return revision_; }
@@ -96,6 +107,7 @@ class ProfileTable {
     int max_batch;
     std::uint32_t revision;
     Duration reserve;
+    Duration margin;
   };
   static std::size_t Place(const Entry& entry, ExitId e, int batch, LaneClass c) {
     return (static_cast<std::size_t>(c.value()) * entry.exits + e.value()) * entry.max_batch +

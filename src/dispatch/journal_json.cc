@@ -103,7 +103,8 @@ PlanEntry ReadPlanEntry(const json& entry) {
 ProfileTable::ModelRows RowsOf(const ServedModels& served_models, std::size_t i) {
   const ProfileTable& table = served_models.profile;
   const ModelId m{static_cast<ModelId::rep>(i)};
-  ProfileTable::ModelRows rows{.exits = table.exits(m), .max_batch = table.max_batch(m)};
+  ProfileTable::ModelRows rows{
+      .exits = table.exits(m), .max_batch = table.max_batch(m), .margin = table.margin(m)};
   for (int c = 0; c < table.lane_classes(); ++c) {
     for (int e = 0; e < rows.exits; ++e) {
       for (int b = 1; b <= rows.max_batch; ++b) {
@@ -180,6 +181,7 @@ ProfileTable::ModelRows ReadRows(const json& entry, const Model& model, int lane
         fmt::format("the profile of model '{}' does not cover its exits and batches", model.name),
         &entry);
   }
+  if (entry.contains("margin_ns")) rows.margin = Nanos(Whole(entry, "margin_ns", 0, kMostNanos));
   ReadUse(entry, rows);
   return rows;
 }
@@ -241,6 +243,7 @@ std::string ToJson(const ServedModels& served_models) {
                       {"profile_max_batch", rows.max_batch},
                       {"latency_ns", latency}});
     if (!rows.use.empty()) models.back()["use"] = UseJson(rows.use);
+    if (rows.margin > Duration{}) models.back()["margin_ns"] = rows.margin.count();
   }
   const json text = {{"lane_classes", served_models.profile.lane_classes()}, {"models", models}};
   return text.dump(-1, ' ', false, json::error_handler_t::replace);

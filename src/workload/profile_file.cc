@@ -384,6 +384,7 @@ namespace {
 // The rows of one lane class.
 Status AddRows(const ProfiledModel& measured, const Model& model, double speed,
                const ProfileOptions& options, ProfileTable::ModelRows& rows) {
+  rows.margin = FromMillis(options.jitter_ms);
   for (const ModelExit& wanted : model.exits) {
     const auto exit = std::ranges::find(measured.exits, wanted.name, &ProfiledExit::name);
     if (exit == measured.exits.end()) {

@@ -98,6 +98,7 @@ Expected<ProfileTable> MakeTable(std::span<const ShareProfile> shares,
     auto& rows = all.emplace_back();
     rows.exits = models[m].exit_count();
     rows.max_batch = models[m].max_batch;
+    rows.margin = tables->front().margin(id);
     bool knows_use = true;
     for (const ProfileTable& table : *tables) knows_use = knows_use && table.knows_use(id);
     for (const ProfileTable& table : *tables) {

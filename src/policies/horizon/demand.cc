@@ -89,7 +89,7 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     const int most = sustained_[i] =
         TargetBatch(costs, view.models[i].slo, own.rate, static_cast<int>(kind.lanes.size()));
     own.target = std::max(1, static_cast<int>(std::lround(kAim * most)));
-    load_[i] = own.rate / most * ToSeconds(costs(most));
+    load_[i] = own.rate / most * ToSeconds(costs(most) - view.profile.margin(m));
     work += load_[i];
     batches += own.rate / most;
   }

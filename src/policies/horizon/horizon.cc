@@ -305,8 +305,8 @@ std::optional<Duration> Horizon::Postponed(const PlannedBatch& batch, std::uint3
   const Outlook& outlook = demand_.Of(kind, batch.model);
   const int wanted = course.hull[outlook.depth];
   if (static_cast<int>(exit.value()) >= wanted) return std::nullopt;
-  const double left =
-      batch.deadline - ToSeconds(course.costs[wanted](batch.waiting)) - ToSeconds(outlook.lead);
+  const double left = batch.deadline + batch.margin -
+                      ToSeconds(course.costs[wanted](batch.waiting)) - ToSeconds(outlook.lead);
   return left > kAtOnce ? std::optional(FromSeconds(left)) : std::nullopt;
 }
 

@@ -36,7 +36,9 @@ void Schedule::Make(const View& view, const KindOfLane& kind, std::uint32_t numb
   for (const LaneId id : kind.lanes) {
     const Lane& lane = view.lanes[id.value()];
     if (!lane.open) continue;
-    free_.push_back(lane.HasFreeSlot() ? 0 : std::max(0.0, ToSeconds(lane.free_at - now)));
+    Duration busy = lane.HasFreeSlot() ? Duration{} : lane.free_at - now;
+    if (!lane.batches.empty()) busy -= view.profile.margin(lane.batches[0].model);
+    free_.push_back(std::max(0.0, ToSeconds(busy)));
   }
   std::sort(free_.begin(), free_.end());
   double ahead = 0;
@@ -65,7 +67,9 @@ void Schedule::Make(const View& view, const KindOfLane& kind, std::uint32_t numb
 void Schedule::Add(const View& view, const Course& course, PlannedBatch batch) {
   const auto lanes = static_cast<double>(free_.size());
   if (batch.priority == 0) batch.priority = view.models[batch.model.value()].priority;
-  batch.length = ToSeconds(course.quickest()(batch.batch));
+  batch.margin = ToSeconds(view.profile.margin(batch.model));
+  batch.length = ToSeconds(course.quickest()(batch.batch)) - batch.margin;
+  batch.deadline -= batch.margin;
   batch.key = batch.deadline - batch.length * (lanes - 1) / lanes;
   batches_.push_back(batch);
 }
@@ -200,7 +204,7 @@ ExitId Schedule::ExitFor(const KindOfLane& kind, std::size_t place) {
   const Course& own = kind.courses[go.model.value()];
   go.left_out = false;
   go.batch = go.waiting;
-  go.length = ToSeconds(own.quickest()(go.batch));
+  go.length = ToSeconds(own.quickest()(go.batch)) - go.margin;
   Place(true);
   bool open = own.last_step() > 0;
   for (const Step& step : kind.steps) {
@@ -208,7 +212,7 @@ ExitId Schedule::ExitFor(const KindOfLane& kind, std::size_t place) {
     const Course& course = kind.courses[step.model.value()];
     for (PlannedBatch& batch : batches_) {
       if (batch.model != step.model || batch.step != step.to - 1 || batch.left_out) continue;
-      const bool deeper = Deepen(batch, ToSeconds(course.at(step.to)(batch.batch)));
+      const bool deeper = Deepen(batch, ToSeconds(course.at(step.to)(batch.batch)) - batch.margin);
       if (deeper) batch.step = step.to;
       if (&batch == &go) open = deeper && go.step < own.last_step();
     }
@@ -217,7 +221,7 @@ ExitId Schedule::ExitFor(const KindOfLane& kind, std::size_t place) {
   int exit = own.hull[go.step];
   for (int e = static_cast<int>(own.costs.size()) - 1; e > exit; --e) {
     if (own.accuracy[e] <= own.accuracy[exit]) continue;
-    if (!Deepen(go, ToSeconds(own.costs[e](go.batch)))) continue;
+    if (!Deepen(go, ToSeconds(own.costs[e](go.batch)) - go.margin)) continue;
     exit = e;
   }
   return ExitId{static_cast<ExitId::rep>(exit)};

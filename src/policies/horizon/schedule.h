@@ -20,10 +20,11 @@ struct PlannedBatch {
   double count = 1;  // batches like this one
   double release = 0;
   double deadline = 0;
-  double length = 0;  // at the exit at hand
-  double key = 0;     // the order in which they go
-  int priority = 0;   // the highest of its requests; 0: the model's, until it is added
-  int step = 0;       // place in the model's hull
+  double length = 0;  // at the exit at hand, without the model's margin, as the deadline is
+  double margin = 0;
+  double key = 0;    // the order in which they go
+  int priority = 0;  // the highest of its requests; 0: the model's, until it is added
+  int step = 0;      // place in the model's hull
   double start = 0;
   bool left_out = false;
   bool late = false;

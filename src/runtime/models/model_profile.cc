@@ -32,6 +32,7 @@ Model ModelOf(const ModelSpec& spec, const std::string& name, int max_batch) {
 ProfileTable::ModelRows RowsOf(const ProfileTable& table, const Model& model) {
   const ModelId m{0};
   ProfileTable::ModelRows rows{model.exit_count(), model.max_batch, {}};
+  rows.margin = table.margin(m);
   for (LaneClass::rep c = 0; c < static_cast<LaneClass::rep>(table.lane_classes()); ++c) {
     for (ExitId::rep e = 0; e < static_cast<ExitId::rep>(rows.exits); ++e) {
       for (int b = 1; b <= rows.max_batch; ++b) {
