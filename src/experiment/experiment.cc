@@ -67,8 +67,8 @@ Expected<Experiment> LoadExperiment(const std::string& path,
 Status CheckNoPipelines(const Scenario& scenario) {
   if (scenario.pipelines.empty()) return {};
   return InvalidArgument(
-      fmt::format("{}: [[pipelines]] are for `tactus simulate`: a server has none yet; state each "
-                  "model's rate_rps instead",
+      fmt::format("{}: [[pipelines]] of a scenario are for `tactus simulate`; serve one as an "
+                  "ensemble (docs/pipelines.md), or state each model's rate_rps instead",
                   scenario.name));
 }
 
