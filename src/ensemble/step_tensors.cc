@@ -10,19 +10,6 @@
 namespace tactus {
 namespace {
 
-// Appends bytes to a tensor, joined to those before where they are neighbours.
-void Append(OutputTensor& tensor, std::span<const std::byte> bytes) {
-  if (bytes.empty()) return;
-  if (!tensor.parts.empty()) {
-    std::span<const std::byte>& last = tensor.parts.back();
-    if (last.data() + last.size() == bytes.data()) {
-      last = {last.data(), last.size() + bytes.size()};
-      return;
-    }
-  }
-  tensor.parts.push_back(bytes);
-}
-
 // Bytes [from, from + length) of the tensor.
 void AppendBytes(OutputTensor& to, const OutputTensor& of, std::size_t from, std::size_t length) {
   for (const std::span<const std::byte> part : of.parts) {
@@ -32,7 +19,7 @@ void AppendBytes(OutputTensor& to, const OutputTensor& of, std::size_t from, std
       continue;
     }
     const std::size_t taken = std::min(length, part.size() - from);
-    Append(to, part.subspan(from, taken));
+    AppendPart(to, part.subspan(from, taken));
     from = 0;
     length -= taken;
   }
@@ -56,7 +43,7 @@ bool AppendElements(OutputTensor& to, const OutputTensor& of, std::int64_t first
       std::memcpy(&length, part.data(), sizeof length);
       const std::size_t whole = sizeof length + length;
       if (part.size() < whole) return false;
-      if (element >= first) Append(to, part.first(whole));
+      if (element >= first) AppendPart(to, part.first(whole));
       part = part.subspan(whole);
       ++element;
     }
@@ -135,7 +122,7 @@ Expected<OutputTensor> PutTogether(std::span<const OutputTensor* const> rows, bo
                                   ToString(all.shape), ToString(shape)));
     }
     all.shape = std::move(shape);
-    for (const auto& part : rows[r]->parts) Append(all, part);
+    for (const auto& part : rows[r]->parts) AppendPart(all, part);
   }
   all.shape.insert(all.shape.begin(), static_cast<std::int64_t>(rows.size()));
   return all;

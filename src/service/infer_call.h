@@ -46,6 +46,9 @@ struct OutputTensor {
   std::vector<std::span<const std::byte>> parts;
 };
 
+// Adds bytes to the tensor's end, joined to its last part where they are neighbours in memory.
+void AppendPart(OutputTensor& tensor, std::span<const std::byte> bytes);
+
 struct InferReply {
   Status status;  // on error nothing but `served` is set
   std::vector<OutputTensor> outputs;

@@ -80,18 +80,6 @@ Status FillInput(PendingCall& pending, std::size_t i) {
   return {};
 }
 
-// Appends the bytes of one row to the tensor, joined to the part before where they are neighbours.
-void AppendPart(OutputTensor& tensor, std::span<const std::byte> bytes) {
-  if (!tensor.parts.empty()) {
-    std::span<const std::byte>& last = tensor.parts.back();
-    if (last.data() + last.size() == bytes.data()) {
-      last = {last.data(), last.size() + bytes.size()};
-      return;
-    }
-  }
-  tensor.parts.push_back(bytes);
-}
-
 Expected<OutputTensor> JoinOutput(const PendingCall& pending, std::size_t index) {
   const ModelSpec& spec = pending.model->spec;
   const bool batched = spec.max_batch > 0;

@@ -1,0 +1,17 @@
+#include "service/infer_call.h"
+
+namespace tactus {
+
+void AppendPart(OutputTensor& tensor, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  if (!tensor.parts.empty()) {
+    std::span<const std::byte>& last = tensor.parts.back();
+    if (last.data() + last.size() == bytes.data()) {
+      last = {last.data(), last.size() + bytes.size()};
+      return;
+    }
+  }
+  tensor.parts.push_back(bytes);
+}
+
+}  // namespace tactus
