@@ -4,17 +4,10 @@
 #include <string_view>
 #include <utility>
 
+#include "server/access/client_address.h"
+
 namespace tactus {
 namespace {
-
-// "ipv4:10.0.0.1:43210" and "ipv6:%5B::1%5D:43210", without the port.
-std::string PeerOf(const grpc::CallbackServerContext& context) {
-  const std::string peer = context.peer();
-  const std::size_t begin = peer.find(':');
-  const std::size_t end = peer.rfind(':');
-  if (begin == peer.npos || end <= begin) return peer;
-  return peer.substr(begin + 1, end - begin - 1);
-}
 
 std::string ClientOf(const grpc::CallbackServerContext& context, const Access* access) {
   if (access != nullptr && access->has_tokens()) {
@@ -24,7 +17,7 @@ std::string ClientOf(const grpc::CallbackServerContext& context, const Access* a
       return access->Admit(Scope::kInfer, value).client;
     }
   }
-  return PeerOf(context);
+  return ClientAtGrpcPeer(context.peer());
 }
 
 struct Held {

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "server/access/access.h"
+#include "server/access/client_address.h"
 
 namespace tactus {
 namespace {
@@ -46,11 +47,7 @@ ReaderLimits LimitsOf(const ServerContext& server) {
 // As limits know a client: of IPv6 the network, since a client has all of its addresses.
 std::string AddressOf(const asio::ip::tcp::socket& socket) {
   error_code failed;
-  const asio::ip::address address = socket.remote_endpoint(failed).address();
-  if (failed || !address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
-  asio::ip::address_v6::bytes_type bytes = address.to_v6().to_bytes();
-  std::fill(bytes.begin() + 8, bytes.end(), 0);
-  return asio::ip::address_v6(bytes).to_string();
+  return ClientAt(socket.remote_endpoint(failed).address().to_string());
 }
 
 HttpResponse NoMemory() {
