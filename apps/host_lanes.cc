@@ -5,7 +5,6 @@
 #include "engines/registry.h"
 #include "experiment/experiment.h"
 #include "platform/cpu_affinity.h"
-#include "runtime_reading.h"
 #include "server/kserve/model_config.h"
 
 namespace tactus {
@@ -61,15 +60,11 @@ Expected<std::unique_ptr<HostLanes>> HostLanes::Start(const ServeOptions& option
   return host;
 }
 
-void HostLanes::AddTo(RuntimeReading& reading, bool complete) const {
-  RuntimeReading mine = ReadingOf(runtime_, nullptr);
-  reading.pending += mine.pending;
-  reading.calls += mine.calls;
-  reading.lanes.insert(reading.lanes.end(), mine.lanes.begin(), mine.lanes.end());
-  if (complete) return;
-  reading.models.insert(reading.models.end(), mine.models.begin(), mine.models.end());
-  reading.statistics.insert(reading.statistics.end(), mine.statistics.begin(),
-                            mine.statistics.end());
+void HostLanes::AddTo(RuntimeReading& reading) const {
+  reading.pending += runtime_.pending();
+  reading.calls += runtime_.calls();
+  const std::vector<LaneLoad> lanes = runtime_.lane_loads();
+  reading.lanes.insert(reading.lanes.end(), lanes.begin(), lanes.end());
 }
 
 }  // namespace tactus

@@ -31,9 +31,9 @@ class HostLanes {
 
   // Of the device's models and the operators.
   InferenceService& service() { return service_; }
-  // Adds what is read of the host's runtime; its lanes come behind the device's. `complete`: the
-  // reading has all models already.
-  void AddTo(RuntimeReading& reading, bool complete) const;
+  // Adds the load of the host's runtime to a reading that has all models; its lanes come behind the
+  // device's.
+  void AddTo(RuntimeReading& reading) const;
   const Runtime& runtime() const { return runtime_; }
   void Stop(Duration grace) { runtime_.Stop(grace); }
 

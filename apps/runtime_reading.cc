@@ -2,18 +2,17 @@
 
 namespace tactus {
 
-RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService* service) {
-  const InferenceService& models = service != nullptr ? *service : runtime;
+RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service) {
   RuntimeReading reading{.pending = runtime.pending(),
                          .calls = runtime.calls(),
                          .uptime = runtime.uptime(),
                          .lanes = runtime.lane_loads(),
-                         .models = models.Index(),
+                         .models = service.Index(),
                          .statistics = {},
                          .advice = {},
                          .layout = runtime.layout(),
                          .planning = {}};
-  if (auto statistics = models.Statistics("", -1)) reading.statistics = std::move(*statistics);
+  if (auto statistics = service.Statistics("", -1)) reading.statistics = std::move(*statistics);
   return reading;
 }
 

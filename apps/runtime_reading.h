@@ -7,7 +7,7 @@
 namespace tactus {
 
 // All but what others know: the advice on lanes, and what a planning thread did. Models and their
-// statistics are those of `service`, which stands over the runtime, or null.
-RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService* service = nullptr);
+// statistics are those of `service`, which stands over the runtime.
+RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service);
 
 }  // namespace tactus

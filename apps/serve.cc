@@ -105,6 +105,7 @@ class ServeCommand {
   std::optional<PredictorFile> resumed_;
   std::unique_ptr<LoadSampler> sampler_;  // null: no advice
   std::shared_ptr<Access> access_;
+  std::size_t connections_ = 0;  // at most, of HTTP and of gRPC each
   std::shared_ptr<ClientLimits> limits_;
   std::jthread access_refresh_;
   std::jthread idle_memory_;
@@ -234,13 +235,6 @@ Status ServeCommand::MakeRuntime() {
                                                              .commit = BuildCommit(),
                                                              .policy = o_.policy});
   runtime_ = std::make_unique<Runtime>(options, Parts(*std::move(policy), journal_.get()));
-  metrics_->Watch([this] {
-    RuntimeReading reading = ReadingOf(*runtime_, service_.get());
-    if (host_ != nullptr) host_->AddTo(reading, service_ != nullptr);
-    if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
-    if (planning_ != nullptr) reading.planning = planning_->reading();
-    return reading;
-  });
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
   if (Status host = StartHost(options); !host) return host;
   if (Status split = SplitDevice(); !split) return split;
@@ -312,12 +306,19 @@ Status ServeCommand::StartFrontEnds() {
   std::vector<const Runtime*> runtimes = {runtime_.get()};
   if (host_ != nullptr) runtimes.push_back(&host_->runtime());
   service_ = ServeEnsembles(o_, Models(), CostIn(std::move(runtimes)), *metrics_, log_);
+  metrics_->Watch([this] {
+    RuntimeReading reading = ReadingOf(*runtime_, *service_);
+    if (host_ != nullptr) host_->AddTo(reading);
+    if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
+    if (planning_ != nullptr) reading.planning = planning_->reading();
+    return reading;
+  });
   HttpOptions http{.address = o_.address, .port = o_.http_port, .threads = o_.http_threads};
   http.max_body = o_.max_body_mb << 20;
   http.strict_triton = o_.strict_triton;
   http.access = access_;
   http.limits = limits_;
-  http.max_connections = ConnectionsWithin(RaiseDescriptorLimit());
+  http.max_connections = connections_;
   http_ = std::make_unique<HttpServer>(http, *service_);
   grpc_ = std::make_unique<GrpcServer>(
       GrpcOptions{.address = o_.address,
@@ -327,7 +328,7 @@ Status ServeCommand::StartFrontEnds() {
                   .limits = limits_,
                   .max_body = o_.max_body_mb << 20,
                   .memory = (o_.pending_mb << 20) + (std::size_t{64} << 20),
-                  .max_connections = ConnectionsWithin(RaiseDescriptorLimit())},
+                  .max_connections = connections_},
       *service_, sampler_.get());
   metrics_page_ = std::make_unique<HttpServer>(
       HttpOptions{.address = o_.address,
@@ -450,7 +451,8 @@ int ServeCommand::Run() {
   auto access = AccessOf(o_, [log = log_](const std::string& line) { log->warn(line); });
   if (!access) return fail(access.error());
   access_ = *std::move(access);
-  auto limits = LimitsOf(o_);
+  connections_ = MostConnections();
+  auto limits = LimitsOf(o_, connections_);
   if (!limits) return fail(limits.error());
   limits_ = *std::move(limits);
   if (Status kept = KeepOldJournal(o_.journal); !kept) return fail(kept.error());

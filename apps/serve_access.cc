@@ -14,6 +14,16 @@ constexpr std::size_t kFewDescriptors = 1024;
 // For models, files and threads.
 constexpr std::size_t kOwnDescriptors = 192;
 
+std::size_t RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kFewDescriptors;
+  if (limit.rlim_cur < limit.rlim_max) {
+    const rlimit most{limit.rlim_max, limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &most) == 0) limit = most;
+  }
+  return limit.rlim_cur;
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<Access>> AccessOf(const ServeOptions& o,
@@ -27,8 +37,7 @@ Expected<std::shared_ptr<Access>> AccessOf(const ServeOptions& o,
   return access;
 }
 
-Expected<std::shared_ptr<ClientLimits>> LimitsOf(const ServeOptions& o) {
-  const std::size_t connections = ConnectionsWithin(RaiseDescriptorLimit());
+Expected<std::shared_ptr<ClientLimits>> LimitsOf(const ServeOptions& o, std::size_t connections) {
   ClientLimitOptions limits;
   limits.all_bytes = o.pending_mb << 20;
   limits.calls = std::max<std::size_t>(1, o.call_capacity / 4 * 3);
@@ -40,17 +49,8 @@ Expected<std::shared_ptr<ClientLimits>> LimitsOf(const ServeOptions& o) {
   return std::make_shared<ClientLimits>(limits);
 }
 
-std::size_t RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kFewDescriptors;
-  if (limit.rlim_cur < limit.rlim_max) {
-    const rlimit most{limit.rlim_max, limit.rlim_max};
-    if (setrlimit(RLIMIT_NOFILE, &most) == 0) limit = most;
-  }
-  return limit.rlim_cur;
-}
-
-std::size_t ConnectionsWithin(std::size_t descriptors) {
+std::size_t MostConnections() {
+  const std::size_t descriptors = RaiseDescriptorLimit();
   const std::size_t kept = kOwnDescriptors + kPageConnections;
   return std::clamp<std::size_t>(descriptors > kept ? (descriptors - kept) / 2 : 0, 16, 1024);
 }

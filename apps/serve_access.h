@@ -20,18 +20,18 @@ Expected<std::shared_ptr<Access>> AccessOf(const ServeOptions& options,
 
 // What each client may have: --client-limits, else three quarters of what the server has.
 // InvalidArgument where the option is no such thing.
-Expected<std::shared_ptr<ClientLimits>> LimitsOf(const ServeOptions& options);
+// `connections`: that the server takes.
+Expected<std::shared_ptr<ClientLimits>> LimitsOf(const ServeOptions& options,
+                                                 std::size_t connections);
 
 // HTTP connections on the metrics page at most; it serves health too.
 inline constexpr std::size_t kPageConnections = 64;
 
-// File descriptors that the process may have: raised to what the system allows it.
-std::size_t RaiseDescriptorLimit();
+// Connections, of HTTP and of gRPC each, that leave enough file descriptors for models and files.
+// Raises the process's limit of descriptors to what the system allows it.
+std::size_t MostConnections();
 
-// HTTP connections that leave enough of `descriptors` for gRPC, models and files.
-std::size_t ConnectionsWithin(std::size_t descriptors);
-
-// Looks four times a second whether a file has changed. A thread of nothing where there are none.
+// Looks four times a second whether a file has changed. No thread where there are none.
 std::jthread FollowAccess(std::shared_ptr<Access> access);
 
 }  // namespace tactus

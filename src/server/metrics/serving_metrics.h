@@ -2,7 +2,7 @@
 //
 //   ServingMetrics metrics({.triton_names = true});
 //   Runtime runtime(options, {..., .observer = &metrics});
-//   metrics.Watch([&] { return ReadingOf(runtime); });
+//   metrics.Watch([&] { return ReadingOf(runtime, service); });
 //   ... GET /metrics answers metrics.Text() ...
 //
 // Times are in seconds. Every model's SLO is a bucket edge of its request durations, so the share
