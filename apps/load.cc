@@ -3,6 +3,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -53,6 +54,7 @@ struct LoadFlags {
   int connections = 0;
   double drain_s = 10;
   std::vector<std::string> shapes;
+  std::vector<std::string> inputs;
   bool random = false;
   std::string policy;
   std::string profile;
@@ -108,6 +110,20 @@ Expected<std::map<std::string, Shape>> ReadShapes(const std::vector<std::string>
     shapes[text.substr(0, equals)] = std::move(shape);
   }
   return shapes;
+}
+
+// "jpeg=street1.jpg"
+Expected<std::map<std::string, std::filesystem::path>> ReadFiles(
+    const std::vector<std::string>& texts) {
+  std::map<std::string, std::filesystem::path> files;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+      return InvalidArgument(fmt::format("--input '{}' should be INPUT=FILE", text));
+    }
+    files[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return files;
 }
 
 Expected<Scenario> MakeScenario(const LoadFlags& flags) {
@@ -225,12 +241,15 @@ Expected<LoadOptions> MakeOptions(const LoadFlags& flags) {
   if (!scenario) return std::unexpected(scenario.error());
   auto shapes = ReadShapes(flags.shapes);
   if (!shapes) return std::unexpected(shapes.error());
+  auto files = ReadFiles(flags.inputs);
+  if (!files) return std::unexpected(files.error());
   LoadOptions options;
   options.scenario = std::move(*scenario);
   options.slo_from_server = flags.scenario.empty() && flags.slo <= 0;
   options.timeout = std::chrono::microseconds(static_cast<std::int64_t>(flags.timeout * 1000));
   options.drain = std::chrono::milliseconds(static_cast<std::int64_t>(flags.drain_s * 1000));
-  options.shapes = std::move(*shapes);
+  options.inputs.shapes = std::move(*shapes);
+  options.inputs.files = std::move(*files);
   return options;
 }
 
@@ -281,8 +300,7 @@ int RunClosed(const LoadFlags& flags, const LoadOptions& options, Transport& tra
   closed.concurrency = flags.concurrency;
   closed.warmup = std::chrono::milliseconds(static_cast<std::int64_t>(flags.warmup * 1000));
   closed.duration = std::chrono::milliseconds(static_cast<std::int64_t>(flags.duration * 1000));
-  closed.images = options.images;
-  closed.shapes = options.shapes;
+  closed.inputs = options.inputs;
   const auto result = RunClosedLoop(transport, closed);
   if (!result) return Complain(result.error());
   if (result->emulated) fmt::print("{}", kEmulated);
@@ -325,7 +343,7 @@ int Run(const LoadFlags& flags) {
   } else {
     no_images = loaded.error().message;
   }
-  options->images = images ? &*images : nullptr;
+  options->inputs.images = images ? &*images : nullptr;
   const StopOnSignal signals;
   auto transport = MakeTransport(
       flags.protocol,
@@ -407,6 +425,8 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--shape", flags.shapes, "size of dynamic dimensions: INPUT=3,48,160");
+  command.add_option("--input", flags.inputs,
+                     "INPUT=FILE: send these bytes, a JPEG say, with every request");
   command.add_flag("--random", flags.random, "random inputs instead of labelled images");
 }
 

@@ -84,8 +84,11 @@ class Loop final : public AnswerSink {
 Expected<ClosedLoopResult> RunClosedLoop(Transport& transport, const ClosedLoopOptions& options) {
   auto served = transport.Describe(options.model);
   if (!served) return std::unexpected(served.error());
-  auto inputs = PrepareInputs(options.model, served->inputs, options.images, options.shapes, 1);
+  auto inputs = PrepareInputs(options.model, served->inputs, options.inputs, 1);
   if (!inputs) return std::unexpected(inputs.error());
+  if (Status used = CheckUsed(options.inputs, {&*inputs, 1}); !used) {
+    return std::unexpected(used.error());
+  }
   Loop loop(transport, options.concurrency, inputs->samples);
   if (auto ready = transport.Prepare({&*inputs, 1}, loop); !ready) {
     return std::unexpected(ready.error());

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "base/whole_file.h"
 #include "workload/dataset.h"
 
 namespace tactus {
@@ -15,29 +16,75 @@ namespace {
 // Enough that a cache of answers would show, few enough to stay small beside the images.
 constexpr std::uint32_t kRandomSamples = 16;
 
-Expected<Shape> RequestShape(const std::string& model, const TensorSpec& input,
-                             const std::map<std::string, Shape>& shapes) {
+// The tensor's dimensions with those that `shapes` states; others may be dynamic still.
+Expected<Shape> StatedShape(const std::string& model, const TensorSpec& input,
+                            const std::map<std::string, Shape>& shapes) {
   Shape shape = input.dims;
   const auto given = shapes.find(input.name);
-  if (given != shapes.end()) {
-    // Aligned to the right: what is left over in front is the batch.
-    if (given->second.size() > shape.size()) {
-      return InvalidArgument(fmt::format("model '{}': input '{}' has {} dimensions, not {}", model,
-                                         input.name, shape.size(), given->second.size()));
-    }
-    std::ranges::copy(given->second,
-                      shape.end() - static_cast<std::ptrdiff_t>(given->second.size()));
+  if (given == shapes.end()) return shape;
+  // Aligned to the right: what is left over in front is the batch.
+  if (given->second.size() > shape.size()) {
+    return InvalidArgument(fmt::format("model '{}': input '{}' has {} dimensions, not {}", model,
+                                       input.name, shape.size(), given->second.size()));
   }
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] >= 0) continue;
+  std::ranges::copy(given->second, shape.end() - static_cast<std::ptrdiff_t>(given->second.size()));
+  return shape;
+}
+
+Expected<Shape> RequestShape(const std::string& model, const TensorSpec& input,
+                             const std::map<std::string, Shape>& shapes) {
+  auto shape = StatedShape(model, input, shapes);
+  if (!shape) return shape;
+  for (std::size_t i = 0; i < shape->size(); ++i) {
+    if ((*shape)[i] >= 0) continue;
     if (i > 0) {
       return InvalidArgument(
           fmt::format("model '{}': input '{}' has the shape {}; say which with --shape {}=...",
                       model, input.name, ToString(input.dims), input.name));
     }
-    shape[0] = 1;
+    (*shape)[0] = 1;
   }
   return shape;
+}
+
+// The one element of a BYTES tensor: its length and the bytes.
+std::vector<std::byte> ElementOf(std::span<const std::byte> bytes) {
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  std::vector<std::byte> element(sizeof length + bytes.size());
+  std::memcpy(element.data(), &length, sizeof length);
+  std::ranges::copy(bytes, element.begin() + sizeof length);
+  return element;
+}
+
+Expected<PreparedTensor> FileTensor(const std::string& model, const TensorSpec& input,
+                                    const std::map<std::string, Shape>& shapes,
+                                    const std::filesystem::path& path) {
+  auto text = ReadWhole(path, "input");
+  if (!text) return std::unexpected(text.error());
+  const auto bytes = std::as_bytes(std::span(*text));
+  auto shape = StatedShape(model, input, shapes);
+  if (!shape) return std::unexpected(shape.error());
+  const std::size_t size = ElementSize(input.type);
+  const bool strings = size == 0;
+  std::int64_t left = strings ? 1 : static_cast<std::int64_t>(bytes.size() / size);
+  for (const std::int64_t dim : *shape) {
+    if (dim > 0) left /= dim;
+  }
+  // From the right, so that the batch gets what is left over: one, unless it is the only one.
+  for (auto dim = shape->rbegin(); dim != shape->rend(); ++dim) {
+    if (*dim < 0) *dim = std::exchange(left, 1);
+  }
+  const auto elements = ElementCount(*shape);
+  const bool fills = strings ? elements == 1 : elements && *elements * size == bytes.size();
+  if (!fills || bytes.empty()) {
+    return InvalidArgument(fmt::format(
+        "{}: {} bytes do not fill input '{}' of model '{}', {} {}; state dimensions with --shape",
+        path.string(), bytes.size(), input.name, model, Name(input.type),
+        ToString(input.dims)));
+  }
+  auto data = std::make_shared<std::vector<std::byte>>(
+      strings ? ElementOf(bytes) : std::vector<std::byte>(bytes.begin(), bytes.end()));
+  return PreparedTensor{input.name, input.type, *std::move(shape), data->size(), data};
 }
 
 bool TakesImage(std::span<const TensorSpec> inputs, const Shape& shape, const ImageSet& images) {
@@ -99,21 +146,27 @@ Expected<ImageSet> LoadTestImages() {
 }
 
 Expected<PreparedInputs> PrepareInputs(const std::string& model, std::span<const TensorSpec> inputs,
-                                       const ImageSet* images,
-                                       const std::map<std::string, Shape>& shapes,
-                                       std::uint64_t seed) {
+                                       const InputChoice& choice, std::uint64_t seed) {
   PreparedInputs prepared;
   prepared.model = model;
   prepared.samples = kRandomSamples;
   Rng rng = Rng::Stream(seed, "inputs/" + model);
   for (const TensorSpec& input : inputs) {
-    auto shape = RequestShape(model, input, shapes);
+    if (const auto file = choice.files.find(input.name); file != choice.files.end()) {
+      auto tensor = FileTensor(model, input, choice.shapes, file->second);
+      if (!tensor) return std::unexpected(tensor.error());
+      prepared.samples = 1;
+      prepared.tensors.push_back(*std::move(tensor));
+      continue;
+    }
+    auto shape = RequestShape(model, input, choice.shapes);
     if (!shape) return std::unexpected(shape.error());
-    if (images != nullptr && TakesImage(inputs, *shape, *images)) {
-      prepared.samples = images->samples;
-      prepared.labels = images->labels;
+    if (choice.images != nullptr && TakesImage(inputs, *shape, *choice.images)) {
+      prepared.samples = choice.images->samples;
+      prepared.labels = choice.images->labels;
       prepared.tensors.push_back({input.name, input.type, std::move(*shape),
-                                  images->fp32->size() / images->samples, images->fp32});
+                                  choice.images->fp32->size() / choice.images->samples,
+                                  choice.images->fp32});
       return prepared;
     }
     const auto elements = ElementCount(*shape);
@@ -123,6 +176,18 @@ Expected<PreparedInputs> PrepareInputs(const std::string& model, std::span<const
     prepared.tensors.push_back(RandomTensor(input, std::move(*shape), *elements, rng));
   }
   return prepared;
+}
+
+Status CheckUsed(const InputChoice& choice, std::span<const PreparedInputs> prepared) {
+  for (const auto& [name, file] : choice.files) {
+    const bool used = std::ranges::any_of(prepared, [&](const PreparedInputs& inputs) {
+      return std::ranges::find(inputs.tensors, name, &PreparedTensor::name) != inputs.tensors.end();
+    });
+    if (used) continue;
+    return InvalidArgument(
+        fmt::format("{} is for input '{}', which no model here has", file.string(), name));
+  }
+  return {};
 }
 
 }  // namespace tactus

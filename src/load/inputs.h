@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
@@ -43,12 +44,24 @@ struct ImageSet {
 };
 Expected<ImageSet> LoadTestImages();
 
-// Inputs for `model`: the images where it takes one such image, else random values. `shapes` gives
-// a dynamic dimension its size, by tensor name, without the batch: {"x", {3, 48, 160}}. A first
-// dimension of -1 is the batch and becomes 1.
+// Where the inputs of a run come from.
+struct InputChoice {
+  // Labelled images for the models that take one such image; null: random values.
+  const ImageSet* images = nullptr;
+  // By tensor name: the sizes of dynamic dimensions, without the batch: {"x", {3, 48, 160}}.
+  std::map<std::string, Shape> shapes = {};
+  // By tensor name: a file whose bytes are the tensor in every request.
+  std::map<std::string, std::filesystem::path> files = {};
+};
+
+// Inputs for `model`: files where `choice` names them, images where the model takes one, else random
+// values. A first dimension of -1 is the batch and becomes 1; where a file is longer than that, the
+// last dynamic dimension is as long as the file. A file for a BYTES tensor is its one element.
+// InvalidArgument where dimensions stay open, and where a file does not fill the shape.
 Expected<PreparedInputs> PrepareInputs(const std::string& model, std::span<const TensorSpec> inputs,
-                                       const ImageSet* images,
-                                       const std::map<std::string, Shape>& shapes,
-                                       std::uint64_t seed);
+                                       const InputChoice& choice, std::uint64_t seed);
+
+// InvalidArgument where `choice` has a file for an input that no model of `prepared` has.
+Status CheckUsed(const InputChoice& choice, std::span<const PreparedInputs> prepared);
 
 }  // namespace tactus

@@ -26,10 +26,7 @@ struct LoadOptions {
   std::chrono::microseconds timeout{0};
   // How long answers may be outstanding after the last request was sent; then they are errors.
   std::chrono::milliseconds drain{10'000};
-  // The size of dynamic dimensions by tensor name, see PrepareInputs.
-  std::map<std::string, Shape> shapes;
-  // Labelled inputs for the models that take them; null: random inputs, accuracy not measured.
-  const ImageSet* images = nullptr;
+  InputChoice inputs;  // without images accuracy is not measured
 };
 
 struct LoadProgress {
@@ -73,8 +70,7 @@ struct ClosedLoopOptions {
   int concurrency = 1;                    // calls in flight, each followed by the next
   std::chrono::milliseconds warmup{500};  // not counted
   std::chrono::milliseconds duration{3000};
-  const ImageSet* images = nullptr;
-  std::map<std::string, Shape> shapes;
+  InputChoice inputs;
 };
 struct ClosedLoopResult {
   std::int64_t answered = 0;  // served, in the counted time
