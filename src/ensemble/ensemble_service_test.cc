@@ -103,6 +103,7 @@ TEST(EnsembleService, StepsShareTheTimeThatIsLeft) {
   bench.Call("chain", {1, 4}, {1, 2, 3, 4});
   // Nothing is known of the steps: half of the time each.
   EXPECT_EQ(bench.steps.Of("first").call.limit.shortest(), Millis(50));
+  EXPECT_TRUE(bench.steps.Of("first").call.due_by_limit) << "its model promises what it likes";
   bench.Pass(Millis(30));
   bench.steps.Answer(bench.steps.Of("first").id, {{{1, 4}, {5, 6, 7, 8}}});
   EXPECT_EQ(bench.steps.Of("second").call.limit.shortest(), Millis(70));

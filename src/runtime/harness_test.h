@@ -135,7 +135,7 @@ class Harness {
   }
   std::size_t SendTo(std::shared_ptr<const ModelSpec> spec, const std::vector<float>& values,
                      Shape shape, std::optional<Duration> limit = {}, CallId* id = nullptr,
-                     std::uint32_t priority = 0) {
+                     std::uint32_t priority = 0, bool due_by_limit = false) {
     auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(float));
     std::memcpy(bytes->data(), values.data(), bytes->size());
     InferCall call;
@@ -143,6 +143,7 @@ class Harness {
     call.keepalive = bytes;
     call.received = std::chrono::steady_clock::now();
     call.limit.Tighten(limit);
+    call.due_by_limit = due_by_limit;
     call.model = std::move(spec);
     call.priority = priority;
     const std::size_t index = replies.size();

@@ -67,6 +67,7 @@ struct InferCall {
   std::vector<int> outputs;                // indices into model->outputs; empty: all
   std::chrono::steady_clock::time_point received;
   TimeLimit limit;             // what clients and proxies allow; see DeadlineOf
+  bool due_by_limit = false;   // the model's own SLO does not hold: of an ensemble's steps
   std::uint32_t priority = 0;  // 0: the model's default
   // Called exactly once, on a service's thread or inside an Infer, this call's or another's; must
   // be quick and must not throw. Do not hold across Infer a lock that a reply takes.
