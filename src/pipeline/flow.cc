@@ -73,8 +73,11 @@ TimePoint Flow::DeadlineOf(const Request& request, StageId stage, TimePoint now)
   const Duration behind = timing.behind[stage.value()];
   const TimePoint part = Redivide(now, request.deadline, timing.need[stage.value()], behind);
   if (pipelines_[request.pipeline].deadlines != DeadlineRule::kSpare) return part;
-  // Where less is left than all of them need, all have less.
-  return std::max(part, request.deadline - behind);
+  // Where less is left than all of them need, all have less; but none so little that it could not
+  // wait for one batch and run in the next, as long as the quickest path fits behind it.
+  const Duration least = pipelines_[request.pipeline].stages[stage.value()].least;
+  const TimePoint latest = request.deadline - timing.least_behind[stage.value()];
+  return std::max({part, request.deadline - behind, std::min(now + 2 * least, latest)});
 }
 
 bool Flow::IsUnmeetable(const Request& request, StageId stage, TimePoint from,

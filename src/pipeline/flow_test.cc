@@ -188,7 +188,8 @@ TEST(Flow, WhatExpiredInItsPartOfTheTimeHasTheRestOfIt) {
             "\nstart a until 130\n0 dropped at 101 by a\nstart a until 230\n0 dropped at 261 by a");
 }
 
-// Of 90 ms a has all but the 20 that b and c need; where less is left than that, each has a part.
+// Of 90 ms a has all but the 20 that b and c need; where less is left than that, each has a part,
+// which is at least twice what it takes at best, 10.
 TEST(Flow, WhoStartsHasWhatThoseBehindItCanSpare) {
   Script script(Chain(DeadlineRule::kSpare));
   script.Begin(0, 90);
@@ -200,7 +201,17 @@ TEST(Flow, WhoStartsHasWhatThoseBehindItCanSpare) {
   script.flow().Adopt(0, std::vector{Millis(20), Millis(40), Millis(60)});
   script.Begin(100, 90);
   script.Answer("a", 110);
-  EXPECT_EQ(script.Take(), "\nstart a until 115\nstart b until 142");
+  EXPECT_EQ(script.Take(), "\nstart a until 120\nstart b until 142");
+  script.Answer("b", 165);  // c takes 10 at best
+  EXPECT_EQ(script.Take(), "\nstart c until 190");
+}
+
+// Not even then does it take what those behind it need at best.
+TEST(Flow, AStepThatIsShortOfTimeLeavesTheQuickestPathBehindIt) {
+  Script script(Chain(DeadlineRule::kSpare));
+  script.flow().Adopt(0, std::vector{Millis(10), Millis(80), Millis(80)});
+  script.Begin(0, 32);
+  EXPECT_EQ(script.Take(), "\nstart a until 12");
 }
 
 TEST(Flow, OneRowLostDropsTheRequestThatIsAnsweredWithAll) {

@@ -20,6 +20,8 @@ constexpr double kLeadWithExits = 2;  // what starts early takes the time of dee
 constexpr double kCrowd = 2;
 // Before there is a rate nobody knows what waiting would do to others: this part of the SLO.
 constexpr double kFirstLead = 0.2;
+// Longer than the time that any request has (366 days), short enough for sums.
+constexpr Duration kAnyTime = Seconds(std::int64_t{1000} * 24 * 3600);
 
 double LeadForOthers(const KindOfLane& kind, double models) {
   const auto lanes = static_cast<double>(kind.lanes.size());
@@ -116,8 +118,9 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     if (!kind.courses[i].served()) continue;
     const double others = std::clamp((work - load_[i]) / lanes, 0.0, 1.0);
     Outlook& own = outlook(m);
-    // One lane has nothing better to do while it is free: whatever waits goes.
-    own.lead = lanes == 1 ? view.models[i].slo
+    // One lane has nothing better to do while it is free: whatever waits goes, also a step of an
+    // ensemble that is due long after the SLO of its model.
+    own.lead = lanes == 1 ? kAnyTime
                : mean > 0 ? FromSeconds((1 + for_others * others) * mean / lanes)
                           : FromSeconds(kFirstLead * ToSeconds(view.models[i].slo));
   }

@@ -244,6 +244,17 @@ TEST(Horizon, IsEagerOnOneLane) {
   }
 }
 
+// A step of an ensemble has until its ensemble says, which may be long after its model's SLO.
+TEST(Horizon, IsEagerOnOneLaneForWhatIsDueLongAfterItsSlo) {
+  HorizonTable world;
+  world.AddExits(Millis(20), Millis(5), Millis(1), 8, {0.8});
+  world.AddLanes(1);
+  world.Prepare();
+  Warm(world, 20);
+  world.PushAt(0, 5000);
+  EXPECT_EQ(world.Ask(500), Dispatched(0, 0, 1));
+}
+
 // 4 or 8 ms for the first model, 6 for the second, which still waits for others to join.
 TEST(Horizon, WaitsRatherThanBeShallowForOthersWhereThereIsTime) {
   const auto decide = [](int own_deadline, int other_deadline) {
