@@ -2,6 +2,10 @@
 step and compared with tests/data/pipelines.json, which tests/pipelines/reference.py computed."""
 
 import json
+import os
+import pathlib
+import subprocess
+import tempfile
 import unittest
 
 import numpy
@@ -296,6 +300,27 @@ class OwnLanesTest(unittest.TestCase):
             self.assertGreater(waiting, 0, "it was answered behind all of the device's calls")
             for call in slow:
                 call.get_result()
+
+
+@unittest.skipUnless(graphs_are_there("nanodet", "posenet", "ocr_det", "ocr_cls", "ocr_rec"),
+                     "run ./run demo pipelines")
+class DemoTest(unittest.TestCase):
+    """./run demo pipelines, with too little load and too much time for anything to be late."""
+
+    def test_draws_what_the_pipelines_find(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-demo-") as out:
+            done = subprocess.run(
+                [SOURCE / "tools/demo/pipelines", "--slo-ms", "60000", "--seconds", "1",
+                 "--loads", "0.3", "--out", out, "--json", f"{out}/demo.json",
+                 "--binary", os.environ["TACTUS"]], capture_output=True, text=True, timeout=200)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("NOTICE | DOUBLE | PARKING", done.stdout)
+            drawn = (pathlib.Path(out) / "index.html").read_text()
+            self.assertEqual(drawn.count("<figure>"), 10)
+            self.assertEqual(drawn.count('<rect class="found"'), 3 + 8 + 3 + 5)
+            self.assertEqual(drawn.count("<polygon"), 5 + 4 + 2 + 1 + 2 + 4)
+            figures = json.loads((pathlib.Path(out) / "demo.json").read_text())
+            self.assertEqual([run["outcomes"]["error"] for run in figures["runs"]], [0] * 3)
 
 
 if __name__ == "__main__":
