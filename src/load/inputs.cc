@@ -79,8 +79,7 @@ Expected<PreparedTensor> FileTensor(const std::string& model, const TensorSpec& 
   if (!fills || bytes.empty()) {
     return InvalidArgument(fmt::format(
         "{}: {} bytes do not fill input '{}' of model '{}', {} {}; state dimensions with --shape",
-        path.string(), bytes.size(), input.name, model, Name(input.type),
-        ToString(input.dims)));
+        path.string(), bytes.size(), input.name, model, Name(input.type), ToString(input.dims)));
   }
   auto data = std::make_shared<std::vector<std::byte>>(
       strings ? ElementOf(bytes) : std::vector<std::byte>(bytes.begin(), bytes.end()));

@@ -54,10 +54,10 @@ struct InputChoice {
   std::map<std::string, std::filesystem::path> files = {};
 };
 
-// Inputs for `model`: files where `choice` names them, images where the model takes one, else random
-// values. A first dimension of -1 is the batch and becomes 1; where a file is longer than that, the
-// last dynamic dimension is as long as the file. A file for a BYTES tensor is its one element.
-// InvalidArgument where dimensions stay open, and where a file does not fill the shape.
+// Inputs for `model`: files where `choice` names them, images where the model takes one, else
+// random values. A first dimension of -1 is the batch and becomes 1; where a file is longer than
+// that, the last dynamic dimension is as long as the file. A file for a BYTES tensor is its one
+// element. InvalidArgument where dimensions stay open, and where a file does not fill the shape.
 Expected<PreparedInputs> PrepareInputs(const std::string& model, std::span<const TensorSpec> inputs,
                                        const InputChoice& choice, std::uint64_t seed);
 

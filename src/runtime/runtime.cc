@@ -276,8 +276,7 @@ CallId Runtime::Infer(InferCall&& call) {
   }
   pending->model->counters.offered.fetch_add(pending->rows.size(), std::memory_order_relaxed);
   pending->received = body.clock.At(pending->call.received);
-  const Duration slo =
-      pending->call.due_by_limit ? TimeLimit::kLongest : pending->model->model.slo;
+  const Duration slo = pending->call.due_by_limit ? TimeLimit::kLongest : pending->model->model.slo;
   pending->deadline = DeadlineOf(pending->received, slo, pending->call.limit);
   const CallId id = pending->id();
   body.loop.Submit(*pending);
