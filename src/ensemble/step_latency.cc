@@ -12,7 +12,10 @@ std::optional<Duration> StepLatency::Update(TimePoint now) {
   for (std::size_t i = 0; i < std::min(next_, kMost); ++i) {
     if (samples_[i].at + kWindow >= now) recent[count++] = samples_[i].took;
   }
-  if (count == 0) return smoothed_;
+  if (count == 0) {
+    smoothed_.reset();  // nobody knows any more
+    return smoothed_;
+  }
   const auto middle = recent.begin() + static_cast<std::ptrdiff_t>(count / 2);
   std::nth_element(recent.begin(), middle, recent.begin() + static_cast<std::ptrdiff_t>(count));
   if (!smoothed_) return smoothed_ = *middle;

@@ -15,7 +15,7 @@ class StepLatency {
  public:
   // One answer, `took` after its step began.
   void Add(TimePoint now, Duration took) { samples_[next_++ % kMost] = {now, took}; }
-  // Once for each second, say. Nothing before the first answer.
+  // Once for each second, say. Nothing where there was no answer for ten seconds.
   std::optional<Duration> Update(TimePoint now);
 
   static constexpr Duration kWindow = Seconds(10);

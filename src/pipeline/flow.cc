@@ -7,6 +7,17 @@
 #include "pipeline/budget.h"
 
 namespace tactus {
+namespace {
+
+// What a request that is lost behind its first stage adds to the time that is kept for those
+// stages, and what one that is on time takes away: at balance one in fifty is lost there.
+constexpr double kMore = 1.05;
+constexpr double kLess = 0.999;
+constexpr double kLargestReserve = 100;
+// Of a request's time; the rest is for its first stages.
+constexpr double kMostReserved = 0.75;
+
+}  // namespace
 
 Flow::Flow(std::vector<Pipeline> pipelines, FlowOutbox& outbox)
     : pipelines_(std::move(pipelines)), timing_(pipelines_.size()), outbox_(outbox) {
@@ -75,9 +86,25 @@ TimePoint Flow::DeadlineOf(const Request& request, StageId stage, TimePoint now)
   if (pipelines_[request.pipeline].deadlines != DeadlineRule::kSpare) return part;
   // Where less is left than all of them need, all have less; but none so little that it could not
   // wait for one batch and run in the next, as long as the quickest path fits behind it.
+  const bool short_of_time = now + timing.need[stage.value()] + behind > request.deadline;
   const Duration least = pipelines_[request.pipeline].stages[stage.value()].least;
   const TimePoint latest = request.deadline - timing.least_behind[stage.value()];
-  return std::max({part, request.deadline - behind, std::min(now + 2 * least, latest)});
+  return std::max(short_of_time ? part : request.deadline - Reserved(request, behind),
+                  std::min(now + 2 * least, latest));
+}
+
+Duration Flow::Reserved(const Request& request, Duration behind) const {
+  const double seconds = ToSeconds(behind) * timing_[request.pipeline].reserve;
+  const double most = kMostReserved * ToSeconds(request.deadline - request.arrival);
+  return std::max(behind, FromSeconds(std::min(seconds, most)));
+}
+
+void Flow::LearnReserve(const Request& request, PipelineOutcome outcome, StageId stage) {
+  double& reserve = timing_[request.pipeline].reserve;
+  const bool first = pipelines_[request.pipeline].graph.before(stage).empty();
+  const bool lost = outcome == PipelineOutcome::kDropped || outcome == PipelineOutcome::kLate;
+  if (lost && !first) reserve = std::min(reserve * kMore, kLargestReserve);
+  if (outcome == PipelineOutcome::kOnTime) reserve = std::max(1.0, reserve * kLess);
 }
 
 bool Flow::IsUnmeetable(const Request& request, StageId stage, TimePoint from,
@@ -191,6 +218,7 @@ void Flow::Cancel(PipelineRequestId id, TimePoint now) {
 void Flow::End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, TimePoint now) {
   Request& request = At(id);
   request.ended = true;
+  LearnReserve(request, outcome, stage);
   outbox_.Ended({.request = id,
                  .pipeline = request.pipeline,
                  .outcome = outcome,

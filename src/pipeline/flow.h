@@ -102,6 +102,9 @@ class Flow {
     std::vector<Duration> need;    // read by rules that redivide: a stage's own, ...
     std::vector<Duration> behind;  // ... that of the longest path behind it
     std::vector<Duration> least_behind;
+    // kSpare: so many times what those behind need is kept for them. More where requests are lost
+    // behind their first stage, for that is work in vain; one where none are.
+    double reserve = 1;
   };
 
   Request& At(PipelineRequestId id) { return requests_[id.value()]; }
@@ -111,6 +114,9 @@ class Flow {
   void Start(PipelineRequestId id, TimePoint now);
   void StartOne(const RunKey& key, TimePoint now);
   TimePoint DeadlineOf(const Request& request, StageId stage, TimePoint now) const;
+  // Of the request's time, for the stages behind one that need `behind`.
+  Duration Reserved(const Request& request, Duration behind) const;
+  void LearnReserve(const Request& request, PipelineOutcome outcome, StageId stage);
   // Whether a row that fails leaves the others their answer.
   static bool IsRowAlone(const Pipeline& pipeline, StageId stage);
   // Takes the run back from the driver; whether anybody still wants its answer.
