@@ -14,8 +14,6 @@ namespace {
 constexpr double kMore = 1.05;
 constexpr double kLess = 0.999;
 constexpr double kLargestReserve = 100;
-// Of a request's time; the rest is for its first stages.
-constexpr double kMostReserved = 0.75;
 
 }  // namespace
 
@@ -84,19 +82,13 @@ TimePoint Flow::DeadlineOf(const Request& request, StageId stage, TimePoint now)
   const Duration behind = timing.behind[stage.value()];
   const TimePoint part = Redivide(now, request.deadline, timing.need[stage.value()], behind);
   if (pipelines_[request.pipeline].deadlines != DeadlineRule::kSpare) return part;
-  // Where less is left than all of them need, all have less; but none so little that it could not
-  // wait for one batch and run in the next, as long as the quickest path fits behind it.
-  const bool short_of_time = now + timing.need[stage.value()] + behind > request.deadline;
+  // As with kRedivide where less is left than all of them need, or where requests are lost behind;
+  // but never so little that it could not wait for one batch and run in the next, as long as the
+  // quickest path fits behind it.
   const Duration least = pipelines_[request.pipeline].stages[stage.value()].least;
   const TimePoint latest = request.deadline - timing.least_behind[stage.value()];
-  return std::max(short_of_time ? part : request.deadline - Reserved(request, behind),
-                  std::min(now + 2 * least, latest));
-}
-
-Duration Flow::Reserved(const Request& request, Duration behind) const {
-  const double seconds = ToSeconds(behind) * timing_[request.pipeline].reserve;
-  const double most = kMostReserved * ToSeconds(request.deadline - request.arrival);
-  return std::max(behind, FromSeconds(std::min(seconds, most)));
+  const TimePoint spared = request.deadline - FromSeconds(timing.reserve * ToSeconds(behind));
+  return std::max({part, spared, std::min(now + 2 * least, latest)});
 }
 
 void Flow::LearnReserve(const Request& request, PipelineOutcome outcome, StageId stage) {

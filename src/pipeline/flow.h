@@ -114,8 +114,6 @@ class Flow {
   void Start(PipelineRequestId id, TimePoint now);
   void StartOne(const RunKey& key, TimePoint now);
   TimePoint DeadlineOf(const Request& request, StageId stage, TimePoint now) const;
-  // Of the request's time, for the stages behind one that need `behind`.
-  Duration Reserved(const Request& request, Duration behind) const;
   void LearnReserve(const Request& request, PipelineOutcome outcome, StageId stage);
   // Whether a row that fails leaves the others their answer.
   static bool IsRowAlone(const Pipeline& pipeline, StageId stage);

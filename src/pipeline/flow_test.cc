@@ -206,6 +206,41 @@ TEST(Flow, WhoStartsHasWhatThoseBehindItCanSpare) {
   EXPECT_EQ(script.Take(), "\nstart c until 190");
 }
 
+// What is lost behind a was worked on in vain: more is kept for b and c, up to what redividing
+// keeps, and less again when requests are in time.
+TEST(Flow, WhatIsLostBehindTheFirstStageKeepsMoreTimeForThoseBehind) {
+  Script script(Chain(DeadlineRule::kSpare));
+  const auto begins = [&script](int ms) {
+    script.Begin(ms, 90);
+    return script.Take();
+  };
+  const auto ends = [&script](int ms, bool lost) {
+    script.Answer("a", ms);
+    if (lost) return script.Refuse("b", ms);
+    script.Answer("b", ms);
+    script.Answer("c", ms);
+  };
+  EXPECT_EQ(begins(0), "\nstart a until 70");
+  ends(1, true);
+  script.Take();
+  EXPECT_EQ(begins(100), "\nstart a until 169");  // 5 % of 20 ms
+  for (int i = 1; i < 40; ++i) {
+    ends(100 * i + 1, true);
+    begins(100 * i + 100);
+  }
+  ends(4001, false);
+  script.Take();
+  EXPECT_EQ(begins(5000), "\nstart a until 5030") << "a third, as with redivide";
+  for (int i = 0; i < 3000; ++i) {
+    ends(5001 + 100 * i, false);
+    begins(5100 + 100 * i);
+  }
+  ends(305001, false);
+  script.Take();
+  EXPECT_EQ(begins(306000), "\nstart a until 306070");
+  ends(306001, false);
+}
+
 // Not even then does it take what those behind it need at best.
 TEST(Flow, AStepThatIsShortOfTimeLeavesTheQuickestPathBehindIt) {
   Script script(Chain(DeadlineRule::kSpare));
