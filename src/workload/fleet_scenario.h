@@ -24,7 +24,7 @@ struct FleetRun {
   double duration_s = 60;
   std::uint64_t seed = 1;
   std::string planner = "octopinf";
-  std::string policy = "planned";  // of every device's dispatcher
+  std::string policy = "horizon";  // of every device's dispatcher
   double period_s = 360;           // from plan to plan; 0: the first one is the only one
   double autoscale_s = 30;   // from look to look between plans, for OctopInf's; 0: nobody scales
   double report_s = 1;       // what is measured reaches the controller so much later

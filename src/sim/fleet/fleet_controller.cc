@@ -99,6 +99,8 @@ FleetPlan FleetController::Scaled(TimePoint now, const FleetPlan& plan) {
   const auto changes = scaler_.Step(seen_, scaled, now);
   const bool any = std::ranges::any_of(changes, [](const auto& each) { return each.by != 0; });
   if (any) scaled.epoch = ++epochs_;
+  if (UseLimitOf(scenario_.run.planner) == UseLimit::kKept) return scaled;
+  for (FleetInstance& each : scaled.instances) each.offset = each.length = Duration{};
   return scaled;
 }
 

@@ -53,7 +53,7 @@ Expected<Pipeline> MakeOne(const FleetInput& input, const FleetPipeline& pipelin
                 .slo = pipeline.slo,
                 .graph = std::move(*graph),
                 .levels = std::move(*levels),
-                .deadlines = DeadlineRule::kSpare,
+                .deadlines = DeadlineRule::kPersist,
                 .answer = AnswerRule::kEach};
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const FleetStage& stage = pipeline.stages[stages[i].stage.value()];

@@ -230,10 +230,13 @@ void FleetWorld::Send(std::uint32_t place, DeviceId to, double kilobytes, TimePo
   run.state = state;
   run.link = SendOutcome::kDelivered;
   Link* const link = LinkFor(run.from, to);
-  run.from = to;
-  if (link == nullptr) return LinkDone(place, now);
+  if (link == nullptr) {
+    run.from = to;
+    return LinkDone(place, now);
+  }
   const Sending sent = link->Send(now, kilobytes * 1e3, latest);
   run.link = sent.outcome;
+  if (sent.outcome == SendOutcome::kDelivered) run.from = to;
   if (sent.at <= now) return LinkDone(place, now);
   heap_.Push(sent.at, EventClass::kStage, place);
 }
