@@ -73,7 +73,7 @@ double MeanRate(const FleetScenario& scenario, std::size_t pipeline, double from
 }
 
 FigureData FleetMinutes(const std::string& label, const FleetScenario& scenario,
-                   const FleetReport& report, int every) {
+                        const FleetReport& report, int every) {
   FigureData data;
   const double seconds = 60.0 * every;
   for (std::size_t p = 0; p < report.pipelines.size(); ++p) {

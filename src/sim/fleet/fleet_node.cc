@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t kQueue = 1024;  // requests of one stage
 
-int LargestProfiled(const FleetCost& cost) { return cost.batches.back().batch; }
-
 const FleetCost& CostAt(const FleetInput& input, FleetPipelineId p, FleetStageId s, DeviceId d) {
   const ModelId model = input.pipelines[p.value()].stages[s.value()].model;
   const FleetCost* cost = input.CostOf(model, input.devices[d.value()].kind);
@@ -83,11 +81,11 @@ std::shared_ptr<const ServedModels> FleetNode::MakeServed() const {
   for (const FleetInstance& each : options_.instances) {
     const ModelId m = models_.of(each.pipeline, each.stage);
     Model& model = served->models[m.value()];
-    if (model.loaded) continue;
+    if (model.loaded) continue;  // instances of a stage on a device are alike
     const FleetCost& cost = CostAt(input_, each.pipeline, each.stage, options_.device);
     model.name += '/' + input_.pipelines[each.pipeline.value()].stages[each.stage.value()].name;
     model.loaded = true;
-    model.max_batch = LargestProfiled(cost);
+    model.max_batch = each.batch;  // for which there is memory
     model.exits = {{.name = "1"}};
     ProfileTable::ModelRows& row = rows[m.value()];
     row.exits = 1;
