@@ -1,12 +1,14 @@
 // tactus simulate of a fleet: all its devices in virtual time, by one planner or several.
 #include "simulate_fleet.h"
 
+#include <filesystem>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/whole_file.h"
 #include "commands.h"
+#include "experiment/kept_files.h"
 #include "metrics/fleet_report.h"
 #include "output_file.h"
 #include "policies/registry.h"
@@ -14,6 +16,21 @@
 #include "workload/fleet_scenario.h"
 
 namespace tactus {
+
+namespace {
+
+// That the scenario names.
+std::vector<std::filesystem::path> FilesOf(const FleetScenario& scenario,
+                                           const SimulateFleetOptions& options) {
+  std::vector<std::filesystem::path> files;
+  const auto folder = std::filesystem::path(options.scenario).parent_path();
+  for (const std::string& file : {scenario.run.traces, scenario.run.counts}) {
+    if (!file.empty()) files.push_back(folder / file);
+  }
+  return files;
+}
+
+}  // namespace
 
 bool IsFleetFile(const std::string& path) {
   const auto text = ReadWhole(path, "scenario");
@@ -34,6 +51,11 @@ int RunSimulateFleet(const SimulateFleetOptions& options) {
         if (options.seeds > 0) settings.push_back(fmt::format("seed={}", seed));
         const auto scenario = LoadFleetScenario(options.scenario, settings);
         if (!scenario) return ReportBadInput(scenario.error());
+        if (const auto kept =
+                KeepFiles(options.scenario, FilesOf(*scenario, options), {options.json});
+            !kept) {
+          return ReportBadInput(kept.error());
+        }
         const auto report = SimulateFleet(
             *scenario, {.policies = [](const std::string& name) { return MakePolicy(name); }});
         if (!report) return ReportBadInput(report.error());
