@@ -50,6 +50,7 @@ Expected<std::string> Origin(const Paper& paper, const Figure& figure,
       if (provenance.empty()) provenance = experiment->profile.provenance;
     }
   }
+  if (provenance.empty()) provenance = paper.basis;
   const auto source = SourceOf(paper, figure, options);
   if (!source) return std::unexpected(source.error());
   const bool in_virtual_time = figure.source.empty() && figure.question != Question::kScheduler;

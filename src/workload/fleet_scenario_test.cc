@@ -115,6 +115,19 @@ TEST_F(FleetScenarioTest, RefusesLinksOfNothingAndSourcesThatNobodyReaches) {
   EXPECT_THAT(ErrorOf({}, alone), HasSubstr("no device that its source reaches runs 'detect'"));
 }
 
+TEST(FleetScenarios, OctopInfsTestbedCanBeRead) {
+  for (const std::string traces : {"5g.csv", "lte.csv"}) {
+    const auto read =
+        LoadFleetScenario(TACTUS_SOURCE_DIR "/scenarios/octopinf/testbed.toml",
+                          std::vector<std::string>{"traces=" + traces});
+    ASSERT_TRUE(read.has_value()) << read.error().message;
+    EXPECT_EQ(read->input.devices.size(), 10u);
+    EXPECT_EQ(read->input.pipelines.size(), 9u);
+    for (const auto& rates : read->link_rates) EXPECT_GT(rates.size(), 10u) << traces;
+    EXPECT_EQ(read->items[0][1].size(), 1800u) << "cars of traffic1, a row a second";
+  }
+}
+
 TEST(FleetScenarios, KnowAFleetByItsDevices) {
   EXPECT_TRUE(IsFleet(kTraced));
   EXPECT_FALSE(IsFleet("[[models]]\nname = \"a\"\n"));
