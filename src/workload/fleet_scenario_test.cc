@@ -117,9 +117,8 @@ TEST_F(FleetScenarioTest, RefusesLinksOfNothingAndSourcesThatNobodyReaches) {
 
 TEST(FleetScenarios, OctopInfsTestbedCanBeRead) {
   for (const std::string traces : {"5g.csv", "lte.csv"}) {
-    const auto read =
-        LoadFleetScenario(TACTUS_SOURCE_DIR "/scenarios/octopinf/testbed.toml",
-                          std::vector<std::string>{"traces=" + traces});
+    const auto read = LoadFleetScenario(TACTUS_SOURCE_DIR "/scenarios/octopinf/testbed.toml",
+                                        std::vector<std::string>{"traces=" + traces});
     ASSERT_TRUE(read.has_value()) << read.error().message;
     EXPECT_EQ(read->input.devices.size(), 10u);
     EXPECT_EQ(read->input.pipelines.size(), 9u);

@@ -61,8 +61,10 @@ class Fleets(CommandCase):
 
     def test_mistakes_about_fleets_are_one_line(self):
         self.bad("simulate", TESTBED, "--set", "speed=2", says="speed: unknown in [fleet]")
-        self.bad("simulate", TESTBED, "--planners", "best", says="no planner 'best'; there are octopinf")
-        self.bad("simulate", TESTBED, "--journal", self.folder / "j", says="leave out --plan, --journal")
+        self.bad("simulate", TESTBED, "--planners", "best",
+                 says="no planner 'best'; there are octopinf")
+        self.bad("simulate", TESTBED, "--journal", self.folder / "j",
+                 says="leave out --plan, --journal")
         self.bad("simulate", SOURCE / "scenarios/three-resnets.toml", "--planners", "rim",
                  says="has no [[devices]]")
 
