@@ -13,6 +13,7 @@
 #include "experiment/kept_files.h"
 #include "output_file.h"
 #include "policies/registry.h"
+#include "simulate_fleet.h"
 
 namespace tactus {
 namespace {
@@ -26,7 +27,31 @@ struct SimulateOptions {
   RunFiles files;
   std::optional<std::uint64_t> seed;
   bool wide = false;
+  std::vector<std::string> planners;  // of a fleet
+  std::vector<std::string> policies;  // of a fleet, instead of `policy`
+  int seeds = 0;                      // of a fleet
 };
+
+// Of a fleet's scenario; the command is one.
+int SimulateAFleet(const SimulateOptions& options) {
+  SimulateFleetOptions fleet{.scenario = options.scenario,
+                             .planners = options.planners,
+                             .policies = options.policies,
+                             .settings = options.settings,
+                             .seeds = options.seeds,
+                             .json = options.json};
+  if (!options.policy.empty()) fleet.policies.push_back(options.policy);
+  if (options.seed) fleet.settings.push_back(fmt::format("seed={}", *options.seed));
+  const bool other = !options.plan.empty() || !options.files.journal.empty() ||
+                     !options.files.predictor.empty() || !options.files.save_predictor.empty();
+  if (other) {
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           options.scenario +
+                               " is a fleet: leave out --plan, --journal, --predictor and "
+                               "--save-predictor, which are of one machine"});
+  }
+  return RunSimulateFleet(fleet);
+}
 
 // An error where the scenario asks for plans that nobody would read.
 Status CheckPlanner(const Scenario& scenario) {
@@ -39,6 +64,13 @@ Status CheckPlanner(const Scenario& scenario) {
 }
 
 int RunSimulate(const SimulateOptions& options) {
+  if (IsFleetFile(options.scenario)) return SimulateAFleet(options);
+  if (!options.planners.empty() || !options.policies.empty() || options.seeds > 0) {
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           options.scenario +
+                               " has no [[devices]]: --planners, --policies and --seeds are for "
+                               "fleets; see tactus compare"});
+  }
   std::vector<std::string> settings = options.settings;
   if (!options.policy.empty()) settings.push_back("policy=" + options.policy);
   if (options.policy.empty() && !options.plan.empty()) settings.push_back("policy=planned");
@@ -113,6 +145,16 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
           "shares that it was made for, under the policy planned if no other is named; where the "
           "scenario has a [plan] planner, at first")
       ->check(ReadFile());
+  command->add_option("--planners", options->planners, "Of a fleet: compare these planners")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->option_text(kCommaList);
+  command
+      ->add_option("--policies", options->policies,
+                   "Of a fleet: compare these policies (the option again for one with options)")
+      ->allow_extra_args(false);
+  command->add_option("--seeds", options->seeds, "Of a fleet: seeds 1 to N, means of them")
+      ->check(CLI::Range(1, 1000));
   command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
   command->callback([options, &context] { context.exit_code = RunSimulate(*options); });
 }

@@ -46,6 +46,11 @@ int InstancesFor(double rate_rps, const FleetBatch& batch) {
   return std::max(1, static_cast<int>(std::ceil(rate_rps / each - 1e-9)));
 }
 
+int WindowsFor(double rate_rps, const FleetBatch& batch, Duration cycle) {
+  const double in_cycle = rate_rps * ToSeconds(std::max(cycle, batch.total()));
+  return std::max(1, static_cast<int>(std::ceil(in_cycle / (kRateMargin * batch.batch) - 1e-9)));
+}
+
 Duration QueueingTime(double rate_rps, double cv, int instances, const FleetBatch& batch) {
   const double busy = BusyOf(rate_rps, batch) / instances;
   if (busy >= 1) return kForever;

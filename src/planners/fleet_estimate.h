@@ -29,6 +29,9 @@ const FleetBatch* BatchOf(const FleetInput& input, ModelId model, DeviceId devic
 int InstancesFor(double rate_rps, const FleetBatch& batch);
 inline constexpr double kRateMargin = 0.8;
 
+// The same of instances that run once in a cycle, in their windows: rate <= 0.8 n batch / cycle.
+int WindowsFor(double rate_rps, const FleetBatch& batch, Duration cycle);
+
 // How long a request waits for a free instance: Allen and Cunneen's approximation for batch service
 // with n servers,
 //   W = rho^(sqrt(2 (n + 1)) - 1) / (n (1 - rho)) (C_a^2 / b + C_s^2) / 2 L(b),  C_s = 0,

@@ -86,6 +86,13 @@ TEST(FleetEstimate, KeepsAFifthForBursts) {
   EXPECT_EQ(InstancesFor(0, Taking(1, Millis(10))), 1);
 }
 
+TEST(FleetEstimate, CountsWindowsByWhatComesInACycle) {
+  EXPECT_EQ(WindowsFor(80, Taking(2, Millis(1)), Millis(20)), 1);  // 1.6 of 2
+  EXPECT_EQ(WindowsFor(81, Taking(2, Millis(1)), Millis(20)), 2);
+  EXPECT_EQ(WindowsFor(0, Taking(2, Millis(1)), Millis(20)), 1);
+  EXPECT_EQ(WindowsFor(80, Taking(2, Millis(40)), Millis(20)), 2) << "a batch is not ended in one";
+}
+
 TEST(Cwd, DoublesBatchesThatSaveTimeWithinHalfTheSlo) {
   FleetInput input = Street();
   CwdOptions options;
@@ -125,7 +132,7 @@ TEST(Coral, StacksWindowsAfterTheirInput) {
   options.to_edge = false;
   const PlacedFleet placed = DistributeWorkload(input, options);
   const FleetPlan plan = ScheduleWindows(input, placed.placement, placed.links);
-  ASSERT_THAT(plan.instances, SizeIs(2));
+  ASSERT_THAT(plan.instances, SizeIs(4)) << "4.5 faces come in a cycle, 2 fit into a window";
   EXPECT_THAT(plan.short_of, IsEmpty());
   EXPECT_EQ(plan.instances[0].offset, Duration{});
   EXPECT_EQ(plan.instances[1].offset, plan.instances[0].length) << "when its input is there";
@@ -173,18 +180,18 @@ TEST(AutoScaler, AddsOnASurgeGivesBackAfterItAndDoesNotFlap) {
   FleetPlan plan = ScheduleWindows(input, placed.placement, placed.links);
   AutoScaler scaler;
   EXPECT_THAT(scaler.Step(input, plan, kStart), IsEmpty());
-  input.pipelines[0].rate_rps = 150;  // recognise: 450 items/s, one instance does 500
+  input.pipelines[0].rate_rps = 150;  // far more than windows hold, one more of each at a time
   auto changes = scaler.Step(input, plan, kStart + Seconds(30));
   ASSERT_THAT(changes, SizeIs(2));
   EXPECT_EQ(changes[0].by, 1);
   EXPECT_EQ(changes[1].by, 1);
-  EXPECT_THAT(plan.instances, SizeIs(4));
+  EXPECT_THAT(plan.instances, SizeIs(6));
   EXPECT_EQ(FaultOf(plan, input), "");
-  input.pipelines[0].rate_rps = 10;
+  input.pipelines[0].rate_rps = 5;
   EXPECT_THAT(scaler.Step(input, plan, kStart + Seconds(60)), IsEmpty()) << "too soon";
   changes = scaler.Step(input, plan, kStart + Seconds(300));
   EXPECT_THAT(changes, SizeIs(2));
-  EXPECT_THAT(plan.instances, SizeIs(2));
+  EXPECT_THAT(plan.instances, SizeIs(4));
   EXPECT_EQ(FaultOf(plan, input), "");
 }
 

@@ -8,6 +8,7 @@
 #include "experiment/experiment.h"
 #include "planners/autoscale/advice.h"
 #include "policies/registry.h"
+#include "reproduction/fleet_answers.h"
 #include "reproduction/gpulets_answers.h"
 #include "reproduction/partition_answer.h"
 #include "reproduction/prediction_answers.h"
@@ -317,6 +318,7 @@ Expected<Experiment> LoadPoint(const FigurePoint& point, const ReproduceOptions&
 
 Expected<FigureData> Answer(Question question, const std::string& label, const FigurePoint& point,
                             const ReproduceOptions& options) {
+  if (question == Question::kFleet) return FleetAnswer(label, point, options);
   Expected<FigureRow> row;
   if (question == Question::kPartition || question == Question::kScheduler ||
       question == Question::kGpulets) {

@@ -22,7 +22,8 @@ Expected<Experiment> LoadPoint(const FigurePoint& point, const ReproduceOptions&
 //   kBatchSizes     at x = size: percent of the batches that are no larger
 //   kQueueingDelay  at x = percentile: delay_ms, of answered requests
 //   kDistributions, kMinutes: prediction_answers.h; kPartition: partition_answer.h; kScheduler:
-//   scheduler_answer.h; kGpulets: gpulets_answers.h
+//   scheduler_answer.h; kGpulets: gpulets_answers.h; kFleet:
+//   fleet_answers.h
 //   kTimeline       at x = seconds: offered_rps, goodput_rps, bad_percent, and for all models
 //                   together open_lanes, advised_lanes, busy_lanes; where devices are split anew,
 //                   share_percent of them in use, each 100

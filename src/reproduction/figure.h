@@ -25,7 +25,8 @@ enum class Question {
   kPartition,      // models onto sub-clusters: partition_answer.h
   kScheduler,      // what ./run bench scheduler measured: scheduler_answer.h
   kGrid,           // thousands of workloads, the whole figure at once: grid_figure.h
-  kGpulets         // planners and their plans: gpulets_answers.h
+  kGpulets,        // planners and their plans: gpulets_answers.h
+  kFleet           // fleets in virtual time: fleet_answers.h
 };
 
 // A row of the CSV file by column; a column that is not there stays empty.

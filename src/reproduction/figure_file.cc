@@ -22,7 +22,8 @@ constexpr std::pair<const char*, Question> kQuestions[] = {
     {"partition", Question::kPartition},
     {"scheduler", Question::kScheduler},
     {"grid", Question::kGrid},
-    {"gpulets", Question::kGpulets}};
+    {"gpulets", Question::kGpulets},
+    {"fleet", Question::kFleet}};
 
 Expected<toml::table> Parse(const std::filesystem::path& path) {
   try {

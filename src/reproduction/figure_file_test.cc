@@ -10,6 +10,7 @@
 #include "base/temporary_folder_test.h"
 #include "experiment/experiment.h"
 #include "reproduction/answers.h"
+#include "reproduction/fleet_answers.h"
 
 namespace tactus {
 namespace {
@@ -19,7 +20,7 @@ using ::testing::HasSubstr;
 const std::filesystem::path kFigures = TACTUS_SOURCE_DIR "/figures";
 
 TEST(FigureFile, EveryPointOfEveryPaperNamesWhatThereIs) {
-  for (const char* key : {"edgeserving", "symphony", "strait", "gpulets"}) {
+  for (const char* key : {"edgeserving", "symphony", "strait", "gpulets", "octopinf"}) {
     const auto paper = LoadPaper(kFigures / key, {});
     ASSERT_TRUE(paper) << paper.error().message;
     EXPECT_FALSE(paper->figures.empty());
@@ -30,6 +31,11 @@ TEST(FigureFile, EveryPointOfEveryPaperNamesWhatThereIs) {
         ASSERT_FALSE(series.points.empty()) << key << " " << figure.id << " " << series.label;
         const FigurePoint& point = series.points.front();
         if (point.scenario.empty()) continue;  // what it asks, a solver or a bench answers
+        if (figure.question == Question::kFleet) {
+          const auto fleet = HashOfFleet(point, options, 0);
+          EXPECT_TRUE(fleet) << key << " " << figure.id << ": " << fleet.error().message;
+          continue;
+        }
         const auto loaded = LoadPoint(point, options);
         EXPECT_TRUE(loaded) << key << " " << figure.id << ": " << loaded.error().message;
       }

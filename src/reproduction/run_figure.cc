@@ -4,6 +4,7 @@
 
 #include "experiment/experiment.h"
 #include "reproduction/answers.h"
+#include "reproduction/fleet_answers.h"
 #include "reproduction/grid_figure.h"
 #include "reproduction/origin.h"
 #include "reproduction/result_file.h"
@@ -29,6 +30,12 @@ Expected<std::string> Origin(const Paper& paper, const Figure& figure,
       for (const std::string& setting : point.settings) inputs = Hash(setting, inputs);
       for (const auto& [key, value] : point.with) inputs = Hash(key + "=" + value, inputs);
       if (point.scenario.empty()) continue;  // the settings say all
+      if (figure.question == Question::kFleet) {
+        const auto hash = HashOfFleet(point, options, inputs);
+        if (!hash) return std::unexpected(hash.error());
+        inputs = *hash;
+        continue;
+      }
       const fs::path path = fs::path(options.scenarios) / (point.scenario + ".toml");
       const auto experiment = LoadPoint(point, options);
       if (!experiment) return std::unexpected(experiment.error());
@@ -43,6 +50,7 @@ Expected<std::string> Origin(const Paper& paper, const Figure& figure,
       if (provenance.empty()) provenance = experiment->profile.provenance;
     }
   }
+  if (provenance.empty()) provenance = paper.basis;
   const auto source = SourceOf(paper, figure, options);
   if (!source) return std::unexpected(source.error());
   const bool in_virtual_time = figure.source.empty() && figure.question != Question::kScheduler;
@@ -94,6 +102,8 @@ bool IsAnswered(const Figure& figure, const FigureData& data, const FigureSeries
     case Question::kDistributions:
     case Question::kMinutes:
       return true;
+    case Question::kFleet:
+      return point.with.contains("of") || rows->second.contains(point.x);
     default:
       return rows->second.contains(point.x);
   }

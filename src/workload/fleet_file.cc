@@ -12,11 +12,22 @@
 #include <toml++/toml.h>
 
 #include "base/whole_file.h"
+#include "workload/fleet_scenario.h"
+#include "workload/fleet_traces.h"
 
 namespace tactus {
 namespace {
 
 constexpr double kMost = 1e9;
+
+// What a file says: the fleet, how it is run, and where its numbers over time come from, each by
+// the name that its table gives.
+struct FleetText {
+  FleetInput input;
+  FleetRun run;
+  std::vector<std::string> link_traces;               // by link
+  std::vector<std::vector<std::string>> stage_items;  // by pipeline, stage
+};
 
 // Reads one table; the first mistake is kept, and reading goes on with defaults.
 class Table {
@@ -92,6 +103,16 @@ class Table {
       each(one);
     }
   }
+  // The table of that name, if there is one.
+  template <class Each>
+  void One(const char* key, Each each) {
+    const toml::node* node = Get(key, false);
+    if (node == nullptr) return;
+    const auto* table = node->as_table();
+    if (table == nullptr) return Complain(*node, fmt::format("write it as [{}]", key));
+    Table one(*table, fmt::format("[{}]", key), where_, problem_);
+    each(one);
+  }
   void Complain(const std::string& what) { Complain(table_, what); }
 
  private:
@@ -142,8 +163,9 @@ void ReadDevice(Table& table, FleetInput& input) {
   input.devices.push_back(std::move(device));
 }
 
-void ReadLink(Table& table, FleetInput& input) {
-  table.Only({"sites", "mbps", "rtt_ms"});
+void ReadLink(Table& table, FleetText& text) {
+  FleetInput& input = text.input;
+  table.Only({"sites", "mbps", "rtt_ms", "trace"});
   const std::vector<std::string> sites = table.Texts("sites", true);
   if (sites.size() != 2) return table.Complain("sites: a link joins two, sites = [\"a\", \"b\"]");
   for (const std::string& site : sites) {
@@ -154,6 +176,7 @@ void ReadLink(Table& table, FleetInput& input) {
                          .b = IdOf<SiteId>(input.sites, sites[1]),
                          .mbps = table.Number("mbps", 0),
                          .rtt = FromMillis(table.Number("rtt_ms", 0, 0))});
+  text.link_traces.push_back(table.Text("trace", false));
 }
 
 void ReadCost(Table& table, FleetInput& input) {
@@ -181,8 +204,9 @@ void ReadCost(Table& table, FleetInput& input) {
   input.costs.push_back(std::move(cost));
 }
 
-void ReadStage(Table& table, FleetInput& input, FleetPipeline& pipeline) {
-  table.Only({"name", "model", "after", "items", "cv", "in_kb", "out_kb"});
+void ReadStage(Table& table, FleetText& text, FleetPipeline& pipeline) {
+  FleetInput& input = text.input;
+  table.Only({"name", "model", "after", "items", "items_from", "cv", "in_kb", "out_kb"});
   FleetStage stage;
   stage.name = table.Text("name");
   const std::string model = table.Text("model", false);
@@ -199,10 +223,13 @@ void ReadStage(Table& table, FleetInput& input, FleetPipeline& pipeline) {
   stage.cv = table.Number("cv", -1, -1);
   stage.in_kb = table.Number("in_kb", 0, 0);
   stage.out_kb = table.Number("out_kb", 0, 0);
+  text.stage_items.back().push_back(table.Text("items_from", false));
   pipeline.stages.push_back(std::move(stage));
 }
 
-void ReadPipeline(Table& table, FleetInput& input) {
+void ReadPipeline(Table& table, FleetText& text) {
+  FleetInput& input = text.input;
+  text.stage_items.emplace_back();
   table.Only({"name", "slo_ms", "source", "rate_rps", "stages"});
   FleetPipeline pipeline;
   pipeline.name = table.Text("name");
@@ -215,23 +242,70 @@ void ReadPipeline(Table& table, FleetInput& input) {
   }
   pipeline.source = DeviceId{static_cast<DeviceId::rep>(device - input.devices.begin())};
   table.Tables("stages", "pipelines.stages", true,
-               [&](Table& stage) { ReadStage(stage, input, pipeline); });
+               [&](Table& stage) { ReadStage(stage, text, pipeline); });
   input.pipelines.push_back(std::move(pipeline));
 }
 
-}  // namespace
+void ReadRun(Table& table, FleetRun& run) {
+  table.Only({"duration_s", "seed", "planner", "policy", "period_s", "autoscale_s", "report_s",
+              "load_s", "latency_scale", "load_scale", "slo_less_ms", "crosstalk", "spread",
+              "traces", "counts"});
+  const auto text = [&](const char* key, std::string& into) {
+    if (std::string said = table.Text(key, false); !said.empty()) into = std::move(said);
+  };
+  run.duration_s = table.Number("duration_s", 0.001, run.duration_s);
+  run.seed = static_cast<std::uint64_t>(table.Number("seed", 0, static_cast<double>(run.seed)));
+  text("planner", run.planner);
+  text("policy", run.policy);
+  run.period_s = table.Number("period_s", 0, run.period_s);
+  run.autoscale_s = table.Number("autoscale_s", 0, run.autoscale_s);
+  run.report_s = table.Number("report_s", 0, run.report_s);
+  run.load_s = table.Number("load_s", 0, run.load_s);
+  run.latency_scale = table.Number("latency_scale", 1e-6, run.latency_scale);
+  run.load_scale = table.Number("load_scale", 0, run.load_scale);
+  run.slo_less_ms = table.Number("slo_less_ms", 0, run.slo_less_ms);
+  run.crosstalk = table.Number("crosstalk", 0, run.crosstalk);
+  run.spread = table.Number("spread", 0, run.spread);
+  text("traces", run.traces);
+  text("counts", run.counts);
+}
 
-Expected<FleetInput> ParseFleet(std::string_view text, const std::filesystem::path& where) {
-  FleetInput input;
+// "planner=rim" into [fleet]; a value that is no number or such is a text.
+Status Apply(const std::string& setting, toml::table& root) {
+  const std::size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return InvalidArgument(fmt::format("'{}': write a setting as KEY=VALUE", setting));
+  }
+  const std::string key = setting.substr(0, equals), value = setting.substr(equals + 1);
+  if (!root.contains("fleet")) root.insert("fleet", toml::table{});
+  toml::table* fleet = root["fleet"].as_table();
+  if (fleet == nullptr) return {};  // which reading it says
+  try {
+    const toml::table made = toml::parse("value = " + value);
+    fleet->insert_or_assign(key, *made.get("value"));
+  } catch (const toml::parse_error&) {
+    fleet->insert_or_assign(key, value);
+  }
+  return {};
+}
+
+Expected<FleetText> ReadFleet(std::string_view text, const std::filesystem::path& where,
+                              std::span<const std::string> settings) {
+  FleetText read;
+  FleetInput& input = read.input;
   std::string problem;
   try {
-    const toml::table root = toml::parse(text);
+    toml::table root = toml::parse(text);
+    for (const std::string& setting : settings) {
+      if (auto applied = Apply(setting, root); !applied) return std::unexpected(applied.error());
+    }
     Table table(root, "a fleet", where, problem);
-    table.Only({"devices", "links", "costs", "pipelines"});
+    table.Only({"fleet", "devices", "links", "costs", "pipelines"});
+    table.One("fleet", [&](Table& each) { ReadRun(each, read.run); });
     table.Tables("devices", "devices", true, [&](Table& each) { ReadDevice(each, input); });
-    table.Tables("links", "links", false, [&](Table& each) { ReadLink(each, input); });
+    table.Tables("links", "links", false, [&](Table& each) { ReadLink(each, read); });
     table.Tables("costs", "costs", true, [&](Table& each) { ReadCost(each, input); });
-    table.Tables("pipelines", "pipelines", true, [&](Table& each) { ReadPipeline(each, input); });
+    table.Tables("pipelines", "pipelines", true, [&](Table& each) { ReadPipeline(each, read); });
   } catch (const toml::parse_error& error) {
     const toml::source_position& at = error.source().begin;
     problem = fmt::format("{}:{}:{}: {}", where.string(), at.line, at.column, error.description());
@@ -240,13 +314,109 @@ Expected<FleetInput> ParseFleet(std::string_view text, const std::filesystem::pa
   if (auto checked = CheckFleet(input); !checked) {
     return InvalidArgument(fmt::format("{}: {}", where.string(), checked.error().message));
   }
-  return input;
+  return read;
+}
+
+}  // namespace
+
+Expected<FleetInput> ParseFleet(std::string_view text, const std::filesystem::path& where) {
+  auto read = ReadFleet(text, where, {});
+  if (!read) return std::unexpected(read.error());
+  return std::move(read->input);
 }
 
 Expected<FleetInput> LoadFleet(const std::filesystem::path& path) {
   const auto text = ReadWhole(path, "fleet");
   if (!text) return std::unexpected(text.error());
   return ParseFleet(*text, path);
+}
+
+bool IsFleet(std::string_view text) {
+  try {
+    return toml::parse(text).contains("devices");
+  } catch (const toml::parse_error&) {
+    return false;
+  }
+}
+
+namespace {
+
+void Scale(const FleetRun& run, FleetInput& input) {
+  const auto times = [&](Duration& d) { d = FromSeconds(ToSeconds(d) * run.latency_scale); };
+  for (FleetCost& cost : input.costs) {
+    for (FleetBatch& batch : cost.batches) {
+      times(batch.pre);
+      times(batch.infer);
+      times(batch.post);
+    }
+  }
+  for (FleetPipeline& pipeline : input.pipelines) {
+    pipeline.rate_rps *= run.load_scale;
+    pipeline.slo -= FromMillis(run.slo_less_ms);
+  }
+}
+
+// What `name` asks for of a table by name; `file` may be none.
+template <class Series>
+Expected<Series> Named(const std::map<std::string, Series>& table, const std::string& name,
+                       const std::string& file, const char* key, const std::string& where) {
+  if (name.empty()) return Series{};
+  if (file.empty()) {
+    return InvalidArgument(
+        fmt::format("{}: '{}' is in no file; say which, [fleet] {} = \"FILE\"", where, name, key));
+  }
+  const auto found = table.find(name);
+  if (found == table.end()) {
+    return InvalidArgument(fmt::format("{}: {} has no '{}'", where, file, name));
+  }
+  return found->second;
+}
+
+}  // namespace
+
+Expected<FleetScenario> ParseFleetScenario(std::string_view text,
+                                           const std::filesystem::path& where,
+                                           std::span<const std::string> settings) {
+  auto read = ReadFleet(text, where, settings);
+  if (!read) return std::unexpected(read.error());
+  FleetScenario scenario{.name = where.stem().string(), .input = read->input, .run = read->run};
+  Scale(scenario.run, scenario.input);
+  if (auto checked = CheckFleet(scenario.input); !checked) {
+    return InvalidArgument(fmt::format("{}: {}", where.string(), checked.error().message));
+  }
+  std::map<std::string, std::vector<LinkSample>> traces;
+  std::map<std::string, std::vector<double>> counts;
+  if (!read->run.traces.empty()) {
+    auto loaded = LoadLinkTraces(where.parent_path() / read->run.traces);
+    if (!loaded) return std::unexpected(loaded.error());
+    traces = std::move(*loaded);
+  }
+  if (!read->run.counts.empty()) {
+    auto loaded = LoadCounts(where.parent_path() / read->run.counts);
+    if (!loaded) return std::unexpected(loaded.error());
+    counts = std::move(*loaded);
+  }
+  for (const std::string& name : read->link_traces) {
+    auto found = Named(traces, name, read->run.traces, "traces", where.string());
+    if (!found) return std::unexpected(found.error());
+    scenario.link_rates.push_back(std::move(*found));
+  }
+  for (const auto& stages : read->stage_items) {
+    auto& of = scenario.items.emplace_back();
+    for (const std::string& name : stages) {
+      auto found = Named(counts, name, read->run.counts, "counts", where.string());
+      if (!found) return std::unexpected(found.error());
+      of.push_back(std::move(*found));
+    }
+  }
+  return scenario;
+}
+
+Expected<FleetScenario> LoadFleetScenario(const std::filesystem::path& path,
+                                          std::span<const std::string> settings) {
+  const auto text = ReadWhole(path, "fleet");
+  if (!text) return std::unexpected(text.error());
+  return ParseFleetScenario(*text, path, settings);
 }
 
 std::string FleetPlanJson(const FleetPlan& plan, const FleetInput& input,

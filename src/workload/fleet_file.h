@@ -8,6 +8,7 @@
 // [[pipelines]] name, slo_ms, source = the name of a device, rate_rps: frames a second
 //   [[pipelines.stages]] name, model = name, after = ["detect"], items = 1 for each frame, cv,
 //              in_kb = 0, out_kb = 0
+// What simulating it takes besides: workload/fleet_scenario.h.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tactus plan fleet`, as a user calls it."""
+"""`tactus plan fleet` and `tactus simulate` of a fleet, as a user calls them."""
 import json
 import sys
 import unittest
@@ -41,6 +41,32 @@ class Fleets(CommandCase):
         slow.write_text(text.replace("mbps = 40", "mpbs = 40", 1))
         self.bad("plan", "fleet", slow, says="mpbs: unknown in [[links]]; it may hold sites, mbps")
 
+    def test_a_fleet_is_simulated(self):
+        out = self.folder / "run.json"
+        text = self.good("simulate", TESTBED, "--set", "duration_s=5", "--json", out)
+        self.assertIn("testbed: planner octopinf, policy horizon, seed 1, 5 s simulated", text)
+        self.assertIn("traffic1/embedding on server", text)
+        run = json.loads(out.read_text(encoding="utf-8"))["runs"][0]
+        self.assertEqual(run["frames_ended"], run["frames"])
+        self.assertGreater(run["on_time_share"], 0.9)
+        again = self.folder / "again.json"
+        self.good("simulate", TESTBED, "--set", "duration_s=5", "--json", again)
+        self.assertEqual(out.read_bytes(), again.read_bytes())
+
+    def test_planners_are_compared(self):
+        text = self.good("simulate", TESTBED, "--set", "duration_s=2", "--planners", "octopinf,rim",
+                         "--policies", "planned", "--seeds", "2")
+        self.assertIn("octopinf, planned", text)
+        self.assertIn("rim, planned", text)
+
+    def test_mistakes_about_fleets_are_one_line(self):
+        self.bad("simulate", TESTBED, "--set", "speed=2", says="speed: unknown in [fleet]")
+        self.bad("simulate", TESTBED, "--planners", "best",
+                 says="no planner 'best'; there are octopinf")
+        self.bad("simulate", TESTBED, "--journal", self.folder / "j",
+                 says="leave out --plan, --journal")
+        self.bad("simulate", SOURCE / "scenarios/three-resnets.toml", "--planners", "rim",
+                 says="has no [[devices]]")
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

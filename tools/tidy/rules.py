@@ -20,7 +20,8 @@ BELOW_THE_DRIVERS = ('base', 'core', 'policies', 'planners', 'dispatch', 'worklo
 # scenario TOML, the command line, HTTP header fields) or hold a fit's coefficients: there, and only there, a duration may be a number with
 # its unit in the name.
 NAMES_WITH_UNITS = ('src/workload/profile_', 'src/workload/scenario', 'src/workload/json_reader',
-                    'src/workload/bounds', 'src/metrics/report', 'src/load/load_run',
+                    'src/workload/bounds', 'src/workload/fleet_scenario', 'src/metrics/report',
+                    'src/metrics/fleet_report', 'src/load/load_run',
                     'src/server/http/http_message', 'apps/serve_options')
 # Fields that carry the name that KServe v2's statistics give them.
 PROTOCOL_NAMES = {'last_inference_ms'}

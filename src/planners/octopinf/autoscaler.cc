@@ -26,7 +26,11 @@ std::vector<AutoScaler::Change> AutoScaler::Step(const FleetInput& input, FleetP
       const auto count = static_cast<int>(last - first);
       const FleetStage& stage = input.pipelines[i].stages[k];
       const FleetBatch& batch = *BatchOf(input, stage.model, first->device, first->batch);
-      const double busy = BusyOf(input.RateOf(p, s), batch);
+      // Windows: what comes in a cycle, of what their batches hold.
+      const double rate = input.RateOf(p, s);
+      const Duration each_cycle = first->length > Duration{} ? first->cycle : Duration{};
+      const double in_cycle = rate * ToSeconds(each_cycle) / batch.batch;
+      const double busy = std::max(BusyOf(rate, batch), in_cycle);
       const auto known = changed_.find({p, s});
       const Duration since = known == changed_.end() ? Duration::max() : now - known->second;
       if (busy / count > options_.up && since >= options_.after_up) {

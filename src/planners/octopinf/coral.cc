@@ -23,6 +23,22 @@ Duration InputThere(const FleetInput& input, FleetPipelineId p, FleetStageId s, 
   return latest;
 }
 
+// How many of each stage: one runs once in a cycle, so that the instances that CWD counts, which
+// run all the time, would not carry the load.
+std::vector<std::vector<int>> WindowsOf(const FleetInput& input, const FleetPlacement& placement) {
+  std::vector<std::vector<int>> windows(placement.size());
+  for (FleetPipelineId::rep i = 0; i < placement.size(); ++i) {
+    const FleetPipeline& pipeline = input.pipelines[i];
+    for (FleetStageId::rep k = 0; k < placement[i].size(); ++k) {
+      const StagePlacement& at = placement[i][k];
+      const FleetBatch& batch = *BatchOf(input, pipeline.stages[k].model, at.device, at.batch);
+      const double rate = input.RateOf(FleetPipelineId{i}, FleetStageId{k});
+      windows[i].push_back(std::max(at.instances, WindowsFor(rate, batch, pipeline.slo / 2)));
+    }
+  }
+  return windows;
+}
+
 std::string Because(const FleetInput& input, const StagePlacement& at, const FleetBatch& batch,
                     NoWindow why) {
   const std::string& name = input.devices[at.device.value()].name;
@@ -57,9 +73,10 @@ FleetPlan ScheduleWindows(const FleetInput& input, const FleetPlacement& placeme
   StreamTable table(input);
   std::vector<std::vector<FleetInstance>> placed(input.pipelines.size());
   std::map<std::pair<FleetPipelineId, FleetStageId>, FleetShortage> missing;
+  const auto wanted = WindowsOf(input, placement);
   int rounds = 0;
-  for (const auto& stages : placement) {
-    for (const StagePlacement& at : stages) rounds = std::max(rounds, at.instances);
+  for (const auto& stages : wanted) {
+    for (const int windows : stages) rounds = std::max(rounds, windows);
   }
   for (int round = 0; round < rounds; ++round) {
     for (FleetPipelineId::rep i = 0; i < placement.size(); ++i) {
@@ -67,7 +84,7 @@ FleetPlan ScheduleWindows(const FleetInput& input, const FleetPlacement& placeme
       for (FleetStageId::rep k = 0; k < placement[i].size(); ++k) {
         const FleetStageId s{k};
         const StagePlacement& at = placement[i][k];
-        if (round >= at.instances) continue;
+        if (round >= wanted[i][k]) continue;
         const ScheduledInstance made = ScheduleOne(input, p, s, at, placed[i], table);
         if (made.placed) placed[i].push_back(made.instance);
         if (made.window) continue;
@@ -75,7 +92,7 @@ FleetPlan ScheduleWindows(const FleetInput& input, const FleetPlacement& placeme
         FleetShortage& shortage = missing[{p, s}];
         shortage.pipeline = p;
         shortage.stage = s;
-        shortage.missing_rps += input.RateOf(p, s) / at.instances;
+        shortage.missing_rps += input.RateOf(p, s) / wanted[i][k];
         shortage.why = Because(input, at, *BatchOf(input, model, at.device, at.batch), made.why);
       }
     }

@@ -13,7 +13,7 @@ namespace tactus {
 
 struct CwdOptions {
   double alpha = 0.6;      // of line 37; the paper does not say it, the authors' code does
-  double most_edge = 0.8;  // of a source device's accelerators' time
+  double most_edge = 0.9;  // of a source device's accelerators' time
   bool to_edge = true;     // false: on servers only
   bool to_server = true;   // false: on source devices where models run there at all
   // Fixed instead of searched, as rivals have it: of a first stage, of others on a source device,

@@ -1,0 +1,72 @@
+// tactus simulate of a fleet: all its devices in virtual time, by one planner or several.
+#include "simulate_fleet.h"
+
+#include <filesystem>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/whole_file.h"
+#include "commands.h"
+#include "experiment/kept_files.h"
+#include "metrics/fleet_report.h"
+#include "output_file.h"
+#include "policies/registry.h"
+#include "sim/fleet/fleet_simulation.h"
+#include "workload/fleet_scenario.h"
+
+namespace tactus {
+
+namespace {
+
+// That the scenario names.
+std::vector<std::filesystem::path> FilesOf(const FleetScenario& scenario,
+                                           const SimulateFleetOptions& options) {
+  std::vector<std::filesystem::path> files;
+  const auto folder = std::filesystem::path(options.scenario).parent_path();
+  for (const std::string& file : {scenario.run.traces, scenario.run.counts}) {
+    if (!file.empty()) files.push_back(folder / file);
+  }
+  return files;
+}
+
+}  // namespace
+
+bool IsFleetFile(const std::string& path) {
+  const auto text = ReadWhole(path, "scenario");
+  return text && IsFleet(*text);
+}
+
+int RunSimulateFleet(const SimulateFleetOptions& options) {
+  std::vector<std::string> planners = options.planners, policies = options.policies;
+  if (planners.empty()) planners.push_back("");
+  if (policies.empty()) policies.push_back("");
+  std::vector<FleetReport> reports;
+  for (const std::string& planner : planners) {
+    for (const std::string& policy : policies) {
+      for (int seed = 1; seed <= std::max(1, options.seeds); ++seed) {
+        std::vector<std::string> settings = options.settings;
+        if (!planner.empty()) settings.push_back("planner=" + planner);
+        if (!policy.empty()) settings.push_back("policy=" + policy);
+        if (options.seeds > 0) settings.push_back(fmt::format("seed={}", seed));
+        const auto scenario = LoadFleetScenario(options.scenario, settings);
+        if (!scenario) return ReportBadInput(scenario.error());
+        if (const auto kept =
+                KeepFiles(options.scenario, FilesOf(*scenario, options), {options.json});
+            !kept) {
+          return ReportBadInput(kept.error());
+        }
+        const auto report = SimulateFleet(
+            *scenario, {.policies = [](const std::string& name) { return MakePolicy(name); }});
+        if (!report) return ReportBadInput(report.error());
+        reports.push_back(*report);
+      }
+    }
+  }
+  fmt::print("{}", reports.size() == 1 ? FleetTable(reports.front()) : FleetComparison(reports));
+  if (options.json.empty()) return 0;
+  const auto written = WriteWhole(FleetReportsJson(reports), options.json, "report");
+  return written ? 0 : ReportBadInput(written.error());
+}
+
+}  // namespace tactus

@@ -1,0 +1,22 @@
+// tactus simulate of a fleet's scenario: one that has [[devices]].
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tactus {
+
+struct SimulateFleetOptions {
+  std::string scenario;
+  std::vector<std::string> planners;  // none: the scenario's
+  std::vector<std::string> policies;  // none: the scenario's
+  std::vector<std::string> settings;  // of [fleet]: "duration_s=600"
+  int seeds = 0;                      // 1 to so many; 0: the scenario's own
+  std::string json;
+};
+
+bool IsFleetFile(const std::string& path);
+// The exit code.
+int RunSimulateFleet(const SimulateFleetOptions& options);
+
+}  // namespace tactus

@@ -1,0 +1,209 @@
+#include "metrics/fleet_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "metrics/text_table.h"
+
+namespace tactus {
+namespace {
+
+std::int64_t SumOf(const FleetReport& report, std::int64_t FleetPipelineReport::*of) {
+  std::int64_t sum = 0;
+  for (const FleetPipelineReport& each : report.pipelines) sum += each.*of;
+  return sum;
+}
+
+std::string PerSecond(std::int64_t count, double seconds) {
+  return fmt::format("{:.1f}", seconds > 0 ? static_cast<double>(count) / seconds : 0);
+}
+
+std::string InPercent(double share) { return fmt::format("{:.1f}", 100 * share); }
+
+std::string FleetPipelines(const FleetReport& report) {
+  TextTable table;
+  table.AddColumn("pipeline", "");
+  table.AddColumn("SLO", "ms");
+  table.AddColumn("offered", "results/s");
+  table.AddColumn("effective", "on time/s");
+  table.AddColumn("late", "/s");
+  table.AddColumn("on time", "%");
+  table.AddColumn("P50", "ms");
+  table.AddColumn("P95", "ms");
+  table.AddColumn("P99", "ms");
+  const double seconds = report.duration_s;
+  for (const FleetPipelineReport& each : report.pipelines) {
+    const double share = each.offered > 0
+                             ? static_cast<double>(each.on_time) / static_cast<double>(each.offered)
+                             : 1;
+    table.Add({each.name, fmt::format("{:g}", each.slo_ms), PerSecond(each.offered, seconds),
+               PerSecond(each.on_time, seconds), PerSecond(each.late, seconds), InPercent(share),
+               fmt::format("{:g}", each.p50_ms), fmt::format("{:g}", each.p95_ms),
+               fmt::format("{:g}", each.p99_ms)});
+  }
+  table.Add({"all", "", PerSecond(report.offered(), seconds), PerSecond(report.on_time(), seconds),
+             PerSecond(report.late(), seconds), InPercent(report.on_time_share())});
+  return table.Print();
+}
+
+std::string FleetStages(const FleetReport& report) {
+  TextTable table;
+  table.AddColumn("stage", "");
+  table.AddColumn("runs", "");
+  table.AddColumn("answered", "");
+  table.AddColumn("expired", "");
+  table.AddColumn("shed", "");
+  table.AddColumn("link late", "");
+  table.AddColumn("link full", "");
+  table.AddColumn("cancelled", "");
+  for (const FleetStageReport& each : report.stages) {
+    table.Add({fmt::format("{}/{} on {}", each.pipeline, each.stage,
+                           each.device.empty() ? "none" : each.device),
+               fmt::format("{}", each.runs), fmt::format("{}", each.answered),
+               fmt::format("{}", each.expired), fmt::format("{}", each.shed),
+               fmt::format("{}", each.link_dead), fmt::format("{}", each.link_full),
+               fmt::format("{}", each.cancelled)});
+  }
+  return table.Print();
+}
+
+std::string FleetDevices(const FleetReport& report) {
+  TextTable table;
+  table.AddColumn("device or link", "");
+  table.AddColumn("busy", "%");
+  table.AddColumn("memory", "MB");
+  table.AddColumn("sent", "MB");
+  table.AddColumn("sent", "messages");
+  table.AddColumn("dropped", "messages");
+  for (const FleetDeviceReport& each : report.devices) {
+    table.Add({each.name, InPercent(each.busy), fmt::format("{:.0f}", each.memory_mb)});
+  }
+  for (const FleetLinkReport& each : report.links) {
+    if (each.delivered + each.dropped == 0) continue;
+    table.Add({each.name, InPercent(each.busy), "", fmt::format("{:.1f}", each.megabytes),
+               fmt::format("{}", each.delivered), fmt::format("{}", each.dropped)});
+  }
+  return table.Print();
+}
+
+}  // namespace
+
+std::int64_t FleetReport::offered() const { return SumOf(*this, &FleetPipelineReport::offered); }
+std::int64_t FleetReport::on_time() const { return SumOf(*this, &FleetPipelineReport::on_time); }
+std::int64_t FleetReport::late() const { return SumOf(*this, &FleetPipelineReport::late); }
+
+std::string FleetTable(const FleetReport& report) {
+  return fmt::format(
+      "{}: planner {}, policy {}, seed {}, {:g} s simulated\n"
+      "{} frames, {} items; {} plans served, {} steps of the AutoScaler; servers keep {:.0f} MB\n\n"
+      "{}\n{}\n{}",
+      report.fleet, report.planner, report.policy, report.seed, report.duration_s, report.frames,
+      report.items, report.plans, report.scalings, report.memory_mb, FleetPipelines(report),
+      FleetStages(report), FleetDevices(report));
+}
+
+std::string FleetComparison(std::span<const FleetReport> reports) {
+  TextTable table;
+  table.AddColumn("planner, policy", "");
+  table.AddColumn("seeds", "");
+  table.AddColumn("offered", "results/s");
+  table.AddColumn("effective", "on time/s");
+  table.AddColumn("least", "on time/s");
+  table.AddColumn("most", "on time/s");
+  table.AddColumn("late", "/s");
+  table.AddColumn("on time", "%");
+  table.AddColumn("of first", "%");
+  table.AddColumn("servers", "MB");
+  double first = 0;
+  for (std::size_t i = 0; i < reports.size();) {
+    std::size_t end = i;
+    double effective = 0, offered = 0, late = 0, memory = 0;
+    double least = reports[i].effective_rps(), most = least;
+    while (end < reports.size() && reports[end].planner == reports[i].planner &&
+           reports[end].policy == reports[i].policy) {
+      const FleetReport& each = reports[end++];
+      effective += each.effective_rps();
+      offered += static_cast<double>(each.offered()) / each.duration_s;
+      late += static_cast<double>(each.late()) / each.duration_s;
+      memory += each.memory_mb;
+      least = std::min(least, each.effective_rps());
+      most = std::max(most, each.effective_rps());
+    }
+    const auto seeds = static_cast<double>(end - i);
+    if (first == 0) first = effective / seeds;
+    table.Add({reports[i].planner + ", " + reports[i].policy, fmt::format("{}", end - i),
+               fmt::format("{:.1f}", offered / seeds), fmt::format("{:.1f}", effective / seeds),
+               fmt::format("{:.1f}", least), fmt::format("{:.1f}", most),
+               fmt::format("{:.1f}", late / seeds),
+               InPercent(offered > 0 ? effective / offered : 1),
+               InPercent(first > 0 ? effective / seeds / first : 1),
+               fmt::format("{:.0f}", memory / seeds)});
+    i = end;
+  }
+  return table.Print();
+}
+
+std::string FleetReportsJson(std::span<const FleetReport> reports) {
+  using nlohmann::json;
+  json document = {{"tactus_fleet_runs", 1}, {"runs", json::array()}};
+  for (const FleetReport& report : reports) {
+    json run = {{"fleet", report.fleet},
+                {"planner", report.planner},
+                {"policy", report.policy},
+                {"seed", report.seed},
+                {"duration_s", report.duration_s},
+                {"frames", report.frames},
+                {"frames_ended", report.ended},
+                {"items", report.items},
+                {"plans", report.plans},
+                {"scalings", report.scalings},
+                {"server_memory_mb", report.memory_mb},
+                {"offered_rps", report.duration_s > 0 ? report.offered() / report.duration_s : 0},
+                {"effective_rps", report.effective_rps()},
+                {"on_time_share", report.on_time_share()}};
+    for (const FleetPipelineReport& each : report.pipelines) {
+      run["pipelines"].push_back({{"name", each.name},
+                                  {"slo_ms", each.slo_ms},
+                                  {"frames", each.frames},
+                                  {"offered", each.offered},
+                                  {"on_time", each.on_time},
+                                  {"late", each.late},
+                                  {"p50_ms", each.p50_ms},
+                                  {"p95_ms", each.p95_ms},
+                                  {"p99_ms", each.p99_ms},
+                                  {"offered_by_minute", each.offered_by_minute},
+                                  {"on_time_by_minute", each.on_time_by_minute}});
+    }
+    for (const FleetStageReport& each : report.stages) {
+      run["stages"].push_back({{"pipeline", each.pipeline},
+                               {"stage", each.stage},
+                               {"device", each.device},
+                               {"runs", each.runs},
+                               {"answered", each.answered},
+                               {"expired", each.expired},
+                               {"shed", each.shed},
+                               {"link_dead", each.link_dead},
+                               {"link_full", each.link_full},
+                               {"cancelled", each.cancelled}});
+    }
+    for (const FleetDeviceReport& each : report.devices) {
+      run["devices"].push_back(
+          {{"name", each.name}, {"busy", each.busy}, {"memory_mb", each.memory_mb}});
+    }
+    for (const FleetLinkReport& each : report.links) {
+      run["links"].push_back({{"name", each.name},
+                              {"busy", each.busy},
+                              {"megabytes", each.megabytes},
+                              {"delivered", each.delivered},
+                              {"dropped", each.dropped}});
+    }
+    document["runs"].push_back(std::move(run));
+  }
+  return document.dump(1) + "\n";
+}
+
+}  // namespace tactus

@@ -1,0 +1,364 @@
+// The devices of a simulated fleet, their plans, and what is done to both.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "planners/fleet_registry.h"
+#include "sim/fleet/fleet_world.h"
+
+namespace tactus {
+namespace {
+
+// Ticks of class kAutoscale.
+constexpr std::uint32_t kSample = 0, kScale = 1;
+constexpr Duration kSampleEvery = Seconds(1);
+
+}  // namespace
+
+Status FleetWorld::Start() {
+  std::vector<const RateTrace*> rates(input_.links.size());
+  for (std::size_t l = 0; l < rates.size(); ++l) {
+    const bool traced = l < scenario_.link_rates.size() && !scenario_.link_rates[l].empty();
+    rates[l] = traced ? &links_[2 * l].rate() : nullptr;
+  }
+  controller_ = std::make_unique<FleetController>(scenario_, items_, std::move(rates));
+  auto first = controller_->First();
+  if (!first) return std::unexpected(first.error());
+  if (options_.plan != nullptr) first = *options_.plan;
+  const std::string fault = FaultOf(*first, input_, windows_ ? UseLimit::kKept : UseLimit::kNone);
+  if (!fault.empty()) {
+    return InvalidArgument("the plan is not one of this fleet: " + fault +
+                           "; make one with tactus plan fleet");
+  }
+  if (auto adopted = Adopt(*first); !adopted) return adopted;
+  coming_ = *first;
+  Rng phases = Rng::Stream(scenario_.run.seed, "fleet/phases");
+  for (FleetPipelineId::rep p = 0; p < input_.pipelines.size(); ++p) {
+    const double rate = input_.pipelines[p].rate_rps;
+    const TimePoint at = kStart + FromSeconds(rate > 0 ? phases.Uniform() / rate : 0);
+    if (rate > 0 && at < end_) heap_.Push(at, EventClass::kArrival, p);
+  }
+  const FleetRun& run = scenario_.run;
+  heap_.Push(kStart, EventClass::kAutoscale, kSample);
+  if (controller_->Scales()) {
+    heap_.Push(kStart + FromSeconds(run.autoscale_s), EventClass::kAutoscale, kScale);
+  }
+  if (run.period_s > 0) heap_.Push(kStart + FromSeconds(run.period_s), EventClass::kReplan, 0);
+  for (const DeviceCrash& each : options_.crashes) {
+    heap_.Push(each.at, EventClass::kLaneLost, each.device.value());
+    heap_.Push(each.back, EventClass::kLaneBack, each.device.value());
+  }
+  return {};
+}
+
+void FleetWorld::Simulate() {
+  for (;;) {
+    TimePoint now = heap_.NextAt();
+    if (!ends_.empty()) now = std::min(now, ends_.top_key());
+    if (!wakes_.empty()) now = std::min(now, wakes_.top_key());
+    if (now == kNever) break;
+    EndBatches(now);
+    while (heap_.NextAt() == now) {
+      const Event event = heap_.top();
+      heap_.Pop();
+      Handle(event, now);
+    }
+    while (!wakes_.empty() && wakes_.top_key() <= now) {
+      const std::uint32_t node = wakes_.top();
+      wakes_.Erase(node);
+      Touch(node);
+    }
+    Settle(now);
+  }
+}
+
+void FleetWorld::Handle(const Event& event, TimePoint now) {
+  switch (event.kind) {
+    case EventClass::kArrival:
+      return Arrive(FleetPipelineId{event.subject}, now);
+    case EventClass::kStage:
+      return LinkDone(event.subject, now);
+    case EventClass::kLaneLost:
+      return Crash(DeviceId{event.subject}, now);
+    case EventClass::kLaneBack:
+      return Restore(DeviceId{event.subject});
+    case EventClass::kAutoscale:
+      return Tick(event.subject, now);
+    case EventClass::kReplan:
+      return Replan(now);
+    case EventClass::kLanePrepared: {
+      // Overtaken by a later one, or by the run's end.
+      if (event.subject != rolled_out_) return;
+      const auto adopted = Adopt(coming_);
+      CHECK(adopted.has_value(), "a policy that was made once can be made again");
+      return;
+    }
+    default:
+      CHECK(false, "no such event in a fleet");
+  }
+}
+
+void FleetWorld::EndBatches(TimePoint now) {
+  while (!ends_.empty() && ends_.top_key() <= now) {
+    const std::uint32_t a = ends_.top();
+    for (std::uint32_t b; (b = accelerators_[a].TakeEnded(now)) != Accelerator::kNone;) {
+      const RunningBatch ended = batches_[b];
+      batches_[b].used = false;
+      free_batches_.push_back(b);
+      nodes_[ended.node].node->Finish(ended.lane, ended.batch, now);
+      Touch(ended.node);
+    }
+    const TimePoint next = accelerators_[a].next();
+    next == kNever ? ends_.Erase(a) : ends_.Put(a, next);
+  }
+}
+
+// Until nothing more happens at this instant. Whoever is told something may add to the lists.
+void FleetWorld::Settle(TimePoint now) {
+  do {
+    while (!endings_.empty() || !starts_.empty()) {
+      for (std::size_t i = 0; i < endings_.size(); ++i) {
+        const Ending ending = endings_[i];
+        End(ending, now);
+      }
+      endings_.clear();
+      for (std::size_t i = 0; i < starts_.size(); ++i) {
+        const std::uint32_t run = starts_[i];
+        StartRun(run, now);
+      }
+      starts_.clear();
+    }
+    if (touched_.empty()) break;
+    const std::uint32_t place = touched_.back();
+    touched_.pop_back();
+    nodes_[place].touched = false;
+    FleetNode* const node = nodes_[place].node.get();
+    if (node == nullptr) continue;
+    const TimePoint wake = node->Step(now);
+    wake == kNever ? wakes_.Erase(place) : wakes_.Put(place, std::max(wake, now + Nanos(1)));
+    if (nodes_[place].generations == 0) DropNode(place);
+  } while (true);
+}
+
+void FleetWorld::Touch(std::uint32_t node) {
+  if (nodes_[node].touched) return;
+  nodes_[node].touched = true;
+  touched_.push_back(node);
+}
+
+void FleetWorld::Begin(std::uint32_t node, LaneId lane, BatchId batch, int accelerator,
+                       Duration alone, double use, TimePoint now) {
+  if (free_batches_.empty()) {
+    free_batches_.push_back(static_cast<std::uint32_t>(batches_.size()));
+    batches_.emplace_back();
+  }
+  const std::uint32_t place = free_batches_.back();
+  free_batches_.pop_back();
+  const std::uint32_t a = AcceleratorOf(nodes_[node].node->device(), accelerator);
+  batches_[place] = {.node = node, .lane = lane, .batch = batch, .accelerator = a, .used = true};
+  accelerators_[a].Begin(place, now, alone, use);
+  ends_.Put(a, accelerators_[a].next());
+}
+
+Status FleetWorld::Adopt(const FleetPlan& plan) {
+  Generation made{.plan = plan};
+  made.routes.resize(models_.size());
+  for (const FleetInstance& each : plan.instances) {
+    auto& routes = made.routes[models_.of(each.pipeline, each.stage).value()];
+    auto route = std::ranges::find(routes, each.device, &Generation::Route::device);
+    if (route == routes.end()) {
+      routes.push_back({.device = each.device});
+      route = std::prev(routes.end());
+    }
+    route->weight += 1;
+  }
+  if (auto nodes = MakeNodes(made); !nodes) return nodes;
+  SetNeeds(plan);
+  const std::uint32_t before = serving_;
+  std::uint32_t place = 0;  // one that nobody keeps to
+  const auto kept = [](const Generation& each) { return each.serves || each.frames > 0; };
+  while (place < generations_.size() && kept(generations_[place])) ++place;
+  if (place == generations_.size()) generations_.emplace_back();
+  const bool first = generations_.size() == 1 && report_.plans == 0;
+  generations_[place] = std::move(made);
+  serving_ = place;
+  ++report_.plans;
+  if (first) return {};
+  generations_[before].serves = false;
+  if (generations_[before].frames == 0) Retire(before);
+  return {};
+}
+
+// Where the plan that serves has the same instances, its dispatcher goes on.
+Status FleetWorld::MakeNodes(Generation& made) {
+  for (DeviceId::rep d = 0; d < input_.devices.size(); ++d) {
+    std::vector<FleetInstance> slice;
+    for (const FleetInstance& each : made.plan.instances) {
+      if (each.device == DeviceId{d}) slice.push_back(each);
+    }
+    std::uint32_t place = kNoNode;
+    if (!slice.empty() && serving_ < generations_.size()) {
+      place = generations_[serving_].nodes[d];
+      if (place != kNoNode && nodes_[place].node->instances() != slice) place = kNoNode;
+    }
+    if (!slice.empty() && place == kNoNode) {
+      auto node = NewNode(DeviceId{d}, std::move(slice));
+      if (!node) return std::unexpected(node.error());
+      place = *node;
+    }
+    if (place != kNoNode) ++nodes_[place].generations;
+    made.nodes.push_back(place);
+  }
+  return {};
+}
+
+Expected<std::uint32_t> FleetWorld::NewNode(DeviceId device, std::vector<FleetInstance> instances) {
+  std::uint32_t place = 0;
+  while (place < nodes_.size() && (nodes_[place].node != nullptr || nodes_[place].touched)) ++place;
+  auto node = FleetNode::Make({.id = place,
+                               .device = device,
+                               .instances = std::move(instances),
+                               .windows = windows_,
+                               .policy = scenario_.run.policy,
+                               .spread = scenario_.run.spread},
+                              input_, models_, options_.policies, luck_, *this);
+  if (!node) return std::unexpected(node.error());
+  if (place == nodes_.size()) {
+    nodes_.emplace_back();
+    std::vector<std::pair<std::uint32_t, TimePoint>> wakes;
+    while (!wakes_.empty()) {
+      wakes.emplace_back(wakes_.top(), wakes_.top_key());
+      wakes_.Erase(wakes_.top());
+    }
+    wakes_.Resize(nodes_.size());
+    for (const auto& [id, at] : wakes) wakes_.Put(id, at);
+  }
+  nodes_[place].node = std::move(*node);
+  if (down_[device.value()] > 0) nodes_[place].node->SetOpen(false);
+  return place;
+}
+
+void FleetWorld::Retire(std::uint32_t generation) {
+  Generation& gone = generations_[generation];
+  for (const std::uint32_t node : gone.nodes) {
+    if (node != kNoNode && --nodes_[node].generations == 0) DropNode(node);
+  }
+  gone = Generation{.serves = false};
+}
+
+// One that nobody keeps to, once the last of its batches has ended.
+void FleetWorld::DropNode(std::uint32_t node) {
+  if (nodes_[node].node == nullptr || nodes_[node].node->running() > 0) return;
+  wakes_.Erase(node);
+  nodes_[node].node.reset();
+}
+
+Duration FleetWorld::HopTime(DeviceId from, DeviceId to, double kilobytes) const {
+  if (input_.devices[from.value()].site == input_.devices[to.value()].site) return {};
+  const std::size_t l = input_.LinkBetween(from, to);
+  if (l == kNoLink) return {};
+  const FleetLink& link = controller_->seen().links[l];
+  return FromSeconds(std::min(1e3, kilobytes * 8e-3 / link.mbps)) + link.rtt / 2;
+}
+
+Duration FleetWorld::SinkHop(FleetPipelineId p, FleetStageId s, DeviceId from) const {
+  const FleetStage& stage = input_.pipelines[p.value()].stages[s.value()];
+  return HopTime(from, SinkOf(p), stage.out_kb);
+}
+
+// What each stage needs of a frame's time: the way of its input, its batch, and the last ones the
+// way to the sink.
+void FleetWorld::SetNeeds(const FleetPlan& plan) {
+  std::vector<const FleetInstance*> of(models_.size());
+  for (const FleetInstance& each : plan.instances) {
+    of[models_.of(each.pipeline, each.stage).value()] = &each;
+  }
+  for (FleetPipelineId::rep i = 0; i < input_.pipelines.size(); ++i) {
+    const FleetPipelineId p{i};
+    const FleetPipeline& pipeline = input_.pipelines[i];
+    std::vector<Duration> needs;
+    for (const FleetFlowStage& flow_stage : stages_[i]) {
+      const FleetStage& stage = pipeline.stages[flow_stage.stage.value()];
+      const FleetInstance* const at = of[models_.of(p, flow_stage.stage).value()];
+      Duration need{};
+      if (!flow_stage.crop && at != nullptr) {
+        const KindId kind = input_.devices[at->device.value()].kind;
+        need = CostOfBatch(*input_.CostOf(stage.model, kind), at->batch).total;
+        DeviceId from = pipeline.source;
+        if (!stage.after.empty()) {
+          const FleetInstance* const before = of[models_.of(p, stage.after.front()).value()];
+          if (before != nullptr) from = before->device;
+        }
+        need += HopTime(from, at->device, stage.in_kb);
+        if (flow_stage.last) need += SinkHop(p, flow_stage.stage, at->device);
+      }
+      needs.push_back(need);
+    }
+    flow_.Adopt(i, needs);
+  }
+}
+
+void FleetWorld::Crash(DeviceId device, TimePoint now) {
+  ++down_[device.value()];
+  for (std::uint32_t b = 0; b < batches_.size(); ++b) {
+    const RunningBatch lost = batches_[b];
+    if (!lost.used || nodes_[lost.node].node->device() != device) continue;
+    accelerators_[lost.accelerator].Stop(b, now);
+    const TimePoint next = accelerators_[lost.accelerator].next();
+    next == kNever ? ends_.Erase(lost.accelerator) : ends_.Put(lost.accelerator, next);
+    batches_[b].used = false;
+    free_batches_.push_back(b);
+    nodes_[lost.node].node->Finish(lost.lane, lost.batch, now, BatchStatus::kLost);
+    Touch(lost.node);
+  }
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+    if (nodes_[n].node == nullptr || nodes_[n].node->device() != device) continue;
+    nodes_[n].node->SetOpen(false);
+    Touch(n);
+  }
+}
+
+void FleetWorld::Restore(DeviceId device) {
+  if (--down_[device.value()] > 0) return;
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+    if (nodes_[n].node == nullptr || nodes_[n].node->device() != device) continue;
+    nodes_[n].node->SetOpen(true);
+    Touch(n);
+  }
+}
+
+void FleetWorld::Tick(std::uint32_t subject, TimePoint now) {
+  if (subject == kScale) return Autoscale(now);
+  controller_->Sample(now, counts_);
+  if (now + kSampleEvery < end_) {
+    heap_.Push(now + kSampleEvery, EventClass::kAutoscale, kSample);
+  }
+}
+
+void FleetWorld::Replan(TimePoint now) {
+  const Duration period = FromSeconds(scenario_.run.period_s);
+  if (now + period < end_) heap_.Push(now + period, EventClass::kReplan, 0);
+  if (now >= end_) return;
+  // Where the planner has no answer for what is seen, the last one serves on.
+  if (auto plan = controller_->Next(now)) RollOut(std::move(*plan), now);
+}
+
+void FleetWorld::Autoscale(TimePoint now) {
+  const Duration every = FromSeconds(scenario_.run.autoscale_s);
+  if (now + every < end_) heap_.Push(now + every, EventClass::kAutoscale, kScale);
+  if (now >= end_) return;
+  FleetPlan scaled = controller_->Scaled(now, coming_);
+  if (scaled.epoch == coming_.epoch) return;
+  ++report_.scalings;
+  RollOut(std::move(scaled), now);
+}
+
+// Its models are loaded beside those that serve; then it takes the frames that come.
+void FleetWorld::RollOut(FleetPlan plan, TimePoint now) {
+  coming_ = std::move(plan);
+  heap_.Push(now + FromSeconds(scenario_.run.load_s), EventClass::kLanePrepared, ++rolled_out_);
+}
+
+}  // namespace tactus
