@@ -1,0 +1,20 @@
+#include "stream/video_source.h"
+
+#ifdef TACTUS_HAVE_LIBAV
+#include "stream/video/av_source.h"
+#endif
+
+namespace tactus {
+
+Expected<std::unique_ptr<VideoSource>> OpenVideo(const SourceOptions& options,
+                                                 std::stop_token stop) {
+#ifdef TACTUS_HAVE_LIBAV
+  return OpenAvSource(options, std::move(stop));
+#else
+  (void)stop;
+  return Fail(ErrorCode::kUnimplemented,
+              options.source + ": this tactus was built without libav; run ./run build video");
+#endif
+}
+
+}  // namespace tactus
