@@ -1,9 +1,12 @@
 #include "stream/answer_json.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
@@ -12,13 +15,24 @@ namespace {
 
 using LineJson = nlohmann::ordered_json;
 
+// 0.1f as 0.1, not as the 0.10000000149011612 that it is.
+double Shortest(float value) {
+  char text[32] = {};
+  const auto [end, error] = std::to_chars(text, text + sizeof(text), value);
+  return error == std::errc() ? std::strtod(text, nullptr) : static_cast<double>(value);
+}
+
 template <class T>
 LineJson Elements(const std::string& bytes) {
   LineJson list = LineJson::array();
   for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
     T value;
     std::memcpy(&value, bytes.data() + at, sizeof(T));
-    list.push_back(value);
+    if constexpr (std::is_same_v<T, float>) {
+      list.push_back(Shortest(value));
+    } else {
+      list.push_back(value);
+    }
   }
   return list;
 }

@@ -107,7 +107,6 @@ Status AvSource::Open() {
   options.Set("protocol_whitelist", protocols->allowed);
   options.Set("format_whitelist", kFormats);
   options.Set("rtsp_transport", "tcp");
-  options.Set("fflags", "nobuffer");
   // A live source is not looked at for seconds before its first frame comes.
   if (IsLive(options_.source)) {
     options.Set("analyzeduration", "500000");

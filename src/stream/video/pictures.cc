@@ -30,6 +30,26 @@ class DecodedFrame final : public Picture {
   const std::shared_ptr<Converter> converter_;
 };
 
+// To 4:2:0 of full range and BT.601, as JPEGs have it. The ranges are said before it is set up:
+// equal formats would only be copied else.
+Av<SwsContext> MakeScale(const AVFrame& frame, int range) {
+  Av<SwsContext> scale(sws_alloc_context());
+  if (scale == nullptr) return scale;
+  const std::pair<const char*, int> options[] = {
+      {"srcw", frame.width},       {"srch", frame.height},
+      {"dstw", frame.width},       {"dsth", frame.height},
+      {"src_format", frame.format}, {"dst_format", AV_PIX_FMT_YUV420P},
+      {"src_range", range},        {"dst_range", 1},
+      {"sws_flags", SWS_BILINEAR}};
+  for (const auto& [name, value] : options) av_opt_set_int(scale.get(), name, value, 0);
+  const int* from = sws_getCoefficients(
+      frame.colorspace == AVCOL_SPC_BT709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT);
+  sws_setColorspaceDetails(scale.get(), from, range, sws_getCoefficients(SWS_CS_DEFAULT), 1, 0,
+                           1 << 16, 1 << 16);
+  if (sws_init_context(scale.get(), nullptr, nullptr) < 0) return nullptr;
+  return scale;
+}
+
 }  // namespace
 
 Expected<std::string> Converter::Jpeg(const AVFrame& frame) {
@@ -39,18 +59,11 @@ Expected<std::string> Converter::Jpeg(const AVFrame& frame) {
   const int range = frame.color_range == AVCOL_RANGE_JPEG ? 1 : 0;
   if (frame.width != width_ || frame.height != height_ || frame.format != format_ ||
       range != range_) {
-    scale_.reset(sws_getContext(frame.width, frame.height, static_cast<AVPixelFormat>(frame.format),
-                                frame.width, frame.height, AV_PIX_FMT_YUV420P, SWS_BILINEAR,
-                                nullptr, nullptr, nullptr));
     full_.reset(av_frame_alloc());
+    scale_ = MakeScale(frame, range);
     if (scale_ == nullptr || full_ == nullptr) {
       return InvalidArgument("no JPEG can be made of the source's pixel format");
     }
-    // JPEGs are of BT.601 and full range.
-    const int* from = sws_getCoefficients(
-        frame.colorspace == AVCOL_SPC_BT709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT);
-    sws_setColorspaceDetails(scale_.get(), from, range, sws_getCoefficients(SWS_CS_DEFAULT), 1, 0,
-                             1 << 16, 1 << 16);
     full_->width = frame.width;
     full_->height = frame.height;
     full_->format = AV_PIX_FMT_YUV420P;
