@@ -45,6 +45,7 @@
 #include "server/kserve/validation.h"
 #include "server/metrics/serving_metrics.h"
 #include "stop_signals.h"
+#include "stream/stream_set.h"
 #include "workload/profile_file.h"
 
 namespace tactus {
@@ -108,6 +109,7 @@ class ServeCommand {
   std::shared_ptr<ClientLimits> limits_;
   std::jthread access_refresh_;
   std::jthread idle_memory_;
+  std::unique_ptr<StreamSet> streams_;  // to the service
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
@@ -239,6 +241,7 @@ Status ServeCommand::MakeRuntime() {
     if (host_ != nullptr) host_->AddTo(reading, service_ != nullptr);
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     if (planning_ != nullptr) reading.planning = planning_->reading();
+    if (streams_ != nullptr) reading.streams = FramesOf(*streams_);
     return reading;
   });
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
@@ -318,7 +321,8 @@ Status ServeCommand::StartFrontEnds() {
   http.access = access_;
   http.limits = limits_;
   http.max_connections = ConnectionsWithin(RaiseDescriptorLimit());
-  http_ = std::make_unique<HttpServer>(http, *service_);
+  streams_ = std::make_unique<StreamSet>(*service_);
+  http_ = std::make_unique<HttpServer>(http, *service_, streams_.get());
   grpc_ = std::make_unique<GrpcServer>(
       GrpcOptions{.address = o_.address,
                   .port = o_.grpc_port,
@@ -416,6 +420,7 @@ void ServeCommand::PrintServed() const {
 void ServeCommand::Stop() {
   const milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
   idle_memory_ = {};
+  streams_->Stop();  // their watchers are connections
   {
     std::jthread http([&] { http_->Stop(grace); });
     grpc_->Stop(grace);
