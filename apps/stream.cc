@@ -151,7 +151,8 @@ int Run(const StreamFlags& flags) {
 }
 
 void DeclareFlow(StreamFlags& flags, CLI::App& command) {
-  command.add_option("--fps", flags.config.flow.most_fps, "most frames a second; 0: as many as come")
+  command
+      .add_option("--fps", flags.config.flow.most_fps, "most frames a second; 0: as many as come")
       ->check(CLI::Range(0.0, 1000.0));
   command.add_option("--every", flags.config.flow.every, "take every n-th frame only")
       ->check(CLI::Range(1, 100'000));
@@ -188,7 +189,8 @@ void AddStream(CLI::App& app, CommandContext& context) {
       ->add_option("--attempts", flags->config.reconnect.attempts,
                    "without a frame, before a source is given up; 0: never")
       ->check(CLI::Range(0, 1'000'000));
-  command->add_option("--timeout-s", flags->timeout_s, "a source that is silent for so long is lost")
+  command
+      ->add_option("--timeout-s", flags->timeout_s, "a source that is silent for so long is lost")
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--loop", flags->config.loop, "begin a file again at its end");
   command->add_flag("--as-answered", flags->as_answered,

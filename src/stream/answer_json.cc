@@ -98,11 +98,11 @@ std::string ToJsonLine(const AnsweredFrame& frame, std::size_t most_elements) {
     if (auto data = Data(tensor)) output["data"] = *std::move(data);
   }
   LineJson line = {{"stream", frame.stream},
-               {"frame", frame.number},
-               {"captured_ms", frame.captured_ms},
-               {"latency_ms", Rounded(ToMillis(frame.latency))},
-               {"late", frame.end == FrameEnd::kLate},
-               {"outputs", std::move(outputs)}};
+                   {"frame", frame.number},
+                   {"captured_ms", frame.captured_ms},
+                   {"latency_ms", Rounded(ToMillis(frame.latency))},
+                   {"late", frame.end == FrameEnd::kLate},
+                   {"outputs", std::move(outputs)}};
   if (frame.answer.emulated) line["emulated"] = true;
   return Written(line);
 }
@@ -115,16 +115,16 @@ std::string ToJson(const std::string& name, const StreamConfig& config,
     frames[std::string(end.stage)][std::string(end.reason)] = reading.counts.ends[i];
   }
   LineJson json = {{"name", name},
-               {"state", Name(reading.state)},
-               {"reconnects", reading.reconnects},
-               {"slo_ms", ToMillis(reading.slo)},
-               {"frames", std::move(frames)},
-               {"waiting", reading.waiting},
-               {"in_flight", reading.in_flight},
-               {"latency_ms",
-                {{"p50", Rounded(ToMillis(reading.latency_p50))},
-                 {"p99", Rounded(ToMillis(reading.latency_p99))}}},
-               {"config", LineJson::parse(ToJson(config))}};
+                   {"state", Name(reading.state)},
+                   {"reconnects", reading.reconnects},
+                   {"slo_ms", ToMillis(reading.slo)},
+                   {"frames", std::move(frames)},
+                   {"waiting", reading.waiting},
+                   {"in_flight", reading.in_flight},
+                   {"latency_ms",
+                    {{"p50", Rounded(ToMillis(reading.latency_p50))},
+                     {"p99", Rounded(ToMillis(reading.latency_p99))}}},
+                   {"config", LineJson::parse(ToJson(config))}};
   if (!reading.error.empty()) json["error"] = reading.error;
   return Written(json);
 }

@@ -32,18 +32,18 @@ struct Frame {
 // How a frame ended. Each frame that a source brought is counted under exactly one of them, unless
 // it still waits or is in flight.
 enum class FrameEnd : std::uint8_t {
-  kCorrupt,   // the decoder could not read it
-  kEvery,     // only every n-th frame is wanted
-  kPaced,     // more frames a second than are wanted
-  kNewer,     // a newer frame pushed it out of the queue
-  kStale,     // by the latest answers, its deadline can no longer be met
-  kStopped,   // the stream ended while it waited
-  kUnmade,    // no JPEG could be made of it
-  kRefused,   // the server had no room for it, or gave it up in favour of others
-  kTooLate,   // the server ended it at its deadline
-  kFailed,    // the server could not answer it, or was not reached
-  kLate,      // answered after its deadline
-  kServed,    // answered in time
+  kCorrupt,  // the decoder could not read it
+  kEvery,    // only every n-th frame is wanted
+  kPaced,    // more frames a second than are wanted
+  kNewer,    // a newer frame pushed it out of the queue
+  kStale,    // by the latest answers, its deadline can no longer be met
+  kStopped,  // the stream ended while it waited
+  kUnmade,   // no JPEG could be made of it
+  kRefused,  // the server had no room for it, or gave it up in favour of others
+  kTooLate,  // the server ended it at its deadline
+  kFailed,   // the server could not answer it, or was not reached
+  kLate,     // answered after its deadline
+  kServed,   // answered in time
 };
 inline constexpr std::size_t kFrameEnds = 12;
 

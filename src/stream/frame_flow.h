@@ -16,10 +16,10 @@
 namespace tactus {
 
 struct FlowOptions {
-  int every = 1;          // every n-th frame
-  double most_fps = 0;    // 0: as many as come
-  int queue = 2;          // frames that wait at most
-  int in_flight = 2;      // frames at the server at most
+  int every = 1;              // every n-th frame
+  double most_fps = 0;        // 0: as many as come
+  int queue = 2;              // frames that wait at most
+  int in_flight = 2;          // frames at the server at most
   Duration slo = Seconds(1);  // from capture to answer
 };
 

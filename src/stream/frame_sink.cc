@@ -27,7 +27,8 @@ Expected<JpegInput> JpegInputOf(std::string_view model, const std::vector<Tensor
     const std::size_t first = batched ? 1 : 0;
     const bool one = only.dims.size() == first + 1;
     const std::int64_t length = one ? only.dims[first] : 0;
-    if (only.type == DataType::kUint8 && length == -1) return JpegInput{only.name, only.type, batched};
+    if (only.type == DataType::kUint8 && length == -1)
+      return JpegInput{only.name, only.type, batched};
     if (only.type == DataType::kBytes && (length == -1 || length == 1)) {
       return JpegInput{only.name, only.type, batched};
     }

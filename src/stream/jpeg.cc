@@ -42,9 +42,9 @@ Expected<RgbPicture> DecodeRgb(std::string_view jpeg) {
   RgbPicture picture;
   int subsampling = 0;
   int colours = 0;
-  const bool headed = !jpeg.empty() && tjDecompressHeader3(codec.get(), bytes, jpeg.size(),
-                                                           &picture.width, &picture.height,
-                                                           &subsampling, &colours) == 0;
+  const bool headed =
+      !jpeg.empty() && tjDecompressHeader3(codec.get(), bytes, jpeg.size(), &picture.width,
+                                           &picture.height, &subsampling, &colours) == 0;
   if (!headed || std::int64_t{picture.width} * picture.height > kMostPixels) {
     return InvalidArgument("the frame is no JPEG, or a too large one");
   }

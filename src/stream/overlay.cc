@@ -35,7 +35,7 @@ struct Point {
 class Canvas {
  public:
   explicit Canvas(RgbPicture& picture)
-      : picture_(picture), width_(std::clamp(picture.width / 400, 1, 4)) {}
+      : picture_(picture), width_(std::clamp(picture.width / 300, 1, 5)) {}
 
   // Near the picture: a line is never long, whatever a model says.
   bool Drawable(Point p) const {
@@ -63,8 +63,8 @@ class Canvas {
         const auto pixel = (static_cast<std::size_t>(y) * static_cast<std::size_t>(picture_.width) +
                             static_cast<std::size_t>(x)) *
                            3;
-        std::copy(colour.begin(), colour.end(), picture_.pixels.begin() +
-                                                    static_cast<std::ptrdiff_t>(pixel));
+        std::copy(colour.begin(), colour.end(),
+                  picture_.pixels.begin() + static_cast<std::ptrdiff_t>(pixel));
       }
     }
   }
@@ -74,7 +74,8 @@ class Canvas {
 };
 
 // The n rows of an output of `rest` numbers each; nothing where it is no such output.
-std::vector<std::vector<float>> Rows(const AnswerTensor& tensor, std::span<const std::int64_t> rest) {
+std::vector<std::vector<float>> Rows(const AnswerTensor& tensor,
+                                     std::span<const std::int64_t> rest) {
   std::vector<std::vector<float>> rows;
   if (tensor.type != DataType::kFp32 || tensor.shape.size() != rest.size() + 1) return rows;
   std::size_t numbers = 1;

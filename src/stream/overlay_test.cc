@@ -47,7 +47,7 @@ TEST(Overlay, LeavesAloneWhatIsNoPlaceInThePicture) {
       Numbers("boxes", {2, 4}, {nan, 0, 10, 10, -inf, 0, inf, 1e30F}),
       Numbers("points", {1, 17, 3}, std::vector<float>(51, 1e20F)),
       Numbers("quads", {1, 4, 2}, {1e9F, 1, 2, 2, 3, 3, nan, nan}),
-      Numbers("boxes", {3, 4}, {1, 2}),      // fewer bytes than the shape says
+      Numbers("boxes", {3, 4}, {1, 2}),  // fewer bytes than the shape says
       Numbers("boxes", {1, 5}, {1, 2, 3, 4, 5}),
       Numbers("scores", {4}, {1, 2, 3, 4}),
       {"boxes", DataType::kInt32, {1, 4}, std::string(16, '\1')}};
@@ -65,9 +65,9 @@ TEST(Overlay, LeavesAloneWhatIsNoPlaceInThePicture) {
 // Without this, parts of a body that nobody sees would be drawn at the picture's corner.
 TEST(Overlay, DrawsPointsThatWereSeen) {
   std::vector<float> points(51, 0);
-  points[5 * 3] = 10, points[5 * 3 + 1] = 10, points[5 * 3 + 2] = 0.9F;   // left shoulder
-  points[6 * 3] = 20, points[6 * 3 + 1] = 10, points[6 * 3 + 2] = 0.8F;   // right shoulder
-  points[7 * 3] = 10, points[7 * 3 + 1] = 25, points[7 * 3 + 2] = 0.1F;   // an elbow, hidden
+  points[5 * 3] = 10, points[5 * 3 + 1] = 10, points[5 * 3 + 2] = 0.9F;  // left shoulder
+  points[6 * 3] = 20, points[6 * 3 + 1] = 10, points[6 * 3 + 2] = 0.8F;  // right shoulder
+  points[7 * 3] = 10, points[7 * 3 + 1] = 25, points[7 * 3 + 2] = 0.1F;  // an elbow, hidden
   const auto rows = Drawn({Numbers("points", {1, 17, 3}, points)});
   EXPECT_EQ(rows[10], std::string(9, '.') + std::string(13, '#') + std::string(18, '.'));
   EXPECT_EQ(rows[25], std::string(40, '.'));

@@ -73,7 +73,7 @@ class RemoteSink final : public FrameSink {
 
   std::mutex mutex_;
   std::condition_variable landed_;
-  std::optional<JpegInput> input_;         // since Promise
+  std::optional<JpegInput> input_;                                // since Promise
   std::unordered_map<Flight*, std::shared_ptr<Flight>> flights_;  // until OnDone
   int aloft_ = 0;                                                 // sent, and not yet freed
 };
@@ -174,8 +174,7 @@ FrameAnswer ReadAnswer(const inference::ModelInferResponse& response) {
   FrameAnswer answer;
   answer.end = FrameEnd::kServed;
   const auto emulated = response.parameters().find("tactus_emulated");
-  answer.emulated =
-      emulated != response.parameters().end() && emulated->second.bool_param();
+  answer.emulated = emulated != response.parameters().end() && emulated->second.bool_param();
   for (int i = 0; i < response.outputs_size(); ++i) {
     const auto& output = response.outputs(i);
     const auto type = ParseDataType(output.datatype());
@@ -192,8 +191,8 @@ void RemoteSink::OnDone(Flight* flight, const grpc::Status& status) {
   if (status.ok()) {
     answer = ReadAnswer(flight->response);
   } else {
-    const bool refused = status.error_code() == grpc::StatusCode::UNAVAILABLE &&
-                         SaidByServer(flight->context);
+    const bool refused =
+        status.error_code() == grpc::StatusCode::UNAVAILABLE && SaidByServer(flight->context);
     answer.end = refused ? FrameEnd::kRefused : EndOf(status.error_code());
     answer.error = fmt::format("grpc://{}: {}", url_, status.error_message());
   }

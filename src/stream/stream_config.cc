@@ -67,9 +67,9 @@ class Fields {
   std::string problem_;
 };
 
-constexpr std::array kKeys = {"source",    "model", "url",      "fps",         "every",
+constexpr std::array kKeys = {"source",    "model",  "url",       "fps",         "every",
                               "queue",     "slo_ms", "in_flight", "reconnect_s", "attempts",
-                              "timeout_s", "loop",  "realtime"};
+                              "timeout_s", "loop",   "realtime"};
 
 StreamConfig ReadFields(Fields& fields) {
   StreamConfig config;
@@ -95,8 +95,8 @@ StreamConfig ReadFields(Fields& fields) {
 
 bool IsStreamName(std::string_view name) {
   const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '.' || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
   };
   return !name.empty() && name.size() <= 64 && name[0] != '.' && std::ranges::all_of(name, fits);
 }
@@ -107,8 +107,8 @@ Expected<StreamConfig> ParseStreamConfig(std::string_view text) {
   Fields fields(json);
   for (const auto& [key, value] : json.items()) {
     if (std::ranges::find(kKeys, key) == kKeys.end()) {
-      return InvalidArgument(fmt::format("a stream has no key '{:.64}'; it has {}", key,
-                                         fmt::join(kKeys, ", ")));
+      return InvalidArgument(
+          fmt::format("a stream has no key '{:.64}'; it has {}", key, fmt::join(kKeys, ", ")));
     }
   }
   StreamConfig config = ReadFields(fields);
@@ -123,17 +123,17 @@ Expected<StreamConfig> ParseStreamConfig(std::string_view text) {
 
 std::string ToJson(const StreamConfig& config) {
   ConfigJson json = {{"source", config.source.source},
-               {"model", config.model},
-               {"fps", config.flow.most_fps},
-               {"every", config.flow.every},
-               {"queue", config.flow.queue},
-               {"in_flight", config.flow.in_flight},
-               {"slo_ms", ToMillis(config.flow.slo)},
-               {"reconnect_s", ToSeconds(config.reconnect.interval)},
-               {"attempts", config.reconnect.attempts},
-               {"timeout_s", ToSeconds(config.source.timeout)},
-               {"loop", config.loop},
-               {"realtime", config.realtime}};
+                     {"model", config.model},
+                     {"fps", config.flow.most_fps},
+                     {"every", config.flow.every},
+                     {"queue", config.flow.queue},
+                     {"in_flight", config.flow.in_flight},
+                     {"slo_ms", ToMillis(config.flow.slo)},
+                     {"reconnect_s", ToSeconds(config.reconnect.interval)},
+                     {"attempts", config.reconnect.attempts},
+                     {"timeout_s", ToSeconds(config.source.timeout)},
+                     {"loop", config.loop},
+                     {"realtime", config.realtime}};
   if (!config.url.empty()) json["url"] = config.url;
   return json.dump(-1, ' ', false, ConfigJson::error_handler_t::replace);
 }

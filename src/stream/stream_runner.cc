@@ -79,12 +79,13 @@ StreamReading StreamRunner::reading() const {
   reading.waiting = flow_->waiting();
   reading.in_flight = flow_->in_flight();
   // The source is at its end, but frames are still under way.
-  if (state_ == StreamState::kEnded && reading.waiting + static_cast<std::size_t>(reading.in_flight) > 0) {
+  if (state_ == StreamState::kEnded &&
+      reading.waiting + static_cast<std::size_t>(reading.in_flight) > 0) {
     reading.state = StreamState::kRunning;
   }
-  std::vector<Duration> last(latencies_.begin(),
-                             latencies_.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                      answers_, latencies_.size())));
+  std::vector<Duration> last(
+      latencies_.begin(),
+      latencies_.begin() + static_cast<std::ptrdiff_t>(std::min(answers_, latencies_.size())));
   if (last.empty()) return reading;
   std::ranges::sort(last);
   reading.latency_p50 = last[(last.size() - 1) / 2];
@@ -111,13 +112,14 @@ void StreamRunner::ReadAll(std::stop_token stop) {
     SetState(StreamState::kConnecting);
     auto source = parts_.open(config_.source, stop);
     const std::uint64_t before = reading().counts.read;
-    const Status end = source ? Pump(**source, reconnect, stop)
-                              : Status(std::unexpected(source.error()));
+    const Status end =
+        source ? Pump(**source, reconnect, stop) : Status(std::unexpected(source.error()));
     if (stop.stop_requested()) return;
     const bool brought = reading().counts.read > before;
     if (!live_ && end && config_.loop && brought) continue;
     if (!live_ && end) return SetState(StreamState::kEnded, brought ? "" : "no frame in the file");
-    const std::string why = end ? config_.source.source + ": the source ended" : end.error().message;
+    const std::string why =
+        end ? config_.source.source + ": the source ended" : end.error().message;
     const bool hopeless = !end && (end.error().code == ErrorCode::kUnimplemented ||
                                    (!live_ && end.error().code == ErrorCode::kInvalidArgument));
     const auto wait = hopeless ? std::nullopt : reconnect.Lost();
@@ -196,9 +198,8 @@ void StreamRunner::SendOne(Frame frame) {
   if (left <= Duration{}) return EndUnsent(frame, FrameEnd::kStale, "");
   auto bytes = std::make_shared<const std::string>(*std::move(jpeg));
   auto flight = std::make_shared<Flight>(Flight{std::move(frame), now, bytes});
-  parts_.sink->Send(std::move(bytes), left, [this, flight](FrameAnswer&& answer) {
-    OnAnswer(*flight, std::move(answer));
-  });
+  parts_.sink->Send(std::move(bytes), left,
+                    [this, flight](FrameAnswer&& answer) { OnAnswer(*flight, std::move(answer)); });
 }
 
 void StreamRunner::EndUnsent(const Frame& frame, FrameEnd end, const std::string& error) {

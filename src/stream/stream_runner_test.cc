@@ -91,7 +91,8 @@ class ScriptedSink final : public FrameSink {
 FrameAnswer Served(const std::string& jpeg) {
   FrameAnswer answer;
   answer.end = FrameEnd::kServed;
-  answer.outputs.push_back({"size", DataType::kUint8, {1}, std::string(1, static_cast<char>(jpeg.size()))});
+  answer.outputs.push_back(
+      {"size", DataType::kUint8, {1}, std::string(1, static_cast<char>(jpeg.size()))});
   return answer;
 }
 
@@ -164,8 +165,8 @@ TEST(StreamRunner, ReconnectsUntilTheAttemptsAreUsedUp) {
   std::atomic<int> opens = 0;
   StreamParts parts;
   parts.sink = std::make_shared<ScriptedSink>(Served);
-  parts.open = [&opens](const SourceOptions&, std::stop_token stop)
-      -> Expected<std::unique_ptr<VideoSource>> {
+  parts.open = [&opens](const SourceOptions&,
+                        std::stop_token stop) -> Expected<std::unique_ptr<VideoSource>> {
     const int open = ++opens;
     if (open > 3) return Fail(ErrorCode::kUnavailable, "camera: connection refused");
     return std::make_unique<ScriptedSource>(std::vector<std::string>{"a", "b"}, false, stop);

@@ -319,8 +319,8 @@ void Connection::Write(HttpResponse response, bool keep_alive) {
     waiting_ = std::move(response);
     return;
   }
-  keep_alive_ =
-      keep_alive && !response.close && response.rest == nullptr && !thread_->server().stopping.load(std::memory_order_relaxed);
+  keep_alive_ = keep_alive && !response.close && response.rest == nullptr &&
+                !thread_->server().stopping.load(std::memory_order_relaxed);
   Limit(options().write_timeout);
   response_ = std::move(response);
   head_ = ResponseHead(response_, keep_alive_);
@@ -359,9 +359,8 @@ void Connection::AskForMore() {
   if (thread_->server().stopping.load(std::memory_order_relaxed)) return Close();
   rest_->Next([self = shared_from_this()](std::string piece) {
     asio::io_context& loop = self->thread_->io();
-    asio::post(loop, [self, piece = std::move(piece)]() mutable {
-      self->WriteMore(std::move(piece));
-    });
+    asio::post(loop,
+               [self, piece = std::move(piece)]() mutable { self->WriteMore(std::move(piece)); });
   });
 }
 

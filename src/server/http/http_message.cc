@@ -64,9 +64,8 @@ std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
   for (const auto part : response.parts) length += part.size();
   std::string head;
   head.reserve(192 + response.fields.size());
-  fmt::format_to(std::back_inserter(head),
-                 "HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}", response.status,
-                 Reason(response.status), response.content_type, response.fields);
+  fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}",
+                 response.status, Reason(response.status), response.content_type, response.fields);
   if (response.rest == nullptr) {
     fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", length);
   }

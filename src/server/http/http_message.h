@@ -39,8 +39,8 @@ struct HttpRequest {
 class LongBody {
  public:
   virtual ~LongBody() = default;
-  // `ready` is called once, inside Next or later, on any thread; an empty piece is the end. The next
-  // piece is asked for when this one is out, so that a slow client is waited for by nobody.
+  // `ready` is called once, inside Next or later, on any thread; an empty piece is the end. The
+  // next piece is asked for when this one is out, so that a slow client is waited for by nobody.
   virtual void Next(std::move_only_function<void(std::string piece)> ready) = 0;
   // The client is gone or the server stops: what was asked for need not come. Drops `ready`.
   virtual void Leave() = 0;

@@ -11,8 +11,8 @@ namespace tactus {
 
 class StreamSet;
 
-// `service` and `streams`, which may be null, outlive the handler. Of the options it reads the limits of bodies, the number of
-// threads and strict_triton.
+// `service` and `streams`, which may be null, outlive the handler. Of the options it reads the
+// limits of bodies, the number of threads and strict_triton.
 std::unique_ptr<HttpHandler> MakeKServeHandler(const HttpOptions& options,
                                                InferenceService& service,
                                                StreamSet* streams = nullptr);

@@ -75,8 +75,7 @@ HttpResponse StreamsHandler::Read(const Route& route) const {
 }
 
 HttpResponse StreamsHandler::Watch(const Route& route, bool pictures) const {
-  auto watcher =
-      streams_.Watch(route.model, pictures ? FeedKind::kPictures : FeedKind::kEvents);
+  auto watcher = streams_.Watch(route.model, pictures ? FeedKind::kPictures : FeedKind::kEvents);
   if (!watcher) return Refusal(watcher.error(), strict_);
   HttpResponse response;
   static const std::string kPictureType =
@@ -102,13 +101,13 @@ void StreamsHandler::Change(const HttpRequest& request, const Route& route,
         {reinterpret_cast<const char*>(request.body.data()), request.body.size()});
     if (!config) return answer(*exchange, std::unexpected(config.error()));
   }
-  const bool taken = waiting_.Post([this, adds, answer, exchange, name = route.model,
-                                    config = *config](bool refused) {
-    if (refused) {
-      return answer(*exchange, Fail(ErrorCode::kUnavailable, "the server is stopping"));
-    }
-    answer(*exchange, adds ? streams_.Add(name, config) : streams_.Remove(name));
-  });
+  const bool taken = waiting_.Post(
+      [this, adds, answer, exchange, name = route.model, config = *config](bool refused) {
+        if (refused) {
+          return answer(*exchange, Fail(ErrorCode::kUnavailable, "the server is stopping"));
+        }
+        answer(*exchange, adds ? streams_.Add(name, config) : streams_.Remove(name));
+      });
   if (!taken) {
     answer(*exchange, Fail(ErrorCode::kUnavailable, "too many changes of streams wait: try again"));
   }

@@ -11,8 +11,9 @@ std::vector<MetricFamily> StreamFamilies(const std::vector<StreamFrames>& stream
       Family("tactus_stream_frames_total",
              "Frames of the stream by how they ended; stage answer, reason served is the good one.",
              MetricType::Counter);
-  MetricFamily reconnects = Family("tactus_stream_reconnects_total",
-                                   "Times that the stream's source came back.", MetricType::Counter);
+  MetricFamily reconnects =
+      Family("tactus_stream_reconnects_total", "Times that the stream's source came back.",
+             MetricType::Counter);
   MetricFamily running = Family("tactus_stream_running",
                                 "1 while the stream's source brings frames.", MetricType::Gauge);
   for (const StreamFrames& stream : streams) {

@@ -31,9 +31,8 @@ Expected<Protocols> ProtocolsOf(const std::string& source) {
   const std::string scheme = source.substr(0, source.find("://"));
   if (scheme == "http" || scheme == "https") return Protocols{source, "http,https,tcp,tls"};
   if (scheme == "rtsp" || scheme == "rtsps") return Protocols{source, "rtsp,rtsps,rtp,udp,tcp,tls"};
-  return InvalidArgument(
-      fmt::format("the source '{}': no such kind; give a path, or an http, https or rtsp URL",
-                  source));
+  return InvalidArgument(fmt::format(
+      "the source '{}': no such kind; give a path, or an http, https or rtsp URL", source));
 }
 
 void Hush() {
@@ -86,9 +85,8 @@ int AvSource::Interrupted(void* self) {
 std::unexpected<Error> AvSource::Lost(std::string_view what, int error) const {
   if (stop_.stop_requested()) return Fail(ErrorCode::kCancelled, "the stream was stopped");
   if (Clock::now() - silent_since_ > options_.timeout) {
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("{}: {} for {:g} s", options_.source, "no frame came",
-                            ToSeconds(options_.timeout)));
+    return Fail(ErrorCode::kUnavailable, fmt::format("{}: {} for {:g} s", options_.source,
+                                                     "no frame came", ToSeconds(options_.timeout)));
   }
   const auto code = error == AVERROR_INVALIDDATA || error == AVERROR(ENOENT)
                         ? ErrorCode::kInvalidArgument

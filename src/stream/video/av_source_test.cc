@@ -33,8 +33,7 @@ std::vector<std::string> GreyJpegs(int frames) {
 void WriteRecording(const std::filesystem::path& path, int frames) {
   AVFormatContext* raw = nullptr;
   avformat_alloc_output_context2(&raw, nullptr, nullptr, path.c_str());
-  const Av<AVCodecContext> codec(
-      avcodec_alloc_context3(avcodec_find_encoder(AV_CODEC_ID_MPEG4)));
+  const Av<AVCodecContext> codec(avcodec_alloc_context3(avcodec_find_encoder(AV_CODEC_ID_MPEG4)));
   codec->width = 64;
   codec->height = 48;
   codec->pix_fmt = AV_PIX_FMT_YUV420P;
@@ -163,7 +162,8 @@ TEST(AvSource, AStopEndsIt) {
   WriteRecording(folder.path() / "a.avi", 3);
   std::stop_source stop;
   stop.request_stop();
-  const auto source = OpenAvSource({.source = (folder.path() / "a.avi").string()}, stop.get_token());
+  const auto source =
+      OpenAvSource({.source = (folder.path() / "a.avi").string()}, stop.get_token());
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().code, ErrorCode::kCancelled);
 }

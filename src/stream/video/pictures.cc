@@ -36,14 +36,14 @@ Av<SwsContext> MakeScale(const AVFrame& frame, int range) {
   Av<SwsContext> scale(sws_alloc_context());
   if (scale == nullptr) return scale;
   const std::pair<const char*, int> options[] = {
-      {"srcw", frame.width},       {"srch", frame.height},
-      {"dstw", frame.width},       {"dsth", frame.height},
+      {"srcw", frame.width},        {"srch", frame.height},
+      {"dstw", frame.width},        {"dsth", frame.height},
       {"src_format", frame.format}, {"dst_format", AV_PIX_FMT_YUV420P},
-      {"src_range", range},        {"dst_range", 1},
+      {"src_range", range},         {"dst_range", 1},
       {"sws_flags", SWS_BILINEAR}};
   for (const auto& [name, value] : options) av_opt_set_int(scale.get(), name, value, 0);
-  const int* from = sws_getCoefficients(
-      frame.colorspace == AVCOL_SPC_BT709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT);
+  const int* from =
+      sws_getCoefficients(frame.colorspace == AVCOL_SPC_BT709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT);
   sws_setColorspaceDetails(scale.get(), from, range, sws_getCoefficients(SWS_CS_DEFAULT), 1, 0,
                            1 << 16, 1 << 16);
   if (sws_init_context(scale.get(), nullptr, nullptr) < 0) return nullptr;
