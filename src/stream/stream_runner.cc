@@ -120,8 +120,8 @@ void StreamRunner::ReadAll(std::stop_token stop) {
     if (!live_ && end) return SetState(StreamState::kEnded, brought ? "" : "no frame in the file");
     const std::string why =
         end ? config_.source.source + ": the source ended" : end.error().message;
-    const bool hopeless = !end && (end.error().code == ErrorCode::kUnimplemented ||
-                                   (!live_ && end.error().code == ErrorCode::kInvalidArgument));
+    // A file does not come back by waiting.
+    const bool hopeless = !live_ || (!end && end.error().code == ErrorCode::kUnimplemented);
     const auto wait = hopeless ? std::nullopt : reconnect.Lost();
     if (!wait) return SetState(StreamState::kFailed, why);
     SetState(StreamState::kWaiting, why);
