@@ -161,7 +161,7 @@ void DeclareFlow(StreamFlags& flags, CLI::App& command) {
   command
       .add_option("--in-flight", flags.config.flow.in_flight,
                   "frames of a stream at the server at most")
-      ->check(CLI::Range(1, 64));
+      ->check(CLI::Range(1, 100'000));
   command
       .add_option("--slo-ms", flags.slo_ms,
                   "from capture to answer; 0: what the pipeline promises, or 1 s")

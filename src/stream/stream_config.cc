@@ -79,7 +79,7 @@ StreamConfig ReadFields(Fields& fields) {
   fields.Number("fps", 0, 1000, config.flow.most_fps);
   fields.Whole("every", 1, 100'000, config.flow.every);
   fields.Whole("queue", 1, 64, config.flow.queue);
-  fields.Whole("in_flight", 1, 64, config.flow.in_flight);
+  fields.Whole("in_flight", 1, 100'000, config.flow.in_flight);
   double slo_ms = 0;
   fields.Number("slo_ms", 0, 600'000, slo_ms);
   config.flow.slo = FromMillis(slo_ms);

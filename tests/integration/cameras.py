@@ -30,10 +30,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         frames = {"live": 10**9, "frozen": 2, "drops": int(number or 0)}[kind]
         pause = 1 / float(number) if kind == "live" else 0.01
+        jpegs, began = self.server.jpegs, time.monotonic()
         try:
             for i in range(frames):
-                self.send_frame(JPEGS[i % len(JPEGS)])
-                if self.server.closing.wait(pause):
+                self.send_frame(jpegs[i % len(jpegs)])
+                # By the clock: a late frame makes none after it late.
+                if self.server.closing.wait(max(0, began + (i + 1) * pause - time.monotonic())):
                     return
             if kind == "frozen":
                 self.server.closing.wait()
@@ -55,8 +57,9 @@ class Cameras(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self):
+    def __init__(self, jpegs=JPEGS):
         super().__init__(("127.0.0.1", 0), Handler)
+        self.jpegs = jpegs
         self.opened = {}  # connections by kind
         self.closing = threading.Event()
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
