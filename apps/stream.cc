@@ -27,7 +27,7 @@ struct StreamFlags {
   std::string model;
   StreamConfig config;
   // As on the command line.
-  double slo_ms = 0;
+  double slo = 0;  // milliseconds
   double reconnect_s = 1;
   double timeout_s = 5;
   double duration_s = 0;
@@ -81,7 +81,7 @@ Expected<Runners> MakeRunners(const StreamFlags& flags, Lines& lines) {
     config.source = {source, FromSeconds(flags.timeout_s)};
     config.model = flags.model;
     config.url = flags.url;
-    config.flow.slo = FromMillis(flags.slo_ms);
+    config.flow.slo = FromMillis(flags.slo);
     config.reconnect.interval = FromSeconds(flags.reconnect_s);
     config.realtime = !flags.as_answered;
     StreamParts parts{.sink = *sink, .on_answer = {}};
@@ -152,7 +152,7 @@ int Run(const StreamFlags& flags) {
 
 void DeclareFlow(StreamFlags& flags, CLI::App& command) {
   command
-      .add_option("--fps", flags.config.flow.most_fps, "most frames a second; 0: as many as come")
+      .add_option("--fps", flags.config.flow.most_rate, "most frames a second; 0: as many as come")
       ->check(CLI::Range(0.0, 1000.0));
   command.add_option("--every", flags.config.flow.every, "take every n-th frame only")
       ->check(CLI::Range(1, 100'000));
@@ -163,7 +163,7 @@ void DeclareFlow(StreamFlags& flags, CLI::App& command) {
                   "frames of a stream at the server at most")
       ->check(CLI::Range(1, 100'000));
   command
-      .add_option("--slo-ms", flags.slo_ms,
+      .add_option("--slo-ms", flags.slo,
                   "from capture to answer; 0: what the pipeline promises, or 1 s")
       ->check(CLI::Range(0.0, 600'000.0));
 }

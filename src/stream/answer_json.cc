@@ -99,7 +99,7 @@ std::string ToJsonLine(const AnsweredFrame& frame, std::size_t most_elements) {
   }
   LineJson line = {{"stream", frame.stream},
                    {"frame", frame.number},
-                   {"captured_ms", frame.captured_ms},
+                   {"captured_ms", frame.captured_at},
                    {"latency_ms", Rounded(ToMillis(frame.latency))},
                    {"late", frame.end == FrameEnd::kLate},
                    {"outputs", std::move(outputs)}};

@@ -17,7 +17,7 @@ namespace tactus {
 
 struct FlowOptions {
   int every = 1;              // every n-th frame
-  double most_fps = 0;        // 0: as many as come
+  double most_rate = 0;       // 0: as many as come
   int queue = 2;              // frames that wait at most
   int in_flight = 2;          // frames at the server at most
   Duration slo = Seconds(1);  // from capture to answer
@@ -28,7 +28,7 @@ class FrameFlow {
   explicit FrameFlow(const FlowOptions& options)
       : slo_(options.slo),
         most_in_flight_(options.in_flight),
-        pace_(options.every, options.most_fps),
+        pace_(options.every, options.most_rate),
         queue_(static_cast<std::size_t>(options.queue)) {}
 
   // The source brought a frame. A null `picture` could not be decoded.

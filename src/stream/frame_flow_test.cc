@@ -89,7 +89,7 @@ TEST(FrameFlow, CountsEveryFrameOnceInRandomLives) {
     Rng rng = Rng::Stream(seed, "flow");
     const auto draw = [&](int n) { return static_cast<int>(rng.Uniform() * n); };
     FrameFlow flow({.every = 1 + draw(3),
-                    .most_fps = draw(2) * 12.0,
+                    .most_rate = draw(2) * 12.0,
                     .queue = 1 + draw(4),
                     .in_flight = 1 + draw(3),
                     .slo = Millis(50 + draw(400))});

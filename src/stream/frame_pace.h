@@ -11,9 +11,9 @@ namespace tactus {
 
 class FramePace {
  public:
-  // `every` >= 1; `most_fps` 0: as many as come.
-  FramePace(int every, double most_fps)
-      : every_(every), interval_(most_fps > 0 ? FromSeconds(1 / most_fps) : Duration{}) {}
+  // `every` >= 1; `most_rate` 0: as many as come.
+  FramePace(int every, double most_rate)
+      : every_(every), interval_(most_rate > 0 ? FromSeconds(1 / most_rate) : Duration{}) {}
 
   // Why the next frame of the source is not wanted; nothing where it is. `captured` never goes
   // back.

@@ -76,13 +76,13 @@ StreamConfig ReadFields(Fields& fields) {
   fields.Text("source", config.source.source);
   fields.Text("model", config.model);
   fields.Text("url", config.url);
-  fields.Number("fps", 0, 1000, config.flow.most_fps);
+  fields.Number("fps", 0, 1000, config.flow.most_rate);
   fields.Whole("every", 1, 100'000, config.flow.every);
   fields.Whole("queue", 1, 64, config.flow.queue);
   fields.Whole("in_flight", 1, 100'000, config.flow.in_flight);
-  double slo_ms = 0;
-  fields.Number("slo_ms", 0, 600'000, slo_ms);
-  config.flow.slo = FromMillis(slo_ms);
+  double slo = 0;
+  fields.Number("slo_ms", 0, 600'000, slo);
+  config.flow.slo = FromMillis(slo);
   fields.Seconds("reconnect_s", 0.05, 3600, config.reconnect.interval);
   fields.Whole("attempts", 0, 1'000'000, config.reconnect.attempts);
   fields.Seconds("timeout_s", 0.1, 3600, config.source.timeout);
@@ -124,7 +124,7 @@ Expected<StreamConfig> ParseStreamConfig(std::string_view text) {
 std::string ToJson(const StreamConfig& config) {
   ConfigJson json = {{"source", config.source.source},
                      {"model", config.model},
-                     {"fps", config.flow.most_fps},
+                     {"fps", config.flow.most_rate},
                      {"every", config.flow.every},
                      {"queue", config.flow.queue},
                      {"in_flight", config.flow.in_flight},

@@ -19,7 +19,7 @@ TEST(StreamConfig, ReadsEachKey) {
   EXPECT_EQ(config->source.timeout, Seconds(7));
   EXPECT_EQ(config->model, "street");
   EXPECT_EQ(config->url, "host:8001");
-  EXPECT_EQ(config->flow.most_fps, 12.5);
+  EXPECT_EQ(config->flow.most_rate, 12.5);
   EXPECT_EQ(config->flow.every, 2);
   EXPECT_EQ(config->flow.queue, 3);
   EXPECT_EQ(config->flow.in_flight, 4);

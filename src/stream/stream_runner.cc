@@ -121,8 +121,8 @@ void StreamRunner::ReadAll(std::stop_token stop) {
     const std::string why =
         end ? config_.source.source + ": the source ended" : end.error().message;
     // A file does not come back by waiting.
-    const bool hopeless = !live_ || (!end && end.error().code == ErrorCode::kUnimplemented);
-    const auto wait = hopeless ? std::nullopt : reconnect.Lost();
+    const bool final = !live_ || (!end && end.error().code == ErrorCode::kUnimplemented);
+    const auto wait = final ? std::nullopt : reconnect.Lost();
     if (!wait) return SetState(StreamState::kFailed, why);
     SetState(StreamState::kWaiting, why);
     if (!Rest(*wait, stop)) return;
@@ -217,7 +217,7 @@ void StreamRunner::OnAnswer(const Flight& flight, FrameAnswer&& answer) {
     const auto age = static_cast<std::uint64_t>(std::max(0.0, ToMillis(latency)));
     parts_.on_answer({.stream = name_,
                       .number = flight.frame.number,
-                      .captured_ms = WallClock::UnixMillis() - age,
+                      .captured_at = WallClock::UnixMillis() - age,
                       .latency = latency,
                       .end = now > flight.frame.deadline ? FrameEnd::kLate : FrameEnd::kServed,
                       .answer = answer,

@@ -25,7 +25,7 @@ namespace tactus {
 struct AnsweredFrame {
   const std::string& stream;
   std::uint64_t number = 0;
-  std::uint64_t captured_ms = 0;  // Unix time
+  std::uint64_t captured_at = 0;  // milliseconds since 1970
   Duration latency{};             // from capture to answer
   FrameEnd end = FrameEnd::kServed;
   const FrameAnswer& answer;

@@ -17,8 +17,8 @@ def recording(path, frames):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """/live/FPS goes on for ever; /frozen sends two frames and then nothing; /drops/N sends N frames
-    and hangs up; anything else is not found."""
+    """/live/FPS goes on for ever; /frozen sends two frames and then nothing; /drops/N sends N
+    frames and hangs up; anything else is not found."""
 
     def do_GET(self):
         kind, _, number = self.path.strip("/").partition("/")
