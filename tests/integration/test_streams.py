@@ -11,6 +11,7 @@ import urllib.request
 
 import serving
 from cameras import JPEGS, Cameras, recording, wait_until
+from rtsp_camera import RtspCamera
 from serving import TACTUS, WAIT_S, add_model, identity_config
 
 
@@ -125,6 +126,21 @@ class StreamsTest(unittest.TestCase):
         self.assertGreaterEqual(self.server.metric("tactus_stream_frames_total", stream="door",
                                                    reason="served"), 10)
         self.assertIn("door", self.server.get("/v2/streams/door/view"))
+
+    def test_a_camera_over_rtsp_is_followed_and_missed(self):
+        jpeg = (serving.SOURCE / "tests/data/frame.jpg").read_bytes()
+        camera = RtspCamera(jpeg)
+        try:
+            self.add("yard", source=camera.url(), reconnect_s=0.05)
+            self.await_served("yard", 5)
+            with urllib.request.urlopen(f"http://{self.server.http}/v2/streams/yard/video",
+                                        timeout=WAIT_S) as video:
+                self.assertEqual(video.readline(), b"--tactus-frame\r\n")
+        finally:
+            camera.__exit__()
+        state = wait_until(lambda: (s := self.read("yard"))["state"] == "waiting" and s,
+                           "the camera is missed")
+        self.assertEqual(state["frames"]["decode"]["corrupt"], 0)
 
     def test_a_frozen_and_a_dropping_camera_hold_up_nobody(self):
         self.add("live", source=self.cameras.url("live/25"))
