@@ -68,15 +68,15 @@ class Lines {
 using Runners = std::vector<std::unique_ptr<StreamRunner>>;
 
 Expected<Runners> MakeRunners(const StreamFlags& flags, Lines& lines) {
-  // One connection for all.
-  auto sink = MakeRemoteSink(flags.url, flags.model);
-  if (!sink) return InvalidArgument("--url: " + sink.error().message);
   Runners runners;
   for (std::size_t i = 0; i < flags.sources.size(); ++i) {
     auto [name, source] = NamedSource(flags.sources[i], i);
     for (const auto& other : runners) {
       if (other->name() == name) return InvalidArgument(fmt::format("two streams are '{}'", name));
     }
+    // A connection for each: none waits behind another's frames.
+    auto sink = MakeRemoteSink(flags.url, flags.model);
+    if (!sink) return InvalidArgument("--url: " + sink.error().message);
     StreamConfig config = flags.config;
     config.source = {source, FromSeconds(flags.timeout_s)};
     config.model = flags.model;

@@ -37,7 +37,7 @@ enum class FrameEnd : std::uint8_t {
   kPaced,    // more frames a second than are wanted
   kNewer,    // a newer frame pushed it out of the queue
   kStale,    // by the latest answers, its deadline can no longer be met
-  kStopped,  // the stream ended while it waited
+  kStopped,  // the stream ended before it was answered
   kUnmade,   // no JPEG could be made of it
   kRefused,  // the server had no room for it, or gave it up in favour of others
   kTooLate,  // the server ended it at its deadline

@@ -21,7 +21,7 @@ struct AnswerTensor {
 };
 
 struct FrameAnswer {
-  FrameEnd end = FrameEnd::kFailed;  // kServed, kRefused, kTooLate or kFailed
+  FrameEnd end = FrameEnd::kFailed;  // kServed, kRefused, kTooLate, kStopped or kFailed
   std::string error;                 // where it is not kServed
   bool emulated = false;             // the server says that the outputs are made up
   std::vector<AnswerTensor> outputs;
@@ -40,6 +40,9 @@ class FrameSink {
   virtual Expected<Duration> Promise() = 0;
   // `left` > 0: until the frame's deadline.
   virtual void Send(JpegBytes jpeg, Duration left, OnFrameAnswer done) = 0;
+  // Nobody waits any more for what was sent: each is still answered, soon, with kStopped or as it
+  // ended. Nothing is sent after it.
+  virtual void GiveUp() = 0;
 };
 
 // How the one input of a model takes a JPEG: as UINT8 of its length, or as one BYTES.

@@ -28,6 +28,8 @@ FrameEnd EndOf(grpc::StatusCode code) {
       return FrameEnd::kRefused;
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       return FrameEnd::kTooLate;
+    case grpc::StatusCode::CANCELLED:
+      return FrameEnd::kStopped;
     default:
       return FrameEnd::kFailed;
   }
@@ -53,6 +55,7 @@ class RemoteSink final : public FrameSink {
 
   Expected<Duration> Promise() override;
   void Send(JpegBytes jpeg, Duration left, OnFrameAnswer done) override;
+  void GiveUp() override;
 
  private:
   struct Flight {
@@ -78,15 +81,19 @@ class RemoteSink final : public FrameSink {
   int aloft_ = 0;                                                 // sent, and not yet freed
 };
 
-RemoteSink::~RemoteSink() {
+void RemoteSink::GiveUp() {
   std::vector<std::shared_ptr<Flight>> open;
-  std::unique_lock lock(mutex_);
-  for (const auto& [raw, flight] : flights_) open.push_back(flight);
-  lock.unlock();
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [raw, flight] : flights_) open.push_back(flight);
+  }
   // Without the lock: gRPC may report a cancelled call from within TryCancel.
   for (const auto& flight : open) flight->context.TryCancel();
-  open.clear();
-  lock.lock();
+}
+
+RemoteSink::~RemoteSink() {
+  GiveUp();
+  std::unique_lock lock(mutex_);
   landed_.wait(lock, [this] { return aloft_ == 0; });
 }
 

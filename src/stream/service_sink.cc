@@ -1,7 +1,12 @@
 #include "stream/service_sink.h"
 
 #include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace tactus {
 namespace {
@@ -13,6 +18,8 @@ FrameEnd EndOf(const Error& error) {
       return FrameEnd::kRefused;
     case ErrorCode::kDeadlineExceeded:
       return FrameEnd::kTooLate;
+    case ErrorCode::kCancelled:
+      return FrameEnd::kStopped;
     default:
       return FrameEnd::kFailed;
   }
@@ -73,13 +80,41 @@ class ServiceSink final : public FrameSink {
     call.keepalive = std::move(jpeg);
     call.received = std::chrono::steady_clock::now();
     call.limit.Tighten(left);
-    call.reply = [done = std::move(done)](InferReply&& reply) { done(AnswerOf(reply)); };
-    service_.Infer(std::move(call));
+    std::unique_lock lock(mutex_);
+    const std::uint64_t number = next_++;
+    calls_.emplace(number, std::nullopt);
+    lock.unlock();
+    call.reply = [this, number, done = std::move(done)](InferReply&& reply) {
+      {
+        const std::lock_guard replied(mutex_);
+        calls_.erase(number);
+      }
+      done(AnswerOf(reply));
+    };
+    const CallId id = service_.Infer(std::move(call));
+    lock.lock();
+    // Unless it was answered meanwhile.
+    if (const auto place = calls_.find(number); place != calls_.end()) place->second = id;
+  }
+
+  void GiveUp() override {
+    std::vector<CallId> ids;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [number, id] : calls_) {
+        if (id) ids.push_back(*id);
+      }
+    }
+    // Without the lock: a reply may come from within.
+    for (const CallId id : ids) service_.Cancel(id);
   }
 
  private:
   InferenceService& service_;
   const std::string model_;
+  std::mutex mutex_;
+  std::uint64_t next_ = 0;
+  std::map<std::uint64_t, std::optional<CallId>> calls_;  // without an answer yet
 };
 
 }  // namespace

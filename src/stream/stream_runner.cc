@@ -62,6 +62,7 @@ void StreamRunner::Stop() {
   sender_.request_stop();
   if (reader_.joinable()) reader_.join();
   if (sender_.joinable()) sender_.join();
+  parts_.sink->GiveUp();
   std::unique_lock lock(mutex_);
   flow_->Clear();
   changed_.wait(lock, [this] { return flow_->in_flight() == 0; });

@@ -58,7 +58,7 @@ using SourceOpener =
     std::function<Expected<std::unique_ptr<VideoSource>>(const SourceOptions&, std::stop_token)>;
 
 struct StreamParts {
-  std::shared_ptr<FrameSink> sink;
+  std::shared_ptr<FrameSink> sink;  // of this stream alone
   // Called for kServed and kLate, on the sink's threads, several at once; must be quick. May be
   // null.
   std::function<void(const AnsweredFrame&)> on_answer;
@@ -75,7 +75,8 @@ class StreamRunner {
   // Asks the sink what its model promises, and starts. Its error is the sink's. Blocks for seconds
   // where the server is not there.
   Status Start();
-  // No frame is read or sent from now on; returns when each has ended. Idempotent.
+  // No frame is read or sent from now on, and what is at the server is given up; returns when each
+  // has ended. Idempotent.
   void Stop();
 
   const std::string& name() const { return name_; }

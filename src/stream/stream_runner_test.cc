@@ -68,6 +68,16 @@ class ScriptedSink final : public FrameSink {
     sent_.push_back({std::move(jpeg), std::move(done)});
     changed_.notify_one();
   }
+  void GiveUp() override {
+    std::deque<std::pair<JpegBytes, OnFrameAnswer>> sent;
+    {
+      const std::lock_guard lock(mutex_);
+      sent.swap(sent_);
+    }
+    FrameAnswer stopped;
+    stopped.end = FrameEnd::kStopped;
+    for (const auto& [jpeg, done] : sent) done(FrameAnswer(stopped));
+  }
 
  private:
   void Run(std::stop_token stop) {
@@ -189,10 +199,9 @@ TEST(StreamRunner, ReconnectsUntilTheAttemptsAreUsedUp) {
 
 // Without this, a frozen camera could not be removed, or would hold up the stream beside it.
 TEST(StreamRunner, AFrozenSourceStopsAtOnceAndHoldsUpNobody) {
-  const auto sink = std::make_shared<ScriptedSink>(Served);
   const auto make = [&](const std::string& name, bool frozen) {
     StreamParts parts;
-    parts.sink = sink;
+    parts.sink = std::make_shared<ScriptedSink>(Served);
     parts.open = [frozen](const SourceOptions&, std::stop_token stop) {
       return std::make_unique<ScriptedSource>(std::vector<std::string>(frozen ? 1 : 50, "frame"),
                                               frozen, stop);

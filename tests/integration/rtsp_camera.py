@@ -1,4 +1,4 @@
-"""A camera that speaks RTSP, for tests: JPEG frames as RTP (RFC 2435) inside the RTSP connection."""
+"""A camera that speaks RTSP, for tests: JPEGs as RTP (RFC 2435) inside the RTSP connection."""
 
 import socketserver
 import struct

@@ -153,6 +153,15 @@ TEST_F(StreamsTest, PicturesAreJpegsOfTheAnsweredFrames) {
   EXPECT_EQ(picture->width, 16);
 }
 
+// Without this, a stream could not be removed while its server is slow.
+TEST_F(StreamsTest, WhatIsAtTheServerIsGivenUpWhenTheStreamIsRemoved) {
+  service_.Hold();
+  Add("door");
+  service_.AwaitCalls(2);
+  EXPECT_EQ(Ask("DELETE", "/v2/streams/door").status, 200);
+  EXPECT_EQ(service_.cancels(), 2);
+}
+
 // Without this, watchers would go uncounted, or those who left would be counted for ever.
 TEST_F(StreamsTest, AWatcherIsACallUntilItLeaves) {
   options_.limits = std::make_shared<ClientLimits>(ClientLimitOptions{.calls = 1});

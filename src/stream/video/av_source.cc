@@ -147,7 +147,8 @@ Status AvSource::FindVideo() {
   codec_.reset(avcodec_alloc_context3(decoder));
   if (codec_ == nullptr) return Internal("no memory for a decoder");
   codec_->thread_count = 1;  // streams run beside each other
-  codec_->flags |= AV_CODEC_FLAG_LOW_DELAY;
+  // Cameras send frames in the order of their capture; recordings may not.
+  if (IsLive(options_.source)) codec_->flags |= AV_CODEC_FLAG_LOW_DELAY;
   avcodec_parameters_to_context(codec_.get(), stream.codecpar);
   const int failed = avcodec_open2(codec_.get(), decoder, nullptr);
   if (failed < 0) return Lost("its decoder does not start", failed);
