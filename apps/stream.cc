@@ -122,6 +122,9 @@ void PrintTable(const Runners& runners) {
 }
 
 int Run(const StreamFlags& flags) {
+  if (!CanReadVideo()) {
+    return ReportBadInput(OpenVideo({.source = flags.sources.front()}, {}).error());
+  }
   StopSignals signals;  // before anything starts a thread
   Lines lines;
   auto made = MakeRunners(flags, lines);

@@ -6,6 +6,14 @@
 
 namespace tactus {
 
+bool CanReadVideo() {
+#ifdef TACTUS_HAVE_LIBAV
+  return true;
+#else
+  return false;
+#endif
+}
+
 Expected<std::unique_ptr<VideoSource>> OpenVideo(const SourceOptions& options,
                                                  std::stop_token stop) {
 #ifdef TACTUS_HAVE_LIBAV

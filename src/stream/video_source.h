@@ -39,6 +39,9 @@ class VideoSource {
 Expected<std::unique_ptr<VideoSource>> OpenVideo(const SourceOptions& options,
                                                  std::stop_token stop);
 
+// Whether this build can read video; where it cannot, OpenVideo says what to do about it.
+bool CanReadVideo();
+
 // A camera: it has its own pace, and is tried again when it is lost.
 inline bool IsLive(std::string_view source) { return source.find("://") != source.npos; }
 
