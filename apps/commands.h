@@ -47,5 +47,6 @@ void AddReplay(CLI::App& app, CommandContext& context);
 void AddReproduce(CLI::App& app, CommandContext& context);
 void AddServe(CLI::App& app, CommandContext& context);
 void AddSimulate(CLI::App& app, CommandContext& context);
+void AddStream(CLI::App& app, CommandContext& context);
 
 }  // namespace tactus

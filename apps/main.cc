@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   tactus::AddMeasure(app, context);
   tactus::AddProfile(app, context);
   tactus::AddServe(app, context);
+  tactus::AddStream(app, context);
 #endif
   RefuseWhatIsNoNumber(app);
   try {

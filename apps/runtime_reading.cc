@@ -1,5 +1,7 @@
 #include "runtime_reading.h"
 
+#include "stream/stream_set.h"
+
 namespace tactus {
 
 RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service) {
@@ -11,9 +13,27 @@ RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service
                          .statistics = {},
                          .advice = {},
                          .layout = runtime.layout(),
-                         .planning = {}};
+                         .planning = {},
+                         .streams = {}};
   if (auto statistics = service.Statistics("", -1)) reading.statistics = std::move(*statistics);
   return reading;
+}
+
+std::vector<StreamFrames> FramesOf(const StreamSet& streams) {
+  std::vector<StreamFrames> all;
+  for (const auto& [name, reading] : streams.readings()) {
+    StreamFrames frames{.stream = name,
+                        .read = reading.counts.read,
+                        .ended = {},
+                        .reconnects = reading.reconnects,
+                        .running = reading.state == StreamState::kRunning};
+    for (std::size_t i = 0; i < kFrameEnds; ++i) {
+      const FrameEndName end = Name(static_cast<FrameEnd>(i));
+      frames.ended.push_back({end.stage, end.reason, reading.counts.ends[i]});
+    }
+    all.push_back(std::move(frames));
+  }
+  return all;
 }
 
 }  // namespace tactus

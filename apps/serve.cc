@@ -45,6 +45,7 @@
 #include "server/kserve/validation.h"
 #include "server/metrics/serving_metrics.h"
 #include "stop_signals.h"
+#include "stream/stream_set.h"
 #include "workload/profile_file.h"
 
 namespace tactus {
@@ -109,6 +110,7 @@ class ServeCommand {
   std::shared_ptr<ClientLimits> limits_;
   std::jthread access_refresh_;
   std::jthread idle_memory_;
+  std::unique_ptr<StreamSet> streams_;  // to the service
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
@@ -311,6 +313,7 @@ Status ServeCommand::StartFrontEnds() {
     if (host_ != nullptr) host_->AddTo(reading);
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     if (planning_ != nullptr) reading.planning = planning_->reading();
+    if (streams_ != nullptr) reading.streams = FramesOf(*streams_);
     return reading;
   });
   HttpOptions http{.address = o_.address, .port = o_.http_port, .threads = o_.http_threads};
@@ -319,7 +322,8 @@ Status ServeCommand::StartFrontEnds() {
   http.access = access_;
   http.limits = limits_;
   http.max_connections = connections_;
-  http_ = std::make_unique<HttpServer>(http, *service_);
+  streams_ = std::make_unique<StreamSet>(*service_);
+  http_ = std::make_unique<HttpServer>(http, *service_, streams_.get());
   grpc_ = std::make_unique<GrpcServer>(
       GrpcOptions{.address = o_.address,
                   .port = o_.grpc_port,
@@ -417,6 +421,7 @@ void ServeCommand::PrintServed() const {
 void ServeCommand::Stop() {
   const milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
   idle_memory_ = {};
+  streams_->Stop();  // their watchers are connections
   {
     std::jthread http([&] { http_->Stop(grace); });
     grpc_->Stop(grace);

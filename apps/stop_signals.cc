@@ -37,4 +37,12 @@ const char* StopSignals::Wait(const std::function<void()>& on_hangup) {
   return received == SIGINT ? "SIGINT" : "SIGTERM";
 }
 
+bool StopSignals::CameWithin(std::chrono::milliseconds time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+  const std::chrono::nanoseconds rest = time - seconds;
+  const timespec wait{seconds.count(), rest.count()};
+  const int received = sigtimedwait(&set_, nullptr, &wait);
+  return received == SIGINT || received == SIGTERM;
+}
+
 }  // namespace tactus

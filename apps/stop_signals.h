@@ -1,6 +1,7 @@
 // The signals that a server is told by.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <thread>
 
@@ -20,6 +21,8 @@ class StopSignals {
   // Until one that asks to stop comes; its name. From then on a second one ends the process at
   // once. Calls `on_hangup` for each SIGHUP before.
   const char* Wait(const std::function<void()>& on_hangup);
+  // Whether one that asks to stop came within that time.
+  bool CameWithin(std::chrono::milliseconds time);
 
  private:
   sigset_t set_;

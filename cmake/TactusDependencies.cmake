@@ -27,6 +27,21 @@ if(TACTUS_SERVER)
   find_package(gRPC CONFIG REQUIRED)
 endif()
 
+# Video sources of streams (src/stream/video). Without it all else builds.
+option(TACTUS_VIDEO "Read video for streams, where libav is installed" ON)
+if(TACTUS_SERVER AND TACTUS_VIDEO)
+  find_package(PkgConfig)
+  if(PKG_CONFIG_FOUND)
+    pkg_check_modules(TACTUS_LIBAV IMPORTED_TARGET libavformat libavcodec libavutil libswscale)
+  endif()
+  if(TACTUS_LIBAV_FOUND)
+    add_library(libav INTERFACE)
+    target_link_libraries(libav INTERFACE PkgConfig::TACTUS_LIBAV)
+  else()
+    message(STATUS "libav was not found: tactus stream cannot read video (./run build video)")
+  endif()
+endif()
+
 # TACTUS_CBC: the libraries of bench/cbc.
 if(TACTUS_WITH_CBC)
   find_path(TACTUS_CBC_INCLUDE coin/Cbc_C_Interface.h)

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/serving_time.h"
@@ -29,6 +30,20 @@ struct DeviceLayout {
   // the first of them has been at it.
   int draining = 0;
   Duration drain{};
+};
+
+// What became of a video stream's frames.
+struct StreamFrames {
+  struct Ended {
+    std::string_view stage;   // decode, pace, queue, encode, server or answer
+    std::string_view reason;  // "served" is the good one
+    std::uint64_t count = 0;
+  };
+  std::string stream;
+  std::uint64_t read = 0;  // that the source brought
+  std::vector<Ended> ended;
+  std::uint64_t reconnects = 0;
+  bool running = false;  // frames come now
 };
 
 // What a planning server has done, and counts on. Times are of the real clock.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # apt.sh GROUP: installs the packages of tools/setup/packages.txt that the machine lacks, for GROUP
-# (build, demo or test). Removes nothing, asks nothing, and does not touch apt when all are there.
+# (build, demo...). Removes nothing, asks nothing, and does not touch apt when all are there.
 source "$(dirname "$0")/lib.sh"
 
 wanted() {  # the entries of the groups that GROUP includes

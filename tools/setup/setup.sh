@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test). Installs what is
-# missing and says what; takes a fraction of a second when nothing is. Downloads stay in .cache.
+# setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test; group video is
+# for `./run build video`). Installs what is missing and says what; takes a fraction of a second
+# when nothing is. Downloads stay in .cache.
 here=$(dirname "$0")
 source "$here/lib.sh"
 
 group=${1:-build}
-case $group in build | demo | test) ;; *) fail "unknown group $group" "build, demo or test" ;; esac
+case $group in
+  build | demo | test | video) ;;
+  *) fail "unknown group $group" "build, demo, test or video" ;;
+esac
 
 # Two set-ups at once (two terminals) would unpack over each other.
 mkdir -p "$cache"
@@ -15,7 +19,7 @@ flock --nonblock 9 || { say "waiting for another set-up to finish"; flock 9; }
 bash "$here/apt.sh" "$group"
 bash "$here/onnxruntime.sh"
 bash "$here/ocr.sh"
-[ "$group" = build ] || bash "$here/street.sh"
+case $group in demo | test) bash "$here/street.sh" ;; esac
 if [ "$group" = test ]; then
   bash "$here/python.sh"
   bash "$here/promtool.sh"

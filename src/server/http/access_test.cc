@@ -50,6 +50,15 @@ TEST_F(HttpAccessTest, EveryEndpointByEveryScope) {
       {"GET", "/v2/models/stats", "read"},
       {"POST", "/v2/repository/index", "read"},
       {"GET", "/no/such/path", "read"},
+      {"GET", "/v2/streams", "read"},
+      {"GET", "/v2/streams/door", "read"},
+      {"HEAD", "/v2/streams/door", "read"},
+      {"GET", "/v2/streams/door/events", "read"},
+      {"GET", "/v2/streams/door/video", "read"},
+      {"GET", "/v2/streams/door/view", "read"},
+      {"POST", "/v2/streams/door", "admin"},
+      {"DELETE", "/v2/streams/door", "admin"},
+      {"PUT", "/v2/streams/door", "admin"},
       {"POST", "/v2/models/numbers/infer", "infer"},
       {"POST", "/v2/models/numbers/versions/1/infer", "infer"},
       {"POST", "/v2/models/numbers/generate", "infer"},
@@ -64,7 +73,10 @@ TEST_F(HttpAccessTest, EveryEndpointByEveryScope) {
   };
   for (const Row& row : table) {
     for (const std::string_view scope : {"", "unknown", "read", "infer", "admin"}) {
-      const int status = Call(Request(row.verb, row.path, scope)).status;
+      const bool head = std::string_view(row.verb) == "HEAD";
+      LoopbackClient client(port());
+      client.Send(Request(row.verb, row.path, scope));
+      const int status = client.Receive(head).status;
       const bool open = *row.needs == '\0';
       const bool known = scope != "" && scope != "unknown";
       const int refusal = open || scope == row.needs ? 0 : known ? 403 : 401;

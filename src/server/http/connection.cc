@@ -119,7 +119,7 @@ bool Connection::MayGo(Clock::time_point now) const {
 std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Connection::Admit(
     const RequestHead& head) {
   ServerContext& server = thread_->server();
-  const Scope needs = server.handler->Needs(head.target);
+  const Scope needs = server.handler->Needs(head.verb, head.target);
   client_ = address_;
   if (options().access != nullptr) {
     Admission admission = options().access->Admit(needs, head.authorization);
@@ -177,7 +177,8 @@ void Connection::OnRead(error_code error, std::size_t n) {
   reading_ = false;
   if (phase_ == Phase::kClosed) return;
   if (error) {
-    // While an answer goes out, the client may have closed its side on purpose: let it have it.
+    // While an answer goes out, the client may have closed its side on purpose: let it have it; but
+    // not where the answer has no end.
     if (phase_ == Phase::kWriting) {
       keep_alive_ = false;
       return;
@@ -315,8 +316,8 @@ void Connection::Write(HttpResponse response, bool keep_alive) {
     waiting_ = std::move(response);
     return;
   }
-  keep_alive_ =
-      keep_alive && !response.close && !thread_->server().stopping.load(std::memory_order_relaxed);
+  keep_alive_ = keep_alive && !response.close && response.rest == nullptr &&
+                !thread_->server().stopping.load(std::memory_order_relaxed);
   Limit(options().write_timeout);
   response_ = std::move(response);
   head_ = ResponseHead(response_, keep_alive_);
@@ -332,6 +333,10 @@ void Connection::Write(HttpResponse response, bool keep_alive) {
 }
 
 void Connection::OnWritten(error_code error) {
+  if (!error && phase_ == Phase::kWriting && response_.rest != nullptr && !head_only_) {
+    rest_ = std::move(response_.rest);
+    return AskForMore();
+  }
   response_ = {};
   allowed_.reset();
   if (phase_ == Phase::kClosed) return;
@@ -342,6 +347,34 @@ void Connection::OnWritten(error_code error) {
   const RequestReader::State state = reader_.Next();
   if (state == RequestReader::State::kHead) Limit(options().idle_timeout);
   Advance(state);
+}
+
+// Waits for the next piece of a long body, however long it takes.
+void Connection::AskForMore() {
+  phase_ = Phase::kStreaming;
+  time_limit_ = Clock::time_point::max();
+  if (thread_->server().stopping.load(std::memory_order_relaxed)) return Close();
+  rest_->Next([self = shared_from_this()](std::string piece) {
+    asio::io_context& loop = self->thread_->io();
+    asio::post(loop,
+               [self, piece = std::move(piece)]() mutable { self->WriteMore(std::move(piece)); });
+  });
+}
+
+void Connection::WriteMore(std::string piece) {
+  if (phase_ != Phase::kStreaming) return;
+  if (piece.empty()) {
+    std::exchange(rest_, nullptr)->Leave();
+    allowed_.reset();
+    return Linger();
+  }
+  piece_ = std::move(piece);
+  Limit(options().write_timeout);
+  asio::async_write(stream_, asio::buffer(piece_), AsMuchAsGoes,
+                    [self = shared_from_this()](error_code error, std::size_t) {
+                      if (self->phase_ != Phase::kStreaming) return;
+                      error ? self->Close() : self->AskForMore();
+                    });
 }
 
 void Connection::Linger() {
@@ -362,6 +395,7 @@ void Connection::CheckTime(Clock::time_point now) {
 }
 
 void Connection::CloseIfIdle() {
+  if (phase_ == Phase::kStreaming) return Close();
   if (phase_ == Phase::kReading && reader_.idle()) Close();
 }
 
@@ -385,6 +419,8 @@ void Connection::Abort() {
 void Connection::Close() {
   if (phase_ == Phase::kClosed) return;
   phase_ = Phase::kClosed;
+  const auto self = weak_from_this().lock();  // a long body may hold the last of us
+  if (rest_ != nullptr) std::exchange(rest_, nullptr)->Leave();
   allowed_.reset();
   place_ = {};
   error_code ignored;

@@ -63,6 +63,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
     kReading,    // a request is awaited or arriving
     kHandling,   // a request is whole and has no answer yet
     kWriting,    // its answer is going out
+    kStreaming,  // and goes on, piece by piece
     kLingering,  // the last answer is out; what still comes is thrown away
     kClosed,
   };
@@ -84,6 +85,8 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void OnAnswer(std::move_only_function<HttpResponse()> make);
   void Write(HttpResponse response, bool keep_alive);
   void OnWritten(boost::system::error_code error);
+  void AskForMore();
+  void WriteMore(std::string piece);
   void Linger();
   void Close();
 
@@ -118,6 +121,8 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   std::string head_;
   HttpResponse response_;
   std::vector<boost::asio::const_buffer> buffers_;
+  std::shared_ptr<LongBody> rest_;  // kStreaming
+  std::string piece_;               // of it, that goes out
 };
 
 }  // namespace tactus

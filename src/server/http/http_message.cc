@@ -64,9 +64,11 @@ std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
   for (const auto part : response.parts) length += part.size();
   std::string head;
   head.reserve(192 + response.fields.size());
-  fmt::format_to(std::back_inserter(head),
-                 "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}", response.status,
-                 Reason(response.status), response.content_type, length, response.fields);
+  fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}",
+                 response.status, Reason(response.status), response.content_type, response.fields);
+  if (response.rest == nullptr) {
+    fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", length);
+  }
   // Said in both cases: clients of HTTP/1.0 keep a connection only when told.
   head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
   return head;

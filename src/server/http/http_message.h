@@ -19,7 +19,7 @@
 
 namespace tactus {
 
-enum class Verb { kGet, kHead, kPost, kOther };
+enum class Verb { kGet, kHead, kPost, kDelete, kOther };
 
 // Views into the connection's memory: good until Handle returns, but for the body, which lives as
 // long as `body_owner`.
@@ -35,6 +35,17 @@ struct HttpRequest {
   std::chrono::steady_clock::time_point received;  // when it was whole
 };
 
+// What follows a response's body piece by piece until the end: events, pictures.
+class LongBody {
+ public:
+  virtual ~LongBody() = default;
+  // `ready` is called once, inside Next or later, on any thread; an empty piece is the end. The
+  // next piece is asked for when this one is out, so that a slow client is waited for by nobody.
+  virtual void Next(std::move_only_function<void(std::string piece)> ready) = 0;
+  // The client is gone or the server stops: what was asked for need not come. Drops `ready`.
+  virtual void Leave() = 0;
+};
+
 struct HttpResponse {
   int status = 200;
   std::string_view content_type = "application/json";
@@ -43,6 +54,7 @@ struct HttpResponse {
   std::vector<std::span<const std::byte>> parts;  // follow the body
   std::shared_ptr<const void> storage;            // owns what `parts` point to
   bool close = false;                             // the connection ends with this response
+  std::shared_ptr<LongBody> rest;                 // goes out after `parts`; its end is the close
 };
 
 HttpResponse ErrorResponse(int status, std::string_view text);
@@ -67,7 +79,7 @@ class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
   // What a client must be allowed in order to send a request to this target.
-  virtual Scope Needs(std::string_view target) const = 0;
+  virtual Scope Needs(Verb verb, std::string_view target) const = 0;
   // Must not block. Answers through `exchange`, at once or later. `thread` numbers the I/O thread
   // that calls. A call that is under way in the service is returned, for Cancel.
   virtual std::optional<CallId> Handle(const HttpRequest& request, std::size_t thread,

@@ -141,8 +141,8 @@ void HttpServer::Body::CloseAcceptor() {
   closed.get_future().wait();
 }
 
-HttpServer::HttpServer(HttpOptions options, InferenceService& service) {
-  auto handler = MakeKServeHandler(options, service);
+HttpServer::HttpServer(HttpOptions options, InferenceService& service, StreamSet* streams) {
+  auto handler = MakeKServeHandler(options, service, streams);
   body_ = std::make_unique<Body>(std::move(options), std::move(handler));
 }
 

@@ -20,6 +20,7 @@ namespace tactus {
 
 class Access;
 class ClientLimits;
+class StreamSet;
 
 struct HttpOptions {
   // Loopback unless the operator says otherwise.
@@ -55,8 +56,8 @@ struct HttpOptions {
 
 class HttpServer {
  public:
-  // KServe v2; `service` outlives the server.
-  HttpServer(HttpOptions options, InferenceService& service);
+  // KServe v2, and /v2/streams where there are `streams`; both outlive the server.
+  HttpServer(HttpOptions options, InferenceService& service, StreamSet* streams = nullptr);
   // GET /metrics answers `text()`, called on an I/O thread of this server. Where there is a
   // `health`, the paths /v2/health of that service too: on a thread that no request for it keeps
   // busy.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "server/http/route.h"
+#include "server/http/streams_handler.h"
 #include "server/http/waiting_thread.h"
 #include "server/kserve/compression.h"
 #include "server/kserve/error_mapping.h"
@@ -74,21 +75,29 @@ void Compress(Coding coding, HttpResponse& response) {
 
 class KServeHandler final : public HttpHandler {
  public:
-  KServeHandler(const HttpOptions& options, InferenceService& service)
+  KServeHandler(const HttpOptions& options, InferenceService& service, StreamSet* streams)
       : service_(service),
         max_body_(options.max_body),
         strict_(options.strict_triton),
         decoders_(static_cast<std::size_t>(std::max(options.threads, 1) +
                                            std::max(options.decode_threads, 1))),
-        waiting_(kWaitingCalls) {}
+        waiting_(kWaitingCalls) {
+    if (streams != nullptr) streams_.emplace(*streams, options.strict_triton);
+  }
 
-  Scope Needs(std::string_view target) const override { return ScopeOf(RouteOf(target).endpoint); }
+  Scope Needs(Verb verb, std::string_view target) const override {
+    return ScopeOf(RouteOf(target).endpoint, verb);
+  }
 
   std::optional<CallId> Handle(const HttpRequest& request, std::size_t thread,
                                std::shared_ptr<Exchange> exchange) override {
     Route route = RouteOf(request.target);
     if (route.endpoint == Endpoint::kInfer && request.verb == Verb::kPost) {
       return Infer(request, route, thread, std::move(exchange));
+    }
+    if (IsOfStreams(route.endpoint) && streams_) {
+      streams_->Handle(request, route, std::move(exchange));
+      return std::nullopt;
     }
     if (auto response = Answer(request, route, exchange)) {
       exchange->Answer([response = std::move(*response)]() mutable { return std::move(response); });
@@ -97,8 +106,14 @@ class KServeHandler final : public HttpHandler {
   }
 
   void Cancel(CallId call) override { service_.Cancel(call); }
-  void Stop() override { waiting_.Stop(); }
-  void Refuse() override { waiting_.Refuse(); }
+  void Stop() override {
+    waiting_.Stop();
+    if (streams_) streams_->Stop();
+  }
+  void Refuse() override {
+    waiting_.Refuse();
+    if (streams_) streams_->Refuse();
+  }
 
  private:
   HttpResponse Refusal(const Error& error) const { return RefusalOf(error, strict_); }
@@ -113,13 +128,15 @@ class KServeHandler final : public HttpHandler {
   // Nothing where the answer comes later.
   std::optional<HttpResponse> Answer(const HttpRequest& request, Route& route,
                                      std::shared_ptr<Exchange>& exchange) {
-    if (route.endpoint == Endpoint::kUnknown) return ErrorResponse(404, "Not Found");
+    const bool unknown = route.endpoint == Endpoint::kUnknown || IsOfStreams(route.endpoint);
+    if (unknown) return ErrorResponse(404, "Not Found");
     if (route.endpoint == Endpoint::kUnsupported || route.endpoint == Endpoint::kSettings) {
       return ErrorResponse(501, "this extension is not supported");
     }
     const std::string_view allowed = AllowedVerbs(route.endpoint);
     const bool post = request.verb == Verb::kPost;
-    if (request.verb == Verb::kOther || post != (allowed == "POST")) {
+    const bool reads = request.verb == Verb::kGet || request.verb == Verb::kHead;
+    if (post != (allowed == "POST") || (!post && !reads)) {
       return MethodNotAllowed(allowed);
     }
     if (post) return AnswerPost(request, route, exchange);
@@ -339,6 +356,7 @@ class KServeHandler final : public HttpHandler {
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode
   WaitingThread waiting_;
+  std::optional<StreamsHandler> streams_;  // where this server has streams
 };
 
 class TextHandler final : public HttpHandler {
@@ -352,8 +370,8 @@ class TextHandler final : public HttpHandler {
     return std::nullopt;
   }
   void Cancel(CallId) override {}
-  Scope Needs(std::string_view target) const override {
-    return health_ != nullptr ? ScopeOf(RouteOf(target).endpoint) : Scope::kRead;
+  Scope Needs(Verb verb, std::string_view target) const override {
+    return health_ != nullptr ? ScopeOf(RouteOf(target).endpoint, verb) : Scope::kRead;
   }
 
  private:
@@ -384,8 +402,8 @@ class TextHandler final : public HttpHandler {
 }  // namespace
 
 std::unique_ptr<HttpHandler> MakeKServeHandler(const HttpOptions& options,
-                                               InferenceService& service) {
-  return std::make_unique<KServeHandler>(options, service);
+                                               InferenceService& service, StreamSet* streams) {
+  return std::make_unique<KServeHandler>(options, service, streams);
 }
 
 std::unique_ptr<HttpHandler> MakeTextHandler(std::function<std::string()> text,

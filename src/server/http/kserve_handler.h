@@ -9,10 +9,13 @@
 
 namespace tactus {
 
-// `service` outlives the handler. Of the options it reads the limits of bodies, the number of
-// threads and strict_triton.
+class StreamSet;
+
+// `service` and `streams`, which may be null, outlive the handler. Of the options it reads the
+// limits of bodies, the number of threads and strict_triton.
 std::unique_ptr<HttpHandler> MakeKServeHandler(const HttpOptions& options,
-                                               InferenceService& service);
+                                               InferenceService& service,
+                                               StreamSet* streams = nullptr);
 
 // GET /metrics, and health where there is a service, which outlives the handler.
 std::unique_ptr<HttpHandler> MakeTextHandler(std::function<std::string()> text,

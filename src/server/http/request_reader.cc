@@ -90,6 +90,8 @@ Verb VerbOf(http::verb verb) {
       return Verb::kHead;
     case http::verb::post:
       return Verb::kPost;
+    case http::verb::delete_:
+      return Verb::kDelete;
     default:
       return Verb::kOther;
   }
@@ -289,7 +291,8 @@ RequestReader::State RequestReader::Body::OnHead() {
     body_expected = length ? static_cast<std::size_t>(*length) : 0;
   }
   if (!gate) return state;
-  auto admitted = gate({.target = OriginForm(View(head.target())),
+  auto admitted = gate({.verb = VerbOf(head.method()),
+                        .target = OriginForm(View(head.target())),
                         .authorization = View(head[http::field::authorization]),
                         .length = body_expected});
   if (!admitted) return Fail(std::move(admitted.error()));

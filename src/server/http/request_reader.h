@@ -26,6 +26,7 @@ struct ReaderLimits {
 
 // What is known of a request before its body comes. Views, good during the call.
 struct RequestHead {
+  Verb verb = Verb::kOther;
   std::string_view target;
   std::string_view authorization;     // empty where absent
   std::optional<std::size_t> length;  // of the body; nothing where it comes in chunks

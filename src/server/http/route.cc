@@ -2,6 +2,7 @@
 
 #include <array>
 #include <span>
+#include <utility>
 
 namespace tactus {
 namespace {
@@ -85,6 +86,18 @@ Route ModelRoute(Segments rest) {
   return route;
 }
 
+// What follows /v2/streams.
+Route StreamRoute(Segments rest) {
+  if (rest.empty()) return {Endpoint::kStreams, {}, {}};
+  if (rest[0].empty() || rest.size() > 2) return {};
+  std::string name = Decoded(rest[0]);
+  if (rest.size() == 1) return {Endpoint::kStream, std::move(name), {}};
+  if (rest[1] == "events") return {Endpoint::kStreamEvents, std::move(name), {}};
+  if (rest[1] == "video") return {Endpoint::kStreamVideo, std::move(name), {}};
+  if (rest[1] == "view") return {Endpoint::kStreamView, std::move(name), {}};
+  return {};
+}
+
 // What follows /v2/repository.
 Route RepositoryRoute(Segments rest) {
   if (rest.size() == 1 && rest[0] == "index") return {Endpoint::kIndex, {}, {}};
@@ -103,6 +116,7 @@ Route RouteOf(std::string_view target) {
   if (rest.empty()) return {Endpoint::kServer, {}, {}};
   if (rest[0] == "models") return ModelRoute(rest.subspan(1));
   if (rest[0] == "repository") return RepositoryRoute(rest.subspan(1));
+  if (rest[0] == "streams") return StreamRoute(rest.subspan(1));
   if (rest[0] == "health" && rest.size() == 2) {
     if (rest[1] == "live") return {Endpoint::kHealthLive, {}, {}};
     if (rest[1] == "ready") return {Endpoint::kHealthReady, {}, {}};
@@ -114,7 +128,9 @@ Route RouteOf(std::string_view target) {
   return {};
 }
 
-Scope ScopeOf(Endpoint endpoint) {
+bool IsOfStreams(Endpoint endpoint) { return endpoint >= Endpoint::kStreams; }
+
+Scope ScopeOf(Endpoint endpoint, Verb verb) {
   switch (endpoint) {
     case Endpoint::kHealthLive:
     case Endpoint::kHealthReady:
@@ -126,6 +142,8 @@ Scope ScopeOf(Endpoint endpoint) {
     case Endpoint::kUnload:
     case Endpoint::kSettings:
       return Scope::kAdmin;
+    case Endpoint::kStream:
+      return verb == Verb::kGet || verb == Verb::kHead ? Scope::kRead : Scope::kAdmin;
     default:
       return Scope::kRead;
   }
@@ -138,6 +156,8 @@ std::string_view AllowedVerbs(Endpoint endpoint) {
     case Endpoint::kLoad:
     case Endpoint::kUnload:
       return "POST";
+    case Endpoint::kStream:
+      return "GET, HEAD, POST, DELETE";
     default:
       return "GET, HEAD";
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "server/access/scope.h"
+#include "server/http/http_message.h"
 
 namespace tactus {
 
@@ -25,11 +26,16 @@ enum class Endpoint {
   kIndex,
   kLoad,
   kUnload,
+  kStreams,
+  kStream,
+  kStreamEvents,
+  kStreamVideo,
+  kStreamView,
 };
 
 struct Route {
   Endpoint endpoint = Endpoint::kUnknown;
-  std::string model;    // decoded; empty where the path names none
+  std::string model;    // decoded; empty where the path names none; or a stream
   std::string version;  // as it stands in the path; empty: the latest
 };
 
@@ -37,10 +43,13 @@ struct Route {
 // one slash at the end does no harm.
 Route RouteOf(std::string_view target);
 
-// What a token must grant for it.
-Scope ScopeOf(Endpoint endpoint);
+// What a token must grant for it. Streams are read by readers, and changed by admins.
+Scope ScopeOf(Endpoint endpoint, Verb verb);
 
-// The Allow field of the endpoint: "POST" or "GET, HEAD".
+// Whether it is of streams.
+bool IsOfStreams(Endpoint endpoint);
+
+// The Allow field of the endpoint: "POST", "GET, HEAD" or "GET, HEAD, POST, DELETE".
 std::string_view AllowedVerbs(Endpoint endpoint);
 
 }  // namespace tactus

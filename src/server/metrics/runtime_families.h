@@ -48,6 +48,7 @@ std::vector<prometheus::MetricFamily> AutoscaleFamilies(const RuntimeReading& re
 // How the device is split; `layout.plan` is there.
 std::vector<prometheus::MetricFamily> LayoutFamilies(const DeviceLayout& layout);
 std::vector<prometheus::MetricFamily> PlanningFamilies(const PlanningReading& planning);
+std::vector<prometheus::MetricFamily> StreamFamilies(const std::vector<StreamFrames>& streams);
 // Resident memory and processor time, under the names that every exporter uses.
 std::vector<prometheus::MetricFamily> ProcessFamilies();
 // nv_inference_*: Triton's names and units (microseconds).

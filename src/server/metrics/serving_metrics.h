@@ -48,6 +48,7 @@ struct RuntimeReading {
   std::optional<LaneAdvice> advice;         // where the server samples its load
   DeviceLayout layout;                      // where lanes are those of a plan
   std::optional<PlanningReading> planning;  // where the server plans by itself
+  std::vector<StreamFrames> streams;
 };
 
 // Calls that ended since the start, but for those that their client took back and those that were

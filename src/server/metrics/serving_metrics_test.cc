@@ -227,6 +227,25 @@ TEST(ServingMetrics, LanesThatDrainAreShownWithForHowLong) {
   EXPECT_EQ(Value(metrics.Text(), "tactus_plan_drain_seconds"), 1.5);
 }
 
+// Without these, nobody would see at which stage a camera's frames are lost.
+TEST(ServingMetrics, AStreamsFramesAreShownByStageAndReason) {
+  ServingMetrics metrics({});
+  RuntimeReading reading = Reading();
+  reading.streams = {{.stream = "door",
+                      .read = 12,
+                      .ended = {{"queue", "newer", 7}, {"answer", "served", 5}},
+                      .reconnects = 2,
+                      .running = true}};
+  metrics.Watch([&] { return reading; });
+  const std::string text = metrics.Text();
+  EXPECT_EQ(Value(text, R"(tactus_stream_frames_read_total{stream="door"})"), 12);
+  const std::string frames = R"(tactus_stream_frames_total{stream="door",stage=)";
+  EXPECT_EQ(Value(text, frames + R"("queue",reason="newer"})"), 7);
+  EXPECT_EQ(Value(text, frames + R"("answer",reason="served"})"), 5);
+  EXPECT_EQ(Value(text, R"(tactus_stream_reconnects_total{stream="door"})"), 2);
+  EXPECT_EQ(Value(text, R"(tactus_stream_running{stream="door"})"), 1);
+}
+
 // Figures of an emulated device must not pass for measured ones on somebody's dashboard.
 TEST(ServingMetrics, AnEmulatedModelsSeriesSaySo) {
   ServingMetrics metrics({.triton_names = true});

@@ -1,0 +1,116 @@
+#include "server/http/streams_handler.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "server/http/stream_page.h"
+#include "server/kserve/error_mapping.h"
+#include "stream/frame_feed.h"
+#include "stream/stream_config.h"
+#include "stream/stream_set.h"
+
+namespace tactus {
+namespace {
+
+HttpResponse Json(std::string body) {
+  HttpResponse response;
+  response.body = std::move(body);
+  return response;
+}
+
+HttpResponse Refusal(const Error& error, bool strict) {
+  const WireError wire = ToWire(error, strict);
+  HttpResponse response = ErrorResponse(wire.http, wire.text);
+  if (wire.retry_after) response.fields = "Retry-After: 1\r\n";
+  return response;
+}
+
+class WatchedBody final : public LongBody {
+ public:
+  explicit WatchedBody(std::shared_ptr<FeedWatcher> watcher) : watcher_(std::move(watcher)) {}
+  ~WatchedBody() override { watcher_->Leave(); }
+
+  void Next(std::move_only_function<void(std::string)> ready) override {
+    watcher_->Next(std::move(ready));
+  }
+  void Leave() override { watcher_->Leave(); }
+
+ private:
+  const std::shared_ptr<FeedWatcher> watcher_;
+};
+
+}  // namespace
+
+void StreamsHandler::Handle(const HttpRequest& request, const Route& route,
+                            std::shared_ptr<Exchange> exchange) {
+  const bool reads = request.verb == Verb::kGet || request.verb == Verb::kHead;
+  const bool changes = request.verb == Verb::kPost || request.verb == Verb::kDelete;
+  if (changes && route.endpoint == Endpoint::kStream) {
+    return Change(request, route, std::move(exchange));
+  }
+  HttpResponse response;
+  if (reads) {
+    response = Read(route);
+  } else {
+    response = ErrorResponse(405, "Method Not Allowed");
+    response.fields = fmt::format("Allow: {}\r\n", AllowedVerbs(route.endpoint));
+  }
+  exchange->Answer([response = std::move(response)]() mutable { return std::move(response); });
+}
+
+HttpResponse StreamsHandler::Read(const Route& route) const {
+  if (route.endpoint == Endpoint::kStreams) return Json(streams_.ListJson());
+  if (route.endpoint == Endpoint::kStreamEvents) return Watch(route, false);
+  if (route.endpoint == Endpoint::kStreamVideo) return Watch(route, true);
+  auto json = streams_.Json(route.model);
+  if (!json) return Refusal(json.error(), strict_);
+  if (route.endpoint == Endpoint::kStream) return Json(*std::move(json));
+  HttpResponse page;
+  page.content_type = "text/html; charset=utf-8";
+  page.fields = "Content-Security-Policy: default-src 'self' 'unsafe-inline'\r\n";
+  page.body = StreamPage(route.model);
+  return page;
+}
+
+HttpResponse StreamsHandler::Watch(const Route& route, bool pictures) const {
+  auto watcher = streams_.Watch(route.model, pictures ? FeedKind::kPictures : FeedKind::kEvents);
+  if (!watcher) return Refusal(watcher.error(), strict_);
+  HttpResponse response;
+  static const std::string kPictureType =
+      fmt::format("multipart/x-mixed-replace; boundary={}", kPictureBoundary);
+  response.content_type = pictures ? std::string_view(kPictureType) : "text/event-stream";
+  response.fields = "Cache-Control: no-store\r\n";
+  response.rest = std::make_shared<WatchedBody>(*std::move(watcher));
+  return response;
+}
+
+void StreamsHandler::Change(const HttpRequest& request, const Route& route,
+                            std::shared_ptr<Exchange> exchange) {
+  const auto answer = [strict = strict_](Exchange& to, const Status& status) {
+    to.Answer([status, strict] { return status ? Json("{}") : Refusal(status.error(), strict); });
+  };
+  Expected<StreamConfig> config;
+  const bool adds = request.verb == Verb::kPost;
+  if (adds && !request.content_encoding.empty()) {
+    return answer(*exchange, InvalidArgument("the stream: send its description uncompressed"));
+  }
+  if (adds) {
+    config = ParseStreamConfig(
+        {reinterpret_cast<const char*>(request.body.data()), request.body.size()});
+    if (!config) return answer(*exchange, std::unexpected(config.error()));
+  }
+  const bool taken = waiting_.Post(
+      [this, adds, answer, exchange, name = route.model, config = *config](bool refused) {
+        if (refused) {
+          return answer(*exchange, Fail(ErrorCode::kUnavailable, "the server is stopping"));
+        }
+        answer(*exchange, adds ? streams_.Add(name, config) : streams_.Remove(name));
+      });
+  if (!taken) {
+    answer(*exchange, Fail(ErrorCode::kUnavailable, "too many changes of streams wait: try again"));
+  }
+}
+
+}  // namespace tactus

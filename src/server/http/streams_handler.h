@@ -1,0 +1,37 @@
+// /v2/streams: video streams, listed, added, removed and watched.
+#pragma once
+
+#include <memory>
+
+#include "server/http/http_message.h"
+#include "server/http/route.h"
+#include "server/http/waiting_thread.h"
+
+namespace tactus {
+
+class StreamSet;
+
+class StreamsHandler {
+ public:
+  // `streams` outlives the handler.
+  StreamsHandler(StreamSet& streams, bool strict_triton)
+      : streams_(streams), strict_(strict_triton), waiting_(kWaitingCalls) {}
+
+  // As HttpHandler::Handle, for a route of streams.
+  void Handle(const HttpRequest& request, const Route& route, std::shared_ptr<Exchange> exchange);
+  void Refuse() { waiting_.Refuse(); }
+  void Stop() { waiting_.Stop(); }
+
+ private:
+  static constexpr std::size_t kWaitingCalls = 16;
+
+  HttpResponse Read(const Route& route) const;
+  HttpResponse Watch(const Route& route, bool pictures) const;
+  void Change(const HttpRequest& request, const Route& route, std::shared_ptr<Exchange> exchange);
+
+  StreamSet& streams_;
+  const bool strict_;
+  WaitingThread waiting_;  // a stream's end waits for its last frame
+};
+
+}  // namespace tactus

@@ -1,0 +1,68 @@
+#include "stream/frame_feed.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+// Without this, a browser on a slow line would keep every event of the stream in memory.
+TEST(FeedWatcher, ASlowOneMissesTheOldest) {
+  FeedWatcher watcher(FeedKind::kEvents);
+  for (int i = 0; i < 100; ++i) watcher.Put(std::to_string(i));
+  std::vector<std::string> pieces;
+  for (int i = 0; i < 64; ++i) {
+    watcher.Next([&](std::string piece) { pieces.push_back(std::move(piece)); });
+  }
+  ASSERT_EQ(pieces.size(), 64u);
+  EXPECT_EQ(pieces.front(), "36");
+  EXPECT_EQ(pieces.back(), "99");
+}
+
+TEST(FeedWatcher, OfPicturesOnlyTheNewestWaits) {
+  FeedWatcher watcher(FeedKind::kPictures);
+  for (const char* piece : {"one", "two", "three"}) watcher.Put(piece);
+  std::string got;
+  watcher.Next([&](std::string piece) { got = std::move(piece); });
+  EXPECT_EQ(got, "three");
+}
+
+// Without this, a watcher that asked could be answered twice, or after it had left.
+TEST(FeedWatcher, IsAnsweredOnceAndNotAfterItLeft) {
+  FeedWatcher watcher(FeedKind::kEvents);
+  std::vector<std::string> pieces;
+  const auto ask = [&] {
+    watcher.Next([&](std::string piece) { pieces.push_back(std::move(piece)); });
+  };
+  ask();
+  watcher.Put("one");
+  watcher.Put("two");
+  EXPECT_EQ(pieces, (std::vector<std::string>{"one"}));
+  ask();
+  EXPECT_EQ(pieces, (std::vector<std::string>{"one", "two"}));
+  ask();
+  watcher.Leave();
+  watcher.Put("three");
+  watcher.End();
+  EXPECT_EQ(pieces.size(), 2u);
+  EXPECT_TRUE(watcher.left());
+}
+
+TEST(FeedWatcher, TheEndComesAfterWhatWaits) {
+  FrameFeed feed;
+  const auto watcher = feed.Watch(FeedKind::kEvents);
+  watcher->Put("last");
+  feed.End();
+  std::vector<std::string> pieces;
+  for (int i = 0; i < 2; ++i) {
+    watcher->Next([&](std::string piece) { pieces.push_back(std::move(piece)); });
+  }
+  EXPECT_EQ(pieces, (std::vector<std::string>{"last", ""}));
+  bool ended = false;
+  feed.Watch(FeedKind::kPictures)->Next([&](std::string piece) { ended = piece.empty(); });
+  EXPECT_TRUE(ended);
+}
+
+}  // namespace
+}  // namespace tactus

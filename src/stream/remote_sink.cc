@@ -1,0 +1,231 @@
+#include "stream/remote_sink.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include "grpc_service.grpc.pb.h"
+
+namespace tactus {
+namespace {
+
+constexpr auto kConnectWithin = std::chrono::seconds(5);
+// The server says itself that a deadline has passed; this is for one that says nothing.
+constexpr auto kGrace = std::chrono::milliseconds(500);
+
+FrameEnd EndOf(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return FrameEnd::kRefused;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return FrameEnd::kTooLate;
+    case grpc::StatusCode::CANCELLED:
+      return FrameEnd::kStopped;
+    default:
+      return FrameEnd::kFailed;
+  }
+}
+
+// UNAVAILABLE is a server's word for no room, but also gRPC's own for one that nobody reached.
+bool SaidByServer(const grpc::ClientContext& context) {
+  return context.GetServerTrailingMetadata().contains("grpc-retry-pushback-ms");
+}
+
+class RemoteSink final : public FrameSink {
+ public:
+  RemoteSink(std::string url, std::string model) : url_(std::move(url)), model_(std::move(model)) {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+    channel_ = grpc::CreateCustomChannel(url_, grpc::InsecureChannelCredentials(), arguments);
+    stub_ = inference::GRPCInferenceService::NewStub(channel_);
+  }
+  ~RemoteSink() override;
+
+  Expected<Duration> Promise() override;
+  void Send(JpegBytes jpeg, Duration left, OnFrameAnswer done) override;
+  void GiveUp() override;
+
+ private:
+  struct Flight {
+    grpc::ClientContext context;
+    inference::ModelInferRequest request;
+    inference::ModelInferResponse response;
+    OnFrameAnswer done;
+  };
+
+  Expected<JpegInput> ReadInput();
+  Duration ReadSlo();
+  void OnDone(Flight* flight, const grpc::Status& status);
+
+  const std::string url_;
+  const std::string model_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
+
+  std::mutex mutex_;
+  std::condition_variable landed_;
+  std::optional<JpegInput> input_;                                // since Promise
+  std::unordered_map<Flight*, std::shared_ptr<Flight>> flights_;  // until OnDone
+  int aloft_ = 0;                                                 // sent, and not yet freed
+};
+
+void RemoteSink::GiveUp() {
+  std::vector<std::shared_ptr<Flight>> open;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [raw, flight] : flights_) open.push_back(flight);
+  }
+  // Without the lock: gRPC may report a cancelled call from within TryCancel.
+  for (const auto& flight : open) flight->context.TryCancel();
+}
+
+RemoteSink::~RemoteSink() {
+  GiveUp();
+  std::unique_lock lock(mutex_);
+  landed_.wait(lock, [this] { return aloft_ == 0; });
+}
+
+Expected<JpegInput> RemoteSink::ReadInput() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kConnectWithin);
+  context.set_wait_for_ready(true);
+  inference::ModelMetadataRequest request;
+  request.set_name(model_);
+  inference::ModelMetadataResponse metadata;
+  const grpc::Status status = stub_->ModelMetadata(&context, request, &metadata);
+  if (!status.ok()) {
+    const bool lost = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("grpc://{}: model '{}': {}", url_, model_,
+                            lost ? "no server answers there" : status.error_message()));
+  }
+  std::vector<TensorSpec> inputs;
+  for (const auto& input : metadata.inputs()) {
+    const auto type = ParseDataType(input.datatype());
+    if (!type) continue;
+    inputs.push_back({input.name(), *type, Shape(input.shape().begin(), input.shape().end())});
+  }
+  const bool batched = inputs.size() == 1 && inputs.front().dims.size() == 2;
+  return JpegInputOf(model_, inputs, batched);
+}
+
+// An extension: a server without it states no SLO.
+Duration RemoteSink::ReadSlo() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kConnectWithin);
+  inference::ModelConfigRequest request;
+  request.set_name(model_);
+  inference::ModelConfigResponse response;
+  if (!stub_->ModelConfig(&context, request, &response).ok()) return {};
+  const auto& parameters = response.config().parameters();
+  const auto slo = parameters.find("slo_ms");
+  if (slo == parameters.end()) return {};
+  const std::string& text = slo->second.string_value();
+  double ms = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
+  return error == std::errc() && ms > 0 && ms < 1e9 ? FromMillis(ms) : Duration{};
+}
+
+Expected<Duration> RemoteSink::Promise() {
+  auto input = ReadInput();
+  if (!input) return std::unexpected(input.error());
+  {
+    const std::lock_guard lock(mutex_);
+    input_ = *std::move(input);
+  }
+  return ReadSlo();
+}
+
+void RemoteSink::Send(JpegBytes jpeg, Duration left, OnFrameAnswer done) {
+  auto flight = std::make_shared<Flight>();
+  flight->done = std::move(done);
+  std::unique_lock lock(mutex_);
+  if (!input_) {
+    lock.unlock();
+    FrameAnswer answer;
+    answer.error = "the stream's server has not been asked what its model takes";
+    return flight->done(std::move(answer));
+  }
+  inference::ModelInferRequest& request = flight->request;
+  request.set_model_name(model_);
+  auto& parameters = *request.mutable_parameters();
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(left);
+  parameters["timeout"].set_int64_param(std::max<std::int64_t>(micros.count(), 1));
+  auto& input = *request.add_inputs();
+  input.set_name(input_->name);
+  input.set_datatype(std::string(Name(input_->type)));
+  for (const std::int64_t size : input_->ShapeOf(jpeg->size())) input.add_shape(size);
+  *request.add_raw_input_contents() = input_->Prefix(jpeg->size()) + *jpeg;
+  flight->context.set_deadline(std::chrono::system_clock::now() + micros + kGrace);
+  Flight* const raw = flight.get();
+  flights_.emplace(raw, std::move(flight));
+  ++aloft_;
+  lock.unlock();
+  stub_->async()->ModelInfer(&raw->context, &raw->request, &raw->response,
+                             [this, raw](const grpc::Status& status) { OnDone(raw, status); });
+}
+
+FrameAnswer ReadAnswer(const inference::ModelInferResponse& response) {
+  FrameAnswer answer;
+  answer.end = FrameEnd::kServed;
+  const auto emulated = response.parameters().find("tactus_emulated");
+  answer.emulated = emulated != response.parameters().end() && emulated->second.bool_param();
+  for (int i = 0; i < response.outputs_size(); ++i) {
+    const auto& output = response.outputs(i);
+    const auto type = ParseDataType(output.datatype());
+    if (!type || i >= response.raw_output_contents_size()) continue;
+    answer.outputs.push_back({output.name(), *type,
+                              Shape(output.shape().begin(), output.shape().end()),
+                              response.raw_output_contents(i)});
+  }
+  return answer;
+}
+
+void RemoteSink::OnDone(Flight* flight, const grpc::Status& status) {
+  FrameAnswer answer;
+  if (status.ok()) {
+    answer = ReadAnswer(flight->response);
+  } else {
+    const bool refused =
+        status.error_code() == grpc::StatusCode::UNAVAILABLE && SaidByServer(flight->context);
+    answer.end = refused ? FrameEnd::kRefused : EndOf(status.error_code());
+    answer.error = fmt::format("grpc://{}: {}", url_, status.error_message());
+  }
+  flight->done(std::move(answer));
+  std::shared_ptr<Flight> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = flights_.find(flight);
+    ended = std::move(place->second);
+    flights_.erase(place);
+  }
+  // Freed without the lock, and before it counts as landed: the end of a call may run others.
+  ended.reset();
+  const std::lock_guard lock(mutex_);
+  if (--aloft_ == 0) landed_.notify_all();
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<FrameSink>> MakeRemoteSink(const std::string& url, std::string model) {
+  const std::size_t colon = url.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == url.size() ||
+      url.find('/') != std::string::npos) {
+    return InvalidArgument(fmt::format("'{}' is no HOST:PORT of a server's gRPC", url));
+  }
+  return std::make_shared<RemoteSink>(url, std::move(model));
+}
+
+}  // namespace tactus

@@ -1,0 +1,133 @@
+#include "stream/stream_set.h"
+
+#include <fmt/format.h>
+
+#include "stream/answer_json.h"
+#include "stream/remote_sink.h"
+#include "stream/service_sink.h"
+
+namespace tactus {
+
+Status StreamSet::Start(Entry& entry, const std::string& name, const StreamConfig& config) {
+  std::shared_ptr<FrameSink> sink;
+  if (config.url.empty()) {
+    sink = MakeServiceSink(service_, config.model);
+  } else if (auto remote = MakeRemoteSink(config.url, config.model)) {
+    sink = *std::move(remote);
+  } else {
+    return InvalidArgument("the stream: 'url': " + remote.error().message);
+  }
+  entry.feed = std::make_unique<FrameFeed>();
+  FrameFeed* const feed = entry.feed.get();
+  auto runner = std::make_unique<StreamRunner>(
+      name, config,
+      StreamParts{.sink = std::move(sink),
+                  .on_answer = [feed](const AnsweredFrame& frame) { feed->Publish(frame); },
+                  .open = open_});
+  if (Status started = runner->Start(); !started) return started;
+  entry.runner = std::move(runner);
+  return {};
+}
+
+Status StreamSet::Add(const std::string& name, const StreamConfig& config) {
+  if (!IsStreamName(name)) {
+    return InvalidArgument("a stream's name has 1 to 64 letters, digits, '.', '_' and '-'");
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return Fail(ErrorCode::kUnavailable, "the server is stopping");
+    if (streams_.size() >= kMost) {
+      return Fail(ErrorCode::kResourceExhausted,
+                  fmt::format("there are {} streams, as many as may be: remove one first", kMost));
+    }
+    if (!streams_.emplace(name, nullptr).second) {
+      return Fail(ErrorCode::kAlreadyExists,
+                  fmt::format("there is a stream '{}': remove it first", name));
+    }
+  }
+  auto entry = std::make_shared<Entry>();
+  Status started = Start(*entry, name, config);
+  const std::lock_guard lock(mutex_);
+  if (started && stopped_) started = Fail(ErrorCode::kUnavailable, "the server is stopping");
+  if (!started) {
+    streams_.erase(name);
+    return started;
+  }
+  streams_[name] = std::move(entry);
+  return {};
+}
+
+Status StreamSet::Remove(const std::string& name) {
+  std::shared_ptr<Entry> entry;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = streams_.find(name);
+    if (place == streams_.end() || place->second == nullptr) {
+      return NotFound(fmt::format("there is no stream '{}'", name));
+    }
+    entry = std::move(place->second);
+    streams_.erase(place);
+  }
+  entry->feed->End();
+  entry->runner->Stop();
+  return {};
+}
+
+void StreamSet::Stop() {
+  std::map<std::string, std::shared_ptr<Entry>> streams;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    streams = std::exchange(streams_, {});
+  }
+  for (const auto& [name, entry] : streams) {
+    if (entry == nullptr) continue;  // Add ends it
+    entry->feed->End();
+    entry->runner->Stop();
+  }
+}
+
+Expected<std::shared_ptr<StreamSet::Entry>> StreamSet::Find(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto place = streams_.find(name);
+  if (place != streams_.end() && place->second != nullptr) return place->second;
+  return NotFound(fmt::format("there is no stream '{}'", name));
+}
+
+std::string StreamSet::ListJson() const {
+  std::string list;
+  for (const auto& [name, reading] : readings()) {
+    const auto json = Json(name);
+    if (json) list += (list.empty() ? "" : ",") + *json;
+  }
+  return fmt::format(R"({{"streams":[{}]}})", list);
+}
+
+Expected<std::string> StreamSet::Json(const std::string& name) const {
+  const auto entry = Find(name);
+  if (!entry) return std::unexpected(entry.error());
+  const StreamRunner& runner = *(*entry)->runner;
+  return ToJson(name, runner.config(), runner.reading());
+}
+
+Expected<std::shared_ptr<FeedWatcher>> StreamSet::Watch(const std::string& name,
+                                                        FeedKind kind) const {
+  const auto entry = Find(name);
+  if (!entry) return std::unexpected(entry.error());
+  return (*entry)->feed->Watch(kind);
+}
+
+std::vector<std::pair<std::string, StreamReading>> StreamSet::readings() const {
+  std::vector<std::pair<std::string, std::shared_ptr<Entry>>> entries;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, entry] : streams_) {
+      if (entry != nullptr) entries.emplace_back(name, entry);
+    }
+  }
+  std::vector<std::pair<std::string, StreamReading>> readings;
+  for (const auto& [name, entry] : entries) readings.emplace_back(name, entry->runner->reading());
+  return readings;
+}
+
+}  // namespace tactus

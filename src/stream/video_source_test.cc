@@ -1,0 +1,26 @@
+#include "stream/video_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+// Without this, a build without libav would not say what it lacks, or one with it claim to lack it.
+TEST(VideoSource, SaysWhatIsMissingWhereVideoCannotBeRead) {
+  const auto source = OpenVideo({.source = "/nowhere/a.mp4"}, {});
+  ASSERT_FALSE(source);
+  const std::string& error = source.error().message;
+  EXPECT_EQ(error.find("run ./run build video") == error.npos, CanReadVideo()) << error;
+  EXPECT_EQ(source.error().code == ErrorCode::kUnimplemented, !CanReadVideo());
+}
+
+TEST(VideoSource, UrlsAreLiveAndPathsAreNot) {
+  for (const char* live : {"rtsp://camera/1", "http://camera/", "https://camera/a.mjpeg"}) {
+    EXPECT_TRUE(IsLive(live)) << live;
+  }
+  for (const char* file : {"a.mp4", "/data/a.mkv", "c:d.avi", ""}) EXPECT_FALSE(IsLive(file));
+}
+
+}  // namespace
+}  // namespace tactus

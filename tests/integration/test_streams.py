@@ -1,0 +1,203 @@
+"""Video streams: the command, REST, events and pictures, sources that freeze or hang up."""
+
+import contextlib
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+import urllib.error
+import urllib.request
+
+import serving
+from cameras import JPEGS, Cameras, recording, wait_until
+from rtsp_camera import RtspCamera
+from serving import TACTUS, WAIT_S, add_model, identity_config
+
+
+def make_repository(root):
+    """`echo` gives a JPEG back; `slow` takes SLOW_MS for each."""
+    add_model(root, "echo", identity_config("echo", 0, [("jpeg", "TYPE_UINT8", [-1])]))
+    add_model(root, "texts", identity_config("texts", 4, [("jpeg", "TYPE_STRING", [1])]))
+    add_model(root, "slow", 'name: "slow"\nplatform: "emulated"\nmax_batch_size: 0\n'
+              'input [ { name: "jpeg" data_type: TYPE_UINT8 dims: [ -1 ] } ]\n'
+              'output [ { name: "boxes" data_type: TYPE_FP32 dims: [ 1, 4 ] } ]\n'
+              'parameters { key: "slo_ms" value: { string_value: "60000" } }\n')
+
+
+class StreamsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = serving.Server(fill=make_repository)
+        cls.cameras = Cameras()
+        cls.folder = tempfile.TemporaryDirectory(prefix="tactus-test-")
+        cls.files = pathlib.Path(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cameras.__exit__()
+        with cls.folder, contextlib.closing(cls.server):
+            assert cls.server.terminate() == 0, cls.server.errors()
+
+    def command(self, *words, code=0):
+        done = subprocess.run([TACTUS, "stream", *map(str, words), "--url", self.server.grpc],
+                              capture_output=True, text=True, timeout=2 * WAIT_S)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+    def add(self, name, **config):
+        config.setdefault("model", "echo")
+        status, _, text = self.server.post(f"/v2/streams/{name}", json.dumps(config).encode())
+        self.assertEqual(status, 200, text)
+        self.addCleanup(self.remove, name)
+
+    def remove(self, name):
+        request = urllib.request.Request(f"http://{self.server.http}/v2/streams/{name}",
+                                         method="DELETE")
+        with contextlib.suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(request, timeout=WAIT_S).close()
+
+    def read(self, name):
+        return json.loads(self.server.get(f"/v2/streams/{name}"))
+
+    def await_served(self, name, count):
+        return wait_until(
+            lambda: (s := self.read(name))["frames"]["answer"]["served"] >= count and s,
+            f"{name} has {count} answers")
+
+    def test_the_command_answers_each_frame_of_a_file(self):
+        film = recording(self.files / "film.mjpeg", 12)
+        lines, errors = self.command(f"yard={film}", "--model", "echo", "--as-answered",
+                                     "--in-flight", 1)
+        *frames, end = lines
+        self.assertEqual([line["frame"] for line in frames], list(range(1, 13)))
+        for i, line in enumerate(frames):
+            self.assertEqual(line["stream"], "yard")
+            # The JPEG came through as it was; an output this long is told by its shape.
+            self.assertEqual(list(line["outputs"].values()),
+                             [{"datatype": "UINT8", "shape": [len(JPEGS[i % len(JPEGS)])]}])
+        self.assertEqual((end["name"], end["state"]), ("yard", "ended"))
+        self.assertEqual((end["frames"]["read"], end["frames"]["answer"]["served"]), (12, 12))
+        self.assertIn("yard             ended", errors)
+
+    def test_bytes_models_and_several_streams_at_once(self):
+        one, two = recording(self.files / "1.mjpeg", 3), recording(self.files / "2.mjpeg", 5)
+        lines, _ = self.command(one, two, "--model", "texts", "--as-answered", "--quiet")
+        self.assertEqual([(end["name"], end["frames"]["answer"]["served"]) for end in lines],
+                         [("stream1", 3), ("stream2", 5)])
+
+    def test_every_and_most_fps_leave_frames_out(self):
+        film = recording(self.files / "long.mjpeg", 60)
+        end, = self.command(film, "--model", "echo", "--quiet", "--every", 3)[0]
+        self.assertEqual(end["frames"]["pace"]["every"], 40)
+        end, = self.command(film, "--model", "echo", "--quiet", "--fps", 5)[0]
+        self.assertGreater(end["frames"]["pace"]["fps"], 30)  # 48, where nothing stalls
+
+    def test_mistakes_are_told_in_one_line(self):
+        film = recording(self.files / "short.mjpeg", 1)
+        for words, says in [((film, "--model", "none"), "unknown model"),
+                            ((film, film, "--model", "echo", "--queue", 0), "--queue"),
+                            ((f"a={film}", f"a={film}", "--model", "echo"), "two streams are 'a'")]:
+            lines, errors = self.command(*words, code=2)
+            self.assertEqual(lines, [])
+            self.assertIn(says, errors)
+            self.assertEqual(len(errors.strip().splitlines()), 1, errors)
+        notes = self.files / "notes.txt"
+        notes.write_text("no video\n" * 999)
+        lines, _ = self.command(notes, "--model", "echo", code=1)
+        self.assertEqual(lines[-1]["state"], "failed")
+        self.assertIn("notes.txt", lines[-1]["error"])
+
+    def test_a_camera_over_http_is_followed_by_events_and_pictures(self):
+        self.add("door", source=self.cameras.url("live/25"))
+        base = f"http://{self.server.http}/v2/streams/door"
+        with urllib.request.urlopen(f"{base}/events", timeout=WAIT_S) as events:
+            self.assertEqual(events.headers["Content-Type"], "text/event-stream")
+            first = json.loads(events.readline().removeprefix(b"data: "))
+            self.assertEqual((events.readline(), first["stream"]), (b"\n", "door"))
+        with urllib.request.urlopen(f"{base}/video", timeout=WAIT_S) as video:
+            self.assertEqual(video.readline(), b"--tactus-frame\r\n")
+            self.assertEqual(video.readline(), b"Content-Type: image/jpeg\r\n")
+            length = int(video.readline().split(b":")[1])
+            self.assertEqual(video.readline(), b"\r\n")
+            jpeg = video.read(length)
+            self.assertEqual((jpeg[:2], jpeg[-2:]), (b"\xff\xd8", b"\xff\xd9"))
+        self.await_served("door", 10)
+        self.assertGreaterEqual(self.server.metric("tactus_stream_frames_total", stream="door",
+                                                   reason="served"), 10)
+        self.assertIn("door", self.server.get("/v2/streams/door/view"))
+
+    def test_a_camera_over_rtsp_is_followed_and_missed(self):
+        jpeg = (serving.SOURCE / "tests/data/frame.jpg").read_bytes()
+        camera = RtspCamera(jpeg)
+        try:
+            self.add("yard", source=camera.url(), reconnect_s=0.05)
+            self.await_served("yard", 5)
+            with urllib.request.urlopen(f"http://{self.server.http}/v2/streams/yard/video",
+                                        timeout=WAIT_S) as video:
+                self.assertEqual(video.readline(), b"--tactus-frame\r\n")
+        finally:
+            camera.__exit__()
+        state = wait_until(lambda: (s := self.read("yard"))["state"] == "waiting" and s,
+                           "the camera is missed")
+        self.assertEqual(state["frames"]["decode"]["corrupt"], 0)
+
+    def test_a_frozen_and_a_dropping_camera_hold_up_nobody(self):
+        self.add("live", source=self.cameras.url("live/25"))
+        self.add("frozen", source=self.cameras.url("frozen"), timeout_s=0.3, reconnect_s=0.05)
+        self.add("drops", source=self.cameras.url("drops/3"), reconnect_s=0.05)
+        self.add("gone", source=self.cameras.url("nothing"), reconnect_s=0.05, attempts=2)
+        drops = wait_until(lambda: (s := self.read("drops"))["reconnects"] >= 3 and s,
+                           "the dropping camera came back three times")
+        self.assertGreaterEqual(drops["frames"]["read"], 3 * 3)
+        frozen = wait_until(lambda: (s := self.read("frozen"))["reconnects"] >= 1 and s,
+                            "the frozen camera was opened anew")
+        self.assertIn("no frame came for 0.3 s", frozen["error"])
+        gone = wait_until(lambda: (s := self.read("gone"))["state"] == "failed" and s,
+                          "the camera that is not there was given up")
+        self.assertIn("404", gone["error"])
+        before = self.read("live")["frames"]["answer"]["served"]
+        self.await_served("live", before + 25)
+
+    def test_of_too_many_frames_the_newest_are_served_and_the_rest_is_counted(self):
+        self.add("busy", source=self.cameras.url("live/100"), model="slow", in_flight=1)
+        with urllib.request.urlopen(f"http://{self.server.http}/v2/streams/busy/events",
+                                    timeout=WAIT_S) as events:
+            numbers = []
+            while len(numbers) < 3:
+                line = events.readline()
+                if line.startswith(b"data: "):
+                    event = json.loads(line[6:])
+                    self.assertTrue(event["emulated"])
+                    numbers.append(event["frame"])
+        # Between two answers of 400 ms some forty frames came; the order is that of the frames.
+        self.assertGreater(numbers[1] - numbers[0], 4)
+        self.assertGreater(numbers[2] - numbers[1], 4)
+        end = self.read("busy")
+        self.assertGreater(end["frames"]["queue"]["newer"], 8)
+        self.assertLessEqual(end["waiting"], 2)
+        ended = sum(n for stage, reasons in end["frames"].items() if stage != "read"
+                    for n in reasons.values())
+        self.assertEqual(ended + end["waiting"] + end["in_flight"], end["frames"]["read"])
+
+    def test_frames_can_go_to_another_server(self):
+        with contextlib.closing(serving.Server(fill=make_repository)) as other:
+            self.add("far", source=self.cameras.url("live/25"), url=other.grpc)
+            self.await_served("far", 5)
+            self.assertGreaterEqual(
+                other.metric("tactus_requests_total", model="echo", outcome="met"), 5)
+            self.remove("far")
+
+    def test_a_server_with_streams_and_watchers_stops_at_once(self):
+        server = serving.Server(fill=make_repository)
+        with contextlib.closing(server):
+            status, _, text = server.post("/v2/streams/a", json.dumps(
+                {"source": self.cameras.url("frozen"), "model": "echo"}).encode())
+            self.assertEqual(status, 200, text)
+            with urllib.request.urlopen(f"http://{server.http}/v2/streams/a/events",
+                                        timeout=WAIT_S):
+                self.assertEqual(server.terminate(), 0, server.errors())
+
+
+if __name__ == "__main__":
+    unittest.main()
