@@ -19,7 +19,7 @@ struct FlowOptions {
   int every = 1;              // every n-th frame
   double most_rate = 0;       // 0: as many as come
   int queue = 2;              // frames that wait at most
-  int in_flight = 2;          // frames at the server at most
+  int in_flight = 1;          // frames at the server at most
   Duration slo = Seconds(1);  // from capture to answer
 };
 

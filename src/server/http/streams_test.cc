@@ -157,9 +157,9 @@ TEST_F(StreamsTest, PicturesAreJpegsOfTheAnsweredFrames) {
 TEST_F(StreamsTest, WhatIsAtTheServerIsGivenUpWhenTheStreamIsRemoved) {
   service_.Hold();
   Add("door");
-  service_.AwaitCalls(2);
+  service_.AwaitCalls(1);
   EXPECT_EQ(Ask("DELETE", "/v2/streams/door").status, 200);
-  EXPECT_EQ(service_.cancels(), 2);
+  EXPECT_EQ(service_.cancels(), 1);
 }
 
 // Without this, watchers would go uncounted, or those who left would be counted for ever.
