@@ -130,7 +130,9 @@ class Table {
   void Complain(const toml::node& node, const std::string& what) {
     if (!problem_.empty()) return;
     const toml::source_position& at = node.source().begin;
-    problem_ = fmt::format("{}:{}:{}: {}", where_.string(), at.line, at.column, what);
+    problem_ = at.line == 0  // it stands in no file
+                   ? fmt::format("a setting of {}: {}", where_.string(), what)
+                   : fmt::format("{}:{}:{}: {}", where_.string(), at.line, at.column, what);
   }
 
   const toml::table& table_;
