@@ -41,6 +41,32 @@ const FleetBatch* BatchOf(const FleetInput& input, ModelId model, DeviceId devic
   return found == cost->batches.end() ? nullptr : &*found;
 }
 
+int LargestBatch(const FleetInput& input, ModelId model, DeviceId device, int most) {
+  const FleetCost* cost = input.CostOf(model, input.devices[device.value()].kind);
+  int best = cost->batches.front().batch;
+  for (const FleetBatch& each : cost->batches) {
+    if (each.batch <= most) best = each.batch;
+  }
+  return best;
+}
+
+std::optional<DeviceId> LeastBusyServer(const FleetInput& input, DeviceId source, ModelId model,
+                                        std::span<const double> busy) {
+  std::optional<DeviceId> best;
+  double least = 0;
+  for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
+    const FleetDevice& device = input.devices[d];
+    if (!device.server || input.CostOf(model, device.kind) == nullptr) continue;
+    const bool near = device.site == input.devices[source.value()].site;
+    if (!near && input.LinkBetween(source, DeviceId{d}) == kNoLink) continue;
+    const double load = busy[d] / device.accelerators;
+    if (best && load >= least) continue;
+    best = DeviceId{d};
+    least = load;
+  }
+  return best;
+}
+
 int InstancesFor(double rate_rps, const FleetBatch& batch) {
   const double each = kRateMargin * batch.batch / ToSeconds(batch.total());
   return std::max(1, static_cast<int>(std::ceil(rate_rps / each - 1e-9)));

@@ -3,6 +3,9 @@
 // of fleets. Where OctopInf's paper leaves a formula open, the choice is stated here.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "core/fleet_plan.h"
@@ -23,6 +26,25 @@ using FleetPlacement = std::vector<std::vector<StagePlacement>>;
 
 // Of a batch of this size, or nothing where it was not profiled there.
 const FleetBatch* BatchOf(const FleetInput& input, ModelId model, DeviceId device, int batch);
+
+// The largest batch that the device was profiled with, up to `most`; the smallest of all where none
+// is. The device runs the model.
+int LargestBatch(const FleetInput& input, ModelId model, DeviceId device, int most);
+
+// Batches that are fixed instead of searched (Section IV-A3): of a first stage, of others on a
+// source device, of others on a server.
+struct StaticBatches {
+  int first = 2, edge = 4, server = 8;
+
+  int Of(std::size_t stage, bool at_source) const {
+    return stage == 0 ? first : at_source ? edge : server;
+  }
+};
+
+// The server whose accelerators have least to do, of those that run the model and that the source
+// reaches; else none. `busy`: accelerators, by device.
+std::optional<DeviceId> LeastBusyServer(const FleetInput& input, DeviceId source, ModelId model,
+                                        std::span<const double> busy);
 
 // The least number of instances with rate <= 0.8 n batch / time: a fifth is kept for bursts. At
 // least 1.

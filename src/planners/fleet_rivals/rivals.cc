@@ -28,11 +28,12 @@ class Placer {
     std::vector<StagePlacement> made;
     for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
       const ModelId model = pipeline.stages[s].model;
-      const auto server = Server(pipeline, model);
-      const bool can = CostAt(model, pipeline.source) != nullptr;
+      const auto server = LeastBusyServer(input_, pipeline.source, model, busy_);
+      const bool can =
+          input_.CostOf(model, input_.devices[pipeline.source.value()].kind) != nullptr;
       const bool here = !server || (s < at_source && can);
       StagePlacement at{.device = here ? pipeline.source : *server};
-      at.batch = Known(model, at.device, batch(s, here));
+      at.batch = LargestBatch(input_, model, at.device, batch(s, here));
       at.instances = InstancesFor(RateOf(p, s), *BatchOf(input_, model, at.device, at.batch));
       made.push_back(at);
     }
@@ -77,34 +78,8 @@ class Placer {
   double RateOf(FleetPipelineId p, std::size_t s) const {
     return input_.RateOf(p, FleetStageId{static_cast<FleetStageId::rep>(s)});
   }
-  const FleetCost* CostAt(ModelId model, DeviceId device) const {
-    return input_.CostOf(model, input_.devices[device.value()].kind);
-  }
   const FleetBatch& Batch(FleetPipelineId p, std::size_t s, const StagePlacement& at) const {
     return *BatchOf(input_, input_.pipelines[p.value()].stages[s].model, at.device, at.batch);
-  }
-  int Known(ModelId model, DeviceId device, int wanted) const {
-    const FleetCost* cost = CostAt(model, device);
-    int best = cost->batches.front().batch;
-    for (const FleetBatch& each : cost->batches) {
-      if (each.batch <= wanted) best = each.batch;
-    }
-    return best;
-  }
-  std::optional<DeviceId> Server(const FleetPipeline& pipeline, ModelId model) const {
-    std::optional<DeviceId> best;
-    double least = 0;
-    for (DeviceId::rep d = 0; d < input_.devices.size(); ++d) {
-      const FleetDevice& device = input_.devices[d];
-      if (!device.server || CostAt(model, DeviceId{d}) == nullptr) continue;
-      const bool near = device.site == input_.devices[pipeline.source.value()].site;
-      if (!near && input_.LinkBetween(pipeline.source, DeviceId{d}) == kNoLink) continue;
-      const double load = busy_[d] / device.accelerators;
-      if (best && load >= least) continue;
-      best = DeviceId{d};
-      least = load;
-    }
-    return best;
   }
 
   const FleetInput& input_;
@@ -122,9 +97,7 @@ PlacedFleet ForEach(const FleetInput& input, Each each) {
 }
 
 auto Wanted(const StaticBatches& batches) {
-  return [batches](std::size_t s, bool here) {
-    return s == 0 ? batches.first : here ? batches.edge : batches.server;
-  };
+  return [batches](std::size_t s, bool here) { return batches.Of(s, here); };
 }
 
 }  // namespace

@@ -7,12 +7,6 @@
 
 namespace tactus {
 
-// Batches that two of them have whatever comes (Section IV-A3): of a first stage, of others at the
-// source, of others on a server.
-struct StaticBatches {
-  int first = 2, edge = 4, server = 8;
-};
-
 // Distream: each pipeline is cut once, where the source's device and the servers are equally busy
 // for what they have.
 PlacedFleet PlaceDistream(const FleetInput& input, const StaticBatches& batches = {});

@@ -90,48 +90,19 @@ class Distributor {
     return worst;
   }
 
-  // Batches that the device was profiled with, the smallest if the wanted one is none of them.
-  int Known(ModelId model, DeviceId device, int wanted) const {
-    const FleetCost* cost = input_.CostOf(model, input_.devices[device.value()].kind);
-    int best = cost->batches.front().batch;
-    for (const FleetBatch& each : cost->batches) {
-      if (each.batch <= wanted) best = each.batch;
-    }
-    return best;
-  }
-
-  // The server whose accelerators have least to do, of those that the source reaches; else none.
-  std::optional<DeviceId> Server(FleetPipelineId p, FleetStageId s) const {
-    std::optional<DeviceId> best;
-    double least = 0;
-    const DeviceId source = Pipeline(p).source;
-    for (DeviceId::rep d = 0; d < input_.devices.size(); ++d) {
-      const FleetDevice& device = input_.devices[d];
-      if (!device.server || input_.CostOf(Stage(p, s).model, device.kind) == nullptr) continue;
-      const bool near = device.site == input_.devices[source.value()].site;
-      if (!near && input_.LinkBetween(source, DeviceId{d}) == kNoLink) continue;
-      const double load = busy_[d] / device.accelerators;
-      if (best && load >= least) continue;
-      best = DeviceId{d};
-      least = load;
-    }
-    return best;
-  }
-
   void Start(FleetPipelineId p) {
     Placed& placed = At(p);
     placed.clear();
     for (FleetStageId::rep i = 0; i < Pipeline(p).stages.size(); ++i) {
       const FleetStageId s{i};
-      const auto server = Server(p, s);
       const DeviceId source = Pipeline(p).source;
       const ModelId model = Stage(p, s).model;
+      const auto server = LeastBusyServer(input_, source, model, busy_);
       const bool at_source = input_.CostOf(model, KindOf(source)) != nullptr;
       const bool here = !server || (!options_.to_server && at_source);
       StagePlacement at{.device = here ? source : *server};
-      const CwdOptions::Static& fixed = options_.fixed;
-      const int wanted = i == 0 ? fixed.first : here ? fixed.edge : fixed.server;
-      at.batch = Known(model, at.device, options_.static_batches ? wanted : 1);
+      at.batch = LargestBatch(input_, model, at.device,
+                              options_.static_batches ? options_.fixed.Of(i, here) : 1);
       at.instances = InstancesFor(input_.RateOf(p, s), Batch(p, s, at));
       placed.push_back(at);
       Why(p, s) =
@@ -223,10 +194,9 @@ class Distributor {
     std::optional<StagePlacement> smallest;
     for (auto batch = cost->batches.rbegin(); batch != cost->batches.rend(); ++batch) {
       const double rate = input_.RateOf(p, m);
-      const int fixed = m.value() == 0 ? options_.fixed.first : options_.fixed.edge;
-      if (options_.static_batches && batch->batch != Known(Stage(p, m).model, source, fixed)) {
-        continue;
-      }
+      const int fixed = options_.fixed.Of(m.value(), true);
+      const int known = LargestBatch(input_, Stage(p, m).model, source, fixed);
+      if (options_.static_batches && batch->batch != known) continue;
       if (busy + BusyOf(rate, *batch) > options_.most_edge * device.accelerators) continue;
       if (memory + batch->peak_mb > device.memory_mb * device.accelerators) {
         why = device.name + " has not the memory";

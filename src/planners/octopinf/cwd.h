@@ -12,17 +12,12 @@
 namespace tactus {
 
 struct CwdOptions {
-  double alpha = 0.6;      // of line 37; the paper does not say it, the authors' code does
-  double most_edge = 0.9;  // of a source device's accelerators' time
-  bool to_edge = true;     // false: on servers only
-  bool to_server = true;   // false: on source devices where models run there at all
-  // Fixed instead of searched, as rivals have it: of a first stage, of others on a source device,
-  // of others on a server.
-  struct Static {
-    int first = 2, edge = 4, server = 8;
-  };
-  bool static_batches = false;
-  Static fixed = {};
+  double alpha = 0.6;           // of line 37; the paper does not say it, the authors' code does
+  double most_edge = 0.9;       // of a source device's accelerators' time
+  bool to_edge = true;          // false: on servers only
+  bool to_server = true;        // false: on source devices where models run there at all
+  bool static_batches = false;  // `fixed` instead of searched, as rivals have it
+  StaticBatches fixed = {};
 };
 
 // `input` is one that CheckFleet accepts.
