@@ -15,7 +15,8 @@ figure { margin: 0; border: 1px solid var(--line); border-radius: .4rem; overflo
 figure svg { display: block; width: 100%; height: auto }
 figcaption { padding: .5rem .8rem; font-size: .9rem }
 figcaption b { font-weight: 600 } .time { opacity: .7; float: right }
-.found { fill: none; stroke: #ffd400; stroke-width: .5% } .bone { stroke: #00e5ff; stroke-width: .4% }
+.found { fill: none; stroke: #ffd400; stroke-width: .5% }
+.bone { stroke: #00e5ff; stroke-width: .4% }
 .part { fill: #ff2d6f }
 table { border-collapse: collapse } td, th { padding: .3rem .8rem; text-align: right }
 td:first-child, th:first-child { text-align: left } tr { border-bottom: 1px solid var(--line) }
@@ -60,8 +61,8 @@ def table(rows):
              '<th></th><th>late or lost, %</th><th>P95, ms</th></tr>']
     for load, rule, offered, good, bad, p95, ours in rows:
         kind = ' class="ours"' if ours else ''
-        lines.append(f'<tr{kind}><td>{html.escape(rule)}</td><td>{load:g}</td><td>{offered:.1f}</td>'
-                     f'<td>{good:.1f}</td><td class="bars"><span class="bar" '
+        lines.append(f'<tr{kind}><td>{html.escape(rule)}</td><td>{load:g}</td>'
+                     f'<td>{offered:.1f}</td><td>{good:.1f}</td><td class="bars"><span class="bar" '
                      f'style="width:{100 * good / most:.0f}%"></span></td><td>{bad:.1f}</td>'
                      f'<td>{p95:.0f}</td></tr>')
     return f'<table>{"".join(lines)}</table>'
