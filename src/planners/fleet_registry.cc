@@ -12,9 +12,10 @@
 namespace tactus {
 namespace {
 
-constexpr std::array<FleetPlannerInfo, 8> kPlanners = {{
+constexpr std::array<FleetPlannerInfo, 9> kPlanners = {{
     {"octopinf", "CWD places stages and chooses batches, CORAL gives them windows"},
     {"octopinf-no-coral", "the same placement, spread over accelerators without windows"},
+    {"octopinf-relieved", "ours: then what is late or too busy is placed anew; without windows"},
     {"octopinf-static", "batches of 2, 4 and 8 as rivals have them, with windows"},
     {"octopinf-server", "on servers only, with windows"},
     {"octopinf-edge", "at the sources where models run there, with windows"},
@@ -33,7 +34,8 @@ FleetPlan WithReasons(FleetPlan plan, PlacedFleet&& placed) {
 std::span<const FleetPlannerInfo> FleetPlanners() { return kPlanners; }
 
 UseLimit UseLimitOf(std::string_view planner) {
-  const bool windows = planner.starts_with("octopinf") && planner != "octopinf-no-coral";
+  const bool windows = planner.starts_with("octopinf") && planner != "octopinf-no-coral" &&
+                       planner != "octopinf-relieved";
   return windows ? UseLimit::kKept : UseLimit::kNone;
 }
 
@@ -56,8 +58,9 @@ Expected<FleetPlan> PlanFleet(std::string_view planner, const FleetInput& input)
   options.static_batches = planner == "octopinf-static";
   options.to_edge = planner != "octopinf-server";
   options.to_server = planner != "octopinf-edge";
+  options.relieve = planner == "octopinf-relieved";
   PlacedFleet placed = DistributeWorkload(input, options);
-  if (planner == "octopinf-no-coral") return spread(std::move(placed));
+  if (UseLimitOf(planner) == UseLimit::kNone) return spread(std::move(placed));
   return WithReasons(ScheduleWindows(input, placed.placement, placed.links), std::move(placed));
 }
 

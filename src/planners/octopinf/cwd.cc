@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "planners/octopinf/relief.h"
+
 namespace tactus {
 namespace {
 
@@ -281,7 +283,9 @@ class Distributor {
 }  // namespace
 
 PlacedFleet DistributeWorkload(const FleetInput& input, const CwdOptions& options) {
-  return Distributor(input, options).Run();
+  PlacedFleet placed = Distributor(input, options).Run();
+  if (options.relieve) RelievePipelines(input, options.most_edge, placed);
+  return placed;
 }
 
 }  // namespace tactus

@@ -16,6 +16,7 @@ struct CwdOptions {
   double most_edge = 0.9;       // of a source device's accelerators' time
   bool to_edge = true;          // false: on servers only
   bool to_server = true;        // false: on source devices where models run there at all
+  bool relieve = false;         // place anew what is late or too busy in the end (relief.h)
   bool static_batches = false;  // `fixed` instead of searched, as rivals have it
   StaticBatches fixed = {};
 };
