@@ -142,6 +142,7 @@ int Run(const StreamFlags& flags) {
   };
   while (!over() && !signals.CameWithin(std::chrono::milliseconds(50))) continue;
   bool failed = false;
+  for (auto& runner : runners) runner->AskToStop();
   for (auto& runner : runners) runner->Stop();
   for (const auto& runner : runners) {
     const StreamReading reading = runner->reading();

@@ -80,6 +80,8 @@ std::optional<LineJson> Data(const AnswerTensor& tensor) {
   }
 }
 
+constexpr std::size_t kMostBytes = std::size_t{256} << 10;  // of an output that is told
+
 double Rounded(double value) { return std::round(value * 1000) / 1000; }
 
 std::string Written(const LineJson& json) {
@@ -95,6 +97,7 @@ std::string ToJsonLine(const AnsweredFrame& frame, std::size_t most_elements) {
     output = {{"datatype", Name(tensor.type)}, {"shape", tensor.shape}};
     const auto elements = ElementCount(tensor.shape);
     if (!elements || static_cast<std::size_t>(*elements) > most_elements) continue;
+    if (tensor.bytes.size() > kMostBytes) continue;  // long texts
     if (auto data = Data(tensor)) output["data"] = *std::move(data);
   }
   LineJson line = {{"stream", frame.stream},

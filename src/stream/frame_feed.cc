@@ -21,7 +21,7 @@ void FeedWatcher::Next(Ready ready) {
       return;
     }
     if (!pieces_.empty()) {
-      piece = std::move(pieces_.front());
+      piece = *pieces_.front();
       pieces_.pop_front();
     }
   }
@@ -41,7 +41,7 @@ bool FeedWatcher::left() const {
   return left_;
 }
 
-void FeedWatcher::Put(const std::string& piece) {
+void FeedWatcher::Put(std::shared_ptr<const std::string> piece) {
   Ready ready;
   {
     const std::lock_guard lock(mutex_);
@@ -49,12 +49,12 @@ void FeedWatcher::Put(const std::string& piece) {
     if (!ready_) {
       const std::size_t most = kind_ == FeedKind::kPictures ? 1 : kMostPieces;
       if (pieces_.size() >= most) pieces_.pop_front();
-      pieces_.push_back(piece);
+      pieces_.push_back(std::move(piece));
       return;
     }
     ready = std::exchange(ready_, nullptr);
   }
-  ready(piece);
+  ready(*piece);
 }
 
 void FeedWatcher::End() {
@@ -103,7 +103,8 @@ std::vector<std::shared_ptr<FeedWatcher>> FrameFeed::WatchersOf(FeedKind kind) {
 
 void FrameFeed::Publish(const AnsweredFrame& frame) {
   if (const auto listeners = WatchersOf(FeedKind::kEvents); !listeners.empty()) {
-    const std::string event = fmt::format("data: {}\n\n", ToJsonLine(frame));
+    const auto event =
+        std::make_shared<const std::string>(fmt::format("data: {}\n\n", ToJsonLine(frame)));
     for (const auto& listener : listeners) listener->Put(event);
   }
   if (WatchersOf(FeedKind::kPictures).empty()) return;
@@ -131,9 +132,9 @@ void FrameFeed::Draw(std::stop_token stop) {
     DrawAnswer(*picture, drawing.outputs);
     const auto jpeg = EncodeJpeg(*picture);
     if (!jpeg) continue;
-    const std::string part =
+    const auto part = std::make_shared<const std::string>(
         fmt::format("--{}\r\nContent-Type: image/jpeg\r\nContent-Length: {}\r\n\r\n{}\r\n",
-                    kPictureBoundary, jpeg->size(), *jpeg);
+                    kPictureBoundary, jpeg->size(), *jpeg));
     for (const auto& watcher : WatchersOf(FeedKind::kPictures)) watcher->Put(part);
   }
 }

@@ -40,7 +40,7 @@ class FeedWatcher {
   void Leave();
   bool left() const;
 
-  void Put(const std::string& piece);
+  void Put(std::shared_ptr<const std::string> piece);
   void End();
 
  private:
@@ -48,7 +48,7 @@ class FeedWatcher {
 
   const FeedKind kind_;
   mutable std::mutex mutex_;
-  std::deque<std::string> pieces_;
+  std::deque<std::shared_ptr<const std::string>> pieces_;  // shared by all watchers
   Ready ready_;
   bool ended_ = false;
   bool left_ = false;

@@ -1,16 +1,23 @@
 #include "stream/frame_feed.h"
 
-#include <thread>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 namespace tactus {
 namespace {
 
+void Put(FeedWatcher& watcher, std::string piece) {
+  watcher.Put(std::make_shared<const std::string>(std::move(piece)));
+}
+
 // Without this, a browser on a slow line would keep every event of the stream in memory.
 TEST(FeedWatcher, ASlowOneMissesTheOldest) {
   FeedWatcher watcher(FeedKind::kEvents);
-  for (int i = 0; i < 100; ++i) watcher.Put(std::to_string(i));
+  for (int i = 0; i < 100; ++i) Put(watcher, std::to_string(i));
   std::vector<std::string> pieces;
   for (int i = 0; i < 64; ++i) {
     watcher.Next([&](std::string piece) { pieces.push_back(std::move(piece)); });
@@ -22,7 +29,7 @@ TEST(FeedWatcher, ASlowOneMissesTheOldest) {
 
 TEST(FeedWatcher, OfPicturesOnlyTheNewestWaits) {
   FeedWatcher watcher(FeedKind::kPictures);
-  for (const char* piece : {"one", "two", "three"}) watcher.Put(piece);
+  for (const char* piece : {"one", "two", "three"}) Put(watcher, piece);
   std::string got;
   watcher.Next([&](std::string piece) { got = std::move(piece); });
   EXPECT_EQ(got, "three");
@@ -36,14 +43,14 @@ TEST(FeedWatcher, IsAnsweredOnceAndNotAfterItLeft) {
     watcher.Next([&](std::string piece) { pieces.push_back(std::move(piece)); });
   };
   ask();
-  watcher.Put("one");
-  watcher.Put("two");
+  Put(watcher, "one");
+  Put(watcher, "two");
   EXPECT_EQ(pieces, (std::vector<std::string>{"one"}));
   ask();
   EXPECT_EQ(pieces, (std::vector<std::string>{"one", "two"}));
   ask();
   watcher.Leave();
-  watcher.Put("three");
+  Put(watcher, "three");
   watcher.End();
   EXPECT_EQ(pieces.size(), 2u);
   EXPECT_TRUE(watcher.left());
@@ -52,7 +59,7 @@ TEST(FeedWatcher, IsAnsweredOnceAndNotAfterItLeft) {
 TEST(FeedWatcher, TheEndComesAfterWhatWaits) {
   FrameFeed feed;
   const auto watcher = feed.Watch(FeedKind::kEvents);
-  watcher->Put("last");
+  Put(*watcher, "last");
   feed.End();
   std::vector<std::string> pieces;
   for (int i = 0; i < 2; ++i) {

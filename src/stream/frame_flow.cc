@@ -21,7 +21,7 @@ void FrameFlow::Offer(TimePoint captured, std::unique_ptr<Picture> picture) {
 
 std::optional<Frame> FrameFlow::Take(TimePoint now) {
   if (in_flight_ >= most_in_flight_) return std::nullopt;
-  const Duration fastest = Fastest(now);
+  const Duration fastest = keeps_stale_ ? Duration{} : Fastest(now);
   // The oldest have the earliest deadlines.
   while (queue_.oldest() != nullptr && now + fastest > queue_.oldest()->deadline) {
     queue_.PopOldest();

@@ -21,6 +21,7 @@ struct FlowOptions {
   int queue = 2;              // frames that wait at most
   int in_flight = 1;          // frames at the server at most
   Duration slo = Seconds(1);  // from capture to answer
+  bool keeps_stale = false;  // sent however slow the last answers were: each frame of a file counts
 };
 
 class FrameFlow {
@@ -28,6 +29,7 @@ class FrameFlow {
   explicit FrameFlow(const FlowOptions& options)
       : slo_(options.slo),
         most_in_flight_(options.in_flight),
+        keeps_stale_(options.keeps_stale),
         pace_(options.every, options.most_rate),
         queue_(static_cast<std::size_t>(options.queue)) {}
 
@@ -65,6 +67,7 @@ class FrameFlow {
 
   const Duration slo_;
   const int most_in_flight_;
+  const bool keeps_stale_;
   FramePace pace_;
   FrameQueue queue_;
   int in_flight_ = 0;

@@ -70,6 +70,19 @@ TEST(FrameFlow, SendsNothingThatTheFastestAnswerWouldBeTooLateFor) {
 
 // Without this, one slow minute of the server would end a stream for ever: all frames stale, so no
 // answers, so no news that it is fast again.
+// Without this, one slow answer would cost a file that is to be answered whole most of its frames.
+TEST(FrameFlow, KeepsWhatMayBeLateWhereEachFrameCounts) {
+  for (const bool keeps : {false, true}) {
+    FrameFlow flow({.slo = Millis(100), .keeps_stale = keeps});
+    flow.Offer(kStart, std::make_unique<Blank>());
+    const auto first = flow.Take(kStart);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(flow.End(*first, FrameEnd::kServed, kStart, kStart + Millis(300)), FrameEnd::kLate);
+    flow.Offer(kStart + Millis(300), std::make_unique<Blank>());
+    EXPECT_EQ(flow.Take(kStart + Millis(300)).has_value(), keeps);
+  }
+}
+
 TEST(FrameFlow, TriesAgainWhenTheLastAnswerIsLongAgo) {
   FrameFlow flow({.queue = 1, .in_flight = 1, .slo = Millis(300)});
   flow.Offer(At(0), std::make_unique<Blank>());

@@ -73,6 +73,8 @@ class Canvas {
   const int width_;  // of lines, in pixels
 };
 
+constexpr std::int64_t kMostNumbers = 1 << 20;  // along a dimension
+
 // The n rows of an output of `rest` numbers each; nothing where it is no such output.
 std::vector<std::vector<float>> Rows(const AnswerTensor& tensor,
                                      std::span<const std::int64_t> rest) {
@@ -81,7 +83,7 @@ std::vector<std::vector<float>> Rows(const AnswerTensor& tensor,
   std::size_t numbers = 1;
   for (std::size_t i = 0; i < rest.size(); ++i) {
     if (rest[i] >= 0 && tensor.shape[i + 1] != rest[i]) return rows;
-    if (tensor.shape[i + 1] < 1) return rows;
+    if (tensor.shape[i + 1] < 1 || tensor.shape[i + 1] > kMostNumbers) return rows;
     numbers *= static_cast<std::size_t>(tensor.shape[i + 1]);
   }
   const std::size_t bytes = numbers * sizeof(float);

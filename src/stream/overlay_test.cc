@@ -47,6 +47,7 @@ TEST(Overlay, LeavesAloneWhatIsNoPlaceInThePicture) {
       Numbers("boxes", {2, 4}, {nan, 0, 10, 10, -inf, 0, inf, 1e30F}),
       Numbers("points", {1, 17, 3}, std::vector<float>(51, 1e20F)),
       Numbers("quads", {1, 4, 2}, {1e9F, 1, 2, 2, 3, 3, nan, nan}),
+      Numbers("points", {1, std::int64_t{1} << 62, 3}, {1, 2, 3}),  // whose bytes no number holds
       Numbers("boxes", {3, 4}, {1, 2}),  // fewer bytes than the shape says
       Numbers("boxes", {1, 5}, {1, 2, 3, 4, 5}),
       Numbers("scores", {4}, {1, 2, 3, 4}),

@@ -40,11 +40,14 @@ bool SaidByServer(const grpc::ClientContext& context) {
   return context.GetServerTrailingMetadata().contains("grpc-retry-pushback-ms");
 }
 
+// Bytes of an answer; a larger one fails.
+constexpr int kMostAnswer = 64 << 20;
+
 class RemoteSink final : public FrameSink {
  public:
   RemoteSink(std::string url, std::string model) : url_(std::move(url)), model_(std::move(model)) {
     grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
+    arguments.SetMaxReceiveMessageSize(kMostAnswer);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
@@ -186,9 +189,14 @@ FrameAnswer ReadAnswer(const inference::ModelInferResponse& response) {
     const auto& output = response.outputs(i);
     const auto type = ParseDataType(output.datatype());
     if (!type || i >= response.raw_output_contents_size()) continue;
-    answer.outputs.push_back({output.name(), *type,
-                              Shape(output.shape().begin(), output.shape().end()),
-                              response.raw_output_contents(i)});
+    const std::string& bytes = response.raw_output_contents(i);
+    Shape shape(output.shape().begin(), output.shape().end());
+    // Another server's word: what does not add up is left out.
+    const auto elements = ElementCount(shape);
+    if (!elements || static_cast<std::uint64_t>(*elements) > bytes.size()) continue;
+    const std::size_t size = ElementSize(*type);
+    if (size > 0 && static_cast<std::size_t>(*elements) * size != bytes.size()) continue;
+    answer.outputs.push_back({output.name(), *type, std::move(shape), bytes});
   }
   return answer;
 }

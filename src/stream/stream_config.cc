@@ -22,11 +22,13 @@ class Fields {
   void Text(const char* key, std::string& into) {
     const auto value = object_.find(key);
     if (value == object_.end()) return;
-    const bool fits = value->is_string() && !value->get_ref<const std::string&>().empty() &&
-                      value->get_ref<const std::string&>().size() <= kLongestText &&
-                      value->get_ref<const std::string&>().find('\0') == std::string::npos;
-    if (!fits) return Complain(key, fmt::format("a text of 1 to {} bytes", kLongestText));
-    into = *value;
+    const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+    const auto* text = value->get_ptr<const std::string*>();
+    if (text == nullptr || text->empty() || text->size() > kLongestText ||
+        std::ranges::any_of(*text, control)) {
+      return Complain(key, fmt::format("a text of 1 to {} bytes on one line", kLongestText));
+    }
+    into = *text;
   }
   void Number(const char* key, double low, double high, double& into) {
     const auto value = object_.find(key);
@@ -122,7 +124,7 @@ Expected<StreamConfig> ParseStreamConfig(std::string_view text) {
 }
 
 std::string ToJson(const StreamConfig& config) {
-  ConfigJson json = {{"source", config.source.source},
+  ConfigJson json = {{"source", Shown(config.source.source)},
                      {"model", config.model},
                      {"fps", config.flow.most_rate},
                      {"every", config.flow.every},

@@ -43,6 +43,7 @@ TEST(StreamConfig, SaysWhichKeyIsWrongAndWhatItTakes) {
       {R"({"source": "", "model": "m"})", "'source' must be a text"},
       {R"({"source": 1, "model": "m"})", "'source' must be a text"},
       {R"({"source": "a\u0000b", "model": "m"})", "'source' must be a text"},
+      {R"({"source": "http://a/\r\nX: y", "model": "m"})", "'source' must be a text"},
       {R"({"source": "a", "model": "m", "fsp": 3})", "no key 'fsp'"},
       {R"({"source": "a", "model": "m", "fps": -1})", "'fps' must be a number from 0"},
       {R"({"source": "a", "model": "m", "fps": 1e999})", "JSON object"},

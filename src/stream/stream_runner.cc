@@ -13,6 +13,8 @@ namespace {
 constexpr Duration kDefaultSlo = Seconds(1);
 // A recording that fell behind its own pace by more goes on from where it is.
 constexpr Duration kMostBehind = Seconds(1);
+// A recording's last frame, before it begins again.
+constexpr Duration kStands = Millis(40);
 
 }  // namespace
 
@@ -50,16 +52,21 @@ Status StreamRunner::Start() {
   if (!promised) return std::unexpected(promised.error());
   Duration& slo = config_.flow.slo;
   if (slo == Duration{}) slo = *promised > Duration{} ? *promised : kDefaultSlo;
+  config_.flow.keeps_stale = !live_ && !config_.realtime;
   flow_.emplace(config_.flow);
   sender_ = std::jthread([this](std::stop_token stop) { SendAll(std::move(stop)); });
   reader_ = std::jthread([this](std::stop_token stop) { ReadAll(std::move(stop)); });
   return {};
 }
 
-void StreamRunner::Stop() {
-  if (!flow_) return;
+void StreamRunner::AskToStop() {
   reader_.request_stop();
   sender_.request_stop();
+}
+
+void StreamRunner::Stop() {
+  if (!flow_) return;
+  AskToStop();
   if (reader_.joinable()) reader_.join();
   if (sender_.joinable()) sender_.join();
   parts_.sink->GiveUp();
@@ -117,10 +124,14 @@ void StreamRunner::ReadAll(std::stop_token stop) {
         source ? Pump(**source, reconnect, stop) : Status(std::unexpected(source.error()));
     if (stop.stop_requested()) return;
     const bool brought = reading().counts.read > before;
-    if (!live_ && end && config_.loop && brought) continue;
+    if (!live_ && end && config_.loop && brought) {
+      // As long as a frame stands, or a file of one would be opened without a pause.
+      if (config_.realtime && !Rest(kStands, stop)) return;
+      continue;
+    }
     if (!live_ && end) return SetState(StreamState::kEnded, brought ? "" : "no frame in the file");
     const std::string why =
-        end ? config_.source.source + ": the source ended" : end.error().message;
+        end ? Shown(config_.source.source) + ": the source ended" : end.error().message;
     // A file does not come back by waiting.
     const bool final = !live_ || (!end && end.error().code == ErrorCode::kUnimplemented);
     const auto wait = final ? std::nullopt : reconnect.Lost();

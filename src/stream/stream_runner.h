@@ -75,6 +75,8 @@ class StreamRunner {
   // Asks the sink what its model promises, and starts. Its error is the sink's. Blocks for seconds
   // where the server is not there.
   Status Start();
+  // Begins what Stop waits for.
+  void AskToStop();
   // No frame is read or sent from now on, and what is at the server is given up; returns when each
   // has ended. Idempotent.
   void Stop();

@@ -80,11 +80,13 @@ void StreamSet::Stop() {
     stopped_ = true;
     streams = std::exchange(streams_, {});
   }
+  std::erase_if(streams, [](const auto& each) { return each.second == nullptr; });  // Add ends it
+  // All are asked before any is waited for.
   for (const auto& [name, entry] : streams) {
-    if (entry == nullptr) continue;  // Add ends it
     entry->feed->End();
-    entry->runner->Stop();
+    entry->runner->AskToStop();
   }
+  for (const auto& [name, entry] : streams) entry->runner->Stop();
 }
 
 Expected<std::shared_ptr<StreamSet::Entry>> StreamSet::Find(const std::string& name) const {

@@ -1,10 +1,24 @@
 #include "stream/video_source.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #ifdef TACTUS_HAVE_LIBAV
 #include "stream/video/av_source.h"
 #endif
 
 namespace tactus {
+
+std::string Shown(std::string_view source) {
+  const std::size_t scheme = source.find("://");
+  if (scheme == source.npos) return std::string(source);
+  const std::size_t host = scheme + 3;
+  const std::size_t path = std::min(source.find_first_of("/?#", host), source.size());
+  const std::size_t at = source.substr(0, path).rfind('@');
+  if (at == source.npos || at < host) return std::string(source);
+  return fmt::format("{}***{}", source.substr(0, host), source.substr(at));
+}
 
 bool CanReadVideo() {
 #ifdef TACTUS_HAVE_LIBAV
@@ -20,8 +34,9 @@ Expected<std::unique_ptr<VideoSource>> OpenVideo(const SourceOptions& options,
   return OpenAvSource(options, std::move(stop));
 #else
   (void)stop;
-  return Fail(ErrorCode::kUnimplemented,
-              options.source + ": this tactus was built without libav; run ./run build video");
+  return Fail(
+      ErrorCode::kUnimplemented,
+      Shown(options.source) + ": this tactus was built without libav; run ./run build video");
 #endif
 }
 

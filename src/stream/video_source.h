@@ -42,6 +42,9 @@ Expected<std::unique_ptr<VideoSource>> OpenVideo(const SourceOptions& options,
 // Whether this build can read video; where it cannot, OpenVideo says what to do about it.
 bool CanReadVideo();
 
+// As people may see it: what stands before the host, a name and a password, as ***.
+std::string Shown(std::string_view source);
+
 // A camera: it has its own pace, and is tried again when it is lost.
 inline bool IsLive(std::string_view source) { return source.find("://") != source.npos; }
 

@@ -15,6 +15,14 @@ TEST(VideoSource, SaysWhatIsMissingWhereVideoCannotBeRead) {
   EXPECT_EQ(source.error().code == ErrorCode::kUnimplemented, !CanReadVideo());
 }
 
+// Without this, whoever may read a stream's state would learn its camera's password.
+TEST(VideoSource, IsShownWithoutNameAndPassword) {
+  EXPECT_EQ(Shown("rtsp://user:pass@camera:554/1?a=b@c"), "rtsp://***@camera:554/1?a=b@c");
+  EXPECT_EQ(Shown("rtsp://us@er:p@ss@camera"), "rtsp://***@camera");
+  EXPECT_EQ(Shown("http://camera/a@b"), "http://camera/a@b");
+  EXPECT_EQ(Shown("/videos/me@home.mp4"), "/videos/me@home.mp4");
+}
+
 TEST(VideoSource, UrlsAreLiveAndPathsAreNot) {
   for (const char* live : {"rtsp://camera/1", "http://camera/", "https://camera/a.mjpeg"}) {
     EXPECT_TRUE(IsLive(live)) << live;

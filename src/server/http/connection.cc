@@ -6,7 +6,9 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/beast/core/string.hpp>
 #include <fmt/format.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "server/access/access.h"
@@ -48,6 +50,15 @@ ReaderLimits LimitsOf(const ServerContext& server) {
 std::string AddressOf(const asio::ip::tcp::socket& socket) {
   error_code failed;
   return ClientAt(socket.remote_endpoint(failed).address().to_string());
+}
+
+// A browser says for which page it asks; any page may have it send something to this machine.
+bool IsForeign(const RequestHead& head) {
+  if (head.origin.empty()) return false;
+  const std::size_t scheme = head.origin.find("://");
+  if (scheme == head.origin.npos) return true;  // "null"
+  const std::string_view from = head.origin.substr(scheme + 3);
+  return !boost::beast::iequals({from.data(), from.size()}, {head.host.data(), head.host.size()});
 }
 
 HttpResponse NoMemory() {
@@ -121,6 +132,10 @@ std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Connection::Admit(
   ServerContext& server = thread_->server();
   const Scope needs = server.handler->Needs(head.verb, head.target);
   client_ = address_;
+  if (needs == Scope::kAdmin && IsForeign(head)) {
+    return std::unexpected(ErrorResponse(
+        403, "a page of another origin may not change the server: its Origin is not the Host"));
+  }
   if (options().access != nullptr) {
     Admission admission = options().access->Admit(needs, head.authorization);
     if (!admission.admitted()) {
@@ -153,7 +168,7 @@ void Connection::Read() {
   }
   if (space.empty()) {
     // The next requests fill the buffer: they wait for this one's answer, or will have none.
-    if (phase_ == Phase::kLingering) Close();
+    if (phase_ == Phase::kLingering || phase_ == Phase::kStreaming) Close();
     return;
   }
   reading_ = true;
@@ -181,6 +196,7 @@ void Connection::OnRead(error_code error, std::size_t n) {
     // not where the answer has no end.
     if (phase_ == Phase::kWriting) {
       keep_alive_ = false;
+      client_ended_ = true;
       return;
     }
     return Abort();
@@ -335,6 +351,7 @@ void Connection::Write(HttpResponse response, bool keep_alive) {
 void Connection::OnWritten(error_code error) {
   if (!error && phase_ == Phase::kWriting && response_.rest != nullptr && !head_only_) {
     rest_ = std::move(response_.rest);
+    NoticeSilentEnd();
     return AskForMore();
   }
   response_ = {};
@@ -349,11 +366,23 @@ void Connection::OnWritten(error_code error) {
   Advance(state);
 }
 
+// A client that goes without a word, as a laptop that falls asleep: the kernel asks after it.
+void Connection::NoticeSilentEnd() {
+  error_code ignored;
+  stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);
+  const int fd = stream_.socket().native_handle();
+  for (const auto& [name, value] :
+       {std::pair(TCP_KEEPIDLE, 15), std::pair(TCP_KEEPINTVL, 5), std::pair(TCP_KEEPCNT, 3)}) {
+    setsockopt(fd, IPPROTO_TCP, name, &value, sizeof value);
+  }
+}
+
 // Waits for the next piece of a long body, however long it takes.
 void Connection::AskForMore() {
   phase_ = Phase::kStreaming;
   time_limit_ = Clock::time_point::max();
-  if (thread_->server().stopping.load(std::memory_order_relaxed)) return Close();
+  // Whose end was read is not heard of again, though there be nothing to send for hours.
+  if (client_ended_ || thread_->server().stopping.load(std::memory_order_relaxed)) return Close();
   rest_->Next([self = shared_from_this()](std::string piece) {
     asio::io_context& loop = self->thread_->io();
     asio::post(loop,

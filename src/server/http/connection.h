@@ -85,6 +85,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void OnAnswer(std::move_only_function<HttpResponse()> make);
   void Write(HttpResponse response, bool keep_alive);
   void OnWritten(boost::system::error_code error);
+  void NoticeSilentEnd();
   void AskForMore();
   void WriteMore(std::string piece);
   void Linger();
@@ -111,6 +112,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   bool interim_ = false;    // "100 Continue" is going out
   bool head_only_ = false;  // the answer goes without its body
   bool keep_alive_ = false;
+  bool client_ended_ = false;  // it closed its side while an answer went out
   Clock::time_point time_limit_ = Clock::time_point::max();
   Clock::time_point heard_ = Clock::now();  // when the last bytes came
   std::optional<CallId> call_;

@@ -63,6 +63,8 @@ class LoopbackClient {
     }
     return true;
   }
+  // The server reads the end, and may still answer.
+  void CloseSending() { ::shutdown(socket_, SHUT_WR); }
   void Close() {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   }

@@ -294,6 +294,8 @@ RequestReader::State RequestReader::Body::OnHead() {
   auto admitted = gate({.verb = VerbOf(head.method()),
                         .target = OriginForm(View(head.target())),
                         .authorization = View(head[http::field::authorization]),
+                        .host = View(head[http::field::host]),
+                        .origin = View(head[http::field::origin]),
                         .length = body_expected});
   if (!admitted) return Fail(std::move(admitted.error()));
   budget = *std::move(admitted);

@@ -29,6 +29,7 @@ struct RequestHead {
   Verb verb = Verb::kOther;
   std::string_view target;
   std::string_view authorization;     // empty where absent
+  std::string_view host, origin;      // likewise
   std::optional<std::size_t> length;  // of the body; nothing where it comes in chunks
 };
 // What the body's bytes are taken of; or the answer that refuses the request: its body is not read,

@@ -92,6 +92,26 @@ TEST_F(StreamsTest, AreAddedReadAndRemoved) {
   EXPECT_EQ(Ask("DELETE", "/v2/streams/door").status, 404);
 }
 
+// Without this, any page in a browser on this machine could have the server send what it can read
+// to an address of the page's choice.
+TEST_F(StreamsTest, APageOfAnotherOriginChangesNothing) {
+  const auto ask = [this](std::string_view verb, std::string_view origin) {
+    return LoopbackClient(port()).Call(
+        fmt::format("{} /v2/streams/door HTTP/1.1\r\nHost: localhost:8000\r\nOrigin: {}\r\n"
+                    "Content-Length: {}\r\n\r\n{}",
+                    verb, origin, verb == "POST" ? kDoor.size() : 0, verb == "POST" ? kDoor : ""));
+  };
+  for (const char* origin : {"https://elsewhere.example", "http://localhost:9000", "null"}) {
+    EXPECT_EQ(ask("POST", origin).status, 403) << origin;
+  }
+  EXPECT_EQ(Ask("GET", "/v2/streams").body, R"({"streams":[]})");
+  EXPECT_EQ(ask("POST", "http://LOCALHOST:8000").status, 200);
+  EXPECT_EQ(ask("DELETE", "https://elsewhere.example").status, 403);
+  EXPECT_EQ(ask("GET", "https://elsewhere.example").status, 200)
+      << "reading is the browser's to refuse";
+  EXPECT_EQ(ask("DELETE", "http://localhost:8000").status, 200);
+}
+
 TEST_F(StreamsTest, SaysWhatIsWrongWithOne) {
   struct Row {
     const char* name;
@@ -171,6 +191,21 @@ TEST_F(StreamsTest, AWatcherIsACallUntilItLeaves) {
   first.ReadUntil("\n\n");
   EXPECT_EQ(Ask("GET", "/v2/streams/door").status, 429);
   first.Close();
+  while (Ask("GET", "/v2/streams/door").status == 429) std::this_thread::yield();
+}
+
+// Without this, a client that closed its side with its request would hold its place for ever where
+// nothing is sent: nobody would read that it has gone.
+TEST_F(StreamsTest, AWatcherThatLeftWithItsRequestIsNoticed) {
+  options_.limits = std::make_shared<ClientLimits>(ClientLimitOptions{.calls = 1});
+  Add("door");
+  std::vector<std::unique_ptr<LoopbackClient>> gone;
+  for (int i = 0; i < 20; ++i) {
+    while (Ask("GET", "/v2/streams/door").status == 429) std::this_thread::yield();
+    gone.push_back(std::make_unique<LoopbackClient>(port()));
+    gone.back()->Send(Request("GET", "/v2/streams/door/events"));
+    gone.back()->CloseSending();
+  }
   while (Ask("GET", "/v2/streams/door").status == 429) std::this_thread::yield();
 }
 

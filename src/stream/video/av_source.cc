@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "stream/jpeg.h"
 #include "stream/video/av_types.h"
 #include "stream/video/pictures.h"
 
@@ -21,6 +25,9 @@ constexpr const char* kFormats =
     "mjpeg,mpjpeg,jpeg_pipe,mov,mp4,matroska,webm,avi,mpegts,flv,h264,hevc,rtsp,rtp,sdp,asf,ogg,"
     "mpegvideo,m4v,ivf,nut,y4m,yuv4mpegpipe";
 
+// Bytes of an MJPEG source's frame; a larger one counts as corrupt.
+constexpr int kMostJpeg = 32 << 20;
+
 struct Protocols {
   std::string url;
   const char* allowed = nullptr;
@@ -32,7 +39,7 @@ Expected<Protocols> ProtocolsOf(const std::string& source) {
   if (scheme == "http" || scheme == "https") return Protocols{source, "http,https,tcp,tls"};
   if (scheme == "rtsp" || scheme == "rtsps") return Protocols{source, "rtsp,rtsps,rtp,udp,tcp,tls"};
   return InvalidArgument(fmt::format(
-      "the source '{}': no such kind; give a path, or an http, https or rtsp URL", source));
+      "the source '{}': no such kind; give a path, or an http, https or rtsp URL", Shown(source)));
 }
 
 void Hush() {
@@ -85,19 +92,26 @@ int AvSource::Interrupted(void* self) {
 std::unexpected<Error> AvSource::Lost(std::string_view what, int error) const {
   if (stop_.stop_requested()) return Fail(ErrorCode::kCancelled, "the stream was stopped");
   if (Clock::now() - silent_since_ > options_.timeout) {
-    return Fail(ErrorCode::kUnavailable, fmt::format("{}: {} for {:g} s", options_.source,
+    return Fail(ErrorCode::kUnavailable, fmt::format("{}: {} for {:g} s", Shown(options_.source),
                                                      "no frame came", ToSeconds(options_.timeout)));
   }
   const auto code = error == AVERROR_INVALIDDATA || error == AVERROR(ENOENT)
                         ? ErrorCode::kInvalidArgument
                         : ErrorCode::kUnavailable;
-  return Fail(code, fmt::format("{}: {}: {}", options_.source, what, AvText(error)));
+  return Fail(code, fmt::format("{}: {}: {}", Shown(options_.source), what, AvText(error)));
 }
 
 Status AvSource::Open() {
   Hush();
   auto protocols = ProtocolsOf(options_.source);
   if (!protocols) return std::unexpected(protocols.error());
+  // Nothing ends a read of a pipe that nobody writes to. What is not there libav tells of.
+  std::error_code unseen;
+  const auto kind = std::filesystem::status(options_.source, unseen).type();
+  if (!IsLive(options_.source) && std::filesystem::exists(std::filesystem::file_status(kind)) &&
+      kind != std::filesystem::file_type::regular) {
+    return InvalidArgument(options_.source + ": a path must be of a regular file");
+  }
   AVFormatContext* raw = avformat_alloc_context();
   if (raw == nullptr) return Internal("no memory for a video source");
   raw->interrupt_callback = {&Interrupted, this};
@@ -127,11 +141,15 @@ Status AvSource::FindVideo() {
     return index_ >= 0 && format_->streams[index_]->codecpar->codec_id == AV_CODEC_ID_MJPEG;
   };
   if (!is_jpeg()) {
-    const int failed = avformat_find_stream_info(format_.get(), nullptr);
+    // It opens decoders of its own.
+    std::vector<AVDictionary*> limits(format_->nb_streams);
+    for (AVDictionary*& limit : limits) av_dict_set_int(&limit, "max_pixels", kMostPixels, 0);
+    const int failed = avformat_find_stream_info(format_.get(), limits.data());
+    for (AVDictionary*& limit : limits) av_dict_free(&limit);
     if (failed < 0) return Lost("cannot be read as video", failed);
     index_ = best(&decoder);
   }
-  if (index_ < 0) return InvalidArgument(options_.source + ": there is no video in it");
+  if (index_ < 0) return InvalidArgument(Shown(options_.source) + ": there is no video in it");
   AVStream& stream = *format_->streams[index_];
   for (unsigned i = 0; i < format_->nb_streams; ++i) {
     if (static_cast<int>(i) != index_) format_->streams[i]->discard = AVDISCARD_ALL;
@@ -141,7 +159,7 @@ Status AvSource::FindVideo() {
   if (rate.num > 0 && rate.den > 0) frame_s_ = av_q2d(av_inv_q(rate));
   if (is_jpeg()) return {};
   if (decoder == nullptr) {
-    return InvalidArgument(fmt::format("{}: this libav cannot decode {}", options_.source,
+    return InvalidArgument(fmt::format("{}: this libav cannot decode {}", Shown(options_.source),
                                        avcodec_get_name(stream.codecpar->codec_id)));
   }
   codec_.reset(avcodec_alloc_context3(decoder));
@@ -150,6 +168,7 @@ Status AvSource::FindVideo() {
   // Cameras send frames in the order of their capture; recordings may not.
   if (IsLive(options_.source)) codec_->flags |= AV_CODEC_FLAG_LOW_DELAY;
   avcodec_parameters_to_context(codec_.get(), stream.codecpar);
+  codec_->max_pixels = kMostPixels;
   const int failed = avcodec_open2(codec_.get(), decoder, nullptr);
   if (failed < 0) return Lost("its decoder does not start", failed);
   return {};
@@ -192,7 +211,7 @@ Expected<std::optional<SourceFrame>> AvSource::Read() {
     if (packet->stream_index != index_) continue;
     if (codec_ == nullptr) {
       const Duration at = At(packet->pts);
-      if (packet->size < 4) return SourceFrame{nullptr, at};
+      if (packet->size < 4 || packet->size > kMostJpeg) return SourceFrame{nullptr, at};
       return SourceFrame{PacketPicture(std::move(packet)), at};
     }
     // What the decoder cannot read is counted, not the end.

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/check.h"
 #include "base/temporary_folder_test.h"
@@ -175,6 +176,20 @@ TEST(AvSource, RefusesWhatIsNoVideoOrNamesOtherFiles) {
 }
 
 // Without this, a source that is being opened could not be given up.
+// Without this, a read of a pipe that nobody writes to would outlive every stop.
+TEST(AvSource, RefusesAPathThatIsNoRegularFile) {
+  const TemporaryFolder folder;
+  const std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::filesystem::path& path :
+       {pipe, folder.path(), std::filesystem::path("/dev/zero")}) {
+    const auto source = OpenAvSource({.source = path.string()}, {});
+    ASSERT_FALSE(source) << path;
+    EXPECT_EQ(source.error().code, ErrorCode::kInvalidArgument) << path;
+    EXPECT_THAT(source.error().message, HasSubstr("regular file")) << path;
+  }
+}
+
 TEST(AvSource, AStopEndsIt) {
   const TemporaryFolder folder;
   WriteRecording(folder.path() / "a.avi", 3);

@@ -59,6 +59,7 @@ Expected<std::string> Converter::Jpeg(const AVFrame& frame) {
   const int range = frame.color_range == AVCOL_RANGE_JPEG ? 1 : 0;
   if (frame.width != width_ || frame.height != height_ || frame.format != format_ ||
       range != range_) {
+    format_ = -1;  // until all of it is there
     full_.reset(av_frame_alloc());
     scale_ = MakeScale(frame, range);
     if (scale_ == nullptr || full_ == nullptr) {
