@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +12,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
+#include "base/underway.h"
 #include "grpc_service.grpc.pb.h"
 #include "load/transport.h"
 
@@ -111,11 +109,8 @@ class GrpcTransport final : public Transport {
   AnswerSink* sink_ = nullptr;
   std::atomic<std::uint32_t> next_stub_{0};
 
-  std::mutex mutex_;
-  std::condition_variable landed_;
-  std::unordered_map<Flight*, std::shared_ptr<Flight>> flights_;  // until OnDone
-  std::int64_t aloft_ = 0;                                        // sent, and not yet freed
-  bool stopping_ = false;
+  Underway<Flight> flights_;  // until OnDone
+  std::atomic<bool> stopping_{false};
 };
 
 GrpcTransport::GrpcTransport(TransportOptions options, Endpoint endpoint)
@@ -236,12 +231,8 @@ void GrpcTransport::Send(const Call& call) {
     flight->context.set_deadline(std::chrono::system_clock::now() + options_.timeout);
   }
   Flight* const raw = flight.get();
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopping_) flight->context.TryCancel();
-    flights_.emplace(raw, std::move(flight));
-    ++aloft_;
-  }
+  flights_.Add(std::move(flight));
+  if (stopping_) raw->context.TryCancel();  // after Stop has looked, or else it is among its own
   const std::uint32_t i = next_stub_.fetch_add(1, std::memory_order_relaxed);
   stubs_[i % stubs_.size()]->UnaryCall(
       &raw->context, kInfer, grpc::StubOptions(), &raw->request, &raw->response,
@@ -286,32 +277,13 @@ void GrpcTransport::OnDone(Flight* flight, const grpc::Status& status) {
     answer.error = "the response is no ModelInferResponse";
   }
   sink_->OnAnswer(answer);
-  std::shared_ptr<Flight> ended;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto place = flights_.find(flight);
-    ended = std::move(place->second);
-    flights_.erase(place);
-  }
-  // Freed without the lock: ending a call may run what else gRPC has ready on this thread. And
-  // freed before it counts as landed: Stop must leave no call that still ends while the process
-  // does.
-  ended.reset();
-  const std::lock_guard lock(mutex_);
-  if (--aloft_ == 0) landed_.notify_all();
+  flights_.End(flight);
 }
 
 void GrpcTransport::Stop() {
-  std::vector<std::shared_ptr<Flight>> open;
-  std::unique_lock lock(mutex_);
   stopping_ = true;
-  for (const auto& [raw, flight] : flights_) open.push_back(flight);
-  lock.unlock();
-  // Without the lock: gRPC may report a cancelled call from within TryCancel.
-  for (const auto& flight : open) flight->context.TryCancel();
-  open.clear();
-  lock.lock();
-  landed_.wait(lock, [this] { return aloft_ == 0; });
+  for (const auto& flight : flights_.all()) flight->context.TryCancel();
+  flights_.Wait();
 }
 
 }  // namespace

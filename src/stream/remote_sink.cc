@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
+#include "base/underway.h"
 #include "grpc_service.grpc.pb.h"
 
 namespace tactus {
@@ -78,26 +76,17 @@ class RemoteSink final : public FrameSink {
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
 
   std::mutex mutex_;
-  std::condition_variable landed_;
-  std::optional<JpegInput> input_;                                // since Promise
-  std::unordered_map<Flight*, std::shared_ptr<Flight>> flights_;  // until OnDone
-  int aloft_ = 0;                                                 // sent, and not yet freed
+  std::optional<JpegInput> input_;  // since Promise
+  Underway<Flight> flights_;        // until OnDone
 };
 
 void RemoteSink::GiveUp() {
-  std::vector<std::shared_ptr<Flight>> open;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [raw, flight] : flights_) open.push_back(flight);
-  }
-  // Without the lock: gRPC may report a cancelled call from within TryCancel.
-  for (const auto& flight : open) flight->context.TryCancel();
+  for (const auto& flight : flights_.all()) flight->context.TryCancel();
 }
 
 RemoteSink::~RemoteSink() {
   GiveUp();
-  std::unique_lock lock(mutex_);
-  landed_.wait(lock, [this] { return aloft_ == 0; });
+  flights_.Wait();
 }
 
 Expected<JpegInput> RemoteSink::ReadInput() {
@@ -173,9 +162,8 @@ void RemoteSink::Send(JpegBytes jpeg, Duration left, OnFrameAnswer done) {
   *request.add_raw_input_contents() = input_->Prefix(jpeg->size()) + *jpeg;
   flight->context.set_deadline(std::chrono::system_clock::now() + micros + kGrace);
   Flight* const raw = flight.get();
-  flights_.emplace(raw, std::move(flight));
-  ++aloft_;
   lock.unlock();
+  flights_.Add(std::move(flight));
   stub_->async()->ModelInfer(&raw->context, &raw->request, &raw->response,
                              [this, raw](const grpc::Status& status) { OnDone(raw, status); });
 }
@@ -212,17 +200,7 @@ void RemoteSink::OnDone(Flight* flight, const grpc::Status& status) {
     answer.error = fmt::format("grpc://{}: {}", url_, status.error_message());
   }
   flight->done(std::move(answer));
-  std::shared_ptr<Flight> ended;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto place = flights_.find(flight);
-    ended = std::move(place->second);
-    flights_.erase(place);
-  }
-  // Freed without the lock, and before it counts as landed: the end of a call may run others.
-  ended.reset();
-  const std::lock_guard lock(mutex_);
-  if (--aloft_ == 0) landed_.notify_all();
+  flights_.End(flight);
 }
 
 }  // namespace
