@@ -8,14 +8,6 @@
 namespace tactus {
 namespace {
 
-// SplitMix64: spreads a seed over the state, as the authors of xoshiro advise.
-std::uint64_t SplitMix(std::uint64_t& x) {
-  std::uint64_t z = (x += 0x9e3779b97f4a7c15ull);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
-
 std::uint64_t Fnv1a(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325ull;
   for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
@@ -24,6 +16,14 @@ std::uint64_t Fnv1a(std::string_view text) {
 
 }  // namespace
 
+std::uint64_t SplitMix(std::uint64_t& x) {
+  std::uint64_t z = (x += 0x9e3779b97f4a7c15ull);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+// Seeds are spread over the state as the authors of xoshiro advise.
 Rng Rng::Stream(std::uint64_t seed, std::string_view name) {
   std::uint64_t x = Fnv1a(name);
   x = SplitMix(x) ^ seed;

@@ -13,6 +13,9 @@
 
 namespace tactus {
 
+// SplitMix64's next number; `x` moves on. Spreads whatever it is given over all bits.
+std::uint64_t SplitMix(std::uint64_t& x);
+
 class Rng {
  public:
   static Rng Stream(std::uint64_t seed, std::string_view name);

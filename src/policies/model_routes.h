@@ -6,15 +6,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "base/weighted_turn.h"
 #include "core/request_queue.h"
 
 namespace tactus {
 
 struct ModelRoutes {
-  static constexpr auto kNoRoute = static_cast<std::uint32_t>(-1);
   struct Route {  // to one lane that runs the model
     LaneId lane;
     double weight = 0;  // its part of what the plan gives the model
@@ -37,19 +39,16 @@ struct ModelRoutes {
   // where there is no route. O(routes).
   std::uint32_t Send(std::uint64_t front_end = 0) {
     if (routes.empty()) return 0;
-    double* const mine = credit.data() + front_end * routes.size();
-    double total = 0;
-    std::uint32_t best = kNoRoute;
-    for (std::uint32_t r = 0; r < routes.size(); ++r) {
-      if (closed > 0 && closed < routes.size() && !routes[r].open) continue;
-      mine[r] += routes[r].weight;
-      total += routes[r].weight;
-      if (best == kNoRoute || mine[r] > mine[best]) best = r;
-    }
-    mine[best] -= total;
+    const std::span<double> mine =
+        std::span(credit).subspan(front_end * routes.size(), routes.size());
+    const bool some_open = closed < routes.size();
+    const std::size_t best = TakeTurn(mine, [&](std::size_t r) {
+      const bool takes_part = routes[r].open || !some_open;
+      return takes_part ? std::optional(routes[r].weight) : std::nullopt;
+    });
     ++routes[best].claims;
     ++claimed;
-    return best;
+    return static_cast<std::uint32_t>(best);
   }
   // The lane of a route opens or closes. What closed lanes were to take is nobody's then: true if
   // there is any, which is to be sent anew.

@@ -6,18 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "base/rng.h"
+
 namespace tactus {
 namespace {
 
 FleetStageId StageAt(std::size_t s) { return FleetStageId{static_cast<FleetStageId::rep>(s)}; }
 
-// splitmix64's finisher: the draws of a frame depend on its number alone.
-std::uint64_t Mixed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+// The draws of a frame depend on its number alone.
+std::uint64_t Mixed(std::uint64_t x) { return SplitMix(x); }
 
 bool HasNext(const FleetPipeline& pipeline, std::size_t s) {
   return std::ranges::any_of(pipeline.stages, [&](const FleetStage& each) {

@@ -166,11 +166,12 @@ Status FleetWorld::Adopt(const FleetPlan& plan) {
   Generation made{.plan = plan};
   made.routes.resize(models_.size());
   for (const FleetInstance& each : plan.instances) {
-    auto& routes = made.routes[models_.of(each.pipeline, each.stage).value()];
-    auto route = std::ranges::find(routes, each.device, &Generation::Route::device);
-    if (route == routes.end()) {
-      routes.push_back({.device = each.device});
-      route = std::prev(routes.end());
+    auto& [to, credit] = made.routes[models_.of(each.pipeline, each.stage).value()];
+    auto route = std::ranges::find(to, each.device, &Generation::Route::device);
+    if (route == to.end()) {
+      to.push_back({.device = each.device});
+      credit.push_back(0);
+      route = std::prev(to.end());
     }
     route->weight += 1;
   }

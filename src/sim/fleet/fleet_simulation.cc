@@ -35,10 +35,8 @@ FleetReport FleetWorld::Report() const {
     pipeline.p99_ms = PercentileOf(latency_ms_[p], 99);
   }
   for (std::size_t m = 0; m < models_.size(); ++m) {
-    const auto& routes = generations_[serving_].routes[m];
-    if (!routes.empty()) {
-      report.stages[m].device = input_.devices[routes.front().device.value()].name;
-    }
+    const auto& to = generations_[serving_].routes[m].to;
+    if (!to.empty()) report.stages[m].device = input_.devices[to.front().device.value()].name;
   }
   const double seconds = scenario_.run.duration_s;
   for (DeviceId::rep d = 0; d < input_.devices.size(); ++d) {

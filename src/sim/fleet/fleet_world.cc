@@ -1,9 +1,11 @@
 #include "sim/fleet/fleet_world.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
+#include "base/weighted_turn.h"
 #include "planners/fleet_registry.h"
 
 namespace tactus {
@@ -190,19 +192,10 @@ void FleetWorld::StartRun(std::uint32_t place, TimePoint now) {
   ++report_.items;
   Generation& generation = generations_[frames_[run.key.request.value()].generation];
   auto& routes = generation.routes[models_.of(p, stage.stage).value()];
-  if (routes.empty()) return End({.run = place, .reason = DropReason::kUnloaded}, now);
-  // Weighted round robin, as policies/model_routes.h has it.
-  Generation::Route* best = &routes.front();
-  if (routes.size() > 1) {
-    double all = 0;
-    for (Generation::Route& each : routes) {
-      each.credit += each.weight;
-      all += each.weight;
-      if (each.credit > best->credit) best = &each;
-    }
-    best->credit -= all;
-  }
-  const DeviceId to = best->device;
+  if (routes.to.empty()) return End({.run = place, .reason = DropReason::kUnloaded}, now);
+  const std::size_t turn =
+      TakeTurn(routes.credit, [&](std::size_t r) { return std::optional(routes.to[r].weight); });
+  const DeviceId to = routes.to[turn].device;
   run.node = generation.nodes[to.value()];
   if (stage.last) run.deadline -= SinkHop(p, stage.stage, to);
   const FleetStage& said = input_.pipelines[p.value()].stages[stage.stage.value()];

@@ -65,9 +65,12 @@ class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
     struct Route {
       DeviceId device;
       double weight = 0;
-      double credit = 0;
     };
-    std::vector<std::vector<Route>> routes;
+    struct Routes {
+      std::vector<Route> to;
+      std::vector<double> credit;  // whose turn it is (base/weighted_turn.h)
+    };
+    std::vector<Routes> routes;
     std::int64_t frames = 0;
     bool serves = true;
   };
