@@ -23,6 +23,10 @@ add_custom_target(tactus_fuzzers)
 function(tactus_together TARGET)
   if(TACTUS_UNITY)
     set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+    # Files that are included look like headers to it, in which it would be right.
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      target_compile_options(${TARGET} PRIVATE -Wno-subobject-linkage)
+    endif()
   endif()
 endfunction()
 
