@@ -192,7 +192,7 @@ TEST(Runtime, GivesUpWaitingRequestsWhoseDeadlinePasses) {
   EXPECT_TRUE(h.replies.Await(first).status);
 }
 
-TEST(Runtime, ADeadlineOfTheModelHoldsWithoutOneOfTheClient) {
+TEST(Runtime, ADeadlineOfTheModelHoldsWithoutOneOfTheClientButNotForAStepOfAnEnsemble) {
   // Another model's batch has the lane, and does not end.
   Harness h(WithProfile());
   h.runtime->Start();
@@ -204,25 +204,13 @@ TEST(Runtime, ADeadlineOfTheModelHoldsWithoutOneOfTheClient) {
   const InferReply& reply = h.replies.Await(h.Send("a", {1, 2}, {1, 2}));
   ASSERT_FALSE(reply.status);
   EXPECT_EQ(reply.status.error().code, ErrorCode::kDeadlineExceeded);
-  h.engine.batches.Open();
-  EXPECT_TRUE(h.replies.Await(first).status);
-}
-
-// An ensemble has a second, its step's model promises 5 ms to those who call it alone.
-TEST(Runtime, AStepIsDueWhenItsEnsembleSaysWhateverTheModelPromises) {
-  Harness h(WithProfile());
-  h.runtime->Start();
-  ASSERT_TRUE(h.runtime->Serve(FloatModel("b")));
-  ASSERT_TRUE(h.runtime->Serve(FloatModel("a", 8, {2}, Millis(5))));
-  h.engine.batches.Close();
-  const std::size_t first = h.Send("b", {1, 2}, {1, 2});
-  h.engine.batches.AwaitWaiting(1);
+  // Its ensemble says when a step is due.
   const std::size_t step =
       h.SendTo(*h.runtime->Find("a", -1), {1, 2}, {1, 2}, Seconds(60), nullptr, 0, true);
   EXPECT_FALSE(h.replies.answered(step));
   h.engine.batches.Open();
-  EXPECT_TRUE(h.replies.Await(step).status);
   EXPECT_TRUE(h.replies.Await(first).status);
+  EXPECT_TRUE(h.replies.Await(step).status);
 }
 
 TEST(Runtime, ACallWhoseTimeWasOverWhenItCameIsRefusedAndNotTheMostUrgent) {

@@ -1,4 +1,5 @@
 """A tactus server as a child process: started on free ports of this machine, stopped gracefully."""
+import json
 import pathlib
 import queue
 import re
@@ -71,6 +72,20 @@ class Server:
             self.exit_code = self.process.wait()
         self.reader.join(timeout=5)
         self.log_file.close()
+
+    def load(self, path, *arguments, protocol='grpc', lossy=False):
+        """One run of `tactus load` against this server: its report, which `path` keeps. Where it
+        is not `lossy`, each request must have an answer."""
+        path = pathlib.Path(path)
+        path.unlink(missing_ok=True)
+        port = self.grpc if protocol == 'grpc' else self.http
+        command = [self.command[0], 'load', '--protocol', protocol, '--url', f'127.0.0.1:{port}',
+                   '--json', str(path), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode not in ((0, 1) if lossy else (0,)) or not path.exists():
+            raise ServerError(f'{" ".join(command)}\nended with {done.returncode}:\n'
+                              f'{done.stdout}{done.stderr}')
+        return json.loads(path.read_text(encoding='utf-8'))['runs'][0]
 
     def resident_bytes(self):
         """Memory in use now, and the most it ever was."""
