@@ -1,0 +1,177 @@
+// A site in virtual time, in good days and bad: every accepted request ends exactly once, whoever
+// dies.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "site/site_world_test.h"
+
+namespace tactus::site_test {
+namespace {
+
+// Poisson arrivals at every front end, of all models, until `end`.
+void Load(SiteWorld& world, std::uint32_t front_ends, double rate_rps, TimePoint end) {
+  const auto next = [&world, front_ends, rate_rps, end](auto&& self) -> void {
+    const TimePoint at = world.clock().now() + FromSeconds(world.random().Exponential(rate_rps));
+    if (at > end) return;
+    world.clock().At(at, [&world, front_ends, self] {
+      const auto f = static_cast<std::uint32_t>(world.random().Below(front_ends));
+      world.Arrive(f, ModelId{static_cast<ModelId::rep>(world.random().Below(3))}, Millis(50));
+      self(self);
+    });
+  };
+  next(next);
+}
+
+TimePoint At(std::int64_t ms) { return kStart + Millis(ms); }
+
+void ExpectAllEndedOnce(const SiteWorld& world) {
+  EXPECT_EQ(world.counts().ended, world.counts().accepted);
+  EXPECT_EQ(world.counts().doubled, 0U);
+  EXPECT_EQ(world.held(), 0U);
+}
+
+TEST(SiteTest, ServesInTimeWhereNothingFails) {
+  SiteWorld world({.seed = 1});
+  Load(world, 2, 1500, At(3000));
+  world.clock().RunUntil(At(500));
+  const Counts before = world.counts();
+  world.clock().RunUntil(At(4000));
+  ExpectAllEndedOnce(world);
+  const auto arrived = world.counts().accepted - before.accepted;
+  const auto met = world.counts().met - before.met;
+  EXPECT_GT(arrived, 3000U);
+  EXPECT_GE(static_cast<double>(met), 0.999 * static_cast<double>(arrived));
+}
+
+TEST(SiteTest, BatchesAreOfSeveralFrontEnds) {
+  SiteWorld world({.seed = 2, .front_ends = 4, .workers = 1, .lanes = 1, .policy = "symphony"});
+  Load(world, 4, 500, At(3000));
+  world.clock().RunUntil(At(4000));
+  ExpectAllEndedOnce(world);
+  // A front end alone, at a quarter of the rate, would have to send batches of a few; the site's
+  // are larger than one on the average although each front end's part is small.
+  EXPECT_GT(static_cast<double>(world.counts().met),
+            1.5 * static_cast<double>(world.launches.size()));
+}
+
+TEST(SiteTest, ASpareLeadsWithinFiftyMillisecondsAndNothingIsLost) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const bool stall : {false, true}) {
+      SiteWorld world({.seed = seed});
+      Load(world, 2, 1000, At(2000));
+      world.clock().RunUntil(At(1000));
+      ASSERT_TRUE(world.leader().has_value());
+      const std::uint32_t first = *world.leader();
+      world.launches.clear();
+      if (stall) {
+        world.StallScheduler(first, Millis(400));
+      } else {
+        world.KillScheduler(first);
+      }
+      world.clock().RunUntil(At(1050));
+      ASSERT_TRUE(world.leader().has_value());
+      EXPECT_NE(*world.leader(), first) << "seed " << seed;
+      world.clock().RunUntil(At(3000));
+      ExpectAllEndedOnce(world);
+      // The longest time in which no batch began, across the fault.
+      Duration gap{};
+      for (std::size_t i = 1; i < world.launches.size(); ++i) {
+        if (world.launches[i] > At(1200)) break;
+        gap = std::max(gap, world.launches[i] - world.launches[i - 1]);
+      }
+      EXPECT_LT(gap, Millis(50)) << "seed " << seed << (stall ? ", silent" : ", killed");
+    }
+  }
+}
+
+TEST(SiteTest, WithoutASchedulerWhatWaitsExpiresAndIsAnswered) {
+  SiteWorld world({.seed = 3, .schedulers = 1});
+  Load(world, 2, 1000, At(2000));
+  world.clock().RunUntil(At(1000));
+  world.KillScheduler(0);
+  world.clock().RunUntil(At(1200));
+  EXPECT_LT(world.held(), 200U) << "what waits is answered by its deadline";
+  world.StartScheduler(0);
+  world.clock().RunUntil(At(1600));
+  const std::uint64_t met = world.counts().met;
+  world.clock().RunUntil(At(3000));
+  EXPECT_GT(world.counts().met, met + 200);
+  ExpectAllEndedOnce(world);
+}
+
+TEST(SiteTest, AWorkerThatDiesCostsNoAnswer) {
+  SiteWorld world({.seed = 4});
+  Load(world, 2, 800, At(2000));
+  world.clock().RunUntil(At(1000));
+  const std::uint64_t refused = world.counts().refused;
+  world.KillWorker(1);
+  world.clock().RunUntil(At(3000));
+  ExpectAllEndedOnce(world);
+  EXPECT_LE(world.counts().refused - refused, 20U) << "the other two carry what it had";
+}
+
+struct Run {
+  std::string transcript;
+  Counts counts;
+  Counts healed;  // of the last second, long after the last fault
+  std::size_t held = 0;
+};
+
+// Faults of every kind at random times; then all is started again.
+Run RunWithFaults(std::uint64_t seed) {
+  SiteWorld world({.seed = seed, .schedulers = 3, .front_ends = 3, .workers = 4});
+  world.keep_transcript = true;
+  Load(world, 3, 1500, At(6000));
+  Rng faults = Rng::Stream(seed, "faults");
+  for (TimePoint at = At(400); at < At(4000); at += Micros(5000 + 1000 * faults.Below(60))) {
+    const std::uint64_t kind = faults.Below(7);
+    const auto which = static_cast<std::uint32_t>(faults.Below(12));
+    world.clock().At(at, [&world, kind, which] {
+      switch (kind) {
+        case 0:
+          return world.KillScheduler(which % 3);
+        case 1:
+          return world.StartScheduler(which % 3);
+        case 2:
+          return world.StallScheduler(which % 3, Millis(10 * which));
+        case 3:
+          return world.KillWorker(which % 4);
+        case 4:
+          return world.StartWorker(which % 4);
+        case 5:
+          return world.Cut(which % 3, which % 4);
+        default:
+          return world.CancelOne(which % 3);
+      }
+    });
+  }
+  world.clock().RunUntil(At(4000));
+  for (std::uint32_t i = 0; i < 3; ++i) world.StartScheduler(i);
+  for (std::uint32_t i = 0; i < 4; ++i) world.StartWorker(i);
+  world.clock().RunUntil(At(5000));
+  const Counts before = world.counts();
+  world.clock().RunUntil(At(7000));
+  Run run{std::move(world.transcript), world.counts(), world.counts(), world.held()};
+  run.healed.accepted -= before.accepted;
+  run.healed.met -= before.met;
+  return run;
+}
+
+TEST(SiteTest, UnderFaultsOfEveryKindEachRequestEndsOnce) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Run run = RunWithFaults(seed);
+    ASSERT_GT(run.counts.accepted, 5000U);
+    EXPECT_EQ(run.counts.ended, run.counts.accepted);
+    EXPECT_EQ(run.counts.doubled, 0U);
+    EXPECT_EQ(run.held, 0U);
+    EXPECT_GE(static_cast<double>(run.healed.met), 0.99 * static_cast<double>(run.healed.accepted));
+    if (seed % 8 != 0) continue;
+    EXPECT_EQ(RunWithFaults(seed).transcript, run.transcript) << "the same seed, other events";
+  }
+}
+
+}  // namespace
+}  // namespace tactus::site_test

@@ -1,0 +1,610 @@
+// A whole site in one process and in virtual time: schedulers, front ends and workers, each with a
+// clock of its own, over connections that delay and break. What runs in them is what runs in
+// service; only messages and batches are made up here.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "dispatch/dispatcher.h"
+#include "policies/registry.h"
+#include "site/granted_batches.h"
+#include "site/granted_policy.h"
+#include "site/ordered_policy.h"
+#include "site/site_scheduler.h"
+
+namespace tactus::site_test {
+
+// Events in the order of their instants; those of one instant in the order in which they were made.
+class WorldClock {
+ public:
+  void At(TimePoint at, std::function<void()> run) {
+    events_.push({std::max(at, now_), made_++, std::move(run)});
+  }
+  TimePoint now() const { return now_; }
+  void RunUntil(TimePoint end) {
+    while (!events_.empty() && events_.top().at <= end) {
+      Event next = events_.top();
+      events_.pop();
+      now_ = next.at;
+      next.run();
+    }
+    now_ = end;
+  }
+
+ private:
+  struct Event {
+    TimePoint at;
+    std::uint64_t made;
+    std::function<void()> run;
+    bool operator<(const Event& other) const {
+      return at != other.at ? at > other.at : made > other.made;
+    }
+  };
+  std::priority_queue<Event> events_;
+  TimePoint now_ = kStart;
+  std::uint64_t made_ = 0;
+};
+
+// The models that the workers serve: one exit and two, a batch of 8 in 6 ms at most.
+inline std::vector<WorkerModel> Models() {
+  std::vector<WorkerModel> models;
+  for (const auto& [name, exits] : {std::pair{"a", 1}, {"b", 2}, {"c", 1}}) {
+    WorkerModel model;
+    model.model = {.name = name, .slo = Millis(50), .max_batch = 8, .exits = {}};
+    model.model.exits.resize(static_cast<std::size_t>(exits));
+    model.rows = {.exits = exits, .max_batch = 8, .latency = {}};
+    for (int exit = 0; exit < exits; ++exit) {
+      model.model.exits[static_cast<std::size_t>(exit)] = {std::to_string(exit), 0.8 + 0.1 * exit};
+      for (int b = 1; b <= 8; ++b)
+        model.rows.latency.push_back(Micros(1000 * (exit + 1) + 500 * b));
+    }
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+inline std::shared_ptr<ServedModels> Served() {
+  auto served = std::make_shared<ServedModels>();
+  std::vector<ProfileTable::ModelRows> rows;
+  for (const WorkerModel& model : Models()) {
+    served->models.push_back(model.model);
+    rows.push_back(model.rows);
+  }
+  served->profile = ProfileTable(1, rows);
+  return served;
+}
+
+struct WorldOptions {
+  std::uint64_t seed = 1;
+  std::uint32_t schedulers = 2;
+  std::uint32_t front_ends = 2;
+  std::uint32_t workers = 3;
+  int lanes = 2;                // of a worker
+  Duration delay = Micros(80);  // of a message; up to three times as long
+  std::string policy = "horizon";
+};
+
+struct Counts {
+  std::uint64_t accepted = 0, ended = 0, doubled = 0;
+  std::uint64_t met = 0, late = 0, refused = 0, cancelled = 0;
+};
+
+class SiteWorld;
+
+// One process: it may stall, and it may die and begin again, as another `life`.
+struct Process {
+  explicit Process(SiteWorld& of) : world(of) {}
+  SiteWorld& world;
+  Duration ahead{};  // its clock, of the world's
+  std::uint32_t life = 1;
+  bool alive = true;
+  TimePoint stalled_until = kStart;
+  TimePoint wake = kNever;  // when Step is due
+
+  TimePoint Now() const;
+  void WakeAt(TimePoint local, const std::function<void()>& step);
+};
+
+struct Connection {
+  bool open = true;
+  std::array<TimePoint, 2> last{};  // by direction: when what was sent last arrives
+};
+
+class SiteWorld {
+ public:
+  explicit SiteWorld(WorldOptions options)
+      : o_(std::move(options)), random_(Rng::Stream(o_.seed, "site")) {
+    for (std::uint32_t i = 0; i < o_.workers; ++i)
+      workers_.push_back(std::make_unique<Worker>(*this, i));
+    for (std::uint32_t i = 0; i < o_.front_ends; ++i) {
+      front_ends_.push_back(std::make_unique<FrontEnd>(*this, i));
+    }
+    for (std::uint32_t i = 0; i < o_.schedulers; ++i) {
+      schedulers_.push_back(std::make_unique<Scheduler>(*this, i));
+    }
+    for (std::uint32_t i = 0; i < o_.schedulers; ++i) BeginScheduler(i);
+  }
+
+  void Arrive(std::uint32_t f, ModelId model, Duration slo) { front_ends_[f]->Arrive(model, slo); }
+  void CancelOne(std::uint32_t f) { front_ends_[f]->CancelOne(); }
+
+  void KillScheduler(std::uint32_t i) {
+    Scheduler& s = *schedulers_[i];
+    if (!s.alive) return;
+    Note("kill scheduler " + std::to_string(i));
+    Die(s);
+    const Term led = s.core->leads() ? s.core->term() : 0;
+    s.core.reset();
+    for (auto& [peer, end] : s.peers)
+      Break(*end.connection, [this, i, peer = end] { Hangup(peer, i); });
+    s.peers.clear();
+    for (auto& other : schedulers_) {
+      if (!other->alive || other.get() == &s) continue;
+      clock_.At(clock_.now() + Delay(), [this, other = other.get(), led] {
+        if (other->alive) other->core->OnSchedulerGone(led, other->Now()), Step(*other);
+      });
+    }
+  }
+  void StartScheduler(std::uint32_t i) {
+    if (schedulers_[i]->alive) return;
+    Note("start scheduler " + std::to_string(i));
+    schedulers_[i]->alive = true;
+    BeginScheduler(i);
+  }
+  void StallScheduler(std::uint32_t i, Duration length) {
+    Note("stall scheduler " + std::to_string(i));
+    schedulers_[i]->stalled_until = clock_.now() + length;
+  }
+  void KillWorker(std::uint32_t i) {
+    Worker& w = *workers_[i];
+    if (!w.alive) return;
+    Note("kill worker " + std::to_string(i));
+    Die(w);
+    for (auto& front_end : front_ends_) front_end->Lose(i);
+    for (std::uint32_t s = 0; s < o_.schedulers; ++s) CloseAt(s, w.places[s]);
+  }
+  void StartWorker(std::uint32_t i) {
+    if (workers_[i]->alive) return;
+    Note("start worker " + std::to_string(i));
+    dead_.push_back(std::move(workers_[i]));  // events may still know it
+    workers_[i] = std::make_unique<Worker>(*this, i, dead_.back()->life);
+    for (std::uint32_t s = 0; s < o_.schedulers; ++s) Join(s, Kind::kWorker, i);
+  }
+  // The connection of a front end to a worker breaks, with all that is under way on it.
+  void Cut(std::uint32_t f, std::uint32_t w) { front_ends_[f]->Lose(w); }
+
+  std::optional<std::uint32_t> leader() const {
+    std::optional<std::uint32_t> leader;
+    Term term = 0;
+    for (std::uint32_t i = 0; i < o_.schedulers; ++i) {
+      const Scheduler& s = *schedulers_[i];
+      if (!s.alive || !s.core->leads() || s.core->term() < term) continue;
+      leader = i;
+      term = s.core->term();
+    }
+    return leader;
+  }
+  const Counts& counts() const { return counts_; }
+  std::size_t held() const {
+    std::size_t held = 0;
+    for (const auto& f : front_ends_) held += f->dispatcher.waiting() + f->dispatcher.running();
+    return held;
+  }
+  WorldClock& clock() { return clock_; }
+  Rng& random() { return random_; }
+
+  bool keep_transcript = false;
+  std::string transcript;
+  std::vector<TimePoint> launches;  // of granted batches
+
+ private:
+  enum class Kind { kFrontEnd, kWorker };
+  struct PeerEnd {
+    Kind kind = Kind::kWorker;
+    std::uint32_t index = 0;
+    std::uint32_t life = 0;
+    std::shared_ptr<Connection> connection;
+  };
+
+  struct Scheduler : Process {
+    Scheduler(SiteWorld& of, std::uint32_t i) : Process(of), index(i) { ahead = Seconds(3600 * i); }
+    const std::uint32_t index;
+    std::unique_ptr<SiteScheduler> core;
+    std::map<PeerId, PeerEnd> peers;
+  };
+
+  // A front end or a worker, as far as it speaks to schedulers.
+  struct Member : Process {
+    Member(SiteWorld& of, Kind what, std::uint32_t i)
+        : Process(of), kind(what), index(i), places(of.o_.schedulers) {}
+    const Kind kind;
+    const std::uint32_t index;
+    FollowedTerm followed;
+    std::vector<PeerId> places;  // by scheduler: what it is called there; invalid: not connected
+    FromPeer out;
+    void Flush() {
+      FromPeer message = std::exchange(out, {});
+      const bool empty = message.join.empty() && message.offers.empty() &&
+                         message.withdrawals.empty() && message.voids.empty() &&
+                         message.done.empty();
+      if (empty || followed.term() == 0) return;
+      message.seen = followed.term();
+      world.SendToScheduler(*this, followed.leader(), std::move(message));
+    }
+  };
+
+  struct Worker : Member, Outbox, DonePort {
+    struct Row {
+      std::uint32_t front_end = 0;
+      BatchId batch;
+      std::shared_ptr<Connection> connection;
+    };
+    Worker(SiteWorld& of, std::uint32_t i, std::uint32_t its_life = 1)
+        : Member(of, Kind::kWorker, i),
+          policy(batches, *this, *MakePolicy("horizon")),
+          dispatcher({.expiry = Expiry::kNever}, std::vector<LaneSpec>(of.o_.lanes), policy,
+                     *this) {
+      ahead = Seconds(-60 * (i + 1));
+      life = its_life;
+      dispatcher.Configure(Served());
+    }
+    GrantedBatches batches;
+    OrderedPolicy policy;
+    Dispatcher dispatcher;
+    std::uint64_t next = 0;
+    std::map<std::uint64_t, Row> rows;  // by RequestId
+
+    void Take(ModelId m, const GrantBook::Launched& granted, int count, Row row) {
+      const auto place =
+          batches.Enter({granted.key, granted.exit, granted.rows, Now() + Millis(50)});
+      for (int i = 0; i < count; ++i) {
+        const RequestId id{next++};
+        rows[id.value()] = row;
+        dispatcher.Arrive(
+            m, {.id = id, .arrival = Now(), .deadline = place.deadline, .shape = place.group});
+      }
+      StepNow();
+    }
+    void StepNow() {
+      const TimePoint next_step = dispatcher.Step(Now());
+      Flush();
+      WakeAt(next_step, [this] { StepNow(); });
+    }
+    void Send(const BatchDone& done) override { out.done.push_back(done); }
+    void Launch(const Batch& batch) override {
+      const double jitter = 0.9 + 0.2 * world.random_.Uniform();
+      const Duration took = FromSeconds(ToSeconds(batch.expected_end - batch.start) * jitter);
+      world.launches.push_back(world.clock_.now());
+      world.After(*this, took, [this, lane = batch.lane, id = batch.id, began = Now()] {
+        dispatcher.Finish(lane, id, {.started = began, .ended = Now()}, Now());
+        StepNow();
+      });
+    }
+    void Abort(LaneId, BatchId) override {}
+    void Reject(ModelId, const Request& request, DropReason) override { Answer(request, false); }
+    void Complete(const Batch& batch, const BatchReport&) override {
+      for (const Request& request : batch.requests) Answer(request, true);
+    }
+    void Answer(const Request& request, bool fine) {
+      const Row row = rows.at(request.id.value());
+      rows.erase(request.id.value());
+      FrontEnd& to = *world.front_ends_[row.front_end];
+      world.Deliver(row.connection, 1, to, [&to, row, fine] { to.Answered(row.batch, fine); });
+    }
+  };
+
+  struct FrontEnd : Member, Outbox, OfferPort {
+    struct Flight {
+      LaneId lane;
+      std::uint32_t worker = 0;
+      int left = 0;
+      bool fine = true;
+      TimePoint began;
+    };
+    FrontEnd(SiteWorld& of, std::uint32_t i)
+        : Member(of, Kind::kFrontEnd, i),
+          policy(book, *this),
+          dispatcher({.expiry = Expiry::kPassed}, std::vector<LaneSpec>(16, LaneSpec{.slots = 8}),
+                     policy, *this),
+          wires(of.o_.workers) {
+      ahead = Seconds(i);
+      dispatcher.Configure(Served());
+    }
+    GrantBook book;
+    GrantedPolicy policy;
+    Dispatcher dispatcher;
+    std::vector<std::shared_ptr<Connection>> wires;  // by worker; null: none
+    std::vector<WorkerPlace> places_of;
+    std::map<std::uint64_t, Flight> flights;  // by BatchId
+    std::vector<std::uint8_t> ended;          // by RequestId: how often
+
+    void Arrive(ModelId m, Duration slo) {
+      const RequestId id{ended.size()};
+      ended.push_back(0);
+      ++world.counts_.accepted;
+      dispatcher.Arrive(m, {.id = id, .arrival = Now(), .deadline = Now() + slo});
+      StepNow();
+    }
+    void CancelOne() {
+      if (ended.empty()) return;
+      const std::uint64_t back = world.random_.Below(std::min<std::size_t>(ended.size(), 40));
+      const RequestId id{ended.size() - 1 - back};
+      for (ModelId::rep m = 0; m < 3; ++m) dispatcher.Cancel(ModelId{m}, id);
+      StepNow();
+    }
+    void StepNow() {
+      const TimePoint next_step = dispatcher.Step(Now());
+      Flush();
+      WakeAt(next_step, [this] { StepNow(); });
+    }
+    void Send(const Offer& offer) override { out.offers.push_back(offer); }
+    void Send(const Withdrawal& each) override { out.withdrawals.push_back(each); }
+    void Send(const VoidRows& rows) override { out.voids.push_back(rows); }
+
+    void Launch(const Batch& batch) override {
+      const auto granted = book.TakeLaunched(batch.id);
+      std::uint32_t to = static_cast<std::uint32_t>(-1);
+      for (const WorkerPlace& place : places_of) {
+        if (granted && place.worker == granted->worker)
+          to = static_cast<std::uint32_t>(std::stoul(place.name));
+      }
+      const int count = static_cast<int>(batch.requests.size());
+      flights[batch.id.value()] = {batch.lane, to, count, true, Now()};
+      world.Note("f" + std::to_string(index) + " runs " + std::to_string(count));
+      const bool reachable = to < wires.size() && world.workers_[to]->alive && wires[to] != nullptr;
+      if (!reachable) return world.After(*this, Micros(50), [this, to] { Lose(to); });
+      Worker& worker = *world.workers_[to];
+      const Worker::Row row{index, batch.id, wires[to]};
+      world.Deliver(wires[to], 0, worker,
+                    [&world = world, to, m = batch.model, g = *granted, count, row] {
+                      world.workers_[to]->Take(m, g, count, row);
+                    });
+    }
+    void Abort(LaneId, BatchId) override {}
+    void End(const Request& request, std::uint64_t Counts::*how) {
+      Counts& counts = world.counts_;
+      if (ended[request.id.value()]++ > 0) ++counts.doubled;
+      ++counts.ended;
+      ++(counts.*how);
+    }
+    void Reject(ModelId, const Request& request, DropReason reason) override {
+      End(request, reason == DropReason::kCancelled ? &Counts::cancelled : &Counts::refused);
+    }
+    void Complete(const Batch& batch, const BatchReport& report) override {
+      for (const Request& request : batch.requests) {
+        End(request, report.status != BatchStatus::kOk ? &Counts::refused
+                     : Now() <= request.deadline       ? &Counts::met
+                                                       : &Counts::late);
+      }
+    }
+    void Answered(BatchId batch, bool fine) {
+      const auto at = flights.find(batch.value());
+      if (at == flights.end()) return;
+      at->second.fine = at->second.fine && fine;
+      if (--at->second.left > 0) return;
+      const Flight flight = at->second;
+      flights.erase(at);
+      dispatcher.Finish(flight.lane, batch,
+                        {.started = flight.began,
+                         .ended = Now(),
+                         .status = flight.fine ? BatchStatus::kOk : BatchStatus::kFailed},
+                        Now());
+      StepNow();
+    }
+    // The worker is out of reach: what runs there is lost; a little later it is tried again.
+    void Lose(std::uint32_t worker) {
+      if (worker < wires.size() && wires[worker] != nullptr) wires[worker]->open = false;
+      std::vector<std::pair<std::uint64_t, Flight>> lost;
+      for (const auto& [batch, flight] : flights) {
+        if (flight.worker == worker) lost.emplace_back(batch, flight);
+      }
+      for (const auto& [batch, flight] : lost) {
+        flights.erase(batch);
+        dispatcher.Finish(flight.lane, BatchId{batch},
+                          {.started = flight.began, .ended = Now(), .status = BatchStatus::kLost},
+                          Now());
+        world.After(*this, Millis(50), [this, lane = flight.lane] {
+          dispatcher.SetLaneOpen(lane, true);
+          StepNow();
+        });
+      }
+      if (worker < wires.size()) wires[worker] = std::make_shared<Connection>();
+      StepNow();
+    }
+  };
+
+  friend struct Process;
+
+  Duration Delay() {
+    return o_.delay + Nanos(static_cast<std::int64_t>(random_.Below(2 * o_.delay.count() + 1)));
+  }
+  void Note(const std::string& line) {
+    if (keep_transcript)
+      transcript += std::to_string(clock_.now().time_since_epoch().count()) + " " + line + "\n";
+  }
+  void After(Process& process, Duration wait, std::function<void()> run) {
+    clock_.At(clock_.now() + wait, [this, &process, life = process.life, run = std::move(run)] {
+      Run(process, life, run);
+    });
+  }
+  // Runs it in the process as it was, later if it stalls.
+  void Run(Process& process, std::uint32_t life, const std::function<void()>& run) {
+    if (!process.alive || process.life != life) return;
+    if (process.stalled_until > clock_.now()) {
+      return clock_.At(process.stalled_until, [=, this, &process] { Run(process, life, run); });
+    }
+    run();
+  }
+  void Deliver(const std::shared_ptr<Connection>& connection, int way, Process& to,
+               std::function<void()> run) {
+    TimePoint& last = connection->last[static_cast<std::size_t>(way)];
+    last = std::max(last + Nanos(1), clock_.now() + Delay());
+    clock_.At(last, [this, connection, &to, life = to.life, run = std::move(run)] {
+      Run(to, life, [connection, run] {
+        if (connection->open) run();
+      });
+    });
+  }
+  void Die(Process& process) {
+    process.alive = false;
+    ++process.life;
+    process.wake = kNever;
+  }
+  void Break(Connection& connection, std::function<void()> tell) {
+    connection.open = false;
+    clock_.At(clock_.now() + Delay(), std::move(tell));
+  }
+  void CloseAt(std::uint32_t s, PeerId peer) {
+    Scheduler& scheduler = *schedulers_[s];
+    const auto end = scheduler.peers.find(peer);
+    if (!scheduler.alive || end == scheduler.peers.end()) return;
+    Break(*end->second.connection, [this, &scheduler, peer, life = scheduler.life] {
+      Run(scheduler, life, [this, &scheduler, peer] {
+        scheduler.core->OnClosed(peer, scheduler.Now());
+        scheduler.peers.erase(peer);
+        Step(scheduler);
+      });
+    });
+  }
+  Member& MemberOf(const PeerEnd& end) {
+    if (end.kind == Kind::kWorker) return *workers_[end.index];
+    return *front_ends_[end.index];
+  }
+  void Hangup(const PeerEnd& end, std::uint32_t scheduler) {
+    Member& member = MemberOf(end);
+    if (member.life == end.life) member.places[scheduler] = PeerId{};
+  }
+  void BeginScheduler(std::uint32_t i) {
+    Scheduler& s = *schedulers_[i];
+    s.core = std::make_unique<SiteScheduler>(
+        SiteScheduler::Options{
+            .takeover = {.rank = i, .schedulers = o_.schedulers},
+            .central = {.dispatcher = {}, .lanes = 32, .workers = 8},
+            .policy = [this] { return *MakePolicy(o_.policy); },
+            .send = [this, i](PeerId to,
+                              ToPeer&& message) { SendToMember(i, to, std::move(message)); },
+            .say = [this,
+                    i](const std::string& line) { Note("s" + std::to_string(i) + " " + line); }},
+        s.Now());
+    for (std::uint32_t f = 0; f < o_.front_ends; ++f) Join(i, Kind::kFrontEnd, f);
+    for (std::uint32_t w = 0; w < o_.workers; ++w) {
+      if (workers_[w]->alive) Join(i, Kind::kWorker, w);
+    }
+    Step(s);
+  }
+  void Join(std::uint32_t s, Kind kind, std::uint32_t index) {
+    Scheduler& scheduler = *schedulers_[s];
+    if (!scheduler.alive) return;
+    const PeerId peer{next_peer_++};
+    PeerEnd end{kind, index, 0, std::make_shared<Connection>()};
+    Member& member = MemberOf(end);
+    end.life = member.life;
+    member.places[s] = peer;
+    scheduler.peers[peer] = end;
+    Deliver(end.connection, 0, scheduler, [this, &scheduler, peer] {
+      scheduler.core->OnConnected(peer, scheduler.Now());
+      Step(scheduler);
+    });
+  }
+  void Step(Scheduler& s) {
+    const bool led = s.core->leads();
+    const TimePoint next = s.core->Step(s.Now());
+    if (s.core->leads()) Beat(s);
+    if (led != s.core->leads())
+      Note("s" + std::to_string(s.index) + " leads " + std::to_string(s.core->term()));
+    s.WakeAt(next, [this, &s] { Step(s); });
+  }
+  // Other schedulers hear what peers hear, beats in the main.
+  void Beat(Scheduler& s) {
+    for (auto& other : schedulers_) {
+      if (other.get() == &s || !other->alive) continue;
+      ToPeer beat{.term = s.core->term(), .leads = true};
+      After(*other, Delay(), [this, &other = *other, beat] {
+        other.core->OnScheduler(beat, other.Now());
+        Step(other);
+      });
+    }
+  }
+  void SendToMember(std::uint32_t s, PeerId to, ToPeer&& message) {
+    const PeerEnd& end = schedulers_[s]->peers.at(to);
+    Member& member = MemberOf(end);
+    if (member.life != end.life) return;
+    Deliver(end.connection, 1, member,
+            [this, &member, s, message = std::move(message)] { Hear(member, s, message); });
+  }
+  void SendToScheduler(Member& member, std::uint32_t s, FromPeer&& message) {
+    const PeerId peer = member.places[s];
+    Scheduler& scheduler = *schedulers_[s];
+    const auto end = scheduler.peers.find(peer);
+    if (!peer.valid() || end == scheduler.peers.end()) return;
+    for (Offer& offer : message.offers)
+      offer.deadline -= member.ahead;  // time left is what travels
+    Deliver(end->second.connection, 0, scheduler,
+            [this, &scheduler, peer, message = std::move(message)]() mutable {
+              for (Offer& offer : message.offers) offer.deadline += scheduler.ahead;
+              scheduler.core->OnMessage(peer, message, scheduler.Now());
+              Step(scheduler);
+            });
+  }
+  void Hear(Member& member, std::uint32_t s, const ToPeer& message) {
+    const bool leads = member.followed.Hear(s, message);
+    if (member.kind == Kind::kWorker) {
+      auto& worker = static_cast<Worker&>(member);
+      if (!leads) return;
+      member.out.done.clear();
+      member.out.join = {{.name = std::to_string(worker.index),
+                          .address = "",
+                          .lanes = o_.lanes,
+                          .busy = static_cast<int>(worker.dispatcher.running()),
+                          .models = Models()}};
+      return member.Flush();
+    }
+    auto& front_end = static_cast<FrontEnd&>(member);
+    if (leads) {
+      member.out = {};
+      front_end.book.Lead(message.term);
+    }
+    if (!member.followed.Follows(s, message)) return;
+    if (message.has_workers) front_end.places_of = message.workers;
+    for (const Grant& grant : message.grants) front_end.book.Take(grant);
+    for (const Refusal& refusal : message.refusals) front_end.book.Take(message.term, refusal);
+    front_end.StepNow();
+  }
+
+  const WorldOptions o_;
+  Rng random_;
+  WorldClock clock_;
+  Counts counts_;
+  std::vector<std::unique_ptr<Scheduler>> schedulers_;
+  std::vector<std::unique_ptr<FrontEnd>> front_ends_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Worker>> dead_;
+  PeerId::rep next_peer_ = 0;
+};
+
+inline TimePoint Process::Now() const { return world.clock_.now() + ahead; }
+
+inline void Process::WakeAt(TimePoint local, const std::function<void()>& step) {
+  if (local == kNever) return;
+  const TimePoint at = std::max(local - ahead, world.clock_.now());
+  if (at >= wake && wake > world.clock_.now()) return;
+  wake = at;
+  world.After(*this, at - world.clock_.now(), [this, at, step] {
+    if (wake != at) return;
+    wake = kNever;
+    step();
+  });
+}
+
+}  // namespace tactus::site_test
