@@ -112,7 +112,7 @@ TEST(SiteTest, AWorkerThatDiesCostsNoAnswer) {
   EXPECT_LE(world.counts().refused - refused, 20U) << "the other two carry what it had";
 }
 
-struct Run {
+struct FaultyRun {
   std::string transcript;
   Counts counts;
   Counts healed;  // of the last second, long after the last fault
@@ -120,7 +120,7 @@ struct Run {
 };
 
 // Faults of every kind at random times; then all is started again.
-Run RunWithFaults(std::uint64_t seed) {
+FaultyRun RunWithFaults(std::uint64_t seed) {
   SiteWorld world({.seed = seed, .schedulers = 3, .front_ends = 3, .workers = 4});
   world.keep_transcript = true;
   Load(world, 3, 1500, At(6000));
@@ -153,7 +153,7 @@ Run RunWithFaults(std::uint64_t seed) {
   world.clock().RunUntil(At(5000));
   const Counts before = world.counts();
   world.clock().RunUntil(At(7000));
-  Run run{std::move(world.transcript), world.counts(), world.counts(), world.held()};
+  FaultyRun run{std::move(world.transcript), world.counts(), world.counts(), world.held()};
   run.healed.accepted -= before.accepted;
   run.healed.met -= before.met;
   return run;
@@ -162,7 +162,7 @@ Run RunWithFaults(std::uint64_t seed) {
 TEST(SiteTest, UnderFaultsOfEveryKindEachRequestEndsOnce) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const Run run = RunWithFaults(seed);
+    const FaultyRun run = RunWithFaults(seed);
     ASSERT_GT(run.counts.accepted, 5000U);
     EXPECT_EQ(run.counts.ended, run.counts.accepted);
     EXPECT_EQ(run.counts.doubled, 0U);
