@@ -71,6 +71,7 @@ ModelHost::Options HostOptions(const RuntimeOptions& options, const CpuAffinity&
   host.profile_options = parts.profile_options;
   host.log = parts.log;
   host.policy = parts.policy.get();
+  host.known_rows = parts.known_rows;
   if (options.split) {
     host.loader = loader;
     host.shares = options.split->shares;
@@ -218,6 +219,8 @@ Expected<PlanQuestion> Runtime::CurrentPlanQuestion() const {
 
 Status Runtime::ReviveLane(LaneId lane) { return body_->Revive(lane); }
 
+void Runtime::Nudge() { body_->loop.Nudge(); }
+
 void Runtime::Stop(Duration grace) {
   const std::lock_guard once(body_->stop_mutex);
   if (body_->repository == nullptr || body_->stopped.load()) return;
@@ -278,6 +281,11 @@ CallId Runtime::Infer(InferCall&& call) {
   pending->received = body.clock.At(pending->call.received);
   const Duration slo = pending->call.due_by_limit ? TimeLimit::kLongest : pending->model->model.slo;
   pending->deadline = DeadlineOf(pending->received, slo, pending->call.limit);
+  if (pending->call.granted && body.parts.place_granted) {
+    const RowsPlace place = body.parts.place_granted(*pending->call.granted, pending->deadline);
+    if (place.group != 0) pending->shape_class = place.group;
+    pending->deadline = place.deadline;
+  }
   const CallId id = pending->id();
   body.loop.Submit(*pending);
   return id;

@@ -74,6 +74,12 @@ struct RuntimeOptions {
   Duration unload_grace = Seconds(10);
 };
 
+// Rows of granted batches: they have the shape class `group` and this deadline. 0: no group.
+struct RowsPlace {
+  std::uint32_t group = 0;
+  TimePoint deadline;
+};
+
 struct RuntimeParts {
   std::unique_ptr<Policy> policy;
   // The engine that runs a platform ("onnxruntime_onnx"); it outlives the runtime.
@@ -81,6 +87,12 @@ struct RuntimeParts {
   // Measured latencies. A model that it lacks is measured briefly when it is loaded.
   std::optional<ProfileFile> profile;
   ProfileOptions profile_options;
+  // What others have measured, which holds instead of the profile; nothing for a model that they do
+  // not know. Empty: nobody has.
+  std::function<std::optional<ProfileTable::ModelRows>(const ModelSpec&)> known_rows;
+  // Where the rows of a call that is a part of a granted batch go; from any thread. Empty: they are
+  // rows like any others.
+  std::function<RowsPlace(const GrantedPart&, TimePoint deadline)> place_granted;
   // Both outlive the runtime; may be null.
   Journal* journal = nullptr;
   Observer* observer = nullptr;
@@ -120,6 +132,10 @@ class Runtime final : public InferenceService {
   // runtime itself, every `revive_after`; nothing happens to one that lives. kUnimplemented where
   // lanes are parts of a device, which come and go with plans. Blocks.
   Status ReviveLane(LaneId lane);
+
+  // The policy has heard something that no event of the dispatcher tells: ask it again soon. From
+  // any thread.
+  void Nudge();
 
   // Refuses new calls, lets those accepted end within `grace`, answers the rest, joins all threads.
   void Stop(Duration grace);

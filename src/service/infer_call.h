@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,17 @@ struct InferReply {
 
 using CallId = std::uint64_t;
 
+// The rows of a call are a part of a batch that a central scheduler granted (docs/site.md): they run
+// together with the batch's other parts, and with nothing else.
+struct GrantedPart {
+  std::uint64_t term = 0;   // of the scheduler
+  std::uint64_t batch = 0;  // its number for the batch
+  std::uint32_t exit = 0;
+  std::uint32_t rows = 0;  // of the whole batch
+
+  bool operator==(const GrantedPart&) const = default;
+};
+
 struct InferCall {
   std::shared_ptr<const ModelSpec> model;  // from Find
   std::vector<InputTensor> inputs;         // in the order of model->inputs, checked against it
@@ -69,6 +81,7 @@ struct InferCall {
   TimeLimit limit;             // what clients and proxies allow; see DeadlineOf
   bool due_by_limit = false;   // the model's own SLO does not hold: of an ensemble's steps
   std::uint32_t priority = 0;  // 0: the model's default
+  std::optional<GrantedPart> granted;
   // Called exactly once, on a service's thread or inside an Infer, this call's or another's; must
   // be quick and must not throw. Do not hold across Infer a lock that a reply takes.
   std::function<void(InferReply&&)> reply;

@@ -76,6 +76,13 @@ Status CentralScheduler::TakeModels(const WorkerIntroduction& worker) {
 
 Status CentralScheduler::AddWorker(PeerId peer, const WorkerIntroduction& introduction,
                                    TimePoint now) {
+  if (Worker* const known = WorkerOf(peer)) {
+    if (Status taken = TakeModels(introduction); !taken) return taken;
+    known->introduction.models = introduction.models;
+    Deploy();
+    outbox_.WorkersChanged();
+    return {};
+  }
   for (const std::optional<Worker>& worker : workers_) {
     if (worker && worker->introduction.name == introduction.name) {
       return InvalidArgument("two workers are '" + introduction.name +
@@ -201,6 +208,15 @@ void CentralScheduler::Remove(PeerId peer, TimePoint now) {
   for (const std::uint32_t place : gone) dispatcher_.Cancel(slab_[place].model, slab_[place].id);
 }
 
+std::uint32_t CentralScheduler::ShapeOf(PeerId front_end, std::uint32_t shape) {
+  constexpr std::size_t kMost = 65'536;
+  if (shape == 0) return 0;
+  if (shapes_.size() >= kMost) shapes_.clear();
+  const auto [at, fresh] = shapes_.try_emplace({front_end, RequestId{shape}}, next_shape_);
+  if (fresh) ++next_shape_;
+  return at->second;
+}
+
 void CentralScheduler::OnOffer(PeerId front_end, const Offer& offer, TimePoint now) {
   now_ = now;
   const PeerRequest key{front_end, offer.request};
@@ -224,7 +240,7 @@ void CentralScheduler::OnOffer(PeerId front_end, const Offer& offer, TimePoint n
                              .arrival = now,
                              .deadline = offer.deadline,
                              .payload = place,
-                             .shape = offer.shape,
+                             .shape = ShapeOf(front_end, offer.shape),
                              .priority = offer.priority});
 }
 

@@ -49,7 +49,8 @@ class CentralScheduler final : private Outbox {
                    Journal* journal = nullptr);
   ~CentralScheduler() override = default;
 
-  // A worker joins; an error says why it may not, and nothing happens.
+  // A worker joins, or says anew which models it serves; an error says why it may not, and nothing
+  // happens.
   Status AddWorker(PeerId peer, const WorkerIntroduction& worker, TimePoint now);
   // A worker or a front end is gone: its lanes close, or its requests leave.
   void Remove(PeerId peer, TimePoint now);
@@ -117,6 +118,7 @@ class CentralScheduler final : private Outbox {
   void Deploy();
   void OpenLane(LaneId lane);
   void RemoveWorker(Worker& worker, TimePoint now);
+  std::uint32_t ShapeOf(PeerId front_end, std::uint32_t shape);
   void EndFlight(std::uint64_t batch, BatchStatus status, TimePoint now);
 
   const Options options_;
@@ -135,6 +137,9 @@ class CentralScheduler final : private Outbox {
   std::vector<std::uint32_t> free_slab_;
   std::unordered_map<PeerRequest, std::uint32_t, HashPeerRequest> waiting_;
   std::uint64_t next_request_ = 0;
+  // Shape classes are each front end's own: those of two never share a batch.
+  std::unordered_map<PeerRequest, std::uint32_t, HashPeerRequest> shapes_;
+  std::uint32_t next_shape_ = 1;
 
   std::unordered_map<std::uint64_t, Flight> flights_;  // by BatchId
   TimePoint next_given_up_ = kNever;

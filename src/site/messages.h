@@ -18,6 +18,7 @@
 #include "base/serving_time.h"
 #include "core/batch.h"
 #include "core/model.h"
+#include "core/model_spec.h"
 #include "core/profile_table.h"
 #include "core/request.h"
 
@@ -96,6 +97,7 @@ struct BatchDone {
 
 // What a worker says of a model that it serves. `rows` has one lane class: its own.
 struct WorkerModel {
+  ModelSpec spec;  // for front ends
   Model model;
   ProfileTable::ModelRows rows;
 };

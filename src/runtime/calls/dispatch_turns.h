@@ -50,6 +50,9 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener {
   void Submit(PendingCall& pending);
   void Cancel(CallId call);
 
+  // A turn is due, whatever happens. From any thread.
+  void Nudge() { HandOver(); }
+
   // Blocks until a turn has adopted them; one call at a time. `served` by ModelId; null: not
   // loaded. `plan` by ModelId and LaneId; null: the one there was, if any.
   void Configure(std::shared_ptr<const ServedModels> served_models,

@@ -81,6 +81,10 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
     if (rows) max_batch = rows->max_batch;
     return rows;
   }
+  if (auto rows = options_.known_rows ? options_.known_rows(spec) : std::nullopt) {
+    max_batch = std::min(max_batch, rows->max_batch);
+    return *std::move(rows);
+  }
   const auto known = FindProfile(spec, options_.profile);
   if (!known) return std::unexpected(known.error());
   const bool shares = options_.lanes.front().slots > 1;

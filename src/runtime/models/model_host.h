@@ -31,6 +31,8 @@ class ModelHost {
     std::optional<ProfileFile> profile;
     ProfileOptions profile_options;
     std::function<void(const std::string&)> log;
+    // What others have measured; see RuntimeParts.
+    std::function<std::optional<ProfileTable::ModelRows>(const ModelSpec&)> known_rows = {};
     const Policy* policy = nullptr;  // it may know that it will serve nothing of a model
     // Not null: one device is split into lanes by plans; it decides what is loaded where, and
     // `shares` says what batches take, not `profile`.

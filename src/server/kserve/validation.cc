@@ -57,10 +57,32 @@ Status ReadTimeout(const ParameterValue& value, CallParameters& read) {
   return {};
 }
 
+Status ReadGranted(const ParameterValue& value, CallParameters& read) {
+  const auto* const text = std::get_if<std::string_view>(&value);
+  std::array<std::uint64_t, 4> numbers{};
+  const char* at = text != nullptr ? text->data() : nullptr;
+  const char* const end = text != nullptr ? at + text->size() : nullptr;
+  bool fine = text != nullptr;
+  for (std::size_t i = 0; fine && i < numbers.size(); ++i) {
+    const auto [next, error] = std::from_chars(at, end, numbers[i]);
+    fine = error == std::errc{} &&
+           (i + 1 == numbers.size() ? next == end : next != end && *next == '.');
+    at = next + 1;
+  }
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (!fine || numbers[2] > kMost || numbers[3] > kMost || numbers[3] == 0) {
+    return WrongParameter("tactus_granted", "must be TERM.BATCH.EXIT.ROWS, four whole numbers");
+  }
+  read.granted = {numbers[0], numbers[1], static_cast<std::uint32_t>(numbers[2]),
+                  static_cast<std::uint32_t>(numbers[3])};
+  return {};
+}
+
 Status ReadParameter(const Parameter& parameter, CallParameters& read) {
   const auto& [name, value] = parameter;
   if (name == "priority") return ReadPriority(value, read);
   if (name == "timeout") return ReadTimeout(value, read);
+  if (name == "tactus_granted") return ReadGranted(value, read);
   if (name == "binary_data_output" || name == "triton_enable_empty_final_response") {
     if (!std::holds_alternative<bool>(value)) return WrongParameter(name, "must be a boolean");
     return {};
@@ -250,6 +272,7 @@ Expected<InferCall> MakeCall(std::shared_ptr<const ModelSpec> model, const CallM
   call.received = received;
   call.limit.Tighten(parameters->timeout);
   call.priority = parameters->priority;
+  call.granted = parameters->granted;
   return call;
 }
 

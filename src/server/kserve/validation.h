@@ -42,6 +42,7 @@ struct CallMessage {
 // What the request's parameters ask for.
 //   priority   integer from 0 to kLowestPriority; 1 is the highest, 0 the model's default
 //   timeout    integer microseconds from the request's arrival; 0: none
+//   tactus_granted  "TERM.BATCH.EXIT.ROWS": GrantedPart, from a front end of a site
 //   triton_enable_empty_final_response, binary_data_output: boolean, known and carried elsewhere
 //   sequence_id/start/end: refused when they ask for a sequence; other triton_*: refused as
 //   reserved
@@ -49,6 +50,7 @@ struct CallMessage {
 struct CallParameters {
   std::uint32_t priority = 0;
   std::optional<Duration> timeout;
+  std::optional<GrantedPart> granted;
 };
 Expected<CallParameters> ReadParameters(std::span<const Parameter> parameters);
 

@@ -1,0 +1,48 @@
+// A front end of a site: a Runtime whose lanes are the workers, and whose policy runs what the
+// central scheduler grants. It serves whatever models some worker has.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/runtime.h"
+#include "service/observer.h"
+#include "site/messages.h"
+
+namespace tactus {
+
+class SiteFrontEnd {
+ public:
+  struct Options {
+    std::vector<std::string> schedulers;  // HOST:PORT
+    int workers = 16;                     // at most; as the schedulers have it
+    std::size_t queue_capacity = 4096;
+    std::size_t call_capacity = 16'384;
+    std::size_t pending_bytes = std::size_t{1} << 30;
+    Observer* observer = nullptr;  // outlives the front end; may be null
+    Journal* journal = nullptr;    // likewise
+    std::function<void(const std::string&)> say;
+  };
+
+  explicit SiteFrontEnd(Options options);
+  ~SiteFrontEnd();  // Stop
+
+  void Start();
+  // Waits until a scheduler leads that has a worker, so that there is something to serve; false
+  // where none did within `most`.
+  bool AwaitModels(Duration most);
+  // Lets the calls that it has end within `grace`.
+  void Stop(Duration grace = {});
+
+  // What HTTP and gRPC speak to.
+  Runtime& runtime();
+  Term term() const;  // that it follows; 0: nobody leads
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,269 @@
+#include "cluster/site/remote_engine.h"
+
+#include <chrono>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include <grpcpp/grpcpp.h>
+
+#include "base/underway.h"
+#include "grpc_service.grpc.pb.h"
+
+namespace tactus {
+namespace {
+
+using Stub = inference::GRPCInferenceService::Stub;
+
+// A worker answers or its connection breaks; this is for one that does neither.
+constexpr auto kGiveUp = std::chrono::seconds(60);
+constexpr int kMostMessage = 1 << 30;
+
+// All rows of the job as the inputs of one call.
+void PutInputs(const ModelSpec& spec, const BatchJob& job, inference::ModelInferRequest& request) {
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    inference::ModelInferRequest::InferInputTensor& input = *request.add_inputs();
+    input.set_name(spec.inputs[i].name);
+    input.set_datatype(std::string(Name(spec.inputs[i].type)));
+    const TensorView& first = job.rows.front().inputs[i];
+    for (const std::int64_t dim : first.shape) input.add_shape(dim);
+    if (spec.max_batch > 0) input.set_shape(0, static_cast<std::int64_t>(job.rows.size()));
+    std::string& bytes = *request.add_raw_input_contents();
+    bytes.reserve(first.bytes * job.rows.size());
+    for (const RowInputs& row : job.rows) {
+      const TensorView& view = row.inputs[i];
+      bytes.append(reinterpret_cast<const char*>(view.data), view.bytes);
+    }
+  }
+}
+
+// The parts of `data` that hold `elements` strings each; nothing where they do not add up.
+std::optional<std::vector<std::span<const std::byte>>> BytesRows(std::span<const std::byte> data,
+                                                                 std::int64_t elements,
+                                                                 std::size_t rows) {
+  std::vector<std::span<const std::byte>> parts;
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::size_t at = 0;
+    for (std::int64_t i = 0; i < elements; ++i) {
+      std::uint32_t length = 0;
+      if (data.size() - at < sizeof length) return std::nullopt;
+      std::memcpy(&length, data.data() + at, sizeof length);
+      at += sizeof length;
+      if (data.size() - at < length) return std::nullopt;
+      at += length;
+    }
+    parts.push_back(data.first(at));
+    data = data.subspan(at);
+  }
+  if (!data.empty()) return std::nullopt;
+  return parts;
+}
+
+Expected<BatchOutput::Tensor> TensorOf(const TensorSpec& spec, bool batched, std::size_t rows,
+                                       const inference::ModelInferResponse& response, int at) {
+  const auto wrong = [&](const std::string& what) {
+    return Internal("a worker's answer: output '" + spec.name + "' " + what);
+  };
+  if (at < 0 || at >= response.raw_output_contents_size()) return wrong("is not in it");
+  const std::string& bytes = response.raw_output_contents(at);
+  const auto& dims = response.outputs(at).shape();
+  BatchOutput::Tensor tensor{{dims.begin(), dims.end()}, std::as_bytes(std::span(bytes)), {}};
+  const auto elements = ElementCount(tensor.shape);
+  if (!elements ||
+      (batched && (tensor.shape.empty() || tensor.shape[0] != static_cast<std::int64_t>(rows)))) {
+    return wrong("has not as many rows as were sent");
+  }
+  if (spec.type == DataType::kBytes) {
+    const std::size_t parts = batched ? rows : 1;
+    auto split = BytesRows(tensor.data, *elements / static_cast<std::int64_t>(parts), parts);
+    if (!split) return wrong("has strings that run past its end");
+    tensor.rows = *std::move(split);
+  } else if (tensor.data.size() != static_cast<std::size_t>(*elements) * ElementSize(spec.type)) {
+    return wrong("is not of the size that its shape says");
+  }
+  return tensor;
+}
+
+Expected<std::shared_ptr<const BatchOutput>> OutputOf(
+    const ModelSpec& spec, std::size_t rows,
+    std::shared_ptr<inference::ModelInferResponse> response) {
+  auto output = std::make_shared<BatchOutput>();
+  for (const TensorSpec& each : spec.outputs) {
+    int at = -1;
+    for (int i = 0; i < response->outputs_size(); ++i) {
+      if (response->outputs(i).name() == each.name) at = i;
+    }
+    auto tensor = TensorOf(each, spec.max_batch > 0, rows, *response, at);
+    if (!tensor) return std::unexpected(tensor.error());
+    output->tensors.push_back(*std::move(tensor));
+  }
+  output->storage = std::move(response);
+  return output;
+}
+
+BatchResult Lost(std::string why) {
+  BatchResult result;
+  result.status = Fail(ErrorCode::kUnavailable, std::move(why));
+  result.lane_lost = true;
+  return result;
+}
+
+ErrorCode CodeOf(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::INVALID_ARGUMENT:
+      return ErrorCode::kInvalidArgument;
+    case grpc::StatusCode::NOT_FOUND:
+      return ErrorCode::kNotFound;
+    case grpc::StatusCode::CANCELLED:
+      return ErrorCode::kCancelled;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return ErrorCode::kDeadlineExceeded;
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return ErrorCode::kResourceExhausted;
+    default:
+      return ErrorCode::kInternal;
+  }
+}
+
+}  // namespace
+
+struct RemoteEngine::Body {
+  struct Call {
+    grpc::ClientContext context;
+    inference::ModelInferRequest request;
+    std::shared_ptr<inference::ModelInferResponse> response =
+        std::make_shared<inference::ModelInferResponse>();
+    std::shared_ptr<Stub> stub;
+    std::shared_ptr<const ModelSpec> spec;
+    std::string worker;
+    BatchId batch;
+    std::size_t rows = 0;
+    Completions* completions = nullptr;
+  };
+  struct Worker {
+    WorkerPlace place;
+    std::shared_ptr<Stub> stub;
+  };
+
+  Body(GrantBook& grants, bool made_up, int most) : book(grants), emulated(made_up), slots(most) {}
+
+  void OnDone(Call* call, const grpc::Status& status);
+
+  GrantBook& book;
+  const bool emulated;
+  const int slots;
+  std::mutex mutex;
+  std::map<std::uint32_t, Worker> workers;  // by slot
+  std::unordered_map<std::uint64_t, std::shared_ptr<const ModelSpec>> models;
+  std::uint64_t next_handle = 1;
+  Underway<Call> calls;
+};
+
+RemoteEngine::RemoteEngine(GrantBook& book, bool emulated, int slots)
+    : body_(std::make_unique<Body>(book, emulated, slots)) {}
+
+RemoteEngine::~RemoteEngine() {
+  for (const auto& call : body_->calls.all()) call->context.TryCancel();
+  body_->calls.Wait();
+}
+
+void RemoteEngine::SetWorkers(const std::vector<WorkerPlace>& workers) {
+  const std::lock_guard lock(body_->mutex);
+  std::map<std::uint32_t, Body::Worker> now;
+  for (const WorkerPlace& place : workers) {
+    const auto known = body_->workers.find(place.worker);
+    if (known != body_->workers.end() && known->second.place == place) {
+      now[place.worker] = known->second;
+      continue;
+    }
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
+    arguments.SetMaxReceiveMessageSize(kMostMessage);
+    now[place.worker] = {place, inference::GRPCInferenceService::NewStub(grpc::CreateCustomChannel(
+                                    place.address, grpc::InsecureChannelCredentials(), arguments))};
+  }
+  body_->workers = std::move(now);
+}
+
+EngineTraits RemoteEngine::traits() const {
+  return {.name = "remote",
+          .emulated = body_->emulated,
+          .terminates = true,
+          .deferred = true,
+          .max_slots = body_->slots};
+}
+
+Expected<ModelHandle> RemoteEngine::Load(ModelSpec& spec, const LaneSpec&) {
+  const std::lock_guard lock(body_->mutex);
+  const std::uint64_t handle = body_->next_handle++;
+  body_->models[handle] = std::make_shared<const ModelSpec>(spec);
+  return ModelHandle{handle};
+}
+
+void RemoteEngine::Unload(ModelHandle handle) {
+  const std::lock_guard lock(body_->mutex);
+  body_->models.erase(handle.value);
+}
+
+void RemoteEngine::Submit(ModelHandle handle, const BatchJob& job,
+                          Completions& completions) noexcept {
+  const auto launched = body_->book.TakeLaunched(job.id);
+  if (!launched) {
+    BatchResult result;
+    result.status = Internal("a batch that nobody granted");
+    return completions.Done(job.id, std::move(result));
+  }
+  auto call = std::make_shared<Body::Call>();
+  {
+    const std::lock_guard lock(body_->mutex);
+    const auto worker = body_->workers.find(launched->worker);
+    const auto spec = body_->models.find(handle.value);
+    if (worker != body_->workers.end() && spec != body_->models.end()) {
+      call->stub = worker->second.stub;
+      call->worker = worker->second.place.name;
+      call->spec = spec->second;
+    }
+  }
+  if (call->stub == nullptr) return completions.Done(job.id, Lost("its worker has left the site"));
+  call->batch = job.id;
+  call->rows = job.rows.size();
+  call->completions = &completions;
+  call->request.set_model_name(call->spec->name);
+  (*call->request.mutable_parameters())["tactus_granted"].set_string_param(
+      std::to_string(launched->key.term) + "." + std::to_string(launched->key.batch) + "." +
+      std::to_string(launched->exit.value()) + "." + std::to_string(launched->rows));
+  PutInputs(*call->spec, job, call->request);
+  call->context.set_deadline(std::chrono::system_clock::now() + kGiveUp);
+  body_->calls.Add(call);
+  Body::Call* const sent = call.get();
+  sent->stub->async()->ModelInfer(
+      &sent->context, &sent->request, sent->response.get(),
+      [this, sent](const grpc::Status& status) { body_->OnDone(sent, status); });
+}
+
+void RemoteEngine::Body::OnDone(Call* call, const grpc::Status& status) {
+  BatchResult result;
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    result = Lost("worker '" + call->worker + "': " + status.error_message());
+  } else if (!status.ok()) {
+    result.status = Fail(CodeOf(status.error_code()),
+                         "worker '" + call->worker + "': " + status.error_message());
+  } else if (auto output = OutputOf(*call->spec, call->rows, std::move(call->response))) {
+    result.output = *std::move(output);
+  } else {
+    result.status = std::unexpected(output.error());
+  }
+  call->completions->Done(call->batch, std::move(result));
+  calls.End(call);
+}
+
+void RemoteEngine::Terminate(BatchId batch) noexcept {
+  for (const auto& call : body_->calls.all()) {
+    if (call->batch == batch) call->context.TryCancel();
+  }
+}
+
+}  // namespace tactus

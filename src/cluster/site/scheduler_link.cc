@@ -1,0 +1,186 @@
+#include "cluster/site/scheduler_link.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <grpcpp/grpcpp.h>
+
+#include "base/underway.h"
+#include "cluster/site/wire.h"
+#include "site.grpc.pb.h"
+
+namespace tactus {
+
+struct SchedulerLink::Body {
+  class Stream;
+
+  // Of one scheduler.
+  struct Place {
+    std::unique_ptr<site::Site::Stub> stub;
+    std::shared_ptr<Stream> stream;  // null: between two attempts
+    std::chrono::steady_clock::time_point again{};
+  };
+
+  explicit Body(Options with) : options(std::move(with)), places(options.schedulers.size()) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      grpc::ChannelArguments arguments;
+      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+      arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+      arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+      arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
+      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 2000);
+      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 1000);
+      arguments.SetMaxReceiveMessageSize(64 << 20);
+      places[i].stub = site::Site::NewStub(grpc::CreateCustomChannel(
+          options.schedulers[i], grpc::InsecureChannelCredentials(), arguments));
+    }
+  }
+
+  void Run();
+  void OnGone(std::uint32_t scheduler, Stream* stream);
+
+  const Options options;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Place> places;
+  bool stop = false;
+  Underway<Stream> streams;
+  std::thread thread;
+};
+
+// One attempt at one scheduler. Messages that wait for the one under way go together.
+class SchedulerLink::Body::Stream final
+    : public grpc::ClientBidiReactor<site::FromPeer, site::ToPeer>,
+      public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(Body& body, std::uint32_t scheduler) : body_(body), scheduler_(scheduler) {}
+
+  void Begin() {
+    body_.places[scheduler_].stub->async()->Attend(&context_, this);
+    StartRead(&read_);
+    AddHold();  // writes come from other threads
+    StartCall();
+  }
+  void Send(const FromPeer& message) {
+    const std::lock_guard lock(mutex_);
+    if (ended_) return;
+    site::FromPeer& next = waits_.empty() ? waits_.emplace_back() : waits_.back();
+    Encode(message, body_.options.now(), next);
+    if (!writing_) WriteNext();
+  }
+  void Cancel() { context_.TryCancel(); }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return End();
+    auto message = Decode(read_);
+    if (message) {
+      body_.options.hear(scheduler_, *std::move(message));
+    } else if (body_.options.say) {
+      body_.options.say(body_.options.schedulers[scheduler_] + ": " + message.error().message);
+    }
+    read_.Clear();
+    StartRead(&read_);
+  }
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    writing_ = false;
+    if (ok && !ended_ && !waits_.empty()) WriteNext();
+  }
+  void OnDone(const grpc::Status&) override { body_.OnGone(scheduler_, this); }
+
+ private:
+  void WriteNext() {
+    write_ = std::move(waits_.front());
+    waits_.pop_front();
+    writing_ = true;
+    StartWrite(&write_);
+  }
+  void End() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(ended_, true)) return;
+    }
+    context_.TryCancel();
+    RemoveHold();
+  }
+
+  Body& body_;
+  const std::uint32_t scheduler_;
+  grpc::ClientContext context_;
+  site::ToPeer read_;
+  site::FromPeer write_;
+  std::mutex mutex_;
+  std::deque<site::FromPeer> waits_;
+  bool writing_ = false;
+  bool ended_ = false;
+};
+
+void SchedulerLink::Body::OnGone(std::uint32_t scheduler, Stream* stream) {
+  {
+    const std::lock_guard lock(mutex);
+    Place& place = places[scheduler];
+    if (place.stream.get() == stream) {
+      place.stream.reset();
+      place.again = std::chrono::steady_clock::now() + options.again;
+    }
+  }
+  if (options.gone) options.gone(scheduler);
+  changed.notify_all();
+  streams.End(stream);
+}
+
+void SchedulerLink::Body::Run() {
+  std::unique_lock lock(mutex);
+  while (!stop) {
+    const auto now = std::chrono::steady_clock::now();
+    auto next = now + std::chrono::seconds(1);
+    for (std::uint32_t i = 0; i < places.size(); ++i) {
+      Place& place = places[i];
+      if (place.stream != nullptr) continue;
+      if (place.again > now) {
+        next = std::min(next, place.again);
+        continue;
+      }
+      place.stream = std::make_shared<Stream>(*this, i);
+      streams.Add(place.stream);
+      place.stream->Begin();
+    }
+    changed.wait_until(lock, next);
+  }
+}
+
+SchedulerLink::SchedulerLink(Options options) : body_(std::make_unique<Body>(std::move(options))) {}
+
+SchedulerLink::~SchedulerLink() { Stop(); }
+
+void SchedulerLink::Start() {
+  body_->thread = std::thread([this] { body_->Run(); });
+}
+
+void SchedulerLink::Stop() {
+  if (!body_->thread.joinable()) return;
+  {
+    const std::lock_guard lock(body_->mutex);
+    body_->stop = true;
+  }
+  body_->changed.notify_all();
+  body_->thread.join();
+  for (const auto& stream : body_->streams.all()) stream->Cancel();
+  body_->streams.Wait();
+}
+
+void SchedulerLink::Send(std::uint32_t scheduler, const FromPeer& message) {
+  std::shared_ptr<Body::Stream> stream;
+  {
+    const std::lock_guard lock(body_->mutex);
+    if (body_->stop || scheduler >= body_->places.size()) return;
+    stream = body_->places[scheduler].stream;
+  }
+  if (stream != nullptr) stream->Send(message);
+}
+
+}  // namespace tactus
