@@ -33,6 +33,7 @@ inline CLI::Validator SeedRange() {
 void AddCheck(CLI::App& app, CommandContext& context);
 void AddCompare(CLI::App& app, CommandContext& context);
 void AddFit(CLI::App& app, CommandContext& context);
+void AddFrontEnd(CLI::App& app, CommandContext& context);
 void AddGoodput(CLI::App& app, CommandContext& context);
 void AddInit(CLI::App& app, CommandContext& context);
 void AddLoad(CLI::App& app, CommandContext& context);
@@ -45,6 +46,7 @@ void AddPolicies(CLI::App& app, CommandContext& context);
 void AddProfile(CLI::App& app, CommandContext& context);
 void AddReplay(CLI::App& app, CommandContext& context);
 void AddReproduce(CLI::App& app, CommandContext& context);
+void AddScheduler(CLI::App& app, CommandContext& context);
 void AddServe(CLI::App& app, CommandContext& context);
 void AddSimulate(CLI::App& app, CommandContext& context);
 void AddStream(CLI::App& app, CommandContext& context);

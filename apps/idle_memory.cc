@@ -11,6 +11,12 @@
 
 namespace tactus {
 
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc accepts
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  mallopt(M_TOP_PAD, 16 << 20);
+}
+
 std::jthread GiveBackWhenIdle(std::function<std::int64_t()> activity) {
   return std::jthread([activity = std::move(activity)](std::stop_token stop) {
     std::mutex mutex;

@@ -60,10 +60,12 @@ int main(int argc, char** argv) {
   tactus::AddReproduce(app, context);
   tactus::AddSimulate(app, context);
 #ifdef TACTUS_SERVER  // these read model folders, or speak to servers
+  tactus::AddFrontEnd(app, context);
   tactus::AddInit(app, context);
   tactus::AddLoad(app, context);
   tactus::AddMeasure(app, context);
   tactus::AddProfile(app, context);
+  tactus::AddScheduler(app, context);
   tactus::AddServe(app, context);
   tactus::AddStream(app, context);
 #endif

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include "check/doubts.h"
 #include "commands.h"
@@ -19,6 +18,7 @@
 #include "engines/engine_shelf.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_predictor.h"
+#include "front_ends.h"
 #include "host_lanes.h"
 #include "idle_memory.h"
 #include "kept_journal.h"
@@ -36,10 +36,9 @@
 #include "serve_options.h"
 #include "serve_plan.h"
 #include "serve_runtime.h"
+#include "serve_site.h"
 #include "served_text.h"
 #include "server/autoscale/load_sampler.h"
-#include "server/grpc/grpc_server.h"
-#include "server/http/http_server.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "server/kserve/validation.h"
@@ -52,14 +51,6 @@ namespace tactus {
 namespace {
 
 using std::chrono::milliseconds;
-
-// The allocator gives large blocks back to the kernel as soon as they are free, and every request
-// of 600 kB then costs half a millisecond of page faults. Keep them instead.
-void KeepFreedMemory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc accepts
-  mallopt(M_TRIM_THRESHOLD, 256 << 20);
-  mallopt(M_TOP_PAD, 16 << 20);
-}
 
 // Everything that serves, in the order of its making; destroyed in the reverse order.
 class ServeCommand {
@@ -76,6 +67,7 @@ class ServeCommand {
   Expected<ProfileTable::ModelRows> EmulatedRows(const ModelSpec& spec) const;
   RuntimeParts Parts(std::unique_ptr<Policy> policy, Journal* journal) const;
   Status MakeRuntime();
+  Status JoinSite(std::unique_ptr<Policy>& policy);
   Status StartHost(const RuntimeOptions& options);
   Status ResumePolicy();
   Machine Device() const;
@@ -99,6 +91,7 @@ class ServeCommand {
   std::unique_ptr<EngineShelf> engines_;
   std::unique_ptr<JournalWriter> journal_;
   std::unique_ptr<ServingMetrics> metrics_;
+  std::unique_ptr<SiteWorker> site_;  // with --schedulers
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<HostLanes> host_;           // null with --engine
   std::unique_ptr<EnsembleService> service_;  // over both; front ends speak to it
@@ -111,16 +104,11 @@ class ServeCommand {
   std::jthread access_refresh_;
   std::jthread idle_memory_;
   std::unique_ptr<StreamSet> streams_;  // to the service
-  std::unique_ptr<HttpServer> http_;
-  std::unique_ptr<GrpcServer> grpc_;
-  std::unique_ptr<HttpServer> metrics_page_;
+  std::unique_ptr<FrontEnds> front_ends_;
   std::optional<SplitOptions> split_;         // with --plan or --planner
   std::unique_ptr<PlanningThread> planning_;  // with --planner
   std::optional<PlanReload> reload_;          // with --plan
   std::jthread journal_flush_;
-  std::uint16_t http_port_ = 0;
-  std::uint16_t grpc_port_ = 0;
-  std::uint16_t metrics_port_ = 0;
 };
 
 Status ServeCommand::LoadProfileFile() {
@@ -179,10 +167,12 @@ Expected<ProfileTable::ModelRows> ServeCommand::EmulatedRows(const ModelSpec& sp
 }
 
 RuntimeParts ServeCommand::Parts(std::unique_ptr<Policy> policy, Journal* journal) const {
+  SiteWorker* const site = policy != nullptr ? site_.get() : nullptr;  // not of the host's lanes
   return {.policy = std::move(policy),
           .engine_for = [this](std::string_view platform) { return engines_->For(platform); },
           .profile = profile_,
           .profile_options = {o_.percentile, o_.jitter_ms},
+          .place_granted = PlaceIn(site),
           .journal = journal,
           .observer = metrics_.get(),
           .log = [log = log_](const std::string& line) { log->warn(line); }};
@@ -192,6 +182,7 @@ Status ServeCommand::MakeRuntime() {
   auto policy = MakeRealTimePolicy(o_.policy);
   if (!policy) return std::unexpected(std::move(policy.error()));
   policy_ = policy->get();
+  if (Status joined = JoinSite(*policy); !joined) return joined;
   if (Status resumed = ResumePolicy(); !resumed) return resumed;
   if (Status made = MakeSampler(); !made) return made;
 
@@ -244,6 +235,15 @@ Status ServeCommand::MakeRuntime() {
     if (Status fits = CheckPredictor(*resumed_, o_.predictor, PredictorHere()); !fits) return fits;
   }
   if (sampler_ != nullptr) sampler_->Start();
+  return {};
+}
+
+// The lanes run what the site's scheduler grants, and else what the policy says.
+Status ServeCommand::JoinSite(std::unique_ptr<Policy>& policy) {
+  auto site = MakeSiteWorker(o_, log_);
+  if (!site) return std::unexpected(std::move(site.error()));
+  site_ = *std::move(site);
+  if (site_ != nullptr) policy = site_->MakePolicy(std::move(policy));
   return {};
 }
 
@@ -316,40 +316,17 @@ Status ServeCommand::StartFrontEnds() {
     if (streams_ != nullptr) reading.streams = FramesOf(*streams_);
     return reading;
   });
-  HttpOptions http{.address = o_.address, .port = o_.http_port, .threads = o_.http_threads};
-  http.max_body = o_.max_body_mb << 20;
-  http.strict_triton = o_.strict_triton;
-  http.access = access_;
-  http.limits = limits_;
-  http.max_connections = connections_;
   streams_ = std::make_unique<StreamSet>(*service_);
-  http_ = std::make_unique<HttpServer>(http, *service_, streams_.get());
-  grpc_ = std::make_unique<GrpcServer>(
-      GrpcOptions{.address = o_.address,
-                  .port = o_.grpc_port,
-                  .strict_triton = o_.strict_triton,
-                  .access = access_,
-                  .limits = limits_,
-                  .max_body = o_.max_body_mb << 20,
-                  .memory = (o_.pending_mb << 20) + (std::size_t{64} << 20),
-                  .max_connections = connections_},
-      *service_, sampler_.get());
-  metrics_page_ = std::make_unique<HttpServer>(
-      HttpOptions{.address = o_.address,
-                  .port = o_.metrics_port,
-                  .max_connections = kPageConnections,
-                  .strict_triton = o_.strict_triton,
-                  .access = access_},
-      [this] { return metrics_->Text(); }, service_.get());
-  const auto start = [](auto& server, std::uint16_t& port) -> Status {
-    const auto started = server.Start();
-    if (!started) return std::unexpected(started.error());
-    port = *started;
-    return {};
-  };
-  if (Status s = start(*http_, http_port_); !s) return s;
-  if (Status s = start(*grpc_, grpc_port_); !s) return s;
-  return start(*metrics_page_, metrics_port_);
+  auto front_ends = FrontEnds::Start(o_, {.service = *service_,
+                                          .access = access_,
+                                          .limits = limits_,
+                                          .connections = connections_,
+                                          .streams = streams_.get(),
+                                          .sampler = sampler_.get(),
+                                          .metrics = [this] { return metrics_->Text(); }});
+  if (!front_ends) return std::unexpected(std::move(front_ends.error()));
+  front_ends_ = *std::move(front_ends);
+  return {};
 }
 
 // Whether the profile holds the model, and fits it.
@@ -409,23 +386,15 @@ void ServeCommand::PrintServed() const {
   if (const DeviceLayout layout = runtime_->layout(); layout.plan != nullptr) {
     fmt::print("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));
   }
-  const std::string host =
-      o_.address.find(':') == std::string::npos ? o_.address : "[" + o_.address + "]";
-  fmt::print("\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n\n", host,
-             http_port_, grpc_port_, metrics_port_, access_->has_tls() ? "https" : "http");
-  // One line that programs wait for.
-  fmt::print("ready http={} grpc={} metrics={}\n", http_port_, grpc_port_, metrics_port_);
-  std::fflush(stdout);
+  front_ends_->PrintPlaces();
 }
 
 void ServeCommand::Stop() {
   const milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
   idle_memory_ = {};
-  streams_->Stop();  // their watchers are connections
-  {
-    std::jthread http([&] { http_->Stop(grace); });
-    grpc_->Stop(grace);
-  }
+  if (site_ != nullptr) site_->Stop();  // nothing is granted to it any more
+  streams_->Stop();                     // their watchers are connections
+  front_ends_->Stop(grace);
   if (sampler_ != nullptr) sampler_->Stop();
   runtime_->EndChanges();
   reload_.reset();
@@ -438,7 +407,7 @@ void ServeCommand::Stop() {
     Status kept = KeepPredictor(std::move(*learnt), *policy_, o_.save_predictor);
     if (!kept) log_->error("--save-predictor: {}", kept.error().message);
   }
-  metrics_page_->Stop(milliseconds(0));
+  front_ends_->StopMetrics();
   metrics_->Watch({});
   if (journal_ == nullptr) return;
   journal_flush_.request_stop();
@@ -470,6 +439,7 @@ int ServeCommand::Run() {
     return calls.good + calls.bad + (runtime_->pending() > 0 ? 1 : 0);
   });
   if (planning_ != nullptr) planning_->Start();
+  if (site_ != nullptr) site_->Start(*runtime_, SiteAddress(o_, front_ends_->grpc_port()));
   if (!o_.plan.empty()) reload_.emplace(o_.plan, *runtime_, log_);
   PrintServed();
   const char* const signal = signals_.Wait([this] {

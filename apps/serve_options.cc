@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "check/doubts.h"
+#include "commands.h"
 #include "engines/registry.h"
 #include "output_file.h"
 
@@ -151,20 +152,6 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
       ->group(kGroup);
-  command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str()
-      ->group(kGroup);
-  command.add_option("--call-capacity", o.call_capacity, "Calls under way, of all models together")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str()
-      ->group(kGroup);
-  command
-      .add_option("--pending-mb", o.pending_mb,
-                  "Bytes of input that calls may hold, while they come and until they are answered")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str()
-      ->group(kGroup);
   command
       .add_flag("--pin,!--no-pin", o.pin,
                 "Pin each lane to cores of its own, one for each thread of its slots, if there are "
@@ -271,6 +258,57 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(0.0, 0.999));
 }
 
+void DeclareSite(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Site (docs/site.md)";
+  command
+      .add_option("--schedulers", o.schedulers,
+                  "Serve as a worker of the site with these central schedulers, HOST:PORT; all are "
+                  "told the same list in the same order")
+      ->delimiter(',')
+      ->option_text(kCommaList)
+      ->excludes("--plan")
+      ->excludes("--planner")
+      ->group(kGroup);
+  command
+      .add_option("--worker-name", o.worker_name,
+                  "What the site calls this worker; by default of the host and the process")
+      ->group(kGroup);
+  command
+      .add_option("--advertise", o.advertise,
+                  "HOST:PORT where the site's front ends reach this worker's gRPC port, if that is "
+                  "not --address")
+      ->group(kGroup);
+}
+
+void DeclareHeld(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Scheduling";
+  command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--call-capacity", o.call_capacity, "Calls under way, of all models together")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--pending-mb", o.pending_mb,
+                  "Bytes of input that calls may hold, while they come and until they are answered")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+void DeclareEnd(ServeOptions& o, CLI::App& command) {
+  command
+      .add_option("--grace-seconds", o.grace_s,
+                  "On SIGTERM: how long calls under way may take to end")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--log-level", o.log_level, "On standard error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 std::optional<std::string> CoresDoubt(const ServeOptions& o, int cores) {
@@ -289,7 +327,9 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareModels(o, command);
   DeclareScheduling(o, command);
   DeclareLanes(o, command);
+  DeclareHeld(o, command);
   DeclarePlans(o, command);
+  DeclareSite(o, command);
   DeclarePredictor(o, command);
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
@@ -297,14 +337,13 @@ void Declare(ServeOptions& o, CLI::App& command) {
       .add_option("--journal", o.journal,
                   "Record every event and decision in this file, for `tactus replay`")
       ->check(WritableFile());
-  command
-      .add_option("--grace-seconds", o.grace_s,
-                  "On SIGTERM: how long calls under way may take to end")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("--log-level", o.log_level, "On standard error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
-      ->capture_default_str();
+  DeclareEnd(o, command);
+}
+
+void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
+  DeclareHeld(o, command);
+  DeclareNetwork(o, command);
+  DeclareEnd(o, command);
 }
 
 }  // namespace tactus

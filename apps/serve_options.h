@@ -46,6 +46,11 @@ struct ServeOptions {
   bool pin = true;
   int spin_us = 10;
 
+  // Of a site.
+  std::vector<std::string> schedulers;  // HOST:PORT
+  std::string worker_name;              // empty: of the host and the process
+  std::string advertise;                // HOST:PORT; empty: where it listens
+
   std::string address = "127.0.0.1";
   std::uint16_t http_port = 8000;
   std::uint16_t grpc_port = 8001;
@@ -78,6 +83,8 @@ std::optional<std::string> CoresDoubt(const ServeOptions& options, int cores);
 // one a model was made for.
 std::vector<std::string> PlatformsOf(const ServeOptions& options);
 
+// Of a server that only passes calls on: where it listens, what it holds.
+void DeclareFrontEnd(ServeOptions& options, CLI::App& command);
 // Declares every option with its help and default on `command`.
 void Declare(ServeOptions& options, CLI::App& command);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -80,6 +81,7 @@ Status CentralScheduler::AddWorker(PeerId peer, const WorkerIntroduction& introd
     if (Status taken = TakeModels(introduction); !taken) return taken;
     known->introduction.models = introduction.models;
     Deploy();
+    PlaceUnplaced(now);
     outbox_.WorkersChanged();
     return {};
   }
@@ -117,6 +119,7 @@ Status CentralScheduler::AddWorker(PeerId peer, const WorkerIntroduction& introd
       OpenLane((*slot)->lanes[i]);
     }
   }
+  PlaceUnplaced(now);
   outbox_.WorkersChanged();
   return {};
 }
@@ -200,6 +203,7 @@ void CentralScheduler::Remove(PeerId peer, TimePoint now) {
     outbox_.WorkersChanged();
     return;
   }
+  std::erase_if(unplaced_, [&](const auto& each) { return each.first.peer == peer; });
   std::vector<std::uint32_t> gone;
   for (const auto& [of, place] : waiting_) {
     if (of.peer == peer) gone.push_back(place);
@@ -217,13 +221,30 @@ std::uint32_t CentralScheduler::ShapeOf(PeerId front_end, std::uint32_t shape) {
   return at->second;
 }
 
+void CentralScheduler::KeepUnplaced(PeerId front_end, const Offer& offer) {
+  if (unplaced_.size() >= options_.dispatcher.queue_capacity) {
+    return outbox_.Send(front_end, Refusal{offer.request, offer.model, DropReason::kQueueFull});
+  }
+  unplaced_[{front_end, offer.request}] = offer;
+}
+
+void CentralScheduler::PlaceUnplaced(TimePoint now) {
+  std::vector<std::pair<PeerRequest, Offer>> offers(unplaced_.begin(), unplaced_.end());
+  unplaced_.clear();
+  std::sort(offers.begin(), offers.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.deadline, a.first.peer, a.first.request) <
+           std::tie(b.second.deadline, b.first.peer, b.first.request);
+  });
+  for (const auto& [of, offer] : offers) OnOffer(of.peer, offer, now);
+}
+
 void CentralScheduler::OnOffer(PeerId front_end, const Offer& offer, TimePoint now) {
   now_ = now;
   const PeerRequest key{front_end, offer.request};
   if (waiting_.contains(key)) return;
   const ModelId model = Find(offer.model);
-  if (!model.valid()) {
-    return outbox_.Send(front_end, Refusal{offer.request, offer.model, DropReason::kUnloaded});
+  if (!model.valid() || !dispatcher_.view().models[model.value()].loaded) {
+    return KeepUnplaced(front_end, offer);
   }
   std::uint32_t place = 0;
   if (free_slab_.empty()) {
@@ -234,7 +255,7 @@ void CentralScheduler::OnOffer(PeerId front_end, const Offer& offer, TimePoint n
     free_slab_.pop_back();
   }
   const RequestId id{next_request_++};
-  slab_[place] = {front_end, offer.request, model, id};
+  slab_[place] = {front_end, offer.request, model, id, offer.shape};
   waiting_[key] = place;
   dispatcher_.Arrive(model, {.id = id,
                              .arrival = now,
@@ -245,6 +266,7 @@ void CentralScheduler::OnOffer(PeerId front_end, const Offer& offer, TimePoint n
 }
 
 void CentralScheduler::OnWithdrawal(PeerId front_end, const Withdrawal& withdrawal) {
+  unplaced_.erase({front_end, withdrawal.request});
   const auto at = waiting_.find({front_end, withdrawal.request});
   if (at == waiting_.end()) return;
   const Waiting waiting = slab_[at->second];
@@ -260,6 +282,13 @@ void CentralScheduler::Reject(ModelId model, const Request& request, DropReason 
   slab_[place].id = RequestId{};
   free_slab_.push_back(place);
   if (reason == DropReason::kCancelled) return;
+  if (reason == DropReason::kUnloaded) {
+    return KeepUnplaced(waiting.front_end, {.request = waiting.request,
+                                            .model = models_[model.value()].key,
+                                            .deadline = request.deadline,
+                                            .shape = waiting.shape,
+                                            .priority = request.priority});
+  }
   outbox_.Send(waiting.front_end, Refusal{waiting.request, models_[model.value()].key, reason});
 }
 

@@ -87,7 +87,8 @@ class CentralScheduler final : private Outbox {
     PeerId front_end;
     RequestId request;  // the front end's
     ModelId model;
-    RequestId id;  // the dispatcher's
+    RequestId id;             // the dispatcher's
+    std::uint32_t shape = 0;  // the front end's
   };
   struct Flight {  // a granted batch
     LaneId lane;
@@ -116,6 +117,9 @@ class CentralScheduler final : private Outbox {
   Status TakeModels(const WorkerIntroduction& worker);
   ModelId Find(ModelKey key) const;
   void Deploy();
+  void KeepUnplaced(PeerId front_end, const Offer& offer);
+  // Offers again what now has a worker.
+  void PlaceUnplaced(TimePoint now);
   void OpenLane(LaneId lane);
   void RemoveWorker(Worker& worker, TimePoint now);
   std::uint32_t ShapeOf(PeerId front_end, std::uint32_t shape);
@@ -137,6 +141,9 @@ class CentralScheduler final : private Outbox {
   std::vector<std::uint32_t> free_slab_;
   std::unordered_map<PeerRequest, std::uint32_t, HashPeerRequest> waiting_;
   std::uint64_t next_request_ = 0;
+  // Offers of models that no worker serves now: a leader hears of some front ends before it hears
+  // of the workers, and a worker that died may be back in time. Their front ends end them.
+  std::unordered_map<PeerRequest, Offer, HashPeerRequest> unplaced_;
   // Shape classes are each front end's own: those of two never share a batch.
   std::unordered_map<PeerRequest, std::uint32_t, HashPeerRequest> shapes_;
   std::uint32_t next_shape_ = 1;

@@ -47,6 +47,7 @@ void OrderedPolicy::OnLaneChange(const Lane& lane) {
   own_->OnLaneChange(lane);
   if (!launching_ || lane.batches.empty()) return;
   running_[lane.batches[lane.batches.size() - 1].id.value()] = *std::exchange(launching_, {});
+  port_.SetRunning(running_.size());
 }
 
 void OrderedPolicy::OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
@@ -56,6 +57,7 @@ void OrderedPolicy::OnBatchDone(LaneId lane, const RunningBatch& batch, const Ba
   if (at == running_.end()) return;
   const Gathering ended = at->second;
   running_.erase(at);
+  port_.SetRunning(running_.size());
   End(ended.group, ended.batch.key, report.ended - report.started, report.status);
 }
 

@@ -21,6 +21,8 @@ class DonePort {
  public:
   virtual ~DonePort() = default;
   virtual void Send(const BatchDone& done) = 0;
+  // So many granted batches run now.
+  virtual void SetRunning(std::size_t /*batches*/) {}
 };
 
 class OrderedPolicy final : public Policy, public Learner {

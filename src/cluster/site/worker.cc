@@ -1,5 +1,7 @@
 #include "cluster/site/worker.h"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -34,6 +36,9 @@ struct SiteWorker::Body final : DonePort {
     done.push_back(batch);
     changed.notify_one();
   }
+  void SetRunning(std::size_t batches) override {
+    running.store(static_cast<int>(batches), std::memory_order_relaxed);
+  }
   void Hear(std::uint32_t scheduler, const ToPeer& message) {
     const std::lock_guard lock(mutex);
     if (!message.refused.empty() && options.say) {
@@ -51,6 +56,7 @@ struct SiteWorker::Body final : DonePort {
   GrantedBatches batches;
   Runtime* runtime = nullptr;
   std::string address;
+  std::atomic<int> running{0};
   std::mutex mutex;
   std::condition_variable changed;
   FollowedTerm followed;
@@ -63,7 +69,11 @@ struct SiteWorker::Body final : DonePort {
 
 WorkerIntroduction SiteWorker::Body::Introduce() const {
   WorkerIntroduction worker{
-      .name = options.name, .address = address, .lanes = options.lanes, .models = {}};
+      .name = options.name,
+      .address = address,
+      .lanes = options.lanes,
+      .busy = std::clamp(running.load(std::memory_order_relaxed), 0, options.lanes),
+      .models = {}};
   const auto served = runtime->served_models();
   if (served == nullptr) return worker;
   for (std::size_t i = 0; i < served->models.size(); ++i) {

@@ -22,14 +22,6 @@ std::string_view TokenIn(std::string_view authorization) {
   return begin == authorization.npos ? std::string_view() : authorization.substr(begin);
 }
 
-bool IsLoopback(const std::string& address) {
-  in_addr v4{};
-  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
-  in6_addr v6{};
-  return inet_pton(AF_INET6, address.c_str(), &v6) == 1 &&
-         std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
-}
-
 }  // namespace
 
 Access::Access(AccessOptions options, Warn warn)
@@ -105,6 +97,14 @@ Admission Access::Admit(Scope needed, std::string_view authorization) const {
             fmt::format("the token lacks the scope '{}'", Name(needed))};
   }
   return {Outcome::kAdmitted, bearer->name, {}};
+}
+
+bool IsLoopback(const std::string& address) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6{};
+  return inet_pton(AF_INET6, address.c_str(), &v6) == 1 &&
+         std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
 }
 
 Status CheckListening(std::string_view address, const Access& access, bool insecure) {

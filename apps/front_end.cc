@@ -1,0 +1,125 @@
+// tactus front-end: takes calls for a site and passes them to its workers as the central scheduler
+// grants.
+#include "cluster/site/front_end.h"
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "commands.h"
+#include "front_ends.h"
+#include "idle_memory.h"
+#include "log_queue.h"
+#include "metrics/report.h"
+#include "runtime_reading.h"
+#include "serve_access.h"
+#include "serve_site.h"
+#include "server/kserve/validation.h"
+#include "server/metrics/serving_metrics.h"
+#include "stop_signals.h"
+
+namespace tactus {
+namespace {
+
+struct FrontEndFlags {
+  ServeOptions serve;
+  int most_workers = 16;
+};
+
+int FrontEndFailed(const Error& error) {
+  fmt::print(stderr, "tactus front-end: {}\n", error.message);
+  return 2;
+}
+
+void PrintModels(const Runtime& runtime) {
+  for (const ModelState& state : runtime.Index()) {
+    fmt::print("{:<16} {:>7}  {}\n", state.name, state.version, state.state);
+  }
+}
+
+int RunFrontEnd(const FrontEndFlags& flags) {
+  const ServeOptions& o = flags.serve;
+  StopSignals signals;  // before anything starts a thread
+  const LogQueue logs(o.log_level);
+  const Log log = logs.log();
+  const auto warn = [log](const std::string& line) { log->warn(line); };
+  std::jthread starting = signals.EndAtOnce();
+  if (Status fine = CheckSchedulers(o.schedulers, o.insecure); !fine) return FrontEndFailed(fine.error());
+  auto access = AccessOf(o, warn);
+  if (!access) return FrontEndFailed(access.error());
+  const std::size_t connections = MostConnections();
+  auto limits = LimitsOf(o, connections);
+  if (!limits) return FrontEndFailed(limits.error());
+
+  ServingMetrics metrics(MetricsOptions{.triton_names = o.triton_metrics,
+                                        .slos = {},
+                                        .predicts_slowdowns = false,
+                                        .version = std::string(kServerVersion),
+                                        .commit = BuildCommit(),
+                                        .policy = "granted"});
+  SiteFrontEnd site({.schedulers = o.schedulers,
+                     .workers = flags.most_workers,
+                     .queue_capacity = o.queue_capacity,
+                     .call_capacity = o.call_capacity,
+                     .pending_bytes = o.pending_mb << 20,
+                     .observer = &metrics,
+                     .say = warn});
+  site.Start();
+  Runtime& runtime = site.runtime();
+  if (!site.AwaitModels(Seconds(10))) {
+    log->warn("no scheduler with a worker answers at {}: it serves once one does",
+              fmt::join(o.schedulers, ", "));
+  }
+  metrics.Watch([&runtime] { return ReadingOf(runtime, runtime); });
+  starting = {};
+  auto front_ends = FrontEnds::Start(o, {.service = runtime,
+                                         .access = *access,
+                                         .limits = *limits,
+                                         .connections = connections,
+                                         .metrics = [&metrics] { return metrics.Text(); }});
+  if (!front_ends) return FrontEndFailed(front_ends.error());
+  const std::jthread refresh = FollowAccess(*access);
+  fmt::print("tactus {} is a front end of the site of {}\n\n", kServerVersion,
+             fmt::join(o.schedulers, ", "));
+  PrintModels(runtime);
+  (*front_ends)->PrintPlaces();
+  const char* const signal = signals.Wait([] {});
+  log->info("{}: no new calls; those under way have {:g} s", signal, o.grace_s);
+  const std::chrono::milliseconds grace(static_cast<std::int64_t>(o.grace_s * 1000));
+  (*front_ends)->Stop(grace);
+  site.Stop();
+  (*front_ends)->StopMetrics();
+  metrics.Watch({});
+  return 0;
+}
+
+}  // namespace
+
+void AddFrontEnd(CLI::App& app, CommandContext& context) {
+  auto flags = std::make_shared<FrontEndFlags>();
+  CLI::App* command = app.add_subcommand(
+      "front-end", "Take calls for a site of workers under a central scheduler (docs/site.md)");
+  command
+      ->add_option("--schedulers", flags->serve.schedulers,
+                   "The site's schedulers, HOST:PORT; all are told the same list in the same order")
+      ->delimiter(',')
+      ->option_text(kCommaList)
+      ->required();
+  command
+      ->add_option("--most-workers", flags->most_workers,
+                   "Workers of the site at most; as its schedulers have it")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  DeclareFrontEnd(flags->serve, *command);
+  command->callback([flags, &context] {
+    KeepFreedMemory();
+    context.exit_code = RunFrontEnd(*flags);
+  });
+}
+
+}  // namespace tactus

@@ -1,0 +1,105 @@
+#include "front_ends.h"
+
+#include <cstdio>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "serve_access.h"
+#include "server/autoscale/load_sampler.h"
+#include "server/grpc/grpc_server.h"
+#include "server/http/http_server.h"
+#include "stream/stream_set.h"
+
+namespace tactus {
+
+struct FrontEnds::Body {
+  std::string address;
+  bool tls = false;
+  HttpServer http;
+  GrpcServer grpc;
+  HttpServer page;
+  std::uint16_t http_port = 0;
+  std::uint16_t grpc_port = 0;
+  std::uint16_t metrics_port = 0;
+};
+
+namespace {
+
+HttpOptions HttpOptionsOf(const ServeOptions& o, const FrontEnds::Parts& parts) {
+  HttpOptions http{.address = o.address, .port = o.http_port, .threads = o.http_threads};
+  http.max_body = o.max_body_mb << 20;
+  http.strict_triton = o.strict_triton;
+  http.access = parts.access;
+  http.limits = parts.limits;
+  http.max_connections = parts.connections;
+  return http;
+}
+
+GrpcOptions GrpcOptionsOf(const ServeOptions& o, const FrontEnds::Parts& parts) {
+  return {.address = o.address,
+          .port = o.grpc_port,
+          .strict_triton = o.strict_triton,
+          .access = parts.access,
+          .limits = parts.limits,
+          .max_body = o.max_body_mb << 20,
+          .memory = (o.pending_mb << 20) + (std::size_t{64} << 20),
+          .max_connections = parts.connections};
+}
+
+HttpOptions PageOptionsOf(const ServeOptions& o, const FrontEnds::Parts& parts) {
+  return {.address = o.address,
+          .port = o.metrics_port,
+          .max_connections = kPageConnections,
+          .strict_triton = o.strict_triton,
+          .access = parts.access};
+}
+
+}  // namespace
+
+FrontEnds::FrontEnds(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+FrontEnds::~FrontEnds() = default;
+
+Expected<std::unique_ptr<FrontEnds>> FrontEnds::Start(const ServeOptions& o, Parts parts) {
+  std::unique_ptr<Body> body(
+      new Body{.address = o.address,
+               .tls = parts.access->has_tls(),
+               .http = HttpServer(HttpOptionsOf(o, parts), parts.service, parts.streams),
+               .grpc = GrpcServer(GrpcOptionsOf(o, parts), parts.service, parts.sampler),
+               .page = HttpServer(PageOptionsOf(o, parts), parts.metrics, &parts.service)});
+  const auto start = [](auto& server, std::uint16_t& port) -> Status {
+    const auto started = server.Start();
+    if (!started) return std::unexpected(started.error());
+    port = *started;
+    return {};
+  };
+  for (const Status& started :
+       {start(body->http, body->http_port), start(body->grpc, body->grpc_port),
+        start(body->page, body->metrics_port)}) {
+    if (!started) return std::unexpected(started.error());
+  }
+  return std::unique_ptr<FrontEnds>(new FrontEnds(std::move(body)));
+}
+
+void FrontEnds::PrintPlaces() const {
+  const Body& b = *body_;
+  const std::string host =
+      b.address.find(':') == std::string::npos ? b.address : "[" + b.address + "]";
+  fmt::print("\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n\n", host,
+             b.http_port, b.grpc_port, b.metrics_port, b.tls ? "https" : "http");
+  // One line that programs wait for.
+  fmt::print("ready http={} grpc={} metrics={}\n", b.http_port, b.grpc_port, b.metrics_port);
+  std::fflush(stdout);
+}
+
+std::uint16_t FrontEnds::grpc_port() const { return body_->grpc_port; }
+
+void FrontEnds::Stop(std::chrono::milliseconds grace) {
+  std::jthread http([&] { body_->http.Stop(grace); });
+  body_->grpc.Stop(grace);
+}
+
+void FrontEnds::StopMetrics() { body_->page.Stop(std::chrono::milliseconds(0)); }
+
+}  // namespace tactus

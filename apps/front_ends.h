@@ -1,0 +1,50 @@
+// The ports of a server: KServe v2 over HTTP and gRPC, and the page of metrics, over any service.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "serve_options.h"
+#include "server/access/access.h"
+#include "server/access/client_limits.h"
+#include "service/inference_service.h"
+
+namespace tactus {
+
+class LoadSampler;
+class StreamSet;
+
+class FrontEnds {
+ public:
+  struct Parts {
+    InferenceService& service;  // outlives the front ends, as all of these do
+    std::shared_ptr<Access> access;
+    std::shared_ptr<ClientLimits> limits;
+    std::size_t connections = 0;  // at most, of HTTP and of gRPC each
+    StreamSet* streams = nullptr;
+    LoadSampler* sampler = nullptr;        // null: no advice
+    std::function<std::string()> metrics;  // the page's text
+  };
+
+  // Listens on all three; an error says which port is not to be had.
+  static Expected<std::unique_ptr<FrontEnds>> Start(const ServeOptions& options, Parts parts);
+  ~FrontEnds();
+
+  // Where they are, for people, and the line that programs wait for.
+  void PrintPlaces() const;
+  std::uint16_t grpc_port() const;
+
+  // No new calls; those under way end within `grace`. The metrics stay.
+  void Stop(std::chrono::milliseconds grace);
+  void StopMetrics();
+
+ private:
+  struct Body;
+  explicit FrontEnds(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,165 @@
+// tactus scheduler: the central scheduler of a site, or a spare of it.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cluster/site/scheduler_server.h"
+#include "commands.h"
+#include "experiment/experiment.h"
+#include "log_queue.h"
+#include "serve_site.h"
+#include "server/http/http_server.h"
+#include "stop_signals.h"
+#include "workload/scenario.h"
+
+namespace tactus {
+namespace {
+
+struct SchedulerFlags {
+  std::string listen = "127.0.0.1:8100";
+  std::vector<std::string> schedulers;
+  std::string policy{kDefaultPolicy};
+  std::uint32_t most_workers = 16;
+  std::uint32_t most_lanes = 64;
+  std::size_t queue_capacity = 4096;
+  double suspect_ms = 30;
+  std::uint16_t metrics_port = 8102;
+  bool insecure = false;
+  std::string log_level = "info";
+};
+
+int SchedulerFailed(const Error& error) {
+  fmt::print(stderr, "tactus scheduler: {}\n", error.message);
+  return 2;
+}
+
+std::string MetricsText(const SiteReading& reading) {
+  std::string text;
+  const auto put = [&](const char* name, const char* type, const char* help, auto value) {
+    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
+  };
+  put("tactus_site_leads", "gauge", "1 where this scheduler leads, 0 where it watches",
+      reading.leads ? 1 : 0);
+  put("tactus_site_term", "gauge", "The term that it leads or follows", reading.term);
+  put("tactus_site_peers", "gauge", "Front ends, workers and schedulers that are connected",
+      reading.peers);
+  put("tactus_site_workers", "gauge", "Workers that it grants lanes of", reading.workers.size());
+  put("tactus_site_models", "gauge", "Models that some worker serves", reading.models.size());
+  put("tactus_site_waiting_requests", "gauge", "Requests that wait for a grant", reading.waiting);
+  put("tactus_site_running_batches", "gauge", "Granted batches that are not done", reading.running);
+  put("tactus_site_offers_total", "counter", "Requests that front ends offered", reading.offers);
+  put("tactus_site_grants_total", "counter", "Parts of batches granted to front ends",
+      reading.grants);
+  return text;
+}
+
+// Where it listens, and which of the list it is.
+Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
+  if (Status fine = CheckSchedulers({flags.listen}, flags.insecure); !fine) {
+    return Fail(fine.error().code, "--listen: " + fine.error().message);
+  }
+  if (Status fine = CheckSchedulers(flags.schedulers, flags.insecure); !fine) {
+    return std::unexpected(fine.error());
+  }
+  SchedulerServer::Options options;
+  options.schedulers = flags.schedulers;
+  const auto self = std::find(flags.schedulers.begin(), flags.schedulers.end(), flags.listen);
+  if (!flags.schedulers.empty() && self == flags.schedulers.end()) {
+    return InvalidArgument(
+        fmt::format("--listen {} is not in --schedulers {}: name it there as the others do",
+                    flags.listen, fmt::join(flags.schedulers, ",")));
+  }
+  options.rank = static_cast<std::uint32_t>(self - flags.schedulers.begin());
+  const std::size_t colon = flags.listen.rfind(':');
+  options.address = flags.listen.substr(0, colon);
+  if (options.address.front() == '[') {
+    options.address = options.address.substr(1, options.address.size() - 2);
+  }
+  options.port = static_cast<std::uint16_t>(std::stoul(flags.listen.substr(colon + 1)));
+  options.takeover.suspect = FromMillis(flags.suspect_ms);
+  options.central.lanes = flags.most_lanes;
+  options.central.workers = flags.most_workers;
+  options.central.dispatcher.queue_capacity = flags.queue_capacity;
+  // The way to the worker and back is in what a granted batch takes.
+  options.central.dispatcher.follow.on = true;
+  return options;
+}
+
+int RunScheduler(const SchedulerFlags& flags) {
+  StopSignals signals;  // before anything starts a thread
+  const LogQueue logs(flags.log_level);
+  const Log log = logs.log();
+  auto options = OptionsOf(flags);
+  if (!options) return SchedulerFailed(options.error());
+  if (const auto policy = MakeRealTimePolicy(flags.policy); !policy) return SchedulerFailed(policy.error());
+  options->policy = [policy = flags.policy] { return *MakeRealTimePolicy(policy); };
+  options->say = [log](const std::string& line) { log->info("site: {}", line); };
+  SchedulerServer server(*std::move(options));
+  const auto port = server.Start();
+  if (!port) return SchedulerFailed(port.error());
+  HttpServer page(
+      {.address = "127.0.0.1", .port = flags.metrics_port},
+      [&server] { return MetricsText(server.reading()); }, nullptr);
+  const auto page_port = page.Start();
+  if (!page_port) return SchedulerFailed(page_port.error());
+  fmt::print("tactus scheduler of {} with {}\n\nready scheduler={} metrics={}\n",
+             flags.schedulers.empty() ? flags.listen
+                                      : fmt::format("{}", fmt::join(flags.schedulers, ", ")),
+             flags.policy, *port, *page_port);
+  std::fflush(stdout);
+  const char* const signal = signals.Wait([] {});
+  log->info("{}: a spare takes over", signal);
+  server.Stop();
+  page.Stop(std::chrono::milliseconds(0));
+  return 0;
+}
+
+}  // namespace
+
+void AddScheduler(CLI::App& app, CommandContext& context) {
+  auto f = std::make_shared<SchedulerFlags>();
+  CLI::App* command = app.add_subcommand(
+      "scheduler", "Schedule a site of front ends and workers, or stand by (docs/site.md)");
+  command
+      ->add_option("--listen", f->listen, "HOST:PORT for front ends, workers and other schedulers")
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--schedulers", f->schedulers,
+          "All schedulers of the site, this one too, HOST:PORT, in the order in which they "
+          "take over; none: it is the only one")
+      ->delimiter(',')
+      ->option_text(kCommaList);
+  command->add_option("--policy", f->policy, "Who runs when, of `tactus policies`")
+      ->capture_default_str();
+  command->add_option("--most-workers", f->most_workers, "Workers at most")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--most-lanes", f->most_lanes, "Lanes of all workers together at most")
+      ->check(CLI::Range(1, 65'536))
+      ->capture_default_str();
+  command->add_option("--queue-capacity", f->queue_capacity, "Requests that may wait for one model")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command
+      ->add_option("--suspect-ms", f->suspect_ms,
+                   "A leader that is silent for so long is suspected, and a spare takes over")
+      ->check(CLI::Range(10.0, 60'000.0))
+      ->capture_default_str();
+  command->add_option("--metrics-port", f->metrics_port, "Prometheus metrics at /metrics; 0: any")
+      ->capture_default_str();
+  command->add_flag("--insecure", f->insecure, "Listen beyond this machine, in the clear");
+  command->add_option("--log-level", f->log_level, "On standard error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+  command->callback([f, &context] { context.exit_code = RunScheduler(*f); });
+}
+
+}  // namespace tactus

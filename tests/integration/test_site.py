@@ -1,0 +1,271 @@
+"""A site of real processes on one machine: schedulers, workers and a front end, some of which die."""
+
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+import numpy as np
+import tritonclient.grpc as triton
+
+from serving import START_S, TACTUS, WAIT_S, make_repository, slow_profile
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Process:
+    """A tactus process that has said "ready ...": what it said is in `ports`."""
+
+    def __init__(self, folder, name, *arguments):
+        self.name = name
+        self.log = open(pathlib.Path(folder) / f"{name}.log", "a+")
+        self.process = subprocess.Popen([TACTUS, *map(str, arguments)], stdout=subprocess.PIPE,
+                                        stderr=self.log, text=True)
+        watchdog = threading.Timer(START_S, self.process.kill)
+        watchdog.start()
+        self.ports = None
+        for line in self.process.stdout:
+            if line.startswith("ready "):
+                self.ports = {key: int(value) for key, value in
+                              (pair.split("=") for pair in line.split()[1:])}
+                break
+        watchdog.cancel()
+        if self.ports is None:
+            self.process.wait()
+            raise AssertionError(f"{name} did not start: {self.errors()}")
+
+    def errors(self):
+        self.log.flush()
+        return pathlib.Path(self.log.name).read_text()
+
+    def page(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['metrics']}/metrics",
+                                    timeout=WAIT_S) as reply:
+            return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
+                    for line in reply.read().decode().splitlines() if not line.startswith("#")}
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(timeout=WAIT_S)
+
+    def close(self):
+        """The exit code of a graceful stop, or of the kill before."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(signal.SIGCONT)  # where a test has stopped it
+            try:
+                self.process.wait(timeout=WAIT_S)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self.process.stdout.close()
+        self.log.close()
+        return self.process.returncode
+
+
+class Site:
+    def __init__(self, schedulers=2, workers=2):
+        self.stack = contextlib.ExitStack()
+        self.folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="tactus-site-"))
+        repository = pathlib.Path(self.folder) / "models"
+        repository.mkdir()
+        make_repository(repository)
+        self.profile = pathlib.Path(self.folder) / "profile.json"
+        self.profile.write_text(json.dumps(slow_profile()))
+        self.places = [f"127.0.0.1:{free_port()}" for _ in range(schedulers)]
+        self.all = []
+        self.schedulers = [self.scheduler(i) for i in range(schedulers)]
+        self.workers = [self.worker(f"w{i}") for i in range(workers)]
+        self.front_end = self.start("front-end", "front-end", "--schedulers", ",".join(self.places),
+                                    "--http-port", 0, "--grpc-port", 0, "--metrics-port", 0)
+        self.http = f"127.0.0.1:{self.front_end.ports['http']}"
+
+    def start(self, name, *arguments):
+        process = Process(self.folder, name, *arguments)
+        self.all.append(process)
+        return process
+
+    def scheduler(self, i):
+        return self.start(f"scheduler{i}", "scheduler", "--listen", self.places[i], "--schedulers",
+                          ",".join(self.places), "--metrics-port", 0)
+
+    def worker(self, name):
+        return self.start(name, "serve", "--models", pathlib.Path(self.folder) / "models",
+                          "--schedulers", ",".join(self.places), "--worker-name", name,
+                          "--profile", self.profile, "--allow-other-machine", "--http-port", 0,
+                          "--grpc-port", 0, "--metrics-port", 0)
+
+    def leader(self):
+        """Which scheduler leads, with so many workers as live."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            for i, scheduler in enumerate(self.schedulers):
+                if scheduler.process.poll() is not None:
+                    continue
+                page = scheduler.page()
+                living = sum(worker.process.poll() is None for worker in self.workers)
+                if page["tactus_site_leads"] == 1 and page["tactus_site_workers"] == living:
+                    return i
+            time.sleep(0.02)
+        raise AssertionError("no scheduler leads: " + "".join(p.errors() for p in self.all))
+
+    def infer(self, model, values, timeout_us=None):
+        """Status and answer of one call."""
+        body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [len(values), 4],
+                            "data": [value for row in values for value in row]}]}
+        if timeout_us is not None:
+            body["parameters"] = {"timeout": timeout_us}
+        request = urllib.request.Request(f"http://{self.http}/v2/models/{model}/infer",
+                                         data=json.dumps(body).encode(), method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=WAIT_S) as reply:
+                return reply.status, json.loads(reply.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read()
+
+    def close(self):
+        codes = {process.name: process.close() for process in reversed(self.all)}
+        self.stack.close()
+        return codes
+
+
+class SiteTest(unittest.TestCase):
+    def setUp(self):
+        self.site = Site()
+        self.site.leader()
+
+    def tearDown(self):
+        codes = self.site.close()
+        self.assertEqual({code for code in codes.values()} - {0, -signal.SIGKILL}, set(), codes)
+
+    def call_all(self, count, during):
+        """So many calls of two rows, eight at a time, `during` in the midst; all are answered, each
+        with its own rows, or refused because the time was over."""
+        answered = []
+
+        def one(i):
+            rows = [[i, i + 0.25, i + 0.5, i + 0.75], [-i, 0, 1, 2]]
+            return i, rows, self.site.infer("echo", rows, timeout_us=5_000_000)
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            calls = [pool.submit(one, i) for i in range(count // 3)]
+            calls[-1].result()
+            calls += [pool.submit(one, i) for i in range(count // 3, count)]
+            during()
+            for call in calls:
+                i, rows, (status, answer) = call.result()
+                self.assertEqual(status, 200, answer)
+                self.assertEqual(np.reshape(answer["outputs"][0]["data"], (2, 4)).tolist(), rows)
+                answered.append(i)
+        self.assertEqual(answered, list(range(count)))
+
+    def test_answers_are_the_models_own(self):
+        self.call_all(60, lambda: None)
+        status, answer = self.site.infer("nothing", [[0, 0, 0, 0]])
+        self.assertEqual(status, 404, answer)
+        status, answer = self.site.infer("echo", [[0, 0, 0]])
+        self.assertEqual(status, 400, answer)
+
+    def test_triton_clients_and_strings(self):
+        client = triton.InferenceServerClient(f"127.0.0.1:{self.site.front_end.ports['grpc']}")
+        self.addCleanup(client.close)
+        self.assertTrue(client.is_model_ready("ee_s"))
+        texts = np.array(["one", "", "three " * 100], dtype=object)
+        inputs = [triton.InferInput("text", [3], "BYTES")]
+        inputs[0].set_data_from_numpy(texts)
+        shapes = {"long": ([1, 2], "INT64", np.int64), "half": ([2], "FP16", np.float16),
+                  "flag": ([1], "BOOL", bool), "byte": ([1], "UINT8", np.uint8),
+                  "double": ([1], "FP64", np.float64)}
+        for name, (shape, kind, dtype) in shapes.items():
+            tensor = triton.InferInput(name, shape, kind)
+            tensor.set_data_from_numpy(np.ones(shape, dtype))
+            inputs.append(tensor)
+        result = client.infer("any", inputs)
+        self.assertEqual([t.decode() for t in result.as_numpy("OUTPUT0")], list(texts))
+        self.assertEqual(result.as_numpy("OUTPUT2").tolist(), [1, 1])
+
+    def test_a_spare_takes_over_under_load(self):
+        first = self.site.leader()
+        self.call_all(300, self.site.schedulers[first].kill)
+        self.assertNotEqual(self.site.leader(), first)
+        self.site.schedulers[first] = self.site.scheduler(first)
+        self.call_all(30, lambda: None)
+
+    def test_a_silent_leader_is_superseded_and_follows_when_it_is_back(self):
+        first = self.site.leader()
+        process = self.site.schedulers[first].process
+
+        self.call_all(200, lambda: process.send_signal(signal.SIGSTOP))
+        self.await_leads(1 - first, 1)
+        process.send_signal(signal.SIGCONT)
+        self.await_leads(first, 0)
+        self.call_all(30, lambda: None)
+
+    def await_leads(self, scheduler, leads):
+        end = time.monotonic() + WAIT_S
+        while self.site.schedulers[scheduler].page()["tactus_site_leads"] != leads:
+            self.assertLess(time.monotonic(), end, f"scheduler {scheduler}, awaited {leads}")
+            time.sleep(0.02)
+
+    def test_a_worker_that_is_killed_costs_no_answer(self):
+        self.call_all(300, self.site.workers[0].kill)
+        self.site.workers[0] = self.site.worker("w0")
+        self.site.leader()
+        self.call_all(30, lambda: None)
+
+    def test_without_workers_calls_are_answered_by_their_deadlines(self):
+        for worker in self.site.workers:
+            worker.kill()
+        self.site.leader()
+        status, answer = self.site.infer("echo", [[1, 2, 3, 4]], timeout_us=200_000)
+        self.assertIn(status, (503, 504), answer)
+        self.site.workers[0] = self.site.worker("w0")
+        self.site.leader()
+        self.call_all(10, lambda: None)
+
+
+class SiteBadInputTest(unittest.TestCase):
+    def refused(self, *arguments):
+        done = subprocess.run([TACTUS, *arguments], capture_output=True, text=True, timeout=WAIT_S,
+                              check=False, env={**os.environ, "NO_COLOR": "1"})
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        return done.stderr
+
+    def test_each_error_says_what_to_do(self):
+        here, there = "127.0.0.1:1", "127.0.0.1:2"
+        self.assertIn("is not in --schedulers",
+                      self.refused("scheduler", "--listen", here, "--schedulers", there))
+        self.assertIn("is in it twice",
+                      self.refused("front-end", "--schedulers", f"{here},{here}"))
+        self.assertIn("is not HOST:PORT", self.refused("front-end", "--schedulers", "here"))
+        self.assertIn("--insecure", self.refused("scheduler", "--listen", "10.0.0.1:8100"))
+        self.assertIn("policy", self.refused("scheduler", "--listen", here, "--policy", "none"))
+
+    def test_garbage_on_the_port_of_a_scheduler_harms_nobody(self):
+        with tempfile.TemporaryDirectory() as folder:
+            port = free_port()
+            scheduler = Process(folder, "scheduler", "scheduler", "--listen", f"127.0.0.1:{port}",
+                                "--metrics-port", 0)
+            for garbage in (b"\0" * 4096, b"GET / HTTP/1.1\r\n\r\n", os.urandom(4096)):
+                with socket.create_connection(("127.0.0.1", port)) as connection:
+                    connection.sendall(garbage)
+            self.assertIn("tactus_site_leads", scheduler.page())
+            self.assertEqual(scheduler.close(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
