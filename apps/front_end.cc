@@ -49,7 +49,8 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   const Log log = logs.log();
   const auto warn = [log](const std::string& line) { log->warn(line); };
   std::jthread starting = signals.EndAtOnce();
-  if (Status fine = CheckSchedulers(o.schedulers, o.insecure); !fine) return FrontEndFailed(fine.error());
+  if (Status fine = CheckSchedulers(o.schedulers, o.insecure); !fine)
+    return FrontEndFailed(fine.error());
   auto access = AccessOf(o, warn);
   if (!access) return FrontEndFailed(access.error());
   const std::size_t connections = MostConnections();

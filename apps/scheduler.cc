@@ -29,7 +29,7 @@ struct SchedulerFlags {
   std::uint32_t most_workers = 16;
   std::uint32_t most_lanes = 64;
   std::size_t queue_capacity = 4096;
-  double suspect_ms = 30;
+  double suspect = 30;  // milliseconds
   std::uint16_t metrics_port = 8102;
   bool insecure = false;
   std::string log_level = "info";
@@ -83,7 +83,7 @@ Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
     options.address = options.address.substr(1, options.address.size() - 2);
   }
   options.port = static_cast<std::uint16_t>(std::stoul(flags.listen.substr(colon + 1)));
-  options.takeover.suspect = FromMillis(flags.suspect_ms);
+  options.takeover.suspect = FromMillis(flags.suspect);
   options.central.lanes = flags.most_lanes;
   options.central.workers = flags.most_workers;
   options.central.dispatcher.queue_capacity = flags.queue_capacity;
@@ -98,7 +98,8 @@ int RunScheduler(const SchedulerFlags& flags) {
   const Log log = logs.log();
   auto options = OptionsOf(flags);
   if (!options) return SchedulerFailed(options.error());
-  if (const auto policy = MakeRealTimePolicy(flags.policy); !policy) return SchedulerFailed(policy.error());
+  if (const auto policy = MakeRealTimePolicy(flags.policy); !policy)
+    return SchedulerFailed(policy.error());
   options->policy = [policy = flags.policy] { return *MakeRealTimePolicy(policy); };
   options->say = [log](const std::string& line) { log->info("site: {}", line); };
   SchedulerServer server(*std::move(options));
@@ -149,7 +150,7 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command
-      ->add_option("--suspect-ms", f->suspect_ms,
+      ->add_option("--suspect-ms", f->suspect,
                    "A leader that is silent for so long is suspected, and a spare takes over")
       ->check(CLI::Range(10.0, 60'000.0))
       ->capture_default_str();

@@ -4,13 +4,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,40 +19,10 @@
 #include "site/granted_batches.h"
 #include "site/granted_policy.h"
 #include "site/ordered_policy.h"
+#include "site/processes_test.h"
 #include "site/site_scheduler.h"
 
 namespace tactus::site_test {
-
-// Events in the order of their instants; those of one instant in the order in which they were made.
-class WorldClock {
- public:
-  void At(TimePoint at, std::function<void()> run) {
-    events_.push({std::max(at, now_), made_++, std::move(run)});
-  }
-  TimePoint now() const { return now_; }
-  void RunUntil(TimePoint end) {
-    while (!events_.empty() && events_.top().at <= end) {
-      Event next = events_.top();
-      events_.pop();
-      now_ = next.at;
-      next.run();
-    }
-    now_ = end;
-  }
-
- private:
-  struct Event {
-    TimePoint at;
-    std::uint64_t made;
-    std::function<void()> run;
-    bool operator<(const Event& other) const {
-      return at != other.at ? at > other.at : made > other.made;
-    }
-  };
-  std::priority_queue<Event> events_;
-  TimePoint now_ = kStart;
-  std::uint64_t made_ = 0;
-};
 
 // The models that the workers serve: one exit and two, a batch of 8 in 6 ms at most.
 inline std::vector<WorkerModel> Models() {
@@ -100,31 +68,10 @@ struct Counts {
   std::uint64_t met = 0, late = 0, refused = 0, cancelled = 0;
 };
 
-class SiteWorld;
-
-// One process: it may stall, and it may die and begin again, as another `life`.
-struct Process {
-  explicit Process(SiteWorld& of) : world(of) {}
-  SiteWorld& world;
-  Duration ahead{};  // its clock, of the world's
-  std::uint32_t life = 1;
-  bool alive = true;
-  TimePoint stalled_until = kStart;
-  TimePoint wake = kNever;  // when Step is due
-
-  TimePoint Now() const;
-  void WakeAt(TimePoint local, const std::function<void()>& step);
-};
-
-struct Connection {
-  bool open = true;
-  std::array<TimePoint, 2> last{};  // by direction: when what was sent last arrives
-};
-
-class SiteWorld {
+class SiteWorld : public World {
  public:
   explicit SiteWorld(WorldOptions options)
-      : o_(std::move(options)), random_(Rng::Stream(o_.seed, "site")) {
+      : World(options.seed, options.delay), o_(std::move(options)) {
     for (std::uint32_t i = 0; i < o_.workers; ++i)
       workers_.push_back(std::make_unique<Worker>(*this, i));
     for (std::uint32_t i = 0; i < o_.front_ends; ++i) {
@@ -201,11 +148,6 @@ class SiteWorld {
     for (const auto& f : front_ends_) held += f->dispatcher.waiting() + f->dispatcher.running();
     return held;
   }
-  WorldClock& clock() { return clock_; }
-  Rng& random() { return random_; }
-
-  bool keep_transcript = false;
-  std::string transcript;
   std::vector<TimePoint> launches;  // of granted batches
 
  private:
@@ -227,7 +169,8 @@ class SiteWorld {
   // A front end or a worker, as far as it speaks to schedulers.
   struct Member : Process {
     Member(SiteWorld& of, Kind what, std::uint32_t i)
-        : Process(of), kind(what), index(i), places(of.o_.schedulers) {}
+        : Process(of), site(of), kind(what), index(i), places(of.o_.schedulers) {}
+    SiteWorld& site;
     const Kind kind;
     const std::uint32_t index;
     FollowedTerm followed;
@@ -240,7 +183,7 @@ class SiteWorld {
                          message.done.empty();
       if (empty || followed.term() == 0) return;
       message.seen = followed.term();
-      world.SendToScheduler(*this, followed.leader(), std::move(message));
+      site.SendToScheduler(*this, followed.leader(), std::move(message));
     }
   };
 
@@ -283,9 +226,9 @@ class SiteWorld {
     }
     void Send(const BatchDone& done) override { out.done.push_back(done); }
     void Launch(const Batch& batch) override {
-      const double jitter = 0.9 + 0.2 * world.random_.Uniform();
+      const double jitter = 0.9 + 0.2 * world.random().Uniform();
       const Duration took = FromSeconds(ToSeconds(batch.expected_end - batch.start) * jitter);
-      world.launches.push_back(world.clock_.now());
+      site.launches.push_back(world.clock().now());
       world.After(*this, took, [this, lane = batch.lane, id = batch.id, began = Now()] {
         dispatcher.Finish(lane, id, {.started = began, .ended = Now()}, Now());
         StepNow();
@@ -299,7 +242,7 @@ class SiteWorld {
     void Answer(const Request& request, bool fine) {
       const Row row = rows.at(request.id.value());
       rows.erase(request.id.value());
-      FrontEnd& to = *world.front_ends_[row.front_end];
+      FrontEnd& to = *site.front_ends_[row.front_end];
       world.Deliver(row.connection, 1, to, [&to, row, fine] { to.Answered(row.batch, fine); });
     }
   };
@@ -332,13 +275,13 @@ class SiteWorld {
     void Arrive(ModelId m, Duration slo) {
       const RequestId id{ended.size()};
       ended.push_back(0);
-      ++world.counts_.accepted;
+      ++site.counts_.accepted;
       dispatcher.Arrive(m, {.id = id, .arrival = Now(), .deadline = Now() + slo});
       StepNow();
     }
     void CancelOne() {
       if (ended.empty()) return;
-      const std::uint64_t back = world.random_.Below(std::min<std::size_t>(ended.size(), 40));
+      const std::uint64_t back = world.random().Below(std::min<std::size_t>(ended.size(), 40));
       const RequestId id{ended.size() - 1 - back};
       for (ModelId::rep m = 0; m < 3; ++m) dispatcher.Cancel(ModelId{m}, id);
       StepNow();
@@ -362,18 +305,18 @@ class SiteWorld {
       const int count = static_cast<int>(batch.requests.size());
       flights[batch.id.value()] = {batch.lane, to, count, true, Now()};
       world.Note("f" + std::to_string(index) + " runs " + std::to_string(count));
-      const bool reachable = to < wires.size() && world.workers_[to]->alive && wires[to] != nullptr;
+      const bool reachable = to < wires.size() && site.workers_[to]->alive && wires[to] != nullptr;
       if (!reachable) return world.After(*this, Micros(50), [this, to] { Lose(to); });
-      Worker& worker = *world.workers_[to];
+      Worker& worker = *site.workers_[to];
       const Worker::Row row{index, batch.id, wires[to]};
       world.Deliver(wires[to], 0, worker,
-                    [&world = world, to, m = batch.model, g = *granted, count, row] {
-                      world.workers_[to]->Take(m, g, count, row);
+                    [&site = site, to, m = batch.model, g = *granted, count, row] {
+                      site.workers_[to]->Take(m, g, count, row);
                     });
     }
     void Abort(LaneId, BatchId) override {}
     void End(const Request& request, std::uint64_t Counts::*how) {
-      Counts& counts = world.counts_;
+      Counts& counts = site.counts_;
       if (ended[request.id.value()]++ > 0) ++counts.doubled;
       ++counts.ended;
       ++(counts.*how);
@@ -424,47 +367,6 @@ class SiteWorld {
     }
   };
 
-  friend struct Process;
-
-  Duration Delay() {
-    return o_.delay + Nanos(static_cast<std::int64_t>(random_.Below(2 * o_.delay.count() + 1)));
-  }
-  void Note(const std::string& line) {
-    if (keep_transcript)
-      transcript += std::to_string(clock_.now().time_since_epoch().count()) + " " + line + "\n";
-  }
-  void After(Process& process, Duration wait, std::function<void()> run) {
-    clock_.At(clock_.now() + wait, [this, &process, life = process.life, run = std::move(run)] {
-      Run(process, life, run);
-    });
-  }
-  // Runs it in the process as it was, later if it stalls.
-  void Run(Process& process, std::uint32_t life, const std::function<void()>& run) {
-    if (!process.alive || process.life != life) return;
-    if (process.stalled_until > clock_.now()) {
-      return clock_.At(process.stalled_until, [=, this, &process] { Run(process, life, run); });
-    }
-    run();
-  }
-  void Deliver(const std::shared_ptr<Connection>& connection, int way, Process& to,
-               std::function<void()> run) {
-    TimePoint& last = connection->last[static_cast<std::size_t>(way)];
-    last = std::max(last + Nanos(1), clock_.now() + Delay());
-    clock_.At(last, [this, connection, &to, life = to.life, run = std::move(run)] {
-      Run(to, life, [connection, run] {
-        if (connection->open) run();
-      });
-    });
-  }
-  void Die(Process& process) {
-    process.alive = false;
-    ++process.life;
-    process.wake = kNever;
-  }
-  void Break(Connection& connection, std::function<void()> tell) {
-    connection.open = false;
-    clock_.At(clock_.now() + Delay(), std::move(tell));
-  }
   void CloseAt(std::uint32_t s, PeerId peer) {
     Scheduler& scheduler = *schedulers_[s];
     const auto end = scheduler.peers.find(peer);
@@ -583,8 +485,6 @@ class SiteWorld {
   }
 
   const WorldOptions o_;
-  Rng random_;
-  WorldClock clock_;
   Counts counts_;
   std::vector<std::unique_ptr<Scheduler>> schedulers_;
   std::vector<std::unique_ptr<FrontEnd>> front_ends_;
@@ -592,19 +492,5 @@ class SiteWorld {
   std::vector<std::unique_ptr<Worker>> dead_;
   PeerId::rep next_peer_ = 0;
 };
-
-inline TimePoint Process::Now() const { return world.clock_.now() + ahead; }
-
-inline void Process::WakeAt(TimePoint local, const std::function<void()>& step) {
-  if (local == kNever) return;
-  const TimePoint at = std::max(local - ahead, world.clock_.now());
-  if (at >= wake && wake > world.clock_.now()) return;
-  wake = at;
-  world.After(*this, at - world.clock_.now(), [this, at, step] {
-    if (wake != at) return;
-    wake = kNever;
-    step();
-  });
-}
 
 }  // namespace tactus::site_test

@@ -1,4 +1,4 @@
-"""A site of real processes on one machine: schedulers, workers and a front end, some of which die."""
+"""A site of real processes on one machine: schedulers, workers, a front end; some of them die."""
 
 import concurrent.futures
 import contextlib
@@ -53,8 +53,8 @@ class Process:
         return pathlib.Path(self.log.name).read_text()
 
     def page(self):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['metrics']}/metrics",
-                                    timeout=WAIT_S) as reply:
+        url = f"http://127.0.0.1:{self.ports['metrics']}/metrics"
+        with urllib.request.urlopen(url, timeout=WAIT_S) as reply:
             return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
                     for line in reply.read().decode().splitlines() if not line.startswith("#")}
 
