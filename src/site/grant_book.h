@@ -42,7 +42,7 @@ class GrantBook {
   // The link's. Grants and refusals of a term that no longer leads are dropped.
   void Lead(Term term) {
     const std::lock_guard lock(mutex_);
-    if (term <= term_) return;
+    if (term < term_) return;
     term_ = term;
     notes_ = {};
     notes_.lead = term;

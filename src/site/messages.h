@@ -145,15 +145,20 @@ struct ToPeer {
 // Of a front end or a worker: which of the schedulers it is connected to leads.
 class FollowedTerm {
  public:
-  // True where the message makes its sender the leader, of a new term.
+  // True where the message makes its sender the leader, of a new term or after the connection to it
+  // was lost: it knows nothing of this peer then, who says everything anew.
   bool Hear(std::uint32_t scheduler, const ToPeer& message) {
-    if (!message.leads || message.term <= term_) return false;
+    const bool again = lost_ && scheduler == leader_ && message.term == term_;
+    if (!message.leads || (message.term <= term_ && !again)) return false;
     term_ = message.term;
     leader_ = scheduler;
+    lost_ = false;
     return true;
   }
+  // The connection to this scheduler ended.
+  void Lost(std::uint32_t scheduler) { lost_ = lost_ || scheduler == leader_; }
   bool Follows(std::uint32_t scheduler, const ToPeer& message) const {
-    return message.leads && message.term == term_ && scheduler == leader_;
+    return message.leads && message.term == term_ && scheduler == leader_ && !lost_;
   }
   Term term() const { return term_; }
   std::uint32_t leader() const { return leader_; }  // good once term() is not 0
@@ -161,6 +166,7 @@ class FollowedTerm {
  private:
   Term term_ = 0;
   std::uint32_t leader_ = 0;
+  bool lost_ = false;
 };
 
 }  // namespace tactus

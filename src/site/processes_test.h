@@ -50,6 +50,12 @@ class WorldClock {
 
 class World;
 
+// What became of the requests of all front ends.
+struct Counts {
+  std::uint64_t accepted = 0, ended = 0, doubled = 0;
+  std::uint64_t met = 0, late = 0, refused = 0, cancelled = 0;
+};
+
 // One process: it may stall, and it may die and begin again, as another `life`.
 struct Process {
   explicit Process(World& of) : world(of) {}

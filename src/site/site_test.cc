@@ -129,7 +129,7 @@ FaultyRun RunWithFaults(std::uint64_t seed) {
   Load(world, 3, 1500, At(6000));
   Rng faults = Rng::Stream(seed, "faults");
   for (TimePoint at = At(400); at < At(4000); at += Micros(5000 + 1000 * faults.Below(60))) {
-    const std::uint64_t kind = faults.Below(7);
+    const std::uint64_t kind = faults.Below(9);
     const auto which = static_cast<std::uint32_t>(faults.Below(12));
     world.clock().At(at, [&world, kind, which] {
       switch (kind) {
@@ -143,6 +143,10 @@ FaultyRun RunWithFaults(std::uint64_t seed) {
           return world.KillWorker(which % 4);
         case 4:
           return world.StartWorker(which % 4);
+        case 6:
+          return world.CutFromScheduler(true, which % 3, (which + 1) % 3);
+        case 7:
+          return world.CutFromScheduler(false, which % 4, (which + 1) % 3);
         case 5:
           return world.Cut(which % 3, which % 4);
         default:

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/rng.h"
 #include "dispatch/dispatcher.h"
 #include "policies/registry.h"
 #include "site/granted_batches.h"
@@ -61,11 +60,6 @@ struct WorldOptions {
   int lanes = 2;                // of a worker
   Duration delay = Micros(80);  // of a message; up to three times as long
   std::string policy = "horizon";
-};
-
-struct Counts {
-  std::uint64_t accepted = 0, ended = 0, doubled = 0;
-  std::uint64_t met = 0, late = 0, refused = 0, cancelled = 0;
 };
 
 class SiteWorld : public World {
@@ -127,6 +121,16 @@ class SiteWorld : public World {
     dead_.push_back(std::move(workers_[i]));  // events may still know it
     workers_[i] = std::make_unique<Worker>(*this, i, dead_.back()->life);
     for (std::uint32_t s = 0; s < o_.schedulers; ++s) Join(s, Kind::kWorker, i);
+  }
+  // That of a front end or a worker to a scheduler, which is there again a little later.
+  void CutFromScheduler(bool front_end, std::uint32_t i, std::uint32_t s) {
+    Member& member = front_end ? static_cast<Member&>(*front_ends_[i]) : *workers_[i];
+    if (!member.alive || !member.places[s].valid()) return;
+    CloseAt(s, std::exchange(member.places[s], PeerId{}));
+    member.followed.Lost(s);
+    After(member, Millis(20), [this, &member, s] {
+      if (!member.places[s].valid()) Join(s, member.kind, member.index);
+    });
   }
   // The connection of a front end to a worker breaks, with all that is under way on it.
   void Cut(std::uint32_t f, std::uint32_t w) { front_ends_[f]->Lose(w); }

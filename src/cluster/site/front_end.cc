@@ -29,7 +29,11 @@ struct SiteFrontEnd::Body final : OfferPort {
         made_up(book, true, kSlots),
         link({.schedulers = options.schedulers,
               .hear = [this](std::uint32_t s, ToPeer&& message) { Hear(s, std::move(message)); },
-              .gone = {},
+              .gone =
+                  [this](std::uint32_t s) {
+                    const std::lock_guard lock(follow_mutex);
+                    followed.Lost(s);
+                  },
               .say = options.say,
               .now = [this] { return runtime.At(std::chrono::steady_clock::now()); }}),
         runtime(RuntimeOptionsHere(), Parts()) {}

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -18,6 +19,8 @@ namespace {
 
 // How often it is looked whether models came or went.
 constexpr std::chrono::milliseconds kLook{200};
+// After a refusal: another worker of this name may only have been about to be noticed as gone.
+constexpr std::chrono::milliseconds kAskAgain{1000};
 
 }  // namespace
 
@@ -26,7 +29,11 @@ struct SiteWorker::Body final : DonePort {
       : options(std::move(with)),
         link({.schedulers = options.schedulers,
               .hear = [this](std::uint32_t s, ToPeer&& message) { Hear(s, message); },
-              .gone = {},
+              .gone =
+                  [this](std::uint32_t s) {
+                    const std::lock_guard lock(mutex);
+                    followed.Lost(s);
+                  },
               .say = options.say,
               .now = [] { return TimePoint{}; }}) {}
 
@@ -44,6 +51,7 @@ struct SiteWorker::Body final : DonePort {
     if (!message.refused.empty() && options.say) {
       options.say(options.schedulers[scheduler] + ": " + message.refused);
     }
+    if (!message.refused.empty()) ask_again = std::chrono::steady_clock::now() + kAskAgain;
     if (!followed.Hear(scheduler, message)) return;
     introduce = true;
     done.clear();  // its lanes are those that are free as it introduces itself
@@ -62,6 +70,7 @@ struct SiteWorker::Body final : DonePort {
   FollowedTerm followed;
   std::vector<BatchDone> done;
   bool introduce = false;
+  std::optional<std::chrono::steady_clock::time_point> ask_again;  // a scheduler refused it
   bool stop = false;
   SchedulerLink link;
   std::thread thread;
@@ -104,6 +113,11 @@ void SiteWorker::Body::Run() {
     if (followed.term() == 0) continue;
     const auto served = runtime->served_models();
     FromPeer message{.seen = followed.term()};
+    const auto now = std::chrono::steady_clock::now();
+    if (ask_again && *ask_again <= now) {
+      ask_again.reset();
+      introduce = true;
+    }
     if (std::exchange(introduce, false) || served != told) {
       message.join.push_back(Introduce());
       told = served;

@@ -47,6 +47,12 @@ bool Demand::Count(ModelId m, TimePoint at) {
   return over;
 }
 
+bool Demand::Pass(TimePoint now) {
+  if (now < quiet()) return false;
+  Roll(now);
+  return true;
+}
+
 void Demand::Roll(TimePoint at) {
   const std::int64_t step = (at - kStart) / kStep;
   if (first_step_ < 0) first_step_ = step;

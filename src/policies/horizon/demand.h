@@ -25,6 +25,11 @@ class Demand {
 
   // An arrival; instants do not fall. True when the outlook has to be reviewed.
   bool Count(ModelId m, TimePoint at);
+  // Where nothing came in a whole step: the rates fall with time alone, so that whoever came last
+  // does not wait for company until its deadline. True when the outlook has to be reviewed.
+  bool Pass(TimePoint now);
+  // When Pass says so next.
+  TimePoint quiet() const { return step_end_ + kStep; }
   void Review(const View& view, const LaneKinds& kinds);
 
   const Outlook& Of(std::uint32_t kind, ModelId m) const {

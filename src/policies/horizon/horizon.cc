@@ -171,13 +171,14 @@ Decision Horizon::Decide(const View& view, TimePoint now) {
     CountExamined(beside_->examined() - before);
     return decision;
   }
+  if (!lost_.empty() && demand_.Pass(now)) review_ = true;
   RefreshTouched(view, now);
   TimePoint wake = kNever;
   if (!lost_.empty()) {
     if (lost_.top_key() < now) {
       return Drop{.model = ModelId{lost_.top()}, .count = 1, .reason = DropReason::kExpired};
     }
-    wake = lost_.top_key() + Nanos(1);
+    wake = std::min(lost_.top_key(), std::max(demand_.quiet(), now)) + Nanos(1);
   }
   return planned_ ? TakePlanned(view, now, wake) : TakeLeastLatest(view, now, wake);
 }

@@ -230,6 +230,25 @@ TEST(Horizon, LendsASpareLaneToABatchThatHasGrown) {
   EXPECT_TRUE(std::holds_alternative<Wait>(world.Ask(502))) << "the load needs one lane";
 }
 
+// Rates fall while nobody comes: the last of many does not wait for company until its deadline.
+TEST(Horizon, WhoeverComesLastDoesNotWaitForCompany) {
+  HorizonTable world;
+  world.AddModel(Seconds(10), Millis(5), Millis(1), 64);
+  world.AddLanes(4);
+  world.Prepare();
+  Warm(world, 500);
+  world.PushAt(0, 10'500);
+  TimePoint now = kStart + Millis(500);
+  Decision decision = world.policy->Decide(world.view(), now);
+  EXPECT_TRUE(std::holds_alternative<Wait>(decision)) << "others may come yet";
+  while (const auto* wait = std::get_if<Wait>(&decision)) {
+    now = wait->until;
+    decision = world.policy->Decide(world.view(), now);
+  }
+  EXPECT_EQ(decision, Launch(0, 1, 0));
+  EXPECT_LE(now, kStart + Millis(1200));
+}
+
 // A single lane that waits for a larger batch would be lost to whoever comes next.
 TEST(Horizon, IsEagerOnOneLane) {
   for (const bool exits : {false, true}) {
