@@ -21,7 +21,6 @@
 #include "experiment/kept_predictor.h"
 #include "host_lanes.h"
 #include "idle_memory.h"
-#include "kept_journal.h"
 #include "log_queue.h"
 #include "metrics/report.h"
 #include "platform/cpu_affinity.h"
@@ -36,6 +35,7 @@
 #include "serve_options.h"
 #include "serve_plan.h"
 #include "serve_runtime.h"
+#include "served_journals.h"
 #include "served_text.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
@@ -97,7 +97,7 @@ class ServeCommand {
   Log log_;
   std::optional<ProfileFile> profile_;
   std::unique_ptr<EngineShelf> engines_;
-  std::unique_ptr<JournalWriter> journal_;
+  ServedJournals journals_;
   std::unique_ptr<ServingMetrics> metrics_;
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<HostLanes> host_;           // null with --engine
@@ -117,7 +117,6 @@ class ServeCommand {
   std::optional<SplitOptions> split_;         // with --plan or --planner
   std::unique_ptr<PlanningThread> planning_;  // with --planner
   std::optional<PlanReload> reload_;          // with --plan
-  std::jthread journal_flush_;
   std::uint16_t http_port_ = 0;
   std::uint16_t grpc_port_ = 0;
   std::uint16_t metrics_port_ = 0;
@@ -218,15 +217,7 @@ Status ServeCommand::MakeRuntime() {
                                       ? LaneLayout::Lanes()
                                       : std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes),
                                                               LaneSpec{.slots = o_.slots})};
-    auto journal = JournalWriter::Create(o_.journal, header, WhenFull::kStop);
-    if (!journal) return std::unexpected(std::move(journal.error()));
-    journal_ = std::move(*journal);
-    journal_flush_ = std::jthread([this](std::stop_token stop) {
-      while (!stop.stop_requested()) {
-        std::this_thread::sleep_for(milliseconds(50));
-        if (Status flushed = journal_->Flush(); !flushed) return;  // Close says it again
-      }
-    });
+    if (Status opened = journals_.Open(o_.journal, header); !opened) return opened;
   }
 
   const bool predicts = PredictionErrorsOf(*policy_) != nullptr;
@@ -236,7 +227,7 @@ Status ServeCommand::MakeRuntime() {
                                                              .version = std::string(kServerVersion),
                                                              .commit = BuildCommit(),
                                                              .policy = o_.policy});
-  runtime_ = std::make_unique<Runtime>(options, Parts(*std::move(policy), journal_.get()));
+  runtime_ = std::make_unique<Runtime>(options, Parts(*std::move(policy), journals_.dispatcher()));
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
   if (Status host = StartHost(options); !host) return host;
   if (Status split = SplitDevice(); !split) return split;
@@ -307,7 +298,8 @@ LoadTotals ServeCommand::ReadLoad() const {
 Status ServeCommand::StartFrontEnds() {
   std::vector<const Runtime*> runtimes = {runtime_.get()};
   if (host_ != nullptr) runtimes.push_back(&host_->runtime());
-  service_ = ServeEnsembles(o_, Models(), CostIn(std::move(runtimes)), *metrics_, log_);
+  service_ = ServeEnsembles(o_, Models(), CostIn(std::move(runtimes)), *metrics_,
+                            journals_.pipelines(), log_);
   metrics_->Watch([this] {
     RuntimeReading reading = ReadingOf(*runtime_, *service_);
     if (host_ != nullptr) host_->AddTo(reading);
@@ -440,11 +432,7 @@ void ServeCommand::Stop() {
   }
   metrics_page_->Stop(milliseconds(0));
   metrics_->Watch({});
-  if (journal_ == nullptr) return;
-  journal_flush_.request_stop();
-  journal_flush_.join();
-  if (Status closed = journal_->Close(); !closed) log_->error("{}", closed.error().message);
-  if (journal_->stopped()) log_->warn("journal: the writer fell behind; the file is a beginning");
+  journals_.Close(log_);
 }
 
 int ServeCommand::Run() {
@@ -460,7 +448,7 @@ int ServeCommand::Run() {
   auto limits = LimitsOf(o_, connections_);
   if (!limits) return fail(limits.error());
   limits_ = *std::move(limits);
-  if (Status kept = KeepOldJournal(o_.journal); !kept) return fail(kept.error());
+  if (Status kept = ServedJournals::KeepOld(o_.journal); !kept) return fail(kept.error());
   if (Status made = MakeRuntime(); !made) return fail(made.error());
   starting = {};
   if (Status started = StartFrontEnds(); !started) return fail(started.error());
