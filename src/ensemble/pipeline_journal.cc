@@ -57,6 +57,7 @@ void PipelineJournal::Append(std::uint32_t flow, const FlowRecord& record) {
 
 Status PipelineJournal::Write(const std::string& text) {
   file_.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file_.flush();  // whoever reads along has what is said so far
   if (file_) return {};
   return Fail(ErrorCode::kUnavailable,
               fmt::format("{}: writing the journal failed; is the disk full?", path_));

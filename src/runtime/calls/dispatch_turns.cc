@@ -424,7 +424,6 @@ void DispatchTurns::Finish(LaunchOrder& order, TimePoint now) {
   }
   // The calls own it now; a lane without work would keep its last answer for ever.
   order.output.reset();
-  order.error.reset();
   running_rows_ -= order.rows.size();
   BatchEvent event{
       &model,
