@@ -334,6 +334,7 @@ TEST(ServiceSoak, AnswersEachPipelineCallOnceAndKeepsNothing) {
     EXPECT_TRUE(Becomes([&] { return Threads() <= threads; })) << Threads() << " of " << threads;
   }
   const std::size_t heap = mallinfo2().uordblks;
+  RecordProperty("lives", std::to_string(lives));
   EXPECT_EQ(ends.answered, ends.made);
   EXPECT_EQ(ends.wrong, 0) << "answered twice, or with another number of rows";
   // The second life and those after it kept nothing: 32 bytes of each call would show.
