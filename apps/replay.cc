@@ -1,20 +1,49 @@
 // tactus replay: decide a journal again; the decisions must be the same, every one.
 #include "dispatch/replay.h"
 
+#include <algorithm>
+#include <fstream>
 #include <memory>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "base/whole_file.h"
 #include "commands.h"
 #include "dispatch/journal_file.h"
 #include "experiment/experiment.h"
+#include "pipeline/flow_replay.h"
 #include "policies/registry.h"
+#include "served_journals.h"
 
 namespace tactus {
 namespace {
 
-int RunReplay(const std::string& path) {
+int RunPipelines(const std::string& path) {
+  const auto text = ReadWhole(path, "journal of pipelines");
+  if (!text) return ReportBadInput(text.error());
+  const auto result = ReplayFlows(*text, path);
+  if (!result) return ReportBadInput(result.error());
+  fmt::print("{}: {} pipelines (commit {}){}\n", path, result->pipelines, result->commit,
+             result->complete ? "" : "; only the beginning: the writer fell behind");
+  if (result->difference) {
+    fmt::print("DIFFERENT after {} events and {} equal decisions: {}\n", result->events,
+               result->decisions, *result->difference);
+    return 1;
+  }
+  fmt::print("identical: {} decisions for {} events of {} requests\n", result->decisions,
+             result->events, result->requests);
+  return 0;
+}
+
+bool IsOfPipelines(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kFlowJournalHead.size(), '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return head == kFlowJournalHead;
+}
+
+int RunDispatcher(const std::string& path) {
   const auto journal = LoadJournal(path);
   if (!journal) return ReportBadInput(journal.error());
   auto policy = MakePolicy(journal->header.policy);
@@ -34,6 +63,15 @@ int RunReplay(const std::string& path) {
   fmt::print("identical: {} decisions for {} events{}\n", result->decisions, result->events,
              result->plans > 0 ? fmt::format(" and {} plans", result->plans) : "");
   return 0;
+}
+
+// A server's journal is two files: of its dispatcher and of its pipelines.
+int RunReplay(const std::string& path) {
+  if (IsOfPipelines(path)) return RunPipelines(path);
+  const int code = RunDispatcher(path);
+  const std::string beside = PipelineJournalBeside(path);
+  if (code == 2 || !IsOfPipelines(beside)) return code;
+  return std::max(code, RunPipelines(beside));
 }
 
 }  // namespace

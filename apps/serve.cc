@@ -21,7 +21,6 @@
 #include "front_ends.h"
 #include "host_lanes.h"
 #include "idle_memory.h"
-#include "kept_journal.h"
 #include "log_queue.h"
 #include "metrics/report.h"
 #include "platform/cpu_affinity.h"
@@ -37,6 +36,7 @@
 #include "serve_plan.h"
 #include "serve_runtime.h"
 #include "serve_site.h"
+#include "served_journals.h"
 #include "served_text.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/kserve/ensemble_config.h"
@@ -89,7 +89,7 @@ class ServeCommand {
   Log log_;
   std::optional<ProfileFile> profile_;
   std::unique_ptr<EngineShelf> engines_;
-  std::unique_ptr<JournalWriter> journal_;
+  ServedJournals journals_;
   std::unique_ptr<ServingMetrics> metrics_;
   std::unique_ptr<SiteWorker> site_;  // with --schedulers
   std::unique_ptr<Runtime> runtime_;
@@ -108,7 +108,6 @@ class ServeCommand {
   std::optional<SplitOptions> split_;         // with --plan or --planner
   std::unique_ptr<PlanningThread> planning_;  // with --planner
   std::optional<PlanReload> reload_;          // with --plan
-  std::jthread journal_flush_;
 };
 
 Status ServeCommand::LoadProfileFile() {
@@ -209,15 +208,7 @@ Status ServeCommand::MakeRuntime() {
                                       ? LaneLayout::Lanes()
                                       : std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes),
                                                               LaneSpec{.slots = o_.slots})};
-    auto journal = JournalWriter::Create(o_.journal, header, WhenFull::kStop);
-    if (!journal) return std::unexpected(std::move(journal.error()));
-    journal_ = std::move(*journal);
-    journal_flush_ = std::jthread([this](std::stop_token stop) {
-      while (!stop.stop_requested()) {
-        std::this_thread::sleep_for(milliseconds(50));
-        if (Status flushed = journal_->Flush(); !flushed) return;  // Close says it again
-      }
-    });
+    if (Status opened = journals_.Open(o_.journal, header); !opened) return opened;
   }
 
   const bool predicts = PredictionErrorsOf(*policy_) != nullptr;
@@ -227,7 +218,7 @@ Status ServeCommand::MakeRuntime() {
                                                              .version = std::string(kServerVersion),
                                                              .commit = BuildCommit(),
                                                              .policy = o_.policy});
-  runtime_ = std::make_unique<Runtime>(options, Parts(*std::move(policy), journal_.get()));
+  runtime_ = std::make_unique<Runtime>(options, Parts(*std::move(policy), journals_.dispatcher()));
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
   if (Status host = StartHost(options); !host) return host;
   if (Status split = SplitDevice(); !split) return split;
@@ -307,7 +298,8 @@ LoadTotals ServeCommand::ReadLoad() const {
 Status ServeCommand::StartFrontEnds() {
   std::vector<const Runtime*> runtimes = {runtime_.get()};
   if (host_ != nullptr) runtimes.push_back(&host_->runtime());
-  service_ = ServeEnsembles(o_, Models(), CostIn(std::move(runtimes)), *metrics_, log_);
+  service_ = ServeEnsembles(o_, Models(), CostIn(std::move(runtimes)), *metrics_,
+                            journals_.pipelines(), log_);
   metrics_->Watch([this] {
     RuntimeReading reading = ReadingOf(*runtime_, *service_);
     if (host_ != nullptr) host_->AddTo(reading);
@@ -409,11 +401,7 @@ void ServeCommand::Stop() {
   }
   front_ends_->StopMetrics();
   metrics_->Watch({});
-  if (journal_ == nullptr) return;
-  journal_flush_.request_stop();
-  journal_flush_.join();
-  if (Status closed = journal_->Close(); !closed) log_->error("{}", closed.error().message);
-  if (journal_->stopped()) log_->warn("journal: the writer fell behind; the file is a beginning");
+  journals_.Close(log_);
 }
 
 int ServeCommand::Run() {
@@ -429,7 +417,7 @@ int ServeCommand::Run() {
   auto limits = LimitsOf(o_, connections_);
   if (!limits) return fail(limits.error());
   limits_ = *std::move(limits);
-  if (Status kept = KeepOldJournal(o_.journal); !kept) return fail(kept.error());
+  if (Status kept = ServedJournals::KeepOld(o_.journal); !kept) return fail(kept.error());
   if (Status made = MakeRuntime(); !made) return fail(made.error());
   starting = {};
   if (Status started = StartFrontEnds(); !started) return fail(started.error());

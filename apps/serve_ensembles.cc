@@ -80,7 +80,7 @@ CostOfStep CostIn(std::vector<const Runtime*> runtimes) {
 
 std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, InferenceService& steps,
                                                 CostOfStep cost_of, Observer& observer,
-                                                const Log& log) {
+                                                PipelineJournal* journal, const Log& log) {
   EnsembleOptions options;
   options.default_slo = FromMillis(o.default_slo_ms);
   options.most_calls = o.call_capacity;
@@ -88,6 +88,7 @@ std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, Inference
   if (o.model_control == "poll") options.poll_interval = FromSeconds(o.poll_s);
   options.cost_of = std::move(cost_of);
   options.observer = &observer;
+  options.journal = journal;
   options.log = [log](const std::string& line) { log->warn(line); };
   auto service = std::make_unique<EnsembleService>(steps, std::move(options), FoldersOf(o, log));
   service->Open(o.model_control == "explicit" ? OnlyEnsembles(o, o.load_models, true)

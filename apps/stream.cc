@@ -23,7 +23,7 @@ namespace {
 
 struct StreamFlags {
   std::vector<std::string> sources;
-  std::string url = "127.0.0.1:8001";
+  RemoteServer server{.url = "127.0.0.1:8001", .ca = {}, .token_file = {}};
   std::string model;
   StreamConfig config;
   // As on the command line.
@@ -75,12 +75,12 @@ Expected<Runners> MakeRunners(const StreamFlags& flags, Lines& lines) {
       if (other->name() == name) return InvalidArgument(fmt::format("two streams are '{}'", name));
     }
     // A connection for each: none waits behind another's frames.
-    auto sink = MakeRemoteSink(flags.url, flags.model);
-    if (!sink) return InvalidArgument("--url: " + sink.error().message);
+    auto sink = MakeRemoteSink(flags.server, flags.model);
+    if (!sink) return InvalidArgument("--url, --ca, --token-file: " + sink.error().message);
     StreamConfig config = flags.config;
     config.source = {source, FromSeconds(flags.timeout_s)};
     config.model = flags.model;
-    config.url = flags.url;
+    config.server = flags.server;
     config.flow.slo = FromMillis(flags.slo);
     config.reconnect.interval = FromSeconds(flags.reconnect_s);
     config.realtime = !flags.as_answered;
@@ -182,7 +182,16 @@ void AddStream(CLI::App& app, CommandContext& context) {
       ->add_option("sources", flags->sources,
                    "a file, or an rtsp, http or https URL; NAME=SOURCE names the stream")
       ->required();
-  command->add_option("--url", flags->url, "the server's gRPC, HOST:PORT")->capture_default_str();
+  command->add_option("--url", flags->server.url, "the server's gRPC, HOST:PORT")
+      ->capture_default_str();
+  command
+      ->add_option("--ca", flags->server.ca,
+                   "speak TLS to a server whose certificate one of these (PEM) has signed")
+      ->check(ReadFile());
+  command
+      ->add_option("--token-file", flags->server.token_file,
+                   "a file whose first line is the bearer token for the server")
+      ->check(ReadFile());
   command->add_option("--model", flags->model, "a model or pipeline that takes a JPEG")->required();
   DeclareFlow(*flags, *command);
   command

@@ -18,23 +18,30 @@ void DeadlineTimer::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void DeadlineTimer::At(TimePoint at, std::function<void()> then) {
+DeadlineTimer::Key DeadlineTimer::At(TimePoint at, std::function<void()> then) {
+  Key key;
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
-    first = entries_.empty() || at < entries_.top().at;
-    entries_.push({at, next_++, std::move(then)});
+    key = {at, next_++};
+    first = entries_.emplace(key, std::move(then)).first == entries_.begin();
   }
   if (first) earlier_.notify_all();
+  return key;
+}
+
+void DeadlineTimer::Cancel(const Key& key) {
+  if (key.number == 0) return;
+  const std::lock_guard lock(mutex_);
+  entries_.erase(key);
 }
 
 void DeadlineTimer::Run(TimePoint now) {
   std::unique_lock lock(mutex_);
-  while (!entries_.empty() && entries_.top().at <= now) {
-    const std::function<void()> then = entries_.top().then;
-    entries_.pop();
+  while (!entries_.empty() && entries_.begin()->first.at <= now) {
+    const auto due = entries_.extract(entries_.begin());
     lock.unlock();
-    then();
+    due.mapped()();
     lock.lock();
   }
 }
@@ -51,7 +58,7 @@ void DeadlineTimer::Wait() {
       earlier_.wait(lock);
       continue;
     }
-    const Duration left = entries_.top().at - now_();
+    const Duration left = entries_.begin()->first.at - now_();
     if (left > Duration{}) {
       earlier_.wait_for(lock, left);
       continue;

@@ -2,13 +2,13 @@
 // says when it is.
 #pragma once
 
+#include <compare>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
-#include <queue>
 #include <thread>
-#include <vector>
 
 #include "base/serving_time.h"
 
@@ -22,29 +22,29 @@ class DeadlineTimer {
   void Start(std::function<TimePoint()> now);
   void Stop();
 
-  // `then` is called once, at `at` or soon after, on the timer's thread; never if it is stopped
-  // before.
-  void At(TimePoint at, std::function<void()> then);
+  // What waits for an instant: that, and its place among those of the same one. Number 0: nothing.
+  struct Key {
+    TimePoint at;
+    std::uint64_t number = 0;
+
+    auto operator<=>(const Key&) const = default;
+  };
+  // `then` is called once, at `at` or soon after, on the timer's thread; never if it is stopped or
+  // cancelled before.
+  Key At(TimePoint at, std::function<void()> then);
+  // Lets go of what waits, unless it was called back; it may be at this moment.
+  void Cancel(const Key& key);
   // Calls back all that is due.
   void Run(TimePoint now);
   std::size_t waiting() const;
 
  private:
-  struct Entry {
-    TimePoint at;
-    std::uint64_t number = 0;  // those of one instant in the order in which they came
-    std::function<void()> then;
-    bool operator<(const Entry& other) const {
-      return at != other.at ? at > other.at : number > other.number;
-    }
-  };
-
   void Wait();
 
   mutable std::mutex mutex_;
   std::condition_variable earlier_;
-  std::priority_queue<Entry> entries_;
-  std::uint64_t next_ = 0;
+  std::map<Key, std::function<void()>> entries_;
+  std::uint64_t next_ = 1;
   bool stop_ = false;
   std::function<TimePoint()> now_;
   std::thread thread_;

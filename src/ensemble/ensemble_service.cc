@@ -31,6 +31,7 @@ EnsembleService::EnsembleService(InferenceService& steps, EnsembleOptions option
       folders_(std::move(folders)),
       around_(std::make_shared<EnsembleSurroundings>(steps)) {
   around_->observer = options_.observer;
+  around_->journal = options_.journal;
   around_->most_calls = options_.most_calls;
   around_->clock = options_.clock ? options_.clock : std::chrono::steady_clock::now;
   around_->origin = around_->clock();

@@ -58,8 +58,9 @@ struct EnsembleOptions {
   // What a model's batches take; empty, or nothing for a model: not known, so that all steps count
   // alike until they have been measured.
   std::function<std::optional<StageCost>(const ModelSpec&)> cost_of;
-  // Outlives the service; may be null.
+  // Both outlive the service; may be null.
   Observer* observer = nullptr;
+  PipelineJournal* journal = nullptr;
   std::function<void(const std::string&)> log;
   // For tests: real time otherwise. Then nobody waits for deadlines, and the test calls RunTimer.
   std::function<std::chrono::steady_clock::time_point()> clock;

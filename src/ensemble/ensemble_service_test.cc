@@ -290,6 +290,20 @@ TEST(EnsembleService, LeavesOutRowsThatAreLate) {
   EXPECT_EQ(bench.service->unfinished(), 0u);
 }
 
+// What waited for a row's deadline would otherwise stay until then, for each row of each call.
+TEST(EnsembleService, KeepsNoDeadlineOfARowThatIsAnswered) {
+  EnsembleBench bench;
+  DeclareRows(bench, AnswerRule::kEach, false);
+  auto& asked = bench.Call("rows", {4}, {1, 2, 3, 4});
+  bench.steps.Answer(bench.steps.Of("find").id, {{{2, 2}, {10, 11, 20, 21}}});
+  EXPECT_GT(bench.service->unfinished(), 4u);
+  while (!bench.steps.held.empty()) {
+    bench.steps.Answer(bench.steps.held.front().id, {{{1, 3}, {1, 2, 3}}});
+  }
+  EXPECT_TRUE(asked.reply().status);
+  EXPECT_EQ(bench.service->unfinished(), 0u);
+}
+
 TEST(EnsembleService, OneLostRowEndsACallThatNeedsAll) {
   EnsembleBench bench;
   DeclareRows(bench, AnswerRule::kAll);

@@ -51,6 +51,20 @@ ServedEnsemble::ServedEnsemble(Parts parts)
       counters_(std::move(parts.counters)),
       flow_(One(std::move(parts.pipeline)), *this) {
   if (!IsBudgeted(declaration_.pipeline)) latencies_.resize(bound_.models.size());
+  if (around_->journal == nullptr) return;
+  journal_ = around_->journal->Begin(declaration_.pipeline, flow_.pipelines()[0]);
+  flow_.Record(journal_.get());
+}
+
+StageMask ServedEnsemble::WantedFor(const std::vector<int>& outputs) const {
+  if (outputs.empty()) return kAllStages;
+  StageMask wanted = 0;
+  for (const int output : outputs) {
+    const StageId maker = bound_.tensors.outputs[static_cast<std::size_t>(output)].from;
+    if (maker.valid()) wanted |= StageMask{1} << maker.value();
+  }
+  if (wanted == 0) return kAllStages;
+  return flow_.pipelines()[0].graph.WithAllBefore(wanted);
 }
 
 void ServedEnsemble::Infer(InferCall&& call, CallId id) { Take(Arrived{std::move(call), id}); }
@@ -92,7 +106,7 @@ ServedEnsemble::Call& ServedEnsemble::At(PipelineRequestId id) {
 void ServedEnsemble::Handle(Arrived& event) {
   const TimePoint received = around_->At(event.call.received);
   const TimePoint deadline = DeadlineOf(received, declaration_.pipeline.slo, event.call.limit);
-  const PipelineRequestId id = flow_.Begin(0, now_, deadline);
+  const PipelineRequestId id = flow_.Begin(0, now_, deadline, WantedFor(event.call.outputs));
   Call& call = At(id);
   call.call = std::move(event.call);
   call.call.model.reset();  // this ensemble, which its steps' calls keep alive
@@ -177,6 +191,7 @@ RunKey ServedEnsemble::Forget(std::uint32_t place) {
   Run& run = runs_[place];
   CHECK(!run.told, "a run ends once");
   run.told = true;
+  around_->timer.Cancel(run.due);
   std::vector<std::uint32_t>& runs = At(run.key.request).runs;
   *std::ranges::find(runs, place) = runs.back();
   runs.pop_back();
@@ -280,9 +295,10 @@ Status ServedEnsemble::Send(std::uint32_t place) {
   // Rows that are late are left out of the answer, so somebody must look when they are.
   const Pipeline& pipeline = flow_.pipelines()[0];
   if (pipeline.answer == AnswerRule::kEach && pipeline.levels.IsOfRows(stage)) {
-    around_->timer.At(run.deadline, [self = weak_from_this(), place, number = run.number] {
-      if (const auto ensemble = self.lock()) ensemble->Take(Due{place, number});
-    });
+    runs_[place].due =
+        around_->timer.At(run.deadline, [self = weak_from_this(), place, number = run.number] {
+          if (const auto ensemble = self.lock()) ensemble->Take(Due{place, number});
+        });
   }
   runs_[place].sent = true;
   // Whatever this replies at once waits in the inbox.

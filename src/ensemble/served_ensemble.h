@@ -21,6 +21,7 @@
 #include "ensemble/call_tensors.h"
 #include "ensemble/deadline_timer.h"
 #include "ensemble/ensemble_counters.h"
+#include "ensemble/pipeline_journal.h"
 #include "ensemble/step_latency.h"
 #include "pipeline/ensemble_declaration.h"
 #include "pipeline/flow.h"
@@ -33,6 +34,7 @@ namespace tactus {
 struct EnsembleSurroundings {
   InferenceService& steps;  // runs them
   Observer* observer = nullptr;
+  PipelineJournal* journal = nullptr;
   std::function<std::chrono::steady_clock::time_point()> clock;
   std::chrono::steady_clock::time_point origin;  // of serving time
   std::size_t most_calls = 0;                    // under way at once, of all ensembles together
@@ -99,6 +101,7 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
     TimePoint began;
     std::uint64_t number = 0;  // unlike any other run's
     CallId call = 0;
+    DeadlineTimer::Key due;  // where somebody looks whether it is late
     bool sent = false;
     bool cancelled = false;
     bool told = false;  // the Flow knows its end
@@ -150,6 +153,8 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
   RunKey Forget(std::uint32_t place);
   void Free(std::uint32_t place);
   void Learn();
+  // The steps that make these outputs.
+  StageMask WantedFor(const std::vector<int>& outputs) const;
   Expected<InferReply> Outputs(Call& call, const ItemProgress& progress) const;
   Error WhyDropped(const Call& call, const PipelineEnd& end) const;
   void Answer(Call& call, InferReply&& reply);
@@ -169,6 +174,7 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
 
   // Of whoever is at work.
   Flow flow_;
+  std::unique_ptr<FlowJournal> journal_;  // null: there is none
   TimePoint now_;
   std::vector<std::unique_ptr<Call>> calls_;  // by PipelineRequestId
   std::unordered_map<CallId, PipelineRequestId> underway_;

@@ -15,6 +15,10 @@ constexpr double kMore = 1.05;
 constexpr double kLess = 0.999;
 constexpr double kLargestReserve = 100;
 
+using Kind = FlowRecord::Kind;
+
+std::int64_t Ns(TimePoint at) { return at.time_since_epoch().count(); }
+
 }  // namespace
 
 Flow::Flow(std::vector<Pipeline> pipelines, FlowOutbox& outbox)
@@ -34,6 +38,9 @@ Flow::Flow(std::vector<Pipeline> pipelines, FlowOutbox& outbox)
 void Flow::Adopt(std::uint32_t pipeline, std::span<const Duration> needs) {
   const Pipeline& adopting = pipelines_[pipeline];
   CHECK(needs.size() == adopting.stages.size(), "every stage needs something");
+  for (std::size_t s = 0; journal_ != nullptr && s < needs.size(); ++s) {
+    Note(Kind::kNeed, {pipeline, static_cast<std::int64_t>(s), needs[s].count()});
+  }
   std::vector<Duration> need;
   for (std::size_t s = 0; s < needs.size(); ++s) {
     // Of something, so that nobody divides by nothing.
@@ -48,7 +55,9 @@ Duration Flow::LeastFrom(std::uint32_t pipeline, StageId stage) const {
          timing_[pipeline].least_behind[stage.value()];
 }
 
-PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline) {
+PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline,
+                              StageMask wanted) {
+  Note(Kind::kBegin, {pipeline, Ns(now), Ns(deadline), static_cast<std::int64_t>(wanted)});
   if (free_.empty()) {
     free_.push_back(PipelineRequestId{static_cast<std::uint32_t>(requests_.size())});
     requests_.emplace_back();
@@ -61,7 +70,7 @@ PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint d
   request.deadline = deadline;
   request.ended = false;
   ready_.clear();
-  request.progress.Begin(pipelines_[pipeline], ready_);
+  request.progress.Begin(pipelines_[pipeline], ready_, wanted);
   Start(id, now);
   FreeIfDone(id);
   return id;
@@ -130,7 +139,17 @@ void Flow::StartOne(const RunKey& key, TimePoint now) {
   if (unmeetable) return Fail(key, now);
   ++request.running;
   request.progress.SetStarted(key.run, true);
+  TellStart(key, now, deadline);
+}
+
+void Flow::TellStart(const RunKey& key, TimePoint now, TimePoint deadline) {
+  Note(Kind::kStart, {key.request.value(), key.run.stage.value(), key.run.item, Ns(deadline)});
   outbox_.Start(key, now, deadline);
+}
+
+void Flow::TellCancel(const RunKey& key) {
+  Note(Kind::kStop, {key.request.value(), key.run.stage.value(), key.run.item});
+  outbox_.Cancel(key);
 }
 
 bool Flow::TakeBack(const RunKey& key) {
@@ -143,11 +162,14 @@ bool Flow::TakeBack(const RunKey& key) {
 }
 
 void Flow::Answered(const RunKey& key, int rows, TimePoint now) {
+  Note(Kind::kAnswer, {key.request.value(), key.run.stage.value(), key.run.item, Ns(now), rows});
   if (!TakeBack(key)) return FreeIfDone(key.request);
   Request& request = At(key.request);
   const StageId stage = key.run.stage;
   const Pipeline& pipeline = pipelines_[request.pipeline];
-  const bool last = pipeline.graph.next(stage).empty();
+  const bool last = std::ranges::none_of(pipeline.graph.next(stage), [&](StageId next) {
+    return IsIn(request.progress.wanted(), next);
+  });
   const bool late = Redivides(request) ? IsUnmeetable(request, stage, now, true)
                                        : now > DeadlineOf(request, stage, now);
   // A last stage's answer is one, if late; a row among others is left out.
@@ -163,6 +185,8 @@ void Flow::Answered(const RunKey& key, int rows, TimePoint now) {
 }
 
 void Flow::Refused(const RunKey& key, DropReason reason, TimePoint now) {
+  Note(Kind::kRefuse, {key.request.value(), key.run.stage.value(), key.run.item, Ns(now),
+                       static_cast<std::int64_t>(reason)});
   if (!TakeBack(key)) return FreeIfDone(key.request);
   Request& request = At(key.request);
   const StageId stage = key.run.stage;
@@ -174,7 +198,7 @@ void Flow::Refused(const RunKey& key, DropReason reason, TimePoint now) {
     ++request.running;
     request.progress.SetStarted(key.run, true);
     const Duration behind = timing_[request.pipeline].least_behind[stage.value()];
-    return outbox_.Start(key, now, request.deadline - behind);
+    return TellStart(key, now, request.deadline - behind);
   }
   Fail(key, now);
   FreeIfDone(key.request);
@@ -185,11 +209,12 @@ void Flow::Fail(const RunKey& key, TimePoint now) {
   if (!IsRowAlone(pipelines_[request.pipeline], key.run.stage)) {
     return End(key.request, PipelineOutcome::kDropped, key.run.stage, now);
   }
+  Note(Kind::kLose, {key.request.value(), key.run.stage.value(), key.run.item});
   outbox_.Lost(key, now);
   ready_.clear();
   cancelled_.clear();
   request.progress.Lose(key.run, ready_, cancelled_);
-  for (const StageRun run : cancelled_) outbox_.Cancel({key.request, run});
+  for (const StageRun run : cancelled_) TellCancel({key.request, run});
   Start(key.request, now);
   Complete(key.request, key.run.stage, now);
 }
@@ -202,6 +227,7 @@ void Flow::Complete(PipelineRequestId id, StageId stage, TimePoint now) {
 }
 
 void Flow::Cancel(PipelineRequestId id, TimePoint now) {
+  Note(Kind::kLeave, {id.value(), Ns(now)});
   if (At(id).ended) return;
   End(id, PipelineOutcome::kCancelled, StageId{0}, now);
   FreeIfDone(id);
@@ -211,6 +237,9 @@ void Flow::End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, Tim
   Request& request = At(id);
   request.ended = true;
   LearnReserve(request, outcome, stage);
+  Note(Kind::kEnd,
+       {id.value(), static_cast<std::int64_t>(outcome), stage.value(), request.progress.items(),
+        request.progress.items_lost(), request.progress.rows_cut()});
   outbox_.Ended({.request = id,
                  .pipeline = request.pipeline,
                  .outcome = outcome,
@@ -224,7 +253,7 @@ void Flow::End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, Tim
   if (request.running == 0) return;
   cancelled_.clear();
   request.progress.Started(cancelled_);
-  for (const StageRun run : cancelled_) outbox_.Cancel({id, run});
+  for (const StageRun run : cancelled_) TellCancel({id, run});
 }
 
 void Flow::FreeIfDone(PipelineRequestId id) {

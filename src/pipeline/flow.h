@@ -13,11 +13,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
 #include "core/pipeline_outcome.h"
 #include "core/request.h"
+#include "pipeline/flow_journal.h"
 #include "pipeline/item_progress.h"
 #include "pipeline/pipeline.h"
 
@@ -66,8 +68,14 @@ class Flow {
   // `outbox` outlives it.
   Flow(std::vector<Pipeline> pipelines, FlowOutbox& outbox);
 
-  // One that is unmeetable has ended when this returns.
-  PipelineRequestId Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline);
+  // Writes down from here on what it is told and what it says (pipeline/flow_journal.h). Before
+  // the first request; `journal` outlives the Flow.
+  void Record(FlowJournal* journal) { journal_ = journal; }
+
+  // One that is unmeetable has ended when this returns. `wanted`: the stages that run, each with
+  // all that it waits for (PipelineGraph::WithAllBefore).
+  PipelineRequestId Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline,
+                          StageMask wanted = kAllStages);
   // `rows`: of the answer, read where the stage demultiplies.
   void Answered(const RunKey& key, int rows, TimePoint now);
   // Not run: refused, cancelled or failed.
@@ -108,6 +116,11 @@ class Flow {
   };
 
   Request& At(PipelineRequestId id) { return requests_[id.value()]; }
+  void Note(FlowRecord::Kind kind, std::initializer_list<std::int64_t> values) const {
+    if (journal_ != nullptr) journal_->Append({kind, {values.begin(), values.size()}});
+  }
+  void TellStart(const RunKey& key, TimePoint now, TimePoint deadline);
+  void TellCancel(const RunKey& key);
   bool Redivides(const Request& request) const;
   // That not even the quickest of what must follow fits any more.
   bool IsUnmeetable(const Request& request, StageId stage, TimePoint from, bool answered) const;
@@ -128,6 +141,7 @@ class Flow {
   std::vector<Pipeline> pipelines_;
   std::vector<Timing> timing_;
   FlowOutbox& outbox_;
+  FlowJournal* journal_ = nullptr;
   std::vector<Request> requests_;
   std::vector<PipelineRequestId> free_;
   std::vector<StageRun> ready_;

@@ -99,4 +99,12 @@ Status PipelineGraph::Order(std::span<const StageDeclaration> stages) {
   return {};
 }
 
+StageMask PipelineGraph::WithAllBefore(StageMask stages) const {
+  for (std::size_t i = order_.size(); i-- > 0;) {  // whoever waits comes first
+    if (!IsIn(stages, order_[i])) continue;
+    for (const StageId earlier : before(order_[i])) stages |= StageMask{1} << earlier.value();
+  }
+  return stages;
+}
+
 }  // namespace tactus

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,10 +22,14 @@ namespace tactus {
 
 // In the order in which they were declared.
 using StageId = Id<struct StageTag>;
+// Some of a pipeline's stages: the bit of each that is among them.
+using StageMask = std::uint64_t;
+inline constexpr StageMask kAllStages = ~StageMask{0};
+inline bool IsIn(StageMask stages, StageId stage) { return (stages >> stage.value() & 1) != 0; }
 
 class PipelineGraph {
  public:
-  static constexpr std::size_t kMostStages = 64;
+  static constexpr std::size_t kMostStages = 64;  // as many as a StageMask has bits
 
   // kInvalidArgument with the stage and the remedy: no stage or too many, a name that is missing or
   // there twice, one in `after` that is unknown or there twice, stages that wait in a circle.
@@ -36,6 +41,8 @@ class PipelineGraph {
   // Those it waits for, and those that wait for it.
   std::span<const StageId> before(StageId stage) const { return before_[stage.value()]; }
   std::span<const StageId> next(StageId stage) const { return next_[stage.value()]; }
+  // Those of `stages` and all that they wait for.
+  StageMask WithAllBefore(StageMask stages) const;
 
  private:
   Status Connect(std::span<const StageDeclaration> stages);

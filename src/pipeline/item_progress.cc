@@ -24,14 +24,18 @@ void ItemProgress::Clear() {
   for (std::size_t s = 0; s < left_.size(); ++s) {
     Empty(left_[s], levels().path(levels().of(StageId{static_cast<StageId::rep>(s)})).size());
   }
-  stages_left_ = pipeline_->stages.size();
+  stages_left_ = 0;
+  for (std::size_t s = 0; s < pipeline_->stages.size(); ++s) {
+    stages_left_ += IsIn(wanted_, StageId{static_cast<StageId::rep>(s)});
+  }
   items_opened_ = 0;
   items_lost_ = 0;
   rows_cut_ = 0;
 }
 
-void ItemProgress::Begin(const Pipeline& pipeline, std::vector<StageRun>& ready) {
+void ItemProgress::Begin(const Pipeline& pipeline, std::vector<StageRun>& ready, StageMask wanted) {
   pipeline_ = &pipeline;
+  wanted_ = wanted;
   Clear();
   Add(PipelineLevels::kRoot, 0, ready);
   std::ranges::sort(ready);
@@ -75,7 +79,7 @@ void ItemProgress::Add(LevelId level, std::uint32_t around, std::vector<StageRun
   for (const StageId stage : levels().stages(level)) {
     Run& run = runs_[stage.value()].emplace_back();
     run.waits_for = WaitsFor(stage, item);
-    if (run.waits_for > 0) continue;
+    if (run.waits_for > 0 || !IsIn(wanted_, stage)) continue;
     run.state = RunState::kReady;
     ready.push_back({stage, item});
   }
@@ -137,7 +141,7 @@ void ItemProgress::Count(StageId stage, std::size_t depth, std::uint32_t item, i
 
 void ItemProgress::Tell(StageId stage, std::size_t depth, std::uint32_t item,
                         std::vector<StageRun>& ready) {
-  if (depth == 0) --stages_left_;
+  if (depth == 0 && IsIn(wanted_, stage)) --stages_left_;
   for (const StageId other : pipeline_->graph.next(stage)) {
     const LevelId meeting = levels().Meeting(stage, other);
     if (levels().depth(meeting) == depth) Release(other, meeting, item, ready);
@@ -154,7 +158,7 @@ void ItemProgress::Release(StageId stage, LevelId at, std::uint32_t item,
     return;
   }
   Run& run = runs_[stage.value()][item];
-  if (run.state != RunState::kWaiting || --run.waits_for > 0) return;
+  if (run.state != RunState::kWaiting || --run.waits_for > 0 || !IsIn(wanted_, stage)) return;
   run.state = RunState::kReady;
   ready.push_back({stage, item});
 }

@@ -21,8 +21,9 @@ struct StageRun {
 class ItemProgress {
  public:
   // `pipeline` outlives the request. Appends to `ready` the runs that wait for nobody. May be begun
-  // again for another request, which then hardly allocates.
-  void Begin(const Pipeline& pipeline, std::vector<StageRun>& ready);
+  // again for another request, which then hardly allocates. `wanted`: the stages that run, each
+  // with all that it waits for; the others never do, and nobody misses them.
+  void Begin(const Pipeline& pipeline, std::vector<StageRun>& ready, StageMask wanted = kAllStages);
 
   // A run that was ready is answered; `rows`: of the answer, read where the stage demultiplies.
   // Appends the runs that may start now, by stage and item.
@@ -33,8 +34,9 @@ class ItemProgress {
   // (PipelineLevels::IsOfRows).
   void Lose(StageRun run, std::vector<StageRun>& ready, std::vector<StageRun>& started);
 
-  // Every stage has answered all of its items that were not lost.
+  // Every wanted stage has answered all of its items that were not lost.
   bool complete() const { return stages_left_ == 0; }
+  StageMask wanted() const { return wanted_; }
   // Ready, and neither answered nor lost.
   bool IsWanted(StageRun run) const;
   // Notes that somebody carries out what is ready, or that nobody does after all.
@@ -93,6 +95,7 @@ class ItemProgress {
   void Lose(LevelId level, std::uint32_t item, std::vector<StageRun>& started);
 
   const Pipeline* pipeline_ = nullptr;
+  StageMask wanted_ = kAllStages;
   std::vector<std::vector<Item>> items_;     // by level
   std::vector<std::vector<Inside>> inside_;  // by level, by item of the level around
   std::vector<std::vector<Run>> runs_;       // by stage, by item

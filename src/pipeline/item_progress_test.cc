@@ -86,6 +86,28 @@ TEST(ItemProgress, EachRowGoesItsOwnWayUntilAllAreGathered) {
   EXPECT_EQ(driver.progress.items(), 2);
 }
 
+// Whoever asks for the votes alone pays for no join.
+TEST(ItemProgress, StagesThatNobodyWantsNeverStart) {
+  const Pipeline pipeline = Read();
+  const StageMask wanted = pipeline.graph.WithAllBefore(StageMask{1} << 2);  // read
+  EXPECT_EQ(wanted, 0b00111u);
+  for (const int rows : {2, 0}) {
+    Driver driver(pipeline);
+    driver.ready.clear();
+    driver.progress.Begin(pipeline, driver.ready, wanted);
+    EXPECT_THAT(driver.ready, ElementsAre(RunOf(0)));
+    driver.Answer(RunOf(0), rows);
+    for (std::uint32_t row = 0; row < static_cast<std::uint32_t>(rows); ++row) {
+      EXPECT_FALSE(driver.progress.complete());
+      EXPECT_THAT(driver.Answer(RunOf(1, row)),
+                  ElementsAre(RunOf(2, 2 * row), RunOf(2, 2 * row + 1)));
+      EXPECT_THAT(driver.Answer(RunOf(2, 2 * row)), IsEmpty());
+      EXPECT_THAT(driver.Answer(RunOf(2, 2 * row + 1)), IsEmpty());
+    }
+    EXPECT_TRUE(driver.progress.complete());
+  }
+}
+
 // Whoever passes answers on must find the row of each run, and the runs of all rows but lost ones.
 TEST(ItemProgress, KnowsWhichRowARunWorksOnAndWhoHasAnswered) {
   const Pipeline pipeline = Read();

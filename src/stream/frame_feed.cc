@@ -67,7 +67,7 @@ void FeedWatcher::End() {
   if (ready) ready({});
 }
 
-FrameFeed::FrameFeed() : artist_([this](std::stop_token stop) { Draw(std::move(stop)); }) {}
+FrameFeed::FrameFeed() : worker_([this](std::stop_token stop) { Work(std::move(stop)); }) {}
 
 FrameFeed::~FrameFeed() { End(); }
 
@@ -102,41 +102,67 @@ std::vector<std::shared_ptr<FeedWatcher>> FrameFeed::WatchersOf(FeedKind kind) {
 }
 
 void FrameFeed::Publish(const AnsweredFrame& frame) {
-  if (const auto listeners = WatchersOf(FeedKind::kEvents); !listeners.empty()) {
-    const auto event =
-        std::make_shared<const std::string>(fmt::format("data: {}\n\n", ToJsonLine(frame)));
-    for (const auto& listener : listeners) listener->Put(event);
-  }
-  if (WatchersOf(FeedKind::kPictures).empty()) return;
+  const bool tells = !WatchersOf(FeedKind::kEvents).empty();
+  const bool draws = !WatchersOf(FeedKind::kPictures).empty();
+  if (!tells && !draws) return;
+  const auto kept = std::make_shared<const Kept>(Kept{.stream = frame.stream,
+                                                      .number = frame.number,
+                                                      .captured_at = frame.captured_at,
+                                                      .latency = frame.latency,
+                                                      .end = frame.end,
+                                                      .answer = frame.answer,
+                                                      .jpeg = frame.jpeg});
   {
     const std::lock_guard lock(mutex_);
+    if (tells) events_.push_back(kept);
+    if (events_.size() > FeedWatcher::kMostPieces) events_.pop_front();
     // Answers may overtake each other.
-    if (frame.number <= std::max(drawn_, next_ ? next_->number : 0)) return;
-    next_ = Drawing{frame.number, frame.jpeg, frame.answer.outputs};
+    const std::uint64_t newest = std::max(drawn_, next_ ? next_->number : 0);
+    if (draws && frame.number > newest) next_ = kept;
   }
   changed_.notify_one();
 }
 
-void FrameFeed::Draw(std::stop_token stop) {
+void FrameFeed::Work(std::stop_token stop) {
   for (;;) {
-    Drawing drawing;
+    std::deque<std::shared_ptr<const Kept>> events;
+    std::shared_ptr<const Kept> drawing;
     {
       std::unique_lock lock(mutex_);
-      if (!changed_.wait(lock, stop, [this] { return next_.has_value(); })) return;
+      changed_.wait(lock, stop, [this] { return next_ != nullptr || !events_.empty(); });
       if (stop.stop_requested()) return;
-      drawing = *std::exchange(next_, std::nullopt);
-      drawn_ = drawing.number;
+      events.swap(events_);
+      drawing.swap(next_);
+      if (drawing) drawn_ = drawing->number;
     }
-    auto picture = DecodeRgb(*drawing.jpeg);
-    if (!picture) continue;
-    DrawAnswer(*picture, drawing.outputs);
-    const auto jpeg = EncodeJpeg(*picture);
-    if (!jpeg) continue;
-    const auto part = std::make_shared<const std::string>(
-        fmt::format("--{}\r\nContent-Type: image/jpeg\r\nContent-Length: {}\r\n\r\n{}\r\n",
-                    kPictureBoundary, jpeg->size(), *jpeg));
-    for (const auto& watcher : WatchersOf(FeedKind::kPictures)) watcher->Put(part);
+    for (const auto& event : events) Tell(*event);
+    if (drawing) Draw(*drawing);
   }
+}
+
+void FrameFeed::Tell(const Kept& kept) {
+  const AnsweredFrame frame{.stream = kept.stream,
+                            .number = kept.number,
+                            .captured_at = kept.captured_at,
+                            .latency = kept.latency,
+                            .end = kept.end,
+                            .answer = kept.answer,
+                            .jpeg = kept.jpeg};
+  const auto event =
+      std::make_shared<const std::string>(fmt::format("data: {}\n\n", ToJsonLine(frame)));
+  for (const auto& watcher : WatchersOf(FeedKind::kEvents)) watcher->Put(event);
+}
+
+void FrameFeed::Draw(const Kept& kept) {
+  auto picture = DecodeRgb(*kept.jpeg);
+  if (!picture) return;
+  DrawAnswer(*picture, kept.answer.outputs);
+  const auto jpeg = EncodeJpeg(*picture);
+  if (!jpeg) return;
+  const auto part = std::make_shared<const std::string>(
+      fmt::format("--{}\r\nContent-Type: image/jpeg\r\nContent-Length: {}\r\n\r\n{}\r\n",
+                  kPictureBoundary, jpeg->size(), *jpeg));
+  for (const auto& watcher : WatchersOf(FeedKind::kPictures)) watcher->Put(part);
 }
 
 }  // namespace tactus

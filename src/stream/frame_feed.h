@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,6 +27,7 @@ inline constexpr std::string_view kPictureBoundary = "tactus-frame";
 // wait, of pictures the last.
 class FeedWatcher {
  public:
+  static constexpr std::size_t kMostPieces = 64;
   // Called once for each Next, on any thread or inside Next; an empty piece is the end.
   using Ready = std::move_only_function<void(std::string piece)>;
 
@@ -44,8 +44,6 @@ class FeedWatcher {
   void End();
 
  private:
-  static constexpr std::size_t kMostPieces = 64;
-
   const FeedKind kind_;
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<const std::string>> pieces_;  // shared by all watchers
@@ -54,7 +52,8 @@ class FeedWatcher {
   bool left_ = false;
 };
 
-// Thread-safe. Pictures are drawn on a thread of its own, and only where somebody watches them.
+// Thread-safe. Events are written and pictures drawn on a thread of its own, and only where
+// somebody watches: of more than 64 answers that wait for it the oldest are left out.
 class FrameFeed {
  public:
   FrameFeed();
@@ -67,22 +66,30 @@ class FrameFeed {
   void End();
 
  private:
-  struct Drawing {
+  // An answered frame beyond the call that told of it.
+  struct Kept {
+    std::string stream;
     std::uint64_t number = 0;
+    std::uint64_t captured_at = 0;
+    Duration latency{};
+    FrameEnd end = FrameEnd::kServed;
+    FrameAnswer answer;
     JpegBytes jpeg;
-    std::vector<AnswerTensor> outputs;
   };
 
   std::vector<std::shared_ptr<FeedWatcher>> WatchersOf(FeedKind kind);
-  void Draw(std::stop_token stop);
+  void Work(std::stop_token stop);
+  void Tell(const Kept& kept);
+  void Draw(const Kept& kept);
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::vector<std::shared_ptr<FeedWatcher>> watchers_;
-  std::optional<Drawing> next_;  // the newest answer that is to be drawn
-  std::uint64_t drawn_ = 0;      // the number of the last: pictures never go back
+  std::deque<std::shared_ptr<const Kept>> events_;  // that are to be told
+  std::shared_ptr<const Kept> next_;  // the newest answer that is to be drawn; null: none
+  std::uint64_t drawn_ = 0;           // the number of the last: pictures never go back
   bool ended_ = false;
-  std::jthread artist_;  // last: it uses the rest
+  std::jthread worker_;  // last: it uses the rest
 };
 
 }  // namespace tactus

@@ -1,6 +1,8 @@
 #include "stream/frame_feed.h"
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +71,33 @@ TEST(FeedWatcher, TheEndComesAfterWhatWaits) {
   bool ended = false;
   feed.Watch(FeedKind::kPictures)->Next([&](std::string piece) { ended = piece.empty(); });
   EXPECT_TRUE(ended);
+}
+
+// Without this, the thread that brings answers would write JSON for whoever watches.
+TEST(FrameFeed, TellsOfAnswersInTheirOrder) {
+  FrameFeed feed;
+  const auto watcher = feed.Watch(FeedKind::kEvents);
+  const std::string stream = "yard";
+  const JpegBytes jpeg = std::make_shared<const std::string>("no picture");
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> pieces;
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    FrameAnswer answer;  // gone before the event is written
+    answer.outputs.push_back({"n", DataType::kUint8, {1}, std::string(1, char('0' + number))});
+    feed.Publish({.stream = stream, .number = number, .answer = answer, .jpeg = jpeg});
+  }
+  for (std::size_t piece = 0; piece < 3; ++piece) {
+    watcher->Next([&](std::string text) {
+      const std::lock_guard lock(mutex);
+      pieces.push_back(std::move(text));
+      changed.notify_all();
+    });
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return pieces.size() > piece; });
+    EXPECT_NE(pieces[piece].find("\"frame\":" + std::to_string(piece + 1)), std::string::npos);
+    EXPECT_NE(pieces[piece].find("[" + std::to_string('1' + piece) + "]"), std::string::npos);
+  }
 }
 
 }  // namespace

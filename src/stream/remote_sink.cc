@@ -11,6 +11,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/underway.h"
+#include "base/whole_file.h"
 #include "grpc_service.grpc.pb.h"
 
 namespace tactus {
@@ -43,13 +44,19 @@ constexpr int kMostAnswer = 64 << 20;
 
 class RemoteSink final : public FrameSink {
  public:
-  RemoteSink(std::string url, std::string model) : url_(std::move(url)), model_(std::move(model)) {
+  // `token`: empty for none.
+  RemoteSink(const RemoteServer& server, std::string model, std::string token,
+             const std::shared_ptr<grpc::ChannelCredentials>& credentials)
+      : url_(server.url),
+        model_(std::move(model)),
+        token_(std::move(token)),
+        has_tls_(!server.ca.empty()) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMostAnswer);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-    channel_ = grpc::CreateCustomChannel(url_, grpc::InsecureChannelCredentials(), arguments);
+    channel_ = grpc::CreateCustomChannel(url_, credentials, arguments);
     stub_ = inference::GRPCInferenceService::NewStub(channel_);
   }
   ~RemoteSink() override;
@@ -66,12 +73,22 @@ class RemoteSink final : public FrameSink {
     OnFrameAnswer done;
   };
 
+  // What every call carries.
+  void Sign(grpc::ClientContext& context) const {
+    if (!token_.empty()) context.AddMetadata("authorization", "Bearer " + token_);
+  }
+  std::string LostText() const {
+    return has_tls_ ? "no server answers there that these certificates trust"
+                    : "no server answers there in the clear";
+  }
   Expected<JpegInput> ReadInput();
   Duration ReadSlo();
   void OnDone(Flight* flight, const grpc::Status& status);
 
   const std::string url_;
   const std::string model_;
+  const std::string token_;
+  const bool has_tls_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
 
@@ -91,6 +108,7 @@ RemoteSink::~RemoteSink() {
 
 Expected<JpegInput> RemoteSink::ReadInput() {
   grpc::ClientContext context;
+  Sign(context);
   context.set_deadline(std::chrono::system_clock::now() + kConnectWithin);
   context.set_wait_for_ready(true);
   inference::ModelMetadataRequest request;
@@ -99,9 +117,8 @@ Expected<JpegInput> RemoteSink::ReadInput() {
   const grpc::Status status = stub_->ModelMetadata(&context, request, &metadata);
   if (!status.ok()) {
     const bool lost = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("grpc://{}: model '{}': {}", url_, model_,
-                            lost ? "no server answers there" : status.error_message()));
+    return Fail(ErrorCode::kUnavailable, fmt::format("grpc://{}: model '{}': {}", url_, model_,
+                                                     lost ? LostText() : status.error_message()));
   }
   std::vector<TensorSpec> inputs;
   for (const auto& input : metadata.inputs()) {
@@ -116,6 +133,7 @@ Expected<JpegInput> RemoteSink::ReadInput() {
 // An extension: a server without it states no SLO.
 Duration RemoteSink::ReadSlo() {
   grpc::ClientContext context;
+  Sign(context);
   context.set_deadline(std::chrono::system_clock::now() + kConnectWithin);
   inference::ModelConfigRequest request;
   request.set_name(model_);
@@ -160,6 +178,7 @@ void RemoteSink::Send(JpegBytes jpeg, Duration left, OnFrameAnswer done) {
   input.set_datatype(std::string(Name(input_->type)));
   for (const std::int64_t size : input_->ShapeOf(jpeg->size())) input.add_shape(size);
   *request.add_raw_input_contents() = input_->Prefix(jpeg->size()) + *jpeg;
+  Sign(flight->context);
   flight->context.set_deadline(std::chrono::system_clock::now() + micros + kGrace);
   Flight* const raw = flight.get();
   lock.unlock();
@@ -203,15 +222,54 @@ void RemoteSink::OnDone(Flight* flight, const grpc::Status& status) {
   flights_.End(flight);
 }
 
+bool IsThisMachine(std::string_view url) {
+  const std::string_view host = url.substr(0, url.rfind(':'));
+  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+}
+
+// The first line of the file; empty without a file.
+Expected<std::string> ReadToken(const RemoteServer& server) {
+  if (server.token_file.empty()) return std::string();
+  if (server.ca.empty() && !IsThisMachine(server.url)) {
+    return InvalidArgument(
+        fmt::format("a token would go to {} in the clear; say which certificates to trust there, "
+                    "too",
+                    server.url));
+  }
+  auto text = ReadWhole(server.token_file, "token");
+  if (!text) return std::unexpected(std::move(text.error()));
+  text->resize(std::min(text->find_first_of("\r\n"), text->size()));
+  const auto fits = [](unsigned char c) { return c > 0x20 && c < 0x7f; };
+  if (!text->empty() && std::ranges::all_of(*text, fits)) return text;
+  return InvalidArgument(server.token_file + ": its first line is no token");
+}
+
+Expected<std::shared_ptr<grpc::ChannelCredentials>> ReadCredentials(const RemoteServer& server) {
+  if (server.ca.empty()) return grpc::InsecureChannelCredentials();
+  auto roots = ReadWhole(server.ca, "file of certificates");
+  if (!roots) return std::unexpected(std::move(roots.error()));
+  if (roots->find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
+    return InvalidArgument(server.ca + ": there is no certificate (PEM) in it");
+  }
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = *std::move(roots);
+  return grpc::SslCredentials(options);
+}
+
 }  // namespace
 
-Expected<std::shared_ptr<FrameSink>> MakeRemoteSink(const std::string& url, std::string model) {
+Expected<std::shared_ptr<FrameSink>> MakeRemoteSink(const RemoteServer& server, std::string model) {
+  const std::string& url = server.url;
   const std::size_t colon = url.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == url.size() ||
       url.find('/') != std::string::npos) {
     return InvalidArgument(fmt::format("'{}' is no HOST:PORT of a server's gRPC", url));
   }
-  return std::make_shared<RemoteSink>(url, std::move(model));
+  auto token = ReadToken(server);
+  if (!token) return std::unexpected(std::move(token.error()));
+  const auto credentials = ReadCredentials(server);
+  if (!credentials) return std::unexpected(credentials.error());
+  return std::make_shared<RemoteSink>(server, std::move(model), *std::move(token), *credentials);
 }
 
 }  // namespace tactus

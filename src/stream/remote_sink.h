@@ -5,11 +5,13 @@
 #include <string>
 
 #include "stream/frame_sink.h"
+#include "stream/remote_server.h"
 
 namespace tactus {
 
-// `url`: HOST:PORT of any KServe v2 server. Connects when it is first used, and again whenever the
-// connection is lost. Its end cancels what is in flight.
-Expected<std::shared_ptr<FrameSink>> MakeRemoteSink(const std::string& url, std::string model);
+// `server`: of any KServe v2 server. Connects when it is first used, and again whenever the
+// connection is lost. Its end cancels what is in flight. kInvalidArgument for an address that is
+// none, a file that cannot be read, and a token that would go to another machine in the clear.
+Expected<std::shared_ptr<FrameSink>> MakeRemoteSink(const RemoteServer& server, std::string model);
 
 }  // namespace tactus

@@ -69,15 +69,17 @@ class Fields {
   std::string problem_;
 };
 
-constexpr std::array kKeys = {"source",    "model",  "url",       "fps",         "every",
-                              "queue",     "slo_ms", "in_flight", "reconnect_s", "attempts",
-                              "timeout_s", "loop",   "realtime"};
+constexpr std::array kKeys = {"source",      "model",    "url",       "ca",     "token_file",
+                              "fps",         "every",    "queue",     "slo_ms", "in_flight",
+                              "reconnect_s", "attempts", "timeout_s", "loop",   "realtime"};
 
 StreamConfig ReadFields(Fields& fields) {
   StreamConfig config;
   fields.Text("source", config.source.source);
   fields.Text("model", config.model);
-  fields.Text("url", config.url);
+  fields.Text("url", config.server.url);
+  fields.Text("ca", config.server.ca);
+  fields.Text("token_file", config.server.token_file);
   fields.Number("fps", 0, 1000, config.flow.most_rate);
   fields.Whole("every", 1, 100'000, config.flow.every);
   fields.Whole("queue", 1, 64, config.flow.queue);
@@ -116,6 +118,10 @@ Expected<StreamConfig> ParseStreamConfig(std::string_view text) {
   StreamConfig config = ReadFields(fields);
   if (config.source.source.empty()) fields.Complain("source", "given: a path or a URL");
   if (config.model.empty()) fields.Complain("model", "given: the model or pipeline");
+  if (config.server.url.empty() &&
+      !(config.server.ca.empty() && config.server.token_file.empty())) {
+    fields.Complain("url", "given: 'ca' and 'token_file' are for another server");
+  }
   if (config.loop && IsLive(config.source.source)) {
     fields.Complain("loop", "left out: only a file has a beginning");
   }
@@ -136,7 +142,9 @@ std::string ToJson(const StreamConfig& config) {
                      {"timeout_s", ToSeconds(config.source.timeout)},
                      {"loop", config.loop},
                      {"realtime", config.realtime}};
-  if (!config.url.empty()) json["url"] = config.url;
+  if (!config.server.url.empty()) json["url"] = config.server.url;
+  if (!config.server.ca.empty()) json["ca"] = config.server.ca;
+  if (!config.server.token_file.empty()) json["token_file"] = config.server.token_file;
   return json.dump(-1, ' ', false, ConfigJson::error_handler_t::replace);
 }
 

@@ -9,6 +9,7 @@
 #include "base/expected.h"
 #include "stream/frame_flow.h"
 #include "stream/reconnect.h"
+#include "stream/remote_server.h"
 #include "stream/video_source.h"
 
 namespace tactus {
@@ -16,7 +17,7 @@ namespace tactus {
 struct StreamConfig {
   SourceOptions source;
   std::string model;
-  std::string url;  // of another server's gRPC, HOST:PORT; empty: this server
+  RemoteServer server;  // another one; without a url: this one
   // flow.slo 0: as long as the pipeline promises.
   FlowOptions flow{.slo = Duration{}};
   ReconnectOptions reconnect;

@@ -11,14 +11,17 @@ using testing::HasSubstr;
 // Without this, a key could be read into another's place.
 TEST(StreamConfig, ReadsEachKey) {
   const auto config = ParseStreamConfig(
-      R"({"source": "a.mp4", "model": "street", "url": "host:8001", "fps": 12.5, "every": 2,
-          "queue": 3, "in_flight": 4, "slo_ms": 250, "reconnect_s": 0.5, "attempts": 6,
-          "timeout_s": 7, "loop": true, "realtime": false})");
+      R"({"source": "a.mp4", "model": "street", "url": "host:8001", "ca": "ca.pem",
+          "token_file": "token", "fps": 12.5, "every": 2, "queue": 3, "in_flight": 4,
+          "slo_ms": 250, "reconnect_s": 0.5, "attempts": 6, "timeout_s": 7, "loop": true,
+          "realtime": false})");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->source.source, "a.mp4");
   EXPECT_EQ(config->source.timeout, Seconds(7));
   EXPECT_EQ(config->model, "street");
-  EXPECT_EQ(config->url, "host:8001");
+  EXPECT_EQ(config->server.url, "host:8001");
+  EXPECT_EQ(config->server.ca, "ca.pem");
+  EXPECT_EQ(config->server.token_file, "token");
   EXPECT_EQ(config->flow.most_rate, 12.5);
   EXPECT_EQ(config->flow.every, 2);
   EXPECT_EQ(config->flow.queue, 3);

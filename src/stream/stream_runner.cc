@@ -114,11 +114,34 @@ bool StreamRunner::Rest(Duration time, std::stop_token stop) {
   return !stop.stop_requested();
 }
 
+// libav looks up host names without a time limit and hears no stop meanwhile. So it opens on a
+// thread that is left to itself when a stop comes; what it opens after that it closes again.
+Expected<std::unique_ptr<VideoSource>> StreamRunner::Open(std::stop_token stop) {
+  struct Opening {
+    std::mutex mutex;
+    std::condition_variable_any done;
+    std::optional<Expected<std::unique_ptr<VideoSource>>> source;
+  };
+  const auto opening = std::make_shared<Opening>();
+  std::thread([opening, open = parts_.open, options = config_.source, stop] {
+    auto source = open(options, stop);
+    {
+      const std::lock_guard lock(opening->mutex);
+      opening->source.emplace(std::move(source));
+    }
+    opening->done.notify_all();
+  }).detach();
+  std::unique_lock lock(opening->mutex);
+  opening->done.wait(lock, stop, [&] { return opening->source.has_value(); });
+  if (!opening->source) return Fail(ErrorCode::kCancelled, "the stream was stopped");
+  return *std::exchange(opening->source, std::nullopt);
+}
+
 void StreamRunner::ReadAll(std::stop_token stop) {
   Reconnect reconnect(config_.reconnect);
   while (!stop.stop_requested()) {
     SetState(StreamState::kConnecting);
-    auto source = parts_.open(config_.source, stop);
+    auto source = Open(stop);
     const std::uint64_t before = reading().counts.read;
     const Status end =
         source ? Pump(**source, reconnect, stop) : Status(std::unexpected(source.error()));

@@ -62,6 +62,8 @@ struct StreamParts {
   // Called for kServed and kLate, on the sink's threads, several at once; must be quick. May be
   // null.
   std::function<void(const AnsweredFrame&)> on_answer;
+  // Called on a thread of its own, for which a stop does not wait: what it uses must outlive even
+  // the stream.
   SourceOpener open = OpenVideo;
 };
 
@@ -88,6 +90,7 @@ class StreamRunner {
  private:
   struct Flight;
 
+  Expected<std::unique_ptr<VideoSource>> Open(std::stop_token stop);
   void ReadAll(std::stop_token stop);
   Status Pump(VideoSource& source, Reconnect& reconnect, std::stop_token stop);
   std::optional<TimePoint> CapturedAt(const SourceFrame& frame, std::optional<TimePoint>& origin,

@@ -220,6 +220,37 @@ TEST(StreamRunner, AFrozenSourceStopsAtOnceAndHoldsUpNobody) {
   EXPECT_EQ(frozen->reading().counts.of(FrameEnd::kServed), 1u);
 }
 
+// Without this, a stream whose host's name nobody answers for could not be removed for minutes.
+TEST(StreamRunner, ASourceThatHearsNoStopWhileItIsOpenedIsLeftToItself) {
+  struct Resolver {  // outlives the stream, as what is opened may
+    std::atomic<bool> asked{false};
+    std::atomic<bool> answers{false};
+    std::atomic<bool> closed{false};
+  };
+  const auto resolver = std::make_shared<Resolver>();
+  StreamParts parts;
+  parts.sink = std::make_shared<ScriptedSink>(Served);
+  parts.open = [resolver](const SourceOptions&, const std::stop_token&) {
+    const std::shared_ptr<VideoSource> closes(nullptr, [resolver](VideoSource*) {
+      resolver->closed = true;
+      resolver->closed.notify_all();
+    });
+    resolver->asked = true;
+    resolver->asked.notify_all();
+    resolver->answers.wait(false);
+    return Expected<std::unique_ptr<VideoSource>>(Fail(ErrorCode::kUnavailable, "no such host"));
+  };
+  StreamRunner runner("camera", FileConfig(), std::move(parts));
+  ASSERT_TRUE(runner.Start());
+  resolver->asked.wait(false);
+  runner.Stop();
+  EXPECT_FALSE(resolver->answers);
+  EXPECT_EQ(runner.reading().counts.read, 0u);
+  resolver->answers = true;
+  resolver->answers.notify_all();
+  resolver->closed.wait(false);
+}
+
 // Without this, a recording would be read through at once, or end where it should begin again.
 TEST(StreamRunner, ALoopGoesOnAtTheRecordingsPaceUntilItIsStopped) {
   StreamParts parts;

@@ -10,12 +10,12 @@ namespace tactus {
 
 Status StreamSet::Start(Entry& entry, const std::string& name, const StreamConfig& config) {
   std::shared_ptr<FrameSink> sink;
-  if (config.url.empty()) {
+  if (config.server.url.empty()) {
     sink = MakeServiceSink(service_, config.model);
-  } else if (auto remote = MakeRemoteSink(config.url, config.model)) {
+  } else if (auto remote = MakeRemoteSink(config.server, config.model)) {
     sink = *std::move(remote);
   } else {
-    return InvalidArgument("the stream: 'url': " + remote.error().message);
+    return InvalidArgument("the stream's server: " + remote.error().message);
   }
   entry.feed = std::make_unique<FrameFeed>();
   FrameFeed* const feed = entry.feed.get();

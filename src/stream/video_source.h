@@ -35,7 +35,7 @@ class VideoSource {
 
 // InvalidArgument where nothing can be read as video; Unavailable where it cannot be reached now.
 // A stop ends it, and every Read, within a tenth of a second; but not while a host's name is looked
-// up.
+// up, which takes as long as the system's resolver does.
 Expected<std::unique_ptr<VideoSource>> OpenVideo(const SourceOptions& options,
                                                  std::stop_token stop);
 

@@ -38,6 +38,15 @@ def add_model(root, name, config):
     (folder / "config.pbtxt").write_text(config)
 
 
+def make_certificate(folder, name):
+    """NAME.pem and NAME.key for 127.0.0.1, its own authority."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2",
+         "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"],
+        check=True, capture_output=True)
+
+
 def slow_profile():
     """A profile for "slow" alone; every other model is measured when it is loaded."""
     cells = [{"batch": 1, "mean_ms": SLOW_MS}]

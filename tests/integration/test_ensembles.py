@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import json
 import os
+import pathlib
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -16,7 +18,7 @@ import tritonclient.grpc.aio as grpc_async
 import tritonclient.http as http_client
 from tritonclient.utils import InferenceServerException
 
-from serving import SOURCE, WAIT_S, Server, add_model, identity_config
+from serving import SOURCE, TACTUS, WAIT_S, Server, add_model, identity_config
 
 EXAMPLES = SOURCE / "examples" / "ensembles" / "models"
 PERF_ANALYZER = SOURCE / ".cache" / "perf_analyzer" / "run"
@@ -242,6 +244,42 @@ class DeadlineTest(unittest.TestCase):
             self.assertIn("no batches can meet its SLO of 300 ms", reasons["chain"])
             client.close()
             self.assertEqual(server.terminate(), 0)
+
+
+class JournalTest(unittest.TestCase):
+    def replay(self, path):
+        done = subprocess.run([TACTUS, "replay", path], capture_output=True, text=True,
+                              timeout=WAIT_S)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_what_pipelines_did_is_decided_again(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            journal = pathlib.Path(folder) / "journal"
+            with contextlib.closing(Server("--journal", str(journal),
+                                           fill=fill_examples)) as server:
+                client = grpc_client.InferenceServerClient(server.grpc)
+                for rows in (3, 0, 40):
+                    client.infer("means", [tensor_of(grpc_client, "FOUND", floats(rows, 16))])
+                client.close()
+                self.assertEqual(server.terminate(), 0)
+            code, text = self.replay(journal)
+            self.assertEqual(code, 0, text)
+            self.assertRegex(text, r"journal: policy (.|\n)*journal.pipelines: 2 pipelines")
+            # A call, the rows found, the mean of each row: of 3, of none, and of the 32 of 40 that
+            # are not cut. A start for each, and an end of each call.
+            self.assertRegex(text, r"identical: 41 decisions for \d+ events of 3 requests")
+            lines = pathlib.Path(f"{journal}.pipelines").read_text().splitlines(keepends=True)
+            start = next(i for i, line in enumerate(lines) if line.startswith("S "))
+            moved = lines[start].replace("\n", "1\n")
+            other = pathlib.Path(folder) / "other"
+            other.write_text("".join(lines[:start] + [moved] + lines[start + 1:]))
+            code, text = self.replay(other)
+            self.assertEqual(code, 1, text)
+            self.assertIn(f"line {start + 1}: the journal has '{moved[0]} ", text)
+            other.write_text("".join(lines[:-1]))
+            code, text = self.replay(other)
+            self.assertEqual(code, 2, text)
+            self.assertIn(f"other:{len(lines) - 1}: it was cut off here", text)
 
 
 class ComingAndGoingTest(unittest.TestCase):

@@ -26,15 +26,6 @@ TOKENS = ("operator read,admin operator-0123456789abcdef\n"
 ROUTER = {"Authorization": "Bearer router-0123456789abcdef"}
 
 
-def make_certificate(folder, name):
-    """NAME.pem and NAME.key for 127.0.0.1, its own authority."""
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-         "-nodes", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2",
-         "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"],
-        check=True, capture_output=True)
-
-
 class SecureTest(unittest.TestCase):
     """One server with TLS and tokens for all tests."""
 
@@ -42,7 +33,7 @@ class SecureTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="tactus-test-")
         cls.files = pathlib.Path(cls.folder.name)
-        make_certificate(cls.files, "server")
+        serving.make_certificate(cls.files, "server")
         (cls.files / "tokens").write_text(TOKENS)
         cls.server = serving.Server(
             "--tls-cert", str(cls.files / "server.pem"), "--tls-key",
@@ -131,7 +122,7 @@ class RenewalTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
             files = pathlib.Path(folder)
             for name in ("server", "later"):
-                make_certificate(files, name)
+                serving.make_certificate(files, name)
             both = (files / "server.pem").read_text() + (files / "later.pem").read_text()
             server = serving.Server("--tls-cert", str(files / "server.pem"), "--tls-key",
                                     str(files / "server.key"))
@@ -203,7 +194,7 @@ class MutualTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
             files = pathlib.Path(folder)
             for name in ("server", "client", "stranger"):
-                make_certificate(files, name)
+                serving.make_certificate(files, name)
             server = serving.Server(
                 "--tls-cert", str(files / "server.pem"), "--tls-key", str(files / "server.key"),
                 "--tls-client-ca", str(files / "client.pem"))
@@ -239,8 +230,8 @@ class StartTest(unittest.TestCase):
     def test_half_a_pair_is_refused(self):
         with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
             files = pathlib.Path(folder)
-            make_certificate(files, "a")
-            make_certificate(files, "b")
+            serving.make_certificate(files, "a")
+            serving.make_certificate(files, "b")
             code, said = self.start("--tls-cert", str(files / "a.pem"))
             self.assertEqual((code, "give both" in said), (2, True), said)
             code, said = self.start("--tls-cert", str(files / "a.pem"), "--tls-key",

@@ -12,7 +12,7 @@ import urllib.request
 import serving
 from cameras import JPEGS, Cameras, recording, wait_until
 from rtsp_camera import RtspCamera
-from serving import TACTUS, WAIT_S, add_model, identity_config
+from serving import TACTUS, WAIT_S, add_model, identity_config, make_certificate
 
 
 def make_repository(root):
@@ -197,6 +197,66 @@ class StreamsTest(unittest.TestCase):
             with urllib.request.urlopen(f"http://{server.http}/v2/streams/a/events",
                                         timeout=WAIT_S):
                 self.assertEqual(server.terminate(), 0, server.errors())
+
+
+class SecureServerTest(unittest.TestCase):
+    """Frames for another server, which has a certificate and wants tokens."""
+
+    TOKEN = "camera-0123456789abcdef"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="tactus-test-")
+        cls.files = pathlib.Path(cls.folder.name)
+        for name in ("server", "other"):
+            make_certificate(cls.files, name)
+        (cls.files / "tokens").write_text(f"camera infer,read {cls.TOKEN}\n")
+        (cls.files / "token").write_text(cls.TOKEN + "\n")
+        cls.film = recording(cls.files / "film.mjpeg", 3)
+        cls.server = serving.Server(
+            "--tls-cert", str(cls.files / "server.pem"), "--tls-key",
+            str(cls.files / "server.key"), "--tokens", str(cls.files / "tokens"),
+            fill=make_repository)
+
+    @classmethod
+    def tearDownClass(cls):
+        with cls.folder, contextlib.closing(cls.server):
+            assert cls.server.terminate() == 0, cls.server.errors()
+
+    def command(self, *words):
+        done = subprocess.run(
+            [TACTUS, "stream", self.film, "--model", "echo", "--as-answered", "--url",
+             self.server.grpc, *words], capture_output=True, text=True, timeout=2 * WAIT_S)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_the_command(self):
+        ca, token = ("--ca", self.files / "server.pem"), ("--token-file", self.files / "token")
+        code, lines, errors = self.command(*ca, *token)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(len(lines.splitlines()), 4)
+        self.assertNotIn(self.TOKEN, lines + errors)
+        for words, says in ((ca, "wants a token"), (token, "in the clear"),
+                            (("--ca", self.files / "other.pem", *token), "certificates trust"),
+                            (("--ca", self.film), "there is no certificate (PEM) in it"),
+                            (("--ca", self.files / "server.pem", "--token-file",
+                              self.files / "film.mjpeg"), "no token")):
+            code, lines, errors = self.command(*words)
+            self.assertEqual(code, 2, errors)
+            self.assertIn(says, errors)
+
+    def test_a_stream_of_a_server(self):
+        with contextlib.closing(serving.Server(fill=make_repository)) as near:
+            config = {"source": str(self.film), "model": "echo", "realtime": False,
+                      "url": self.server.grpc, "ca": str(self.files / "server.pem"),
+                      "token_file": str(self.files / "token")}
+            status, _, text = near.post("/v2/streams/yard", json.dumps(config).encode())
+            self.assertEqual(status, 200, text)
+            said = wait_until(
+                lambda: (s := near.get("/v2/streams/yard")) and
+                json.loads(s)["frames"]["answer"]["served"] == 3 and s, "three answers")
+            self.assertNotIn(self.TOKEN, said)
+            self.assertEqual(near.terminate(), 0, near.errors())
+            self.assertNotIn(self.TOKEN, near.errors())
 
 
 if __name__ == "__main__":

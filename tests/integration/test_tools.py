@@ -19,6 +19,19 @@ def found(installed, name):
     return shutil.which(name)
 
 
+def analyze(test, model, protocol, address, *more):
+    """What perf_analyzer prints of a hundred requests."""
+    tool = found(PERF_ANALYZER, "perf_analyzer")
+    if tool is None:
+        test.skipTest("no perf_analyzer: NOTHING WAS TESTED; remedy: ./run test")
+    done = subprocess.run(
+        [tool, "-m", model, "-u", address, "-i", protocol, "--request-count", "100",
+         "--concurrency-range", "2", *more],
+        capture_output=True, text=True, timeout=120)
+    test.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+    return done.stdout
+
+
 class MetricsTest(ServedTest):
     def test_promtool_accepts_the_metrics(self):
         promtool = found(PROMTOOL, "promtool")
@@ -50,16 +63,8 @@ class PerfAnalyzerTest(ServedTest):
     arguments = ("--triton-metrics",)
 
     def analyze(self, protocol, address, *more):
-        tool = found(PERF_ANALYZER, "perf_analyzer")
-        if tool is None:
-            self.skipTest("no perf_analyzer: NOTHING WAS TESTED; remedy: ./run test")
         before = self.server.metric("tactus_requests_total", model="echo")
-        done = subprocess.run(
-            [tool, "-m", "echo", "-u", address, "-i", protocol, "--request-count", "100",
-             "--concurrency-range", "2", *more],
-            capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("infer/sec", done.stdout)
+        self.assertIn("infer/sec", analyze(self, "echo", protocol, address, *more))
         after = self.server.metric("tactus_requests_total", model="echo")
         self.assertGreaterEqual(after - before, 100)
 

@@ -13,6 +13,7 @@
 
 #include "chance.h"
 #include "pipeline/flow.h"
+#include "pipeline/flow_replay.h"
 #include "pipeline/made_pipeline_test.h"
 #include "soak_options.h"
 
@@ -48,16 +49,34 @@ PipelineDeclaration AnyDeclaration(Chance& chance) {
   return declaration;
 }
 
-Pipeline AnyPipeline(Chance& chance) {
+PipelineDeclaration AnyValid(Chance& chance) {
   PipelineDeclaration declaration = AnyDeclaration(chance);
   while (!Validate(declaration)) declaration = AnyDeclaration(chance);
-  return PipelineOf(declaration, Millis(1));
+  return declaration;
 }
+
+// Written down as a server does.
+class Recorder final : public FlowJournal {
+ public:
+  Recorder(const PipelineDeclaration& declaration, const Pipeline& pipeline)
+      : head_(FlowText(0, declaration, pipeline)) {}
+  void Append(const FlowRecord& record) override { AppendText(text_, 0, record); }
+  std::string Whole() const {
+    const std::string lines = head_ + text_;
+    return FlowHeadText("none") + lines +
+           FlowEndText(static_cast<std::uint64_t>(std::ranges::count(lines, '\n')), true);
+  }
+
+ private:
+  const std::string head_;
+  std::string text_;
+};
 
 // What is known of one request by plain means: every item that there is, and each run's fate.
 class Witness {
  public:
-  explicit Witness(const Pipeline& pipeline) : pipeline_(pipeline), items_(pipeline.levels.size()) {
+  Witness(const Pipeline& pipeline, StageMask wanted)
+      : pipeline_(pipeline), wanted_(wanted), items_(pipeline.levels.size()) {
     Add(PipelineLevels::kRoot, 0);
   }
 
@@ -80,6 +99,7 @@ class Witness {
   }
   // All that the run waits for is answered, or lost.
   bool MayStart(StageRun run) const {
+    if (!IsIn(wanted_, run.stage)) return false;
     const PipelineLevels& levels = pipeline_.levels;
     for (const StageId before : pipeline_.graph.before(run.stage)) {
       const LevelId meeting = levels.Meeting(before, run.stage);
@@ -92,7 +112,8 @@ class Witness {
   }
   bool IsComplete() const {
     for (StageId::rep s = 0; s < pipeline_.stages.size(); ++s) {
-      if (!IsComplete(StageId{s}, PipelineLevels::kRoot, 0)) return false;
+      const bool complete = IsComplete(StageId{s}, PipelineLevels::kRoot, 0);
+      if (IsIn(wanted_, StageId{s}) && !complete) return false;
     }
     return true;
   }
@@ -126,6 +147,7 @@ class Witness {
   }
 
   const Pipeline& pipeline_;
+  const StageMask wanted_;
   std::vector<std::vector<std::uint32_t>> items_;       // by level: what each lies in
   std::set<std::pair<LevelId, std::uint32_t>> opened_;  // inside which item
   std::set<std::pair<LevelId, std::uint32_t>> lost_;
@@ -136,7 +158,13 @@ class Witness {
 class Life final : public FlowOutbox {
  public:
   explicit Life(Chance& chance)
-      : chance_(chance), flow_({AnyPipeline(chance)}, *this), pipeline_(flow_.pipelines()[0]) {}
+      : chance_(chance),
+        declaration_(AnyValid(chance)),
+        flow_({PipelineOf(declaration_, Millis(1))}, *this),
+        pipeline_(flow_.pipelines()[0]),
+        recorder_(declaration_, pipeline_) {
+    flow_.Record(&recorder_);
+  }
 
   void Live() {
     int begun = 0;
@@ -154,6 +182,10 @@ class Life final : public FlowOutbox {
     EXPECT_EQ(ended, begun);
     EXPECT_TRUE(open_.empty());
     EXPECT_EQ(flow_.underway(), 0u);
+    const auto again = ReplayFlows(recorder_.Whole(), "journal");
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_FALSE(again->difference) << *again->difference;
+    EXPECT_EQ(again->requests, static_cast<std::uint64_t>(begun));
   }
 
   void Start(const RunKey& key, TimePoint now, TimePoint deadline) override {
@@ -213,14 +245,19 @@ class Life final : public FlowOutbox {
     if (beginning_ && !open_.contains(id)) {
       beginning_ = false;
       EXPECT_TRUE(held_.insert(id).second) << "an id that is still in use";
-      open_.try_emplace(id, pipeline_);
+      open_.try_emplace(id, pipeline_, wanted_);
     }
     return open_.at(id);
   }
 
   void Begin() {
     beginning_ = true;
-    const PipelineRequestId id = flow_.Begin(0, now_, now_ + pipeline_.slo);
+    wanted_ = kAllStages;
+    if (chance_.OneIn(3)) {
+      const auto output = chance_.Below(pipeline_.stages.size());
+      wanted_ = pipeline_.graph.WithAllBefore(StageMask{1} << output);
+    }
+    const PipelineRequestId id = flow_.Begin(0, now_, now_ + pipeline_.slo, wanted_);
     EXPECT_TRUE(held_.contains(id));
     Release();
   }
@@ -262,8 +299,11 @@ class Life final : public FlowOutbox {
   }
 
   Chance& chance_;
+  const PipelineDeclaration declaration_;
   Flow flow_;
   const Pipeline& pipeline_;
+  Recorder recorder_;
+  StageMask wanted_ = kAllStages;  // of the request that begins
   TimePoint now_ = kStart;
   std::vector<Run> runs_;           // started and not reported
   std::optional<Answer> answered_;  // that the Flow is being told

@@ -422,6 +422,8 @@ void DispatchTurns::Finish(LaunchOrder& order, TimePoint now) {
     batch.compute_infer.Add(order.infer);
     batch.compute_output.Add(order.scatter);
   }
+  // The calls own it now; a lane without work would keep its last answer for ever.
+  order.output.reset();
   running_rows_ -= order.rows.size();
   BatchEvent event{
       &model,

@@ -125,6 +125,13 @@ TEST_F(StreamsTest, SaysWhatIsWrongWithOne) {
       {"a", R"({"source": "x", "model": "none"})", 404, "unknown model"},
       {"a", R"({"source": "x", "model": "numbers"})", 400, "takes no JPEG"},
       {"a", R"({"source": "x", "model": "words", "url": "nowhere"})", 400, "HOST:PORT"},
+      {"a", R"({"source": "x", "model": "words", "ca": "a.pem"})", 400, "for another server"},
+      {"a", R"({"source": "x", "model": "words", "url": "host:1", "ca": "/no/such"})", 400,
+       "/no/such"},
+      {"a", R"({"source": "x", "model": "words", "url": "h:1", "token_file": "/dev/null"})", 400,
+       "in the clear"},
+      {"a", R"({"source": "x", "model": "words", "url": "127.0.0.1:1", "token_file": "/no/such"})",
+       400, "/no/such"},
       {"a%20b", R"({"source": "x", "model": "words"})", 400, "name"}};
   for (const Row& row : table) {
     const auto response = Ask("POST", std::string("/v2/streams/") + row.name, row.body);

@@ -1,0 +1,38 @@
+// The journals of `tactus serve --journal FILE`: FILE of the dispatcher, FILE.pipelines of the
+// ensembles.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/expected.h"
+#include "dispatch/journal_file.h"
+#include "ensemble/pipeline_journal.h"
+#include "log_queue.h"
+
+namespace tactus {
+
+// Outlives whoever writes into it.
+class ServedJournals {
+ public:
+  // Keeps those of the last run (kept_journal.h). Nothing where there is no `path`.
+  static Status KeepOld(const std::string& path);
+
+  Status Open(const std::string& path, const JournalHeader& header);
+  // Null where none was opened.
+  Journal* dispatcher() const { return dispatcher_.get(); }
+  PipelineJournal* pipelines() const { return pipelines_.get(); }
+  // After the last decision.
+  void Close(const Log& log);
+
+ private:
+  std::unique_ptr<JournalWriter> dispatcher_;
+  std::unique_ptr<PipelineJournal> pipelines_;
+  std::jthread flush_;
+};
+
+// Where the ensembles' journal lies beside the dispatcher's.
+std::string PipelineJournalBeside(const std::string& path);
+
+}  // namespace tactus
