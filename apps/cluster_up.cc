@@ -194,9 +194,11 @@ int LocalCluster::Run(StopSignals& signals) {
 }
 
 void LocalCluster::Stop() {
-  // All are asked before any is waited for.
+  // All are asked before any is waited for; once, as a second time would end them at once.
   for (const ProcessIdentity& each : agents_) AskToStop(each);
-  for (const ProcessIdentity& each : agents_) StopProcess(each, kGrace);
+  for (const ProcessIdentity& each : agents_) {
+    if (!EndsWithin(each, kGrace)) StopProcess(each, kGrace);
+  }
   StopProcess(controller_, kGrace);
   std::error_code code;
   if (own_state_) std::filesystem::remove_all(state_, code);
