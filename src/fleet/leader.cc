@@ -152,7 +152,8 @@ void FleetLeader::Ended(TimePoint now) {
   ended_ = true;
   const PlanId id = rollout_->plan().id;
   if (history_ != nullptr) {
-    history_->OnRollout(now, id, rollout_->adopted(), rollout_->culprit() + ": " + rollout_->why());
+    const std::string why = rollout_->culprit() + ": " + rollout_->why();
+    history_->OnRollout(now, id, rollout_->adopted(), rollout_->adopted() ? "" : why);
   }
   if (rollout_->adopted()) {
     serving_ = id;

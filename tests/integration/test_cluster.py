@@ -83,11 +83,11 @@ class Cluster:
             return re.findall(r"ready control=(\d+)", self.log("controller"))[seen:]
         self.port = int(until("the controller", ready)[-1])
 
-    def start_agent(self, node, *, state=None, name=None):
+    def start_agent(self, node, *, state=None, name=None, serve=()):
         process = self._start(
             name or node, ["agent", "--controller", f"127.0.0.1:{self.port}", "--node", node,
                            "--state", str(self.root / (state or f"state-{node}")),
-                           "--models", str(MODELS)])
+                           "--models", str(MODELS), "--", *serve])
         (self.more.append(process) if name else self.agents.update({node: process}))
         return process
 
@@ -174,8 +174,8 @@ class FaultsTest(unittest.TestCase):
         for model in absent:
             self.assertNotEqual(infer(self.nodes["south"]["http"], model), 200)
         routes = self.nodes["south"]["routes"]
-        self.assertEqual([route["stage"] for route in routes if route["pipeline"] == "corner_south"],
-                         ["find", "read"])
+        stages = [route["stage"] for route in routes if route["pipeline"] == "corner_south"]
+        self.assertEqual(stages, ["find", "read"])
 
     def test_a_controller_killed_leaves_the_plan_serving_and_leads_again(self):
         self.cluster.controller.kill()
@@ -234,7 +234,8 @@ class BadPeersTest(unittest.TestCase):
 
     def test_a_second_node_of_a_name_and_an_unknown_one_hear_why_they_are_refused(self):
         self.cluster.start_agent("server", state="state-other", name="second")
-        until("the refusal", lambda: "another node is here as 'server'" in self.cluster.log("second"))
+        until("the refusal",
+              lambda: "another node is here as 'server'" in self.cluster.log("second"))
         self.cluster.start_agent("west", state="state-west", name="west")
         until("the refusal", lambda: "the fleet has no device 'west'" in self.cluster.log("west"))
         self.assertEqual(self.cluster.nodes()["server"]["standing"], "alive")
@@ -262,6 +263,18 @@ class BadPeersTest(unittest.TestCase):
         self.assertEqual(agent.wait(timeout=WAIT_S), 2)
         self.assertRegex(self.cluster.log("bad"), r"node\.state:3: .*nonsense")
         self.assertIn("move it away", self.cluster.log("bad"))
+
+    def test_a_worker_that_does_not_stay_up_has_its_node_left_out(self):
+        self.cluster.start_agent("south", serve=["--no-such-option"])
+
+        def left_out():
+            south = self.cluster.nodes().get("south", {})
+            return south.get("trouble", "").startswith("left out: it did not start")
+        until("the node to be left out", left_out)
+        until("the log", lambda: "it does not stay up" in self.cluster.log("south"))
+        lost = until("a plan without it", lambda: self.cluster.status()["lost"])
+        self.assertIn("corner_south", lost)
+        self.assertIsNone(self.cluster.agents["south"].poll(), "it goes on trying")
 
     def test_plaintext_stays_on_this_machine(self):
         done = subprocess.run([TACTUS, "controller", str(FLEET), "--listen", "0.0.0.0:0", "--state",

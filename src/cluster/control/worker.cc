@@ -61,26 +61,28 @@ struct Worker::Body {
   void Run(const std::stop_token& stop) {
     milliseconds pause = options.first_pause;
     int early = 0;
-    bool ports = true;  // try those of the last one
     std::optional<KeptWorker> last = ReadWorker(options.state);
     if (last && Runs(last->process)) {
-      Watch(stop, *last, true);
+      // One that was still starting when its agent ended: nobody knows its ports.
+      if (last->http == 0) StopProcess(last->process, milliseconds{1000});
+      if (last->http != 0) Watch(stop, *last, true);
       if (stop.stop_requested()) return;
       events.down("it ended", false);
     }
     while (!stop.stop_requested()) {
       const auto begun = std::chrono::steady_clock::now();
-      std::string why = Serve(stop, ports ? last : std::nullopt);
+      bool ready = false;
+      const std::string why = Serve(stop, last, ready);
       if (stop.stop_requested()) return;
-      const bool proven = std::chrono::steady_clock::now() - begun >= options.proven_after;
+      const bool proven = ready && std::chrono::steady_clock::now() - begun >= options.proven_after;
       early = proven ? 0 : early + 1;
-      pause = proven ? options.first_pause : std::min(pause * 2, options.longest_pause);
-      ports = early != 1 || !last;  // another may have them now: then any free ones
-      if (auto kept = ReadWorker(options.state)) last = kept;
+      if (proven) pause = options.first_pause;
+      last = ReadWorker(options.state);
       events.down(why, early >= options.failing_after);
       std::unique_lock lock(mutex);
       changed.wait_for(lock, proven ? milliseconds{0} : pause,
                        [&] { return stop.stop_requested(); });
+      if (!proven) pause = std::min(pause * 2, options.longest_pause);
     }
   }
 
@@ -106,14 +108,20 @@ struct Worker::Body {
     return command;
   }
 
-  // Starts one and watches it to its end; why it ended.
-  std::string Serve(const std::stop_token& stop, const std::optional<KeptWorker>& last) {
+  // Starts one, on the ports of the last if that was ever ready, and watches it to its end; why it
+  // ended.
+  std::string Serve(const std::stop_token& stop, const std::optional<KeptWorker>& last,
+                    bool& was_ready) {
     std::error_code none;
     const auto size = std::filesystem::file_size(log, none);
     const std::uintmax_t from = none ? 0 : size;
     const auto process = StartProcess(Command(last), log);
     if (!process) return process.error().message;
     KeptWorker kept{.process = *process};
+    if (const Status found_again = Write(kept, options.state); !found_again) {
+      StopProcess(*process, milliseconds{1000});  // no later agent would find it
+      return found_again.error().message;
+    }
     {
       const std::scoped_lock lock(mutex);
       running = *process;
@@ -130,8 +138,9 @@ struct Worker::Body {
       kept.process = *process;
     }
     if (stop.stop_requested()) return "";
+    was_ready = true;
     if (const Status kept_it = Write(kept, options.state); !kept_it) {
-      StopProcess(*process, milliseconds{1000});  // no later agent would find it
+      StopProcess(*process, milliseconds{1000});
       return kept_it.error().message;
     }
     Watch(stop, kept, false);
