@@ -225,16 +225,15 @@ void Agent::Body::Point(std::shared_ptr<WorkerCalls> to) {
   measured_life = life;
 }
 
-// What others use ends after them.
 void Agent::Body::End() {
   measuring.request_stop();
-  attendance.reset();
-  worker.reset();
   errands.Close();
   loop.Close();
-  for (std::jthread* each : {&measuring, &errand_thread, &thread}) {
-    if (each->joinable()) each->join();
-  }
+  thread.join();  // before what it uses
+  attendance.reset();
+  worker.reset();
+  measuring.join();
+  errand_thread.join();
 }
 
 Agent::Agent(std::unique_ptr<Body> body) : body_(std::move(body)) {}

@@ -12,6 +12,8 @@ template <class... Ts>
 struct Cases : Ts... {
   using Ts::operator()...;
 };
+template <class... Ts>
+Cases(Ts...) -> Cases<Ts...>;
 
 constexpr std::size_t kMostName = 256;
 constexpr int kMostItems = 100'000;  // of any list

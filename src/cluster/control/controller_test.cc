@@ -1,5 +1,5 @@
 // A controller and two nodes over real connections, in one process. Without it the threads of both
-// drivers would be watched by nobody (it runs under the thread sanitizer).
+// drivers would be watched by no sanitizer.
 #include "cluster/control/controller.h"
 
 #include <chrono>
@@ -38,7 +38,6 @@ class SimpleNode {
     thread_ = std::thread([this] { Run(); });
   }
   ~SimpleNode() {
-    attendance_.reset();
     loop_.Close();
     thread_.join();
   }
