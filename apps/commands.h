@@ -30,8 +30,12 @@ inline CLI::Validator SeedRange() {
 }
 
 // In alphabetical order; main.cc calls each.
+void AddAgent(CLI::App& app, CommandContext& context);
 void AddCheck(CLI::App& app, CommandContext& context);
+void AddCluster(CLI::App& app, CommandContext& context);
+void AddClusterUp(CLI::App& cluster, CommandContext& context);  // of AddCluster
 void AddCompare(CLI::App& app, CommandContext& context);
+void AddController(CLI::App& app, CommandContext& context);
 void AddFit(CLI::App& app, CommandContext& context);
 void AddFrontEnd(CLI::App& app, CommandContext& context);
 void AddGoodput(CLI::App& app, CommandContext& context);

@@ -60,6 +60,9 @@ int main(int argc, char** argv) {
   tactus::AddReproduce(app, context);
   tactus::AddSimulate(app, context);
 #ifdef TACTUS_SERVER  // these read model folders, or speak to servers
+  tactus::AddAgent(app, context);
+  tactus::AddCluster(app, context);
+  tactus::AddController(app, context);
   tactus::AddFrontEnd(app, context);
   tactus::AddInit(app, context);
   tactus::AddLoad(app, context);

@@ -1,0 +1,98 @@
+// tactus agent: a node of a fleet. It keeps a worker up and has it load what the controller plans.
+#include "cluster/control/agent.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cluster/control/authority.h"
+#include "commands.h"
+#include "log_queue.h"
+#include "platform/process.h"
+#include "stop_signals.h"
+
+namespace tactus {
+namespace {
+
+struct AgentFlags {
+  std::string controller = "127.0.0.1:7400";
+  std::string node;
+  std::string state;
+  std::string models;
+  std::string address = "127.0.0.1";
+  std::string tls;
+  std::string join;
+  double grace_s = 5;
+  bool leave_worker = false;
+  std::vector<std::string> serve;
+};
+
+int RunAgent(const AgentFlags& flags) {
+  StopSignals signals;
+  LogQueue logs("info");
+  if (!flags.join.empty()) {
+    if (flags.tls.empty())
+      return ReportBadInput({ErrorCode::kInvalidArgument, "--join needs --tls"});
+    const Status joined = JoinCluster(flags.controller, flags.tls, flags.join);
+    if (!joined) return ReportBadInput(joined.error());
+  }
+  auto tls = ReadControlTls(flags.tls);
+  if (!tls) return ReportBadInput(tls.error());
+  AgentOptions options{.node = flags.node,
+                       .controller = flags.controller,
+                       .tls = *std::move(tls),
+                       .worker = {.program = ThisProgram(),
+                                  .models = flags.models,
+                                  .arguments = flags.serve,
+                                  .address = flags.address,
+                                  .state = flags.state}};
+  auto agent = Agent::Start(std::move(options),
+                            [log = logs.log()](const std::string& line) { log->info("{}", line); });
+  if (!agent) return ReportBadInput(agent.error());
+  fmt::print("ready node={}\n", flags.node);
+  std::fflush(stdout);
+  signals.Wait([] {});
+  if (!flags.leave_worker) {
+    (*agent)->StopAll(std::chrono::milliseconds(static_cast<std::int64_t>(flags.grace_s * 1000)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddAgent(CLI::App& app, CommandContext& context) {
+  auto flags = std::make_shared<AgentFlags>();
+  CLI::App* command = app.add_subcommand(
+      "agent", "A node of a fleet: serve the models that the controller plans for it");
+  command->add_option("--controller", flags->controller, "HOST:PORT")->capture_default_str();
+  command->add_option("--node", flags->node, "This node's name: one of the fleet's devices")
+      ->required();
+  command
+      ->add_option("--state", flags->state,
+                   "Folder for the last plan, for the worker's number and its log")
+      ->required();
+  command
+      ->add_option("--models", flags->models, "Repository of the models that it may be asked for")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command->add_option("--address", flags->address, "Where the worker listens")
+      ->capture_default_str();
+  command->add_option("--tls", flags->tls, "Folder with authority.pem, node.pem and node.key");
+  command->add_option(
+      "--join", flags->join,
+      "A token of `tactus cluster token`: get node.pem and node.key into --tls first");
+  command
+      ->add_option("--grace-seconds", flags->grace_s,
+                   "On SIGTERM: how long the worker has to end its calls")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command->add_flag("--leave-worker", flags->leave_worker,
+                    "On SIGTERM, let the worker serve on; the next agent finds it again");
+  command->add_option("serve", flags->serve, "After --, options of `tactus serve` for the worker");
+  command->callback([flags, &context] { context.exit_code = RunAgent(*flags); });
+}
+
+}  // namespace tactus

@@ -1,0 +1,108 @@
+// tactus cluster: what a cluster does (status), one on this machine (up), and who may join one
+// (init, token).
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cluster/control/authority.h"
+#include "cluster/control/controller.h"
+#include "cluster_text.h"
+#include "commands.h"
+#include "stop_signals.h"
+
+namespace tactus {
+namespace {
+
+struct StatusFlags {
+  std::string controller = "127.0.0.1:7400";
+  std::string tls;
+  bool json = false;
+  bool watch = false;
+};
+
+int RunStatus(const StatusFlags& flags) {
+  const auto tls = ReadControlTls(flags.tls);
+  if (!tls) return ReportBadInput(tls.error());
+  StopSignals signals;
+  do {
+    const auto view = DescribeCluster(flags.controller, *tls);
+    if (!view && !flags.watch) return ReportBadInput(view.error());
+    if (flags.watch && !flags.json) fmt::print("\033[H\033[2J");
+    fmt::print("{}", !view        ? view.error().message + "\n"
+                     : flags.json ? ClusterJson(*view)
+                                  : ClusterTable(*view));
+    std::fflush(stdout);
+  } while (flags.watch && !signals.CameWithin(std::chrono::milliseconds(1000)));
+  return 0;
+}
+
+void AddStatus(CLI::App& cluster, CommandContext& context) {
+  auto flags = std::make_shared<StatusFlags>();
+  CLI::App* command = cluster.add_subcommand("status", "What a controller says of its cluster");
+  command->add_option("--controller", flags->controller, "HOST:PORT")->capture_default_str();
+  command->add_option("--tls", flags->tls, "Folder with authority.pem, node.pem and node.key");
+  command->add_flag("--json", flags->json, "For programs, with instances and routes");
+  command->add_flag("--watch", flags->watch, "Again each second, until Ctrl-C");
+  command->callback([flags, &context] { context.exit_code = RunStatus(*flags); });
+}
+
+void AddInitCluster(CLI::App& cluster, CommandContext& context) {
+  struct Flags {
+    std::string folder;
+    std::vector<std::string> hosts = {"localhost", "127.0.0.1"};
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      cluster.add_subcommand("init", "Make a cluster's authority and its controller's certificate");
+  command->add_option("folder", flags->folder, "Where; the controller's --tls")->required();
+  command
+      ->add_option("--host", flags->hosts,
+                   "Names and addresses by which agents reach the controller; repeatable")
+      ->capture_default_str();
+  command->callback([flags, &context] {
+    const Status made = MakeAuthority(flags->folder, flags->hosts);
+    context.exit_code = made ? 0 : ReportBadInput(made.error());
+    if (made) fmt::print("{0}: an authority; nodes need {0}/authority.pem\n", flags->folder);
+  });
+}
+
+void AddTokenCluster(CLI::App& cluster, CommandContext& context) {
+  struct Flags {
+    std::string folder;
+    std::string node;
+    double hours = 24;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      cluster.add_subcommand("token", "Print a token by which a node may join, once");
+  command->add_option("node", flags->node, "Its name: one of the fleet's devices")->required();
+  command->add_option("--tls", flags->folder, "Folder of `tactus cluster init`")->required();
+  command->add_option("--hours", flags->hours, "How long it is good for")
+      ->check(CLI::Range(0.01, 1e4))
+      ->capture_default_str();
+  command->callback([flags, &context] {
+    const auto token =
+        MakeToken(flags->folder, flags->node,
+                  std::chrono::seconds(static_cast<std::int64_t>(flags->hours * 3600)));
+    context.exit_code = token ? 0 : ReportBadInput(token.error());
+    if (token) fmt::print("{}\n", *token);
+  });
+}
+
+}  // namespace
+
+void AddCluster(CLI::App& app, CommandContext& context) {
+  CLI::App* cluster =
+      app.add_subcommand("cluster", "A cluster's state, one on this machine, and who may join one");
+  cluster->require_subcommand(1);
+  AddInitCluster(*cluster, context);
+  AddStatus(*cluster, context);
+  AddTokenCluster(*cluster, context);
+  AddClusterUp(*cluster, context);
+}
+
+}  // namespace tactus

@@ -1,0 +1,239 @@
+// tactus cluster up: a whole cluster as processes of this machine, until Ctrl-C.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/whole_file.h"
+#include "cluster/control/controller.h"
+#include "cluster_text.h"
+#include "commands.h"
+#include "load/transport.h"
+#include "platform/process.h"
+#include "stop_signals.h"
+#include "workload/fleet_file.h"
+
+namespace tactus {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct UpFlags {
+  std::string what;
+  std::string models;
+  std::string state;
+  std::vector<std::string> serve;
+};
+
+constexpr milliseconds kLook{200};
+constexpr milliseconds kGrace{15'000};
+
+// The port in a line "ready control=PORT" of a log; 0: it is not there yet.
+int PortIn(const std::filesystem::path& log) {
+  std::ifstream file(log);
+  constexpr std::string_view kReady = "ready control=";
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kReady)) return std::atoi(line.c_str() + kReady.size());
+  }
+  return 0;
+}
+
+class LocalCluster {
+ public:
+  LocalCluster(UpFlags flags, std::filesystem::path fleet, std::filesystem::path models)
+      : flags_(std::move(flags)), fleet_(std::move(fleet)), models_(std::move(models)) {}
+  ~LocalCluster() { Stop(); }
+
+  int Run(StopSignals& signals);
+
+ private:
+  Status MakeState();
+  Expected<int> StartController(StopSignals& signals);
+  Status StartAgents(const FleetInput& fleet, int port);
+  void Tell(const LeaderView& view) const;
+  void Stop();
+
+  const UpFlags flags_;
+  const std::filesystem::path fleet_, models_;
+  std::filesystem::path state_;
+  bool own_state_ = false;
+  ProcessIdentity controller_;
+  std::vector<ProcessIdentity> agents_;
+};
+
+Status LocalCluster::MakeState() {
+  std::error_code code;
+  state_ = flags_.state;
+  if (state_.empty()) {
+    std::string made =
+        (std::filesystem::temp_directory_path(code) / "tactus-cluster-XXXXXX").string();
+    if (mkdtemp(made.data()) == nullptr) {
+      return Fail(ErrorCode::kUnavailable, made + ": cannot make this folder; name one by --state");
+    }
+    state_ = made;
+    own_state_ = true;
+  }
+  std::filesystem::create_directories(state_, code);
+  if (!code) return {};
+  return Fail(ErrorCode::kUnavailable, state_.string() + ": " + code.message());
+}
+
+Expected<int> LocalCluster::StartController(StopSignals& signals) {
+  const auto log = state_ / "controller.log";
+  std::error_code code;
+  std::filesystem::remove(log, code);  // an old port is in it
+  const auto started =
+      StartProcess({ThisProgram().string(), "controller", fleet_.string(), "--listen",
+                    "127.0.0.1:0", "--state", (state_ / "controller").string()},
+                   log);
+  if (!started) return std::unexpected(started.error());
+  controller_ = *started;
+  for (int port = 0; !signals.CameWithin(kLook);) {
+    if ((port = PortIn(log)) != 0) return port;
+    if (!Runs(controller_)) break;
+  }
+  return Fail(ErrorCode::kUnavailable,
+              "the controller did not start: " + ReadWhole(log, "log").value_or(log.string()));
+}
+
+Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
+  for (const FleetDevice& device : fleet.devices) {
+    std::vector<std::string> command = {ThisProgram().string(),
+                                        "agent",
+                                        "--controller",
+                                        fmt::format("127.0.0.1:{}", port),
+                                        "--node",
+                                        device.name,
+                                        "--state",
+                                        (state_ / ("node-" + device.name)).string(),
+                                        "--models",
+                                        models_.string()};
+    if (!flags_.serve.empty()) command.emplace_back("--");
+    command.insert(command.end(), flags_.serve.begin(), flags_.serve.end());
+    const auto started = StartProcess(command, state_ / ("agent-" + device.name + ".log"));
+    if (!started) return std::unexpected(started.error());
+    agents_.push_back(*started);
+  }
+  return {};
+}
+
+// A request that can be pasted: the first model that somebody serves, with zeros.
+void LocalCluster::Tell(const LeaderView& view) const {
+  fmt::print("{}\nlogs and state: {}\n", ClusterTable(view), state_.string());
+  for (const LeaderView::Node& node : view.nodes) {
+    const std::vector<std::string> models = ModelsOf(node.slice);
+    if (models.empty() || node.report.http.empty()) continue;
+    const auto transport = MakeHttpTransport({.url = node.report.http});
+    const auto model = transport ? (*transport)->Describe(models.front())
+                                 : Expected<DescribedModel>(std::unexpected(transport.error()));
+    if (!model || model->inputs.empty()) continue;
+    std::string inputs;
+    for (const TensorSpec& each : model->inputs) {
+      std::int64_t count = 1;
+      std::string shape;
+      for (const std::int64_t dimension : each.dims) {
+        count *= std::max<std::int64_t>(dimension, 1);
+        shape +=
+            fmt::format("{}{}", shape.empty() ? "" : ",", std::max<std::int64_t>(dimension, 1));
+      }
+      constexpr std::int64_t kMostPasted = 64;
+      if (count > kMostPasted) return;
+      std::string zeros;
+      for (std::int64_t i = 0; i < count; ++i) zeros += i == 0 ? "0" : ",0";
+      inputs += fmt::format(R"({}{{"name":"{}","datatype":"{}","shape":[{}],"data":[{}]}})",
+                            inputs.empty() ? "" : ",", each.name, Name(each.type), shape, zeros);
+    }
+    fmt::print(
+        "\na request to {}, which holds {}:\n  curl -s http://{}/v2/models/{}/infer -d "
+        "'{{\"inputs\":[{}]}}'\n",
+        node.name, models.front(), node.report.http, models.front(), inputs);
+    return;
+  }
+}
+
+int LocalCluster::Run(StopSignals& signals) {
+  const auto fleet = LoadFleet(fleet_);
+  if (!fleet) return ReportBadInput(fleet.error());
+  if (Status made = MakeState(); !made) return ReportBadInput(made.error());
+  const auto port = StartController(signals);
+  if (!port) return ReportBadInput(port.error());
+  if (Status agents = StartAgents(*fleet, *port); !agents) return ReportBadInput(agents.error());
+  fmt::print("a controller and {} agents start on this machine\n", agents_.size());
+  std::fflush(stdout);
+  const std::string address = fmt::format("127.0.0.1:{}", *port);
+  bool told = false;
+  while (!signals.CameWithin(kLook)) {
+    if (!Runs(controller_)) {
+      return ReportBadInput(
+          {ErrorCode::kUnavailable, "the controller has ended: " +
+                                        ReadWhole(state_ / "controller.log", "log").value_or("")});
+    }
+    if (told) continue;
+    const auto view = DescribeCluster(address, {});
+    if (!view || !AllServe(*view)) continue;
+    const bool all = std::ranges::all_of(
+        view->nodes, [](const auto& node) { return node.standing == Standing::kAlive; });
+    if (!all) continue;
+    Tell(*view);
+    fmt::print(
+        "\nits state: tactus cluster status --controller {0}\nCtrl-C ends all of it\n\n"
+        "ready control={1}\n",
+        address, *port);
+    std::fflush(stdout);
+    told = true;
+  }
+  fmt::print("stopping\n");
+  return 0;
+}
+
+void LocalCluster::Stop() {
+  // All are asked before any is waited for; once, as a second time would end them at once.
+  for (const ProcessIdentity& each : agents_) AskToStop(each);
+  for (const ProcessIdentity& each : agents_) {
+    if (!EndsWithin(each, kGrace)) StopProcess(each, kGrace);
+  }
+  StopProcess(controller_, kGrace);
+  std::error_code code;
+  if (own_state_) std::filesystem::remove_all(state_, code);
+}
+
+}  // namespace
+
+void AddClusterUp(CLI::App& cluster, CommandContext& context) {
+  auto flags = std::make_shared<UpFlags>();
+  CLI::App* command =
+      cluster.add_subcommand("up", "Start a whole cluster on this machine, until Ctrl-C");
+  command
+      ->add_option("what", flags->what,
+                   "A fleet (TOML), or a folder with fleet.toml and its models in models/")
+      ->required()
+      ->check(CLI::ExistingPath);
+  command->add_option("--models", flags->models,
+                      "Repository of the models; models/ beside the fleet if it is not said");
+  command->add_option("--state", flags->state,
+                      "Folder for logs and state; else one that goes at the end");
+  command->add_option("serve", flags->serve, "After --, options of `tactus serve` for each worker");
+  command->callback([flags, &context] {
+    const std::filesystem::path what = flags->what;
+    const bool folder = std::filesystem::is_directory(what);
+    const auto fleet = folder ? what / "fleet.toml" : what;
+    const auto models = flags->models.empty() ? fleet.parent_path() / "models"
+                                              : std::filesystem::path(flags->models);
+    if (!std::filesystem::is_directory(models)) {
+      context.exit_code = ReportBadInput(
+          {ErrorCode::kNotFound, models.string() + ": no folder of models; name one by --models"});
+      return;
+    }
+    StopSignals signals;
+    context.exit_code = LocalCluster(*flags, fleet, models).Run(signals);
+  });
+}
+
+}  // namespace tactus

@@ -1,0 +1,95 @@
+// tactus controller: plans a fleet for the nodes that are here, and rolls the plans out.
+#include "cluster/control/controller.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "log_queue.h"
+#include "output_file.h"
+#include "planners/fleet_registry.h"
+#include "stop_signals.h"
+#include "workload/fleet_file.h"
+
+namespace tactus {
+namespace {
+
+struct ControllerFlags {
+  std::string fleet;
+  std::string listen = "127.0.0.1:7400";
+  std::string state;
+  std::string tls;
+  std::string planner = "octopinf";
+  double replan_s = 360;
+  double forget_s = 600;
+};
+
+int RunController(const ControllerFlags& flags) {
+  StopSignals signals;
+  LogQueue logs("info");
+  auto fleet = LoadFleet(flags.fleet);
+  if (!fleet) return ReportBadInput(fleet.error());
+  auto tls = ReadControlTls(flags.tls);
+  if (!tls) return ReportBadInput(tls.error());
+  ControllerOptions options{.listen = flags.listen, .state = flags.state, .tls = *std::move(tls)};
+  options.authority = flags.tls;
+  options.leader.replan_every = FromSeconds(flags.replan_s);
+  options.leader.forget_after = FromSeconds(flags.forget_s);
+  const std::size_t nodes = fleet->devices.size();
+  auto controller = Controller::Start(
+      std::move(options), *std::move(fleet),
+      [planner = flags.planner](const FleetInput& input) { return PlanFleet(planner, input); },
+      [log = logs.log()](const std::string& line) { log->info("{}", line); });
+  if (!controller) return ReportBadInput(controller.error());
+  fmt::print("tactus controller plans {} nodes by {}\nready control={}\n", nodes, flags.planner,
+             (*controller)->port());
+  std::fflush(stdout);
+  while (!signals.CameWithin(std::chrono::milliseconds(200))) {
+    const std::string why = (*controller)->superseded();
+    if (why.empty()) continue;
+    logs.log()->error("{}; this one ends. Started again, it leads by a later term", why);
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddController(CLI::App& app, CommandContext& context) {
+  auto flags = std::make_shared<ControllerFlags>();
+  CLI::App* command = app.add_subcommand(
+      "controller", "Plan a fleet for the nodes that are here, and roll the plans out");
+  command->add_option("fleet", flags->fleet, "Devices, links, costs and pipelines (TOML)")
+      ->required()
+      ->check(ReadFile());
+  command
+      ->add_option(
+          "--listen", flags->listen,
+          "HOST:PORT for agents; port 0: any free one; beyond this machine only with --tls")
+      ->capture_default_str();
+  command->add_option("--state", flags->state, "Folder for what it must know when it starts again")
+      ->required();
+  command->add_option("--tls", flags->tls,
+                      "Folder of `tactus cluster init`: certificates, and who may join");
+  std::string names = "One of";
+  for (const FleetPlannerInfo& each : FleetPlanners()) {
+    names += fmt::format("{} {}", names == "One of" ? "" : ",", each.name);
+  }
+  command->add_option("--planner", flags->planner, names)->capture_default_str();
+  command
+      ->add_option("--replan-seconds", flags->replan_s,
+                   "How often to plan anew for the rates that are measured")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  command
+      ->add_option("--forget-seconds", flags->forget_s,
+                   "What a node that is away may send to stays loaded so long")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  command->callback([flags, &context] { context.exit_code = RunController(*flags); });
+}
+
+}  // namespace tactus

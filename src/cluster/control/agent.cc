@@ -1,0 +1,268 @@
+#include "cluster/control/agent.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "cluster/control/attendance.h"
+#include "cluster/control/loop.h"
+#include "cluster/control/state_file.h"
+#include "fleet/node_state.h"
+#include "fleet/rate_windows.h"
+#include "platform/process.h"
+#include "platform/wall_clock.h"
+
+namespace tactus {
+namespace {
+
+constexpr auto kMeasureEvery = std::chrono::seconds(1);
+constexpr Duration kWriteAgain = Millis(200);
+
+std::string Join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace
+
+struct Agent::Body {
+  Body(AgentOptions given, NodeKept kept, FolderLock held, Log told)
+      : options(std::move(given)),
+        lock(std::move(held)),
+        log(std::move(told)),
+        state({.name = options.node}, std::move(kept)) {}
+
+  void Start();
+  void Up(const KeptWorker& kept, bool adopted);
+  void Down(const std::string& why, bool failing);
+  void Order(const ToNode& order);
+  void Carry(const NodeActions& actions);
+  void Do(const std::string& model, bool load);
+  void Measure(const std::stop_token& stop);
+  void Point(std::shared_ptr<WorkerCalls> to);
+  void Run();
+  void End();
+  std::string AddressOf(std::uint16_t port) const {
+    return options.worker.address + ":" + std::to_string(port);
+  }
+
+  const AgentOptions options;
+  const FolderLock lock;
+  const Log log;
+  const WallClock clock;
+  Loop loop;
+  NodeState state;  // of the loop, like all below to the next remark
+  std::shared_ptr<WorkerCalls> calls;
+  int life = 0;  // of the worker: what an earlier one answers is void
+  RateWindows rates;
+  std::string said;    // of the connection, last
+  std::string denied;  // last
+  TimePoint write_at = kStart;
+
+  std::mutex measured_mutex;
+  std::shared_ptr<WorkerCalls> measured;  // under the mutex
+  int measured_life = 0;                  // under the mutex
+  Loop errands;                           // calls that may take long, one after the other
+  std::unique_ptr<Attendance> attendance;
+  std::unique_ptr<Worker> worker;
+  std::jthread errand_thread;
+  std::jthread measuring;
+  std::jthread thread;
+};
+
+void Agent::Body::Start() {
+  using std::chrono::steady_clock;
+  errand_thread = std::jthread([this] {
+    while (errands.RunUntil(steady_clock::now() + std::chrono::hours(1))) {
+    }
+  });
+  attendance = std::make_unique<Attendance>(
+      options.controller, options.tls,
+      AttendanceEvents{
+          .connected = [this] { loop.Post([this] { state.Connected(); }); },
+          .order = [this](ToNode order) { loop.Post([this, order] { Order(order); }); },
+          .lost =
+              [this](std::string why) {
+                loop.Post([this, why] {
+                  if (why != said) log("no controller at " + options.controller + ": " + why);
+                  said = why;
+                });
+              }});
+  worker = std::make_unique<Worker>(
+      options.worker, WorkerEvents{.up =
+                                       [this](const KeptWorker& kept, bool adopted) {
+                                         loop.Post([this, kept, adopted] { Up(kept, adopted); });
+                                       },
+                                   .down =
+                                       [this](const std::string& why, bool failing) {
+                                         loop.Post([this, why, failing] { Down(why, failing); });
+                                       }});
+  measuring = std::jthread([this](const std::stop_token& stop) { Measure(stop); });
+  thread = std::jthread([this] { Run(); });
+}
+
+void Agent::Body::Run() {
+  TimePoint next = clock.Now();
+  while (loop.RunUntil(clock.RealAt(next))) {
+    const TimePoint now = clock.Now();
+    if (now < write_at) {  // the disk refused: not at once again
+      next = write_at;
+      continue;
+    }
+    Carry(state.Take(now));
+    next = std::max(state.Next(), write_at);
+  }
+}
+
+// What the worker holds is asked for on the other thread: it may still be busy.
+void Agent::Body::Up(const KeptWorker& kept, bool adopted) {
+  const int now = ++life;
+  rates = {};
+  Point(std::make_shared<WorkerCalls>(AddressOf(kept.grpc)));
+  log("worker " + std::to_string(kept.process.pid) + (adopted ? " found again" : " started") +
+      ": http " + AddressOf(kept.http) + ", grpc " + AddressOf(kept.grpc));
+  errands.Post([this, now, kept, called = calls] {
+    auto loaded = called->Loaded();
+    loop.Post([this, now, kept, loaded] {
+      if (now != life) return;
+      if (!loaded) log("the worker does not say what it holds: " + loaded.error().message);
+      state.WorkerUp(loaded.value_or(std::vector<std::string>{}), AddressOf(kept.http),
+                     AddressOf(kept.grpc));
+    });
+  });
+}
+
+void Agent::Body::Down(const std::string& why, bool failing) {
+  ++life;
+  Point(nullptr);
+  log("worker: " + why + (failing ? "; it does not stay up" : ""));
+  state.WorkerDown(why, failing);
+}
+
+void Agent::Body::Order(const ToNode& order) {
+  const PlanId before = state.slice().id;
+  state.Receive(order, clock.Now());
+  said.clear();
+  if (state.denied() != denied) {
+    denied = state.denied();
+    if (!denied.empty()) log("the controller refuses this node: " + denied);
+  }
+  if (state.slice().id != before) {
+    log("plan " + std::to_string(state.slice().id.epoch) + " of term " +
+        std::to_string(state.slice().id.term) + " serves: " + Join(ModelsOf(state.slice())));
+  }
+}
+
+void Agent::Body::Carry(const NodeActions& actions) {
+  bool kept = true;
+  if (actions.keep) {
+    const Status written = Write(*actions.keep, options.worker.state);
+    kept = written.has_value();
+    if (kept) state.WasKept();
+    if (!kept) {
+      log(written.error().message);
+      write_at = clock.Now() + kWriteAgain;
+    }
+  }
+  for (const std::string& model : actions.load) Do(model, true);
+  for (const std::string& model : actions.unload) Do(model, false);
+  for (const FromNode& message : actions.send) {
+    if (kept) attendance->Send(message);
+  }
+}
+
+void Agent::Body::Do(const std::string& model, bool load) {
+  if (calls == nullptr) return;
+  errands.Post([this, model, load, now = life, called = calls] {
+    const Status done = load ? called->Load(model) : called->Unload(model);
+    loop.Post([this, model, load, now, done] {
+      if (now != life) return;
+      if (!done) {
+        log((load ? "load of " : "unload of ") + model + ": " + done.error().message);
+      }
+      if (!load) {
+        state.Unloaded(model);
+      } else if (done) {
+        state.Loaded(model);
+      } else {
+        state.LoadFailed(model, done.error().message, clock.Now());
+      }
+    });
+  });
+}
+
+void Agent::Body::Measure(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any ended;
+  std::unique_lock held(mutex);
+  while (!ended.wait_for(held, stop, kMeasureEvery, [&] { return stop.stop_requested(); })) {
+    std::shared_ptr<WorkerCalls> asked;
+    int of = 0;
+    {
+      const std::scoped_lock guard(measured_mutex);
+      asked = measured;
+      of = measured_life;
+    }
+    if (asked == nullptr) continue;
+    const auto counts = asked->Counts();
+    if (!counts) continue;
+    loop.Post([this, of, counts] {
+      if (of != life) return;
+      rates.Add(clock.Now(), {counts->begin(), counts->end()});
+      state.Measure(rates.Rates());
+    });
+  }
+}
+
+void Agent::Body::Point(std::shared_ptr<WorkerCalls> to) {
+  calls = std::move(to);
+  const std::scoped_lock guard(measured_mutex);
+  measured = calls;
+  measured_life = life;
+}
+
+void Agent::Body::End() {
+  measuring.request_stop();
+  errands.Close();
+  loop.Close();
+  thread.join();  // before what it uses
+  attendance.reset();
+  worker.reset();
+  measuring.join();
+  errand_thread.join();
+}
+
+Agent::Agent(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+
+Agent::~Agent() { body_->End(); }
+
+void Agent::StopAll(std::chrono::milliseconds grace) { body_->worker->Stop(grace); }
+
+Expected<std::unique_ptr<Agent>> Agent::Start(AgentOptions options, Log log) {
+  if (Status reach = CheckReach(options.controller, options.tls); !reach) {
+    return std::unexpected(std::move(reach.error()));
+  }
+  auto lock = FolderLock::Take(options.worker.state);
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  auto kept = ReadNode(options.worker.state);
+  if (!kept) return std::unexpected(std::move(kept.error()));
+  ++kept->who.count;
+  // A life that is not on disk could be taken for the one before.
+  if (Status written = Write(*kept, options.worker.state); !written) {
+    return std::unexpected(std::move(written.error()));
+  }
+  if (!kept->slice.id.none()) {
+    log("plan " + std::to_string(kept->slice.id.epoch) + " of term " +
+        std::to_string(kept->slice.id.term) + ", as kept: " + Join(ModelsOf(kept->slice)));
+  }
+  auto body = std::make_unique<Body>(std::move(options), *std::move(kept), *std::move(lock),
+                                     std::move(log));
+  body->Start();
+  return std::unique_ptr<Agent>(new Agent(std::move(body)));
+}
+
+}  // namespace tactus

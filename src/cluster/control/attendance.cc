@@ -1,0 +1,125 @@
+#include "cluster/control/attendance.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <grpcpp/grpcpp.h>
+
+#include "cluster/control/codec.h"
+#include "control.grpc.pb.h"
+
+namespace tactus {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirstPause{200};
+constexpr milliseconds kLongestPause{2000};
+constexpr int kKeepaliveMs = 5000;
+
+}  // namespace
+
+struct Attendance::Body {
+  Body(std::string where, const ControlTls& tls, AttendanceEvents told)
+      : controller(std::move(where)), events(std::move(told)) {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(kMostMessage);
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(kLongestPause.count()));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
+    stub = control::Control::NewStub(
+        grpc::CreateCustomChannel(controller, ClientCredentials(tls), arguments));
+    thread = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+  }
+
+  void Run(const std::stop_token& stop) {
+    milliseconds pause = kFirstPause;
+    while (!stop.stop_requested()) {
+      const bool heard = Attend(stop);
+      pause = heard ? kFirstPause : std::min(pause * 2, kLongestPause);
+      std::unique_lock lock(mutex);
+      come.wait_for(lock, pause, [&] { return stop.stop_requested(); });
+    }
+  }
+
+  // One connection; whether the controller said anything.
+  bool Attend(const std::stop_token& stop) {
+    grpc::ClientContext context;
+    const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+    const auto stream = stub->Attend(&context);
+    {
+      const std::scoped_lock lock(mutex);
+      message.reset();
+      over = false;
+    }
+    events.connected();
+    std::jthread writer([&] { Write(*stream, context); });
+    bool heard = false;
+    control::ToNode wire;
+    while (stream->Read(&wire)) {
+      heard = true;
+      auto order = Decode(wire);
+      if (order) events.order(*std::move(order));
+    }
+    {
+      const std::scoped_lock lock(mutex);
+      over = true;
+      come.notify_all();
+    }
+    writer.join();
+    const grpc::Status status = stream->Finish();
+    events.lost(status.ok() ? "the controller ended the connection" : status.error_message());
+    return heard;
+  }
+
+  void Write(grpc::ClientReaderWriter<control::FromNode, control::ToNode>& stream,
+             grpc::ClientContext& context) {
+    for (;;) {
+      control::FromNode wire;
+      {
+        std::unique_lock lock(mutex);
+        come.wait(lock, [this] { return over || message; });
+        if (over) return;
+        Encode(*message, wire);
+        message.reset();
+      }
+      if (!stream.Write(wire)) return context.TryCancel();
+    }
+  }
+
+  const std::string controller;
+  const AttendanceEvents events;
+  std::unique_ptr<control::Control::Stub> stub;
+  std::mutex mutex;
+  std::condition_variable come;
+  std::optional<FromNode> message;  // under the mutex; the latest
+  bool over = true;                 // under the mutex
+  std::jthread thread;              // last: it uses the others
+};
+
+Attendance::Attendance(std::string controller, ControlTls tls, AttendanceEvents events)
+    : body_(std::make_unique<Body>(std::move(controller), tls, std::move(events))) {}
+
+Attendance::~Attendance() {
+  {
+    const std::scoped_lock lock(body_->mutex);
+    body_->thread.request_stop();
+    body_->come.notify_all();
+  }
+  body_->thread.join();
+}
+
+void Attendance::Send(FromNode message) {
+  const std::scoped_lock lock(body_->mutex);
+  body_->message = std::move(message);
+  body_->come.notify_all();
+}
+
+}  // namespace tactus

@@ -1,0 +1,33 @@
+// An agent's connection to its controller: made again whenever it ends. Reports are whole states,
+// so only the latest waits to be sent.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cluster/control/tls.h"
+#include "fleet/messages.h"
+
+namespace tactus {
+
+struct AttendanceEvents {
+  // Each on a thread of the connection.
+  std::function<void()> connected;
+  std::function<void(ToNode)> order;
+  std::function<void(std::string why)> lost;  // of each attempt, too
+};
+
+class Attendance {
+ public:
+  Attendance(std::string controller, ControlTls tls, AttendanceEvents events);
+  ~Attendance();  // ends the connection
+
+  void Send(FromNode message);
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace tactus

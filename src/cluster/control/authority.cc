@@ -1,0 +1,292 @@
+#include "cluster/control/authority.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include <grpcpp/grpcpp.h>
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include "base/check.h"
+#include "base/whole_file.h"
+#include "control.grpc.pb.h"
+
+namespace tactus {
+namespace {
+
+struct FreeIt {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(X509_REQ* request) const { X509_REQ_free(request); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+template <class T>
+using Held = std::unique_ptr<T, FreeIt>;
+
+constexpr long kDaySeconds = 24 * 3600;
+constexpr long kNodeDays = 30;
+constexpr long kAuthorityDays = 3650;
+constexpr std::size_t kMostRequest = 16 << 10;
+
+Held<BIO> Reading(const std::string& text) {
+  return Held<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+template <class Put>
+std::string Pem(Put put) {
+  const Held<BIO> bio(BIO_new(BIO_s_mem()));
+  CHECK(bio != nullptr && put(bio.get()) == 1, "there is memory for a PEM text");
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &data);
+  return {data, static_cast<std::size_t>(size)};
+}
+std::string PemOf(X509* certificate) {
+  return Pem([&](BIO* bio) { return PEM_write_bio_X509(bio, certificate); });
+}
+std::string PemOf(EVP_PKEY* key) {
+  return Pem([&](BIO* bio) {
+    return PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr);
+  });
+}
+
+Status WriteSecret(const std::string& text, const std::filesystem::path& path) {
+  using std::filesystem::perms;
+  // The file that is then renamed: readable by nobody else before anything is in it.
+  std::error_code code;
+  std::filesystem::path aside = path;
+  aside += ".new";
+  if (Status made = WriteWhole("\n", aside, "key"); !made) return made;
+  std::filesystem::permissions(aside, perms::owner_read | perms::owner_write, code);
+  return WriteWhole(text, path, "key");
+}
+
+void AddExtension(X509* certificate, X509* issuer, int kind, const std::string& value) {
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  X509_EXTENSION* const made = X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str());
+  CHECK(made != nullptr, "OpenSSL knows these extensions");
+  X509_add_ext(certificate, made, -1);
+  X509_EXTENSION_free(made);
+}
+
+// Signed by `issuer`, or by itself where that is null.
+Held<X509> Signed(EVP_PKEY* key, const std::string& name, const std::string& names, long days,
+                  X509* issuer, EVP_PKEY* issuer_key) {
+  Held<X509> made(X509_new());
+  X509* const x = made.get();
+  std::array<unsigned char, 16> serial{};
+  CHECK(RAND_bytes(serial.data(), static_cast<int>(serial.size())) == 1, "there is chance");
+  serial[0] &= 0x7f;
+  BIGNUM* const number = BN_bin2bn(serial.data(), static_cast<int>(serial.size()), nullptr);
+  BN_to_ASN1_INTEGER(number, X509_get_serialNumber(x));
+  BN_free(number);
+  X509_set_version(x, X509_VERSION_3);
+  X509_gmtime_adj(X509_getm_notBefore(x), -kDaySeconds);  // clocks of nodes differ
+  X509_gmtime_adj(X509_getm_notAfter(x), days * kDaySeconds);
+  X509_set_pubkey(x, key);
+  X509_NAME* const subject = X509_get_subject_name(x);
+  X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8,
+                             reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
+  X509_set_issuer_name(x, issuer == nullptr ? subject : X509_get_subject_name(issuer));
+  const bool authority = issuer == nullptr;
+  AddExtension(x, authority ? x : issuer, NID_basic_constraints,
+               authority ? "critical,CA:TRUE,pathlen:0" : "critical,CA:FALSE");
+  AddExtension(x, authority ? x : issuer, NID_key_usage,
+               authority ? "critical,keyCertSign" : "critical,digitalSignature");
+  if (!names.empty()) AddExtension(x, issuer, NID_subject_alt_name, names);
+  CHECK(X509_sign(x, authority ? key : issuer_key, EVP_sha256()) > 0, "an EC key signs");
+  return made;
+}
+
+struct Authority {
+  std::string pem;
+  Held<X509> certificate;
+  Held<EVP_PKEY> key;
+};
+
+Expected<Authority> ReadAuthority(const std::filesystem::path& folder) {
+  constexpr const char* kRemedy = "; tactus cluster init makes it";
+  auto pem = ReadWhole(folder / "authority.pem", "authority", kRemedy);
+  if (!pem) return std::unexpected(std::move(pem.error()));
+  const auto key = ReadWhole(folder / "authority.key", "authority's key", kRemedy);
+  if (!key) return std::unexpected(key.error());
+  Authority read{*pem, nullptr, nullptr};
+  read.certificate.reset(PEM_read_bio_X509(Reading(*pem).get(), nullptr, nullptr, nullptr));
+  read.key.reset(PEM_read_bio_PrivateKey(Reading(*key).get(), nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  if (read.certificate == nullptr || read.key == nullptr) {
+    return InvalidArgument(folder.string() + ": authority.pem or authority.key is no PEM");
+  }
+  return read;
+}
+
+std::string Hex(const unsigned char* bytes, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    text += {kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]};
+  }
+  return text;
+}
+
+std::string SumOf(const std::string& token) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> sum{};
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), sum.data());
+  return Hex(sum.data(), sum.size());
+}
+
+// They stand in a certificate's names, where some characters mean something.
+bool IsPlain(const std::string& name) {
+  constexpr std::size_t kMost = 63;
+  return !name.empty() && name.size() <= kMost && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+}
+
+bool IsAddress(const std::string& host) {
+  return host.find(':') != std::string::npos ||
+         host.find_first_not_of("0123456789.") == std::string::npos;
+}
+
+long Now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// The node of the token, which is then no longer there; lines that have expired go too.
+Expected<std::string> UseUp(const std::filesystem::path& path, const std::string& token) {
+  const auto text = ReadWhole(path, "list of tokens");
+  const std::string sum = SumOf(token);
+  std::string left = "# sums of tokens that admit a node once: SUM NODE EXPIRY\n";
+  std::string admitted;
+  std::istringstream lines(text.value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string kept;
+    std::string node;
+    long expiry = 0;
+    if (!(fields >> kept >> node >> expiry) || kept == "#" || expiry < Now()) continue;
+    if (kept == sum) {
+      admitted = node;
+    } else {
+      left += line + "\n";
+    }
+  }
+  if (admitted.empty()) {
+    return InvalidArgument(
+        "the token is unknown, used or expired; tactus cluster token makes another");
+  }
+  if (Status written = WriteWhole(left, path, "list of tokens"); !written) {
+    return std::unexpected(std::move(written.error()));  // it could be used again
+  }
+  return admitted;
+}
+
+}  // namespace
+
+Status MakeAuthority(const std::filesystem::path& folder, const std::vector<std::string>& hosts) {
+  std::error_code code;
+  if (std::filesystem::exists(folder / "authority.key", code)) {
+    return Fail(ErrorCode::kAlreadyExists,
+                folder.string() + ": there is an authority here already; another folder, please");
+  }
+  std::string names = "URI:" + std::string(kNodeUri) + "controller";
+  for (const std::string& host : hosts) {
+    if (!IsAddress(host) && !IsPlain(host)) {
+      return InvalidArgument("'" + host + "' is no name and no address of a host");
+    }
+    names += (IsAddress(host) ? ",IP:" : ",DNS:") + host;
+  }
+  std::filesystem::create_directories(folder, code);
+  const Held<EVP_PKEY> key(EVP_EC_gen("P-256"));
+  const Held<EVP_PKEY> node_key(EVP_EC_gen("P-256"));
+  const auto authority = Signed(key.get(), "tactus cluster", "", kAuthorityDays, nullptr, nullptr);
+  const auto node =
+      Signed(node_key.get(), "controller", names, kAuthorityDays, authority.get(), key.get());
+  if (Status s = WriteSecret(PemOf(node_key.get()), folder / "node.key"); !s) return s;
+  if (Status s = WriteWhole(PemOf(node.get()), folder / "node.pem", "certificate"); !s) return s;
+  if (Status s = WriteWhole(PemOf(authority.get()), folder / "authority.pem", "authority"); !s) {
+    return s;
+  }
+  return WriteSecret(PemOf(key.get()), folder / "authority.key");  // last: all is there
+}
+
+Expected<std::string> MakeToken(const std::filesystem::path& folder, const std::string& node,
+                                std::chrono::seconds valid) {
+  if (!IsPlain(node) || node == "controller") {
+    return InvalidArgument("'" + node + "': a node's name is made of letters, digits, - _ and .");
+  }
+  if (auto authority = ReadAuthority(folder); !authority) {
+    return std::unexpected(std::move(authority.error()));
+  }
+  std::array<unsigned char, 32> bytes{};
+  CHECK(RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1, "there is chance");
+  std::string token = Hex(bytes.data(), bytes.size());
+  const auto path = folder / "tokens";
+  std::string text = ReadWhole(path, "list of tokens").value_or("");
+  text += SumOf(token) + " " + node + " " + std::to_string(Now() + valid.count()) + "\n";
+  if (Status written = WriteWhole(text, path, "list of tokens"); !written) {
+    return std::unexpected(std::move(written.error()));
+  }
+  return token;
+}
+
+Expected<Admitted> AdmitNode(const std::filesystem::path& folder, const std::string& token,
+                             const std::string& request) {
+  if (folder.empty()) return InvalidArgument("this controller has no authority (--tls)");
+  if (request.size() > kMostRequest) return InvalidArgument("the request is too long");
+  const Held<X509_REQ> asked(
+      PEM_read_bio_X509_REQ(Reading(request).get(), nullptr, nullptr, nullptr));
+  EVP_PKEY* const key = asked == nullptr ? nullptr : X509_REQ_get0_pubkey(asked.get());
+  const bool owned = key != nullptr && X509_REQ_verify(asked.get(), key) == 1;
+  ERR_clear_error();
+  if (!owned) return InvalidArgument("no request in PEM that is signed by its own key");
+  auto authority = ReadAuthority(folder);
+  if (!authority) return std::unexpected(std::move(authority.error()));
+  const auto node = UseUp(folder / "tokens", token);
+  if (!node) return std::unexpected(node.error());
+  // Nothing of the request but its key: the token says whose it is.
+  const auto made = Signed(key, *node, "URI:" + std::string(kNodeUri) + *node, kNodeDays,
+                           authority->certificate.get(), authority->key.get());
+  return Admitted{*node, PemOf(made.get()), authority->pem};
+}
+
+Status JoinCluster(const std::string& controller, const std::filesystem::path& folder,
+                   const std::string& token) {
+  const auto authority =
+      ReadWhole(folder / "authority.pem", "authority", "; copy it from the controller's folder");
+  if (!authority) return std::unexpected(authority.error());
+  const Held<EVP_PKEY> key(EVP_EC_gen("P-256"));
+  const Held<X509_REQ> request(X509_REQ_new());
+  X509_REQ_set_pubkey(request.get(), key.get());
+  CHECK(X509_REQ_sign(request.get(), key.get(), EVP_sha256()) > 0, "an EC key signs");
+  const auto stub = control::Control::NewStub(
+      grpc::CreateChannel(controller, ClientCredentials({.authority = *authority})));
+  grpc::ClientContext context;
+  constexpr auto kWithin = std::chrono::seconds(10);
+  context.set_deadline(std::chrono::system_clock::now() + kWithin);
+  control::JoinRequest asked;
+  asked.set_token(token);
+  asked.set_request_pem(Pem([&](BIO* bio) { return PEM_write_bio_X509_REQ(bio, request.get()); }));
+  control::JoinReply reply;
+  const grpc::Status status = stub->Join(&context, asked, &reply);
+  if (!status.ok()) {
+    return Fail(ErrorCode::kUnavailable, controller + ": " + status.error_message());
+  }
+  if (Status s = WriteSecret(PemOf(key.get()), folder / "node.key"); !s) return s;
+  return WriteWhole(reply.certificate_pem(), folder / "node.pem", "certificate");
+}
+
+}  // namespace tactus

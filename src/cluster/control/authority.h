@@ -1,0 +1,42 @@
+// The cluster's own authority: it signs the certificate of a node that shows a one-time token.
+//
+//   authority.pem, authority.key   of `tactus cluster init`; the key stays with the controller
+//   node.pem, node.key             this node's certificate, which names it, and its key
+//   tokens                         sums of those that are not used yet: SUM NODE EXPIRY on each
+//   line
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "cluster/control/tls.h"
+
+namespace tactus {
+
+// Makes the folder with all files; the controller's certificate is for `hosts`, names or addresses.
+// kAlreadyExists where there is an authority: its nodes would be locked out.
+Status MakeAuthority(const std::filesystem::path& folder, const std::vector<std::string>& hosts);
+
+// Admits `node` once, within `valid`. Only its sum is kept.
+Expected<std::string> MakeToken(const std::filesystem::path& folder, const std::string& node,
+                                std::chrono::seconds valid);
+
+struct Admitted {
+  std::string node;
+  std::string certificate;  // PEM, for 30 days
+  std::string authority;
+};
+// Uses the token up. kInvalidArgument says what is wrong with it or with the request, never the
+// token.
+Expected<Admitted> AdmitNode(const std::filesystem::path& folder, const std::string& token,
+                             const std::string& request);
+
+// Makes a key, asks the controller for a certificate by the token and writes both into `folder`,
+// which has authority.pem. The key never leaves this machine.
+Status JoinCluster(const std::string& controller, const std::filesystem::path& folder,
+                   const std::string& token);
+
+}  // namespace tactus

@@ -1,0 +1,36 @@
+// The plain messages of src/fleet as bytes on a connection, and back. Whatever comes is read or
+// refused; what is read is within bounds.
+#pragma once
+
+#include "base/expected.h"
+#include "fleet/leader.h"
+#include "fleet/messages.h"
+#include "fleet/node_state.h"
+
+namespace tactus {
+
+namespace control {
+class Cluster;
+class FromNode;
+class LeaderFile;
+class NodeFile;
+class ToNode;
+}  // namespace control
+
+// Bytes of one message; a larger one ends its connection.
+inline constexpr int kMostMessage = 4 << 20;
+
+void Encode(const FromNode& message, control::FromNode& out);
+void Encode(const ToNode& message, control::ToNode& out);
+void Encode(const LeaderView& view, control::Cluster& out);
+void Encode(const NodeKept& kept, control::NodeFile& out);
+void Encode(const LeaderKept& kept, control::LeaderFile& out);
+
+// kInvalidArgument says which field makes no sense.
+Expected<FromNode> Decode(const control::FromNode& in);
+Expected<ToNode> Decode(const control::ToNode& in);
+Expected<LeaderView> Decode(const control::Cluster& in);
+Expected<NodeKept> Decode(const control::NodeFile& in);
+LeaderKept Decode(const control::LeaderFile& in);
+
+}  // namespace tactus

@@ -1,0 +1,51 @@
+// The controller of a fleet: it attends its agents over gRPC, plans for the nodes that are here
+// with the rates that they measure, and rolls the plans out. It drives FleetLeader in real time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/expected.h"
+#include "cluster/control/tls.h"
+#include "fleet/history.h"
+#include "fleet/leader.h"
+
+namespace tactus {
+
+struct ControllerOptions {
+  std::string listen = "127.0.0.1:7400";  // port 0: any free one
+  std::filesystem::path state;            // controller.state
+  ControlTls tls;
+  std::filesystem::path authority;  // whose tokens admit nodes; empty: nobody may join
+  LeaderOptions leader;
+  std::size_t most_connections = 16'384;
+};
+
+class Controller {
+ public:
+  using Log = std::function<void(const std::string&)>;
+
+  // `planning` runs on the controller's thread; `history` may be null, else it outlives it.
+  // kAlreadyExists where another process holds the folder, kUnavailable where the port is taken.
+  static Expected<std::unique_ptr<Controller>> Start(ControllerOptions options, FleetInput fleet,
+                                                     FleetLeader::Planning planning, Log log,
+                                                     FleetHistory* history = nullptr);
+  ~Controller();
+
+  std::uint16_t port() const;
+  // Once a leader of a later term is there: why this one has ended. Empty: it leads.
+  std::string superseded() const;
+
+ private:
+  struct Body;
+  explicit Controller(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+// What the controller there says of its cluster.
+Expected<LeaderView> DescribeCluster(const std::string& controller, const ControlTls& tls);
+
+}  // namespace tactus

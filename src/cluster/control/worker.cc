@@ -1,0 +1,191 @@
+#include "cluster/control/worker.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "platform/process.h"
+
+namespace tactus {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLook{50};
+constexpr milliseconds kStartsWithin{600'000};  // models may be measured when they are loaded
+
+// "ready http=1 grpc=2 metrics=3" after `from` in the log.
+std::optional<KeptWorker> ReadyIn(const std::filesystem::path& log, std::uintmax_t from) {
+  std::ifstream file(log);
+  file.seekg(static_cast<std::streamoff>(from));
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("ready ") || file.eof()) continue;
+    KeptWorker kept;
+    const std::pair<const char*, std::uint16_t&> ports[] = {
+        {" http=", kept.http}, {" grpc=", kept.grpc}, {" metrics=", kept.metrics}};
+    for (const auto& [key, port] : ports) {
+      const auto at = line.find(key);
+      if (at == std::string::npos) return std::nullopt;
+      port = static_cast<std::uint16_t>(
+          std::strtoul(line.c_str() + at + std::string_view(key).size(), nullptr, 10));
+    }
+    return kept;
+  }
+  return std::nullopt;
+}
+
+std::string LastLine(const std::filesystem::path& log, std::uintmax_t from) {
+  std::ifstream file(log);
+  file.seekg(static_cast<std::streamoff>(from));
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty()) last = line;
+  }
+  return last;
+}
+
+}  // namespace
+
+struct Worker::Body {
+  Body(WorkerOptions given, WorkerEvents told)
+      : options(std::move(given)), events(std::move(told)) {
+    log = options.state / "worker.log";
+    thread = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+  }
+
+  void Run(const std::stop_token& stop) {
+    milliseconds pause = options.first_pause;
+    int early = 0;
+    std::optional<KeptWorker> last = ReadWorker(options.state);
+    if (last && Runs(last->process)) {
+      // One that was still starting when its agent ended: nobody knows its ports.
+      if (last->http == 0) StopProcess(last->process, milliseconds{1000});
+      if (last->http != 0) Watch(stop, *last, true);
+      if (stop.stop_requested()) return;
+      events.down("it ended", false);
+    }
+    while (!stop.stop_requested()) {
+      const auto begun = std::chrono::steady_clock::now();
+      bool ready = false;
+      const std::string why = Serve(stop, last, ready);
+      if (stop.stop_requested()) return;
+      const bool proven = ready && std::chrono::steady_clock::now() - begun >= options.proven_after;
+      early = proven ? 0 : early + 1;
+      if (proven) pause = options.first_pause;
+      last = ReadWorker(options.state);
+      events.down(why, early >= options.failing_after);
+      std::unique_lock lock(mutex);
+      changed.wait_for(lock, proven ? milliseconds{0} : pause,
+                       [&] { return stop.stop_requested(); });
+      if (!proven) pause = std::min(pause * 2, options.longest_pause);
+    }
+  }
+
+  std::vector<std::string> Command(const std::optional<KeptWorker>& last) const {
+    const auto port = [&](std::uint16_t KeptWorker::*which) {
+      return std::to_string(last ? (*last).*which : 0);
+    };
+    std::vector<std::string> command = {options.program.string(),
+                                        "serve",
+                                        "--models",
+                                        options.models.string(),
+                                        "--model-control-mode",
+                                        "explicit",
+                                        "--address",
+                                        options.address,
+                                        "--http-port",
+                                        port(&KeptWorker::http),
+                                        "--grpc-port",
+                                        port(&KeptWorker::grpc),
+                                        "--metrics-port",
+                                        port(&KeptWorker::metrics)};
+    command.insert(command.end(), options.arguments.begin(), options.arguments.end());
+    return command;
+  }
+
+  // Starts one, on the ports of the last if that was ever ready, and watches it to its end; why it
+  // ended.
+  std::string Serve(const std::stop_token& stop, const std::optional<KeptWorker>& last,
+                    bool& was_ready) {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(log, none);
+    const std::uintmax_t from = none ? 0 : size;
+    const auto process = StartProcess(Command(last), log);
+    if (!process) return process.error().message;
+    KeptWorker kept{.process = *process};
+    if (const Status found_again = Write(kept, options.state); !found_again) {
+      StopProcess(*process, milliseconds{1000});  // no later agent would find it
+      return found_again.error().message;
+    }
+    {
+      const std::scoped_lock lock(mutex);
+      running = *process;
+    }
+    const auto begun = std::chrono::steady_clock::now();
+    for (std::optional<KeptWorker> ready; !ready && !stop.stop_requested();) {
+      if (EndsWithin(*process, kLook)) return "it did not start: " + LastLine(log, from);
+      if (std::chrono::steady_clock::now() - begun > kStartsWithin) {
+        StopProcess(*process, milliseconds{1000});
+        return "it was not ready in time";
+      }
+      ready = ReadyIn(log, from);
+      if (ready) kept = *ready;
+      kept.process = *process;
+    }
+    if (stop.stop_requested()) return "";
+    was_ready = true;
+    if (const Status kept_it = Write(kept, options.state); !kept_it) {
+      StopProcess(*process, milliseconds{1000});
+      return kept_it.error().message;
+    }
+    Watch(stop, kept, false);
+    return "it ended: " + LastLine(log, from);
+  }
+
+  void Watch(const std::stop_token& stop, const KeptWorker& kept, bool adopted) {
+    {
+      const std::scoped_lock lock(mutex);
+      running = kept.process;
+    }
+    events.up(kept, adopted);
+    while (!stop.stop_requested() && !EndsWithin(kept.process, kLook * 2)) {
+    }
+  }
+
+  const WorkerOptions options;
+  const WorkerEvents events;
+  std::filesystem::path log;
+  std::mutex mutex;
+  std::condition_variable changed;
+  ProcessIdentity running;  // under the mutex
+  std::jthread thread;      // last: it uses the others
+};
+
+Worker::Worker(WorkerOptions options, WorkerEvents events)
+    : body_(std::make_unique<Body>(std::move(options), std::move(events))) {}
+
+Worker::~Worker() {
+  {
+    const std::scoped_lock lock(body_->mutex);
+    body_->thread.request_stop();
+    body_->changed.notify_all();
+  }
+  if (body_->thread.joinable()) body_->thread.join();
+}
+
+void Worker::Stop(std::chrono::milliseconds grace) {
+  {
+    const std::scoped_lock lock(body_->mutex);
+    body_->thread.request_stop();
+    body_->changed.notify_all();
+  }
+  if (body_->thread.joinable()) body_->thread.join();
+  if (body_->running.pid > 0) StopProcess(body_->running, grace);
+}
+
+}  // namespace tactus

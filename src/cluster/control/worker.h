@@ -1,0 +1,67 @@
+// The process that serves on a node: `tactus serve`, started by its agent, watched, and started
+// again when it ends, later each time. It outlives its agent: the next one finds it again.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "cluster/control/state_file.h"
+
+namespace tactus {
+
+struct WorkerOptions {
+  std::filesystem::path program;       // tactus
+  std::filesystem::path models;        // its repository
+  std::vector<std::string> arguments;  // of `tactus serve`, besides ours
+  std::string address = "127.0.0.1";
+  std::filesystem::path state;  // folder: worker.state, worker.log
+  std::chrono::milliseconds first_pause{500};
+  std::chrono::milliseconds longest_pause{30'000};
+  // One that lives so long has not failed at its start, and the next one is started at once.
+  std::chrono::milliseconds proven_after{10'000};
+  int failing_after = 3;  // that ended sooner, in a row
+};
+
+struct WorkerEvents {
+  // On the worker's thread. `adopted`: it ran already.
+  std::function<void(const KeptWorker&, bool adopted)> up;
+  std::function<void(const std::string& why, bool failing)> down;
+};
+
+class Worker {
+ public:
+  Worker(WorkerOptions options, WorkerEvents events);
+  // Ends the watching; the process goes on.
+  ~Worker();
+  // Also ends the process. Idempotent.
+  void Stop(std::chrono::milliseconds grace);
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+// The models that a worker holds, and what it is asked to do, by KServe's repository calls over
+// gRPC.
+class WorkerCalls {
+ public:
+  explicit WorkerCalls(const std::string& address);
+  ~WorkerCalls();
+
+  Expected<std::vector<std::string>> Loaded();
+  Status Load(const std::string& model);
+  Status Unload(const std::string& model);
+  // Calls that reached each model since it was loaded, whatever became of them.
+  Expected<std::vector<std::pair<std::string, std::uint64_t>>> Counts();
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace tactus

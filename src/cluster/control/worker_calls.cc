@@ -1,0 +1,89 @@
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include <grpcpp/grpcpp.h>
+
+#include "cluster/control/worker.h"
+#include "grpc_service.grpc.pb.h"
+
+namespace tactus {
+namespace {
+
+constexpr auto kLoadsWithin = std::chrono::minutes(10);
+constexpr auto kSaysWithin = std::chrono::seconds(5);
+
+Error ErrorOf(const grpc::Status& status) {
+  return {status.error_code() == grpc::StatusCode::UNAVAILABLE ? ErrorCode::kUnavailable
+                                                               : ErrorCode::kInternal,
+          status.error_message()};
+}
+
+}  // namespace
+
+struct WorkerCalls::Body {
+  std::unique_ptr<inference::GRPCInferenceService::Stub> stub;
+};
+
+WorkerCalls::WorkerCalls(const std::string& address) : body_(std::make_unique<Body>()) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  body_->stub = inference::GRPCInferenceService::NewStub(
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+}
+
+WorkerCalls::~WorkerCalls() = default;
+
+Expected<std::vector<std::string>> WorkerCalls::Loaded() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kSaysWithin);
+  context.set_wait_for_ready(true);
+  inference::RepositoryIndexRequest request;
+  inference::RepositoryIndexResponse response;
+  request.set_ready(true);
+  const grpc::Status status = body_->stub->RepositoryIndex(&context, request, &response);
+  if (!status.ok()) return std::unexpected(ErrorOf(status));
+  std::vector<std::string> models;
+  for (const auto& each : response.models()) models.push_back(each.name());
+  return models;
+}
+
+Status WorkerCalls::Load(const std::string& model) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kLoadsWithin);
+  inference::RepositoryModelLoadRequest request;
+  inference::RepositoryModelLoadResponse response;
+  request.set_model_name(model);
+  const grpc::Status status = body_->stub->RepositoryModelLoad(&context, request, &response);
+  if (!status.ok()) return std::unexpected(ErrorOf(status));
+  return {};
+}
+
+Status WorkerCalls::Unload(const std::string& model) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kLoadsWithin);
+  inference::RepositoryModelUnloadRequest request;
+  inference::RepositoryModelUnloadResponse response;
+  request.set_model_name(model);
+  const grpc::Status status = body_->stub->RepositoryModelUnload(&context, request, &response);
+  if (!status.ok()) return std::unexpected(ErrorOf(status));
+  return {};
+}
+
+Expected<std::vector<std::pair<std::string, std::uint64_t>>> WorkerCalls::Counts() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kSaysWithin);
+  inference::ModelStatisticsRequest request;
+  inference::ModelStatisticsResponse response;
+  const grpc::Status status = body_->stub->ModelStatistics(&context, request, &response);
+  if (!status.ok()) return std::unexpected(ErrorOf(status));
+  std::vector<std::pair<std::string, std::uint64_t>> counts;
+  for (const inference::ModelStatistics& each : response.model_stats()) {
+    const auto& ended = each.inference_stats();
+    counts.emplace_back(each.name(), each.inference_count() + ended.fail().count());
+  }
+  return counts;
+}
+
+}  // namespace tactus

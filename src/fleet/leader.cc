@@ -1,0 +1,213 @@
+#include "fleet/leader.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tactus {
+namespace {
+
+std::vector<std::string> NamesOf(const FleetInput& input) {
+  std::vector<std::string> names;
+  for (const FleetDevice& device : input.devices) names.push_back(device.name);
+  return names;
+}
+
+}  // namespace
+
+FleetLeader::FleetLeader(FleetInput declared, Planning planning, LeaderOptions options,
+                         LeaderKept kept, TimePoint now, FleetHistory* history)
+    : declared_(std::move(declared)),
+      planning_(std::move(planning)),
+      options_(options),
+      history_(history),
+      kept_(kept),
+      confirmed_(kept),
+      membership_(NamesOf(declared_), options.membership),
+      since_(now) {
+  for (const std::string& name : NamesOf(declared_)) nodes_[name];
+}
+
+void FleetLeader::Send(const std::string& node, const Incarnation& to,
+                       decltype(ToNode::what) what) {
+  if (!leading_ || superseded()) return;
+  outgoing_.push_back({node, to, kept_.term, std::move(what)});
+}
+
+void FleetLeader::Receive(const FromNode& message, TimePoint now) {
+  if (superseded()) return;
+  const std::uint64_t term = ReportOf(message).term;
+  seen_term_ = std::max(seen_term_, term);
+  using Heard = Membership::Heard;
+  const Heard heard = membership_.Hear(message, now);
+  switch (heard) {
+    case Heard::kUndeclared:
+      return Send(message.node, message.who,
+                  DenyOrder{"the fleet has no device '" + message.node +
+                            "'; start the agent with --node and a name of [[devices]]"});
+    case Heard::kNameTaken:
+      return Send(message.node, message.who,
+                  DenyOrder{"another node is here as '" + message.node +
+                            "', with other state; name one of them otherwise, or stop it"});
+    case Heard::kEarlierLife:
+      return Send(message.node, message.who,
+                  DenyOrder{"node '" + message.node +
+                            "' has been started again since; one of the two is to be stopped"});
+    case Heard::kMustGreet:
+      return Send(message.node, message.who, GreetOrder{});
+    case Heard::kOld:
+      return;
+    case Heard::kNews:
+    case Heard::kNewLife:
+      break;
+  }
+  if (leading_ && term > kept_.term) {
+    superseded_ = "node '" + message.node + "' obeys a leader of term " + std::to_string(term) +
+                  ", and this one's is " + std::to_string(kept_.term);
+    kept_.term = term;
+    outgoing_.clear();
+    return;
+  }
+  if (history_ != nullptr) {
+    if (heard == Heard::kNewLife) history_->OnStanding(now, message.node, Standing::kAlive);
+    history_->OnReport(now, message);
+  }
+  if (std::holds_alternative<NodeHello>(message.what)) Greeted(message, heard == Heard::kNewLife);
+  Reported(message, now);
+}
+
+void FleetLeader::Greeted(const FromNode& message, bool new_life) {
+  Node& node = nodes_.at(message.node);
+  const FleetSlice& slice = std::get<NodeHello>(message.what).slice;
+  if (new_life) {
+    node.left_out_until = kStart;
+    node.left_out_why.clear();
+    node.refusals = 0;
+    if (rollout_) rollout_->Restarted(message.node);
+  }
+  // A COMMIT of a later plan may still be on its way.
+  std::erase_if(node.in_force, [&](const FleetSlice& each) { return each.id <= slice.id; });
+  node.in_force.insert(node.in_force.begin(), slice);
+  Send(message.node, message.who, WelcomeOrder{});
+}
+
+void FleetLeader::Reported(const FromNode& message, TimePoint now) {
+  Node& node = nodes_.at(message.node);
+  node.report = ReportOf(message);
+  if (const auto* beat = std::get_if<NodeBeat>(&message.what)) {
+    node.rates.clear();
+    for (const ModelRate& each : beat->rates) node.rates[each.model] = each.rate_rps;
+  }
+  if (!leading_) return;
+  if (node.report.term < kept_.term) return Send(message.node, message.who, WelcomeOrder{});
+  std::erase_if(node.in_force,
+                [&](const FleetSlice& each) { return each.id < node.report.committed; });
+  const bool known = std::ranges::any_of(
+      node.in_force, [&](const FleetSlice& each) { return each.id == node.report.committed; });
+  if (!known) return Send(message.node, message.who, GreetOrder{});
+  if (rollout_) rollout_->Report(message.node, node.report, now);
+  const PlanId prepared = node.report.prepared;
+  if (!prepared.none() && (!rollout_ || prepared != rollout_->plan().id)) {
+    Send(message.node, message.who, Abandoning(message.node, prepared, now));
+  }
+  if (node.report.failing) LeaveOut(message.node, node.report.trouble, now);
+}
+
+void FleetLeader::LeaveOut(const std::string& name, const std::string& why, TimePoint now) {
+  Node& node = nodes_.at(name);
+  node.left_out_why = why;
+  if (now < node.left_out_until) return;
+  constexpr int kMostDoublings = 4;
+  node.left_out_until = now + options_.refused_for * (1 << std::min(node.refusals, kMostDoublings));
+  ++node.refusals;
+}
+
+void FleetLeader::Lead(TimePoint now) {
+  kept_.term = options_.term != 0 ? options_.term : std::max(kept_.term, seen_term_) + 1;
+  leading_ = true;
+  since_ = now;
+  if (seen_term_ > kept_.term) {
+    superseded_ = "a node obeys a leader of term " + std::to_string(seen_term_) +
+                  ", and this one's is " + std::to_string(kept_.term);
+    return;
+  }
+  for (const auto& [name, member] : membership_.members()) {
+    if (member.present()) Send(name, member.who, WelcomeOrder{});
+  }
+}
+
+void FleetLeader::Watch(TimePoint now) {
+  for (const Membership::Change& change : membership_.Step(now)) {
+    if (history_ != nullptr) history_->OnStanding(now, change.node, change.to);
+    if (change.to == Standing::kDead && rollout_) {
+      rollout_->Gone(change.node,
+                     "it has not been heard of for " +
+                         std::to_string(options_.membership.dead_after / std::chrono::seconds(1)) +
+                         " s");
+    }
+  }
+}
+
+void FleetLeader::Ended(TimePoint now) {
+  if (ended_ || !rollout_->over()) return;
+  ended_ = true;
+  const PlanId id = rollout_->plan().id;
+  if (history_ != nullptr) {
+    const std::string why = rollout_->culprit() + ": " + rollout_->why();
+    history_->OnRollout(now, id, rollout_->adopted(), rollout_->adopted() ? "" : why);
+  }
+  if (rollout_->adopted()) {
+    serving_ = id;
+    problem_.clear();
+    for (const auto& [name, slice] : rollout_->plan().slices) nodes_.at(name).refusals = 0;
+    return;
+  }
+  const std::string& culprit = rollout_->culprit();
+  problem_ = "plan " + std::to_string(id.epoch) + " was abandoned: node '" + culprit +
+             "': " + rollout_->why();
+  retry_ = true;
+  not_before_ = now + options_.rollout.resend;
+  if (membership_.members().at(culprit).present()) LeaveOut(culprit, rollout_->why(), now);
+}
+
+void FleetLeader::Roll(TimePoint now) {
+  if (!rollout_) return;
+  for (Rollout::Order& order : rollout_->Step(now, HoldBack(now), RoutedTo(now, false))) {
+    if (const auto* abandon = std::get_if<AbandonOrder>(&order.what)) {
+      order.what = Abandoning(order.node, abandon->id, now);
+    }
+    if (std::holds_alternative<CommitOrder>(order.what)) {
+      std::vector<FleetSlice>& in_force = nodes_.at(order.node).in_force;
+      const FleetSlice& slice = rollout_->plan().slices.at(order.node);
+      const auto same = [&](const FleetSlice& each) { return each.id == slice.id; };
+      if (std::ranges::none_of(in_force, same)) in_force.push_back(slice);
+    }
+    Send(order.node, membership_.members().at(order.node).who, std::move(order.what));
+  }
+  Ended(now);
+}
+
+void FleetLeader::Step(TimePoint now) {
+  if (superseded()) return;
+  Watch(now);
+  if (!leading_) {
+    const bool all = std::ranges::all_of(membership_.members(),
+                                         [](const auto& each) { return each.second.present(); });
+    if (!all && now < since_ + options_.settle) return;
+    Lead(now);
+  }
+  Roll(now);
+  if (rollout_ && !rollout_->over()) return;
+  const std::set<std::string> participants = Participants(now);
+  if (!WantsPlan(now, participants)) return;
+  MakePlan(now, participants);
+  Roll(now);
+}
+
+LeaderActions FleetLeader::Take() {
+  LeaderActions actions;
+  if (confirmed_ != kept_) actions.keep = kept_;
+  actions.send.swap(outgoing_);
+  return actions;
+}
+
+}  // namespace tactus

@@ -1,0 +1,151 @@
+// The leader of a term: it gathers the fleet's nodes, plans for those that are here with the rates
+// that they measure, and rolls the plans out. Pure: a driver hands it what nodes say and the time,
+// sends what it says, and keeps what it must know when it starts again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "core/fleet_plan.h"
+#include "fleet/history.h"
+#include "fleet/membership.h"
+#include "fleet/messages.h"
+#include "fleet/rollout.h"
+
+namespace tactus {
+
+struct LeaderKept {
+  std::uint64_t term = 0;
+  std::uint64_t epoch = 0;
+
+  bool operator==(const LeaderKept&) const = default;
+};
+
+struct LeaderOptions {
+  MembershipOptions membership;
+  RolloutOptions rollout;
+  // Of whoever elects leaders; 0: nobody does, and the term is the first one that no node knows.
+  std::uint64_t term = 0;
+  Duration settle = Seconds(3);          // how long nodes have to say hello before the first plan
+  Duration replan_every = Seconds(360);  // for the rates that are measured
+  Duration plan_again = Seconds(5);      // after a plan that could not be made
+  Duration refused_for = Seconds(60);    // a node that refused is left out; longer each time
+  // Where a silent node sends is spared so long; then what it may send to is unloaded.
+  Duration forget_after = Seconds(600);
+};
+
+// If `keep` cannot be written, `send` must not be sent; the next Take asks again, until WasKept.
+struct LeaderActions {
+  std::optional<LeaderKept> keep;
+  std::vector<ToNode> send;
+};
+
+// For people.
+struct LeaderView {
+  struct Node {
+    std::string name;
+    Standing standing = Standing::kAway;
+    Duration silent{};
+    NodeReport report;
+    FleetSlice slice;
+    std::map<std::string, double> rates;  // requests a second, by model
+    std::string left_out;                 // why it has no part in the plan; empty: it has
+  };
+  std::uint64_t term = 0;         // 0: it gathers nodes and does not lead yet
+  PlanId serving;                 // the last that was adopted
+  PlanId rolling;                 // what is rolled out now, or was last
+  std::string phase;              // of it; empty: no plan was made yet
+  std::string problem;            // why there is no newer plan; empty: none is needed
+  std::vector<std::string> lost;  // pipelines without a place: their source or its devices are away
+  std::vector<Node> nodes;
+};
+
+class FleetLeader {
+ public:
+  using Planning = std::function<Expected<FleetPlan>(const FleetInput&)>;
+
+  // `history` may be null, else it outlives the leader.
+  FleetLeader(FleetInput declared, Planning planning, LeaderOptions options, LeaderKept kept,
+              TimePoint now, FleetHistory* history = nullptr);
+
+  void Receive(const FromNode& message, TimePoint now);
+  // Does what is due.
+  void Step(TimePoint now);
+  LeaderActions Take();
+  void WasKept() { confirmed_ = kept_; }
+  // When Step may next have something, if nobody says anything.
+  TimePoint Next() const;
+
+  // A leader of a later term is there. This one has ended: it sends nothing any more.
+  bool superseded() const { return !superseded_.empty(); }
+  const std::string& superseded_why() const { return superseded_; }
+  bool leads() const { return leading_; }
+  std::uint64_t term() const { return kept_.term; }
+  PlanId serving() const { return serving_; }
+  const Rollout* rollout() const { return rollout_ ? &*rollout_ : nullptr; }
+  LeaderView View(TimePoint now) const;
+
+ private:
+  // What is known of a node beyond its being there.
+  struct Node {
+    NodeReport report;
+    std::map<std::string, double> rates;
+    std::vector<FleetSlice> in_force;  // any of which it may serve; none: nobody knows
+    TimePoint left_out_until = kStart;
+    std::string left_out_why;
+    int refusals = 0;
+  };
+  void Send(const std::string& node, const Incarnation& to, decltype(ToNode::what) what);
+  void Greeted(const FromNode& message, bool new_life);
+  void Reported(const FromNode& message, TimePoint now);
+  void Lead(TimePoint now);
+  void Watch(TimePoint now);
+  void Roll(TimePoint now);
+  void Ended(TimePoint now);
+  void LeaveOut(const std::string& node, const std::string& why, TimePoint now);
+
+  bool Known(const std::string& node) const;
+  bool AllKnown() const;
+  std::set<std::string> Participants(TimePoint now) const;
+  bool Forgotten(const std::string& node, TimePoint now) const;
+  bool HoldBack(TimePoint now) const;
+  // By node: the models to which others may send; `all`: also those that are in the roll-out.
+  std::map<std::string, std::set<std::string>> RoutedTo(TimePoint now, bool all) const;
+  AbandonOrder Abandoning(const std::string& node, PlanId id, TimePoint now) const;
+  bool WantsPlan(TimePoint now, const std::set<std::string>& participants) const;
+  void MakePlan(TimePoint now, const std::set<std::string>& participants);
+  bool Serves(const std::map<std::string, FleetSlice>& slices) const;
+
+  const FleetInput declared_;
+  const Planning planning_;
+  const LeaderOptions options_;
+  FleetHistory* const history_;
+  LeaderKept kept_;
+  std::optional<LeaderKept> confirmed_;
+  Membership membership_;
+  std::map<std::string, Node> nodes_;
+  std::vector<ToNode> outgoing_;
+  std::string superseded_;
+
+  bool leading_ = false;
+  TimePoint since_;  // it gathers, or it leads
+  std::uint64_t seen_term_ = 0;
+  std::optional<Rollout> rollout_;
+  bool ended_ = true;  // Ended has seen the roll-out's end
+  PlanId serving_;
+  std::set<std::string> planned_for_;
+  bool planned_ = false;
+  bool retry_ = false;
+  TimePoint not_before_ = kStart;
+  TimePoint next_period_ = kStart;
+  std::string problem_;
+  std::vector<std::string> lost_;
+};
+
+}  // namespace tactus

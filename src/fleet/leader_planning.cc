@@ -1,0 +1,173 @@
+// When the leader plans, for whom, and what it spares for nodes that are away.
+#include <algorithm>
+#include <utility>
+
+#include "fleet/leader.h"
+#include "fleet/slices.h"
+
+namespace tactus {
+
+// It obeys this leader, which knows what it serves: nobody else changes that.
+bool FleetLeader::Known(const std::string& name) const {
+  const Node& node = nodes_.at(name);
+  return node.report.term == kept_.term &&
+         std::ranges::any_of(node.in_force, [&](const FleetSlice& each) {
+           return each.id == node.report.committed;
+         });
+}
+
+bool FleetLeader::AllKnown() const {
+  return std::ranges::all_of(membership_.members(), [this](const auto& each) {
+    return !each.second.present() || Known(each.first);
+  });
+}
+
+std::set<std::string> FleetLeader::Participants(TimePoint now) const {
+  std::set<std::string> names;
+  for (const auto& [name, member] : membership_.members()) {
+    if (!member.present() || !Known(name)) continue;
+    const Node& node = nodes_.at(name);
+    if (node.report.failing || now < node.left_out_until) continue;
+    names.insert(name);
+  }
+  return names;
+}
+
+bool FleetLeader::Forgotten(const std::string& name, TimePoint now) const {
+  const Member& member = membership_.members().at(name);
+  if (member.present()) return false;
+  return now >= std::max(since_, member.heard) + options_.forget_after;
+}
+
+// A node of which this leader does not know where it sends might send anywhere.
+bool FleetLeader::HoldBack(TimePoint now) const {
+  return std::ranges::any_of(nodes_, [&](const auto& each) {
+    if (rollout_ && rollout_->plan().slices.contains(each.first)) return false;
+    return !Known(each.first) && !Forgotten(each.first, now);
+  });
+}
+
+AbandonOrder FleetLeader::Abandoning(const std::string& node, PlanId id, TimePoint now) const {
+  AbandonOrder order{.id = id, .keep_all = HoldBack(now)};
+  const auto routed = RoutedTo(now, true);
+  const auto here = routed.find(node);
+  if (here != routed.end()) order.keep.assign(here->second.begin(), here->second.end());
+  return order;
+}
+
+std::map<std::string, std::set<std::string>> FleetLeader::RoutedTo(TimePoint now, bool all) const {
+  std::map<std::string, std::set<std::string>> kept;
+  for (const auto& [name, node] : nodes_) {
+    const bool inside = rollout_ && rollout_->plan().slices.contains(name);
+    if ((inside && !all) || Forgotten(name, now)) continue;
+    for (const FleetSlice& slice : node.in_force) {
+      for (const SliceRoute& route : slice.routes) {
+        for (const RouteTarget& target : route.to) kept[target.node].insert(route.model);
+      }
+    }
+  }
+  return kept;
+}
+
+bool FleetLeader::WantsPlan(TimePoint now, const std::set<std::string>& participants) const {
+  if (participants.empty() || now < not_before_) return false;
+  if (!planned_) return AllKnown() || now >= since_ + options_.settle;
+  if (retry_ || participants != planned_for_ || now >= next_period_) return true;
+  // One that went back to what it had kept, say.
+  return std::ranges::any_of(participants, [this](const std::string& name) {
+    return nodes_.at(name).report.committed != serving_;
+  });
+}
+
+bool FleetLeader::Serves(const std::map<std::string, FleetSlice>& slices) const {
+  return !serving_.none() && std::ranges::all_of(slices, [this](const auto& each) {
+    const Node& node = nodes_.at(each.first);
+    return node.report.committed == serving_ && node.in_force.front().id == serving_ &&
+           node.in_force.front().instances == each.second.instances &&
+           node.in_force.front().routes == each.second.routes;
+  });
+}
+
+void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participants) {
+  std::map<std::string, double> rates;
+  std::set<std::string> away;
+  for (const auto& [name, node] : nodes_) {
+    if (!participants.contains(name)) away.insert(name);
+    for (const auto& [model, rate] : node.rates) rates[model] += rate;
+  }
+  lost_.clear();
+  const FleetInput input = Without(Measured(declared_, rates), away, lost_);
+  planned_ = true;
+  retry_ = false;
+  planned_for_ = participants;
+  next_period_ = now + options_.replan_every;
+  FleetPlan plan;
+  if (!input.pipelines.empty()) {
+    auto made = planning_(input);
+    if (!made) {
+      problem_ = "no plan for the nodes that are here: " + made.error().message;
+      retry_ = true;
+      not_before_ = now + options_.plan_again;
+      return;
+    }
+    plan = *std::move(made);
+  }
+  const PlanId id{kept_.term, kept_.epoch + 1};
+  auto slices = SlicesOf(plan, input, id, participants);
+  if (Serves(slices)) {
+    problem_.clear();
+    return;
+  }
+  ++kept_.epoch;
+  plan.epoch = id.epoch;
+  if (history_ != nullptr) history_->OnPlan(now, id, input, plan);
+  auto waves = WavesOf(slices, input);
+  RolloutOptions options = options_.rollout;
+  for (const FleetPipeline& each : declared_.pipelines) {
+    options.old_requests = std::max(options.old_requests, 2 * each.slo);
+  }
+  rollout_.emplace(RolloutPlan{id, std::move(slices), std::move(waves)}, options, now);
+  for (const std::string& name : participants) {
+    rollout_->Report(name, nodes_.at(name).report, now);
+  }
+  ended_ = false;
+}
+
+TimePoint FleetLeader::Next() const {
+  if (superseded()) return kNever;
+  TimePoint next = membership_.Next();
+  if (!leading_) return std::min(next, since_ + options_.settle);
+  if (rollout_) next = std::min(next, rollout_->Next());
+  if (rollout_ && !rollout_->over()) return next;
+  const auto later = [&](TimePoint at) { next = std::min(next, std::max(at, not_before_)); };
+  if (!planned_) later(since_ + options_.settle);
+  if (planned_) later(next_period_);
+  if (retry_) later(not_before_);
+  for (const auto& [name, node] : nodes_) {
+    if (node.left_out_until > not_before_) later(node.left_out_until);
+  }
+  return next;
+}
+
+LeaderView FleetLeader::View(TimePoint now) const {
+  LeaderView view{.term = leading_ ? kept_.term : 0,
+                  .serving = serving_,
+                  .rolling = rollout_ ? rollout_->plan().id : PlanId{},
+                  .phase = rollout_ ? Name(rollout_->phase()) : "",
+                  .problem = superseded() ? superseded_ : problem_,
+                  .lost = lost_,
+                  .nodes = {}};
+  for (const auto& [name, member] : membership_.members()) {
+    const Node& node = nodes_.at(name);
+    LeaderView::Node shown{.name = name, .standing = member.standing, .silent = {}};
+    if (member.standing != Standing::kAway) shown.silent = now - member.heard;
+    shown.report = node.report;
+    if (!node.in_force.empty()) shown.slice = node.in_force.front();
+    shown.rates = node.rates;
+    if (node.report.failing || now < node.left_out_until) shown.left_out = node.left_out_why;
+    view.nodes.push_back(std::move(shown));
+  }
+  return view;
+}
+
+}  // namespace tactus

@@ -1,0 +1,141 @@
+// Without these a leader could go on after another has taken its place, or plan again and again
+// with a node that refuses.
+#include "fleet/leader.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fleet/fleet_world_test.h"
+
+namespace tactus {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+// What a store would be told.
+struct Told final : FleetHistory {
+  void OnStanding(TimePoint, const std::string& node, Standing now) override {
+    lines.push_back(node + " " + Name(now));
+  }
+  void OnPlan(TimePoint, PlanId id, const FleetInput& input, const FleetPlan&) override {
+    lines.push_back("plan " + std::to_string(id.epoch) + " for " +
+                    std::to_string(input.devices.size()));
+  }
+  void OnRollout(TimePoint, PlanId id, bool adopted, const std::string& why) override {
+    lines.push_back((adopted ? "adopted " : "abandoned ") + std::to_string(id.epoch) + " " + why);
+  }
+  std::vector<std::string> lines;
+};
+
+Expected<FleetPlan> OnTheFirst(const FleetInput& input) {
+  FleetPlan plan;
+  for (FleetPipelineId::rep p = 0; p < input.pipelines.size(); ++p) {
+    plan.instances.push_back({FleetPipelineId{p}, FleetStageId{0}, DeviceId{0}});
+  }
+  return plan;
+}
+
+// Two nodes, server0 and edge0, that answer at once.
+class LeaderTest : public ::testing::Test {
+ protected:
+  // Until nothing is said any more; then `time` later.
+  void Pass(Duration time) {
+    for (bool quiet = false; !quiet;) {
+      quiet = true;
+      for (NodeState* node : {&server, &edge}) {
+        NodeActions actions = node->Take(now);
+        if (actions.keep) node->WasKept();
+        for (const std::string& model : actions.load) {
+          const bool refuses = node == &server && server_refuses;
+          if (refuses) node->LoadFailed(model, "no memory", now);
+          if (!refuses) node->Loaded(model);
+        }
+        for (const std::string& model : actions.unload) node->Unloaded(model);
+        for (const FromNode& message : actions.send) leader.Receive(message, now);
+        quiet = quiet && actions.send.empty() && actions.load.empty();
+      }
+      leader.Step(now);
+      const LeaderActions actions = leader.Take();
+      if (actions.keep) leader.WasKept();
+      for (const ToNode& order : actions.send) {
+        (order.node == "server0" ? server : edge).Receive(order, now);
+      }
+      quiet = quiet && actions.send.empty();
+    }
+    now += time;
+  }
+
+  void SetUp() override {
+    server.WorkerUp({}, "", "");
+    edge.WorkerUp({}, "", "");
+  }
+
+  TimePoint now = kStart;
+  bool server_refuses = false;
+  Told told;
+  NodeState server{{.name = "server0"}, {.who = {1, 1}}};
+  NodeState edge{{.name = "edge0"}, {.who = {2, 1}}};
+  FleetLeader leader{FleetWorld::MadeFleet(1, 1), OnTheFirst, {},
+                     {.term = 4, .epoch = 7},     kStart,     &told};
+};
+
+TEST_F(LeaderTest, LeadsByALaterTermAndCountsOnAndTellsItsHistory) {
+  Pass(Seconds(1));
+  EXPECT_EQ(leader.serving(), (PlanId{5, 8}));
+  EXPECT_EQ(server.slice().id, (PlanId{5, 8}));
+  EXPECT_THAT(told.lines,
+              ElementsAre("server0 alive", "edge0 alive", "plan 8 for 2", "adopted 8 "));
+}
+
+TEST_F(LeaderTest, WhoRefusesIsNamedAndLeftOut) {
+  server_refuses = true;
+  Pass(Millis(600));
+  Pass(Millis(600));
+  EXPECT_THAT(told.lines, Contains("abandoned 8 server0: model 'find': no memory"));
+  EXPECT_THAT(told.lines, Contains("plan 9 for 1")) << "edge0 alone";
+  EXPECT_EQ(leader.serving().epoch, 9u);
+  EXPECT_EQ(leader.View(now).nodes.at(1).left_out, "model 'find': no memory");
+  server_refuses = false;
+  for (int s = 0; s < 70; ++s) Pass(Seconds(1));
+  EXPECT_EQ(server.slice().id, leader.serving()) << "a minute later it is asked again";
+}
+
+TEST_F(LeaderTest, ALaterTermEndsIt) {
+  Pass(Seconds(1));
+  server.Receive({"server0", {1, 1}, 6, WelcomeOrder{}}, now);
+  Pass(Seconds(1));
+  EXPECT_EQ(leader.superseded_why(),
+            "node 'server0' obeys a leader of term 6, and this one's is 5");
+  EXPECT_EQ(leader.Next(), kNever);
+  EXPECT_TRUE(leader.Take().send.empty());
+}
+
+TEST_F(LeaderTest, APlanThatCannotBeMadeIsSaidAndTriedAgain) {
+  bool fails = true;
+  FleetLeader other(
+      FleetWorld::MadeFleet(1, 1),
+      [&](const FleetInput& input) -> Expected<FleetPlan> {
+        if (fails) return InvalidArgument("no room");
+        return OnTheFirst(input);
+      },
+      {}, {}, now);
+  const auto both = [&](std::uint64_t sequence, const decltype(FromNode::what)& what) {
+    other.Receive({"server0", {1, 1}, sequence, what}, now);
+    other.Receive({"edge0", {2, 1}, sequence, what}, now);
+    other.Step(now);
+  };
+  both(1, NodeHello{});
+  both(2, NodeBeat{{.term = 1}, {}});
+  EXPECT_EQ(other.View(now).problem, "no plan for the nodes that are here: no room");
+  fails = false;
+  now += Seconds(5);
+  both(3, NodeBeat{{.term = 1}, {}});
+  EXPECT_NE(other.rollout(), nullptr);
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,159 @@
+#include "fleet/slices.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tactus {
+namespace {
+
+constexpr double kLeastOfDeclared = 0.1;
+
+// By pipeline and stage: instances on each node.
+using Placed = std::map<std::pair<FleetPipelineId, FleetStageId>, std::map<std::string, double>>;
+
+Placed PlacedBy(const FleetPlan& plan, const FleetInput& input) {
+  Placed placed;
+  for (const FleetInstance& each : plan.instances) {
+    placed[{each.pipeline, each.stage}][input.devices[each.device.value()].name] += 1;
+  }
+  return placed;
+}
+
+bool Runs(const FleetInput& input, const FleetPipeline& pipeline, ModelId model) {
+  for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
+    const FleetDevice& device = input.devices[d];
+    const bool reached =
+        DeviceId{d} == pipeline.source ||
+        (device.server && (device.site == input.devices[pipeline.source.value()].site ||
+                           input.LinkBetween(pipeline.source, DeviceId{d}) != kNoLink));
+    if (reached && input.CostOf(model, device.kind) != nullptr) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::map<std::string, FleetSlice> SlicesOf(const FleetPlan& plan, const FleetInput& input,
+                                           PlanId id, const std::set<std::string>& nodes) {
+  std::map<std::string, FleetSlice> slices;
+  for (const std::string& node : nodes) slices[node].id = id;
+  for (const FleetInstance& each : plan.instances) {
+    const FleetPipeline& pipeline = input.pipelines[each.pipeline.value()];
+    const FleetStage& stage = pipeline.stages[each.stage.value()];
+    const auto slice = slices.find(input.devices[each.device.value()].name);
+    if (slice == slices.end()) continue;
+    slice->second.instances.push_back({.pipeline = pipeline.name,
+                                       .stage = stage.name,
+                                       .model = input.models[stage.model.value()],
+                                       .accelerator = each.accelerator,
+                                       .stream = each.stream,
+                                       .batch = each.batch,
+                                       .offset = each.offset,
+                                       .length = each.length,
+                                       .cycle = each.cycle});
+  }
+  for (const auto& [what, targets] : PlacedBy(plan, input)) {
+    const FleetPipelineId p = what.first;
+    const FleetPipeline& pipeline = input.pipelines[p.value()];
+    const FleetStage& stage = pipeline.stages[what.second.value()];
+    SliceRoute route{pipeline.name, stage.name, input.models[stage.model.value()], {}};
+    for (const auto& [node, instances] : targets) route.to.push_back({node, instances});
+    std::set<std::string> from;
+    if (stage.after.empty()) from.insert(input.devices[pipeline.source.value()].name);
+    for (const FleetInstance& each : plan.instances) {
+      const bool before =
+          each.pipeline == p && std::ranges::find(stage.after, each.stage) != stage.after.end();
+      if (before) from.insert(input.devices[each.device.value()].name);
+    }
+    for (const std::string& node : from) {
+      const auto slice = slices.find(node);
+      if (slice != slices.end()) slice->second.routes.push_back(route);
+    }
+  }
+  return slices;
+}
+
+std::vector<std::vector<std::string>> WavesOf(const std::map<std::string, FleetSlice>& slices,
+                                              const FleetInput& input) {
+  std::map<std::pair<std::string, std::string>, int> depths;  // of stages
+  for (const FleetPipeline& pipeline : input.pipelines) {
+    for (const FleetStage& stage : pipeline.stages) {
+      int depth = 0;
+      for (const FleetStageId before : stage.after) {
+        depth = std::max(depth, 1 + depths[{pipeline.name, pipeline.stages[before.value()].name}]);
+      }
+      depths[{pipeline.name, stage.name}] = depth;
+    }
+  }
+  constexpr int kRoutesNothing = 1 << 20;
+  std::map<int, std::vector<std::string>, std::greater<>> waves;
+  for (const auto& [node, slice] : slices) {
+    int shallowest = kRoutesNothing;
+    for (const SliceRoute& route : slice.routes) {
+      shallowest = std::min(shallowest, depths[{route.pipeline, route.stage}]);
+    }
+    waves[shallowest].push_back(node);
+  }
+  std::vector<std::vector<std::string>> ordered;
+  for (auto& [depth, nodes] : waves) ordered.push_back(std::move(nodes));
+  return ordered;
+}
+
+FleetInput Without(const FleetInput& input, const std::set<std::string>& devices,
+                   std::vector<std::string>& lost) {
+  FleetInput rest = input;
+  rest.devices.clear();
+  rest.pipelines.clear();
+  std::map<DeviceId, DeviceId> renumbered;
+  for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
+    if (devices.contains(input.devices[d].name)) continue;
+    renumbered[DeviceId{d}] = DeviceId{static_cast<DeviceId::rep>(rest.devices.size())};
+    rest.devices.push_back(input.devices[d]);
+  }
+  for (const FleetPipeline& pipeline : input.pipelines) {
+    const auto source = renumbered.find(pipeline.source);
+    bool whole = source != renumbered.end();
+    FleetPipeline kept = pipeline;
+    if (whole) kept.source = source->second;
+    for (const FleetStage& stage : kept.stages) whole = whole && Runs(rest, kept, stage.model);
+    if (whole) {
+      rest.pipelines.push_back(std::move(kept));
+    } else {
+      lost.push_back(pipeline.name);
+    }
+  }
+  return rest;
+}
+
+FleetInput Measured(const FleetInput& declared, const std::map<std::string, double>& rates) {
+  std::vector<double> all(declared.models.size(), 0);  // declared items a second, by model
+  for (FleetPipelineId::rep p = 0; p < declared.pipelines.size(); ++p) {
+    const auto& stages = declared.pipelines[p].stages;
+    for (FleetStageId::rep s = 0; s < stages.size(); ++s) {
+      all[stages[s].model.value()] += declared.RateOf(FleetPipelineId{p}, FleetStageId{s});
+    }
+  }
+  FleetInput input = declared;
+  for (FleetPipelineId::rep p = 0; p < input.pipelines.size(); ++p) {
+    FleetPipeline& pipeline = input.pipelines[p];
+    const double frames = pipeline.rate_rps;
+    std::vector<double> items(pipeline.stages.size());
+    for (FleetStageId::rep s = 0; s < items.size(); ++s) {
+      const FleetStage& stage = pipeline.stages[s];
+      items[s] = declared.RateOf(FleetPipelineId{p}, FleetStageId{s});
+      const double total = all[stage.model.value()];
+      const auto rate = rates.find(input.models[stage.model.value()]);
+      if (rate == rates.end() || total <= 0) continue;
+      items[s] = std::max(kLeastOfDeclared, rate->second / total) * items[s];
+    }
+    // The frames are what its first stage gets.
+    const double first = pipeline.stages.front().items;
+    pipeline.rate_rps = first > 0 ? items.front() / first : frames;
+    for (std::size_t s = 0; s < items.size() && pipeline.rate_rps > 0; ++s) {
+      pipeline.stages[s].items = items[s] / pipeline.rate_rps;
+    }
+  }
+  return input;
+}
+
+}  // namespace tactus

@@ -1,0 +1,35 @@
+// A fleet's plan cut into what each node must know of it, and in which order they take it over.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/fleet_plan.h"
+#include "fleet/messages.h"
+
+namespace tactus {
+
+// A slice for each of `nodes`, by name; empty ones for those of which the plan says nothing. A node
+// routes the stages that follow one that it runs, and a source those that take its frames.
+std::map<std::string, FleetSlice> SlicesOf(const FleetPlan& plan, const FleetInput& input,
+                                           PlanId id, const std::set<std::string>& nodes);
+
+// Who takes over before whom: first those that route nothing, then those that route to the last
+// stages, at the end the sources.
+std::vector<std::vector<std::string>> WavesOf(const std::map<std::string, FleetSlice>& slices,
+                                              const FleetInput& input);
+
+// The fleet without some of its devices, and without pipelines whose frames come from them or that
+// then have a stage for which no device is left; `lost` gets the names of those pipelines.
+FleetInput Without(const FleetInput& input, const std::set<std::string>& devices,
+                   std::vector<std::string>& lost);
+
+// The fleet with the rates that are measured, by model: of a pipeline's frames, and items of a
+// stage for each frame. Where several stages have one model its rate is divided as declared. What
+// is measured counts from a tenth of what is declared on; of a model that is not in `rates` the
+// declaration holds.
+FleetInput Measured(const FleetInput& declared, const std::map<std::string, double>& rates);
+
+}  // namespace tactus

@@ -1,0 +1,54 @@
+// Without these a node could be sent another's part of a plan, or take over before those it sends
+// to.
+#include "fleet/slices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fleet/fleet_world_test.h"
+
+namespace tactus {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Slices, NodesRouteWhatFollowsAndTakeOverDownstreamFirst) {
+  const FleetInput input = FleetWorld::MadeFleet(1, 2);
+  FleetPlan plan;  // camera0: find at its source, more at the server; camera1: all at the server
+  plan.instances = {{FleetPipelineId{0}, FleetStageId{0}, DeviceId{1}},
+                    {FleetPipelineId{0}, FleetStageId{1}, DeviceId{0}},
+                    {FleetPipelineId{0}, FleetStageId{1}, DeviceId{0}},
+                    {FleetPipelineId{1}, FleetStageId{0}, DeviceId{0}},
+                    {FleetPipelineId{1}, FleetStageId{1}, DeviceId{0}}};
+  const auto slices = SlicesOf(plan, input, {1, 1}, {"server0", "edge0", "edge1"});
+  EXPECT_THAT(ModelsOf(slices.at("server0")), ElementsAre("find", "name", "read"));
+  EXPECT_THAT(ModelsOf(slices.at("edge0")), ElementsAre("find"));
+  EXPECT_EQ(slices.at("edge0").routes.at(1),
+            (SliceRoute{"camera0", "more", "name", {{"server0", 2}}}));
+  EXPECT_EQ(slices.at("edge1").routes.at(0),
+            (SliceRoute{"camera1", "find", "find", {{"server0", 1}}}));
+  EXPECT_THAT(WavesOf(slices, input),
+              ElementsAre(ElementsAre("server0"), ElementsAre("edge0", "edge1")));
+}
+
+TEST(Slices, WithoutADeviceItsPipelinesAreLostAndTheOthersKeepTheirSources) {
+  const FleetInput input = FleetWorld::MadeFleet(1, 3);
+  std::vector<std::string> lost;
+  const FleetInput rest = Without(input, {"edge0"}, lost);
+  EXPECT_THAT(lost, ElementsAre("camera0"));
+  ASSERT_EQ(rest.pipelines.size(), 2u);
+  EXPECT_EQ(rest.devices[rest.pipelines[0].source.value()].name, "edge1");
+  EXPECT_TRUE(CheckFleet(rest));
+}
+
+TEST(Slices, MeasuredRatesReplaceDeclaredOnesFromATenthOn) {
+  const FleetInput input = FleetWorld::MadeFleet(1, 1);  // 5 frames a second, 2 items each
+  const FleetInput seen = Measured(input, {{"find", 20}, {"name", 10}});
+  EXPECT_DOUBLE_EQ(seen.pipelines[0].rate_rps, 20);
+  EXPECT_DOUBLE_EQ(seen.pipelines[0].stages[1].items, 0.5);
+  EXPECT_DOUBLE_EQ(Measured(input, {{"find", 0}}).pipelines[0].rate_rps, 0.5);
+  EXPECT_EQ(Measured(input, {}), input);
+}
+
+}  // namespace
+}  // namespace tactus
