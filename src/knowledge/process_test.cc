@@ -21,7 +21,7 @@ namespace {
 
 const std::filesystem::path kPostgresBin = "/usr/lib/postgresql/15/bin";
 constexpr const char* kUser = "tactus";  // of the database
-constexpr int kPatience = 3'000;         // turns of kPause
+constexpr int kTurns = 3'000;         // turns of kPause
 constexpr int kPauseMillis = 20;
 
 sockaddr_in Loopback(int port) {
@@ -173,13 +173,22 @@ PostgresServer::PostgresServer() : user_(UserForServers()) {
 }
 
 void PostgresServer::Start() {
+  // Without fsync: what a process wrote outlives its own death, only a power cut would take it, and
+  // no test cuts the power.
   const std::filesystem::path log = folder_ / "server.log";
-  const std::vector<std::string> command = {
-      kPostgresBin / "postgres",   "-D", folder_ / "data",        "-p",
-      std::to_string(port_),       "-k", folder_.path().string(), "-c",
-      "listen_addresses=127.0.0.1"};
+  const std::vector<std::string> command = {kPostgresBin / "postgres",
+                                            "-D",
+                                            folder_ / "data",
+                                            "-p",
+                                            std::to_string(port_),
+                                            "-k",
+                                            folder_.path().string(),
+                                            "-c",
+                                            "listen_addresses=127.0.0.1",
+                                            "-c",
+                                            "fsync=off"};
   // A server that was killed may leave shared memory for a moment, in which it does not start.
-  for (int turn = 0; turn < kPatience; ++turn) {
+  for (int turn = 0; turn < kTurns; ++turn) {
     if (!server_ || server_->Ended()) {
       server_ = std::make_unique<ChildProcess>(command, ChildProcess::As{user_, log});
     }
@@ -242,7 +251,7 @@ void EtcdServer::Start() {
                                                               "--logger",
                                                               "zap"},
                                      ChildProcess::As{UserForServers(), folder_ / "etcd.log"});
-  for (int turn = 0; turn < kPatience && !Listens(port_); ++turn) {
+  for (int turn = 0; turn < kTurns && !Listens(port_); ++turn) {
     if (server_->Ended()) throw std::runtime_error("etcd: " + TailOf(folder_ / "etcd.log"));
     Pause();
   }

@@ -84,9 +84,10 @@ struct Highest {
 //   kCancelled          the batch's term is over: another controller leads
 //   kInvalidArgument, kAlreadyExists, kNotFound  what was asked makes no sense, also the next time
 //   kInternal           anything else, such as a damaged file
-class Store {
+// What a controller that leads writes with.
+class StoreWriter {
  public:
-  virtual ~Store() = default;
+  virtual ~StoreWriter() = default;
 
   // For messages: "sqlite /var/lib/tactus/knowledge.db". Never a password.
   virtual const std::string& place() const = 0;
@@ -97,6 +98,13 @@ class Store {
   // not there.
   virtual Expected<Written> Commit(const Batch& batch) = 0;
 
+  // Rolls up and deletes, as of `now`, in small transactions. Plans and events go after
+  // Retention::hours, but for the last adopted plan and whatever came after it.
+  virtual Expected<Retained> Retain(UtcTime now, const Retention& limits = {}) = 0;
+};
+
+class Store : public StoreWriter {
+ public:
   // By key.
   virtual Expected<std::vector<Device>> Devices() = 0;
   virtual Expected<std::vector<Link>> Links() = 0;
@@ -125,10 +133,6 @@ class Store {
   virtual Expected<Highest> HighestSeen() = 0;             // 0 where there is none
   // With a number above `number`, in order, the first `most`.
   virtual Expected<std::vector<Event>> EventsSince(std::uint64_t number, std::size_t most) = 0;
-
-  // Rolls up and deletes, as of `now`, in small transactions. Plans and events go after
-  // Retention::hours, but for the last adopted plan and whatever came after it.
-  virtual Expected<Retained> Retain(UtcTime now, const Retention& limits = {}) = 0;
 };
 
 // "sqlite:PATH" (the file is made where there is none) or "postgresql://USER@HOST:PORT/DATABASE".

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test; groups video and
-# postgres are for `./run build video` and `./run build postgres`). Installs what is missing and says
-# what; takes a fraction of a second when nothing is. Downloads stay in .cache.
+# postgres are for `./run build video` and `./run build postgres`). Installs what is missing and
+# says what; takes a fraction of a second when nothing is. Downloads stay in .cache.
 here=$(dirname "$0")
 source "$here/lib.sh"
 
