@@ -21,7 +21,7 @@ namespace {
 
 const std::filesystem::path kPostgresBin = "/usr/lib/postgresql/15/bin";
 constexpr const char* kUser = "tactus";  // of the database
-constexpr int kTurns = 3'000;         // turns of kPause
+constexpr int kTurns = 3'000;            // turns of kPause
 constexpr int kPauseMillis = 20;
 
 sockaddr_in Loopback(int port) {

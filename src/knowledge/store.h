@@ -78,13 +78,13 @@ struct Highest {
   std::uint64_t term = 0;
 };
 
-// One thread at a time. Errors name the store, what was done and the remedy:
+// What a controller that leads writes with. One thread at a time. Errors name the store, what was
+// done and the remedy:
 //   kUnavailable        the store is away or busy; try again
 //   kResourceExhausted  its disk is full
 //   kCancelled          the batch's term is over: another controller leads
 //   kInvalidArgument, kAlreadyExists, kNotFound  what was asked makes no sense, also the next time
 //   kInternal           anything else, such as a damaged file
-// What a controller that leads writes with.
 class StoreWriter {
  public:
   virtual ~StoreWriter() = default;
