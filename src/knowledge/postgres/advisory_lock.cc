@@ -14,6 +14,7 @@ namespace {
 
 // The two halves of the lock's key: "tact" in ASCII, and 1, the controllers' lock.
 constexpr const char* kTryLock = "SELECT pg_try_advisory_lock(1952539508, 1)";
+constexpr const char* kUnlock = "SELECT pg_advisory_unlock(1952539508, 1)";
 constexpr const char* kHeldHere =
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 1952539508 "
     "AND objid = 1 AND objsubid = 2 AND granted AND pid = pg_backend_pid() "
@@ -109,8 +110,14 @@ Status AdvisoryLock::Renew(TimePoint now) {
 }
 
 void AdvisoryLock::Resign() {
+  const bool was_held = IsHeld();
   Lose();
-  session_.reset();  // the server frees the lock with its session
+  // The server frees the lock with its session, but a moment after it was closed.
+  try {
+    if (was_held && session_->connection.is_open()) session_->Ask(kUnlock);
+  } catch (const std::exception&) {
+  }
+  session_.reset();
 }
 
 }  // namespace tactus::knowledge
