@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -149,6 +150,16 @@ void ChildProcess::KillFamily() {
 
 void ChildProcess::Signal(int number) { ::kill(pid_, number); }
 
+ServerFolder::ServerFolder() : path_(on_disk_.path()) {
+  std::string made = "/dev/shm/tactus_test_XXXXXX";
+  if (::access("/dev/shm", W_OK) == 0 && ::mkdtemp(made.data())) path_ = made;
+}
+
+ServerFolder::~ServerFolder() {
+  std::error_code left;  // nothing to be done about it
+  std::filesystem::remove_all(path_, left);
+}
+
 std::string PostgresServer::WhyNot() {
 #ifndef TACTUS_HAVE_LIBPQXX
   return "this build has no libpqxx";
@@ -165,7 +176,7 @@ std::string PostgresServer::WhyNot() {
 PostgresServer::PostgresServer() : user_(UserForServers()) {
   GiveTo(user_, folder_.path());
   ChildProcess init({kPostgresBin / "initdb", "-D", folder_ / "data", "-U", kUser, "-A", "trust",
-                     "-E", "UTF8", "--no-locale", "--no-sync"},
+                     "-E", "UTF8", "--no-locale", "--no-sync", "--wal-segsize=1"},
                     {user_, folder_ / "initdb.log"});
   if (init.Wait() != 0) throw std::runtime_error("initdb: " + TailOf(folder_ / "initdb.log"));
   port_ = FreePort();
@@ -173,8 +184,8 @@ PostgresServer::PostgresServer() : user_(UserForServers()) {
 }
 
 void PostgresServer::Start() {
-  // Without fsync: what a process wrote outlives its own death, only a power cut would take it, and
-  // no test cuts the power.
+  // In memory and without fsync: what a process wrote outlives its own death. Only a power cut
+  // would take it, and no test cuts the power.
   const std::filesystem::path log = folder_ / "server.log";
   const std::vector<std::string> command = {kPostgresBin / "postgres",
                                             "-D",

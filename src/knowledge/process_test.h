@@ -40,6 +40,23 @@ class ChildProcess {
   int status_ = -1;
 };
 
+// A folder in memory, where the system has a file system there, for servers that write much. What
+// outlives a killed process on a disk does so here too.
+class ServerFolder {
+ public:
+  ServerFolder();
+  ~ServerFolder();
+  ServerFolder(const ServerFolder&) = delete;
+  ServerFolder& operator=(const ServerFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  TemporaryFolder on_disk_;
+  std::filesystem::path path_;
+};
+
 // A PostgreSQL of Debian's binaries.
 class PostgresServer {
  public:
@@ -55,7 +72,7 @@ class PostgresServer {
   ChildProcess& process() { return *server_; }
 
  private:
-  TemporaryFolder folder_;
+  ServerFolder folder_;
   std::string user_;
   int port_ = 0;
   std::unique_ptr<ChildProcess> server_;
@@ -72,7 +89,7 @@ class EtcdServer {
   std::string endpoint() const;
 
  private:
-  TemporaryFolder folder_;
+  ServerFolder folder_;
   int port_ = 0, peer_port_ = 0;
   std::unique_ptr<ChildProcess> server_;
 };
