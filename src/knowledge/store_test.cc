@@ -19,6 +19,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr Percentiles kTook{Millis(3), Millis(5), Millis(8)};
@@ -326,6 +327,19 @@ TEST(StoreAddress, AnUnknownStoreOrPlaceIsRefusedWithARemedy) {
   ASSERT_FALSE(nowhere.has_value());
   EXPECT_THAT(nowhere.error().message,
               AllOf(HasSubstr("/nonexistent/folder/a.db"), HasSubstr("must exist")));
+}
+
+TEST(StoreAddress, PostgresThatIsAwayOrNotBuiltInIsSaidWithoutThePassword) {
+  const auto opened =
+      OpenStore("postgresql://ann:secret@127.0.0.1:" + std::to_string(FreePort()) + "/know?x=y");
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_THAT(opened.error().message, Not(HasSubstr("secret")));
+#ifdef TACTUS_HAVE_LIBPQXX
+  EXPECT_EQ(opened.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("127.0.0.1:"), HasSubstr("/know")));
+#else
+  EXPECT_THAT(opened.error().message, HasSubstr("./run build postgres"));
+#endif
 }
 
 TEST(StoreAddress, AFileThatIsNoDatabaseIsRefusedAndLeftAsItIs) {

@@ -46,7 +46,7 @@ for entry in "${missing[@]}"; do
 done
 
 # Debian's PostgreSQL makes and starts a server of its own when it is installed. Tests start theirs,
-# so while it is installed it is told not to; whoever installs a server later gets one as ever.
+# so it is told not to. Who wants one later makes it: pg_createcluster 15 main --start.
 no_server=/etc/postgresql-common/createcluster.d/tactus-setup.conf
 case " ${chosen[*]} " in
   *" postgresql"*)
