@@ -45,6 +45,17 @@ for entry in "${missing[@]}"; do
   chosen+=("$pick")
 done
 
+# Debian's PostgreSQL makes and starts a server of its own when it is installed. Tests start theirs,
+# so it is told not to. Who wants one later makes it: pg_createcluster 15 main --start.
+no_server=/etc/postgresql-common/createcluster.d/tactus-setup.conf
+case " ${chosen[*]} " in
+  *" postgresql"*)
+    trap 'as_root rm -f "$no_server"; as_root rmdir "${no_server%/*}" 2>/dev/null || true' EXIT
+    as_root mkdir -p "${no_server%/*}"
+    echo "create_main_cluster = false" | as_root tee "$no_server" >/dev/null
+    ;;
+esac
+
 say "installing ${#chosen[@]} packages: ${chosen[*]}"
 # --no-remove: libboost1.81-dev and libboost1.74-dev exclude each other, and a user's packages stay.
 as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \

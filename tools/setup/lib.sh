@@ -46,3 +46,25 @@ npm_fetch() {
   [ -f "$downloads/$2" ] || fail "npm pack $1 left no $2" "try \`npm pack $1\` by hand"
   verify "$downloads/$2" "$3"
 }
+
+# take_program NAME PACKAGE PATH: .cache/NAME/NAME, taken out of a Debian package whose daemon this
+# machine has no use for. A NAME that is installed serves too.
+take_program() {
+  local name=$1 package=$2 path=$3 target=$cache/$1 work
+  [ -x "$target/$name" ] && return
+  mkdir -p "$target"
+  if command -v "$name" >/dev/null; then
+    ln -sf "$(command -v "$name")" "$target/$name"
+    return
+  fi
+  say "fetching $name"
+  work=$(mktemp -d)
+  # shellcheck disable=SC2064  # the folder of now
+  trap "rm -rf '$work'" EXIT
+  fetch() { (cd "$work" && apt-get -qq download "$package" >"$cache/apt-$name.log" 2>&1); }
+  fetch || { as_root apt-get update >/dev/null 2>&1; fetch; } ||
+    fail "apt-get could not download the package $package" \
+      "see .cache/apt-$name.log; or install $name by hand"
+  dpkg -x "$work/$package"_*.deb "$work/files"
+  cp "$work/files/$path" "$target/$name"
+}

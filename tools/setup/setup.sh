@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test; group video is
-# for `./run build video`). Installs what is missing and says what; takes a fraction of a second
-# when nothing is. Downloads stay in .cache.
+# setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test; groups video and
+# postgres are for `./run build video` and `./run build postgres`). Installs what is missing and
+# says what; takes a fraction of a second when nothing is. Downloads stay in .cache.
 here=$(dirname "$0")
 source "$here/lib.sh"
 
 group=${1:-build}
 case $group in
-  build | demo | test | video) ;;
-  *) fail "unknown group $group" "build, demo, test or video" ;;
+  build | demo | test | video | postgres) ;;
+  *) fail "unknown group $group" "build, demo, test, video or postgres" ;;
 esac
 
 # Two set-ups at once (two terminals) would unpack over each other.
@@ -23,5 +23,6 @@ case $group in demo | test) bash "$here/street.sh" ;; esac
 if [ "$group" = test ]; then
   bash "$here/python.sh"
   bash "$here/promtool.sh"
+  bash "$here/etcd.sh"
   bash "$here/perf_analyzer.sh"
 fi

@@ -188,15 +188,17 @@ stage_asan() {
 # Debian's libgrpc is built without it, so what gRPC passes from thread to thread looks like a race,
 # thousands of times (asan runs them). Not server_kserve: it has no thread, and Debian's libprotobuf
 # and a program with ThreadSanitizer disagree about the layout of a map.
+# Nor whatever test of the knowledge base starts servers and has no thread of its own.
 stage_tsan() {
-  local modules='base|dispatch|engines|runtime|scheduler|load|server_(http|metrics)'
+  local modules='base|dispatch|engines|knowledge|runtime|scheduler|load|server_(http|metrics)'
   local targets
   bash tools/test/configure.sh tsan >"$logs/configure-tsan.log" 2>&1
   mapfile -t targets < <(ninja -C build/tsan -t targets all 2>/dev/null |
     grep -oE "/tactus_($modules)_test: CXX_EXECUTABLE" | cut -d: -f1 | sed 's,.*/,,' | sort -u)
   build_step build-tsan tsan "${targets[@]}" || return
   export TSAN_OPTIONS="suppressions=$PWD/tools/test/races.supp history_size=7 halt_on_error=1"
-  ctest_step tsan tsan -j "$jobs" -L "^($modules)$" -E 'Grpc|^MakeTransport'
+  ctest_step tsan tsan -j "$jobs" -L "^($modules)$" \
+    -E 'Grpc|^MakeTransport|/(Sqlite|Postgres|Etcd|File) |^Crash'
 }
 
 # The steps of each stage, with the seconds each takes from nothing on two cores.
