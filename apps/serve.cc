@@ -32,6 +32,7 @@
 #include "runtime/runtime.h"
 #include "runtime_reading.h"
 #include "serve_access.h"
+#include "serve_device.h"
 #include "serve_ensembles.h"
 #include "serve_options.h"
 #include "serve_plan.h"
@@ -133,7 +134,7 @@ Status ServeCommand::LoadProfileFile() {
   if (emulated) return {};  // it stands for the machine of the profile, whichever that is
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
   if (!engine) return std::unexpected(engine.error());
-  return CheckMachine(*profile_, ThisMachine((*engine)->traits().name, o_.threads),
+  return CheckMachine(*profile_, ThisMachine((*engine)->traits(), o_.threads),
                       o_.allow_other_machine);
 }
 
@@ -142,7 +143,7 @@ Status ServeCommand::ReadShares() {
   if (!SplitsDevice(o_)) return {};
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
   if (!engine) return std::unexpected(engine.error());
-  auto split = ReadSplit(o_, (*engine)->traits().name);
+  auto split = ReadSplit(o_, (*engine)->traits());
   if (!split) return std::unexpected(std::move(split.error()));
   split_ = *std::move(split);
   if (const auto doubt = SharesDoubt(split_->shares)) log_->warn(*doubt);
@@ -195,13 +196,10 @@ Status ServeCommand::MakeRuntime() {
   if (Status resumed = ResumePolicy(); !resumed) return resumed;
   if (Status made = MakeSampler(); !made) return made;
 
-  EngineOptions engines{.emulated = {}, .onnxruntime_library = o_.onnxruntime};
+  EngineOptions engines = EngineOptionsOf(o_);
   engines.emulated.latencies = [this](const ModelSpec& spec) { return EmulatedRows(spec); };
   engines_ = std::make_unique<EngineShelf>(o_.engine, std::move(engines));
-  if (!o_.engine.empty()) {
-    const auto forced = engines_->For(o_.engine);
-    if (!forced) return Fail(forced.error().code, "--engine: " + forced.error().message);
-  }
+  if (Status there = CheckEngine(o_, *engines_); !there) return there;
   if (Status loaded = LoadProfileFile(); !loaded) return loaded;
   if (Status read = ReadShares(); !read) return read;
 
@@ -269,7 +267,7 @@ Status ServeCommand::ResumePolicy() {
 Machine ServeCommand::Device() const {
   if (o_.engine == "emulated" && profile_) return profile_->machine;
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
-  return ThisMachine(engine ? (*engine)->traits().name : o_.engine);
+  return engine ? ThisMachine((*engine)->traits()) : ThisMachine(o_.engine);
 }
 
 PredictorFile ServeCommand::PredictorHere() const {
@@ -372,6 +370,7 @@ std::string ServeCommand::LatenciesOf(const ModelSpec& spec) const {
 }
 
 std::string ServeCommand::LanesText() const {
+  if (split_ && split_->on_device) return fmt::format("{}, split {}", o_.device, SplitText(o_));
   if (split_) {
     return fmt::format("{} core{}, split {}", split_->cores, split_->cores == 1 ? "" : "s",
                        SplitText(o_));

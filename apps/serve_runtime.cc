@@ -1,11 +1,14 @@
 #include "serve_runtime.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engines/device_name.h"
 #include "host_lanes.h"
+#include "serve_device.h"
 #include "serve_ensembles.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
@@ -33,7 +36,9 @@ auto ModelReader(const ServeOptions& o, const Log& log) {
 
 RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   RuntimeOptions r;
-  r.lanes = o.lanes;
+  // At least one on each; a lane on a device keeps no core busy.
+  r.devices = std::max<int>(1, static_cast<int>(ParseDevices(o.device).value_or({}).size()));
+  r.lanes = std::max(o.lanes, r.devices);
   r.slots = o.slots;
   r.threads = o.threads;
   r.queue_capacity = o.queue_capacity;
@@ -45,7 +50,7 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   r.call_capacity = o.call_capacity;
   r.pending_bytes = o.pending_mb << 20;
   r.default_slo = FromMillis(o.default_slo_ms);
-  r.pin = o.pin;
+  r.pin = o.pin && !OnDevices(o);
   r.spin = Micros(o.spin_us);
   return r;
 }
