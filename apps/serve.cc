@@ -375,8 +375,9 @@ std::string ServeCommand::LanesText() const {
     return fmt::format("{} core{}, split {}", split_->cores, split_->cores == 1 ? "" : "s",
                        SplitText(o_));
   }
-  return fmt::format("{} lane{}{}", o_.lanes, o_.lanes == 1 ? "" : "s",
-                     o_.slots == 1 ? "" : fmt::format(" of {} slots", o_.slots));
+  return fmt::format("{} lane{}{}{}", o_.lanes, o_.lanes == 1 ? "" : "s",
+                     o_.slots == 1 ? "" : fmt::format(" of {} slots", o_.slots),
+                     OnDevices(o_) ? " on " + o_.device : "");
 }
 
 void ServeCommand::PrintServed() const {
@@ -489,7 +490,7 @@ void AddServe(CLI::App& app, CommandContext& context) {
   Declare(*options, *command);
   command->callback([options, &context] {
     KeepFreedMemory();
-    context.exit_code = ServeCommand(*options).Run();
+    context.exit_code = ServeCommand(WithALaneOnEach(*options)).Run();
   });
 }
 

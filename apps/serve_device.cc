@@ -1,6 +1,8 @@
 #include "serve_device.h"
 
-#include <utility>
+#include <algorithm>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "engines/device_name.h"
@@ -42,6 +44,16 @@ CLI::Validator DeviceName() {
 
 bool OnDevices(const ServeOptions& options) {
   return !ParseDevices(options.device).value_or(std::vector<int>{}).empty();
+}
+
+int DeviceCount(const ServeOptions& options) {
+  const auto devices = ParseDevices(options.device).value_or(std::vector<int>{});
+  return std::max(1, static_cast<int>(devices.size()));
+}
+
+ServeOptions WithALaneOnEach(ServeOptions options) {
+  options.lanes = std::max(options.lanes, DeviceCount(options));
+  return options;
 }
 
 EngineOptions EngineOptionsOf(const ServeOptions& options) {

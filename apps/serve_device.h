@@ -18,6 +18,12 @@ CLI::Validator DeviceName();
 // On devices other than the processor.
 bool OnDevices(const ServeOptions& options);
 
+// How many there are to run on; 1: the processor, or one device.
+int DeviceCount(const ServeOptions& options);
+
+// The options, with at least one lane on each device.
+ServeOptions WithALaneOnEach(ServeOptions options);
+
 // Without the emulated engine's, which are its command's. Reads what priorities the models have,
 // for the devices' streams.
 EngineOptions EngineOptionsOf(const ServeOptions& options);

@@ -1,12 +1,10 @@
 #include "serve_runtime.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "engines/device_name.h"
 #include "host_lanes.h"
 #include "serve_device.h"
 #include "serve_ensembles.h"
@@ -36,9 +34,8 @@ auto ModelReader(const ServeOptions& o, const Log& log) {
 
 RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   RuntimeOptions r;
-  // At least one on each; a lane on a device keeps no core busy.
-  r.devices = std::max<int>(1, static_cast<int>(ParseDevices(o.device).value_or({}).size()));
-  r.lanes = std::max(o.lanes, r.devices);
+  r.lanes = o.lanes;
+  r.devices = DeviceCount(o);
   r.slots = o.slots;
   r.threads = o.threads;
   r.queue_capacity = o.queue_capacity;
@@ -50,7 +47,7 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   r.call_capacity = o.call_capacity;
   r.pending_bytes = o.pending_mb << 20;
   r.default_slo = FromMillis(o.default_slo_ms);
-  r.pin = o.pin && !OnDevices(o);
+  r.pin = o.pin && !OnDevices(o);  // a lane on a device keeps no core busy
   r.spin = Micros(o.spin_us);
   return r;
 }

@@ -73,13 +73,18 @@ TEST_F(CudaEngineTest, SubmitReturnsBeforeTheBatchIsDone) {
   const ModelHandle model = Load(*engine);
   script_.device.Hold();
   Answers answers;
-  std::vector<Row> rows{Pair(1, 2)};
-  std::vector<RowInputs> inputs{rows[0].inputs()};
-  for (std::uint64_t id = 1; id <= 3; ++id) engine->Submit(model, Job(id, inputs), answers);
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    Row row = Pair(static_cast<float>(id), 7);
+    const std::vector<RowInputs> inputs{row.inputs()};
+    engine->Submit(model, Job(id, inputs), answers);
+  }
   EXPECT_EQ(answers.batches(), 0u);
   script_.device.LetGo();
   for (std::uint64_t id = 1; id <= 3; ++id) {
-    EXPECT_TRUE(answers.Wait(BatchId{id}).status);
+    const BatchResult result = answers.Wait(BatchId{id});
+    ASSERT_TRUE(result.status);
+    EXPECT_THAT(Values<float>(result.output->tensors[0].data),
+                ElementsAre(static_cast<float>(id), 7));
     EXPECT_EQ(answers.times(BatchId{id}), 1);
   }
 }

@@ -63,9 +63,9 @@ TEST(DriverError, NamesTheCallTheCodeItsTextAndWhatToDo) {
 // A code that is newer than the driver has no name, and must not become an empty one.
 TEST(DriverError, ACodeThatTheDriverDoesNotKnowKeepsItsNumber) {
   ScriptedDriver script;
-  const Error error = DriverError(*script.driver(), "cuInit", static_cast<CUresult>(4711));
+  const Error error = DriverError(*script.driver(), "cuInit", static_cast<CUresult>(998));
   EXPECT_EQ(error.code, ErrorCode::kInternal);
-  EXPECT_EQ(error.message, "cuInit: code 4711");
+  EXPECT_EQ(error.message, "cuInit: code 998");
 }
 
 TEST(DriverError, WhatTheContextDoesNotSurviveIsALostDevice) {

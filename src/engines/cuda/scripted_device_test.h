@@ -157,13 +157,15 @@ class ScriptedDevice {
   }
 
  private:
-  // Runs whatever can run, one piece of each stream in turn.
+  // Runs whatever can run, one piece of each stream in turn, the newest stream first: what only
+  // happens to come in order does not.
   void Pump() {
     if (pumping_ || held_) return;
     pumping_ = true;
     for (bool moved = true; moved && !lost;) {
       moved = false;
-      for (auto& [handle, stream] : streams) {
+      for (auto at = streams.rbegin(); at != streams.rend(); ++at) {
+        FakeStream& stream = at->second;
         if (stream.work.empty()) continue;
         const FakeWork first = stream.work.front();  // it may lose the device, and all work
         if (!first()) continue;

@@ -168,8 +168,9 @@ Expected<OnnxCudaPrograms> MakeOnnxCudaPrograms(const std::filesystem::path& lib
   const auto version = OpenOnnxRuntime(found);
   if (!version) return std::unexpected(version.error());
   try {
-    if (Status has = StartProvider(*version); !has) return std::unexpected(has.error());
+    // First: the provider logs as it starts.
     auto env = std::make_shared<Ort::Env>(ORT_LOGGING_LEVEL_FATAL, "tactus");
+    if (Status has = StartProvider(*version); !has) return std::unexpected(has.error());
     return OnnxCudaPrograms{"onnxruntime " + *version,
                             [env](ModelSpec& spec, const DeviceStream& stream) {
                               return LoadProgram(*env, spec, stream);

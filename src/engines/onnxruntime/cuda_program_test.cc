@@ -1,33 +1,24 @@
 #include "engines/onnxruntime/cuda_program.h"
 
-#include <algorithm>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "engines/onnxruntime/library.h"
 
 namespace tactus {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The library that a user of the processor has lacks the provider; what is missing must not show
-// first as an error of a model.
-TEST(OnnxCudaPrograms, ALibraryWithoutTheProviderIsOneLineThatSaysWhatItHas) {
-  const auto version = OpenOnnxRuntime({});
-  ASSERT_TRUE(version) << version.error().message;
-  const auto providers = Ort::GetAvailableProviders();
-  if (std::ranges::find(providers, "CUDAExecutionProvider") != providers.end()) {
-    GTEST_SKIP() << "this ONNX Runtime has the provider";
-  }
+// The library that a user of the processor has lacks the provider, or knows of it and lacks its
+// file. What is missing must not show first as an error of a model.
+TEST(OnnxCudaPrograms, ALibraryWithoutTheProviderIsOneLineThatSaysWhatIsMissing) {
   const auto programs = MakeOnnxCudaPrograms({});
-  ASSERT_FALSE(programs);
+  if (programs) GTEST_SKIP() << "this ONNX Runtime has the provider, and it starts";
   EXPECT_EQ(programs.error().code, ErrorCode::kUnimplemented);
   EXPECT_THAT(programs.error().message,
-              AllOf(HasSubstr("has no CUDAExecutionProvider"), HasSubstr("CPUExecutionProvider"),
+              AllOf(AnyOf(HasSubstr("has no CUDAExecutionProvider"), HasSubstr("does not start")),
                     HasSubstr("./run setup gpu"), Not(HasSubstr("\n"))));
 }
 
