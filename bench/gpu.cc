@@ -54,14 +54,15 @@ class Holder {
         notes_(driver_),
         read_(driver_) {}
   ~Holder() {
-    if (module_ != nullptr) (void)Ask(driver_, driver_.unload_module, module_);
+    if (library_ != nullptr) (void)Ask(driver_, driver_.unload_library, library_);
   }
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
 
   Status Open() {
-    Status ok = Ask(driver_, driver_.load_module, &module_, static_cast<const void*>(kHoldKernel));
-    if (ok) ok = Ask(driver_, driver_.module_function, &hold_, module_, "hold");
+    Status ok = Ask(driver_, driver_.load_library, &library_, static_cast<const void*>(kHoldKernel),
+                    nullptr, nullptr, 0u, nullptr, nullptr, 0u);
+    if (ok) ok = Ask(driver_, driver_.library_kernel, &hold_, library_, "hold");
     if (!ok) return ok;
     if (const auto got = notes_.Get(blocks_ * sizeof(BlockNote)); !got) {
       return std::unexpected(got.error());
@@ -74,8 +75,9 @@ class Holder {
     CUdeviceptr notes = notes_.data();
     auto nanoseconds = static_cast<std::uint64_t>(each.count());
     void* arguments[] = {&notes, &nanoseconds};
-    return Ask(driver_, driver_.launch_kernel, hold_, static_cast<unsigned>(blocks), 1u, 1u,
-               kThreads, 1u, 1u, 0u, stream, static_cast<void**>(arguments), nullptr);
+    return Ask(driver_, driver_.launch_kernel, reinterpret_cast<CUfunction>(hold_),
+               static_cast<unsigned>(blocks), 1u, 1u, kThreads, 1u, 1u, 0u, stream,
+               static_cast<void**>(arguments), nullptr);
   }
 
   // Waits for the stream, then reads.
@@ -91,8 +93,8 @@ class Holder {
   Device& device_;
   const Driver& driver_;
   const std::size_t blocks_;
-  CUmodule module_ = nullptr;
-  CUfunction hold_ = nullptr;
+  CUlibrary library_ = nullptr;
+  CUkernel hold_ = nullptr;  // of no context: it runs in that of the stream, which may be a part's
   DeviceBuffer notes_;
   PinnedBuffer read_;
 };
@@ -335,12 +337,16 @@ int Main(const Options& options) {
     return kSkipped;
   }
   if (!device) return CannotRun(kProgram, device.error());
-  const DeviceFacts& facts = (*device)->facts();
-  fmt::print("{}, {} SMs, CUDA {}, {} W\n", facts.name, facts.multiprocessors, facts.driver,
-             facts.power_limit_watts);
+  const DeviceFacts facts = (*device)->facts();
+  const std::string where =
+      fmt::format("{}, {} SMs, CUDA {}.{}, {} W", facts.name, facts.multiprocessors,
+                  facts.driver / 1000, facts.driver % 1000 / 10, facts.power_limit_watts);
+  fmt::print("{}\n", where);
   Report report;
   GpuBench bench(*driver, *std::move(device), options);
   if (Status ran = bench.Run(report.checks); !ran) return CannotRun(kProgram, ran.error());
+  // A figure that is kept says what it was taken on.
+  for (Check& check : report.checks) check.what = where + ": " + check.what;
   return Conclude(kProgram, report, options.json);
 }
 

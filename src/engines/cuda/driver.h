@@ -70,9 +70,9 @@ struct Driver {
   DriverFunction<decltype(cuGreenCtxGetDevResource)> green_resource{"cuGreenCtxGetDevResource"};
   DriverFunction<decltype(cuGreenCtxStreamCreate)> create_green_stream{"cuGreenCtxStreamCreate"};
 
-  DriverFunction<decltype(cuModuleLoadData)> load_module{"cuModuleLoadData"};
-  DriverFunction<decltype(cuModuleUnload)> unload_module{"cuModuleUnload"};
-  DriverFunction<decltype(cuModuleGetFunction)> module_function{"cuModuleGetFunction"};
+  DriverFunction<decltype(cuLibraryLoadData)> load_library{"cuLibraryLoadData"};
+  DriverFunction<decltype(cuLibraryUnload)> unload_library{"cuLibraryUnload"};
+  DriverFunction<decltype(cuLibraryGetKernel)> library_kernel{"cuLibraryGetKernel"};
   DriverFunction<decltype(cuLaunchKernel)> launch_kernel{"cuLaunchKernel"};
 };
 

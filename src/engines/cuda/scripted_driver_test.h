@@ -82,9 +82,9 @@ class ScriptedDriver {
     FillEvents();
     FillParts();
     const auto absent = [](auto...) { return CUDA_ERROR_NOT_SUPPORTED; };
-    Set(table_->load_module, absent);
-    Set(table_->unload_module, absent);
-    Set(table_->module_function, absent);
+    Set(table_->load_library, absent);
+    Set(table_->unload_library, absent);
+    Set(table_->library_kernel, absent);
     Set(table_->launch_kernel, absent);
   }
 
