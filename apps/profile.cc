@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "engines/device_name.h"
 #include "engines/registry.h"
 #include "experiment/experiment.h"
 #include "metrics/report.h"
@@ -20,6 +21,7 @@
 #include "profiling/machine_peaks.h"
 #include "profiling/profiler.h"
 #include "runtime/models/model_repository.h"
+#include "serve_device.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "workload/profile_file.h"
@@ -42,6 +44,8 @@ struct ProfileCommand {
   bool resume = false;
   bool no_pin = false;
   int threads = 1;
+  std::string device = "cpu";
+  double share = 100;  // per cent
   std::string import_alpha_beta;
   std::string import_cells;
 };
@@ -137,6 +141,7 @@ ProfilerOptions Options(const ProfileCommand& command) {
   options.max_batch = command.max_batch;
   options.pin = !command.no_pin;
   options.threads = command.threads;
+  if (command.share < 100) options.share = command.share / 100;
   return options;
 }
 
@@ -212,15 +217,31 @@ int Import(const ProfileCommand& command) {
   return Finish(*profile, command);
 }
 
+// As shares of what the processor can do, which is measured before and after: it may be busy.
+void AddUses(const MachinePeaks& before, Profiler& profiler, std::vector<ProfiledModel>& models) {
+  const MachinePeaks after = MeasurePeaks({});
+  std::vector<std::string> warnings = profiler.AddUses(Best(before, after), models);
+  for (std::string& line : Disagreements(before, after)) warnings.push_back(std::move(line));
+  for (const std::string& warning : warnings) {
+    fmt::print(stderr, "tactus: warning: {}\n", warning);
+  }
+}
+
 int MeasureModels(const ProfileCommand& command) {
   if (command.engine == "emulated") {
     return ReportBadInput(
         {ErrorCode::kInvalidArgument,
          "the emulated engine takes its time from a profile; it has none to give"});
   }
-  auto engine =
-      MakeEngine(command.engine, {.emulated = {}, .onnxruntime_library = command.onnxruntime});
+  auto engine = MakeEngine(command.engine, {.emulated = {},
+                                            .onnxruntime_library = command.onnxruntime,
+                                            .devices = ParseDevices(command.device).value()});
   if (!engine) return ReportBadInput(engine.error());
+  if (command.share < 100 && !(*engine)->traits().device) {
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           "--share: this engine runs on the processor, where a share is a number "
+                           "of threads: --threads"});
+  }
   auto host = MakeEngine(kHostPlatform, {});
   if (!host) return ReportBadInput(host.error());
   Profiler profiler(**engine, Options(command));
@@ -229,11 +250,12 @@ int MeasureModels(const ProfileCommand& command) {
     return ReportBadInput(added.error());
   }
   ProfileFile profile;
-  profile.machine = ThisMachine((*engine)->traits().name, command.threads);
+  profile.machine = ThisMachine((*engine)->traits(), command.threads, command.share / 100);
   profile.commit = BuildCommit();
   profile.created = Now();
   profile.provenance = "measured";
-  const MachinePeaks before = MeasurePeaks({});
+  const bool on_cpu = !profile.machine.device;
+  const MachinePeaks before = on_cpu ? MeasurePeaks({}) : MachinePeaks{};
   const auto whole = Measure(command, profile.machine, profiler);
   if (!whole) {
     fmt::print(stderr, "tactus: {}\n", whole.error().message);
@@ -245,11 +267,10 @@ int MeasureModels(const ProfileCommand& command) {
     ++failed;
   }
   profile.models = profiler.Result();
-  const MachinePeaks after = MeasurePeaks({});
-  std::vector<std::string> warnings = profiler.AddUses(Best(before, after), profile.models);
-  for (std::string& line : Disagreements(before, after)) warnings.push_back(std::move(line));
-  for (const std::string& warning : warnings) {
-    fmt::print(stderr, "tactus: warning: {}\n", warning);
+  if (on_cpu) {
+    AddUses(before, profiler, profile.models);
+  } else {
+    fmt::print(stderr, "tactus: warning: what batches use of a device is not measured\n");
   }
   const int code = Finish(profile, command);
   if (code != 0) return code;
@@ -295,6 +316,16 @@ void AddProfile(CLI::App& app, CommandContext& context) {
       ->add_option("--threads", options->threads,
                    "Threads of the engine for a batch, as `tactus serve --threads` will have")
       ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--device", options->device,
+                   "Where ONNX models run: cpu, or a device as cuda:0, as `tactus serve --device`")
+      ->check(DeviceName())
+      ->capture_default_str();
+  command
+      ->add_option("--share", options->share,
+                   "Per cent of the --device, a lane of a plan; of a processor, say --threads")
+      ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
   command->add_option("--engine", options->engine, "Engine to measure")->capture_default_str();
   command->add_option("--onnxruntime", options->onnxruntime,

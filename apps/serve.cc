@@ -31,6 +31,7 @@
 #include "runtime/runtime.h"
 #include "runtime_reading.h"
 #include "serve_access.h"
+#include "serve_device.h"
 #include "serve_ensembles.h"
 #include "serve_options.h"
 #include "serve_plan.h"
@@ -120,7 +121,7 @@ Status ServeCommand::LoadProfileFile() {
   if (emulated) return {};  // it stands for the machine of the profile, whichever that is
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
   if (!engine) return std::unexpected(engine.error());
-  return CheckMachine(*profile_, ThisMachine((*engine)->traits().name, o_.threads),
+  return CheckMachine(*profile_, ThisMachine((*engine)->traits(), o_.threads),
                       o_.allow_other_machine);
 }
 
@@ -129,7 +130,7 @@ Status ServeCommand::ReadShares() {
   if (!SplitsDevice(o_)) return {};
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
   if (!engine) return std::unexpected(engine.error());
-  auto split = ReadSplit(o_, (*engine)->traits().name);
+  auto split = ReadSplit(o_, (*engine)->traits());
   if (!split) return std::unexpected(std::move(split.error()));
   split_ = *std::move(split);
   if (const auto doubt = SharesDoubt(split_->shares)) log_->warn(*doubt);
@@ -185,13 +186,10 @@ Status ServeCommand::MakeRuntime() {
   if (Status resumed = ResumePolicy(); !resumed) return resumed;
   if (Status made = MakeSampler(); !made) return made;
 
-  EngineOptions engines{.emulated = {}, .onnxruntime_library = o_.onnxruntime};
+  EngineOptions engines = EngineOptionsOf(o_);
   engines.emulated.latencies = [this](const ModelSpec& spec) { return EmulatedRows(spec); };
   engines_ = std::make_unique<EngineShelf>(o_.engine, std::move(engines));
-  if (!o_.engine.empty()) {
-    const auto forced = engines_->For(o_.engine);
-    if (!forced) return Fail(forced.error().code, "--engine: " + forced.error().message);
-  }
+  if (Status there = CheckEngine(o_, *engines_); !there) return there;
   if (Status loaded = LoadProfileFile(); !loaded) return loaded;
   if (Status read = ReadShares(); !read) return read;
 
@@ -260,7 +258,7 @@ Status ServeCommand::ResumePolicy() {
 Machine ServeCommand::Device() const {
   if (o_.engine == "emulated" && profile_) return profile_->machine;
   const auto engine = engines_->For(o_.engine.empty() ? "onnxruntime_onnx" : o_.engine);
-  return ThisMachine(engine ? (*engine)->traits().name : o_.engine);
+  return engine ? ThisMachine((*engine)->traits()) : ThisMachine(o_.engine);
 }
 
 PredictorFile ServeCommand::PredictorHere() const {
@@ -341,12 +339,14 @@ std::string ServeCommand::LatenciesOf(const ModelSpec& spec) const {
 }
 
 std::string ServeCommand::LanesText() const {
+  if (split_ && split_->on_device) return fmt::format("{}, split {}", o_.device, SplitText(o_));
   if (split_) {
     return fmt::format("{} core{}, split {}", split_->cores, split_->cores == 1 ? "" : "s",
                        SplitText(o_));
   }
-  return fmt::format("{} lane{}{}", o_.lanes, o_.lanes == 1 ? "" : "s",
-                     o_.slots == 1 ? "" : fmt::format(" of {} slots", o_.slots));
+  return fmt::format("{} lane{}{}{}", o_.lanes, o_.lanes == 1 ? "" : "s",
+                     o_.slots == 1 ? "" : fmt::format(" of {} slots", o_.slots),
+                     OnDevices(o_) ? " on " + o_.device : "");
 }
 
 void ServeCommand::PrintServed() const {
@@ -448,7 +448,7 @@ void AddServe(CLI::App& app, CommandContext& context) {
   Declare(*options, *command);
   command->callback([options, &context] {
     KeepFreedMemory();
-    context.exit_code = ServeCommand(*options).Run();
+    context.exit_code = ServeCommand(WithALaneOnEach(*options)).Run();
   });
 }
 

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "engines/registry.h"
 #include "output_file.h"
+#include "serve_device.h"
 
 namespace tactus {
 namespace {
@@ -36,6 +37,13 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
                   "one its platform names; emulated needs --profile and answers zeros")
       ->group(kGroup);
   command.add_option("--onnxruntime", o.onnxruntime, "libonnxruntime.so or the folder it lies in")
+      ->group(kGroup);
+  command
+      .add_option("--device", o.device,
+                  "Where ONNX models run: cpu, cuda:0, or several as cuda:0,cuda:1, which lanes "
+                  "take in turn (docs/gpu.md)")
+      ->check(DeviceName())
+      ->capture_default_str()
       ->group(kGroup);
 }
 
@@ -312,7 +320,8 @@ void DeclareEnd(ServeOptions& o, CLI::App& command) {
 }  // namespace
 
 std::optional<std::string> CoresDoubt(const ServeOptions& o, int cores) {
-  if (o.engine == "emulated" || !o.plan.empty() || !o.planner.empty()) return std::nullopt;
+  const bool elsewhere = o.engine == "emulated" || OnDevices(o);
+  if (elsewhere || !o.plan.empty() || !o.planner.empty()) return std::nullopt;
   return CoresDoubt(o.lanes * o.slots * o.threads, cores);
 }
 

@@ -23,6 +23,28 @@ double MachineMemory() {
          1e6;
 }
 
+// Of what the engine runs on, in MB.
+double MemoryFor(const EngineTraits& engine) {
+  return engine.device ? static_cast<double>(engine.device->memory_bytes) / 1e6 : MachineMemory();
+}
+
+// That the share was measured here, on as much of the device as it is.
+Status CheckShare(const ShareProfile& each, const SplitOptions& split, const EngineTraits& engine,
+                  bool allow) {
+  if (split.on_device) {
+    const Status here = CheckMachine(each.profile, ThisMachine(engine, 1, each.share), allow);
+    if (here) return here;
+    return InvalidArgument(
+        fmt::format("--on-share {:g}: {}", 100 * each.share, here.error().message));
+  }
+  const int threads = static_cast<int>(std::lround(each.share * split.cores));
+  const Status here = CheckMachine(each.profile, ThisMachine(engine, threads), allow);
+  if (here) return here;
+  return InvalidArgument(fmt::format("--on-share {:g}: {} % of {} cores is a lane of {}: {}",
+                                     100 * each.share, 100 * each.share, split.cores, threads,
+                                     here.error().message));
+}
+
 std::vector<double> SharesOf(const SplitOptions& split) {
   std::vector<double> shares;
   for (const ShareProfile& each : split.shares) shares.push_back(each.share);
@@ -91,13 +113,13 @@ Status CheckPlanOptions(const ServeOptions& options) {
   if (options.on_share.empty()) {
     return InvalidArgument(fmt::format(
         "{}: say what batches take on the shares of the device: --on-share 50=half.json "
-        "100=whole.json, measured by `tactus profile --threads`",
+        "100=whole.json, measured by `tactus profile --threads`, or on a device --share",
         option));
   }
   return {};
 }
 
-Expected<SplitOptions> ReadSplit(const ServeOptions& options, const std::string& engine) {
+Expected<SplitOptions> ReadSplit(const ServeOptions& options, const EngineTraits& engine) {
   const auto refused = [](const Error& why) {
     return Fail(why.code, "--on-share: " + why.message);
   };
@@ -107,16 +129,12 @@ Expected<SplitOptions> ReadSplit(const ServeOptions& options, const std::string&
   if (!loaded) return refused(loaded.error());
   SplitOptions split;
   split.shares = *std::move(loaded);
-  split.cores = split.shares.back().profile.machine.threads;
-  split.memory_mb = options.device_memory_mb > 0 ? options.device_memory_mb : MachineMemory();
+  split.on_device = engine.device.has_value();
+  split.cores = split.on_device ? 1 : split.shares.back().profile.machine.threads;
+  split.memory_mb = options.device_memory_mb > 0 ? options.device_memory_mb : MemoryFor(engine);
   for (const ShareProfile& each : split.shares) {
-    const int threads = static_cast<int>(std::lround(each.share * split.cores));
-    const Status here =
-        CheckMachine(each.profile, ThisMachine(engine, threads), options.allow_other_machine);
-    if (!here) {
-      return InvalidArgument(fmt::format("--on-share {:g}: {} % of {} cores is a lane of {}: {}",
-                                         100 * each.share, 100 * each.share, split.cores, threads,
-                                         here.error().message));
+    if (Status here = CheckShare(each, split, engine, options.allow_other_machine); !here) {
+      return std::unexpected(here.error());
     }
   }
   if (options.planner.empty()) return split;

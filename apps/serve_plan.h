@@ -24,10 +24,11 @@ bool SplitsDevice(const ServeOptions& options);
 // An error for options that do not go with a plan, or not without one.
 Status CheckPlanOptions(const ServeOptions& options);
 
-// The device of options that fit: as many cores as its whole profile had threads. An error for a
+// The device of options that fit: the engine's own, or as many cores as its whole profile had
+// threads. An error for a
 // profile of another machine or engine, or of other threads than its share is, unless
 // --allow-other-machine; and for shares on which the --planner never plans anything.
-Expected<SplitOptions> ReadSplit(const ServeOptions& options, const std::string& engine);
+Expected<SplitOptions> ReadSplit(const ServeOptions& options, const EngineTraits& engine);
 
 // Reads the plan in the file and splits the runtime's device as it says. An error, and nothing
 // changes, where it does not fit what is served: other models, shares that were not profiled, SLOs

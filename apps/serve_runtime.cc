@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host_lanes.h"
+#include "serve_device.h"
 #include "serve_ensembles.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
@@ -34,6 +35,7 @@ auto ModelReader(const ServeOptions& o, const Log& log) {
 RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   RuntimeOptions r;
   r.lanes = o.lanes;
+  r.devices = DeviceCount(o);
   r.slots = o.slots;
   r.threads = o.threads;
   r.queue_capacity = o.queue_capacity;
@@ -45,7 +47,7 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   r.call_capacity = o.call_capacity;
   r.pending_bytes = o.pending_mb << 20;
   r.default_slo = FromMillis(o.default_slo_ms);
-  r.pin = o.pin;
+  r.pin = o.pin && !OnDevices(o);  // a lane on a device keeps no core busy
   r.spin = Micros(o.spin_us);
   return r;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/ids.h"
 #include "base/serving_time.h"
 #include "core/batch.h"
+#include "core/device_facts.h"
 #include "core/model_spec.h"
 #include "core/plan.h"
 #include "core/tensor.h"
@@ -25,7 +27,8 @@ struct EngineTraits {
   bool terminates = false;  // Terminate can stop a batch that runs
   // Submit returns at once, and Done comes later, on a thread of the engine's: a lane needs none.
   bool deferred = false;
-  int max_slots = 1;  // batches at once in one lane
+  int max_slots = 1;                                 // batches at once in one lane
+  std::optional<DeviceFacts> device = std::nullopt;  // that it runs on; none: the processor
 };
 
 struct ModelHandle {

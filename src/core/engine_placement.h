@@ -16,11 +16,24 @@ struct CpuPlacement {
   bool operator==(const CpuPlacement&) const = default;
 };
 
-using EnginePlacement = std::variant<CpuPlacement>;
+// On a device that LaneSpec::device names: how much of it lies before the lane's share, as a
+// fraction. Lanes whose parts do not overlap have no SM in common.
+struct CudaPlacement {
+  double offset = 0;
+
+  bool operator==(const CudaPlacement&) const = default;
+};
+
+using EnginePlacement = std::variant<CpuPlacement, CudaPlacement>;
 
 // Of an engine that runs on processors alone.
 inline const CpuPlacement& OnCpu(const EnginePlacement& placement) {
   return std::get<CpuPlacement>(placement);
+}
+// Of the threads that feed a lane; empty: any.
+inline std::vector<int> CoresOf(const EnginePlacement& placement) {
+  const auto* cpu = std::get_if<CpuPlacement>(&placement);
+  return cpu == nullptr ? std::vector<int>{} : cpu->cores;
 }
 
 }  // namespace tactus

@@ -13,6 +13,9 @@
 #include "base/temporary_folder_test.h"
 #include "engines/registry.h"
 #include "engines/submit_testing.h"
+#ifdef TACTUS_HAVE_CUDA
+#include "engines/cuda/fake_program_test.h"
+#endif
 
 namespace tactus {
 namespace {
@@ -25,6 +28,8 @@ using testing::RunBatch;
 using testing::Values;
 
 constexpr int kExits = 4;
+// The engine for NVIDIA devices, over a driver that the test made up.
+constexpr const char* kFakeCuda = "fake_cuda";
 // An emulated batch takes a moment, or, behind this exit, as good as forever.
 constexpr ExitId kEndless{kExits};
 
@@ -41,12 +46,22 @@ Expected<ProfileTable::ModelRows> EmulatedLatencies(const ModelSpec& spec) {
 class EngineConformance : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
+    if (GetParam() == kFakeCuda) return MakeFakeCuda();
     EngineOptions options;
     options.emulated.latencies = EmulatedLatencies;
     options.emulated.spin = Micros(10);
     auto engine = MakeEngine(GetParam(), options);
     ASSERT_TRUE(engine) << engine.error().message;
     engine_ = *std::move(engine);
+  }
+
+  void MakeFakeCuda() {
+#ifdef TACTUS_HAVE_CUDA
+    auto engine = MakeCudaEngine(cuda_.driver(), testing::FakeCudaOptions(cuda_));
+    ASSERT_TRUE(engine) << engine.error().message;
+    engine_ = *std::move(engine);
+    ASSERT_THAT(engine_->traits().name, ::testing::HasSubstr("fake-cuda (no GPU)"));
+#endif
   }
 
   // Images to ten numbers, or to the image.
@@ -93,6 +108,9 @@ class EngineConformance : public ::testing::TestWithParam<std::string> {
     return handle.value_or(ModelHandle{});
   }
 
+#ifdef TACTUS_HAVE_CUDA
+  testing::ScriptedDriver cuda_;
+#endif
   std::unique_ptr<Engine> engine_;
 };
 
@@ -207,7 +225,7 @@ TEST_P(EngineConformance, ABrokenModelIsAnErrorThatNamesIt) {
     std::ofstream(broken) << "this is not a graph";
     spec.exits[2].graph = broken;
     named = broken.filename().string();
-  } else if (GetParam() == "identity") {
+  } else if (GetParam() == "identity" || GetParam() == kFakeCuda) {
     spec.inputs.clear();
   } else {
     spec.outputs[0].dims.clear();
@@ -261,6 +279,9 @@ std::vector<std::string> EngineNames() {
     // Operators run one call at a time, without exits: op/op_engine_test.cc.
     if (info.name != "op") names.push_back(info.name);
   }
+#ifdef TACTUS_HAVE_CUDA
+  names.push_back(kFakeCuda);
+#endif
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(All, EngineConformance, ::testing::ValuesIn(EngineNames()),

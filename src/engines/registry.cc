@@ -7,6 +7,10 @@
 #ifdef TACTUS_HAVE_ONNXRUNTIME
 #include "engines/onnxruntime/onnxruntime_engine.h"
 #endif
+#if defined(TACTUS_HAVE_ONNXRUNTIME) && defined(TACTUS_HAVE_CUDA)
+#include "engines/cuda/cuda_engine.h"
+#include "engines/onnxruntime/cuda_program.h"
+#endif
 
 namespace tactus {
 namespace {
@@ -31,12 +35,44 @@ Expected<std::unique_ptr<Engine>> MakeEmulated(const EngineOptions& options) {
   return MakeEmulatedEngine(options.emulated);
 }
 
+#ifdef TACTUS_HAVE_ONNXRUNTIME
+// On devices. What is missing is said in the order in which it has to be there.
+Expected<std::unique_ptr<Engine>> MakeOnnxRuntimeOnCuda(const EngineOptions& options) {
+#ifdef TACTUS_HAVE_CUDA
+  auto driver = OpenCudaDriver();
+  if (!driver) return Fail(driver.error().code, "--device: " + driver.error().message);
+  auto programs = MakeOnnxCudaPrograms(options.onnxruntime_library);
+  if (!programs) return Fail(programs.error().code, "--device: " + programs.error().message);
+  auto engine = MakeCudaEngine(*std::move(driver), {.name = programs->name,
+                                                    .devices = options.devices,
+                                                    .priorities = options.priorities,
+                                                    .load = programs->load});
+  if (!engine) return Fail(engine.error().code, "--device: " + engine.error().message);
+  return engine;
+#else
+  return Fail(
+      ErrorCode::kUnimplemented,
+      fmt::format("--device: this build found no cuda.h, and so knows no device cuda:{}; run "
+                  "./run setup gpu and build again",
+                  options.devices[0]));
+#endif
+}
+#endif
+
+// Whether a family that runs on the processor alone is asked for a device. Operators are for the
+// host whatever else runs where.
+bool TakesNoDevice(const EngineInfo& info, const EngineOptions& options) {
+  return !options.devices.empty() && info.name != "onnxruntime" && info.platform != kHostPlatform;
+}
+
 std::vector<Family> Families() {
   return {
 #ifdef TACTUS_HAVE_ONNXRUNTIME
-      {{"onnxruntime", "onnxruntime_onnx", "ONNX graphs on this machine's processor"},
+      {{"onnxruntime", "onnxruntime_onnx",
+        "ONNX graphs on this machine's processor, or on NVIDIA devices"},
        [](const EngineOptions& options) {
-         return MakeOnnxRuntimeEngine(options.onnxruntime_library);
+         return options.devices.empty() ? MakeOnnxRuntimeEngine(options.onnxruntime_library)
+                                        : MakeOnnxRuntimeOnCuda(options);
        }},
 #endif
       {{"op", std::string(kHostPlatform), "decodes, resizes and the like, on the host"},
@@ -57,7 +93,11 @@ std::vector<EngineInfo> Engines() {
 Expected<std::unique_ptr<Engine>> MakeEngine(std::string_view name, const EngineOptions& options) {
   std::string known;
   for (const Family& family : Families()) {
-    if (name == family.info.name || name == family.info.platform) return family.make(options);
+    if (name == family.info.name || name == family.info.platform) {
+      if (!TakesNoDevice(family.info, options)) return family.make(options);
+      return InvalidArgument(fmt::format(
+          "engine '{}' runs on the processor: --device is for models of onnxruntime", name));
+    }
     known += (known.empty() ? "" : ", ") + family.info.name;
   }
   std::string remedy;

@@ -61,6 +61,68 @@ TEST(CheckMachine, RefusesAProfileOfAnotherNumberOfThreads) {
   EXPECT_TRUE(CheckMachine(profile, ThisMachine("e", 2), false));
 }
 
+class DeviceMachine : public ::testing::Test {
+ protected:
+  static Machine On(const DeviceFacts& device) { return ThisMachine("e", 1, device); }
+  const DeviceFacts h200_{.name = "NVIDIA H200",
+                          .uuid = "GPU-1",
+                          .capability = 90,
+                          .multiprocessors = 132,
+                          .memory_bytes = std::uint64_t{141} << 30,
+                          .driver = 13000,
+                          .power_limit_watts = 700};
+};
+
+TEST_F(DeviceMachine, AnotherDeviceOfItsKindIsTheSameMachine) {
+  DeviceFacts other = h200_;
+  other.uuid = "GPU-2";
+  EXPECT_EQ(On(h200_).fingerprint, On(other).fingerprint);
+  EXPECT_NE(On(h200_).fingerprint, ThisMachine("e").fingerprint);
+}
+
+// A device that may draw less runs slower under load, and an update of the driver changes what
+// kernels take: neither shows in its name.
+TEST_F(DeviceMachine, RefusesAnotherDeviceDriverOrPowerLimitAndSaysWhichDiffers) {
+  ProfileFile profile;
+  profile.machine = On(h200_);
+  EXPECT_TRUE(CheckMachine(profile, On(h200_), false));
+  DeviceFacts here = h200_;
+  here.power_limit_watts = 500;
+  EXPECT_THAT(CheckMachine(profile, On(here), false).error().message,
+              AllOf(HasSubstr("the power limit was 700 W, here it is 500 W. Its latencies"),
+                    HasSubstr("tactus profile")));
+  here = h200_;
+  here.driver = 12090;
+  EXPECT_THAT(MachineDifference(profile, On(here)),
+              HasSubstr("the driver's CUDA was 13.0, here it is 12.9"));
+  here = h200_;
+  here.name = "NVIDIA H100";
+  here.memory_bytes = std::uint64_t{80} << 30;
+  EXPECT_THAT(MachineDifference(profile, On(here)),
+              AllOf(HasSubstr("the device was NVIDIA H200, here it is NVIDIA H100"),
+                    HasSubstr("the memory was 144384 MiB, here it is 81920 MiB")));
+  EXPECT_TRUE(CheckMachine(profile, On(here), true));
+}
+
+TEST_F(DeviceMachine, AnotherShareIsAnotherMachine) {
+  const EngineTraits engine{.name = "e", .device = h200_};
+  ProfileFile profile;
+  profile.machine = ThisMachine(engine);
+  EXPECT_TRUE(CheckMachine(profile, ThisMachine(engine, 1, 1), false));
+  const Status refused = CheckMachine(profile, ThisMachine(engine, 1, 0.25), false);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("measured on 100 % of the device and the lane here has 25 %"),
+                    HasSubstr("tactus profile --share 25")));
+}
+
+TEST_F(DeviceMachine, AProfileOfTheProcessorIsRefusedOnADevice) {
+  ProfileFile profile;
+  profile.machine = ThisMachine("onnxruntime 1.30.0");
+  const Machine here = ThisMachine("onnxruntime 1.30.0 on NVIDIA H200", 1, h200_);
+  EXPECT_THAT(MachineDifference(profile, here), HasSubstr("NVIDIA H200"));
+}
+
 TEST(CheckMachine, AnImportedProfileWasMeasuredNowhere) {
   ProfileFile profile;
   profile.provenance = "imported from table.csv";

@@ -35,6 +35,7 @@ Profiler::~Profiler() {
 }
 
 LaneSpec Profiler::Lane() const {
+  if (options_.share) return {.fraction = *options_.share, .placement = CudaPlacement{}};
   CpuPlacement cpu{.threads = options_.threads};
   if (options_.pin) cpu.cores = AssignCores(AllowedCores(), 1, options_.threads).lane(0);
   return {.placement = cpu};
@@ -79,7 +80,7 @@ void Profiler::Adopt(const Samples& earlier) {
 Status Profiler::Run(std::function<bool(const ProfilerProgress&)> go_on) {
   Status status;
   std::thread lane([&] {
-    PinThisThread(OnCpu(Lane().placement).cores);
+    PinThisThread(CoresOf(Lane().placement));
     status = RunRounds(go_on);
   });
   lane.join();

@@ -39,6 +39,8 @@ struct ProfilerOptions {
   bool pin = true;
   // Of the engine, that run one batch.
   int threads = 1;
+  // Instead of both, on a device: the part of it that the lane has.
+  std::optional<double> share = std::nullopt;
   std::uint64_t seed = 1;  // of the inputs and of the order of cells
 };
 

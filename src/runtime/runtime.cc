@@ -54,6 +54,7 @@ DispatchTurns::Options LoopOptions(const RuntimeOptions& options, const CpuAffin
   }
   for (int i = 0; i < options.lanes; ++i) {
     LaneSpec lane;
+    lane.device = DeviceId{static_cast<DeviceId::rep>(i % options.devices)};
     lane.slots = options.slots;
     lane.placement = CpuPlacement{.threads = options.threads, .cores = plan.lane(i)};
     loop.lanes.push_back(std::move(lane));
@@ -104,6 +105,7 @@ struct Runtime::Body {
     if (!options.split) return;
     layout.emplace(LaneLayout::Options{.cores = DeviceCores(*options.split, plan),
                                        .pinned = options.pin,
+                                       .on_device = options.split->on_device,
                                        .longest_batch = LongestBatch(options.split->shares),
                                        .log = parts.log},
                    clock, loop, host, loader);
@@ -168,7 +170,7 @@ struct Runtime::Body {
 };
 
 Runtime::Runtime(RuntimeOptions options, RuntimeParts parts) {
-  CHECK(options.lanes > 0 && options.slots > 0 && options.threads > 0,
+  CHECK(options.lanes > 0 && options.devices > 0 && options.slots > 0 && options.threads > 0,
         "a runtime needs a lane, a slot in it and a thread");
   CHECK(parts.policy != nullptr && parts.engine_for, "a runtime needs a policy and engines");
   body_ = std::make_unique<Body>(options, std::move(parts));

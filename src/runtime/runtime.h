@@ -39,6 +39,8 @@ struct RuntimeOptions {
   // Lanes run batches; each gets a core for each thread of each of its slots where there are
   // enough.
   int lanes = 1;
+  // That lanes are on in turn, as the engine counts them.
+  int devices = 1;
   // Batches at once in one lane, of different models or of one. 1 is time division, which
   // EdgeServing assumes. A model whose engine cannot run so many is refused.
   int slots = 1;

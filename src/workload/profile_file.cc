@@ -103,6 +103,23 @@ ProfiledModel ReadModel(const JsonReader& reader) {
   return model;
 }
 
+DeviceFacts ReadDevice(const JsonReader& machine) {
+  DeviceFacts read;
+  machine.Object("device", [&](const JsonReader& element) {
+    const auto whole = [&](const char* key, std::int64_t high = 1'000'000) {
+      return element.Integer(key, 0, high);
+    };
+    read.name = element.Text("name");
+    read.uuid = element.Text("uuid", true);
+    read.capability = static_cast<int>(whole("capability"));
+    read.multiprocessors = static_cast<int>(whole("multiprocessors"));
+    read.memory_bytes = static_cast<std::uint64_t>(whole("memory_bytes", std::int64_t{1} << 50));
+    read.driver = static_cast<int>(whole("driver"));
+    read.power_limit_watts = static_cast<int>(whole("power_limit_watts"));
+  });
+  return read;
+}
+
 ProfileFile ReadProfile(const JsonReader& reader) {
   ProfileFile profile;
   reader.Integer("tactus_profile", ProfileFile::kVersion, ProfileFile::kVersion);
@@ -113,6 +130,9 @@ ProfileFile ReadProfile(const JsonReader& reader) {
     profile.machine.os = element.Text("os", true);
     profile.machine.engine = element.Text("engine", true);
     profile.machine.threads = static_cast<int>(element.Integer("threads", 1, 4096, 1));
+    if (element.Has("device")) profile.machine.device = ReadDevice(element);
+    profile.machine.share = element.Number("share", 0.001, 1);
+    if (profile.machine.share > 1) element.Complain("share", "is a fraction, at most 1");
   });
   profile.commit = reader.Text("commit", true);
   profile.created = reader.Text("created", true);
@@ -244,18 +264,34 @@ Expected<ProfileFile> LoadProfile(const std::filesystem::path& path) {
   return ParseProfile(*text, path.string());
 }
 
+namespace {
+
+// With the comma before it; empty where there is none.
+std::string DeviceText(const Machine& machine) {
+  const std::optional<DeviceFacts>& a = machine.device;
+  if (!a) return "";
+  return fmt::format(
+      ",\n  \"share\": {}, \"device\": {{\"name\": {}, \"uuid\": {}, \"capability\": {}, "
+      "\"multiprocessors\": {}, \"memory_bytes\": {}, \"driver\": {}, "
+      "\"power_limit_watts\": {}}}",
+      machine.share, Quoted(a->name), Quoted(a->uuid), a->capability, a->multiprocessors,
+      a->memory_bytes, a->driver, a->power_limit_watts);
+}
+
+}  // namespace
+
 Status SaveProfile(const ProfileFile& profile, const std::filesystem::path& path) {
   std::string out = fmt::format(
       "{{\"tactus_profile\": {},\n \"machine\": {{\"fingerprint\": {}, \"cpu\": {}, \"cores\": {}, "
-      "\"os\": {}, \"engine\": {}, \"threads\": {}}},\n \"commit\": {}, \"created\": {},\n "
+      "\"os\": {}, \"engine\": {}, \"threads\": {}{}}},\n \"commit\": {}, \"created\": {},\n "
       "\"provenance\": {},\n"
       " \"launch_overhead_ms\": {}, \"finish_overhead_ms\": {}, \"answer_overhead_ms\": {},\n"
       " \"service_window_ms\": {}, \"service_trace\": [{:.4g}],\n \"models\": [",
       ProfileFile::kVersion, Quoted(profile.machine.fingerprint), Quoted(profile.machine.cpu),
       profile.machine.cores, Quoted(profile.machine.os), Quoted(profile.machine.engine),
-      profile.machine.threads, Quoted(profile.commit), Quoted(profile.created),
-      Quoted(profile.provenance), profile.launch_overhead_ms, profile.finish_overhead_ms,
-      profile.answer_overhead_ms, profile.service_window_ms,
+      profile.machine.threads, DeviceText(profile.machine), Quoted(profile.commit),
+      Quoted(profile.created), Quoted(profile.provenance), profile.launch_overhead_ms,
+      profile.finish_overhead_ms, profile.answer_overhead_ms, profile.service_window_ms,
       fmt::join(profile.service_trace, ", "));
   for (std::size_t i = 0; i < profile.models.size(); ++i) {
     out += i == 0 ? "\n" : ",\n";

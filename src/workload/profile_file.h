@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "core/device_facts.h"
 #include "core/model.h"
 #include "core/profile_table.h"
 #include "core/resource_use.h"
@@ -71,8 +72,10 @@ struct Machine {
   std::string cpu;
   int cores = 0;
   std::string os;
-  std::string engine;  // "onnxruntime 1.30.0"
-  int threads = 1;     // of the engine, that ran a batch
+  std::string engine;                                // "onnxruntime 1.30.0"
+  int threads = 1;                                   // of the engine, that ran a batch
+  std::optional<DeviceFacts> device = std::nullopt;  // that batches ran on; none: the CPU
+  double share = 1;  // of that device, that batches had to themselves
   bool operator==(const Machine&) const = default;
 };
 

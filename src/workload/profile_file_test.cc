@@ -99,6 +99,25 @@ std::string WithUse(const std::string& throughput) {
   return text;
 }
 
+// Without it a profile of a device could not be told from one of another.
+TEST(ProfileFile, KeepsTheDeviceThatItWasMeasuredOn) {
+  const TempFile file("");
+  auto profile = ParseProfile(kSmall, "p.json").value();
+  ASSERT_FALSE(profile.machine.device);
+  profile.machine.device = DeviceFacts{.name = "NVIDIA \"H200\"",
+                                       .uuid = "GPU-1",
+                                       .capability = 90,
+                                       .multiprocessors = 132,
+                                       .memory_bytes = std::uint64_t{141} << 30,
+                                       .driver = 13000,
+                                       .power_limit_watts = 700};
+  profile.machine.share = 0.25;
+  ASSERT_TRUE(SaveProfile(profile, file.path()));
+  const auto again = LoadProfile(file.path());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->machine, profile.machine);
+}
+
 // Without these a batch's figures could be lost on the way, or be made up where there are none.
 TEST(ProfileFile, KeepsWhatBatchesUse) {
   const TempFile file("");

@@ -68,3 +68,33 @@ take_program() {
   dpkg -x "$work/$package"_*.deb "$work/files"
   cp "$work/files/$path" "$target/$name"
 }
+
+# A pip that may download: the machine's own, or that of a virtual environment (python3-venv).
+any_pip() {
+  if python3 -m pip --version >/dev/null 2>&1; then echo "python3 -m pip"; return; fi
+  local venv=$cache/pip
+  [ -x "$venv/bin/pip" ] || python3 -m venv "$venv" >/dev/null || fail "python3 -m venv failed" \
+    "install the package python3-venv"
+  echo "$venv/bin/pip"
+}
+
+# pip_fetch PACKAGE==VERSION FILE SHA256: leaves the verified wheel in .cache/downloads. Downloads
+# only: nothing of it is installed or run.
+pip_fetch() {
+  local downloads=$cache/downloads pip
+  mkdir -p "$downloads"
+  if [ ! -f "$downloads/$2" ]; then
+    pip=$(any_pip)
+    say "downloading $1"
+    $pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+      --platform manylinux2014_x86_64 --platform manylinux_2_27_x86_64 \
+      --platform manylinux_2_28_x86_64 --python-version 3.11 --dest "$downloads" "$1" \
+      >"$cache/pip.log" 2>&1 || {
+      tail -n 5 "$cache/pip.log" >&2
+      fail "pip could not fetch $1" \
+        "check the network and pip's configuration (\`pip config list\`), then run again"
+    }
+  fi
+  [ -f "$downloads/$2" ] || fail "pip download $1 left no $2" "try it by hand"
+  verify "$downloads/$2" "$3"
+}

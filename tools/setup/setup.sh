@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test; groups video and
-# postgres are for `./run build video` and `./run build postgres`). Installs what is missing and
-# says what; takes a fraction of a second when nothing is. Downloads stay in .cache.
+# postgres are for `./run build video` and `./run build postgres`, group gpu for `tactus serve
+# --device cuda:0`). Installs what is missing and says what; takes a fraction of a second when
+# nothing is. Downloads stay in .cache.
 here=$(dirname "$0")
 source "$here/lib.sh"
 
 group=${1:-build}
 case $group in
-  build | demo | test | video | postgres) ;;
-  *) fail "unknown group $group" "build, demo, test, video or postgres" ;;
+  build | demo | test | video | postgres | gpu) ;;
+  *) fail "unknown group $group" "build, demo, test, video, postgres or gpu" ;;
 esac
 
 # Two set-ups at once (two terminals) would unpack over each other.
@@ -19,6 +20,8 @@ flock --nonblock 9 || { say "waiting for another set-up to finish"; flock 9; }
 bash "$here/apt.sh" "$group"
 bash "$here/onnxruntime.sh"
 bash "$here/ocr.sh"
+case $group in test | gpu) bash "$here/cuda.sh" ;; esac
+[ "$group" != gpu ] || bash "$here/gpu.sh"
 case $group in demo | test) bash "$here/street.sh" ;; esac
 if [ "$group" = test ]; then
   bash "$here/python.sh"

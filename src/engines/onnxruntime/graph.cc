@@ -177,6 +177,11 @@ ONNXTensorElementDataType ToOnnx(DataType type) {
 Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
                                            const CpuPlacement& lane,
                                            const std::filesystem::path& trace) {
+  return LoadGraph(env, path, [&] { return Options(lane, trace); });
+}
+
+Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
+                                           const std::function<Ort::SessionOptions()>& options) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error) {
@@ -189,7 +194,7 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
   graph->path = path;
   graph->file_bytes = size;
   try {
-    graph->session = Ort::Session(env, path.c_str(), Options(lane, trace));
+    graph->session = Ort::Session(env, path.c_str(), options());
     if (Status ok = DescribeTensors(*graph); !ok) {
       return std::unexpected(
           Error{ok.error().code, fmt::format("{}: tensor {}", path.string(), ok.error().message)});

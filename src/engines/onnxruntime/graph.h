@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct Graph {
 Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
                                            const CpuPlacement& lane,
                                            const std::filesystem::path& trace = {});
+// The same, with options of one's own; what making them throws is an error of the graph's.
+Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
+                                           const std::function<Ort::SessionOptions()>& options);
 
 // Completes the tensors of `spec` from the graph where there are none, and checks them where there
 // are: the same input names, outputs that the graph has, equal types and dimensions that agree. A

@@ -51,7 +51,7 @@ DispatchTurns::DispatchTurns(Options options, const WallClock& clock, Policy& po
     first_worker_.push_back(workers_.size());
     for (int slot = 0; slot < options_.lanes[lane].slots; ++slot) {
       workers_.push_back(std::make_unique<LaneWorker>(
-          LaneWorkerOptions{id, slot, OnCpu(options_.lanes[lane].placement).cores, options_.spin},
+          LaneWorkerOptions{id, slot, CoresOf(options_.lanes[lane].placement), options_.spin},
           clock_, static_cast<LaneWorker::Listener&>(*this)));
       lane_of_.push_back(id);
     }

@@ -15,13 +15,15 @@
 
 namespace tactus {
 
-// Some cores of the processor are one device, whose parts are the lanes, as a plan says.
+// Some cores of the processor are one device, or it is one of its own (EngineTraits::device). Its
+// parts are the lanes, as a plan says.
 struct SplitOptions {
   int cores = 1;  // a share of the device is so many of its cores, and threads of the engine
   // What batches take on each share; models of which they know nothing cannot be served.
-  std::vector<ShareProfile> shares;
+  std::vector<ShareProfile> shares = {};
   // That models may take together, by what is known of them.
   double memory_mb = std::numeric_limits<double>::infinity();
+  bool on_device = false;  // no cores: lanes lie side by side on it
 };
 
 struct LoadedModel {

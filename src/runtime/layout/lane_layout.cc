@@ -6,6 +6,8 @@
 #include <deque>
 #include <thread>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -134,15 +136,19 @@ void LaneLayout::CarryOut(const TransitionStep& step) {
 }
 
 Status LaneLayout::Make(LaneId lane, LaneSpec spec) {
-  const auto all = static_cast<double>(options_.cores.size());
-  CpuPlacement cpu{.threads = std::max(1, static_cast<int>(std::lround(spec.fraction * all)))};
-  if (options_.pinned) cpu.cores = Choose(lane, cpu.threads);
-  spec.placement = cpu;
+  if (options_.on_device) {
+    spec.placement = PlaceOnDevice(lane, spec.fraction);
+  } else {
+    const auto all = static_cast<double>(options_.cores.size());
+    CpuPlacement cpu{.threads = std::max(1, static_cast<int>(std::lround(spec.fraction * all)))};
+    if (options_.pinned) cpu.cores = Choose(lane, cpu.threads);
+    spec.placement = std::move(cpu);
+  }
   made_[lane.value()] = spec;
   loop_.Change([&](Dispatcher& dispatcher) {
     dispatcher.SetLaneShare(lane, spec.lane_class, spec.fraction);
   });
-  loop_.Pin(lane, cpu.cores);
+  loop_.Pin(lane, CoresOf(spec.placement));
   return loader_.Furnish(lane, spec, NamesOn(lane));
 }
 
@@ -153,7 +159,7 @@ std::vector<int> LaneLayout::Choose(LaneId lane, int threads) const {
     bool used = false;
     for (std::size_t i = 0; i < made_.size(); ++i) {
       const bool stays = i != lane.value() && !next[i].entries.empty();
-      const std::vector<int>& cores = OnCpu(made_[i].placement).cores;
+      const std::vector<int> cores = CoresOf(made_[i].placement);
       used = used || (stays && std::ranges::find(cores, core) != cores.end());
     }
     (used ? taken : free).push_back(core);
@@ -161,6 +167,26 @@ std::vector<int> LaneLayout::Choose(LaneId lane, int threads) const {
   free.insert(free.end(), taken.begin(), taken.end());
   free.resize(std::min(free.size(), static_cast<std::size_t>(threads)));
   return free;
+}
+
+CudaPlacement LaneLayout::PlaceOnDevice(LaneId lane, double fraction) const {
+  constexpr double kSlack = 0.005;  // shares may be written rounded
+  const auto& next = transition_.next()->lanes;
+  std::vector<std::pair<double, double>> taken;
+  for (std::size_t i = 0; i < made_.size(); ++i) {
+    const auto* place = std::get_if<CudaPlacement>(&made_[i].placement);
+    const bool stays = i != lane.value() && !next[i].entries.empty();
+    if (stays && place != nullptr) {
+      taken.emplace_back(place->offset, place->offset + made_[i].fraction);
+    }
+  }
+  std::ranges::sort(taken);
+  double offset = 0;
+  for (const auto& [begin, end] : taken) {
+    if (offset + fraction <= begin + kSlack) break;
+    offset = std::max(offset, end);
+  }
+  return {.offset = std::clamp(offset, 0.0, std::max(0.0, 1 - fraction))};
 }
 
 std::vector<std::string> LaneLayout::NamesOn(LaneId lane) const {

@@ -30,6 +30,7 @@ class LaneLayout {
   struct Options {
     std::vector<int> cores;    // the device's
     bool pinned = true;        // else only their number counts
+    bool on_device = false;    // SplitOptions has it: no cores
     Duration longest_batch{};  // that is expected to run, see DrainWatch
     // One line for people; on the thread that adopts. Empty: nothing is said.
     std::function<void(const std::string&)> log;
@@ -78,6 +79,8 @@ class LaneLayout {
   Status Make(LaneId lane, LaneSpec spec);
   // Cores for a lane of so many threads: those that no other lane of the next layout has, first.
   std::vector<int> Choose(LaneId lane, int threads) const;
+  // The first place on the device that no other lane of the next layout has.
+  CudaPlacement PlaceOnDevice(LaneId lane, double fraction) const;
   std::vector<std::string> NamesOn(LaneId lane) const;
   static bool Runs(const View& view, const Draining& lane);
   // One of the change's that runs nothing any more, if there is one.

@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <fstream>
+#include <set>
 #include <thread>
+#include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -124,6 +126,27 @@ TEST_F(LaneLayoutTest, AShareIsThreadsOfTheEngine) {
   Adopt(Halves());
   EXPECT_EQ(h_.engine.lanes().size(), 3u);
   for (const LaneSpec& lane : h_.engine.lanes()) EXPECT_EQ(OnCpu(lane.placement).threads, 1);
+}
+
+// Two lanes on the same SMs would each be slower than its profile.
+TEST(LaneLayoutOnDevice, AShareIsAPlaceThatNoOtherLaneHas) {
+  testing::HarnessOptions options = HalvesAndWhole();
+  options.runtime.split->on_device = true;
+  Harness h(std::move(options));
+  h.runtime->Start();
+  for (const std::string& name : kNames) ASSERT_TRUE(h.runtime->Serve(FloatModel(name)));
+  const auto offsets = [&](const Plan& plan) {
+    h.engine.ForgetLanes();
+    EXPECT_TRUE(h.runtime->Adopt(plan, kNames));
+    std::set<double> all;
+    for (const LaneSpec& lane : h.engine.lanes()) {
+      all.insert(std::get<CudaPlacement>(lane.placement).offset);
+    }
+    return all;
+  };
+  EXPECT_THAT(offsets(Whole()), ElementsAre(0));
+  EXPECT_THAT(offsets(Halves()), ElementsAre(0, 0.5));
+  EXPECT_THAT(offsets(Whole()), ElementsAre(0));
 }
 
 TEST_F(LaneLayoutTest, WhatRunsOnAnOldLaneEndsAndWhatWaitsGoesToTheNewOnes) {

@@ -1,0 +1,80 @@
+#include "serve_device.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engines/device_name.h"
+#include "runtime/models/model_repository.h"
+#include "serve_plan.h"
+#include "server/kserve/model_config.h"
+
+namespace tactus {
+namespace {
+
+constexpr const char* kOnDevices = "onnxruntime";
+
+// Of the models that can be read; the others are refused when they are loaded.
+std::vector<int> PrioritiesIn(const std::filesystem::path& root) {
+  std::vector<int> priorities;
+  const auto models = ListModels(root);
+  if (!models) return priorities;
+  for (const std::string& model : *models) {
+    const auto versions = ListVersions(root / model, "");
+    if (!versions) continue;
+    for (const std::int64_t version : *versions) {
+      if (const auto spec = ReadModelSpec(root / model, version, "")) {
+        priorities.push_back(spec->priority);
+      }
+    }
+  }
+  return priorities;
+}
+
+}  // namespace
+
+CLI::Validator DeviceName() {
+  return {[](const std::string& text) {
+            const auto devices = ParseDevices(text);
+            return devices ? std::string() : devices.error().message;
+          },
+          "", "DeviceName"};
+}
+
+bool OnDevices(const ServeOptions& options) {
+  return !ParseDevices(options.device).value_or(std::vector<int>{}).empty();
+}
+
+int DeviceCount(const ServeOptions& options) {
+  const auto devices = ParseDevices(options.device).value_or(std::vector<int>{});
+  return std::max(1, static_cast<int>(devices.size()));
+}
+
+ServeOptions WithALaneOnEach(ServeOptions options) {
+  options.lanes = std::max(options.lanes, DeviceCount(options));
+  return options;
+}
+
+EngineOptions EngineOptionsOf(const ServeOptions& options) {
+  EngineOptions engines{.emulated = {}, .onnxruntime_library = options.onnxruntime};
+  engines.devices = ParseDevices(options.device).value_or(std::vector<int>{});
+  if (!engines.devices.empty()) engines.priorities = PrioritiesIn(options.models);
+  return engines;
+}
+
+Status CheckEngine(const ServeOptions& options, EngineShelf& engines) {
+  if (!options.engine.empty()) {
+    const auto forced = engines.For(options.engine);
+    if (!forced) return Fail(forced.error().code, "--engine: " + forced.error().message);
+  }
+  if (!OnDevices(options)) return {};
+  if (SplitsDevice(options) && options.device.contains(',')) {
+    return InvalidArgument("--device: --plan and --planner split one device; name one");
+  }
+  if (!options.engine.empty()) return {};
+  const auto there = engines.For(kOnDevices);
+  return there ? Status() : std::unexpected(there.error());
+}
+
+}  // namespace tactus

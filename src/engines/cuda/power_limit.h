@@ -1,0 +1,15 @@
+// The power that a device may draw, which decides its clocks under load: of NVIDIA's management
+// library, where the machine has it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace tactus {
+
+// Of the device with this UUID ("GPU-..."), in watts, as it is enforced now; 0 where the library is
+// missing or does not tell. The library stays open.
+int PowerLimitWatts(const std::string& uuid,
+                    const std::filesystem::path& library = "libnvidia-ml.so.1");
+
+}  // namespace tactus
