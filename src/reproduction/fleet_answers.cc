@@ -37,6 +37,7 @@ double FleetRate(std::int64_t count, double seconds) {
 
 FigureRow FleetRow(const FleetReport& report) {
   FigureRow row = {{"effective_rps", report.effective_rps()},
+                   {"value_rps", report.value_rps()},
                    {"total_rps", report.total_rps()},
                    {"offered_rps", FleetRate(report.offered(), report.duration_s)},
                    {"on_time_percent", 100 * report.on_time_share()},

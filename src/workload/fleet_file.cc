@@ -44,6 +44,7 @@ class Table {
       Complain(value, fmt::format("{}: unknown in {}; it may hold {}", key.str(), name_, known));
     }
   }
+  bool Has(const char* key) const { return table_.contains(key); }
   std::string Text(const char* key, bool required = true) {
     const toml::node* node = Get(key, required);
     if (node == nullptr) return "";
@@ -183,7 +184,7 @@ void ReadLink(Table& table, FleetText& text) {
 
 void ReadCost(Table& table, FleetInput& input) {
   table.Only({"model", "kind", "weights_mb", "batches", "infer_ms", "pre_ms", "post_ms", "peak_mb",
-              "use"});
+              "use", "exit_part", "exit_accuracy"});
   FleetCost cost;
   cost.model = IdOf<ModelId>(input.models, table.Text("model"));
   cost.kind = IdOf<KindId>(input.kinds, table.Text("kind"));
@@ -202,6 +203,11 @@ void ReadCost(Table& table, FleetInput& input) {
                             .post = FromMillis(post[i]),
                             .peak_mb = peak[i],
                             .use = use[i]});
+  }
+  if (table.Has("exit_part") || table.Has("exit_accuracy")) {
+    const std::vector<double> parts = table.Numbers("exit_part", 0, true, 0);
+    const auto accuracy = table.Numbers("exit_accuracy", 0, true, parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) cost.exits.push_back({parts[i], accuracy[i]});
   }
   input.costs.push_back(std::move(cost));
 }
@@ -443,6 +449,9 @@ std::string FleetPlanJson(const FleetPlan& plan, const FleetInput& input,
                   {"offset_ms", ToMillis(each.offset)},
                   {"length_ms", ToMillis(each.length)},
                   {"cycle_ms", ToMillis(each.cycle)}});
+    for (const FleetStageRef& also : each.also) {
+      entry["also"].push_back(named(also.pipeline, also.stage));
+    }
     document["instances"].push_back(std::move(entry));
   }
   for (const FleetShortage& each : plan.short_of) {

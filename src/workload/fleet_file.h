@@ -4,7 +4,8 @@
 //              server = false
 // [[links]]    sites = ["rack", "street"], mbps, rtt_ms = 0
 // [[costs]]    model, kind, weights_mb = 0, batches = [1, 2, 4], infer_ms = [...], and as many of
-//              pre_ms, post_ms, peak_mb and use, or none (0)
+//              pre_ms, post_ms, peak_mb and use, or none (0); for a model that may end early
+//              exit_part = [0.5, 1] (of infer_ms) and exit_accuracy = [0.9, 1], the last one whole
 // [[pipelines]] name, slo_ms, source = the name of a device, rate_rps: frames a second
 //   [[pipelines.stages]] name, model = name, after = ["detect"], items = 1 for each frame, cv,
 //              in_kb = 0, out_kb = 0
@@ -25,7 +26,9 @@ Expected<FleetInput> LoadFleet(const std::filesystem::path& path);
 Expected<FleetInput> ParseFleet(std::string_view text, const std::filesystem::path& where);
 
 // {"tactus_fleet_plan": 1, "planner", "latency_ms": {pipeline: ...}, "instances": [{"pipeline",
-// "stage", "device", "accelerator", "stream", "batch", "offset_ms", "length_ms", "cycle_ms"}],
+// "stage", "device", "accelerator", "stream", "batch", "offset_ms", "length_ms", "cycle_ms",
+// "also":
+// [{"pipeline", "stage"}] where stages share it}],
 // "short_of": [{"pipeline", "stage", "missing_rps", "why"}], "reasons": [...]}
 std::string FleetPlanJson(const FleetPlan& plan, const FleetInput& input, std::string_view planner);
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "sim/fleet/fleet_node.h"
 
 namespace tactus {
 namespace {
@@ -73,7 +74,9 @@ Duration QuickestOf(const FleetInput& input, const FleetPipeline& pipeline,
   for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
     if (!input.devices[d].server && DeviceId{d} != pipeline.source) continue;
     const FleetCost* cost = input.CostOf(stage.model, input.devices[d].kind);
-    if (cost != nullptr) least = std::min(least, cost->batches.front().total());
+    if (cost == nullptr) continue;
+    const double part = cost->exits.empty() ? 1 : cost->exits.front().part;
+    least = std::min(least, CostOfBatch(*cost, cost->batches.front().batch, part).total);
   }
   return least == Duration::max() ? Duration{} : least;
 }
