@@ -50,13 +50,13 @@ Status CheckExits(const std::vector<FleetExit>& exits, const std::string& what) 
   for (const FleetExit& each : exits) {
     if (!(each.part > part && each.part <= 1) ||
         !(each.accuracy > accuracy && each.accuracy <= 1)) {
-      return InvalidArgument(what + ": exits must ascend in exit_part and exit_accuracy, up to 1");
+      return InvalidArgument(what + ": exits must ascend in part and accuracy, up to 1");
     }
     part = each.part;
     accuracy = each.accuracy;
   }
   if (exits.empty() || part == 1) return {};
-  return InvalidArgument(what + ": the last exit must be the whole model, exit_part 1");
+  return InvalidArgument(what + ": the last exit must be the whole model, part 1");
 }
 
 Status CheckCosts(const FleetInput& input) {

@@ -126,7 +126,8 @@ Expected<std::uint64_t> HashOfFleet(const FigurePoint& point, const ReproduceOpt
   if (!scenario) return std::unexpected(scenario.error());
   const std::filesystem::path path = FleetPath(point, options);
   hash = Hash(FileText(path), hash);
-  for (const std::string& file : {scenario->run.traces, scenario->run.counts}) {
+  for (const std::string& file :
+       {scenario->run.traces, scenario->run.counts, scenario->run.curve, scenario->run.exits}) {
     if (!file.empty()) hash = Hash(FileText(path.parent_path() / file), hash);
   }
   return hash;

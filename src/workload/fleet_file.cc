@@ -44,7 +44,6 @@ class Table {
       Complain(value, fmt::format("{}: unknown in {}; it may hold {}", key.str(), name_, known));
     }
   }
-  bool Has(const char* key) const { return table_.contains(key); }
   std::string Text(const char* key, bool required = true) {
     const toml::node* node = Get(key, required);
     if (node == nullptr) return "";
@@ -184,7 +183,7 @@ void ReadLink(Table& table, FleetText& text) {
 
 void ReadCost(Table& table, FleetInput& input) {
   table.Only({"model", "kind", "weights_mb", "batches", "infer_ms", "pre_ms", "post_ms", "peak_mb",
-              "use", "exit_part", "exit_accuracy"});
+              "use"});
   FleetCost cost;
   cost.model = IdOf<ModelId>(input.models, table.Text("model"));
   cost.kind = IdOf<KindId>(input.kinds, table.Text("kind"));
@@ -203,11 +202,6 @@ void ReadCost(Table& table, FleetInput& input) {
                             .post = FromMillis(post[i]),
                             .peak_mb = peak[i],
                             .use = use[i]});
-  }
-  if (table.Has("exit_part") || table.Has("exit_accuracy")) {
-    const std::vector<double> parts = table.Numbers("exit_part", 0, true, 0);
-    const auto accuracy = table.Numbers("exit_accuracy", 0, true, parts.size());
-    for (std::size_t i = 0; i < parts.size(); ++i) cost.exits.push_back({parts[i], accuracy[i]});
   }
   input.costs.push_back(std::move(cost));
 }
@@ -257,7 +251,7 @@ void ReadPipeline(Table& table, FleetText& text) {
 void ReadRun(Table& table, FleetRun& run) {
   table.Only({"duration_s", "seed", "planner", "policy", "period_s", "autoscale_s", "report_s",
               "load_s", "latency_scale", "load_scale", "slo_less_ms", "crosstalk", "spread",
-              "traces", "counts"});
+              "traces", "counts", "curve", "exits"});
   const auto text = [&](const char* key, std::string& into) {
     if (std::string said = table.Text(key, false); !said.empty()) into = std::move(said);
   };
@@ -276,6 +270,8 @@ void ReadRun(Table& table, FleetRun& run) {
   run.spread = table.Number("spread", 0, run.spread);
   text("traces", run.traces);
   text("counts", run.counts);
+  text("curve", run.curve);
+  text("exits", run.exits);
 }
 
 // "planner=rim" into [fleet]; a value that is no number or such is a text.
@@ -389,6 +385,15 @@ Expected<FleetScenario> ParseFleetScenario(std::string_view text,
   if (!read) return std::unexpected(read.error());
   FleetScenario scenario{.name = where.stem().string(), .input = read->input, .run = read->run};
   Scale(scenario.run, scenario.input);
+  if (!read->run.exits.empty()) {
+    const auto added = AddExits(where.parent_path() / read->run.exits, scenario.input);
+    if (!added) return std::unexpected(added.error());
+  }
+  if (!read->run.curve.empty()) {
+    auto loaded = LoadCurve(where.parent_path() / read->run.curve);
+    if (!loaded) return std::unexpected(loaded.error());
+    scenario.curve = std::move(*loaded);
+  }
   if (auto checked = CheckFleet(scenario.input); !checked) {
     return InvalidArgument(fmt::format("{}: {}", where.string(), checked.error().message));
   }

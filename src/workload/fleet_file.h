@@ -4,8 +4,7 @@
 //              server = false
 // [[links]]    sites = ["rack", "street"], mbps, rtt_ms = 0
 // [[costs]]    model, kind, weights_mb = 0, batches = [1, 2, 4], infer_ms = [...], and as many of
-//              pre_ms, post_ms, peak_mb and use, or none (0); for a model that may end early
-//              exit_part = [0.5, 1] (of infer_ms) and exit_accuracy = [0.9, 1], the last one whole
+//              pre_ms, post_ms, peak_mb and use, or none (0)
 // [[pipelines]] name, slo_ms, source = the name of a device, rate_rps: frames a second
 //   [[pipelines.stages]] name, model = name, after = ["detect"], items = 1 for each frame, cv,
 //              in_kb = 0, out_kb = 0
