@@ -238,6 +238,17 @@ TEST(FleetSharing, RunsStagesOfOneModelTogether) {
   EXPECT_THAT(FaultOf(wrong, input), HasSubstr("another model"));
 }
 
+// Where all begins at its source there is nothing to share, and batches are searched as ever.
+TEST(FleetSharing, LeavesSourcesAlone) {
+  FleetInput input = Street();
+  input.pipelines[0].rate_rps = 20;
+  input.costs[2].batches.push_back(Taking(2, Millis(50)));
+  const auto plan = PlanFleet("octopinf-edge", input);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->instances.front().device, kCamera);
+  EXPECT_EQ(plan->instances.front().batch, 2);
+}
+
 TEST(Relief, DoesNotCountOnALinkThatIsJustWideEnough) {
   FleetInput input = Street();
   input.pipelines[0].stages[1].in_kb = 20.1;  // crops are two thirds of a frame: Algorithm 1 stays

@@ -47,12 +47,8 @@ class Distributor {
     const std::vector<FleetPipelineId> order = LeastSlackFirst();
     if (options_.share == WhenShared::kBefore) StartTogether(order);
     for (const FleetPipelineId p : order) {
-      if (options_.share == WhenShared::kBefore) {
-        Commit(p, -1);
-      } else {
-        Start(p);
-        if (!options_.static_batches) GrowBatches(p);
-      }
+      options_.share == WhenShared::kBefore ? Commit(p, -1) : Start(p);
+      if (!options_.static_batches) GrowBatches(p);
       if (options_.to_edge) {
         for (FleetStageId::rep s = 0; s < Pipeline(p).stages.size(); ++s) {
           if (Pipeline(p).stages[s].after.empty()) ToEdge(p, FleetStageId{s});
@@ -164,6 +160,7 @@ class Distributor {
       for (const std::uint32_t i : order) {
         const FleetStageId s{i};
         const StagePlacement before = At(p)[i];
+        if (before.shared_rps > 0) continue;  // its batch is that of all who share
         const Cost cost = CostOf(p);
         StagePlacement& at = At(p)[i];
         at.batch = 2 * before.batch;
