@@ -38,10 +38,14 @@ struct StageLine {
 std::map<std::pair<FleetPipelineId, FleetStageId>, StageLine> ByStage(const FleetPlan& plan) {
   std::map<std::pair<FleetPipelineId, FleetStageId>, StageLine> lines;
   for (const FleetInstance& each : plan.instances) {
-    StageLine& line = lines[{each.pipeline, each.stage}];
-    ++line.instances;
-    line.open += each.length == Duration{} ? 1 : 0;
-    if (line.first == nullptr) line.first = &each;
+    const auto add = [&](FleetPipelineId p, FleetStageId s) {
+      StageLine& line = lines[{p, s}];
+      ++line.instances;
+      line.open += each.length == Duration{} ? 1 : 0;
+      if (line.first == nullptr) line.first = &each;
+    };
+    add(each.pipeline, each.stage);
+    for (const FleetStageRef& also : each.also) add(also.pipeline, also.stage);
   }
   return lines;
 }
@@ -68,13 +72,15 @@ std::string StageTable(const FleetPlan& plan, const FleetInput& input) {
       }
       const FleetInstance& first = *line->second.first;
       const double rate = input.RateOf(FleetPipelineId{p}, FleetStageId{s});
+      double all = input.RateOf(first.pipeline, first.stage);  // where stages share instances
+      for (const FleetStageRef& also : first.also) all += input.RateOf(also.pipeline, also.stage);
       const FleetBatch& batch =
           *BatchOf(input, pipeline.stages[s].model, first.device, first.batch);
       table.Add({name, input.devices[first.device.value()].name, std::to_string(first.batch),
-                 std::to_string(line->second.instances),
+                 std::to_string(line->second.instances) + (first.also.empty() ? "" : " shared"),
                  first.length > Duration{} ? fmt::format("{:.1f}", ToMillis(first.length)) : "open",
                  fmt::format("{:.1f}", rate),
-                 fmt::format("{:.0f}", 100 * BusyOf(rate, batch) / line->second.instances)});
+                 fmt::format("{:.0f}", 100 * BusyOf(all, batch) / line->second.instances)});
     }
   }
   return table.Print();

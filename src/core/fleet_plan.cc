@@ -10,6 +10,11 @@ namespace tactus {
 namespace {
 
 constexpr double kSlack = 1e-9;
+constexpr double kMost = 1e9;  // of any number: sums and products of some stay finite
+constexpr Duration kLeastSlo = Micros(1);
+
+// False for what is no number, too.
+bool InRange(double number, double low = 0) { return number >= low && number <= kMost; }
 
 std::string Quoted(const std::string& name) { return "'" + name + "'"; }
 
@@ -20,13 +25,19 @@ Status CheckDevices(const FleetInput& input) {
       return InvalidArgument("two devices are called " + Quoted(device.name) + "; rename one");
     }
     if (device.accelerators < 1 || device.streams < 1 || !(device.memory_mb > 0) ||
-        !(device.most_use > 0)) {
+        !(device.most_use > 0) || !InRange(device.memory_mb) || !InRange(device.most_use)) {
       return InvalidArgument("device " + Quoted(device.name) +
                              ": accelerators, streams, memory_mb and most_use must be above 0");
     }
+    if (device.kind.value() >= input.kinds.size() || device.site.value() >= input.sites.size()) {
+      return InvalidArgument("device " + Quoted(device.name) + ": of an unknown kind or site");
+    }
   }
   for (const FleetLink& link : input.links) {
-    if (link.a == link.b || !(link.mbps > 0) || link.rtt < Duration{}) {
+    if (link.a.value() >= input.sites.size() || link.b.value() >= input.sites.size()) {
+      return InvalidArgument("a link of a site that is not there");
+    }
+    if (link.a == link.b || !(link.mbps > 0) || !InRange(link.mbps) || link.rtt < Duration{}) {
       return InvalidArgument("a link of site " + Quoted(input.sites[link.a.value()]) +
                              ": it joins two sites, with mbps above 0 and an rtt from 0 on");
     }
@@ -34,15 +45,34 @@ Status CheckDevices(const FleetInput& input) {
   return {};
 }
 
+Status CheckExits(const std::vector<FleetExit>& exits, const std::string& what) {
+  double part = 0, accuracy = 0;
+  for (const FleetExit& each : exits) {
+    if (!(each.part > part && each.part <= 1) ||
+        !(each.accuracy > accuracy && each.accuracy <= 1)) {
+      return InvalidArgument(what + ": exits must ascend in part and accuracy, up to 1");
+    }
+    part = each.part;
+    accuracy = each.accuracy;
+  }
+  if (exits.empty() || part == 1) return {};
+  return InvalidArgument(what + ": the last exit must be the whole model, part 1");
+}
+
 Status CheckCosts(const FleetInput& input) {
   for (const FleetCost& cost : input.costs) {
+    if (cost.model.value() >= input.models.size() || cost.kind.value() >= input.kinds.size()) {
+      return InvalidArgument("costs of a model or a kind of device that is not there");
+    }
     const std::string what = "costs of " + Quoted(input.models[cost.model.value()]) + " on " +
                              Quoted(input.kinds[cost.kind.value()]);
     if (cost.batches.empty()) return InvalidArgument(what + ": no batch");
+    if (!InRange(cost.weights_mb)) return InvalidArgument(what + ": weights_mb must be from 0 on");
+    if (auto exits = CheckExits(cost.exits, what); !exits) return exits;
     int last = 0;
     for (const FleetBatch& batch : cost.batches) {
-      if (batch.batch <= last || batch.total() <= Duration{} || !(batch.use >= 0) ||
-          !(batch.peak_mb >= 0)) {
+      if (batch.batch <= last || batch.total() <= Duration{} || !InRange(batch.use) ||
+          !InRange(batch.peak_mb)) {
         return InvalidArgument(what + ": batches must ascend, each with a time above 0");
       }
       last = batch.batch;
@@ -52,27 +82,29 @@ Status CheckCosts(const FleetInput& input) {
 }
 
 bool RunsSomewhere(const FleetInput& input, const FleetPipeline& pipeline, ModelId model) {
-  for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
-    const FleetDevice& device = input.devices[d];
-    const bool here = DeviceId{d} == pipeline.source;
-    const bool reached =
-        device.server && (device.site == input.devices[pipeline.source.value()].site ||
-                          input.LinkBetween(pipeline.source, DeviceId{d}) != kNoLink);
-    if ((here || reached) && input.CostOf(model, device.kind) != nullptr) return true;
-  }
-  return false;
+  const auto runs = [&](DeviceId d) {
+    return input.CostOf(model, input.devices[d.value()].kind) != nullptr;
+  };
+  return runs(pipeline.source) || std::ranges::any_of(input.ServersFor(pipeline.source), runs);
 }
 
 Status CheckPipeline(const FleetInput& input, const FleetPipeline& pipeline) {
   const std::string what = "pipeline " + Quoted(pipeline.name);
-  if (pipeline.slo <= Duration{} || !(pipeline.rate_rps >= 0) || pipeline.stages.empty()) {
+  if (pipeline.slo < kLeastSlo || !InRange(pipeline.rate_rps) || pipeline.stages.empty()) {
     return InvalidArgument(what + ": needs an SLO above 0, a rate from 0 on and a stage");
+  }
+  if (pipeline.source.value() >= input.devices.size()) {
+    return InvalidArgument(what + ": its source is no device of the fleet");
   }
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     const FleetStage& stage = pipeline.stages[s];
     const std::string where = what + ", stage " + Quoted(stage.name);
-    if (!(stage.items >= 0) || !(stage.in_kb >= 0) || !(stage.out_kb >= 0)) {
+    if (!InRange(stage.items) || !InRange(stage.in_kb) || !InRange(stage.out_kb) ||
+        !InRange(stage.cv, -kMost)) {
       return InvalidArgument(where + ": items, in_kb and out_kb must be from 0 on");
+    }
+    if (stage.model.value() >= input.models.size()) {
+      return InvalidArgument(where + ": of a model that is not there");
     }
     for (const FleetStageId before : stage.after) {
       if (before.value() >= s) {
@@ -111,6 +143,21 @@ std::size_t FleetInput::LinkBetween(DeviceId from, DeviceId to) const {
     if ((link.a == a && link.b == b) || (link.a == b && link.b == a)) return i;
   }
   return kNoLink;
+}
+
+bool FleetInput::Reaches(DeviceId from, DeviceId to) const {
+  return devices[from.value()].site == devices[to.value()].site || LinkBetween(from, to) != kNoLink;
+}
+
+std::vector<DeviceId> FleetInput::ServersFor(DeviceId source) const {
+  std::vector<DeviceId> servers;
+  for (DeviceId::rep d = 0; d < devices.size(); ++d) {
+    const auto reached = [&](DeviceId from) { return Reaches(from, DeviceId{d}); };
+    if (devices[d].server && reached(source) && std::ranges::all_of(servers, reached)) {
+      servers.push_back(DeviceId{d});
+    }
+  }
+  return servers;
 }
 
 double FleetInput::RateOf(FleetPipelineId p, FleetStageId s) const {
@@ -154,8 +201,55 @@ std::string FaultOfInstance(const FleetInstance& instance, const FleetInput& inp
   if (instance.offset < Duration{} || instance.offset + instance.length > instance.cycle) {
     return what + "its window ends beyond the cycle";
   }
+  const ModelId model = pipeline.stages[instance.stage.value()].model;
+  for (const FleetStageRef& each : instance.also) {
+    const bool known = each.pipeline.value() < input.pipelines.size() &&
+                       each.stage.value() < input.pipelines[each.pipeline.value()].stages.size();
+    if (!known) return what + "it runs an unknown stage too";
+    if (input.pipelines[each.pipeline.value()].stages[each.stage.value()].model != model) {
+      return what + "it runs a stage of another model too";
+    }
+  }
   return "";
 }
+
+// Where each stage runs, and what gets there from where the one before it runs.
+class Ways {
+ public:
+  explicit Ways(const FleetInput& input) : input_(input) {}
+
+  void Add(FleetStageRef stage, DeviceId device) { at_[stage].insert(device); }
+  bool Has(FleetStageRef stage) const { return at_.contains(stage); }
+
+  std::string Fault() const {
+    for (const auto& [stage, devices] : at_) {
+      const FleetPipeline& pipeline = input_.pipelines[stage.pipeline.value()];
+      const std::vector<FleetStageId>& after = pipeline.stages[stage.stage.value()].after;
+      std::set<DeviceId> from;
+      if (after.empty()) from.insert(pipeline.source);
+      for (const FleetStageId each : after) {
+        const auto before = at_.find({stage.pipeline, each});
+        if (before != at_.end()) from.insert(before->second.begin(), before->second.end());
+      }
+      const auto servers = input_.ServersFor(pipeline.source);
+      const DeviceId sink = servers.empty() ? pipeline.source : servers.front();
+      for (const DeviceId device : devices) {
+        const bool reached =
+            input_.Reaches(device, sink) &&
+            std::ranges::all_of(from, [&](DeviceId each) { return input_.Reaches(each, device); });
+        if (reached) continue;
+        return pipeline.name + "/" + pipeline.stages[stage.stage.value()].name +
+               ": no link between " + input_.devices[device.value()].name +
+               " and where its items come from or its results go";
+      }
+    }
+    return "";
+  }
+
+ private:
+  const FleetInput& input_;
+  std::map<FleetStageRef, std::set<DeviceId>> at_;
+};
 
 std::string FaultOfWindows(std::vector<FleetInstance> instances) {
   const auto key = [](const FleetInstance& i) {
@@ -204,19 +298,23 @@ std::string FaultOfLoad(const FleetPlan& plan, const FleetInput& input, UseLimit
 }  // namespace
 
 std::string FaultOf(const FleetPlan& plan, const FleetInput& input, UseLimit use) {
-  std::set<std::pair<FleetPipelineId, FleetStageId>> there;
+  Ways ways(input);
   for (const FleetInstance& instance : plan.instances) {
     if (std::string fault = FaultOfInstance(instance, input); !fault.empty()) return fault;
-    there.emplace(instance.pipeline, instance.stage);
+    ways.Add({instance.pipeline, instance.stage}, instance.device);
+    for (const FleetStageRef& each : instance.also) ways.Add(each, instance.device);
   }
-  for (const FleetShortage& each : plan.short_of) there.emplace(each.pipeline, each.stage);
+  std::set<FleetStageRef> said;
+  for (const FleetShortage& each : plan.short_of) said.insert({each.pipeline, each.stage});
   for (FleetPipelineId::rep p = 0; p < input.pipelines.size(); ++p) {
     for (FleetStageId::rep s = 0; s < input.pipelines[p].stages.size(); ++s) {
-      if (there.contains({FleetPipelineId{p}, FleetStageId{s}})) continue;
+      const FleetStageRef stage{FleetPipelineId{p}, FleetStageId{s}};
+      if (ways.Has(stage) || said.contains(stage)) continue;
       return input.pipelines[p].name + "/" + input.pipelines[p].stages[s].name +
              ": it runs nowhere, and nothing says that it is short";
     }
   }
+  if (std::string fault = ways.Fault(); !fault.empty()) return fault;
   if (std::string fault = FaultOfWindows(plan.instances); !fault.empty()) return fault;
   return FaultOfLoad(plan, input, use);
 }

@@ -77,11 +77,19 @@ struct FleetBatch {
   Duration total() const { return pre + infer + post; }
   bool operator==(const FleetBatch&) const = default;
 };
+// Where a model may end early, of every batch: after a part of the time of `infer`. `post` follows.
+struct FleetExit {
+  double part = 1;
+  double accuracy = 1;  // of an answer, beside one of the whole model
+
+  bool operator==(const FleetExit&) const = default;
+};
 struct FleetCost {
   ModelId model{0};
   KindId kind{0};
   double weights_mb = 0;
-  std::vector<FleetBatch> batches;  // ascending
+  std::vector<FleetBatch> batches;    // ascending; of the whole model
+  std::vector<FleetExit> exits = {};  // shallowest first, the last one whole; empty: it has none
 
   bool operator==(const FleetCost&) const = default;
 };
@@ -97,6 +105,11 @@ struct FleetInput {
   const FleetCost* CostOf(ModelId model, KindId kind) const;
   // The index in links; kNoLink where there is none, as within a site.
   std::size_t LinkBetween(DeviceId from, DeviceId to) const;
+  // The servers that may take stages of pipelines from there: which it reaches, and which reach
+  // each other, the first of them being the sink. In their order.
+  std::vector<DeviceId> ServersFor(DeviceId source) const;
+  // Whether an answer gets from one to the other: at one site, or over a link.
+  bool Reaches(DeviceId from, DeviceId to) const;
   // Items of the stage a second.
   double RateOf(FleetPipelineId p, FleetStageId s) const;
 
@@ -106,6 +119,14 @@ struct FleetInput {
 // CV of the gaps between a stage's items: as measured, or else of items that come together, so many
 // for each frame: CV^2 = items - 1 from one item on, 1 - items below.
 double CoefficientOf(const FleetStage& stage);
+
+// A stage of a pipeline of the fleet.
+struct FleetStageRef {
+  FleetPipelineId pipeline;
+  FleetStageId stage;
+
+  auto operator<=>(const FleetStageRef&) const = default;
+};
 
 // One worker of a stage: it runs a batch of the stage in its window of every cycle of its stream.
 struct FleetInstance {
@@ -118,6 +139,8 @@ struct FleetInstance {
   Duration offset{};
   Duration length{};  // 0: open, any time in the cycle; no window was found
   Duration cycle{};   // of its stream
+  // Stages of the same model whose items come into its batches too (planners/octopinf/sharing.h).
+  std::vector<FleetStageRef> also = {};
 
   bool operator==(const FleetInstance&) const = default;
 };
@@ -158,7 +181,7 @@ Status CheckFleet(const FleetInput& input);
 
 // What is wrong with the plan for this fleet; empty: nothing. Windows of a stream do not overlap
 // and end within its cycle, memory and use are kept, every stage that is not said to be short has
-// an instance, and each runs where its model can.
+// an instance, each runs where its model can, and answers reach the next stage and the sink.
 // Use may be without a limit, as in plans that have no windows.
 enum class UseLimit { kKept, kNone };
 std::string FaultOf(const FleetPlan& plan, const FleetInput& input, UseLimit use = UseLimit::kKept);

@@ -95,14 +95,24 @@ std::string FleetDevices(const FleetReport& report) {
 std::int64_t FleetReport::offered() const { return SumOf(*this, &FleetPipelineReport::offered); }
 std::int64_t FleetReport::on_time() const { return SumOf(*this, &FleetPipelineReport::on_time); }
 std::int64_t FleetReport::late() const { return SumOf(*this, &FleetPipelineReport::late); }
+double FleetReport::value() const {
+  double sum = 0;
+  for (const FleetPipelineReport& each : pipelines) sum += each.value;
+  return sum;
+}
 
 std::string FleetTable(const FleetReport& report) {
+  const std::string value =
+      report.exits
+          ? fmt::format("; {:.1f} results a second on time by their accuracy", report.value_rps())
+          : "";
   return fmt::format(
       "{}: planner {}, policy {}, seed {}, {:g} s simulated\n"
-      "{} frames, {} items; {} plans served, {} steps of the AutoScaler; servers keep {:.0f} MB\n\n"
+      "{} frames, {} items; {} plans served, {} steps of the AutoScaler; servers keep {:.0f} "
+      "MB{}\n\n"
       "{}\n{}\n{}",
       report.fleet, report.planner, report.policy, report.seed, report.duration_s, report.frames,
-      report.items, report.plans, report.scalings, report.memory_mb, FleetPipelines(report),
+      report.items, report.plans, report.scalings, report.memory_mb, value, FleetPipelines(report),
       FleetStages(report), FleetDevices(report));
 }
 
@@ -118,10 +128,12 @@ std::string FleetComparison(std::span<const FleetReport> reports) {
   table.AddColumn("on time", "%");
   table.AddColumn("of first", "%");
   table.AddColumn("servers", "MB");
+  const bool exits = std::ranges::any_of(reports, &FleetReport::exits);
+  if (exits) table.AddColumn("value", "/s");
   double first = 0;
   for (std::size_t i = 0; i < reports.size();) {
     std::size_t end = i;
-    double effective = 0, offered = 0, late = 0, memory = 0;
+    double effective = 0, offered = 0, late = 0, memory = 0, value = 0;
     double least = reports[i].effective_rps(), most = least;
     while (end < reports.size() && reports[end].planner == reports[i].planner &&
            reports[end].policy == reports[i].policy) {
@@ -130,18 +142,24 @@ std::string FleetComparison(std::span<const FleetReport> reports) {
       offered += static_cast<double>(each.offered()) / each.duration_s;
       late += static_cast<double>(each.late()) / each.duration_s;
       memory += each.memory_mb;
+      value += each.value_rps();
       least = std::min(least, each.effective_rps());
       most = std::max(most, each.effective_rps());
     }
     const auto seeds = static_cast<double>(end - i);
     if (first == 0) first = effective / seeds;
-    table.Add({reports[i].planner + ", " + reports[i].policy, fmt::format("{}", end - i),
-               fmt::format("{:.1f}", offered / seeds), fmt::format("{:.1f}", effective / seeds),
-               fmt::format("{:.1f}", least), fmt::format("{:.1f}", most),
-               fmt::format("{:.1f}", late / seeds),
-               InPercent(offered > 0 ? effective / offered : 1),
-               InPercent(first > 0 ? effective / seeds / first : 1),
-               fmt::format("{:.0f}", memory / seeds)});
+    std::vector<std::string> row = {reports[i].planner + ", " + reports[i].policy,
+                                    fmt::format("{}", end - i),
+                                    fmt::format("{:.1f}", offered / seeds),
+                                    fmt::format("{:.1f}", effective / seeds),
+                                    fmt::format("{:.1f}", least),
+                                    fmt::format("{:.1f}", most),
+                                    fmt::format("{:.1f}", late / seeds),
+                                    InPercent(offered > 0 ? effective / offered : 1),
+                                    InPercent(first > 0 ? effective / seeds / first : 1),
+                                    fmt::format("{:.0f}", memory / seeds)};
+    if (exits) row.push_back(fmt::format("{:.1f}", value / seeds));
+    table.Add(row);
     i = end;
   }
   return table.Print();
@@ -165,6 +183,7 @@ std::string FleetReportsJson(std::span<const FleetReport> reports) {
                 {"offered_rps", report.duration_s > 0 ? report.offered() / report.duration_s : 0},
                 {"effective_rps", report.effective_rps()},
                 {"on_time_share", report.on_time_share()}};
+    if (report.exits) run["value_rps"] = report.value_rps();
     for (const FleetPipelineReport& each : report.pipelines) {
       run["pipelines"].push_back({{"name", each.name},
                                   {"slo_ms", each.slo_ms},

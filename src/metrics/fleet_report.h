@@ -29,6 +29,7 @@ struct FleetPipelineReport {
   std::int64_t offered = 0;  // results that there would be if nothing were lost
   std::int64_t on_time = 0;
   std::int64_t late = 0;
+  double value = 0;  // of results on time: by the accuracy of each, 1 for whole models
   double p50_ms = 0, p95_ms = 0, p99_ms = 0;  // of results, late ones too; from the frame on
   std::vector<std::int64_t> on_time_by_minute, offered_by_minute;  // by the frame's arrival
 };
@@ -54,6 +55,7 @@ struct FleetReport {
   std::int64_t items = 0;  // runs of all stages
   std::int64_t frames = 0;
   std::int64_t ended = 0;  // frames that ended, each counted once
+  bool exits = false;      // models of the fleet have early exits
   int plans = 0;           // that served
   int scalings = 0;        // of the AutoScaler
   double memory_mb = 0;    // of servers, by the last plan
@@ -65,6 +67,9 @@ struct FleetReport {
   std::int64_t offered() const;
   std::int64_t on_time() const;
   std::int64_t late() const;
+  double value() const;
+  // Results on time a second, each counted by its accuracy.
+  double value_rps() const { return duration_s > 0 ? value() / duration_s : 0; }
   double effective_rps() const { return duration_s > 0 ? on_time() / duration_s : 0; }
   double total_rps() const { return duration_s > 0 ? (on_time() + late()) / duration_s : 0; }
   double on_time_share() const {

@@ -8,6 +8,14 @@ namespace {
 
 constexpr double kMostLinkLoad = 0.9;
 
+// Whatever is longer than forever is no longer than it.
+Duration UpToForever(double seconds) { return FromSeconds(std::min(seconds, ToSeconds(kForever))); }
+
+// At least 1; a number that no int holds is the most, too.
+int WholeInstances(double instances) {
+  return static_cast<int>(std::clamp(std::ceil(instances - 1e-9), 1.0, 1.0 * kMostInstances));
+}
+
 // Where the input of the stage comes from, and what of it crosses which link.
 struct Hop {
   std::size_t link = kNoLink;
@@ -54,14 +62,12 @@ std::optional<DeviceId> LeastBusyServer(const FleetInput& input, DeviceId source
                                         std::span<const double> busy) {
   std::optional<DeviceId> best;
   double least = 0;
-  for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
-    const FleetDevice& device = input.devices[d];
-    if (!device.server || input.CostOf(model, device.kind) == nullptr) continue;
-    const bool near = device.site == input.devices[source.value()].site;
-    if (!near && input.LinkBetween(source, DeviceId{d}) == kNoLink) continue;
-    const double load = busy[d] / device.accelerators;
+  for (const DeviceId d : input.ServersFor(source)) {
+    const FleetDevice& device = input.devices[d.value()];
+    if (input.CostOf(model, device.kind) == nullptr) continue;
+    const double load = busy[d.value()] / device.accelerators;
     if (best && load >= least) continue;
-    best = DeviceId{d};
+    best = d;
     least = load;
   }
   return best;
@@ -69,12 +75,17 @@ std::optional<DeviceId> LeastBusyServer(const FleetInput& input, DeviceId source
 
 int InstancesFor(double rate_rps, const FleetBatch& batch) {
   const double each = kRateMargin * batch.batch / ToSeconds(batch.total());
-  return std::max(1, static_cast<int>(std::ceil(rate_rps / each - 1e-9)));
+  return WholeInstances(rate_rps / each);
 }
 
 int WindowsFor(double rate_rps, const FleetBatch& batch, Duration cycle) {
   const double in_cycle = rate_rps * ToSeconds(std::max(cycle, batch.total()));
-  return std::max(1, static_cast<int>(std::ceil(in_cycle / (kRateMargin * batch.batch) - 1e-9)));
+  return WholeInstances(in_cycle / (kRateMargin * batch.batch));
+}
+
+double LeftByMost(double rate_rps, const FleetBatch& batch, int instances) {
+  if (instances < kMostInstances) return 0;
+  return std::max(0.0, rate_rps - instances * batch.batch / ToSeconds(batch.total()));
 }
 
 Duration QueueingTime(double rate_rps, double cv, int instances, const FleetBatch& batch) {
@@ -82,20 +93,20 @@ Duration QueueingTime(double rate_rps, double cv, int instances, const FleetBatc
   if (busy >= 1) return kForever;
   const double delayed = std::pow(busy, std::sqrt(2.0 * (instances + 1)) - 1);
   const double spread = cv * cv / batch.batch / 2;
-  return FromSeconds(delayed / (instances * (1 - busy)) * spread * ToSeconds(batch.total()));
+  return UpToForever(delayed / (instances * (1 - busy)) * spread * ToSeconds(batch.total()));
 }
 
 Duration FillingTime(double rate_rps, double cv, int batch, Duration cycle) {
   if (batch <= 1) return {};
   if (!(rate_rps > 0)) return cycle;
-  return std::min(cycle, FromSeconds((batch - 1) / (rate_rps * (1 + cv * cv))));
+  return std::min(cycle, UpToForever((batch - 1) / (rate_rps * (1 + cv * cv))));
 }
 
 Duration TransferTime(const FleetLink& link, double kilobytes, double load_mbps) {
   const double busy = load_mbps / link.mbps;
   if (busy >= kMostLinkLoad) return kForever;
   const double alone = kilobytes * 8e-3 / link.mbps;
-  return FromSeconds(alone * (1 + busy / (1 - busy))) + link.rtt / 2;
+  return UpToForever(alone * (1 + busy / (1 - busy))) + link.rtt / 2;
 }
 
 void AddLinkLoads(const FleetInput& input, FleetPipelineId p,
@@ -106,6 +117,16 @@ void AddLinkLoads(const FleetInput& input, FleetPipelineId p,
     const double rate = input.RateOf(p, FleetStageId{static_cast<FleetStageId::rep>(s)});
     loads[hop.link] += sign * rate * pipeline.stages[s].in_kb * 8e-3;
   });
+}
+
+std::vector<std::size_t> LinksOf(const FleetInput& input, FleetPipelineId p,
+                                 const std::vector<StagePlacement>& placed) {
+  std::vector<std::size_t> used;
+  EachHop(input, input.pipelines[p.value()], placed, [&](std::size_t, const Hop& hop) {
+    const bool known = std::ranges::find(used, hop.link) != used.end();
+    if (hop.link != kNoLink && !known) used.push_back(hop.link);
+  });
+  return used;
 }
 
 Duration WorstLatency(const FleetInput& input, FleetPipelineId p,
@@ -127,7 +148,8 @@ Duration WorstLatency(const FleetInput& input, FleetPipelineId p,
     const StagePlacement& at = placed[s];
     const FleetBatch* batch = BatchOf(input, stage.model, at.device, at.batch);
     if (batch == nullptr) return kForever;
-    const double rate = input.RateOf(p, FleetStageId{static_cast<FleetStageId::rep>(s)});
+    const double own = input.RateOf(p, FleetStageId{static_cast<FleetStageId::rep>(s)});
+    const double rate = at.shared_rps > 0 ? at.shared_rps : own;
     const double cv = CoefficientOf(stage);
     Duration before{};
     for (const FleetStageId each : stage.after) before = std::max(before, ends[each.value()]);

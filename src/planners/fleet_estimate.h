@@ -17,6 +17,9 @@ struct StagePlacement {
   DeviceId device;
   int batch = 1;
   int instances = 1;
+  // Items a second that they run in all, where they run those of other stages too
+  // (octopinf/sharing.h); 0: its own alone.
+  double shared_rps = 0;
 
   bool operator==(const StagePlacement&) const = default;
 };
@@ -47,9 +50,13 @@ std::optional<DeviceId> LeastBusyServer(const FleetInput& input, DeviceId source
                                         std::span<const double> busy);
 
 // The least number of instances with rate <= 0.8 n batch / time: a fifth is kept for bursts. At
-// least 1.
+// least 1, at most kMostInstances.
 int InstancesFor(double rate_rps, const FleetBatch& batch);
 inline constexpr double kRateMargin = 0.8;
+inline constexpr int kMostInstances = 200;
+// What the most instances that a stage gets leave of its items a second; 0 of any fewer, which
+// InstancesFor counted.
+double LeftByMost(double rate_rps, const FleetBatch& batch, int instances);
 
 // The same of instances that run once in a cycle, in their windows: rate <= 0.8 n batch / cycle.
 int WindowsFor(double rate_rps, const FleetBatch& batch, Duration cycle);
@@ -81,6 +88,10 @@ Duration TransferTime(const FleetLink& link, double kilobytes, double load_mbps)
 // What this placement of the pipeline adds to links.
 void AddLinkLoads(const FleetInput& input, FleetPipelineId p,
                   const std::vector<StagePlacement>& placed, double sign, LinkLoads& loads);
+
+// The links that items of the pipeline cross, each once.
+std::vector<std::size_t> LinksOf(const FleetInput& input, FleetPipelineId p,
+                                 const std::vector<StagePlacement>& placed);
 
 // The worst case along the longest path (Eq. 2 and 3): queueing, filling, the batch and transfers,
 // from the source to the last stage. kForever where a queue or a link is overloaded.

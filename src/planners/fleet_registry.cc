@@ -12,10 +12,18 @@
 namespace tactus {
 namespace {
 
-constexpr std::array<FleetPlannerInfo, 9> kPlanners = {{
-    {"octopinf", "CWD places stages and chooses batches, CORAL gives them windows"},
+constexpr std::array<FleetPlannerInfo, 13> kPlanners = {{
+    {"octopinf",
+     "CWD places stages and chooses batches, CORAL gives them windows; stages of one model "
+     "share server instances"},
+    {"octopinf-unshared", "the same, each stage with instances of its own, as the paper has it"},
+    {"octopinf-shared-after", "the same, shared once all stages are where they stay"},
     {"octopinf-no-coral", "the same placement, spread over accelerators without windows"},
-    {"octopinf-relieved", "ours: then what is late or too busy is placed anew; without windows"},
+    {"octopinf-relieved",
+     "ours: then what is late or too busy, or would be over a slower link, is "
+     "placed anew; without windows"},
+    {"octopinf-relieved-unshared", "the same, each stage with instances of its own"},
+    {"octopinf-relieved-windows", "the same with windows, whose limits relief knows"},
     {"octopinf-static", "batches of 2, 4 and 8 as rivals have them, with windows"},
     {"octopinf-server", "on servers only, with windows"},
     {"octopinf-edge", "at the sources where models run there, with windows"},
@@ -23,6 +31,21 @@ constexpr std::array<FleetPlannerInfo, 9> kPlanners = {{
     {"jellyfish", "on servers, the largest batch that is in time"},
     {"rim", "the first stages at the source as far as it can; static batches"},
 }};
+
+// What the name of one of OctopInf's planners says.
+CwdOptions OptionsOf(std::string_view planner) {
+  CwdOptions options;
+  options.static_batches = planner == "octopinf-static";
+  options.to_edge = planner != "octopinf-server";
+  options.to_server = planner != "octopinf-edge";
+  options.relieve = planner.starts_with("octopinf-relieved");
+  options.windows = UseLimitOf(planner) == UseLimit::kKept;
+  const bool after = planner == "octopinf-shared-after" || options.relieve;
+  options.share = planner.ends_with("-unshared") ? WhenShared::kNever
+                  : after                        ? WhenShared::kAfter
+                                                 : WhenShared::kBefore;
+  return options;
+}
 
 FleetPlan WithReasons(FleetPlan plan, PlacedFleet&& placed) {
   plan.reasons = std::move(placed.reasons);
@@ -35,7 +58,7 @@ std::span<const FleetPlannerInfo> FleetPlanners() { return kPlanners; }
 
 UseLimit UseLimitOf(std::string_view planner) {
   const bool windows = planner.starts_with("octopinf") && planner != "octopinf-no-coral" &&
-                       planner != "octopinf-relieved";
+                       planner != "octopinf-relieved" && planner != "octopinf-relieved-unshared";
   return windows ? UseLimit::kKept : UseLimit::kNone;
 }
 
@@ -54,12 +77,7 @@ Expected<FleetPlan> PlanFleet(std::string_view planner, const FleetInput& input)
   if (planner == "distream") return spread(PlaceDistream(input));
   if (planner == "jellyfish") return spread(PlaceJellyfish(input));
   if (planner == "rim") return spread(PlaceRim(input));
-  CwdOptions options;
-  options.static_batches = planner == "octopinf-static";
-  options.to_edge = planner != "octopinf-server";
-  options.to_server = planner != "octopinf-edge";
-  options.relieve = planner == "octopinf-relieved";
-  PlacedFleet placed = DistributeWorkload(input, options);
+  PlacedFleet placed = DistributeWorkload(input, OptionsOf(planner));
   if (UseLimitOf(planner) == UseLimit::kNone) return spread(std::move(placed));
   return WithReasons(ScheduleWindows(input, placed.placement, placed.links), std::move(placed));
 }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "planners/fleet_sharing.h"
+
 namespace tactus {
 namespace {
 
@@ -56,29 +58,34 @@ FleetPlan SpreadInstances(const FleetInput& input, const FleetPlacement& placeme
                           const LinkLoads& links) {
   FleetPlan plan{.epoch = 1};
   Spread spread(input);
-  for (FleetPipelineId::rep i = 0; i < placement.size(); ++i) {
-    const FleetPipelineId p{i};
-    for (FleetStageId::rep k = 0; k < placement[i].size(); ++k) {
-      const FleetStageId s{k};
-      const StagePlacement& at = placement[i][k];
-      const double each_rps = input.RateOf(p, s) / at.instances;
-      double missing_rps = 0;
-      bool missing = false;
-      for (int n = 0; n < at.instances; ++n) {
-        FleetInstance instance{.pipeline = p, .stage = s, .device = at.device, .batch = at.batch};
-        if (spread.Put(instance, each_rps)) {
-          plan.instances.push_back(instance);
-        } else {
-          missing_rps += each_rps;
-          missing = true;
-        }
-      }
-      if (!missing) continue;
-      plan.short_of.push_back({p, s, missing_rps,
-                               fmt::format("{} has not the memory for all instances",
-                                           input.devices[at.device.value()].name)});
+  for (const auto& group : InstanceGroups(input, placement)) {
+    const auto [p, s] = group.front();
+    const StagePlacement& at = placement[p.value()][s.value()];
+    const ModelId model = input.pipelines[p.value()].stages[s.value()].model;
+    const double rate_rps = at.shared_rps > 0 ? at.shared_rps : input.RateOf(p, s);
+    const double each_rps = rate_rps / at.instances;
+    const std::string& device = input.devices[at.device.value()].name;
+    int placed = 0;
+    for (int n = 0; n < at.instances; ++n) {
+      FleetInstance instance{.pipeline = p, .stage = s, .device = at.device, .batch = at.batch};
+      instance.also.assign(group.begin() + 1, group.end());
+      if (!spread.Put(instance, each_rps)) continue;
+      plan.instances.push_back(instance);
+      ++placed;
     }
-    plan.latency.push_back(WorstLatency(input, p, placement[i], links));
+    const double left = LeftByMost(rate_rps, *BatchOf(input, model, at.device, at.batch), placed);
+    const std::string why = placed < at.instances
+                                ? fmt::format("{} has not the memory for all instances", device)
+                                : fmt::format("a stage has {} instances at most", kMostInstances);
+    if (placed == at.instances && left == 0) continue;
+    const double part = (left + each_rps * (at.instances - placed)) / std::max(rate_rps, 1e-12);
+    for (const auto& [pipeline, stage] : group) {
+      const double of_stage = rate_rps > 0 ? part * input.RateOf(pipeline, stage) : 0;
+      plan.short_of.push_back({pipeline, stage, of_stage, why});
+    }
+  }
+  for (FleetPipelineId::rep p = 0; p < placement.size(); ++p) {
+    plan.latency.push_back(WorstLatency(input, FleetPipelineId{p}, placement[p], links));
   }
   return plan;
 }

@@ -37,6 +37,7 @@ double FleetRate(std::int64_t count, double seconds) {
 
 FigureRow FleetRow(const FleetReport& report) {
   FigureRow row = {{"effective_rps", report.effective_rps()},
+                   {"value_rps", report.value_rps()},
                    {"total_rps", report.total_rps()},
                    {"offered_rps", FleetRate(report.offered(), report.duration_s)},
                    {"on_time_percent", 100 * report.on_time_share()},
@@ -125,7 +126,8 @@ Expected<std::uint64_t> HashOfFleet(const FigurePoint& point, const ReproduceOpt
   if (!scenario) return std::unexpected(scenario.error());
   const std::filesystem::path path = FleetPath(point, options);
   hash = Hash(FileText(path), hash);
-  for (const std::string& file : {scenario->run.traces, scenario->run.counts}) {
+  for (const std::string& file :
+       {scenario->run.traces, scenario->run.counts, scenario->run.curve, scenario->run.exits}) {
     if (!file.empty()) hash = Hash(FileText(path.parent_path() / file), hash);
   }
   return hash;

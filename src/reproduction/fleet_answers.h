@@ -9,6 +9,7 @@ namespace tactus {
 
 // The point's fleet with its settings, which are keys of its [fleet] ("planner=rim"); `with.of`:
 //   run      (default) at the point's x: effective_rps, least_rps and most_rps of the seeds,
+//            value_rps (results on time, each by the accuracy of the exits that made it),
 //            total_rps (late results too), offered_rps, on_time_percent, p50_ms, p95_ms, p99_ms
 //            (results of all pipelines, weighted by how many each has), memory_mb of servers
 //   minutes  at x = minute, each `with.every` (1): series "LABEL: PIPELINE" and, for all together,

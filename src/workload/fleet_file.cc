@@ -251,7 +251,7 @@ void ReadPipeline(Table& table, FleetText& text) {
 void ReadRun(Table& table, FleetRun& run) {
   table.Only({"duration_s", "seed", "planner", "policy", "period_s", "autoscale_s", "report_s",
               "load_s", "latency_scale", "load_scale", "slo_less_ms", "crosstalk", "spread",
-              "traces", "counts"});
+              "traces", "counts", "curve", "exits"});
   const auto text = [&](const char* key, std::string& into) {
     if (std::string said = table.Text(key, false); !said.empty()) into = std::move(said);
   };
@@ -270,6 +270,8 @@ void ReadRun(Table& table, FleetRun& run) {
   run.spread = table.Number("spread", 0, run.spread);
   text("traces", run.traces);
   text("counts", run.counts);
+  text("curve", run.curve);
+  text("exits", run.exits);
 }
 
 // "planner=rim" into [fleet]; a value that is no number or such is a text.
@@ -383,6 +385,15 @@ Expected<FleetScenario> ParseFleetScenario(std::string_view text,
   if (!read) return std::unexpected(read.error());
   FleetScenario scenario{.name = where.stem().string(), .input = read->input, .run = read->run};
   Scale(scenario.run, scenario.input);
+  if (!read->run.exits.empty()) {
+    const auto added = AddExits(where.parent_path() / read->run.exits, scenario.input);
+    if (!added) return std::unexpected(added.error());
+  }
+  if (!read->run.curve.empty()) {
+    auto loaded = LoadCurve(where.parent_path() / read->run.curve);
+    if (!loaded) return std::unexpected(loaded.error());
+    scenario.curve = std::move(*loaded);
+  }
   if (auto checked = CheckFleet(scenario.input); !checked) {
     return InvalidArgument(fmt::format("{}: {}", where.string(), checked.error().message));
   }
@@ -443,6 +454,9 @@ std::string FleetPlanJson(const FleetPlan& plan, const FleetInput& input,
                   {"offset_ms", ToMillis(each.offset)},
                   {"length_ms", ToMillis(each.length)},
                   {"cycle_ms", ToMillis(each.cycle)}});
+    for (const FleetStageRef& also : each.also) {
+      entry["also"].push_back(named(also.pipeline, also.stage));
+    }
     document["instances"].push_back(std::move(entry));
   }
   for (const FleetShortage& each : plan.short_of) {

@@ -25,7 +25,9 @@ Expected<FleetInput> LoadFleet(const std::filesystem::path& path);
 Expected<FleetInput> ParseFleet(std::string_view text, const std::filesystem::path& where);
 
 // {"tactus_fleet_plan": 1, "planner", "latency_ms": {pipeline: ...}, "instances": [{"pipeline",
-// "stage", "device", "accelerator", "stream", "batch", "offset_ms", "length_ms", "cycle_ms"}],
+// "stage", "device", "accelerator", "stream", "batch", "offset_ms", "length_ms", "cycle_ms",
+// "also":
+// [{"pipeline", "stage"}] where stages share it}],
 // "short_of": [{"pipeline", "stage", "missing_rps", "why"}], "reasons": [...]}
 std::string FleetPlanJson(const FleetPlan& plan, const FleetInput& input, std::string_view planner);
 

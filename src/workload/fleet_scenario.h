@@ -6,7 +6,11 @@
 // is
 // [[pipelines.stages]] items_from = "cars": a column of [fleet] counts (CSV: t_s and the columns)
 //
-// Both files lie beside the scenario. In the first rows of a CSV file, # begins a remark.
+// [fleet]      curve: how many objects there are over the run, as parts of the counts (CSV:
+//              t_s,times, between two rows in proportion); exits: where all models of a kind of
+//              device may end early (CSV: kind,part,accuracy, as FleetExit)
+//
+// These files lie beside the scenario. In the first rows of a CSV file, # begins a remark.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +40,15 @@ struct FleetRun {
   double spread = 0.05;      // of the logarithm of what batches take; the costs are their P95
   std::string traces;        // of links
   std::string counts;        // of objects in pictures
+  std::string curve;         // of these over the run
+  std::string exits;         // of models, by kind of device
+};
+
+struct CurvePoint {
+  double t_s = 0;
+  double times = 1;
+
+  bool operator==(const CurvePoint&) const = default;
 };
 
 struct LinkSample {
@@ -51,6 +64,7 @@ struct FleetScenario {
   FleetRun run;
   std::vector<std::vector<LinkSample>> link_rates;      // by link; empty: its mbps, always
   std::vector<std::vector<std::vector<double>>> items;  // by pipeline, stage, second; empty: drawn
+  std::vector<CurvePoint> curve;                        // times the counts; empty: 1
 };
 
 // `settings` change keys of [fleet]: "planner=rim". Errors name file and line, or the setting.

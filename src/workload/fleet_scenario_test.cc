@@ -63,6 +63,11 @@ class FleetScenarioTest : public testing::Test {
     Write("links.csv", "# a remark\ntrace,t_s,mbps\na,0,10\na,5,0\nb,0,3\n");
     Write("objects.csv", "t_s,cars\n0,1\n1,4\n");
   }
+  FleetScenario Read(std::vector<std::string> settings) {
+    const auto read = ParseFleetScenario(kTraced, folder_ / "f.toml", settings);
+    EXPECT_TRUE(read) << read.error().message;
+    return *read;
+  }
   std::string ErrorOf(std::vector<std::string> settings = {}, std::string text = kTraced) {
     const auto read = ParseFleetScenario(text, folder_ / "f.toml", settings);
     return read ? "none" : read.error().message;
@@ -131,6 +136,25 @@ TEST(FleetScenarios, KnowAFleetByItsDevices) {
   EXPECT_TRUE(IsFleet(kTraced));
   EXPECT_FALSE(IsFleet("[[models]]\nname = \"a\"\n"));
   EXPECT_FALSE(IsFleet("not toml at ] all"));
+}
+
+TEST_F(FleetScenarioTest, ReadsACurveOfObjects) {
+  Write("day.csv", "t_s,times\n0,0.5\n3600,1.5\n");
+  EXPECT_THAT(Read({"curve=day.csv"}).curve,
+              ElementsAre(CurvePoint{0, 0.5}, CurvePoint{3600, 1.5}));
+  Write("late.csv", "t_s,times\n5,0.5\n");
+  EXPECT_THAT(ErrorOf({"curve=late.csv"}), HasSubstr("late.csv:2: times begin with 0"));
+  EXPECT_THAT(ErrorOf({"curve=objects.csv"}), HasSubstr("the header must be t_s,times"));
+}
+
+TEST_F(FleetScenarioTest, GivesModelsOfAKindOfDeviceTheirExits) {
+  Write("exits.csv", "kind,part,accuracy\ngpu,0.5,0.9\ngpu,1,1\n");
+  const FleetScenario scenario = Read({"exits=exits.csv"});
+  EXPECT_THAT(scenario.input.costs[0].exits, ElementsAre(FleetExit{0.5, 0.9}, FleetExit{1, 1}));
+  Write("short.csv", "kind,part,accuracy\ngpu,0.5,0.9\n");
+  EXPECT_THAT(ErrorOf({"exits=short.csv"}), HasSubstr("the last exit must be the whole model"));
+  Write("other.csv", "kind,part,accuracy\ntpu,1,1\n");
+  EXPECT_THAT(ErrorOf({"exits=other.csv"}), HasSubstr("other.csv:2: no device is of kind 'tpu'"));
 }
 
 }  // namespace

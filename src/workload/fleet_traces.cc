@@ -1,5 +1,6 @@
 #include "workload/fleet_traces.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -113,6 +114,59 @@ Expected<std::map<std::string, std::vector<double>>> LoadCounts(const std::files
     }
   }
   return counts;
+}
+
+Expected<std::vector<CurvePoint>> LoadCurve(const std::filesystem::path& path) {
+  const auto text = ReadWhole(path, "curve");
+  if (!text) return std::unexpected(text.error());
+  const auto rows = Rows(*text, path);
+  if (!rows) return std::unexpected(rows.error());
+  if (rows->front().fields != std::vector<std::string_view>{"t_s", "times"}) {
+    return InvalidArgument(
+        fmt::format("{}:{}: the header must be t_s,times", path.string(), rows->front().line));
+  }
+  std::vector<CurvePoint> curve;
+  for (std::size_t i = 1; i < rows->size(); ++i) {
+    const Row& row = (*rows)[i];
+    const auto t_s = NumberOf(row, 0, path);
+    if (!t_s) return std::unexpected(t_s.error());
+    const auto times = NumberOf(row, 1, path);
+    if (!times) return std::unexpected(times.error());
+    if (curve.empty() ? *t_s != 0 : *t_s <= curve.back().t_s) {
+      return InvalidArgument(
+          fmt::format("{}:{}: times begin with 0 and ascend", path.string(), row.line));
+    }
+    curve.push_back({*t_s, *times});
+  }
+  return curve;
+}
+
+Status AddExits(const std::filesystem::path& path, FleetInput& input) {
+  const auto text = ReadWhole(path, "exits");
+  if (!text) return std::unexpected(text.error());
+  const auto rows = Rows(*text, path);
+  if (!rows) return std::unexpected(rows.error());
+  if (rows->front().fields != std::vector<std::string_view>{"kind", "part", "accuracy"}) {
+    return InvalidArgument(fmt::format("{}:{}: the header must be kind,part,accuracy",
+                                       path.string(), rows->front().line));
+  }
+  for (std::size_t i = 1; i < rows->size(); ++i) {
+    const Row& row = (*rows)[i];
+    const auto kind = std::ranges::find(input.kinds, row.fields[0]);
+    if (kind == input.kinds.end()) {
+      return InvalidArgument(
+          fmt::format("{}:{}: no device is of kind '{}'", path.string(), row.line, row.fields[0]));
+    }
+    const auto part = NumberOf(row, 1, path);
+    if (!part) return std::unexpected(part.error());
+    const auto accuracy = NumberOf(row, 2, path);
+    if (!accuracy) return std::unexpected(accuracy.error());
+    const KindId id{static_cast<KindId::rep>(kind - input.kinds.begin())};
+    for (FleetCost& cost : input.costs) {
+      if (cost.kind == id) cost.exits.push_back({*part, *accuracy});
+    }
+  }
+  return {};
 }
 
 }  // namespace tactus

@@ -1,4 +1,4 @@
-// The CSV files of a fleet: rates of links, and how many objects pictures show.
+// The CSV files of a fleet: rates of links, how many objects pictures show, exits of models.
 #pragma once
 
 #include <filesystem>
@@ -15,5 +15,9 @@ Expected<std::map<std::string, std::vector<LinkSample>>> LoadLinkTraces(
     const std::filesystem::path& path);
 // Columns t_s (0, 1, 2, ...) and others: by column, a number for each second.
 Expected<std::map<std::string, std::vector<double>>> LoadCounts(const std::filesystem::path& path);
+// Columns t_s (from 0 on, ascending) and times.
+Expected<std::vector<CurvePoint>> LoadCurve(const std::filesystem::path& path);
+// Columns kind, part, accuracy: every model of that kind of device gets the kind's exits.
+Status AddExits(const std::filesystem::path& path, FleetInput& input);
 
 }  // namespace tactus

@@ -27,7 +27,8 @@ std::vector<AutoScaler::Change> AutoScaler::Step(const FleetInput& input, FleetP
       const FleetStage& stage = input.pipelines[i].stages[k];
       const FleetBatch& batch = *BatchOf(input, stage.model, first->device, first->batch);
       // Windows: what comes in a cycle, of what their batches hold.
-      const double rate = input.RateOf(p, s);
+      double rate = input.RateOf(p, s);
+      for (const FleetStageRef& each : first->also) rate += input.RateOf(each.pipeline, each.stage);
       const Duration each_cycle = first->length > Duration{} ? first->cycle : Duration{};
       const double in_cycle = rate * ToSeconds(each_cycle) / batch.batch;
       const double busy = std::max(BusyOf(rate, batch), in_cycle);
@@ -36,7 +37,8 @@ std::vector<AutoScaler::Change> AutoScaler::Step(const FleetInput& input, FleetP
       if (busy / count > options_.up && since >= options_.after_up) {
         const StagePlacement at{first->device, first->batch, count + 1};
         const std::vector<FleetInstance> placed(plan.instances);
-        const ScheduledInstance made = ScheduleOne(input, p, s, at, placed, table);
+        ScheduledInstance made = ScheduleOne(input, p, s, at, placed, table);
+        made.instance.also = first->also;
         if (made.placed) plan.instances.insert(last, made.instance);
         if (made.placed) changed_[{p, s}] = now;
         changes.push_back({p, s, made.placed ? 1 : 0});

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "planners/fleet_sharing.h"
+
 namespace tactus {
 namespace {
 
@@ -23,20 +25,29 @@ Duration InputThere(const FleetInput& input, FleetPipelineId p, FleetStageId s, 
   return latest;
 }
 
-// How many of each stage: one runs once in a cycle, so that the instances that CWD counts, which
-// run all the time, would not carry the load.
-std::vector<std::vector<int>> WindowsOf(const FleetInput& input, const FleetPlacement& placement) {
-  std::vector<std::vector<int>> windows(placement.size());
-  for (FleetPipelineId::rep i = 0; i < placement.size(); ++i) {
-    const FleetPipeline& pipeline = input.pipelines[i];
-    for (FleetStageId::rep k = 0; k < placement[i].size(); ++k) {
-      const StagePlacement& at = placement[i][k];
-      const FleetBatch& batch = *BatchOf(input, pipeline.stages[k].model, at.device, at.batch);
-      const double rate = input.RateOf(FleetPipelineId{i}, FleetStageId{k});
-      windows[i].push_back(std::max(at.instances, WindowsFor(rate, batch, pipeline.slo / 2)));
-    }
+// The stages that the same instances run, and how many of these: one runs once in a cycle, so that
+// the instances that CWD counts, which run all the time, would not carry the load.
+struct WantedWindows {
+  std::vector<FleetStageRef> stages;
+  StagePlacement at;
+  FleetBatch batch;
+  int windows = 1;
+  double rate_rps = 0;
+};
+std::vector<WantedWindows> WindowsOf(const FleetInput& input, const FleetPlacement& placement) {
+  std::vector<WantedWindows> wanted;
+  for (auto& group : InstanceGroups(input, placement)) {
+    const auto [p, s] = group.front();
+    const FleetPipeline& pipeline = input.pipelines[p.value()];
+    WantedWindows each{.at = placement[p.value()][s.value()]};
+    each.batch = *BatchOf(input, pipeline.stages[s.value()].model, each.at.device, each.at.batch);
+    each.rate_rps = each.at.shared_rps > 0 ? each.at.shared_rps : input.RateOf(p, s);
+    each.windows =
+        std::max(each.at.instances, WindowsFor(each.rate_rps, each.batch, pipeline.slo / 2));
+    each.stages = std::move(group);
+    wanted.push_back(std::move(each));
   }
-  return windows;
+  return wanted;
 }
 
 std::string Because(const FleetInput& input, const StagePlacement& at, const FleetBatch& batch,
@@ -72,30 +83,35 @@ FleetPlan ScheduleWindows(const FleetInput& input, const FleetPlacement& placeme
   FleetPlan plan{.epoch = 1};
   StreamTable table(input);
   std::vector<std::vector<FleetInstance>> placed(input.pipelines.size());
-  std::map<std::pair<FleetPipelineId, FleetStageId>, FleetShortage> missing;
-  const auto wanted = WindowsOf(input, placement);
-  int rounds = 0;
-  for (const auto& stages : wanted) {
-    for (const int windows : stages) rounds = std::max(rounds, windows);
-  }
-  for (int round = 0; round < rounds; ++round) {
-    for (FleetPipelineId::rep i = 0; i < placement.size(); ++i) {
-      const FleetPipelineId p{i};
-      for (FleetStageId::rep k = 0; k < placement[i].size(); ++k) {
-        const FleetStageId s{k};
-        const StagePlacement& at = placement[i][k];
-        if (round >= wanted[i][k]) continue;
-        const ScheduledInstance made = ScheduleOne(input, p, s, at, placed[i], table);
-        if (made.placed) placed[i].push_back(made.instance);
-        if (made.window) continue;
-        const ModelId model = input.pipelines[i].stages[k].model;
-        FleetShortage& shortage = missing[{p, s}];
-        shortage.pipeline = p;
-        shortage.stage = s;
-        shortage.missing_rps += input.RateOf(p, s) / wanted[i][k];
-        shortage.why = Because(input, at, *BatchOf(input, model, at.device, at.batch), made.why);
-      }
+  std::map<FleetStageRef, FleetShortage> missing;
+  const auto lacks = [&](const WantedWindows& each, double part, const std::string& why) {
+    for (const FleetStageRef& ref : each.stages) {
+      FleetShortage& shortage = missing[ref];
+      shortage.pipeline = ref.pipeline;
+      shortage.stage = ref.stage;
+      shortage.missing_rps += input.RateOf(ref.pipeline, ref.stage) * part;
+      shortage.why = why;
     }
+  };
+  const std::vector<WantedWindows> wanted = WindowsOf(input, placement);
+  int rounds = 0;
+  for (const WantedWindows& each : wanted) rounds = std::max(rounds, each.windows);
+  for (int round = 0; round < rounds; ++round) {
+    for (const WantedWindows& each : wanted) {
+      if (round >= each.windows) continue;
+      const auto [p, s] = each.stages.front();
+      ScheduledInstance made = ScheduleOne(input, p, s, each.at, placed[p.value()], table);
+      made.instance.also.assign(each.stages.begin() + 1, each.stages.end());
+      if (made.placed) placed[p.value()].push_back(made.instance);
+      if (made.window) continue;
+      lacks(each, 1.0 / each.windows, Because(input, each.at, each.batch, made.why));
+    }
+  }
+  for (const WantedWindows& each : wanted) {
+    const double left = LeftByMost(each.rate_rps, each.batch, each.windows);
+    if (left <= 0) continue;
+    lacks(each, left / each.rate_rps,
+          fmt::format("a stage has {} instances at most", kMostInstances));
   }
   for (auto& instances : placed) {
     std::ranges::stable_sort(instances, {}, &FleetInstance::stage);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "planners/fleet_sharing.h"
 #include "planners/octopinf/relief.h"
 
 namespace tactus {
@@ -24,6 +25,10 @@ struct Cost {
   }
 };
 
+SharedBatches SharedOf(const CwdOptions& options) {
+  return options.static_batches ? SharedBatches::kAsPlaced : SharedBatches::kSearched;
+}
+
 class Distributor {
  public:
   Distributor(const FleetInput& input, const CwdOptions& options)
@@ -39,15 +44,17 @@ class Distributor {
   }
 
   PlacedFleet Run() {
-    for (const FleetPipelineId p : LeastSlackFirst()) {
-      Start(p);
+    const std::vector<FleetPipelineId> order = LeastSlackFirst();
+    if (options_.share == WhenShared::kBefore) StartTogether(order);
+    for (const FleetPipelineId p : order) {
+      options_.share == WhenShared::kBefore ? Commit(p, -1) : Start(p);
       if (!options_.static_batches) GrowBatches(p);
       if (options_.to_edge) {
         for (FleetStageId::rep s = 0; s < Pipeline(p).stages.size(); ++s) {
           if (Pipeline(p).stages[s].after.empty()) ToEdge(p, FleetStageId{s});
         }
       }
-      Commit(p);
+      Commit(p, 1);
     }
     for (FleetPipelineId::rep p = 0; p < why_.size(); ++p) {
       for (FleetStageId::rep s = 0; s < why_[p].size(); ++s) {
@@ -112,6 +119,22 @@ class Distributor {
                : "begins on a server";
     }
   }
+  // All of them on servers, where they share instances, before one is moved.
+  void StartTogether(const std::vector<FleetPipelineId>& order) {
+    for (const FleetPipelineId p : order) {
+      Start(p);
+      Commit(p, 1);
+    }
+    const FleetPlacement alone = result_.placement;
+    ShareServers(input_, SharedOf(options_), result_);
+    for (FleetPipelineId::rep p = 0; p < alone.size(); ++p) {
+      for (std::size_t s = 0; s < alone[p].size(); ++s) {
+        const FleetStageId stage{static_cast<FleetStageId::rep>(s)};
+        Load(FleetPipelineId{p}, stage, alone[p][s], -1);
+        Load(FleetPipelineId{p}, stage, result_.placement[p][s], 1);
+      }
+    }
+  }
   KindId KindOf(DeviceId device) const { return input_.devices[device.value()].kind; }
 
   Cost CostOf(FleetPipelineId p) {
@@ -137,6 +160,7 @@ class Distributor {
       for (const std::uint32_t i : order) {
         const FleetStageId s{i};
         const StagePlacement before = At(p)[i];
+        if (before.shared_rps > 0) continue;  // its batch is that of all who share
         const Cost cost = CostOf(p);
         StagePlacement& at = At(p)[i];
         at.batch = 2 * before.batch;
@@ -259,17 +283,18 @@ class Distributor {
             : fmt::format("at the source: it sends {:.3g} kB/s on instead of {:.3g}", out, in);
   }
 
-  void Commit(FleetPipelineId p) {
-    AddLinkLoads(input_, p, At(p), 1, result_.links);
+  void Commit(FleetPipelineId p, double sign) {
+    AddLinkLoads(input_, p, At(p), sign, result_.links);
     for (FleetStageId::rep i = 0; i < At(p).size(); ++i) {
-      const FleetStageId s{i};
-      const StagePlacement& at = At(p)[i];
-      const FleetBatch& batch = Batch(p, s, at);
-      busy_[at.device.value()] += BusyOf(input_.RateOf(p, s), batch);
-      memory_mb_[at.device.value()] +=
-          input_.CostOf(Stage(p, s).model, KindOf(at.device))->weights_mb +
-          at.instances * batch.peak_mb;
+      Load(p, FleetStageId{i}, At(p)[i], sign);
     }
+  }
+  void Load(FleetPipelineId p, FleetStageId s, const StagePlacement& at, double sign) {
+    const FleetBatch& batch = Batch(p, s, at);
+    busy_[at.device.value()] += sign * BusyOf(input_.RateOf(p, s), batch);
+    memory_mb_[at.device.value()] +=
+        sign * (input_.CostOf(Stage(p, s).model, KindOf(at.device))->weights_mb +
+                at.instances * batch.peak_mb);
   }
 
   const FleetInput& input_;
@@ -284,7 +309,9 @@ class Distributor {
 
 PlacedFleet DistributeWorkload(const FleetInput& input, const CwdOptions& options) {
   PlacedFleet placed = Distributor(input, options).Run();
-  if (options.relieve) RelievePipelines(input, options.most_edge, placed);
+  if (options.relieve)
+    RelievePipelines(input, {.most_edge = options.most_edge, .windows = options.windows}, placed);
+  if (options.share != WhenShared::kNever) ShareServers(input, SharedOf(options), placed);
   return placed;
 }
 

@@ -11,12 +11,18 @@
 
 namespace tactus {
 
+// Whether stages of one model share their instances on a server (planners/fleet_sharing.h): never,
+// from the search of batches on (not in Algorithm 1), or once all stages are where they stay.
+enum class WhenShared { kNever, kBefore, kAfter };
+
 struct CwdOptions {
-  double alpha = 0.6;           // of line 37; the paper does not say it, the authors' code does
-  double most_edge = 0.9;       // of a source device's accelerators' time
-  bool to_edge = true;          // false: on servers only
-  bool to_server = true;        // false: on source devices where models run there at all
-  bool relieve = false;         // place anew what is late or too busy in the end (relief.h)
+  double alpha = 0.6;      // of line 37; the paper does not say it, the authors' code does
+  double most_edge = 0.9;  // of a source device's accelerators' time
+  bool to_edge = true;     // false: on servers only
+  bool to_server = true;   // false: on source devices where models run there at all
+  bool relieve = false;    // place anew what is late or too busy in the end (relief.h)
+  bool windows = true;     // instances get windows (coral.h), so relief counts these
+  WhenShared share = WhenShared::kNever;
   bool static_batches = false;  // `fixed` instead of searched, as rivals have it
   StaticBatches fixed = {};
 };

@@ -10,19 +10,24 @@ namespace tactus {
 namespace {
 
 constexpr int kRounds = 3;
+constexpr double kOverfull = 0.01;
 constexpr double kMore = 1 + 1e-9;
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
 class Relief {
  public:
-  Relief(const FleetInput& input, double most_edge, PlacedFleet& placed)
+  Relief(const FleetInput& input, const ReliefOptions& options, PlacedFleet& placed)
       : input_(input),
-        most_edge_(most_edge),
+        options_(options),
         placed_(placed),
         busy_(input.devices.size()),
         memory_mb_(input.devices.size()) {
     for (FleetPipelineId::rep p = 0; p < input.pipelines.size(); ++p) {
       Load(FleetPipelineId{p}, At(FleetPipelineId{p}), 1);
+    }
+    for (const double part : options.link_parts) {
+      FleetInput& slower = slower_.emplace_back(input);
+      for (FleetLink& link : slower.links) link.mbps *= part;
     }
   }
 
@@ -50,17 +55,21 @@ class Relief {
   const FleetBatch& Batch(FleetPipelineId p, std::size_t s, const StagePlacement& at) const {
     return *BatchOf(input_, input_.pipelines[p.value()].stages[s].model, at.device, at.batch);
   }
-  // Accelerators of the device that may be busy.
+  // Accelerators of the device that may be busy; with windows, streams of them.
   double Has(DeviceId d) const {
     const FleetDevice& device = input_.devices[d.value()];
-    return device.accelerators * (device.server ? 1 : most_edge_);
+    const double all = device.accelerators * (options_.windows ? device.streams : 1);
+    return all * (device.server ? 1 : options_.most_edge);
+  }
+  double Takes(FleetPipelineId p, std::size_t s, const StagePlacement& at) const {
+    return BusyOf(RateOf(p, s), Batch(p, s, at));
   }
 
   void Load(FleetPipelineId p, const Placed& placed, double sign) {
     for (std::size_t s = 0; s < placed.size(); ++s) {
       const FleetBatch& batch = Batch(p, s, placed[s]);
       const std::size_t d = placed[s].device.value();
-      busy_[d] += sign * BusyOf(RateOf(p, s), batch);
+      busy_[d] += sign * Takes(p, s, placed[s]);
       memory_mb_[d] +=
           sign * (CostAt(p, s, placed[s].device)->weights_mb + placed[s].instances * batch.peak_mb);
     }
@@ -97,23 +106,54 @@ class Relief {
   // more so the later.
   double Value(FleetPipelineId p, const Placed& placed) {
     Load(p, placed, 1);
-    AddLinkLoads(input_, p, placed, 1, placed_.links);
-    const Duration latency = WorstLatency(input_, p, placed, placed_.links);
-    AddLinkLoads(input_, p, placed, -1, placed_.links);
+    const double sent = SentInTime(p, placed);
     double part = 1, own = 0;
     bool fits = true;
     for (std::size_t s = 0; s < placed.size(); ++s) {
       const DeviceId d = placed[s].device;
       part = std::min(part, Has(d) / std::max(busy_[d.value()], Has(d)));
-      own += BusyOf(RateOf(p, s), Batch(p, s, placed[s]));
+      own += Takes(p, s, placed[s]);
       const FleetDevice& device = input_.devices[d.value()];
       fits &= memory_mb_[d.value()] <= device.memory_mb * device.accelerators;
     }
     Load(p, placed, -1);
     if (!fits) return kImpossible;
+    if (sent < 0) return sent;
+    // One batch at a time: whoever waits for what is too much is late as well. Not 0, as another
+    // place may be no better.
+    if (options_.windows && part < 1) part *= kOverfull;
+    return ResultsOf(p) * (part * sent - LostByOthers(p, placed) / std::max(own, 1e-12));
+  }
+
+  // Which part of its items comes through the links in time, mean over what these may carry. Below
+  // 0 where none would, the more so the later.
+  double SentInTime(FleetPipelineId p, const Placed& placed) {
+    AddLinkLoads(input_, p, placed, 1, placed_.links);
+    const std::vector<std::size_t> used = LinksOf(input_, p, placed);
     const Duration slo = input_.pipelines[p.value()].slo;
-    if (latency > slo) return -ToSeconds(latency) / ToSeconds(slo);
-    return ResultsOf(p) * (part - LostByOthers(p, placed) / std::max(own, 1e-12));
+    double sum = 0;
+    Duration least = kForever;
+    for (const FleetInput& slower : slower_) {
+      std::vector<double> loads;
+      double part = 1;
+      for (const std::size_t l : used) {
+        double& load = placed_.links[l];
+        loads.push_back(load);
+        const double through = std::min(load, options_.through * slower.links[l].mbps);
+        if (load > 0) part = std::min(part, through / load);
+        load = through;
+      }
+      const Duration latency = WorstLatency(slower, p, placed, placed_.links);
+      least = std::min(least, latency);
+      if (latency <= slo) sum += part;
+      for (std::size_t i = 0; i < used.size(); ++i) placed_.links[used[i]] = loads[i];
+      if (used.empty()) {
+        sum *= static_cast<double>(slower_.size());
+        break;
+      }
+    }
+    AddLinkLoads(input_, p, placed, -1, placed_.links);
+    return sum > 0 ? sum / static_cast<double>(slower_.size()) : -ToSeconds(least) / ToSeconds(slo);
   }
 
   // Accelerator seconds a second.
@@ -126,7 +166,7 @@ class Relief {
       for (std::size_t t = 0; t < placed.size(); ++t) {
         if (placed[t].device != d) continue;
         first &= t >= s;
-        added += BusyOf(RateOf(p, t), Batch(p, t, placed[t]));
+        added += Takes(p, t, placed[t]);
       }
       if (!first) continue;
       const double others = busy_[d.value()];
@@ -192,7 +232,8 @@ class Relief {
   }
 
   const FleetInput& input_;
-  const double most_edge_;
+  std::vector<FleetInput> slower_;  // by link_parts
+  const ReliefOptions options_;
   PlacedFleet& placed_;
   std::vector<double> busy_;       // by device: accelerators
   std::vector<double> memory_mb_;  // by device
@@ -200,8 +241,8 @@ class Relief {
 
 }  // namespace
 
-void RelievePipelines(const FleetInput& input, double most_edge, PlacedFleet& placed) {
-  Relief(input, most_edge, placed).Run();
+void RelievePipelines(const FleetInput& input, const ReliefOptions& options, PlacedFleet& placed) {
+  Relief(input, options, placed).Run();
 }
 
 }  // namespace tactus

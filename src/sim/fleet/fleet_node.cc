@@ -18,6 +18,18 @@ const FleetCost& CostAt(const FleetInput& input, FleetPipelineId p, FleetStageId
   return *cost;
 }
 
+std::vector<ModelId> FirstOf(const std::vector<FleetInstance>& instances,
+                             const FleetModels& models) {
+  std::vector<ModelId> first;
+  for (ModelId::rep m = 0; m < models.size(); ++m) first.push_back(ModelId{m});
+  for (const FleetInstance& each : instances) {
+    for (const FleetStageRef& also : each.also) {
+      first[models.of(also.pipeline, also.stage).value()] = models.of(each.pipeline, each.stage);
+    }
+  }
+  return first;
+}
+
 }  // namespace
 
 FleetModels::FleetModels(const FleetInput& input) {
@@ -29,16 +41,21 @@ FleetModels::FleetModels(const FleetInput& input) {
   }
 }
 
-BatchCost CostOfBatch(const FleetCost& cost, int batch) {
+BatchCost CostOfBatch(const FleetCost& cost, int batch, double part) {
+  const auto total = [part](const FleetBatch& each) {
+    if (part == 1) return each.total();
+    const double infer = static_cast<double>(each.infer.count()) * part;
+    return each.pre + Nanos(std::llround(infer)) + each.post;
+  };
   const auto above = std::ranges::lower_bound(cost.batches, batch, {}, &FleetBatch::batch);
-  if (above == cost.batches.end()) return {cost.batches.back().total(), cost.batches.back().use};
-  if (above == cost.batches.begin() || above->batch == batch) return {above->total(), above->use};
+  if (above == cost.batches.end()) return {total(cost.batches.back()), cost.batches.back().use};
+  if (above == cost.batches.begin() || above->batch == batch) return {total(*above), above->use};
   const FleetBatch& below = *std::prev(above);
-  const double part =
+  const double way =
       static_cast<double>(batch - below.batch) / static_cast<double>(above->batch - below.batch);
-  const double ns = static_cast<double>(below.total().count()) * (1 - part) +
-                    static_cast<double>(above->total().count()) * part;
-  return {Nanos(std::llround(ns)), below.use * (1 - part) + above->use * part};
+  const double ns = static_cast<double>(total(below).count()) * (1 - way) +
+                    static_cast<double>(total(*above).count()) * way;
+  return {Nanos(std::llround(ns)), below.use * (1 - way) + above->use * way};
 }
 
 Expected<std::unique_ptr<FleetNode>> FleetNode::Make(FleetNodeOptions options,
@@ -60,6 +77,7 @@ FleetNode::FleetNode(FleetNodeOptions options, const FleetInput& input, const Fl
       policy_(std::move(policy)),
       rng_(rng),
       world_(world),
+      first_(FirstOf(options_.instances, models)),
       served_(MakeServed()) {
   const auto plan = MakePlan();
   for (const LanePlan& lane : plan->lanes) lanes_.push_back(lane.spec);
@@ -69,6 +87,10 @@ FleetNode::FleetNode(FleetNodeOptions options, const FleetInput& input, const Fl
       outbox);
   dispatcher_->Configure(served_);
   if (!policy_->traits().planner.empty()) dispatcher_->Adopt(plan);
+}
+
+const FleetCost& FleetNode::CostOf(ModelId m) const {
+  return CostAt(input_, models_.pipeline(m), models_.stage(m), options_.device);
 }
 
 std::shared_ptr<const ServedModels> FleetNode::MakeServed() const {
@@ -82,15 +104,25 @@ std::shared_ptr<const ServedModels> FleetNode::MakeServed() const {
     const ModelId m = models_.of(each.pipeline, each.stage);
     Model& model = served->models[m.value()];
     if (model.loaded) continue;  // instances of a stage on a device are alike
-    const FleetCost& cost = CostAt(input_, each.pipeline, each.stage, options_.device);
+    const FleetCost& cost = CostOf(m);
     model.name += '/' + input_.pipelines[each.pipeline.value()].stages[each.stage.value()].name;
     model.loaded = true;
     model.max_batch = each.batch;  // for which there is memory
     model.exits = {{.name = "1"}};
     ProfileTable::ModelRows& row = rows[m.value()];
-    row.exits = 1;
     row.max_batch = model.max_batch;
-    for (int b = 1; b <= row.max_batch; ++b) row.latency.push_back(CostOfBatch(cost, b).total);
+    if (!cost.exits.empty()) model.exits.clear();
+    for (const FleetExit& exit : cost.exits) {
+      model.exits.push_back(
+          {.name = std::to_string(model.exits.size() + 1), .accuracy = exit.accuracy});
+    }
+    row.exits = model.exit_count();
+    for (std::size_t e = 0; e < model.exits.size(); ++e) {
+      const double part = cost.exits.empty() ? 1 : cost.exits[e].part;
+      for (int b = 1; b <= row.max_batch; ++b) {
+        row.latency.push_back(CostOfBatch(cost, b, part).total);
+      }
+    }
   }
   served->profile = ProfileTable(1, rows);
   return served;
@@ -147,9 +179,9 @@ void FleetNode::SetOpen(bool open) {
 
 // Costs are 95th percentiles of what batches take, log-normal (1.645 deviations).
 void FleetNode::Launch(const Batch& batch) {
-  const BatchCost cost = CostOfBatch(
-      CostAt(input_, models_.pipeline(batch.model), models_.stage(batch.model), options_.device),
-      static_cast<int>(batch.requests.size()));
+  const FleetCost& model = CostOf(batch.model);
+  const double part = model.exits.empty() ? 1 : model.exits[batch.exit.value()].part;
+  const BatchCost cost = CostOfBatch(model, static_cast<int>(batch.requests.size()), part);
   double luck = 1;
   if (options_.spread > 0) luck = std::exp(options_.spread * (rng_.Normal() - 1.645));
   const auto alone = Nanos(std::llround(static_cast<double>(cost.total.count()) * luck));
@@ -162,7 +194,9 @@ void FleetNode::Reject(ModelId, const Request& request, DropReason reason) {
 }
 
 void FleetNode::Complete(const Batch& batch, const BatchReport&) {
-  for (const Request& request : batch.requests) world_.Answered(options_.id, request);
+  const std::vector<FleetExit>& exits = CostOf(batch.model).exits;
+  const double accuracy = exits.empty() ? 1 : exits[batch.exit.value()].accuracy;
+  for (const Request& request : batch.requests) world_.Answered(options_.id, request, accuracy);
 }
 
 }  // namespace tactus

@@ -40,11 +40,12 @@ class FleetModels {
 };
 
 // What a batch of that size takes and asks for; between the sizes that were profiled in proportion.
+// `part`: of its inference, at an early exit.
 struct BatchCost {
   Duration total{};
   double use = 0;
 };
-BatchCost CostOfBatch(const FleetCost& cost, int batch);
+BatchCost CostOfBatch(const FleetCost& cost, int batch, double part = 1);
 
 // What a node asks of the world around it.
 class FleetNodeWorld {
@@ -53,7 +54,8 @@ class FleetNodeWorld {
   // A batch begins on the device's accelerator and takes so long with all of it.
   virtual void Begin(std::uint32_t node, LaneId lane, BatchId batch, int accelerator,
                      Duration alone, double use, TimePoint now) = 0;
-  virtual void Answered(std::uint32_t node, const Request& request) = 0;
+  // `accuracy`: of the exit that answers (FleetExit).
+  virtual void Answered(std::uint32_t node, const Request& request, double accuracy) = 0;
   virtual void Refused(std::uint32_t node, const Request& request, DropReason reason) = 0;
 };
 
@@ -79,8 +81,10 @@ class FleetNode final : private Outbox {
   const std::vector<FleetInstance>& instances() const { return options_.instances; }
   bool Serves(ModelId m) const { return served_->models[m.value()].loaded; }
 
-  void Arrive(ModelId m, const Request& request) { dispatcher_->Arrive(m, request); }
-  void Cancel(ModelId m, RequestId request) { dispatcher_->Cancel(m, request); }
+  void Arrive(ModelId m, const Request& request) {
+    dispatcher_->Arrive(first_[m.value()], request);
+  }
+  void Cancel(ModelId m, RequestId request) { dispatcher_->Cancel(first_[m.value()], request); }
   void Finish(LaneId lane, BatchId batch, TimePoint now, BatchStatus status = BatchStatus::kOk);
   TimePoint Step(TimePoint now) { return dispatcher_->Step(now); }
   // All lanes close, or open again. What ran there is reported lost by the world.
@@ -98,6 +102,7 @@ class FleetNode final : private Outbox {
   void Complete(const Batch& batch, const BatchReport& report) override;
 
   std::shared_ptr<const ServedModels> MakeServed() const;
+  const FleetCost& CostOf(ModelId m) const;
   std::shared_ptr<const Plan> MakePlan();
 
   const FleetNodeOptions options_;
@@ -106,6 +111,7 @@ class FleetNode final : private Outbox {
   std::unique_ptr<Policy> policy_;
   Rng& rng_;
   FleetNodeWorld& world_;
+  std::vector<ModelId> first_;  // by stage: in whose queue it is, where instances are shared
   std::vector<LaneSpec> lanes_;
   std::vector<int> accelerator_;  // by lane
   std::shared_ptr<const ServedModels> served_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "sim/fleet/fleet_node.h"
 
 namespace tactus {
 namespace {
@@ -20,6 +21,16 @@ bool HasNext(const FleetPipeline& pipeline, std::size_t s) {
   return std::ranges::any_of(pipeline.stages, [&](const FleetStage& each) {
     return std::ranges::find(each.after, StageAt(s)) != each.after.end();
   });
+}
+
+// Between two points in proportion; behind the last one as there.
+double TimesAt(const std::vector<CurvePoint>& curve, double t_s) {
+  if (curve.empty()) return 1;
+  const auto after = std::ranges::upper_bound(curve, t_s, {}, &CurvePoint::t_s);
+  if (after == curve.end()) return curve.back().times;
+  const CurvePoint& before = *std::prev(after);  // the first is at 0
+  const double way = (t_s - before.t_s) / (after->t_s - before.t_s);
+  return before.times + way * (after->times - before.times);
 }
 
 Expected<Pipeline> MakeOne(const FleetInput& input, const FleetPipeline& pipeline,
@@ -73,7 +84,9 @@ Duration QuickestOf(const FleetInput& input, const FleetPipeline& pipeline,
   for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
     if (!input.devices[d].server && DeviceId{d} != pipeline.source) continue;
     const FleetCost* cost = input.CostOf(stage.model, input.devices[d].kind);
-    if (cost != nullptr) least = std::min(least, cost->batches.front().total());
+    if (cost == nullptr) continue;
+    const double part = cost->exits.empty() ? 1 : cost->exits.front().part;
+    least = std::min(least, CostOfBatch(*cost, cost->batches.front().batch, part).total);
   }
   return least == Duration::max() ? Duration{} : least;
 }
@@ -118,7 +131,7 @@ int FleetItems::Rows(FleetPipelineId p, FleetStageId s, std::int64_t frame, std:
   const double luck = static_cast<double>(number >> 11) * 0x1p-53;
   if (stage.counts != nullptr) {
     const auto second = static_cast<std::size_t>(t_s) % stage.counts->size();
-    const double count = (*stage.counts)[second];
+    const double count = (*stage.counts)[second] * TimesAt(scenario_.curve, t_s);
     const double whole = std::floor(count);
     return std::min(kMost, static_cast<int>(whole) + (luck < count - whole ? 1 : 0));
   }
@@ -171,7 +184,7 @@ double FleetItems::MeanItems(FleetPipelineId p, FleetStageId s, double from_s, d
   const auto from = static_cast<std::size_t>(from_s);
   const auto to = std::max(from + 1, static_cast<std::size_t>(to_s));
   for (std::size_t i = from; i < to; ++i) sum += counts[i % counts.size()];
-  return sum / static_cast<double>(to - from);
+  return sum / static_cast<double>(to - from) * TimesAt(scenario_.curve, (from_s + to_s) / 2);
 }
 
 }  // namespace tactus

@@ -165,15 +165,19 @@ void FleetWorld::Begin(std::uint32_t node, LaneId lane, BatchId batch, int accel
 Status FleetWorld::Adopt(const FleetPlan& plan) {
   Generation made{.plan = plan};
   made.routes.resize(models_.size());
-  for (const FleetInstance& each : plan.instances) {
-    auto& [to, credit] = made.routes[models_.of(each.pipeline, each.stage).value()];
-    auto route = std::ranges::find(to, each.device, &Generation::Route::device);
+  const auto add = [&](FleetPipelineId p, FleetStageId s, DeviceId device) {
+    auto& [to, credit] = made.routes[models_.of(p, s).value()];
+    auto route = std::ranges::find(to, device, &Generation::Route::device);
     if (route == to.end()) {
-      to.push_back({.device = each.device});
+      to.push_back({.device = device});
       credit.push_back(0);
       route = std::prev(to.end());
     }
     route->weight += 1;
+  };
+  for (const FleetInstance& each : plan.instances) {
+    add(each.pipeline, each.stage, each.device);
+    for (const FleetStageRef& also : each.also) add(also.pipeline, also.stage, each.device);
   }
   if (auto nodes = MakeNodes(made); !nodes) return nodes;
   SetNeeds(plan);
@@ -275,6 +279,8 @@ void FleetWorld::SetNeeds(const FleetPlan& plan) {
   std::vector<const FleetInstance*> of(models_.size());
   for (const FleetInstance& each : plan.instances) {
     of[models_.of(each.pipeline, each.stage).value()] = &each;
+    for (const FleetStageRef& also : each.also)
+      of[models_.of(also.pipeline, also.stage).value()] = &each;
   }
   for (FleetPipelineId::rep i = 0; i < input_.pipelines.size(); ++i) {
     const FleetPipelineId p{i};

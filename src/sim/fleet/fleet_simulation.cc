@@ -1,5 +1,7 @@
 #include "sim/fleet/fleet_simulation.h"
 
+#include <algorithm>
+
 #include "sim/fleet/fleet_world.h"
 
 namespace tactus {
@@ -28,6 +30,8 @@ FleetReport FleetWorld::Report() const {
   report.policy = scenario_.run.policy;
   report.seed = scenario_.run.seed;
   report.duration_s = scenario_.run.duration_s;
+  report.exits =
+      std::ranges::any_of(input_.costs, [](const FleetCost& each) { return !each.exits.empty(); });
   for (std::size_t p = 0; p < report.pipelines.size(); ++p) {
     FleetPipelineReport& pipeline = report.pipelines[p];
     pipeline.p50_ms = PercentileOf(latency_ms_[p], 50);

@@ -165,6 +165,48 @@ TEST(FleetSimulation, RunsAgainWhatACrashLoses) {
   EXPECT_GT(report.on_time_share(), 0.9) << "a second of twenty";
 }
 
+// A camera that gets more than it can look at answers at its early exit, and says how well.
+TEST(FleetSimulation, CountsWhatEarlyExitsGiveByTheirAccuracy) {
+  FleetScenario busy = StreetFleet({"planner=octopinf-edge"});
+  busy.input.pipelines[0].rate_rps = 100;  // two in 30 ms are 67
+  const FleetReport whole = SimulatedFleet(busy, FleetOptions());
+  EXPECT_EQ(whole.value(), static_cast<double>(whole.on_time()));
+  busy.input.costs[1].exits = {{0.25, 0.8}, {1, 1}};
+  const FleetReport early = SimulatedFleet(busy, FleetOptions());
+  ExpectAllEndOnce(early);
+  EXPECT_TRUE(early.exits);
+  EXPECT_GT(early.on_time(), whole.on_time());
+  EXPECT_GT(early.value(), whole.value());
+  EXPECT_LT(early.value(), static_cast<double>(early.on_time()));
+  EXPECT_GE(early.value(), 0.8 * static_cast<double>(early.on_time()));
+}
+
+// Counts times the curve: half as many objects at the beginning, and three times as many later.
+TEST(FleetSimulation, FollowsACurveOfObjects) {
+  FleetScenario scenario = StreetFleet();
+  scenario.items = {{{}, {2}}};
+  const auto flat = SimulatedFleet(scenario, FleetOptions()).offered();
+  EXPECT_EQ(flat, 400) << "2 of each of 200 frames";
+  scenario.curve = {{0, 0.5}, {10, 0.5}, {10.001, 1.5}};
+  EXPECT_NEAR(SimulatedFleet(scenario, FleetOptions()).offered(), 400, 2);
+  scenario.curve = {{0, 3}};
+  EXPECT_EQ(SimulatedFleet(scenario, FleetOptions()).offered(), 3 * flat);
+}
+
+TEST(FleetSimulation, SharesInstancesBetweenStagesOfOneModel) {
+  FleetScenario shared = StreetFleet({"planner=octopinf"});
+  shared.input.pipelines[0].stages[1].model = shared.input.pipelines[0].stages[0].model;
+  shared.input.pipelines[0].slo = Millis(400);
+  std::erase_if(shared.input.costs, [](const FleetCost& each) { return each.kind == KindId{1}; });
+  for (const char* policy : {"horizon", "planned", "symphony"}) {
+    shared.run.policy = policy;
+    const FleetReport report = SimulatedFleet(shared, FleetOptions());
+    ExpectAllEndOnce(report);
+    EXPECT_GT(report.on_time_share(), 0.99) << policy;
+    EXPECT_EQ(report.stages[1].device, "server");
+  }
+}
+
 // What is in pictures is the same for all; and all else of the same run.
 TEST(FleetSimulation, IsAFunctionOfItsScenario) {
   const std::vector<std::string> settings = {"spread=0.1", "crosstalk=0.1", "period_s=5"};

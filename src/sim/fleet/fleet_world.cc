@@ -14,12 +14,8 @@ namespace {
 constexpr std::size_t kMostLatency = 5000;  // ms: what is later counts as this late
 
 DeviceId SinkFrom(const FleetInput& input, DeviceId source) {
-  for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
-    const bool near = input.devices[d].site == input.devices[source.value()].site;
-    const bool linked = near || input.LinkBetween(source, DeviceId{d}) != kNoLink;
-    if (input.devices[d].server && linked) return DeviceId{d};
-  }
-  return source;
+  const std::vector<DeviceId> servers = input.ServersFor(source);
+  return servers.empty() ? source : servers.front();
 }
 
 RateTrace TraceOf(const FleetScenario& scenario, std::size_t link) {
@@ -114,6 +110,7 @@ void FleetWorld::Arrive(FleetPipelineId p, TimePoint now) {
   ++report.frames;
   ++report_.frames;
   answering_ = pipeline.source;
+  answering_accuracy_ = 1;
   const TimePoint deadline = now + pipeline.slo;
   const PipelineRequestId id = flow_.Begin(p.value(), now, deadline);
   if (id.value() >= frames_.size()) frames_.resize(id.value() + 1);
@@ -150,6 +147,7 @@ void FleetWorld::Start(const RunKey& key, TimePoint, TimePoint deadline) {
   runs_[place] = {.key = key,
                   .deadline = deadline,
                   .from = answering_,
+                  .accuracy = answering_accuracy_,
                   .place = static_cast<std::uint32_t>(frame.runs.size()),
                   .state = RunState::kStarting};
   frame.runs.push_back(place);
@@ -174,7 +172,8 @@ void FleetWorld::Ended(const PipelineEnd& end) {
   if (end.request.value() < frames_.size()) frames_[end.request.value()].ended = true;
 }
 
-void FleetWorld::Answered(std::uint32_t, const Request& request) {
+void FleetWorld::Answered(std::uint32_t, const Request& request, double accuracy) {
+  runs_[request.payload].accuracy *= accuracy;
   endings_.push_back({.run = static_cast<std::uint32_t>(request.payload), .answered = true});
 }
 
@@ -212,6 +211,7 @@ void FleetWorld::Crop(std::uint32_t place, const FleetFlowStage& stage, TimePoin
   ++counts_.crops[p.value()][stage.stage.value()];
   counts_.items[p.value()][stage.stage.value()] += rows;
   answering_ = run.from;
+  answering_accuracy_ = run.accuracy;
   FreeRun(place);
   flow_.Answered(run.key, rows, now);
   FreeFrame(run.key.request);
@@ -284,6 +284,7 @@ void FleetWorld::Tell(const Ending& ending, TimePoint now) {
   const Run run = runs_[ending.run];
   if (ending.answered && StageOf(run).last) CountResult(run, now);
   answering_ = run.from;
+  answering_accuracy_ = run.accuracy;
   FreeRun(ending.run);
   if (ending.answered) {
     flow_.Answered(run.key, 1, now);
@@ -301,6 +302,7 @@ void FleetWorld::CountResult(const Run& run, TimePoint now) {
   ++latency_ms_[p][std::min(ms, kMostLatency)];
   const bool on_time = now <= frame.deadline;
   ++(on_time ? report.on_time : report.late);
+  if (on_time) report.value += run.accuracy;
   const auto minute = static_cast<std::size_t>(frame.t_s / 60);
   if (on_time) ++report.on_time_by_minute[minute];
 }

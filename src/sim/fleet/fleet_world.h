@@ -35,7 +35,8 @@ class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
   struct Run {
     RunKey key;
     TimePoint deadline;
-    DeviceId from;  // where its input is, then where its answer is
+    DeviceId from;        // where its input is, then where its answer is
+    double accuracy = 1;  // of its input, then of its answer: of the exits that made it, multiplied
     std::uint32_t node = 0;
     RequestId sent;
     std::uint32_t place = 0;  // in its frame's runs
@@ -93,7 +94,7 @@ class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
   void Lost(const RunKey&, TimePoint) override {}
   void Cancel(const RunKey& key) override;
   void Ended(const PipelineEnd& end) override;
-  void Answered(std::uint32_t node, const Request& request) override;
+  void Answered(std::uint32_t node, const Request& request, double accuracy) override;
   void Refused(std::uint32_t node, const Request& request, DropReason reason) override;
   void Arrive(FleetPipelineId p, TimePoint now);
   void StartRun(std::uint32_t run, TimePoint now);
@@ -178,6 +179,7 @@ class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
   std::vector<Ending> endings_;
   std::vector<std::uint32_t> starts_;
   DeviceId answering_;  // where the answer lies of which the Flow is told
+  double answering_accuracy_ = 1;
   std::uint64_t sent_ = 0;
 
   FleetReport report_;
