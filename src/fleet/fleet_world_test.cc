@@ -22,7 +22,7 @@ LeaderOptions Hasty() {
 // More of them: TACTUS_FLEET_SOAK.
 int Seeds() {
   const char* times = std::getenv("TACTUS_FLEET_SOAK");
-  return 100 * (times == nullptr ? 1 : std::max(1, std::atoi(times)));
+  return 25 * (times == nullptr ? 1 : std::max(1, std::atoi(times)));
 }
 
 TEST(FleetWorld, EverySeedHealsAndIsTheSameTwice) {

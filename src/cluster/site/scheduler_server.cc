@@ -54,7 +54,8 @@ struct SchedulerServer::Body {
   };
   using Event = std::variant<Connected, Closed, Said, OtherSaid, OtherGone>;
 
-  explicit Body(Options with) : options(std::move(with)) {}
+  explicit Body(Options with);
+  ~Body();
 
   void Push(Event event) {
     {
@@ -172,6 +173,9 @@ class SchedulerServer::Body::Service final : public site::Site::CallbackService 
  private:
   Body& body_;
 };
+
+SchedulerServer::Body::Body(Options with) : options(std::move(with)) {}
+SchedulerServer::Body::~Body() = default;
 
 PeerId SchedulerServer::Body::Add(const std::shared_ptr<Peer>& peer) {
   underway.Add(peer);
