@@ -139,7 +139,7 @@ struct FleetInstance {
   Duration offset{};
   Duration length{};  // 0: open, any time in the cycle; no window was found
   Duration cycle{};   // of its stream
-  // Stages of the same model whose items come into its batches too (planners/octopinf/sharing.h).
+  // Stages of the same model whose items come into its batches too (planners/fleet_sharing.h).
   std::vector<FleetStageRef> also = {};
 
   bool operator==(const FleetInstance&) const = default;

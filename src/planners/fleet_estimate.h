@@ -18,7 +18,7 @@ struct StagePlacement {
   int batch = 1;
   int instances = 1;
   // Items a second that they run in all, where they run those of other stages too
-  // (octopinf/sharing.h); 0: its own alone.
+  // (fleet_sharing.h); 0: its own alone.
   double shared_rps = 0;
 
   bool operator==(const StagePlacement&) const = default;
