@@ -51,6 +51,17 @@ CentralScheduler::Worker* CentralScheduler::WorkerOf(PeerId peer) {
   return nullptr;
 }
 
+bool CentralScheduler::ServedBesides(ModelId model, const std::string& worker) const {
+  const std::string& name = models_[model.value()].first.model.name;
+  for (const std::optional<Worker>& other : workers_) {
+    if (!other || other->introduction.name == worker) continue;
+    for (const WorkerModel& its : other->introduction.models) {
+      if (its.model.name == name) return true;
+    }
+  }
+  return false;
+}
+
 Status CentralScheduler::TakeModels(const WorkerIntroduction& worker) {
   for (const WorkerModel& model : worker.models) {
     const ModelId known = Find(KeyOf(model.model.name));
@@ -60,7 +71,7 @@ Status CentralScheduler::TakeModels(const WorkerIntroduction& worker) {
       return InvalidArgument("models '" + first.model.name + "' and '" + model.model.name +
                              "' have one hash: give one of them another name");
     }
-    if (!SameShape(first, model)) {
+    if (!SameShape(first, model) && ServedBesides(known, worker.name)) {
       return InvalidArgument("worker '" + worker.name + "' has another model '" + model.model.name +
                              "' than the workers before it (exits or largest batch differ): give "
                              "all workers the same repository");
@@ -68,7 +79,10 @@ Status CentralScheduler::TakeModels(const WorkerIntroduction& worker) {
   }
   for (const WorkerModel& model : worker.models) {
     const ModelKey key = KeyOf(model.model.name);
-    if (Find(key).valid()) continue;
+    if (const ModelId known = Find(key); known.valid()) {
+      if (!ServedBesides(known, worker.name)) models_[known.value()].first = model;
+      continue;
+    }
     ids_[key] = ModelId{static_cast<ModelId::rep>(models_.size())};
     models_.push_back({key, model});
   }
@@ -223,6 +237,9 @@ std::uint32_t CentralScheduler::ShapeOf(PeerId front_end, std::uint32_t shape) {
 
 void CentralScheduler::KeepUnplaced(PeerId front_end, const Offer& offer) {
   if (unplaced_.size() >= options_.dispatcher.queue_capacity) {
+    std::erase_if(unplaced_, [&](const auto& each) { return each.second.deadline < now_; });
+  }
+  if (unplaced_.size() >= options_.dispatcher.queue_capacity) {
     return outbox_.Send(front_end, Refusal{offer.request, offer.model, DropReason::kQueueFull});
   }
   unplaced_[{front_end, offer.request}] = offer;
@@ -344,15 +361,15 @@ void CentralScheduler::OnDone(PeerId peer, const BatchDone& done, TimePoint now)
   now_ = now;
   Worker* const worker = WorkerOf(peer);
   if (worker == nullptr) return;
-  if (done.key.term != term_) {
+  const auto at = done.key.term == term_ ? flights_.find(done.key.batch) : flights_.end();
+  if (at == flights_.end()) {  // of an earlier leader, or granted before the worker joined again
     if (worker->busy.empty()) return;
     OpenLane(worker->busy.back());
     worker->busy.pop_back();
     return;
   }
-  const auto at = flights_.find(done.key.batch);
-  if (at == flights_.end() || worker_of_[at->second.lane.value()] == kNobody) return;
-  if (&*workers_[worker_of_[at->second.lane.value()]] != worker) return;
+  const std::uint32_t slot = worker_of_[at->second.lane.value()];
+  if (slot == kNobody || &*workers_[slot] != worker) return;
   // How long a granted batch takes is what policies count on: with the way there and back.
   EndFlight(done.key.batch,
             done.status == BatchStatus::kOk ? BatchStatus::kOk : BatchStatus::kFailed, now);

@@ -115,6 +115,8 @@ class CentralScheduler final : private Outbox {
 
   Worker* WorkerOf(PeerId peer);
   Status TakeModels(const WorkerIntroduction& worker);
+  // Whether another worker than that serves the model.
+  bool ServedBesides(ModelId model, const std::string& worker) const;
   ModelId Find(ModelKey key) const;
   void Deploy();
   void KeepUnplaced(PeerId front_end, const Offer& offer);

@@ -35,10 +35,14 @@ class GrantedBatches {
   Place Enter(const Batch& batch);
   // Nothing where the group is none, or ended.
   std::optional<Batch> Find(std::uint32_t group) const;
-  // What comes of the batch from here on is a new one.
-  void End(std::uint32_t group);
+  // What comes of the batch from here on is a new one. Nothing where the group is another's by now.
+  void End(std::uint32_t group, const BatchKey& key);
 
  private:
+  // Batches whose rows were refused before they reached a queue are never ended.
+  static constexpr Duration kForgotten = Seconds(60);
+  void Sweep(TimePoint deadline);
+
   static std::uint32_t Index(std::uint32_t group) { return group & ~kGroup; }
 
   mutable std::mutex mutex_;

@@ -38,8 +38,20 @@ void GrantedPolicy::OnQueueChange(ModelId m) {
 
 void GrantedPolicy::OnLaneChange(const Lane& lane) {
   if (!launching_ || lane.id.value() != launching_->worker) return;
-  book_.SetLaunched(lane.batches[lane.batches.size() - 1].id, *launching_);
+  const BatchId batch = lane.batches[lane.batches.size() - 1].id;
+  book_.SetLaunched(batch, *launching_);
+  running_[batch.value()] = launching_->key;
   launching_.reset();
+}
+
+void GrantedPolicy::OnBatchDone(LaneId, const RunningBatch& batch, const BatchReport& report,
+                                TimePoint) {
+  const auto at = running_.find(batch.id.value());
+  if (at == running_.end()) return;
+  if (report.status == BatchStatus::kLost) {
+    port_.Send(VoidRows{at->second, static_cast<std::uint32_t>(batch.batch), true});
+  }
+  running_.erase(at);
 }
 
 void GrantedPolicy::Forget(Waiting& waiting, Marks::iterator at) {

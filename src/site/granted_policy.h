@@ -15,12 +15,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/learner.h"
 #include "core/policy.h"
 #include "site/grant_book.h"
 
 namespace tactus {
 
-class GrantedPolicy final : public Policy {
+class GrantedPolicy final : public Policy, public Learner {
  public:
   // Both outlive the policy.
   GrantedPolicy(GrantBook& book, OfferPort& port)
@@ -32,6 +33,9 @@ class GrantedPolicy final : public Policy {
   void OnPopFront(ModelId m, int count) override;
   void OnQueueChange(ModelId m) override;
   void OnLaneChange(const Lane& lane) override;
+  // A part that was lost on its way: the scheduler need not wait for it.
+  void OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
+                   TimePoint now) override;
 
  private:
   struct Mark {
@@ -67,6 +71,7 @@ class GrantedPolicy final : public Policy {
   bool offering_ = false;  // somebody leads
   // The grant that the decision just given carries out.
   std::optional<GrantBook::Launched> launching_;
+  std::unordered_map<std::uint64_t, BatchKey> running_;  // by BatchId
 };
 
 }  // namespace tactus

@@ -155,6 +155,12 @@ class FollowedTerm {
     lost_ = false;
     return true;
   }
+  // True where its sender leads with a term that was superseded, and is to be told; once for each.
+  bool Older(const ToPeer& message) {
+    if (!message.leads || message.term >= term_ || message.term == older_) return false;
+    older_ = message.term;
+    return true;
+  }
   // The connection to this scheduler ended.
   void Lost(std::uint32_t scheduler) { lost_ = lost_ || scheduler == leader_; }
   bool Follows(std::uint32_t scheduler, const ToPeer& message) const {
@@ -165,6 +171,7 @@ class FollowedTerm {
 
  private:
   Term term_ = 0;
+  Term older_ = 0;
   std::uint32_t leader_ = 0;
   bool lost_ = false;
 };

@@ -64,7 +64,7 @@ void OrderedPolicy::OnBatchDone(LaneId lane, const RunningBatch& batch, const Ba
 void OrderedPolicy::End(std::uint32_t group, const BatchKey& key, Duration took,
                         BatchStatus status) {
   gathering_.erase(group);
-  batches_.End(group);
+  batches_.End(group, key);
   port_.Send(BatchDone{key, took, status});
 }
 

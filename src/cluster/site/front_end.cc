@@ -76,6 +76,11 @@ struct SiteFrontEnd::Body final : OfferPort {
   }
   void Send(const Withdrawal& withdrawal) override {
     const std::lock_guard lock(out_mutex);
+    // What was not even sent is not withdrawn: the two would arrive in one message.
+    const auto unsent = std::erase_if(out.offers, [&](const Offer& offer) {
+      return offer.request == withdrawal.request && offer.model == withdrawal.model;
+    });
+    if (unsent > 0) return;
     out.withdrawals.push_back(withdrawal);
     Ring();
   }
@@ -124,27 +129,26 @@ struct SiteFrontEnd::Body final : OfferPort {
   bool started = false;
 };
 
+// The lock is kept while workers are taken over: of two leaders the later one's hold.
 void SiteFrontEnd::Body::Hear(std::uint32_t scheduler, ToPeer&& message) {
-  bool leads = false;
-  {
-    const std::lock_guard lock(follow_mutex);
-    leads = followed.Hear(scheduler, message);
-    if (!followed.Follows(scheduler, message)) return;
-    if (leads) {
-      {
-        const std::lock_guard out_lock(out_mutex);
-        out = {};  // what is unanswered is offered again, to whom leads now
-        out_term = message.term;
-        out_to = scheduler;
-      }
-      term.store(message.term);
-      book.Lead(message.term);
+  const std::lock_guard lock(follow_mutex);
+  if (followed.Older(message)) link.Send(scheduler, {.seen = followed.term()});
+  const bool leads = followed.Hear(scheduler, message);
+  if (!followed.Follows(scheduler, message)) return;
+  if (leads) {
+    {
+      const std::lock_guard out_lock(out_mutex);
+      out = {};  // every unanswered request is offered again, to whom leads now
+      out_term = message.term;
+      out_to = scheduler;
     }
+    term.store(message.term);
+    book.Lead(message.term);
   }
   if (message.has_workers) {
     real.SetWorkers(message.workers);
     made_up.SetWorkers(message.workers);
-    const std::lock_guard lock(mutex);
+    const std::lock_guard models_lock(mutex);
     models.clear();
     for (WorkerModel& model : message.models) models[model.spec.name] = std::move(model);
     models_new = true;

@@ -1,5 +1,6 @@
 #include "cluster/site/remote_engine.h"
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <unordered_map>
@@ -108,6 +109,12 @@ BatchResult Lost(std::string why) {
   return result;
 }
 
+// The worker is out of reach, has unloaded the model or has no room: others may serve it.
+bool RunsElsewhere(grpc::StatusCode code) {
+  return code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::NOT_FOUND ||
+         code == grpc::StatusCode::RESOURCE_EXHAUSTED;
+}
+
 ErrorCode CodeOf(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::INVALID_ARGUMENT:
@@ -135,7 +142,8 @@ struct RemoteEngine::Body {
         std::make_shared<inference::ModelInferResponse>();
     std::shared_ptr<Stub> stub;
     std::shared_ptr<const ModelSpec> spec;
-    std::string worker;
+    WorkerPlace worker;
+    std::atomic<bool> left{false};  // the worker has left the site
     BatchId batch;
     std::size_t rows = 0;
     Completions* completions = nullptr;
@@ -186,6 +194,13 @@ void RemoteEngine::SetWorkers(const std::vector<WorkerPlace>& workers) {
                                     place.address, grpc::InsecureChannelCredentials(), arguments))};
   }
   body_->workers = std::move(now);
+  // Whoever has left answers nobody, however long its connection lasts.
+  for (const auto& call : body_->calls.all()) {
+    const auto place = body_->workers.find(call->worker.worker);
+    if (place != body_->workers.end() && place->second.place == call->worker) continue;
+    call->left.store(true);
+    call->context.TryCancel();
+  }
 }
 
 EngineTraits RemoteEngine::traits() const {
@@ -223,7 +238,7 @@ void RemoteEngine::Submit(ModelHandle handle, const BatchJob& job,
     const auto spec = body_->models.find(handle.value);
     if (worker != body_->workers.end() && spec != body_->models.end()) {
       call->stub = worker->second.stub;
-      call->worker = worker->second.place.name;
+      call->worker = worker->second.place;
       call->spec = spec->second;
     }
   }
@@ -246,11 +261,11 @@ void RemoteEngine::Submit(ModelHandle handle, const BatchJob& job,
 
 void RemoteEngine::Body::OnDone(Call* call, const grpc::Status& status) {
   BatchResult result;
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-    result = Lost("worker '" + call->worker + "': " + status.error_message());
+  if (!status.ok() && (call->left.load() || RunsElsewhere(status.error_code()))) {
+    result = Lost("worker '" + call->worker.name + "': " + status.error_message());
   } else if (!status.ok()) {
     result.status = Fail(CodeOf(status.error_code()),
-                         "worker '" + call->worker + "': " + status.error_message());
+                         "worker '" + call->worker.name + "': " + status.error_message());
   } else if (auto output = OutputOf(*call->spec, call->rows, std::move(call->response))) {
     result.output = *std::move(output);
   } else {

@@ -68,7 +68,10 @@ class SchedulerLink::Body::Stream final
   void Send(const FromPeer& message) {
     const std::lock_guard lock(mutex_);
     if (ended_) return;
-    site::FromPeer& next = waits_.empty() ? waits_.emplace_back() : waits_.back();
+    // Withdrawals are taken before offers of the same message: never behind theirs.
+    const bool apart =
+        !waits_.empty() && !message.withdrawals.empty() && waits_.back().offers_size() > 0;
+    site::FromPeer& next = waits_.empty() || apart ? waits_.emplace_back() : waits_.back();
     Encode(message, body_.options.now(), next);
     if (!writing_) WriteNext();
   }

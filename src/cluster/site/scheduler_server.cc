@@ -112,6 +112,13 @@ class SchedulerServer::Body::Peer final
   void Send(const ToPeer& message) {
     const std::lock_guard lock(mutex_);
     if (ended_) return;
+    const bool beat = !message.has_workers && message.grants.empty() && message.refusals.empty() &&
+                      message.refused.empty();
+    if (beat && !waits_.empty()) return;  // what waits says as much
+    if (waits_.size() >= kMostWaiting) {  // a peer that does not read
+      ended_ = true;
+      return Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "the peer does not read"});
+    }
     Encode(message, waits_.emplace_back());
     if (!writing_) WriteNext();
   }
@@ -148,6 +155,8 @@ class SchedulerServer::Body::Peer final
     writing_ = true;
     StartWrite(&write_);
   }
+
+  static constexpr std::size_t kMostWaiting = 8192;  // messages
 
   Body& body_;
   PeerId id_;
@@ -316,7 +325,7 @@ Expected<std::uint16_t> SchedulerServer::Start() {
   body.server = builder.BuildAndStart();
   if (body.server == nullptr || port == 0) {
     return Fail(ErrorCode::kUnavailable, "cannot listen on " + address +
-                                             ": is another process there? Choose another --port");
+                                             ": is another process there? Choose another --listen");
   }
   body.others = body.LinkToOthers();
   body.thread = std::thread([&body] { body.Run(); });

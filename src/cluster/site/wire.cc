@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "service/deadline.h"
@@ -15,6 +16,7 @@ constexpr int kMostModels = 4096;
 constexpr int kMostExits = 1024;
 constexpr int kMostLanes = 65'536;
 constexpr int kMostBatch = 1024;
+constexpr Term kMostTerm = Term{1} << 62;  // nobody leads so often
 constexpr std::int64_t kMostLatencies = 1 << 22;
 
 site::BatchKey* Put(const BatchKey& key, site::BatchKey* wire) {
@@ -124,12 +126,16 @@ Expected<std::vector<WorkerModel>> ModelsFrom(
     const google::protobuf::RepeatedPtrField<site::Model>& wire) {
   if (wire.size() > kMostModels) return Bad("more than " + std::to_string(kMostModels) + " models");
   std::int64_t latencies = 0;
+  std::set<ModelKey> keys;
   std::vector<WorkerModel> models;
   for (const site::Model& each : wire) {
     latencies += each.latency_ns_size();
     if (latencies > kMostLatencies) return Bad("more latencies than anybody can have measured");
     auto model = ModelFrom(each);
     if (!model) return std::unexpected(model.error());
+    if (!keys.insert(KeyOf(each.name())).second) {
+      return Bad("two models of one name or hash: '" + each.name().substr(0, 64) + "'");
+    }
     models.push_back(*std::move(model));
   }
   return models;
@@ -175,6 +181,7 @@ void Encode(const FromPeer& message, TimePoint now, site::FromPeer& wire) {
 }
 
 Expected<FromPeer> Decode(const site::FromPeer& wire, TimePoint now) {
+  if (wire.seen() >= kMostTerm) return Bad("a term that nobody can have reached");
   FromPeer message;
   message.seen = wire.seen();
   for (const site::Worker& each : wire.join()) {
@@ -250,6 +257,7 @@ void Encode(const ToPeer& message, site::ToPeer& wire) {
 }
 
 Expected<ToPeer> Decode(const site::ToPeer& wire) {
+  if (wire.term() >= kMostTerm) return Bad("a term that nobody can have reached");
   ToPeer message{.term = wire.term(), .leads = wire.leads(), .has_workers = wire.has_workers()};
   message.refused = wire.refused();
   for (const site::Place& place : wire.workers()) {

@@ -121,6 +121,9 @@ TEST(SiteWireTest, RefusesWhatIsOutOfRange) {
   EXPECT_TRUE(bad_model([](Model& m) { m.set_slo_ns(-1); }));
   EXPECT_TRUE(bad_model([](Model& m) { m.mutable_exits(0)->set_accuracy(2); }));
   EXPECT_TRUE(bad_model([](Model& m) { m.mutable_inputs(0)->set_datatype("FP31"); }));
+  EXPECT_TRUE(refused([](Wire& w) { *w.mutable_join(0)->add_models() = w.join(0).models(0); }))
+      << "one name twice";
+  EXPECT_TRUE(refused([](Wire& w) { w.set_seen(~std::uint64_t{0}); }));
   site::ToPeer grant;
   grant.add_grants()->set_rows(1);
   EXPECT_FALSE(Decode(grant)) << "a grant of nothing";

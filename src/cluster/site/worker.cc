@@ -52,6 +52,7 @@ struct SiteWorker::Body final : DonePort {
       options.say(options.schedulers[scheduler] + ": " + message.refused);
     }
     if (!message.refused.empty()) ask_again = std::chrono::steady_clock::now() + kAskAgain;
+    if (followed.Older(message)) link.Send(scheduler, {.seen = followed.term()});
     if (!followed.Hear(scheduler, message)) return;
     introduce = true;
     done.clear();  // its lanes are those that are free as it introduces itself
@@ -90,6 +91,11 @@ WorkerIntroduction SiteWorker::Body::Introduce() const {
     const ModelId m{static_cast<ModelId::rep>(i)};
     const auto spec = model.loaded ? runtime->Find(model.name, -1) : nullptr;
     if (!model.loaded || !spec) continue;
+    // While a new version takes the place of an old one both are there: the new one counts.
+    const bool fits = model.exit_count() == static_cast<int>((*spec)->exits.size()) &&
+                      model.max_batch <= std::max(1, (*spec)->max_batch);
+    if (!fits) continue;
+    std::erase_if(worker.models, [&](const WorkerModel& m) { return m.model.name == model.name; });
     WorkerModel told{.spec = **spec, .model = model};
     told.rows.exits = served->profile.exits(m);
     told.rows.max_batch = model.max_batch;
@@ -104,24 +110,31 @@ WorkerIntroduction SiteWorker::Body::Introduce() const {
   return worker;
 }
 
+// The runtime is asked without the lock: while it changes models it waits for a turn, in which Send
+// takes the lock.
 void SiteWorker::Body::Run() {
   std::shared_ptr<const ServedModels> told;
   std::unique_lock lock(mutex);
   for (;;) {
     changed.wait_for(lock, kLook, [this] { return stop || introduce || !done.empty(); });
     if (stop) return;
-    if (followed.term() == 0) continue;
-    const auto served = runtime->served_models();
-    FromPeer message{.seen = followed.term()};
+    const Term term = followed.term();
+    if (term == 0) continue;
     const auto now = std::chrono::steady_clock::now();
+    bool join = std::exchange(introduce, false);
     if (ask_again && *ask_again <= now) {
       ask_again.reset();
-      introduce = true;
+      join = true;
     }
-    if (std::exchange(introduce, false) || served != told) {
+    lock.unlock();
+    const auto served = runtime->served_models();
+    FromPeer message{.seen = term};
+    if (join || served != told) {
       message.join.push_back(Introduce());
       told = served;
     }
+    lock.lock();
+    if (followed.term() != term) continue;  // whoever leads now is to hear all of it
     message.done = std::exchange(done, {});
     if (message.join.empty() && message.done.empty()) continue;
     const std::uint32_t to = followed.leader();
