@@ -48,7 +48,10 @@ class Devices(CommandCase):
         self.assertIn("split one device", done.stderr)
 
     def test_a_share_of_a_processor_is_threads(self):
-        self.bad("profile", "--models", SOURCE / "models", "--share", 50, says="--threads")
+        done = tactus("profile", "--models", SOURCE / "models", "--share", 50)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        # ONNX Runtime was opened: a sanitizer goes on about the library's own leak.
+        self.assertIn("--threads", done.stderr.splitlines()[0])
 
     def test_engines_of_the_processor_take_no_device(self):
         self.bad("profile", "--models", SOURCE / "models", "--engine", "identity", "--device",
