@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "cluster/control/authority.h"
+#include "cluster/control/join.h"
 #include "commands.h"
 #include "log_queue.h"
 #include "platform/process.h"
@@ -39,7 +39,7 @@ int RunAgent(const AgentFlags& flags) {
     const Status joined = JoinCluster(flags.controller, flags.tls, flags.join);
     if (!joined) return ReportBadInput(joined.error());
   }
-  auto tls = ReadControlTls(flags.tls);
+  auto tls = ReadClusterTls(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
   AgentOptions options{.node = flags.node,
                        .controller = flags.controller,

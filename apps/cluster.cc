@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "cluster/control/authority.h"
 #include "cluster/control/controller.h"
+#include "cluster/tls/authority.h"
 #include "cluster_text.h"
 #include "commands.h"
 #include "stop_signals.h"
@@ -25,7 +25,7 @@ struct StatusFlags {
 };
 
 int RunStatus(const StatusFlags& flags) {
-  const auto tls = ReadControlTls(flags.tls);
+  const auto tls = ReadClusterTls(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
   StopSignals signals;
   do {
@@ -93,6 +93,28 @@ void AddTokenCluster(CLI::App& cluster, CommandContext& context) {
   });
 }
 
+void AddCertificateCluster(CLI::App& cluster, CommandContext& context) {
+  struct Flags {
+    std::string folder;
+    std::string node;
+    std::string out;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = cluster.add_subcommand(
+      "certificate", "Make a node's certificate and key here, to be carried to the node");
+  command->add_option("node", flags->node, "Its name")->required();
+  command->add_option("--tls", flags->folder, "Folder of `tactus cluster init`")->required();
+  command->add_option("--out", flags->out, "Folder for authority.pem, node.pem and node.key")
+      ->required();
+  command->callback([flags, &context] {
+    const Status made = MakeNode(flags->folder, flags->node, flags->out);
+    context.exit_code = made ? 0 : ReportBadInput(made.error());
+    if (made) {
+      fmt::print("{}: the certificate of node {}, for 30 days\n", flags->out, flags->node);
+    }
+  });
+}
+
 }  // namespace
 
 void AddCluster(CLI::App& app, CommandContext& context) {
@@ -102,6 +124,7 @@ void AddCluster(CLI::App& app, CommandContext& context) {
   AddInitCluster(*cluster, context);
   AddStatus(*cluster, context);
   AddTokenCluster(*cluster, context);
+  AddCertificateCluster(*cluster, context);
   AddClusterUp(*cluster, context);
 }
 

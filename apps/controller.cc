@@ -32,7 +32,7 @@ int RunController(const ControllerFlags& flags) {
   LogQueue logs("info");
   auto fleet = LoadFleet(flags.fleet);
   if (!fleet) return ReportBadInput(fleet.error());
-  auto tls = ReadControlTls(flags.tls);
+  auto tls = ReadClusterTls(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
   ControllerOptions options{.listen = flags.listen, .state = flags.state, .tls = *std::move(tls)};
   options.authority = flags.tls;

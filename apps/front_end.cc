@@ -12,7 +12,6 @@
 #include <fmt/ranges.h>
 
 #include "commands.h"
-#include "front_ends.h"
 #include "idle_memory.h"
 #include "log_queue.h"
 #include "metrics/report.h"
@@ -21,6 +20,7 @@
 #include "serve_site.h"
 #include "server/kserve/validation.h"
 #include "server/metrics/serving_metrics.h"
+#include "server_ports.h"
 #include "stop_signals.h"
 
 namespace tactus {
@@ -30,11 +30,6 @@ struct FrontEndFlags {
   ServeOptions serve;
   int most_workers = 16;
 };
-
-int FrontEndFailed(const Error& error) {
-  fmt::print(stderr, "tactus front-end: {}\n", error.message);
-  return 2;
-}
 
 void PrintModels(const Runtime& runtime) {
   for (const ModelState& state : runtime.Index()) {
@@ -49,13 +44,15 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   const Log log = logs.log();
   const auto warn = [log](const std::string& line) { log->warn(line); };
   std::jthread starting = signals.EndAtOnce();
-  if (Status fine = CheckSchedulers(o.schedulers, o.insecure); !fine)
-    return FrontEndFailed(fine.error());
+  if (Status fine = CheckSite({o.schedulers, "", o.site_tls, o.insecure}); !fine)
+    return ReportBadInput(fine.error());
+  auto tls = PeerTls::Open(o.site_tls);
+  if (!tls) return ReportBadInput(tls.error());
   auto access = AccessOf(o, warn);
-  if (!access) return FrontEndFailed(access.error());
+  if (!access) return ReportBadInput(access.error());
   const std::size_t connections = MostConnections();
   auto limits = LimitsOf(o, connections);
-  if (!limits) return FrontEndFailed(limits.error());
+  if (!limits) return ReportBadInput(limits.error());
 
   ServingMetrics metrics(MetricsOptions{.triton_names = o.triton_metrics,
                                         .slos = {},
@@ -64,6 +61,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
                                         .commit = BuildCommit(),
                                         .policy = "granted"});
   SiteFrontEnd site({.schedulers = o.schedulers,
+                     .tls = *tls,
                      .workers = flags.most_workers,
                      .queue_capacity = o.queue_capacity,
                      .call_capacity = o.call_capacity,
@@ -78,23 +76,23 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   }
   metrics.Watch([&runtime] { return ReadingOf(runtime, runtime); });
   starting = {};
-  auto front_ends = FrontEnds::Start(o, {.service = runtime,
-                                         .access = *access,
-                                         .limits = *limits,
-                                         .connections = connections,
-                                         .metrics = [&metrics] { return metrics.Text(); }});
-  if (!front_ends) return FrontEndFailed(front_ends.error());
+  auto ports = ServerPorts::Start(o, {.service = runtime,
+                                      .access = *access,
+                                      .limits = *limits,
+                                      .connections = connections,
+                                      .metrics = [&metrics] { return metrics.Text(); }});
+  if (!ports) return ReportBadInput(ports.error());
   const std::jthread refresh = FollowAccess(*access);
   fmt::print("tactus {} is a front end of the site of {}\n\n", kServerVersion,
              fmt::join(o.schedulers, ", "));
   PrintModels(runtime);
-  (*front_ends)->PrintPlaces();
+  (*ports)->PrintPlaces();
   const char* const signal = signals.Wait([] {});
   log->info("{}: no new calls; those under way have {:g} s", signal, o.grace_s);
   const std::chrono::milliseconds grace(static_cast<std::int64_t>(o.grace_s * 1000));
-  (*front_ends)->Stop(grace);
+  (*ports)->Stop(grace);
   site.Stop();
-  (*front_ends)->StopMetrics();
+  (*ports)->StopMetrics();
   metrics.Watch({});
   return 0;
 }

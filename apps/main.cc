@@ -43,6 +43,8 @@ int tactus::ReportBadInput(const Error& error) {
 }
 
 int main(int argc, char** argv) {
+  // What gRPC logs by itself repeats, at length, what its calls return.
+  ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app{"Tactus serves many DNN models on few accelerators and meets their deadlines."};
   app.require_subcommand(1);
   app.failure_message(BadOption);

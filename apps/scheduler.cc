@@ -31,14 +31,10 @@ struct SchedulerFlags {
   std::size_t queue_capacity = 4096;
   double suspect = 30;  // milliseconds
   std::uint16_t metrics_port = 8102;
+  std::string tls;  // a folder
   bool insecure = false;
   std::string log_level = "info";
 };
-
-int SchedulerFailed(const Error& error) {
-  fmt::print(stderr, "tactus scheduler: {}\n", error.message);
-  return 2;
-}
 
 std::string MetricsText(const SiteReading& reading) {
   std::string text;
@@ -62,13 +58,13 @@ std::string MetricsText(const SiteReading& reading) {
 
 // Where it listens, and which of the list it is.
 Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
-  if (Status fine = CheckSchedulers({flags.listen}, flags.insecure); !fine) {
-    return Fail(fine.error().code, "--listen: " + fine.error().message);
-  }
-  if (Status fine = CheckSchedulers(flags.schedulers, flags.insecure); !fine) {
+  if (Status fine = CheckSite({flags.schedulers, flags.listen, flags.tls, flags.insecure}); !fine) {
     return std::unexpected(fine.error());
   }
   SchedulerServer::Options options;
+  auto tls = PeerTls::Open(flags.tls);
+  if (!tls) return std::unexpected(tls.error());
+  options.tls = *std::move(tls);
   options.schedulers = flags.schedulers;
   const auto self = std::find(flags.schedulers.begin(), flags.schedulers.end(), flags.listen);
   if (!flags.schedulers.empty() && self == flags.schedulers.end()) {
@@ -77,12 +73,9 @@ Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
                     flags.listen, fmt::join(flags.schedulers, ",")));
   }
   options.rank = static_cast<std::uint32_t>(self - flags.schedulers.begin());
-  const std::size_t colon = flags.listen.rfind(':');
-  options.address = flags.listen.substr(0, colon);
-  if (options.address.front() == '[') {
-    options.address = options.address.substr(1, options.address.size() - 2);
-  }
-  options.port = static_cast<std::uint16_t>(std::stoul(flags.listen.substr(colon + 1)));
+  const auto [host, port] = PlaceOf(flags.listen);
+  options.address = host;
+  options.port = port;
   options.takeover.suspect = FromMillis(flags.suspect);
   options.central.lanes = flags.most_lanes;
   options.central.workers = flags.most_workers;
@@ -97,19 +90,19 @@ int RunScheduler(const SchedulerFlags& flags) {
   const LogQueue logs(flags.log_level);
   const Log log = logs.log();
   auto options = OptionsOf(flags);
-  if (!options) return SchedulerFailed(options.error());
+  if (!options) return ReportBadInput(options.error());
   if (const auto policy = MakeRealTimePolicy(flags.policy); !policy)
-    return SchedulerFailed(policy.error());
+    return ReportBadInput(policy.error());
   options->policy = [policy = flags.policy] { return *MakeRealTimePolicy(policy); };
   options->say = [log](const std::string& line) { log->info("site: {}", line); };
   SchedulerServer server(*std::move(options));
   const auto port = server.Start();
-  if (!port) return SchedulerFailed(port.error());
+  if (!port) return ReportBadInput(port.error());
   HttpServer page(
       {.address = "127.0.0.1", .port = flags.metrics_port},
       [&server] { return MetricsText(server.reading()); }, nullptr);
   const auto page_port = page.Start();
-  if (!page_port) return SchedulerFailed(page_port.error());
+  if (!page_port) return ReportBadInput(page_port.error());
   fmt::print("tactus scheduler of {} with {}\n\nready scheduler={} metrics={}\n",
              flags.schedulers.empty() ? flags.listen
                                       : fmt::format("{}", fmt::join(flags.schedulers, ", ")),
@@ -156,6 +149,11 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command->add_option("--metrics-port", f->metrics_port, "Prometheus metrics at /metrics; 0: any")
       ->capture_default_str();
+  command
+      ->add_option("--site-tls", f->tls,
+                   "Folder with authority.pem, node.pem and node.key (`tactus cluster "
+                   "certificate`): only nodes of the cluster belong to the site")
+      ->check(CLI::ExistingDirectory);
   command->add_flag("--insecure", f->insecure, "Listen beyond this machine, in the clear");
   command->add_option("--log-level", f->log_level, "On standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))

@@ -18,7 +18,6 @@
 #include "engines/engine_shelf.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_predictor.h"
-#include "front_ends.h"
 #include "host_lanes.h"
 #include "idle_memory.h"
 #include "log_queue.h"
@@ -44,6 +43,7 @@
 #include "server/kserve/model_config.h"
 #include "server/kserve/validation.h"
 #include "server/metrics/serving_metrics.h"
+#include "server_ports.h"
 #include "stop_signals.h"
 #include "stream/stream_set.h"
 #include "workload/profile_file.h"
@@ -75,7 +75,7 @@ class ServeCommand {
   PredictorFile PredictorHere() const;
   Status MakeSampler();
   LoadTotals ReadLoad() const;
-  Status StartFrontEnds();
+  Status OpenPorts();
   bool Profiled(const ModelSpec& spec) const;
   std::string LatenciesOf(const ModelSpec& spec) const;
   std::string LanesText() const;
@@ -92,7 +92,7 @@ class ServeCommand {
   std::unique_ptr<EngineShelf> engines_;
   ServedJournals journals_;
   std::unique_ptr<ServingMetrics> metrics_;
-  std::unique_ptr<SiteWorker> site_;  // with --schedulers
+  std::unique_ptr<ServedSite> site_;  // with --schedulers
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<HostLanes> host_;           // null with --engine
   std::unique_ptr<EnsembleService> service_;  // over both; front ends speak to it
@@ -105,7 +105,7 @@ class ServeCommand {
   std::jthread access_refresh_;
   std::jthread idle_memory_;
   std::unique_ptr<StreamSet> streams_;  // to the service
-  std::unique_ptr<FrontEnds> front_ends_;
+  std::unique_ptr<ServerPorts> ports_;
   std::optional<SplitOptions> split_;         // with --plan or --planner
   std::unique_ptr<PlanningThread> planning_;  // with --planner
   std::optional<PlanReload> reload_;          // with --plan
@@ -167,12 +167,12 @@ Expected<ProfileTable::ModelRows> ServeCommand::EmulatedRows(const ModelSpec& sp
 }
 
 RuntimeParts ServeCommand::Parts(std::unique_ptr<Policy> policy, Journal* journal) const {
-  SiteWorker* const site = policy != nullptr ? site_.get() : nullptr;  // not of the host's lanes
+  const bool grants = policy != nullptr && site_ != nullptr;  // not on the host's lanes
   return {.policy = std::move(policy),
           .engine_for = [this](std::string_view platform) { return engines_->For(platform); },
           .profile = profile_,
           .profile_options = {o_.percentile, o_.jitter_ms},
-          .place_granted = PlaceIn(site),
+          .place_granted = grants ? site_->Placing() : nullptr,
           .journal = journal,
           .observer = metrics_.get(),
           .log = [log = log_](const std::string& line) { log->warn(line); }};
@@ -229,7 +229,7 @@ Status ServeCommand::MakeRuntime() {
 
 // The lanes run what the site's scheduler grants, and else what the policy says.
 Status ServeCommand::JoinSite(std::unique_ptr<Policy>& policy) {
-  auto site = MakeSiteWorker(o_, log_);
+  auto site = ServedSite::Make(o_, log_);
   if (!site) return std::unexpected(std::move(site.error()));
   site_ = *std::move(site);
   if (site_ != nullptr) policy = site_->MakePolicy(std::move(policy));
@@ -293,7 +293,7 @@ LoadTotals ServeCommand::ReadLoad() const {
   return load;
 }
 
-Status ServeCommand::StartFrontEnds() {
+Status ServeCommand::OpenPorts() {
   std::vector<const Runtime*> runtimes = {runtime_.get()};
   if (host_ != nullptr) runtimes.push_back(&host_->runtime());
   service_ = ServeEnsembles(o_, Models(), CostIn(std::move(runtimes)), *metrics_,
@@ -307,15 +307,15 @@ Status ServeCommand::StartFrontEnds() {
     return reading;
   });
   streams_ = std::make_unique<StreamSet>(*service_);
-  auto front_ends = FrontEnds::Start(o_, {.service = *service_,
-                                          .access = access_,
-                                          .limits = limits_,
-                                          .connections = connections_,
-                                          .streams = streams_.get(),
-                                          .sampler = sampler_.get(),
-                                          .metrics = [this] { return metrics_->Text(); }});
-  if (!front_ends) return std::unexpected(std::move(front_ends.error()));
-  front_ends_ = *std::move(front_ends);
+  auto ports = ServerPorts::Start(o_, {.service = *service_,
+                                       .access = access_,
+                                       .limits = limits_,
+                                       .connections = connections_,
+                                       .streams = streams_.get(),
+                                       .sampler = sampler_.get(),
+                                       .metrics = [this] { return metrics_->Text(); }});
+  if (!ports) return std::unexpected(std::move(ports.error()));
+  ports_ = *std::move(ports);
   return {};
 }
 
@@ -378,15 +378,20 @@ void ServeCommand::PrintServed() const {
   if (const DeviceLayout layout = runtime_->layout(); layout.plan != nullptr) {
     fmt::print("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));
   }
-  front_ends_->PrintPlaces();
+  ports_->PrintPlaces();
 }
 
 void ServeCommand::Stop() {
   const milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
   idle_memory_ = {};
-  if (site_ != nullptr) site_->Stop();  // nothing is granted to it any more
-  streams_->Stop();                     // their watchers are connections
-  front_ends_->Stop(grace);
+  if (site_ != nullptr) site_->Leave();
+  streams_->Stop();  // their watchers are connections
+  {
+    std::jthread site([&] {
+      if (site_ != nullptr) site_->Stop(grace);
+    });
+    ports_->Stop(grace);
+  }
   if (sampler_ != nullptr) sampler_->Stop();
   runtime_->EndChanges();
   reload_.reset();
@@ -399,7 +404,7 @@ void ServeCommand::Stop() {
     Status kept = KeepPredictor(std::move(*learnt), *policy_, o_.save_predictor);
     if (!kept) log_->error("--save-predictor: {}", kept.error().message);
   }
-  front_ends_->StopMetrics();
+  ports_->StopMetrics();
   metrics_->Watch({});
   journals_.Close(log_);
 }
@@ -420,14 +425,16 @@ int ServeCommand::Run() {
   if (Status kept = ServedJournals::KeepOld(o_.journal); !kept) return fail(kept.error());
   if (Status made = MakeRuntime(); !made) return fail(made.error());
   starting = {};
-  if (Status started = StartFrontEnds(); !started) return fail(started.error());
+  if (Status started = OpenPorts(); !started) return fail(started.error());
   access_refresh_ = FollowAccess(access_);
   idle_memory_ = GiveBackWhenIdle([this] {
     const CallTotals calls = metrics_->calls();
     return calls.good + calls.bad + (runtime_->pending() > 0 ? 1 : 0);
   });
   if (planning_ != nullptr) planning_->Start();
-  if (site_ != nullptr) site_->Start(*runtime_, SiteAddress(o_, front_ends_->grpc_port()));
+  if (site_ != nullptr) {
+    if (Status started = site_->Start(*runtime_, *service_); !started) return fail(started.error());
+  }
   if (!o_.plan.empty()) reload_.emplace(o_.plan, *runtime_, log_);
   PrintServed();
   const char* const signal = signals_.Wait([this] {

@@ -266,6 +266,16 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(0.0, 0.999));
 }
 
+void DeclareSiteTls(ServeOptions& o, CLI::App& command) {
+  command
+      .add_option(
+          "--site-tls", o.site_tls,
+          "Folder with authority.pem, node.pem and node.key (`tactus cluster certificate`): "
+          "only nodes of the cluster belong to the site")
+      ->check(CLI::ExistingDirectory)
+      ->group("Site (docs/site.md)");
+}
+
 void DeclareSite(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Site (docs/site.md)";
   command
@@ -278,14 +288,21 @@ void DeclareSite(ServeOptions& o, CLI::App& command) {
       ->excludes("--planner")
       ->group(kGroup);
   command
-      .add_option("--worker-name", o.worker_name,
-                  "What the site calls this worker; by default of the host and the process")
+      .add_option("--site-listen", o.site_listen,
+                  "HOST:PORT where the site's front ends bring their rows; port 0: any")
+      ->capture_default_str()
       ->group(kGroup);
   command
-      .add_option("--advertise", o.advertise,
-                  "HOST:PORT where the site's front ends reach this worker's gRPC port, if that is "
-                  "not --address")
+      .add_option("--worker-name", o.worker_name,
+                  "What the site calls this worker; by default of the host and the process. With "
+                  "--site-tls it begins with the node: NODE/...")
       ->group(kGroup);
+  command
+      .add_option(
+          "--advertise", o.advertise,
+          "HOST:PORT where the site's front ends reach this worker, if not by --site-listen")
+      ->group(kGroup);
+  DeclareSiteTls(o, command);
 }
 
 void DeclareHeld(ServeOptions& o, CLI::App& command) {
@@ -351,6 +368,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
 
 void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
   DeclareHeld(o, command);
+  DeclareSiteTls(o, command);
   DeclareNetwork(o, command);
   DeclareEnd(o, command);
 }

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "server/access/access.h"
+#include "server/grpc/grpc_server.h"
 
 namespace tactus {
 namespace {
@@ -19,81 +21,123 @@ std::string HostName() {
   return name.data();
 }
 
-// Without the port, and without the brackets of IPv6.
-std::string HostOf(const std::string& place) {
-  const std::size_t colon = place.rfind(':');
-  std::string host = place.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  return host;
-}
-
 bool IsPlace(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == text.npos || colon == 0 || colon + 1 == text.size()) return false;
   unsigned port = 0;
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data() + colon + 1, end, port);
-  return error == std::errc{} && at == end && port > 0 && port <= 65'535;
+  return error == std::errc{} && at == end && port <= 65'535;
+}
+
+Status CheckPlace(const std::string& option, const std::string& place, bool safe) {
+  if (!IsPlace(place)) {
+    return InvalidArgument(fmt::format("{}: '{}' is not HOST:PORT", option, place));
+  }
+  const std::string host = PlaceOf(place).host;
+  if (safe || host == "localhost" || IsLoopback(host)) return {};
+  return InvalidArgument(fmt::format(
+      "{} {} is beyond this machine: --site-tls FOLDER keeps strangers out, with certificates of "
+      "`tactus cluster certificate`; --insecure speaks in the clear (docs/site.md)",
+      option, place));
+}
+
+std::string Written(const std::string& host, unsigned port) {
+  return host.find(':') == host.npos ? fmt::format("{}:{}", host, port)
+                                     : fmt::format("[{}]:{}", host, port);
+}
+
+// With certificates, of the node that this one's names.
+Expected<std::string> WorkerName(const std::string& asked, const PeerTls& tls) {
+  if (asked.empty()) {
+    return tls.on() ? fmt::format("{}/{}", tls.node(), getpid())
+                    : fmt::format("{}-{}", HostName(), getpid());
+  }
+  if (!tls.on() || asked == tls.node() || asked.starts_with(tls.node() + "/")) return asked;
+  return InvalidArgument(
+      fmt::format("--worker-name {0}: the certificate of --site-tls is of node {1}, so the name is "
+                  "{1} or begins with {1}/",
+                  asked, tls.node()));
 }
 
 }  // namespace
 
-Status CheckSitePlace(const std::string& option, const std::string& place, bool insecure) {
-  const std::string host =
-      place.find(':') == place.rfind(':') || place.front() == '[' ? HostOf(place) : place;
-  if (insecure || host == "localhost" || IsLoopback(host)) return {};
-  return InvalidArgument(fmt::format(
-      "{} {} is beyond this machine, and what the processes of a site say to each other is not "
-      "encrypted yet: say --insecure where the network keeps strangers out (docs/site.md)",
-      option, place));
+SitePlace PlaceOf(const std::string& place) {
+  const std::size_t colon = place.rfind(':');
+  SitePlace read{place.substr(0, colon), 0};
+  std::from_chars(place.data() + colon + 1, place.data() + place.size(), read.port);
+  if (read.host.size() > 2 && read.host.front() == '[') {
+    read.host = read.host.substr(1, read.host.size() - 2);
+  }
+  return read;
 }
 
-Status CheckSchedulers(const std::vector<std::string>& schedulers, bool insecure) {
-  for (std::size_t i = 0; i < schedulers.size(); ++i) {
-    const std::string& place = schedulers[i];
-    if (!IsPlace(place)) {
-      return InvalidArgument(fmt::format("--schedulers: '{}' is not HOST:PORT", place));
+Status CheckSite(const SiteReach& reach) {
+  const bool safe = reach.insecure || !reach.tls.empty();
+  if (!reach.listen.empty()) {
+    if (Status fine = CheckPlace("the address to listen on,", reach.listen, safe); !fine) {
+      return fine;
     }
-    if (std::find(schedulers.begin(), schedulers.begin() + i, place) != schedulers.begin() + i) {
+  }
+  for (std::size_t i = 0; i < reach.schedulers.size(); ++i) {
+    const std::string& place = reach.schedulers[i];
+    if (Status fine = CheckPlace("--schedulers", place, safe); !fine) return fine;
+    const auto here = reach.schedulers.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(reach.schedulers.begin(), here, place) != here) {
       return InvalidArgument(fmt::format("--schedulers: {} is in it twice", place));
     }
-    if (Status fine = CheckSitePlace("--schedulers", place, insecure); !fine) return fine;
   }
   return {};
 }
 
-Expected<std::unique_ptr<SiteWorker>> MakeSiteWorker(const ServeOptions& o, const Log& log) {
+ServedSite::ServedSite(const ServeOptions& options, PeerTls tls, SiteWorker::Options worker)
+    : options_(options), tls_(std::move(tls)), worker_(std::move(worker)) {}
+ServedSite::~ServedSite() = default;
+
+Expected<std::unique_ptr<ServedSite>> ServedSite::Make(const ServeOptions& o, const Log& log) {
   if (o.schedulers.empty()) return nullptr;
-  if (Status fine = CheckSchedulers(o.schedulers, o.insecure); !fine) {
+  if (Status fine = CheckSite({o.schedulers, o.site_listen, o.site_tls, o.insecure}); !fine) {
     return std::unexpected(fine.error());
   }
-  if (!o.tls_cert.empty() || !o.tokens.empty()) {
-    return InvalidArgument(
-        "--schedulers does not go with --tls-cert or --tokens yet: front ends of a site send rows "
-        "in the clear and without a token (docs/site.md)");
-  }
-  const std::string name =
-      o.worker_name.empty() ? fmt::format("{}-{}", HostName(), getpid()) : o.worker_name;
-  return std::make_unique<SiteWorker>(
+  auto tls = PeerTls::Open(o.site_tls);
+  if (!tls) return std::unexpected(tls.error());
+  auto name = WorkerName(o.worker_name, *tls);
+  if (!name) return std::unexpected(name.error());
+  return std::unique_ptr<ServedSite>(new ServedSite(
+      o, *tls,
       SiteWorker::Options{.schedulers = o.schedulers,
-                          .name = name,
+                          .tls = *tls,
+                          .name = *name,
                           .lanes = o.lanes * o.slots,
-                          .say = [log](const std::string& line) { log->warn("site: {}", line); }});
+                          .say = [log](const std::string& line) { log->warn("site: {}", line); }}));
 }
 
-std::function<RowsPlace(const GrantedPart&, TimePoint)> PlaceIn(SiteWorker* worker) {
-  if (worker == nullptr) return {};
-  return [worker](const GrantedPart& part, TimePoint deadline) {
-    return worker->Place(part, deadline);
-  };
+std::function<RowsPlace(const GrantedPart&, TimePoint)> ServedSite::Placing() {
+  return
+      [this](const GrantedPart& part, TimePoint deadline) { return worker_.Place(part, deadline); };
 }
 
-std::string SiteAddress(const ServeOptions& o, std::uint16_t grpc_port) {
-  if (!o.advertise.empty()) return o.advertise;
-  const bool any = o.address == "0.0.0.0" || o.address == "::";
-  const std::string host = any ? HostName() : o.address;
-  return host.find(':') == host.npos ? fmt::format("{}:{}", host, grpc_port)
-                                     : fmt::format("[{}]:{}", host, grpc_port);
+Status ServedSite::Start(Runtime& runtime, InferenceService& service) {
+  const auto [host, asked] = PlaceOf(options_.site_listen);
+  port_ = std::make_unique<GrpcServer>(
+      GrpcOptions{.address = host,
+                  .port = asked,
+                  .reflection = false,
+                  .credentials = tls_.Listening(),
+                  .takes_granted = true,
+                  .max_body = options_.max_body_mb << 20,
+                  .memory = (options_.pending_mb << 20) + (std::size_t{64} << 20)},
+      service);
+  const auto port = port_->Start();
+  if (!port) return std::unexpected(port.error());
+  const bool any = host == "0.0.0.0" || host == "::";
+  worker_.Start(runtime, !options_.advertise.empty() ? options_.advertise
+                                                     : Written(any ? HostName() : host, *port));
+  return {};
+}
+
+void ServedSite::Stop(std::chrono::milliseconds grace) {
+  if (port_ != nullptr) port_->Stop(grace);
 }
 
 }  // namespace tactus

@@ -1,6 +1,7 @@
 #include "core/tensor.h"
 
 #include <array>
+#include <cstring>
 
 namespace tactus {
 namespace {
@@ -48,6 +49,19 @@ std::optional<std::int64_t> ElementCount(std::span<const std::int64_t> shape) {
     if (dim > 0) count *= dim;
   }
   return zero ? 0 : count;
+}
+
+std::optional<std::size_t> BytesPrefix(std::span<const std::byte> data, std::int64_t elements) {
+  std::size_t at = 0;
+  for (std::int64_t i = 0; i < elements; ++i) {
+    std::uint32_t length = 0;
+    if (data.size() - at < sizeof length) return std::nullopt;
+    std::memcpy(&length, data.data() + at, sizeof length);
+    at += sizeof length;
+    if (data.size() - at < length) return std::nullopt;
+    at += length;
+  }
+  return at;
 }
 
 std::string ToString(std::span<const std::int64_t> shape) {

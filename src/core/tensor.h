@@ -46,6 +46,8 @@ struct TensorSpec {
 
 // Elements of a shape; nothing for a negative dimension or a product beyond 2^62.
 std::optional<std::int64_t> ElementCount(std::span<const std::int64_t> shape);
+// Bytes of the first `elements` strings of a BYTES tensor's; nothing where they run past the end.
+std::optional<std::size_t> BytesPrefix(std::span<const std::byte> data, std::int64_t elements);
 std::string ToString(std::span<const std::int64_t> shape);  // "[1,28,28]"
 
 }  // namespace tactus

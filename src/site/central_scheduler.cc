@@ -258,6 +258,7 @@ void CentralScheduler::PlaceUnplaced(TimePoint now) {
 void CentralScheduler::OnOffer(PeerId front_end, const Offer& offer, TimePoint now) {
   now_ = now;
   const PeerRequest key{front_end, offer.request};
+  if (offer.withdrawn) return Withdraw(key);
   if (waiting_.contains(key)) return;
   const ModelId model = Find(offer.model);
   if (!model.valid() || !dispatcher_.view().models[model.value()].loaded) {
@@ -282,9 +283,9 @@ void CentralScheduler::OnOffer(PeerId front_end, const Offer& offer, TimePoint n
                              .priority = offer.priority});
 }
 
-void CentralScheduler::OnWithdrawal(PeerId front_end, const Withdrawal& withdrawal) {
-  unplaced_.erase({front_end, withdrawal.request});
-  const auto at = waiting_.find({front_end, withdrawal.request});
+void CentralScheduler::Withdraw(const PeerRequest& request) {
+  unplaced_.erase(request);
+  const auto at = waiting_.find(request);
   if (at == waiting_.end()) return;
   const Waiting waiting = slab_[at->second];
   dispatcher_.Cancel(waiting.model, waiting.id);

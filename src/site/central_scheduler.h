@@ -57,7 +57,6 @@ class CentralScheduler final : private Outbox {
 
   // Of front ends. A request that is known is the one that waits; it is not offered twice.
   void OnOffer(PeerId front_end, const Offer& offer, TimePoint now);
-  void OnWithdrawal(PeerId front_end, const Withdrawal& withdrawal);
   void OnVoid(const VoidRows& rows, TimePoint now);
   // Of workers.
   void OnDone(PeerId worker, const BatchDone& done, TimePoint now);
@@ -119,6 +118,7 @@ class CentralScheduler final : private Outbox {
   bool ServedBesides(ModelId model, const std::string& worker) const;
   ModelId Find(ModelKey key) const;
   void Deploy();
+  void Withdraw(const PeerRequest& request);
   void KeepUnplaced(PeerId front_end, const Offer& offer);
   // Offers again what now has a worker.
   void PlaceUnplaced(TimePoint now);

@@ -20,7 +20,6 @@ class OfferPort {
  public:
   virtual ~OfferPort() = default;
   virtual void Send(const Offer& offer) = 0;
-  virtual void Send(const Withdrawal& withdrawal) = 0;
   virtual void Send(const VoidRows& rows) = 0;
 };
 

@@ -58,7 +58,7 @@ void GrantedPolicy::Forget(Waiting& waiting, Marks::iterator at) {
   if (at->second.refused) {
     --waiting.refused;
   } else {
-    port_.Send(Withdrawal{RequestId{at->first}, waiting.key});
+    port_.Send(Offer{.request = RequestId{at->first}, .model = waiting.key, .withdrawn = true});
   }
   waiting.marks.erase(at);
 }

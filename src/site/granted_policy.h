@@ -2,7 +2,7 @@
 //
 // Whatever waits in the front end's queues is offered; a grant runs the most urgent requests of the
 // model, as many as were granted: usually the very ones. Where others are more urgent by now, they
-// take the places, and the books are put right: what ran is withdrawn, what was left is offered
+// take the places, and the scheduler hears of it: what ran is withdrawn, what was left is offered
 // again. When another scheduler leads, all that waits is offered to it.
 //
 // Lane i of the dispatcher is the worker with slot i. Unlike other policies it allocates: it feeds

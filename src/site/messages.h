@@ -1,6 +1,6 @@
 // What the processes of a site under one central scheduler say to each other (Symphony, Section 4):
 //
-//   front end --Offer, Withdraw, Void--> scheduler --Grant, Refusal--> front end
+//   front end -------Offer, Void-------> scheduler --Grant, Refusal--> front end
 //   front end ------------rows of a granted batch-------------> worker --answers--> front end
 //   worker ----------------BatchDone----------------> scheduler
 //
@@ -39,21 +39,18 @@ constexpr ModelKey KeyOf(std::string_view name) {
   return key;
 }
 
-// A request waits at a front end.
+// A request waits at a front end, or waits no more.
 struct Offer {
   RequestId request;  // the front end's
   ModelKey model = 0;
   TimePoint deadline;  // by the clock of whoever holds the message; on the wire: time left
   std::uint32_t shape = 0;
   std::uint32_t priority = 0;
+  // It waits no more: cancelled, expired, or run with another batch. Only `request` and `model` say
+  // something then.
+  bool withdrawn = false;
 
   bool operator==(const Offer&) const = default;
-};
-
-// It waits no more: cancelled, expired, or run with another batch.
-struct Withdrawal {
-  RequestId request;
-  ModelKey model = 0;
 };
 
 // Of a batch on its way: who granted it and which one it is.
@@ -124,8 +121,7 @@ struct WorkerPlace {
 struct FromPeer {
   Term seen = 0;                         // the highest term that the peer has heard of
   std::vector<WorkerIntroduction> join;  // of a worker; one, or none
-  std::vector<Offer> offers;
-  std::vector<Withdrawal> withdrawals;
+  std::vector<Offer> offers;             // in order: what was offered may be withdrawn
   std::vector<VoidRows> voids;
   std::vector<BatchDone> done;
 };

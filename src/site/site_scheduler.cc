@@ -51,7 +51,6 @@ void SiteScheduler::OnMessage(PeerId peer, const FromPeer& message, TimePoint no
   // Reports first: they make room for what is offered.
   for (const BatchDone& done : message.done) central_->OnDone(peer, done, now);
   for (const VoidRows& rows : message.voids) central_->OnVoid(rows, now);
-  for (const Withdrawal& each : message.withdrawals) central_->OnWithdrawal(peer, each);
   for (const Offer& offer : message.offers) central_->OnOffer(peer, offer, now);
 }
 

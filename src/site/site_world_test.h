@@ -182,8 +182,7 @@ class SiteWorld : public World {
     FromPeer out;
     void Flush() {
       FromPeer message = std::exchange(out, {});
-      const bool empty = message.join.empty() && message.offers.empty() &&
-                         message.withdrawals.empty() && message.voids.empty() &&
+      const bool empty = message.join.empty() && message.offers.empty() && message.voids.empty() &&
                          message.done.empty();
       if (empty || followed.term() == 0) return;
       message.seen = followed.term();
@@ -296,7 +295,6 @@ class SiteWorld : public World {
       WakeAt(next_step, [this] { StepNow(); });
     }
     void Send(const Offer& offer) override { out.offers.push_back(offer); }
-    void Send(const Withdrawal& each) override { out.withdrawals.push_back(each); }
     void Send(const VoidRows& rows) override { out.voids.push_back(rows); }
 
     void Launch(const Batch& batch) override {

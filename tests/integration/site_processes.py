@@ -40,7 +40,10 @@ class Process:
         watchdog.cancel()
         if self.ports is None:
             self.process.wait()
-            raise AssertionError(f"{name} did not start: {self.errors()}")
+            errors = self.errors()
+            self.process.stdout.close()
+            self.log.close()
+            raise AssertionError(f"{name} did not start: {errors}")
 
     def errors(self):
         self.log.flush()
@@ -71,7 +74,7 @@ class Process:
 
 
 class Site:
-    def __init__(self, schedulers=2, workers=2):
+    def __init__(self, schedulers=2, workers=2, certificates=False):
         self.stack = contextlib.ExitStack()
         self.folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="tactus-site-"))
         repository = pathlib.Path(self.folder) / "models"
@@ -79,12 +82,16 @@ class Site:
         make_repository(repository)
         self.profile = pathlib.Path(self.folder) / "profile.json"
         self.profile.write_text(json.dumps(slow_profile()))
+        self.tls = []  # of every process
+        if certificates:
+            self.tls = ["--site-tls", self.certificate("n1")]
         self.places = [f"127.0.0.1:{free_port()}" for _ in range(schedulers)]
         self.all = []
         self.schedulers = [self.scheduler(i) for i in range(schedulers)]
         self.workers = [self.worker(f"w{i}") for i in range(workers)]
         self.front_end = self.start("front-end", "front-end", "--schedulers", ",".join(self.places),
-                                    "--http-port", 0, "--grpc-port", 0, "--metrics-port", 0)
+                                    "--http-port", 0, "--grpc-port", 0, "--metrics-port", 0,
+                                    *self.tls)
         self.http = f"127.0.0.1:{self.front_end.ports['http']}"
 
     def start(self, name, *arguments):
@@ -94,13 +101,25 @@ class Site:
 
     def scheduler(self, i):
         return self.start(f"scheduler{i}", "scheduler", "--listen", self.places[i], "--schedulers",
-                          ",".join(self.places), "--metrics-port", 0)
+                          ",".join(self.places), "--metrics-port", 0, *self.tls)
 
     def worker(self, name):
         return self.start(name, "serve", "--models", pathlib.Path(self.folder) / "models",
-                          "--schedulers", ",".join(self.places), "--worker-name", name,
+                          "--schedulers", ",".join(self.places), "--worker-name",
+                          f"n1/{name}" if self.tls else name,
                           "--profile", self.profile, "--allow-other-machine", "--http-port", 0,
-                          "--grpc-port", 0, "--metrics-port", 0)
+                          "--grpc-port", 0, "--metrics-port", 0, *self.tls)
+
+    def certificate(self, node):
+        """The folder with the certificate of a node of the site's cluster."""
+        authority = pathlib.Path(self.folder) / "authority"
+        if not authority.exists():
+            subprocess.run([TACTUS, "cluster", "init", authority], check=True, timeout=WAIT_S,
+                           capture_output=True)
+        folder = pathlib.Path(self.folder) / node
+        subprocess.run([TACTUS, "cluster", "certificate", node, "--tls", authority, "--out",
+                        folder], check=True, timeout=WAIT_S, capture_output=True)
+        return folder
 
     def leader(self):
         """Which scheduler leads, with so many workers as live."""

@@ -52,6 +52,13 @@ class SiteTest(unittest.TestCase):
         self.assertEqual(status, 404, answer)
         status, answer = self.site.infer("echo", [[0, 0, 0]])
         self.assertEqual(status, 400, answer)
+        for server in [self.site.front_end, *self.site.workers]:
+            client = triton.InferenceServerClient(f"127.0.0.1:{server.ports['grpc']}")
+            self.addCleanup(client.close)
+            rows = triton.InferInput("INPUT0", [1, 4], "FP32")
+            rows.set_data_from_numpy(np.ones((1, 4), np.float32))
+            with self.assertRaisesRegex(triton.InferenceServerException, "site port"):
+                client.infer("echo", [rows], parameters={"tactus_granted": "1.1.0.1"})
 
     def test_triton_clients_and_strings(self):
         client = triton.InferenceServerClient(f"127.0.0.1:{self.site.front_end.ports['grpc']}")
@@ -111,6 +118,26 @@ class SiteTest(unittest.TestCase):
         self.call_all(10, lambda: None)
 
 
+class SiteWithCertificatesTest(unittest.TestCase):
+    def test_who_shows_none_or_claims_another_node_stays_outside(self):
+        site = Site(schedulers=2, workers=1, certificates=True)
+        self.addCleanup(site.close)
+        first = site.leader()
+        status, answer = site.infer("echo", [[1, 2, 3, 4]], timeout_us=5_000_000)
+        self.assertEqual(status, 200, answer)
+        tls, site.tls = site.tls, []
+        site.worker("stranger")
+        site.tls = ["--site-tls", site.certificate("n2")]
+        with self.assertRaisesRegex(AssertionError, "begins with n2/"):
+            site.worker("liar")
+        site.tls = tls
+        self.assertEqual(site.schedulers[first].page()["tactus_site_workers"], 1)
+        site.schedulers[first].kill()
+        self.assertNotEqual(site.leader(), first)
+        status, answer = site.infer("echo", [[1, 2, 3, 4]], timeout_us=5_000_000)
+        self.assertEqual(status, 200, answer)
+
+
 class SiteBadInputTest(unittest.TestCase):
     def refused(self, *arguments):
         done = subprocess.run([TACTUS, *arguments], capture_output=True, text=True, timeout=WAIT_S,
@@ -125,7 +152,9 @@ class SiteBadInputTest(unittest.TestCase):
         self.assertIn("is in it twice",
                       self.refused("front-end", "--schedulers", f"{here},{here}"))
         self.assertIn("is not HOST:PORT", self.refused("front-end", "--schedulers", "here"))
-        self.assertIn("--insecure", self.refused("scheduler", "--listen", "10.0.0.1:8100"))
+        self.assertIn("--site-tls", self.refused("scheduler", "--listen", "10.0.0.1:8100"))
+        self.assertIn("authority.pem", self.refused("scheduler", "--listen", here, "--site-tls",
+                                                    os.path.dirname(__file__)))
         self.assertIn("policy", self.refused("scheduler", "--listen", here, "--policy", "none"))
 
     def test_garbage_on_the_port_of_a_scheduler_harms_nobody(self):

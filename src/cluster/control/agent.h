@@ -9,15 +9,15 @@
 #include <string>
 
 #include "base/expected.h"
-#include "cluster/control/tls.h"
 #include "cluster/control/worker.h"
+#include "cluster/tls/tls.h"
 
 namespace tactus {
 
 struct AgentOptions {
   std::string node;        // its name: a device of the fleet
   std::string controller;  // HOST:PORT
-  ControlTls tls;
+  ClusterTls tls;
   WorkerOptions worker;  // its `state` is the agent's folder too
 };
 

@@ -25,7 +25,7 @@ constexpr int kKeepaliveMs = 5000;
 }  // namespace
 
 struct Attendance::Body {
-  Body(std::string where, const ControlTls& tls, AttendanceEvents told)
+  Body(std::string where, const ClusterTls& tls, AttendanceEvents told)
       : controller(std::move(where)), events(std::move(told)) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMostMessage);
@@ -104,7 +104,7 @@ struct Attendance::Body {
   std::jthread thread;              // last: it uses the others
 };
 
-Attendance::Attendance(std::string controller, ControlTls tls, AttendanceEvents events)
+Attendance::Attendance(std::string controller, ClusterTls tls, AttendanceEvents events)
     : body_(std::make_unique<Body>(std::move(controller), tls, std::move(events))) {}
 
 Attendance::~Attendance() {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "cluster/control/tls.h"
+#include "cluster/tls/tls.h"
 #include "fleet/messages.h"
 
 namespace tactus {
@@ -20,7 +20,7 @@ struct AttendanceEvents {
 
 class Attendance {
  public:
-  Attendance(std::string controller, ControlTls tls, AttendanceEvents events);
+  Attendance(std::string controller, ClusterTls tls, AttendanceEvents events);
   ~Attendance();  // ends the connection
 
   void Send(FromNode message);

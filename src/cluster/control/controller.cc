@@ -11,10 +11,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include "cluster/control/attend_reactor.h"
-#include "cluster/control/authority.h"
 #include "cluster/control/codec.h"
 #include "cluster/control/loop.h"
 #include "cluster/control/state_file.h"
+#include "cluster/tls/authority.h"
 #include "control.grpc.pb.h"
 #include "platform/process.h"
 #include "platform/wall_clock.h"
@@ -246,7 +246,7 @@ Expected<std::unique_ptr<Controller>> Controller::Start(ControllerOptions option
   return std::unique_ptr<Controller>(new Controller(std::move(body)));
 }
 
-Expected<LeaderView> DescribeCluster(const std::string& controller, const ControlTls& tls) {
+Expected<LeaderView> DescribeCluster(const std::string& controller, const ClusterTls& tls) {
   if (Status reach = CheckReach(controller, tls); !reach) {
     return std::unexpected(std::move(reach.error()));
   }

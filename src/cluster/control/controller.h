@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/expected.h"
-#include "cluster/control/tls.h"
+#include "cluster/tls/tls.h"
 #include "fleet/history.h"
 #include "fleet/leader.h"
 
@@ -18,7 +18,7 @@ namespace tactus {
 struct ControllerOptions {
   std::string listen = "127.0.0.1:7400";  // port 0: any free one
   std::filesystem::path state;            // controller.state
-  ControlTls tls;
+  ClusterTls tls;
   std::filesystem::path authority;  // whose tokens admit nodes; empty: nobody may join
   LeaderOptions leader;
   std::size_t most_connections = 16'384;
@@ -46,6 +46,6 @@ class Controller {
 };
 
 // What the controller there says of its cluster.
-Expected<LeaderView> DescribeCluster(const std::string& controller, const ControlTls& tls);
+Expected<LeaderView> DescribeCluster(const std::string& controller, const ClusterTls& tls);
 
 }  // namespace tactus

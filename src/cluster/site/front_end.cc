@@ -25,9 +25,10 @@ constexpr int kSlots = 64;
 struct SiteFrontEnd::Body final : OfferPort {
   explicit Body(Options with)
       : options(std::move(with)),
-        real(book, false, kSlots),
-        made_up(book, true, kSlots),
+        real(book, options.tls, false, kSlots),
+        made_up(book, options.tls, true, kSlots),
         link({.schedulers = options.schedulers,
+              .tls = options.tls,
               .hear = [this](std::uint32_t s, ToPeer&& message) { Hear(s, std::move(message)); },
               .gone =
                   [this](std::uint32_t s) {
@@ -72,16 +73,6 @@ struct SiteFrontEnd::Body final : OfferPort {
   void Send(const Offer& offer) override {
     const std::lock_guard lock(out_mutex);
     out.offers.push_back(offer);
-    Ring();
-  }
-  void Send(const Withdrawal& withdrawal) override {
-    const std::lock_guard lock(out_mutex);
-    // What was not even sent is not withdrawn: the two would arrive in one message.
-    const auto unsent = std::erase_if(out.offers, [&](const Offer& offer) {
-      return offer.request == withdrawal.request && offer.model == withdrawal.model;
-    });
-    if (unsent > 0) return;
-    out.withdrawals.push_back(withdrawal);
     Ring();
   }
   void Send(const VoidRows& rows) override {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/tls/peer_tls.h"
 #include "runtime/runtime.h"
 #include "service/observer.h"
 #include "site/messages.h"
@@ -17,7 +18,8 @@ class SiteFrontEnd {
  public:
   struct Options {
     std::vector<std::string> schedulers;  // HOST:PORT
-    int workers = 16;                     // at most; as the schedulers have it
+    PeerTls tls;
+    int workers = 16;  // at most; as the schedulers have it
     std::size_t queue_capacity = 4096;
     std::size_t call_capacity = 16'384;
     std::size_t pending_bytes = std::size_t{1} << 30;

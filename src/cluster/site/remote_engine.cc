@@ -9,6 +9,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/underway.h"
+#include "cluster/site/channel.h"
 #include "grpc_service.grpc.pb.h"
 
 namespace tactus {
@@ -44,17 +45,10 @@ std::optional<std::vector<std::span<const std::byte>>> BytesRows(std::span<const
                                                                  std::size_t rows) {
   std::vector<std::span<const std::byte>> parts;
   for (std::size_t row = 0; row < rows; ++row) {
-    std::size_t at = 0;
-    for (std::int64_t i = 0; i < elements; ++i) {
-      std::uint32_t length = 0;
-      if (data.size() - at < sizeof length) return std::nullopt;
-      std::memcpy(&length, data.data() + at, sizeof length);
-      at += sizeof length;
-      if (data.size() - at < length) return std::nullopt;
-      at += length;
-    }
-    parts.push_back(data.first(at));
-    data = data.subspan(at);
+    const auto bytes = BytesPrefix(data, elements);
+    if (!bytes) return std::nullopt;
+    parts.push_back(data.first(*bytes));
+    data = data.subspan(*bytes);
   }
   if (!data.empty()) return std::nullopt;
   return parts;
@@ -153,11 +147,13 @@ struct RemoteEngine::Body {
     std::shared_ptr<Stub> stub;
   };
 
-  Body(GrantBook& grants, bool made_up, int most) : book(grants), emulated(made_up), slots(most) {}
+  Body(GrantBook& grants, PeerTls with, bool made_up, int most)
+      : book(grants), tls(std::move(with)), emulated(made_up), slots(most) {}
 
   void OnDone(Call* call, const grpc::Status& status);
 
   GrantBook& book;
+  const PeerTls tls;
   const bool emulated;
   const int slots;
   std::mutex mutex;
@@ -167,8 +163,8 @@ struct RemoteEngine::Body {
   Underway<Call> calls;
 };
 
-RemoteEngine::RemoteEngine(GrantBook& book, bool emulated, int slots)
-    : body_(std::make_unique<Body>(book, emulated, slots)) {}
+RemoteEngine::RemoteEngine(GrantBook& book, PeerTls tls, bool emulated, int slots)
+    : body_(std::make_unique<Body>(book, std::move(tls), emulated, slots)) {}
 
 RemoteEngine::~RemoteEngine() {
   for (const auto& call : body_->calls.all()) call->context.TryCancel();
@@ -184,14 +180,10 @@ void RemoteEngine::SetWorkers(const std::vector<WorkerPlace>& workers) {
       now[place.worker] = known->second;
       continue;
     }
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
-    arguments.SetMaxReceiveMessageSize(kMostMessage);
-    now[place.worker] = {place, inference::GRPCInferenceService::NewStub(grpc::CreateCustomChannel(
-                                    place.address, grpc::InsecureChannelCredentials(), arguments))};
+    now[place.worker] = {place, inference::GRPCInferenceService::NewStub(ChannelTo(
+                                    place.address, {.tls = body_->tls,
+                                                    .node = std::string(NodeOfWorker(place.name)),
+                                                    .most_message = kMostMessage}))};
   }
   body_->workers = std::move(now);
   // Whoever has left answers nobody, however long its connection lasts.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/tls/peer_tls.h"
 #include "core/engine.h"
 #include "site/grant_book.h"
 #include "site/messages.h"
@@ -18,9 +19,9 @@ namespace tactus {
 
 class RemoteEngine final : public Engine {
  public:
-  // `emulated`: the workers make their answers up, as one engine of theirs. Lanes have `slots`.
-  // `book` outlives the engine.
-  RemoteEngine(GrantBook& book, bool emulated, int slots);
+  // `tls`: as with the schedulers. `emulated`: the workers make their answers up, as one engine of
+  // theirs. Lanes have `slots`. `book` outlives the engine.
+  RemoteEngine(GrantBook& book, PeerTls tls, bool emulated, int slots);
   ~RemoteEngine() override;  // waits for the calls under way
 
   // Where the workers are now, by slot.

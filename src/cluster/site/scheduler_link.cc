@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -10,7 +9,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/underway.h"
+#include "cluster/site/channel.h"
 #include "cluster/site/wire.h"
+#include "cluster/site/write_queue.h"
 #include "site.grpc.pb.h"
 
 namespace tactus {
@@ -27,16 +28,9 @@ struct SchedulerLink::Body {
 
   explicit Body(Options with) : options(std::move(with)), places(options.schedulers.size()) {
     for (std::size_t i = 0; i < places.size(); ++i) {
-      grpc::ChannelArguments arguments;
-      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-      arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-      arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-      arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
-      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 2000);
-      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 1000);
-      arguments.SetMaxReceiveMessageSize(64 << 20);
-      places[i].stub = site::Site::NewStub(grpc::CreateCustomChannel(
-          options.schedulers[i], grpc::InsecureChannelCredentials(), arguments));
+      places[i].stub = site::Site::NewStub(
+          ChannelTo(options.schedulers[i],
+                    {.tls = options.tls, .most_message = 64 << 20, .keeps_alive = true}));
     }
   }
 
@@ -68,12 +62,9 @@ class SchedulerLink::Body::Stream final
   void Send(const FromPeer& message) {
     const std::lock_guard lock(mutex_);
     if (ended_) return;
-    // Withdrawals are taken before offers of the same message: never behind theirs.
-    const bool apart =
-        !waits_.empty() && !message.withdrawals.empty() && waits_.back().offers_size() > 0;
-    site::FromPeer& next = waits_.empty() || apart ? waits_.emplace_back() : waits_.back();
-    Encode(message, body_.options.now(), next);
-    if (!writing_) WriteNext();
+    auto& waiting = writes_.waiting();
+    Encode(message, body_.options.now(), waiting.empty() ? waiting.emplace_back() : waiting.back());
+    WriteNext();
   }
   void Cancel() { context_.TryCancel(); }
 
@@ -90,17 +81,14 @@ class SchedulerLink::Body::Stream final
   }
   void OnWriteDone(bool ok) override {
     const std::lock_guard lock(mutex_);
-    writing_ = false;
-    if (ok && !ended_ && !waits_.empty()) WriteNext();
+    writes_.Written();
+    if (ok && !ended_) WriteNext();
   }
   void OnDone(const grpc::Status&) override { body_.OnGone(scheduler_, this); }
 
  private:
   void WriteNext() {
-    write_ = std::move(waits_.front());
-    waits_.pop_front();
-    writing_ = true;
-    StartWrite(&write_);
+    if (const site::FromPeer* next = writes_.Next()) StartWrite(next);
   }
   void End() {
     {
@@ -115,10 +103,8 @@ class SchedulerLink::Body::Stream final
   const std::uint32_t scheduler_;
   grpc::ClientContext context_;
   site::ToPeer read_;
-  site::FromPeer write_;
   std::mutex mutex_;
-  std::deque<site::FromPeer> waits_;
-  bool writing_ = false;
+  WriteQueue<site::FromPeer> writes_;
   bool ended_ = false;
 };
 

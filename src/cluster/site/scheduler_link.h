@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/tls/peer_tls.h"
 #include "site/messages.h"
 
 namespace tactus {
@@ -16,6 +17,7 @@ class SchedulerLink {
  public:
   struct Options {
     std::vector<std::string> schedulers;  // HOST:PORT, in the order of their ranks
+    PeerTls tls;
     // What a scheduler, by its place in the list, says; on threads of the link, one call at a time
     // for each scheduler. May Send.
     std::function<void(std::uint32_t, ToPeer&&)> hear;

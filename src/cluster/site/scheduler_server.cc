@@ -13,8 +13,11 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/underway.h"
+#include "cluster/site/channel.h"
 #include "cluster/site/scheduler_link.h"
 #include "cluster/site/wire.h"
+#include "cluster/site/write_queue.h"
+#include "cluster/tls/tls.h"
 #include "site.grpc.pb.h"
 
 namespace tactus {
@@ -101,7 +104,7 @@ struct SchedulerServer::Body {
 class SchedulerServer::Body::Peer final
     : public grpc::ServerBidiReactor<site::FromPeer, site::ToPeer> {
  public:
-  explicit Peer(Body& body) : body_(body) {}
+  Peer(Body& body, std::string node) : body_(body), node_(std::move(node)) {}
 
   void Begin(PeerId id) {
     id_ = id;
@@ -114,13 +117,13 @@ class SchedulerServer::Body::Peer final
     if (ended_) return;
     const bool beat = !message.has_workers && message.grants.empty() && message.refusals.empty() &&
                       message.refused.empty();
-    if (beat && !waits_.empty()) return;  // what waits says as much
-    if (waits_.size() >= kMostWaiting) {  // a peer that does not read
+    if (beat && !writes_.waiting().empty()) return;  // what waits says as much
+    if (writes_.waiting().size() >= kMostWaiting) {  // a peer that does not read
       ended_ = true;
       return Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "the peer does not read"});
     }
-    Encode(message, waits_.emplace_back());
-    if (!writing_) WriteNext();
+    Encode(message, writes_.waiting().emplace_back());
+    WriteNext();
   }
   void End(const grpc::Status& status) {
     {
@@ -136,35 +139,37 @@ class SchedulerServer::Body::Peer final
     if (!message) {
       return End({grpc::StatusCode::INVALID_ARGUMENT, message.error().message});
     }
+    for (const WorkerIntroduction& worker : message->join) {
+      if (!body_.options.tls.on() || NodeOfWorker(worker.name) == node_) continue;
+      return End({grpc::StatusCode::PERMISSION_DENIED,
+                  "worker '" + worker.name + "' is not of node '" + node_ +
+                      "', whose certificate it shows: its name is the node's, or NODE/..."});
+    }
     body_.Push(Said{id_, *std::move(message)});
     read_.Clear();
     StartRead(&read_);
   }
   void OnWriteDone(bool ok) override {
     const std::lock_guard lock(mutex_);
-    writing_ = false;
-    if (ok && !ended_ && !waits_.empty()) WriteNext();
+    writes_.Written();
+    if (ok && !ended_) WriteNext();
   }
   void OnCancel() override { End(grpc::Status::CANCELLED); }
   void OnDone() override { body_.Remove(id_); }
 
  private:
   void WriteNext() {
-    write_ = std::move(waits_.front());
-    waits_.pop_front();
-    writing_ = true;
-    StartWrite(&write_);
+    if (const site::ToPeer* next = writes_.Next()) StartWrite(next);
   }
 
   static constexpr std::size_t kMostWaiting = 8192;  // messages
 
   Body& body_;
+  const std::string node_;  // by its certificate; empty in the clear
   PeerId id_;
   site::FromPeer read_;
-  site::ToPeer write_;
   std::mutex mutex_;
-  std::deque<site::ToPeer> waits_;
-  bool writing_ = false;
+  WriteQueue<site::ToPeer> writes_;
   bool ended_ = false;
 };
 
@@ -172,8 +177,8 @@ class SchedulerServer::Body::Service final : public site::Site::CallbackService 
  public:
   explicit Service(Body& body) : body_(body) {}
   grpc::ServerBidiReactor<site::FromPeer, site::ToPeer>* Attend(
-      grpc::CallbackServerContext*) override {
-    auto peer = std::make_shared<Peer>(body_);
+      grpc::CallbackServerContext* context) override {
+    auto peer = std::make_shared<Peer>(body_, PeerNode(*context->auth_context()));
     const PeerId id = body_.Add(peer);
     peer->Begin(id);
     return peer.get();
@@ -295,6 +300,7 @@ std::unique_ptr<SchedulerLink> SchedulerServer::Body::LinkToOthers() {
   }
   if (link.schedulers.empty()) return nullptr;
   other_terms.resize(options.schedulers.size());
+  link.tls = options.tls;
   link.hear = [this](std::uint32_t place, ToPeer&& message) {
     Push(OtherSaid{other_ranks[place], std::move(message)});
   };
@@ -313,14 +319,14 @@ Expected<std::uint16_t> SchedulerServer::Start() {
   body.service = std::make_unique<Body::Service>(body);
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 2000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 1000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingEveryMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingWithinMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.SetMaxReceiveMessageSize(64 << 20);
   int port = 0;
   const std::string address = Named(body.options.address, body.options.port);
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(address, body.options.tls.Listening(), &port);
   builder.RegisterService(body.service.get());
   body.server = builder.BuildAndStart();
   if (body.server == nullptr || port == 0) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "cluster/tls/peer_tls.h"
 #include "site/site_scheduler.h"
 
 namespace tactus {
@@ -31,6 +32,7 @@ class SchedulerServer {
   struct Options {
     std::string address = "127.0.0.1";
     std::uint16_t port = 0;
+    PeerTls tls;
     // Of all schedulers of the site, in one order that all are told, HOST:PORT; empty: this is the
     // only one.
     std::vector<std::string> schedulers;

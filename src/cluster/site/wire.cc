@@ -160,11 +160,7 @@ void Encode(const FromPeer& message, TimePoint now, site::FromPeer& wire) {
     put.set_remaining_ns((offer.deadline - now).count());
     put.set_shape(offer.shape);
     put.set_priority(offer.priority);
-  }
-  for (const Withdrawal& each : message.withdrawals) {
-    site::Withdrawal& put = *wire.add_withdrawals();
-    put.set_request(each.request.value());
-    put.set_model(each.model);
+    put.set_withdrawn(offer.withdrawn);
   }
   for (const VoidRows& each : message.voids) {
     site::VoidRows& put = *wire.add_voids();
@@ -208,10 +204,8 @@ Expected<FromPeer> Decode(const site::FromPeer& wire, TimePoint now) {
                               .model = each.model(),
                               .deadline = now + left,
                               .shape = each.shape(),
-                              .priority = each.priority()});
-  }
-  for (const site::Withdrawal& each : wire.withdrawals()) {
-    message.withdrawals.push_back({RequestId{each.request()}, each.model()});
+                              .priority = each.priority(),
+                              .withdrawn = each.withdrawn()});
   }
   for (const site::VoidRows& each : wire.voids()) {
     message.voids.push_back({KeyFrom(each.key()), each.rows(), each.unreachable()});

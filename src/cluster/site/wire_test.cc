@@ -40,16 +40,16 @@ site::FromPeer Sent(const FromPeer& message) {
 
 TEST(SiteWireTest, OffersKeepTheTimeThatIsLeft) {
   FromPeer message{.seen = 9};
-  message.offers = {{RequestId{5}, KeyOf("m"), kHere + Millis(30), 4, 2}};
-  message.withdrawals = {{RequestId{6}, KeyOf("n")}};
+  message.offers = {{RequestId{5}, KeyOf("m"), kHere + Millis(30), 4, 2},
+                    {.request = RequestId{6}, .model = KeyOf("n"), .withdrawn = true}};
   message.voids = {{{9, 70}, 3, true}};
   message.done = {{{9, 71}, Millis(8), BatchStatus::kFailed}};
   const auto heard = Decode(Sent(message), kThere);
   ASSERT_TRUE(heard);
   EXPECT_EQ(heard->seen, 9U);
-  ASSERT_EQ(heard->offers.size(), 1U);
+  ASSERT_EQ(heard->offers.size(), 2U);
+  EXPECT_TRUE(heard->offers[1].withdrawn);
   EXPECT_EQ(heard->offers[0], (Offer{RequestId{5}, KeyOf("m"), kThere + Millis(30), 4, 2}));
-  EXPECT_EQ(heard->withdrawals.at(0).request, RequestId{6});
   EXPECT_EQ(heard->voids.at(0).key, (BatchKey{9, 70}));
   EXPECT_TRUE(heard->voids.at(0).unreachable);
   EXPECT_EQ(heard->done.at(0).took, Millis(8));

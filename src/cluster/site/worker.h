@@ -1,5 +1,5 @@
 // What makes a server a worker of a site: it tells the schedulers which models it serves and how
-// long they take, and when a lane is free again. Rows come over its ordinary gRPC port.
+// long they take, and when a lane is free again. Rows come over a gRPC port of its own.
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/tls/peer_tls.h"
 #include "core/policy.h"
 #include "runtime/runtime.h"
 #include "site/messages.h"
@@ -17,7 +18,9 @@ class SiteWorker {
  public:
   struct Options {
     std::vector<std::string> schedulers;  // HOST:PORT
-    std::string name;                     // of this worker; no other of the site has it
+    PeerTls tls;
+    // Of this worker; no other of the site has it. With TLS it begins with its node: NODE/...
+    std::string name;
     int lanes = 1;
     std::function<void(const std::string&)> say;
   };

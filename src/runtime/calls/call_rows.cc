@@ -1,6 +1,5 @@
 #include "runtime/calls/call_rows.h"
 
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -8,20 +7,6 @@
 
 namespace tactus {
 namespace {
-
-// Bytes of the first `elements` length-prefixed elements; nothing if they run past the end.
-std::optional<std::size_t> BytesPrefix(std::span<const std::byte> data, std::int64_t elements) {
-  std::size_t at = 0;
-  for (std::int64_t i = 0; i < elements; ++i) {
-    std::uint32_t length = 0;
-    if (data.size() - at < sizeof length) return std::nullopt;
-    std::memcpy(&length, data.data() + at, sizeof length);
-    at += sizeof length;
-    if (data.size() - at < length) return std::nullopt;
-    at += length;
-  }
-  return at;
-}
 
 std::unexpected<Error> BadInput(const ModelSpec& spec, std::size_t input, std::string_view what) {
   return InvalidArgument(

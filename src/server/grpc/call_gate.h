@@ -20,11 +20,16 @@ class CallGate {
 
   // Null access: no tokens; null limits: no limits.
   CallGate(std::shared_ptr<const Access> access, std::shared_ptr<ClientLimits> limits,
-           std::size_t max_message)
-      : max_message(max_message), access_(std::move(access)), limits_(std::move(limits)) {}
+           std::size_t max_message, bool takes_granted)
+      : max_message(max_message),
+        takes_granted(takes_granted),
+        access_(std::move(access)),
+        limits_(std::move(limits)) {}
 
   // Bytes of a message, also when unpacked.
   const std::size_t max_message;
+  // Of the port of a site, where all callers are front ends.
+  const bool takes_granted;
 
   // ResourceExhausted, in words for the client.
   Expected<Place> Enter(const grpc::CallbackServerContext& context, std::size_t bytes) const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <climits>
 #include <condition_variable>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -11,7 +10,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
@@ -34,8 +32,6 @@ void SwitchOnPlugins() {
   static std::once_flag once;
   std::call_once(once, [] {
     grpc::EnableDefaultHealthCheckService(true);
-    // Its own log lines repeat, at length, what Start returns as an error.
-    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   });
 }
@@ -110,11 +106,13 @@ Expected<std::uint16_t> GrpcServer::Start() {
   SwitchOnPlugins();
   body.slow.emplace();
   body.rpcs.emplace(body.service, *body.slow,
-                    CallGate(body.options.access, body.options.limits, body.options.max_body),
+                    CallGate(body.options.access, body.options.limits, body.options.max_body,
+                             body.options.takes_granted),
                     body.options.strict_triton);
 
   grpc::ServerBuilder builder;
-  body.credentials = CredentialsOf(body.options.access);
+  body.credentials = body.options.credentials != nullptr ? body.options.credentials
+                                                         : CredentialsOf(body.options.access);
   using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   body.acceptor =
       builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, body.credentials);

@@ -16,6 +16,10 @@
 #include "base/expected.h"
 #include "service/inference_service.h"
 
+namespace grpc {
+class ServerCredentials;
+}  // namespace grpc
+
 namespace tactus {
 
 class Access;
@@ -32,6 +36,10 @@ struct GrpcOptions {
   bool reflection = true;
   // TLS and tokens; null: neither.
   std::shared_ptr<const Access> access;
+  // In place of what `access` says; null: as that says.
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+  // Whoever gets in is a front end of a site, and may bring parts of granted batches.
+  bool takes_granted = false;
   // What each client may have, shared by all front ends. Null: no limits.
   std::shared_ptr<ClientLimits> limits;
   // A larger message is refused.

@@ -92,7 +92,7 @@ Status AddInputs(Received& received, CallMessage& call) {
 
 Expected<InferCall> CallFrom(const InferenceService& service,
                              std::shared_ptr<ModelInferRequest> message,
-                             std::chrono::steady_clock::time_point received) {
+                             std::chrono::steady_clock::time_point received, bool takes_granted) {
   const auto version = ParseVersion(message->model_version());
   if (!version) return std::unexpected(version.error());
   auto model = service.Find(message->model_name(), *version);
@@ -100,7 +100,7 @@ Expected<InferCall> CallFrom(const InferenceService& service,
 
   auto owner = std::make_shared<Received>();
   owner->message = std::move(message);
-  CallMessage call;
+  CallMessage call{.takes_granted = takes_granted};
   if (Status added = AddInputs(*owner, call); !added) {
     return std::unexpected(std::move(added.error()));
   }

@@ -15,9 +15,9 @@ namespace tactus {
 
 // Finds the model, checks the message against it and points the call's inputs into it; `keepalive`
 // owns the message. Deadline and priority are what the message and the model say; all but `reply`
-// is set.
+// is set. `takes_granted`: the caller is a front end of a site.
 Expected<InferCall> CallFrom(const InferenceService& service,
                              std::shared_ptr<inference::ModelInferRequest> message,
-                             std::chrono::steady_clock::time_point received);
+                             std::chrono::steady_clock::time_point received, bool takes_granted);
 
 }  // namespace tactus

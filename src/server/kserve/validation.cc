@@ -261,6 +261,10 @@ Expected<InferCall> MakeCall(std::shared_ptr<const ModelSpec> model, const CallM
                              std::chrono::steady_clock::time_point received) {
   const auto parameters = ReadParameters(message.parameters);
   if (!parameters) return std::unexpected(parameters.error());
+  if (parameters->granted && !message.takes_granted) {
+    return InvalidArgument(
+        "parameter 'tactus_granted': only front ends of a site have it, at a worker's site port");
+  }
   InferCall call;
   if (Status status = FillInputs(*model, message, call); !status) {
     return std::unexpected(status.error());

@@ -37,6 +37,7 @@ struct CallMessage {
   std::vector<InputMessage> inputs;
   std::vector<std::string_view> outputs;  // names; empty: all
   std::vector<Parameter> parameters;      // of the request as a whole
+  bool takes_granted = false;             // where parts of granted batches may come
 };
 
 // What the request's parameters ask for.

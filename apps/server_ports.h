@@ -17,10 +17,10 @@ namespace tactus {
 class LoadSampler;
 class StreamSet;
 
-class FrontEnds {
+class ServerPorts {
  public:
   struct Parts {
-    InferenceService& service;  // outlives the front ends, as all of these do
+    InferenceService& service;  // outlives the ports, as all of these do
     std::shared_ptr<Access> access;
     std::shared_ptr<ClientLimits> limits;
     std::size_t connections = 0;  // at most, of HTTP and of gRPC each
@@ -30,8 +30,8 @@ class FrontEnds {
   };
 
   // Listens on all three; an error says which port is not to be had.
-  static Expected<std::unique_ptr<FrontEnds>> Start(const ServeOptions& options, Parts parts);
-  ~FrontEnds();
+  static Expected<std::unique_ptr<ServerPorts>> Start(const ServeOptions& options, Parts parts);
+  ~ServerPorts();
 
   // Where they are, for people, and the line that programs wait for.
   void PrintPlaces() const;
@@ -43,7 +43,7 @@ class FrontEnds {
 
  private:
   struct Body;
-  explicit FrontEnds(std::unique_ptr<Body> body);
+  explicit ServerPorts(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;
 };
 

@@ -1,4 +1,4 @@
-#include "cluster/control/tls.h"
+#include "cluster/tls/tls.h"
 
 #include <string_view>
 #include <utility>
@@ -11,8 +11,8 @@
 
 namespace tactus {
 
-Expected<ControlTls> ReadControlTls(const std::filesystem::path& folder) {
-  ControlTls tls;
+Expected<ClusterTls> ReadClusterTls(const std::filesystem::path& folder) {
+  ClusterTls tls;
   if (folder.empty()) return tls;
   const std::pair<const char*, std::string&> files[] = {
       {"authority.pem", tls.authority}, {"node.pem", tls.certificate}, {"node.key", tls.key}};
@@ -25,7 +25,7 @@ Expected<ControlTls> ReadControlTls(const std::filesystem::path& folder) {
   return tls;
 }
 
-Status CheckReach(const std::string& address, const ControlTls& tls) {
+Status CheckReach(const std::string& address, const ClusterTls& tls) {
   const std::string_view host = std::string_view(address).substr(0, address.rfind(':'));
   const bool here =
       host == "localhost" || host == "[::1]" ||
@@ -36,12 +36,12 @@ Status CheckReach(const std::string& address, const ControlTls& tls) {
                          "certificates only 127.0.0.1, [::1] and localhost are allowed");
 }
 
-std::shared_ptr<grpc::ChannelCredentials> ClientCredentials(const ControlTls& tls) {
+std::shared_ptr<grpc::ChannelCredentials> ClientCredentials(const ClusterTls& tls) {
   if (!tls.on() && tls.authority.empty()) return grpc::InsecureChannelCredentials();
   return grpc::SslCredentials({tls.authority, tls.key, tls.certificate});
 }
 
-std::shared_ptr<grpc::ServerCredentials> ListeningCredentials(const ControlTls& tls) {
+std::shared_ptr<grpc::ServerCredentials> ListeningCredentials(const ClusterTls& tls) {
   if (!tls.on()) return grpc::InsecureServerCredentials();
   grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
   options.pem_root_certs = tls.authority;

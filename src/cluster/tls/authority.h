@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/expected.h"
-#include "cluster/control/tls.h"
 
 namespace tactus {
 
@@ -34,9 +33,19 @@ struct Admitted {
 Expected<Admitted> AdmitNode(const std::filesystem::path& folder, const std::string& token,
                              const std::string& request);
 
-// Makes a key, asks the controller for a certificate by the token and writes both into `folder`,
-// which has authority.pem. The key never leaves this machine.
-Status JoinCluster(const std::string& controller, const std::filesystem::path& folder,
-                   const std::string& token);
+// What a node makes to be admitted: the key never leaves its machine.
+struct KeyRequest {
+  std::string key;      // PEM
+  std::string request;  // PEM, signed by the key
+};
+KeyRequest MakeKeyRequest();
+// Writes node.key, for this user only, and node.pem.
+Status KeepNode(const std::filesystem::path& folder, const std::string& key,
+                const std::string& certificate);
+
+// All that a node needs, made where the authority's key is: authority.pem, node.pem and node.key in
+// the folder `out`, to be carried to the node.
+Status MakeNode(const std::filesystem::path& folder, const std::string& node,
+                const std::filesystem::path& out);
 
 }  // namespace tactus

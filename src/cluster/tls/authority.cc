@@ -1,4 +1,4 @@
-#include "cluster/control/authority.h"
+#include "cluster/tls/authority.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,6 @@
 #include <sstream>
 #include <utility>
 
-#include <grpcpp/grpcpp.h>
 #include <openssl/bio.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
@@ -20,7 +19,7 @@
 
 #include "base/check.h"
 #include "base/whole_file.h"
-#include "control.grpc.pb.h"
+#include "cluster/tls/tls.h"
 
 namespace tactus {
 namespace {
@@ -34,6 +33,7 @@ struct FreeIt {
 template <class T>
 using Held = std::unique_ptr<T, FreeIt>;
 
+constexpr char kController[] = "controller";  // its node
 constexpr long kDaySeconds = 24 * 3600;
 constexpr long kNodeDays = 30;
 constexpr long kAuthorityDays = 3650;
@@ -131,6 +131,11 @@ Expected<Authority> ReadAuthority(const std::filesystem::path& folder) {
   return read;
 }
 
+Held<X509> SignedNode(EVP_PKEY* key, const std::string& node, const Authority& authority) {
+  return Signed(key, node, "URI:" + std::string(kNodeUri) + node, kNodeDays,
+                authority.certificate.get(), authority.key.get());
+}
+
 std::string Hex(const unsigned char* bytes, std::size_t count) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
@@ -152,6 +157,12 @@ bool IsPlain(const std::string& name) {
   return !name.empty() && name.size() <= kMost && std::ranges::all_of(name, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
   });
+}
+
+bool IsNodeName(const std::string& name) { return IsPlain(name) && name != kController; }
+
+std::unexpected<Error> NotANodeName(const std::string& name) {
+  return InvalidArgument("'" + name + "': a node's name is made of letters, digits, - _ and .");
 }
 
 bool IsAddress(const std::string& host) {
@@ -202,7 +213,7 @@ Status MakeAuthority(const std::filesystem::path& folder, const std::vector<std:
     return Fail(ErrorCode::kAlreadyExists,
                 folder.string() + ": there is an authority here already; another folder, please");
   }
-  std::string names = "URI:" + std::string(kNodeUri) + "controller";
+  std::string names = "URI:" + std::string(kNodeUri) + kController;
   for (const std::string& host : hosts) {
     if (!IsAddress(host) && !IsPlain(host)) {
       return InvalidArgument("'" + host + "' is no name and no address of a host");
@@ -214,7 +225,7 @@ Status MakeAuthority(const std::filesystem::path& folder, const std::vector<std:
   const Held<EVP_PKEY> node_key(EVP_EC_gen("P-256"));
   const auto authority = Signed(key.get(), "tactus cluster", "", kAuthorityDays, nullptr, nullptr);
   const auto node =
-      Signed(node_key.get(), "controller", names, kAuthorityDays, authority.get(), key.get());
+      Signed(node_key.get(), kController, names, kAuthorityDays, authority.get(), key.get());
   if (Status s = WriteSecret(PemOf(node_key.get()), folder / "node.key"); !s) return s;
   if (Status s = WriteWhole(PemOf(node.get()), folder / "node.pem", "certificate"); !s) return s;
   if (Status s = WriteWhole(PemOf(authority.get()), folder / "authority.pem", "authority"); !s) {
@@ -225,9 +236,7 @@ Status MakeAuthority(const std::filesystem::path& folder, const std::vector<std:
 
 Expected<std::string> MakeToken(const std::filesystem::path& folder, const std::string& node,
                                 std::chrono::seconds valid) {
-  if (!IsPlain(node) || node == "controller") {
-    return InvalidArgument("'" + node + "': a node's name is made of letters, digits, - _ and .");
-  }
+  if (!IsNodeName(node)) return NotANodeName(node);
   if (auto authority = ReadAuthority(folder); !authority) {
     return std::unexpected(std::move(authority.error()));
   }
@@ -258,35 +267,39 @@ Expected<Admitted> AdmitNode(const std::filesystem::path& folder, const std::str
   const auto node = UseUp(folder / "tokens", token);
   if (!node) return std::unexpected(node.error());
   // Nothing of the request but its key: the token says whose it is.
-  const auto made = Signed(key, *node, "URI:" + std::string(kNodeUri) + *node, kNodeDays,
-                           authority->certificate.get(), authority->key.get());
+  const auto made = SignedNode(key, *node, *authority);
   return Admitted{*node, PemOf(made.get()), authority->pem};
 }
 
-Status JoinCluster(const std::string& controller, const std::filesystem::path& folder,
-                   const std::string& token) {
-  const auto authority =
-      ReadWhole(folder / "authority.pem", "authority", "; copy it from the controller's folder");
-  if (!authority) return std::unexpected(authority.error());
+KeyRequest MakeKeyRequest() {
   const Held<EVP_PKEY> key(EVP_EC_gen("P-256"));
   const Held<X509_REQ> request(X509_REQ_new());
   X509_REQ_set_pubkey(request.get(), key.get());
   CHECK(X509_REQ_sign(request.get(), key.get(), EVP_sha256()) > 0, "an EC key signs");
-  const auto stub = control::Control::NewStub(
-      grpc::CreateChannel(controller, ClientCredentials({.authority = *authority})));
-  grpc::ClientContext context;
-  constexpr auto kWithin = std::chrono::seconds(10);
-  context.set_deadline(std::chrono::system_clock::now() + kWithin);
-  control::JoinRequest asked;
-  asked.set_token(token);
-  asked.set_request_pem(Pem([&](BIO* bio) { return PEM_write_bio_X509_REQ(bio, request.get()); }));
-  control::JoinReply reply;
-  const grpc::Status status = stub->Join(&context, asked, &reply);
-  if (!status.ok()) {
-    return Fail(ErrorCode::kUnavailable, controller + ": " + status.error_message());
+  return {PemOf(key.get()),
+          Pem([&](BIO* bio) { return PEM_write_bio_X509_REQ(bio, request.get()); })};
+}
+
+Status KeepNode(const std::filesystem::path& folder, const std::string& key,
+                const std::string& certificate) {
+  if (Status s = WriteSecret(key, folder / "node.key"); !s) return s;
+  return WriteWhole(certificate, folder / "node.pem", "certificate");
+}
+
+Status MakeNode(const std::filesystem::path& folder, const std::string& node,
+                const std::filesystem::path& out) {
+  if (!IsNodeName(node)) return NotANodeName(node);
+  auto authority = ReadAuthority(folder);
+  if (!authority) return std::unexpected(std::move(authority.error()));
+  std::error_code code;
+  if (std::filesystem::exists(out / "authority.key", code)) {
+    return InvalidArgument(out.string() + " has the authority's key: another --out, please");
   }
-  if (Status s = WriteSecret(PemOf(key.get()), folder / "node.key"); !s) return s;
-  return WriteWhole(reply.certificate_pem(), folder / "node.pem", "certificate");
+  const Held<EVP_PKEY> key(EVP_EC_gen("P-256"));
+  const auto made = SignedNode(key.get(), node, *authority);
+  std::filesystem::create_directories(out, code);
+  if (Status s = WriteWhole(authority->pem, out / "authority.pem", "authority"); !s) return s;
+  return KeepNode(out, PemOf(key.get()), PemOf(made.get()));
 }
 
 }  // namespace tactus

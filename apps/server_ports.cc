@@ -1,4 +1,4 @@
-#include "front_ends.h"
+#include "server_ports.h"
 
 #include <cstdio>
 #include <thread>
@@ -14,7 +14,7 @@
 
 namespace tactus {
 
-struct FrontEnds::Body {
+struct ServerPorts::Body {
   std::string address;
   bool tls = false;
   HttpServer http;
@@ -27,7 +27,7 @@ struct FrontEnds::Body {
 
 namespace {
 
-HttpOptions HttpOptionsOf(const ServeOptions& o, const FrontEnds::Parts& parts) {
+HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts) {
   HttpOptions http{.address = o.address, .port = o.http_port, .threads = o.http_threads};
   http.max_body = o.max_body_mb << 20;
   http.strict_triton = o.strict_triton;
@@ -37,7 +37,7 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const FrontEnds::Parts& parts) 
   return http;
 }
 
-GrpcOptions GrpcOptionsOf(const ServeOptions& o, const FrontEnds::Parts& parts) {
+GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts) {
   return {.address = o.address,
           .port = o.grpc_port,
           .strict_triton = o.strict_triton,
@@ -48,7 +48,7 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const FrontEnds::Parts& parts) 
           .max_connections = parts.connections};
 }
 
-HttpOptions PageOptionsOf(const ServeOptions& o, const FrontEnds::Parts& parts) {
+HttpOptions PageOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts) {
   return {.address = o.address,
           .port = o.metrics_port,
           .max_connections = kPageConnections,
@@ -58,10 +58,10 @@ HttpOptions PageOptionsOf(const ServeOptions& o, const FrontEnds::Parts& parts) 
 
 }  // namespace
 
-FrontEnds::FrontEnds(std::unique_ptr<Body> body) : body_(std::move(body)) {}
-FrontEnds::~FrontEnds() = default;
+ServerPorts::ServerPorts(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+ServerPorts::~ServerPorts() = default;
 
-Expected<std::unique_ptr<FrontEnds>> FrontEnds::Start(const ServeOptions& o, Parts parts) {
+Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o, Parts parts) {
   std::unique_ptr<Body> body(
       new Body{.address = o.address,
                .tls = parts.access->has_tls(),
@@ -79,10 +79,10 @@ Expected<std::unique_ptr<FrontEnds>> FrontEnds::Start(const ServeOptions& o, Par
         start(body->page, body->metrics_port)}) {
     if (!started) return std::unexpected(started.error());
   }
-  return std::unique_ptr<FrontEnds>(new FrontEnds(std::move(body)));
+  return std::unique_ptr<ServerPorts>(new ServerPorts(std::move(body)));
 }
 
-void FrontEnds::PrintPlaces() const {
+void ServerPorts::PrintPlaces() const {
   const Body& b = *body_;
   const std::string host =
       b.address.find(':') == std::string::npos ? b.address : "[" + b.address + "]";
@@ -93,13 +93,13 @@ void FrontEnds::PrintPlaces() const {
   std::fflush(stdout);
 }
 
-std::uint16_t FrontEnds::grpc_port() const { return body_->grpc_port; }
+std::uint16_t ServerPorts::grpc_port() const { return body_->grpc_port; }
 
-void FrontEnds::Stop(std::chrono::milliseconds grace) {
+void ServerPorts::Stop(std::chrono::milliseconds grace) {
   std::jthread http([&] { body_->http.Stop(grace); });
   body_->grpc.Stop(grace);
 }
 
-void FrontEnds::StopMetrics() { body_->page.Stop(std::chrono::milliseconds(0)); }
+void ServerPorts::StopMetrics() { body_->page.Stop(std::chrono::milliseconds(0)); }
 
 }  // namespace tactus

@@ -1,4 +1,4 @@
-// How connections of the control plane are kept secret: certificates of the cluster's own authority
+// How connections within a cluster are kept secret: certificates of its own authority
 // on both ends, or none between processes of one machine.
 #pragma once
 
@@ -17,7 +17,7 @@ class ServerCredentials;
 namespace tactus {
 
 // The texts of PEM files; all empty: plaintext.
-struct ControlTls {
+struct ClusterTls {
   std::string authority;
   std::string certificate;
   std::string key;
@@ -26,15 +26,15 @@ struct ControlTls {
 };
 
 // authority.pem, node.pem and node.key of a folder; an empty path: plaintext.
-Expected<ControlTls> ReadControlTls(const std::filesystem::path& folder);
+Expected<ClusterTls> ReadClusterTls(const std::filesystem::path& folder);
 
 // kInvalidArgument: plaintext is for addresses of this machine only.
-Status CheckReach(const std::string& address, const ControlTls& tls);
+Status CheckReach(const std::string& address, const ClusterTls& tls);
 
-std::shared_ptr<grpc::ChannelCredentials> ClientCredentials(const ControlTls& tls);
+std::shared_ptr<grpc::ChannelCredentials> ClientCredentials(const ClusterTls& tls);
 // Clients need a certificate, but for `Join`, which looks at a token instead: whoever serves asks
 // PeerNode for every other call.
-std::shared_ptr<grpc::ServerCredentials> ListeningCredentials(const ControlTls& tls);
+std::shared_ptr<grpc::ServerCredentials> ListeningCredentials(const ClusterTls& tls);
 // The node that the peer's certificate names; empty: it has none that this cluster's authority
 // signed.
 std::string PeerNode(const grpc::AuthContext& context);

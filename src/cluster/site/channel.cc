@@ -1,0 +1,22 @@
+#include "cluster/site/channel.h"
+
+#include <grpcpp/grpcpp.h>
+
+namespace tactus {
+
+std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address,
+                                         const ChannelOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetMaxReceiveMessageSize(options.most_message);
+  if (options.keeps_alive) {
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingEveryMs);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingWithinMs);
+  }
+  return grpc::CreateCustomChannel(address, options.tls.Towards(options.node), arguments);
+}
+
+}  // namespace tactus
