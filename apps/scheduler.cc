@@ -150,7 +150,7 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
   command->add_option("--metrics-port", f->metrics_port, "Prometheus metrics at /metrics; 0: any")
       ->capture_default_str();
   command
-      ->add_option("--site-tls", f->tls,
+      ->add_option("--peer-tls", f->tls,
                    "Folder with authority.pem, node.pem and node.key (`tactus cluster "
                    "certificate`): only nodes of the cluster belong to the site")
       ->check(CLI::ExistingDirectory);

@@ -269,7 +269,7 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
 void DeclareSiteTls(ServeOptions& o, CLI::App& command) {
   command
       .add_option(
-          "--site-tls", o.site_tls,
+          "--peer-tls", o.peer_tls,
           "Folder with authority.pem, node.pem and node.key (`tactus cluster certificate`): "
           "only nodes of the cluster belong to the site")
       ->check(CLI::ExistingDirectory)
@@ -288,19 +288,19 @@ void DeclareSite(ServeOptions& o, CLI::App& command) {
       ->excludes("--planner")
       ->group(kGroup);
   command
-      .add_option("--site-listen", o.site_listen,
+      .add_option("--peer-listen", o.peer_listen,
                   "HOST:PORT where the site's front ends bring their rows; port 0: any")
       ->capture_default_str()
       ->group(kGroup);
   command
       .add_option("--worker-name", o.worker_name,
                   "What the site calls this worker; by default of the host and the process. With "
-                  "--site-tls it begins with the node: NODE/...")
+                  "--peer-tls it begins with the node: NODE/...")
       ->group(kGroup);
   command
       .add_option(
           "--advertise", o.advertise,
-          "HOST:PORT where the site's front ends reach this worker, if not by --site-listen")
+          "HOST:PORT where the site's front ends reach this worker, if not by --peer-listen")
       ->group(kGroup);
   DeclareSiteTls(o, command);
 }

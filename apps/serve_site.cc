@@ -37,7 +37,7 @@ Status CheckPlace(const std::string& option, const std::string& place, bool safe
   const std::string host = PlaceOf(place).host;
   if (safe || host == "localhost" || IsLoopback(host)) return {};
   return InvalidArgument(fmt::format(
-      "{} {} is beyond this machine: --site-tls FOLDER keeps strangers out, with certificates of "
+      "{} {} is beyond this machine: --peer-tls FOLDER keeps strangers out, with certificates of "
       "`tactus cluster certificate`; --insecure speaks in the clear (docs/site.md)",
       option, place));
 }
@@ -55,7 +55,7 @@ Expected<std::string> WorkerName(const std::string& asked, const PeerTls& tls) {
   }
   if (!tls.on() || asked == tls.node() || asked.starts_with(tls.node() + "/")) return asked;
   return InvalidArgument(
-      fmt::format("--worker-name {0}: the certificate of --site-tls is of node {1}, so the name is "
+      fmt::format("--worker-name {0}: the certificate of --peer-tls is of node {1}, so the name is "
                   "{1} or begins with {1}/",
                   asked, tls.node()));
 }
@@ -96,10 +96,10 @@ ServedSite::~ServedSite() = default;
 
 Expected<std::unique_ptr<ServedSite>> ServedSite::Make(const ServeOptions& o, const Log& log) {
   if (o.schedulers.empty()) return nullptr;
-  if (Status fine = CheckSite({o.schedulers, o.site_listen, o.site_tls, o.insecure}); !fine) {
+  if (Status fine = CheckSite({o.schedulers, o.peer_listen, o.peer_tls, o.insecure}); !fine) {
     return std::unexpected(fine.error());
   }
-  auto tls = PeerTls::Open(o.site_tls);
+  auto tls = PeerTls::Open(o.peer_tls);
   if (!tls) return std::unexpected(tls.error());
   auto name = WorkerName(o.worker_name, *tls);
   if (!name) return std::unexpected(name.error());
@@ -118,7 +118,7 @@ std::function<RowsPlace(const GrantedPart&, TimePoint)> ServedSite::Placing() {
 }
 
 Status ServedSite::Start(Runtime& runtime, InferenceService& service) {
-  const auto [host, asked] = PlaceOf(options_.site_listen);
+  const auto [host, asked] = PlaceOf(options_.peer_listen);
   port_ = std::make_unique<GrpcServer>(
       GrpcOptions{.address = host,
                   .port = asked,

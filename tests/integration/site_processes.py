@@ -84,7 +84,7 @@ class Site:
         self.profile.write_text(json.dumps(slow_profile()))
         self.tls = []  # of every process
         if certificates:
-            self.tls = ["--site-tls", self.certificate("n1")]
+            self.tls = ["--peer-tls", self.certificate("n1")]
         self.places = [f"127.0.0.1:{free_port()}" for _ in range(schedulers)]
         self.all = []
         self.schedulers = [self.scheduler(i) for i in range(schedulers)]

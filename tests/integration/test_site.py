@@ -127,7 +127,7 @@ class SiteWithCertificatesTest(unittest.TestCase):
         self.assertEqual(status, 200, answer)
         tls, site.tls = site.tls, []
         site.worker("stranger")
-        site.tls = ["--site-tls", site.certificate("n2")]
+        site.tls = ["--peer-tls", site.certificate("n2")]
         with self.assertRaisesRegex(AssertionError, "begins with n2/"):
             site.worker("liar")
         site.tls = tls
@@ -152,8 +152,8 @@ class SiteBadInputTest(unittest.TestCase):
         self.assertIn("is in it twice",
                       self.refused("front-end", "--schedulers", f"{here},{here}"))
         self.assertIn("is not HOST:PORT", self.refused("front-end", "--schedulers", "here"))
-        self.assertIn("--site-tls", self.refused("scheduler", "--listen", "10.0.0.1:8100"))
-        self.assertIn("authority.pem", self.refused("scheduler", "--listen", here, "--site-tls",
+        self.assertIn("--peer-tls", self.refused("scheduler", "--listen", "10.0.0.1:8100"))
+        self.assertIn("authority.pem", self.refused("scheduler", "--listen", here, "--peer-tls",
                                                     os.path.dirname(__file__)))
         self.assertIn("policy", self.refused("scheduler", "--listen", here, "--policy", "none"))
 
