@@ -35,6 +35,7 @@
 #include "serve_ensembles.h"
 #include "serve_options.h"
 #include "serve_plan.h"
+#include "serve_routes.h"
 #include "serve_runtime.h"
 #include "serve_site.h"
 #include "served_journals.h"
@@ -95,7 +96,8 @@ class ServeCommand {
   std::unique_ptr<SiteWorker> site_;  // with --schedulers
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<HostLanes> host_;           // null with --engine
-  std::unique_ptr<EnsembleService> service_;  // over both; front ends speak to it
+  std::unique_ptr<RoutedSteps> routed_;       // with --routes: over both, and other nodes
+  std::unique_ptr<EnsembleService> service_;  // over all; front ends speak to it
   Policy* policy_ = nullptr;                  // the runtime's; not touched while it runs
   std::optional<PredictorFile> resumed_;
   std::unique_ptr<LoadSampler> sampler_;  // null: no advice
@@ -106,6 +108,8 @@ class ServeCommand {
   std::jthread idle_memory_;
   std::unique_ptr<StreamSet> streams_;  // to the service
   std::unique_ptr<FrontEnds> front_ends_;
+  std::unique_ptr<PeerPort> peer_port_;       // with --peer-tls
+  std::unique_ptr<RoutesWatch> routes_;       // with --routes
   std::optional<SplitOptions> split_;         // with --plan or --planner
   std::unique_ptr<PlanningThread> planning_;  // with --planner
   std::optional<PlanReload> reload_;          // with --plan
@@ -296,7 +300,11 @@ LoadTotals ServeCommand::ReadLoad() const {
 Status ServeCommand::StartFrontEnds() {
   std::vector<const Runtime*> runtimes = {runtime_.get()};
   if (host_ != nullptr) runtimes.push_back(&host_->runtime());
-  service_ = ServeEnsembles(o_, Models(), CostIn(std::move(runtimes)), *metrics_,
+  auto routed = MakeRoutedSteps(o_, Models(), log_);
+  if (!routed) return std::unexpected(std::move(routed.error()));
+  routed_ = *std::move(routed);
+  InferenceService& steps = routed_ ? *routed_ : Models();
+  service_ = ServeEnsembles(o_, Models(), steps, CostIn(std::move(runtimes)), *metrics_,
                             journals_.pipelines(), log_);
   metrics_->Watch([this] {
     RuntimeReading reading = ReadingOf(*runtime_, *service_);
@@ -316,6 +324,10 @@ Status ServeCommand::StartFrontEnds() {
                                           .metrics = [this] { return metrics_->Text(); }});
   if (!front_ends) return std::unexpected(std::move(front_ends.error()));
   front_ends_ = *std::move(front_ends);
+  if (routed_) routes_ = std::make_unique<RoutesWatch>(o_, *routed_, *service_, log_);
+  auto peers = PeerPort::Start(o_, Models(), log_);
+  if (!peers) return std::unexpected(std::move(peers.error()));
+  peer_port_ = *std::move(peers);
   return {};
 }
 
@@ -378,7 +390,7 @@ void ServeCommand::PrintServed() const {
   if (const DeviceLayout layout = runtime_->layout(); layout.plan != nullptr) {
     fmt::print("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));
   }
-  front_ends_->PrintPlaces();
+  front_ends_->PrintPlaces(peer_port_ ? peer_port_->port() : 0);
 }
 
 void ServeCommand::Stop() {
@@ -386,7 +398,9 @@ void ServeCommand::Stop() {
   idle_memory_ = {};
   if (site_ != nullptr) site_->Stop();  // nothing is granted to it any more
   streams_->Stop();                     // their watchers are connections
+  routes_.reset();
   front_ends_->Stop(grace);
+  if (peer_port_ != nullptr) peer_port_->Stop(grace);
   if (sampler_ != nullptr) sampler_->Stop();
   runtime_->EndChanges();
   reload_.reset();

@@ -288,6 +288,26 @@ void DeclareSite(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
 }
 
+void DeclareCluster(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Cluster (docs/cluster.md); an agent says these";
+  command
+      .add_option("--routes", o.routes,
+                  "Where the steps of pipelines run; read again whenever it changes")
+      ->group(kGroup);
+  command
+      .add_option("--peer-tls", o.peer_tls,
+                  "Folder with authority.pem, node.pem and node.key: steps go to other nodes, and "
+                  "come from them, with certificates of the cluster")
+      ->check(CLI::ExistingDirectory)
+      ->group(kGroup);
+  command.add_option("--peer-address", o.peer_address, "With --peer-tls: where their steps come")
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--peer-port", o.peer_port, "The same; 0: any free port")
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
 void DeclareHeld(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
   command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
@@ -339,6 +359,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareHeld(o, command);
   DeclarePlans(o, command);
   DeclareSite(o, command);
+  DeclareCluster(o, command);
   DeclarePredictor(o, command);
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);

@@ -52,6 +52,12 @@ struct ServeOptions {
   std::string worker_name;              // empty: of the host and the process
   std::string advertise;                // HOST:PORT; empty: where it listens
 
+  // Of a cluster.
+  std::string routes;  // a file of its agent; empty: every step runs here
+  std::string peer_tls;
+  std::string peer_address = "127.0.0.1";
+  std::uint16_t peer_port = 0;
+
   std::string address = "127.0.0.1";
   std::uint16_t http_port = 8000;
   std::uint16_t grpc_port = 8001;

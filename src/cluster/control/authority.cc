@@ -257,9 +257,10 @@ Expected<Admitted> AdmitNode(const std::filesystem::path& folder, const std::str
   if (!authority) return std::unexpected(std::move(authority.error()));
   const auto node = UseUp(folder / "tokens", token);
   if (!node) return std::unexpected(node.error());
-  // Nothing of the request but its key: the token says whose it is.
-  const auto made = Signed(key, *node, "URI:" + std::string(kNodeUri) + *node, kNodeDays,
-                           authority->certificate.get(), authority->key.get());
+  // Nothing of the request but its key: the token says whose it is. The second name is what other
+  // nodes look for when they send to it.
+  const auto made = Signed(key, *node, "URI:" + std::string(kNodeUri) + *node + ",DNS:" + *node,
+                           kNodeDays, authority->certificate.get(), authority->key.get());
   return Admitted{*node, PemOf(made.get()), authority->pem};
 }
 
