@@ -23,6 +23,7 @@ struct AgentFlags {
   std::string state;
   std::string models;
   std::string address = "127.0.0.1";
+  std::string peer_address;
   std::string tls;
   std::string join;
   double grace_s = 5;
@@ -41,14 +42,17 @@ int RunAgent(const AgentFlags& flags) {
   }
   auto tls = ReadClusterTls(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
-  AgentOptions options{.node = flags.node,
-                       .controller = flags.controller,
-                       .tls = *std::move(tls),
-                       .worker = {.program = ThisProgram(),
-                                  .models = flags.models,
-                                  .arguments = flags.serve,
-                                  .address = flags.address,
-                                  .state = flags.state}};
+  AgentOptions options{
+      .node = flags.node,
+      .controller = flags.controller,
+      .tls = *std::move(tls),
+      .worker = {.program = ThisProgram(),
+                 .models = flags.models,
+                 .arguments = flags.serve,
+                 .address = flags.address,
+                 .state = flags.state,
+                 .peer_tls = flags.tls,
+                 .peer_address = flags.peer_address.empty() ? flags.address : flags.peer_address}};
   auto agent = Agent::Start(std::move(options),
                             [log = logs.log()](const std::string& line) { log->info("{}", line); });
   if (!agent) return ReportBadInput(agent.error());
@@ -80,6 +84,10 @@ void AddAgent(CLI::App& app, CommandContext& context) {
       ->check(CLI::ExistingDirectory);
   command->add_option("--address", flags->address, "Where the worker listens")
       ->capture_default_str();
+  command->add_option(
+      "--peer-address", flags->peer_address,
+      "With --tls: where the other nodes' steps come to this node's worker, as they "
+      "reach it; --address if it is not said");
   command->add_option("--tls", flags->tls, "Folder with authority.pem, node.pem and node.key");
   command->add_option(
       "--join", flags->join,

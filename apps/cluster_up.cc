@@ -57,7 +57,8 @@ class LocalCluster {
   Status MakeState();
   Expected<int> StartController(StopSignals& signals);
   Status StartAgents(const FleetInput& fleet, int port);
-  void Tell(const LeaderView& view) const;
+  // Prints a request; whether there was one, or none can be had.
+  bool Ask(const LeaderView& view, bool models) const;
   void Stop();
 
   const UpFlags flags_;
@@ -124,38 +125,76 @@ Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
   return {};
 }
 
-// A request that can be pasted: the first model that somebody serves, with zeros.
-void LocalCluster::Tell(const LeaderView& view) const {
-  fmt::print("{}\nlogs and state: {}\n", ClusterTable(view), state_.string());
-  for (const LeaderView::Node& node : view.nodes) {
-    const std::vector<std::string> models = ModelsOf(node.slice);
-    if (models.empty() || node.report.http.empty()) continue;
-    const auto transport = MakeHttpTransport({.url = node.report.http});
-    const auto model = transport ? (*transport)->Describe(models.front())
-                                 : Expected<DescribedModel>(std::unexpected(transport.error()));
-    if (!model || model->inputs.empty()) continue;
-    std::string inputs;
-    for (const TensorSpec& each : model->inputs) {
-      std::int64_t count = 1;
-      std::string shape;
-      for (const std::int64_t dimension : each.dims) {
-        count *= std::max<std::int64_t>(dimension, 1);
-        shape +=
-            fmt::format("{}{}", shape.empty() ? "" : ",", std::max<std::int64_t>(dimension, 1));
-      }
-      constexpr std::int64_t kMostPasted = 64;
-      if (count > kMostPasted) return;
-      std::string zeros;
-      for (std::int64_t i = 0; i < count; ++i) zeros += i == 0 ? "0" : ",0";
-      inputs += fmt::format(R"({}{{"name":"{}","datatype":"{}","shape":[{}],"data":[{}]}})",
-                            inputs.empty() ? "" : ",", each.name, Name(each.type), shape, zeros);
+// What can be pasted to call `name` there, with zeros; empty: it does not serve that, or takes more
+// numbers than anybody pastes.
+std::string RequestTo(const LeaderView::Node& node, const std::string& name) {
+  if (node.report.http.empty()) return "";
+  const auto transport = MakeHttpTransport({.url = node.report.http});
+  if (!transport) return "";
+  const auto model = (*transport)->Describe(name);
+  if (!model || model->inputs.empty()) return "";
+  std::string inputs;
+  for (const TensorSpec& each : model->inputs) {
+    std::int64_t count = 1;
+    std::string shape;
+    for (const std::int64_t dimension : each.dims) {
+      count *= std::max<std::int64_t>(dimension, 1);
+      shape += fmt::format("{}{}", shape.empty() ? "" : ",", std::max<std::int64_t>(dimension, 1));
     }
-    fmt::print(
-        "\na request to {}, which holds {}:\n  curl -s http://{}/v2/models/{}/infer -d "
-        "'{{\"inputs\":[{}]}}'\n",
-        node.name, models.front(), node.report.http, models.front(), inputs);
-    return;
+    constexpr std::int64_t kMostPasted = 64;
+    if (count > kMostPasted) return "";
+    std::string zeros;
+    for (std::int64_t i = 0; i < count; ++i) zeros += i == 0 ? "0" : ",0";
+    inputs += fmt::format(R"({}{{"name":"{}","datatype":"{}","shape":[{}],"data":[{}]}})",
+                          inputs.empty() ? "" : ",", each.name, Name(each.type), shape, zeros);
   }
+  return fmt::format("curl -s http://{}/v2/models/{}/infer -d '{{\"inputs\":[{}]}}'",
+                     node.report.http, name, inputs);
+}
+
+// Of a pipeline at its source, one of those that cross nodes if there are any; its steps, for
+// people.
+struct Crossing {
+  std::string pipeline;
+  std::string steps;
+  bool crosses = false;
+};
+std::vector<Crossing> PipelinesOf(const LeaderView::Node& node) {
+  std::vector<Crossing> all;
+  for (const SliceRoute& route : node.slice.routes) {
+    if (all.empty() || all.back().pipeline != route.pipeline) all.push_back({route.pipeline, ""});
+    std::string where;
+    for (const RouteTarget& to : route.to) {
+      where += (where.empty() ? "" : " and ") + to.node;
+      all.back().crosses = all.back().crosses || to.node != node.name;
+    }
+    all.back().steps += (all.back().steps.empty() ? "" : ", ") + route.stage + " on " + where;
+  }
+  return all;
+}
+
+// A pipeline that its source serves; where none does, a model that somebody holds.
+bool LocalCluster::Ask(const LeaderView& view, bool models) const {
+  for (const bool crosses : {true, false}) {
+    for (const LeaderView::Node& node : view.nodes) {
+      for (const Crossing& each : PipelinesOf(node)) {
+        if (each.crosses != crosses) continue;
+        const std::string request = RequestTo(node, each.pipeline);
+        if (request.empty()) continue;
+        fmt::print("\na request to {}, which serves {}: {}\n  {}\n", node.name, each.pipeline,
+                   each.steps, request);
+        return true;
+      }
+    }
+  }
+  for (const LeaderView::Node& node : view.nodes) {
+    const std::vector<std::string> held = ModelsOf(node.slice);
+    const std::string request = models && !held.empty() ? RequestTo(node, held.front()) : "";
+    if (request.empty()) continue;
+    fmt::print("\na request to {}, which holds {}:\n  {}\n", node.name, held.front(), request);
+    return true;
+  }
+  return models;
 }
 
 int LocalCluster::Run(StopSignals& signals) {
@@ -169,6 +208,7 @@ int LocalCluster::Run(StopSignals& signals) {
   std::fflush(stdout);
   const std::string address = fmt::format("127.0.0.1:{}", *port);
   bool told = false;
+  int looks = 0;  // since all serve
   while (!signals.CameWithin(kLook)) {
     if (!Runs(controller_)) {
       return ReportBadInput(
@@ -181,7 +221,10 @@ int LocalCluster::Run(StopSignals& signals) {
     const bool all = std::ranges::all_of(
         view->nodes, [](const auto& node) { return node.standing == Standing::kAlive; });
     if (!all) continue;
-    Tell(*view);
+    // A pipeline serves once its nodes have said what their models look like.
+    constexpr int kLooks = 25;
+    if (looks == 0) fmt::print("{}\nlogs and state: {}\n", ClusterTable(*view), state_.string());
+    if (!Ask(*view, ++looks >= kLooks)) continue;
     fmt::print(
         "\nits state: tactus cluster status --controller {0}\nCtrl-C ends all of it\n\n"
         "ready control={1}\n",

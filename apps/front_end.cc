@@ -44,10 +44,10 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   const Log log = logs.log();
   const auto warn = [log](const std::string& line) { log->warn(line); };
   std::jthread starting = signals.EndAtOnce();
-  if (Status fine = CheckSite({o.schedulers, "", o.peer_tls, o.insecure}); !fine)
-    return ReportBadInput(fine.error());
   auto tls = PeerTls::Open(o.peer_tls);
   if (!tls) return ReportBadInput(tls.error());
+  if (Status fine = CheckSchedulers(o.schedulers, o.insecure || tls->on()); !fine)
+    return ReportBadInput(fine.error());
   auto access = AccessOf(o, warn);
   if (!access) return ReportBadInput(access.error());
   const std::size_t connections = MostConnections();

@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "experiment/experiment.h"
 #include "log_queue.h"
+#include "peer_port.h"
 #include "serve_site.h"
 #include "server/http/http_server.h"
 #include "stop_signals.h"
@@ -58,13 +59,21 @@ std::string MetricsText(const SiteReading& reading) {
 
 // Where it listens, and which of the list it is.
 Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
-  if (Status fine = CheckSite({flags.schedulers, flags.listen, flags.tls, flags.insecure}); !fine) {
-    return std::unexpected(fine.error());
-  }
   SchedulerServer::Options options;
   auto tls = PeerTls::Open(flags.tls);
   if (!tls) return std::unexpected(tls.error());
   options.tls = *std::move(tls);
+  const bool safe = flags.insecure || options.tls.on();
+  const auto place = PlaceOf("--listen", flags.listen);
+  if (!place) return std::unexpected(place.error());
+  options.address = place->host;
+  options.port = place->port;
+  if (Status fine = safe ? Status() : CheckClear("--listen", flags.listen); !fine) {
+    return std::unexpected(fine.error());
+  }
+  if (Status fine = CheckSchedulers(flags.schedulers, safe); !fine) {
+    return std::unexpected(fine.error());
+  }
   options.schedulers = flags.schedulers;
   const auto self = std::find(flags.schedulers.begin(), flags.schedulers.end(), flags.listen);
   if (!flags.schedulers.empty() && self == flags.schedulers.end()) {
@@ -73,9 +82,6 @@ Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
                     flags.listen, fmt::join(flags.schedulers, ",")));
   }
   options.rank = static_cast<std::uint32_t>(self - flags.schedulers.begin());
-  const auto [host, port] = PlaceOf(flags.listen);
-  options.address = host;
-  options.port = port;
   options.takeover.suspect = FromMillis(flags.suspect);
   options.central.lanes = flags.most_lanes;
   options.central.workers = flags.most_workers;

@@ -22,6 +22,7 @@
 #include "idle_memory.h"
 #include "log_queue.h"
 #include "metrics/report.h"
+#include "peer_port.h"
 #include "platform/cpu_affinity.h"
 #include "policies/registry.h"
 #include "profiling/machine.h"
@@ -34,6 +35,7 @@
 #include "serve_ensembles.h"
 #include "serve_options.h"
 #include "serve_plan.h"
+#include "serve_routes.h"
 #include "serve_runtime.h"
 #include "serve_site.h"
 #include "served_journals.h"
@@ -92,10 +94,12 @@ class ServeCommand {
   std::unique_ptr<EngineShelf> engines_;
   ServedJournals journals_;
   std::unique_ptr<ServingMetrics> metrics_;
+  PeerTls peer_tls_;
   std::unique_ptr<ServedSite> site_;  // with --schedulers
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<HostLanes> host_;           // null with --engine
-  std::unique_ptr<EnsembleService> service_;  // over both; front ends speak to it
+  std::unique_ptr<RoutedSteps> routed_;       // with --routes: over both, and other nodes
+  std::unique_ptr<EnsembleService> service_;  // over all; front ends speak to it
   Policy* policy_ = nullptr;                  // the runtime's; not touched while it runs
   std::optional<PredictorFile> resumed_;
   std::unique_ptr<LoadSampler> sampler_;  // null: no advice
@@ -106,6 +110,8 @@ class ServeCommand {
   std::jthread idle_memory_;
   std::unique_ptr<StreamSet> streams_;  // to the service
   std::unique_ptr<ServerPorts> ports_;
+  std::unique_ptr<PeerPort> peer_port_;       // for others of a site or a cluster
+  std::unique_ptr<RoutesWatch> routes_;       // with --routes
   std::optional<SplitOptions> split_;         // with --plan or --planner
   std::unique_ptr<PlanningThread> planning_;  // with --planner
   std::optional<PlanReload> reload_;          // with --plan
@@ -229,7 +235,7 @@ Status ServeCommand::MakeRuntime() {
 
 // The lanes run what the site's scheduler grants, and else what the policy says.
 Status ServeCommand::JoinSite(std::unique_ptr<Policy>& policy) {
-  auto site = ServedSite::Make(o_, log_);
+  auto site = ServedSite::Make(o_, peer_tls_, log_);
   if (!site) return std::unexpected(std::move(site.error()));
   site_ = *std::move(site);
   if (site_ != nullptr) policy = site_->MakePolicy(std::move(policy));
@@ -296,7 +302,11 @@ LoadTotals ServeCommand::ReadLoad() const {
 Status ServeCommand::OpenPorts() {
   std::vector<const Runtime*> runtimes = {runtime_.get()};
   if (host_ != nullptr) runtimes.push_back(&host_->runtime());
-  service_ = ServeEnsembles(o_, Models(), CostIn(std::move(runtimes)), *metrics_,
+  auto routed = MakeRoutedSteps(o_, peer_tls_, Models(), log_);
+  if (!routed) return std::unexpected(std::move(routed.error()));
+  routed_ = *std::move(routed);
+  InferenceService& steps = routed_ ? *routed_ : Models();
+  service_ = ServeEnsembles(o_, Models(), steps, CostIn(std::move(runtimes)), *metrics_,
                             journals_.pipelines(), log_);
   metrics_->Watch([this] {
     RuntimeReading reading = ReadingOf(*runtime_, *service_);
@@ -316,6 +326,10 @@ Status ServeCommand::OpenPorts() {
                                        .metrics = [this] { return metrics_->Text(); }});
   if (!ports) return std::unexpected(std::move(ports.error()));
   ports_ = *std::move(ports);
+  if (routed_) routes_ = std::make_unique<RoutesWatch>(o_, *routed_, *service_, log_);
+  auto peers = PeerPort::Start(o_, peer_tls_, Models());
+  if (!peers) return std::unexpected(std::move(peers.error()));
+  peer_port_ = *std::move(peers);
   return {};
 }
 
@@ -378,7 +392,7 @@ void ServeCommand::PrintServed() const {
   if (const DeviceLayout layout = runtime_->layout(); layout.plan != nullptr) {
     fmt::print("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));
   }
-  ports_->PrintPlaces();
+  ports_->PrintPlaces(peer_port_ ? peer_port_->port() : 0);
 }
 
 void ServeCommand::Stop() {
@@ -386,9 +400,10 @@ void ServeCommand::Stop() {
   idle_memory_ = {};
   if (site_ != nullptr) site_->Leave();
   streams_->Stop();  // their watchers are connections
+  routes_.reset();
   {
-    std::jthread site([&] {
-      if (site_ != nullptr) site_->Stop(grace);
+    const std::jthread peers([&] {
+      if (peer_port_ != nullptr) peer_port_->Stop(grace);
     });
     ports_->Stop(grace);
   }
@@ -422,6 +437,9 @@ int ServeCommand::Run() {
   auto limits = LimitsOf(o_, connections_);
   if (!limits) return fail(limits.error());
   limits_ = *std::move(limits);
+  auto peer_tls = PeerTls::Open(o_.peer_tls);
+  if (!peer_tls) return fail(peer_tls.error());
+  peer_tls_ = *std::move(peer_tls);
   if (Status kept = ServedJournals::KeepOld(o_.journal); !kept) return fail(kept.error());
   if (Status made = MakeRuntime(); !made) return fail(made.error());
   starting = {};
@@ -432,9 +450,7 @@ int ServeCommand::Run() {
     return calls.good + calls.bad + (runtime_->pending() > 0 ? 1 : 0);
   });
   if (planning_ != nullptr) planning_->Start();
-  if (site_ != nullptr) {
-    if (Status started = site_->Start(*runtime_, *service_); !started) return fail(started.error());
-  }
+  if (site_ != nullptr) site_->Start(*runtime_, peer_port_->place());
   if (!o_.plan.empty()) reload_.emplace(o_.plan, *runtime_, log_);
   PrintServed();
   const char* const signal = signals_.Wait([this] {

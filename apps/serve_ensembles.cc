@@ -78,19 +78,21 @@ CostOfStep CostIn(std::vector<const Runtime*> runtimes) {
   };
 }
 
-std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, InferenceService& steps,
-                                                CostOfStep cost_of, Observer& observer,
-                                                PipelineJournal* journal, const Log& log) {
+std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, InferenceService& models,
+                                                InferenceService& steps, CostOfStep cost_of,
+                                                Observer& observer, PipelineJournal* journal,
+                                                const Log& log) {
   EnsembleOptions options;
   options.default_slo = FromMillis(o.default_slo_ms);
   options.most_calls = o.call_capacity;
   options.is_explicit = o.model_control == "explicit";
   if (o.model_control == "poll") options.poll_interval = FromSeconds(o.poll_s);
+  options.runs_steps = &steps;
   options.cost_of = std::move(cost_of);
   options.observer = &observer;
   options.journal = journal;
   options.log = [log](const std::string& line) { log->warn(line); };
-  auto service = std::make_unique<EnsembleService>(steps, std::move(options), FoldersOf(o, log));
+  auto service = std::make_unique<EnsembleService>(models, std::move(options), FoldersOf(o, log));
   service->Open(o.model_control == "explicit" ? OnlyEnsembles(o, o.load_models, true)
                                               : std::vector<std::string>{"*"});
   return service;

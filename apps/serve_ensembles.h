@@ -24,11 +24,11 @@ using CostOfStep = std::function<std::optional<StageCost>(const ModelSpec&)>;
 // Of the first of the runtimes, which outlive it, that serves the model.
 CostOfStep CostIn(std::vector<const Runtime*> runtimes);
 
-// Opened: what can serve does. `steps` serves them; it, `observer` and `journal`, which may be
-// null, outlive it.
+// Opened: what can serve does. `models` serves all that is no ensemble, and `steps` the ensembles'
+// steps, the same or another; they, `observer` and `journal`, which may be null, outlive it.
 std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& options,
-                                                InferenceService& steps, CostOfStep cost_of,
-                                                Observer& observer, PipelineJournal* journal,
-                                                const Log& log);
+                                                InferenceService& models, InferenceService& steps,
+                                                CostOfStep cost_of, Observer& observer,
+                                                PipelineJournal* journal, const Log& log);
 
 }  // namespace tactus

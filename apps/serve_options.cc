@@ -266,16 +266,6 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(0.0, 0.999));
 }
 
-void DeclareSiteTls(ServeOptions& o, CLI::App& command) {
-  command
-      .add_option(
-          "--peer-tls", o.peer_tls,
-          "Folder with authority.pem, node.pem and node.key (`tactus cluster certificate`): "
-          "only nodes of the cluster belong to the site")
-      ->check(CLI::ExistingDirectory)
-      ->group("Site (docs/site.md)");
-}
-
 void DeclareSite(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Site (docs/site.md)";
   command
@@ -288,11 +278,6 @@ void DeclareSite(ServeOptions& o, CLI::App& command) {
       ->excludes("--planner")
       ->group(kGroup);
   command
-      .add_option("--peer-listen", o.peer_listen,
-                  "HOST:PORT where the site's front ends bring their rows; port 0: any")
-      ->capture_default_str()
-      ->group(kGroup);
-  command
       .add_option("--worker-name", o.worker_name,
                   "What the site calls this worker; by default of the host and the process. With "
                   "--peer-tls it begins with the node: NODE/...")
@@ -300,9 +285,33 @@ void DeclareSite(ServeOptions& o, CLI::App& command) {
   command
       .add_option(
           "--advertise", o.advertise,
-          "HOST:PORT where the site's front ends reach this worker, if not by --peer-listen")
+          "HOST:PORT where the site's front ends reach this worker, if that is not --peer-listen")
       ->group(kGroup);
-  DeclareSiteTls(o, command);
+}
+
+void DeclarePeerTls(ServeOptions& o, CLI::App& command) {
+  command
+      .add_option(
+          "--peer-tls", o.peer_tls,
+          "Folder with authority.pem, node.pem and node.key (`tactus cluster certificate`): "
+          "processes of the cluster speak to each other with certificates")
+      ->check(CLI::ExistingDirectory)
+      ->group("Cluster (docs/cluster.md)");
+}
+
+void DeclareCluster(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Cluster (docs/cluster.md)";
+  DeclarePeerTls(o, command);
+  command
+      .add_option("--peer-listen", o.peer_listen,
+                  "HOST:PORT, with --peer-tls or --schedulers: where front ends of the site bring "
+                  "rows, and other nodes steps of pipelines; port 0: any")
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--routes", o.routes,
+                  "Where the steps of pipelines run, by the agent; read again whenever it changes")
+      ->group(kGroup);
 }
 
 void DeclareHeld(ServeOptions& o, CLI::App& command) {
@@ -356,6 +365,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareHeld(o, command);
   DeclarePlans(o, command);
   DeclareSite(o, command);
+  DeclareCluster(o, command);
   DeclarePredictor(o, command);
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
@@ -368,7 +378,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
 
 void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
   DeclareHeld(o, command);
-  DeclareSiteTls(o, command);
+  DeclarePeerTls(o, command);
   DeclareNetwork(o, command);
   DeclareEnd(o, command);
 }

@@ -49,10 +49,13 @@ struct ServeOptions {
 
   // Of a site.
   std::vector<std::string> schedulers;  // HOST:PORT
-  std::string peer_tls;                 // a folder; empty: in the clear
+  std::string worker_name;              // empty: of the host, or the node, and the process
+  std::string advertise;                // HOST:PORT; empty: where peer_listen says
+
+  // Of a cluster.
+  std::string peer_tls;  // a folder; empty: in the clear
   std::string peer_listen = "127.0.0.1:0";
-  std::string worker_name;  // empty: of the host, or the node, and the process
-  std::string advertise;    // HOST:PORT; empty: where peer_listen says
+  std::string routes;  // a file of its agent; empty: every step runs here
 
   std::string address = "127.0.0.1";
   std::uint16_t http_port = 8000;

@@ -1,7 +1,6 @@
 // A server as a worker of a site (docs/site.md).
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,34 +10,18 @@
 #include "cluster/tls/peer_tls.h"
 #include "log_queue.h"
 #include "serve_options.h"
-#include "service/inference_service.h"
 
 namespace tactus {
 
-class GrpcServer;
-
-// How the processes of a site are to speak to each other: InvalidArgument where it would cross a
-// network in the clear, or a place is not HOST:PORT, or is there twice.
-struct SiteReach {
-  const std::vector<std::string>& schedulers;
-  const std::string& listen;  // empty: it does not
-  const std::string& tls;     // a folder; empty: in the clear
-  bool insecure = false;
-};
-Status CheckSite(const SiteReach& reach);
-
-// Of HOST:PORT; brackets of IPv6 go.
-struct SitePlace {
-  std::string host;
-  std::uint16_t port = 0;
-};
-SitePlace PlaceOf(const std::string& host_and_port);
+// InvalidArgument where one is not HOST:PORT, or twice there, or, unless `safe`, beyond this
+// machine.
+Status CheckSchedulers(const std::vector<std::string>& schedulers, bool safe);
 
 class ServedSite {
  public:
   // Null without --schedulers.
-  static Expected<std::unique_ptr<ServedSite>> Make(const ServeOptions& options, const Log& log);
-  ~ServedSite();
+  static Expected<std::unique_ptr<ServedSite>> Make(const ServeOptions& options, const PeerTls& tls,
+                                                    const Log& log);
 
   std::unique_ptr<Policy> MakePolicy(std::unique_ptr<Policy> own) {
     return worker_.MakePolicy(std::move(own));
@@ -46,20 +29,15 @@ class ServedSite {
   // For RuntimeParts::place_granted.
   std::function<RowsPlace(const GrantedPart&, TimePoint)> Placing();
 
-  // Opens the port and tells the schedulers what the runtime serves. Both outlive Stop.
-  Status Start(Runtime& runtime, InferenceService& service);
+  // Once the runtime serves at `place`, as front ends reach it. It outlives Leave.
+  void Start(Runtime& runtime, std::string place) { worker_.Start(runtime, std::move(place)); }
   // Nothing is granted to it any more.
   void Leave() { worker_.Stop(); }
-  // Closes the port; calls under way end within `grace`.
-  void Stop(std::chrono::milliseconds grace);
 
  private:
-  ServedSite(const ServeOptions& options, PeerTls tls, SiteWorker::Options worker);
+  explicit ServedSite(SiteWorker::Options worker) : worker_(std::move(worker)) {}
 
-  const ServeOptions& options_;
-  const PeerTls tls_;
   SiteWorker worker_;
-  std::unique_ptr<GrpcServer> port_;
 };
 
 }  // namespace tactus

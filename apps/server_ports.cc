@@ -82,14 +82,15 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   return std::unique_ptr<ServerPorts>(new ServerPorts(std::move(body)));
 }
 
-void ServerPorts::PrintPlaces() const {
+void ServerPorts::PrintPlaces(std::uint16_t peers) const {
   const Body& b = *body_;
   const std::string host =
       b.address.find(':') == std::string::npos ? b.address : "[" + b.address + "]";
   fmt::print("\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n\n", host,
              b.http_port, b.grpc_port, b.metrics_port, b.tls ? "https" : "http");
   // One line that programs wait for.
-  fmt::print("ready http={} grpc={} metrics={}\n", b.http_port, b.grpc_port, b.metrics_port);
+  fmt::print("ready http={} grpc={} metrics={}{}\n", b.http_port, b.grpc_port, b.metrics_port,
+             peers == 0 ? "" : fmt::format(" peers={}", peers));
   std::fflush(stdout);
 }
 

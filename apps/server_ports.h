@@ -34,7 +34,8 @@ class ServerPorts {
   ~ServerPorts();
 
   // Where they are, for people, and the line that programs wait for.
-  void PrintPlaces() const;
+  // `peers`: a port for other nodes of a cluster; 0: there is none.
+  void PrintPlaces(std::uint16_t peers = 0) const;
   std::uint16_t grpc_port() const;
 
   // No new calls; those under way end within `grace`. The metrics stay.

@@ -64,7 +64,7 @@ Status EnsembleService::Bring(const std::string& model, const std::string& confi
     const std::shared_lock lock(mutex_);
     for (const auto& [number, version] : entries_.find(model)->second.versions) {
       for (const StageDeclaration& step : version.declared.pipeline.stages) {
-        if (!steps_.Find(step.model, step.version) && !entries_.contains(step.model)) {
+        if (!around_->steps.Find(step.model, step.version) && !entries_.contains(step.model)) {
           needed.insert(step.model);
         }
       }

@@ -29,7 +29,8 @@ EnsembleService::EnsembleService(InferenceService& steps, EnsembleOptions option
     : steps_(steps),
       options_(std::move(options)),
       folders_(std::move(folders)),
-      around_(std::make_shared<EnsembleSurroundings>(steps)) {
+      around_(std::make_shared<EnsembleSurroundings>(
+          options_.runs_steps != nullptr ? *options_.runs_steps : steps)) {
   around_->observer = options_.observer;
   around_->journal = options_.journal;
   around_->most_calls = options_.most_calls;
@@ -54,6 +55,11 @@ void EnsembleService::Open(const std::vector<std::string>& names) {
   if (options_.poll_interval > Duration{}) {
     poller_ = std::jthread([this](std::stop_token stop) { Poll(std::move(stop)); });
   }
+}
+
+Status EnsembleService::Declare(const std::string& name) {
+  const std::lock_guard one_at_a_time(changing_);
+  return Read(name, "");
 }
 
 bool EnsembleService::IsEnsemble(std::string_view model) const {
@@ -107,7 +113,7 @@ Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Bind(
       return wrong(ErrorCode::kInvalidArgument,
                    fmt::format("'{}' is an ensemble itself; put its steps here", step.model));
     }
-    auto model = steps_.Find(step.model, step.version);
+    auto model = around_->steps.Find(step.model, step.version);
     if (!model) return wrong(ErrorCode::kUnavailable, model.error().message);
     costs.push_back(CostOf(**model));
     bound.models.push_back(*std::move(model));
@@ -127,7 +133,7 @@ Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Bind(
 bool EnsembleService::IsCurrent(const ServedEnsemble& served) const {
   const auto& steps = served.pipeline().stages;
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    const auto model = steps_.Find(steps[s].model, steps[s].version);
+    const auto model = around_->steps.Find(steps[s].model, steps[s].version);
     if (!model || *model != served.models()[s]) return false;
   }
   return true;

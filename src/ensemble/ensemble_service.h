@@ -55,6 +55,9 @@ struct EnsembleOptions {
   bool is_explicit = false;
   // Above 0: folders are read again so often, and what changed is served.
   Duration poll_interval{};
+  // Who runs the steps, where that is not the service itself: it may have models that clients do
+  // not see. Null: the service. Outlives it.
+  InferenceService* runs_steps = nullptr;
   // What a model's batches take; empty, or nothing for a model: not known, so that all steps count
   // alike until they have been measured.
   std::function<std::optional<StageCost>(const ModelSpec&)> cost_of;
@@ -75,6 +78,8 @@ class EnsembleService final : public InferenceService {
 
   // Reads the folders of these; "*": of all. What cannot serve says why in the index and the log.
   void Open(const std::vector<std::string>& names);
+  // Serves an ensemble from when its steps have models; loads none. The folder is read again.
+  Status Declare(const std::string& name);
 
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override;

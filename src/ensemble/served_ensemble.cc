@@ -288,6 +288,7 @@ Status ServedEnsemble::Send(std::uint32_t place) {
   step.received = around_->clock();
   step.limit.Tighten(run.deadline - around_->At(step.received));
   step.due_by_limit = true;
+  step.step = StepName{declaration_.pipeline.name, NameOf(stage)};
   step.priority = call.call.priority > 0 ? call.call.priority : PriorityOf(declaration_.model);
   step.reply = [self = shared_from_this(), place](InferReply&& reply) {
     self->Take(Replied{place, std::move(reply)});

@@ -72,7 +72,7 @@ TEST(FleetWorld, WithoutFaultsOnePlanIsAdoptedAndStays) {
   EXPECT_EQ(world.adopted(), 1);
   EXPECT_EQ(world.abandoned(), 0);
   EXPECT_EQ(world.SliceOf("server0").instances.size(), 6u);
-  EXPECT_EQ(world.SliceOf("edge0").routes.size(), 1u);
+  EXPECT_EQ(world.SliceOf("edge0").routes.size(), 2u);
 }
 
 // A thousand agents: how much they say, and how soon a plan is everywhere.

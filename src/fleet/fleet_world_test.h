@@ -119,7 +119,7 @@ class FleetWorld {
       const SimNode& node = each.second;
       if (node.agent == nullptr || !node.worker_up) return false;
       const std::vector<std::string> models = ModelsOf(node.disk.slice);
-      return node.disk.slice.id == leader->serving() &&
+      return node.disk.slice.id == leader->serving() && KnowsPeers(node) &&
              node.loaded == std::set<std::string>(models.begin(), models.end());
     });
   }
@@ -194,11 +194,26 @@ class FleetWorld {
     node.agent = std::make_unique<NodeState>(NodeStateOptions{.name = name}, node.disk);
     Say(name + " starts, life " + std::to_string(node.disk.who.count));
     if (node.worker_up) {
-      node.agent->WorkerUp({node.loaded.begin(), node.loaded.end()}, "", "");
+      node.agent->WorkerUp({node.loaded.begin(), node.loaded.end()}, "", "", PlaceOf(name));
     } else {
       StartWorker(name);
     }
     Pump(name);
+  }
+
+  // Another one for each life of the worker.
+  std::string PlaceOf(const std::string& name) const {
+    return name + ":" + std::to_string(nodes_.at(name).worker_life);
+  }
+  // It knows where those are to which it sends.
+  bool KnowsPeers(const SimNode& node) const {
+    for (const SliceRoute& route : node.disk.slice.routes) {
+      for (const RouteTarget& to : route.to) {
+        const PeerPlace place{to.node, PlaceOf(to.node)};
+        if (std::ranges::find(node.disk.peers, place) == node.disk.peers.end()) return false;
+      }
+    }
+    return true;
   }
 
   void StartWorker(const std::string& name) {
@@ -208,7 +223,7 @@ class FleetWorld {
       if (!node.host_up || node.agent == nullptr || node.life != life || node.worker_up) return;
       node.worker_up = true;
       ++node.worker_life;
-      node.agent->WorkerUp({}, "", "");
+      node.agent->WorkerUp({}, "", "", PlaceOf(name));
       Pump(name);
     });
   }

@@ -93,6 +93,7 @@ void FleetLeader::Greeted(const FromNode& message, bool new_life) {
 void FleetLeader::Reported(const FromNode& message, TimePoint now) {
   Node& node = nodes_.at(message.node);
   node.report = ReportOf(message);
+  if (!node.report.peer.empty()) node.peer = node.report.peer;
   if (const auto* beat = std::get_if<NodeBeat>(&message.what)) {
     node.rates.clear();
     for (const ModelRate& each : beat->rates) node.rates[each.model] = each.rate_rps;
@@ -105,11 +106,37 @@ void FleetLeader::Reported(const FromNode& message, TimePoint now) {
       node.in_force, [&](const FleetSlice& each) { return each.id == node.report.committed; });
   if (!known) return Send(message.node, message.who, GreetOrder{});
   if (rollout_) rollout_->Report(message.node, node.report, now);
+  TellPeers(message.node, message.who, now);
   const PlanId prepared = node.report.prepared;
   if (!prepared.none() && (!rollout_ || prepared != rollout_->plan().id)) {
     Send(message.node, message.who, Abandoning(message.node, prepared, now));
   }
   if (node.report.failing) LeaveOut(message.node, node.report.trouble, now);
+}
+
+std::vector<PeerPlace> FleetLeader::PeersOf(const std::string& name) const {
+  std::set<std::string> targets;
+  for (const FleetSlice& slice : nodes_.at(name).in_force) {
+    for (const SliceRoute& route : slice.routes) {
+      for (const RouteTarget& to : route.to) targets.insert(to.node);
+    }
+  }
+  std::vector<PeerPlace> peers;
+  for (const std::string& each : targets) {
+    const auto target = nodes_.find(each);
+    if (target == nodes_.end() || target->second.peer.empty()) continue;
+    peers.push_back({each, target->second.peer});
+  }
+  return peers;
+}
+
+void FleetLeader::TellPeers(const std::string& name, const Incarnation& who, TimePoint now) {
+  Node& node = nodes_.at(name);
+  if (now < node.told_peers + options_.rollout.resend && node.told_peers != kStart) return;
+  std::vector<PeerPlace> peers = PeersOf(name);
+  if (peers.empty() || SumOf(peers) == node.report.peers) return;
+  node.told_peers = now;
+  Send(name, who, PeersOrder{std::move(peers)});
 }
 
 void FleetLeader::LeaveOut(const std::string& name, const std::string& why, TimePoint now) {
@@ -175,11 +202,12 @@ void FleetLeader::Roll(TimePoint now) {
     if (const auto* abandon = std::get_if<AbandonOrder>(&order.what)) {
       order.what = Abandoning(order.node, abandon->id, now);
     }
-    if (std::holds_alternative<CommitOrder>(order.what)) {
+    if (auto* const commit = std::get_if<CommitOrder>(&order.what)) {
       std::vector<FleetSlice>& in_force = nodes_.at(order.node).in_force;
       const FleetSlice& slice = rollout_->plan().slices.at(order.node);
       const auto same = [&](const FleetSlice& each) { return each.id == slice.id; };
       if (std::ranges::none_of(in_force, same)) in_force.push_back(slice);
+      commit->peers = PeersOf(order.node);
     }
     Send(order.node, membership_.members().at(order.node).who, std::move(order.what));
   }

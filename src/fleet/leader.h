@@ -100,6 +100,8 @@ class FleetLeader {
     TimePoint left_out_until = kStart;
     std::string left_out_why;
     int refusals = 0;
+    std::string peer;  // where its worker takes calls of other nodes, as it last said
+    TimePoint told_peers = kStart;
   };
   void Send(const std::string& node, const Incarnation& to, decltype(ToNode::what) what);
   void Greeted(const FromNode& message, bool new_life);
@@ -110,6 +112,9 @@ class FleetLeader {
   void Ended(TimePoint now);
   void LeaveOut(const std::string& node, const std::string& why, TimePoint now);
 
+  // Where those are to which the node may route, as far as it is known.
+  std::vector<PeerPlace> PeersOf(const std::string& node) const;
+  void TellPeers(const std::string& node, const Incarnation& who, TimePoint now);
   bool Known(const std::string& node) const;
   bool AllKnown() const;
   std::set<std::string> Participants(TimePoint now) const;

@@ -91,6 +91,19 @@ TEST_F(LeaderTest, LeadsByALaterTermAndCountsOnAndTellsItsHistory) {
               ElementsAre("server0 alive", "edge0 alive", "plan 8 for 2", "adopted 8 "));
 }
 
+// A source that does not hear where its server is, or where it has moved to, sends nowhere.
+TEST_F(LeaderTest, TellsASourceWhereItsServerIsAndWhereItMoves) {
+  server.WorkerUp({}, "", "", "here:1");
+  Pass(Seconds(1));
+  EXPECT_EQ(edge.kept().peers, (std::vector<PeerPlace>{{"server0", "here:1"}}));
+  server.WorkerDown("it died", false);
+  Pass(Seconds(1));
+  EXPECT_EQ(edge.kept().peers.size(), 1u) << "it comes back, mostly where it was";
+  server.WorkerUp({}, "", "", "there:2");
+  Pass(Seconds(1));
+  EXPECT_EQ(edge.kept().peers, (std::vector<PeerPlace>{{"server0", "there:2"}}));
+}
+
 TEST_F(LeaderTest, WhoRefusesIsNamedAndLeftOut) {
   server_refuses = true;
   Pass(Millis(600));

@@ -65,6 +65,17 @@ struct SliceRoute {
   bool operator==(const SliceRoute&) const = default;
 };
 
+// Where a node's worker takes calls of other nodes.
+struct PeerPlace {
+  std::string node;
+  std::string address;  // HOST:PORT, gRPC
+
+  bool operator==(const PeerPlace&) const = default;
+};
+// Of places in the order of their nodes; 0 of none. Two lists that differ have two sums, but for
+// one chance in 2^64.
+std::uint64_t SumOf(const std::vector<PeerPlace>& peers);
+
 // One node's part of a plan.
 struct FleetSlice {
   PlanId id;
@@ -93,11 +104,13 @@ struct NodeReport {
   PlanId refused;          // what it cannot prepare, with the reason in `trouble`
   bool prepared_ready = false;
   bool committed_ready = false;
-  bool failing = false;    // its worker does not stay up, and waiting has not helped
-  int old_in_flight = -1;  // requests under way by an earlier plan; -1: nobody counts
-  std::string trouble;     // for people; empty: none
-  std::string http;        // where its worker listens; empty: nowhere
+  bool failing = false;     // its worker does not stay up, and waiting has not helped
+  int old_in_flight = -1;   // requests under way by an earlier plan; -1: nobody counts
+  std::uint64_t peers = 0;  // SumOf the places that it sends to
+  std::string trouble;      // for people; empty: none
+  std::string http;         // where its worker listens; empty: nowhere
   std::string grpc;
+  std::string peer;  // where other nodes send to; empty: nowhere
 
   bool operator==(const NodeReport&) const = default;
 };
@@ -142,7 +155,13 @@ struct PrepareOrder {
 };
 struct CommitOrder {
   PlanId id;
+  std::vector<PeerPlace> peers = {};  // of the nodes to which it routes
   bool operator==(const CommitOrder&) const = default;
+};
+// Where those are to which it routes; they have moved, or it knew of some of them nothing.
+struct PeersOrder {
+  std::vector<PeerPlace> peers;
+  bool operator==(const PeersOrder&) const = default;
 };
 // Unload what `id` does not need, but for `keep`: nodes that are away may still send to it.
 struct RetireOrder {
@@ -161,8 +180,8 @@ struct ToNode {
   std::string node;
   Incarnation to;  // another one ignores it
   std::uint64_t term = 0;
-  std::variant<WelcomeOrder, GreetOrder, DenyOrder, PrepareOrder, CommitOrder, RetireOrder,
-               AbandonOrder>
+  std::variant<WelcomeOrder, GreetOrder, DenyOrder, PrepareOrder, CommitOrder, PeersOrder,
+               RetireOrder, AbandonOrder>
       what;
 
   bool operator==(const ToNode&) const = default;

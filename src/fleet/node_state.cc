@@ -63,7 +63,8 @@ void NodeState::Receive(const ToNode& order, TimePoint) {
                           answer_ = false;  // the next beat asks again
                         },
                         [&](const PrepareOrder& prepare) { Prepare(prepare.slice); },
-                        [&](const CommitOrder& commit) { Commit(commit.id); },
+                        [&](const CommitOrder& commit) { Commit(commit); },
+                        [&](const PeersOrder& order) { Learn(order.peers); },
                         [&](const RetireOrder& retire) { Retire(retire); },
                         [&](const AbandonOrder& abandon) { Abandon(abandon); }},
              order.what);
@@ -80,11 +81,27 @@ void NodeState::Prepare(const FleetSlice& slice) {
   }
 }
 
-void NodeState::Commit(PlanId id) {
-  if (!prepared_ || prepared_->id != id || !Ready(*prepared_)) return;
+void NodeState::Commit(const CommitOrder& commit) {
+  if (!prepared_ || prepared_->id != commit.id || !Ready(*prepared_)) return;
   HoldModels(kept_.slice);
   kept_.slice = *std::move(prepared_);
   prepared_.reset();
+  Learn(commit.peers);
+}
+
+// A leader that has just begun may not know all of them: what it does not say still holds.
+void NodeState::Learn(const std::vector<PeerPlace>& peers) {
+  std::map<std::string, std::string> known;
+  for (const PeerPlace& each : kept_.peers) known[each.node] = each.address;
+  for (const PeerPlace& each : peers) known[each.node] = each.address;
+  std::set<std::string> wanted;
+  for (const SliceRoute& route : kept_.slice.routes) {
+    for (const RouteTarget& to : route.to) wanted.insert(to.node);
+  }
+  kept_.peers.clear();
+  for (const auto& [node, address] : known) {
+    if (wanted.contains(node)) kept_.peers.push_back({node, address});
+  }
 }
 
 void NodeState::Retire(const RetireOrder& order) {
@@ -105,18 +122,22 @@ void NodeState::Abandon(const AbandonOrder& order) {
   prepared_.reset();
 }
 
-void NodeState::WorkerUp(const std::vector<std::string>& loaded, std::string http,
-                         std::string grpc) {
+void NodeState::WorkerUp(const std::vector<std::string>& loaded, std::string http, std::string grpc,
+                         std::string peer) {
   models_.clear();
   up_ = true;
   failing_ = false;
   down_why_.clear();
   http_ = std::move(http);
   grpc_ = std::move(grpc);
+  peer_ = std::move(peer);
   answer_ = true;
   const std::set<std::string> wanted = Wanted();
   std::set<std::string> held(kept_.held.begin(), kept_.held.end());
+  std::set<std::string> pipelines;  // its worker serves them by the routes, and nobody loads them
+  for (const SliceRoute& route : kept_.slice.routes) pipelines.insert(route.pipeline);
   for (const std::string& model : loaded) {
+    if (pipelines.contains(model) && !wanted.contains(model)) continue;
     models_[model].hold = Hold::kLoaded;
     // Loaded by an earlier life for a plan that this one does not know: others may send to it.
     if (!wanted.contains(model)) held.insert(model);
@@ -131,6 +152,7 @@ void NodeState::WorkerDown(const std::string& why, bool failing) {
   down_why_ = why;
   http_.clear();
   grpc_.clear();
+  peer_.clear();
   rates_.clear();
   answer_ = true;
 }
@@ -162,6 +184,8 @@ NodeReport NodeState::Report() const {
   report.trouble = down_why_;
   report.http = http_;
   report.grpc = grpc_;
+  report.peer = peer_;
+  report.peers = SumOf(kept_.peers);
   const auto failed = [&](const FleetSlice& slice) {
     for (const SliceInstance& each : slice.instances) {
       const auto model = models_.find(each.model);

@@ -18,10 +18,11 @@ namespace tactus {
 
 // What a node keeps on disk.
 struct NodeKept {
-  Incarnation who;                // of the last start
-  std::uint64_t term = 0;         // no leader of an earlier one is obeyed
-  FleetSlice slice;               // what it serves
-  std::vector<std::string> held;  // models of earlier slices, to which others may still send
+  Incarnation who;                    // of the last start
+  std::uint64_t term = 0;             // no leader of an earlier one is obeyed
+  FleetSlice slice;                   // what it serves
+  std::vector<std::string> held;      // models of earlier slices, to which others may still send
+  std::vector<PeerPlace> peers = {};  // by node: where those are to which it routes
 
   bool operator==(const NodeKept&) const = default;
 };
@@ -48,7 +49,9 @@ class NodeState {
 
   void Receive(const ToNode& order, TimePoint now);
   // The worker serves, with these models loaded.
-  void WorkerUp(const std::vector<std::string>& loaded, std::string http, std::string grpc);
+  // `peer`: where it takes calls of other nodes.
+  void WorkerUp(const std::vector<std::string>& loaded, std::string http, std::string grpc,
+                std::string peer = {});
   // It has ended, and what was asked of it is void. `failing`: it does not stay up.
   void WorkerDown(const std::string& why, bool failing);
   void Loaded(const std::string& model);
@@ -66,6 +69,7 @@ class NodeState {
   TimePoint Next() const;
 
   const FleetSlice& slice() const { return kept_.slice; }
+  const NodeKept& kept() const { return kept_; }
   NodeReport Report() const;
   bool Holds(const std::string& model) const;
   // Why the leader does not want this node; empty: it does.
@@ -82,7 +86,8 @@ class NodeState {
   bool Ready(const FleetSlice& slice) const;
   void HoldModels(const FleetSlice& slice);
   void Prepare(const FleetSlice& slice);
-  void Commit(PlanId id);
+  void Commit(const CommitOrder& commit);
+  void Learn(const std::vector<PeerPlace>& peers);
   void Retire(const RetireOrder& order);
   void Abandon(const AbandonOrder& order);
   void Reconcile(TimePoint now, NodeActions& actions);
@@ -98,7 +103,7 @@ class NodeState {
   bool up_ = false;
   bool failing_ = false;
   std::string down_why_;
-  std::string http_, grpc_;
+  std::string http_, grpc_, peer_;
   int old_in_flight_ = -1;
   std::vector<ModelRate> rates_;
   bool welcomed_ = false;

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fleet/worker_routes.h"
+
 namespace tactus {
 namespace {
 
@@ -120,6 +122,47 @@ TEST(NodeState, AsksAgainForWhatCouldNotBeWritten) {
   EXPECT_TRUE(node.Take(kNow).keep);
   node.WasKept();
   EXPECT_FALSE(node.Take(kNow).keep);
+}
+
+FleetSlice Routed(PlanId id, const std::vector<std::string>& nodes) {
+  FleetSlice slice{.id = id, .instances = {}, .routes = {{"cam", "more", "x", {}}}};
+  for (const std::string& node : nodes) slice.routes[0].to.push_back({node, 1});
+  return slice;
+}
+
+// It must know at COMMIT where to send, keep it over a restart, and follow those who move.
+TEST(NodeState, KnowsWhereItSends) {
+  NodeState node = Ready();
+  Order(node, 1, PrepareOrder{Routed({1, 1}, {"b", "c"})});
+  Order(node, 1, CommitOrder{{1, 1}, {{"b", "h:1"}, {"c", "h:2"}, {"d", "h:3"}}});
+  const std::vector<PeerPlace> both = {{"b", "h:1"}, {"c", "h:2"}};
+  EXPECT_EQ(node.kept().peers, both) << "of others it needs nothing";
+  EXPECT_EQ(node.Take(kNow).keep->peers, both);
+  EXPECT_EQ(node.Report().peers, SumOf(both));
+  // A leader that does not know b yet.
+  Order(node, 2, PeersOrder{{{"c", "h:9"}}});
+  EXPECT_EQ(node.kept().peers, (std::vector<PeerPlace>{{"b", "h:1"}, {"c", "h:9"}}));
+  EXPECT_NE(node.Report().peers, SumOf(both));
+
+  const WorkerRoutes routes = RoutesOf(node.kept(), "c");
+  ASSERT_EQ(routes.routes.size(), 1u);
+  EXPECT_EQ(routes.plan, (PlanId{1, 1}));
+  EXPECT_EQ(routes.routes[0].to,
+            (std::vector<WorkerTarget>{{"b", "h:1", 1, false}, {"c", "", 1, true}}));
+  Order(node, 2, PrepareOrder{Routed({2, 2}, {"c"})});
+  Order(node, 2, CommitOrder{{2, 2}, {}});
+  EXPECT_EQ(node.kept().peers, (std::vector<PeerPlace>{{"c", "h:9"}}));
+}
+
+// Its worker serves pipelines by the routes: an agent that finds them there must not hold them as
+// models of a plan, and unload them.
+TEST(NodeState, APipelineThatItsWorkerServesIsNoModel) {
+  NodeState node({.name = "a"}, NodeKept{.who = kWho, .slice = Routed({1, 1}, {"b"}), .held = {}});
+  node.WorkerUp({"cam", "w"}, "h", "g", "p");
+  EXPECT_THAT(node.kept().held, ElementsAre("w"));
+  EXPECT_EQ(node.Report().peer, "p");
+  Order(node, 1, RetireOrder{{1, 1}, {}});
+  EXPECT_THAT(node.Take(kNow).unload, ElementsAre("w"));
 }
 
 }  // namespace

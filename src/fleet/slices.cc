@@ -14,7 +14,9 @@ using Placed = std::map<std::pair<FleetPipelineId, FleetStageId>, std::map<std::
 Placed PlacedBy(const FleetPlan& plan, const FleetInput& input) {
   Placed placed;
   for (const FleetInstance& each : plan.instances) {
-    placed[{each.pipeline, each.stage}][input.devices[each.device.value()].name] += 1;
+    const std::string& node = input.devices[each.device.value()].name;
+    placed[{each.pipeline, each.stage}][node] += 1;
+    for (const FleetStageRef& also : each.also) placed[{also.pipeline, also.stage}][node] += 1;
   }
   return placed;
 }
@@ -58,17 +60,8 @@ std::map<std::string, FleetSlice> SlicesOf(const FleetPlan& plan, const FleetInp
     const FleetStage& stage = pipeline.stages[what.second.value()];
     SliceRoute route{pipeline.name, stage.name, input.models[stage.model.value()], {}};
     for (const auto& [node, instances] : targets) route.to.push_back({node, instances});
-    std::set<std::string> from;
-    if (stage.after.empty()) from.insert(input.devices[pipeline.source.value()].name);
-    for (const FleetInstance& each : plan.instances) {
-      const bool before =
-          each.pipeline == p && std::ranges::find(stage.after, each.stage) != stage.after.end();
-      if (before) from.insert(input.devices[each.device.value()].name);
-    }
-    for (const std::string& node : from) {
-      const auto slice = slices.find(node);
-      if (slice != slices.end()) slice->second.routes.push_back(route);
-    }
+    const auto source = slices.find(input.devices[pipeline.source.value()].name);
+    if (source != slices.end()) source->second.routes.push_back(std::move(route));
   }
   return slices;
 }

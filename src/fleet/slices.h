@@ -11,8 +11,9 @@
 
 namespace tactus {
 
-// A slice for each of `nodes`, by name; empty ones for those of which the plan says nothing. A node
-// routes the stages that follow one that it runs, and a source those that take its frames.
+// A slice for each of `nodes`, by name; empty ones for those of which the plan says nothing. The
+// source of a pipeline's frames routes all of its stages: it sends each its input and has the
+// answer back.
 std::map<std::string, FleetSlice> SlicesOf(const FleetPlan& plan, const FleetInput& input,
                                            PlanId id, const std::set<std::string>& nodes);
 

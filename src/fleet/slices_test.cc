@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(Slices, NodesRouteWhatFollowsAndTakeOverDownstreamFirst) {
+TEST(Slices, SourcesRouteAllStagesAndTakeOverLast) {
   const FleetInput input = FleetWorld::MadeFleet(1, 2);
   FleetPlan plan;  // camera0: find at its source, more at the server; camera1: all at the server
   plan.instances = {{FleetPipelineId{0}, FleetStageId{0}, DeviceId{1}},
@@ -27,8 +27,22 @@ TEST(Slices, NodesRouteWhatFollowsAndTakeOverDownstreamFirst) {
             (SliceRoute{"camera0", "more", "name", {{"server0", 2}}}));
   EXPECT_EQ(slices.at("edge1").routes.at(0),
             (SliceRoute{"camera1", "find", "find", {{"server0", 1}}}));
+  EXPECT_EQ(slices.at("edge1").routes.at(1).stage, "more") << "though it runs none of it";
+  EXPECT_TRUE(slices.at("server0").routes.empty());
   EXPECT_THAT(WavesOf(slices, input),
               ElementsAre(ElementsAre("server0"), ElementsAre("edge0", "edge1")));
+}
+
+// Where stages share an instance, each has a route to it.
+TEST(Slices, WhatRunsInAnothersBatchesIsRoutedThere) {
+  const FleetInput input = FleetWorld::MadeFleet(1, 2);
+  FleetInstance shared{FleetPipelineId{0}, FleetStageId{0}, DeviceId{0}};
+  shared.also = {{FleetPipelineId{1}, FleetStageId{0}}};
+  FleetPlan plan;
+  plan.instances = {shared};
+  const auto slices = SlicesOf(plan, input, {1, 1}, {"server0", "edge1"});
+  EXPECT_THAT(slices.at("edge1").routes,
+              ElementsAre(SliceRoute{"camera1", "find", "find", {{"server0", 1}}}));
 }
 
 TEST(Slices, WithoutADeviceItsPipelinesAreLostAndTheOthersKeepTheirSources) {

@@ -72,6 +72,13 @@ struct GrantedPart {
   bool operator==(const GrantedPart&) const = default;
 };
 
+// Which step of which ensemble makes a call; both live as long as the ensemble, which the call's
+// `reply` keeps.
+struct StepName {
+  std::string_view pipeline;
+  std::string_view step;
+};
+
 struct InferCall {
   std::shared_ptr<const ModelSpec> model;  // from Find
   std::vector<InputTensor> inputs;         // in the order of model->inputs, checked against it
@@ -82,6 +89,7 @@ struct InferCall {
   bool due_by_limit = false;   // the model's own SLO does not hold: of an ensemble's steps
   std::uint32_t priority = 0;  // 0: the model's default
   std::optional<GrantedPart> granted;
+  std::optional<StepName> step;  // of an ensemble's steps: whose; nothing: a client's call
   // Called exactly once, on a service's thread or inside an Infer, this call's or another's; must
   // be quick and must not throw. Do not hold across Infer a lock that a reply takes.
   std::function<void(InferReply&&)> reply;

@@ -44,9 +44,12 @@ def runs(pid):
 
 
 class Cluster:
-    """A controller and the agents of some of the fleet's nodes."""
+    """A controller and the agents of some of the fleet's nodes; `tls`: with certificates, which
+    agents get by tokens."""
 
-    def __init__(self, nodes, fleet=FLEET):
+    def __init__(self, nodes, fleet=FLEET, models=MODELS, tls=False):
+        self.models = models
+        self.tls = None
         self.folder = tempfile.TemporaryDirectory(prefix="tactus-cluster-test-")
         self.root = pathlib.Path(self.folder.name)
         self.fleet = fleet
@@ -54,6 +57,9 @@ class Cluster:
         self.controller = None
         self.port = 0
         self.more = []
+        if tls:
+            self.tls = self.root / "authority"
+            self.tactus("cluster", "init", self.tls)
         try:
             self.start_controller()
             for node in nodes:
@@ -67,6 +73,26 @@ class Cluster:
         with log:
             return subprocess.Popen([TACTUS, *arguments], stdout=log, stderr=log)
 
+    def tactus(self, *arguments):
+        return subprocess.run([TACTUS, *map(str, arguments)], capture_output=True, text=True,
+                              timeout=WAIT_S, check=True).stdout
+
+    def secure(self):
+        """Options of a command that speaks to the controller."""
+        return [] if self.tls is None else ["--tls", str(self.tls)]
+
+    def joining(self, node):
+        """Options of an agent that is let in by a token."""
+        if self.tls is None:
+            return []
+        folder = self.root / f"tls-{node}"
+        if (folder / "node.pem").exists():
+            return ["--tls", str(folder)]
+        folder.mkdir()
+        (folder / "authority.pem").write_bytes((self.tls / "authority.pem").read_bytes())
+        token = self.tactus("cluster", "token", node, "--tls", self.tls).strip()
+        return ["--tls", str(folder), "--join", token]
+
     def log(self, name):
         path = self.root / f"{name}.log"
         return path.read_text(errors="replace") if path.exists() else ""
@@ -75,7 +101,7 @@ class Cluster:
         seen = self.log("controller").count("ready control=")
         self.controller = self._start(
             "controller", ["controller", str(self.fleet), "--state", str(self.root / "controller"),
-                           "--listen", f"127.0.0.1:{self.port}"])
+                           "--listen", f"127.0.0.1:{self.port}", *self.secure()])
 
         def ready():
             if self.controller.poll() is not None:
@@ -87,13 +113,13 @@ class Cluster:
         process = self._start(
             name or node, ["agent", "--controller", f"127.0.0.1:{self.port}", "--node", node,
                            "--state", str(self.root / (state or f"state-{node}")),
-                           "--models", str(MODELS), "--", *serve])
+                           "--models", str(self.models), *self.joining(node), "--", *serve])
         (self.more.append(process) if name else self.agents.update({node: process}))
         return process
 
     def status(self):
         told = subprocess.run([TACTUS, "cluster", "status", "--json", "--controller",
-                               f"127.0.0.1:{self.port}"],
+                               f"127.0.0.1:{self.port}", *self.secure()],
                               capture_output=True, text=True, timeout=WAIT_S, check=False)
         return json.loads(told.stdout) if told.returncode == 0 else None
 
@@ -136,7 +162,7 @@ class Cluster:
             pid = int(re.search(r"pid: (\d+)", state.read_text())[1])
             command = pathlib.Path(f"/proc/{pid}/cmdline")
             with contextlib.suppress(OSError):
-                if str(MODELS).encode() in command.read_bytes():
+                if str(self.models).encode() in command.read_bytes():
                     os.kill(pid, signal.SIGKILL)
         self.folder.cleanup()
 

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "cluster/control/state_file.h"
 #include "fleet/node_state.h"
 #include "fleet/rate_windows.h"
+#include "fleet/worker_routes.h"
 #include "platform/process.h"
 #include "platform/wall_clock.h"
 
@@ -49,6 +51,13 @@ struct Agent::Body {
   std::string AddressOf(std::uint16_t port) const {
     return options.worker.address + ":" + std::to_string(port);
   }
+  // Where other nodes send to.
+  std::string PeerPlaceOf(const KeptWorker& kept) const {
+    if (kept.peer == 0) return AddressOf(kept.grpc);
+    return options.worker.peer_address + ":" + std::to_string(kept.peer);
+  }
+  // Tells the worker where its pipelines' steps run, where that is not what it was last told.
+  Status WriteRoutes();
 
   const AgentOptions options;
   const FolderLock lock;
@@ -62,6 +71,7 @@ struct Agent::Body {
   std::string said;    // of the connection, last
   std::string denied;  // last
   TimePoint write_at = kStart;
+  std::optional<WorkerRoutes> routed;  // what the worker was told
 
   std::mutex measured_mutex;
   std::shared_ptr<WorkerCalls> measured;  // under the mutex
@@ -131,7 +141,7 @@ void Agent::Body::Up(const KeptWorker& kept, bool adopted) {
       if (now != life) return;
       if (!loaded) log("the worker does not say what it holds: " + loaded.error().message);
       state.WorkerUp(loaded.value_or(std::vector<std::string>{}), AddressOf(kept.http),
-                     AddressOf(kept.grpc));
+                     AddressOf(kept.grpc), PeerPlaceOf(kept));
     });
   });
 }
@@ -157,16 +167,24 @@ void Agent::Body::Order(const ToNode& order) {
   }
 }
 
+Status Agent::Body::WriteRoutes() {
+  WorkerRoutes routes = RoutesOf(state.kept(), options.node);
+  if (routed == routes) return {};
+  Status written = Write(routes, options.worker.state);
+  if (written) routed = std::move(routes);
+  return written;
+}
+
+// A plan that it says it serves is on disk, and its worker sends by it.
 void Agent::Body::Carry(const NodeActions& actions) {
-  bool kept = true;
-  if (actions.keep) {
-    const Status written = Write(*actions.keep, options.worker.state);
-    kept = written.has_value();
-    if (kept) state.WasKept();
-    if (!kept) {
-      log(written.error().message);
-      write_at = clock.Now() + kWriteAgain;
-    }
+  Status written;
+  if (actions.keep) written = Write(*actions.keep, options.worker.state);
+  if (written && actions.keep) state.WasKept();
+  if (written) written = WriteRoutes();
+  const bool kept = written.has_value();
+  if (!kept) {
+    log(written.error().message);
+    write_at = clock.Now() + kWriteAgain;
   }
   for (const std::string& model : actions.load) Do(model, true);
   for (const std::string& model : actions.unload) Do(model, false);

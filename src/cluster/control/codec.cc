@@ -91,6 +91,23 @@ void Put(const FleetSlice& slice, control::Slice& out) {
   }
 }
 
+template <class Peers>
+void Put(const std::vector<PeerPlace>& peers, Peers* out) {
+  for (const PeerPlace& each : peers) {
+    control::Peer& peer = *out->Add();
+    peer.set_node(each.node);
+    peer.set_address(each.address);
+  }
+}
+template <class Peers>
+std::vector<PeerPlace> PeersIn(const Peers& in, Checked& checked) {
+  std::vector<PeerPlace> peers;
+  for (const control::Peer& each : checked.Listed(in, "list of peers")) {
+    peers.push_back({checked.Name(each.node(), "peer"), checked.Name(each.address(), "peer")});
+  }
+  return peers;
+}
+
 FleetSlice Get(const control::Slice& in, Checked& checked) {
   FleetSlice slice{.id = Get(in.id()), .instances = {}, .routes = {}};
   for (const control::Instance& each : checked.Listed(in.instances(), "list of instances")) {
@@ -132,6 +149,8 @@ void Put(const NodeReport& report, control::Report& out) {
   out.set_trouble(report.trouble.substr(0, kMostTrouble));
   out.set_http(report.http);
   out.set_grpc(report.grpc);
+  out.set_peers(report.peers);
+  out.set_peer(report.peer);
 }
 
 NodeReport Get(const control::Report& in, Checked& checked) {
@@ -144,9 +163,11 @@ NodeReport Get(const control::Report& in, Checked& checked) {
           .committed_ready = in.committed_ready(),
           .failing = in.failing(),
           .old_in_flight = in.old_in_flight(),
+          .peers = in.peers(),
           .trouble = in.trouble(),
           .http = checked.Name(in.http(), "http"),
-          .grpc = checked.Name(in.grpc(), "grpc")};
+          .grpc = checked.Name(in.grpc(), "grpc"),
+          .peer = checked.Name(in.peer(), "peer")};
 }
 
 template <class Names>
@@ -204,24 +225,29 @@ void Encode(const ToNode& message, control::ToNode& out) {
   out.set_home(message.to.home);
   out.set_count(message.to.count);
   out.set_term(message.term);
-  std::visit(
-      Cases{[&](const WelcomeOrder&) { out.mutable_welcome(); },
-            [&](const GreetOrder&) { out.mutable_greet(); },
-            [&](const DenyOrder& deny) { out.mutable_deny()->set_why(deny.why); },
-            [&](const PrepareOrder& prepare) {
-              Put(prepare.slice, *out.mutable_prepare()->mutable_slice());
-            },
-            [&](const CommitOrder& commit) { Put(commit.id, *out.mutable_commit()->mutable_id()); },
-            [&](const RetireOrder& retire) {
-              Put(retire.id, *out.mutable_retire()->mutable_id());
-              for (const auto& each : retire.keep) out.mutable_retire()->add_keep(each);
-            },
-            [&](const AbandonOrder& abandon) {
-              Put(abandon.id, *out.mutable_abandon()->mutable_id());
-              out.mutable_abandon()->set_keep_all(abandon.keep_all);
-              for (const auto& each : abandon.keep) out.mutable_abandon()->add_keep(each);
-            }},
-      message.what);
+  std::visit(Cases{[&](const WelcomeOrder&) { out.mutable_welcome(); },
+                   [&](const GreetOrder&) { out.mutable_greet(); },
+                   [&](const DenyOrder& deny) { out.mutable_deny()->set_why(deny.why); },
+                   [&](const PrepareOrder& prepare) {
+                     Put(prepare.slice, *out.mutable_prepare()->mutable_slice());
+                   },
+                   [&](const CommitOrder& commit) {
+                     Put(commit.id, *out.mutable_commit()->mutable_id());
+                     Put(commit.peers, out.mutable_commit()->mutable_peers());
+                   },
+                   [&](const PeersOrder& order) {
+                     Put(order.peers, out.mutable_peers()->mutable_peers());
+                   },
+                   [&](const RetireOrder& retire) {
+                     Put(retire.id, *out.mutable_retire()->mutable_id());
+                     for (const auto& each : retire.keep) out.mutable_retire()->add_keep(each);
+                   },
+                   [&](const AbandonOrder& abandon) {
+                     Put(abandon.id, *out.mutable_abandon()->mutable_id());
+                     out.mutable_abandon()->set_keep_all(abandon.keep_all);
+                     for (const auto& each : abandon.keep) out.mutable_abandon()->add_keep(each);
+                   }},
+             message.what);
 }
 
 Expected<ToNode> Decode(const control::ToNode& in) {
@@ -241,7 +267,10 @@ Expected<ToNode> Decode(const control::ToNode& in) {
       message.what = PrepareOrder{Get(in.prepare().slice(), checked)};
       break;
     case control::ToNode::kCommit:
-      message.what = CommitOrder{Get(in.commit().id())};
+      message.what = CommitOrder{Get(in.commit().id()), PeersIn(in.commit().peers(), checked)};
+      break;
+    case control::ToNode::kPeers:
+      message.what = PeersOrder{PeersIn(in.peers().peers(), checked)};
       break;
     case control::ToNode::kRetire:
       message.what = RetireOrder{Get(in.retire().id()), NamesIn(in.retire().keep(), checked)};
@@ -307,6 +336,7 @@ void Encode(const NodeKept& kept, control::NodeFile& out) {
   out.set_term(kept.term);
   Put(kept.slice, *out.mutable_slice());
   for (const std::string& each : kept.held) out.add_held(each);
+  Put(kept.peers, out.mutable_peers());
 }
 
 Expected<NodeKept> Decode(const control::NodeFile& in) {
@@ -314,8 +344,43 @@ Expected<NodeKept> Decode(const control::NodeFile& in) {
   NodeKept kept{.who = {in.home(), in.count()},
                 .term = in.term(),
                 .slice = Get(in.slice(), checked),
-                .held = NamesIn(in.held(), checked)};
+                .held = NamesIn(in.held(), checked),
+                .peers = PeersIn(in.peers(), checked)};
   return checked.Result(std::move(kept));
+}
+
+void Encode(const WorkerRoutes& routes, control::RoutesFile& out) {
+  Put(routes.plan, *out.mutable_plan());
+  for (const WorkerRoute& each : routes.routes) {
+    control::RoutesFile::Route& route = *out.add_routes();
+    route.set_pipeline(each.pipeline);
+    route.set_stage(each.stage);
+    route.set_model(each.model);
+    for (const WorkerTarget& to : each.to) {
+      control::RoutesFile::Target& target = *route.add_to();
+      target.set_node(to.node);
+      target.set_address(to.address);
+      target.set_weight(to.weight);
+      target.set_here(to.here);
+    }
+  }
+}
+
+Expected<WorkerRoutes> Decode(const control::RoutesFile& in) {
+  Checked checked;
+  WorkerRoutes routes{.plan = Get(in.plan()), .routes = {}};
+  for (const control::RoutesFile::Route& each : checked.Listed(in.routes(), "list of routes")) {
+    WorkerRoute route{checked.Name(each.pipeline(), "pipeline"),
+                      checked.Name(each.stage(), "stage"),
+                      checked.Name(each.model(), "model"),
+                      {}};
+    for (const auto& to : checked.Listed(each.to(), "list of targets")) {
+      route.to.push_back({checked.Name(to.node(), "target"), checked.Name(to.address(), "address"),
+                          checked.Number(to.weight(), "weight"), to.here()});
+    }
+    routes.routes.push_back(std::move(route));
+  }
+  return checked.Result(std::move(routes));
 }
 
 void Encode(const LeaderKept& kept, control::LeaderFile& out) {

@@ -6,6 +6,7 @@
 #include "fleet/leader.h"
 #include "fleet/messages.h"
 #include "fleet/node_state.h"
+#include "fleet/worker_routes.h"
 
 namespace tactus {
 
@@ -14,6 +15,7 @@ class Cluster;
 class FromNode;
 class LeaderFile;
 class NodeFile;
+class RoutesFile;
 class ToNode;
 }  // namespace control
 
@@ -25,6 +27,7 @@ void Encode(const ToNode& message, control::ToNode& out);
 void Encode(const LeaderView& view, control::Cluster& out);
 void Encode(const NodeKept& kept, control::NodeFile& out);
 void Encode(const LeaderKept& kept, control::LeaderFile& out);
+void Encode(const WorkerRoutes& routes, control::RoutesFile& out);
 
 // kInvalidArgument says which field makes no sense.
 Expected<FromNode> Decode(const control::FromNode& in);
@@ -32,5 +35,6 @@ Expected<ToNode> Decode(const control::ToNode& in);
 Expected<LeaderView> Decode(const control::Cluster& in);
 Expected<NodeKept> Decode(const control::NodeFile& in);
 LeaderKept Decode(const control::LeaderFile& in);
+Expected<WorkerRoutes> Decode(const control::RoutesFile& in);
 
 }  // namespace tactus

@@ -40,14 +40,17 @@ TEST(Codec, EveryMessageComesBackAsItWas) {
                           .committed_ready = true,
                           .failing = true,
                           .old_in_flight = -1,
+                          .peers = 1ULL << 63,
                           .trouble = "model 'm': no memory",
                           .http = "127.0.0.1:1",
-                          .grpc = "127.0.0.1:2"};
+                          .grpc = "127.0.0.1:2",
+                          .peer = "10.0.0.1:3"};
   ExpectSame<control::FromNode>(FromNode{"a", {1ULL << 63, 2}, 3, NodeHello{report, ASlice()}});
   ExpectSame<control::FromNode>(FromNode{"a", {1, 2}, 4, NodeBeat{report, {{"m", 1.5}}}});
   for (const decltype(ToNode::what)& what : std::vector<decltype(ToNode::what)>{
            WelcomeOrder{}, GreetOrder{}, DenyOrder{"why"}, PrepareOrder{ASlice()},
-           CommitOrder{{3, 9}}, RetireOrder{{3, 9}, {"m"}}, AbandonOrder{{3, 9}, true, {"m"}}}) {
+           CommitOrder{{3, 9}, {{"a", "h:1"}}}, PeersOrder{{{"a", "h:1"}}},
+           RetireOrder{{3, 9}, {"m"}}, AbandonOrder{{3, 9}, true, {"m"}}}) {
     ExpectSame<control::ToNode>(ToNode{"a", {1, 2}, 3, what});
   }
 }
@@ -68,14 +71,23 @@ TEST(StateFile, IsReadAsItWasWrittenOrRefusedWithItsLine) {
   const auto fresh = ReadNode(folder.path());
   ASSERT_TRUE(fresh);
   EXPECT_NE(fresh->who.home, 0u);
-  const NodeKept kept{.who = {5, 6}, .term = 3, .slice = ASlice(), .held = {"old"}};
+  const NodeKept kept{
+      .who = {5, 6}, .term = 3, .slice = ASlice(), .held = {"old"}, .peers = {{"a", "h:1"}}};
   ASSERT_TRUE(Write(kept, folder.path()));
   EXPECT_EQ(*ReadNode(folder.path()), kept);
   ASSERT_TRUE(Write(LeaderKept{7, 8}, folder.path()));
   EXPECT_EQ(*ReadLeader(folder.path()), (LeaderKept{7, 8}));
-  const KeptWorker worker{{12, 34}, 1, 2, 3};
+  const KeptWorker worker{{12, 34}, 1, 2, 3, 4};
   ASSERT_TRUE(Write(worker, folder.path()));
   EXPECT_EQ(ReadWorker(folder.path()), worker);
+  const WorkerRoutes routes{{3, 9},
+                            {{"p", "s", "m", {{"a", "h:1", 2, false}, {"b", "", 1, true}}}}};
+  ASSERT_TRUE(Write(routes, folder.path()));
+  const auto text = ReadWhole(RoutesIn(folder.path()), "routes");
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*ParseRoutesFile(*text, "r"), routes);
+  EXPECT_EQ(ParseRoutesFile("routes { to { weight: -1 } }", "r").error().message,
+            "r: a message whose weight makes no sense");
 
   const auto refused = ParseNodeFile("home: 5\nsomething: 1\n", "n");
   EXPECT_TRUE(refused.error().message.starts_with("n:2: ")) << refused.error().message;

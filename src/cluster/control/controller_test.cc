@@ -106,7 +106,7 @@ TEST(Controller, RollsAPlanOutOverConnectionsAndLeadsByALaterTermWhenItStartsAga
       const auto view = DescribeCluster(options.listen, {});
       return view && view->term == term && view->serving.term == term && view->phase == "done" &&
              view->nodes.at(1).slice.instances.size() == 2 &&
-             view->nodes.at(0).slice.routes.size() == 1;
+             view->nodes.at(0).slice.routes.size() == 2;
     });
   };
   EXPECT_TRUE(serves(1));

@@ -16,6 +16,7 @@ namespace {
 constexpr const char* kNodeFile = "node.state";
 constexpr const char* kLeaderFile = "controller.state";
 constexpr const char* kWorkerFile = "worker.state";
+constexpr const char* kRoutesFile = "worker.routes";
 constexpr std::size_t kMostBytes = 8 << 20;
 
 // Keeps the first error; the library would print them all.
@@ -74,13 +75,22 @@ Expected<KeptWorker> ParseWorkerFile(std::string_view text, const std::string& w
   if (!file) return std::unexpected(file.error());
   constexpr std::uint32_t kMostPort = std::numeric_limits<std::uint16_t>::max();
   if (file->pid() < 2 || file->http() > kMostPort || file->grpc() > kMostPort ||
-      file->metrics() > kMostPort) {
+      file->metrics() > kMostPort || file->peer() > kMostPort) {
     return InvalidArgument(where + ": no process or no port");
   }
   return KeptWorker{{file->pid(), file->started()},
                     static_cast<std::uint16_t>(file->http()),
                     static_cast<std::uint16_t>(file->grpc()),
-                    static_cast<std::uint16_t>(file->metrics())};
+                    static_cast<std::uint16_t>(file->metrics()),
+                    static_cast<std::uint16_t>(file->peer())};
+}
+
+Expected<WorkerRoutes> ParseRoutesFile(std::string_view text, const std::string& where) {
+  const auto file = Parsed<control::RoutesFile>(text, where);
+  if (!file) return std::unexpected(file.error());
+  auto routes = Decode(*file);
+  if (!routes) return InvalidArgument(where + ": " + routes.error().message);
+  return routes;
 }
 
 std::string TextOf(const NodeKept& kept) {
@@ -102,6 +112,13 @@ std::string TextOf(const KeptWorker& kept) {
   file.set_http(kept.http);
   file.set_grpc(kept.grpc);
   file.set_metrics(kept.metrics);
+  file.set_peer(kept.peer);
+  return Printed(file);
+}
+
+std::string TextOf(const WorkerRoutes& routes) {
+  control::RoutesFile file;
+  Encode(routes, file);
   return Printed(file);
 }
 
@@ -138,6 +155,10 @@ Status Write(const LeaderKept& kept, const std::filesystem::path& folder) {
 }
 Status Write(const KeptWorker& kept, const std::filesystem::path& folder) {
   return WriteWhole(TextOf(kept), folder / kWorkerFile, "worker's state");
+}
+std::filesystem::path RoutesIn(const std::filesystem::path& folder) { return folder / kRoutesFile; }
+Status Write(const WorkerRoutes& routes, const std::filesystem::path& folder) {
+  return WriteWhole(TextOf(routes), RoutesIn(folder), "worker's routes");
 }
 
 }  // namespace tactus

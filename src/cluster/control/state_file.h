@@ -9,6 +9,7 @@
 #include "base/expected.h"
 #include "fleet/leader.h"
 #include "fleet/node_state.h"
+#include "fleet/worker_routes.h"
 #include "platform/process.h"
 
 namespace tactus {
@@ -19,6 +20,7 @@ struct KeptWorker {
   std::uint16_t http = 0;
   std::uint16_t grpc = 0;
   std::uint16_t metrics = 0;
+  std::uint16_t peer = 0;  // 0: none of its own, it takes other nodes' calls at `grpc`
 
   bool operator==(const KeptWorker&) const = default;
 };
@@ -27,9 +29,11 @@ struct KeptWorker {
 Expected<NodeKept> ParseNodeFile(std::string_view text, const std::string& where);
 Expected<LeaderKept> ParseLeaderFile(std::string_view text, const std::string& where);
 Expected<KeptWorker> ParseWorkerFile(std::string_view text, const std::string& where);
+Expected<WorkerRoutes> ParseRoutesFile(std::string_view text, const std::string& where);
 std::string TextOf(const NodeKept& kept);
 std::string TextOf(const LeaderKept& kept);
 std::string TextOf(const KeptWorker& kept);
+std::string TextOf(const WorkerRoutes& routes);
 
 // node.state, controller.state and worker.state of a folder. Where the first is not there, a node
 // begins anew: its home is drawn. What cannot be read is an error: it is not begun anew by itself.
@@ -40,5 +44,8 @@ Status Write(const LeaderKept& kept, const std::filesystem::path& folder);
 // None: there is no file, or none that makes sense.
 std::optional<KeptWorker> ReadWorker(const std::filesystem::path& folder);
 Status Write(const KeptWorker& kept, const std::filesystem::path& folder);
+// worker.routes, which the worker follows.
+std::filesystem::path RoutesIn(const std::filesystem::path& folder);
+Status Write(const WorkerRoutes& routes, const std::filesystem::path& folder);
 
 }  // namespace tactus

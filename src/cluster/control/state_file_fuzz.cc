@@ -25,5 +25,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Try(tactus::ParseNodeFile, text);
   Try(tactus::ParseLeaderFile, text);
   Try(tactus::ParseWorkerFile, text);
+  Try(tactus::ParseRoutesFile, text);
   return 0;
 }

@@ -26,10 +26,14 @@ std::optional<KeptWorker> ReadyIn(const std::filesystem::path& log, std::uintmax
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("ready ") || file.eof()) continue;
     KeptWorker kept;
-    const std::pair<const char*, std::uint16_t&> ports[] = {
-        {" http=", kept.http}, {" grpc=", kept.grpc}, {" metrics=", kept.metrics}};
+    const std::pair<const char*, std::uint16_t&> ports[] = {{" http=", kept.http},
+                                                            {" grpc=", kept.grpc},
+                                                            {" metrics=", kept.metrics},
+                                                            {" peers=", kept.peer}};
     for (const auto& [key, port] : ports) {
       const auto at = line.find(key);
+      const bool optional = &port == &kept.peer;
+      if (at == std::string::npos && optional) continue;
       if (at == std::string::npos) return std::nullopt;
       port = static_cast<std::uint16_t>(
           std::strtoul(line.c_str() + at + std::string_view(key).size(), nullptr, 10));
@@ -103,7 +107,16 @@ struct Worker::Body {
                                         "--grpc-port",
                                         port(&KeptWorker::grpc),
                                         "--metrics-port",
-                                        port(&KeptWorker::metrics)};
+                                        port(&KeptWorker::metrics),
+                                        "--routes",
+                                        RoutesIn(options.state).string()};
+    if (!options.peer_tls.empty()) {
+      for (const std::string& each :
+           {std::string("--peer-tls"), options.peer_tls.string(), std::string("--peer-listen"),
+            options.peer_address + ":" + port(&KeptWorker::peer)}) {
+        command.push_back(each);
+      }
+    }
     command.insert(command.end(), options.arguments.begin(), options.arguments.end());
     return command;
   }

@@ -19,7 +19,11 @@ struct WorkerOptions {
   std::filesystem::path models;        // its repository
   std::vector<std::string> arguments;  // of `tactus serve`, besides ours
   std::string address = "127.0.0.1";
-  std::filesystem::path state;  // folder: worker.state, worker.log
+  std::filesystem::path state;  // folder: worker.state, worker.log, worker.routes
+  // Other nodes' calls come to a port of their own, with the certificates in this folder. Empty:
+  // to the gRPC port, in plaintext.
+  std::filesystem::path peer_tls;
+  std::string peer_address = "127.0.0.1";  // of that port, as others reach it
   std::chrono::milliseconds first_pause{500};
   std::chrono::milliseconds longest_pause{30'000};
   // One that lives so long has not failed at its start, and the next one is started at once.

@@ -20,7 +20,7 @@
 namespace tactus {
 namespace {
 
-constexpr auto kReached = grpc::StatusCode::UNIMPLEMENTED;   // there, and it knows no method
+constexpr auto kReached = grpc::StatusCode::UNIMPLEMENTED;  // there, and it knows no method
 constexpr auto kRefused = grpc::StatusCode::UNAVAILABLE;
 
 // Listens as node `alpha` of a cluster that has another node `beta`.
@@ -92,8 +92,7 @@ TEST_F(PeerTlsTest, StrangersAreRefused) {
       std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
           (FolderOf("ours.beta") / "authority.pem").string(), 1));
   options.watch_root_certs();
-  options.set_certificate_verifier(
-      std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
   options.set_check_call_host(false);
   EXPECT_EQ(Call(grpc::experimental::TlsCredentials(options)).error_code(), kRefused);
 }

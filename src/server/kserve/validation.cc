@@ -83,6 +83,12 @@ Status ReadParameter(const Parameter& parameter, CallParameters& read) {
   if (name == "priority") return ReadPriority(value, read);
   if (name == "timeout") return ReadTimeout(value, read);
   if (name == "tactus_granted") return ReadGranted(value, read);
+  if (name == "tactus_step") {
+    const auto* const of_step = std::get_if<bool>(&value);
+    if (of_step == nullptr) return WrongParameter(name, "must be a boolean");
+    read.of_step = *of_step;
+    return {};
+  }
   if (name == "binary_data_output" || name == "triton_enable_empty_final_response") {
     if (!std::holds_alternative<bool>(value)) return WrongParameter(name, "must be a boolean");
     return {};
@@ -277,6 +283,8 @@ Expected<InferCall> MakeCall(std::shared_ptr<const ModelSpec> model, const CallM
   call.limit.Tighten(parameters->timeout);
   call.priority = parameters->priority;
   call.granted = parameters->granted;
+  // A client that shares out a time of its own must state it.
+  call.due_by_limit = parameters->of_step && parameters->timeout.has_value();
   return call;
 }
 

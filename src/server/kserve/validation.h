@@ -44,6 +44,8 @@ struct CallMessage {
 //   priority   integer from 0 to kLowestPriority; 1 is the highest, 0 the model's default
 //   timeout    integer microseconds from the request's arrival; 0: none
 //   tactus_granted  "TERM.BATCH.EXIT.ROWS": GrantedPart, from a front end of a site
+//   tactus_step     true: of a pipeline's step elsewhere, whose time the caller has shared out; the
+//              model's own SLO does not hold
 //   triton_enable_empty_final_response, binary_data_output: boolean, known and carried elsewhere
 //   sequence_id/start/end: refused when they ask for a sequence; other triton_*: refused as
 //   reserved
@@ -52,6 +54,7 @@ struct CallParameters {
   std::uint32_t priority = 0;
   std::optional<Duration> timeout;
   std::optional<GrantedPart> granted;
+  bool of_step = false;
 };
 Expected<CallParameters> ReadParameters(std::span<const Parameter> parameters);
 

@@ -1,0 +1,112 @@
+#include "peer_port.h"
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "server/access/access.h"
+
+namespace tactus {
+
+// What other nodes may do with this one's models.
+class PeerPort::RunsOnly final : public InferenceService {
+ public:
+  explicit RunsOnly(InferenceService& models) : models_(models) {}
+
+  Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
+                                                  std::int64_t version) const override {
+    return models_.Find(model, version);
+  }
+  CallId Infer(InferCall&& call) override { return models_.Infer(std::move(call)); }
+  void Cancel(CallId call) override { models_.Cancel(call); }
+  bool Live() const override { return models_.Live(); }
+  bool Ready() const override { return models_.Ready(); }
+  std::vector<ModelState> Index() const override { return models_.Index(); }
+  Status Load(const std::string&, const std::string&) override { return Refused(); }
+  Status Unload(const std::string&) override { return Refused(); }
+  Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
+                                                    std::int64_t version) const override {
+    return models_.Statistics(model, version);
+  }
+
+ private:
+  static Status Refused() {
+    return Fail(ErrorCode::kUnimplemented,
+                "other nodes run this node's models; its agent loads and unloads them");
+  }
+  InferenceService& models_;
+};
+
+PeerPort::PeerPort(GrpcOptions options, InferenceService& models)
+    : service_(std::make_unique<RunsOnly>(models)), server_(std::move(options), *service_) {}
+
+PeerPort::~PeerPort() = default;
+
+Expected<std::unique_ptr<PeerPort>> PeerPort::Start(const ServeOptions& o, const PeerTls& tls,
+                                                    InferenceService& models) {
+  if (o.schedulers.empty() && !tls.on()) return nullptr;
+  const auto place = PlaceOf("--peer-listen", o.peer_listen);
+  if (!place) return std::unexpected(place.error());
+  if (!tls.on() && !o.insecure) {
+    if (Status fine = CheckClear("--peer-listen", o.peer_listen); !fine) {
+      return std::unexpected(fine.error());
+    }
+  }
+  GrpcOptions options{.address = place->host,
+                      .port = place->port,
+                      .reflection = false,
+                      .credentials = tls.Listening(),
+                      .takes_granted = !o.schedulers.empty(),
+                      .max_body = o.max_body_mb << 20,
+                      .memory = (o.pending_mb << 20) + (std::size_t{64} << 20)};
+  std::unique_ptr<PeerPort> port(new PeerPort(std::move(options), models));
+  const auto started = port->server_.Start();
+  if (!started) return std::unexpected(started.error());
+  port->port_ = *started;
+  const bool any = place->host == "0.0.0.0" || place->host == "::";
+  const std::string host = any ? HostName() : place->host;
+  const bool bare = host.find(':') == host.npos;  // no IPv6
+  port->place_ = !o.advertise.empty() ? o.advertise
+                 : bare               ? fmt::format("{}:{}", host, *started)
+                                      : fmt::format("[{}]:{}", host, *started);
+  return port;
+}
+
+Expected<Place> PlaceOf(const std::string& option, const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  Place place;
+  bool fine = colon != text.npos && colon != 0 && colon + 1 < text.size();
+  if (fine) {
+    const char* const end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data() + colon + 1, end, place.port);
+    fine = error == std::errc{} && at == end;
+  }
+  if (!fine) return InvalidArgument(fmt::format("{}: '{}' is not HOST:PORT", option, text));
+  place.host = text.substr(0, colon);
+  if (place.host.size() > 2 && place.host.front() == '[') {
+    place.host = place.host.substr(1, place.host.size() - 2);
+  }
+  return place;
+}
+
+Status CheckClear(const std::string& option, const std::string& text) {
+  const auto place = PlaceOf(option, text);
+  if (!place) return std::unexpected(place.error());
+  if (place->host == "localhost" || IsLoopback(place->host)) return {};
+  return InvalidArgument(fmt::format(
+      "{} {} is beyond this machine: --peer-tls FOLDER keeps strangers out, with certificates of "
+      "`tactus cluster certificate`; --insecure speaks in the clear (docs/site.md)",
+      option, text));
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+}  // namespace tactus

@@ -1,0 +1,53 @@
+// The port of a server for other processes of its cluster: front ends of its site bring rows of
+// granted batches, other nodes bring steps of pipelines. They run models here, and neither load nor
+// unload them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cluster/tls/peer_tls.h"
+#include "serve_options.h"
+#include "server/grpc/grpc_server.h"
+#include "service/inference_service.h"
+
+namespace tactus {
+
+// Of HOST:PORT; brackets of IPv6 go.
+struct Place {
+  std::string host;
+  std::uint16_t port = 0;
+};
+// InvalidArgument names `option`.
+Expected<Place> PlaceOf(const std::string& option, const std::string& host_and_port);
+// InvalidArgument where it is beyond this machine: what is said there would be in the clear, and
+// everybody could say it.
+Status CheckClear(const std::string& option, const std::string& host_and_port);
+std::string HostName();
+
+class PeerPort {
+ public:
+  // Null where nobody would come: without --schedulers and --peer-tls. `models` outlives it.
+  static Expected<std::unique_ptr<PeerPort>> Start(const ServeOptions& options, const PeerTls& tls,
+                                                   InferenceService& models);
+  ~PeerPort();
+
+  std::uint16_t port() const { return port_; }
+  // HOST:PORT, as others reach it.
+  const std::string& place() const { return place_; }
+  // As GrpcServer::Stop.
+  void Stop(std::chrono::milliseconds grace) { server_.Stop(grace); }
+
+ private:
+  class RunsOnly;
+  PeerPort(GrpcOptions options, InferenceService& models);
+
+  const std::unique_ptr<RunsOnly> service_;
+  GrpcServer server_;
+  std::uint16_t port_ = 0;
+  std::string place_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,104 @@
+#include "serve_routes.h"
+
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/whole_file.h"
+#include "cluster/control/state_file.h"
+#include "server/kserve/ensemble_config.h"
+
+namespace tactus {
+namespace {
+
+// A roll-out waits two seconds at least before what served before goes.
+constexpr std::chrono::milliseconds kLookEvery{50};
+
+// Follows one file's routes, by whoever calls Look.
+class RoutesReader {
+ public:
+  RoutesReader(const ServeOptions& o, RoutedSteps& steps, EnsembleService& service, Log log)
+      : file_(o.routes),
+        models_(o.models),
+        opens_(o.model_control == "explicit"),
+        steps_(steps),
+        service_(service),
+        log_(std::move(log)) {}
+
+  void Look() {
+    std::error_code code;
+    if (!std::filesystem::exists(file_, code)) return;  // there is no plan yet
+    auto text = ReadWhole(file_, "worker's routes");
+    if (!text) return Complain(text.error().message);
+    if (*text == text_) return;
+    text_ = *std::move(text);
+    const auto routes = ParseRoutesFile(text_, file_.string());
+    if (!routes) return Complain(routes.error().message + "; the routes before hold");
+    said_.clear();
+    steps_.Follow(*routes);
+    if (opens_) Serve(*routes);
+    log_->info("routes of plan {}.{}: {} steps", routes->plan.term, routes->plan.epoch,
+               routes->routes.size());
+  }
+
+ private:
+  // Those pipelines that the repository has as ensembles, and no longer those that have left.
+  void Serve(const WorkerRoutes& routes) {
+    std::set<std::string> pipelines;
+    for (const WorkerRoute& each : routes.routes) pipelines.insert(each.pipeline);
+    for (const std::string& each : served_) {
+      if (!pipelines.contains(each)) (void)service_.Unload(each);
+    }
+    std::set<std::string> served;
+    for (const std::string& each : pipelines) {
+      const bool plain = !each.starts_with('.') && each.find('/') == each.npos;
+      if (!plain || !HoldsEnsemble(models_ / each, "")) continue;
+      if (const Status declared = service_.Declare(each); !declared) {
+        log_->warn("{}", declared.error().message);
+      }
+      served.insert(each);
+    }
+    served_ = std::move(served);
+  }
+  void Complain(const std::string& what) {
+    if (std::exchange(said_, what) != what) log_->warn("{}", what);
+  }
+
+  const std::filesystem::path file_;
+  const std::filesystem::path models_;
+  const bool opens_;
+  RoutedSteps& steps_;
+  EnsembleService& service_;
+  const Log log_;
+  std::string text_;
+  std::string said_;
+  std::set<std::string> served_;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<RoutedSteps>> MakeRoutedSteps(const ServeOptions& o, const PeerTls& tls,
+                                                       InferenceService& models, const Log& log) {
+  if (o.routes.empty()) return nullptr;
+  return std::make_unique<RoutedSteps>(
+      models, RoutedSteps::Options{
+                  .tls = tls, .log = [log](const std::string& line) { log->warn("{}", line); }});
+}
+
+RoutesWatch::RoutesWatch(const ServeOptions& options, RoutedSteps& steps, EnsembleService& service,
+                         Log log)
+    : thread_([reader = RoutesReader(options, steps, service, std::move(log))](
+                  const std::stop_token& stop) mutable {
+        std::mutex mutex;
+        std::condition_variable_any ended;
+        std::unique_lock lock(mutex);
+        do {
+          reader.Look();
+        } while (!ended.wait_for(lock, stop, kLookEvery, [&] { return stop.stop_requested(); }));
+      }) {}
+
+}  // namespace tactus

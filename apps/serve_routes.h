@@ -1,0 +1,33 @@
+// A server as the worker of a node (docs/cluster.md): it sends steps of its pipelines to other
+// nodes as its agent says.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "cluster/steps/routed_steps.h"
+#include "cluster/tls/peer_tls.h"
+#include "ensemble/ensemble_service.h"
+#include "log_queue.h"
+#include "serve_options.h"
+
+namespace tactus {
+
+// Null without --routes. `models` outlives it.
+Expected<std::unique_ptr<RoutedSteps>> MakeRoutedSteps(const ServeOptions& options,
+                                                       const PeerTls& tls, InferenceService& models,
+                                                       const Log& log);
+
+// Reads the file whenever it changes, has `steps` follow it, and has the service serve the
+// pipelines of which it speaks. What makes no sense is told, and the last that did holds. `steps`
+// and `service` outlive it.
+class RoutesWatch {
+ public:
+  RoutesWatch(const ServeOptions& options, RoutedSteps& steps, EnsembleService& service, Log log);
+
+ private:
+  std::jthread thread_;
+};
+
+}  // namespace tactus

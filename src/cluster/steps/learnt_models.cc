@@ -1,0 +1,97 @@
+// What models of other nodes look like: asked for in the background, by those whose routes need it.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include "cluster/steps/peer_message.h"
+#include "cluster/steps/routed_steps_body.h"
+
+namespace tactus {
+namespace {
+
+constexpr auto kAskAgain = std::chrono::milliseconds(200);
+constexpr auto kSaysWithin = std::chrono::seconds(2);
+
+bool SameModel(const ModelSpec& a, const ModelSpec& b) {
+  const auto same = [](const std::vector<TensorSpec>& x, const std::vector<TensorSpec>& y) {
+    return std::ranges::equal(x, y, [](const TensorSpec& s, const TensorSpec& t) {
+      return s.name == t.name && s.type == t.type && s.dims == t.dims;
+    });
+  };
+  return a.max_batch == b.max_batch && same(a.inputs, b.inputs) && same(a.outputs, b.outputs);
+}
+
+}  // namespace
+
+Expected<ModelSpec> RoutedSteps::Body::Ask(Peer& peer, const std::string& model) const {
+  const auto failed = [&](const grpc::Status& status) {
+    return Fail(ErrorCode::kUnavailable, fmt::format("node '{}' at {}: {}", peer.node, peer.address,
+                                                     status.error_message()));
+  };
+  inference::ModelMetadataResponse metadata;
+  {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kSaysWithin);
+    inference::ModelMetadataRequest request;
+    request.set_name(model);
+    const auto status = peer.stub->ModelMetadata(&context, request, &metadata);
+    if (!status.ok()) return failed(status);
+  }
+  inference::ModelConfigResponse config;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kSaysWithin);
+  inference::ModelConfigRequest request;
+  request.set_name(model);
+  const auto status = peer.stub->ModelConfig(&context, request, &config);
+  if (!status.ok()) return failed(status);
+  return SpecOf(metadata, config);
+}
+
+// Asks the nodes what the models look like that routes send there, until each is known.
+void RoutedSteps::Body::Learn(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    std::vector<std::pair<std::string, std::shared_ptr<Peer>>> questions;
+    {
+      std::unique_lock lock(mutex);
+      asked.wait(lock, stop, [this] { return !unknown.empty(); });
+      std::map<std::string, std::string, std::less<>> left;
+      for (const auto& route : *routes) {
+        const auto why = unknown.find(route->model);
+        if (why == unknown.end()) continue;
+        left.insert(*why);
+        for (const StepTarget& to : route->targets) {
+          if (to.peer != nullptr) questions.emplace_back(route->model, to.peer);
+        }
+      }
+      unknown = std::move(left);  // of routes that still hold
+    }
+    bool failed = false;
+    for (const auto& [model, peer] : questions) {
+      {
+        const std::scoped_lock lock(mutex);
+        if (stop.stop_requested() || !unknown.contains(model)) continue;
+      }
+      auto spec = Ask(*peer, model);
+      const std::scoped_lock lock(mutex);
+      if (!spec) {
+        failed = true;
+        unknown[model] = spec.error().message;
+        continue;
+      }
+      std::shared_ptr<const ModelSpec>& known = specs[model];
+      if (known == nullptr || !SameModel(*known, *spec)) {
+        known = std::make_shared<const ModelSpec>(*std::move(spec));
+      }
+      unknown.erase(model);
+    }
+    if (!failed) continue;
+    std::unique_lock lock(mutex);
+    asked.wait_for(lock, stop, kAskAgain, [] { return false; });
+  }
+}
+
+}  // namespace tactus

@@ -1,0 +1,153 @@
+#include "cluster/steps/peer_message.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "grpc_service.pb.h"
+
+namespace tactus {
+namespace {
+
+// Whether `data` is so many strings, each a length and that many bytes.
+bool HoldsStrings(std::span<const std::byte> data, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint32_t length = 0;
+    if (data.size() < sizeof length) return false;
+    std::memcpy(&length, data.data(), sizeof length);
+    data = data.subspan(sizeof length);
+    if (data.size() < length) return false;
+    data = data.subspan(length);
+  }
+  return data.empty();
+}
+
+Expected<OutputTensor> OutputOf(const TensorSpec& spec,
+                                const inference::ModelInferResponse& response) {
+  const auto wrong = [&](const std::string& what) {
+    return Internal("its answer: output '" + spec.name + "' " + what);
+  };
+  const int size = std::min(response.outputs_size(), response.raw_output_contents_size());
+  for (int i = 0; i < size; ++i) {
+    const auto& told = response.outputs(i);
+    if (told.name() != spec.name) continue;
+    OutputTensor tensor{
+        .name = spec.name, .type = spec.type, .shape = {told.shape().begin(), told.shape().end()}};
+    const std::span<const std::byte> bytes =
+        std::as_bytes(std::span(response.raw_output_contents(i)));
+    const auto elements = ElementCount(tensor.shape);
+    if (told.datatype() != Name(spec.type)) return wrong("is of type " + told.datatype());
+    const std::size_t each = ElementSize(spec.type);
+    const bool fits =
+        elements && (spec.type == DataType::kBytes
+                         ? HoldsStrings(bytes, *elements)
+                         : bytes.size() == static_cast<std::size_t>(*elements) * each);
+    if (!fits) return wrong("is not of the size that its shape says");
+    if (!bytes.empty()) tensor.parts.push_back(bytes);
+    return tensor;
+  }
+  return wrong("is not in it");
+}
+
+template <class Values>
+std::int64_t NumberIn(const Values& parameters, const char* name) {
+  const auto found = parameters.find(name);
+  return found == parameters.end() ? 0 : found->second.int64_param();
+}
+
+ServedBy ServedIn(const inference::ModelInferResponse& response) {
+  const auto& parameters = response.parameters();
+  ServedBy served{.outcome = Outcome::kMet};
+  if (const auto exit = parameters.find("tactus_exit"); exit != parameters.end()) {
+    served.exit = exit->second.string_param();
+  }
+  constexpr std::int64_t kMostRows = 1 << 20;
+  served.batch = static_cast<int>(
+      std::clamp<std::int64_t>(NumberIn(parameters, "tactus_batch_size"), 0, kMostRows));
+  served.queue_us = std::max<std::int64_t>(0, NumberIn(parameters, "tactus_queue_us"));
+  served.execution_us = std::max<std::int64_t>(0, NumberIn(parameters, "tactus_execution_us"));
+  const auto emulated = parameters.find("tactus_emulated");
+  served.emulated = emulated != parameters.end() && emulated->second.bool_param();
+  return served;
+}
+
+template <class Tensors>
+Expected<std::vector<TensorSpec>> TensorsIn(const Tensors& told) {
+  std::vector<TensorSpec> tensors;
+  for (const auto& each : told) {
+    const auto type = ParseDataType(each.datatype());
+    if (!type) return Internal("tensor '" + each.name() + "' is of type " + each.datatype());
+    tensors.push_back({each.name(), *type, {each.shape().begin(), each.shape().end()}});
+  }
+  return tensors;
+}
+
+}  // namespace
+
+void Put(const InferCall& call, inference::ModelInferRequest& out) {
+  out.set_model_name(call.model->name);
+  auto& parameters = *out.mutable_parameters();
+  parameters["tactus_step"].set_bool_param(true);
+  if (call.priority > 0) parameters["priority"].set_int64_param(call.priority);
+  for (const InputTensor& each : call.inputs) {
+    auto& input = *out.add_inputs();
+    input.set_name(std::string(each.name));
+    input.set_datatype(std::string(Name(each.type)));
+    input.mutable_shape()->Assign(each.shape.begin(), each.shape.end());
+    out.add_raw_input_contents(reinterpret_cast<const char*>(each.data.data()), each.data.size());
+  }
+  for (const int index : call.outputs) {
+    out.add_outputs()->set_name(call.model->outputs[static_cast<std::size_t>(index)].name);
+  }
+}
+
+void Restate(Duration left, inference::ModelInferRequest& out) {
+  (*out.mutable_parameters())["timeout"].set_int64_param(
+      std::max<std::int64_t>(1, left / Micros(1)));
+}
+
+Expected<InferReply> ReplyOf(const InferCall& call,
+                             std::shared_ptr<const inference::ModelInferResponse> response) {
+  struct Kept {
+    std::shared_ptr<const inference::ModelInferResponse> response;
+    std::shared_ptr<const ModelSpec> model;
+  };
+  InferReply reply;
+  const auto add = [&](std::size_t index) -> Status {
+    auto output = OutputOf(call.model->outputs[index], *response);
+    if (!output) return std::unexpected(std::move(output.error()));
+    reply.outputs.push_back(*std::move(output));
+    return {};
+  };
+  std::vector<int> wanted = call.outputs;
+  for (std::size_t i = 0; call.outputs.empty() && i < call.model->outputs.size(); ++i) {
+    wanted.push_back(static_cast<int>(i));
+  }
+  for (const int index : wanted) {
+    if (Status added = add(static_cast<std::size_t>(index)); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+  }
+  reply.served = ServedIn(*response);
+  reply.model = call.model;
+  reply.storage = std::make_shared<Kept>(std::move(response), call.model);
+  return reply;
+}
+
+Expected<ModelSpec> SpecOf(const inference::ModelMetadataResponse& metadata,
+                           const inference::ModelConfigResponse& config) {
+  ModelSpec spec{.name = metadata.name(),
+                 .platform = metadata.platform(),
+                 .max_batch = config.config().max_batch_size()};
+  auto inputs = TensorsIn(metadata.inputs());
+  if (!inputs) return std::unexpected(std::move(inputs.error()));
+  auto outputs = TensorsIn(metadata.outputs());
+  if (!outputs) return std::unexpected(std::move(outputs.error()));
+  spec.inputs = *std::move(inputs);
+  spec.outputs = *std::move(outputs);
+  spec.exits = {{"elsewhere", {}, 0}};
+  return spec;
+}
+
+}  // namespace tactus

@@ -1,0 +1,67 @@
+// The steps of pipelines where the plan put them: a service over that of this process which sends a
+// step's call to the node that its route names, and has its answer back. For EnsembleService
+// (EnsembleOptions::runs_steps); calls that are of no step stay here, so no call goes on from the
+// node to which it was sent.
+//
+//   RoutedSteps steps(runtime, options);
+//   steps.Follow(routes);          // at each new plan
+//
+// Each call has one reply. A peer that does not answer, does not have the model or has no room is
+// passed over and the next target of the route gets the call, with the time that is left; where
+// none is left, the reply says what each of them said. Calls under way go on when routes change.
+// Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cluster/tls/peer_tls.h"
+#include "fleet/worker_routes.h"
+#include "service/inference_service.h"
+
+namespace tactus {
+
+class RoutedSteps final : public InferenceService {
+ public:
+  struct Options {
+    PeerTls tls;
+    std::function<void(const std::string&)> log;
+  };
+
+  // `local` outlives it, and so does whoever waits for a reply.
+  RoutedSteps(InferenceService& local, Options options);
+  // Cancels what is under way at peers and waits for the replies.
+  ~RoutedSteps() override;
+
+  void Follow(const WorkerRoutes& routes);
+
+  // A model of this process, or one that a route sends elsewhere, as its node describes it:
+  // kUnavailable until one has.
+  Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
+                                                  std::int64_t version) const override;
+  CallId Infer(InferCall&& call) override;
+  void Cancel(CallId call) override;
+  bool Live() const override { return local_.Live(); }
+  bool Ready() const override { return local_.Ready(); }
+  std::vector<ModelState> Index() const override { return local_.Index(); }
+  Status Load(const std::string& model, const std::string& config) override {
+    return local_.Load(model, config);
+  }
+  Status Unload(const std::string& model) override { return local_.Unload(model); }
+  Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
+                                                    std::int64_t version) const override {
+    return local_.Statistics(model, version);
+  }
+
+  // Calls at peers, or that were.
+  std::size_t underway() const;
+
+ private:
+  struct Body;
+  InferenceService& local_;
+  const std::unique_ptr<Body> body_;
+};
+
+}  // namespace tactus

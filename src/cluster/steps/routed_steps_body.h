@@ -1,0 +1,131 @@
+// What RoutedSteps consists of: its peers and routes, the calls that are at peers, and what is
+// known of other nodes' models. For the .cc files of this folder.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <grpcpp/grpcpp.h>
+
+#include "cluster/steps/route_choice.h"
+#include "cluster/steps/routed_steps.h"
+#include "grpc_service.grpc.pb.h"
+
+namespace tactus {
+
+struct Peer {
+  std::string node;
+  std::string address;
+  std::unique_ptr<inference::GRPCInferenceService::Stub> stub;
+  std::mutex mutex;
+  PeerStanding standing;  // under the mutex
+};
+
+struct StepTarget {
+  std::string node;
+  bool here = false;
+  std::shared_ptr<Peer> peer;  // null: here, or nobody has said where it is
+};
+
+struct StepRoute {
+  StepRoute(const WorkerRoute& told, std::vector<StepTarget> to, std::vector<double> weights)
+      : pipeline(told.pipeline),
+        stage(told.stage),
+        model(told.model),
+        targets(std::move(to)),
+        choice(std::move(weights)) {}
+
+  // One that was not tried, first of those that are not away.
+  std::optional<std::size_t> Next(const std::vector<bool>& tried);
+
+  const std::string pipeline;
+  const std::string stage;
+  const std::string model;
+  const std::vector<StepTarget> targets;
+  std::mutex mutex;
+  RouteChoice choice;  // under the mutex
+};
+using StepRoutes = std::vector<std::unique_ptr<StepRoute>>;
+
+// A call that was, or is, at a peer.
+struct SentStep {
+  InferCall call;
+  std::function<void(InferReply&&)> reply;
+  CallId id = 0;
+  std::shared_ptr<const StepRoutes> routes;  // keeps `route`
+  StepRoute* route = nullptr;
+  std::chrono::steady_clock::time_point due;
+  Duration whole{};  // the step's time
+  std::vector<bool> tried;
+  std::string failures;
+  inference::ModelInferRequest request;
+  bool filled = false;
+
+  std::mutex mutex;  // of what follows
+  std::shared_ptr<grpc::ClientContext> context;
+  CallId local = 0;
+  bool cancelled = false;
+
+  Duration left() const {
+    return std::chrono::duration_cast<Duration>(due - std::chrono::steady_clock::now());
+  }
+};
+
+struct RoutedSteps::Body {
+  Body(InferenceService& runs, Options given) : local(runs), options(std::move(given)) {
+    learning = std::jthread([this](const std::stop_token& stop) { Learn(stop); });
+  }
+  ~Body();
+
+  std::shared_ptr<const StepRoutes> Now() const {
+    const std::scoped_lock lock(mutex);
+    return routes;
+  }
+  // Of the stage that is named as the step, or else of the pipeline's only stage with that model: a
+  // step has its model's name where the fleet's file may say another.
+  static StepRoute* Find(const StepRoutes& routes, const StepName& step, const std::string& model);
+  std::shared_ptr<Peer> PeerAt(const WorkerTarget& target);
+  void Say(const std::string& line) const {
+    if (options.log) options.log(line);
+  }
+
+  void Try(const std::shared_ptr<SentStep>& sent);
+  bool TryHere(const std::shared_ptr<SentStep>& sent);
+  void TryPeer(const std::shared_ptr<SentStep>& sent, const std::shared_ptr<Peer>& peer);
+  void Done(const std::shared_ptr<SentStep>& sent, const std::shared_ptr<Peer>& peer,
+            const std::shared_ptr<inference::ModelInferResponse>& response,
+            const grpc::Status& status);
+  void Finish(const std::shared_ptr<SentStep>& sent, InferReply&& reply);
+  void Judge(Peer& peer, const grpc::Status& status) const;
+
+  void Learn(const std::stop_token& stop);
+  Expected<ModelSpec> Ask(Peer& peer, const std::string& model) const;
+
+  InferenceService& local;
+  const Options options;
+
+  mutable std::mutex mutex;  // of what follows
+  std::shared_ptr<const StepRoutes> routes = std::make_shared<const StepRoutes>();
+  std::map<std::pair<std::string, std::string>, std::weak_ptr<Peer>> peers;  // by node, address
+  std::map<std::string, std::shared_ptr<const ModelSpec>, std::less<>> specs;
+  std::map<std::string, std::string, std::less<>> unknown;  // models to ask for, and why not known
+  std::unordered_map<CallId, std::shared_ptr<SentStep>> calls;
+  std::size_t underway = 0;  // added, and its reply has not returned
+  std::uint64_t next = 1;
+  std::condition_variable none;
+  std::condition_variable_any asked;
+  std::jthread learning;  // last: it uses the others
+};
+
+}  // namespace tactus

@@ -1,0 +1,222 @@
+"""A pipeline whose steps the plan put on several nodes: its answers are those of one server, each
+request is answered once when a node dies, and a plan that moves a step loses none."""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import tempfile
+import threading
+import unittest
+import urllib.error
+import urllib.request
+
+from serving import SOURCE, WAIT_S, Server
+from test_cluster import Cluster, until
+
+EXAMPLES = SOURCE / "examples" / "ensembles" / "models"
+NODES = ["edge", "near", "far"]
+
+
+def fleet(*, mean_on):
+    """`means` of examples/ensembles: found at the camera, and the means where `mean_on` says."""
+    def device(name, server):
+        return (f'[[devices]]\nname = "{name}"\nkind = "{name}"\nsite = "{name}"\n'
+                f'memory_mb = 4000\nserver = {server}\n')
+
+    def cost(model, kind):
+        return (f'[[costs]]\nmodel = "{model}"\nkind = "{kind}"\nweights_mb = 1\nbatches = [1]\n'
+                'infer_ms = [1]\npeak_mb = [1]\nuse = [0.1]\n')
+
+    def stage(name, more):
+        return (f'[[pipelines.stages]]\nname = "{name}"\nmodel = "{name}"\nin_kb = 1\n'
+                f'out_kb = 1\n{more}')
+    links = "".join(f'[[links]]\nsites = ["{a}", "{b}"]\nmbps = 1000\n'
+                    for a, b in (("edge", "near"), ("edge", "far"), ("near", "far")))
+    return (device("edge", "false") + device("near", "true") + device("far", "true") + links
+            + cost("split", "edge") + cost("mean", mean_on)
+            + '[[pipelines]]\nname = "means"\nslo_ms = 2000\nsource = "edge"\nrate_rps = 10\n'
+            + stage("split", "") + stage("mean", 'after = ["split"]\nitems = 3\n'))
+
+
+def repository(root):
+    """The example's models, with time enough for a busy machine, and rows that count each."""
+    for name in ("split", "mean", "means"):
+        shutil.copytree(EXAMPLES / name, root / name)
+    config = root / "means" / "config.pbtxt"
+    text = config.read_text().replace('string_value: "200"', 'string_value: "60000"')
+    config.write_text(text.replace('string_value: "each"', 'string_value: "all"'))
+
+
+def body(rows):
+    return json.dumps({"inputs": [{"name": "FOUND", "datatype": "FP32", "shape": [len(rows), 16],
+                                   "data": [x for row in rows for x in row]}]}).encode()
+
+
+def ask(address, rows, model="means"):
+    """Status, and the answer's outputs or its error."""
+    request = urllib.request.Request(f"http://{address}/v2/models/{model}/infer", data=body(rows))
+    try:
+        with urllib.request.urlopen(request, timeout=2 * WAIT_S) as reply:
+            return reply.status, json.load(reply)["outputs"]
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)["error"]
+
+
+def counted(address, model):
+    """Rows that the model has run on this node."""
+    with urllib.request.urlopen(f"http://{address}/v2/models/{model}/stats",
+                                timeout=WAIT_S) as reply:
+        return json.load(reply)["model_stats"][0]["inference_count"]
+
+
+class Traffic:
+    """Requests one after the other from some threads, until it is stopped."""
+
+    def __init__(self, address, threads=3):
+        self.address = address
+        self.answers = []
+        self.sent = 0
+        self.lock = threading.Lock()
+        self.stopping = False
+        self.threads = [threading.Thread(target=self._run, args=(n,)) for n in range(threads)]
+        for thread in self.threads:
+            thread.start()
+
+    def _run(self, number):
+        value = number
+        while not self.stopping:
+            value += 1
+            with self.lock:
+                self.sent += 1
+            try:
+                status, said = ask(self.address, [[value] * 16, [-value] * 16])
+            except OSError as error:
+                status, said = None, repr(error)
+            right = status == 200 and said[0]["data"] == [value, -value]
+            with self.lock:
+                self.answers.append((status, right, said))
+
+    def count(self, status):
+        with self.lock:
+            return sum(1 for answer in self.answers if answer[0] == status)
+
+    def stop(self):
+        self.stopping = True
+        for thread in self.threads:
+            thread.join(timeout=4 * WAIT_S)
+        return self.answers
+
+
+class SplitTest(unittest.TestCase):
+    tls = False
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tactus-cluster-test-")
+        self.addCleanup(folder.cleanup)
+        root = pathlib.Path(folder.name)
+        self.models = root / "models"
+        self.models.mkdir()
+        repository(self.models)
+        self.fleets = {}
+        for kind in ("near", "far"):
+            self.fleets[kind] = root / f"{kind}.toml"
+            self.fleets[kind].write_text(fleet(mean_on=kind))
+        self.cluster = Cluster(NODES, fleet=self.fleets["near"], models=self.models, tls=self.tls)
+        self.addCleanup(self.cluster.close)
+        nodes = self.cluster.await_served(NODES)
+        self.http = {name: nodes[name]["http"] for name in NODES}
+        until("the pipeline", lambda: ask(self.http["edge"], [[1] * 16])[0] == 200)
+
+    def traffic(self):
+        traffic = Traffic(self.http["edge"])
+        self.addCleanup(traffic.stop)
+        until("traffic", lambda: traffic.count(200) > 20)
+        return traffic
+
+
+class PlanTest(SplitTest):
+    def test_answers_are_those_of_one_server_that_has_all_models(self):
+        server = Server("--default-slo-ms", "60000", fill=repository)
+        self.addCleanup(server.close)
+        nodes = self.cluster.nodes()
+        self.assertEqual(nodes["edge"]["models"], ["split"])
+        self.assertEqual(nodes["near"]["models"], ["mean"])
+        before = counted(self.http["near"], "mean")
+        chance = random.Random(7)
+        rows = 0
+        for count in (0, 1, 2, 5, 31):
+            sent = [[chance.uniform(-9, 9) for _ in range(16)] for _ in range(count)]
+            here = ask(self.http["edge"], sent)
+            self.assertEqual(here[0], 200, here)
+            self.assertEqual(here, ask(server.http, sent))
+            rows += count
+        self.assertEqual(counted(self.http["near"], "mean") - before, rows)
+        self.assertNotEqual(ask(self.http["edge"], [[1] * 16], model="mean")[0], 200,
+                            "clients find each model where it is")
+
+    def test_a_worker_killed_under_load_loses_no_request_and_serves_again(self):
+        traffic = self.traffic()
+        worker = self.cluster.worker_pid("near")
+        os.kill(worker, signal.SIGKILL)
+        until("refusals", lambda: traffic.count(503) > 0)
+        until("its return", lambda: self.cluster.worker_pid("near") != worker
+              and self.cluster.nodes()["near"]["ready"])
+        served = traffic.count(200)
+        until("answers again", lambda: traffic.count(200) > served + 20)
+        answers = traffic.stop()
+        self.assertEqual(len(answers), traffic.sent, "each is answered, once")
+        for status, right, said in answers:
+            self.assertIn(status, (200, 503), said)
+            self.assertEqual(right, status == 200, said)
+        why = next(said for status, _, said in answers if status == 503)
+        self.assertRegex(why, r"step 'mean'.*node 'near' at 127\.0\.0\.1:\d+: .* ms of the step's")
+
+    def test_a_plan_that_moves_a_step_under_traffic_loses_nothing(self):
+        traffic = self.traffic()
+        self.cluster.controller.kill()
+        self.cluster.controller.wait(timeout=WAIT_S)
+        self.cluster.fleet = self.fleets["far"]
+        self.cluster.start_controller()
+        until("the move", lambda: (self.cluster.nodes().get("far") or {}).get("models") == ["mean"])
+        until("rows at its new place", lambda: counted(self.http["far"], "mean") > 20)
+        until("the old one to be put away",
+              lambda: ask(self.http["near"], [[1] * 16], model="mean")[0] in (400, 404, 503))
+        served = traffic.count(200)
+        until("more", lambda: traffic.count(200) > served + 20)
+        answers = traffic.stop()
+        self.assertEqual(len(answers), traffic.sent)
+        self.assertEqual([said for _, right, said in answers if not right], [])
+
+
+class CertificatesTest(SplitTest):
+    tls = True
+
+    def test_steps_cross_nodes_with_certificates_of_the_cluster_only(self):
+        self.assertEqual(ask(self.http["edge"], [[2] * 16, [4] * 16])[1][0]["data"], [2, 4])
+        routes = (self.cluster.root / "state-edge" / "worker.routes").read_text()
+        address = next(line.split('"')[1] for line in routes.splitlines() if "address" in line)
+        state = (self.cluster.root / "state-near" / "worker.state").read_text()
+        self.assertIn(f"peer: {address.split(':')[1]}\n", state, "a port of its own")
+        self.assertNotIn(f"grpc: {address.split(':')[1]}\n", state)
+        with self.assertRaises(OSError):  # in the clear
+            urllib.request.urlopen(f"http://{address}/v2/health/live", timeout=WAIT_S)
+        # After a restart from disk, without a controller, steps go where they went.
+        self.cluster.controller.kill()
+        worker = self.cluster.worker_pid("edge")
+        os.kill(worker, signal.SIGKILL)
+        until("another worker", lambda: self.cluster.worker_pid("edge") != worker)
+
+        def served():
+            try:
+                return ask(self.http["edge"], [[3] * 16])[0] == 200
+            except OSError:
+                return False
+        until("the pipeline", served)
+
+
+if __name__ == "__main__":
+    unittest.main()
