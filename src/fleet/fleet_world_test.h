@@ -304,6 +304,7 @@ class FleetWorld {
         }
       }
     }
+    plan.routes = RoutesOf(plan.instances);
     return plan;
   }
 

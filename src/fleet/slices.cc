@@ -8,17 +8,6 @@ namespace {
 
 constexpr double kLeastOfDeclared = 0.1;
 
-// By pipeline and stage: instances on each node.
-using Placed = std::map<std::pair<FleetPipelineId, FleetStageId>, std::map<std::string, double>>;
-
-Placed PlacedBy(const FleetPlan& plan, const FleetInput& input) {
-  Placed placed;
-  for (const FleetInstance& each : plan.instances) {
-    placed[{each.pipeline, each.stage}][input.devices[each.device.value()].name] += 1;
-  }
-  return placed;
-}
-
 bool Runs(const FleetInput& input, const FleetPipeline& pipeline, ModelId model) {
   for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
     const FleetDevice& device = input.devices[d];
@@ -52,21 +41,24 @@ std::map<std::string, FleetSlice> SlicesOf(const FleetPlan& plan, const FleetInp
                                        .length = each.length,
                                        .cycle = each.cycle});
   }
-  for (const auto& [what, targets] : PlacedBy(plan, input)) {
-    const FleetPipelineId p = what.first;
-    const FleetPipeline& pipeline = input.pipelines[p.value()];
-    const FleetStage& stage = pipeline.stages[what.second.value()];
+  std::map<FleetStageRef, const FleetRoute*> routes;
+  for (const FleetRoute& each : plan.routes) routes[{each.pipeline, each.stage}] = &each;
+  for (const FleetRoute& each : plan.routes) {
+    const FleetPipeline& pipeline = input.pipelines[each.pipeline.value()];
+    const FleetStage& stage = pipeline.stages[each.stage.value()];
     SliceRoute route{pipeline.name, stage.name, input.models[stage.model.value()], {}};
-    for (const auto& [node, instances] : targets) route.to.push_back({node, instances});
-    std::set<std::string> from;
-    if (stage.after.empty()) from.insert(input.devices[pipeline.source.value()].name);
-    for (const FleetInstance& each : plan.instances) {
-      const bool before =
-          each.pipeline == p && std::ranges::find(stage.after, each.stage) != stage.after.end();
-      if (before) from.insert(input.devices[each.device.value()].name);
+    for (const FleetTarget& to : each.to) {
+      route.to.push_back({input.devices[to.device.value()].name, to.weight});
     }
-    for (const std::string& node : from) {
-      const auto slice = slices.find(node);
+    std::set<DeviceId> from;
+    if (stage.after.empty()) from.insert(pipeline.source);
+    for (const FleetStageId before : stage.after) {
+      const auto found = routes.find({each.pipeline, before});
+      if (found == routes.end()) continue;
+      for (const FleetTarget& at : found->second->to) from.insert(at.device);
+    }
+    for (const DeviceId device : from) {
+      const auto slice = slices.find(input.devices[device.value()].name);
       if (slice != slices.end()) slice->second.routes.push_back(route);
     }
   }

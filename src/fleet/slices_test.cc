@@ -20,6 +20,7 @@ TEST(Slices, NodesRouteWhatFollowsAndTakeOverDownstreamFirst) {
                     {FleetPipelineId{0}, FleetStageId{1}, DeviceId{0}},
                     {FleetPipelineId{1}, FleetStageId{0}, DeviceId{0}},
                     {FleetPipelineId{1}, FleetStageId{1}, DeviceId{0}}};
+  plan.routes = RoutesOf(plan.instances);
   const auto slices = SlicesOf(plan, input, {1, 1}, {"server0", "edge0", "edge1"});
   EXPECT_THAT(ModelsOf(slices.at("server0")), ElementsAre("find", "name", "read"));
   EXPECT_THAT(ModelsOf(slices.at("edge0")), ElementsAre("find"));
@@ -29,6 +30,20 @@ TEST(Slices, NodesRouteWhatFollowsAndTakeOverDownstreamFirst) {
             (SliceRoute{"camera1", "find", "find", {{"server0", 1}}}));
   EXPECT_THAT(WavesOf(slices, input),
               ElementsAre(ElementsAre("server0"), ElementsAre("edge0", "edge1")));
+}
+
+// A stage that another's instances run has its items sent there, though it has none of its own.
+TEST(Slices, StagesThatShareInstancesAreRoutedToThem) {
+  const FleetInput input = FleetWorld::MadeFleet(1, 3);
+  FleetPlan plan;
+  plan.instances = {{FleetPipelineId{0}, FleetStageId{0}, DeviceId{1}},
+                    {FleetPipelineId{0}, FleetStageId{1}, DeviceId{0}},
+                    {FleetPipelineId{2}, FleetStageId{0}, DeviceId{3}}};
+  plan.instances[1].also = {{FleetPipelineId{2}, FleetStageId{1}}};
+  plan.routes = RoutesOf(plan.instances);
+  const auto slices = SlicesOf(plan, input, {1, 1}, {"server0", "edge0", "edge2"});
+  EXPECT_EQ(slices.at("edge2").routes.at(1),
+            (SliceRoute{"camera2", "more", "name", {{"server0", 1}}}));
 }
 
 TEST(Slices, WithoutADeviceItsPipelinesAreLostAndTheOthersKeepTheirSources) {

@@ -49,13 +49,17 @@ class StreamTable {
     double weights_mb = 0;
   };
 
-  const FleetCost& CostOf(const FleetInstance& each) const;
-  const FleetBatch& BatchOf(const FleetInstance& each) const;
-  ModelId ModelOf(const FleetInstance& each) const;
+  // What an instance asks for.
+  struct Need {
+    const FleetDevice& device;
+    ModelId model;
+    const FleetCost& cost;
+    const FleetBatch& batch;
+  };
+  Need NeedOf(const FleetInstance& each) const;
   // Whether the stream may run it beside what its accelerator has (Eq. 4 and 5).
-  bool HasRoom(const FleetInstance& each, const Accelerator& accelerator, int stream,
-               NoWindow& why) const;
-  void Take(const FleetInstance& each);
+  bool HasRoom(const Need& need, const Accelerator& accelerator, int stream, NoWindow& why) const;
+  void Take(const FleetInstance& each, const Need& need);
   void Cut(Stream& stream, Duration begin, Duration end);
 
   const FleetInput& input_;
