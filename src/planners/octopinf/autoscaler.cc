@@ -91,6 +91,7 @@ class Rescaled {
     std::vector<FleetInstance> before;
     std::size_t begin = end;
     while (begin > 0 && plan_.instances[begin - 1].pipeline == p) --begin;
+    before.reserve(2 * (end - begin));
     auto edit = std::ranges::lower_bound(edits_, begin + 1, {}, &Edit::at);
     for (std::size_t i = begin; i < end; ++i) {
       before.push_back(plan_.instances[i]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "base/check.h"
 
@@ -60,15 +61,16 @@ bool StreamTable::Place(FleetInstance& each, Duration earliest, NoWindow& why) {
         const bool fresh = stream.cycle == Duration{};
         if (!fresh && own < stream.cycle) continue;  // line 18
         const Duration cycle = fresh ? own : stream.cycle;
-        const std::vector<Portion> whole = {{Duration{}, cycle}};
-        bool room = false, asked = false;
-        for (const Portion& portion : fresh ? whole : stream.free) {
+        const Portion whole{Duration{}, cycle};
+        const std::span<const Portion> free = fresh ? std::span(&whole, 1) : std::span(stream.free);
+        bool asked = false;
+        for (const Portion& portion : free) {
           const Duration begin = std::max(portion.begin, from);
-          if (begin + length > portion.end) continue;
-          if (!asked) room = HasRoom(need, accelerators[a], static_cast<int>(s), why);
-          asked = true;
           const Duration left = portion.end - portion.begin - length;
-          if (!room || (best && left >= least)) continue;
+          if (begin + length > portion.end || (best && left >= least)) continue;
+          // The same for all of the stream's portions.
+          if (!asked && !HasRoom(need, accelerators[a], static_cast<int>(s), why)) break;
+          asked = true;
           best = each;
           best->accelerator = static_cast<int>(a);
           best->stream = static_cast<int>(s);
@@ -132,8 +134,11 @@ void StreamTable::Take(const FleetInstance& each, const Need& need) {
       devices_[each.device.value()][static_cast<std::size_t>(each.accelerator)];
   Stream& stream = accelerator.streams[static_cast<std::size_t>(each.stream)];
   if (accelerator.models[need.model]++ == 0) accelerator.weights_mb += need.cost.weights_mb;
-  stream.peaks.insert(need.batch.peak_mb);
-  stream.uses.insert(need.batch.use);
+  const auto put = [](std::vector<double>& all, double each) {
+    all.insert(std::ranges::upper_bound(all, each), each);
+  };
+  put(stream.peaks, need.batch.peak_mb);
+  put(stream.uses, need.batch.use);
   if (each.length == Duration{}) return;
   if (stream.cycle == Duration{}) {
     stream.cycle = each.cycle;
@@ -163,8 +168,11 @@ void StreamTable::Reclaim(const FleetInstance& each) {
     accelerator.models.erase(need.model);
     accelerator.weights_mb -= need.cost.weights_mb;
   }
-  stream.peaks.erase(stream.peaks.find(need.batch.peak_mb));
-  stream.uses.erase(stream.uses.find(need.batch.use));
+  const auto take = [](std::vector<double>& all, double each) {
+    all.erase(std::ranges::lower_bound(all, each));
+  };
+  take(stream.peaks, need.batch.peak_mb);
+  take(stream.uses, need.batch.use);
   if (each.length == Duration{}) return;
   Portion back{each.offset, each.offset + each.length};
   std::vector<Portion> merged;

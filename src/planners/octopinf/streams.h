@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -37,11 +36,11 @@ class StreamTable {
     Duration end{};
   };
   struct Stream {
-    Duration cycle{};                   // 0: nothing has a window here yet
-    std::vector<Portion> free;          // in order
-    std::multiset<double> peaks, uses;  // of what runs here
-    double peak_mb() const { return peaks.empty() ? 0 : *peaks.rbegin(); }
-    double use() const { return uses.empty() ? 0 : *uses.rbegin(); }
+    Duration cycle{};                 // 0: nothing has a window here yet
+    std::vector<Portion> free;        // in order
+    std::vector<double> peaks, uses;  // of what runs here, ascending
+    double peak_mb() const { return peaks.empty() ? 0 : peaks.back(); }
+    double use() const { return uses.empty() ? 0 : uses.back(); }
   };
   struct Accelerator {
     std::vector<Stream> streams;
