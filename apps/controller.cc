@@ -13,6 +13,7 @@
 #include "planners/fleet_registry.h"
 #include "stop_signals.h"
 #include "workload/fleet_file.h"
+#include "workload/fleet_scenario.h"
 
 namespace tactus {
 namespace {
@@ -22,7 +23,7 @@ struct ControllerFlags {
   std::string listen = "127.0.0.1:7400";
   std::string state;
   std::string tls;
-  std::string planner = "octopinf";
+  std::string planner;  // empty: the file's
   double replan_s = 360;
   double forget_s = 600;
 };
@@ -32,6 +33,10 @@ int RunController(const ControllerFlags& flags) {
   LogQueue logs("info");
   auto fleet = LoadFleet(flags.fleet);
   if (!fleet) return ReportBadInput(fleet.error());
+  const auto run = LoadFleetRun(flags.fleet);
+  if (!run) return ReportBadInput(run.error());
+  const std::string planner = flags.planner.empty() ? run->planner : flags.planner;
+  if (auto known = CheckFleetPlanner(planner); !known) return ReportBadInput(known.error());
   auto tls = ReadClusterTls(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
   ControllerOptions options{.listen = flags.listen, .state = flags.state, .tls = *std::move(tls)};
@@ -41,10 +46,10 @@ int RunController(const ControllerFlags& flags) {
   const std::size_t nodes = fleet->devices.size();
   auto controller = Controller::Start(
       std::move(options), *std::move(fleet),
-      [planner = flags.planner](const FleetInput& input) { return PlanFleet(planner, input); },
+      [planner](const FleetInput& input) { return PlanFleet(planner, input); },
       [log = logs.log()](const std::string& line) { log->info("{}", line); });
   if (!controller) return ReportBadInput(controller.error());
-  fmt::print("tactus controller plans {} nodes by {}\nready control={}\n", nodes, flags.planner,
+  fmt::print("tactus controller plans {} nodes by {}\nready control={}\n", nodes, planner,
              (*controller)->port());
   std::fflush(stdout);
   while (!signals.CameWithin(std::chrono::milliseconds(200))) {
@@ -78,7 +83,9 @@ void AddController(CLI::App& app, CommandContext& context) {
   for (const FleetPlannerInfo& each : FleetPlanners()) {
     names += fmt::format("{} {}", names == "One of" ? "" : ",", each.name);
   }
-  command->add_option("--planner", flags->planner, names)->capture_default_str();
+  command->add_option(
+      "--planner", flags->planner,
+      names + "; else the one that the file's [fleet] names, or " + FleetRun{}.planner);
   command
       ->add_option("--replan-seconds", flags->replan_s,
                    "How often to plan anew for the rates that are measured")

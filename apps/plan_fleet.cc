@@ -17,14 +17,16 @@
 #include "planners/fleet_estimate.h"
 #include "planners/fleet_registry.h"
 #include "workload/fleet_file.h"
+#include "workload/fleet_plan_file.h"
+#include "workload/fleet_scenario.h"
 
 namespace tactus {
 namespace {
 
 struct FleetOptions {
   std::string input;
-  std::string planner = "octopinf";
-  std::string json;
+  std::string planner;  // empty: the file's
+  std::string out;
   bool windows = false;
 };
 
@@ -143,18 +145,20 @@ std::string Shortages(const FleetPlan& plan, const FleetInput& input) {
 int RunFleet(const FleetOptions& options) {
   const auto input = LoadFleet(options.input);
   if (!input) return ReportBadInput(input.error());
+  const auto run = LoadFleetRun(options.input);
+  if (!run) return ReportBadInput(run.error());
+  const std::string& planner = options.planner.empty() ? run->planner : options.planner;
   const auto begun = std::chrono::steady_clock::now();
-  const auto plan = PlanFleet(options.planner, *input);
+  const auto plan = PlanFleet(planner, *input);
   if (!plan) return ReportBadInput(plan.error());
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begun;
   fmt::print("{}: {} devices, {} pipelines, by {} in {:.1f} ms\n\n{}\n", options.input,
-             input->devices.size(), input->pipelines.size(), options.planner, took.count(),
+             input->devices.size(), input->pipelines.size(), planner, took.count(),
              StageTable(*plan, *input));
   if (options.windows) fmt::print("{}\n", Windows(*plan, *input));
   fmt::print("why they are there\n{}{}", Reasons(*plan, *input), Shortages(*plan, *input));
-  if (options.json.empty()) return 0;
-  const auto written =
-      WriteWhole(FleetPlanJson(*plan, *input, options.planner), options.json, "plan");
+  if (options.out.empty()) return 0;
+  const auto written = WriteWhole(FleetPlanJson(*plan, *input, planner), options.out, "plan");
   return written ? 0 : ReportBadInput(written.error());
 }
 
@@ -171,9 +175,13 @@ void AddPlanFleet(CLI::App& plan, CommandContext& context) {
   for (const FleetPlannerInfo& each : FleetPlanners()) {
     names += fmt::format("{} {}", names == "One of" ? "" : ",", each.name);
   }
-  command->add_option("--planner", options->planner, names)->capture_default_str();
+  command->add_option(
+      "--planner", options->planner,
+      names + "; else the one that the file's [fleet] names, or " + FleetRun{}.planner);
   command->add_flag("--windows", options->windows, "Draw the windows of each stream");
-  command->add_option("--json", options->json, "Write the plan to this file")
+  command
+      ->add_option("--out,--json", options->out,
+                   "Write the plan to this file, for `tactus simulate --plan`")
       ->check(WritableFile());
   command->callback([options, &context] { context.exit_code = RunFleet(*options); });
 }

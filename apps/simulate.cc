@@ -39,16 +39,16 @@ int SimulateAFleet(const SimulateOptions& options) {
                              .policies = options.policies,
                              .settings = options.settings,
                              .seeds = options.seeds,
+                             .plan = options.plan,
                              .json = options.json};
   if (!options.policy.empty()) fleet.policies.push_back(options.policy);
   if (options.seed) fleet.settings.push_back(fmt::format("seed={}", *options.seed));
-  const bool other = !options.plan.empty() || !options.files.journal.empty() ||
-                     !options.files.predictor.empty() || !options.files.save_predictor.empty();
+  const bool other = !options.files.journal.empty() || !options.files.predictor.empty() ||
+                     !options.files.save_predictor.empty();
   if (other) {
     return ReportBadInput({ErrorCode::kInvalidArgument,
-                           options.scenario +
-                               " is a fleet: leave out --plan, --journal, --predictor and "
-                               "--save-predictor, which are of one machine"});
+                           options.scenario + " is a fleet: leave out --journal, --predictor and "
+                                              "--save-predictor, which are of one machine"});
   }
   return RunSimulateFleet(fleet);
 }
@@ -143,7 +143,9 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
           "--plan", options->plan,
           "Split devices and place models by this plan (of `tactus plan gpulet --out`), into the "
           "shares that it was made for, under the policy planned if no other is named; where the "
-          "scenario has a [plan] planner, at first")
+          "scenario has a [plan] planner, at first; of a fleet: by this plan (of `tactus plan "
+          "fleet "
+          "--out`) throughout, or with --set period_s=S until it is planned anew")
       ->check(ReadFile());
   command->add_option("--planners", options->planners, "Of a fleet: compare these planners")
       ->delimiter(',')

@@ -2,6 +2,7 @@
 #include "simulate_fleet.h"
 
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,8 +12,10 @@
 #include "experiment/kept_files.h"
 #include "metrics/fleet_report.h"
 #include "output_file.h"
+#include "planners/fleet_registry.h"
 #include "policies/registry.h"
 #include "sim/fleet/fleet_simulation.h"
+#include "workload/fleet_plan_file.h"
 #include "workload/fleet_scenario.h"
 
 namespace tactus {
@@ -27,7 +30,31 @@ std::vector<std::filesystem::path> FilesOf(const FleetScenario& scenario,
   for (const std::string& file : {scenario.run.traces, scenario.run.counts}) {
     if (!file.empty()) files.push_back(folder / file);
   }
+  if (!options.plan.empty()) files.push_back(options.plan);
   return files;
+}
+
+}  // namespace
+
+namespace {
+
+// The plan of --plan; what runs then is that plan alone, unless the settings say otherwise.
+Expected<FleetPlanFile> TakeFleetPlan(const SimulateFleetOptions& options,
+                                      std::vector<std::string>& settings) {
+  if (!options.planners.empty()) {
+    return InvalidArgument(
+        "--planners: --plan says what runs where; leave one of them out (with --set period_s=360 "
+        "--set planner=NAME it is planned anew by that planner)");
+  }
+  const auto scenario = LoadFleetScenario(options.scenario, options.settings);
+  if (!scenario) return std::unexpected(scenario.error());
+  auto file = LoadFleetPlan(options.plan, scenario->input);
+  if (!file) return file;
+  if (const auto known = CheckFleetPlanner(file->planner); !known) {
+    return InvalidArgument(options.plan + ": planner: " + known.error().message);
+  }
+  settings.insert(settings.begin(), {"planner=" + file->planner, "period_s=0", "autoscale_s=0"});
+  return file;
 }
 
 }  // namespace
@@ -42,10 +69,17 @@ int RunSimulateFleet(const SimulateFleetOptions& options) {
   if (planners.empty()) planners.push_back("");
   if (policies.empty()) policies.push_back("");
   std::vector<FleetReport> reports;
+  std::vector<std::string> common = options.settings;
+  FleetPlanFile file;
+  if (!options.plan.empty()) {
+    auto taken = TakeFleetPlan(options, common);
+    if (!taken) return ReportBadInput(taken.error());
+    file = std::move(*taken);
+  }
   for (const std::string& planner : planners) {
     for (const std::string& policy : policies) {
       for (int seed = 1; seed <= std::max(1, options.seeds); ++seed) {
-        std::vector<std::string> settings = options.settings;
+        std::vector<std::string> settings = common;
         if (!planner.empty()) settings.push_back("planner=" + planner);
         if (!policy.empty()) settings.push_back("policy=" + policy);
         if (options.seeds > 0) settings.push_back(fmt::format("seed={}", seed));
@@ -57,7 +91,8 @@ int RunSimulateFleet(const SimulateFleetOptions& options) {
           return ReportBadInput(kept.error());
         }
         const auto report = SimulateFleet(
-            *scenario, {.policies = [](const std::string& name) { return MakePolicy(name); }});
+            *scenario, {.policies = [](const std::string& name) { return MakePolicy(name); },
+                        .plan = options.plan.empty() ? nullptr : &file.plan});
         if (!report) return ReportBadInput(report.error());
         reports.push_back(*report);
       }

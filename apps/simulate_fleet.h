@@ -12,6 +12,7 @@ struct SimulateFleetOptions {
   std::vector<std::string> policies;  // none: the scenario's
   std::vector<std::string> settings;  // of [fleet]: "duration_s=600"
   int seeds = 0;                      // 1 to so many; 0: the scenario's own
+  std::string plan;  // a file of `tactus plan fleet --out`, which serves throughout; empty: none
   std::string json;
 };
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace tactus {
 namespace {
@@ -40,6 +41,10 @@ Status CheckDevices(const FleetInput& input) {
     if (link.a == link.b || !(link.mbps > 0) || !InRange(link.mbps) || link.rtt < Duration{}) {
       return InvalidArgument("a link of site " + Quoted(input.sites[link.a.value()]) +
                              ": it joins two sites, with mbps above 0 and an rtt from 0 on");
+    }
+    if (!(link.loss >= 0 && link.loss < 1)) {
+      return InvalidArgument("a link of site " + Quoted(input.sites[link.a.value()]) +
+                             ": loss is a part of its packets, from 0 to below 1");
     }
   }
   return {};
@@ -96,9 +101,14 @@ Status CheckPipeline(const FleetInput& input, const FleetPipeline& pipeline) {
   if (pipeline.source.value() >= input.devices.size()) {
     return InvalidArgument(what + ": its source is no device of the fleet");
   }
+  std::set<std::string> names;
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     const FleetStage& stage = pipeline.stages[s];
     const std::string where = what + ", stage " + Quoted(stage.name);
+    if (!names.insert(stage.name).second) {
+      return InvalidArgument(what + ": two stages are called " + Quoted(stage.name) +
+                             "; rename one");
+    }
     if (!InRange(stage.items) || !InRange(stage.in_kb) || !InRange(stage.out_kb) ||
         !InRange(stage.cv, -kMost)) {
       return InvalidArgument(where + ": items, in_kb and out_kb must be from 0 on");
@@ -173,7 +183,11 @@ double CoefficientOf(const FleetStage& stage) {
 Status CheckFleet(const FleetInput& input) {
   if (auto devices = CheckDevices(input); !devices) return devices;
   if (auto costs = CheckCosts(input); !costs) return costs;
+  std::set<std::string> names;
   for (const FleetPipeline& pipeline : input.pipelines) {
+    if (!names.insert(pipeline.name).second) {
+      return InvalidArgument("two pipelines are called " + Quoted(pipeline.name) + "; rename one");
+    }
     if (auto checked = CheckPipeline(input, pipeline); !checked) return checked;
   }
   return {};
@@ -198,6 +212,7 @@ std::string FaultOfInstance(const FleetInstance& instance, const FleetInput& inp
   if (std::ranges::find(cost->batches, instance.batch, &FleetBatch::batch) == cost->batches.end()) {
     return what + "a batch that was not profiled";
   }
+  if (instance.cycle <= Duration{}) return what + "its cycle is not above 0";
   if (instance.offset < Duration{} || instance.offset + instance.length > instance.cycle) {
     return what + "its window ends beyond the cycle";
   }
@@ -220,6 +235,11 @@ class Ways {
 
   void Add(FleetStageRef stage, DeviceId device) { at_[stage].insert(device); }
   bool Has(FleetStageRef stage) const { return at_.contains(stage); }
+  bool Has(FleetStageRef stage, DeviceId device) const {
+    const auto found = at_.find(stage);
+    return found != at_.end() && found->second.contains(device);
+  }
+  const std::map<FleetStageRef, std::set<DeviceId>>& all() const { return at_; }
 
   std::string Fault() const {
     for (const auto& [stage, devices] : at_) {
@@ -250,6 +270,36 @@ class Ways {
   const FleetInput& input_;
   std::map<FleetStageRef, std::set<DeviceId>> at_;
 };
+
+std::string NameOf(const FleetInput& input, FleetStageRef stage) {
+  const FleetPipeline& pipeline = input.pipelines[stage.pipeline.value()];
+  return pipeline.name + "/" + pipeline.stages[stage.stage.value()].name;
+}
+
+std::string FaultOfRoutes(const FleetPlan& plan, const FleetInput& input, const Ways& ways) {
+  std::set<FleetStageRef> routed;
+  for (const FleetRoute& route : plan.routes) {
+    const FleetStageRef stage{route.pipeline, route.stage};
+    const bool known = route.pipeline.value() < input.pipelines.size() &&
+                       route.stage.value() < input.pipelines[route.pipeline.value()].stages.size();
+    if (!known) return "a route of an unknown stage";
+    const std::string what = NameOf(input, stage) + ": ";
+    if (!routed.insert(stage).second) return what + "it has two routes";
+    if (route.to.empty()) return what + "its route leads nowhere";
+    std::set<DeviceId> devices;
+    for (const FleetTarget& target : route.to) {
+      if (!ways.Has(stage, target.device)) return what + "its route leads where it does not run";
+      if (!devices.insert(target.device).second) return what + "its route names a device twice";
+      if (!(target.weight > 0) || !InRange(target.weight)) {
+        return what + "a weight of its route is not above 0";
+      }
+    }
+  }
+  for (const auto& [stage, devices] : ways.all()) {
+    if (!routed.contains(stage)) return NameOf(input, stage) + ": it runs, and has no route";
+  }
+  return "";
+}
 
 std::string FaultOfWindows(std::vector<FleetInstance> instances) {
   const auto key = [](const FleetInstance& i) {
@@ -297,12 +347,39 @@ std::string FaultOfLoad(const FleetPlan& plan, const FleetInput& input, UseLimit
 
 }  // namespace
 
+std::vector<FleetRoute> RoutesOf(const std::vector<FleetInstance>& instances) {
+  std::vector<std::pair<FleetStageRef, DeviceId>> at;
+  for (const FleetInstance& each : instances) {
+    at.push_back({{each.pipeline, each.stage}, each.device});
+    for (const FleetStageRef& also : each.also) at.push_back({also, each.device});
+  }
+  std::ranges::stable_sort(at, {}, &std::pair<FleetStageRef, DeviceId>::first);
+  std::vector<FleetRoute> routes;
+  for (const auto& [stage, device] : at) {
+    const bool same = !routes.empty() && routes.back().pipeline == stage.pipeline &&
+                      routes.back().stage == stage.stage;
+    if (!same) routes.push_back({stage.pipeline, stage.stage, {}});
+    std::vector<FleetTarget>& to = routes.back().to;
+    const auto target = std::ranges::find(to, device, &FleetTarget::device);
+    if (target == to.end()) {
+      to.push_back({device, 1});
+    } else {
+      target->weight += 1;
+    }
+  }
+  return routes;
+}
+
 std::string FaultOf(const FleetPlan& plan, const FleetInput& input, UseLimit use) {
   Ways ways(input);
   for (const FleetInstance& instance : plan.instances) {
     if (std::string fault = FaultOfInstance(instance, input); !fault.empty()) return fault;
     ways.Add({instance.pipeline, instance.stage}, instance.device);
     for (const FleetStageRef& each : instance.also) ways.Add(each, instance.device);
+  }
+  const auto stage = [](const FleetInstance& i) { return FleetStageRef{i.pipeline, i.stage}; };
+  if (!std::ranges::is_sorted(plan.instances, {}, stage)) {
+    return "instances do not come by pipeline, then stage";
   }
   std::set<FleetStageRef> said;
   for (const FleetShortage& each : plan.short_of) said.insert({each.pipeline, each.stage});
@@ -315,6 +392,7 @@ std::string FaultOf(const FleetPlan& plan, const FleetInput& input, UseLimit use
     }
   }
   if (std::string fault = ways.Fault(); !fault.empty()) return fault;
+  if (std::string fault = FaultOfRoutes(plan, input, ways); !fault.empty()) return fault;
   if (std::string fault = FaultOfWindows(plan.instances); !fault.empty()) return fault;
   return FaultOfLoad(plan, input, use);
 }

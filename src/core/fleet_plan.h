@@ -19,6 +19,7 @@ using FleetPipelineId = Id<struct FleetPipelineTag>;
 using FleetStageId = Id<struct FleetStageTag>;  // in its pipeline
 // A network that has no link between two devices.
 inline constexpr std::size_t kNoLink = static_cast<std::size_t>(-1);
+inline constexpr double kPacketBytes = 1500;  // what a link loses, it loses in these
 
 struct FleetDevice {
   std::string name;
@@ -40,7 +41,10 @@ struct FleetLink {
   SiteId b{0};
   double mbps = 0;
   Duration rtt{};
+  double loss = 0;  // of its packets, which are sent again: part of all, from 0 to below 1
 
+  // What is left of it for what is not sent again.
+  double carried_mbps() const { return mbps * (1 - loss); }
   bool operator==(const FleetLink&) const = default;
 };
 
@@ -145,6 +149,21 @@ struct FleetInstance {
   bool operator==(const FleetInstance&) const = default;
 };
 
+// Where the items of a stage go: to each of these devices in proportion to its weight.
+struct FleetTarget {
+  DeviceId device;
+  double weight = 1;
+
+  bool operator==(const FleetTarget&) const = default;
+};
+struct FleetRoute {
+  FleetPipelineId pipeline;
+  FleetStageId stage;
+  std::vector<FleetTarget> to;
+
+  bool operator==(const FleetRoute&) const = default;
+};
+
 // A stage of which less is carried than comes.
 struct FleetShortage {
   FleetPipelineId pipeline;
@@ -167,6 +186,7 @@ struct FleetReason {
 struct FleetPlan {
   std::uint64_t epoch = 0;
   std::vector<FleetInstance> instances;  // by pipeline, then stage
+  std::vector<FleetRoute> routes;        // of every stage that runs, each once
   std::vector<FleetShortage> short_of;
   std::vector<FleetReason> reasons;
   std::vector<Duration> latency;  // by pipeline: the estimate, worst case
@@ -179,9 +199,13 @@ struct FleetPlan {
 // out of range.
 Status CheckFleet(const FleetInput& input);
 
+// What planners give: each stage's items go where it has instances, by how many there are.
+std::vector<FleetRoute> RoutesOf(const std::vector<FleetInstance>& instances);
+
 // What is wrong with the plan for this fleet; empty: nothing. Windows of a stream do not overlap
 // and end within its cycle, memory and use are kept, every stage that is not said to be short has
-// an instance, each runs where its model can, and answers reach the next stage and the sink.
+// an instance, each runs where its model can, answers reach the next stage and the sink, and every
+// stage that runs has a route, to devices where it runs.
 // Use may be without a limit, as in plans that have no windows.
 enum class UseLimit { kKept, kNone };
 std::string FaultOf(const FleetPlan& plan, const FleetInput& input, UseLimit use = UseLimit::kKept);

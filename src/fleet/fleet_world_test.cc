@@ -63,6 +63,7 @@ TEST(FleetWorld, WithoutFaultsOnePlanIsAdoptedAndStays) {
         plan.instances.push_back({FleetPipelineId{p}, FleetStageId{s}, DeviceId{0}});
       }
     }
+    plan.routes = RoutesOf(plan.instances);
     return plan;
   };
   options.leader.replan_every = Seconds(10);
@@ -90,6 +91,7 @@ TEST(FleetWorld, AThousandNodesBeatOnceASecond) {
         plan.instances.push_back({FleetPipelineId{p}, FleetStageId{s}, DeviceId{p % 20}});
       }
     }
+    plan.routes = RoutesOf(plan.instances);
     return plan;
   };
   FleetWorld world(options);

@@ -319,6 +319,7 @@ class FleetWorld {
         }
       }
     }
+    plan.routes = RoutesOf(plan.instances);
     return plan;
   }
 

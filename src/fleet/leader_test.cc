@@ -36,6 +36,7 @@ Expected<FleetPlan> OnTheFirst(const FleetInput& input) {
   for (FleetPipelineId::rep p = 0; p < input.pipelines.size(); ++p) {
     plan.instances.push_back({FleetPipelineId{p}, FleetStageId{0}, DeviceId{0}});
   }
+  plan.routes = RoutesOf(plan.instances);
   return plan;
 }
 

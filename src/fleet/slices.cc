@@ -8,19 +8,6 @@ namespace {
 
 constexpr double kLeastOfDeclared = 0.1;
 
-// By pipeline and stage: instances on each node.
-using Placed = std::map<std::pair<FleetPipelineId, FleetStageId>, std::map<std::string, double>>;
-
-Placed PlacedBy(const FleetPlan& plan, const FleetInput& input) {
-  Placed placed;
-  for (const FleetInstance& each : plan.instances) {
-    const std::string& node = input.devices[each.device.value()].name;
-    placed[{each.pipeline, each.stage}][node] += 1;
-    for (const FleetStageRef& also : each.also) placed[{also.pipeline, also.stage}][node] += 1;
-  }
-  return placed;
-}
-
 bool Runs(const FleetInput& input, const FleetPipeline& pipeline, ModelId model) {
   for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
     const FleetDevice& device = input.devices[d];
@@ -54,12 +41,13 @@ std::map<std::string, FleetSlice> SlicesOf(const FleetPlan& plan, const FleetInp
                                        .length = each.length,
                                        .cycle = each.cycle});
   }
-  for (const auto& [what, targets] : PlacedBy(plan, input)) {
-    const FleetPipelineId p = what.first;
-    const FleetPipeline& pipeline = input.pipelines[p.value()];
-    const FleetStage& stage = pipeline.stages[what.second.value()];
+  for (const FleetRoute& each : plan.routes) {
+    const FleetPipeline& pipeline = input.pipelines[each.pipeline.value()];
+    const FleetStage& stage = pipeline.stages[each.stage.value()];
     SliceRoute route{pipeline.name, stage.name, input.models[stage.model.value()], {}};
-    for (const auto& [node, instances] : targets) route.to.push_back({node, instances});
+    for (const FleetTarget& to : each.to) {
+      route.to.push_back({input.devices[to.device.value()].name, to.weight});
+    }
     const auto source = slices.find(input.devices[pipeline.source.value()].name);
     if (source != slices.end()) source->second.routes.push_back(std::move(route));
   }

@@ -20,6 +20,7 @@ TEST(Slices, SourcesRouteAllStagesAndTakeOverLast) {
                     {FleetPipelineId{0}, FleetStageId{1}, DeviceId{0}},
                     {FleetPipelineId{1}, FleetStageId{0}, DeviceId{0}},
                     {FleetPipelineId{1}, FleetStageId{1}, DeviceId{0}}};
+  plan.routes = RoutesOf(plan.instances);
   const auto slices = SlicesOf(plan, input, {1, 1}, {"server0", "edge0", "edge1"});
   EXPECT_THAT(ModelsOf(slices.at("server0")), ElementsAre("find", "name", "read"));
   EXPECT_THAT(ModelsOf(slices.at("edge0")), ElementsAre("find"));
@@ -40,6 +41,7 @@ TEST(Slices, WhatRunsInAnothersBatchesIsRoutedThere) {
   shared.also = {{FleetPipelineId{1}, FleetStageId{0}}};
   FleetPlan plan;
   plan.instances = {shared};
+  plan.routes = RoutesOf(plan.instances);
   const auto slices = SlicesOf(plan, input, {1, 1}, {"server0", "edge1"});
   EXPECT_THAT(slices.at("edge1").routes,
               ElementsAre(SliceRoute{"camera1", "find", "find", {{"server0", 1}}}));

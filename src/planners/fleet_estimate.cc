@@ -103,10 +103,24 @@ Duration FillingTime(double rate_rps, double cv, int batch, Duration cycle) {
 }
 
 Duration TransferTime(const FleetLink& link, double kilobytes, double load_mbps) {
-  const double busy = load_mbps / link.mbps;
+  const double mbps = link.carried_mbps();
+  const double busy = load_mbps / mbps;
   if (busy >= kMostLinkLoad) return kForever;
-  const double alone = kilobytes * 8e-3 / link.mbps;
-  return UpToForever(alone * (1 + busy / (1 - busy))) + link.rtt / 2;
+  const double alone = kilobytes * 8e-3 / mbps;
+  const double packets = std::max(1.0, std::ceil(kilobytes * 1e3 / kPacketBytes));
+  const double again = ResendRounds(packets, link.loss) * ToSeconds(link.rtt);
+  return UpToForever(alone * (1 + busy / (1 - busy)) + again) + link.rtt / 2;
+}
+
+double ResendRounds(double packets, double loss) {
+  constexpr int kMostRounds = 10'000;  // a link that loses nearly all is of no use anyway
+  double rounds = 0;
+  for (double lost = loss, k = 1; lost > 0 && k <= kMostRounds; lost *= loss, ++k) {
+    const double more = -std::expm1(packets * std::log1p(-lost));
+    rounds += more;
+    if (more < 1e-9) break;
+  }
+  return rounds;
 }
 
 void AddLinkLoads(const FleetInput& input, FleetPipelineId p,

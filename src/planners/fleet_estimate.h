@@ -82,8 +82,14 @@ struct PlacedFleet {
 };
 
 // Of one item over a link that carries `load_mbps` in all: size / bandwidth + rtt / 2, and as in an
-// M/D/1 queue rho / (1 - rho) size / bandwidth for waiting; forever at rho >= 0.9.
+// M/D/1 queue rho / (1 - rho) size / bandwidth for waiting; forever at rho >= 0.9. What is lost is
+// sent again: it takes so much of the bandwidth, and an item waits a round trip for each time that
+// some of its packets are sent again (ResendRounds).
 Duration TransferTime(const FleetLink& link, double kilobytes, double load_mbps);
+
+// How often, in the mean, some of so many packets are sent again until all of them are there, where
+// each is lost with chance `loss`: the sum over k >= 1 of 1 - (1 - loss^k)^packets.
+double ResendRounds(double packets, double loss);
 
 // What this placement of the pipeline adds to links.
 void AddLinkLoads(const FleetInput& input, FleetPipelineId p,

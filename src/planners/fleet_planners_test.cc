@@ -1,5 +1,6 @@
 // Planners of fleets. Without these a plan could overlap two windows, promise memory that is not
 // there, leave a stage without a word, or change its mind from one call to the next.
+#include <cmath>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -80,6 +81,29 @@ TEST(FleetEstimate, TransferWaitsForTheLinksOwnLoad) {
   EXPECT_NEAR(ToMillis(TransferTime(link, 100, 0)), 8 + 5, 1e-6);
   EXPECT_NEAR(ToMillis(TransferTime(link, 100, 50)), 8 * 2 + 5, 1e-6);
   EXPECT_EQ(TransferTime(link, 100, 90), kForever);
+}
+
+// Ten packets, each lost with a chance of 0.1: the sum over k of 1 - (1 - 0.1^k)^10 round trips
+// more, and a tenth of the link goes to what is sent again.
+TEST(FleetEstimate, TransferSendsAgainWhatIsLost) {
+  double rounds = 0;
+  for (int k = 1; k < 12; ++k) rounds += 1 - std::pow(1 - std::pow(0.1, k), 10);
+  EXPECT_NEAR(ResendRounds(10, 0.1), rounds, 1e-9);
+  EXPECT_EQ(ResendRounds(10, 0), 0);
+  EXPECT_NEAR(ResendRounds(1, 0.5), 1, 1e-8);
+  const FleetLink link{.mbps = 100, .rtt = Millis(10), .loss = 0.1};
+  EXPECT_NEAR(ToMillis(TransferTime(link, 15, 0)), 15 * 8 / 90.0 + 5 + 10 * rounds, 1e-5);
+  EXPECT_EQ(TransferTime(link, 15, 81), kForever) << "nine tenths of what is left";
+}
+
+// A plan over a link that loses packets must not promise what one over a whole link does.
+TEST(FleetPlanners, CountOnALossyLinkForLess) {
+  FleetInput input = Street();
+  input.links[0].mbps = 40;
+  const auto promised = [&] { return PlanFleet("octopinf-server", input)->latency.front(); };
+  const Duration whole = promised();
+  input.links[0].loss = 0.3;
+  EXPECT_GT(promised(), whole + input.links[0].rtt);
 }
 
 TEST(FleetEstimate, KeepsAFifthForBursts) {
@@ -276,6 +300,7 @@ TEST(FleetPlanners, SendNothingBetweenServersThatDoNotReachEachOther) {
   for (FleetInstance& each : plan->instances) {
     if (each.stage == FleetStageId{1}) each.device = DeviceId{2};
   }
+  plan->routes = RoutesOf(plan->instances);
   EXPECT_THAT(FaultOf(*plan, input, UseLimit::kNone), HasSubstr("no link between annex"));
   input.links.push_back({.a = SiteId{0}, .b = SiteId{2}, .mbps = 100});
   EXPECT_THAT(input.ServersFor(kCamera), SizeIs(2));
@@ -348,6 +373,12 @@ TEST(FleetPlanners, RefuseWhatMakesNoSense) {
   FleetInput none = Street();
   none.links[0].mbps = 0;
   EXPECT_THAT(PlanFleet("octopinf", none).error().message, HasSubstr("mbps above 0"));
+  FleetInput lossy = Street();
+  lossy.links[0].loss = 1;
+  EXPECT_THAT(PlanFleet("octopinf", lossy).error().message, HasSubstr("from 0 to below 1"));
+  FleetInput alike = Street();
+  alike.pipelines.push_back(alike.pipelines.front());
+  EXPECT_THAT(PlanFleet("octopinf", alike).error().message, HasSubstr("two pipelines are called"));
 }
 
 }  // namespace

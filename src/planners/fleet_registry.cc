@@ -62,14 +62,17 @@ UseLimit UseLimitOf(std::string_view planner) {
   return windows ? UseLimit::kKept : UseLimit::kNone;
 }
 
-Expected<FleetPlan> PlanFleet(std::string_view planner, const FleetInput& input) {
-  if (std::ranges::find(kPlanners, planner, &FleetPlannerInfo::name) == kPlanners.end()) {
-    std::string known;
-    for (const FleetPlannerInfo& each : kPlanners) {
-      known += (known.empty() ? "" : ", ") + std::string(each.name);
-    }
-    return NotFound("no planner '" + std::string(planner) + "'; there are " + known);
+Status CheckFleetPlanner(std::string_view planner) {
+  if (std::ranges::find(kPlanners, planner, &FleetPlannerInfo::name) != kPlanners.end()) return {};
+  std::string known;
+  for (const FleetPlannerInfo& each : kPlanners) {
+    known += (known.empty() ? "" : ", ") + std::string(each.name);
   }
+  return NotFound("no planner '" + std::string(planner) + "'; there are " + known);
+}
+
+Expected<FleetPlan> PlanFleet(std::string_view planner, const FleetInput& input) {
+  if (auto known = CheckFleetPlanner(planner); !known) return std::unexpected(known.error());
   if (auto checked = CheckFleet(input); !checked) return std::unexpected(checked.error());
   const auto spread = [&](PlacedFleet placed) {
     return WithReasons(SpreadInstances(input, placed.placement, placed.links), std::move(placed));

@@ -13,6 +13,8 @@ struct FleetPlannerInfo {
   std::string_view summary;
 };
 std::span<const FleetPlannerInfo> FleetPlanners();
+// kNotFound, with the names that there are, for one that is not there.
+Status CheckFleetPlanner(std::string_view planner);
 
 // A plan of the fleet by the planner of that name. An error for an input that CheckFleet refuses
 // (kInvalidArgument), and kNotFound for a name that is not there. What cannot be placed is in

@@ -84,6 +84,7 @@ FleetPlan SpreadInstances(const FleetInput& input, const FleetPlacement& placeme
       plan.short_of.push_back({pipeline, stage, of_stage, why});
     }
   }
+  plan.routes = RoutesOf(plan.instances);
   for (FleetPipelineId::rep p = 0; p < placement.size(); ++p) {
     plan.latency.push_back(WorstLatency(input, FleetPipelineId{p}, placement[p], links));
   }

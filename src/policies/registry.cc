@@ -1,6 +1,7 @@
 #include "policies/registry.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "policies/baselines/ranked.h"
@@ -37,8 +38,8 @@ constexpr const char* kNexusOptions =
     "frontends=N: that route without coordination, 1 (0: lanes share each model's queue); "
     "grow=yes|no: beyond the planned batch; epoch=MS, 10000";
 constexpr const char* kPlannedOptions =
-    "grow=no|yes: beyond the planned batch; windows=order|strict: the plan's windows say in what "
-    "order, or when; epoch=MS, 10000: of plans where none is given";
+    "grow=no|yes: beyond the planned batch; windows=order|strict|defer: the plan's windows say in "
+    "what order, or when, or when at the latest; epoch=MS, 10000: of plans where none is given";
 constexpr const char* kSharingOptions =
     "form=X: wait for a batch to form, of the SLO, 0.1; batch=N: largest batch";
 
@@ -75,7 +76,9 @@ std::unique_ptr<Policy> MakeNexus(std::string name, PolicyOptions& options) {
 std::unique_ptr<Policy> MakePlanned(std::string name, PolicyOptions& options) {
   PlannedOptions made;
   made.grow = options.Name("grow", {"no", "yes"}) == 1;
-  made.strict = options.Name("windows", {"order", "strict"}) == 1;
+  using Windows = PlannedOptions::Windows;
+  constexpr std::array kWindows = {Windows::kOrder, Windows::kStrict, Windows::kDefer};
+  made.windows = kWindows[options.Name("windows", {"order", "strict", "defer"})];
   made.epoch = options.Millis("epoch", 10'000, 10);
   return std::make_unique<Planned>(std::move(name), made);
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <toml++/toml.h>
 
 #include "base/whole_file.h"
@@ -167,7 +166,7 @@ void ReadDevice(Table& table, FleetInput& input) {
 
 void ReadLink(Table& table, FleetText& text) {
   FleetInput& input = text.input;
-  table.Only({"sites", "mbps", "rtt_ms", "trace"});
+  table.Only({"sites", "mbps", "rtt_ms", "loss", "trace"});
   const std::vector<std::string> sites = table.Texts("sites", true);
   if (sites.size() != 2) return table.Complain("sites: a link joins two, sites = [\"a\", \"b\"]");
   for (const std::string& site : sites) {
@@ -177,7 +176,8 @@ void ReadLink(Table& table, FleetText& text) {
   input.links.push_back({.a = IdOf<SiteId>(input.sites, sites[0]),
                          .b = IdOf<SiteId>(input.sites, sites[1]),
                          .mbps = table.Number("mbps", 0),
-                         .rtt = FromMillis(table.Number("rtt_ms", 0, 0))});
+                         .rtt = FromMillis(table.Number("rtt_ms", 0, 0)),
+                         .loss = table.Number("loss", 0, 0)});
   text.link_traces.push_back(table.Text("trace", false));
 }
 
@@ -335,6 +335,14 @@ Expected<FleetInput> LoadFleet(const std::filesystem::path& path) {
   return ParseFleet(*text, path);
 }
 
+Expected<FleetRun> LoadFleetRun(const std::filesystem::path& path) {
+  const auto text = ReadWhole(path, "fleet");
+  if (!text) return std::unexpected(text.error());
+  auto read = ReadFleet(*text, path, {});
+  if (!read) return std::unexpected(read.error());
+  return std::move(read->run);
+}
+
 bool IsFleet(std::string_view text) {
   try {
     return toml::parse(text).contains("devices");
@@ -430,46 +438,6 @@ Expected<FleetScenario> LoadFleetScenario(const std::filesystem::path& path,
   const auto text = ReadWhole(path, "fleet");
   if (!text) return std::unexpected(text.error());
   return ParseFleetScenario(*text, path, settings);
-}
-
-std::string FleetPlanJson(const FleetPlan& plan, const FleetInput& input,
-                          std::string_view planner) {
-  using nlohmann::json;
-  const auto named = [&](FleetPipelineId p, FleetStageId s) {
-    const FleetPipeline& pipeline = input.pipelines[p.value()];
-    return json{{"pipeline", pipeline.name}, {"stage", pipeline.stages[s.value()].name}};
-  };
-  json document = {{"tactus_fleet_plan", 1}, {"planner", planner}, {"epoch", plan.epoch}};
-  document["instances"] = document["short_of"] = document["reasons"] = json::array();
-  document["latency_ms"] = json::object();
-  for (std::size_t p = 0; p < plan.latency.size(); ++p) {
-    document["latency_ms"][input.pipelines[p].name] = ToMillis(plan.latency[p]);
-  }
-  for (const FleetInstance& each : plan.instances) {
-    json entry = named(each.pipeline, each.stage);
-    entry.update({{"device", input.devices[each.device.value()].name},
-                  {"accelerator", each.accelerator},
-                  {"stream", each.stream},
-                  {"batch", each.batch},
-                  {"offset_ms", ToMillis(each.offset)},
-                  {"length_ms", ToMillis(each.length)},
-                  {"cycle_ms", ToMillis(each.cycle)}});
-    for (const FleetStageRef& also : each.also) {
-      entry["also"].push_back(named(also.pipeline, also.stage));
-    }
-    document["instances"].push_back(std::move(entry));
-  }
-  for (const FleetShortage& each : plan.short_of) {
-    json entry = named(each.pipeline, each.stage);
-    entry.update({{"missing_rps", each.missing_rps}, {"why", each.why}});
-    document["short_of"].push_back(std::move(entry));
-  }
-  for (const FleetReason& each : plan.reasons) {
-    json entry = named(each.pipeline, each.stage);
-    entry["why"] = each.why;
-    document["reasons"].push_back(std::move(entry));
-  }
-  return document.dump(1) + "\n";
 }
 
 }  // namespace tactus

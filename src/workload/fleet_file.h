@@ -1,8 +1,8 @@
-// A fleet as a TOML file, and a plan of it as JSON.
+// A fleet as a TOML file. A plan of it is JSON: workload/fleet_plan_file.h.
 //
 // [[devices]]  name, kind, site, accelerators = 1, streams = 1, memory_mb, most_use = 1,
 //              server = false
-// [[links]]    sites = ["rack", "street"], mbps, rtt_ms = 0
+// [[links]]    sites = ["rack", "street"], mbps, rtt_ms = 0, loss = 0: part of the packets
 // [[costs]]    model, kind, weights_mb = 0, batches = [1, 2, 4], infer_ms = [...], and as many of
 //              pre_ms, post_ms, peak_mb and use, or none (0)
 // [[pipelines]] name, slo_ms, source = the name of a device, rate_rps: frames a second
@@ -12,7 +12,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <string_view>
 
 #include "base/expected.h"
@@ -23,12 +22,5 @@ namespace tactus {
 // Errors name file and line, and what may stand there. What CheckFleet refuses is refused here.
 Expected<FleetInput> LoadFleet(const std::filesystem::path& path);
 Expected<FleetInput> ParseFleet(std::string_view text, const std::filesystem::path& where);
-
-// {"tactus_fleet_plan": 1, "planner", "latency_ms": {pipeline: ...}, "instances": [{"pipeline",
-// "stage", "device", "accelerator", "stream", "batch", "offset_ms", "length_ms", "cycle_ms",
-// "also":
-// [{"pipeline", "stage"}] where stages share it}],
-// "short_of": [{"pipeline", "stage", "missing_rps", "why"}], "reasons": [...]}
-std::string FleetPlanJson(const FleetPlan& plan, const FleetInput& input, std::string_view planner);
 
 }  // namespace tactus

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 namespace tactus {
 namespace {
@@ -28,6 +27,7 @@ memory_mb = 1000
 sites = ["rack", "street"]
 mbps = 20
 rtt_ms = 8
+loss = 0.02
 [[costs]]
 model = "detect"
 kind = "gpu"
@@ -62,6 +62,7 @@ TEST(FleetFile, ReadsDevicesLinksCostsAndPipelines) {
   ASSERT_EQ(fleet->devices.size(), 2u);
   EXPECT_EQ(fleet->devices[0].streams, 4);
   EXPECT_EQ(fleet->links[0].rtt, Millis(8));
+  EXPECT_EQ(fleet->links[0].loss, 0.02);
   EXPECT_EQ(fleet->CostOf(ModelId{0}, KindId{0})->batches[1].infer, Millis(6));
   EXPECT_EQ(fleet->CostOf(ModelId{0}, KindId{1}), nullptr);
   const FleetPipeline& pipeline = fleet->pipelines[0];
@@ -73,10 +74,11 @@ TEST(FleetFile, ReadsDevicesLinksCostsAndPipelines) {
 
 TEST(FleetFile, NamesTheLineAndTheRemedy) {
   EXPECT_THAT(Broken("mbps = 20", "mpbs = 20"),
-              HasSubstr("mpbs: unknown in [[links]]; it may hold sites, mbps, rtt_ms"));
+              HasSubstr("mpbs: unknown in [[links]]; it may hold sites, mbps, rtt_ms, loss"));
   EXPECT_THAT(Broken("mbps = 20", "mpbs = 20"), HasSubstr("f.toml:16:"));
   EXPECT_THAT(Broken("mbps = 20", "mbps = -1"), HasSubstr("mbps: must be a number from 0"));
   EXPECT_THAT(Broken("mbps = 20", "mbps = nan"), HasSubstr("mbps: must be a number from 0"));
+  EXPECT_THAT(Broken("loss = 0.02", "loss = 1"), HasSubstr("loss is a part of its packets"));
   EXPECT_THAT(Broken("\"rack\", \"street\"", "\"rack\", \"moon\""),
               HasSubstr("no device is at 'moon'"));
   EXPECT_THAT(Broken("source = \"camera\"", "source = \"cam\""),
@@ -86,6 +88,8 @@ TEST(FleetFile, NamesTheLineAndTheRemedy) {
   EXPECT_THAT(Broken("[4, 6]", "[4]"), HasSubstr("infer_ms: must be a list of 2 numbers"));
   EXPECT_THAT(Broken("batches = [1, 2]", "batches = [2, 1]"), HasSubstr("batches must ascend"));
   EXPECT_THAT(Broken("slo_ms = 200", "slo_ms = \"x\""), HasSubstr("slo_ms: must be a number"));
+  EXPECT_THAT(Broken("name = \"again\"", "name = \"detect\""),
+              HasSubstr("pipeline 'p': two stages are called 'detect'; rename one"));
   EXPECT_THAT(ParseFleet("= 3", "f.toml").error().message, HasSubstr("f.toml:1:1"));
   EXPECT_THAT(ParseFleet("", "f.toml").error().message, HasSubstr("a fleet needs devices"));
 }
@@ -95,27 +99,6 @@ TEST(FleetFile, TheShippedFleetsCanBeRead) {
   ASSERT_TRUE(fleet) << fleet.error().message;
   EXPECT_EQ(fleet->devices.size(), 10u);
   EXPECT_EQ(fleet->pipelines.size(), 9u);
-}
-
-TEST(FleetFile, WritesAPlanWithNames) {
-  const auto fleet = ParseFleet(kFleet, "f.toml");
-  ASSERT_TRUE(fleet);
-  FleetPlan plan{.epoch = 3};
-  plan.instances.push_back({.pipeline = FleetPipelineId{0},
-                            .stage = FleetStageId{1},
-                            .device = DeviceId{0},
-                            .batch = 2,
-                            .offset = Millis(4),
-                            .length = Millis(6),
-                            .cycle = Millis(100)});
-  plan.short_of.push_back({FleetPipelineId{0}, FleetStageId{0}, 15, "no"});
-  plan.latency = {Millis(42)};
-  const auto json = nlohmann::json::parse(FleetPlanJson(plan, *fleet, "octopinf"));
-  EXPECT_EQ(json["instances"][0]["stage"], "again");
-  EXPECT_EQ(json["instances"][0]["device"], "server");
-  EXPECT_EQ(json["instances"][0]["offset_ms"], 4);
-  EXPECT_EQ(json["short_of"][0]["missing_rps"], 15);
-  EXPECT_EQ(json["latency_ms"]["p"], 42);
 }
 
 }  // namespace

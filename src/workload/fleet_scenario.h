@@ -27,9 +27,9 @@ namespace tactus {
 struct FleetRun {
   double duration_s = 60;
   std::uint64_t seed = 1;
-  std::string planner = "octopinf";
-  std::string policy = "horizon";  // of every device's dispatcher
-  double period_s = 360;           // from plan to plan; 0: the first one is the only one
+  std::string planner = "octopinf-relieved";  // carries most: docs/papers/octopinf.md
+  std::string policy = "horizon";             // of every device's dispatcher
+  double period_s = 360;                      // from plan to plan; 0: the first one is the only one
   double autoscale_s = 30;   // from look to look between plans, for OctopInf's; 0: nobody scales
   double report_s = 1;       // what is measured reaches the controller so much later
   double load_s = 2;         // from a plan's making to its serving
@@ -73,6 +73,8 @@ Expected<FleetScenario> LoadFleetScenario(const std::filesystem::path& path,
 Expected<FleetScenario> ParseFleetScenario(std::string_view text,
                                            const std::filesystem::path& where,
                                            std::span<const std::string> settings = {});
+// What its [fleet] says, without what it takes from other files.
+Expected<FleetRun> LoadFleetRun(const std::filesystem::path& path);
 // Whether a scenario's text is one of a fleet: it has [[devices]].
 bool IsFleet(std::string_view text);
 

@@ -37,6 +37,13 @@ class JsonReader {
 
   bool Has(const char* key) const { return node_.is_object() && node_.contains(key); }
 
+  // Of an object whose keys are names.
+  std::vector<std::string> Keys() const {
+    std::vector<std::string> keys;
+    if (!node_.is_object()) return keys;
+    for (const auto& [key, value] : node_.items()) keys.push_back(key);
+    return keys;
+  }
   double Number(const char* key, double low, double fallback = kRequired) const {
     const nlohmann::json* value = Get(key, !std::isnan(fallback));
     if (value == nullptr) return std::isnan(fallback) ? 0 : fallback;

@@ -12,7 +12,8 @@ TESTBED = SOURCE / "scenarios/fleets/testbed.toml"
 class Fleets(CommandCase):
     def test_a_plan_names_every_stage_and_says_why(self):
         out = self.folder / "plan.json"
-        text = self.good("plan", "fleet", TESTBED, "--windows", "--json", out)
+        text = self.good("plan", "fleet", TESTBED, "--planner", "octopinf", "--windows", "--out",
+                         out)
         self.assertRegex(text, r"traffic1: [\d.]+ of 200 ms")
         self.assertIn("traffic1/car_type: at the source: it sends", text)
         self.assertIn("embedding: on a server: ", text)
@@ -23,6 +24,7 @@ class Fleets(CommandCase):
                   for stage in [each, *each.get("also", [])]}
         self.assertEqual(len(stages), 6 * 5 + 3 * 4)
         self.assertEqual(len(plan["reasons"]), len(stages))
+        self.assertEqual({(each["pipeline"], each["stage"]) for each in plan["routes"]}, stages)
         for each in plan["instances"]:
             self.assertLessEqual(each["offset_ms"] + each["length_ms"], each["cycle_ms"])
 
@@ -46,7 +48,8 @@ class Fleets(CommandCase):
     def test_a_fleet_is_simulated(self):
         out = self.folder / "run.json"
         text = self.good("simulate", TESTBED, "--set", "duration_s=5", "--json", out)
-        self.assertIn("testbed: planner octopinf, policy horizon, seed 1, 5 s simulated", text)
+        self.assertIn("testbed: planner octopinf-relieved, policy horizon, seed 1, 5 s simulated",
+                      text)
         self.assertIn("traffic1/embedding on server", text)
         run = json.loads(out.read_text(encoding="utf-8"))["runs"][0]
         self.assertEqual(run["frames_ended"], run["frames"])
@@ -54,6 +57,58 @@ class Fleets(CommandCase):
         again = self.folder / "again.json"
         self.good("simulate", TESTBED, "--set", "duration_s=5", "--json", again)
         self.assertEqual(out.read_bytes(), again.read_bytes())
+
+    def test_the_planner_is_the_options_else_the_files_else_the_default(self):
+        self.assertIn("by octopinf-relieved in", self.good("plan", "fleet", TESTBED))
+        named = self.folder / "named.toml"
+        named.write_text('[fleet]\nplanner = "rim"\n' + TESTBED.read_text())
+        self.assertIn("by rim in", self.good("plan", "fleet", named))
+        self.assertIn("by octopinf in", self.good("plan", "fleet", named, "--planner", "octopinf"))
+
+    def test_a_plan_that_was_written_is_simulated_as_it_was_made(self):
+        plan, asked, read = (self.folder / each for each in ("plan.json", "asked", "read"))
+        for planner in ("octopinf", "octopinf-relieved", "rim"):
+            settings = ["--set", "duration_s=5", "--policy", "planned"]
+            self.good("plan", "fleet", TESTBED, "--planner", planner, "--out", plan)
+            text = self.good("simulate", TESTBED, "--plan", plan, *settings, "--json", read)
+            self.assertIn(f"testbed: planner {planner}, policy planned", text)
+            self.good("simulate", TESTBED, *settings, "--set", f"planner={planner}", "--set",
+                      "period_s=0", "--set", "autoscale_s=0", "--json", asked)
+            self.assertEqual(read.read_bytes(), asked.read_bytes())
+
+    def test_the_weights_of_a_plan_say_where_frames_go(self):
+        out, run = self.folder / "plan.json", self.folder / "run.json"
+        self.good("plan", "fleet", TESTBED, "--planner", "jellyfish", "--out", out)
+        plan = json.loads(out.read_text())
+        moved = next(each for each in plan["instances"] if each["stage"] == "detector")
+        source = {"traffic1": "agx"}.get(moved["pipeline"], "nx1")
+        here = {**moved, "device": source, "accelerator": 0, "stream": 0, "batch": 1}
+        plan["instances"].insert(plan["instances"].index(moved), here)
+        route = next(each for each in plan["routes"] if each["pipeline"] == moved["pipeline"]
+                     and each["stage"] == "detector")
+        shares = {}
+        for weight in (1, 1e6):
+            route["to"] = [{"device": moved["device"], "weight": weight},
+                           {"device": source, "weight": 1}]
+            out.write_text(json.dumps(plan))
+            self.good("simulate", TESTBED, "--plan", out, "--set", "duration_s=5", "--json", run)
+            devices = {each["name"]: each["busy"] for each
+                       in json.loads(run.read_text())["runs"][0]["devices"]}
+            shares[weight] = devices[source]
+        self.assertGreater(shares[1], 0)
+        self.assertLess(shares[1e6], shares[1] / 2)
+
+    def test_a_plan_of_another_fleet_is_refused_with_place_and_remedy(self):
+        out = self.folder / "plan.json"
+        self.good("plan", "fleet", SOURCE / "examples/street/fleet.toml", "--out", out)
+        self.bad("simulate", TESTBED, "--plan", out,
+                 says="write one for this fleet with `tactus plan fleet")
+        self.good("plan", "fleet", TESTBED, "--out", out)
+        self.bad("simulate", TESTBED, "--plan", out, "--planners", "rim,octopinf",
+                 says="leave one of them out")
+        self.bad("simulate", TESTBED, "--plan", out, "--json", out, says=str(out))
+        out.write_text(out.read_text().replace('"planner": "octopinf-relieved"', '"planner": "me"'))
+        self.bad("simulate", TESTBED, "--plan", out, says="plan.json: planner: no planner 'me'")
 
     def test_planners_are_compared(self):
         text = self.good("simulate", TESTBED, "--set", "duration_s=2", "--planners", "octopinf,rim",
@@ -66,7 +121,7 @@ class Fleets(CommandCase):
         self.bad("simulate", TESTBED, "--planners", "best",
                  says="no planner 'best'; there are octopinf")
         self.bad("simulate", TESTBED, "--journal", self.folder / "j",
-                 says="leave out --plan, --journal")
+                 says="leave out --journal, --predictor")
         self.bad("simulate", SOURCE / "scenarios/three-resnets.toml", "--planners", "rim",
                  says="has no [[devices]]")
 

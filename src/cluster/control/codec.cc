@@ -181,6 +181,12 @@ std::vector<std::string> NamesIn(const Names& in, Checked& checked) {
 
 }  // namespace
 
+std::size_t BytesOf(const FleetSlice& slice) {
+  control::Slice wire;
+  Put(slice, wire);
+  return wire.ByteSizeLong();
+}
+
 void Encode(const FromNode& message, control::FromNode& out) {
   out.set_node(message.node);
   out.set_home(message.who.home);

@@ -29,6 +29,9 @@ void Encode(const NodeKept& kept, control::NodeFile& out);
 void Encode(const LeaderKept& kept, control::LeaderFile& out);
 void Encode(const WorkerRoutes& routes, control::RoutesFile& out);
 
+// Bytes of a node's slice in a message.
+std::size_t BytesOf(const FleetSlice& slice);
+
 // kInvalidArgument says which field makes no sense.
 Expected<FromNode> Decode(const control::FromNode& in);
 Expected<ToNode> Decode(const control::ToNode& in);

@@ -125,6 +125,7 @@ TEST(Codec, AThousandAgentsSayLittle) {
         plan.instances.push_back({FleetPipelineId{p}, FleetStageId{s}, DeviceId{p % 20}});
       }
     }
+    plan.routes = RoutesOf(plan.instances);
     return plan;
   };
   FleetWorld world(options);

@@ -75,6 +75,7 @@ Expected<FleetPlan> AllOnTheServer(const FleetInput& input) {
     plan.instances.push_back({FleetPipelineId{p}, FleetStageId{0}, DeviceId{0}});
     plan.instances.push_back({FleetPipelineId{p}, FleetStageId{1}, DeviceId{0}});
   }
+  plan.routes = RoutesOf(plan.instances);
   return plan;
 }
 

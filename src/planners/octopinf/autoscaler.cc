@@ -2,54 +2,143 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "planners/fleet_estimate.h"
 #include "planners/octopinf/coral.h"
 
 namespace tactus {
+namespace {
+
+// How much of the time the instances of a stage would be busy if there were one of them. With
+// windows: what comes in a cycle, of what their batches hold.
+double BusyOfOne(const FleetInput& input, const FleetInstance& instance) {
+  const FleetStage& stage =
+      input.pipelines[instance.pipeline.value()].stages[instance.stage.value()];
+  const FleetBatch& batch = *BatchOf(input, stage.model, instance.device, instance.batch);
+  double rate = input.RateOf(instance.pipeline, instance.stage);
+  for (const FleetStageRef& each : instance.also) rate += input.RateOf(each.pipeline, each.stage);
+  const Duration cycle = instance.length > Duration{} ? instance.cycle : Duration{};
+  return std::max(BusyOf(rate, batch), rate * ToSeconds(cycle) / batch.batch);
+}
+
+// One step's changes to a plan: instances that are added behind the last one of their stage, or
+// that one taken away.
+class Rescaled {
+ public:
+  Rescaled(const FleetInput& input, FleetPlan& plan) : input_(input), plan_(plan) {}
+
+  // `from` to `to`: the stage's instances. False where there is no room for another.
+  bool Add(std::size_t from, std::size_t to) {
+    const FleetInstance& first = plan_.instances[from];
+    const StagePlacement at{first.device, first.batch, static_cast<int>(to - from) + 1};
+    ScheduledInstance made = ScheduleOne(input_, first.pipeline, first.stage, at,
+                                         BeforeOf(first.pipeline, from), Table(first.device));
+    if (!made.placed) return false;
+    made.instance.also = first.also;
+    edits_.push_back({to, true, std::move(made.instance)});
+    return true;
+  }
+  void TakeAway(std::size_t to) {
+    const FleetInstance& last = plan_.instances[to - 1];
+    StreamTable& table = Table(last.device);
+    if (restored_[to - 1]) table.Reclaim(last);
+    edits_.push_back({to, false, {}});
+  }
+  // Makes the changes.
+  void Apply() {
+    if (edits_.empty()) return;
+    std::vector<FleetInstance> changed;
+    changed.reserve(plan_.instances.size() + edits_.size());
+    std::size_t next = 0;
+    for (Edit& each : edits_) {
+      for (; next < each.at; ++next) changed.push_back(std::move(plan_.instances[next]));
+      if (each.added) changed.push_back(std::move(each.made));
+      if (!each.added) changed.pop_back();
+    }
+    for (; next < plan_.instances.size(); ++next) {
+      changed.push_back(std::move(plan_.instances[next]));
+    }
+    plan_.instances = std::move(changed);
+    plan_.routes = RoutesOf(plan_.instances);
+  }
+
+ private:
+  struct Edit {
+    std::size_t at;  // before this one of the plan's instances
+    bool added;
+    FleetInstance made;
+  };
+
+  // With what the device has. A step that changes little looks at few devices.
+  StreamTable& Table(DeviceId device) {
+    if (!table_) {
+      table_.emplace(input_);
+      restored_.resize(plan_.instances.size());
+      on_.resize(input_.devices.size());
+      for (std::size_t i = 0; i < plan_.instances.size(); ++i) {
+        on_[plan_.instances[i].device.value()].push_back(i);
+      }
+    }
+    for (const std::size_t i : std::exchange(on_[device.value()], {})) {
+      restored_[i] = table_->Restore(plan_.instances[i]);
+    }
+    return *table_;
+  }
+  // The pipeline's instances before `end`, with what this step has changed.
+  std::vector<FleetInstance> BeforeOf(FleetPipelineId p, std::size_t end) const {
+    std::vector<FleetInstance> before;
+    std::size_t begin = end;
+    while (begin > 0 && plan_.instances[begin - 1].pipeline == p) --begin;
+    before.reserve(2 * (end - begin));
+    auto edit = std::ranges::lower_bound(edits_, begin + 1, {}, &Edit::at);
+    for (std::size_t i = begin; i < end; ++i) {
+      before.push_back(plan_.instances[i]);
+      if (edit == edits_.end() || edit->at != i + 1) continue;
+      if (edit->added) before.push_back(edit->made);
+      if (!edit->added) before.pop_back();
+      ++edit;
+    }
+    return before;
+  }
+
+  const FleetInput& input_;
+  FleetPlan& plan_;
+  std::vector<Edit> edits_;  // in the order of their places
+  std::optional<StreamTable> table_;
+  std::vector<std::vector<std::size_t>> on_;  // by device: its instances that are not restored yet
+  std::vector<bool> restored_;  // plans without windows may ask for more use than there is
+};
+
+}  // namespace
 
 std::vector<AutoScaler::Change> AutoScaler::Step(const FleetInput& input, FleetPlan& plan,
                                                  TimePoint now) {
   std::vector<Change> changes;
-  StreamTable table(input);
-  for (const FleetInstance& each : plan.instances) table.Restore(each);
-  for (FleetPipelineId::rep i = 0; i < input.pipelines.size(); ++i) {
-    for (FleetStageId::rep k = 0; k < input.pipelines[i].stages.size(); ++k) {
-      const FleetPipelineId p{i};
-      const FleetStageId s{k};
-      const auto is_it = [&](const FleetInstance& each) {
-        return each.pipeline == p && each.stage == s;
-      };
-      const auto first = std::ranges::find_if(plan.instances, is_it);
-      if (first == plan.instances.end()) continue;
-      const auto last = std::find_if_not(first, plan.instances.end(), is_it);
-      const auto count = static_cast<int>(last - first);
-      const FleetStage& stage = input.pipelines[i].stages[k];
-      const FleetBatch& batch = *BatchOf(input, stage.model, first->device, first->batch);
-      // Windows: what comes in a cycle, of what their batches hold.
-      double rate = input.RateOf(p, s);
-      for (const FleetStageRef& each : first->also) rate += input.RateOf(each.pipeline, each.stage);
-      const Duration each_cycle = first->length > Duration{} ? first->cycle : Duration{};
-      const double in_cycle = rate * ToSeconds(each_cycle) / batch.batch;
-      const double busy = std::max(BusyOf(rate, batch), in_cycle);
-      const auto known = changed_.find({p, s});
-      const Duration since = known == changed_.end() ? Duration::max() : now - known->second;
-      if (busy / count > options_.up && since >= options_.after_up) {
-        const StagePlacement at{first->device, first->batch, count + 1};
-        const std::vector<FleetInstance> placed(plan.instances);
-        ScheduledInstance made = ScheduleOne(input, p, s, at, placed, table);
-        made.instance.also = first->also;
-        if (made.placed) plan.instances.insert(last, made.instance);
-        if (made.placed) changed_[{p, s}] = now;
-        changes.push_back({p, s, made.placed ? 1 : 0});
-      } else if (count > 1 && busy / (count - 1) < options_.down && since >= options_.after_down) {
-        table.Reclaim(*std::prev(last));
-        plan.instances.erase(std::prev(last));
-        changed_[{p, s}] = now;
-        changes.push_back({p, s, -1});
-      }
+  Rescaled rescaled(input, plan);
+  for (std::size_t from = 0, to = 0; from < plan.instances.size(); from = to) {
+    const FleetPipelineId p = plan.instances[from].pipeline;
+    const FleetStageId s = plan.instances[from].stage;
+    while (to < plan.instances.size() && plan.instances[to].pipeline == p &&
+           plan.instances[to].stage == s) {
+      ++to;
+    }
+    const auto count = static_cast<int>(to - from);
+    const double busy = BusyOfOne(input, plan.instances[from]);
+    const auto known = changed_.find({p, s});
+    const Duration since = known == changed_.end() ? Duration::max() : now - known->second;
+    if (busy / count > options_.up && since >= options_.after_up) {
+      const bool added = rescaled.Add(from, to);
+      if (added) changed_[{p, s}] = now;
+      changes.push_back({p, s, added ? 1 : 0});
+    } else if (count > 1 && busy / (count - 1) < options_.down && since >= options_.after_down) {
+      rescaled.TakeAway(to);
+      changed_[{p, s}] = now;
+      changes.push_back({p, s, -1});
     }
   }
+  rescaled.Apply();
   return changes;
 }
 

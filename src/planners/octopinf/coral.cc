@@ -117,6 +117,7 @@ FleetPlan ScheduleWindows(const FleetInput& input, const FleetPlacement& placeme
     std::ranges::stable_sort(instances, {}, &FleetInstance::stage);
     plan.instances.insert(plan.instances.end(), instances.begin(), instances.end());
   }
+  plan.routes = RoutesOf(plan.instances);
   for (const auto& [at, shortage] : missing) plan.short_of.push_back(shortage);
   for (FleetPipelineId::rep p = 0; p < placement.size(); ++p) {
     plan.latency.push_back(WorstLatency(input, FleetPipelineId{p}, placement[p], links));

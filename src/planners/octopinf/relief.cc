@@ -139,7 +139,7 @@ class Relief {
       for (const std::size_t l : used) {
         double& load = placed_.links[l];
         loads.push_back(load);
-        const double through = std::min(load, options_.through * slower.links[l].mbps);
+        const double through = std::min(load, options_.through * slower.links[l].carried_mbps());
         if (load > 0) part = std::min(part, through / load);
         load = through;
       }

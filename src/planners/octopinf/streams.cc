@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "base/check.h"
 
@@ -20,38 +21,35 @@ StreamTable::StreamTable(const FleetInput& input) : input_(input) {
   }
 }
 
-ModelId StreamTable::ModelOf(const FleetInstance& each) const {
-  return input_.pipelines[each.pipeline.value()].stages[each.stage.value()].model;
-}
-const FleetCost& StreamTable::CostOf(const FleetInstance& each) const {
-  return *input_.CostOf(ModelOf(each), input_.devices[each.device.value()].kind);
-}
-const FleetBatch& StreamTable::BatchOf(const FleetInstance& each) const {
-  const auto& batches = CostOf(each).batches;
-  return *std::ranges::find(batches, each.batch, &FleetBatch::batch);
+StreamTable::Need StreamTable::NeedOf(const FleetInstance& each) const {
+  const FleetDevice& device = input_.devices[each.device.value()];
+  const ModelId model = input_.pipelines[each.pipeline.value()].stages[each.stage.value()].model;
+  const FleetCost& cost = *input_.CostOf(model, device.kind);
+  return {device, model, cost, *std::ranges::find(cost.batches, each.batch, &FleetBatch::batch)};
 }
 
-bool StreamTable::HasRoom(const FleetInstance& each, const Accelerator& accelerator, int stream,
+bool StreamTable::HasRoom(const Need& need, const Accelerator& accelerator, int stream,
                           NoWindow& why) const {
-  const FleetDevice& device = input_.devices[each.device.value()];
-  const FleetBatch& batch = BatchOf(each);
   double memory = accelerator.weights_mb;
-  if (!accelerator.models.contains(ModelOf(each))) memory += CostOf(each).weights_mb;
+  if (!accelerator.models.contains(need.model)) memory += need.cost.weights_mb;
   double use = 0;
   for (std::size_t s = 0; s < accelerator.streams.size(); ++s) {
     const Stream& other = accelerator.streams[s];
     const bool here = s == static_cast<std::size_t>(stream);
-    memory += here ? std::max(other.peak_mb(), batch.peak_mb) : other.peak_mb();
-    use += here ? std::max(other.use(), batch.use) : other.use();
+    memory += here ? std::max(other.peak_mb(), need.batch.peak_mb) : other.peak_mb();
+    use += here ? std::max(other.use(), need.batch.use) : other.use();
   }
-  if (memory > device.memory_mb * (1 + kSlack)) why = NoWindow::kMemory;
-  if (use > device.most_use * (1 + kSlack)) why = NoWindow::kUse;
-  return memory <= device.memory_mb * (1 + kSlack) && use <= device.most_use * (1 + kSlack);
+  const bool fits = memory <= need.device.memory_mb * (1 + kSlack);
+  const bool runs = use <= need.device.most_use * (1 + kSlack);
+  if (!fits) why = NoWindow::kMemory;
+  if (!runs) why = NoWindow::kUse;
+  return fits && runs;
 }
 
 bool StreamTable::Place(FleetInstance& each, Duration earliest, NoWindow& why) {
   const Duration own = input_.pipelines[each.pipeline.value()].slo / 2;
-  const Duration length = BatchOf(each).total();
+  const Need need = NeedOf(each);
+  const Duration length = need.batch.total();
   std::optional<FleetInstance> best;
   Duration least{};
   why = NoWindow::kTime;
@@ -63,15 +61,16 @@ bool StreamTable::Place(FleetInstance& each, Duration earliest, NoWindow& why) {
         const bool fresh = stream.cycle == Duration{};
         if (!fresh && own < stream.cycle) continue;  // line 18
         const Duration cycle = fresh ? own : stream.cycle;
-        const std::vector<Portion> whole = {{Duration{}, cycle}};
-        bool room = false, asked = false;
-        for (const Portion& portion : fresh ? whole : stream.free) {
+        const Portion whole{Duration{}, cycle};
+        const std::span<const Portion> free = fresh ? std::span(&whole, 1) : std::span(stream.free);
+        bool asked = false;
+        for (const Portion& portion : free) {
           const Duration begin = std::max(portion.begin, from);
-          if (begin + length > portion.end) continue;
-          if (!asked) room = HasRoom(each, accelerators[a], static_cast<int>(s), why);
-          asked = true;
           const Duration left = portion.end - portion.begin - length;
-          if (!room || (best && left >= least)) continue;
+          if (begin + length > portion.end || (best && left >= least)) continue;
+          // The same for all of the stream's portions.
+          if (!asked && !HasRoom(need, accelerators[a], static_cast<int>(s), why)) break;
+          asked = true;
           best = each;
           best->accelerator = static_cast<int>(a);
           best->stream = static_cast<int>(s);
@@ -86,23 +85,24 @@ bool StreamTable::Place(FleetInstance& each, Duration earliest, NoWindow& why) {
   }
   if (!best) return false;
   each = *best;
-  Take(each);
+  Take(each, need);
   return true;
 }
 
 bool StreamTable::PlaceOpen(FleetInstance& each) {
   auto& accelerators = devices_[each.device.value()];
+  const Need need = NeedOf(each);
   NoWindow why{};
   for (std::size_t a = 0; a < accelerators.size(); ++a) {
     for (std::size_t s = 0; s < accelerators[a].streams.size(); ++s) {
-      if (!HasRoom(each, accelerators[a], static_cast<int>(s), why)) continue;
+      if (!HasRoom(need, accelerators[a], static_cast<int>(s), why)) continue;
       each.accelerator = static_cast<int>(a);
       each.stream = static_cast<int>(s);
       each.offset = each.length = Duration{};
       const Stream& stream = accelerators[a].streams[s];
       each.cycle = stream.cycle > Duration{} ? stream.cycle
                                              : input_.pipelines[each.pipeline.value()].slo / 2;
-      Take(each);
+      Take(each, need);
       return true;
     }
   }
@@ -115,7 +115,8 @@ bool StreamTable::Restore(const FleetInstance& each) {
   Accelerator& accelerator = accelerators[static_cast<std::size_t>(each.accelerator)];
   if (static_cast<std::size_t>(each.stream) >= accelerator.streams.size()) return false;
   NoWindow why{};
-  if (!HasRoom(each, accelerator, each.stream, why)) return false;
+  const Need need = NeedOf(each);
+  if (!HasRoom(need, accelerator, each.stream, why)) return false;
   const Stream& stream = accelerator.streams[static_cast<std::size_t>(each.stream)];
   if (each.length > Duration{} && stream.cycle > Duration{}) {
     if (stream.cycle != each.cycle) return false;
@@ -124,17 +125,20 @@ bool StreamTable::Restore(const FleetInstance& each) {
     });
     if (!free) return false;
   }
-  Take(each);
+  Take(each, need);
   return true;
 }
 
-void StreamTable::Take(const FleetInstance& each) {
+void StreamTable::Take(const FleetInstance& each, const Need& need) {
   Accelerator& accelerator =
       devices_[each.device.value()][static_cast<std::size_t>(each.accelerator)];
   Stream& stream = accelerator.streams[static_cast<std::size_t>(each.stream)];
-  if (accelerator.models[ModelOf(each)]++ == 0) accelerator.weights_mb += CostOf(each).weights_mb;
-  stream.peaks.insert(BatchOf(each).peak_mb);
-  stream.uses.insert(BatchOf(each).use);
+  if (accelerator.models[need.model]++ == 0) accelerator.weights_mb += need.cost.weights_mb;
+  const auto put = [](std::vector<double>& all, double each) {
+    all.insert(std::ranges::upper_bound(all, each), each);
+  };
+  put(stream.peaks, need.batch.peak_mb);
+  put(stream.uses, need.batch.use);
   if (each.length == Duration{}) return;
   if (stream.cycle == Duration{}) {
     stream.cycle = each.cycle;
@@ -159,12 +163,16 @@ void StreamTable::Reclaim(const FleetInstance& each) {
   Accelerator& accelerator =
       devices_[each.device.value()][static_cast<std::size_t>(each.accelerator)];
   Stream& stream = accelerator.streams[static_cast<std::size_t>(each.stream)];
-  if (--accelerator.models[ModelOf(each)] == 0) {
-    accelerator.models.erase(ModelOf(each));
-    accelerator.weights_mb -= CostOf(each).weights_mb;
+  const Need need = NeedOf(each);
+  if (--accelerator.models[need.model] == 0) {
+    accelerator.models.erase(need.model);
+    accelerator.weights_mb -= need.cost.weights_mb;
   }
-  stream.peaks.erase(stream.peaks.find(BatchOf(each).peak_mb));
-  stream.uses.erase(stream.uses.find(BatchOf(each).use));
+  const auto take = [](std::vector<double>& all, double each) {
+    all.erase(std::ranges::lower_bound(all, each));
+  };
+  take(stream.peaks, need.batch.peak_mb);
+  take(stream.uses, need.batch.use);
   if (each.length == Duration{}) return;
   Portion back{each.offset, each.offset + each.length};
   std::vector<Portion> merged;

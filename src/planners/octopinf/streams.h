@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -37,11 +36,11 @@ class StreamTable {
     Duration end{};
   };
   struct Stream {
-    Duration cycle{};                   // 0: nothing has a window here yet
-    std::vector<Portion> free;          // in order
-    std::multiset<double> peaks, uses;  // of what runs here
-    double peak_mb() const { return peaks.empty() ? 0 : *peaks.rbegin(); }
-    double use() const { return uses.empty() ? 0 : *uses.rbegin(); }
+    Duration cycle{};                 // 0: nothing has a window here yet
+    std::vector<Portion> free;        // in order
+    std::vector<double> peaks, uses;  // of what runs here, ascending
+    double peak_mb() const { return peaks.empty() ? 0 : peaks.back(); }
+    double use() const { return uses.empty() ? 0 : uses.back(); }
   };
   struct Accelerator {
     std::vector<Stream> streams;
@@ -49,13 +48,17 @@ class StreamTable {
     double weights_mb = 0;
   };
 
-  const FleetCost& CostOf(const FleetInstance& each) const;
-  const FleetBatch& BatchOf(const FleetInstance& each) const;
-  ModelId ModelOf(const FleetInstance& each) const;
+  // What an instance asks for.
+  struct Need {
+    const FleetDevice& device;
+    ModelId model;
+    const FleetCost& cost;
+    const FleetBatch& batch;
+  };
+  Need NeedOf(const FleetInstance& each) const;
   // Whether the stream may run it beside what its accelerator has (Eq. 4 and 5).
-  bool HasRoom(const FleetInstance& each, const Accelerator& accelerator, int stream,
-               NoWindow& why) const;
-  void Take(const FleetInstance& each);
+  bool HasRoom(const Need& need, const Accelerator& accelerator, int stream, NoWindow& why) const;
+  void Take(const FleetInstance& each, const Need& need);
   void Cut(Stream& stream, Duration begin, Duration end);
 
   const FleetInput& input_;

@@ -150,7 +150,12 @@ std::optional<Decision> Planned::Run(const View& view, const Lane& lane, TimePoi
   };
   const auto room = [&](const LaneTurns::Turn& turn) { return RoomOf(view, lane, turn, now); };
   PlannedLane& here = lanes_[lane.id.value()];
-  here.look = kNever;
+  here.look = here.held = kNever;
+  if (options_.windows == PlannedOptions::Windows::kDefer) {
+    for (const LaneTurns::Turn& turn : here.turns) {
+      if (HasWindow(view, lane, turn)) RoomOf(view, lane, turn, now);
+    }
+  }
   // Alone on a lane nobody else waits for their turn.
   const bool alone = view.plan != nullptr && here.turns.size() == 1;
   const auto heads = [alone](const RequestQueue& queue, int planned, int own, auto fits) {
@@ -170,21 +175,43 @@ std::optional<Decision> Planned::Run(const View& view, const Lane& lane, TimePoi
 }
 
 // A turn whose window is not now, or has no room left for its batch, comes again when the next one
-// opens, if anything waits for it.
+// opens, if anything waits for it; one that waits in its window, when it must start. Those without
+// a window have the lane until then.
 Duration Planned::RoomOf(const View& view, const Lane& lane, const LaneTurns::Turn& turn,
                          TimePoint now) {
-  const bool open = !options_.strict || view.plan == nullptr || turn.length == Duration{};
-  const Duration cycle = open ? Duration{} : view.plan->lanes[lane.id.value()].cycle;
-  if (cycle <= Duration{}) return LaneTurns::kAnyRoom;
-  if (models_[turn.model.value()].routes[turn.route].claims > 0) {
-    // Since the last opening; before the first one of all it is negative.
-    Duration since = (now - *adopted_ - turn.offset) % cycle;
-    if (since < Duration{}) since += cycle;
-    TimePoint& look = lanes_[lane.id.value()].look;
-    look = std::min(look, now - since + cycle);
-    if (now - since >= *adopted_) return turn.length - since;
+  PlannedLane& here = lanes_[lane.id.value()];
+  if (!HasWindow(view, lane, turn)) {
+    return here.held == kNever ? LaneTurns::kAnyRoom : here.held - now;
   }
+  if (models_[turn.model.value()].routes[turn.route].claims <= 0) return Duration{};
+  const Duration cycle = view.plan->lanes[lane.id.value()].cycle;
+  // Since the last opening; before the first one of all it is negative.
+  Duration since = (now - *adopted_ - turn.offset) % cycle;
+  if (since < Duration{}) since += cycle;
+  here.look = std::min(here.look, now - since + cycle);
+  if (now - since < *adopted_) return Duration{};
+  const Duration room = turn.length - since;
+  if (options_.windows != PlannedOptions::Windows::kDefer || room <= Duration{}) return room;
+  const TimePoint until = WaitsUntil(view, lane, turn, now, now + room);
+  if (until != kNever) here.held = std::min(here.held, until);
+  if (until == kNever || until == now) return room;
+  here.look = std::min(here.look, until);
   return Duration{};
+}
+
+TimePoint Planned::WaitsUntil(const View& view, const Lane& lane, const LaneTurns::Turn& turn,
+                              TimePoint now, TimePoint end) const {
+  const RequestQueue& queue = view.queues[turn.model.value()];
+  if (queue.empty()) return kNever;
+  const int waiting = std::min(models_[turn.model.value()].routes[turn.route].claims,
+                               static_cast<int>(queue.size()));
+  const ExitId exit = FinalExit(view.profile, turn.model);
+  const auto takes = [&](int batch) {
+    return view.profile.Latency(turn.model, exit, batch, lane.lane_class);
+  };
+  const TimePoint due = std::min(end, queue.front().deadline);
+  if (now + takes(1) > due) return kNever;
+  return waiting >= turn.batch ? now : std::max(now, due - takes(waiting + 1));
 }
 
 Decision Planned::Decide(const View& view, TimePoint now) {

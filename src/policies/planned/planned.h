@@ -14,6 +14,10 @@
 // With strict windows it is the plan's windows that say when: for plans that keep batches apart
 // which would slow each other. A lane may idle then beside a request of its own.
 //
+// With deferred windows a batch besides waits in its window for what may still join it: it starts
+// once the planned size is there, or when one more could no longer join without the batch ending
+// after its window or after its head's deadline.
+//
 // What waits for a lane that closes or dies goes to the others that have its model. Without a plan
 // every lane runs every model that it serves. What a decision costs does not grow with the lanes:
 // only those are looked at where something changed.
@@ -35,9 +39,12 @@ namespace tactus {
 struct PlannedOptions {
   // A batch may exceed its planned size where the head's deadline allows it.
   bool grow = false;
-  // A batch starts only inside a window that the plan has for its model there, and ends within it
-  // by the profile. Cycles begin when the plan is adopted, on all lanes at once.
-  bool strict = false;
+  // kOrder: they are the order of turns. kStrict: a batch starts only inside a window that the plan
+  // has for its model there, and ends within it by the profile. kDefer: the same, as late in the
+  // window as the head's deadline allows. Cycles begin when the plan is adopted, on all lanes at
+  // once.
+  enum class Windows { kOrder, kStrict, kDefer };
+  Windows windows = Windows::kOrder;
   // How often a driver without a plan of its own (a scenario's, a file's) makes one, Nexus's way.
   Duration epoch = Seconds(10);
 };
@@ -71,7 +78,9 @@ class Planned final : public Policy {
   struct PlannedLane : LaneTurns {
     bool free = false;
     bool open = true;
-    TimePoint look = kNever;  // when a window opens in which something waits; kNever: not known
+    TimePoint look = kNever;  // when to look again, as a window opens or a batch need not wait
+                              // any longer; kNever: not known
+    TimePoint held = kNever;  // until when a batch that waits in its window leaves it to others
   };
 
   void TakePlan(const View& view);
@@ -81,8 +90,16 @@ class Planned final : public Policy {
   void Refresh(const View& view);
   void SetOpen(PlannedLane& lane, bool open);
   std::optional<Decision> Run(const View& view, const Lane& lane, TimePoint now);
-  // How long a batch of this turn may take from now on; 0: it has no window now.
+  // How long a batch of this turn may take from now on; 0: it has no window now, or waits in it.
   Duration RoomOf(const View& view, const Lane& lane, const LaneTurns::Turn& turn, TimePoint now);
+  bool HasWindow(const View& view, const Lane& lane, const LaneTurns::Turn& turn) const {
+    return options_.windows != PlannedOptions::Windows::kOrder && view.plan != nullptr &&
+           turn.length > Duration{} && view.plan->lanes[lane.id.value()].cycle > Duration{};
+  }
+  // Until when a batch waits in a window that closes at `end`: so late that one more may still
+  // join; `now`: it is due. kNever: it cannot end in time any more, not even alone.
+  TimePoint WaitsUntil(const View& view, const Lane& lane, const LaneTurns::Turn& turn,
+                       TimePoint now, TimePoint end) const;
 
   const PlannedOptions options_;
   RevisionsSeen seen_;
@@ -90,7 +107,7 @@ class Planned final : public Policy {
   std::vector<PlannedLane> lanes_;  // by LaneId
   IdSet ready_;                     // free lanes that may have something to run
   IndexedHeap<TimePoint> lost_;     // models by the last instant at which their head can be met
-  IndexedHeap<TimePoint> windows_;  // lanes by when a window opens, with windows=strict
+  IndexedHeap<TimePoint> windows_;  // lanes by when to look again, where windows say when
   std::optional<TimePoint>
       adopted_;  // when the plan's cycles began; nothing before the first question
   std::vector<ModelId> touched_;

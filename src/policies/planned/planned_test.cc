@@ -149,7 +149,8 @@ TEST_F(PlannedTest, TheOtherLanesRunWhatADeadOneWasToRun) {
 
 class StrictWindows : public PlannedTest {
  protected:
-  StrictWindows() : PlannedTest({.strict = true}) {
+  explicit StrictWindows(PlannedOptions::Windows windows = PlannedOptions::Windows::kStrict)
+      : PlannedTest({.windows = windows}) {
     const auto place = [](PlanEntry& entry, int offset, int length) {
       entry.offset = Millis(offset);
       entry.length = Millis(length);
@@ -179,6 +180,57 @@ TEST_F(StrictWindows, ABatchStartsAndEndsInsideItsWindow) {
   EXPECT_EQ(Next(48), Decision{Wait{At(63)}});
   policy_.OnPlan(table_.view());
   EXPECT_EQ(Next(50), Launch(0, 1, 0)) << "another plan's cycles begin with it";
+}
+
+class DeferredWindows : public StrictWindows {
+ protected:
+  DeferredWindows() : StrictWindows(PlannedOptions::Windows::kDefer) {}
+};
+
+// l(b) = 5 + b, windows of 10 on lane 0: model 0 from 3 on each 20, in batches of 4. Started at
+// once, the first to come would go alone and those behind it would find the window taken.
+TEST_F(DeferredWindows, ABatchStartsAsLateInItsWindowAsOneMoreCouldJoin) {
+  EXPECT_EQ(Next(3), Decision{Wait{}}) << "cycles begin here";
+  table_.Push(policy_, 0, At(120), 1);
+  EXPECT_EQ(Next(4), Decision{Wait{At(6)}}) << "two would take 7, to the window's end at 13";
+  table_.Push(policy_, 0, At(120), 1);
+  EXPECT_EQ(Next(5), Launch(0, 2, 0)) << "three would take 8";
+  End(0);
+  table_.Push(policy_, 0, At(120), 1);
+  EXPECT_EQ(Next(24), Decision{Wait{At(26)}});
+  EXPECT_EQ(Next(26), Launch(0, 1, 0)) << "nobody joined";
+  End(0);
+  table_.Push(policy_, 0, At(120), 1);
+  table_.Push(policy_, 0, At(120), 3);
+  EXPECT_EQ(Next(43), Launch(0, 4, 0)) << "nobody else may";
+}
+
+TEST_F(DeferredWindows, TheHeadsDeadlineComesBeforeTheWindowsEnd) {
+  EXPECT_EQ(Next(3), Decision{Wait{}});
+  table_.Push(policy_, 0, At(11), 1);
+  EXPECT_EQ(Next(3), Decision{Wait{At(4)}}) << "two would be there at 11";
+  EXPECT_EQ(Next(4), Launch(0, 1, 0));
+  End(0);
+  table_.Push(policy_, 0, At(29), 1);
+  EXPECT_EQ(Next(23), Launch(0, 1, 0)) << "it is pressing already";
+}
+
+// A batch that may run at any time would else begin while another waits in its window, and take it.
+TEST_F(DeferredWindows, OthersRunOnTheLaneOnlyWhereTheyEndBeforeWhatWaits) {
+  table_.plan.lanes[0].cycle = Millis(40);
+  table_.plan.lanes[0].entries[0].length = Millis(20);
+  table_.plan.lanes[0].entries[1].length = Duration{};  // model 1: any time
+  table_.plan.lanes[1].entries.clear();
+  policy_.OnPlan(table_.view());
+  EXPECT_EQ(Next(0), Decision{Wait{}});
+  table_.Push(policy_, 0, At(120), 1);
+  EXPECT_EQ(Next(1), Decision{Wait{At(13)}}) << "two would take 7, to 20";
+  table_.Push(policy_, 1, At(120), 2);
+  EXPECT_EQ(Next(6), Launch(1, 2, 0)) << "it ends at 13";
+  End(0);
+  table_.Push(policy_, 1, At(120), 2);
+  EXPECT_EQ(Next(8), Decision{Wait{At(13)}});
+  EXPECT_EQ(Next(13), Launch(0, 1, 0));
 }
 
 // Windows say when, so a lane idles beside a request that has none now; in order they do not.

@@ -22,7 +22,7 @@ FleetController::FleetController(const FleetScenario& scenario, const FleetItems
                                  std::vector<const RateTrace*> links)
     : scenario_(scenario), items_(items), links_(std::move(links)), seen_(scenario.input) {}
 
-Expected<FleetPlan> FleetController::First() {
+Expected<FleetPlan> FleetController::First(const FleetPlan* given) {
   for (FleetPipelineId::rep p = 0; p < seen_.pipelines.size(); ++p) {
     auto& stages = seen_.pipelines[p].stages;
     for (FleetStageId::rep s = 0; s < stages.size(); ++s) {
@@ -35,7 +35,10 @@ Expected<FleetPlan> FleetController::First() {
     seen_.links[l].mbps =
         std::max(kLeastMbps, links_[l]->Quantile(kStart, kStart + kLinkWindow, kOfLinks));
   }
-  auto plan = PlanFleet(scenario_.run.planner, seen_);
+  if (auto known = CheckFleetPlanner(scenario_.run.planner); !known) {
+    return std::unexpected(known.error());
+  }
+  auto plan = given != nullptr ? *given : PlanFleet(scenario_.run.planner, seen_);
   if (plan) plan->epoch = ++epochs_;
   return plan;
 }

@@ -24,9 +24,8 @@ Status FleetWorld::Start() {
     rates[l] = traced ? &links_[2 * l].rate() : nullptr;
   }
   controller_ = std::make_unique<FleetController>(scenario_, items_, std::move(rates));
-  auto first = controller_->First();
+  auto first = controller_->First(options_.plan);
   if (!first) return std::unexpected(first.error());
-  if (options_.plan != nullptr) first = *options_.plan;
   const std::string fault = FaultOf(*first, input_, windows_ ? UseLimit::kKept : UseLimit::kNone);
   if (!fault.empty()) {
     return InvalidArgument("the plan is not one of this fleet: " + fault +
@@ -165,19 +164,10 @@ void FleetWorld::Begin(std::uint32_t node, LaneId lane, BatchId batch, int accel
 Status FleetWorld::Adopt(const FleetPlan& plan) {
   Generation made{.plan = plan};
   made.routes.resize(models_.size());
-  const auto add = [&](FleetPipelineId p, FleetStageId s, DeviceId device) {
-    auto& [to, credit] = made.routes[models_.of(p, s).value()];
-    auto route = std::ranges::find(to, device, &Generation::Route::device);
-    if (route == to.end()) {
-      to.push_back({.device = device});
-      credit.push_back(0);
-      route = std::prev(to.end());
-    }
-    route->weight += 1;
-  };
-  for (const FleetInstance& each : plan.instances) {
-    add(each.pipeline, each.stage, each.device);
-    for (const FleetStageRef& also : each.also) add(also.pipeline, also.stage, each.device);
+  for (const FleetRoute& route : plan.routes) {
+    auto& [to, credit] = made.routes[models_.of(route.pipeline, route.stage).value()];
+    to = route.to;
+    credit.assign(to.size(), 0);
   }
   if (auto nodes = MakeNodes(made); !nodes) return nodes;
   SetNeeds(plan);
@@ -265,7 +255,8 @@ Duration FleetWorld::HopTime(DeviceId from, DeviceId to, double kilobytes) const
   const std::size_t l = input_.LinkBetween(from, to);
   if (l == kNoLink) return {};
   const FleetLink& link = controller_->seen().links[l];
-  return FromSeconds(std::min(1e3, kilobytes * 8e-3 / link.mbps)) + link.rtt / 2;
+  const double mbps = link.carried_mbps();
+  return FromSeconds(std::min(1e3, kilobytes * 8e-3 / mbps)) + link.rtt / 2;
 }
 
 Duration FleetWorld::SinkHop(FleetPipelineId p, FleetStageId s, DeviceId from) const {

@@ -165,6 +165,44 @@ TEST(FleetSimulation, RunsAgainWhatACrashLoses) {
   EXPECT_GT(report.on_time_share(), 0.9) << "a second of twenty";
 }
 
+// A plan that is given serves instead of the planner's, and its routes say where frames go.
+TEST(FleetSimulation, RunsThePlanThatItIsGiven) {
+  const FleetScenario scenario = StreetFleet({"planner=rim", "period_s=0"});
+  const auto plan = PlanFleet("jellyfish", scenario.input);
+  ASSERT_TRUE(plan);
+  FleetSimulationOptions options = FleetOptions();
+  options.plan = &*plan;
+  const FleetReport given = SimulatedFleet(scenario, options);
+  ExpectAllEndOnce(given);
+  EXPECT_EQ(given.stages[0].device, "server") << "rim detects at the camera";
+  EXPECT_EQ(given.plans, 1);
+
+  FleetPlan halves = *plan;
+  FleetInstance at_camera = halves.instances.front();
+  at_camera.device = DeviceId{1};
+  at_camera.accelerator = at_camera.stream = 0;
+  at_camera.batch = 1;
+  halves.instances.insert(halves.instances.begin(), at_camera);
+  halves.routes = RoutesOf(halves.instances);
+  for (FleetTarget& each : halves.routes[0].to) each.weight = each.device == DeviceId{1} ? 3 : 1;
+  options.plan = &halves;
+  const FleetReport divided = SimulatedFleet(scenario, options);
+  ExpectAllEndOnce(divided);
+  EXPECT_NEAR(divided.links[1].megabytes, given.links[1].megabytes / 4 + 150 * 3 * 5e-3, 0.5)
+      << "one frame in four goes up, of the others their crops";
+}
+
+// What is lost is sent again: later, and at the cost of the link's rate.
+TEST(FleetSimulation, ALossyLinkIsSlowerAndCarriesLess) {
+  FleetScenario scenario = StreetFleet({"planner=jellyfish"});
+  const FleetReport whole = SimulatedFleet(scenario, FleetOptions());
+  scenario.input.links[0].loss = 0.2;
+  const FleetReport lossy = SimulatedFleet(scenario, FleetOptions());
+  ExpectAllEndOnce(lossy);
+  EXPECT_GT(lossy.pipelines[0].p50_ms, whole.pipelines[0].p50_ms + 10) << "a round trip or more";
+  EXPECT_NEAR(lossy.links[1].busy, whole.links[1].busy / 0.8, 1e-3);
+}
+
 // A camera that gets more than it can look at answers at its early exit, and says how well.
 TEST(FleetSimulation, CountsWhatEarlyExitsGiveByTheirAccuracy) {
   FleetScenario busy = StreetFleet({"planner=octopinf-edge"});
@@ -226,7 +264,7 @@ TEST(FleetSimulation, EndsEveryItemOnceWhateverHappens) {
   const char* const times = std::getenv("TACTUS_FLEET_SOAK");
   const double duration_s = 120 * (times == nullptr ? 1.0 : std::strtod(times, nullptr));
   const std::vector<std::string> policies = {"planned", "planned:windows=strict", "symphony",
-                                             "horizon"};
+                                             "horizon", "planned:windows=defer"};
   std::int64_t items = 0;
   for (std::uint64_t seed = 1; seed <= policies.size(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -49,8 +50,11 @@ FleetWorld::FleetWorld(const FleetScenario& scenario, const FleetSimulationOptio
       down_(input_.devices.size()) {
   for (std::size_t l = 0; l < input_.links.size(); ++l) {
     for (int direction = 0; direction < 2; ++direction) {
-      Link& made = links_.emplace_back(
-          LinkOptions{.rate = TraceOf(scenario, l), .latency = input_.links[l].rtt / 2});
+      Link& made = links_.emplace_back(LinkOptions{
+          .rate = TraceOf(scenario, l),
+          .latency = input_.links[l].rtt / 2,
+          .loss = input_.links[l].loss,
+          .luck = Rng::Stream(scenario.run.seed, "fleet/link/" + std::to_string(links_.size()))});
       for (const LinkOutage& each : options.outages) {
         if (each.link == l) made.AddOutage(each.from, each.to);
       }

@@ -62,13 +62,9 @@ class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
   struct Generation {
     FleetPlan plan;
     std::vector<std::uint32_t> nodes;  // by device; kNoNode
-    // By stage as a model: where it runs; and what it needs of the time of a frame.
-    struct Route {
-      DeviceId device;
-      double weight = 0;
-    };
+    // By stage as a model: where its items go.
     struct Routes {
-      std::vector<Route> to;
+      std::vector<FleetTarget> to;
       std::vector<double> credit;  // whose turn it is (base/weighted_turn.h)
     };
     std::vector<Routes> routes;

@@ -1,6 +1,7 @@
 // Without these a link could send more than its rate, or what is dead could hold up what is alive.
 #include "sim/network/link.h"
 
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -68,21 +69,57 @@ TEST(Link, ServesABurstInTurn) {
   EXPECT_NEAR(ToSeconds(link.totals().busy), 0.2, 1e-9);
 }
 
-// Lindley's recursion W' = max(0, W + S - A) over random gaps and sizes.
+// Lindley's recursion W' = max(0, W + S - A) over random gaps and sizes, in whole nanoseconds: two
+// bytes take one microsecond, so that nothing is rounded and the link must agree exactly.
 TEST(Link, KeepsLindleysRecursion) {
   Rng rng = Rng::Stream(3, "link");
   Link link({.rate = RateTrace(16), .latency = Millis(5), .most_waiting = 1e18});
-  double now = 0, wait = 0;
+  TimePoint now = kStart;
+  Duration wait{};
   for (int i = 0; i < 20000; ++i) {
-    const double gap = 1e-9 * static_cast<double>(rng.Below(12'000'000));
-    const double bytes = 2.0 * static_cast<double>(1 + rng.Below(10'000));
+    const Duration gap = Nanos(static_cast<std::int64_t>(rng.Below(12'000'000)));
+    const auto pairs = static_cast<std::int64_t>(1 + rng.Below(10'000));
     now += gap;
-    wait = std::max(0.0, wait - gap);
-    const Sending sent = link.Send(AtSecond(now), bytes, kNever);
-    wait += bytes * 8 / 16e6;
-    ASSERT_NEAR(SecondsOf(sent.at), now + wait + 0.005, 1e-8) << "message " << i;
-    wait = SecondsOf(sent.at) - now - 0.005;  // errors do not add up
+    wait = std::max(Duration{}, wait - gap);
+    const Sending sent = link.Send(now, 2.0 * static_cast<double>(pairs), kNever);
+    wait += Micros(pairs);
+    ASSERT_EQ(sent.at, now + wait + Millis(5)) << "message " << i;
   }
+}
+
+// Where a message takes no whole number of nanoseconds the link rounds its end up: by less than
+// one, against the closed form from where the link became free.
+TEST(Link, RoundsEachMessageUpByLessThanANanosecond) {
+  Rng rng = Rng::Stream(4, "link");
+  Link link({.rate = RateTrace(17), .most_waiting = 1e18});
+  TimePoint now = kStart, free_at = kStart;
+  for (int i = 0; i < 20000; ++i) {
+    now += Nanos(static_cast<std::int64_t>(rng.Below(12'000'000)));
+    const double bytes = 20'000 * rng.Uniform();
+    const Sending sent = link.Send(now, bytes, kNever);
+    const double took = ToSeconds(sent.at - std::max(now, free_at));
+    ASSERT_GE(took, bytes * 8 / 17e6 - 1e-14) << "message " << i;
+    ASSERT_LT(took, bytes * 8 / 17e6 + 1e-9) << "message " << i;
+    free_at = sent.at;
+  }
+}
+
+// Of ten packets each is lost with a chance of 0.1 and sent again a round trip later: the sum over
+// k of 1 - (1 - 0.1^k)^10 times in the mean. Losses take a ninth of the link besides.
+TEST(Link, SendsAgainWhatIsLost) {
+  Link link({.rate = RateTrace(9), .latency = Millis(10), .loss = 0.1});
+  double rounds = 0, expected = 0;
+  for (int k = 1; k < 12; ++k) expected += 1 - std::pow(1 - std::pow(0.1, k), 10);
+  constexpr int kMessages = 20000;
+  for (int i = 0; i < kMessages; ++i) {
+    const Sending sent = link.Send(AtSecond(i), 15'000, kNever);
+    const double after = SecondsOf(sent.at) - i - 15'000 * 8 / 8.1e6 - 0.01;
+    const double times = std::round(after / 0.02);
+    ASSERT_NEAR(after, 0.02 * times, 1e-8) << "whole round trips, message " << i;
+    rounds += times;
+  }
+  EXPECT_NEAR(rounds / kMessages, expected, 0.02);
+  EXPECT_NEAR(ToSeconds(link.totals().busy), kMessages * 15e3 * 8 / 8.1e6, 1e-3);
 }
 
 TEST(Link, DropsWhatWouldComeTooLateBeforeItIsSent) {
