@@ -112,7 +112,7 @@ void ServedEnsemble::Handle(Arrived& event) {
   const TimePoint deadline = DeadlineOf(received, declaration_.pipeline.slo, event.call.limit);
   const PipelineRequestId id =
       flow_.Begin(0, now_, deadline, WantedFor(event.call.outputs),
-                  event.call.priority > 0 ? Admission::kAside : Admission::kByWindow);
+                  event.call.priority > 0 ? PipelineEntry::kAside : PipelineEntry::kByWindow);
   Call& call = At(id);
   call.call = std::move(event.call);
   call.call.model.reset();  // this ensemble, which its steps' calls keep alive

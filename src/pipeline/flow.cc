@@ -57,9 +57,9 @@ Duration Flow::LeastFrom(std::uint32_t pipeline, StageId stage) const {
 }
 
 PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline,
-                              StageMask wanted, Admission admission) {
+                              StageMask wanted, PipelineEntry entry) {
   Note(Kind::kBegin, {pipeline, Ns(now), Ns(deadline), static_cast<std::int64_t>(wanted),
-                      static_cast<std::int64_t>(admission)});
+                      static_cast<std::int64_t>(entry)});
   if (free_.empty()) {
     free_.push_back(PipelineRequestId{static_cast<std::uint32_t>(requests_.size())});
     requests_.emplace_back();
@@ -74,7 +74,7 @@ PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint d
   request.in_vain = false;
   ready_.clear();
   request.progress.Begin(pipelines_[pipeline], ready_, wanted);
-  if (Admit(request, admission)) {
+  if (Admit(request, entry)) {
     Start(id, now);
   } else {
     End(id, PipelineOutcome::kDropped, ready_.front().stage, now, true);
@@ -83,10 +83,10 @@ PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint d
   return id;
 }
 
-bool Flow::Admit(Request& request, Admission admission) {
+bool Flow::Admit(Request& request, PipelineEntry entry) {
   request.entered = 0;
   const bool counts = pipelines_[request.pipeline].deadlines == DeadlineRule::kSpare &&
-                      admission == Admission::kByWindow;
+                      entry == PipelineEntry::kByWindow;
   if (!counts) return true;
   AdmissionWindow& window = timing_[request.pipeline].window;
   if (window.IsFull()) return false;

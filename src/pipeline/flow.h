@@ -38,7 +38,7 @@ struct RunKey {
 };
 
 // Of one that begins, under a rule that refuses what would be lost late (kSpare).
-enum class Admission : std::uint8_t {
+enum class PipelineEntry : std::uint8_t {
   kByWindow,  // it counts, and is refused where too many are under way
   kAside,     // neither: it has a priority of its own, and is not to wait for those without
 };
@@ -84,7 +84,7 @@ class Flow {
   // run, each with all that it waits for (PipelineGraph::WithAllBefore).
   PipelineRequestId Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline,
                           StageMask wanted = kAllStages,
-                          Admission admission = Admission::kByWindow);
+                          PipelineEntry entry = PipelineEntry::kByWindow);
   // `rows`: of the answer, read where the stage demultiplies.
   void Answered(const RunKey& key, int rows, TimePoint now);
   // Not run: refused, cancelled or failed.
@@ -138,7 +138,7 @@ class Flow {
   void Start(PipelineRequestId id, TimePoint now);
   void StartOne(const RunKey& key, TimePoint now);
   TimePoint DeadlineOf(const Request& request, StageId stage, TimePoint now) const;
-  bool Admit(Request& request, Admission admission);
+  bool Admit(Request& request, PipelineEntry entry);
   void Leave(const Request& request, PipelineOutcome outcome);
   // Whether a row that fails leaves the others their answer.
   static bool IsRowAlone(const Pipeline& pipeline, StageId stage);

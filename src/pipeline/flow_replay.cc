@@ -183,7 +183,7 @@ class Stage final : public FlowOutbox, public FlowJournal {
     if ((wanted & all) == 0 || graph.WithAllBefore(wanted & all) != (wanted & all)) {
       return "a stage is wanted, and not all that it waits for";
     }
-    flow_->Begin(0, At(v[1]), At(v[2]), wanted, static_cast<Admission>(v[4]));
+    flow_->Begin(0, At(v[1]), At(v[2]), wanted, static_cast<PipelineEntry>(v[4]));
     return nullptr;
   }
   const char* End(Word kind, std::span<const std::int64_t> v) {

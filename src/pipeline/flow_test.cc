@@ -235,7 +235,7 @@ TEST(Flow, RefusesAsItComesWhatWouldBeLostLate) {
   // One that is aside of it is not refused, and one that was is over.
   EXPECT_EQ(script.flow().underway(), 0u);
   script.Begin(200, 90);
-  script.flow().Begin(0, At(200), At(290), kAllStages, Admission::kAside);
+  script.flow().Begin(0, At(200), At(290), kAllStages, PipelineEntry::kAside);
   EXPECT_EQ(script.Take(), "\nstart a until 260\nstart 1:a until 260");
 }
 

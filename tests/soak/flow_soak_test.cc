@@ -275,8 +275,8 @@ class Life final : public FlowOutbox {
       const auto output = chance_.Below(pipeline_.stages.size());
       wanted_ = pipeline_.graph.WithAllBefore(StageMask{1} << output);
     }
-    const Admission admission = chance_.OneIn(5) ? Admission::kAside : Admission::kByWindow;
-    const PipelineRequestId id = flow_.Begin(0, now_, now_ + pipeline_.slo, wanted_, admission);
+    const PipelineEntry entry = chance_.OneIn(5) ? PipelineEntry::kAside : PipelineEntry::kByWindow;
+    const PipelineRequestId id = flow_.Begin(0, now_, now_ + pipeline_.slo, wanted_, entry);
     EXPECT_TRUE(held_.contains(id));
     Release();
   }
