@@ -61,6 +61,12 @@ Expected<InferReply> ServedEnsemble::Outputs(Call& call, const ItemProgress& pro
 
 Error ServedEnsemble::WhyDropped(const Call& call, const PipelineEnd& end) const {
   const std::string& step = NameOf(end.stage);
+  if (end.not_admitted) {
+    return {ErrorCode::kResourceExhausted,
+            fmt::format("ensemble '{}': refused as it came, since its calls under way are as many "
+                        "as it answers in time; call again later, or with a longer slo_ms",
+                        declaration_.model.name)};
+  }
   const std::string place = fmt::format("ensemble '{}', step '{}'", declaration_.model.name, step);
   if (call.failed == end.stage) {
     std::string why = fmt::format("{}: {}", place, call.error.message);

@@ -193,6 +193,29 @@ TEST(EnsembleService, EndsACallWhoseStepFails) {
   EXPECT_EQ(bench.service->unfinished(), 0u);
 }
 
+// Work on what is lost behind the first step is in vain; a client hears at once, and why.
+TEST(EnsembleService, RefusesAsItComesWhatWouldBeLostLate) {
+  EnsembleBench bench;
+  DeclareChain(bench, DeadlineRule::kSpare);
+  for (int i = 0; i < 5; ++i) {
+    bench.Call("chain", {1, 4}, {1, 2, 3, 4});
+    bench.steps.Answer(bench.steps.Of("first").id, {{{1, 4}, {5, 6, 7, 8}}});
+    bench.steps.End(bench.steps.Of("second").id, ErrorCode::kResourceExhausted, "queue full",
+                    Outcome::kShed);
+  }
+  auto& held = bench.Call("chain", {1, 4}, {1, 2, 3, 4});
+  auto& refused = bench.Call("chain", {1, 4}, {1, 2, 3, 4});
+  EXPECT_EQ(bench.steps.CountOf("first"), 1u);
+  EXPECT_EQ(refused.reply().status.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(refused.reply().status.error().message,
+              AllOf(HasSubstr("ensemble 'chain': refused as it came"), HasSubstr("longer slo_ms")));
+  EXPECT_EQ(refused.reply().served.outcome, Outcome::kShed);
+  bench.steps.Answer(bench.steps.Of("first").id, {{{1, 4}, {5, 6, 7, 8}}});
+  bench.steps.Answer(bench.steps.Of("second").id, {{{1, 4}, {5, 6, 7, 8}}});
+  EXPECT_TRUE(held.reply().status);
+  EXPECT_EQ(bench.service->unfinished(), 0u);
+}
+
 TEST(EnsembleService, CancelReachesTheStepsThatRun) {
   for (const bool runs_on : {false, true}) {
     SCOPED_TRACE(runs_on ? "the step runs" : "the step waits");

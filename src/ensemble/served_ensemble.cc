@@ -15,10 +15,14 @@ namespace {
 constexpr Duration kLearnEvery = Seconds(1);
 
 // How the Flow hears of a step that gave no answer.
+// Of a step that failed, or whose model is not there: no sign that there is too much to do.
+constexpr DropReason kFailed = DropReason::kUnloaded;
+
 DropReason ReasonOf(Outcome outcome) {
   if (outcome == Outcome::kExpired) return DropReason::kExpired;
   if (outcome == Outcome::kCancelled) return DropReason::kCancelled;
-  return DropReason::kShed;
+  if (outcome == Outcome::kShed) return DropReason::kShed;
+  return kFailed;
 }
 
 bool SameTensors(const std::vector<TensorSpec>& a, const std::vector<TensorSpec>& b) {
@@ -106,7 +110,9 @@ ServedEnsemble::Call& ServedEnsemble::At(PipelineRequestId id) {
 void ServedEnsemble::Handle(Arrived& event) {
   const TimePoint received = around_->At(event.call.received);
   const TimePoint deadline = DeadlineOf(received, declaration_.pipeline.slo, event.call.limit);
-  const PipelineRequestId id = flow_.Begin(0, now_, deadline, WantedFor(event.call.outputs));
+  const PipelineRequestId id =
+      flow_.Begin(0, now_, deadline, WantedFor(event.call.outputs),
+                  event.call.priority > 0 ? PipelineEntry::kAside : PipelineEntry::kByWindow);
   Call& call = At(id);
   call.call = std::move(event.call);
   call.call.model.reset();  // this ensemble, which its steps' calls keep alive
@@ -160,12 +166,12 @@ void ServedEnsemble::TellAnswer(std::uint32_t place, InferReply&& reply) {
         {ErrorCode::kInternal,
          fmt::format("model '{}' gave {} outputs of {}", bound_.models[stage.value()]->name,
                      reply.outputs.size(), bound_.tensors.stages[stage.value()].outputs.size())},
-        DropReason::kShed);
+        kFailed);
   }
   int rows = 0;
   if (flow_.pipelines()[0].levels.opened_by(stage).valid()) {
     const auto counted = CountRowsOf(reply.outputs, bound_.models[stage.value()]->max_batch > 0);
-    if (!counted) return Tell(place, counted.error(), DropReason::kShed);
+    if (!counted) return Tell(place, counted.error(), kFailed);
     rows = *counted;
   }
   if (!latencies_.empty()) latencies_[stage.value()].Add(now_, now_ - run.began);
@@ -249,7 +255,7 @@ void ServedEnsemble::Do(const StartRun& action) {
   }
   const Status sent = Send(action.run);
   if (sent) return;
-  Tell(action.run, sent.error(), DropReason::kShed);
+  Tell(action.run, sent.error(), kFailed);
   Free(action.run);
 }
 

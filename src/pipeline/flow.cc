@@ -9,11 +9,12 @@
 namespace tactus {
 namespace {
 
-// What a request that is lost behind its first stage adds to the time that is kept for those
-// stages, and what one that is on time takes away: at balance one in fifty is lost there.
-constexpr double kMore = 1.05;
-constexpr double kLess = 0.999;
-constexpr double kLargestReserve = 100;
+// kSpare: so many times what those behind a stage need is kept for them, since a stage that is late
+// by a little is a loss there, and one that was early is none.
+constexpr double kReserve = 1.5;
+// Who had less than so much of the SLO teaches the window nothing: its time was short before any
+// other came.
+constexpr double kTaught = 0.9;
 
 using Kind = FlowRecord::Kind;
 
@@ -56,8 +57,9 @@ Duration Flow::LeastFrom(std::uint32_t pipeline, StageId stage) const {
 }
 
 PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline,
-                              StageMask wanted) {
-  Note(Kind::kBegin, {pipeline, Ns(now), Ns(deadline), static_cast<std::int64_t>(wanted)});
+                              StageMask wanted, PipelineEntry entry) {
+  Note(Kind::kBegin, {pipeline, Ns(now), Ns(deadline), static_cast<std::int64_t>(wanted),
+                      static_cast<std::int64_t>(entry)});
   if (free_.empty()) {
     free_.push_back(PipelineRequestId{static_cast<std::uint32_t>(requests_.size())});
     requests_.emplace_back();
@@ -69,11 +71,40 @@ PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint d
   request.arrival = now;
   request.deadline = deadline;
   request.ended = false;
+  request.in_vain = false;
   ready_.clear();
   request.progress.Begin(pipelines_[pipeline], ready_, wanted);
-  Start(id, now);
+  if (Admit(request, entry)) {
+    Start(id, now);
+  } else {
+    End(id, PipelineOutcome::kDropped, ready_.front().stage, now, true);
+  }
   FreeIfDone(id);
   return id;
+}
+
+bool Flow::Admit(Request& request, PipelineEntry entry) {
+  request.entered = 0;
+  const bool counts = pipelines_[request.pipeline].deadlines == DeadlineRule::kSpare &&
+                      entry == PipelineEntry::kByWindow;
+  if (!counts) return true;
+  AdmissionWindow& window = timing_[request.pipeline].window;
+  if (window.IsFull()) return false;
+  request.entered = window.Enter();
+  return true;
+}
+
+void Flow::Leave(const Request& request, PipelineOutcome outcome) {
+  if (request.entered == 0) return;
+  const bool in_vain = request.in_vain || outcome == PipelineOutcome::kLate;
+  const bool in_time = outcome == PipelineOutcome::kOnTime && !in_vain;
+  const Duration slo = pipelines_[request.pipeline].slo;
+  const bool taught = outcome != PipelineOutcome::kCancelled &&
+                      ToSeconds(request.deadline - request.arrival) >= kTaught * ToSeconds(slo);
+  auto end = AdmissionWindow::End::kNeither;
+  if (taught && in_vain) end = AdmissionWindow::End::kInVain;
+  if (taught && in_time) end = AdmissionWindow::End::kInTime;
+  timing_[request.pipeline].window.Leave(request.entered, end);
 }
 
 bool Flow::Redivides(const Request& request) const {
@@ -91,21 +122,12 @@ TimePoint Flow::DeadlineOf(const Request& request, StageId stage, TimePoint now)
   const Duration behind = timing.behind[stage.value()];
   const TimePoint part = Redivide(now, request.deadline, timing.need[stage.value()], behind);
   if (pipelines_[request.pipeline].deadlines != DeadlineRule::kSpare) return part;
-  // As with kRedivide where less is left than all of them need, or where requests are lost behind;
-  // but never so little that it could not wait for one batch and run in the next, as long as the
-  // quickest path fits behind it.
+  // As with kRedivide where less is left than all of them need; but never so little that it could
+  // not wait for one batch and run in the next, as long as the quickest path fits behind it.
   const Duration least = pipelines_[request.pipeline].stages[stage.value()].least;
   const TimePoint latest = request.deadline - timing.least_behind[stage.value()];
-  const TimePoint spared = request.deadline - FromSeconds(timing.reserve * ToSeconds(behind));
+  const TimePoint spared = request.deadline - FromSeconds(kReserve * ToSeconds(behind));
   return std::max({part, spared, std::min(now + 2 * least, latest)});
-}
-
-void Flow::LearnReserve(const Request& request, PipelineOutcome outcome, StageId stage) {
-  double& reserve = timing_[request.pipeline].reserve;
-  const bool first = pipelines_[request.pipeline].graph.before(stage).empty();
-  const bool lost = outcome == PipelineOutcome::kDropped || outcome == PipelineOutcome::kLate;
-  if (lost && !first) reserve = std::min(reserve * kMore, kLargestReserve);
-  if (outcome == PipelineOutcome::kOnTime) reserve = std::max(1.0, reserve * kLess);
 }
 
 bool Flow::IsUnmeetable(const Request& request, StageId stage, TimePoint from,
@@ -136,7 +158,7 @@ void Flow::StartOne(const RunKey& key, TimePoint now) {
   const TimePoint deadline = DeadlineOf(request, key.run.stage, now);
   const bool unmeetable =
       now > deadline || (Redivides(request) && IsUnmeetable(request, key.run.stage, now, false));
-  if (unmeetable) return Fail(key, now);
+  if (unmeetable) return Fail(key, Cause::kWantOfTime, now);
   ++request.running;
   request.progress.SetStarted(key.run, true);
   TellStart(key, now, deadline);
@@ -174,7 +196,7 @@ void Flow::Answered(const RunKey& key, int rows, TimePoint now) {
                                        : now > DeadlineOf(request, stage, now);
   // A last stage's answer is one, if late; a row among others is left out.
   if (late && (!last || IsRowAlone(pipeline, stage))) {
-    Fail(key, now);
+    Fail(key, Cause::kWantOfTime, now);
   } else {
     ready_.clear();
     request.progress.Answer(key.run, rows, ready_);
@@ -200,12 +222,16 @@ void Flow::Refused(const RunKey& key, DropReason reason, TimePoint now) {
     const Duration behind = timing_[request.pipeline].least_behind[stage.value()];
     return TellStart(key, now, request.deadline - behind);
   }
-  Fail(key, now);
+  const bool had_no_time = reason == DropReason::kExpired || reason == DropReason::kShed ||
+                           reason == DropReason::kQueueFull;
+  Fail(key, had_no_time ? Cause::kWantOfTime : Cause::kOther, now);
   FreeIfDone(key.request);
 }
 
-void Flow::Fail(const RunKey& key, TimePoint now) {
+void Flow::Fail(const RunKey& key, Cause cause, TimePoint now) {
   Request& request = At(key.request);
+  const bool first = pipelines_[request.pipeline].graph.before(key.run.stage).empty();
+  request.in_vain |= cause == Cause::kWantOfTime && !first;
   if (!IsRowAlone(pipelines_[request.pipeline], key.run.stage)) {
     return End(key.request, PipelineOutcome::kDropped, key.run.stage, now);
   }
@@ -233,10 +259,11 @@ void Flow::Cancel(PipelineRequestId id, TimePoint now) {
   FreeIfDone(id);
 }
 
-void Flow::End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, TimePoint now) {
+void Flow::End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, TimePoint now,
+               bool not_admitted) {
   Request& request = At(id);
   request.ended = true;
-  LearnReserve(request, outcome, stage);
+  Leave(request, outcome);
   Note(Kind::kEnd,
        {id.value(), static_cast<std::int64_t>(outcome), stage.value(), request.progress.items(),
         request.progress.items_lost(), request.progress.rows_cut()});
@@ -249,7 +276,8 @@ void Flow::End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, Tim
                  .stage = stage,
                  .items = request.progress.items(),
                  .items_lost = request.progress.items_lost(),
-                 .rows_cut = request.progress.rows_cut()});
+                 .rows_cut = request.progress.rows_cut(),
+                 .not_admitted = not_admitted});
   if (request.running == 0) return;
   cancelled_.clear();
   request.progress.Started(cancelled_);

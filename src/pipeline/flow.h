@@ -19,6 +19,7 @@
 
 #include "core/pipeline_outcome.h"
 #include "core/request.h"
+#include "pipeline/admission_window.h"
 #include "pipeline/flow_journal.h"
 #include "pipeline/item_progress.h"
 #include "pipeline/pipeline.h"
@@ -36,6 +37,12 @@ struct RunKey {
   bool operator==(const RunKey&) const = default;
 };
 
+// Of one that begins, under a rule that refuses what would be lost late (kSpare).
+enum class PipelineEntry : std::uint8_t {
+  kByWindow,  // it counts, and is refused where too many are under way
+  kAside,     // neither: it has a priority of its own, and is not to wait for those without
+};
+
 struct PipelineEnd {
   PipelineRequestId request;
   std::uint32_t pipeline = 0;
@@ -47,6 +54,7 @@ struct PipelineEnd {
   int items = 0;  // rows that stages ran for
   int items_lost = 0;
   int rows_cut = 0;
+  bool not_admitted = false;  // as it came: too many were under way
 };
 
 // What the driver carries out. It does not call the Flow before the Flow's own call has returned.
@@ -72,10 +80,11 @@ class Flow {
   // the first request; `journal` outlives the Flow.
   void Record(FlowJournal* journal) { journal_ = journal; }
 
-  // One that is unmeetable has ended when this returns. `wanted`: the stages that run, each with
-  // all that it waits for (PipelineGraph::WithAllBefore).
+  // One that is unmeetable or not admitted has ended when this returns. `wanted`: the stages that
+  // run, each with all that it waits for (PipelineGraph::WithAllBefore).
   PipelineRequestId Begin(std::uint32_t pipeline, TimePoint now, TimePoint deadline,
-                          StageMask wanted = kAllStages);
+                          StageMask wanted = kAllStages,
+                          PipelineEntry entry = PipelineEntry::kByWindow);
   // `rows`: of the answer, read where the stage demultiplies.
   void Answered(const RunKey& key, int rows, TimePoint now);
   // Not run: refused, cancelled or failed.
@@ -105,15 +114,17 @@ class Flow {
     ItemProgress progress;
     std::size_t running = 0;  // started and not reported yet
     bool ended = false;
+    int entered = 0;       // the window with so many inside; 0: it is not in there
+    bool in_vain = false;  // it, or a row of it, was lost for want of time behind its first stage
   };
   struct Timing {                  // of a pipeline, by stage
     std::vector<Duration> need;    // read by rules that redivide: a stage's own, ...
     std::vector<Duration> behind;  // ... that of the longest path behind it
     std::vector<Duration> least_behind;
-    // kSpare: so many times what those behind need is kept for them. More where requests are lost
-    // behind their first stage, for that is work in vain; one where none are.
-    double reserve = 1;
+    AdmissionWindow window;  // kSpare
   };
+  // Why a run has no answer that counts.
+  enum class Cause { kWantOfTime, kOther };
 
   Request& At(PipelineRequestId id) { return requests_[id.value()]; }
   void Note(FlowRecord::Kind kind, std::initializer_list<std::int64_t> values) const {
@@ -127,15 +138,17 @@ class Flow {
   void Start(PipelineRequestId id, TimePoint now);
   void StartOne(const RunKey& key, TimePoint now);
   TimePoint DeadlineOf(const Request& request, StageId stage, TimePoint now) const;
-  void LearnReserve(const Request& request, PipelineOutcome outcome, StageId stage);
+  bool Admit(Request& request, PipelineEntry entry);
+  void Leave(const Request& request, PipelineOutcome outcome);
   // Whether a row that fails leaves the others their answer.
   static bool IsRowAlone(const Pipeline& pipeline, StageId stage);
   // Takes the run back from the driver; whether anybody still wants its answer.
   bool TakeBack(const RunKey& key);
   // The run will not be answered in time, or not at all.
-  void Fail(const RunKey& key, TimePoint now);
+  void Fail(const RunKey& key, Cause cause, TimePoint now);
   void Complete(PipelineRequestId id, StageId stage, TimePoint now);
-  void End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, TimePoint now);
+  void End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, TimePoint now,
+           bool not_admitted = false);
   void FreeIfDone(PipelineRequestId id);
 
   std::vector<Pipeline> pipelines_;

@@ -3,10 +3,10 @@
 //
 // A journal of pipelines is text, a line for each record, so that people can read it too:
 //
-//   tactus pipelines 1 COMMIT
+//   tactus pipelines 2 COMMIT
 //   p FLOW SLO DEADLINES ANSWER STAGES NAME                         a Flow of this pipeline begins,
 //   s FLOW ROWS MOST COUNT GATHER DEADLINE NEED LEAST N AFTER... NAME       whose stages are these
-//   b FLOW PIPELINE NOW DEADLINE WANTED                              then what happened to it ...
+//   b FLOW PIPELINE NOW DEADLINE WANTED ASIDE                        then what happened to it ...
 //   S FLOW REQUEST STAGE ITEM DEADLINE                               ... and what it said of it
 //   e LINES COMPLETE                                                 the last line
 //
@@ -27,7 +27,7 @@ namespace tactus {
 struct FlowRecord {
   enum class Kind : char {
     // What it was told.
-    kBegin = 'b',   // pipeline, now, deadline, wanted stages
+    kBegin = 'b',   // pipeline, now, deadline, wanted stages, whether aside of the window
     kAnswer = 'a',  // request, stage, item, now, rows
     kRefuse = 'r',  // request, stage, item, now, reason
     kLeave = 'l',   // request, now: nobody waits for it
@@ -52,7 +52,7 @@ class FlowJournal {
 };
 
 inline constexpr std::string_view kFlowJournalHead = "tactus pipelines ";
-inline constexpr int kFlowJournalFormat = 1;
+inline constexpr int kFlowJournalFormat = 2;
 
 // Lines of a journal, each with its line feed.
 std::string FlowHeadText(std::string_view commit);

@@ -174,7 +174,7 @@ class Stage final : public FlowOutbox, public FlowJournal {
   static TimePoint At(std::int64_t ns) { return TimePoint{Nanos(ns)}; }
 
   const char* Begin(std::span<const std::int64_t> v) {
-    if (v.size() != 4 || v[0] != 0 || !IsTime(v[1]) || !IsTime(v[2])) {
+    if (v.size() != 5 || v[0] != 0 || !IsTime(v[1]) || !IsTime(v[2]) || !IsWithin(v[4], 0, 1)) {
       return "no request begins like this";
     }
     const PipelineGraph& graph = flow_->pipelines()[0].graph;
@@ -183,7 +183,7 @@ class Stage final : public FlowOutbox, public FlowJournal {
     if ((wanted & all) == 0 || graph.WithAllBefore(wanted & all) != (wanted & all)) {
       return "a stage is wanted, and not all that it waits for";
     }
-    flow_->Begin(0, At(v[1]), At(v[2]), wanted);
+    flow_->Begin(0, At(v[1]), At(v[2]), wanted, static_cast<PipelineEntry>(v[4]));
     return nullptr;
   }
   const char* End(Word kind, std::span<const std::int64_t> v) {

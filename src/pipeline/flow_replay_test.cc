@@ -100,14 +100,15 @@ TEST(FlowReplay, FindsTheFirstDifference) {
 
 TEST(FlowReplay, RefusesWhatNoFlowWasTold) {
   EXPECT_THAT(WhyRefused("TACTUSJ2"), HasSubstr("j: is no journal of pipelines"));
-  EXPECT_THAT(WhyRefused(Changed("pipelines 1 ", "pipelines 9 ")), HasSubstr("j:1: is of another"));
+  EXPECT_THAT(WhyRefused(Changed("pipelines 2 ", "pipelines 9 ")), HasSubstr("j:1: is of another"));
   EXPECT_THAT(WhyRefused(Changed("\na 0 0 1 0 ", "\na 0 0 1 7 ")),
               HasSubstr(": no such run was started"));
   EXPECT_THAT(WhyRefused(Changed("\na 0 0 1 0 ", "\na 0 0 0 0 ")), HasSubstr("it has ended"));
-  EXPECT_THAT(WhyRefused(Changed("\nb 0 0 0 60000000 -1", "\nb 0 0 0 60000000 4")),
+  EXPECT_THAT(WhyRefused(Changed("\nb 0 0 0 60000000 -1 ", "\nb 0 0 0 60000000 4 ")),
               HasSubstr("not all that it waits for"));
   EXPECT_THAT(WhyRefused(Changed("\nb 0 0 0 ", "\nb 0 0 9223372036854775807 ")),
               HasSubstr("no request begins like this"));
+  EXPECT_THAT(WhyRefused(Changed(" -1 0\n", " -1 2\n")), HasSubstr("no request begins like this"));
   EXPECT_THAT(WhyRefused(Changed("\nn 0 0 1 ", "\nn 0 0 2 ")), HasSubstr("j:7: stages' needs"));
   EXPECT_THAT(WhyRefused(Changed("\ns 0 1 ", "\ns 0 7 ")), HasSubstr("j:3: no stage looks like"));
   EXPECT_THAT(WhyRefused(Changed("\np 0 ", "\np 3 ")), HasSubstr("j:2: pipelines are numbered"));

@@ -14,6 +14,7 @@ namespace tactus {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TimePoint At(int ms) { return kStart + Millis(ms); }
 
@@ -188,14 +189,14 @@ TEST(Flow, WhatExpiredInItsPartOfTheTimeHasTheRestOfIt) {
             "\nstart a until 130\n0 dropped at 101 by a\nstart a until 230\n0 dropped at 261 by a");
 }
 
-// Of 90 ms a has all but the 20 that b and c need; where less is left than that, each has a part,
-// which is at least twice what it takes at best, 10.
+// Of 90 ms a has all but the 30 kept for b and c, half as much again as the 20 that they need;
+// where less is left, each has a part, which is at least twice what it takes at best, 10.
 TEST(Flow, WhoStartsHasWhatThoseBehindItCanSpare) {
   Script script(Chain(DeadlineRule::kSpare));
   script.Begin(0, 90);
-  script.Answer("a", 60);
-  script.Answer("b", 75);
-  EXPECT_EQ(script.Take(), "\nstart a until 70\nstart b until 80\nstart c until 90");
+  script.Answer("a", 50);
+  script.Answer("b", 70);
+  EXPECT_EQ(script.Take(), "\nstart a until 60\nstart b until 75\nstart c until 90");
   script.Answer("c", 90);
   EXPECT_EQ(script.Take(), "\n0 on time at 90 by c");
   script.flow().Adopt(0, std::vector{Millis(20), Millis(40), Millis(60)});
@@ -206,39 +207,61 @@ TEST(Flow, WhoStartsHasWhatThoseBehindItCanSpare) {
   EXPECT_EQ(script.Take(), "\nstart c until 190");
 }
 
-// What is lost behind a was worked on in vain: more is kept for b and c, up to what redividing
-// keeps, and less again when requests are in time.
-TEST(Flow, WhatIsLostBehindTheFirstStageKeepsMoreTimeForThoseBehind) {
+// Begins a pair of which one is lost in vain, if b is refused for this reason; whether both of the
+// next pair are admitted.
+std::string PairAfterALoss(Script& script, int ms, DropReason reason) {
+  const PipelineRequestId first = script.Begin(ms, 90);
+  script.Answer("a", ms + 1);
+  script.Refuse("b", ms + 1, reason);
+  EXPECT_EQ(script.flow().progress(first).items(), 0);
+  script.Take();
+  script.Begin(ms + 10, 90);
+  script.Begin(ms + 10, 90);
+  const std::string begun = script.Take();
+  if (begun.find("1:a") != std::string::npos) script.Refuse("1:a", ms + 11);
+  script.Refuse("a", ms + 11);
+  script.Take();
+  return begun;
+}
+
+// What is lost behind a for want of time was worked on in vain: where that is often so, what comes
+// is refused as it comes.
+TEST(Flow, RefusesAsItComesWhatWouldBeLostLate) {
   Script script(Chain(DeadlineRule::kSpare));
-  const auto begins = [&script](int ms) {
-    script.Begin(ms, 90);
-    return script.Take();
-  };
-  const auto ends = [&script](int ms, bool lost) {
-    script.Answer("a", ms);
-    if (lost) return script.Refuse("b", ms);
-    script.Answer("b", ms);
-    script.Answer("c", ms);
-  };
-  EXPECT_EQ(begins(0), "\nstart a until 70");
-  ends(1, true);
-  script.Take();
-  EXPECT_EQ(begins(100), "\nstart a until 169");  // 5 % of 20 ms
-  for (int i = 1; i < 40; ++i) {
-    ends(100 * i + 1, true);
-    begins(100 * i + 100);
+  EXPECT_EQ(PairAfterALoss(script, 0, DropReason::kExpired),
+            "\nstart a until 70\nstart 1:a until 70");
+  EXPECT_EQ(PairAfterALoss(script, 100, DropReason::kShed),
+            "\nstart a until 170\n1 dropped at 110 by a");
+  // One that is aside of it is not refused, and one that was is over.
+  EXPECT_EQ(script.flow().underway(), 0u);
+  script.Begin(200, 90);
+  script.flow().Begin(0, At(200), At(290), kAllStages, PipelineEntry::kAside);
+  EXPECT_EQ(script.Take(), "\nstart a until 260\nstart 1:a until 260");
+}
+
+// No sign of too much to do: a model that failed or left, a client that left, a call with less time
+// than the pipeline's, what never was begun; nor any loss under another rule.
+TEST(Flow, RefusesNothingForOtherLosses) {
+  for (const DropReason reason : {DropReason::kUnloaded, DropReason::kCancelled}) {
+    Script script(Chain(DeadlineRule::kSpare));
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_THAT(PairAfterALoss(script, 100 * i, reason), HasSubstr("start 1:a"));
+    }
   }
-  ends(4001, false);
-  script.Take();
-  EXPECT_EQ(begins(5000), "\nstart a until 5030") << "a third, as with redivide";
-  for (int i = 0; i < 3000; ++i) {
-    ends(5001 + 100 * i, false);
-    begins(5100 + 100 * i);
+  for (const auto& [rule, limit] :
+       {std::pair{DeadlineRule::kSpare, 80}, std::pair{DeadlineRule::kRedivide, 90},
+        std::pair{DeadlineRule::kEqual, 90}}) {
+    Script script(Chain(rule));
+    for (int i = 0; i < 10; ++i) {
+      script.Begin(100 * i, limit);
+      script.Answer("a", 100 * i + 1);
+      script.Refuse("b", 100 * i + 1);
+    }
+    script.Take();
+    script.Begin(5000, limit);
+    script.Begin(5000, limit);
+    EXPECT_THAT(script.Take(), HasSubstr("start 1:a"));
   }
-  ends(305001, false);
-  script.Take();
-  EXPECT_EQ(begins(306000), "\nstart a until 306070");
-  ends(306001, false);
 }
 
 // Not even then does it take what those behind it need at best.

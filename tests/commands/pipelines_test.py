@@ -39,16 +39,16 @@ class Pipelines(CommandCase):
 
     def test_stages_run_once_per_row_under_every_rule(self):
         file = self.folder / "report.json"
-        for name in ("chain", "diamond", "street", "text"):
+        for name in ("chain", "crowd", "diamond", "text"):
             self.good("compare", SOURCE / f"scenarios/pipelines/{name}.toml", *SHORT, "--policies",
                       "clockwork", "--sweep",
-                      "pipelines.*.deadlines=latency,equal,whole,redivide,persist", "--json", file)
+                      "pipelines.*.deadlines=latency,equal,whole,redivide,persist,spare", "--json", file)
             runs = json.loads(file.read_text())["runs"]
-            self.assertEqual(len(runs), 5)
+            self.assertEqual(len(runs), 6)
             for run in runs:
                 pipeline, = run["pipelines"]
                 self.assertGreater(pipeline["outcomes"]["on_time"], 0)
-                self.assertEqual(pipeline.get("items", 0) > 0, name in ("street", "text"))
+                self.assertEqual(pipeline.get("items", 0) > 0, name in ("crowd", "text"))
 
     def test_goodput_is_that_of_pipelines(self):
         file = self.folder / "peak.json"

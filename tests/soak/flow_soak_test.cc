@@ -1,14 +1,18 @@
-// Random pipelines with random answers, refusals, cancellations and late news of all of them: every
-// pipeline request must end exactly once, no run may start before what it waits for is there, and
-// nothing may be left in the Flow.
+// Random pipelines of every rule with random answers, refusals, engines that fail, models that are
+// unloaded, clients that leave and late news of all of them: every pipeline request must end
+// exactly once, no run may start before what it waits for is there, and nothing may be left in the
+// Flow. A million of them: ./run soak flows.
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "chance.h"
@@ -27,8 +31,9 @@ PipelineDeclaration AnyDeclaration(Chance& chance) {
   PipelineDeclaration declaration;
   declaration.name = "p";
   declaration.slo = Millis(chance.Whole(10, 100));
-  declaration.deadlines = std::array{DeadlineRule::kLatency, DeadlineRule::kRedivide,
-                                     DeadlineRule::kPersist}[chance.Below(3)];
+  declaration.deadlines = std::array{DeadlineRule::kLatency, DeadlineRule::kEqual,
+                                     DeadlineRule::kWhole,   DeadlineRule::kRedivide,
+                                     DeadlineRule::kPersist, DeadlineRule::kSpare}[chance.Below(6)];
   declaration.answer = chance.OneIn(2) ? AnswerRule::kEach : AnswerRule::kAll;
   const int stages = chance.Whole(1, 8);
   std::vector<std::string> demultiplying;
@@ -175,6 +180,10 @@ class Life final : public FlowOutbox {
         Begin();
       } else if (chance_.OneIn(60)) {
         flow_.Cancel(runs_[chance_.Below(runs_.size())].key.request, now_);
+      } else if (chance_.OneIn(100)) {
+        Break();
+      } else if (chance_.OneIn(200)) {
+        Adopt();
       } else {
         Report(chance_.Below(runs_.size()));
       }
@@ -214,6 +223,13 @@ class Life final : public FlowOutbox {
   }
   void Ended(const PipelineEnd& end) override {
     Note();
+    if (end.not_admitted) {
+      EXPECT_EQ(pipeline_.deadlines, DeadlineRule::kSpare);
+      EXPECT_TRUE(beginning_) << "refused after it had begun";
+      EXPECT_EQ(end.outcome, PipelineOutcome::kDropped);
+      At(end.request);  // nothing else is heard of it
+      ++not_admitted;
+    }
     const auto at = open_.find(end.request);
     ASSERT_NE(at, open_.end()) << "a request ended twice, or before it began";
     if (end.outcome == PipelineOutcome::kOnTime || end.outcome == PipelineOutcome::kLate) {
@@ -229,6 +245,8 @@ class Life final : public FlowOutbox {
   int ended = 0;
   std::array<int, 4> outcomes{};
   int rows_lost = 0;
+  int not_admitted = 0;
+  int unloaded = 0;  // runs refused as their model was away, or had failed
 
  private:
   struct Run {
@@ -257,7 +275,8 @@ class Life final : public FlowOutbox {
       const auto output = chance_.Below(pipeline_.stages.size());
       wanted_ = pipeline_.graph.WithAllBefore(StageMask{1} << output);
     }
-    const PipelineRequestId id = flow_.Begin(0, now_, now_ + pipeline_.slo, wanted_);
+    const PipelineEntry entry = chance_.OneIn(5) ? PipelineEntry::kAside : PipelineEntry::kByWindow;
+    const PipelineRequestId id = flow_.Begin(0, now_, now_ + pipeline_.slo, wanted_, entry);
     EXPECT_TRUE(held_.contains(id));
     Release();
   }
@@ -266,18 +285,46 @@ class Life final : public FlowOutbox {
     const Run run = runs_[place];
     runs_[place] = runs_.back();
     runs_.pop_back();
-    if (run.cancelled ? chance_.OneIn(3) : !chance_.OneIn(10)) {
+    if (now_ < away_until_[run.key.run.stage.value()]) {
+      ++unloaded;
+      flow_.Refused(run.key, DropReason::kUnloaded, now_);
+    } else if (run.cancelled ? chance_.OneIn(3) : !chance_.OneIn(10)) {
       const int rows = chance_.Whole(0, kMostRows + 1);
       if (!run.cancelled) answered_ = {run.key, rows};
       flow_.Answered(run.key, rows, now_);
       Note();
     } else {
-      const DropReason reason = run.cancelled      ? DropReason::kCancelled
-                                : chance_.OneIn(2) ? DropReason::kExpired
-                                                   : DropReason::kShed;
+      const DropReason reason = run.cancelled
+                                    ? DropReason::kCancelled
+                                    : std::array{DropReason::kExpired, DropReason::kShed,
+                                                 DropReason::kQueueFull}[chance_.Below(3)];
       flow_.Refused(run.key, reason, now_);
     }
     Release();
+  }
+
+  // A stage's engine fails, or its model is unloaded: all its runs end at once, and for a while
+  // each that starts does.
+  void Break() {
+    const StageId stage = runs_[chance_.Below(runs_.size())].key.run.stage;
+    if (chance_.OneIn(2)) away_until_[stage.value()] = now_ + Millis(chance_.Whole(0, 10));
+    std::vector<RunKey> broken;
+    for (const Run& run : runs_) {
+      if (run.key.run.stage == stage) broken.push_back(run.key);
+    }
+    for (const RunKey& key : broken) {
+      std::erase_if(runs_, [&](const Run& run) { return run.key == key; });
+      ++unloaded;
+      flow_.Refused(key, DropReason::kUnloaded, now_);
+      Release();
+    }
+  }
+  void Adopt() {
+    std::vector<Duration> needs;
+    for (std::size_t s = 0; s < pipeline_.stages.size(); ++s) {
+      needs.push_back(Micros(chance_.Whole(0, 20'000)));
+    }
+    flow_.Adopt(0, needs);
   }
 
   // The answer counts, as the Flow did not say that it came too late.
@@ -305,27 +352,41 @@ class Life final : public FlowOutbox {
   Recorder recorder_;
   StageMask wanted_ = kAllStages;  // of the request that begins
   TimePoint now_ = kStart;
-  std::vector<Run> runs_;           // started and not reported
-  std::optional<Answer> answered_;  // that the Flow is being told
+  std::array<TimePoint, PipelineGraph::kMostStages> away_until_{};  // by stage
+  std::vector<Run> runs_;                                           // started and not reported
+  std::optional<Answer> answered_;                                  // that the Flow is being told
   bool beginning_ = false;
   std::set<PipelineRequestId> held_;
   std::map<PipelineRequestId, Witness> open_;
 };
 
 TEST(FlowSoak, EveryPipelineRequestEndsOnceAndLeavesNothing) {
-  const Seeds seeds = SeedsOf(200);
-  std::array<int, 4> outcomes{};
-  int rows_lost = 0;
-  for (std::uint64_t i = 0; seeds.More(i) && !HasFailure(); ++i) {
-    SCOPED_TRACE(Again(seeds.first + i));
-    SeededChance chance(seeds.first + i, "soak/flow");
+  const Seeds seeds = SeedsOf(RequestsOf(200 * kRequestsOfALife) / kRequestsOfALife);
+  std::array<std::int64_t, 4> outcomes{};
+  std::int64_t requests = 0, rows_lost = 0, not_admitted = 0, unloaded = 0;
+  std::uint64_t lives = 0;
+  for (; seeds.More(lives) && !HasFailure(); ++lives) {
+    SCOPED_TRACE(Again(seeds.first + lives));
+    SeededChance chance(seeds.first + lives, "soak/flow");
     Life life(chance);
     life.Live();
     for (std::size_t o = 0; o < outcomes.size(); ++o) outcomes[o] += life.outcomes[o];
+    requests += life.ended;
     rows_lost += life.rows_lost;
+    not_admitted += life.not_admitted;
+    unloaded += life.unloaded;
   }
-  for (const int n : outcomes) EXPECT_GT(n, 0) << "no seed had such an end";
+  for (const std::int64_t n : outcomes) EXPECT_GT(n, 0) << "no seed had such an end";
   EXPECT_GT(rows_lost, 0);
+  EXPECT_GT(not_admitted, 0);
+  EXPECT_GT(unloaded, 0);
+  std::printf("%s\n",
+              fmt::format("{} pipeline requests in {} lives, each ended once: {} on time, {} late, "
+                          "{} dropped (of which {} as they came), {} cancelled; {} runs met a "
+                          "model that had failed or was away",
+                          requests, lives, outcomes[0], outcomes[1], outcomes[2], not_admitted,
+                          outcomes[3], unloaded)
+                  .c_str());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // tactus_soak_test [--first=SEED] [--lives=N] [--seconds=S] [--requests=N]: the soaks, each for N
-// lives, or S seconds in all; the one that counts requests, for N of them. Without any each runs
+// lives, or S seconds in all; those that count requests, for N of them. Without any each runs
 // for the few seconds that `./run test` can spare.
 #include <charconv>
 #include <cstdio>

@@ -49,14 +49,17 @@ void AddModel(Chance& chance, PipelineWorld& world) {
   world.scenario.models.push_back({.name = profiled.name, .profile_as = profiled.name});
 }
 
-// Some have stages with rows (one at least, so that the longest path is what it was), joins that
-// gather them where a graph allows it, and rules of their own.
+// Any rule; some have stages with rows (one at least, so that the longest path is what it was) and
+// joins that gather them where a graph allows it.
 void AddRows(Chance& chance, ScenarioPipeline& pipeline) {
+  if (pipeline.stages.front().budget_ms == 0) {
+    pipeline.deadlines =
+        std::array{"latency", "equal", "whole", "redivide", "persist", "spare"}[chance.Below(6)];
+  } else {
+    pipeline.deadlines = std::array{"latency", "redivide", "persist", "spare"}[chance.Below(4)];
+  }
   if (chance.OneIn(2)) return;
   pipeline.answer = chance.OneIn(2) ? "each" : "all";
-  if (pipeline.stages.front().budget_ms == 0) {
-    pipeline.deadlines = std::array{"latency", "whole", "redivide", "persist"}[chance.Below(4)];
-  }
   for (ScenarioStage& stage : pipeline.stages) {
     if (stage.count > 1 || !chance.OneIn(3)) continue;
     stage.rows = {0, 2, 1, 1};

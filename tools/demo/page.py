@@ -23,6 +23,33 @@ td:first-child, th:first-child { text-align: left } tr { border-bottom: 1px soli
 .bar { display: inline-block; height: .8em; background: var(--theirs); border-radius: .1em }
 .ours .bar { background: var(--ours) } td.bars { text-align: left; width: 20rem }
 .ours td:first-child { font-weight: 600 }
+.video { max-width: 44rem } .video svg g { display: none } .video svg g.shown { display: inline }
+.video figcaption { display: flex; gap: .8rem; align-items: center }
+.video input { flex: 1 } .video output { min-width: 14rem; text-align: right }
+'''
+
+# Shows one drawn frame after the other. No frame is fetched: all are in the page from the start.
+PLAYER = '''
+const video = document.querySelector('.video'), frames = [...video.querySelectorAll('g')];
+const button = video.querySelector('button'), slider = video.querySelector('input');
+const says = video.querySelector('output');
+let at = 0, timer = null;
+function show(frame) {
+  frames[at].classList.remove('shown');
+  at = frame % frames.length;
+  frames[at].classList.add('shown');
+  slider.value = at;
+  says.textContent = frames[at].dataset.says;
+}
+function play(on) {
+  clearInterval(timer);
+  timer = on ? setInterval(() => show(at + 1), 1000 / video.dataset.fps) : null;
+  button.textContent = on ? 'Pause' : 'Play';
+}
+button.onclick = () => play(timer === null);
+slider.oninput = () => { play(false); show(Number(slider.value)); };
+show(0);
+play(!matchMedia('(prefers-reduced-motion: reduce)').matches);
 '''
 
 
@@ -54,6 +81,20 @@ def figure(picture, size, shapes, caption, took_ms):
             '</figcaption></figure>')
 
 
+def video(pictures, size, fps):
+    """A film of drawn frames; `pictures`: (file, shapes, what was found, ms) of each."""
+    width, height = size
+    shown = ''.join(
+        f'<g data-says="{html.escape(says)} · {took_ms:.0f} ms"><image href="{html.escape(name)}" '
+        f'width="{width}" height="{height}"/>{"".join(shapes)}</g>'
+        for name, shapes, says, took_ms in pictures)
+    return (f'<figure class="video" data-fps="{fps:g}"><svg viewBox="0 0 {width} {height}" '
+            f'role="img" aria-label="a street, with persons and poses drawn in">{shown}</svg>'
+            '<figcaption><button>Play</button><input type="range" value="0" min="0" '
+            f'max="{len(pictures) - 1}" aria-label="frame"><output></output></figcaption></figure>'
+            f'<script>{PLAYER}</script>')
+
+
 def table(rows):
     """`rows`: (load, rule, offered, on time, late or lost in %, P95 ms, is ours)."""
     most = max(row[3] for row in rows) or 1
@@ -68,7 +109,7 @@ def table(rows):
     return f'<table>{"".join(lines)}</table>'
 
 
-def page(texts, frames, loads, told):
+def page(texts, frames, film, loads, told):
     return f'''<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Tactus: pipelines</title><style>{STYLE}</style>
@@ -79,7 +120,9 @@ another: HTTP, decoding, every model and every operator included.</p>
 <p>Detection, a crop for each line, its direction, recognition (PP-OCRv4).</p>
 <div class="pictures">{"".join(texts)}</div>
 <h2>street: a frame in, persons and their poses out</h2>
-<p>NanoDet finds persons, PoseNet runs once for each of them.</p>
+<p>NanoDet finds persons, PoseNet runs once for each of them. A video, each frame one call:</p>
+{film}
+<p>And four pictures of it in full size:</p>
 <div class="pictures">{"".join(frames)}</div>
 <h2>Past what this machine carries</h2>
 <p>{html.escape(told)}</p>

@@ -1,0 +1,44 @@
+// How many requests of a pipeline may be under way at once. Past what can be carried, work on a
+// request that is lost behind its first stage is in vain; to refuse another one as it comes costs
+// nothing. So the window closes with each that was lost there for want of time, and opens with each
+// that was in time while it was half full or more. Nothing is refused before the first such loss.
+//
+// Pure and deterministic: no clock, no chance.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+namespace tactus {
+
+class AdmissionWindow {
+ public:
+  enum class End {
+    kInTime,
+    kInVain,   // lost behind its first stage for want of time, or late, in whole or in part
+    kNeither,  // of which nothing is learned: cancelled, failed, refused before any work was done
+  };
+
+  bool IsFull() const { return inside_ >= most_; }
+  // How many are inside then, this one included; Leave asks for it.
+  int Enter() { return ++inside_; }
+  void Leave(int entered, End end) {
+    // Losses that came when few were inside were not for their number.
+    const int met = std::max(entered, inside_);
+    --inside_;
+    if (end == End::kInVain) most_ = std::max(1.0, std::min(most_, kRoom * met) - kCloses);
+    if (end == End::kInTime && kRoom * entered >= most_) most_ += kOpens;
+  }
+
+ private:
+  // At balance one in eleven is lost in vain: to refuse so many more that hardly any is lost would
+  // leave lanes idle and batches small.
+  static constexpr double kCloses = 0.5;
+  static constexpr double kOpens = 0.05;
+  static constexpr double kRoom = 2;
+
+  int inside_ = 0;
+  double most_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace tactus
