@@ -56,6 +56,8 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   const std::size_t connections = MostConnections();
   auto limits = LimitsOf(o, connections);
   if (!limits) return FrontEndFailed(limits.error());
+  auto objectives = ObjectivesOf(o);
+  if (!objectives) return FrontEndFailed(objectives.error());
 
   ServingMetrics metrics(MetricsOptions{.triton_names = o.triton_metrics,
                                         .slos = {},
@@ -81,6 +83,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   auto front_ends = FrontEnds::Start(o, {.service = runtime,
                                          .access = *access,
                                          .limits = *limits,
+                                         .objectives = *objectives,
                                          .connections = connections,
                                          .metrics = [&metrics] { return metrics.Text(); }});
   if (!front_ends) return FrontEndFailed(front_ends.error());

@@ -10,6 +10,7 @@
 #include "base/expected.h"
 #include "server/access/access.h"
 #include "server/access/client_limits.h"
+#include "server/kserve/objectives.h"
 
 namespace tactus {
 
@@ -20,11 +21,16 @@ class CallGate {
 
   // Null access: no tokens; null limits: no limits.
   CallGate(std::shared_ptr<const Access> access, std::shared_ptr<ClientLimits> limits,
-           std::size_t max_message)
-      : max_message(max_message), access_(std::move(access)), limits_(std::move(limits)) {}
+           std::size_t max_message, std::shared_ptr<const Objectives> objectives = nullptr)
+      : max_message(max_message),
+        objectives(std::move(objectives)),
+        access_(std::move(access)),
+        limits_(std::move(limits)) {}
 
   // Bytes of a message, also when unpacked.
   const std::size_t max_message;
+  // What the names in kObjectiveHeader mean; null: nothing.
+  const std::shared_ptr<const Objectives> objectives;
 
   // ResourceExhausted, in words for the client.
   Expected<Place> Enter(const grpc::CallbackServerContext& context, std::size_t bytes) const;

@@ -110,7 +110,8 @@ Expected<std::uint16_t> GrpcServer::Start() {
   SwitchOnPlugins();
   body.slow.emplace();
   body.rpcs.emplace(body.service, *body.slow,
-                    CallGate(body.options.access, body.options.limits, body.options.max_body),
+                    CallGate(body.options.access, body.options.limits, body.options.max_body,
+                             body.options.objectives),
                     body.options.strict_triton);
 
   grpc::ServerBuilder builder;

@@ -21,6 +21,7 @@ namespace tactus {
 class Access;
 class ClientLimits;
 class LoadSampler;
+class Objectives;
 
 struct GrpcOptions {
   // Loopback unless the operator says otherwise.
@@ -34,6 +35,8 @@ struct GrpcOptions {
   std::shared_ptr<const Access> access;
   // What each client may have, shared by all front ends. Null: no limits.
   std::shared_ptr<ClientLimits> limits;
+  // What the names in x-llm-d-inference-objective mean. Null: nothing.
+  std::shared_ptr<const Objectives> objectives;
   // A larger message is refused.
   std::size_t max_body = std::size_t{64} << 20;
   // Bytes that gRPC may hold for its connections while it reads and writes them.
