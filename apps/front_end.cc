@@ -53,6 +53,8 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   const std::size_t connections = MostConnections();
   auto limits = LimitsOf(o, connections);
   if (!limits) return ReportBadInput(limits.error());
+  auto objectives = ObjectivesOf(o);
+  if (!objectives) return ReportBadInput(objectives.error());
 
   ServingMetrics metrics(MetricsOptions{.triton_names = o.triton_metrics,
                                         .slos = {},
@@ -79,6 +81,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   auto ports = ServerPorts::Start(o, {.service = runtime,
                                       .access = *access,
                                       .limits = *limits,
+                                      .objectives = *objectives,
                                       .connections = connections,
                                       .metrics = [&metrics] { return metrics.Text(); }});
   if (!ports) return ReportBadInput(ports.error());

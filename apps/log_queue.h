@@ -6,20 +6,22 @@
 
 #include <spdlog/async.h>
 #include <spdlog/async_logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
+
+#include "patient_sink.h"
 
 namespace tactus {
 
 using Log = std::shared_ptr<spdlog::logger>;
 
 // Lines go through a queue to a thread of their own; when it is full the oldest are lost, so that
-// no request ever waits for a terminal.
+// no request ever waits for a terminal. Nor does the end of the process (patient_sink.h).
 class LogQueue {
  public:
   explicit LogQueue(const std::string& level)
       : pool_(std::make_shared<spdlog::details::thread_pool>(8192, 1)),
         log_(std::make_shared<spdlog::async_logger>(
-            "tactus", std::make_shared<spdlog::sinks::stderr_sink_mt>(), pool_,
+            "tactus", std::make_shared<PatientSink>(STDERR_FILENO), pool_,
             spdlog::async_overflow_policy::overrun_oldest)) {
     log_->set_level(spdlog::level::from_str(level));
     log_->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");

@@ -14,7 +14,9 @@ RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service
                          .advice = {},
                          .layout = runtime.layout(),
                          .planning = {},
-                         .streams = {}};
+                         .streams = {},
+                         .journal_whole = {},
+                         .http_lag = {}};
   if (auto statistics = service.Statistics("", -1)) reading.statistics = std::move(*statistics);
   return reading;
 }

@@ -41,6 +41,7 @@
 #include "served_journals.h"
 #include "served_text.h"
 #include "server/autoscale/load_sampler.h"
+#include "server/http/loop_lag.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "server/kserve/validation.h"
@@ -104,6 +105,8 @@ class ServeCommand {
   std::optional<PredictorFile> resumed_;
   std::unique_ptr<LoadSampler> sampler_;  // null: no advice
   std::shared_ptr<Access> access_;
+  std::shared_ptr<const Objectives> objectives_;
+  const std::shared_ptr<LoopLag> lag_ = std::make_shared<LoopLag>();
   std::size_t connections_ = 0;  // at most, of HTTP and of gRPC each
   std::shared_ptr<ClientLimits> limits_;
   std::jthread access_refresh_;
@@ -212,7 +215,7 @@ Status ServeCommand::MakeRuntime() {
                                       ? LaneLayout::Lanes()
                                       : std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes),
                                                               LaneSpec{.slots = o_.slots})};
-    if (Status opened = journals_.Open(o_.journal, header); !opened) return opened;
+    if (Status opened = journals_.Open(o_.journal, header, log_); !opened) return opened;
   }
 
   const bool predicts = PredictionErrorsOf(*policy_) != nullptr;
@@ -310,6 +313,8 @@ Status ServeCommand::OpenPorts() {
                             journals_.pipelines(), log_);
   metrics_->Watch([this] {
     RuntimeReading reading = ReadingOf(*runtime_, *service_);
+    reading.journal_whole = journals_.whole();
+    reading.http_lag = lag_->Longest();
     if (host_ != nullptr) host_->AddTo(reading);
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     if (planning_ != nullptr) reading.planning = planning_->reading();
@@ -320,6 +325,8 @@ Status ServeCommand::OpenPorts() {
   auto ports = ServerPorts::Start(o_, {.service = *service_,
                                        .access = access_,
                                        .limits = limits_,
+                                       .lag = lag_,
+                                       .objectives = objectives_,
                                        .connections = connections_,
                                        .streams = streams_.get(),
                                        .sampler = sampler_.get(),
@@ -440,6 +447,9 @@ int ServeCommand::Run() {
   auto peer_tls = PeerTls::Open(o_.peer_tls);
   if (!peer_tls) return fail(peer_tls.error());
   peer_tls_ = *std::move(peer_tls);
+  auto objectives = ObjectivesOf(o_);
+  if (!objectives) return fail(objectives.error());
+  objectives_ = *std::move(objectives);
   if (Status kept = ServedJournals::KeepOld(o_.journal); !kept) return fail(kept.error());
   if (Status made = MakeRuntime(); !made) return fail(made.error());
   starting = {};

@@ -49,6 +49,15 @@ Expected<std::shared_ptr<ClientLimits>> LimitsOf(const ServeOptions& o, std::siz
   return std::make_shared<ClientLimits>(limits);
 }
 
+Expected<std::shared_ptr<const Objectives>> ObjectivesOf(const ServeOptions& o) {
+  if (o.objectives.empty()) return nullptr;
+  auto read = Objectives::Read(o.objectives);
+  if (!read) {
+    return std::unexpected(Error{read.error().code, "--objective: " + read.error().message});
+  }
+  return std::make_shared<const Objectives>(*std::move(read));
+}
+
 std::size_t MostConnections() {
   const std::size_t descriptors = RaiseDescriptorLimit();
   const std::size_t kept = kOwnDescriptors + kPageConnections;

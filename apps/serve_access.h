@@ -11,6 +11,7 @@
 #include "serve_options.h"
 #include "server/access/access.h"
 #include "server/access/client_limits.h"
+#include "server/kserve/objectives.h"
 
 namespace tactus {
 
@@ -23,6 +24,9 @@ Expected<std::shared_ptr<Access>> AccessOf(const ServeOptions& options,
 // `connections`: that the server takes.
 Expected<std::shared_ptr<ClientLimits>> LimitsOf(const ServeOptions& options,
                                                  std::size_t connections);
+
+// What --objective says; null where it says nothing. InvalidArgument where it is no such thing.
+Expected<std::shared_ptr<const Objectives>> ObjectivesOf(const ServeOptions& options);
 
 // HTTP connections on the metrics page at most; it serves health too.
 inline constexpr std::size_t kPageConnections = 64;

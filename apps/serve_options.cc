@@ -226,6 +226,13 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
                   "connections=; by default three quarters of the server and any rate")
       ->option_text("NAME=N,...")
       ->group(kGroup);
+  command
+      .add_option("--objective", o.objectives,
+                  "Priority of calls that a router marks so (x-llm-d-inference-objective) and that "
+                  "state none; the option again for each name")
+      ->option_text("NAME=PRIORITY ...")
+      ->allow_extra_args(false)
+      ->group(kGroup);
   command.add_option("--max-body-mb", o.max_body_mb, "Largest body of a call, also when unpacked")
       ->check(CLI::Range(1, 2047))
       ->capture_default_str()
@@ -318,6 +325,20 @@ void DeclareHeld(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
   command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
       ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--watchdog-s", o.watchdog_s,
+                  "A run is taken for one without end after this many seconds at least")
+      ->check(CLI::Range(0.001, 86'400.0))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option(
+          "--watchdog-multiple", o.watchdog_multiple,
+          "and after so many times what its profile says; 0: never. Its lane serves nothing "
+          "until it ends")
+      ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--call-capacity", o.call_capacity, "Calls under way, of all models together")

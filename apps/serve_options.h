@@ -44,6 +44,8 @@ struct ServeOptions {
   std::size_t queue_capacity = 4096;
   std::size_t call_capacity = 16'384;
   std::size_t pending_mb = 1024;
+  int watchdog_multiple = 20;
+  double watchdog_s = 5;
   bool pin = true;
   int spin_us = 10;
 
@@ -67,6 +69,7 @@ struct ServeOptions {
   std::string tokens;
   bool insecure = false;
   std::string client_limits;
+  std::vector<std::string> objectives;  // NAME=PRIORITY
   int http_threads = 1;
   std::size_t max_body_mb = 64;
   bool strict_triton = false;

@@ -44,6 +44,7 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
               .percentile = o.percentile,
               .stalls = o.follow == "stalls",
               .margin = FromMillis(o.jitter_ms)};
+  r.watch = {.multiple = o.watchdog_multiple, .least = FromSeconds(o.watchdog_s)};
   r.call_capacity = o.call_capacity;
   r.pending_bytes = o.pending_mb << 20;
   r.default_slo = FromMillis(o.default_slo_ms);

@@ -2,7 +2,10 @@
 // ensembles.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -19,17 +22,23 @@ class ServedJournals {
   // Keeps those of the last run (kept_journal.h). Nothing where there is no `path`.
   static Status KeepOld(const std::string& path);
 
-  Status Open(const std::string& path, const JournalHeader& header);
+  // What fails later is said in `log`, once, when it fails; the server serves on.
+  Status Open(const std::string& path, const JournalHeader& header, Log log);
   // Null where none was opened.
   Journal* dispatcher() const { return dispatcher_.get(); }
   PipelineJournal* pipelines() const { return pipelines_.get(); }
+  // Whether all was written so far; nothing where no journal was opened. From any thread.
+  std::optional<bool> whole() const;
   // After the last decision.
   void Close(const Log& log);
 
  private:
   std::unique_ptr<JournalWriter> dispatcher_;
   std::unique_ptr<PipelineJournal> pipelines_;
+  std::atomic<bool> whole_{true};
   std::jthread flush_;
+
+  void Flush(const std::stop_token& stop, const Log& log);
 };
 
 // Where the ensembles' journal lies beside the dispatcher's.

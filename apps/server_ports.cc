@@ -33,6 +33,8 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
   http.strict_triton = o.strict_triton;
   http.access = parts.access;
   http.limits = parts.limits;
+  http.lag = parts.lag;
+  http.objectives = parts.objectives;
   http.max_connections = parts.connections;
   return http;
 }
@@ -43,6 +45,7 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .strict_triton = o.strict_triton,
           .access = parts.access,
           .limits = parts.limits,
+          .objectives = parts.objectives,
           .max_body = o.max_body_mb << 20,
           .memory = (o.pending_mb << 20) + (std::size_t{64} << 20),
           .max_connections = parts.connections};

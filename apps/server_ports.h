@@ -15,6 +15,8 @@
 namespace tactus {
 
 class LoadSampler;
+class LoopLag;
+class Objectives;
 class StreamSet;
 
 class ServerPorts {
@@ -23,6 +25,8 @@ class ServerPorts {
     InferenceService& service;  // outlives the ports, as all of these do
     std::shared_ptr<Access> access;
     std::shared_ptr<ClientLimits> limits;
+    std::shared_ptr<LoopLag> lag = nullptr;  // of HTTP; may be null
+    std::shared_ptr<const Objectives> objectives = nullptr;
     std::size_t connections = 0;  // at most, of HTTP and of gRPC each
     StreamSet* streams = nullptr;
     LoadSampler* sampler = nullptr;        // null: no advice

@@ -1,4 +1,5 @@
 // tactus simulate: one scenario in virtual time.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "experiment/device_split.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_files.h"
+#include "experiment/progress.h"
 #include "output_file.h"
 #include "policies/registry.h"
 #include "simulate_fleet.h"
@@ -96,7 +98,13 @@ int RunSimulate(const SimulateOptions& options) {
       fmt::print(stderr, "tactus: warning: {}\n", *doubt);
     }
   }
-  const auto report = RunSimulated(*experiment, options.files);
+  std::optional<Progress> progress;
+  const auto report =
+      RunSimulated(*experiment, options.files, [&](std::size_t done, std::size_t of) {
+        if (!progress) progress.emplace(of);
+        progress->Show(std::min(done, of), "requests");
+      });
+  progress.reset();
   if (!report) return ReportBadInput(report.error());
   const std::vector<RunReport> runs = {*report};
   fmt::print("{}{}{}{}\n{}", Heading(*report), split,

@@ -275,6 +275,7 @@ Status JournalWriter::FlushLocked() {
     written_ += n;
   }
   changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(change));
+  file_.flush();  // else a full disk would show when a buffer is full, or at the end
   return Result();
 }
 

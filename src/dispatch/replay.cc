@@ -1,6 +1,7 @@
 #include "dispatch/replay.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -11,6 +12,14 @@ namespace {
 using Kind = JournalRecord::Kind;
 
 bool IsEvent(Kind kind) { return kind <= Kind::kStep; }
+
+// No clock of a server or a simulation gets so far, and sums of such instants and latencies stay
+// within 64 bits.
+constexpr Duration kLongestClock = Seconds(std::int64_t{20} * 366 * 24 * 3600);
+
+bool WithinClock(TimePoint at) {
+  return at >= kStart - kLongestClock && at <= kStart + kLongestClock;
+}
 
 double Millis(TimePoint at) { return ToMillis(at - kStart); }
 
@@ -80,6 +89,13 @@ class Stage final : public Outbox, public Journal {
 
   // Why no dispatcher could have seen this event; null when it could.
   const char* Nonsense(const JournalRecord& record) const {
+    constexpr const char* kBeyond = "an instant that is more than 20 years from the start";
+    const bool ends = record.kind == Kind::kFinish;
+    // A request without a limit has none within any clock.
+    const bool due = ends || record.kind == Kind::kArrive;
+    if (!WithinClock(record.at) || !WithinClock(record.ended)) return kBeyond;
+    if (due && record.deadline != kNever && !WithinClock(record.deadline)) return kBeyond;
+    if (ends && (record.deadline == kNever || !WithinClock(kStart + record.upload))) return kBeyond;
     const auto lanes = journal_.header.lanes.size();
     switch (record.kind) {
       case Kind::kArrive:

@@ -117,7 +117,9 @@ Status Resume(const Experiment& experiment, const std::string& path, Policy& pol
 
 }  // namespace
 
-Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& files) {
+Expected<RunReport> RunSimulated(
+    const Experiment& experiment, const RunFiles& files,
+    const std::function<void(std::size_t done, std::size_t of)>& on_progress) {
   const Scenario& scenario = experiment.scenario;
   auto policy = MakePolicy(scenario.policy);
   if (!policy) return std::unexpected(policy.error());
@@ -130,7 +132,8 @@ Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& f
   }
   SimulationOptions options{.plan = experiment.plan,
                             .planned_rps = experiment.planned_rps,
-                            .on_share = experiment.on_share};
+                            .on_share = experiment.on_share,
+                            .on_progress = on_progress};
   std::unique_ptr<JournalWriter> writer;
   if (!files.journal.empty()) {
     auto created = OpenJournal(experiment, **policy, files.journal);

@@ -2,6 +2,8 @@
 // and a run of it.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,7 +62,10 @@ struct RunFiles {
 };
 
 // Simulates with the scenario's policy and prints nothing.
-Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& files = {});
+// `on_progress` as in SimulationOptions.
+Expected<RunReport> RunSimulated(
+    const Experiment& experiment, const RunFiles& files = {},
+    const std::function<void(std::size_t done, std::size_t of)>& on_progress = {});
 
 PredictionSummary SummaryOf(const PredictionErrors& errors);
 

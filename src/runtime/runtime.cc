@@ -49,6 +49,7 @@ DispatchTurns::Options LoopOptions(const RuntimeOptions& options, const CpuAffin
   loop.cores = plan.others;
   loop.spin = options.spin;
   if (options.split) {
+    loop.plans = true;
     loop.lanes = LaneLayout::Lanes();
     return loop;
   }
@@ -101,7 +102,8 @@ struct Runtime::Body {
         host(HostOptions(options, plan, parts, &loader), clock, loop),
         reviver({.period = options.revive_after,
                  .revive = [this](LaneId lane) { return Revive(lane); },
-                 .log = parts.log}) {
+                 .log = parts.log}),
+        watch(options.watch, clock, loop, parts.log) {
     if (!options.split) return;
     layout.emplace(LaneLayout::Options{.cores = DeviceCores(*options.split, plan),
                                        .pinned = options.pin,
@@ -166,6 +168,7 @@ struct Runtime::Body {
   ModelHost host;
   std::optional<LaneLayout> layout;
   LaneReviver reviver;
+  RunWatch watch;
   std::unique_ptr<ModelRepository> repository;
 };
 
@@ -185,6 +188,7 @@ Status Runtime::Start(RepositoryOptions repository) {
   body_->replies.Start();
   body_->loop.Start();
   if (body_->layout) body_->layout->Start();
+  body_->watch.Start();
   body_->accepting.store(true);
   return body_->repository->Open();
 }
@@ -232,6 +236,7 @@ void Runtime::Stop(Duration grace) {
     std::this_thread::sleep_for(kIdlePause);
   }
   body_->reviver.Stop();
+  body_->watch.Stop();
   if (body_->layout) body_->layout->Stop();
   body_->repository->Close();
   body_->host.RefuseAll();
@@ -297,7 +302,9 @@ void Runtime::Cancel(CallId call) { body_->loop.Cancel(call); }
 
 bool Runtime::Live() const { return body_->repository != nullptr && !body_->stopped.load(); }
 
-bool Runtime::Ready() const { return body_->accepting.load() && body_->repository->Ready(); }
+bool Runtime::Ready() const {
+  return body_->accepting.load() && body_->repository->Ready() && !body_->loop.AllStuck();
+}
 
 std::vector<ModelState> Runtime::Index() const { return body_->repository->Index(); }
 
@@ -331,6 +338,11 @@ std::vector<LaneLoad> Runtime::lane_loads() const {
     LaneLoad& load = loads[body_->loop.lane_of(i).value()];
     load.busy += workers[i]->busy();
     load.batches += workers[i]->batches();
+  }
+  for (std::size_t lane = 0; lane < loads.size(); ++lane) {
+    const auto stuck = body_->loop.stuck(LaneId{static_cast<LaneId::rep>(lane)});
+    loads[lane].stuck_runs = stuck.runs;
+    loads[lane].stuck = stuck.now;
   }
   return loads;
 }

@@ -25,6 +25,7 @@
 #include "core/policy.h"
 #include "dispatch/dispatcher.h"
 #include "dispatch/journal.h"
+#include "runtime/calls/run_watch.h"
 #include "runtime/layout/device_layout.h"
 #include "runtime/models/model_repository.h"
 #include "service/inference_service.h"
@@ -72,6 +73,8 @@ struct RuntimeOptions {
   Duration spin = Micros(10);
   // From a lane's death to the first attempt to bring it back, and between attempts.
   Duration revive_after = Seconds(1);
+  // When a run counts as one that may never end: its lane is lost until it does.
+  RunWatchOptions watch = {};
   // How long an unloaded model may finish what waits for it before the rest is refused.
   Duration unload_grace = Seconds(10);
 };

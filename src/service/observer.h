@@ -22,6 +22,13 @@ struct BatchRecord {
   TimePoint ended;         // when the engine was done
   TimePoint learnt;        // when the dispatcher knew: learnt - ended is the finish overhead
   BatchStatus status = BatchStatus::kOk;
+  // Where it failed and its rows were run again, each alone: what became of them. Given up: late by
+  // then, or nobody waited.
+  struct Apart {
+    int answered = 0;
+    int failed = 0;
+    int given_up = 0;
+  } apart = {};
   // Of its kernels beside its neighbours over running alone, where the policy predicted it; 0 where
   // it did not, or the batch had no neighbour.
   double predicted_slowdown = 0;

@@ -16,6 +16,8 @@ namespace tactus {
 struct LaneLoad {
   Duration busy{};  // time spent running batches since the start
   std::int64_t batches = 0;
+  std::int64_t stuck_runs = 0;  // that took far longer than their profile, ever
+  bool stuck = false;           // such runs hold all of it now
 };
 
 // How a device is split.

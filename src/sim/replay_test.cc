@@ -285,6 +285,18 @@ TEST_F(ReplayTest, RefusesEventsThatMakeNoSense) {
               HasSubstr("no such status"));
   EXPECT_THAT(error(Kind::kArrive, [](JournalRecord& r) { r.id = 0; }), HasSubstr("ids must rise"));
   EXPECT_THAT(error(Kind::kStep, [](JournalRecord& r) { r.at = kStart; }), HasSubstr("backwards"));
+  // Sums of them with latencies and deadlines would leave 64 bits.
+  const TimePoint beyond = kStart + Nanos(std::int64_t{1} << 62);
+  for (const Kind kind : {Kind::kArrive, Kind::kFinish, Kind::kStep}) {
+    EXPECT_THAT(error(kind, [&](JournalRecord& r) { r.at = beyond; }), HasSubstr("20 years"));
+  }
+  EXPECT_THAT(error(Kind::kArrive, [&](JournalRecord& r) { r.deadline = beyond - Nanos(1); }),
+              AllOf(HasSubstr("record "), HasSubstr("20 years")));
+  EXPECT_THAT(
+      error(Kind::kArrive, [&](JournalRecord& r) { r.deadline = kStart - Nanos(1L << 62); }),
+      HasSubstr("20 years"));
+  EXPECT_THAT(error(Kind::kFinish, [&](JournalRecord& r) { r.ended = beyond; }),
+              HasSubstr("20 years"));
   EXPECT_THAT(error(Kind::kStep, [](JournalRecord& r) { r = {.kind = Kind::kLane, .lane = 7}; }),
               HasSubstr("no such lane"));
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "sim/devices/machine_drift.h"
 #include "sim/devices/shared_devices.h"
 #include "sim/devices/sim_device.h"
@@ -18,6 +20,15 @@
 
 namespace tactus {
 namespace {
+
+// How often somebody is told how far a run is, in questions to the dispatcher.
+constexpr std::uint64_t kStepsBetweenTold = 1 << 17;
+
+double ExpectedRequests(const Scenario& scenario) {
+  double total = 0;
+  for (const double rate : Rates(scenario)) total += rate;
+  return total * scenario.duration_s;
+}
 
 // One run: the world around a dispatcher.
 class World final : public Outbox, public PipelineWorld {
@@ -45,7 +56,7 @@ class World final : public Outbox, public PipelineWorld {
         device_(selected, scenario.seed, options.noise),
         drift_(scenario),
         tail_(scenario.tail),
-        recorder_(ExpectedRequests(scenario)),
+        recorder_(RoomFor(scenario)),
         heap_(served_models_->models.size() + 2 * lanes.size() * scenario.slots),
         shared_(scenario, served_models_->models, lanes, policy.traits().suspends, heap_),
         in_shares_(!scenario.plan_shares.empty()),
@@ -58,7 +69,9 @@ class World final : public Outbox, public PipelineWorld {
         scale_interval_(FromSeconds(scenario.scale_interval_s)),
         scaler_(MakeScaler(scenario)),
         dispatcher_(MakeDispatcherOptions(scenario), std::move(lanes), policy, *this,
-                    options.journal) {
+                    options.journal),
+        tell_(options.on_progress),
+        expected_(static_cast<std::size_t>(ExpectedRequests(scenario))) {
     dispatcher_.Configure(served_models_);
     if (!pipelines.empty()) {
       pipeline_requests_.emplace(std::move(pipelines), RowDraw(scenario), *this, heap_);
@@ -101,7 +114,7 @@ class World final : public Outbox, public PipelineWorld {
       }
       wake = dispatcher_.Step(now_);
       ChargeCandidates();
-      ++steps_;
+      if (++steps_ % kStepsBetweenTold == 0 && tell_) tell_(recorder_.records().size(), expected_);
       // What was cancelled for it may change what is best.
       if (pipeline_requests_ && pipeline_requests_->Settle(now_)) wake = now_;
     }
@@ -236,11 +249,9 @@ class World final : public Outbox, public PipelineWorld {
     }
   }
 
-  static std::size_t ExpectedRequests(const Scenario& scenario) {
-    double total = 0;
-    for (const double rate : Rates(scenario)) total += rate;
+  static std::size_t RoomFor(const Scenario& scenario) {
     constexpr double kMost = 1 << 24;  // beyond it the recorder grows as it goes
-    return static_cast<std::size_t>(std::min(kMost, 1.1 * total * scenario.duration_s + 1024));
+    return static_cast<std::size_t>(std::min(kMost, 1.1 * ExpectedRequests(scenario) + 1024));
   }
 
   void CountEnd(bool in_time) {
@@ -435,6 +446,8 @@ class World final : public Outbox, public PipelineWorld {
   TimePoint last_ = kStart;
   std::uint64_t next_request_ = 0;
   std::uint64_t steps_ = 0;
+  const std::function<void(std::size_t, std::size_t)> tell_;  // how far it is; may be empty
+  const std::size_t expected_;
   std::uint64_t charged_ = 0;  // of policy_.examined()
   Dispatcher dispatcher_;
 };
@@ -443,6 +456,12 @@ class World final : public Outbox, public PipelineWorld {
 
 Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile& profile,
                                     Policy& policy, const SimulationOptions& options) {
+  if (const double requests = ExpectedRequests(scenario); requests > kMostSimulatedRequests) {
+    return InvalidArgument(fmt::format(
+        "{:.0f} requests would come in {:g} s, and a simulation keeps {:.0f} at most: lower "
+        "rate_rps or duration_s",
+        requests, scenario.duration_s, kMostSimulatedRequests));
+  }
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
   auto served_models = MakeServedModels(scenario, profile, options.on_share);

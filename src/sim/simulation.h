@@ -9,7 +9,9 @@
 // Arrivals and service times come from streams of their own, so two policies see the same arrivals.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -46,7 +48,12 @@ struct SimulationOptions {
   std::vector<double> planned_rps = {};
   // See MakeServedModels. Its files outlive the run.
   std::span<const ShareProfile> on_share = {};
+  // Told from time to time how far it is: requests that ended, of about so many. Empty: nobody is.
+  std::function<void(std::size_t done, std::size_t of)> on_progress = {};
 };
+
+// Requests that a simulation keeps in memory at most, 56 bytes each.
+inline constexpr double kMostSimulatedRequests = 1e8;
 
 struct LaneTotals {
   Duration busy{};  // batches of several slots add up
@@ -69,7 +76,8 @@ struct SimulationResult {
   std::uint64_t steps = 0;  // how often the dispatcher was asked
 };
 
-// An error when the profile does not cover the scenario's models.
+// An error when the profile does not cover the scenario's models, or when more than
+// kMostSimulatedRequests would come.
 Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile& profile,
                                     Policy& policy, const SimulationOptions& options = {});
 

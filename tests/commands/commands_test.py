@@ -77,6 +77,11 @@ class Commands(CommandCase):
         self.bad("replay", SCENARIO, says="is no Tactus journal")
         self.bad("replay", self.folder / "nothing", says="cannot read")
 
+    def test_a_scenario_of_more_requests_than_memory_holds_is_refused(self):
+        self.bad("simulate", SCENARIO, "--set", "rate_rps=1000000", "--set", "duration_s=1000",
+                 says="requests would come in 1000 s, and a simulation keeps 100000000 at most: "
+                      "lower rate_rps or duration_s")
+
     def test_compare_sets_policies_side_by_side(self):
         file = self.folder / "report.json"
         text = self.good("compare", SCENARIO, *SHORT, "--policies",

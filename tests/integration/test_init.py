@@ -96,6 +96,21 @@ class InitTest(unittest.TestCase):
             self.assertGreater(old.stat().st_size, 0)
             self.assertGreater(journal.stat().st_size, 0)
 
+    def test_a_full_disk_is_said_at_once_and_serving_goes_on(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            journal = pathlib.Path(folder) / "run.journal"
+            journal.symlink_to("/dev/full")
+            server = serving.Server("--journal", str(journal))
+            with contextlib.closing(server):
+                while "writing the journal failed" not in server.errors():
+                    self.assertIsNone(server.process.poll(), server.errors())
+                self.assertEqual(server.metric("tactus_journal_whole"), 0)
+                body = {"inputs": [{"name": "INPUT0", "shape": [1, 4], "datatype": "FP32",
+                                    "data": [1, 2, 3, 4]}]}
+                status, _, answer = server.post("/v2/models/echo/infer", json.dumps(body).encode())
+                self.assertEqual(status, 200, answer)
+                self.assertEqual(server.terminate(), 0, server.errors())
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

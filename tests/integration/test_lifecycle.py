@@ -2,13 +2,16 @@
 
 import concurrent.futures
 import contextlib
+import fcntl
 import json
+import os
 import pathlib
 import signal
 import socket
 import subprocess
 import tempfile
 import unittest
+import urllib.request
 
 from serving import SOURCE, START_S, TACTUS, WAIT_S, Server, add_model, identity_config
 
@@ -18,6 +21,38 @@ BODY = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1
 
 def echo_only(root):
     add_model(root, "echo", identity_config("echo", 8, [("INPUT0", "TYPE_FP32", [4])]))
+
+
+class UnreadPipeTest(unittest.TestCase):
+    """Whoever started the server does not read what it says."""
+
+    def test_a_full_pipe_of_stderr_holds_neither_calls_nor_the_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            echo_only(pathlib.Path(folder))
+            reading, writing = os.pipe()
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+            os.set_blocking(writing, False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(writing, b"x" * 512)
+            os.set_blocking(writing, True)
+            process = subprocess.Popen(
+                [TACTUS, "serve", "--models", folder, "--http-port", "0", "--grpc-port", "0",
+                 "--metrics-port", "0"], stdout=subprocess.PIPE, stderr=writing, text=True)
+            try:
+                ready = next(line for line in process.stdout if line.startswith("ready "))
+                port = ready.split()[1].split("=")[1]
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/models/echo",
+                                            timeout=WAIT_S) as answer:
+                    self.assertEqual(answer.status, 200)
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(timeout=WAIT_S), 0)
+            finally:
+                process.kill()
+                process.wait()
+                process.stdout.close()
+                os.close(reading)
+                os.close(writing)
 
 
 class RefusedStartTest(unittest.TestCase):

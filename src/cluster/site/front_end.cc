@@ -50,6 +50,7 @@ struct SiteFrontEnd::Body final : OfferPort {
     runtime_options.pending_bytes = options.pending_bytes;
     runtime_options.pin = false;
     runtime_options.revive_after = Millis(50);
+    runtime_options.watch.multiple = 0;  // the workers watch their own runs
     return runtime_options;
   }
   RuntimeParts Parts() {

@@ -36,6 +36,7 @@ void Demand::Prepare(const View& view, const LaneKinds& kinds) {
   load_.resize(view.models.size());
   sustained_.resize(view.models.size());
   needed_.assign(kinds.size(), 0);
+  longest_.assign(kinds.size(), Duration{});
   outlooks_.assign(kinds.size() * counts_.size(), Outlook{});
   Review(view, kinds);
 }
@@ -83,6 +84,7 @@ void Demand::Review(const View& view, const LaneKinds& kinds) {
 void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t k) {
   const KindOfLane& kind = kinds[k];
   const auto lanes = static_cast<double>(kind.lanes.size());
+  longest_[k] = Duration{};
   double work = 0;     // lanes that all models take together
   double batches = 0;  // a second
   const auto outlook = [&](ModelId m) -> Outlook& {
@@ -100,7 +102,9 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     load_[i] = own.rate / most * ToSeconds(costs(most) - view.profile.margin(m));
     work += load_[i];
     batches += own.rate / most;
+    longest_[k] = std::max(longest_[k], costs(costs.max_batch()));
   }
+  ShareOut(kind, k);
   for (const Step& step : kind.steps) {
     Outlook& own = outlook(step.model);
     if (own.rate <= 0 || own.depth != step.to - 1) continue;
@@ -129,6 +133,27 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     own.lead = lanes == 1 ? kAnyTime
                : mean > 0 ? FromSeconds((1 + for_others * others) * mean / lanes)
                           : FromSeconds(kFirstLead * ToSeconds(view.models[i].slo));
+  }
+}
+
+// Max-min: whoever asks for less than an equal share of what the others leave is spared. Only where
+// a single model would fill all lanes: a load that is too much of everything is for the rules of
+// those whom it keeps waiting.
+void Demand::ShareOut(const KindOfLane& kind, std::uint32_t k) {
+  auto room = static_cast<double>(kind.lanes.size());
+  const auto asks = [](double load) { return load > 0; };
+  const double most = load_.empty() ? 0 : *std::max_element(load_.begin(), load_.end());
+  if (most <= room) return;
+  auto left = static_cast<double>(std::count_if(load_.begin(), load_.end(), asks));
+  for (bool found = true; found;) {
+    found = false;
+    for (std::size_t i = 0; i < load_.size(); ++i) {
+      Outlook& own = outlooks_[k * counts_.size() + i];
+      if (!asks(load_[i]) || own.spared || load_[i] * left > room) continue;
+      own.spared = found = true;
+      room -= load_[i];
+      --left;
+    }
   }
 }
 

@@ -17,6 +17,9 @@ struct Outlook {
   int depth = 0;    // place in the hull that the rates leave time for
   // A batch may go so long before its frontrun.
   Duration lead{};
+  // One model alone asks for more than all lanes, and this one for no more than a fair share of
+  // them: it is served before that one is.
+  bool spared = false;
 };
 
 class Demand {
@@ -37,6 +40,8 @@ class Demand {
   }
   // Lanes of this kind that the rates keep busy.
   double Needed(std::uint32_t kind) const { return needed_[kind]; }
+  // What the longest batch at the quickest exit takes there.
+  Duration Longest(std::uint32_t kind) const { return longest_[kind]; }
   // Requests of m that were given up or lost, for whoever shares out what must be left out.
   void GiveUp(ModelId m, int count) { counts_[m.value()].lost += count; }
   // Of the requests that came of late, the part that was.
@@ -57,10 +62,12 @@ class Demand {
 
   void Roll(TimePoint at);
   void ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t kind);
+  void ShareOut(const KindOfLane& kind, std::uint32_t k);
 
   std::vector<Counts> counts_;     // by ModelId
   std::vector<Outlook> outlooks_;  // by kind, then model
   std::vector<double> needed_;     // by kind
+  std::vector<Duration> longest_;  // by kind
   std::vector<double> load_;       // by ModelId: lanes that it takes of the kind at hand
   std::vector<int> sustained_;     // by ModelId: b* there
   std::int64_t first_step_ = -1;

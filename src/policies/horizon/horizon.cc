@@ -46,6 +46,8 @@ void Horizon::Prepare(const View& view) {
   }
   grown_.resize(kinds_.size());
   for (auto& grown : grown_) grown.Resize(models);
+  spared_.resize(kinds_.size());
+  for (auto& spared : spared_) spared.Resize(models);
   passed_over_.reserve(kMostPassedOver);
   offers_.assign(models * kinds_.size(), {});
   lost_.Resize(models);
@@ -104,8 +106,9 @@ std::optional<SymphonyCandidate> Horizon::MakeOffer(const View& view, ModelId m,
   const Outlook& outlook = demand_.Of(kind, m);
   const RequestQueue& queue = view.queues[m.value()];
   // A schedule says itself who is left out.
-  const CandidateOptions options{.lead = outlook.lead,
-                                 .gather = planned_ ? Gather::kPrefix : Gather::kWindow};
+  const CandidateOptions options{
+      .lead = outlook.lead,
+      .gather = planned_ || outlook.spared ? Gather::kPrefix : Gather::kWindow};
   auto made = MakeCandidate(queue, course.quickest(), options, outlook.target, now);
   if (!made) return made;
   if (outlook.depth > 0 && made->batch < course.max_batch()) {
@@ -130,6 +133,8 @@ void Horizon::Refresh(const View& view, ModelId m, std::uint32_t kind, TimePoint
   const bool grown = made && made->drop == 0 && Grown(course, demand_.Of(kind, m), made->batch);
   grown ? grown_[kind].Put(m.value(), made->latest) : grown_[kind].Erase(m.value());
   if (planned_) return;
+  made&& demand_.Of(kind, m).spared ? spared_[kind].Put(m.value(), made->latest)
+                                    : spared_[kind].Erase(m.value());
   made ? match_.Put(m, kind, *made) : match_.Erase(m, kind);
 }
 
@@ -203,7 +208,32 @@ std::optional<Decision> Horizon::TakeSpare(const View& view, TimePoint now) {
   return std::nullopt;
 }
 
+// Where one model floods the lanes: of those that it is to spare, whoever could not wait any more
+// for the longest batch that might be put before it.
+std::optional<Decision> Horizon::TakeSpared(const View& view, TimePoint now) {
+  for (std::uint32_t k = 0; k < kinds_.size(); ++k) {
+    if (spared_[k].empty()) continue;
+    const auto& lanes = kinds_[k].lanes;
+    const auto lane = std::find_if(lanes.begin(), lanes.end(),
+                                   [&](LaneId id) { return view.lanes[id.value()].HasFreeSlot(); });
+    if (lane == lanes.end()) continue;
+    while (!spared_[k].empty() && spared_[k].top_key() - demand_.Longest(k) <= now) {
+      const ModelId m{spared_[k].top()};
+      if (spared_[k].top_key() < now) {
+        Refresh(view, m, k, now);
+        continue;
+      }
+      return Launch({.model = m,
+                     .exit = FinalExit(view.profile, m),
+                     .batch = OfferOf(m, k).batch,
+                     .lane = *lane});
+    }
+  }
+  return std::nullopt;
+}
+
 Decision Horizon::TakeLeastLatest(const View& view, TimePoint now, TimePoint wake) {
+  if (const auto spared = TakeSpared(view, now)) return *spared;
   for (;;) {
     const Match::Outcome outcome = match_.Next(now);
     switch (outcome.kind) {

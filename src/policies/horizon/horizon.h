@@ -65,6 +65,7 @@ class Horizon final : public Policy, public Learner {
   void RefreshTouched(const View& view, TimePoint now);
   bool Grown(const Course& course, const Outlook& outlook, int batch) const;
   std::optional<Decision> TakeSpare(const View& view, TimePoint now);
+  std::optional<Decision> TakeSpared(const View& view, TimePoint now);
   Decision TakeLeastLatest(const View& view, TimePoint now, TimePoint wake);
   Decision TakePlanned(const View& view, TimePoint now, TimePoint wake);
   bool MayGo(ModelId m, std::uint32_t kind, bool spare, TimePoint now);
@@ -86,9 +87,11 @@ class Horizon final : public Policy, public Learner {
   bool review_ = false;
   std::vector<SymphonyCandidate> offers_;      // by model, then kind; of size 0: none
   std::vector<IndexedHeap<TimePoint>> grown_;  // by kind: models whose batch has, by its latest
-  std::vector<ModelId> passed_over_;           // in one question, to go later
-  TimePoint postponed_ = kNever;               // the first instant at which one of these goes
-  std::vector<bool> touched_;                  // by ModelId: it is in changed_
+  std::vector<IndexedHeap<TimePoint>>
+      spared_;                        // by kind: models that a flood is to spare, by latest
+  std::vector<ModelId> passed_over_;  // in one question, to go later
+  TimePoint postponed_ = kNever;      // the first instant at which one of these goes
+  std::vector<bool> touched_;         // by ModelId: it is in changed_
   std::vector<ModelId> changed_;
   IndexedHeap<TimePoint> lost_;        // models by when their head is lost on every lane
   std::optional<Dispatch> launching_;  // decided, and not yet carried out

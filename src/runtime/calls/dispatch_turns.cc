@@ -8,6 +8,7 @@
 #include "core/learner.h"
 #include "core/prediction_errors.h"
 #include "platform/cpu_affinity.h"
+#include "runtime/calls/stuck_runs.h"
 
 namespace tactus {
 namespace {
@@ -51,12 +52,14 @@ DispatchTurns::DispatchTurns(Options options, const WallClock& clock, Policy& po
     first_worker_.push_back(workers_.size());
     for (int slot = 0; slot < options_.lanes[lane].slots; ++slot) {
       workers_.push_back(std::make_unique<LaneWorker>(
-          LaneWorkerOptions{id, slot, CoresOf(options_.lanes[lane].placement), options_.spin},
+          LaneWorkerOptions{id, slot, CoresOf(options_.lanes[lane].placement), options_.spin,
+                            options_.dispatcher.expiry != Expiry::kNever},
           clock_, static_cast<LaneWorker::Listener&>(*this)));
       lane_of_.push_back(id);
     }
   }
   first_worker_.push_back(workers_.size());
+  stuck_lanes_.resize(options_.lanes.size());
 }
 
 DispatchTurns::~DispatchTurns() { Stop(); }
@@ -274,6 +277,9 @@ void DispatchTurns::Admit(PendingCall& pending, TimePoint now) {
   if (waiting + rows > options_.dispatcher.queue_capacity) {
     return RefuseWhole(pending, DropReason::kQueueFull, now);
   }
+  if (lanes_stuck_.load(std::memory_order_relaxed) > 0 && OnlyStuck(model)) {
+    return RefuseWhole(pending, DropReason::kShed, now, StuckErrorOf(pending.model->spec));
+  }
   next_request_ += rows;
   Request request;
   // A front end may have stamped the call after this turn read the clock.
@@ -290,10 +296,12 @@ void DispatchTurns::Admit(PendingCall& pending, TimePoint now) {
   }
 }
 
-void DispatchTurns::RefuseWhole(PendingCall& pending, DropReason reason, TimePoint now) {
+void DispatchTurns::RefuseWhole(PendingCall& pending, DropReason reason, TimePoint now,
+                                std::shared_ptr<const Error> error) {
   for (CallRow& row : pending.rows) {
     row.outcome = OutcomeOf(reason);
     row.reason = reason;
+    row.error = error;
     row.ended = now;
   }
   pending.rows_waiting = 0;
@@ -362,8 +370,9 @@ void DispatchTurns::AbandonOrder(LaunchOrder& order) {
 void DispatchTurns::Reject(ModelId, const Request& request, DropReason reason) {
   PendingCall& pending = slab_.at(PayloadSlab::IndexOf(request.payload));
   CallRow& row = pending.rows[PayloadSlab::RowOf(request.payload)];
-  row.outcome = OutcomeOf(reason);
-  row.reason = reason;
+  row.reason = refusal_ != nullptr ? DropReason::kShed : reason;
+  row.outcome = OutcomeOf(row.reason);
+  row.error = refusal_;
   row.ended = now_;
   --pending.rows_waiting;
   AnswerIfDone(pending);
@@ -387,10 +396,16 @@ void DispatchTurns::Complete(const Batch& batch, const BatchReport& report) {
         row.output = order.output;
         break;
       case BatchStatus::kFailed:
-        row.outcome = Outcome::kError;
-        row.error = order.error;
+        EndFailed(order, row);
         break;
       case BatchStatus::kAborted:  // stopped by AbandonRunning: the server is stopping
+        if (order.stuck) {
+          row.reason = DropReason::kExpired;
+          row.outcome = OutcomeOf(row.reason);
+          row.error = StoppedErrorOf(order.model->spec);
+          break;
+        }
+        [[fallthrough]];
       case BatchStatus::kLost:
         row.outcome = OutcomeOf(DropReason::kUnloaded);
         row.reason = DropReason::kUnloaded;
@@ -429,10 +444,12 @@ void DispatchTurns::Finish(LaunchOrder& order, TimePoint now) {
       &model,
       {order.lane, order.exit, static_cast<int>(order.rows.size()), order.decided,
        order.expected_end, order.report.started, order.report.ended, now, order.report.status}};
+  event.record.apart = CountApart(order);
   if (predictions_ != nullptr && predictions_->kernel.count() > predicted) {
     event.record.predicted_slowdown = predictions_->newest.predicted;
     event.record.measured_slowdown = predictions_->newest.actual;
   }
+  EndStuck(order);
   order.busy = false;
   for (const LaunchOrder::Row& row : order.rows) {
     --row.pending->rows_held;

@@ -10,9 +10,11 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -36,6 +38,7 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener {
     Duration spin{};
     // A lane died, and why; in a turn, so it must be quick. Empty: nobody is told.
     std::function<void(LaneId, const Error&)> lost = {};
+    bool plans = false;  // lanes are opened and closed by plans
   };
 
   DispatchTurns(Options options, const WallClock& clock, Policy& policy, Journal* journal,
@@ -61,6 +64,20 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener {
   void Change(std::function<void(Dispatcher&)> change);
   // The threads of the lane run on these cores from now on; empty: anywhere they may.
   void Pin(LaneId lane, const std::vector<int>& cores);
+  // A run takes far longer than it should: the one of workers()[worker] that began at `begun`. A
+  // lane all of whose slots are held by such runs is closed until one of them ends, unless lanes
+  // come and go with plans; what waits for a model that no other lane serves is refused, and so is
+  // what comes. A run for which nobody waits in time any more is stopped where the engine can. The
+  // model's name; empty where the run has ended. Blocks until a turn has done it.
+  std::string HoldStuck(std::size_t worker, TimePoint begun);
+  // Whether every lane is held so. From any thread.
+  bool AllStuck() const;
+  // Runs that were ever held so, by LaneId, and whether the lane is now.
+  struct StuckReading {
+    std::int64_t runs = 0;
+    bool now = false;
+  };
+  StuckReading stuck(LaneId lane) const;
   // Stops the batches that run, as far as their engines can.
   void AbandonRunning();
 
@@ -78,6 +95,12 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener {
     Kind kind = Kind::kArrive;
     std::uint32_t call = 0;
     std::uint32_t generation = 0;
+  };
+  struct StuckLane {
+    int slots = 0;                      // held by runs that take too long
+    bool closed = false;                // for it
+    std::atomic<std::int64_t> runs{0};  // ever
+    std::atomic<bool> now{false};       // all slots are held
   };
   struct Control {
     std::shared_ptr<const ServedModels> served_models;  // null: no change
@@ -111,7 +134,15 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener {
   void CancelCall(const Message& message);
   void Finish(LaunchOrder& order, TimePoint now);
   void AbandonOrder(LaunchOrder& order);
-  void RefuseWhole(PendingCall& pending, DropReason reason, TimePoint now);
+  std::string HoldStuckNow(LaneWorker& worker, TimePoint begun);
+  void CloseStuck(LaneId lane);
+  void EndStuck(LaunchOrder& order);
+  void RefuseWaiting();
+  bool OnlyStuck(ModelId model) const;
+  static void EndFailed(const LaunchOrder& order, CallRow& row);
+  static BatchRecord::Apart CountApart(LaunchOrder& order);
+  void RefuseWhole(PendingCall& pending, DropReason reason, TimePoint now,
+                   std::shared_ptr<const Error> error = nullptr);
   void AnswerIfDone(PendingCall& pending);
 
   const Options options_;
@@ -134,8 +165,12 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener {
   TimePoint now_{};                   // of this turn
   std::uint64_t next_request_ = 0;
   std::size_t running_rows_ = 0;
+  std::deque<StuckLane> stuck_lanes_;  // by LaneId
+  // While what waits is refused: what its calls are told.
+  std::shared_ptr<const Error> refusal_;
   bool configured_ = false;  // a policy is asked nothing before its first Prepare
 
+  std::atomic<int> lanes_stuck_{0};
   std::atomic<std::size_t> pending_{0};
   std::atomic<bool> control_waits_{false};
   std::mutex control_mutex_;  // taken in a turn only when control_waits_

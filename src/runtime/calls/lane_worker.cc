@@ -1,5 +1,7 @@
 #include "runtime/calls/lane_worker.h"
 
+#include <span>
+
 #include <fmt/format.h>
 
 #include "base/check.h"
@@ -63,16 +65,30 @@ void LaneWorker::Submit() {
 void LaneWorker::Begin(LaunchOrder& order) {
   order.output.reset();
   order.error.reset();
+  order.apart.clear();
   order.gather = order.infer = order.scatter = Duration{};
   order.report.started = clock_.Now();
 }
 
+// All of its rows, or the one whose turn it is alone.
 void LaneWorker::HandToEngine(LaunchOrder& order) {
+  std::span<const LaunchOrder::Row> rows = order.rows;
+  if (!order.apart.empty()) rows = rows.subspan(apart_row_, 1);
   inputs_.clear();
-  for (const LaunchOrder::Row& row : order.rows) inputs_.push_back(row.pending->inputs(row.row));
+  for (const LaunchOrder::Row& row : rows) inputs_.push_back(row.pending->inputs(row.row));
   answered_.store(false, std::memory_order_relaxed);
+  run_expected_ns_.store((order.expected_end - order.decided).count(), std::memory_order_relaxed);
+  run_begun_.store(order.apart.empty() ? order.report.started : clock_.Now(),
+                   std::memory_order_release);
   const ModelHandle handle = order.model->handles[order.lane.value()];
   order.model->engine.Submit(handle, {order.id, order.model->id, order.exit, inputs_}, *this);
+}
+
+LaneWorker::Running LaneWorker::running() const {
+  Running running;
+  running.begun = run_begun_.load(std::memory_order_acquire);
+  running.expected = Duration{run_expected_ns_.load(std::memory_order_relaxed)};
+  return running;
 }
 
 void LaneWorker::Count(const LaunchOrder& order) {
@@ -88,12 +104,14 @@ void LaneWorker::RunBatch(LaunchOrder& order) {
     order.report.status = BatchStatus::kAborted;
     return;
   }
-  HandToEngine(order);
-  // An engine may report from a thread of its own, after Submit has returned.
-  while (!answered_.load(std::memory_order_acquire)) {
-    AwaitWork(answered_bell_, clock_, options_.spin, kNever,
-              [this] { return answered_.load(std::memory_order_acquire); });
-  }
+  do {
+    HandToEngine(order);
+    // An engine may report from a thread of its own, after Submit has returned.
+    while (!answered_.load(std::memory_order_acquire)) {
+      AwaitWork(answered_bell_, clock_, options_.spin, kNever,
+                [this] { return answered_.load(std::memory_order_acquire); });
+    }
+  } while (NextApart(order));
   inputs_.clear();  // an engine's answer may own the inputs; this thread no longer does
   Count(order);
 }
@@ -102,6 +120,21 @@ void LaneWorker::Done(BatchId batch, BatchResult&& result) noexcept {
   CHECK(batch == order_.id && !answered_.load(std::memory_order_relaxed),
         "an engine reports each batch exactly once");
   order_.report.ended = clock_.Now();
+  run_begun_.store(kNever, std::memory_order_relaxed);
+  order_.apart.empty() ? Take(std::move(result)) : TakeApart(std::move(result));
+  if (!tell_) {
+    answered_.store(true, std::memory_order_release);
+    return answered_bell_.Ring();
+  }
+  if (NextApart(order_)) return HandToEngine(order_);
+  tell_ = false;
+  answered_.store(true, std::memory_order_relaxed);
+  inputs_.clear();
+  Count(order_);
+  listener_.OnFinished(*this);  // the next batch may be under way when this returns
+}
+
+void LaneWorker::Take(BatchResult&& result) {
   order_.gather = result.gather;
   order_.infer = result.infer;
   order_.scatter = result.scatter;
@@ -119,15 +152,47 @@ void LaneWorker::Done(BatchId batch, BatchResult&& result) noexcept {
         result.status ? Error{ErrorCode::kInternal, "the engine gave no output"}
                       : std::move(result.status.error()));
   }
-  if (!tell_) {
-    answered_.store(true, std::memory_order_release);
-    return answered_bell_.Ring();
+}
+
+// The batch has failed, whatever becomes of its rows; only a lane that dies is more than that.
+void LaneWorker::TakeApart(BatchResult&& result) {
+  LaunchOrder::Apart& row = order_.apart[apart_row_];
+  row = {.gather = result.gather, .infer = result.infer, .scatter = result.scatter};
+  if (result.status && result.output != nullptr) {
+    row.output = std::move(result.output);
+  } else if (!result.status && result.lane_lost) {
+    order_.report.status = BatchStatus::kLost;
+    order_.error = std::make_shared<const Error>(std::move(result.status.error()));
+    order_.apart.clear();
+  } else if (result.status || result.status.error().code != ErrorCode::kCancelled) {
+    row.error = result.status ? order_.error
+                              : std::make_shared<const Error>(std::move(result.status.error()));
   }
-  tell_ = false;
-  answered_.store(true, std::memory_order_relaxed);
-  inputs_.clear();
-  Count(order_);
-  listener_.OnFinished(*this);  // the next batch may be under way when this returns
+}
+
+// One bad row fails its whole batch: where a batch of several rows has failed, each of them runs
+// once alone, so that only the calls that brought a bad one hear of an error. True: the next is
+// apart_row_.
+bool LaneWorker::NextApart(LaunchOrder& order) {
+  if (order.report.status != BatchStatus::kFailed || order.rows.size() < 2) return false;
+  if (order.apart.empty()) {
+    if (!order.model->apart.Pass()) return false;
+    order.apart.resize(order.rows.size());
+    apart_row_ = 0;
+  } else {
+    ++apart_row_;
+  }
+  while (apart_row_ < order.rows.size() && !WorthRunning(order, *order.rows[apart_row_].pending)) {
+    ++apart_row_;
+  }
+  return apart_row_ < order.rows.size();
+}
+
+bool LaneWorker::WorthRunning(const LaunchOrder& order, const PendingCall& pending) const {
+  if (order.abandoned.load(std::memory_order_acquire)) return false;
+  const std::uint32_t cancelled = pending.cancelled_generation.load(std::memory_order_relaxed);
+  if (cancelled == pending.generation) return false;
+  return !options_.gives_up_late || order.report.ended <= pending.deadline;
 }
 
 }  // namespace tactus

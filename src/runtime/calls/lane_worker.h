@@ -27,6 +27,13 @@ struct LaunchOrder {
     PendingCall* pending = nullptr;
     std::uint32_t row = 0;
   };
+  // What became of a row of a failed batch that was run again alone. Neither output nor error: it
+  // was not run, since its call was late or nobody waited for it.
+  struct Apart {
+    std::shared_ptr<const BatchOutput> output;
+    std::shared_ptr<const Error> error;
+    Duration gather{}, infer{}, scatter{};
+  };
 
   LaunchOrder() : rows(kMaxBatch) {}
 
@@ -38,6 +45,7 @@ struct LaunchOrder {
   TimePoint expected_end;
   FixedVector<Row> rows;
   bool busy = false;                   // the dispatcher's
+  bool stuck = false;                  // the dispatcher's: takes far longer than it should
   std::atomic<bool> abandoned{false};  // nobody waits for it: need not start
 
   // The worker's answer.
@@ -45,6 +53,7 @@ struct LaunchOrder {
   Duration gather{}, infer{}, scatter{};
   std::shared_ptr<const BatchOutput> output;
   std::shared_ptr<const Error> error;
+  std::vector<Apart> apart;  // by row, where the batch failed and its rows ran apart; else empty
 };
 
 struct LaneWorkerOptions {
@@ -52,6 +61,7 @@ struct LaneWorkerOptions {
   int slot = 0;
   std::vector<int> cores;  // where it runs; empty: anywhere
   Duration spin{};
+  bool gives_up_late = true;  // rows of late calls are not run apart
 };
 
 class LaneWorker final : private Completions {
@@ -87,6 +97,14 @@ class LaneWorker final : private Completions {
   // For the worker's thread: the next batch is here already.
   bool HasNext() const { return !launches_.Empty(); }
 
+  // The run that is under way in the engine, from any thread; `begun` is kNever where none is. A
+  // batch whose rows run apart is several runs.
+  struct Running {
+    TimePoint begun = kNever;
+    Duration expected{};
+  };
+  Running running() const;
+
   Duration busy() const { return Duration{busy_ns_.load(std::memory_order_relaxed)}; }
   std::int64_t batches() const { return batches_.load(std::memory_order_relaxed); }
 
@@ -95,6 +113,10 @@ class LaneWorker final : private Completions {
   void RunBatch(LaunchOrder& order);
   void Begin(LaunchOrder& order);
   void HandToEngine(LaunchOrder& order);
+  bool NextApart(LaunchOrder& order);
+  bool WorthRunning(const LaunchOrder& order, const PendingCall& pending) const;
+  void Take(BatchResult&& result);
+  void TakeApart(BatchResult&& result);
   void Count(const LaunchOrder& order);
   void Done(BatchId batch, BatchResult&& result) noexcept override;
 
@@ -106,9 +128,12 @@ class LaneWorker final : private Completions {
   Doorbell bell_;           // of launches, for the worker's thread
   Doorbell answered_bell_;  // of the engine's report, for the thread that runs the batch
   std::vector<RowInputs> inputs_;
+  std::size_t apart_row_ = 0;          // that runs alone, where order_.apart is not empty
   std::atomic<bool> answered_{false};  // the engine's report of the batch that runs is in order_
   bool tell_ = false;  // the batch that runs is a deferred engine's: Done tells the listener
   std::atomic<bool> stop_{false};
+  std::atomic<TimePoint> run_begun_{kNever};
+  std::atomic<std::int64_t> run_expected_ns_{0};
   std::atomic<std::int64_t> busy_ns_{0};
   std::atomic<std::int64_t> batches_{0};
   std::mutex thread_mutex_;  // of the next two

@@ -11,6 +11,7 @@
 #include "core/model.h"
 #include "core/profile_table.h"
 #include "runtime/calls/shape_classes.h"
+#include "runtime/models/apart_gate.h"
 #include "service/inference_service.h"
 
 namespace tactus {
@@ -79,6 +80,7 @@ struct ServedModel {
   Duration recent_batch = Seconds(1);
 
   ShapeClasses shapes;
+  ApartGate apart;
   ModelCounters counters;
   // Calls that were accepted and are not answered; the model stays until it is 0.
   std::atomic<std::int64_t> outstanding{0};

@@ -10,6 +10,7 @@
 #include "base/expected.h"
 #include "server/access/access.h"
 #include "server/access/client_limits.h"
+#include "server/kserve/objectives.h"
 
 namespace tactus {
 
@@ -20,9 +21,11 @@ class CallGate {
 
   // Null access: no tokens; null limits: no limits.
   CallGate(std::shared_ptr<const Access> access, std::shared_ptr<ClientLimits> limits,
-           std::size_t max_message, bool takes_granted)
+           std::size_t max_message, std::shared_ptr<const Objectives> objectives,
+           bool takes_granted)
       : max_message(max_message),
         takes_granted(takes_granted),
+        objectives(std::move(objectives)),
         access_(std::move(access)),
         limits_(std::move(limits)) {}
 
@@ -30,6 +33,8 @@ class CallGate {
   const std::size_t max_message;
   // Of the port of a site, where all callers are front ends.
   const bool takes_granted;
+  // What the names in kObjectiveHeader mean; null: nothing.
+  const std::shared_ptr<const Objectives> objectives;
 
   // ResourceExhausted, in words for the client.
   Expected<Place> Enter(const grpc::CallbackServerContext& context, std::size_t bytes) const;

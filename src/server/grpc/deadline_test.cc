@@ -2,11 +2,13 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/grpc/server_fixture_for_test.h"
+#include "server/kserve/objectives.h"
 
 namespace tactus {
 namespace {
@@ -36,6 +38,28 @@ TEST_F(GrpcDeadlineTest, TheEarlierOfGrpcTimeoutAndTimeoutParameterIsTheDeadline
   EXPECT_EQ(limit_of(std::chrono::seconds(100)), std::chrono::seconds(2));
   (*request.mutable_parameters())["timeout"].set_int64_param(500'000'000);
   EXPECT_LE(limit_of(std::chrono::seconds(100)), std::chrono::seconds(101));
+}
+
+// Without it a router's objective would say nothing here.
+TEST_F(GrpcDeadlineTest, AnObjectiveInTheMetadataIsTheOperatorsPriority) {
+  const std::vector<std::string> entries{"premium=1", "batch=9"};
+  server_.reset();
+  Start(GrpcOptions{.port = 0,
+                    .objectives = std::make_shared<const Objectives>(*Objectives::Read(entries))});
+  const auto priority_of = [&](const std::string& objective, const ModelInferRequest& request) {
+    grpc::ClientContext context;
+    Bound(context);
+    context.AddMetadata(std::string(kObjectiveHeader), objective);
+    ModelInferResponse response;
+    EXPECT_TRUE(stub_->ModelInfer(&context, request, &response).ok());
+    return service_.last().priority;
+  };
+  EXPECT_EQ(priority_of("batch", RawRequest()), 9u);
+  EXPECT_EQ(priority_of("premium", RawRequest()), 1u);
+  EXPECT_EQ(priority_of("7", RawRequest()), 0u) << "a number is not passed through";
+  ModelInferRequest own = RawRequest();
+  (*own.mutable_parameters())["priority"].set_int64_param(3);
+  EXPECT_EQ(priority_of("batch", own), 3u) << "what the request states holds";
 }
 
 TEST_F(GrpcDeadlineTest, MetadataOfClientsAndProxiesLimitsTheTimeToo) {

@@ -107,7 +107,7 @@ Expected<std::uint16_t> GrpcServer::Start() {
   body.slow.emplace();
   body.rpcs.emplace(body.service, *body.slow,
                     CallGate(body.options.access, body.options.limits, body.options.max_body,
-                             body.options.takes_granted),
+                             body.options.objectives, body.options.takes_granted),
                     body.options.strict_triton);
 
   grpc::ServerBuilder builder;

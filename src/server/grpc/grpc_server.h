@@ -25,6 +25,7 @@ namespace tactus {
 class Access;
 class ClientLimits;
 class LoadSampler;
+class Objectives;
 
 struct GrpcOptions {
   // Loopback unless the operator says otherwise.
@@ -42,6 +43,8 @@ struct GrpcOptions {
   bool takes_granted = false;
   // What each client may have, shared by all front ends. Null: no limits.
   std::shared_ptr<ClientLimits> limits;
+  // What the names in x-llm-d-inference-objective mean. Null: nothing.
+  std::shared_ptr<const Objectives> objectives;
   // A larger message is refused.
   std::size_t max_body = std::size_t{64} << 20;
   // Bytes that gRPC may hold for its connections while it reads and writes them.

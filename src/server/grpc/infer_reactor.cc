@@ -11,6 +11,7 @@
 #include "server/grpc/response_message.h"
 #include "server/grpc/wire.h"
 #include "server/kserve/error_mapping.h"
+#include "server/kserve/objectives.h"
 #include "server/kserve/server_timing.h"
 #include "server/kserve/time_headers.h"
 
@@ -32,6 +33,15 @@ Status ReadTimeMetadata(const grpc::CallbackServerContext& context, TimeLimit& l
     }
   }
   return {};
+}
+
+std::uint32_t ObjectiveOf(const grpc::CallbackServerContext& context, const CallGate& gate) {
+  if (gate.objectives == nullptr) return 0;
+  const auto& metadata = context.client_metadata();
+  const auto found =
+      metadata.find(grpc::string_ref(kObjectiveHeader.data(), kObjectiveHeader.size()));
+  if (found == metadata.end()) return 0;
+  return gate.objectives->PriorityOf({found->second.data(), found->second.size()});
 }
 
 grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,
@@ -71,6 +81,7 @@ Status InferReactor::Begin(const CallGate& gate, grpc::ByteBuffer& request) {
   auto call = CallFrom(service_, std::move(*message), received, gate.takes_granted);
   if (!call) return std::unexpected(std::move(call.error()));
   if (Status read = ReadTimeMetadata(context_, call->limit); !read) return read;
+  if (call->priority == 0) call->priority = ObjectiveOf(context_, gate);
   TimeLimit others = call->limit;
   if (call->model->slo > Duration{}) others.Tighten(call->model->slo);
   const auto left = TimeLeft(context_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,9 @@ std::optional<Duration> TimeLeft(const grpc::CallbackServerContext& context);
 // Tightens `limit` by kTimeHeaders in the call's metadata. Those of a stream hold for each of its
 // calls.
 Status ReadTimeMetadata(const grpc::CallbackServerContext& context, TimeLimit& limit);
+
+// The priority that kObjectiveHeader in the call's metadata stands for; 0: none.
+std::uint32_t ObjectiveOf(const grpc::CallbackServerContext& context, const CallGate& gate);
 
 // `error` in the shared table's words; what is worth repeating says so in its trailing metadata.
 grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,

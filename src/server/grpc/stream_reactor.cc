@@ -105,6 +105,7 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
   auto place = gate_.Enter(context_, size);
   if (!place) return Refuse(place.error(), id);
   call->limit.Tighten(TimeLeft(context_));
+  if (call->priority == 0) call->priority = ObjectiveOf(context_, gate_);
   Serial serial;
   {
     std::scoped_lock lock(mutex_);

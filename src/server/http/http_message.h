@@ -28,6 +28,7 @@ struct HttpRequest {
   std::string_view target;            // path and query as sent
   std::string_view content_encoding;  // fields that are absent are empty
   std::string_view accept_encoding;
+  std::string_view objective;  // kObjectiveHeader
   std::optional<std::string_view> inference_header_length;
   Expected<TimeLimit> limit;  // of kTimeHeaders together; the first that makes no sense
   std::span<const std::byte> body;

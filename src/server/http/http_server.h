@@ -20,6 +20,8 @@ namespace tactus {
 
 class Access;
 class ClientLimits;
+class LoopLag;
+class Objectives;
 class StreamSet;
 
 struct HttpOptions {
@@ -52,6 +54,10 @@ struct HttpOptions {
   std::shared_ptr<const Access> access;
   // What each client may have, shared by all front ends; beyond it 429. Null: no limits.
   std::shared_ptr<ClientLimits> limits;
+  // Told by how much the I/O threads are late, ten times a second. Null: nobody is.
+  std::shared_ptr<LoopLag> lag;
+  // What the names in x-llm-d-inference-objective mean. Null: nothing.
+  std::shared_ptr<const Objectives> objectives;
 };
 
 class HttpServer {

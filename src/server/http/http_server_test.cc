@@ -2,12 +2,16 @@
 #include "server/http/http_server.h"
 
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "server/http/loop_lag.h"
 #include "server/http/server_fixture_for_test.h"
 #include "server/kserve/compression.h"
+#include "server/kserve/objectives.h"
 
 namespace tactus {
 namespace {
@@ -166,6 +170,32 @@ TEST_F(HttpServerTest, TheEarliestLimitOfTimeCounts) {
   EXPECT_EQ(
       Call(Post("/v2/models/numbers/infer", kNumbers, "x-request-timeout-ms: soon\r\n")).status,
       400);
+}
+
+TEST_F(HttpServerTest, AnObjectiveIsTheOperatorsPriority) {
+  const std::vector<std::string> entries{"premium=1", "batch=9"};
+  options_.objectives = std::make_shared<const Objectives>(*Objectives::Read(entries));
+  const auto priority = [&](std::string_view parameters, std::string_view fields) {
+    const std::string json =
+        fmt::format(R"({{{}"inputs":[{{"name":"x","shape":[1,1],"datatype":"FP32","data":[1]}}]}})",
+                    parameters);
+    EXPECT_EQ(Call(Post("/v2/models/series/infer", json, fields)).status, 200);
+    return service_.last_priority();
+  };
+  EXPECT_EQ(priority("", "X-LLM-D-Inference-Objective: batch\r\n"), 9U);
+  EXPECT_EQ(priority("", "x-llm-d-inference-objective: premium\r\n"), 1U);
+  EXPECT_EQ(priority("", "x-llm-d-inference-objective: 7\r\n"), 0U) << "not passed through";
+  EXPECT_EQ(priority(R"("parameters":{"priority":3},)", "x-llm-d-inference-objective: batch\r\n"),
+            3U)
+      << "what the request states holds";
+}
+
+// Nobody would see that the loop is late.
+TEST_F(HttpServerTest, TellsHowLateItsLoopIs) {
+  options_.lag = std::make_shared<LoopLag>();
+  EXPECT_EQ(Call(Get("/v2/health/live")).status, 200);
+  // A timer is always late by something.
+  while (options_.lag->Longest() == std::chrono::nanoseconds(0)) std::this_thread::yield();
 }
 
 TEST_F(HttpServerTest, FailuresOfTheServiceOnTheWire) {

@@ -1,11 +1,13 @@
 #include "server/http/io_thread.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include <boost/asio/post.hpp>
 
 #include "server/http/connection.h"
+#include "server/http/loop_lag.h"
 
 namespace tactus {
 namespace {
@@ -49,6 +51,10 @@ bool IoThread::MakeRoom() {
 
 void IoThread::Sweep() {
   const auto now = std::chrono::steady_clock::now();
+  if (LoopLag* const lag = server_->options.lag.get(); lag != nullptr && swept_) {
+    lag->Note(std::max(now - sweep_.expiry(), std::chrono::steady_clock::duration{}), now);
+  }
+  swept_ = true;
   const std::vector<Connection*> all(connections_.begin(), connections_.end());
   const bool over = draining_ && now >= drain_until_;
   for (Connection* connection : all) {

@@ -61,6 +61,7 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   boost::asio::io_context io_;
   boost::asio::steady_timer sweep_;
   std::unordered_set<Connection*> connections_;
+  bool swept_ = false;
   bool draining_ = false;
   bool expired_ = false;  // every connection has been told that the grace is over
   std::chrono::steady_clock::time_point drain_until_;

@@ -12,6 +12,7 @@
 #include "server/kserve/error_mapping.h"
 #include "server/kserve/json_codec.h"
 #include "server/kserve/model_config.h"
+#include "server/kserve/objectives.h"
 #include "server/kserve/rest_bodies.h"
 #include "server/kserve/server_timing.h"
 
@@ -78,6 +79,7 @@ class KServeHandler final : public HttpHandler {
   KServeHandler(const HttpOptions& options, InferenceService& service, StreamSet* streams)
       : service_(service),
         max_body_(options.max_body),
+        objectives_(options.objectives),
         strict_(options.strict_triton),
         decoders_(static_cast<std::size_t>(std::max(options.threads, 1) +
                                            std::max(options.decode_threads, 1))),
@@ -293,6 +295,9 @@ class KServeHandler final : public HttpHandler {
     if (Status form = CheckForm(*call, decoded->form); !form) return refuse(Refusal(form.error()));
     if (!request.limit) return refuse(Refusal(request.limit.error()));
     call->limit.Tighten(request.limit->shortest());
+    if (objectives_ != nullptr && call->priority == 0) {
+      call->priority = objectives_->PriorityOf(request.objective);
+    }
     call->keepalive = std::move(decoded->keepalive);
     auto pending =
         std::make_shared<Pending>(Pending{std::move(exchange), std::move(decoded->form),
@@ -353,6 +358,7 @@ class KServeHandler final : public HttpHandler {
 
   InferenceService& service_;
   const std::size_t max_body_;
+  const std::shared_ptr<const Objectives> objectives_;
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode
   WaitingThread waiting_;

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "server/access/client_limits.h"
 #include "server/kserve/json_codec.h"
+#include "server/kserve/objectives.h"
 #include "server/kserve/time_headers.h"
 
 namespace tactus {
@@ -353,6 +354,7 @@ RequestReader::State RequestReader::Body::OnWhole() {
   request.target = OriginForm(View(head.target()));
   request.content_encoding = View(head[http::field::content_encoding]);
   request.accept_encoding = View(head[http::field::accept_encoding]);
+  request.objective = View(head[{kObjectiveHeader.data(), kObjectiveHeader.size()}]);
   request.inference_header_length = optional("Inference-Header-Content-Length");
   request.limit = TimeLimitOf(head);
   if (body_size > 0) {

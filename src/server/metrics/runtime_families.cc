@@ -61,11 +61,20 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
                              "Time that the lane spent running batches.", MetricType::Counter);
   MetricFamily batches =
       Family("tactus_lane_batches_total", "Batches that the lane ran.", MetricType::Counter);
+  MetricFamily stuck = Family("tactus_lane_stuck",
+                              "1 where runs that take far longer than their profile hold the "
+                              "lane: it serves nothing until one ends.",
+                              MetricType::Gauge);
+  MetricFamily stuck_runs =
+      Family("tactus_lane_stuck_runs_total", "Runs that took far longer than their profile.",
+             MetricType::Counter);
   for (std::size_t i = 0; i < reading.lanes.size(); ++i) {
     const Labels lane{{"lane", std::to_string(i)}};
     Add(ratio, lane, i < lane_busy.size() ? lane_busy[i] : 0);
     Add(busy, lane, ToSeconds(reading.lanes[i].busy));
     Add(batches, lane, static_cast<double>(reading.lanes[i].batches));
+    Add(stuck, lane, reading.lanes[i].stuck ? 1 : 0);
+    Add(stuck_runs, lane, static_cast<double>(reading.lanes[i].stuck_runs));
   }
 
   MetricFamily emulated = Family("tactus_model_emulated",
@@ -91,9 +100,25 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
   for (const ModelState& model : reading.models) {
     Add(ready, ModelLabels(model.name, model.version), model.state == "READY" ? 1 : 0);
   }
-  return {std::move(pending), std::move(calls),    std::move(uptime),
-          std::move(ratio),   std::move(busy),     std::move(batches),
-          std::move(ready),   std::move(emulated), std::move(ratios)};
+  return {std::move(pending), std::move(calls),   std::move(uptime),    std::move(ratio),
+          std::move(busy),    std::move(batches), std::move(ready),     std::move(emulated),
+          std::move(ratios),  std::move(stuck),   std::move(stuck_runs)};
+}
+
+// What the process around the runtime says of itself.
+std::vector<MetricFamily> ServerFamilies(const RuntimeReading& reading) {
+  MetricFamily journal =
+      Family("tactus_journal_whole",
+             "1 while --journal has all that happened; 0 once writing it failed or fell behind.",
+             MetricType::Gauge);
+  if (reading.journal_whole) Add(journal, {}, *reading.journal_whole ? 1 : 0);
+  MetricFamily lag =
+      Family("tactus_http_loop_lag_seconds",
+             "The most by which a thread that reads and writes HTTP was late for a timer in the "
+             "last 10 to 20 s.",
+             MetricType::Gauge);
+  if (reading.http_lag) Add(lag, {}, ToSeconds(*reading.http_lag));
+  return {std::move(journal), std::move(lag)};
 }
 
 std::vector<MetricFamily> AutoscaleFamilies(const RuntimeReading& reading) {

@@ -42,6 +42,8 @@ class BusyRatio {
 
 std::vector<prometheus::MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
                                                       const std::vector<double>& lane_busy);
+// Whether the journal is whole, and by how much the loops of HTTP are late, where it is known.
+std::vector<prometheus::MetricFamily> ServerFamilies(const RuntimeReading& reading);
 // What the server's load says about its lanes; `reading.advice` is there. Their label says where
 // the lanes' time is an emulated device's.
 std::vector<prometheus::MetricFamily> AutoscaleFamilies(const RuntimeReading& reading);

@@ -68,6 +68,9 @@ struct ModelSeries {
   Histogram* measured_slowdown = nullptr;
   Histogram* slowdown_error = nullptr;
   std::vector<Counter*> exits;
+  Counter* apart_answered = nullptr;
+  Counter* apart_failed = nullptr;
+  Counter* apart_given_up = nullptr;
 };
 
 constexpr std::array<const char*, 9> kReasons = {
@@ -96,6 +99,7 @@ struct ServingMetrics::Body {
   prometheus::Family<Histogram>& measured_slowdown;
   prometheus::Family<Histogram>& slowdown_error;
   prometheus::Family<Counter>& exits;
+  prometheus::Family<Counter>& apart;
   prometheus::Family<Histogram>& launch;
   prometheus::Family<Histogram>& finish;
   prometheus::Family<Counter>& refused;
@@ -163,6 +167,12 @@ ServingMetrics::Body::Body(MetricsOptions given)
                 .Name("tactus_exit_total")
                 .Help("Answered calls by the exit that served them.")
                 .Register(registry)),
+      apart(
+          prometheus::BuildCounter()
+              .Name("tactus_rows_apart_total")
+              .Help("Rows of failed batches that were run again, each alone, by result: answered, "
+                    "failed, given_up (late by then, or nobody waited).")
+              .Register(registry)),
       launch(prometheus::BuildHistogram()
                  .Name("tactus_launch_overhead_seconds")
                  .Help("From the decision to run a batch to the start of its execution.")
@@ -213,6 +223,14 @@ ModelSeries& ServingMetrics::Body::SeriesOf(const ModelSpec& model) {
     s.measured_slowdown = &measured_slowdown.Add(s.labels, kSlowdowns);
     s.slowdown_error = &slowdown_error.Add(s.labels, kSlowdownErrors);
   }
+  const auto apart_of = [&](const char* result) {
+    LabelSet labels = s.labels;
+    labels.emplace("result", result);
+    return &apart.Add(labels);
+  };
+  s.apart_answered = apart_of("answered");
+  s.apart_failed = apart_of("failed");
+  s.apart_given_up = apart_of("given_up");
   for (const ExitSpec& exit : model.exits) {
     LabelSet labels = s.labels;
     labels.emplace("exit", exit.name);
@@ -279,6 +297,9 @@ void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) 
   s.batch_size->Observe(record.batch);
   body_->launch_seconds.Observe(ToSeconds(record.started - record.decided));
   body_->finish_seconds.Observe(ToSeconds(record.learnt - record.ended));
+  if (record.apart.answered > 0) s.apart_answered->Increment(record.apart.answered);
+  if (record.apart.failed > 0) s.apart_failed->Increment(record.apart.failed);
+  if (record.apart.given_up > 0) s.apart_given_up->Increment(record.apart.given_up);
   if (record.status != BatchStatus::kOk) return;
   s.execution->Observe(ToSeconds(record.actual()));
   if (record.predicted() > Duration{}) {
@@ -315,6 +336,7 @@ std::string ServingMetrics::Text() const {
       busy = body_->busy.Update(reading.uptime, reading.lanes);
     }
     append(RuntimeFamilies(reading, busy));
+    append(ServerFamilies(reading));
     if (reading.advice) append(AutoscaleFamilies(reading));
     if (reading.layout.plan != nullptr) append(LayoutFamilies(reading.layout));
     if (reading.planning) append(PlanningFamilies(*reading.planning));

@@ -49,6 +49,8 @@ struct RuntimeReading {
   DeviceLayout layout;                      // where lanes are those of a plan
   std::optional<PlanningReading> planning;  // where the server plans by itself
   std::vector<StreamFrames> streams;
+  std::optional<bool> journal_whole;  // where it keeps one
+  std::optional<Duration> http_lag;   // the longest of late that a loop of HTTP was late
 };
 
 // Calls that ended since the start, but for those that their client took back and those that were

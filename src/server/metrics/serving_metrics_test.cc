@@ -144,6 +144,26 @@ TEST(ServingMetrics, PredictedAndMeasuredSlowdownsStandSideBySide) {
   EXPECT_THAT(other.Text(), Not(HasSubstr("tactus_slowdown")));
 }
 
+// Without it nobody sees that clients send rows that fail the batches of others.
+TEST(ServingMetrics, RowsThatRanApartAreCountedByResult) {
+  ServingMetrics metrics({});
+  const ModelSpec m = Spec("m", Millis(33));
+  BatchRecord batch;
+  batch.batch = 8;
+  batch.status = BatchStatus::kFailed;
+  metrics.OnBatch(m, batch);
+  batch.apart = {.answered = 5, .failed = 2, .given_up = 1};
+  metrics.OnBatch(m, batch);
+  const std::string text = metrics.Text();
+  const auto of = [&](const std::string& result) {
+    return Value(text,
+                 R"(tactus_rows_apart_total{model="m",result=")" + result + R"(",version="2"})");
+  };
+  EXPECT_EQ(of("answered"), 5);
+  EXPECT_EQ(of("failed"), 2);
+  EXPECT_EQ(of("given_up"), 1);
+}
+
 // Clients choose the names they ask for; a label for each would let them fill the memory.
 TEST(ServingMetrics, RefusalsMakeNoSeriesForEachName) {
   ServingMetrics metrics({});

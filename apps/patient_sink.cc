@@ -1,0 +1,45 @@
+#include "patient_sink.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <string>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace tactus {
+
+void PatientSink::sink_it_(const spdlog::details::log_msg& message) {
+  spdlog::memory_buf_t line;
+  formatter_->format(message, line);
+  if (lost_ > 0) {
+    const std::string gap = fmt::format("... {} lines were lost: nobody read them\n", lost_);
+    if (!Write(gap)) {
+      ++lost_;
+      return;
+    }
+    lost_ = 0;
+  }
+  if (!Write({line.data(), line.size()})) ++lost_;
+}
+
+// A pipe that polls writable takes PIPE_BUF bytes at least without blocking.
+bool PatientSink::Write(std::string_view text) {
+  while (!text.empty()) {
+    pollfd place{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+    const int ready = poll(&place, 1, blocked_ ? 0 : kPatienceMs);
+    if (ready < 0 && errno == EINTR) continue;
+    blocked_ = ready == 0;
+    if (blocked_) return false;
+    const auto written =
+        write(descriptor_, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return true;  // closed: nobody will ever read it
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace tactus

@@ -1,0 +1,32 @@
+// Lines for a pipe or a terminal that may not be read: whoever writes there as usual waits for
+// ever, and the process that wants to end with it.
+#pragma once
+
+#include <mutex>
+#include <string_view>
+
+#include <spdlog/sinks/base_sink.h>
+
+namespace tactus {
+
+class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  // How long a line waits for room at first; the lines after one that was lost do not wait.
+  static constexpr int kPatienceMs = 1000;
+
+  explicit PatientSink(int descriptor) : descriptor_(descriptor) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override;
+  void flush_() override {}
+
+ private:
+  // False: there was no room for all of it.
+  bool Write(std::string_view text);
+
+  const int descriptor_;
+  bool blocked_ = false;  // there was no room for the last line
+  unsigned long lost_ = 0;
+};
+
+}  // namespace tactus

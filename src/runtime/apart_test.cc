@@ -1,0 +1,192 @@
+// One bad row in a batch: without this everybody whose rows came into the same batch would get its
+// error.
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/temporary_folder_test.h"
+#include "dispatch/journal_file.h"
+#include "dispatch/replay.h"
+#include "runtime/harness_test.h"
+#include "runtime/models/apart_gate.h"
+
+namespace tactus {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FlatProfile;
+using testing::FloatModel;
+using testing::Floats;
+using testing::Harness;
+using ::testing::HasSubstr;
+
+float FirstOf(const RowInputs& row) {
+  float first = 0;
+  std::memcpy(&first, row.inputs[0].data, sizeof first);
+  return first;
+}
+
+// A row that begins with a number below 0 is one that the graph cannot run.
+Status NoneBelowZero(const std::string&, const BatchJob& job) {
+  for (const RowInputs& row : job.rows) {
+    if (FirstOf(row) < 0) return Internal("index -1 is out of range");
+  }
+  return {};
+}
+
+class ApartCounts final : public Observer {
+ public:
+  void OnBatch(const ModelSpec&, const BatchRecord& batch) override {
+    answered += batch.apart.answered;
+    failed += batch.apart.failed;
+    given_up += batch.apart.given_up;
+  }
+  std::atomic<int> answered{0}, failed{0}, given_up{0};
+};
+
+testing::HarnessOptions OneLane(Observer* observer = nullptr) {
+  testing::HarnessOptions options;
+  options.policy = "fifo:batch=8";
+  options.profile = FlatProfile({"m"}, 8, 0.05);
+  options.observer = observer;
+  return options;
+}
+
+// Sends `values`, one row each, into one batch.
+std::vector<std::size_t> SendTogether(Harness& h, const std::vector<float>& values) {
+  h.engine.batches.Close();
+  h.Send("m", {0, 0}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  std::vector<std::size_t> calls;
+  for (const float value : values) calls.push_back(h.Send("m", {value, 7}, {1, 2}));
+  h.engine.batches.Open();
+  h.replies.AwaitAll();
+  return calls;
+}
+
+TEST(Apart, OnlyTheBadRowsCallHearsOfTheError) {
+  ApartCounts counts;
+  Harness h(OneLane(&counts));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.verdict = NoneBelowZero;
+  const auto calls = SendTogether(h, {1, 2, -3, 4, 5});
+  for (const int i : {0, 1, 3, 4}) {
+    const InferReply& reply = h.replies.Await(calls[i]);
+    ASSERT_TRUE(reply.status) << reply.status.error().message;
+    EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(i + 1.0f, 7));
+    EXPECT_EQ(reply.served.batch, 1);
+    EXPECT_EQ(h.replies.times(calls[i]), 1u);
+  }
+  const InferReply& bad = h.replies.Await(calls[2]);
+  ASSERT_FALSE(bad.status);
+  EXPECT_THAT(bad.status.error().message, HasSubstr("index -1 is out of range"));
+  EXPECT_EQ(bad.served.outcome, Outcome::kError);
+  const auto statistics = h.runtime->Statistics("m", -1);
+  ASSERT_TRUE(statistics);
+  EXPECT_EQ(statistics->at(0).inference_count, 5u) << "that alone, and four apart";
+  h.runtime->Stop(Duration{});
+  EXPECT_EQ(counts.answered.load(), 4);
+  EXPECT_EQ(counts.failed.load(), 1);
+  EXPECT_EQ(counts.given_up.load(), 0);
+}
+
+// A call of several rows is answered whole or not at all.
+TEST(Apart, ACallWithABadRowFailsWhole) {
+  Harness h(OneLane());
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.verdict = NoneBelowZero;
+  h.engine.batches.Close();
+  h.Send("m", {0, 0}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  const std::size_t bad = h.Send("m", {1, 1, -1, 1}, {2, 2});
+  const std::size_t good = h.Send("m", {3, 3, 4, 4}, {2, 2});
+  h.engine.batches.Open();
+  h.replies.AwaitAll();
+  EXPECT_FALSE(h.replies.Await(bad).status);
+  const InferReply& reply = h.replies.Await(good);
+  ASSERT_TRUE(reply.status) << reply.status.error().message;
+  EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(3, 3, 4, 4));
+}
+
+TEST(Apart, RowsOfLateCallsAreGivenUp) {
+  ApartCounts counts;
+  testing::HarnessOptions options = OneLane(&counts);
+  options.runtime.expiry = Expiry::kPassed;
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.verdict = NoneBelowZero;
+  h.engine.batches.Close();
+  const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  const std::size_t call = h.Send("m", {1, 1, -1, 1}, {2, 2}, Millis(200));
+  while (std::chrono::steady_clock::now() < late) std::this_thread::yield();
+  h.engine.batches.Open();
+  EXPECT_EQ(h.replies.Await(call).served.outcome, Outcome::kExpired);
+  EXPECT_LE(h.engine.seen().size(), 1u) << "a late row ran again";
+  h.runtime->Stop(Duration{});
+  EXPECT_EQ(counts.answered.load() + counts.failed.load(), 0);
+}
+
+// What fails whatever it is given costs a run for each row once, not with each batch.
+TEST(Apart, AModelThatAlwaysFailsIsNotRunRowByRowEachTime) {
+  Harness h(OneLane());
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.verdict = [](const std::string&, const BatchJob&) { return Internal("always"); };
+  for (int i = 0; i < ApartGate::kSpared + 2; ++i) {
+    const std::size_t call = h.Send("m", {1, 1, 2, 2}, {2, 2});
+    EXPECT_FALSE(h.replies.Await(call).status);
+  }
+  // Of each call a batch of two; after the first and after the last, two of one.
+  EXPECT_EQ(h.engine.seen().size(), ApartGate::kSpared + 2u + 4u);
+}
+
+// The same decisions come of the journal, with a lane that dies in between.
+TEST(Apart, AJournalOfItReplays) {
+  const TemporaryFolder folder;
+  JournalHeader header;
+  header.policy = "fifo:batch=8";
+  header.source = "served";
+  header.lanes = {LaneSpec{}, LaneSpec{}};
+  auto writer = JournalWriter::Create(folder / "journal", header, WhenFull::kStop);
+  ASSERT_TRUE(writer);
+  testing::HarnessOptions options = OneLane();
+  options.runtime.lanes = 2;
+  options.runtime.revive_after = Millis(1);
+  options.journal = writer->get();
+  {
+    Harness h(std::move(options));
+    h.runtime->Start();
+    ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+    h.engine.verdict = NoneBelowZero;
+    std::atomic<int> batches{0};
+    h.engine.dies = [&] { return batches.fetch_add(1) % 50 == 31; };
+    for (int i = 0; i < 800; ++i) h.Send("m", {i % 16 == 3 ? -1.0f : 1.0f * i, 2}, {1, 2});
+    h.replies.AwaitAll();
+    for (std::size_t i = 0; i < 800; ++i) {
+      const InferReply& reply = h.replies.Await(i);
+      EXPECT_EQ(h.replies.times(i), 1u);
+      ASSERT_EQ(reply.status.has_value(), i % 16 != 3) << i;
+      if (!reply.status) continue;
+      EXPECT_EQ(Floats(reply.outputs[0])[0], static_cast<float>(i));
+    }
+    h.runtime->Stop(Duration{});
+  }
+  ASSERT_TRUE((*writer)->Close());
+  const auto journal = LoadJournal(folder / "journal");
+  ASSERT_TRUE(journal) << journal.error().message;
+  const auto replayed = Replay(*journal, **MakePolicy(header.policy));
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_EQ(replayed->difference, std::nullopt);
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,109 @@
+// Lanes that are held by runs without end: what the turns of a dispatcher do about them.
+#include "runtime/calls/stuck_runs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/calls/dispatch_turns.h"
+
+namespace tactus {
+
+std::shared_ptr<const Error> StuckErrorOf(const ModelSpec& model) {
+  return std::make_shared<const Error>(
+      Error{ErrorCode::kUnavailable,
+            fmt::format("every lane that could serve model '{}' is held by a run that takes far "
+                        "longer than its profile",
+                        model.name)});
+}
+
+std::shared_ptr<const Error> StoppedErrorOf(const ModelSpec& model) {
+  return std::make_shared<const Error>(
+      Error{ErrorCode::kDeadlineExceeded,
+            fmt::format("the run of model '{}' took far longer than its profile, past the "
+                        "request's deadline, and was stopped",
+                        model.name)});
+}
+
+std::string DispatchTurns::HoldStuck(std::size_t worker, TimePoint begun) {
+  std::string model;
+  Change([&](Dispatcher&) { model = HoldStuckNow(*workers_[worker], begun); });
+  return model;
+}
+
+std::string DispatchTurns::HoldStuckNow(LaneWorker& worker, TimePoint begun) {
+  LaunchOrder& order = worker.order();
+  if (!order.busy || worker.running().begun != begun) return {};
+  if (!order.stuck) {
+    order.stuck = true;
+    stuck_lanes_[order.lane.value()].runs.fetch_add(1, std::memory_order_relaxed);
+    ++stuck_lanes_[order.lane.value()].slots;
+    CloseStuck(order.lane);
+  }
+  // Who waits for it still gets its answer; it is stopped when none could be in time.
+  const auto late = [&](const LaunchOrder::Row& row) { return row.pending->deadline < now_; };
+  const bool runs_late = options_.dispatcher.expiry == Expiry::kNever;
+  if (!runs_late && std::all_of(order.rows.begin(), order.rows.end(), late)) AbandonOrder(order);
+  return order.model->spec.name;
+}
+
+void DispatchTurns::CloseStuck(LaneId id) {
+  const Lane& lane = dispatcher_.view().lanes[id.value()];
+  StuckLane& stuck = stuck_lanes_[id.value()];
+  if (stuck.slots < lane.slots || stuck.now.load(std::memory_order_relaxed)) return;
+  stuck.now.store(true, std::memory_order_relaxed);
+  lanes_stuck_.fetch_add(1, std::memory_order_relaxed);
+  if (lane.open && !options_.plans) {
+    stuck.closed = true;
+    dispatcher_.SetLaneOpen(id, false);
+  }
+  RefuseWaiting();
+}
+
+// A journal has them as cancelled, so that a replay does the same.
+void DispatchTurns::RefuseWaiting() {
+  const auto queues = dispatcher_.view().queues;
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    const ModelId model{static_cast<ModelId::rep>(i)};
+    if (queues[i].empty() || !OnlyStuck(model)) continue;
+    refusal_ = StuckErrorOf(served_[i]->spec);
+    while (!queues[i].empty()) dispatcher_.Cancel(model, queues[i].front().id);
+    refusal_ = nullptr;
+  }
+}
+
+// Whether there is no other lane for it.
+bool DispatchTurns::OnlyStuck(ModelId model) const {
+  bool any = false;
+  for (const Lane& lane : dispatcher_.view().lanes) {
+    if (!lane.serves.contains(model)) continue;
+    if (!stuck_lanes_[lane.id.value()].now.load(std::memory_order_relaxed)) return false;
+    any = true;
+  }
+  return any;
+}
+
+// After Dispatcher::Finish. A lane that died stays closed, for whoever brings it back.
+void DispatchTurns::EndStuck(LaunchOrder& order) {
+  StuckLane& stuck = stuck_lanes_[order.lane.value()];
+  if (order.report.status == BatchStatus::kLost) stuck.closed = false;
+  if (!order.stuck) return;
+  order.stuck = false;
+  --stuck.slots;
+  if (!stuck.now.exchange(false, std::memory_order_relaxed)) return;
+  lanes_stuck_.fetch_sub(1, std::memory_order_relaxed);
+  if (!stuck.closed) return;
+  stuck.closed = false;
+  dispatcher_.SetLaneOpen(order.lane, true);
+}
+
+bool DispatchTurns::AllStuck() const {
+  return lanes_stuck_.load(std::memory_order_relaxed) == static_cast<int>(lanes());
+}
+
+DispatchTurns::StuckReading DispatchTurns::stuck(LaneId lane) const {
+  const StuckLane& stuck = stuck_lanes_[lane.value()];
+  return {stuck.runs.load(std::memory_order_relaxed), stuck.now.load(std::memory_order_relaxed)};
+}
+
+}  // namespace tactus

@@ -1,0 +1,16 @@
+// What calls are told of runs that take far longer than they should.
+#pragma once
+
+#include <memory>
+
+#include "base/expected.h"
+#include "core/model_spec.h"
+
+namespace tactus {
+
+// kUnavailable: nothing else serves their model.
+std::shared_ptr<const Error> StuckErrorOf(const ModelSpec& model);
+// kDeadlineExceeded: their run was stopped.
+std::shared_ptr<const Error> StoppedErrorOf(const ModelSpec& model);
+
+}  // namespace tactus
