@@ -109,6 +109,7 @@ class ServeCommand {
   std::unique_ptr<StreamSet> streams_;  // to the service
   std::unique_ptr<FrontEnds> front_ends_;
   std::unique_ptr<PeerPort> peer_port_;       // with --peer-tls
+  std::unique_ptr<LinksWatch> links_;         // with --routes
   std::unique_ptr<RoutesWatch> routes_;       // with --routes
   std::optional<SplitOptions> split_;         // with --plan or --planner
   std::unique_ptr<PlanningThread> planning_;  // with --planner
@@ -325,6 +326,7 @@ Status ServeCommand::StartFrontEnds() {
   if (!front_ends) return std::unexpected(std::move(front_ends.error()));
   front_ends_ = *std::move(front_ends);
   if (routed_) routes_ = std::make_unique<RoutesWatch>(o_, *routed_, *service_, log_);
+  if (routed_) links_ = std::make_unique<LinksWatch>(o_, *routed_, log_);
   auto peers = PeerPort::Start(o_, Models(), log_);
   if (!peers) return std::unexpected(std::move(peers.error()));
   peer_port_ = *std::move(peers);
@@ -399,6 +401,7 @@ void ServeCommand::Stop() {
   if (site_ != nullptr) site_->Stop();  // nothing is granted to it any more
   streams_->Stop();                     // their watchers are connections
   routes_.reset();
+  links_.reset();
   front_ends_->Stop(grace);
   if (peer_port_ != nullptr) peer_port_->Stop(grace);
   if (sampler_ != nullptr) sampler_->Stop();

@@ -31,6 +31,16 @@ class RoutesWatch {
   std::jthread thread_;
 };
 
+// Measures the ways to other nodes once a second and tells them in a file beside the routes.
+// `steps` outlives it.
+class LinksWatch {
+ public:
+  LinksWatch(const ServeOptions& options, RoutedSteps& steps, Log log);
+
+ private:
+  std::jthread thread_;
+};
+
 // The port for other nodes' steps, with the cluster's certificates: models are run there, and
 // neither loaded nor unloaded.
 class PeerPort {

@@ -157,6 +157,8 @@ class PlanTest(SplitTest):
         self.assertEqual(counted(self.http["near"], "mean") - before, rows)
         self.assertNotEqual(ask(self.http["edge"], [[1] * 16], model="mean")[0], 200,
                             "clients find each model where it is")
+        until("the link's round trip", lambda: self.cluster.nodes()["edge"]["links"].get(
+            "near", {}).get("rtt_ms", 0) > 0)
 
     def test_a_worker_killed_under_load_loses_no_request_and_serves_again(self):
         traffic = self.traffic()

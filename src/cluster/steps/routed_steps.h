@@ -16,25 +16,19 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "cluster/steps/peer.h"
 #include "fleet/worker_routes.h"
 #include "service/inference_service.h"
 
 namespace tactus {
 
-// PEM texts of the cluster's authority and of this node; all empty: plaintext. A peer's certificate
-// must name the node for which it is taken.
-struct PeerTls {
-  std::string authority;
-  std::string certificate;
-  std::string key;
-};
-
 class RoutedSteps final : public InferenceService {
  public:
   struct Options {
-    PeerTls tls;
-    std::function<void(const std::string&)> log;
+    MakePeer connect;  // grpc_peer.h
+    std::function<void(const std::string&)> log = {};
   };
 
   // `local` outlives it, and so does whoever waits for a reply.
@@ -61,6 +55,10 @@ class RoutedSteps final : public InferenceService {
                                                     std::int64_t version) const override {
     return local_.Statistics(model, version);
   }
+
+  // The ways to the nodes of the routes: probes each of them, which may take seconds, and says what
+  // calls and probes have shown of late.
+  std::vector<MeasuredLink> MeasureLinks();
 
   // Calls at peers, or that were.
   std::size_t underway() const;
