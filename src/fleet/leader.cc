@@ -224,6 +224,7 @@ void FleetLeader::Step(TimePoint now) {
   }
   Roll(now);
   if (rollout_ && !rollout_->over()) return;
+  LookAtLinks(now);
   const std::set<std::string> participants = Participants(now);
   if (!WantsPlan(now, participants)) return;
   MakePlan(now, participants);

@@ -134,7 +134,8 @@ class FleetLeader {
   void Measure(Node& node, const NodeBeat& beat, TimePoint now) const;
   // The declared fleet, with what was measured of its links.
   FleetInput Linked(TimePoint now) const;
-  bool LinksChanged(TimePoint now) const;
+  // Once a second: whether the last plan's split may not suit the links any more.
+  void LookAtLinks(TimePoint now);
   bool WantsPlan(TimePoint now, const std::set<std::string>& participants) const;
   void MakePlan(TimePoint now, const std::set<std::string>& participants);
   bool Serves(const std::map<std::string, FleetSlice>& slices) const;
@@ -159,6 +160,8 @@ class FleetLeader {
   std::set<std::string> planned_for_;
   std::vector<FleetLink> planned_links_;
   TimePoint planned_at_ = kStart;
+  TimePoint look_at_links_ = kStart;
+  bool links_changed_ = false;
   bool planned_ = false;
   bool retry_ = false;
   TimePoint not_before_ = kStart;

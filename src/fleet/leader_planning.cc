@@ -96,17 +96,17 @@ FleetInput FleetLeader::Linked(TimePoint now) const {
   return WithLinks(declared_, readings);
 }
 
-// The way that the stages are split may not suit a link any more.
-bool FleetLeader::LinksChanged(TimePoint now) const {
-  if (!planned_ || now < planned_at_ + options_.links_every) return false;
-  return LinksDiffer(Linked(now).links, planned_links_);
+void FleetLeader::LookAtLinks(TimePoint now) {
+  if (!planned_ || now < std::max(look_at_links_, planned_at_ + options_.links_every)) return;
+  look_at_links_ = now + Seconds(1);
+  links_changed_ = LinksDiffer(Linked(now).links, planned_links_);
 }
 
 bool FleetLeader::WantsPlan(TimePoint now, const std::set<std::string>& participants) const {
   if (participants.empty() || now < not_before_) return false;
   if (!planned_) return AllKnown() || now >= since_ + options_.settle;
   if (retry_ || participants != planned_for_ || now >= next_period_) return true;
-  if (LinksChanged(now)) return true;
+  if (links_changed_) return true;
   // One that went back to what it had kept, say.
   return std::ranges::any_of(participants, [this](const std::string& name) {
     return nodes_.at(name).report.committed != serving_;
@@ -135,6 +135,7 @@ void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participa
   planned_ = true;
   planned_links_ = linked.links;
   planned_at_ = now;
+  links_changed_ = false;
   retry_ = false;
   planned_for_ = participants;
   next_period_ = now + options_.replan_every;
