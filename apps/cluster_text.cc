@@ -41,6 +41,10 @@ nlohmann::ordered_json JsonOf(const LeaderView::Node& node) {
                          {"stream", each.stream},
                          {"batch", each.batch}});
   }
+  nlohmann::ordered_json links = nlohmann::json::object();
+  for (const MeasuredLink& each : node.links) {
+    links[each.to] = {{"mbps", each.reading.mbps}, {"rtt_ms", ToMillis(each.reading.rtt)}};
+  }
   return {{"name", node.name},
           {"standing", Name(node.standing)},
           {"silent_s", ToSeconds(node.silent)},
@@ -52,6 +56,7 @@ nlohmann::ordered_json JsonOf(const LeaderView::Node& node) {
           {"instances", instances},
           {"routes", routes},
           {"rates", node.rates},
+          {"links", links},
           {"trouble", TroubleOf(node)}};
 }
 

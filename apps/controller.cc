@@ -25,6 +25,7 @@ struct ControllerFlags {
   std::string tls;
   std::string planner;  // empty: the file's
   double replan_s = 360;
+  double links_s = 30;
   double forget_s = 600;
 };
 
@@ -42,6 +43,7 @@ int RunController(const ControllerFlags& flags) {
   ControllerOptions options{.listen = flags.listen, .state = flags.state, .tls = *std::move(tls)};
   options.authority = flags.tls;
   options.leader.replan_every = FromSeconds(flags.replan_s);
+  options.leader.links_every = FromSeconds(flags.links_s);
   options.leader.forget_after = FromSeconds(flags.forget_s);
   const std::size_t nodes = fleet->devices.size();
   auto controller = Controller::Start(
@@ -90,6 +92,13 @@ void AddController(CLI::App& app, CommandContext& context) {
       ->add_option("--replan-seconds", flags->replan_s,
                    "How often to plan anew for the rates that are measured")
       ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--links-seconds", flags->links_s,
+          "How soon after a plan there may be another for links that carry far less or far "
+          "more than it was made for")
+      ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
   command
       ->add_option("--forget-seconds", flags->forget_s,

@@ -114,6 +114,7 @@ class ServeCommand {
   std::unique_ptr<StreamSet> streams_;  // to the service
   std::unique_ptr<ServerPorts> ports_;
   std::unique_ptr<PeerPort> peer_port_;       // for others of a site or a cluster
+  std::unique_ptr<LinksWatch> links_;         // with --routes
   std::unique_ptr<RoutesWatch> routes_;       // with --routes
   std::optional<SplitOptions> split_;         // with --plan or --planner
   std::unique_ptr<PlanningThread> planning_;  // with --planner
@@ -334,6 +335,7 @@ Status ServeCommand::OpenPorts() {
   if (!ports) return std::unexpected(std::move(ports.error()));
   ports_ = *std::move(ports);
   if (routed_) routes_ = std::make_unique<RoutesWatch>(o_, *routed_, *service_, log_);
+  if (routed_) links_ = std::make_unique<LinksWatch>(o_, *routed_, log_);
   auto peers = PeerPort::Start(o_, peer_tls_, Models());
   if (!peers) return std::unexpected(std::move(peers.error()));
   peer_port_ = *std::move(peers);
@@ -408,6 +410,7 @@ void ServeCommand::Stop() {
   if (site_ != nullptr) site_->Leave();
   streams_->Stop();  // their watchers are connections
   routes_.reset();
+  links_.reset();
   {
     const std::jthread peers([&] {
       if (peer_port_ != nullptr) peer_port_->Stop(grace);

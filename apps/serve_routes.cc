@@ -10,6 +10,7 @@
 
 #include "base/whole_file.h"
 #include "cluster/control/state_file.h"
+#include "cluster/steps/grpc_peer.h"
 #include "server/kserve/ensemble_config.h"
 
 namespace tactus {
@@ -17,6 +18,7 @@ namespace {
 
 // A roll-out waits two seconds at least before what served before goes.
 constexpr std::chrono::milliseconds kLookEvery{50};
+constexpr std::chrono::milliseconds kMeasureEvery{1000};
 
 // Follows one file's routes, by whoever calls Look.
 class RoutesReader {
@@ -85,8 +87,9 @@ Expected<std::unique_ptr<RoutedSteps>> MakeRoutedSteps(const ServeOptions& o, co
                                                        InferenceService& models, const Log& log) {
   if (o.routes.empty()) return nullptr;
   return std::make_unique<RoutedSteps>(
-      models, RoutedSteps::Options{
-                  .tls = tls, .log = [log](const std::string& line) { log->warn("{}", line); }});
+      models,
+      RoutedSteps::Options{.connect = GrpcPeers(tls),
+                           .log = [log](const std::string& line) { log->warn("{}", line); }});
 }
 
 RoutesWatch::RoutesWatch(const ServeOptions& options, RoutedSteps& steps, EnsembleService& service,
@@ -99,6 +102,23 @@ RoutesWatch::RoutesWatch(const ServeOptions& options, RoutedSteps& steps, Ensemb
         do {
           reader.Look();
         } while (!ended.wait_for(lock, stop, kLookEvery, [&] { return stop.stop_requested(); }));
+      }) {}
+
+LinksWatch::LinksWatch(const ServeOptions& options, RoutedSteps& steps, Log log)
+    : thread_([folder = std::filesystem::path(options.routes).parent_path(), &steps,
+               log = std::move(log)](const std::stop_token& stop) {
+        std::mutex mutex;
+        std::condition_variable_any ended;
+        std::unique_lock lock(mutex);
+        std::vector<MeasuredLink> told;
+        while (!ended.wait_for(lock, stop, kMeasureEvery, [&] { return stop.stop_requested(); })) {
+          std::vector<MeasuredLink> links = steps.MeasureLinks();
+          if (links == told) continue;
+          if (const Status written = Write(links, folder); !written) {
+            log->warn("{}", written.error().message);
+          }
+          told = std::move(links);
+        }
       }) {}
 
 }  // namespace tactus

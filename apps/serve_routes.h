@@ -30,4 +30,14 @@ class RoutesWatch {
   std::jthread thread_;
 };
 
+// Measures the ways to other nodes once a second and tells them in a file beside the routes.
+// `steps` outlives it.
+class LinksWatch {
+ public:
+  LinksWatch(const ServeOptions& options, RoutedSteps& steps, Log log);
+
+ private:
+  std::jthread thread_;
+};
+
 }  // namespace tactus

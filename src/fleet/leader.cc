@@ -95,8 +95,7 @@ void FleetLeader::Reported(const FromNode& message, TimePoint now) {
   node.report = ReportOf(message);
   if (!node.report.peer.empty()) node.peer = node.report.peer;
   if (const auto* beat = std::get_if<NodeBeat>(&message.what)) {
-    node.rates.clear();
-    for (const ModelRate& each : beat->rates) node.rates[each.model] = each.rate_rps;
+    Measure(node, *beat, now);
   }
   if (!leading_) return;
   if (node.report.term < kept_.term) return Send(message.node, message.who, WelcomeOrder{});
@@ -225,6 +224,7 @@ void FleetLeader::Step(TimePoint now) {
   }
   Roll(now);
   if (rollout_ && !rollout_->over()) return;
+  LookAtLinks(now);
   const std::set<std::string> participants = Participants(now);
   if (!WantsPlan(now, participants)) return;
   MakePlan(now, participants);

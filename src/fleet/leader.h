@@ -35,6 +35,8 @@ struct LeaderOptions {
   Duration settle = Seconds(3);          // how long nodes have to say hello before the first plan
   Duration replan_every = Seconds(360);  // for the rates that are measured
   Duration plan_again = Seconds(5);      // after a plan that could not be made
+  Duration links_every = Seconds(30);    // not sooner after a plan for a link that has changed
+  Duration links_hold = Seconds(600);    // what was measured of a link that nobody uses any more
   Duration refused_for = Seconds(60);    // a node that refused is left out; longer each time
   // Where a silent node sends is spared so long; then what it may send to is unloaded.
   Duration forget_after = Seconds(600);
@@ -55,7 +57,8 @@ struct LeaderView {
     NodeReport report;
     FleetSlice slice;
     std::map<std::string, double> rates;  // requests a second, by model
-    std::string left_out;                 // why it has no part in the plan; empty: it has
+    std::vector<MeasuredLink> links;
+    std::string left_out;  // why it has no part in the plan; empty: it has
   };
   std::uint64_t term = 0;         // 0: it gathers nodes and does not lead yet
   PlanId serving;                 // the last that was adopted
@@ -102,6 +105,11 @@ class FleetLeader {
     int refusals = 0;
     std::string peer;  // where its worker takes calls of other nodes, as it last said
     TimePoint told_peers = kStart;
+    struct Way {
+      LinkReading reading;
+      TimePoint at;
+    };
+    std::map<std::string, Way> links;  // to other nodes, as they were last measured
   };
   void Send(const std::string& node, const Incarnation& to, decltype(ToNode::what) what);
   void Greeted(const FromNode& message, bool new_life);
@@ -123,6 +131,11 @@ class FleetLeader {
   // By node: the models to which others may send; `all`: also those that are in the roll-out.
   std::map<std::string, std::set<std::string>> RoutedTo(TimePoint now, bool all) const;
   AbandonOrder Abandoning(const std::string& node, PlanId id, TimePoint now) const;
+  void Measure(Node& node, const NodeBeat& beat, TimePoint now) const;
+  // The declared fleet, with what was measured of its links.
+  FleetInput Linked(TimePoint now) const;
+  // Once a second: whether the last plan's split may not suit the links any more.
+  void LookAtLinks(TimePoint now);
   bool WantsPlan(TimePoint now, const std::set<std::string>& participants) const;
   void MakePlan(TimePoint now, const std::set<std::string>& participants);
   bool Serves(const std::map<std::string, FleetSlice>& slices) const;
@@ -145,6 +158,10 @@ class FleetLeader {
   bool ended_ = true;  // Ended has seen the roll-out's end
   PlanId serving_;
   std::set<std::string> planned_for_;
+  std::vector<FleetLink> planned_links_;
+  TimePoint planned_at_ = kStart;
+  TimePoint look_at_links_ = kStart;
+  bool links_changed_ = false;
   bool planned_ = false;
   bool retry_ = false;
   TimePoint not_before_ = kStart;

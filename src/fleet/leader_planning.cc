@@ -69,10 +69,44 @@ std::map<std::string, std::set<std::string>> FleetLeader::RoutedTo(TimePoint now
   return kept;
 }
 
+void FleetLeader::Measure(Node& node, const NodeBeat& beat, TimePoint now) const {
+  node.rates.clear();
+  for (const ModelRate& each : beat.rates) node.rates[each.model] = each.rate_rps;
+  for (const MeasuredLink& each : beat.links) {
+    const auto before = node.links.find(each.to);
+    LinkReading reading = each.reading;
+    // A way that only probes cross keeps the rate that it had.
+    if (reading.mbps <= 0 && before != node.links.end()) {
+      before->second.reading.rtt = reading.rtt;
+      continue;
+    }
+    node.links[each.to] = {reading, now};
+  }
+  std::erase_if(node.links,
+                [&](const auto& each) { return each.second.at + options_.links_hold < now; });
+}
+
+FleetInput FleetLeader::Linked(TimePoint now) const {
+  LinkReadings readings;
+  for (const auto& [name, node] : nodes_) {
+    for (const auto& [to, way] : node.links) {
+      if (way.at + options_.links_hold >= now) readings[{name, to}] = way.reading;
+    }
+  }
+  return WithLinks(declared_, readings);
+}
+
+void FleetLeader::LookAtLinks(TimePoint now) {
+  if (!planned_ || now < std::max(look_at_links_, planned_at_ + options_.links_every)) return;
+  look_at_links_ = now + Seconds(1);
+  links_changed_ = LinksDiffer(Linked(now).links, planned_links_);
+}
+
 bool FleetLeader::WantsPlan(TimePoint now, const std::set<std::string>& participants) const {
   if (participants.empty() || now < not_before_) return false;
   if (!planned_) return AllKnown() || now >= since_ + options_.settle;
   if (retry_ || participants != planned_for_ || now >= next_period_) return true;
+  if (links_changed_) return true;
   // One that went back to what it had kept, say.
   return std::ranges::any_of(participants, [this](const std::string& name) {
     return nodes_.at(name).report.committed != serving_;
@@ -96,8 +130,12 @@ void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participa
     for (const auto& [model, rate] : node.rates) rates[model] += rate;
   }
   lost_.clear();
-  const FleetInput input = Without(Measured(declared_, rates), away, lost_);
+  const FleetInput linked = Linked(now);
+  const FleetInput input = Without(Measured(linked, rates), away, lost_);
   planned_ = true;
+  planned_links_ = linked.links;
+  planned_at_ = now;
+  links_changed_ = false;
   retry_ = false;
   planned_for_ = participants;
   next_period_ = now + options_.replan_every;
@@ -164,6 +202,7 @@ LeaderView FleetLeader::View(TimePoint now) const {
     shown.report = node.report;
     if (!node.in_force.empty()) shown.slice = node.in_force.front();
     shown.rates = node.rates;
+    for (const auto& [to, way] : node.links) shown.links.push_back({to, way.reading});
     if (node.report.failing || now < node.left_out_until) shown.left_out = node.left_out_why;
     view.nodes.push_back(std::move(shown));
   }

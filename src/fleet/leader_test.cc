@@ -105,6 +105,66 @@ TEST_F(LeaderTest, TellsASourceWhereItsServerIsAndWhereItMoves) {
   EXPECT_EQ(edge.kept().peers, (std::vector<PeerPlace>{{"server0", "there:2"}}));
 }
 
+// A stage must come back to its camera when the link gets slow, and not on the same figure twice.
+TEST_F(LeaderTest, PlansAnewWhenALinkCarriesFarLessOrFarMore) {
+  int plans = 0;
+  const FleetInput fleet = FleetWorld::MadeFleet(1, 1);
+  const std::size_t link = fleet.LinkBetween(DeviceId{1}, DeviceId{0});
+  const double declared = fleet.links[link].mbps;
+  FleetLeader planner(
+      fleet,
+      [&](const FleetInput& input) -> Expected<FleetPlan> {
+        ++plans;
+        const bool slow = input.links.at(link).mbps < declared / 2;
+        FleetPlan plan;
+        plan.instances.push_back(
+            {FleetPipelineId{0}, FleetStageId{0}, slow ? DeviceId{1} : DeviceId{0}});
+        return plan;
+      },
+      {}, {}, now);
+  NodeState camera{{.name = "edge0"}, {.who = {2, 1}}};
+  NodeState rack{{.name = "server0"}, {.who = {1, 1}}};
+  camera.WorkerUp({}, "", "", "c:1");
+  rack.WorkerUp({}, "", "", "r:1");
+  const auto pass = [&](int seconds) {
+    for (int step = 0; step < 10 * seconds; ++step) {
+      for (NodeState* node : {&camera, &rack}) {
+        NodeActions actions = node->Take(now);
+        if (actions.keep) node->WasKept();
+        for (const std::string& model : actions.load) node->Loaded(model);
+        for (const std::string& model : actions.unload) node->Unloaded(model);
+        for (const FromNode& message : actions.send) planner.Receive(message, now);
+      }
+      planner.Step(now);
+      const LeaderActions actions = planner.Take();
+      if (actions.keep) planner.WasKept();
+      for (const ToNode& order : actions.send) {
+        (order.node == "edge0" ? camera : rack).Receive(order, now);
+      }
+      now += Millis(100);
+    }
+  };
+  const auto runs_at = [&] { return camera.slice().routes.at(0).to.at(0).node; };
+  pass(10);
+  EXPECT_EQ(runs_at(), "server0");
+  EXPECT_EQ(plans, 1);
+  camera.MeasureLinks({{"server0", {declared * 0.6, Millis(5)}}});
+  pass(60);
+  EXPECT_EQ(plans, 1) << "not so far off";
+  camera.MeasureLinks({{"server0", {declared * 0.1, Millis(5)}}});
+  pass(10);
+  EXPECT_EQ(plans, 2);
+  EXPECT_EQ(runs_at(), "edge0");
+  // Nothing crosses the link any more but probes: what it carried last holds.
+  camera.MeasureLinks({{"server0", {0, Millis(5)}}});
+  pass(120);
+  EXPECT_EQ(plans, 2);
+  EXPECT_EQ(planner.View(now).nodes.at(0).links.at(0).reading.mbps, declared * 0.1);
+  // In the end the declared figure is tried again.
+  pass(500);
+  EXPECT_EQ(runs_at(), "server0");
+}
+
 TEST_F(LeaderTest, WhoRefusesIsNamedAndLeftOut) {
   server_refuses = true;
   Pass(Millis(600));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/serving_time.h"
+#include "fleet/link_meter.h"
 
 namespace tactus {
 
@@ -95,6 +96,14 @@ struct ModelRate {
   bool operator==(const ModelRate&) const = default;
 };
 
+// The way from a node to another, as it is measured.
+struct MeasuredLink {
+  std::string to;
+  LinkReading reading;
+
+  bool operator==(const MeasuredLink&) const = default;
+};
+
 // What a node has now.
 struct NodeReport {
   std::uint64_t term = 0;  // the highest that it has heard of
@@ -125,6 +134,7 @@ struct NodeHello {
 struct NodeBeat {
   NodeReport report;
   std::vector<ModelRate> rates;  // of the requests that reached its worker
+  std::vector<MeasuredLink> links = {};
 
   bool operator==(const NodeBeat&) const = default;
 };

@@ -154,6 +154,7 @@ void NodeState::WorkerDown(const std::string& why, bool failing) {
   grpc_.clear();
   peer_.clear();
   rates_.clear();
+  links_.clear();
   answer_ = true;
 }
 
@@ -236,7 +237,7 @@ NodeActions NodeState::Take(TimePoint now) {
   next_beat_ = now + options_.beat_every;
   FromNode message{options_.name, kept_.who, ++sequence_, {}};
   if (welcomed_) {
-    message.what = NodeBeat{Report(), rates_};
+    message.what = NodeBeat{Report(), rates_, links_};
   } else {
     message.what = NodeHello{Report(), kept_.slice};
   }

@@ -58,6 +58,7 @@ class NodeState {
   void LoadFailed(const std::string& model, const std::string& why, TimePoint now);
   void Unloaded(const std::string& model);
   void Measure(std::vector<ModelRate> rates) { rates_ = std::move(rates); }
+  void MeasureLinks(std::vector<MeasuredLink> links) { links_ = std::move(links); }
   // Requests under way by an earlier plan; -1: nobody counts.
   void CountOld(int in_flight) { old_in_flight_ = in_flight; }
   // A new connection: whoever is at its end has to be greeted.
@@ -106,6 +107,7 @@ class NodeState {
   std::string http_, grpc_, peer_;
   int old_in_flight_ = -1;
   std::vector<ModelRate> rates_;
+  std::vector<MeasuredLink> links_;
   bool welcomed_ = false;
   std::uint64_t welcomed_by_ = 0;  // the term
   std::string denied_;

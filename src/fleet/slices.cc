@@ -106,6 +106,38 @@ FleetInput Without(const FleetInput& input, const std::set<std::string>& devices
   return rest;
 }
 
+FleetInput WithLinks(FleetInput input, const LinkReadings& readings) {
+  std::map<std::string, DeviceId> devices;
+  for (DeviceId::rep d = 0; d < input.devices.size(); ++d) {
+    devices[input.devices[d].name] = DeviceId{d};
+  }
+  std::map<std::size_t, LinkReading> links;
+  for (const auto& [ends, reading] : readings) {
+    const auto from = devices.find(ends.first);
+    const auto to = devices.find(ends.second);
+    if (from == devices.end() || to == devices.end()) continue;
+    const std::size_t link = input.LinkBetween(from->second, to->second);
+    if (link == kNoLink) continue;
+    LinkReading& worst = links[link];
+    if (reading.mbps > 0 && (worst.mbps <= 0 || reading.mbps < worst.mbps)) {
+      worst.mbps = reading.mbps;
+    }
+    worst.rtt = std::max(worst.rtt, reading.rtt);
+  }
+  for (const auto& [link, worst] : links) {
+    if (worst.mbps > 0) input.links[link].mbps = worst.mbps;
+    if (worst.rtt > Duration{}) input.links[link].rtt = worst.rtt;
+  }
+  return input;
+}
+
+bool LinksDiffer(const std::vector<FleetLink>& a, const std::vector<FleetLink>& b) {
+  constexpr double kFar = 2;
+  return !std::ranges::equal(a, b, [](const FleetLink& x, const FleetLink& y) {
+    return x.mbps <= kFar * y.mbps && y.mbps <= kFar * x.mbps;
+  });
+}
+
 FleetInput Measured(const FleetInput& declared, const std::map<std::string, double>& rates) {
   std::vector<double> all(declared.models.size(), 0);  // declared items a second, by model
   for (FleetPipelineId::rep p = 0; p < declared.pipelines.size(); ++p) {

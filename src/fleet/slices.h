@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/fleet_plan.h"
@@ -32,5 +33,14 @@ FleetInput Without(const FleetInput& input, const std::set<std::string>& devices
 // is measured counts from a tenth of what is declared on; of a model that is not in `rates` the
 // declaration holds.
 FleetInput Measured(const FleetInput& declared, const std::map<std::string, double>& rates);
+
+// Readings of the ways between nodes, by both their names.
+using LinkReadings = std::map<std::pair<std::string, std::string>, LinkReading>;
+// The fleet with the links that are measured. Several nodes may cross one link: the slowest rate
+// and the longest round trip hold. What is not measured is as declared.
+FleetInput WithLinks(FleetInput declared, const LinkReadings& readings);
+// Whether a plan for the one need not suit the other: a link carries less than half, or more than
+// twice, of what it did.
+bool LinksDiffer(const std::vector<FleetLink>& a, const std::vector<FleetLink>& b);
 
 }  // namespace tactus

@@ -66,5 +66,20 @@ TEST(Slices, MeasuredRatesReplaceDeclaredOnesFromATenthOn) {
   EXPECT_EQ(Measured(input, {}), input);
 }
 
+TEST(Slices, MeasuredLinksReplaceDeclaredOnesTheSlowestOfThoseThatCrossIt) {
+  const FleetInput input = FleetWorld::MadeFleet(1, 2);
+  const std::size_t link = input.LinkBetween(DeviceId{1}, DeviceId{0});
+  ASSERT_NE(link, kNoLink);
+  const FleetInput slow = WithLinks(input, {{{"edge0", "server0"}, {3, Millis(40)}},
+                                            {{"server0", "edge0"}, {2, Millis(10)}},
+                                            {{"edge0", "nobody"}, {1, Millis(1)}}});
+  EXPECT_EQ(slow.links[link].mbps, 2);
+  EXPECT_EQ(slow.links[link].rtt, Millis(40));
+  EXPECT_TRUE(LinksDiffer(slow.links, input.links));
+  const FleetInput probed = WithLinks(input, {{{"edge0", "server0"}, {0, Millis(1)}}});
+  EXPECT_EQ(probed.links[link].mbps, input.links[link].mbps);
+  EXPECT_FALSE(LinksDiffer(probed.links, input.links)) << "no rate was measured";
+}
+
 }  // namespace
 }  // namespace tactus

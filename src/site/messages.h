@@ -117,6 +117,11 @@ struct WorkerPlace {
   bool operator==(const WorkerPlace&) const = default;
 };
 
+// With TLS a worker is named NODE or NODE/..., so that nobody takes the place of another node's.
+inline std::string_view NodeOfWorker(std::string_view worker) {
+  return worker.substr(0, worker.find('/'));
+}
+
 // Everything that a front end, a worker or another scheduler says to a scheduler, coalesced.
 struct FromPeer {
   Term seen = 0;                         // the highest term that the peer has heard of

@@ -47,8 +47,9 @@ class Cluster:
     """A controller and the agents of some of the fleet's nodes; `tls`: with certificates, which
     agents get by tokens."""
 
-    def __init__(self, nodes, fleet=FLEET, models=MODELS, tls=False):
+    def __init__(self, nodes, fleet=FLEET, models=MODELS, tls=False, planning=()):
         self.models = models
+        self.planning = planning  # options of the controller
         self.tls = None
         self.folder = tempfile.TemporaryDirectory(prefix="tactus-cluster-test-")
         self.root = pathlib.Path(self.folder.name)
@@ -101,7 +102,8 @@ class Cluster:
         seen = self.log("controller").count("ready control=")
         self.controller = self._start(
             "controller", ["controller", str(self.fleet), "--state", str(self.root / "controller"),
-                           "--listen", f"127.0.0.1:{self.port}", *self.secure()])
+                           "--listen", f"127.0.0.1:{self.port}", *self.planning,
+                           *self.secure()])
 
         def ready():
             if self.controller.poll() is not None:

@@ -21,7 +21,7 @@ NODES = ["edge", "near", "far"]
 
 
 def fleet(*, mean_on):
-    """`means` of examples/ensembles: found at the camera, and the means where `mean_on` says."""
+    """`means` of examples/ensembles: found at the camera, and the means on one of `mean_on`."""
     def device(name, server):
         return (f'[[devices]]\nname = "{name}"\nkind = "{name}"\nsite = "{name}"\n'
                 f'memory_mb = 4000\nserver = {server}\n')
@@ -31,14 +31,14 @@ def fleet(*, mean_on):
                 'infer_ms = [1]\npeak_mb = [1]\nuse = [0.1]\n')
 
     def stage(name, more):
-        return (f'[[pipelines.stages]]\nname = "{name}"\nmodel = "{name}"\nin_kb = 1\n'
+        return (f'[[pipelines.stages]]\nname = "{name}"\nmodel = "{name}"\nin_kb = 10\n'
                 f'out_kb = 1\n{more}')
     links = "".join(f'[[links]]\nsites = ["{a}", "{b}"]\nmbps = 1000\n'
                     for a, b in (("edge", "near"), ("edge", "far"), ("near", "far")))
     return (device("edge", "false") + device("near", "true") + device("far", "true") + links
-            + cost("split", "edge") + cost("mean", mean_on)
-            + '[[pipelines]]\nname = "means"\nslo_ms = 2000\nsource = "edge"\nrate_rps = 10\n'
-            + stage("split", "") + stage("mean", 'after = ["split"]\nitems = 3\n'))
+            + cost("split", "edge") + "".join(cost("mean", kind) for kind in mean_on)
+            + '[[pipelines]]\nname = "means"\nslo_ms = 2000\nsource = "edge"\nrate_rps = 2\n'
+            + stage("split", "") + stage("mean", 'after = ["split"]\n'))
 
 
 def repository(root):
@@ -112,7 +112,9 @@ class Traffic:
 
 
 class SplitTest(unittest.TestCase):
+    first = "near"  # the fleet
     tls = False
+    planning = ()
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="tactus-cluster-test-")
@@ -122,10 +124,12 @@ class SplitTest(unittest.TestCase):
         self.models.mkdir()
         repository(self.models)
         self.fleets = {}
-        for kind in ("near", "far"):
-            self.fleets[kind] = root / f"{kind}.toml"
-            self.fleets[kind].write_text(fleet(mean_on=kind))
-        self.cluster = Cluster(NODES, fleet=self.fleets["near"], models=self.models, tls=self.tls)
+        for kinds in (("near",), ("far",), ("edge", "near")):
+            name = " ".join(kinds)
+            self.fleets[name] = root / f"{name}.toml"
+            self.fleets[name].write_text(fleet(mean_on=kinds))
+        self.cluster = Cluster(NODES, fleet=self.fleets[self.first], models=self.models,
+                               tls=self.tls, planning=self.planning)
         self.addCleanup(self.cluster.close)
         nodes = self.cluster.await_served(NODES)
         self.http = {name: nodes[name]["http"] for name in NODES}
@@ -157,6 +161,8 @@ class PlanTest(SplitTest):
         self.assertEqual(counted(self.http["near"], "mean") - before, rows)
         self.assertNotEqual(ask(self.http["edge"], [[1] * 16], model="mean")[0], 200,
                             "clients find each model where it is")
+        until("the link's round trip", lambda: self.cluster.nodes()["edge"]["links"].get(
+            "near", {}).get("rtt_ms", 0) > 0)
 
     def test_a_worker_killed_under_load_loses_no_request_and_serves_again(self):
         traffic = self.traffic()
@@ -192,6 +198,28 @@ class PlanTest(SplitTest):
         self.assertEqual([said for _, right, said in answers if not right], [])
 
 
+class LinkTest(SplitTest):
+    first = "edge near"
+    planning = ("--planner", "octopinf-relieved", "--links-seconds", "1")
+
+    def test_the_split_follows_a_link_that_gets_slow(self):
+        self.assertEqual(self.cluster.nodes()["near"]["models"], ["mean"])
+        traffic = self.traffic()
+        told = self.cluster.root / "state-edge" / "worker.links"
+
+        def at_the_source():
+            # As its worker would tell of such a link; it tells again when what it sees changes.
+            aside = told.with_suffix(".test")
+            aside.write_text('links { to: "near" mbps: 0.5 rtt_ns: 20000000 }\n')
+            aside.rename(told)
+            return "mean" in self.cluster.nodes()["edge"]["models"]
+        until("the step to come to the source", at_the_source)
+        self.assertEqual(self.cluster.nodes()["edge"]["links"]["near"]["mbps"], 0.5)
+        until("rows there", lambda: counted(self.http["edge"], "mean") > 20)
+        answers = traffic.stop()
+        self.assertEqual([said for _, right, said in answers if not right], [])
+
+
 class CertificatesTest(SplitTest):
     tls = True
 
@@ -204,6 +232,25 @@ class CertificatesTest(SplitTest):
         self.assertNotIn(f"grpc: {address.split(':')[1]}\n", state)
         with self.assertRaises(OSError):  # in the clear
             urllib.request.urlopen(f"http://{address}/v2/health/live", timeout=WAIT_S)
+        # Only to the node that is meant, and only from one that is let in.
+        routes = self.cluster.root / "routes"
+        near = self.cluster.root / "tls-edge"
+        for node, tls, right in (("near", near, True), ("far", near, False), ("near", None, False)):
+            routes.write_text(
+                'routes { pipeline: "means" stage: "split" model: "split" '
+                'to { node: "edge" weight: 1 here: true } }\n'
+                'routes { pipeline: "means" stage: "mean" model: "mean" '
+                f'to {{ node: "{node}" weight: 1 address: "{address}" }} }}\n')
+            secure = ["--peer-tls", str(tls)] if tls else []
+            server = Server("--routes", str(routes), "--model-control-mode", "explicit",
+                            "--load-model", "split", *secure, fill=repository)
+            self.addCleanup(server.close)
+            if right:
+                until("the pipeline", lambda: ask(server.http, [[5] * 16])[0] == 200)
+            else:
+                why = until("the reason", lambda: (
+                    said := ask(server.http, [[5] * 16])[1]) and f"node '{node}' at" in said and said)
+                self.assertRegex(why, "what it looks like is not known yet")
         # After a restart from disk, without a controller, steps go where they went.
         self.cluster.controller.kill()
         worker = self.cluster.worker_pid("edge")

@@ -228,8 +228,9 @@ void Agent::Body::Measure(const std::stop_token& stop) {
     if (asked == nullptr) continue;
     const auto counts = asked->Counts();
     if (!counts) continue;
-    loop.Post([this, of, counts] {
+    loop.Post([this, of, counts, links = ReadLinks(options.worker.state)] {
       if (of != life) return;
+      state.MeasureLinks(links);
       rates.Add(clock.Now(), {counts->begin(), counts->end()});
       state.Measure(rates.Rates());
     });

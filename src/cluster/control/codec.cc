@@ -108,6 +108,26 @@ std::vector<PeerPlace> PeersIn(const Peers& in, Checked& checked) {
   return peers;
 }
 
+template <class Links>
+void Put(const std::vector<MeasuredLink>& links, Links* out) {
+  for (const MeasuredLink& each : links) {
+    control::Link& link = *out->Add();
+    link.set_to(each.to);
+    link.set_mbps(each.reading.mbps);
+    link.set_rtt_ns(each.reading.rtt.count());
+  }
+}
+template <class Links>
+std::vector<MeasuredLink> LinksIn(const Links& in, Checked& checked) {
+  std::vector<MeasuredLink> links;
+  for (const control::Link& each : checked.Listed(in, "list of links")) {
+    links.push_back({checked.Name(each.to(), "link's end"),
+                     {checked.Number(each.mbps(), "link's rate"),
+                      checked.Time(each.rtt_ns(), "link's round trip")}});
+  }
+  return links;
+}
+
 FleetSlice Get(const control::Slice& in, Checked& checked) {
   FleetSlice slice{.id = Get(in.id()), .instances = {}, .routes = {}};
   for (const control::Instance& each : checked.Listed(in.instances(), "list of instances")) {
@@ -203,6 +223,7 @@ void Encode(const FromNode& message, control::FromNode& out) {
                        rate.set_model(each.model);
                        rate.set_rps(each.rate_rps);
                      }
+                     Put(beat.links, out.mutable_beat()->mutable_links());
                    }},
              message.what);
 }
@@ -219,6 +240,7 @@ Expected<FromNode> Decode(const control::FromNode& in) {
       beat.rates.push_back(
           {checked.Name(each.model(), "model"), checked.Number(each.rps(), "rate")});
     }
+    beat.links = LinksIn(in.beat().links(), checked);
     message.what = std::move(beat);
   } else {
     checked.Wrong("kind");
@@ -311,6 +333,7 @@ void Encode(const LeaderView& view, control::Cluster& out) {
       rate.set_rps(rps);
     }
     node.set_left_out(each.left_out);
+    Put(each.links, node.mutable_links());
   }
 }
 
@@ -331,6 +354,7 @@ Expected<LeaderView> Decode(const control::Cluster& in) {
     node.slice = Get(each.slice(), checked);
     for (const control::Rate& rate : each.rates()) node.rates[rate.model()] = rate.rps();
     node.left_out = each.left_out();
+    node.links = LinksIn(each.links(), checked);
     view.nodes.push_back(std::move(node));
   }
   return checked.Result(std::move(view));
@@ -387,6 +411,15 @@ Expected<WorkerRoutes> Decode(const control::RoutesFile& in) {
     routes.routes.push_back(std::move(route));
   }
   return checked.Result(std::move(routes));
+}
+
+void Encode(const std::vector<MeasuredLink>& links, control::LinksFile& out) {
+  Put(links, out.mutable_links());
+}
+
+Expected<std::vector<MeasuredLink>> Decode(const control::LinksFile& in) {
+  Checked checked;
+  return checked.Result(LinksIn(in.links(), checked));
 }
 
 void Encode(const LeaderKept& kept, control::LeaderFile& out) {

@@ -14,6 +14,7 @@ namespace control {
 class Cluster;
 class FromNode;
 class LeaderFile;
+class LinksFile;
 class NodeFile;
 class RoutesFile;
 class ToNode;
@@ -28,6 +29,7 @@ void Encode(const LeaderView& view, control::Cluster& out);
 void Encode(const NodeKept& kept, control::NodeFile& out);
 void Encode(const LeaderKept& kept, control::LeaderFile& out);
 void Encode(const WorkerRoutes& routes, control::RoutesFile& out);
+void Encode(const std::vector<MeasuredLink>& links, control::LinksFile& out);
 
 // Bytes of a node's slice in a message.
 std::size_t BytesOf(const FleetSlice& slice);
@@ -39,5 +41,6 @@ Expected<LeaderView> Decode(const control::Cluster& in);
 Expected<NodeKept> Decode(const control::NodeFile& in);
 LeaderKept Decode(const control::LeaderFile& in);
 Expected<WorkerRoutes> Decode(const control::RoutesFile& in);
+Expected<std::vector<MeasuredLink>> Decode(const control::LinksFile& in);
 
 }  // namespace tactus

@@ -46,7 +46,8 @@ TEST(Codec, EveryMessageComesBackAsItWas) {
                           .grpc = "127.0.0.1:2",
                           .peer = "10.0.0.1:3"};
   ExpectSame<control::FromNode>(FromNode{"a", {1ULL << 63, 2}, 3, NodeHello{report, ASlice()}});
-  ExpectSame<control::FromNode>(FromNode{"a", {1, 2}, 4, NodeBeat{report, {{"m", 1.5}}}});
+  ExpectSame<control::FromNode>(
+      FromNode{"a", {1, 2}, 4, NodeBeat{report, {{"m", 1.5}}, {{"b", {2.5, Millis(3)}}}}});
   for (const decltype(ToNode::what)& what : std::vector<decltype(ToNode::what)>{
            WelcomeOrder{}, GreetOrder{}, DenyOrder{"why"}, PrepareOrder{ASlice()},
            CommitOrder{{3, 9}, {{"a", "h:1"}}}, PeersOrder{{{"a", "h:1"}}},
@@ -86,6 +87,12 @@ TEST(StateFile, IsReadAsItWasWrittenOrRefusedWithItsLine) {
   const auto text = ReadWhole(RoutesIn(folder.path()), "routes");
   ASSERT_TRUE(text);
   EXPECT_EQ(*ParseRoutesFile(*text, "r"), routes);
+  EXPECT_TRUE(ReadLinks(folder.path()).empty());
+  const std::vector<MeasuredLink> links = {{"b", {2.5, Millis(3)}}, {"c", {0, Millis(1)}}};
+  ASSERT_TRUE(Write(links, folder.path()));
+  EXPECT_EQ(ReadLinks(folder.path()), links);
+  EXPECT_EQ(ParseLinksFile("links { rtt_ns: -1 }", "l").error().message,
+            "l: a message whose link's round trip makes no sense");
   EXPECT_EQ(ParseRoutesFile("routes { to { weight: -1 } }", "r").error().message,
             "r: a message whose weight makes no sense");
 

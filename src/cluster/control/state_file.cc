@@ -17,6 +17,7 @@ constexpr const char* kNodeFile = "node.state";
 constexpr const char* kLeaderFile = "controller.state";
 constexpr const char* kWorkerFile = "worker.state";
 constexpr const char* kRoutesFile = "worker.routes";
+constexpr const char* kLinksFile = "worker.links";
 constexpr std::size_t kMostBytes = 8 << 20;
 
 // Keeps the first error; the library would print them all.
@@ -93,6 +94,15 @@ Expected<WorkerRoutes> ParseRoutesFile(std::string_view text, const std::string&
   return routes;
 }
 
+Expected<std::vector<MeasuredLink>> ParseLinksFile(std::string_view text,
+                                                   const std::string& where) {
+  const auto file = Parsed<control::LinksFile>(text, where);
+  if (!file) return std::unexpected(file.error());
+  auto links = Decode(*file);
+  if (!links) return InvalidArgument(where + ": " + links.error().message);
+  return links;
+}
+
 std::string TextOf(const NodeKept& kept) {
   control::NodeFile file;
   Encode(kept, file);
@@ -159,6 +169,22 @@ Status Write(const KeptWorker& kept, const std::filesystem::path& folder) {
 std::filesystem::path RoutesIn(const std::filesystem::path& folder) { return folder / kRoutesFile; }
 Status Write(const WorkerRoutes& routes, const std::filesystem::path& folder) {
   return WriteWhole(TextOf(routes), RoutesIn(folder), "worker's routes");
+}
+
+std::string TextOf(const std::vector<MeasuredLink>& links) {
+  control::LinksFile file;
+  Encode(links, file);
+  return Printed(file);
+}
+
+std::vector<MeasuredLink> ReadLinks(const std::filesystem::path& folder) {
+  const auto text = ReadWhole(folder / kLinksFile, "worker's links");
+  if (!text) return {};
+  return ParseLinksFile(*text, kLinksFile).value_or(std::vector<MeasuredLink>{});
+}
+
+Status Write(const std::vector<MeasuredLink>& links, const std::filesystem::path& folder) {
+  return WriteWhole(TextOf(links), folder / kLinksFile, "worker's links");
 }
 
 }  // namespace tactus

@@ -30,10 +30,12 @@ Expected<NodeKept> ParseNodeFile(std::string_view text, const std::string& where
 Expected<LeaderKept> ParseLeaderFile(std::string_view text, const std::string& where);
 Expected<KeptWorker> ParseWorkerFile(std::string_view text, const std::string& where);
 Expected<WorkerRoutes> ParseRoutesFile(std::string_view text, const std::string& where);
+Expected<std::vector<MeasuredLink>> ParseLinksFile(std::string_view text, const std::string& where);
 std::string TextOf(const NodeKept& kept);
 std::string TextOf(const LeaderKept& kept);
 std::string TextOf(const KeptWorker& kept);
 std::string TextOf(const WorkerRoutes& routes);
+std::string TextOf(const std::vector<MeasuredLink>& links);
 
 // node.state, controller.state and worker.state of a folder. Where the first is not there, a node
 // begins anew: its home is drawn. What cannot be read is an error: it is not begun anew by itself.
@@ -47,5 +49,10 @@ Status Write(const KeptWorker& kept, const std::filesystem::path& folder);
 // worker.routes, which the worker follows.
 std::filesystem::path RoutesIn(const std::filesystem::path& folder);
 Status Write(const WorkerRoutes& routes, const std::filesystem::path& folder);
+
+// worker.links, beside the routes: what the worker measures. Where there is none, or none that
+// makes sense, nothing is measured.
+std::vector<MeasuredLink> ReadLinks(const std::filesystem::path& folder);
+Status Write(const std::vector<MeasuredLink>& links, const std::filesystem::path& folder);
 
 }  // namespace tactus

@@ -26,5 +26,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Try(tactus::ParseLeaderFile, text);
   Try(tactus::ParseWorkerFile, text);
   Try(tactus::ParseRoutesFile, text);
+  Try(tactus::ParseLinksFile, text);
   return 0;
 }

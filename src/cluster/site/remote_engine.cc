@@ -9,7 +9,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/underway.h"
-#include "cluster/site/channel.h"
+#include "cluster/tls/channel.h"
 #include "grpc_service.grpc.pb.h"
 
 namespace tactus {

@@ -13,7 +13,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/underway.h"
-#include "cluster/site/channel.h"
+#include "cluster/tls/channel.h"
 #include "cluster/site/scheduler_link.h"
 #include "cluster/site/wire.h"
 #include "cluster/site/write_queue.h"

@@ -4,17 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-#include <grpcpp/grpcpp.h>
-
-#include "cluster/steps/peer_message.h"
 #include "cluster/steps/routed_steps_body.h"
 
 namespace tactus {
 namespace {
 
 constexpr auto kAskAgain = std::chrono::milliseconds(200);
-constexpr auto kSaysWithin = std::chrono::seconds(2);
 
 bool SameModel(const ModelSpec& a, const ModelSpec& b) {
   const auto same = [](const std::vector<TensorSpec>& x, const std::vector<TensorSpec>& y) {
@@ -27,34 +22,10 @@ bool SameModel(const ModelSpec& a, const ModelSpec& b) {
 
 }  // namespace
 
-Expected<ModelSpec> RoutedSteps::Body::Ask(Peer& peer, const std::string& model) const {
-  const auto failed = [&](const grpc::Status& status) {
-    return Fail(ErrorCode::kUnavailable, fmt::format("node '{}' at {}: {}", peer.node, peer.address,
-                                                     status.error_message()));
-  };
-  inference::ModelMetadataResponse metadata;
-  {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kSaysWithin);
-    inference::ModelMetadataRequest request;
-    request.set_name(model);
-    const auto status = peer.stub->ModelMetadata(&context, request, &metadata);
-    if (!status.ok()) return failed(status);
-  }
-  inference::ModelConfigResponse config;
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kSaysWithin);
-  inference::ModelConfigRequest request;
-  request.set_name(model);
-  const auto status = peer.stub->ModelConfig(&context, request, &config);
-  if (!status.ok()) return failed(status);
-  return SpecOf(metadata, config);
-}
-
 // Asks the nodes what the models look like that routes send there, until each is known.
 void RoutedSteps::Body::Learn(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    std::vector<std::pair<std::string, std::shared_ptr<Peer>>> questions;
+    std::vector<std::pair<std::string, std::shared_ptr<PeerNode>>> questions;
     {
       std::unique_lock lock(mutex);
       asked.wait(lock, stop, [this] { return !unknown.empty(); });
@@ -75,11 +46,11 @@ void RoutedSteps::Body::Learn(const std::stop_token& stop) {
         const std::scoped_lock lock(mutex);
         if (stop.stop_requested() || !unknown.contains(model)) continue;
       }
-      auto spec = Ask(*peer, model);
+      auto spec = peer->peer->Describe(model);
       const std::scoped_lock lock(mutex);
       if (!spec) {
         failed = true;
-        unknown[model] = spec.error().message;
+        unknown[model] = peer->text() + ": " + spec.error().message;
         continue;
       }
       std::shared_ptr<const ModelSpec>& known = specs[model];

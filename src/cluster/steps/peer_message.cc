@@ -85,10 +85,11 @@ Expected<std::vector<TensorSpec>> TensorsIn(const Tensors& told) {
 
 }  // namespace
 
-void Put(const InferCall& call, inference::ModelInferRequest& out) {
+void Put(const InferCall& call, Duration left, inference::ModelInferRequest& out) {
   out.set_model_name(call.model->name);
   auto& parameters = *out.mutable_parameters();
   parameters["tactus_step"].set_bool_param(true);
+  parameters["timeout"].set_int64_param(std::max<std::int64_t>(1, left / Micros(1)));
   if (call.priority > 0) parameters["priority"].set_int64_param(call.priority);
   for (const InputTensor& each : call.inputs) {
     auto& input = *out.add_inputs();
@@ -100,11 +101,6 @@ void Put(const InferCall& call, inference::ModelInferRequest& out) {
   for (const int index : call.outputs) {
     out.add_outputs()->set_name(call.model->outputs[static_cast<std::size_t>(index)].name);
   }
-}
-
-void Restate(Duration left, inference::ModelInferRequest& out) {
-  (*out.mutable_parameters())["timeout"].set_int64_param(
-      std::max<std::int64_t>(1, left / Micros(1)));
 }
 
 Expected<InferReply> ReplyOf(const InferCall& call,

@@ -17,9 +17,8 @@ class ModelMetadataResponse;
 
 namespace tactus {
 
-// All but the time that is left, which Restate sets before each sending.
-void Put(const InferCall& call, inference::ModelInferRequest& out);
-void Restate(Duration left, inference::ModelInferRequest& out);
+// `left`: of the step's time.
+void Put(const InferCall& call, Duration left, inference::ModelInferRequest& out);
 
 // The outputs that `call` asks for, in its order. Internal where they are not in the answer, or are
 // not of the size that their shapes say. The reply holds `response` and the call's model.

@@ -1,13 +1,12 @@
 #include "cluster/steps/routed_steps.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <grpcpp/grpcpp.h>
 
-#include "cluster/steps/peer_message.h"
 #include "cluster/steps/routed_steps_body.h"
 
 namespace tactus {
@@ -18,36 +17,10 @@ using Clock = std::chrono::steady_clock;
 // Ids of calls that this service holds: what is passed on keeps that of the local one, which leaves
 // the bit free.
 constexpr CallId kAtPeers = CallId{1} << 30;
-constexpr int kMostMessage = 1 << 30;
 constexpr Duration kNoLimit = Seconds(60);
 
 TimePoint NowOf() {
   return TimePoint{std::chrono::duration_cast<Duration>(Clock::now().time_since_epoch())};
-}
-
-ErrorCode CodeOf(grpc::StatusCode code) {
-  switch (code) {
-    case grpc::StatusCode::INVALID_ARGUMENT:
-      return ErrorCode::kInvalidArgument;
-    case grpc::StatusCode::NOT_FOUND:
-      return ErrorCode::kNotFound;
-    case grpc::StatusCode::CANCELLED:
-      return ErrorCode::kCancelled;
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return ErrorCode::kDeadlineExceeded;
-    case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      return ErrorCode::kResourceExhausted;
-    case grpc::StatusCode::UNAVAILABLE:
-      return ErrorCode::kUnavailable;
-    default:
-      return ErrorCode::kInternal;
-  }
-}
-
-// It is out of reach, has unloaded the model or has no room: another may serve the call.
-bool RunsElsewhere(grpc::StatusCode code) {
-  return code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::NOT_FOUND ||
-         code == grpc::StatusCode::RESOURCE_EXHAUSTED;
 }
 
 InferReply ErrorReply(const InferCall& call, ErrorCode code, std::string why) {
@@ -70,7 +43,7 @@ std::optional<std::size_t> StepRoute::Next(const std::vector<bool>& tried) {
   const std::scoped_lock lock(mutex);
   const auto there = choice.Next([&](std::size_t i) {
     if (tried[i]) return false;
-    Peer* const peer = targets[i].peer.get();
+    PeerNode* const peer = targets[i].peer.get();
     if (peer == nullptr) return targets[i].here;
     const std::scoped_lock held(peer->mutex);
     return !peer->standing.away(now);
@@ -101,31 +74,26 @@ RoutedSteps::Body::~Body() {
     for (const auto& [id, sent] : calls) all.push_back(sent);
   }
   for (const auto& sent : all) {
-    const std::scoped_lock lock(sent->mutex);
-    sent->cancelled = true;
-    if (sent->context != nullptr) sent->context->TryCancel();
+    std::function<void()> stop;
+    {
+      const std::scoped_lock lock(sent->mutex);
+      sent->cancelled = true;
+      stop = sent->stop;
+    }
+    if (stop) stop();
   }
   all.clear();
   std::unique_lock lock(mutex);
   none.wait(lock, [this] { return underway == 0; });
 }
 
-std::shared_ptr<Peer> RoutedSteps::Body::PeerAt(const WorkerTarget& target) {
-  std::weak_ptr<Peer>& known = peers[{target.node, target.address}];
+std::shared_ptr<PeerNode> RoutedSteps::Body::PeerAt(const WorkerTarget& target) {
+  std::weak_ptr<PeerNode>& known = peers[{target.node, target.address}];
   if (auto peer = known.lock()) return peer;
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetMaxReceiveMessageSize(kMostMessage);
-  arguments.SetMaxSendMessageSize(kMostMessage);
-  auto peer = std::make_shared<Peer>();
+  auto peer = std::make_shared<PeerNode>();
   peer->node = target.node;
   peer->address = target.address;
-  peer->stub = inference::GRPCInferenceService::NewStub(
-      grpc::CreateCustomChannel(target.address, options.tls.Towards(target.node), arguments));
+  peer->peer = options.connect(target.node, target.address);
   known = peer;
   return peer;
 }
@@ -269,84 +237,95 @@ bool RoutedSteps::Body::TryHere(const std::shared_ptr<SentStep>& sent) {
 }
 
 void RoutedSteps::Body::TryPeer(const std::shared_ptr<SentStep>& sent,
-                                const std::shared_ptr<Peer>& peer) {
+                                const std::shared_ptr<PeerNode>& peer) {
   if (peer == nullptr) {
     sent->failures += sent->failures.empty() ? "" : "; ";
     sent->failures += "a node of which nobody has said yet where it is";
     return Try(sent);
   }
-  const Duration left = sent->left();
-  if (!std::exchange(sent->filled, true)) Put(sent->call, sent->request);
-  Restate(left, sent->request);
-  auto context = std::make_shared<grpc::ClientContext>();
-  context->set_deadline(std::chrono::system_clock::now() + left);
-  auto response = std::make_shared<inference::ModelInferResponse>();
+  const std::size_t attempt = ++sent->attempt;
+  sent->sent_at = NowOf();
+  auto stop = peer->peer->Send(sent->call, sent->left(), [this, sent, peer](PeerEnd&& end) {
+    Done(sent, peer, std::move(end));
+  });
   {
     const std::scoped_lock lock(sent->mutex);
-    sent->context = context;
-    if (sent->cancelled) context->TryCancel();
+    if (sent->stops > attempt) return;  // it has ended meanwhile, and is at another peer
+    sent->stops = attempt;
+    sent->stop = stop;
+    if (!sent->cancelled) return;
   }
-  peer->stub->async()->ModelInfer(context.get(), &sent->request, response.get(),
-                                  [this, sent, peer, response, context](grpc::Status status) {
-                                    Done(sent, peer, response, status);
-                                  });
+  stop();
 }
 
-void RoutedSteps::Body::Judge(Peer& peer, const grpc::Status& status) const {
+std::vector<MeasuredLink> RoutedSteps::MeasureLinks() {
+  std::map<std::string, std::shared_ptr<PeerNode>> peers;
+  for (const auto& route : *body_->Now()) {
+    for (const StepTarget& to : route->targets) {
+      if (to.peer != nullptr) peers[to.node] = to.peer;
+    }
+  }
+  std::vector<MeasuredLink> links;
+  for (const auto& [node, peer] : peers) {
+    const TimePoint begun = NowOf();
+    const Status there = peer->peer->Probe();
+    const TimePoint ended = NowOf();
+    PeerEnd end{.reply = InferReply{}};
+    if (!there) end = {.reply = std::unexpected(there.error()), .away = true};
+    body_->Judge(*peer, end);
+    const std::scoped_lock lock(peer->mutex);
+    if (there) peer->link.AddProbe(ended, ended - begun);
+    const LinkReading reading = peer->link.Read(ended);
+    if (reading != LinkReading{}) links.push_back({node, reading});
+  }
+  return links;
+}
+
+void RoutedSteps::Body::Judge(PeerNode& peer, const PeerEnd& end) const {
   const TimePoint now = NowOf();
   bool news = false;
   bool back = false;
   {
     const std::scoped_lock lock(peer.mutex);
-    switch (status.error_code()) {
-      case grpc::StatusCode::UNAVAILABLE:
-        news = peer.standing.Failed(now);
-        break;
-      case grpc::StatusCode::DEADLINE_EXCEEDED:
-        news = peer.standing.Expired(now);
-        break;
-      case grpc::StatusCode::CANCELLED:
-        break;
-      default:
-        news = back = peer.standing.Answered();
+    if (end.away) {
+      news = peer.standing.Failed(now);
+    } else if (end.reply || end.elsewhere) {
+      news = back = peer.standing.Answered();
+    } else if (end.reply.error().code == ErrorCode::kDeadlineExceeded) {
+      news = peer.standing.Expired(now);
+    } else if (end.reply.error().code != ErrorCode::kCancelled) {
+      news = back = peer.standing.Answered();
     }
   }
   if (!news) return;
-  Say(back ? fmt::format("node '{}' at {} answers again", peer.node, peer.address)
-           : fmt::format("node '{}' at {} does not answer: {}", peer.node, peer.address,
-                         status.error_message()));
+  Say(peer.text() + (back ? " answers again" : " does not answer: " + end.reply.error().message));
 }
 
 void RoutedSteps::Body::Done(const std::shared_ptr<SentStep>& sent,
-                             const std::shared_ptr<Peer>& peer,
-                             const std::shared_ptr<inference::ModelInferResponse>& response,
-                             const grpc::Status& status) {
-  Judge(*peer, status);
+                             const std::shared_ptr<PeerNode>& peer, PeerEnd&& end) {
+  Judge(*peer, end);
+  if (end.reply) {
+    std::uint64_t bytes = end.bytes;
+    for (const InputTensor& each : sent->call.inputs) bytes += each.data.size();
+    const ServedBy& served = end.reply->served;
+    const TimePoint now = NowOf();
+    const Duration there = Micros(served.queue_us) + Micros(served.execution_us);
+    const std::scoped_lock lock(peer->mutex);
+    peer->link.AddCall(now, bytes, now - sent->sent_at - there);
+  }
   bool cancelled = false;
   {
     const std::scoped_lock lock(sent->mutex);
-    sent->context.reset();
     cancelled = sent->cancelled;
   }
-  const std::string said =
-      fmt::format("node '{}' at {}: {}", peer->node, peer->address, status.error_message());
+  if (end.reply && !cancelled) return Finish(sent, *std::move(end.reply));
   if (cancelled) {
     return Finish(sent, ErrorReply(sent->call, ErrorCode::kCancelled, "nobody waits for it"));
   }
-  if (!status.ok() && RunsElsewhere(status.error_code())) {
-    sent->failures += (sent->failures.empty() ? "" : "; ") + said;
-    return Try(sent);
-  }
-  if (!status.ok()) {
-    return Finish(sent, ErrorReply(sent->call, CodeOf(status.error_code()), said));
-  }
-  auto reply = ReplyOf(sent->call, response);
-  if (!reply) {
-    return Finish(sent, ErrorReply(sent->call, reply.error().code,
-                                   fmt::format("node '{}' at {}: {}", peer->node, peer->address,
-                                               reply.error().message)));
-  }
-  Finish(sent, *std::move(reply));
+  const std::string said = peer->text() + ": " + end.reply.error().message;
+  if (!end.elsewhere) return Finish(sent, ErrorReply(sent->call, end.reply.error().code, said));
+  sent->failures += (sent->failures.empty() ? "" : "; ") + said;
+  Try(sent);
 }
 
 void RoutedSteps::Body::Finish(const std::shared_ptr<SentStep>& sent, InferReply&& reply) {
@@ -372,12 +351,14 @@ void RoutedSteps::Cancel(CallId call) {
     sent = found->second;
   }
   CallId here = 0;
+  std::function<void()> stop;
   {
     const std::scoped_lock lock(sent->mutex);
     sent->cancelled = true;
-    if (sent->context != nullptr) sent->context->TryCancel();
+    stop = sent->stop;
     here = sent->local;
   }
+  if (stop) stop();
   if (here != 0) local_.Cancel(here);
 }
 

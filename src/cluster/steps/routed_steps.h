@@ -16,8 +16,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "cluster/tls/peer_tls.h"
+#include "cluster/steps/peer.h"
 #include "fleet/worker_routes.h"
 #include "service/inference_service.h"
 
@@ -26,8 +27,8 @@ namespace tactus {
 class RoutedSteps final : public InferenceService {
  public:
   struct Options {
-    PeerTls tls;
-    std::function<void(const std::string&)> log;
+    MakePeer connect;  // grpc_peer.h
+    std::function<void(const std::string&)> log = {};
   };
 
   // `local` outlives it, and so does whoever waits for a reply.
@@ -54,6 +55,10 @@ class RoutedSteps final : public InferenceService {
                                                     std::int64_t version) const override {
     return local_.Statistics(model, version);
   }
+
+  // The ways to the nodes of the routes: probes each of them, which may take seconds, and says what
+  // calls and probes have shown of late.
+  std::vector<MeasuredLink> MeasureLinks();
 
   // Calls at peers, or that were.
   std::size_t underway() const;

@@ -16,26 +16,26 @@
 #include <utility>
 #include <vector>
 
-#include <grpcpp/grpcpp.h>
-
 #include "cluster/steps/route_choice.h"
 #include "cluster/steps/routed_steps.h"
-#include "grpc_service.grpc.pb.h"
 
 namespace tactus {
 
-struct Peer {
+struct PeerNode {
   std::string node;
   std::string address;
-  std::unique_ptr<inference::GRPCInferenceService::Stub> stub;
+  std::shared_ptr<Peer> peer;
   std::mutex mutex;
   PeerStanding standing;  // under the mutex
+  LinkMeter link;         // under the mutex
+
+  std::string text() const { return "node '" + node + "' at " + address; }
 };
 
 struct StepTarget {
   std::string node;
   bool here = false;
-  std::shared_ptr<Peer> peer;  // null: here, or nobody has said where it is
+  std::shared_ptr<PeerNode> peer;  // null: here, or nobody has said where it is
 };
 
 struct StepRoute {
@@ -69,11 +69,12 @@ struct SentStep {
   Duration whole{};  // the step's time
   std::vector<bool> tried;
   std::string failures;
-  inference::ModelInferRequest request;
-  bool filled = false;
+  std::size_t attempt = 0;  // at how many peers it has been
+  TimePoint sent_at;        // to the last of them
 
-  std::mutex mutex;  // of what follows
-  std::shared_ptr<grpc::ClientContext> context;
+  std::mutex mutex;            // of what follows
+  std::function<void()> stop;  // at its peer; empty: it is at none
+  std::size_t stops = 0;       // which attempt that stops
   CallId local = 0;
   bool cancelled = false;
 
@@ -95,29 +96,26 @@ struct RoutedSteps::Body {
   // Of the stage that is named as the step, or else of the pipeline's only stage with that model: a
   // step has its model's name where the fleet's file may say another.
   static StepRoute* Find(const StepRoutes& routes, const StepName& step, const std::string& model);
-  std::shared_ptr<Peer> PeerAt(const WorkerTarget& target);
+  std::shared_ptr<PeerNode> PeerAt(const WorkerTarget& target);
   void Say(const std::string& line) const {
     if (options.log) options.log(line);
   }
 
   void Try(const std::shared_ptr<SentStep>& sent);
   bool TryHere(const std::shared_ptr<SentStep>& sent);
-  void TryPeer(const std::shared_ptr<SentStep>& sent, const std::shared_ptr<Peer>& peer);
-  void Done(const std::shared_ptr<SentStep>& sent, const std::shared_ptr<Peer>& peer,
-            const std::shared_ptr<inference::ModelInferResponse>& response,
-            const grpc::Status& status);
+  void TryPeer(const std::shared_ptr<SentStep>& sent, const std::shared_ptr<PeerNode>& peer);
+  void Done(const std::shared_ptr<SentStep>& sent, const std::shared_ptr<PeerNode>& peer,
+            PeerEnd&& end);
   void Finish(const std::shared_ptr<SentStep>& sent, InferReply&& reply);
-  void Judge(Peer& peer, const grpc::Status& status) const;
-
+  void Judge(PeerNode& peer, const PeerEnd& end) const;
   void Learn(const std::stop_token& stop);
-  Expected<ModelSpec> Ask(Peer& peer, const std::string& model) const;
 
   InferenceService& local;
   const Options options;
 
   mutable std::mutex mutex;  // of what follows
   std::shared_ptr<const StepRoutes> routes = std::make_shared<const StepRoutes>();
-  std::map<std::pair<std::string, std::string>, std::weak_ptr<Peer>> peers;  // by node, address
+  std::map<std::pair<std::string, std::string>, std::weak_ptr<PeerNode>> peers;  // by node, address
   std::map<std::string, std::shared_ptr<const ModelSpec>, std::less<>> specs;
   std::map<std::string, std::string, std::less<>> unknown;  // models to ask for, and why not known
   std::unordered_map<CallId, std::shared_ptr<SentStep>> calls;

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cluster/steps/grpc_peer.h"
 #include "cluster/steps/peer_message.h"
 #include "grpc_service.pb.h"
 #include "server/grpc/grpc_server.h"
@@ -114,7 +115,7 @@ float First(const InferReply& reply) {
 TEST(RoutedSteps, AStepRunsWhereItsRouteSaysWithTheTimeThatIsLeft) {
   Node peer;
   Nothing here;
-  RoutedSteps steps(here, {});
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
   EXPECT_FALSE(steps.Find("echo", -1)) << "no route, no model";
   steps.Follow(To({peer.target("server")}));
   const auto model = Await(steps);
@@ -138,7 +139,7 @@ TEST(RoutedSteps, AStepRunsWhereItsRouteSaysWithTheTimeThatIsLeft) {
 TEST(RoutedSteps, ACallThatIsOfNoStepStaysHere) {
   Node peer;
   ScriptedService here;
-  RoutedSteps steps(here, {});
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
   steps.Follow(To({peer.target("server")}));
   const auto model = steps.Find("echo", -1);
   ASSERT_TRUE(model);
@@ -151,7 +152,7 @@ TEST(RoutedSteps, ACallThatIsOfNoStepStaysHere) {
 TEST(RoutedSteps, AStepIsFoundByItsNameOrByItsModelIfThatIsPlain) {
   Node peer;
   Nothing here;
-  RoutedSteps steps(here, {});
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
   WorkerRoutes routes = To({peer.target("server")});
   routes.routes[0].stage = "other";
   steps.Follow(routes);
@@ -172,7 +173,7 @@ TEST(RoutedSteps, CallsAreSharedByWeightBetweenHereAndThere) {
   Node peer;
   ScriptedService here;
   here.Refuse({ErrorCode::kResourceExhausted, "here"});
-  RoutedSteps steps(here, {});
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
   steps.Follow(To({{"edge", "", 2, true}, peer.target("server")}));
   const auto model = *steps.Find("echo", -1);
   std::string ways;
@@ -187,7 +188,7 @@ TEST(RoutedSteps, WhoIsAwayIsPassedOverAndComesBack) {
   Node second;
   Nothing here;
   std::atomic<int> lines{0};
-  RoutedSteps steps(here, {.tls = {}, .log = [&](const std::string&) { ++lines; }});
+  RoutedSteps steps(here, {.connect = GrpcPeers({}), .log = [&](const std::string&) { ++lines; }});
   steps.Follow(To({first.target("first"), second.target("second")}));
   const auto model = Await(steps);
   first.Kill();
@@ -207,13 +208,13 @@ TEST(RoutedSteps, WhoIsAwayIsPassedOverAndComesBack) {
   EXPECT_GE(lines, 2) << "each is told once";
   first.Return();
   for (bool served = false; !served;) served = Ask(steps, model, 1).reply.get().status.has_value();
-  EXPECT_EQ(steps.underway(), 0u);
+  while (steps.underway() > 0) std::this_thread::yield();
 }
 
 TEST(RoutedSteps, WhereNobodyIsLeftButThisNodeItServesIt) {
   Node peer;
   ScriptedService here;
-  RoutedSteps steps(here, {});
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
   steps.Follow(To({{"edge", "", 1, true}, peer.target("server", 100)}));
   const auto model = *steps.Find("echo", -1);
   peer.Kill();
@@ -229,11 +230,48 @@ TEST(RoutedSteps, WhereNobodyIsLeftButThisNodeItServesIt) {
   EXPECT_EQ(wrong.status.error().code, ErrorCode::kInvalidArgument);
 }
 
+// Of a link that plans are made for: the round trip by probes, the rate by calls of some size.
+TEST(RoutedSteps, SaysWhatItHasSeenOfTheWayToAPeer) {
+  Node peer;
+  ScriptedService here;
+  auto large = std::make_shared<ModelSpec>(ModelSpec{.name = "large",
+                                                     .platform = "identity",
+                                                     .inputs = {{"x", DataType::kFp32, {-1}}},
+                                                     .outputs = {{"y", DataType::kFp32, {-1}}},
+                                                     .exits = {{"1", {}, 0}}});
+  peer.service.Add(large);
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
+  EXPECT_TRUE(steps.MeasureLinks().empty());
+  steps.Follow({{1, 1}, {{"cam", "more", "large", {peer.target("server")}}}});
+  auto links = steps.MeasureLinks();
+  ASSERT_EQ(links.size(), 1u);
+  EXPECT_EQ(links[0].to, "server");
+  EXPECT_GT(links[0].reading.rtt, Duration{});
+  EXPECT_EQ(links[0].reading.mbps, 0) << "no call has crossed it";
+  const std::vector<float> values(8192);
+  std::promise<InferReply> promise;
+  InferCall call;
+  call.model = large;
+  call.inputs = {{"x", DataType::kFp32, {8192}, std::as_bytes(std::span(values))}};
+  call.outputs = {0};
+  call.received = std::chrono::steady_clock::now();
+  call.limit.Tighten(Seconds(60));
+  call.step = StepName{"cam", "more"};
+  call.reply = [&](InferReply&& reply) { promise.set_value(std::move(reply)); };
+  steps.Infer(std::move(call));
+  ASSERT_TRUE(promise.get_future().get().status);
+  links = steps.MeasureLinks();
+  ASSERT_EQ(links.size(), 1u);
+  EXPECT_GT(links[0].reading.mbps, 0);
+  peer.Kill();
+  EXPECT_EQ(steps.MeasureLinks().at(0).reading, links[0].reading) << "of the last minute, still";
+}
+
 // Those under way when a node dies end once each, with an answer or a reason.
 TEST(RoutedSteps, CallsAtANodeThatDiesEndOnceEach) {
   Node peer;
   Nothing here;
-  RoutedSteps steps(here, {});
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
   steps.Follow(To({peer.target("server")}));
   const auto model = Await(steps);
   peer.service.Hold();
@@ -247,7 +285,7 @@ TEST(RoutedSteps, CallsAtANodeThatDiesEndOnceEach) {
 TEST(RoutedSteps, CancellationIsPassedOnAndAnsweredOnce) {
   Node peer;
   Nothing here;
-  RoutedSteps steps(here, {});
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
   steps.Follow(To({peer.target("server")}));
   const auto model = Await(steps);
   peer.service.Hold();
@@ -264,7 +302,7 @@ TEST(RoutedSteps, CancellationIsPassedOnAndAnsweredOnce) {
 TEST(RoutedSteps, AStepWhoseTimeGoesByAtItsPeerSaysSo) {
   Node peer;
   Nothing here;
-  RoutedSteps steps(here, {});
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
   steps.Follow(To({peer.target("server")}));
   const auto model = Await(steps);
   peer.service.Hold();
@@ -280,7 +318,7 @@ TEST(RoutedSteps, RoutesThatChangeUnderTrafficLoseNothing) {
   Node first;
   Node second;
   Nothing here;
-  RoutedSteps steps(here, {});
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
   steps.Follow(To({first.target("first")}));
   Await(steps);
   std::atomic<bool> stop{false};
@@ -315,7 +353,7 @@ TEST(RoutedSteps, EndsWithCallsUnderWay) {
   peer.service.Hold();
   Asked asked;
   {
-    RoutedSteps steps(here, {});
+    RoutedSteps steps(here, {.connect = GrpcPeers({})});
     steps.Follow(To({peer.target("server")}));
     asked = Ask(steps, Await(steps), 1);
     peer.service.AwaitHeld(1);

@@ -1,9 +1,8 @@
-// A connection from one process of a site to another.
+// A connection from one process of a cluster to another.
 #pragma once
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "cluster/tls/peer_tls.h"
 
@@ -20,14 +19,9 @@ inline constexpr int kPingWithinMs = 1000;
 struct ChannelOptions {
   PeerTls tls;
   std::string node;          // whose process the peer has to be; empty: of any node of the cluster
-  int most_message = 0;      // bytes of one that is received
+  int most_message = 0;      // bytes of one, either way
   bool keeps_alive = false;  // pings; the peer has to allow it
 };
-
-// With TLS a worker is named NODE or NODE/..., so that nobody takes the place of another node's.
-inline std::string_view NodeOfWorker(std::string_view worker) {
-  return worker.substr(0, worker.find('/'));
-}
 
 // To HOST:PORT; not connected before it is used. Where the peer is away it is tried
 // again several times a second.
