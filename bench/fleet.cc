@@ -86,8 +86,9 @@ Status TimePlanners(const FleetInput& input, const std::string& what, int times,
     if (!plan) return std::unexpected(plan.error());
     fmt::print("  {:<20} {:>10.3f} ms  {:>6} instances, {:>4} stages short\n", planner.name, ms,
                plan->instances.size(), plan->short_of.size());
-    if (planner.name != "octopinf") continue;
-    report.checks.push_back(AtMost(fmt::format("{}: ms a plan by octopinf", what), ms, bar));
+    if (planner.name != "octopinf" && planner.name != "octopinf-relieved") continue;
+    report.checks.push_back(
+        AtMost(fmt::format("{}: ms a plan by {}", what, planner.name), ms, bar));
   }
   return {};
 }
@@ -178,7 +179,7 @@ int Run(const std::string& json) {
   Report report;
   for (const Status& done :
        {TimePlanners(*testbed, "9 edge devices", 50, kTestbedBarMs, report),
-        TimePlanners(many, "1,000 edge devices of 7 stages", 1, kManyBarMs, report),
+        TimePlanners(many, "1,000 edge devices of 7 stages", 3, kManyBarMs, report),
         TimeSteps(*testbed, "9 edge devices", 1, report),
         TimeSteps(many, "1,000 edge devices of 7 stages", 100, report),
         TimeSteps(many, "1,000 edge devices of 7 stages", 1, report),

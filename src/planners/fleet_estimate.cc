@@ -107,8 +107,11 @@ Duration TransferTime(const FleetLink& link, double kilobytes, double load_mbps)
   const double busy = load_mbps / mbps;
   if (busy >= kMostLinkLoad) return kForever;
   const double alone = kilobytes * 8e-3 / mbps;
-  const double packets = std::max(1.0, std::ceil(kilobytes * 1e3 / kPacketBytes));
-  const double again = ResendRounds(packets, link.loss) * ToSeconds(link.rtt);
+  double again = 0;
+  if (link.loss > 0) {
+    const double packets = std::max(1.0, std::ceil(kilobytes * 1e3 / kPacketBytes));
+    again = ResendRounds(packets, link.loss) * ToSeconds(link.rtt);
+  }
   return UpToForever(alone * (1 + busy / (1 - busy)) + again) + link.rtt / 2;
 }
 
