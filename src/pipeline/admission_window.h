@@ -26,18 +26,28 @@ class AdmissionWindow {
     // Losses that came when few were inside were not for their number.
     const int met = std::max(entered, inside_);
     --inside_;
-    if (end == End::kInVain) most_ = std::max(1.0, std::min(most_, kRoom * met) - kCloses);
-    if (end == End::kInTime && kRoom * entered >= most_) most_ += kOpens;
+    if (end == End::kInVain) {
+      most_ = std::max(kLeast, std::min(most_, kRoom * met) - kCloses);
+      streak_ = 0;
+    }
+    if (end != End::kInTime) return;
+    ++streak_;
+    if (kRoom * entered >= most_) most_ += kOpens * (1 + kFaster * streak_ / most_);
   }
 
  private:
-  // At balance one in eleven is lost in vain: to refuse so many more that hardly any is lost would
-  // leave lanes idle and batches small.
+  // At balance one in nine or so is lost in vain: to refuse so many more that hardly any is lost
+  // would leave lanes idle and batches small.
   static constexpr double kCloses = 0.5;
   static constexpr double kOpens = 0.05;
   static constexpr double kRoom = 2;
+  // What was lost while the machine stood still for a moment is soon forgotten: the window opens
+  // faster the longer nothing is lost, and never is so small that one lane's batches are of one.
+  static constexpr double kFaster = 0.3;
+  static constexpr double kLeast = 4;
 
   int inside_ = 0;
+  double streak_ = 0;  // in time since the last that was lost in vain
   double most_ = std::numeric_limits<double>::infinity();
 };
 

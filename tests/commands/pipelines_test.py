@@ -42,7 +42,8 @@ class Pipelines(CommandCase):
         for name in ("chain", "crowd", "diamond", "text"):
             self.good("compare", SOURCE / f"scenarios/pipelines/{name}.toml", *SHORT, "--policies",
                       "clockwork", "--sweep",
-                      "pipelines.*.deadlines=latency,equal,whole,redivide,persist,spare", "--json", file)
+                      "pipelines.*.deadlines=latency,equal,whole,redivide,persist,spare",
+                      "--json", file)
             runs = json.loads(file.read_text())["runs"]
             self.assertEqual(len(runs), 6)
             for run in runs:

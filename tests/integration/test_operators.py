@@ -317,6 +317,11 @@ class DemoTest(unittest.TestCase):
             self.assertIn("NOTICE | DOUBLE | PARKING", done.stdout)
             drawn = (pathlib.Path(out) / "index.html").read_text()
             self.assertEqual(drawn.count("<figure>"), 10)
+            video = drawn[drawn.index('<figure class="video"'):drawn.index("<script>")]
+            self.assertEqual(video.count("<g "), 40)
+            self.assertGreater(video.count('<rect class="found"'), 40)
+            self.assertEqual(len(list(pathlib.Path(out).glob("frames/*.jpg"))), 40)
+            drawn = drawn.replace(video, "")
             self.assertEqual(drawn.count('<rect class="found"'), 3 + 8 + 3 + 5)
             self.assertEqual(drawn.count("<polygon"), 5 + 4 + 2 + 1 + 2 + 4)
             figures = json.loads((pathlib.Path(out) / "demo.json").read_text())
