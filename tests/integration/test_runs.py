@@ -1,5 +1,5 @@
-"""Runs that fail or do not end, in a real engine: who hears of a bad row, and what becomes of a lane
-that is held."""
+"""Runs that fail or do not end, in a real engine: who hears of a bad row, and what becomes of a
+lane that is held."""
 
 import concurrent.futures
 import contextlib
