@@ -135,18 +135,20 @@ TEST(Apart, RowsOfLateCallsAreGivenUp) {
   EXPECT_EQ(counts.answered.load() + counts.failed.load(), 0);
 }
 
-// What fails whatever it is given costs a run for each row once, not with each batch.
-TEST(Apart, AModelThatAlwaysFailsIsNotRunRowByRowEachTime) {
-  Harness h(OneLane());
-  h.runtime->Start();
-  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
-  h.engine.verdict = [](const std::string&, const BatchJob&) { return Internal("always"); };
-  for (int i = 0; i < ApartGate::kSpared + 2; ++i) {
-    const std::size_t call = h.Send("m", {1, 1, 2, 2}, {2, 2});
-    EXPECT_FALSE(h.replies.Await(call).status);
+// What fails whatever it is given must not cost a run for each row for ever; and whoever sends
+// nothing but bad rows must not keep others from an answer.
+TEST(ApartGate, ClosesWhereNothingSucceededForLong) {
+  ApartGate gate;
+  const TimePoint start = kStart + Seconds(100);
+  for (int i = 0; i < 99; ++i) EXPECT_TRUE(gate.Pass(start + Millis(100) * i)) << i;
+  int passed = 0;
+  for (unsigned i = 0; i < 4 * ApartGate::kEach; ++i) {
+    passed += gate.Pass(start + ApartGate::kHopeful + Millis(i)) ? 1 : 0;
   }
-  // Of each call a batch of two; after the first and after the last, two of one.
-  EXPECT_EQ(h.engine.seen().size(), ApartGate::kSpared + 2u + 4u);
+  EXPECT_EQ(passed, 4);
+  gate.Succeeded();
+  EXPECT_TRUE(gate.Pass(start + Seconds(60)));
+  EXPECT_TRUE(gate.Pass(start + Seconds(69)));
 }
 
 // The same decisions come of the journal, with a lane that dies in between.

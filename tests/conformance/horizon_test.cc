@@ -67,8 +67,8 @@ TEST(HorizonConformance, AFloodOfOneModelLeavesTheOthersTheirShare) {
       SCOPED_TRACE(std::to_string(lanes) + (exits ? " lanes, exits" : " lanes"));
       const double full = lanes * (exits ? 5000.0 : 1500.0);
       const RunReport report = Flooded(exits, 2 * full, 20 * lanes, lanes);
-      EXPECT_LE(report.models[1].bad_ratio, 0.01) << "of whoever asks for little";
-      EXPECT_LE(report.models[0].bad_ratio, 0.65) << "the rest of the lanes is the flood's";
+      EXPECT_LE(report.models[1].figures.bad_ratio, 0.01) << "of whoever asks for little";
+      EXPECT_LE(report.models[0].figures.bad_ratio, 0.65) << "the rest of the lanes is the flood's";
     }
   }
 }
@@ -76,7 +76,7 @@ TEST(HorizonConformance, AFloodOfOneModelLeavesTheOthersTheirShare) {
 TEST(HorizonConformance, PrioritiesComeBeforeShares) {
   // The calm model has the lower priority: it is left out first, flood or not.
   const RunReport report = Flooded(true, 10'000, 20, 1, 2);
-  EXPECT_GE(report.models[1].bad_ratio, report.models[0].bad_ratio);
+  EXPECT_GE(report.models[1].figures.bad_ratio, report.models[0].figures.bad_ratio);
 }
 
 }  // namespace

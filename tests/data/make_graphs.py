@@ -8,6 +8,8 @@ pair.onnx      a [N,H,W] float, b [N,H,W] float -> sum [N,H,W], rows [N,W] (the 
 long.onnx      x [N,4] float -> y [N,4]: adds 1 a billion times, so it runs until it is stopped
 single.onnx    x [3] int64 -> y [3]: twice x; no batch dimension
 scalar.onnx    x [] float, word [] string -> y []: twice x, same []
+pick.onnx      x [N,1] int64 -> y [N,1] float: 10, 20, 30 or 40 by x from 0 to 3; any other x fails
+steps.onnx     x [N,1] int64 -> y [N,1]: as x, after as many steps as the largest x says
 """
 import pathlib
 
@@ -48,6 +50,21 @@ def long():
           [constant("steps", 1_000_000_000, np.int64), constant("yes", True, np.bool_)])
 
 
+def steps():
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["value"], ["next"]),
+         helper.make_node("Identity", ["go"], ["go_on"])],
+        "body",
+        [tensor("step", INT64, []), tensor("go", BOOL, []), tensor("value", INT64, ["N", 1])],
+        [tensor("go_on", BOOL, []), tensor("next", INT64, ["N", 1])],
+    )
+    write("steps",
+          [helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0),
+           helper.make_node("Loop", ["most", "yes", "x"], ["y"], body=body)],
+          [tensor("x", INT64, ["N", 1])], [tensor("y", INT64, ["N", 1])],
+          [constant("yes", True, np.bool_)])
+
+
 def main():
     write("strings", [helper.make_node("Identity", ["text"], ["same"])],
           [tensor("text", STRING, ["N", 2])], [tensor("same", STRING, ["N", 2])])
@@ -64,7 +81,11 @@ def main():
            helper.make_node("Identity", ["word"], ["same"])],
           [tensor("x", FLOAT, []), tensor("word", STRING, [])],
           [tensor("y", FLOAT, []), tensor("same", STRING, [])])
+    write("pick", [helper.make_node("Gather", ["table", "x"], ["y"], axis=0)],
+          [tensor("x", INT64, ["N", 1])], [tensor("y", FLOAT, ["N", 1])],
+          [constant("table", [10, 20, 30, 40], np.float32)])
     long()
+    steps()
 
 
 if __name__ == "__main__":

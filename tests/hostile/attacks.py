@@ -5,6 +5,7 @@ ended."""
 import gzip
 import json
 import socket
+import struct
 import threading
 import time
 
@@ -147,18 +148,51 @@ def long_json(port, stop):
     return repeat(port, stop, post("/v2/models/large/infer", numbers(8_000_000)), 1)
 
 
+def pick(index):
+    """For tests/data/pick.onnx, which fails for what is not from 0 to 3."""
+    return json.dumps({"inputs": [{"name": "x", "shape": [1, 1], "datatype": "INT64",
+                                   "data": [index]}]}).encode()
+
+
+def bad_rows(port, stop):
+    """Eight senders of rows that fail whatever batch they are in."""
+    return repeat(port, stop, post("/v2/models/pick/infer", pick(99)), 8)
+
+
+def frame(kind, flags, stream, payload):
+    """Of HTTP/2, in the raw."""
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(
+        ">I", stream) + payload
+
+
+def literal(name, value):
+    return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+def continuation(port, stop):
+    """A head that never ends, 256 MB of it on one connection after the other."""
+    statuses = {}
+    value = b"v" * 16_000
+    size = b"\x7f" + bytes([(len(value) - 127) & 0x7F | 0x80, (len(value) - 127) >> 7])
+    more = b"\x00\x01n" + size + value
+    while not stop.is_set():
+        try:
+            with connect(port) as s:
+                s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"")
+                          + frame(1, 0, 1, more))
+                for _ in range(16_000):
+                    if stop.is_set():
+                        break
+                    s.sendall(frame(9, 0, 1, more))
+                    count(statuses, "frames")
+        except OSError:
+            count(statuses, "cut")
+    return statuses
+
+
 def grpc_resets(port, stop):
     """Streams that are opened and reset at once, on four connections (HTTP/2 in the raw)."""
-    import struct
     statuses = {}
-
-    def frame(kind, flags, stream, payload):
-        return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(
-            ">I", stream) + payload
-
-    def literal(name, value):
-        return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
-
     block = b"".join(literal(n, v) for n, v in (
         (b":method", b"POST"), (b":scheme", b"http"), (b":authority", b"x"),
         (b":path", b"/inference.GRPCInferenceService/ServerLive"),
@@ -183,5 +217,7 @@ ATTACKS = {
     "gzip bodies": (gzip_bodies, "http"),
     "gzip bombs": (gzip_bombs, "http"),
     "40 MB of JSON": (long_json, "http"),
+    "bad rows": (bad_rows, "http"),
     "rapid resets": (grpc_resets, "grpc"),
+    "continuation": (continuation, "grpc"),
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""export_onnx_nodes.py FOLDER: writes the node tests of the onnx package, which it makes as they are
-imported: FOLDER/NAME/1/model.onnx, and its inputs beside the repository in FOLDER.inputs/NAME.npz.
-Exit 77 where there is no such package."""
+"""export_onnx_nodes.py FOLDER: writes the node tests of the onnx package, which it makes as
+they are imported: FOLDER/NAME/1/model.onnx, and its inputs beside the repository in
+FOLDER.inputs/NAME.npz. Exit 77 where there is no such package."""
 
 import pathlib
 import sys

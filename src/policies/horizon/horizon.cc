@@ -132,9 +132,9 @@ void Horizon::Refresh(const View& view, ModelId m, std::uint32_t kind, TimePoint
   const Course& course = kinds_[kind].courses[m.value()];
   const bool grown = made && made->drop == 0 && Grown(course, demand_.Of(kind, m), made->batch);
   grown ? grown_[kind].Put(m.value(), made->latest) : grown_[kind].Erase(m.value());
+  const bool spared = made && demand_.Of(kind, m).spared;
+  spared ? spared_[kind].Put(m.value(), made->latest) : spared_[kind].Erase(m.value());
   if (planned_) return;
-  made&& demand_.Of(kind, m).spared ? spared_[kind].Put(m.value(), made->latest)
-                                    : spared_[kind].Erase(m.value());
   made ? match_.Put(m, kind, *made) : match_.Erase(m, kind);
 }
 
@@ -209,31 +209,47 @@ std::optional<Decision> Horizon::TakeSpare(const View& view, TimePoint now) {
 }
 
 // Where one model floods the lanes: of those that it is to spare, whoever could not wait any more
-// for the longest batch that might be put before it.
-std::optional<Decision> Horizon::TakeSpared(const View& view, TimePoint now) {
-  for (std::uint32_t k = 0; k < kinds_.size(); ++k) {
-    if (spared_[k].empty()) continue;
-    const auto& lanes = kinds_[k].lanes;
-    const auto lane = std::find_if(lanes.begin(), lanes.end(),
-                                   [&](LaneId id) { return view.lanes[id.value()].HasFreeSlot(); });
-    if (lane == lanes.end()) continue;
-    while (!spared_[k].empty() && spared_[k].top_key() - demand_.Longest(k) <= now) {
-      const ModelId m{spared_[k].top()};
-      if (spared_[k].top_key() < now) {
-        Refresh(view, m, k, now);
-        continue;
-      }
-      return Launch({.model = m,
-                     .exit = FinalExit(view.profile, m),
-                     .batch = OfferOf(m, k).batch,
-                     .lane = *lane});
+// for the longest batch that might be put before it. At its quickest exit, as there is no time for
+// more where somebody is left out anyway.
+std::optional<Decision> Horizon::TakeSpared(const View& view, std::uint32_t kind, TimePoint now) {
+  if (spared_[kind].empty()) return std::nullopt;
+  const auto& lanes = kinds_[kind].lanes;
+  const auto lane = std::find_if(lanes.begin(), lanes.end(),
+                                 [&](LaneId id) { return view.lanes[id.value()].HasFreeSlot(); });
+  if (lane == lanes.end()) return std::nullopt;
+  while (!spared_[kind].empty() && spared_[kind].top_key() - demand_.Longest(kind) <= now) {
+    const ModelId m{spared_[kind].top()};
+    if (spared_[kind].top_key() < now) {
+      Refresh(view, m, kind, now);
+      continue;
     }
+    const int batch = OfferOf(m, kind).batch;
+    if (planned_ && !MostUrgent(view, m, batch)) return std::nullopt;
+    const int exit = kinds_[kind].courses[m.value()].hull.front();
+    return Launch({.model = m,
+                   .exit = ExitId{static_cast<ExitId::rep>(exit)},
+                   .batch = batch,
+                   .lane = *lane});
   }
   return std::nullopt;
 }
 
+// Whether nobody's next batch has a higher priority: priorities come before shares.
+bool Horizon::MostUrgent(const View& view, ModelId m, int batch) const {
+  const auto priority = [&](std::size_t i, int of) {
+    return view.queues[i].Priority(of, view.models[i].priority);
+  };
+  const int own = priority(m.value(), batch);
+  for (std::size_t i = 0; i < view.queues.size(); ++i) {
+    if (!view.queues[i].empty() && priority(i, 1) < own) return false;
+  }
+  return true;
+}
+
 Decision Horizon::TakeLeastLatest(const View& view, TimePoint now, TimePoint wake) {
-  if (const auto spared = TakeSpared(view, now)) return *spared;
+  for (std::uint32_t k = 0; k < kinds_.size(); ++k) {
+    if (const auto spared = TakeSpared(view, k, now)) return *spared;
+  }
   for (;;) {
     const Match::Outcome outcome = match_.Next(now);
     switch (outcome.kind) {
@@ -269,6 +285,7 @@ Decision Horizon::TakePlanned(const View& view, TimePoint now, TimePoint wake) {
     const auto lane = std::find_if(lanes.begin(), lanes.end(),
                                    [&](LaneId id) { return view.lanes[id.value()].HasFreeSlot(); });
     if (lane == lanes.end()) continue;
+    if (const auto spared = TakeSpared(view, k, now)) return *spared;
     const bool spare = spare_.Find(k, demand_.Needed(k)).has_value();
     bool ready = false;
     for (std::size_t i = 0; i < view.queues.size(); ++i) {

@@ -65,7 +65,8 @@ class Horizon final : public Policy, public Learner {
   void RefreshTouched(const View& view, TimePoint now);
   bool Grown(const Course& course, const Outlook& outlook, int batch) const;
   std::optional<Decision> TakeSpare(const View& view, TimePoint now);
-  std::optional<Decision> TakeSpared(const View& view, TimePoint now);
+  std::optional<Decision> TakeSpared(const View& view, std::uint32_t kind, TimePoint now);
+  bool MostUrgent(const View& view, ModelId m, int batch) const;
   Decision TakeLeastLatest(const View& view, TimePoint now, TimePoint wake);
   Decision TakePlanned(const View& view, TimePoint now, TimePoint wake);
   bool MayGo(ModelId m, std::uint32_t kind, bool spare, TimePoint now);

@@ -59,7 +59,7 @@ void Schedule::Make(const View& view, const KindOfLane& kind, std::uint32_t numb
            std::tie(b.key, b.model, b.release, b.deadline);
   });
   if (batches_.size() > kMost) batches_.resize(kMost);
-  LeaveOut(demand, number);
+  LeaveOut(demand);
 }
 
 // On one lane the earliest deadline goes first, which is never wrong there. On many a long batch
@@ -169,15 +169,11 @@ bool Schedule::Place(bool mark) {
 }
 
 // Where somebody would be late even at the quickest exits: of those before it, and itself, the
-// lowest priority goes first, then whoever asks for more than its share where one model floods the
-// lanes, then whoever costs the lanes most for each request; less so, the more of its model was
-// lost of late, so that no model bears it all.
-void Schedule::LeaveOut(const Demand& demand, std::uint32_t kind) {
+// lowest priority goes first, then whoever costs the lanes most for each request; less so, the more
+// of its model was lost of late, so that no model bears it all.
+void Schedule::LeaveOut(const Demand& demand) {
   const auto price = [&](const PlannedBatch& b) {
     return b.length / b.batch * (1 - demand.LostPart(b.model));
-  };
-  const auto rank = [&](const PlannedBatch& b) {
-    return std::tuple(b.priority, !demand.Of(kind, b.model).spared, price(b));
   };
   for (;;) {
     Place(true);
@@ -187,7 +183,7 @@ void Schedule::LeaveOut(const Demand& demand, std::uint32_t kind) {
     auto worst = late;
     for (auto b = batches_.begin(); b != late; ++b) {
       if (b->left_out) continue;
-      if (rank(*b) > rank(*worst)) worst = b;
+      if (std::pair(b->priority, price(*b)) > std::pair(worst->priority, price(*worst))) worst = b;
     }
     worst->left_out = true;
   }

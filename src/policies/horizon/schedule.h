@@ -58,7 +58,7 @@ class Schedule {
   void AddExpected(const View& view, const Course& course, ModelId m, const Outlook& outlook,
                    int joined, double ahead);
   void Add(const View& view, const Course& course, PlannedBatch batch);
-  void LeaveOut(const Demand& demand, std::uint32_t kind);
+  void LeaveOut(const Demand& demand);
   // Places all batches. With `mark` it notes when each starts and which are late; without, it stops
   // and says false as soon as one is late that was not.
   bool Place(bool mark);

@@ -46,7 +46,7 @@ BatchRecord::Apart DispatchTurns::CountApart(LaunchOrder& order) {
     counters.batches[1].compute_infer.Add(row.infer);
     counters.batches[1].compute_output.Add(row.scatter);
   }
-  order.model->apart.Ended(counts.answered > 0);
+  if (counts.answered > 0) order.model->apart.Succeeded();
   order.apart.clear();  // the calls own the outputs now
   return counts;
 }

@@ -429,6 +429,7 @@ void DispatchTurns::Finish(LaunchOrder& order, TimePoint now) {
   dispatcher_.Finish(order.lane, order.id, order.report, now);
   finishing_ = nullptr;
   if (order.report.status == BatchStatus::kOk) {
+    model.apart.Succeeded();
     ModelCounters& counters = model.counters;
     counters.executions.fetch_add(1, std::memory_order_relaxed);
     counters.inferences.fetch_add(order.rows.size(), std::memory_order_relaxed);

@@ -4,27 +4,38 @@
 
 #include <atomic>
 
+#include "base/serving_time.h"
+
 namespace tactus {
 
 // Any thread.
 class ApartGate {
  public:
-  // Failed batches that are not run apart after one of which no row was answered apart either.
-  static constexpr int kSpared = 15;
+  // Where nothing of the model has succeeded for kHopeful, the rows of one failed batch in kEach
+  // run apart. A client that sends nothing but bad rows must not get there for others, whose good
+  // ones come in between.
+  static constexpr Duration kHopeful = Seconds(10);
+  static constexpr unsigned kEach = 16;
 
   // A batch failed: whether to run its rows apart.
-  bool Pass() {
-    int left = spared_.load(std::memory_order_relaxed);
-    while (left > 0) {
-      if (spared_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return false;
+  bool Pass(TimePoint now) {
+    TimePoint since = failing_since_.load(std::memory_order_relaxed);
+    if (since == kNever) {
+      failing_since_.store(now, std::memory_order_relaxed);
+      since = now;
     }
-    return true;
+    if (now - since < kHopeful) return true;
+    return failed_.fetch_add(1, std::memory_order_relaxed) % kEach == 0;
   }
-  // Its rows ran apart; whether one of them was answered.
-  void Ended(bool helped) { spared_.store(helped ? 0 : kSpared, std::memory_order_relaxed); }
+  // A batch was answered, or a row that ran apart.
+  void Succeeded() {
+    if (failing_since_.load(std::memory_order_relaxed) == kNever) return;
+    failing_since_.store(kNever, std::memory_order_relaxed);
+  }
 
  private:
-  std::atomic<int> spared_{0};
+  std::atomic<TimePoint> failing_since_{kNever};
+  std::atomic<unsigned> failed_{0};
 };
 
 }  // namespace tactus
