@@ -170,6 +170,7 @@ TEST(RoutedStepsThreads, EveryCallIsAnsweredOnceWhateverHappens) {
     }
     for (int turn = 1; running > 0; ++turn) {
       follow(turn);
+      steps.MeasureLinks();
       std::this_thread::yield();
     }
     clients.clear();

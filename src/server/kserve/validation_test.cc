@@ -48,6 +48,19 @@ TEST(MakeCall, PutsTheInputsIntoTheModelsOrder) {
   EXPECT_EQ(call->limit.shortest(), Micros(3000));
 }
 
+// A step of another node's pipeline brings its own time; without one the model's SLO must hold.
+TEST(MakeCall, AStepOfAnotherNodeIsDueByItsOwnTimeIfItSaysOne) {
+  CallMessage message = Good();
+  message.parameters = {{"tactus_step", true}, {"timeout", std::int64_t{3000}}};
+  EXPECT_TRUE(Make(message)->due_by_limit);
+  message.parameters = {{"tactus_step", true}};
+  EXPECT_FALSE(Make(message)->due_by_limit);
+  message.parameters = {{"timeout", std::int64_t{3000}}};
+  EXPECT_FALSE(Make(message)->due_by_limit);
+  message.parameters = {{"tactus_step", std::int64_t{1}}};
+  EXPECT_THAT(Make(message).error().message, HasSubstr("tactus_step"));
+}
+
 constexpr std::int64_t kLarge = std::int64_t{1} << 40;
 struct BadInput {
   const char* what;
