@@ -113,7 +113,7 @@ bool Flow::Redivides(const Request& request) const {
          rule == DeadlineRule::kSpare;
 }
 
-TimePoint Flow::DeadlineOf(const Request& request, StageId stage, TimePoint now) const {
+TimePoint Flow::StageDeadline(const Request& request, StageId stage, TimePoint now) const {
   if (!Redivides(request)) {
     const Duration after = pipelines_[request.pipeline].stages[stage.value()].deadline;
     return std::min(request.arrival + after, request.deadline);
@@ -155,7 +155,7 @@ void Flow::Start(PipelineRequestId id, TimePoint now) {
 
 void Flow::StartOne(const RunKey& key, TimePoint now) {
   Request& request = At(key.request);
-  const TimePoint deadline = DeadlineOf(request, key.run.stage, now);
+  const TimePoint deadline = StageDeadline(request, key.run.stage, now);
   const bool unmeetable =
       now > deadline || (Redivides(request) && IsUnmeetable(request, key.run.stage, now, false));
   if (unmeetable) return Fail(key, Cause::kWantOfTime, now);
@@ -193,7 +193,7 @@ void Flow::Answered(const RunKey& key, int rows, TimePoint now) {
     return IsIn(request.progress.wanted(), next);
   });
   const bool late = Redivides(request) ? IsUnmeetable(request, stage, now, true)
-                                       : now > DeadlineOf(request, stage, now);
+                                       : now > StageDeadline(request, stage, now);
   // A last stage's answer is one, if late; a row among others is left out.
   if (late && (!last || IsRowAlone(pipeline, stage))) {
     Fail(key, Cause::kWantOfTime, now);

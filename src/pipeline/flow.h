@@ -137,7 +137,7 @@ class Flow {
   bool IsUnmeetable(const Request& request, StageId stage, TimePoint from, bool answered) const;
   void Start(PipelineRequestId id, TimePoint now);
   void StartOne(const RunKey& key, TimePoint now);
-  TimePoint DeadlineOf(const Request& request, StageId stage, TimePoint now) const;
+  TimePoint StageDeadline(const Request& request, StageId stage, TimePoint now) const;
   bool Admit(Request& request, PipelineEntry entry);
   void Leave(const Request& request, PipelineOutcome outcome);
   // Whether a row that fails leaves the others their answer.

@@ -9,8 +9,9 @@
 namespace tactus {
 namespace {
 
-// Marks calls of the second service: services count theirs in the words' lower bits.
-constexpr CallId kSecond = CallId{1} << 31;
+// Marks calls of the second service. Services count theirs in the words' lower bits; the two bits
+// above are those of services over this one (ensemble, cluster/steps).
+constexpr CallId kSecond = CallId{1} << 29;
 
 bool IsUnknown(const Error& error) { return error.code == ErrorCode::kNotFound; }
 

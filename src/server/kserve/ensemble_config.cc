@@ -297,7 +297,9 @@ Expected<std::vector<EnsembleDeclaration>> ReadEnsemble(const fs::path& folder,
     if (!ensemble) return std::unexpected(std::move(ensemble.error()));
     ensembles.push_back(*std::move(ensemble));
   }
-  if (doubts != nullptr) *doubts = Doubts(*declared);
+  if (doubts != nullptr) {
+    for (std::string& doubt : Doubts(*declared)) doubts->push_back(std::move(doubt));
+  }
   return ensembles;
 }
 

@@ -78,7 +78,7 @@ Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t ver
                                 exit.graph.string(), spec->name, exit.name));
   }
   if (reading.doubts != nullptr) {
-    *reading.doubts = Doubts(*declared);
+    for (std::string& doubt : Doubts(*declared)) reading.doubts->push_back(std::move(doubt));
     if (undeclared) {
       reading.doubts->push_back(fmt::format(
           "{}: no config.pbtxt: inputs, outputs and batch are taken from the graph, the rest is "
