@@ -102,7 +102,7 @@ void AddController(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command
       ->add_option("--forget-seconds", flags->forget_s,
-                   "What a node that is away may send to stays loaded so long")
+                   "How long a model stays loaded that an absent node may send to")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   command->callback([flags, &context] { context.exit_code = RunController(*flags); });

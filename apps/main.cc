@@ -45,7 +45,7 @@ int tactus::ReportBadInput(const Error& error) {
 int main(int argc, char** argv) {
   // What gRPC logs by itself repeats, at length, what its calls return.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  CLI::App app{"Tactus serves several models on one machine or several, and meets their deadlines."};
+  CLI::App app{"Tactus serves many models on one machine or several, and meets their deadlines."};
   app.require_subcommand(1);
   app.failure_message(BadOption);
   app.set_version_flag("--version", "tactus 0.1.0, commit " + tactus::BuildCommit());

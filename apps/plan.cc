@@ -217,7 +217,7 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
 
 void AddPlan(CLI::App& app, CommandContext& context) {
   CLI::App* command =
-      app.add_subcommand("plan", "Decide slowly: how many lanes, which models go where");
+      app.add_subcommand("plan", "Plan ahead: how many lanes, which models go where");
   command->require_subcommand(1);
   AddPlanGpulet(*command, context);
   AddPlanLanes(*command, context);

@@ -143,8 +143,9 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
       ->capture_default_str()
       ->group(kGroup);
   command
-      .add_option("--host-lanes", o.host_lanes,
-                  "Lanes of models of platform tactus_op, which run on the host's other cores")
+      .add_option(
+          "--host-lanes", o.host_lanes,
+          "Lanes for host operators (models of platform tactus_op), on the host's other cores")
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
       ->group(kGroup);
@@ -288,11 +289,13 @@ void DeclareSite(ServeOptions& o, CLI::App& command) {
       .add_option("--worker-name", o.worker_name,
                   "What the site calls this worker; by default of the host and the process. With "
                   "--peer-tls it begins with the node: NODE/...")
+      ->needs("--schedulers")
       ->group(kGroup);
   command
       .add_option(
           "--advertise", o.advertise,
           "HOST:PORT where the site's front ends reach this worker, if that is not --peer-listen")
+      ->needs("--schedulers")
       ->group(kGroup);
 }
 
@@ -316,17 +319,15 @@ void DeclareCluster(ServeOptions& o, CLI::App& command) {
       ->capture_default_str()
       ->group(kGroup);
   command
-      .add_option("--routes", o.routes,
-                  "Where the steps of pipelines run, by the agent; read again whenever it changes")
+      .add_option(
+          "--routes", o.routes,
+          "File in which the agent says where the steps of pipelines run; read again whenever it "
+          "changes")
       ->group(kGroup);
 }
 
-void DeclareHeld(ServeOptions& o, CLI::App& command) {
+void DeclareWatchdog(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
-  command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str()
-      ->group(kGroup);
   command
       .add_option("--watchdog-s", o.watchdog_s,
                   "A run is taken for one without end after this many seconds at least")
@@ -334,11 +335,18 @@ void DeclareHeld(ServeOptions& o, CLI::App& command) {
       ->capture_default_str()
       ->group(kGroup);
   command
-      .add_option(
-          "--watchdog-multiple", o.watchdog_multiple,
-          "and after so many times what its profile says; 0: never. Its lane serves nothing "
-          "until it ends")
+      .add_option("--watchdog-multiple", o.watchdog_multiple,
+                  "A run is taken for one without end after so many times what its profile says, "
+                  "and --watchdog-s; its lane serves nothing until it ends. 0: never")
       ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+void DeclareHeld(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Scheduling";
+  command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
+      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--call-capacity", o.call_capacity, "Calls under way, of all models together")
@@ -384,6 +392,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareScheduling(o, command);
   DeclareLanes(o, command);
   DeclareHeld(o, command);
+  DeclareWatchdog(o, command);
   DeclarePlans(o, command);
   DeclareSite(o, command);
   DeclareCluster(o, command);

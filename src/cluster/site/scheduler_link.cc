@@ -9,9 +9,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/underway.h"
-#include "cluster/tls/channel.h"
 #include "cluster/site/wire.h"
 #include "cluster/site/write_queue.h"
+#include "cluster/tls/channel.h"
 #include "site.grpc.pb.h"
 
 namespace tactus {

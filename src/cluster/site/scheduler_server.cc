@@ -13,10 +13,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/underway.h"
-#include "cluster/tls/channel.h"
 #include "cluster/site/scheduler_link.h"
 #include "cluster/site/wire.h"
 #include "cluster/site/write_queue.h"
+#include "cluster/tls/channel.h"
 #include "cluster/tls/tls.h"
 #include "site.grpc.pb.h"
 

@@ -4,8 +4,8 @@
 //
 // A turn runs on the thread that has a reason for it: the front end's that brings a call, the lane
 // worker's whose batch is done, or, when an instant is due, the loop's own. Turns never overlap
-// (see platform/flat_combiner.h). So a batch follows the one before it on the same thread, with no hand-over
-// between.
+// (see platform/flat_combiner.h). So a batch follows the one before it on the same thread, with no
+// hand-over between.
 #pragma once
 
 #include <atomic>
