@@ -119,6 +119,7 @@ TEST_F(LeaderTest, PlansAnewWhenALinkCarriesFarLessOrFarMore) {
         FleetPlan plan;
         plan.instances.push_back(
             {FleetPipelineId{0}, FleetStageId{0}, slow ? DeviceId{1} : DeviceId{0}});
+        plan.routes = RoutesOf(plan.instances);
         return plan;
       },
       {}, {}, now);

@@ -68,10 +68,10 @@ class World final : public Outbox, public PipelineWorld {
         dead_since_(lanes.size(), kNever),
         scale_interval_(FromSeconds(scenario.scale_interval_s)),
         scaler_(MakeScaler(scenario)),
-        dispatcher_(MakeDispatcherOptions(scenario), std::move(lanes), policy, *this,
-                    options.journal),
         tell_(options.on_progress),
-        expected_(static_cast<std::size_t>(ExpectedRequests(scenario))) {
+        expected_(static_cast<std::size_t>(ExpectedRequests(scenario))),
+        dispatcher_(MakeDispatcherOptions(scenario), std::move(lanes), policy, *this,
+                    options.journal) {
     dispatcher_.Configure(served_models_);
     if (!pipelines.empty()) {
       pipeline_requests_.emplace(std::move(pipelines), RowDraw(scenario), *this, heap_);
