@@ -50,15 +50,6 @@ std::string TailOf(const std::filesystem::path& log) {
   return text.size() > 2'000 ? text.substr(text.size() - 2'000) : text;
 }
 
-// A user without rights, where the test is root: PostgreSQL refuses root.
-std::string UserForServers() {
-  if (::geteuid() != 0) return "";
-  for (const char* name : {"postgres", "nobody"}) {
-    if (::getpwnam(name)) return name;
-  }
-  return "";
-}
-
 void BecomeUser(const std::string& name) {
   if (name.empty()) return;
   const passwd* user = ::getpwnam(name.c_str());
@@ -66,6 +57,28 @@ void BecomeUser(const std::string& name) {
       ::setuid(user->pw_uid) != 0) {
     ::_exit(126);
   }
+}
+
+// Whether that user gets as far as the program: a folder above it may be closed to others.
+bool Reaches(const std::string& user, const std::filesystem::path& program) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    BecomeUser(user);
+    ::_exit(::chdir("/") == 0 && ::access(program.c_str(), X_OK) == 0 ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// A user without rights that can run it, where the test is root; empty: there is none, or none is
+// needed.
+std::string UserFor(const std::filesystem::path& program) {
+  if (::geteuid() != 0) return "";
+  for (const char* name : {"postgres", "nobody"}) {
+    if (::getpwnam(name) && Reaches(name, program)) return name;
+  }
+  return "";
 }
 
 void GiveTo(const std::string& user, const std::filesystem::path& folder) {
@@ -172,13 +185,14 @@ std::string PostgresServer::WhyNot() {
   if (!std::filesystem::exists(kPostgresBin / "postgres")) {
     return "no PostgreSQL 15 in " + kPostgresBin.string() + "; ./run test installs it";
   }
-  if (::geteuid() == 0 && UserForServers().empty()) {
-    return "PostgreSQL refuses root, and there is no user 'postgres' or 'nobody'";
+  if (::geteuid() == 0 && UserFor(kPostgresBin / "postgres").empty()) {
+    return "PostgreSQL refuses root, and neither a user 'postgres' nor 'nobody' gets to " +
+           kPostgresBin.string() + ": is / or a folder on the way closed to others?";
   }
   return "";
 }
 
-PostgresServer::PostgresServer() : user_(UserForServers()) {
+PostgresServer::PostgresServer() : user_(UserFor(kPostgresBin / "postgres")) {
   GiveTo(user_, folder_.path());
   ChildProcess init({kPostgresBin / "initdb", "-D", folder_ / "data", "-U", kUser, "-A", "trust",
                      "-E", "UTF8", "--no-locale", "--no-sync", "--wal-segsize=1"},
@@ -234,8 +248,9 @@ std::string EtcdServer::WhyNot() {
   return EtcdProgram().empty() ? "no etcd in .cache/etcd or /usr/bin; ./run test fetches it" : "";
 }
 
-EtcdServer::EtcdServer() : port_(FreePort()), peer_port_(FreePort()) {
-  GiveTo(UserForServers(), folder_.path());
+EtcdServer::EtcdServer()
+    : user_(UserFor(EtcdProgram())), port_(FreePort()), peer_port_(FreePort()) {
+  GiveTo(user_, folder_.path());
   Start();
 }
 
@@ -244,29 +259,28 @@ std::string EtcdServer::endpoint() const { return "http://127.0.0.1:" + std::to_
 void EtcdServer::Start() {
   const std::string peer = "http://127.0.0.1:" + std::to_string(peer_port_);
   // Raft among one: short timers make it lead at once, and leases expire when they say.
-  server_ =
-      std::make_unique<ChildProcess>(std::vector<std::string>{EtcdProgram(),
-                                                              "--name",
-                                                              "one",
-                                                              "--data-dir",
-                                                              folder_ / "data",
-                                                              "--listen-client-urls",
-                                                              endpoint(),
-                                                              "--advertise-client-urls",
-                                                              endpoint(),
-                                                              "--listen-peer-urls",
-                                                              peer,
-                                                              "--initial-advertise-peer-urls",
-                                                              peer,
-                                                              "--initial-cluster",
-                                                              "one=" + peer,
-                                                              "--heartbeat-interval",
-                                                              "20",
-                                                              "--election-timeout",
-                                                              "200",
-                                                              "--logger",
-                                                              "zap"},
-                                     ChildProcess::As{UserForServers(), folder_ / "etcd.log"});
+  server_ = std::make_unique<ChildProcess>(std::vector<std::string>{EtcdProgram(),
+                                                                    "--name",
+                                                                    "one",
+                                                                    "--data-dir",
+                                                                    folder_ / "data",
+                                                                    "--listen-client-urls",
+                                                                    endpoint(),
+                                                                    "--advertise-client-urls",
+                                                                    endpoint(),
+                                                                    "--listen-peer-urls",
+                                                                    peer,
+                                                                    "--initial-advertise-peer-urls",
+                                                                    peer,
+                                                                    "--initial-cluster",
+                                                                    "one=" + peer,
+                                                                    "--heartbeat-interval",
+                                                                    "20",
+                                                                    "--election-timeout",
+                                                                    "200",
+                                                                    "--logger",
+                                                                    "zap"},
+                                           ChildProcess::As{user_, folder_ / "etcd.log"});
   for (int turn = 0; turn < kTurns && !Listens(port_); ++turn) {
     if (server_->Ended()) throw std::runtime_error("etcd: " + TailOf(folder_ / "etcd.log"));
     Pause();

@@ -90,6 +90,7 @@ class EtcdServer {
 
  private:
   ServerFolder folder_;
+  std::string user_;
   int port_ = 0, peer_port_ = 0;
   std::unique_ptr<ChildProcess> server_;
 };
