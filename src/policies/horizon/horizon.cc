@@ -121,6 +121,7 @@ std::optional<SymphonyCandidate> Horizon::MakeOffer(const View& view, ModelId m,
 }
 
 bool Horizon::Grown(const Course& course, const Outlook& outlook, int batch) const {
+  if (batch >= outlook.target) return true;  // also where larger ones pay nothing
   const BatchCosts& costs = course.quickest();
   return ToSeconds(costs(batch)) * outlook.target <=
          kNearly * ToSeconds(costs(outlook.target)) * batch;

@@ -230,6 +230,17 @@ TEST(Horizon, LendsASpareLaneToABatchThatHasGrown) {
   EXPECT_TRUE(std::holds_alternative<Wait>(world.Ask(502))) << "the load needs one lane";
 }
 
+// Where larger batches pay nothing, as a brief measurement may have it, a batch that is larger than
+// the load needs has grown all the same: it would wait for its deadline on idle lanes.
+TEST(Horizon, WhoeverIsMoreThanTheLoadNeedsDoesNotWait) {
+  HorizonTable world;
+  world.AddModel(Seconds(20), Millis(-4), Millis(5), 8);  // 1 ms, 6 ms, 11 ms ...
+  world.AddLanes(2);
+  world.Prepare();
+  for (int i = 0; i < 2; ++i) world.PushAt(0, 20'000);
+  EXPECT_EQ(world.Ask(0), Launch(0, 2, 0));
+}
+
 // Rates fall while nobody comes: the last of many does not wait for company until its deadline.
 TEST(Horizon, WhoeverComesLastDoesNotWaitForCompany) {
   HorizonTable world;
