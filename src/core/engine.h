@@ -27,6 +27,8 @@ struct EngineTraits {
   bool terminates = false;  // Terminate can stop a batch that runs
   // Submit returns at once, and Done comes later, on a thread of the engine's: a lane needs none.
   bool deferred = false;
+  // A batch that failed may be submitted again, row by row, to find the row that it failed of.
+  bool runs_apart = true;
   int max_slots = 1;                                 // batches at once in one lane
   std::optional<DeviceFacts> device = std::nullopt;  // that it runs on; none: the processor
 };

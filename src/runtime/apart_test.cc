@@ -97,6 +97,23 @@ TEST(Apart, OnlyTheBadRowsCallHearsOfTheError) {
   EXPECT_EQ(counts.given_up.load(), 0);
 }
 
+// A front end's batch was granted once: its worker has run the rows apart.
+TEST(Apart, AnEngineMayRefuseToBeAskedAgain) {
+  ApartCounts counts;
+  Harness h(OneLane(&counts));
+  h.engine.runs_apart = false;
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.verdict = NoneBelowZero;
+  for (const std::size_t call : SendTogether(h, {1, -2})) {
+    const InferReply& reply = h.replies.Await(call);
+    ASSERT_FALSE(reply.status);
+    EXPECT_THAT(reply.status.error().message, HasSubstr("index -1 is out of range"));
+  }
+  h.runtime->Stop(Duration{});
+  EXPECT_EQ(counts.answered.load() + counts.failed.load() + counts.given_up.load(), 0);
+}
+
 // A call of several rows is answered whole or not at all.
 TEST(Apart, ACallWithABadRowFailsWhole) {
   Harness h(OneLane());

@@ -69,13 +69,15 @@ class FakeEngine final : public Engine {
   std::string slow_model;
   std::set<std::string> broken_models;  // refuse to load
   bool terminates = false;
+  bool runs_apart = true;
   int max_slots = 64;
 
   // Terminate is called inside a turn, which allocates nothing.
   FakeEngine() { terminated_.reserve(4096); }
 
   EngineTraits traits() const override {
-    return {.name = "fake", .terminates = terminates, .max_slots = max_slots};
+    return {
+        .name = "fake", .terminates = terminates, .runs_apart = runs_apart, .max_slots = max_slots};
   }
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) override {

@@ -109,23 +109,6 @@ bool RunsElsewhere(grpc::StatusCode code) {
          code == grpc::StatusCode::RESOURCE_EXHAUSTED;
 }
 
-ErrorCode CodeOf(grpc::StatusCode code) {
-  switch (code) {
-    case grpc::StatusCode::INVALID_ARGUMENT:
-      return ErrorCode::kInvalidArgument;
-    case grpc::StatusCode::NOT_FOUND:
-      return ErrorCode::kNotFound;
-    case grpc::StatusCode::CANCELLED:
-      return ErrorCode::kCancelled;
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return ErrorCode::kDeadlineExceeded;
-    case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      return ErrorCode::kResourceExhausted;
-    default:
-      return ErrorCode::kInternal;
-  }
-}
-
 }  // namespace
 
 struct RemoteEngine::Body {
@@ -200,6 +183,7 @@ EngineTraits RemoteEngine::traits() const {
           .emulated = body_->emulated,
           .terminates = true,
           .deferred = true,
+          .runs_apart = false,  // nobody has granted the rows alone; the worker runs them apart
           .max_slots = body_->slots};
 }
 
@@ -256,7 +240,7 @@ void RemoteEngine::Body::OnDone(Call* call, const grpc::Status& status) {
   if (!status.ok() && (call->left.load() || RunsElsewhere(status.error_code()))) {
     result = Lost("worker '" + call->worker.name + "': " + status.error_message());
   } else if (!status.ok()) {
-    result.status = Fail(CodeOf(status.error_code()),
+    result.status = Fail(ErrorCodeOf(status.error_code()),
                          "worker '" + call->worker.name + "': " + status.error_message());
   } else if (auto output = OutputOf(*call->spec, call->rows, std::move(call->response))) {
     result.output = *std::move(output);

@@ -176,6 +176,7 @@ void LaneWorker::TakeApart(BatchResult&& result) {
 bool LaneWorker::NextApart(LaunchOrder& order) {
   if (order.report.status != BatchStatus::kFailed || order.rows.size() < 2) return false;
   if (order.apart.empty()) {
+    if (!order.model->engine.traits().runs_apart) return false;
     if (!order.model->apart.Pass(order.report.ended)) return false;
     order.apart.resize(order.rows.size());
     apart_row_ = 0;
