@@ -13,9 +13,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder_test.h"
 #include "cluster/site/front_end.h"
 #include "cluster/site/scheduler_server.h"
 #include "cluster/site/worker.h"
+#include "cluster/tls/authority.h"
 #include "engines/engine_shelf.h"
 #include "policies/registry.h"
 #include "server/grpc/grpc_server.h"
@@ -33,8 +35,10 @@ ModelSpec Echo() {
           .exits = {{"1", {}, 0}}};
 }
 
-std::unique_ptr<SchedulerServer> StartScheduler(std::vector<std::string> all, std::uint32_t rank) {
+std::unique_ptr<SchedulerServer> StartScheduler(std::vector<std::string> all, std::uint32_t rank,
+                                                PeerTls tls = {}) {
   SchedulerServer::Options options;
+  options.tls = std::move(tls);
   options.rank = rank;
   options.port = static_cast<std::uint16_t>(std::stoi(all[rank].substr(all[rank].find(':') + 1)));
   options.schedulers = std::move(all);
@@ -60,8 +64,12 @@ std::vector<std::string> FreePlaces(int count) {
 
 // A worker as `tactus serve` is one.
 struct OneWorker {
-  OneWorker(std::vector<std::string> schedulers, std::string name)
-      : site({.schedulers = std::move(schedulers), .name = std::move(name), .lanes = 2, .say = {}}),
+  OneWorker(std::vector<std::string> schedulers, std::string name, PeerTls tls = {})
+      : site({.schedulers = std::move(schedulers),
+              .tls = tls,
+              .name = std::move(name),
+              .lanes = 2,
+              .say = {}}),
         engines("", {}),
         runtime(
             {.lanes = 2, .pin = false},
@@ -69,7 +77,8 @@ struct OneWorker {
              .engine_for = [this](std::string_view platform) { return engines.For(platform); },
              .place_granted = [this](const GrantedPart& part,
                                      TimePoint deadline) { return site.Place(part, deadline); }}),
-        grpc(GrpcOptions{.port = 0, .takes_granted = true}, runtime) {
+        grpc(GrpcOptions{.port = 0, .credentials = tls.Listening(), .takes_granted = true},
+             runtime) {
     runtime.Start();
     EXPECT_TRUE(runtime.Serve(Echo()));
     site.Start(runtime, "127.0.0.1:" + std::to_string(grpc.Start().value()));
@@ -152,6 +161,31 @@ TEST(SiteGrpcTest, AnswersWhileALeaderStopsAndAWorkerGoes) {
   second.reset();
   clients.clear();
   EXPECT_EQ(fine, kCalls);
+  front_end.Stop();
+}
+
+// Strangers are turned away before there is a stream: cluster/tls/peer_tls_test.cc.
+TEST(SiteGrpcTest, AWorkerIsOfTheNodeThatItsCertificateNames) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(MakeAuthority(folder.path() / "authority", {"localhost"}));
+  const auto node = [&](const std::string& name) {
+    EXPECT_TRUE(MakeNode(folder.path() / "authority", name, folder.path() / name));
+    return *PeerTls::Open(folder.path() / name);
+  };
+  const PeerTls a = node("a");
+  const PeerTls b = node("b");
+  const std::vector<std::string> places = FreePlaces(1);
+  const auto scheduler = StartScheduler(places, 0, a);
+  const OneWorker liar(places, "a/2", b);
+  const OneWorker worker(places, "b/1", b);
+  SiteFrontEnd front_end({.schedulers = places, .tls = a, .workers = 4, .say = {}});
+  front_end.Start();
+  ASSERT_TRUE(front_end.AwaitModels(Seconds(60)));
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(Call(front_end.runtime(), i));
+  SiteReading reading = scheduler->reading();
+  for (; reading.workers.empty(); reading = scheduler->reading()) std::this_thread::yield();
+  ASSERT_EQ(reading.workers.size(), 1u);
+  EXPECT_EQ(reading.workers[0].name, "b/1");
   front_end.Stop();
 }
 

@@ -15,25 +15,6 @@ namespace {
 constexpr int kMostMessage = 1 << 30;
 constexpr auto kSaysWithin = std::chrono::seconds(2);
 
-ErrorCode CodeOf(grpc::StatusCode code) {
-  switch (code) {
-    case grpc::StatusCode::INVALID_ARGUMENT:
-      return ErrorCode::kInvalidArgument;
-    case grpc::StatusCode::NOT_FOUND:
-      return ErrorCode::kNotFound;
-    case grpc::StatusCode::CANCELLED:
-      return ErrorCode::kCancelled;
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return ErrorCode::kDeadlineExceeded;
-    case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      return ErrorCode::kResourceExhausted;
-    case grpc::StatusCode::UNAVAILABLE:
-      return ErrorCode::kUnavailable;
-    default:
-      return ErrorCode::kInternal;
-  }
-}
-
 class GrpcPeer final : public Peer {
  public:
   explicit GrpcPeer(const std::shared_ptr<grpc::Channel>& channel)
@@ -79,7 +60,7 @@ void GrpcPeer::End(Sent& sent, const grpc::Status& status) {
     return done(
         {.reply = ReplyOf(*sent.call, sent.response), .bytes = sent.response->ByteSizeLong()});
   }
-  PeerEnd end{.reply = Fail(CodeOf(status.error_code()), status.error_message())};
+  PeerEnd end{.reply = Fail(ErrorCodeOf(status.error_code()), status.error_message())};
   end.away = status.error_code() == grpc::StatusCode::UNAVAILABLE;
   end.elsewhere = end.away || status.error_code() == grpc::StatusCode::NOT_FOUND ||
                   status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;

@@ -22,4 +22,23 @@ std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address,
   return grpc::CreateCustomChannel(address, options.tls.Towards(options.node), arguments);
 }
 
+ErrorCode ErrorCodeOf(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::INVALID_ARGUMENT:
+      return ErrorCode::kInvalidArgument;
+    case grpc::StatusCode::NOT_FOUND:
+      return ErrorCode::kNotFound;
+    case grpc::StatusCode::CANCELLED:
+      return ErrorCode::kCancelled;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return ErrorCode::kDeadlineExceeded;
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return ErrorCode::kResourceExhausted;
+    case grpc::StatusCode::UNAVAILABLE:
+      return ErrorCode::kUnavailable;
+    default:
+      return ErrorCode::kInternal;
+  }
+}
+
 }  // namespace tactus

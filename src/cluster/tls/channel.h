@@ -4,6 +4,9 @@
 #include <memory>
 #include <string>
 
+#include <grpcpp/support/status.h>
+
+#include "base/expected.h"
 #include "cluster/tls/peer_tls.h"
 
 namespace grpc {
@@ -26,5 +29,8 @@ struct ChannelOptions {
 // To HOST:PORT; not connected before it is used. Where the peer is away it is tried
 // again several times a second.
 std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address, const ChannelOptions& options);
+
+// What a call's status says; kInternal of those that no process of a cluster gives.
+ErrorCode ErrorCodeOf(grpc::StatusCode code);
 
 }  // namespace tactus
