@@ -16,7 +16,9 @@ namespace tactus::internal {
 
 }  // namespace tactus::internal
 
+// __builtin_FILE() and not __FILE__: what the preprocessor makes is then the same in every checkout,
+// and a compiler cache serves them all.
 #define CHECK(condition, why)   \
   (static_cast<bool>(condition) \
        ? void(0)                \
-       : ::tactus::internal::CheckFailed(__FILE__, __LINE__, #condition, (why)))
+       : ::tactus::internal::CheckFailed(__builtin_FILE(), __LINE__, #condition, (why)))
