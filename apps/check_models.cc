@@ -49,6 +49,10 @@ Expected<ServingDoubts> ServingCheck::Run() {
   if (Status read = ReadInputs(); !read) return std::unexpected(std::move(read.error()));
   const auto models = ListModels(o_.models);
   if (!models) return std::unexpected(models.error());
+  if (models->empty()) {
+    Doubt(fmt::format("{} has no model; each has a folder of its own, such as {}", o_.models,
+                      (std::filesystem::path(o_.models) / "NAME/1/model.onnx").string()));
+  }
   for (const std::string& model : *models) CheckModel(model);
   return std::move(found_);
 }

@@ -1,6 +1,7 @@
 // tactus compare: policies side by side on one scenario, over seeds and along a sweep.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace {
 struct CompareOptions {
   std::string scenario;
   std::vector<std::string> policies;
-  std::vector<std::uint64_t> seeds;
+  int seeds = 1;
+  std::optional<std::uint64_t> first_seed;  // the scenario's, else
   std::vector<std::string> settings;
   std::string sweep;
   std::string json;
@@ -63,22 +65,21 @@ Expected<std::vector<Series>> PlannedSeries(const CompareOptions& options) {
   }
   const auto points = ReadSweep(options.sweep);
   if (!points) return std::unexpected(points.error());
-  std::vector<std::uint64_t> seeds = options.seeds;
-  if (seeds.empty()) seeds.push_back(base->scenario.seed);
+  const std::uint64_t first = options.first_seed.value_or(base->scenario.seed);
   const std::vector<std::string> policies = JoinPolicyOptions(options.policies);
   if (auto checked = CheckPolicies(policies); !checked) return std::unexpected(checked.error());
   std::vector<Series> plan;
   for (const Point& point : *points) {
     for (const std::string& policy : policies) {
       Series& series = plan.emplace_back(Series{point, policy, {}});
-      for (const std::uint64_t seed : seeds) {
+      for (int i = 0; i < options.seeds; ++i) {
         Experiment& experiment = series.experiments.emplace_back(*base);
         experiment.scenario.policy = policy;
         if (!point.key.empty()) {
           const auto set = Override(experiment.scenario, point.key, point.value);
           if (!set) return InvalidArgument("--sweep " + set.error().message);
         }
-        experiment.scenario.seed = seed;
+        experiment.scenario.seed = first + static_cast<std::uint64_t>(i);
       }
     }
   }
@@ -144,11 +145,11 @@ void AddCompare(CLI::App& app, CommandContext& context) {
       ->delimiter(',')
       ->option_text(std::string(kCommaList) + " REQUIRED")
       ->allow_extra_args(false);
-  command->add_option("--seeds", options->seeds, "Seeds to average over: 1,2,3")
-      ->delimiter(',')
-      ->check(SeedRange())
-      ->option_text(kCommaList)
-      ->allow_extra_args(false);
+  command->add_option("--seeds", options->seeds, "How many seeds to average over")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--first-seed", options->first_seed, "The first of them; else the scenario's")
+      ->check(SeedRange());
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
       ->allow_extra_args(false);

@@ -81,6 +81,12 @@ std::string ConfigText(const ModelSpec& spec, const fs::path& graph) {
 }
 
 int RunInit(const InitCommand& command) {
+  if (fs::is_directory(command.graph)) {
+    return ReportBadInput(
+        {ErrorCode::kInvalidArgument,
+         fmt::format("{}: is a folder; name the graph in it, such as {}", command.graph,
+                     (fs::path(command.graph) / "model.onnx").string())});
+  }
   auto engine =
       MakeEngine("onnxruntime", {.emulated = {}, .onnxruntime_library = command.onnxruntime});
   if (!engine) return ReportBadInput(engine.error());

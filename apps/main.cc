@@ -15,7 +15,11 @@ namespace {
 std::string BadOption(const CLI::App* app, const CLI::Error& error) {
   const std::vector<std::string> unknown = app->remaining(true);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !unknown.empty()) {
-    return "tactus: there is no command '" + unknown.front() + "'; --help lists them\n";
+    const auto commands = app->get_subcommands();
+    const bool option = !commands.empty() && unknown.front().starts_with('-');
+    return "tactus: there is no " + std::string(option ? "option '" : "command '") +
+           unknown.front() + "'; " + (option ? commands.front()->get_name() + " " : "") +
+           "--help lists them\n";
   }
   const bool value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
   return std::string("tactus: ") + error.what() + (value ? "\n" : "; --help explains\n");

@@ -199,6 +199,7 @@ Status ServeCommand::MakeRuntime() {
   EngineOptions engines = EngineOptionsOf(o_);
   engines.emulated.latencies = [this](const ModelSpec& spec) { return EmulatedRows(spec); };
   engines_ = std::make_unique<EngineShelf>(o_.engine, std::move(engines));
+  if (Status fit = CheckLoadedModels(o_); !fit) return fit;
   if (Status there = CheckEngine(o_, *engines_); !there) return there;
   if (Status loaded = LoadProfileFile(); !loaded) return loaded;
   if (Status read = ReadShares(); !read) return read;
@@ -391,6 +392,12 @@ void ServeCommand::PrintServed() const {
     fmt::print(fmt::runtime(row), state.name, state.version, state.state, ExitsOf(spec),
                AccuracyOf(spec), fmt::format("{:g}", slo), LatenciesOf(spec));
     emulated = emulated || spec.platform == "emulated";
+  }
+  if (service_->Index().empty()) {
+    fmt::print(
+        "none: {} has no model. Each has a folder of its own, such as {}; `tactus init "
+        "MODEL.onnx` writes its config.pbtxt\n",
+        o_.models, (std::filesystem::path(o_.models) / "NAME/1/model.onnx").string());
   }
   if (emulated) {
     fmt::print(

@@ -53,6 +53,13 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   return r;
 }
 
+Status CheckLoadedModels(const ServeOptions& o) {
+  if (o.load_models.empty() || o.model_control == "explicit") return {};
+  return InvalidArgument("--load-model " + o.load_models.front() +
+                         ": all models are loaded anyway; add --model-control-mode explicit to "
+                         "load only those that are named");
+}
+
 RepositoryOptions RepositoryOptionsOf(const ServeOptions& o, const Log& log) {
   RepositoryOptions r;
   r.root = o.models;

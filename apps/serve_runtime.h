@@ -7,6 +7,8 @@
 
 namespace tactus {
 
+// Models that are named where all are loaded anyway.
+Status CheckLoadedModels(const ServeOptions& options);
 RuntimeOptions RuntimeOptionsOf(const ServeOptions& options);
 // Of the models that run on the device: no ensembles, no operators. `log` gets what in their
 // configurations changes nothing.

@@ -76,7 +76,8 @@ class Parser {
 
   Expected<JournalFile> Parse() {
     const auto magic = source_.TakeBytes(kMagic.size());
-    if (!magic || !magic->starts_with(kAnyMagic)) return Bad("is no Tactus journal");
+    if (!magic || !magic->starts_with(kAnyMagic))
+      return Bad("is no Tactus journal; --journal FILE of serve and simulate writes one");
     if (*magic != kMagic) {
       return Bad(fmt::format(
           "is a journal of format {}, and this program reads format {}; replay it with the tactus "

@@ -28,7 +28,7 @@ class Commands(CommandCase):
     def test_seeds_are_whole_numbers_from_0(self):
         # Else -1 would run, and be told as 18446744073709551615.
         for *words, option in (("simulate", SCENARIO, "--seed"), ("measure", SCENARIO, "--seed"),
-                               ("load", SCENARIO, "--seed"), ("compare", SCENARIO, "--seeds"),
+                               ("load", SCENARIO, "--seed"), ("compare", SCENARIO, "--first-seed"),
                                ("goodput", SCENARIO, "--first-seed"),
                                ("plan", "lanes", SCENARIO, "--first-seed"),
                                ("fit", "interference", "pairs.csv", "--seed")):
@@ -47,6 +47,10 @@ class Commands(CommandCase):
         self.assertEqual(text.count("policy, doubtful: "), 3, text)
         self.bad("check", SCENARIO, "--set", "policy=magic", says="no policy 'magic'")
         self.bad("check", says="scenario or --models")
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assertIn("empty has no model; each has a folder", self.in_vain(
+            "check", "--models", empty, "--threads", 1))
         folder = self.folder / "models/m"
         folder.mkdir(parents=True)
         (folder / "config.pbtxt").write_text(
@@ -85,7 +89,7 @@ class Commands(CommandCase):
     def test_compare_sets_policies_side_by_side(self):
         file = self.folder / "report.json"
         text = self.good("compare", SCENARIO, *SHORT, "--policies",
-                         "fifo:batch=4,all-final", "--seeds", "1,2",
+                         "fifo:batch=4,all-final", "--seeds", 2,
                          "--sweep", "rate_rps=100,1200", "--json", file)
         runs = json.loads(file.read_text())["runs"]
         self.assertEqual(len(runs), 8)
@@ -192,7 +196,7 @@ slo_ms = 100
         self.assertRegex(self.good("simulate", scenario), r"profile, doubtful: .* batch 4 takes .* "
                          r"less than batch 3")
         self.assertNotIn("doubtful", self.good("simulate", SCENARIO, *SHORT))
-        text = self.good("compare", scenario, "--policies", "fifo,symphony", "--seeds", "1,2",
+        text = self.good("compare", scenario, "--policies", "fifo,symphony", "--seeds", 2,
                          "--sweep", "rate_rps=20,40")
         self.assertEqual(text.count("profile, doubtful: "), 1, text)
         self.assertIn("profile, doubtful: ", self.good("goodput", scenario, "--seeds", 1))
@@ -266,6 +270,11 @@ slo_ms = 100
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")
         self.bad("simulat", SCENARIO, says="there is no command 'simulat'")
         self.bad("plan", "lane", says="there is no command 'lane'")
+        self.bad("compare", "--sweep-all", "x", says="there is no option '--sweep-all'; compare")
+        self.bad("replay", SCENARIO, says="is no Tactus journal; --journal FILE")
+        self.bad("init", self.folder, says="name the graph in it")
+        self.bad("serve", "--models", self.folder, "--load-model", "m",
+                 says="add --model-control-mode explicit")
         self.bad("simulate", SCENARIO, "--set", "rate=1", says="--set rate: a scenario has no such")
         self.bad("simulate", SCENARIO, "--set", "rate_rps", says="write KEY=VALUE")
         self.bad("simulate", SCENARIO, "--set", "profile=/no/such/file", says="tactus profile")

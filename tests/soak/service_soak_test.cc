@@ -75,15 +75,22 @@ ModelSpec StepModel(const std::string& name, const std::string& platform) {
   return spec;
 }
 
-EnsembleDeclaration DeclaredPipeline(const std::string& name) {
+// Two lives one after the other have all rules.
+DeadlineRule RuleOf(std::uint64_t seed, const std::string& pipeline) {
+  constexpr std::array kRules = {DeadlineRule::kLatency, DeadlineRule::kEqual,
+                                 DeadlineRule::kWhole,   DeadlineRule::kRedivide,
+                                 DeadlineRule::kPersist, DeadlineRule::kSpare};
+  const auto at = std::ranges::find(kPipelines, pipeline) - kPipelines.begin();
+  return kRules[(seed * kPipelines.size() + static_cast<std::uint64_t>(at)) % kRules.size()];
+}
+
+EnsembleDeclaration DeclaredPipeline(const std::string& name, std::uint64_t seed) {
   EnsembleDeclaration declared{StepModel(name, "ensemble"), {}};
   PipelineDeclaration& pipeline = declared.pipeline;
   const bool joined = name == "joined";
   pipeline.name = name;
   pipeline.slo = declared.model.slo;
-  pipeline.deadlines = joined          ? DeadlineRule::kPersist
-                       : name == "all" ? DeadlineRule::kSpare
-                                       : DeadlineRule::kRedivide;
+  pipeline.deadlines = RuleOf(seed, name);
   pipeline.answer = name == "all" ? AnswerRule::kAll : AnswerRule::kEach;
   pipeline.stages = {
       {.name = "find",
@@ -107,15 +114,15 @@ EnsembleDeclaration DeclaredPipeline(const std::string& name) {
   return declared;
 }
 
-EnsembleFolders Folders() {
+EnsembleFolders Folders(std::uint64_t seed) {
   EnsembleFolders folders;
   folders.list = [] { return std::vector<std::string>(kPipelines.begin(), kPipelines.end()); };
   folders.holds = [](const std::string& model, const std::string&) {
     return std::ranges::find(kPipelines, model) != kPipelines.end();
   };
-  folders.read = [](const std::string& name,
-                    const std::string&) -> Expected<std::vector<EnsembleDeclaration>> {
-    EnsembleDeclaration declared = DeclaredPipeline(name);
+  folders.read = [seed](const std::string& name,
+                        const std::string&) -> Expected<std::vector<EnsembleDeclaration>> {
+    EnsembleDeclaration declared = DeclaredPipeline(name, seed);
     if (Status linked = LinkStages(declared); !linked) return std::unexpected(linked.error());
     return std::vector{declared};
   };
@@ -194,7 +201,7 @@ class ServedLife {
         RuntimeOptions{.lanes = 2, .queue_capacity = 200, .call_capacity = 400, .pin = false},
         std::move(parts));
     service_ = std::make_unique<EnsembleService>(
-        *runtime_, EnsembleOptions{.most_calls = 115, .is_explicit = true}, Folders());
+        *runtime_, EnsembleOptions{.most_calls = 115, .is_explicit = true}, Folders(seed));
   }
 
   void Run() {
