@@ -16,7 +16,7 @@ namespace tactus::internal {
 
 }  // namespace tactus::internal
 
-// __builtin_FILE() and not __FILE__: what the preprocessor makes is then the same in every checkout,
+// __builtin_FILE() and not __FILE__: what the preprocessor makes is then the same in each checkout,
 // and a compiler cache serves them all.
 #define CHECK(condition, why)   \
   (static_cast<bool>(condition) \
