@@ -249,7 +249,7 @@ void ReadPipeline(Table& table, FleetText& text) {
 }
 
 void ReadRun(Table& table, FleetRun& run) {
-  table.Only({"duration_s", "seed", "planner", "policy", "period_s", "autoscale_s", "report_s",
+  table.Only({"duration_s", "seed", "planner", "policy", "server_policy", "period_s", "autoscale_s", "report_s",
               "load_s", "latency_scale", "load_scale", "slo_less_ms", "crosstalk", "spread",
               "traces", "counts", "curve", "exits"});
   const auto text = [&](const char* key, std::string& into) {
@@ -259,6 +259,7 @@ void ReadRun(Table& table, FleetRun& run) {
   run.seed = static_cast<std::uint64_t>(table.Number("seed", 0, static_cast<double>(run.seed)));
   text("planner", run.planner);
   text("policy", run.policy);
+  text("server_policy", run.server_policy);
   run.period_s = table.Number("period_s", 0, run.period_s);
   run.autoscale_s = table.Number("autoscale_s", 0, run.autoscale_s);
   run.report_s = table.Number("report_s", 0, run.report_s);

@@ -29,6 +29,7 @@ struct FleetRun {
   std::uint64_t seed = 1;
   std::string planner = "octopinf-relieved";  // carries most: docs/papers/octopinf.md
   std::string policy = "horizon";             // of every device's dispatcher
+  std::string server_policy;                  // of servers' instead; empty: that one too
   double period_s = 360;                      // from plan to plan; 0: the first one is the only one
   double autoscale_s = 30;   // from look to look between plans, for OctopInf's; 0: nobody scales
   double report_s = 1;       // what is measured reaches the controller so much later

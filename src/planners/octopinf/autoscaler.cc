@@ -33,8 +33,8 @@ class Rescaled {
   bool Add(std::size_t from, std::size_t to) {
     const FleetInstance& first = plan_.instances[from];
     const StagePlacement at{first.device, first.batch, static_cast<int>(to - from) + 1};
-    ScheduledInstance made = ScheduleOne(input_, first.pipeline, first.stage, at,
-                                         BeforeOf(first.pipeline, from), Table(first.device));
+    ScheduledInstance made =
+        ScheduleOne(input_, first.pipeline, first.stage, at, before_, Table(first.device));
     if (!made.placed) return false;
     made.instance.also = first.also;
     edits_.push_back({to, true, std::move(made.instance)});
@@ -45,6 +45,18 @@ class Rescaled {
     StreamTable& table = Table(last.device);
     if (restored_[to - 1]) table.Reclaim(last);
     edits_.push_back({to, false, {}});
+  }
+  // Goes on behind a stage's instances: the pipeline's later stages come after them, with what this
+  // step has changed.
+  void Pass(std::size_t from, std::size_t to) {
+    const FleetInstance& first = plan_.instances[from];
+    if (!before_.empty() && before_.back().pipeline != first.pipeline) before_.clear();
+    const auto begin = plan_.instances.begin();
+    before_.insert(before_.end(), begin + static_cast<std::ptrdiff_t>(from),
+                   begin + static_cast<std::ptrdiff_t>(to));
+    if (edits_.empty() || edits_.back().at != to) return;
+    if (edits_.back().added) before_.push_back(edits_.back().made);
+    if (!edits_.back().added) before_.pop_back();
   }
   // Makes the changes.
   void Apply() {
@@ -86,26 +98,11 @@ class Rescaled {
     }
     return *table_;
   }
-  // The pipeline's instances before `end`, with what this step has changed.
-  std::vector<FleetInstance> BeforeOf(FleetPipelineId p, std::size_t end) const {
-    std::vector<FleetInstance> before;
-    std::size_t begin = end;
-    while (begin > 0 && plan_.instances[begin - 1].pipeline == p) --begin;
-    before.reserve(2 * (end - begin));
-    auto edit = std::ranges::lower_bound(edits_, begin + 1, {}, &Edit::at);
-    for (std::size_t i = begin; i < end; ++i) {
-      before.push_back(plan_.instances[i]);
-      if (edit == edits_.end() || edit->at != i + 1) continue;
-      if (edit->added) before.push_back(edit->made);
-      if (!edit->added) before.pop_back();
-      ++edit;
-    }
-    return before;
-  }
 
   const FleetInput& input_;
   FleetPlan& plan_;
-  std::vector<Edit> edits_;  // in the order of their places
+  std::vector<Edit> edits_;            // in the order of their places
+  std::vector<FleetInstance> before_;  // of the pipeline that it is at, as they will be
   std::optional<StreamTable> table_;
   std::vector<std::vector<std::size_t>> on_;  // by device: its instances that are not restored yet
   std::vector<bool> restored_;  // plans without windows may ask for more use than there is
@@ -137,6 +134,7 @@ std::vector<AutoScaler::Change> AutoScaler::Step(const FleetInput& input, FleetP
       changed_[{p, s}] = now;
       changes.push_back({p, s, -1});
     }
+    rescaled.Pass(from, to);
   }
   rescaled.Apply();
   return changes;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace {
 // The latest end of the windows of the stages before it on the same device: then its input is
 // there.
 Duration InputThere(const FleetInput& input, FleetPipelineId p, FleetStageId s, DeviceId device,
-                    const std::vector<FleetInstance>& placed) {
+                    std::span<const FleetInstance> placed) {
   const FleetStage& stage = input.pipelines[p.value()].stages[s.value()];
   Duration latest{};
   for (const FleetInstance& each : placed) {
@@ -68,7 +69,7 @@ std::string Because(const FleetInput& input, const StagePlacement& at, const Fle
 }  // namespace
 
 ScheduledInstance ScheduleOne(const FleetInput& input, FleetPipelineId p, FleetStageId s,
-                              const StagePlacement& at, const std::vector<FleetInstance>& placed,
+                              const StagePlacement& at, std::span<const FleetInstance> placed,
                               StreamTable& table) {
   ScheduledInstance made;
   made.instance = {.pipeline = p, .stage = s, .device = at.device, .batch = at.batch};

@@ -4,6 +4,8 @@
 // code does not test.
 #pragma once
 
+#include <span>
+
 #include "planners/fleet_estimate.h"
 #include "planners/octopinf/streams.h"
 
@@ -15,7 +17,7 @@ FleetPlan ScheduleWindows(const FleetInput& input, const FleetPlacement& placeme
                           const LinkLoads& links);
 
 // Puts one more instance of the stage as it is placed into `table`, with a window if there is one.
-// Nothing where not even an open one fits. `plan` has the windows of the stages before it.
+// Nothing where not even an open one fits. `placed` has the windows of the stages before it.
 struct ScheduledInstance {
   bool placed = false;
   bool window = false;
@@ -23,7 +25,7 @@ struct ScheduledInstance {
   FleetInstance instance;
 };
 ScheduledInstance ScheduleOne(const FleetInput& input, FleetPipelineId p, FleetStageId s,
-                              const StagePlacement& at, const std::vector<FleetInstance>& placed,
+                              const StagePlacement& at, std::span<const FleetInstance> placed,
                               StreamTable& table);
 
 }  // namespace tactus

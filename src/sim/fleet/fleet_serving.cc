@@ -212,12 +212,14 @@ Status FleetWorld::MakeNodes(Generation& made) {
 Expected<std::uint32_t> FleetWorld::NewNode(DeviceId device, std::vector<FleetInstance> instances) {
   std::uint32_t place = 0;
   while (place < nodes_.size() && (nodes_[place].node != nullptr || nodes_[place].touched)) ++place;
+  const FleetRun& run = scenario_.run;
+  const bool own = input_.devices[device.value()].server && !run.server_policy.empty();
   auto node = FleetNode::Make({.id = place,
                                .device = device,
                                .instances = std::move(instances),
                                .windows = windows_,
-                               .policy = scenario_.run.policy,
-                               .spread = scenario_.run.spread},
+                               .policy = own ? run.server_policy : run.policy,
+                               .spread = run.spread},
                               input_, models_, options_.policies, luck_, *this);
   if (!node) return std::unexpected(node.error());
   if (place == nodes_.size()) {

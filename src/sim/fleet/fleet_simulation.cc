@@ -28,6 +28,9 @@ FleetReport FleetWorld::Report() const {
   report.fleet = scenario_.name;
   report.planner = scenario_.run.planner;
   report.policy = scenario_.run.policy;
+  if (const std::string& servers = scenario_.run.server_policy; !servers.empty()) {
+    report.policy += " (servers: " + servers + ")";
+  }
   report.seed = scenario_.run.seed;
   report.duration_s = scenario_.run.duration_s;
   report.exits =

@@ -245,6 +245,20 @@ TEST(FleetSimulation, SharesInstancesBetweenStagesOfOneModel) {
   }
 }
 
+TEST(FleetSimulation, ServersMayHaveAPolicyOfTheirOwn) {
+  const FleetReport same = SimulatedFleet(StreetFleet({"policy=planned"}), FleetOptions());
+  const FleetReport own =
+      SimulatedFleet(StreetFleet({"policy=planned", "server_policy=symphony"}), FleetOptions());
+  ExpectAllEndOnce(own);
+  EXPECT_EQ(own.policy, "planned (servers: symphony)");
+  EXPECT_EQ(own.offered(), same.offered());
+  EXPECT_NE(FleetReportsJson(std::span(&own, 1)), FleetReportsJson(std::span(&same, 1)));
+  const FleetReport said =
+      SimulatedFleet(StreetFleet({"policy=planned", "server_policy=planned"}), FleetOptions());
+  EXPECT_EQ(said.pipelines[0].on_time, same.pipelines[0].on_time);
+  EXPECT_EQ(said.pipelines[0].p99_ms, same.pipelines[0].p99_ms);
+}
+
 // What is in pictures is the same for all; and all else of the same run.
 TEST(FleetSimulation, IsAFunctionOfItsScenario) {
   const std::vector<std::string> settings = {"spread=0.1", "crosstalk=0.1", "period_s=5"};
@@ -303,6 +317,7 @@ TEST(FleetSimulation, SaysWhatItCannotRun) {
   };
   EXPECT_THAT(error(StreetFleet({"planner=best"}), FleetOptions()), HasSubstr("no planner 'best'"));
   EXPECT_THAT(error(StreetFleet({"policy=best"}), FleetOptions()), HasSubstr("best"));
+  EXPECT_THAT(error(StreetFleet({"server_policy=worst"}), FleetOptions()), HasSubstr("worst"));
   FleetPlan other;
   other.instances = {{.pipeline = FleetPipelineId{0},
                       .stage = FleetStageId{1},
