@@ -216,6 +216,13 @@ Expected<Figure> LoadFigure(const std::filesystem::path& folder, const toml::tab
   figure.source = Text(*table, "source");
   figure.most_seeds = (*table)["seeds"].value_or(0);
   figure.series = FigureReader(paper, *table).Series();
+  for (const FigureSeries& series : figure.series) {
+    if (series.label.find_first_of(",\n") == std::string::npos) continue;
+    return InvalidArgument(
+        fmt::format("{}: label '{}': write it without a comma, as it is a cell "
+                    "of the figure's CSV file",
+                    path.string(), series.label));
+  }
   return figure;
 }
 

@@ -67,6 +67,9 @@ TEST(FigureFile, SaysWhichFileIsWrongAndWhatThereIs) {
   std::ofstream(folder / "fig01.toml") << "ask = 'nothing'\n";
   EXPECT_THAT(LoadPaper(folder.path(), {}).error().message,
               HasSubstr("fig01.toml: ask = 'nothing' is no question"));
+  std::ofstream(folder / "fig01.toml") << "ask = 'fleet'\n[[series]]\nlabel = 'a, b'\n";
+  EXPECT_THAT(LoadPaper(folder.path(), {}).error().message,
+              HasSubstr("fig01.toml: label 'a, b': write it without a comma"));
 }
 
 }  // namespace
