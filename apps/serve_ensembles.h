@@ -27,7 +27,7 @@ CostOfStep CostIn(std::vector<const Runtime*> runtimes);
 // Opened: what can serve does. `models` serves all that is no ensemble, and `steps` the ensembles'
 // steps, the same or another; they, `observer` and `journal`, which may be null, outlive it.
 std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& options,
-                                                InferenceService& models, InferenceService& steps,
+                                                InferenceService& models, RoutedSteps* routed,
                                                 CostOfStep cost_of, Observer& observer,
                                                 PipelineJournal* journal, const Log& log);
 

@@ -124,7 +124,7 @@ void ServedEnsemble::Answer(Call& call, InferReply&& reply) {
   } else {
     counters_->Failed(total);
   }
-  if (around_->observer != nullptr) {
+  if (around_->observer != nullptr && !is_part_) {
     RequestRecord record;
     record.arrival = call.received;
     record.deadline = call.deadline;
