@@ -151,8 +151,13 @@ TEST(StepGroupsService, AnswersAreTheSameTogetherAndOneByOne) {
       held.call.group = nullptr;
       bench.service->Infer(std::move(held.call));
     }
+    if (way > 0) bench.Pass(Millis(1));
     AnswerSteps(bench);
     answers.push_back(AnswerOf(asked));
+    // Its rows are side by side: beside join's, a group has the time that passed, a frame's own
+    // steps what they come to.
+    EXPECT_EQ(asked.reply().served.queue_us + asked.reply().served.execution_us,
+              way == 0 ? 4 * 300 : 1000 + 300);
     EXPECT_EQ(answers.back(), answers.front()) << "way " << way;
     EXPECT_EQ(bench.service->unfinished(), 0u);
   }

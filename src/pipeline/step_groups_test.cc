@@ -215,6 +215,7 @@ TEST(StepGroups, AGroupMayWorkOnOneRow) {
   Grouped mixed = GroupedRows({"", "", "s", "s", ""});
   auto plain = std::make_shared<ModelSpec>(*mixed.models[3]);
   plain->max_batch = 0;
+  plain->outputs[0].dims = {3};
   mixed.models[3] = plain;
   EXPECT_THAT(mixed.Groups(), IsEmpty()) << "a row would come with a batch, and go without one";
 }

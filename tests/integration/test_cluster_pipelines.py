@@ -273,7 +273,8 @@ class TogetherTest(SplitTest):
         self.cluster.controller.wait(timeout=WAIT_S)
         self.cluster.fleet = self.fleets["near, then far"]
         self.cluster.start_controller()
-        until("the split", lambda: (self.cluster.nodes().get("far") or {}).get("models") == ["mean"])
+        until("the split",
+              lambda: (self.cluster.nodes().get("far") or {}).get("models") == ["mean"])
         until("rows at the new place", lambda: counted(self.http["far"], "mean") > 20)
         served = traffic.count(200)
         until("more", lambda: traffic.count(200) > served + 20)
