@@ -100,12 +100,21 @@ void RoutedSteps::Body::RunGroup(const std::shared_ptr<SentStep>& sent, StepGrou
   stop();
 }
 
-bool RoutedSteps::Body::IsAlone(const SentStep& sent, PeerNode& peer, const PeerEnd& end) {
+bool RoutedSteps::Body::IsAlone(const SentStep& sent, PeerNode& peer, const PeerEnd& end) const {
   if (sent.call.group == nullptr || end.reply) return false;
   const ErrorCode code = end.reply.error().code;
   if (code != ErrorCode::kNotFound && code != ErrorCode::kUnimplemented) return false;
-  const std::scoped_lock lock(peer.mutex);
-  peer.alone_until = NowOf() + kAskAgainWhetherAlone;
+  const std::string& why = end.reply.error().message;
+  bool news = false;
+  {
+    const std::scoped_lock lock(peer.mutex);
+    peer.alone_until = NowOf() + kAskAgainWhetherAlone;
+    news = std::exchange(peer.why_alone, why) != why;
+  }
+  if (news) {
+    Say(fmt::format("{} takes '{}' by one call for each step: {}", peer.text(),
+                    sent.call.model->name, why));
+  }
   return true;
 }
 

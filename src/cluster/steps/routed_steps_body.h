@@ -54,6 +54,7 @@ struct PeerNode {
   PeerStanding standing;           // under the mutex
   LinkMeter link;                  // under the mutex
   TimePoint alone_until = kStart;  // it does not know steps as one; under the mutex
+  std::string why_alone;           // what it said; under the mutex
 
   std::string text() const { return "node '" + node + "' at " + address; }
 };
@@ -137,7 +138,7 @@ struct RoutedSteps::Body {
   void TryGroup(const std::shared_ptr<SentStep>& sent);
   void RunGroup(const std::shared_ptr<SentStep>& sent, StepGroup::Where where);
   // Whether the peer said that it does not know such calls, in which case they run one by one.
-  static bool IsAlone(const SentStep& sent, PeerNode& peer, const PeerEnd& end);
+  bool IsAlone(const SentStep& sent, PeerNode& peer, const PeerEnd& end) const;
   void GiveUp(const std::shared_ptr<SentStep>& sent);
   void Count(const SentStep& sent, const PeerNode& peer, const PeerEnd& end);
   bool TryHere(const std::shared_ptr<SentStep>& sent);

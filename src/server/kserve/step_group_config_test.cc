@@ -100,7 +100,7 @@ TEST(StepGroupConfig, GarbageIsRefusedWithAReason) {
     return why(text.replace(at, from.size(), to));
   };
   EXPECT_THAT(with("\"platform\":\"ensemble\"", "\"platform\":\"ensemble\",\"max_batch_size\":4"),
-              HasSubstr("demultiply"));
+              HasSubstr("max_batch_size must be 0"));
   EXPECT_THAT(with("\"platform\":\"ensemble\"", "\"platform\":\"identity\""),
               HasSubstr("no ensemble"));
   EXPECT_THAT(with("find#2,read,join", "find#2,read"), HasSubstr("fewer names"));
