@@ -15,7 +15,7 @@ struct RemoteStep {
   std::string node;
   std::uint64_t answered = 0;
   std::uint64_t failed = 0;  // also those that another node answered then, or that were cancelled
-  std::uint64_t bytes_out = 0;  // of tensors
+  std::uint64_t bytes_out = 0;  // of tensors, and of what a group is
   std::uint64_t bytes_in = 0;   // of answers, as messages
   Duration there{};             // of answered ones: in that node's queue, and running
   Duration link{};              // all else from sending to answer

@@ -122,7 +122,7 @@ void RoutedSteps::Body::Count(const SentStep& sent, const PeerNode& peer, const 
   const InferCall& call = sent.call;
   if (!call.step) return;
   const Duration took = NowOf() - sent.sent_at;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = call.group != nullptr ? call.group->described.size() : 0;
   for (const InputTensor& each : call.inputs) bytes += each.data.size();
   const std::scoped_lock lock(mutex);
   RemoteStep& counted =

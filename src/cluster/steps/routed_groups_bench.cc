@@ -37,9 +37,9 @@ ModelSpec Resizing(std::string name, std::int64_t in, std::int64_t out) {
 class Resizers final : public InferenceService {
  public:
   explicit Resizers(std::int64_t between) : zeros_(static_cast<std::size_t>(between)) {
-    for (ModelSpec spec :
+    for (const ModelSpec& spec :
          {Resizing("grow", kOuter, between), Resizing("shrink", between, kOuter)}) {
-      models_[spec.name] = std::make_shared<const ModelSpec>(std::move(spec));
+      models_[spec.name] = std::make_shared<const ModelSpec>(spec);
     }
   }
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
@@ -101,8 +101,10 @@ EnsembleFolders TwoSteps() {
 
 void Frame(InferenceService& service, const std::shared_ptr<std::vector<std::byte>>& bytes) {
   std::binary_semaphore done{0};
+  auto model = service.Find("two", -1);
+  CHECK(model.has_value(), "it is bound");
   InferCall call;
-  call.model = *service.Find("two", -1);
+  call.model = *std::move(model);
   call.inputs = {{"x", DataType::kUint8, {kOuter}, *bytes}};
   call.keepalive = bytes;
   call.received = std::chrono::steady_clock::now();

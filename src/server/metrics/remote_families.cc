@@ -10,7 +10,8 @@ std::vector<MetricFamily> RemoteFamilies(const std::vector<RemoteStep>& steps) {
                               "one that failed may have been answered by another node then.",
                               MetricType::Counter);
   MetricFamily bytes = Family("tactus_remote_step_bytes_total",
-                              "Bytes of the step's tensors to the node, and of its answers back.",
+                              "Bytes of the step's tensors to the node (and of what a group "
+                              "of steps is), and of its answers back.",
                               MetricType::Counter);
   MetricFamily seconds =
       Family("tactus_remote_step_seconds_total",
