@@ -15,14 +15,18 @@ namespace tactus {
 // What other nodes may do with this one's models.
 class PeerPort::RunsOnly final : public InferenceService {
  public:
-  explicit RunsOnly(InferenceService& models) : models_(models) {}
+  RunsOnly(InferenceService& models, InferenceService& pipelines)
+      : models_(models), pipelines_(pipelines) {}
 
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override {
     return models_.Find(model, version);
   }
-  CallId Infer(InferCall&& call) override { return models_.Infer(std::move(call)); }
-  void Cancel(CallId call) override { models_.Cancel(call); }
+  Expected<std::shared_ptr<const ModelSpec>> Enter(std::string_view described) const override {
+    return pipelines_.Enter(described);
+  }
+  CallId Infer(InferCall&& call) override { return pipelines_.Infer(std::move(call)); }
+  void Cancel(CallId call) override { pipelines_.Cancel(call); }
   bool Live() const override { return models_.Live(); }
   bool Ready() const override { return models_.Ready(); }
   std::vector<ModelState> Index() const override { return models_.Index(); }
@@ -39,15 +43,18 @@ class PeerPort::RunsOnly final : public InferenceService {
                 "other nodes run this node's models; its agent loads and unloads them");
   }
   InferenceService& models_;
+  InferenceService& pipelines_;
 };
 
-PeerPort::PeerPort(GrpcOptions options, InferenceService& models)
-    : service_(std::make_unique<RunsOnly>(models)), server_(std::move(options), *service_) {}
+PeerPort::PeerPort(GrpcOptions options, InferenceService& models, InferenceService& pipelines)
+    : service_(std::make_unique<RunsOnly>(models, pipelines)),
+      server_(std::move(options), *service_) {}
 
 PeerPort::~PeerPort() = default;
 
 Expected<std::unique_ptr<PeerPort>> PeerPort::Start(const ServeOptions& o, const PeerTls& tls,
-                                                    InferenceService& models) {
+                                                    InferenceService& models,
+                                                    InferenceService& pipelines) {
   if (o.schedulers.empty() && !tls.on()) return nullptr;
   const auto place = PlaceOf("--peer-listen", o.peer_listen);
   if (!place) return std::unexpected(place.error());
@@ -61,9 +68,10 @@ Expected<std::unique_ptr<PeerPort>> PeerPort::Start(const ServeOptions& o, const
                       .reflection = false,
                       .credentials = tls.Listening(),
                       .takes_granted = !o.schedulers.empty(),
+                      .takes_entered = !o.routes.empty(),
                       .max_body = o.max_body_mb << 20,
                       .memory = (o.pending_mb << 20) + (std::size_t{64} << 20)};
-  std::unique_ptr<PeerPort> port(new PeerPort(std::move(options), models));
+  std::unique_ptr<PeerPort> port(new PeerPort(std::move(options), models, pipelines));
   const auto started = port->server_.Start();
   if (!started) return std::unexpected(started.error());
   port->port_ = *started;

@@ -29,9 +29,11 @@ std::string HostName();
 
 class PeerPort {
  public:
-  // Null where nobody would come: without --schedulers and --peer-tls. `models` outlives it.
+  // Null where nobody would come: without --schedulers and --peer-tls. `pipelines` takes the calls
+  // of `models` too, and those that enter a pipeline half-way; both outlive it.
   static Expected<std::unique_ptr<PeerPort>> Start(const ServeOptions& options, const PeerTls& tls,
-                                                   InferenceService& models);
+                                                   InferenceService& models,
+                                                   InferenceService& pipelines);
   ~PeerPort();
 
   std::uint16_t port() const { return port_; }
@@ -42,7 +44,7 @@ class PeerPort {
 
  private:
   class RunsOnly;
-  PeerPort(GrpcOptions options, InferenceService& models);
+  PeerPort(GrpcOptions options, InferenceService& models, InferenceService& pipelines);
 
   const std::unique_ptr<RunsOnly> service_;
   GrpcServer server_;

@@ -310,8 +310,7 @@ Status ServeCommand::OpenPorts() {
   auto routed = MakeRoutedSteps(o_, peer_tls_, Models(), log_);
   if (!routed) return std::unexpected(std::move(routed.error()));
   routed_ = *std::move(routed);
-  InferenceService& steps = routed_ ? *routed_ : Models();
-  service_ = ServeEnsembles(o_, Models(), steps, CostIn(std::move(runtimes)), *metrics_,
+  service_ = ServeEnsembles(o_, Models(), routed_.get(), CostIn(std::move(runtimes)), *metrics_,
                             journals_.pipelines(), log_);
   metrics_->Watch([this] {
     RuntimeReading reading = ReadingOf(*runtime_, *service_);
@@ -321,6 +320,7 @@ Status ServeCommand::OpenPorts() {
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     if (planning_ != nullptr) reading.planning = planning_->reading();
     if (streams_ != nullptr) reading.streams = FramesOf(*streams_);
+    if (routed_ != nullptr) reading.remote = routed_->Remote();
     return reading;
   });
   streams_ = std::make_unique<StreamSet>(*service_);
@@ -337,7 +337,7 @@ Status ServeCommand::OpenPorts() {
   ports_ = *std::move(ports);
   if (routed_) routes_ = std::make_unique<RoutesWatch>(o_, *routed_, *service_, log_);
   if (routed_) links_ = std::make_unique<LinksWatch>(o_, *routed_, log_);
-  auto peers = PeerPort::Start(o_, peer_tls_, Models());
+  auto peers = PeerPort::Start(o_, peer_tls_, Models(), *service_);
   if (!peers) return std::unexpected(std::move(peers.error()));
   peer_port_ = *std::move(peers);
   return {};

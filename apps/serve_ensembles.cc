@@ -7,6 +7,7 @@
 #include "dispatch/dispatcher.h"
 #include "runtime/models/model_repository.h"
 #include "server/kserve/ensemble_config.h"
+#include "server/kserve/step_group_config.h"
 
 namespace tactus {
 namespace {
@@ -55,6 +56,19 @@ EnsembleFolders FoldersOf(const ServeOptions& o, const Log& log) {
   return folders;
 }
 
+// Steps run where the plan says, and those that run at one place go there as one.
+void FollowRoutes(RoutedSteps& routed, EnsembleOptions& options) {
+  options.runs_steps = &routed;
+  options.places = [&routed](const PipelineDeclaration& pipeline) {
+    std::vector<StepGroup::Step> steps;
+    for (const StageDeclaration& each : pipeline.stages) steps.push_back({each.name, each.model});
+    return routed.PlacesOf(pipeline.name, steps);
+  };
+  options.places_number = [&routed] { return routed.places_number(); };
+  options.describe = DescribeSteps;
+  options.read_described = ReadSteps;
+}
+
 }  // namespace
 
 std::vector<std::string> OnlyEnsembles(const ServeOptions& options,
@@ -79,7 +93,7 @@ CostOfStep CostIn(std::vector<const Runtime*> runtimes) {
 }
 
 std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, InferenceService& models,
-                                                InferenceService& steps, CostOfStep cost_of,
+                                                RoutedSteps* routed, CostOfStep cost_of,
                                                 Observer& observer, PipelineJournal* journal,
                                                 const Log& log) {
   EnsembleOptions options;
@@ -87,7 +101,7 @@ std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, Inference
   options.most_calls = o.call_capacity;
   options.is_explicit = o.model_control == "explicit";
   if (o.model_control == "poll") options.poll_interval = FromSeconds(o.poll_s);
-  options.runs_steps = &steps;
+  if (routed != nullptr) FollowRoutes(*routed, options);
   options.cost_of = std::move(cost_of);
   options.observer = &observer;
   options.journal = journal;

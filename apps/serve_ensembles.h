@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/steps/routed_steps.h"
 #include "ensemble/ensemble_service.h"
 #include "log_queue.h"
 #include "runtime/runtime.h"
@@ -24,10 +25,11 @@ using CostOfStep = std::function<std::optional<StageCost>(const ModelSpec&)>;
 // Of the first of the runtimes, which outlive it, that serves the model.
 CostOfStep CostIn(std::vector<const Runtime*> runtimes);
 
-// Opened: what can serve does. `models` serves all that is no ensemble, and `steps` the ensembles'
-// steps, the same or another; they, `observer` and `journal`, which may be null, outlive it.
+// Opened: what can serve does. `models` serves all that is no ensemble, and the steps of ensembles
+// unless `routed` does, which is over it and may be null. They, `observer` and `journal`, which may
+// be null, outlive it.
 std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& options,
-                                                InferenceService& models, InferenceService& steps,
+                                                InferenceService& models, RoutedSteps* routed,
                                                 CostOfStep cost_of, Observer& observer,
                                                 PipelineJournal* journal, const Log& log);
 

@@ -44,6 +44,8 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .port = o.grpc_port,
           .strict_triton = o.strict_triton,
           .access = parts.access,
+          // Without certificates other nodes come here.
+          .takes_entered = !o.routes.empty() && o.peer_tls.empty(),
           .limits = parts.limits,
           .objectives = parts.objectives,
           .max_body = o.max_body_mb << 20,

@@ -117,6 +117,11 @@ void ServedEnsemble::Answer(Call& call, InferReply&& reply) {
   reply.served.batch = call.batch;
   reply.served.queue_us = call.queue / Micros(1);
   reply.served.execution_us = call.execution / Micros(1);
+  if (is_part_) {
+    // As of one step: what was there from its coming to its answer, however many ran side by side.
+    reply.served.queue_us = std::min(call.queue, total) / Micros(1);
+    reply.served.execution_us = total / Micros(1) - reply.served.queue_us;
+  }
   reply.served.emulated = call.emulated;
   reply.model = std::shared_ptr<const ModelSpec>(shared_from_this(), &declaration_.model);
   if (reply.status) {
@@ -124,7 +129,7 @@ void ServedEnsemble::Answer(Call& call, InferReply&& reply) {
   } else {
     counters_->Failed(total);
   }
-  if (around_->observer != nullptr) {
+  if (around_->observer != nullptr && !is_part_) {
     RequestRecord record;
     record.arrival = call.received;
     record.deadline = call.deadline;

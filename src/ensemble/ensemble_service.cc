@@ -94,49 +94,14 @@ Status EnsembleService::Read(const std::string& model, const std::string& config
   return {};
 }
 
-StageCost EnsembleService::CostOf(const ModelSpec& model) const {
-  if (options_.cost_of) {
-    if (auto known = options_.cost_of(model)) return *std::move(known);
-  }
-  return {.model = ModelId{0}, .name = model.name, .quickest = {}, .by_batch = {Micros(1)}};
-}
-
-Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Bind(
-    const EnsembleDeclaration& declared, std::shared_ptr<EnsembleCounters> counters) const {
-  BoundEnsemble bound;
-  std::vector<StageCost> costs;
-  for (const StageDeclaration& step : declared.pipeline.stages) {
-    const auto wrong = [&](ErrorCode code, std::string_view why) {
-      return Fail(code, fmt::format("{}: step '{}': {}", step.place, step.name, why));
-    };
-    if (entries_.contains(step.model)) {
-      return wrong(ErrorCode::kInvalidArgument,
-                   fmt::format("'{}' is an ensemble itself; put its steps here", step.model));
-    }
-    auto model = around_->steps.Find(step.model, step.version);
-    if (!model) return wrong(ErrorCode::kUnavailable, model.error().message);
-    costs.push_back(CostOf(**model));
-    bound.models.push_back(*std::move(model));
-  }
-  auto pipeline = BuildPipeline(declared.pipeline, costs);
-  if (!pipeline) return std::unexpected(std::move(pipeline.error()));
-  auto tensors = BindTensors(declared, pipeline->graph, pipeline->levels, bound.models);
-  if (!tensors) return std::unexpected(std::move(tensors.error()));
-  bound.tensors = *std::move(tensors);
-  return std::make_shared<ServedEnsemble>(ServedEnsemble::Parts{.declaration = declared,
-                                                                .bound = std::move(bound),
-                                                                .pipeline = *std::move(pipeline),
-                                                                .around = around_,
-                                                                .counters = std::move(counters)});
-}
-
 bool EnsembleService::IsCurrent(const ServedEnsemble& served) const {
-  const auto& steps = served.pipeline().stages;
+  const ServedEnsemble& plain = served.plain() != nullptr ? *served.plain() : served;
+  const auto& steps = plain.pipeline().stages;
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    const auto model = around_->steps.Find(steps[s].model, steps[s].version);
-    if (!model || *model != served.models()[s]) return false;
+    const auto model = plain.steps().Find(steps[s].model, steps[s].version);
+    if (!model || *model != plain.models()[s]) return false;
   }
-  return true;
+  return PlacesHold(served);
 }
 
 void EnsembleService::Keep(const std::shared_ptr<ServedEnsemble>& served) const {
@@ -180,6 +145,7 @@ Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Served(std::string_vi
                 fmt::format("model '{}' is not ready: {}", model, bound.error().message));
   }
   Keep(*bound);
+  if ((*bound)->plain() != nullptr) Keep((*bound)->plain());
   chosen->served = *bound;
   return chosen->served;
 }
@@ -192,8 +158,9 @@ Expected<std::shared_ptr<const ModelSpec>> EnsembleService::Find(std::string_vie
   return std::shared_ptr<const ModelSpec>(*served, &(*served)->spec());
 }
 
-CallId EnsembleService::Refuse(InferCall& call, ErrorCode code, std::string why) {
-  if (options_.observer != nullptr) options_.observer->OnRefused(call.model->name, code);
+CallId EnsembleService::Refuse(InferCall& call, ErrorCode code, std::string why,
+                               Observer* observer) {
+  if (observer != nullptr) observer->OnRefused(call.model->name, code);
   InferReply reply;
   reply.status = Fail(code, std::move(why));
   reply.served.outcome = code == ErrorCode::kDeadlineExceeded ? Outcome::kExpired : Outcome::kShed;
@@ -212,14 +179,21 @@ CallId EnsembleService::Infer(InferCall&& call) {
     if (found != bound_.end()) ensemble = found->second.lock();
   }
   if (ensemble == nullptr) return steps_.Infer(std::move(call));
+  // Who asks for some outputs has those steps run that they need, and no others.
+  if (const auto plain = ensemble->plain(); plain != nullptr && !plain->NeedsAll(call.outputs)) {
+    ensemble = plain;
+  }
+  Observer* const observer = ensemble->is_part() ? nullptr : options_.observer;
   if (const auto limit = call.limit.shortest(); limit && *limit <= Duration{}) {
-    return Refuse(call, ErrorCode::kDeadlineExceeded, "the request's time was over when it came");
+    return Refuse(call, ErrorCode::kDeadlineExceeded, "the request's time was over when it came",
+                  observer);
   }
   if (around_->calls.fetch_add(1, std::memory_order_relaxed) >= around_->most_calls) {
     around_->calls.fetch_sub(1, std::memory_order_relaxed);
     return Refuse(call, ErrorCode::kResourceExhausted,
                   fmt::format("the server holds all the calls of ensembles it may hold ({})",
-                              around_->most_calls));
+                              around_->most_calls),
+                  observer);
   }
   const CallId counted = next_call_.fetch_add(1, std::memory_order_relaxed);
   const CallId id = (counted << 32) | kOfEnsembles | ensemble->number;

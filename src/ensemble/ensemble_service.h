@@ -61,6 +61,14 @@ struct EnsembleOptions {
   // What a model's batches take; empty, or nothing for a model: not known, so that all steps count
   // alike until they have been measured.
   std::function<std::optional<StageCost>(const ModelSpec&)> cost_of;
+  // Where the steps of a pipeline run, by stage: those of one text, which is not empty, may be one
+  // call (pipeline/step_groups.h). Empty: none ever are.
+  std::function<std::vector<std::string>(const PipelineDeclaration&)> places;
+  // Another number whenever places may have changed.
+  std::function<std::uint64_t()> places_number;
+  // Steps as they are told to another node, and read there; with `places`, and for Enter.
+  std::function<Expected<std::string>(const EnsembleDeclaration&)> describe;
+  std::function<Expected<EnsembleDeclaration>(std::string_view)> read_described;
   // Both outlive the service; may be null.
   Observer* observer = nullptr;
   PipelineJournal* journal = nullptr;
@@ -83,6 +91,9 @@ class EnsembleService final : public InferenceService {
 
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override;
+  // Keeps the last kMostEntered that were described. Their steps run on this node.
+  Expected<std::shared_ptr<const ModelSpec>> Enter(std::string_view described) const override;
+  static constexpr std::size_t kMostEntered = 64;
   CallId Infer(InferCall&& call) override;
   void Cancel(CallId call) override;
   bool Live() const override { return steps_.Live(); }
@@ -120,13 +131,31 @@ class EnsembleService final : public InferenceService {
   // With the models that its steps have now.
   Expected<std::shared_ptr<ServedEnsemble>> Bind(const EnsembleDeclaration& declared,
                                                  std::shared_ptr<EnsembleCounters> counters) const;
+  // How an ensemble is bound: who runs its steps, with what models, and what those cost.
+  struct Binding {
+    EnsembleDeclaration declared;
+    std::vector<std::shared_ptr<const ModelSpec>> models;
+    std::vector<StageCost> costs;
+    std::vector<std::shared_ptr<const StepGroup>> groups;
+    std::shared_ptr<EnsembleCounters> counters;
+    InferenceService* steps = nullptr;
+    bool is_part = false;
+    std::shared_ptr<ServedEnsemble> plain;
+  };
+  Expected<Binding> ModelsOf(const EnsembleDeclaration& declared, InferenceService& steps) const;
+  Expected<std::shared_ptr<ServedEnsemble>> Make(Binding&& binding) const;
+  // The same with steps that run at one place as one; null: there are none.
+  std::shared_ptr<ServedEnsemble> Grouped(const Binding& plain,
+                                          const std::shared_ptr<ServedEnsemble>& served) const;
+  Status Group(Binding& binding, const std::vector<std::string>& names) const;
+  bool PlacesHold(const ServedEnsemble& served) const;
   // With mutex_ held: it may be called from now on.
   void Keep(const std::shared_ptr<ServedEnsemble>& served) const;
   Expected<std::shared_ptr<ServedEnsemble>> Served(std::string_view model,
                                                    std::int64_t version) const;
   bool IsCurrent(const ServedEnsemble& served) const;
   StageCost CostOf(const ModelSpec& model) const;
-  CallId Refuse(InferCall& call, ErrorCode code, std::string why);
+  static CallId Refuse(InferCall& call, ErrorCode code, std::string why, Observer* observer);
   void Poll(std::stop_token stop);
   bool IsEnsemble(std::string_view model) const;
   void Say(const std::string& line) const {
@@ -146,6 +175,12 @@ class EnsembleService final : public InferenceService {
 
   mutable std::unordered_map<std::uint32_t, std::weak_ptr<ServedEnsemble>> by_number_;
   mutable std::uint32_t next_number_ = 0;
+  struct Entered {
+    std::shared_ptr<ServedEnsemble> served;
+    std::uint64_t used = 0;
+  };
+  mutable std::map<std::string, Entered, std::less<>> entered_;  // by how they are described
+  mutable std::uint64_t entries_used_ = 0;
   std::atomic<std::uint32_t> next_call_{1};
 
   std::jthread poller_;

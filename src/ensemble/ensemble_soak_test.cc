@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "ensemble/ensemble_service.h"
 #include "ensemble/scripted_steps_test.h"
+#include "service/step_group.h"
 
 namespace tactus {
 namespace {
@@ -64,10 +65,37 @@ void DeclareAll(EnsembleBench& bench) {
   bench.service->Open({"*"});
 }
 
+// Where steps run, which changes; steps of one place may go as one.
+struct MovingPlaces {
+  std::vector<std::string> by_stage{"", "", "", ""};
+  std::uint64_t number = 1;
+  std::map<std::string, EnsembleDeclaration> told;
+
+  EnsembleOptions Options() {
+    EnsembleOptions options;
+    options.places = [this](const PipelineDeclaration& pipeline) {
+      const auto stages = static_cast<std::ptrdiff_t>(pipeline.stages.size());
+      return std::vector<std::string>(by_stage.begin(), by_stage.begin() + stages);
+    };
+    options.places_number = [this] { return number; };
+    options.describe = [this](const EnsembleDeclaration& inner) {
+      told[inner.model.name] = inner;
+      return Expected<std::string>(inner.model.name);
+    };
+    options.read_described = [this](std::string_view text) -> Expected<EnsembleDeclaration> {
+      return told.at(std::string(text));
+    };
+    return options;
+  }
+};
+
 // One life in virtual time, on one thread.
 class Life {
  public:
-  explicit Life(std::uint64_t seed) : rng_(Rng::Stream(seed, "ensemble/soak")) {
+  explicit Life(std::uint64_t seed, bool moves = false)
+      : rng_(Rng::Stream(seed, "ensemble/soak")),
+        moves_(moves),
+        bench_(moves ? places_.Options() : EnsembleOptions()) {
     DeclareAll(bench_);
     bench_.steps.refuses = [this](const ModelSpec&) { return Chance(0.01); };
   }
@@ -89,12 +117,37 @@ class Life {
     EXPECT_GT(met_, calls / 10);
     EXPECT_GT(dropped_, calls / 100);
     EXPECT_GT(cancelled_, calls / 100);
+    EXPECT_EQ(groups_ > calls / 20, moves_);
   }
 
  private:
   bool Chance(double p) { return rng_.Uniform() < p; }
 
+  void Move() {
+    for (std::string& each : places_.by_stage) each = Chance(0.7) ? "s" : "";
+    ++places_.number;
+  }
+
+  // A group that was asked for runs here, by its steps' routes, or as on another node.
+  void RunGroup(CallId id) {
+    ++groups_;
+    InferCall call = bench_.steps.TakeOut(id).call;
+    const auto group = std::move(call.group);
+    call.group = nullptr;
+    if (Chance(0.3)) {
+      if (auto entered = bench_.service->Enter(group->described)) {
+        call.model = *std::move(entered);
+        bench_.service->Infer(std::move(call));
+        return;
+      }
+    }
+    const auto stop = group->run(
+        std::move(call), Chance(0.5) ? StepGroup::Where::kHere : StepGroup::Where::kByRoutes);
+    if (Chance(0.05)) stop();
+  }
+
   void Step() {
+    if (moves_ && Chance(0.002)) Move();
     bench_.steps.runs_on = Chance(0.5);
     const double what = rng_.Uniform();
     if (what < 0.25) return Call();
@@ -149,6 +202,7 @@ class Life {
     if (what < 0.06) {
       return bench_.steps.End(id, ErrorCode::kDeadlineExceeded, "late", Outcome::kExpired);
     }
+    if (held.call.group != nullptr) return RunGroup(id);
     std::int64_t rows = 1;
     if (held.call.model->name == "find") rows = static_cast<std::int64_t>(rng_.Below(8));
     if (held.call.model->name == "join") rows = held.call.inputs[0].shape[0];
@@ -162,7 +216,10 @@ class Life {
   }
 
   Rng rng_;
+  const bool moves_;
+  MovingPlaces places_;
   EnsembleBench bench_;
+  int groups_ = 0;
   std::vector<CallId> open_;
   std::vector<std::weak_ptr<const void>> storages_;
   int made_ = 0;
@@ -177,6 +234,13 @@ TEST(EnsembleSoak, AnswersEachCallOnceWhateverFails) {
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Life(seed).Run(25'000);
+  }
+}
+
+TEST(EnsembleSoak, AnswersEachCallOnceWhereStepsGoAsOneAndApart) {
+  for (const std::uint64_t seed : {5, 6, 7, 8}) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Life(seed, true).Run(25'000);
   }
 }
 

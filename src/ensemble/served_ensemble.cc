@@ -53,9 +53,13 @@ ServedEnsemble::ServedEnsemble(Parts parts)
       bound_(std::move(parts.bound)),
       around_(std::move(parts.around)),
       counters_(std::move(parts.counters)),
+      steps_(parts.steps != nullptr ? *parts.steps : around_->steps),
+      is_part_(parts.is_part),
+      groups_(std::move(parts.groups)),
+      plain_(std::move(parts.plain)),
       flow_(One(std::move(parts.pipeline)), *this) {
   if (!IsBudgeted(declaration_.pipeline)) latencies_.resize(bound_.models.size());
-  if (around_->journal == nullptr) return;
+  if (around_->journal == nullptr || is_part_) return;
   journal_ = around_->journal->Begin(declaration_.pipeline, flow_.pipelines()[0]);
   flow_.Record(journal_.get());
 }
@@ -69,6 +73,21 @@ StageMask ServedEnsemble::WantedFor(const std::vector<int>& outputs) const {
   }
   if (wanted == 0) return kAllStages;
   return flow_.pipelines()[0].graph.WithAllBefore(wanted);
+}
+
+bool ServedEnsemble::NeedsAll(const std::vector<int>& outputs) const {
+  const StageMask wanted = WantedFor(outputs);
+  const std::size_t stages = bound_.models.size();
+  const StageMask all =
+      stages == PipelineGraph::kMostStages ? kAllStages : (StageMask{1} << stages) - 1;
+  return (wanted & all) == all;
+}
+
+std::function<void()> ServedEnsemble::RunPart(InferCall&& call) {
+  const CallId id = around_->next_part.fetch_add(1, std::memory_order_relaxed);
+  around_->calls.fetch_add(1, std::memory_order_relaxed);
+  Infer(std::move(call), id);
+  return [self = shared_from_this(), id] { self->Cancel(id); };
 }
 
 void ServedEnsemble::Infer(InferCall&& call, CallId id) { Take(Arrived{std::move(call), id}); }
@@ -110,9 +129,9 @@ ServedEnsemble::Call& ServedEnsemble::At(PipelineRequestId id) {
 void ServedEnsemble::Handle(Arrived& event) {
   const TimePoint received = around_->At(event.call.received);
   const TimePoint deadline = DeadlineOf(received, declaration_.pipeline.slo, event.call.limit);
-  const PipelineRequestId id =
-      flow_.Begin(0, now_, deadline, WantedFor(event.call.outputs),
-                  event.call.priority > 0 ? PipelineEntry::kAside : PipelineEntry::kByWindow);
+  const PipelineRequestId id = flow_.Begin(
+      0, now_, deadline, WantedFor(event.call.outputs),
+      is_part_ || event.call.priority > 0 ? PipelineEntry::kAside : PipelineEntry::kByWindow);
   Call& call = At(id);
   call.call = std::move(event.call);
   call.call.model.reset();  // this ensemble, which its steps' calls keep alive
@@ -141,7 +160,7 @@ void ServedEnsemble::Handle(Due& event) {
        {ErrorCode::kDeadlineExceeded,
         fmt::format("step '{}' had no answer at its deadline", NameOf(run.key.run.stage))},
        DropReason::kExpired);
-  around_->steps.Cancel(call);
+  steps_.Cancel(call);
 }
 
 void ServedEnsemble::Handle(Replied& event) {
@@ -245,7 +264,7 @@ void ServedEnsemble::CarryOut() {
 void ServedEnsemble::Do(const CancelRun& action) {
   const Run& run = runs_[action.run];
   // One that was not sent is not sent any more.
-  if (run.number == action.number && run.sent) around_->steps.Cancel(run.call);
+  if (run.number == action.number && run.sent) steps_.Cancel(run.call);
 }
 
 void ServedEnsemble::Do(const StartRun& action) {
@@ -262,7 +281,8 @@ void ServedEnsemble::Do(const StartRun& action) {
 Expected<std::shared_ptr<const ModelSpec>> ServedEnsemble::ModelOf(StageId stage) const {
   const StageDeclaration& step = declaration_.pipeline.stages[stage.value()];
   const ModelSpec& known = *bound_.models[stage.value()];
-  auto found = around_->steps.Find(step.model, step.version);
+  if (!groups_.empty() && groups_[stage.value()] != nullptr) return bound_.models[stage.value()];
+  auto found = steps_.Find(step.model, step.version);
   if (!found || found->get() == &known) return found;
   const ModelSpec& now = **found;
   if (now.max_batch == known.max_batch && SameTensors(now.inputs, known.inputs) &&
@@ -295,6 +315,7 @@ Status ServedEnsemble::Send(std::uint32_t place) {
   step.limit.Tighten(run.deadline - around_->At(step.received));
   step.due_by_limit = true;
   step.step = StepName{declaration_.pipeline.name, NameOf(stage)};
+  if (!groups_.empty()) step.group = groups_[stage.value()];
   step.priority = call.call.priority > 0 ? call.call.priority : PriorityOf(declaration_.model);
   step.reply = [self = shared_from_this(), place](InferReply&& reply) {
     self->Take(Replied{place, std::move(reply)});
@@ -309,7 +330,7 @@ Status ServedEnsemble::Send(std::uint32_t place) {
   }
   runs_[place].sent = true;
   // Whatever this replies at once waits in the inbox.
-  const CallId id = around_->steps.Infer(std::move(step));
+  const CallId id = steps_.Infer(std::move(step));
   runs_[place].call = id;
   return {};
 }

@@ -27,6 +27,7 @@
 #include "pipeline/flow.h"
 #include "service/inference_service.h"
 #include "service/observer.h"
+#include "service/step_group.h"
 
 namespace tactus {
 
@@ -40,6 +41,7 @@ struct EnsembleSurroundings {
   std::size_t most_calls = 0;                    // under way at once, of all ensembles together
   DeadlineTimer timer;
   std::atomic<std::size_t> calls{0};
+  std::atomic<CallId> next_part{1};  // of calls that are parts of others
 
   TimePoint At(std::chrono::steady_clock::time_point real) const {
     return TimePoint{std::chrono::duration_cast<Duration>(real - origin)};
@@ -56,6 +58,14 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
     Pipeline pipeline;
     std::shared_ptr<EnsembleSurroundings> around;
     std::shared_ptr<EnsembleCounters> counters;
+    // Who runs its steps, where not `around` says; outlives it.
+    InferenceService* steps = nullptr;
+    // Its calls are parts of others, which were admitted and are counted where those came.
+    bool is_part = false;
+    // By stage: several steps as one; null, or none at all: a model's.
+    std::vector<std::shared_ptr<const StepGroup>> groups = {};
+    // Where there are groups: the same ensemble without any.
+    std::shared_ptr<ServedEnsemble> plain = nullptr;
   };
   explicit ServedEnsemble(Parts parts);
 
@@ -65,6 +75,18 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
   const ModelSpec& spec() const { return declaration_.model; }
   const PipelineDeclaration& pipeline() const { return declaration_.pipeline; }
   const std::vector<std::shared_ptr<const ModelSpec>>& models() const { return bound_.models; }
+  InferenceService& steps() const { return steps_; }
+  bool is_part() const { return is_part_; }
+  // Null: it has no groups.
+  const std::shared_ptr<ServedEnsemble>& plain() const { return plain_; }
+  // Whether a call for these outputs needs all steps.
+  bool NeedsAll(const std::vector<int>& outputs) const;
+  // Runs a part's call, and gives what cancels it.
+  std::function<void()> RunPart(InferCall&& call);
+
+  // Where its steps run, as was asked when it was bound, and what that was by; of whoever binds.
+  std::vector<std::string> places;
+  mutable std::atomic<std::uint64_t> places_by{0};
 
   // Replies exactly once, as InferenceService::Infer does. `id`: what Cancel is told.
   void Infer(InferCall&& call, CallId id);
@@ -167,6 +189,10 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
   const BoundEnsemble bound_;
   const std::shared_ptr<EnsembleSurroundings> around_;
   const std::shared_ptr<EnsembleCounters> counters_;
+  InferenceService& steps_;
+  const bool is_part_;
+  const std::vector<std::shared_ptr<const StepGroup>> groups_;
+  const std::shared_ptr<ServedEnsemble> plain_;
 
   std::mutex inbox_mutex_;
   std::vector<Event> inbox_;

@@ -79,6 +79,8 @@ struct StepName {
   std::string_view step;
 };
 
+struct StepGroup;  // service/step_group.h
+
 struct InferCall {
   std::shared_ptr<const ModelSpec> model;  // from Find
   std::vector<InputTensor> inputs;         // in the order of model->inputs, checked against it
@@ -90,6 +92,7 @@ struct InferCall {
   std::uint32_t priority = 0;  // 0: the model's default
   std::optional<GrantedPart> granted;
   std::optional<StepName> step;  // of an ensemble's steps: whose; nothing: a client's call
+  std::shared_ptr<const StepGroup> group;  // where it is several steps as one; null: it is not
   // Called exactly once, on a service's thread or inside an Infer, this call's or another's; must
   // be quick and must not throw. Do not hold across Infer a lock that a reply takes.
   std::function<void(InferReply&&)> reply;

@@ -54,6 +54,11 @@ class InferenceService {
   // The ready model, or NotFound / Unavailable with the text for the client. `version` < 0: latest.
   virtual Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                           std::int64_t version) const = 0;
+  // Some steps of another node's pipeline, to be run here as one: what a call of them looks like,
+  // for Infer. `described`: as StepGroup::described. kUnimplemented where it cannot be run here.
+  virtual Expected<std::shared_ptr<const ModelSpec>> Enter(std::string_view /*described*/) const {
+    return Fail(ErrorCode::kUnimplemented, "steps of pipelines do not run as one here");
+  }
   // Takes the call; replies exactly once. The id is good for Cancel until then.
   virtual CallId Infer(InferCall&& call) = 0;
   // The client left: frees its place in the queue. The reply still comes, with kCancelled.

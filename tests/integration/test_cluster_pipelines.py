@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import tempfile
@@ -20,8 +21,8 @@ EXAMPLES = SOURCE / "examples" / "ensembles" / "models"
 NODES = ["edge", "near", "far"]
 
 
-def fleet(*, mean_on):
-    """`means` of examples/ensembles: found at the camera, and the means on one of `mean_on`."""
+def fleet(*, mean_on, split_on="edge"):
+    """`means` of examples/ensembles: found on one node, and the means on one of `mean_on`."""
     def device(name, server):
         return (f'[[devices]]\nname = "{name}"\nkind = "{name}"\nsite = "{name}"\n'
                 f'memory_mb = 4000\nserver = {server}\n')
@@ -36,7 +37,7 @@ def fleet(*, mean_on):
     links = "".join(f'[[links]]\nsites = ["{a}", "{b}"]\nmbps = 1000\n'
                     for a, b in (("edge", "near"), ("edge", "far"), ("near", "far")))
     return (device("edge", "false") + device("near", "true") + device("far", "true") + links
-            + cost("split", "edge") + "".join(cost("mean", kind) for kind in mean_on)
+            + cost("split", split_on) + "".join(cost("mean", kind) for kind in mean_on)
             + '[[pipelines]]\nname = "means"\nslo_ms = 2000\nsource = "edge"\nrate_rps = 2\n'
             + stage("split", "") + stage("mean", 'after = ["split"]\n'))
 
@@ -71,6 +72,24 @@ def counted(address, model):
     with urllib.request.urlopen(f"http://{address}/v2/models/{model}/stats",
                                 timeout=WAIT_S) as reply:
         return json.load(reply)["model_stats"][0]["inference_count"]
+
+
+def crossed(address, metric, **labels):
+    """What the page of metrics says of steps on other nodes, the series with these labels."""
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=WAIT_S) as reply:
+        lines = reply.read().decode().splitlines()
+    total = 0
+    for line in lines:
+        if line.startswith(f"tactus_remote_step_{metric}_total{{") and all(
+                f'{name}="{value}"' in line for name, value in labels.items()):
+            total += float(line.rsplit(" ", 1)[1])
+    return total
+
+
+def page(cluster, node):
+    """Where the node's worker has its metrics."""
+    state = (cluster.root / f"state-{node}" / "worker.state").read_text()
+    return f"127.0.0.1:{re.search(r'metrics: ([0-9]+)', state)[1]}"
 
 
 class Traffic:
@@ -124,10 +143,13 @@ class SplitTest(unittest.TestCase):
         self.models.mkdir()
         repository(self.models)
         self.fleets = {}
-        for kinds in (("near",), ("far",), ("edge", "near")):
-            name = " ".join(kinds)
+        for name, text in {
+                "near": fleet(mean_on=("near",)), "far": fleet(mean_on=("far",)),
+                "edge near": fleet(mean_on=("edge", "near")),
+                "near, both": fleet(mean_on=("near",), split_on="near"),
+                "near, then far": fleet(mean_on=("far",), split_on="near")}.items():
             self.fleets[name] = root / f"{name}.toml"
-            self.fleets[name].write_text(fleet(mean_on=kinds))
+            self.fleets[name].write_text(text)
         self.cluster = Cluster(NODES, fleet=self.fleets[self.first], models=self.models,
                                tls=self.tls, planning=self.planning)
         self.addCleanup(self.cluster.close)
@@ -196,6 +218,104 @@ class PlanTest(SplitTest):
         answers = traffic.stop()
         self.assertEqual(len(answers), traffic.sent)
         self.assertEqual([said for _, right, said in answers if not right], [])
+
+
+class TogetherTest(SplitTest):
+    """Both steps run on one node: a frame enters the pipeline there by one call."""
+    first = "near, both"
+
+    def setUp(self):
+        super().setUp()
+        until("frames that enter at the cut", lambda: ask(self.http["edge"], [[1] * 16])[0] == 200
+              and self.as_one() > 0)
+
+    def as_one(self, outcome="answered", step="split+mean"):
+        return crossed(page(self.cluster, "edge"), "calls", step=step, outcome=outcome)
+
+    def test_answers_are_those_of_one_server_that_has_all_models(self):
+        server = Server("--default-slo-ms", "60000", fill=repository)
+        self.addCleanup(server.close)
+        nodes = self.cluster.nodes()
+        self.assertEqual(nodes["edge"]["models"], [])
+        self.assertEqual(sorted(nodes["near"]["models"]), ["mean", "split"])
+        before, calls = counted(self.http["near"], "mean"), self.as_one()
+        chance = random.Random(8)
+        counts = (0, 1, 2, 5, 31)
+        for count in counts:
+            sent = [[chance.uniform(-9, 9) for _ in range(16)] for _ in range(count)]
+            here = ask(self.http["edge"], sent)
+            self.assertEqual(here[0], 200, here)
+            self.assertEqual(here, ask(server.http, sent))
+        self.assertEqual(counted(self.http["near"], "mean") - before, sum(counts),
+                         "rows ran there, each once")
+        self.assertEqual(self.as_one() - calls, len(counts), "one call for each frame")
+        self.assertEqual(self.as_one(step="split"), 0)
+        status, why = ask(self.http["edge"], [[1] * 16] * 3, model="split")
+        self.assertNotEqual(status, 200, why)
+
+    def test_a_worker_killed_under_load_loses_no_request_and_serves_again(self):
+        traffic = self.traffic()
+        worker = self.cluster.worker_pid("near")
+        os.kill(worker, signal.SIGKILL)
+        until("refusals", lambda: traffic.count(503) > 0)
+        until("its return", lambda: self.cluster.worker_pid("near") != worker
+              and self.cluster.nodes()["near"]["ready"])
+        served = traffic.count(200)
+        until("answers again", lambda: traffic.count(200) > served + 20)
+        answers = traffic.stop()
+        self.assertEqual(len(answers), traffic.sent, "each is answered, once")
+        for status, right, said in answers:
+            self.assertIn(status, (200, 503), said)
+            self.assertEqual(right, status == 200, said)
+        self.assertGreater(self.as_one("failed"), 0)
+
+    def test_a_plan_that_splits_the_group_under_traffic_loses_nothing(self):
+        traffic = self.traffic()
+        self.cluster.controller.kill()
+        self.cluster.controller.wait(timeout=WAIT_S)
+        self.cluster.fleet = self.fleets["near, then far"]
+        self.cluster.start_controller()
+        until("the split",
+              lambda: (self.cluster.nodes().get("far") or {}).get("models") == ["mean"])
+        until("rows at the new place", lambda: counted(self.http["far"], "mean") > 20)
+        served = traffic.count(200)
+        until("more", lambda: traffic.count(200) > served + 20)
+        answers = traffic.stop()
+        self.assertEqual(len(answers), traffic.sent)
+        self.assertEqual([said for _, right, said in answers if not right], [])
+        self.assertGreater(self.as_one(step="mean"), 0, "one call a step by then")
+
+    def test_a_node_that_does_not_know_such_calls_gets_one_for_each_step(self):
+        # A server without routes takes none, as one of an earlier version would not.
+        earlier = Server("--default-slo-ms", "60000", fill=repository)
+        self.addCleanup(earlier.close)
+        routes = self.cluster.root / "routes"
+        routes.write_text("".join(
+            f'routes {{ pipeline: "means" stage: "{step}" model: "{step}" '
+            f'to {{ node: "old" weight: 1 address: "{earlier.grpc}" }} }}\n'
+            for step in ("split", "mean")))
+        source = Server("--routes", str(routes), "--model-control-mode", "explicit",
+                        fill=repository)
+        self.addCleanup(source.close)
+        until("the pipeline", lambda: ask(source.http, [[5] * 16])[0] == 200)
+        for value in range(4):
+            self.assertEqual(ask(source.http, [[value] * 16, [2] * 16]),
+                             ask(earlier.http, [[value] * 16, [2] * 16]))
+        told = source.metrics_page
+        self.assertEqual(crossed(told, "calls", step="split+mean", outcome="answered"), 0)
+        self.assertGreaterEqual(crossed(told, "calls", step="split", outcome="answered"), 4)
+        self.assertGreater(crossed(told, "calls", step="split+mean", outcome="failed"), 0)
+        self.assertIn("by one call for each step", source.errors())
+
+
+class TogetherWithCertificatesTest(SplitTest):
+    first = "near, both"
+    tls = True
+
+    def test_frames_enter_at_the_port_for_other_nodes(self):
+        until("frames that enter at the cut", lambda: ask(
+            self.http["edge"], [[2] * 16, [4] * 16])[1][0]["data"] == [2, 4] and crossed(
+                page(self.cluster, "edge"), "calls", step="split+mean", outcome="answered") > 0)
 
 
 class LinkTest(SplitTest):

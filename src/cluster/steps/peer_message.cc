@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "grpc_service.pb.h"
+#include "service/step_group.h"
 
 namespace tactus {
 namespace {
+
+constexpr int kShareOfWayBack = 8;
 
 // Whether `data` is so many strings, each a length and that many bytes.
 bool HoldsStrings(std::span<const std::byte> data, std::int64_t count) {
@@ -89,7 +92,10 @@ void Put(const InferCall& call, Duration left, inference::ModelInferRequest& out
   out.set_model_name(call.model->name);
   auto& parameters = *out.mutable_parameters();
   parameters["tactus_step"].set_bool_param(true);
+  // Where rows that are late are left out, it must say so while the answer can still come back.
+  if (call.group != nullptr && call.group->leaves_out) left -= left / kShareOfWayBack;
   parameters["timeout"].set_int64_param(std::max<std::int64_t>(1, left / Micros(1)));
+  if (call.group != nullptr) parameters["tactus_enter"].set_string_param(call.group->described);
   if (call.priority > 0) parameters["priority"].set_int64_param(call.priority);
   for (const InputTensor& each : call.inputs) {
     auto& input = *out.add_inputs();

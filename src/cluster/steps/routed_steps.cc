@@ -10,34 +10,6 @@
 #include "cluster/steps/routed_steps_body.h"
 
 namespace tactus {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Ids of calls that this service holds: what is passed on keeps that of the local one, which leaves
-// the bit free.
-constexpr CallId kAtPeers = CallId{1} << 30;
-constexpr Duration kNoLimit = Seconds(60);
-
-TimePoint NowOf() {
-  return TimePoint{std::chrono::duration_cast<Duration>(Clock::now().time_since_epoch())};
-}
-
-InferReply ErrorReply(const InferCall& call, ErrorCode code, std::string why) {
-  InferReply reply;
-  reply.status = Fail(code, std::move(why));
-  reply.served.outcome = Outcome::kError;
-  if (code == ErrorCode::kDeadlineExceeded) reply.served.outcome = Outcome::kExpired;
-  if (code == ErrorCode::kCancelled) reply.served.outcome = Outcome::kCancelled;
-  if (code == ErrorCode::kUnavailable || code == ErrorCode::kResourceExhausted) {
-    reply.served.outcome = Outcome::kShed;
-  }
-  reply.model = call.model;
-  return reply;
-}
-
-}  // namespace
-
 std::optional<std::size_t> StepRoute::Next(const std::vector<bool>& tried) {
   const TimePoint now = NowOf();
   const std::scoped_lock lock(mutex);
@@ -105,8 +77,13 @@ void RoutedSteps::Follow(const WorkerRoutes& told) {
     std::vector<StepTarget> targets;
     std::vector<double> weights;
     bool elsewhere = false;
+    double total = 0;
+    for (const WorkerTarget& to : each.to) total += to.weight;
     for (const WorkerTarget& to : each.to) {
-      StepTarget target{.node = to.node, .here = to.here, .peer = nullptr};
+      StepTarget target{.node = to.node,
+                        .here = to.here,
+                        .share = total > 0 ? to.weight / total : 0,
+                        .peer = nullptr};
       if (!to.here && !to.address.empty()) target.peer = body_->PeerAt(to);
       elsewhere = elsewhere || target.peer != nullptr;
       targets.push_back(std::move(target));
@@ -116,6 +93,7 @@ void RoutedSteps::Follow(const WorkerRoutes& told) {
     routes->push_back(std::make_unique<StepRoute>(each, std::move(targets), std::move(weights)));
   }
   body_->routes = std::move(routes);
+  ++body_->followed;
   std::erase_if(body_->peers, [](const auto& each) { return each.second.expired(); });
   body_->asked.notify_all();
 }
@@ -154,8 +132,34 @@ Expected<std::shared_ptr<const ModelSpec>> RoutedSteps::Find(std::string_view mo
                           model, nodes, why == body_->unknown.end() ? "asked" : why->second));
 }
 
+std::shared_ptr<SentStep> RoutedSteps::Body::Hold(InferCall&& call,
+                                                  std::shared_ptr<const StepRoutes> by,
+                                                  StepRoute* route, std::vector<bool> tried) {
+  auto sent = std::make_shared<SentStep>();
+  sent->reply = std::move(call.reply);
+  sent->whole = call.limit.shortest().value_or(kNoLimit);
+  sent->due = call.received + sent->whole;
+  sent->call = std::move(call);
+  sent->routes = std::move(by);
+  sent->route = route;
+  sent->tried = std::move(tried);
+  const std::scoped_lock lock(mutex);
+  sent->id = (next++ << 32) | kAtPeers;
+  calls[sent->id] = sent;
+  ++underway;
+  return sent;
+}
+
 CallId RoutedSteps::Infer(InferCall&& call) {
   const auto routes = body_->Now();
+  if (call.group != nullptr) {
+    StepRoute* const of_all = Body::Find(*routes, *call.group);
+    std::vector<bool> none_tried(of_all != nullptr ? of_all->targets.size() : 0);
+    const auto sent = body_->Hold(std::move(call), routes, of_all, std::move(none_tried));
+    const CallId id = sent->id;
+    body_->TryGroup(sent);
+    return id;
+  }
   StepRoute* const route = call.step ? Body::Find(*routes, *call.step, call.model->name) : nullptr;
   std::vector<bool> tried(route != nullptr ? route->targets.size() : 0);
   const auto first = route != nullptr ? route->Next(tried) : std::nullopt;
@@ -165,20 +169,7 @@ CallId RoutedSteps::Infer(InferCall&& call) {
       return local_.Infer(std::move(call));
     }
   }
-  auto sent = std::make_shared<SentStep>();
-  sent->reply = std::move(call.reply);
-  sent->whole = call.limit.shortest().value_or(kNoLimit);
-  sent->due = call.received + sent->whole;
-  sent->call = std::move(call);
-  sent->routes = routes;
-  sent->route = route;
-  sent->tried = std::move(tried);
-  {
-    const std::scoped_lock lock(body_->mutex);
-    sent->id = (body_->next++ << 32) | kAtPeers;
-    body_->calls[sent->id] = sent;
-    ++body_->underway;
-  }
+  const auto sent = body_->Hold(std::move(call), routes, route, std::move(tried));
   const CallId id = sent->id;
   if (first && !route->targets[*first].here) {
     sent->tried[*first] = true;
@@ -199,6 +190,7 @@ void RoutedSteps::Body::Try(const std::shared_ptr<SentStep>& sent) {
   const auto note = [&](const std::string& what) {
     sent->failures += (sent->failures.empty() ? "" : "; ") + what;
   };
+  if (sent->call.group != nullptr) return TryGroup(sent);
   while (sent->route != nullptr && sent->left() > Duration{}) {
     const auto next = sent->route->Next(sent->tried);
     if (!next) break;
@@ -209,6 +201,10 @@ void RoutedSteps::Body::Try(const std::shared_ptr<SentStep>& sent) {
     note(target.node + " (here): the model is not loaded");
   }
   if (sent->route == nullptr) note("the plan has no route for it, and it is not loaded here");
+  GiveUp(sent);
+}
+
+void RoutedSteps::Body::GiveUp(const std::shared_ptr<SentStep>& sent) {
   const Duration left = std::max(sent->left(), Duration{});
   const bool late = left == Duration{};
   Finish(sent, ErrorReply(sent->call, late ? ErrorCode::kDeadlineExceeded : ErrorCode::kUnavailable,
@@ -304,6 +300,7 @@ void RoutedSteps::Body::Judge(PeerNode& peer, const PeerEnd& end) const {
 void RoutedSteps::Body::Done(const std::shared_ptr<SentStep>& sent,
                              const std::shared_ptr<PeerNode>& peer, PeerEnd&& end) {
   Judge(*peer, end);
+  Count(*sent, *peer, end);
   if (end.reply) {
     std::uint64_t bytes = end.bytes;
     for (const InputTensor& each : sent->call.inputs) bytes += each.data.size();
@@ -322,6 +319,7 @@ void RoutedSteps::Body::Done(const std::shared_ptr<SentStep>& sent,
   if (cancelled) {
     return Finish(sent, ErrorReply(sent->call, ErrorCode::kCancelled, "nobody waits for it"));
   }
+  if (IsAlone(*sent, *peer, end)) return RunGroup(sent, StepGroup::Where::kByRoutes);
   const std::string said = peer->text() + ": " + end.reply.error().message;
   if (!end.elsewhere) return Finish(sent, ErrorReply(sent->call, end.reply.error().code, said));
   sent->failures += (sent->failures.empty() ? "" : "; ") + said;

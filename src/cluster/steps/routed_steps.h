@@ -6,6 +6,9 @@
 //   RoutedSteps steps(runtime, options);
 //   steps.Follow(routes);          // at each new plan
 //
+// Steps that are one call (StepGroup) go as one to a node, where the routes of all of them are
+// alike and the node takes such calls; else they are run one by one, each by its own route.
+//
 // Each call has one reply. A peer that does not answer, does not have the model or has no room is
 // passed over and the next target of the route gets the call, with the time that is left; where
 // none is left, the reply says what each of them said. Calls under way go on when routes change.
@@ -13,14 +16,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster/steps/peer.h"
 #include "fleet/worker_routes.h"
 #include "service/inference_service.h"
+#include "service/remote_step.h"
+#include "service/step_group.h"
 
 namespace tactus {
 
@@ -59,6 +66,15 @@ class RoutedSteps final : public InferenceService {
   // The ways to the nodes of the routes: probes each of them, which may take seconds, and says what
   // calls and probes have shown of late.
   std::vector<MeasuredLink> MeasureLinks();
+
+  // Where each step runs, as a text, empty where it is here or unknown: steps of one text have
+  // routes that are alike. Another number at each Follow.
+  std::vector<std::string> PlacesOf(std::string_view pipeline,
+                                    const std::vector<StepGroup::Step>& steps) const;
+  std::uint64_t places_number() const;
+
+  // By pipeline, step and node.
+  std::vector<RemoteStep> Remote() const;
 
   // Calls at peers, or that were.
   std::size_t underway() const;

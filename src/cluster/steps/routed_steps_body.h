@@ -11,7 +11,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -21,13 +23,38 @@
 
 namespace tactus {
 
+// Ids of calls that this service holds: what is passed on keeps that of the local one, which leaves
+// the bit free.
+inline constexpr CallId kAtPeers = CallId{1} << 30;
+inline constexpr Duration kNoLimit = Seconds(60);
+
+inline TimePoint NowOf() {
+  return TimePoint{
+      std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())};
+}
+
+inline InferReply ErrorReply(const InferCall& call, ErrorCode code, std::string why) {
+  InferReply reply;
+  reply.status = Fail(code, std::move(why));
+  reply.served.outcome = Outcome::kError;
+  if (code == ErrorCode::kDeadlineExceeded) reply.served.outcome = Outcome::kExpired;
+  if (code == ErrorCode::kCancelled) reply.served.outcome = Outcome::kCancelled;
+  if (code == ErrorCode::kUnavailable || code == ErrorCode::kResourceExhausted) {
+    reply.served.outcome = Outcome::kShed;
+  }
+  reply.model = call.model;
+  return reply;
+}
+
 struct PeerNode {
   std::string node;
   std::string address;
   std::shared_ptr<Peer> peer;
   std::mutex mutex;
-  PeerStanding standing;  // under the mutex
-  LinkMeter link;         // under the mutex
+  PeerStanding standing;           // under the mutex
+  LinkMeter link;                  // under the mutex
+  TimePoint alone_until = kStart;  // it does not know steps as one; under the mutex
+  std::string why_alone;           // what it said; under the mutex
 
   std::string text() const { return "node '" + node + "' at " + address; }
 };
@@ -35,6 +62,7 @@ struct PeerNode {
 struct StepTarget {
   std::string node;
   bool here = false;
+  double share = 0;                // of the step's calls
   std::shared_ptr<PeerNode> peer;  // null: here, or nobody has said where it is
 };
 
@@ -96,12 +124,23 @@ struct RoutedSteps::Body {
   // Of the stage that is named as the step, or else of the pipeline's only stage with that model: a
   // step has its model's name where the fleet's file may say another.
   static StepRoute* Find(const StepRoutes& routes, const StepName& step, const std::string& model);
+  // Of the group's first step, where those of all are alike; else null.
+  static StepRoute* Find(const StepRoutes& routes, const StepGroup& group);
   std::shared_ptr<PeerNode> PeerAt(const WorkerTarget& target);
   void Say(const std::string& line) const {
     if (options.log) options.log(line);
   }
 
+  // A call that this service holds until it is answered.
+  std::shared_ptr<SentStep> Hold(InferCall&& call, std::shared_ptr<const StepRoutes> by,
+                                 StepRoute* route, std::vector<bool> tried);
   void Try(const std::shared_ptr<SentStep>& sent);
+  void TryGroup(const std::shared_ptr<SentStep>& sent);
+  void RunGroup(const std::shared_ptr<SentStep>& sent, StepGroup::Where where);
+  // Whether the peer said that it does not know such calls, in which case they run one by one.
+  bool IsAlone(const SentStep& sent, PeerNode& peer, const PeerEnd& end) const;
+  void GiveUp(const std::shared_ptr<SentStep>& sent);
+  void Count(const SentStep& sent, const PeerNode& peer, const PeerEnd& end);
   bool TryHere(const std::shared_ptr<SentStep>& sent);
   void TryPeer(const std::shared_ptr<SentStep>& sent, const std::shared_ptr<PeerNode>& peer);
   void Done(const std::shared_ptr<SentStep>& sent, const std::shared_ptr<PeerNode>& peer,
@@ -119,6 +158,8 @@ struct RoutedSteps::Body {
   std::map<std::string, std::shared_ptr<const ModelSpec>, std::less<>> specs;
   std::map<std::string, std::string, std::less<>> unknown;  // models to ask for, and why not known
   std::unordered_map<CallId, std::shared_ptr<SentStep>> calls;
+  std::map<std::tuple<std::string, std::string, std::string>, RemoteStep> remote;
+  std::uint64_t followed = 0;
   std::size_t underway = 0;  // added, and its reply has not returned
   std::uint64_t next = 1;
   std::condition_variable none;

@@ -36,6 +36,8 @@ ErrorCode ErrorCodeOf(grpc::StatusCode code) {
       return ErrorCode::kResourceExhausted;
     case grpc::StatusCode::UNAVAILABLE:
       return ErrorCode::kUnavailable;
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return ErrorCode::kUnimplemented;
     default:
       return ErrorCode::kInternal;
   }

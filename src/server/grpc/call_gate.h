@@ -22,9 +22,10 @@ class CallGate {
   // Null access: no tokens; null limits: no limits.
   CallGate(std::shared_ptr<const Access> access, std::shared_ptr<ClientLimits> limits,
            std::size_t max_message, std::shared_ptr<const Objectives> objectives,
-           bool takes_granted)
+           bool takes_granted, bool takes_entered)
       : max_message(max_message),
         takes_granted(takes_granted),
+        takes_entered(takes_entered),
         objectives(std::move(objectives)),
         access_(std::move(access)),
         limits_(std::move(limits)) {}
@@ -33,6 +34,8 @@ class CallGate {
   const std::size_t max_message;
   // Of the port of a site, where all callers are front ends.
   const bool takes_granted;
+  // Of a port where other nodes of a cluster call.
+  const bool takes_entered;
   // What the names in kObjectiveHeader mean; null: nothing.
   const std::shared_ptr<const Objectives> objectives;
 

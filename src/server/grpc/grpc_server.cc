@@ -105,10 +105,11 @@ Expected<std::uint16_t> GrpcServer::Start() {
   Body& body = *body_;
   SwitchOnPlugins();
   body.slow.emplace();
-  body.rpcs.emplace(body.service, *body.slow,
-                    CallGate(body.options.access, body.options.limits, body.options.max_body,
-                             body.options.objectives, body.options.takes_granted),
-                    body.options.strict_triton);
+  body.rpcs.emplace(
+      body.service, *body.slow,
+      CallGate(body.options.access, body.options.limits, body.options.max_body,
+               body.options.objectives, body.options.takes_granted, body.options.takes_entered),
+      body.options.strict_triton);
 
   grpc::ServerBuilder builder;
   body.credentials = body.options.credentials != nullptr ? body.options.credentials

@@ -41,6 +41,8 @@ struct GrpcOptions {
   std::shared_ptr<grpc::ServerCredentials> credentials;
   // Whoever gets in is a front end of a site, and may bring parts of granted batches.
   bool takes_granted = false;
+  // Whoever gets in may be another node, which has steps of its pipelines run here as one.
+  bool takes_entered = false;
   // What each client may have, shared by all front ends. Null: no limits.
   std::shared_ptr<ClientLimits> limits;
   // What the names in x-llm-d-inference-objective mean. Null: nothing.

@@ -78,7 +78,8 @@ Status InferReactor::Begin(const CallGate& gate, grpc::ByteBuffer& request) {
   auto message = ParseInferRequest(request);
   if (!message) return std::unexpected(std::move(message.error()));
   id_ = (*message)->id();
-  auto call = CallFrom(service_, std::move(*message), received, gate.takes_granted);
+  auto call =
+      CallFrom(service_, std::move(*message), received, gate.takes_granted, gate.takes_entered);
   if (!call) return std::unexpected(std::move(call.error()));
   if (Status read = ReadTimeMetadata(context_, call->limit); !read) return read;
   if (call->priority == 0) call->priority = ObjectiveOf(context_, gate);

@@ -92,10 +92,14 @@ Status AddInputs(Received& received, CallMessage& call) {
 
 Expected<InferCall> CallFrom(const InferenceService& service,
                              std::shared_ptr<ModelInferRequest> message,
-                             std::chrono::steady_clock::time_point received, bool takes_granted) {
+                             std::chrono::steady_clock::time_point received, bool takes_granted,
+                             bool takes_entered) {
   const auto version = ParseVersion(message->model_version());
   if (!version) return std::unexpected(version.error());
-  auto model = service.Find(message->model_name(), *version);
+  const auto entered = message->parameters().find("tactus_enter");
+  auto model = takes_entered && entered != message->parameters().end()
+                   ? service.Enter(entered->second.string_param())
+                   : service.Find(message->model_name(), *version);
   if (!model) return std::unexpected(std::move(model.error()));
 
   auto owner = std::make_shared<Received>();

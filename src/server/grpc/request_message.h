@@ -15,9 +15,11 @@ namespace tactus {
 
 // Finds the model, checks the message against it and points the call's inputs into it; `keepalive`
 // owns the message. Deadline and priority are what the message and the model say; all but `reply`
-// is set. `takes_granted`: the caller is a front end of a site.
+// is set. `takes_granted`: the caller is a front end of a site; `takes_entered`: it is another
+// node, which may have steps of its pipeline run here as one (parameter tactus_enter).
 Expected<InferCall> CallFrom(const InferenceService& service,
                              std::shared_ptr<inference::ModelInferRequest> message,
-                             std::chrono::steady_clock::time_point received, bool takes_granted);
+                             std::chrono::steady_clock::time_point received, bool takes_granted,
+                             bool takes_entered);
 
 }  // namespace tactus

@@ -99,7 +99,8 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
   }
   const std::string id = (*message)->id();
   const bool final_flag = WantsFinalFlag(**message);
-  auto call = CallFrom(service_, std::move(*message), received, gate_.takes_granted);
+  auto call =
+      CallFrom(service_, std::move(*message), received, gate_.takes_granted, gate_.takes_entered);
   Status fine = call ? ReadTimeMetadata(context_, call->limit) : std::unexpected(call.error());
   if (!fine) return Refuse(fine.error(), id);
   auto place = gate_.Enter(context_, size);

@@ -51,6 +51,8 @@ std::vector<prometheus::MetricFamily> AutoscaleFamilies(const RuntimeReading& re
 std::vector<prometheus::MetricFamily> LayoutFamilies(const DeviceLayout& layout);
 std::vector<prometheus::MetricFamily> PlanningFamilies(const PlanningReading& planning);
 std::vector<prometheus::MetricFamily> StreamFamilies(const std::vector<StreamFrames>& streams);
+// What became of the calls of steps that run on other nodes.
+std::vector<prometheus::MetricFamily> RemoteFamilies(const std::vector<RemoteStep>& steps);
 // Resident memory and processor time, under the names that every exporter uses.
 std::vector<prometheus::MetricFamily> ProcessFamilies();
 // nv_inference_*: Triton's names and units (microseconds).

@@ -341,6 +341,7 @@ std::string ServingMetrics::Text() const {
     if (reading.layout.plan != nullptr) append(LayoutFamilies(reading.layout));
     if (reading.planning) append(PlanningFamilies(*reading.planning));
     if (!reading.streams.empty()) append(StreamFamilies(reading.streams));
+    if (!reading.remote.empty()) append(RemoteFamilies(reading.remote));
     if (body_->options.triton_names) append(TritonFamilies(reading, body_->Calls()));
   }
   // A family without series yet would be a help text without a value.

@@ -19,6 +19,7 @@
 #include "service/inference_service.h"
 #include "service/observer.h"
 #include "service/readings.h"
+#include "service/remote_step.h"
 
 namespace tactus {
 
@@ -49,6 +50,7 @@ struct RuntimeReading {
   DeviceLayout layout;                      // where lanes are those of a plan
   std::optional<PlanningReading> planning;  // where the server plans by itself
   std::vector<StreamFrames> streams;
+  std::vector<RemoteStep> remote;     // of pipelines whose steps run on other nodes
   std::optional<bool> journal_whole;  // where it keeps one
   std::optional<Duration> http_lag;   // the longest of late that a loop of HTTP was late
 };

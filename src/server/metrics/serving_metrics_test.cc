@@ -266,6 +266,31 @@ TEST(ServingMetrics, AStreamsFramesAreShownByStageAndReason) {
   EXPECT_EQ(Value(text, R"(tactus_stream_running{stream="door"})"), 1);
 }
 
+// Without these, a source's page would not say that its frames are lost on the way.
+TEST(ServingMetrics, StepsOnOtherNodesAreShownByStepAndNode) {
+  ServingMetrics metrics({});
+  RuntimeReading reading = Reading();
+  metrics.Watch([&] { return reading; });
+  EXPECT_EQ(metrics.Text().find("tactus_remote_step"), std::string::npos);
+  reading.remote = {{.pipeline = "street",
+                     .step = "find+read",
+                     .node = "near",
+                     .answered = 5,
+                     .failed = 2,
+                     .bytes_out = 4000,
+                     .bytes_in = 300,
+                     .there = Millis(1500),
+                     .link = Millis(250)}};
+  const std::string text = metrics.Text();
+  const std::string step = R"({pipeline="street",step="find+read",node="near",)";
+  EXPECT_EQ(Value(text, "tactus_remote_step_calls_total" + step + R"(outcome="answered"})"), 5);
+  EXPECT_EQ(Value(text, "tactus_remote_step_calls_total" + step + R"(outcome="failed"})"), 2);
+  EXPECT_EQ(Value(text, "tactus_remote_step_bytes_total" + step + R"(direction="out"})"), 4000);
+  EXPECT_EQ(Value(text, "tactus_remote_step_bytes_total" + step + R"(direction="in"})"), 300);
+  EXPECT_EQ(Value(text, "tactus_remote_step_seconds_total" + step + R"(part="there"})"), 1.5);
+  EXPECT_EQ(Value(text, "tactus_remote_step_seconds_total" + step + R"(part="link"})"), 0.25);
+}
+
 // Figures of an emulated device must not pass for measured ones on somebody's dashboard.
 TEST(ServingMetrics, AnEmulatedModelsSeriesSaySo) {
   ServingMetrics metrics({.triton_names = true});
