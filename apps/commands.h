@@ -16,6 +16,8 @@ struct CommandContext {
   int exit_code = 0;
 };
 
+inline constexpr char kProgramVersion[] = "0.1.0";
+
 // One line on stderr: "tactus: MESSAGE". Returns the exit code of bad input, 2.
 int ReportBadInput(const Error& error);
 
@@ -35,12 +37,14 @@ void AddCheck(CLI::App& app, CommandContext& context);
 void AddCluster(CLI::App& app, CommandContext& context);
 void AddClusterUp(CLI::App& cluster, CommandContext& context);  // of AddCluster
 void AddCompare(CLI::App& app, CommandContext& context);
+void AddCompletions(CLI::App& app, CommandContext& context);
 void AddController(CLI::App& app, CommandContext& context);
 void AddFit(CLI::App& app, CommandContext& context);
 void AddFrontEnd(CLI::App& app, CommandContext& context);
 void AddGoodput(CLI::App& app, CommandContext& context);
 void AddInit(CLI::App& app, CommandContext& context);
 void AddLoad(CLI::App& app, CommandContext& context);
+void AddMan(CLI::App& app, CommandContext& context);
 void AddMeasure(CLI::App& app, CommandContext& context);
 void AddPlan(CLI::App& app, CommandContext& context);
 void AddPlanFleet(CLI::App& plan, CommandContext& context);   // of AddPlan

@@ -52,14 +52,17 @@ int main(int argc, char** argv) {
   CLI::App app{"Tactus serves many models on one machine or several, and meets their deadlines."};
   app.require_subcommand(1);
   app.failure_message(BadOption);
-  app.set_version_flag("--version", "tactus 0.1.0, commit " + tactus::BuildCommit());
+  app.set_version_flag("--version", std::string("tactus ") + tactus::kProgramVersion + ", commit " +
+                                        tactus::BuildCommit());
   // Before the command's own callback, which runs it.
   app.parse_complete_callback([&app] { tactus::RefuseSharedFiles(app); });
   tactus::CommandContext context;
   tactus::AddCheck(app, context);
   tactus::AddCompare(app, context);
+  tactus::AddCompletions(app, context);
   tactus::AddFit(app, context);
   tactus::AddGoodput(app, context);
+  tactus::AddMan(app, context);
   tactus::AddPlan(app, context);
   tactus::AddPolicies(app, context);
   tactus::AddReplay(app, context);

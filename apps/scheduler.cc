@@ -16,6 +16,7 @@
 #include "log_queue.h"
 #include "peer_port.h"
 #include "serve_site.h"
+#include "server/access/access.h"
 #include "server/http/http_server.h"
 #include "stop_signals.h"
 #include "workload/scenario.h"
@@ -31,6 +32,7 @@ struct SchedulerFlags {
   std::uint32_t most_lanes = 64;
   std::size_t queue_capacity = 4096;
   double suspect = 30;  // milliseconds
+  std::string metrics_address = "127.0.0.1";
   std::uint16_t metrics_port = 8102;
   std::string tls;  // a folder
   bool insecure = false;
@@ -74,6 +76,12 @@ Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
   if (Status fine = CheckSchedulers(flags.schedulers, safe); !fine) {
     return std::unexpected(fine.error());
   }
+  if (!flags.insecure && !IsLoopback(flags.metrics_address)) {
+    return InvalidArgument(fmt::format(
+        "--metrics-address {} is beyond this machine, and the page is in the clear and for "
+        "everybody: --insecure allows it where the network keeps strangers out",
+        flags.metrics_address));
+  }
   options.schedulers = flags.schedulers;
   const auto self = std::find(flags.schedulers.begin(), flags.schedulers.end(), flags.listen);
   if (!flags.schedulers.empty() && self == flags.schedulers.end()) {
@@ -105,7 +113,7 @@ int RunScheduler(const SchedulerFlags& flags) {
   const auto port = server.Start();
   if (!port) return ReportBadInput(port.error());
   HttpServer page(
-      {.address = "127.0.0.1", .port = flags.metrics_port},
+      {.address = flags.metrics_address, .port = flags.metrics_port},
       [&server] { return MetricsText(server.reading()); }, nullptr);
   const auto page_port = page.Start();
   if (!page_port) return ReportBadInput(page_port.error());
@@ -152,6 +160,10 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
       ->add_option("--suspect-ms", f->suspect,
                    "A leader that is silent for so long is suspected, and a spare takes over")
       ->check(CLI::Range(10.0, 60'000.0))
+      ->capture_default_str();
+  command
+      ->add_option("--metrics-address", f->metrics_address,
+                   "Where the metrics are; beyond this machine with --insecure")
       ->capture_default_str();
   command->add_option("--metrics-port", f->metrics_port, "Prometheus metrics at /metrics; 0: any")
       ->capture_default_str();

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test; groups video and
-# postgres are for `./run build video` and `./run build postgres`, group gpu for `tactus serve
-# --device cuda:0`). Installs what is missing and says what; takes a fraction of a second when
-# nothing is. Downloads stay in .cache.
+# postgres are for `./run build video` and `./run build postgres`, group package for `./run
+# package`, group gpu for `tactus serve --device cuda:0`). Installs what is missing and says what;
+# takes a fraction of a second when nothing is. Downloads stay in .cache.
 here=$(dirname "$0")
 source "$here/lib.sh"
 
 group=${1:-build}
 case $group in
-  build | demo | test | video | postgres | gpu) ;;
-  *) fail "unknown group $group" "build, demo, test, video, postgres or gpu" ;;
+  build | demo | test | video | postgres | package | gpu) ;;
+  *) fail "unknown group $group" "build, demo, test, video, postgres, package or gpu" ;;
 esac
 
 # Two set-ups at once (two terminals) would unpack over each other.

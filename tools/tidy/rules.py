@@ -179,8 +179,8 @@ RETIRED = {
         'a verb and a noun (ExplainPlanMismatch, DescribeShortage)',
 }
 # Kubernetes has a Deployment, and papers have titles.
-RETIRED_ELSEWHERE = ('docs/autoscale.md', 'docs/papers/', 'tools/tidy/', 'src/server/proto/',
-                     'THIRD_PARTY.md')
+RETIRED_ELSEWHERE = ('docs/autoscale.md', 'docs/deploy.md', 'docs/papers/', 'tools/deploy/',
+                     'tools/tidy/', 'src/server/proto/', 'THIRD_PARTY.md')
 
 
 def retired_words(source):

@@ -65,6 +65,8 @@ std::vector<fs::path> LibraryCandidates(const fs::path& library) {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error) {
     AddFolder(paths, program.parent_path());
+    // Where the Debian package puts it.
+    AddFolder(paths, program.parent_path().parent_path() / "lib" / "tactus");
     for (fs::path above = program.parent_path(); above != above.root_path();
          above = above.parent_path()) {
       AddFolder(paths, above / ".cache" / "onnxruntime" / "lib");

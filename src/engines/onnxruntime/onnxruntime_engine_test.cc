@@ -418,6 +418,8 @@ TEST(OnnxRuntimeLibrary, LooksWhereToldThenBesideTheProgramThenWhereTheSystemDoe
   ASSERT_GE(searched.size(), 6u);
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
   EXPECT_THAT(searched, ::testing::Contains(program / "libonnxruntime.so.1"));
+  EXPECT_THAT(searched, ::testing::Contains(program.parent_path() / "lib" / "tactus" /
+                                            "libonnxruntime.so.1"));
   EXPECT_EQ(searched.back(), "libonnxruntime.so");
 }
 
