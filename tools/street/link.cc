@@ -7,15 +7,7 @@
 // when the simulator's Link (sim/network/link.h) says so: rate by a trace, latency, a queue of some
 // bytes beyond which packets are dropped. SIGUSR1 cuts the link, SIGUSR2 mends it. Until SIGTERM;
 // then a line of JSON with what went which way. Needs root.
-#include <fcntl.h>
-#include <linux/if.h>
-#include <linux/if_tun.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
+#include "sim/network/link.h"
 
 #include <algorithm>
 #include <array>
@@ -32,10 +24,18 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/if.h>
+#include <linux/if_tun.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "base/rng.h"
-#include "sim/network/link.h"
 #include "workload/csv.h"
 
 namespace tactus {
@@ -108,8 +108,8 @@ RateTrace RateOf(const std::string& text) {
   for (const CsvTable::Row& row : table->rows) {
     if (row.cells.size() != 3) End(text + ": its columns are not trace, t_s, mbps");
     if (row.cells[0] != text.substr(colon + 1)) continue;
-    steps.push_back({kStart + FromSeconds(std::atof(row.cells[1].c_str())),
-                     std::atof(row.cells[2].c_str())});
+    steps.push_back(
+        {kStart + FromSeconds(std::atof(row.cells[1].c_str())), std::atof(row.cells[2].c_str())});
   }
   if (steps.empty()) End(text + ": the file has no such trace");
   const Duration repeat = steps.back().at - kStart + Seconds(30);
@@ -121,7 +121,7 @@ struct Flags {
   std::string right;
   std::string up = "100";    // from right to left
   std::string down = "100";  // from left to right
-  double latency_ms = 5;
+  double latency = 5;        // milliseconds, as on the command line
   double loss = 0;
   double queue_kb = 256;
   std::uint64_t seed = 1;
@@ -134,7 +134,7 @@ class Way {
       : from_(from),
         to_(to),
         link_({.rate = RateOf(rate),
-               .latency = FromMillis(flags.latency_ms),
+               .latency = FromMillis(flags.latency),
                .most_waiting = flags.queue_kb * 1e3}),
         loss_(flags.loss),
         luck_(Rng::Stream(flags.seed, name)) {}
@@ -144,6 +144,7 @@ class Way {
     for (;;) {
       const ssize_t size = read(from_, buffer_.data(), buffer_.size());
       if (size <= 0) return;
+      ++taken_;
       if (cut || luck_.Uniform() < loss_) {
         ++lost_;
         continue;
@@ -162,8 +163,9 @@ class Way {
   TimePoint next() const { return under_way_.empty() ? kNever : under_way_.front().at; }
   std::string Told() const {
     const LinkTotals& t = link_.totals();
-    return fmt::format(R"({{"packets":{},"bytes":{:.0f},"full":{},"lost":{},"busy_s":{:.3f}}})",
-                       t.delivered, t.bytes, t.full + t.dead, lost_, ToSeconds(t.busy));
+    return fmt::format(
+        R"({{"taken":{},"packets":{},"bytes":{:.0f},"full":{},"lost":{},"busy_s":{:.3f}}})", taken_,
+        t.delivered, t.bytes, t.full + t.dead, lost_, ToSeconds(t.busy));
   }
 
  private:
@@ -179,7 +181,8 @@ class Way {
   Rng luck_;
   std::deque<Packet> under_way_;
   std::vector<std::byte> buffer_ = std::vector<std::byte>(kMostPacket);
-  std::int64_t lost_ = 0;
+  std::int64_t taken_ = 0;
+  std::int64_t lost_ = 0;  // cut, by chance, or not wanted by the other side
 };
 
 int Signals() {
@@ -232,7 +235,7 @@ int main(int argc, char** argv) {
   app.add_option("--right", flags.right, "The other side")->required();
   app.add_option("--up", flags.up, "From right to left: Mbit/s, or FILE.csv:TRACE");
   app.add_option("--down", flags.down, "From left to right, the same");
-  app.add_option("--latency-ms", flags.latency_ms, "Each way")->check(CLI::Range(0.0, 1e4));
+  app.add_option("--latency-ms", flags.latency, "Each way")->check(CLI::Range(0.0, 1e4));
   app.add_option("--loss", flags.loss, "Part of the packets")->check(CLI::Range(0.0, 0.99));
   app.add_option("--queue-kb", flags.queue_kb, "Beyond these packets are dropped")
       ->check(CLI::Range(2.0, 1e6));
