@@ -18,6 +18,8 @@ class Plain:
         self.name, self.street = name, street
         command = [tactus, 'serve', '--models', models, '--address', address, '--http-port', 0,
                    '--grpc-port', 0, '--metrics-port', 0, *SERVE]
+        if address != '127.0.0.1':
+            command.append('--insecure')  # nobody but the run's own namespaces reaches it
         if only is not None:
             command += ['--model-control-mode', 'explicit']
             for model in only:
