@@ -44,7 +44,17 @@ def run_of(speed, placement, where, cameras, links, seconds):
             'cameras': cameras, 'links': links}
 
 
-def cut_of(answered, speed, cut_s, mended_s, seconds, before, after):
+def crossing(runs):
+    """The last speed at which the plan sends a camera's frames or persons over its link, and that
+    camera, the middle one rather than others; None: no plan does."""
+    for run in runs[::-1]:
+        for name in sorted(run['where'], key=lambda name: name != 'cam2'):
+            if run['placement'] == OURS and 'server' in ' '.join(run['where'][name].values()):
+                return run['speed'], name
+    return None
+
+
+def cut_of(answered, camera, speed, cut_s, mended_s, seconds, before, after):
     """Recovery: from the link's return to the first answer in time with persons in it."""
     good = sorted(f['at_s'] + f['latency_ms'] / 1e3 for f in answered
                   if not f['late'] and f['persons'])
@@ -54,7 +64,7 @@ def cut_of(answered, speed, cut_s, mended_s, seconds, before, after):
         second = int(f['at_s'] + f['latency_ms'] / 1e3)
         if not f['late'] and 0 <= second < len(per_second):
             per_second[second] += f['persons']
-    return {'speed': speed, 'cut_s': cut_s, 'mended_s': mended_s,
+    return {'camera': camera, 'speed': speed, 'cut_s': cut_s, 'mended_s': mended_s,
             'recovery_s': back[0] - mended_s if back else None,
             'answers_while_cut': sum(cut_s + 1 < at < mended_s for at in good),
             'on_time_each_second': per_second, 'where_before': before, 'where_after': after}
@@ -142,21 +152,22 @@ def table(doc):
 PLOT = '''
 set terminal pngcairo size 1620,660 font 'sans,19' background '#ffffff'
 set output '{output}'
-set multiplot layout 1,2 title "{title}" font ",15"
+set multiplot layout 1,2 title "{title}" font ",22"
 set grid ytics lc rgb '#dddddd' lt 1
 set border 3 lc rgb '#888888'
 set tics nomirror textcolor rgb '#333333'
 set lmargin 9
 set rmargin 3
-set yrange [0:*]
+set yrange [0:{top}]
 set title 'persons a second with their poses in time'
 set xlabel "the middle camera's link, Mbit/s"
 set style data histograms
 set style histogram clustered gap 1
 set style fill solid 0.9 noborder
-set key outside bottom center horizontal
+set key top right
 plot {bars}
 set title "{right}"
+set yrange [0:*]
 set xlabel 'seconds'
 {cut}
 plot {lines}
@@ -179,8 +190,8 @@ def plot(doc, folder):
     cut = doc['cut']
     marks = ''
     if cut is not None:
-        series = {'cut': ('octopinf, cam2', cut['on_time_each_second'], COLOURS[OURS])}
-        right = f'persons a second of cam2 at {cut["speed"]} Mbit/s, its uplink cut and mended'
+        series = {'cut': (f'octopinf, {cut["camera"]}', cut['on_time_each_second'], COLOURS[OURS])}
+        right = f'persons a second of {cut["camera"]} at {cut["speed"]} Mbit/s, its uplink cut and mended'
         marks = '\n'.join(f'set arrow from {at}, graph 0 to {at}, graph 1 nohead dt 2 '
                           "lc rgb '#999999'" for at in (cut['cut_s'], cut['mended_s']))
     else:
@@ -199,7 +210,8 @@ def plot(doc, folder):
     columns = [f"'{bars}' using {i + 2}:xtic(1) lc rgb '{COLOURS[name]}' title '{name}'"
                for i, name in enumerate(names)]
     title = f'A street of {len(doc["cores"]) - 1} cameras, {doc["fps"]:g} frames a second each'
-    script = PLOT.format(output=folder / 'street.png', title=title, bars=', '.join(columns),
+    top = 1.25 * max([run['persons_on_time_rps'] for run in doc['runs']] + [1])
+    script = PLOT.format(top=top, output=folder / 'street.png', title=title, bars=', '.join(columns),
                          right=right, cut=marks, lines=', '.join(lines))
     done = subprocess.run(['gnuplot'], input=script, text=True, capture_output=True, check=False)
     if done.returncode != 0:
