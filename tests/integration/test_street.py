@@ -1,10 +1,11 @@
 """tools/street: its emulated link keeps order and counts every packet, and cuts and mends; a
-cluster of two namespaces answers over it. Nothing here is timed. Skipped where namespaces or tun devices
-are refused."""
+cluster of two namespaces answers over it, and again after a cut. Nothing here is timed. Skipped
+where namespaces or tun devices are refused."""
 
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -222,13 +223,33 @@ class ClusterTest(StreetTest):
 
         def answer():
             done = subprocess.run(
-                ["ip", "netns", "exec", self.space, "curl", "-sS", "--max-time", "60", "-d", body,
+                ["ip", "netns", "exec", self.space, "curl", "-sS", "--max-time", "20", "-d", body,
                  f"http://{http}/v2/models/means/infer"], capture_output=True, text=True,
                 check=False)
             said = json.loads(done.stdout or "{}")
             return "outputs" in said and said["outputs"][0]["data"]
         until("an answer", answer)
         self.assertEqual(answer(), [3, 5])
+
+        # TCP would send again after as long as it has been without an answer; a connection made
+        # anew is there when the link is.
+        worker = (self.root / "cluster" / "state-server" / "worker.state").read_text()
+        peer = f"{int(re.search(r'peer: (\d+)', worker)[1]):04X}"
+
+        def connections():
+            table = network.ip("netns", "exec", self.space, "cat", "/proc/net/tcp").splitlines()
+            rows = [line.split() for line in table[1:]]
+            return {row[1] for row in rows if row[2].endswith(f":{peer}") and row[3] == "01"}
+        before = connections()
+        self.assertEqual(len(before), 1)
+        self.street.cut("cam1")
+        self.assertFalse(answer())
+        until("the connection to be given up", lambda: not connections())
+        self.street.mend("cam1")
+        until("an answer again", answer)
+        self.assertEqual(answer(), [3, 5])
+        self.assertEqual(len(connections()), 1)
+        self.assertNotEqual(connections(), before)
         cluster.close()
         self.assertGreater(self.street.part("cam1")["up"]["packets"], 0)
 

@@ -191,7 +191,7 @@ def plot(doc, folder):
     marks = ''
     if cut is not None:
         series = {'cut': (f'octopinf, {cut["camera"]}', cut['on_time_each_second'], COLOURS[OURS])}
-        right = f'persons a second of {cut["camera"]} at {cut["speed"]} Mbit/s, its uplink cut and mended'
+        right = f'{cut["camera"]} at {cut["speed"]} Mbit/s, its uplink cut and mended'
         marks = '\n'.join(f'set arrow from {at}, graph 0 to {at}, graph 1 nohead dt 2 '
                           "lc rgb '#999999'" for at in (cut['cut_s'], cut['mended_s']))
     else:
@@ -211,7 +211,8 @@ def plot(doc, folder):
                for i, name in enumerate(names)]
     title = f'A street of {len(doc["cores"]) - 1} cameras, {doc["fps"]:g} frames a second each'
     top = 1.25 * max([run['persons_on_time_rps'] for run in doc['runs']] + [1])
-    script = PLOT.format(top=top, output=folder / 'street.png', title=title, bars=', '.join(columns),
+    script = PLOT.format(top=top, output=folder / 'street.png', title=title,
+                         bars=', '.join(columns),
                          right=right, cut=marks, lines=', '.join(lines))
     done = subprocess.run(['gnuplot'], input=script, text=True, capture_output=True, check=False)
     if done.returncode != 0:
