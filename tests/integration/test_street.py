@@ -100,8 +100,7 @@ class LinkTest(StreetTest):
     def test_what_a_full_queue_drops_is_counted_and_the_rest_is_in_order(self):
         self.street.join("cam1", 0.5, 50, latency_ms=1, queue_kb=5)
         self.send(COUNT)
-        until("an end", lambda: len(self.got()) > 2)
-        time.sleep(0.3)  # what waits, at half a megabit a second
+        until("some of them", lambda: len(self.got()) > 2)
         up = self.street.part("cam1")["up"]
         got = self.got()
         self.assertEqual(got, sorted(set(got)))
@@ -109,34 +108,27 @@ class LinkTest(StreetTest):
         self.assertLess(len(got), COUNT)
         self.assertEqual(up["taken"], up["packets"] + up["full"] + up["lost"])
 
-    def test_lost_packets_are_those_of_the_seed(self):
-        told = []
-        for _ in range(2):
-            self.street.join("cam1", 50, 50, latency_ms=1, loss=0.3)
-            self.send(COUNT)
-            self.street.end(self.taker)
-            told.append((self.street.part("cam1")["up"], self.got()))
-            self.taker = self.street.start("server", [sys.executable, "-c", TAKE], "taker.log",
-                                           quota=False)
-        for up, got in told:
-            self.assertGreater(up["lost"], COUNT // 10)
-            self.assertLess(up["lost"], COUNT // 2 + 20)
-            self.assertEqual(got, sorted(set(got)))
+    def test_packets_lost_by_chance_are_counted(self):
+        self.street.join("cam1", 50, 50, latency_ms=1, loss=0.3)
+        self.send(COUNT)
+        until("some of them", lambda: len(self.got()) > COUNT // 2)
+        up = self.street.part("cam1")["up"]
+        self.assertGreater(up["lost"], COUNT // 10)  # the seed's; the kernel's own are a few
+        self.assertLess(up["lost"], COUNT // 2 + 20)
+        self.assertEqual(up["taken"], up["packets"] + up["full"] + up["lost"])
+        self.assertEqual(self.got(), sorted(set(self.got())))
 
     def test_a_cut_link_carries_nothing_until_it_is_mended(self):
         self.street.join("cam1", 50, 50, latency_ms=1)
         self.send(5)
         until("the first five", lambda: len(self.got()) == 5)
         self.street.cut("cam1")
-        time.sleep(0.2)
-        self.send(5)
-        time.sleep(0.2)
-        self.assertEqual(len(self.got()), 5)
+        self.send(7)
         self.street.mend("cam1")
-        time.sleep(0.2)
         self.send(5)
-        until("five more", lambda: len(self.got()) == 10)
-        self.assertGreaterEqual(self.street.part("cam1")["up"]["lost"], 5)
+        until("five more", lambda: len(self.got()) >= 10)
+        self.assertEqual(self.got(), [*range(5), *range(5)])
+        self.assertGreaterEqual(self.street.part("cam1")["up"]["lost"], 7)
 
     def test_nothing_is_left_behind(self):
         self.street.join("cam1", 50, 50, latency_ms=1)
@@ -234,12 +226,13 @@ class ClusterTest(StreetTest):
         # TCP would send again after as long as it has been without an answer; a connection made
         # anew is there when the link is.
         worker = (self.root / "cluster" / "state-server" / "worker.state").read_text()
-        peer = f"{int(re.search(r'peer: (\d+)', worker)[1]):04X}"
+        port = int(re.search(r"peer: (\d+)", worker)[1])
 
         def connections():
-            table = network.ip("netns", "exec", self.space, "cat", "/proc/net/tcp").splitlines()
-            rows = [line.split() for line in table[1:]]
-            return {row[1] for row in rows if row[2].endswith(f":{peer}") and row[3] == "01"}
+            table = network.ip("netns", "exec", self.space, "cat", "/proc/net/tcp",
+                               "/proc/net/tcp6").splitlines()
+            rows = [line.split() for line in table]
+            return {row[1] for row in rows if row[2].endswith(f":{port:04X}") and row[3] == "01"}
         before = connections()
         self.assertEqual(len(before), 1)
         self.street.cut("cam1")

@@ -143,8 +143,7 @@ def fleet_text(cameras, costs, links, fps, duration_s, slo_ms=SLO_MS):
              '[fleet]', f'duration_s = {duration_s:g}', 'period_s = 0', 'autoscale_s = 0']
     for name in ('server', *cameras):
         lines += ['', '[[devices]]', f'name = "{name}"', f'kind = "{name}"', f'site = "{name}"',
-                  # One lane: no room for a second instance of a step beside the first.
-                  f'memory_mb = {1000 if name == "server" else 300}',
+                  'memory_mb = 4000',
                   f'server = {"true" if name == "server" else "false"}']
     for name in cameras:
         mbps, latency_ms, loss = links[name]

@@ -5,8 +5,8 @@
 //
 // Each side is a tun device of its namespace. A packet that goes into one comes out of the other
 // when the simulator's Link (sim/network/link.h) says so: rate by a trace, latency, a queue of some
-// bytes beyond which packets are dropped. SIGUSR1 cuts the link, SIGUSR2 mends it. Until SIGTERM;
-// then a line of JSON with what went which way. Needs root.
+// bytes beyond which packets are dropped. SIGUSR1 cuts the link, SIGUSR2 mends it, and it says so.
+// Until SIGTERM; then a line of JSON with what went which way. Needs root.
 #include "sim/network/link.h"
 
 #include <algorithm>
@@ -211,7 +211,12 @@ int Run(const Flags& flags) {
     signalfd_siginfo signal{};
     while (read(signals, &signal, sizeof signal) == sizeof signal) {
       if (signal.ssi_signo == SIGUSR1 || signal.ssi_signo == SIGUSR2) {
+        // What came before the signal is judged before it.
+        down.Take(cut);
+        up.Take(cut);
         cut = signal.ssi_signo == SIGUSR1;
+        fmt::print("{}\n", cut ? "cut" : "mended");
+        std::fflush(stdout);
         continue;
       }
       fmt::print("{{\"up\":{},\"down\":{}}}\n", up.Told(), down.Told());

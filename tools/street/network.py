@@ -226,10 +226,18 @@ class Street:
         self.links[name] = link
 
     def cut(self, name):
-        self.links[name].signal(signal.SIGUSR1)
+        self._tell(name, signal.SIGUSR1, 'cut')
 
     def mend(self, name):
-        self.links[name].signal(signal.SIGUSR2)
+        self._tell(name, signal.SIGUSR2, 'mended')
+
+    def _tell(self, name, number, answer):
+        link = self.links[name]
+        before = link.text().splitlines().count(answer)
+        link.signal(number)
+        end = time.monotonic() + GRACE_S
+        while link.text().splitlines().count(answer) == before and time.monotonic() < end:
+            time.sleep(0.005)
 
     def part(self, name):
         """Ends the link and says what went over it, {'up': ..., 'down': ...}."""

@@ -190,8 +190,8 @@ def plot(doc, folder):
     cut = doc['cut']
     marks = ''
     if cut is not None:
-        series = {'cut': (f'octopinf, {cut["camera"]}', cut['on_time_each_second'], COLOURS[OURS])}
-        right = f'{cut["camera"]} at {cut["speed"]} Mbit/s, its uplink cut and mended'
+        series = {'cut': ('', cut['on_time_each_second'], COLOURS[OURS])}
+        right = f'{cut["camera"]} at {cut["speed"]} Mbit/s, its uplink cut for a while'
         marks = '\n'.join(f'set arrow from {at}, graph 0 to {at}, graph 1 nohead dt 2 '
                           "lc rgb '#999999'" for at in (cut['cut_s'], cut['mended_s']))
     else:
@@ -203,14 +203,15 @@ def plot(doc, folder):
     lines = []
     for name, (title, values, colour) in series.items():
         data = folder / f'{name}.dat'
+        named = f"title '{title}'" if title else 'notitle'
         data.write_text('\n'.join(f'{i + 0.5} {value}' for i, value in enumerate(values)) + '\n',
                         encoding='utf-8')
         lines.append(f"'{data}' using 1:2 with linespoints lw 2.5 pt 7 ps 0.7 lc rgb '{colour}' "
-                     f"title '{title}'")
+                     f"{named}")
     columns = [f"'{bars}' using {i + 2}:xtic(1) lc rgb '{COLOURS[name]}' title '{name}'"
                for i, name in enumerate(names)]
     title = f'A street of {len(doc["cores"]) - 1} cameras, {doc["fps"]:g} frames a second each'
-    top = 1.25 * max([run['persons_on_time_rps'] for run in doc['runs']] + [1])
+    top = 1.4 * max([run['persons_on_time_rps'] for run in doc['runs']] + [1])
     script = PLOT.format(top=top, output=folder / 'street.png', title=title,
                          bars=', '.join(columns),
                          right=right, cut=marks, lines=', '.join(lines))
