@@ -106,10 +106,24 @@ def verdict(runs, cut, twins):
     return checks
 
 
+def machine():
+    """The processor's name, as the kernel tells it."""
+    with open('/proc/cpuinfo', encoding='utf-8') as file:
+        names = [line.partition(':')[2].strip() for line in file if line.startswith('model name')]
+    return f'{names[0] if names else "a processor without a name"}, {os.cpu_count()} cores'
+
+
+def commit():
+    here = pathlib.Path(__file__).resolve().parent
+    done = subprocess.run(['git', '-C', str(here), 'describe', '--always', '--dirty'],
+                          capture_output=True, text=True, check=False)
+    return done.stdout.strip() or 'unknown'
+
+
 def document(run, street, cores, link_part, latency_ms):
     return {'tactus_street': 1, 'source': 'measured; links EMULATED in user space',
             'cores': cores, 'quotas_refused': street.without_quota(),
-            'processors': os.cpu_count(), 'load_average': os.getloadavg(),
+            'machine': machine(), 'commit': commit(), 'load_average': os.getloadavg(),
             'link_part': link_part, 'latency_ms': latency_ms, 'fps': run.fps,
             'slo_ms': 500, 'costs': {name: cost.summary() for name, cost in run.costs.items()},
             'runs': run.runs, 'cut': run.cut, 'twins': run.twins,
