@@ -82,8 +82,11 @@ class ServeCommand {
   bool Profiled(const ModelSpec& spec) const;
   std::string LatenciesOf(const ModelSpec& spec) const;
   std::string LanesText() const;
-  // Of all models but ensembles.
-  InferenceService& Models() const { return host_ ? host_->service() : *runtime_; }
+  // Of all models but ensembles, save those that are steps of others.
+  InferenceService& Models() const {
+    if (composed_ != nullptr) return *composed_;
+    return host_ ? host_->service() : *runtime_;
+  }
   void PrintServed() const;
   void Stop();
 
@@ -98,10 +101,11 @@ class ServeCommand {
   PeerTls peer_tls_;
   std::unique_ptr<ServedSite> site_;  // with --schedulers
   std::unique_ptr<Runtime> runtime_;
-  std::unique_ptr<HostLanes> host_;           // null with --engine
-  std::unique_ptr<RoutedSteps> routed_;       // with --routes: over both, and other nodes
-  std::unique_ptr<EnsembleService> service_;  // over all; front ends speak to it
-  Policy* policy_ = nullptr;                  // the runtime's; not touched while it runs
+  std::unique_ptr<HostLanes> host_;            // null with --engine
+  std::unique_ptr<EnsembleService> composed_;  // over both: ensembles that are steps; or null
+  std::unique_ptr<RoutedSteps> routed_;        // with --routes: over those, and other nodes
+  std::unique_ptr<EnsembleService> service_;   // over all; front ends speak to it
+  Policy* policy_ = nullptr;                   // the runtime's; not touched while it runs
   std::optional<PredictorFile> resumed_;
   std::unique_ptr<LoadSampler> sampler_;  // null: no advice
   std::shared_ptr<Access> access_;
@@ -307,6 +311,7 @@ LoadTotals ServeCommand::ReadLoad() const {
 Status ServeCommand::OpenPorts() {
   std::vector<const Runtime*> runtimes = {runtime_.get()};
   if (host_ != nullptr) runtimes.push_back(&host_->runtime());
+  composed_ = ServeStepEnsembles(o_, Models(), CostIn(runtimes), *metrics_, log_);
   auto routed = MakeRoutedSteps(o_, peer_tls_, Models(), log_);
   if (!routed) return std::unexpected(std::move(routed.error()));
   routed_ = *std::move(routed);

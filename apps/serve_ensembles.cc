@@ -35,16 +35,18 @@ std::optional<StageCost> CostIn(const ServedModels& served_models, const ModelSp
   return std::nullopt;
 }
 
-EnsembleFolders FoldersOf(const ServeOptions& o, const Log& log) {
+// Those that are steps of others, or the others.
+EnsembleFolders FoldersOf(const ServeOptions& o, bool as_steps, const Log& log) {
   const std::filesystem::path root = o.models;
   EnsembleFolders folders;
-  folders.holds = [root](const std::string& model, const std::string& config) {
-    return HoldsEnsemble(root / model, config);
+  folders.holds = [root, as_steps](const std::string& model, const std::string& config) {
+    return HoldsEnsemble(root / model, config) &&
+           HoldsStepEnsemble(root / model, config) == as_steps;
   };
-  folders.list = [root] {
+  folders.list = [root, holds = folders.holds] {
     auto names = ListModels(root);
     if (!names) return std::vector<std::string>();
-    std::erase_if(*names, [&](const std::string& name) { return !HoldsEnsemble(root / name, ""); });
+    std::erase_if(*names, [&](const std::string& name) { return !holds(name, ""); });
     return *std::move(names);
   };
   folders.read = [root, log](const std::string& model, const std::string& config) {
@@ -92,24 +94,55 @@ CostOfStep CostIn(std::vector<const Runtime*> runtimes) {
   };
 }
 
-std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, InferenceService& models,
-                                                RoutedSteps* routed, CostOfStep cost_of,
-                                                Observer& observer, PipelineJournal* journal,
-                                                const Log& log) {
+namespace {
+
+EnsembleOptions OptionsOf(const ServeOptions& o, CostOfStep cost_of, Observer& observer,
+                          const Log& log) {
   EnsembleOptions options;
   options.default_slo = FromMillis(o.default_slo_ms);
   options.most_calls = o.call_capacity;
   options.is_explicit = o.model_control == "explicit";
   if (o.model_control == "poll") options.poll_interval = FromSeconds(o.poll_s);
-  if (routed != nullptr) FollowRoutes(*routed, options);
   options.cost_of = std::move(cost_of);
   options.observer = &observer;
-  options.journal = journal;
   options.log = [log](const std::string& line) { log->warn(line); };
-  auto service = std::make_unique<EnsembleService>(models, std::move(options), FoldersOf(o, log));
-  service->Open(o.model_control == "explicit" ? OnlyEnsembles(o, o.load_models, true)
-                                              : std::vector<std::string>{"*"});
+  return options;
+}
+
+std::unique_ptr<EnsembleService> Opened(const ServeOptions& o, InferenceService& models,
+                                        EnsembleOptions options, bool as_steps, const Log& log) {
+  auto service =
+      std::make_unique<EnsembleService>(models, std::move(options), FoldersOf(o, as_steps, log));
+  std::vector<std::string> names{"*"};
+  if (o.model_control == "explicit") {
+    names = OnlyEnsembles(o, o.load_models, true);
+    std::erase_if(names, [&](const std::string& name) {
+      return HoldsStepEnsemble(std::filesystem::path(o.models) / name, "") != as_steps;
+    });
+  }
+  service->Open(names);
   return service;
+}
+
+}  // namespace
+
+std::unique_ptr<EnsembleService> ServeStepEnsembles(const ServeOptions& o, InferenceService& models,
+                                                    CostOfStep cost_of, Observer& observer,
+                                                    const Log& log) {
+  if (FoldersOf(o, true, log).list().empty()) return nullptr;
+  EnsembleOptions options = OptionsOf(o, std::move(cost_of), observer, log);
+  options.mark = CallId{1} << 28;
+  return Opened(o, models, std::move(options), true, log);
+}
+
+std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& o, InferenceService& models,
+                                                RoutedSteps* routed, CostOfStep cost_of,
+                                                Observer& observer, PipelineJournal* journal,
+                                                const Log& log) {
+  EnsembleOptions options = OptionsOf(o, std::move(cost_of), observer, log);
+  if (routed != nullptr) FollowRoutes(*routed, options);
+  options.journal = journal;
+  return Opened(o, models, std::move(options), false, log);
 }
 
 }  // namespace tactus

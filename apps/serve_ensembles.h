@@ -25,9 +25,15 @@ using CostOfStep = std::function<std::optional<StageCost>(const ModelSpec&)>;
 // Of the first of the runtimes, which outlive it, that serves the model.
 CostOfStep CostIn(std::vector<const Runtime*> runtimes);
 
-// Opened: what can serve does. `models` serves all that is no ensemble, and the steps of ensembles
-// unless `routed` does, which is over it and may be null. They, `observer` and `journal`, which may
-// be null, outlive it.
+// Those that are steps of others (as_step), opened, over all models; null: there are none now.
+// Their steps run here.
+std::unique_ptr<EnsembleService> ServeStepEnsembles(const ServeOptions& options,
+                                                    InferenceService& models, CostOfStep cost_of,
+                                                    Observer& observer, const Log& log);
+
+// The others, opened: what can serve does. `models` serves all that is not among them, and the
+// steps of ensembles unless `routed` does, which is over it and may be null. They, `observer` and
+// `journal`, which may be null, outlive it.
 std::unique_ptr<EnsembleService> ServeEnsembles(const ServeOptions& options,
                                                 InferenceService& models, RoutedSteps* routed,
                                                 CostOfStep cost_of, Observer& observer,

@@ -13,8 +13,6 @@
 namespace tactus {
 namespace {
 
-constexpr CallId kOfEnsembles = CallId{1} << 31;
-
 std::string TextOf(const EnsembleDeclaration& declared) { return declared.model.config; }
 
 std::unexpected<Error> UnknownEnsemble(std::string_view model, std::int64_t version) {
@@ -107,7 +105,7 @@ bool EnsembleService::IsCurrent(const ServedEnsemble& served) const {
 void EnsembleService::Keep(const std::shared_ptr<ServedEnsemble>& served) const {
   std::erase_if(bound_, [](const auto& entry) { return entry.second.expired(); });
   std::erase_if(by_number_, [](const auto& entry) { return entry.second.expired(); });
-  served->number = next_number_++ & (kOfEnsembles - 1);
+  served->number = next_number_++ & (options_.mark - 1);
   bound_[&served->spec()] = served;
   by_number_[served->number] = served;
 }
@@ -196,17 +194,17 @@ CallId EnsembleService::Infer(InferCall&& call) {
                   observer);
   }
   const CallId counted = next_call_.fetch_add(1, std::memory_order_relaxed);
-  const CallId id = (counted << 32) | kOfEnsembles | ensemble->number;
+  const CallId id = (counted << 32) | options_.mark | ensemble->number;
   ensemble->Infer(std::move(call), id);
   return id;
 }
 
 void EnsembleService::Cancel(CallId call) {
-  if ((call & kOfEnsembles) == 0) return steps_.Cancel(call);
+  if ((call & options_.mark) == 0) return steps_.Cancel(call);
   std::shared_ptr<ServedEnsemble> ensemble;
   {
     const std::shared_lock lock(mutex_);
-    const auto number = static_cast<std::uint32_t>(call & (kOfEnsembles - 1));
+    const auto number = static_cast<std::uint32_t>(call & (options_.mark - 1));
     const auto found = by_number_.find(number);
     if (found != by_number_.end()) ensemble = found->second.lock();
   }

@@ -58,6 +58,10 @@ struct EnsembleOptions {
   // Who runs the steps, where that is not the service itself: it may have models that clients do
   // not see. Null: the service. Outlives it.
   InferenceService* runs_steps = nullptr;
+  // The bit that marks its calls. A service below this one, whose ensembles are steps of this
+  // one's, has another, and another than what lies between (service/routed_service.h,
+  // cluster/steps).
+  CallId mark = CallId{1} << 31;
   // What a model's batches take; empty, or nothing for a model: not known, so that all steps count
   // alike until they have been measured.
   std::function<std::optional<StageCost>(const ModelSpec&)> cost_of;
@@ -79,7 +83,7 @@ struct EnsembleOptions {
 
 class EnsembleService final : public InferenceService {
  public:
-  // `steps` outlives it, and every call is answered before it goes. Ids of calls with bit 31 set
+  // `steps` outlives it, and every call is answered before it goes. Ids of calls with options.mark
   // are those of ensembles; `steps` gives none such (a runtime's have the place of the call there).
   EnsembleService(InferenceService& steps, EnsembleOptions options, EnsembleFolders folders);
   ~EnsembleService() override;

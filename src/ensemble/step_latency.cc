@@ -16,6 +16,8 @@ std::optional<Duration> StepLatency::Update(TimePoint now) {
     smoothed_.reset();  // nobody knows any more
     return smoothed_;
   }
+  const bool silent = samples_[(next_ - 1) % kMost].at + kSilence < now;
+  if (silent && smoothed_) return smoothed_ = *smoothed_ / 2;
   const auto middle = recent.begin() + static_cast<std::ptrdiff_t>(count / 2);
   std::nth_element(recent.begin(), middle, recent.begin() + static_cast<std::ptrdiff_t>(count));
   if (!smoothed_) return smoothed_ = *middle;

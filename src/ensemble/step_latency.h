@@ -15,10 +15,12 @@ class StepLatency {
  public:
   // One answer, `took` after its step began.
   void Add(TimePoint now, Duration took) { samples_[next_++ % kMost] = {now, took}; }
-  // Once for each second, say. Nothing where there was no answer for ten seconds.
+  // Once for each second, say. Without an answer for two seconds it halves each time, for what was
+  // slow once may be why nothing is tried any more; nothing where there was none for ten seconds.
   std::optional<Duration> Update(TimePoint now);
 
   static constexpr Duration kWindow = Seconds(10);
+  static constexpr Duration kSilence = Seconds(2);
 
  private:
   static constexpr std::size_t kMost = 128;

@@ -310,6 +310,40 @@ class ComingAndGoingTest(unittest.TestCase):
             self.assertTrue(client.is_model_ready("second"))
             self.assertEqual(server.terminate(), 0)
 
+    def test_an_ensemble_as_a_step_of_others(self):
+        def fill(root):
+            self.fill(root)
+            pair = chain("first", "second", {"as_step": "true", "slo_ms": "60000"})
+            add_model(root, "pair", pair.replace('"chain"', '"pair"'))
+            add_model(root, "pairs", ensemble(
+                "pairs", ([("x", [4])], [("y", [4])]),
+                [("pair", {"x": "x"}, {"y": "between"}), ("pair", {"x": "between"}, {"y": "y"})],
+                {"slo_ms": "60000"}, max_batch=1))
+            add_model(root, "deep", ensemble(
+                "deep", ([("x", [4])], [("y", [4])]),
+                [("chain", {"x": "x"}, {"y": "y"})], {"slo_ms": "60000"}, max_batch=1))
+        arguments = ("--model-control-mode", "explicit", "--load-model", "pairs")
+        with contextlib.closing(Server(*arguments, fill=fill)) as server:
+            client = grpc_client.InferenceServerClient(server.grpc)
+            values = floats(1, 4)
+            inputs = [tensor_of(grpc_client, "x", values)]
+            for model in ("pairs", "pair"):  # whoever brought it, clients may ask it too
+                answer = client.infer(model, inputs).as_numpy("y")
+                numpy.testing.assert_array_equal(answer, values)
+
+            def count(model):
+                return client.get_inference_statistics(model).model_stats[0].inference_count
+            self.assertEqual((count("pairs"), count("pair"), count("first")), (1, 3, 3))
+            with self.assertRaisesRegex(InferenceServerException, "as_step"):
+                client.load_model("chain")
+                client.load_model("deep")
+            client.unload_model("pair")
+            with self.assertRaisesRegex(InferenceServerException, "step 'pair': .*unload"):
+                client.infer("pairs", inputs)
+            client.load_model("pair")
+            numpy.testing.assert_array_equal(client.infer("pairs", inputs).as_numpy("y"), values)
+            self.assertEqual(server.terminate(), 0)
+
     def test_steps_that_are_replaced_while_calls_run(self):
         arguments = ("--model-control-mode", "explicit", "--load-model", "chain")
         with contextlib.closing(Server(*arguments, fill=self.fill)) as server:

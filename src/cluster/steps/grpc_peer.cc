@@ -14,6 +14,11 @@ namespace {
 
 constexpr int kMostMessage = 1 << 30;
 constexpr auto kSaysWithin = std::chrono::seconds(2);
+// A link that was away comes back to a connection whose next packet TCP sends after as long again,
+// so the connection is given up and made anew: often enough that steps cross within a second of the
+// link's return. A ping waits behind tensors; on a slow link those take their time.
+constexpr auto kPingWithin = std::chrono::milliseconds(3000);
+constexpr auto kConnectWithin = std::chrono::milliseconds(700);
 
 class GrpcPeer final : public Peer {
  public:
@@ -103,8 +108,12 @@ Expected<ModelSpec> GrpcPeer::Describe(const std::string& model) {
 
 MakePeer GrpcPeers(PeerTls tls) {
   return [tls = std::move(tls)](const std::string& node, const std::string& address) {
-    return std::make_shared<GrpcPeer>(
-        ChannelTo(address, {.tls = tls, .node = node, .most_message = kMostMessage}));
+    return std::make_shared<GrpcPeer>(ChannelTo(address, {.tls = tls,
+                                                          .node = node,
+                                                          .most_message = kMostMessage,
+                                                          .keeps_alive = true,
+                                                          .ping_within = kPingWithin,
+                                                          .connect_within = kConnectWithin}));
   };
 }
 

@@ -9,15 +9,15 @@ std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address,
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // How long an attempt to connect may take.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+                   static_cast<int>(options.connect_within.count()));
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
   arguments.SetMaxReceiveMessageSize(options.most_message);
   arguments.SetMaxSendMessageSize(options.most_message);
   if (options.keeps_alive) {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingEveryMs);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingWithinMs);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.ping_within.count()));
   }
   return grpc::CreateCustomChannel(address, options.tls.Towards(options.node), arguments);
 }

@@ -1,6 +1,7 @@
 // A connection from one process of a cluster to another.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,9 @@ struct ChannelOptions {
   std::string node;          // whose process the peer has to be; empty: of any node of the cluster
   int most_message = 0;      // bytes of one, either way
   bool keeps_alive = false;  // pings; the peer has to allow it
+  // How long a ping may take on its way behind what is sent, and an attempt to connect.
+  std::chrono::milliseconds ping_within{kPingWithinMs};
+  std::chrono::milliseconds connect_within{1000};
 };
 
 // To HOST:PORT; not connected before it is used. Where the peer is away it is tried

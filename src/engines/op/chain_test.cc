@@ -68,7 +68,7 @@ TEST(Chain, EveryOperatorRunsOnItsOwnSample) {
     const std::string name(kind.name);
     ModelSpec spec = SpecOf({{"op", name}});
     spec.exits = {{"1", folder / "alphabet.txt", 0}};
-    if (name == "resize" || name == "letterbox" || name == "crop") {
+    if (name == "resize" || name == "letterbox" || name == "crop" || name == "decode_jpegs") {
       spec.parameters[name + ".height"] = "24";
       spec.parameters[name + ".width"] = "16";
     }

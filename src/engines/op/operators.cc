@@ -12,6 +12,7 @@
 #include "engines/op/ctc.h"
 #include "engines/op/db_boxes.h"
 #include "engines/op/decode_jpeg.h"
+#include "engines/op/jpegs.h"
 #include "engines/op/nanodet.h"
 #include "engines/op/normalize.h"
 #include "engines/op/operator.h"
@@ -393,10 +394,12 @@ Operator MakeTopK(Arguments& arguments) {
   return op;
 }
 
-constexpr std::array<OperatorKind, 12> kKinds{{{"crop", MakeCrop},
+constexpr std::array<OperatorKind, 14> kKinds{{{"crop", MakeCrop},
                                                {"ctc", MakeCtc},
                                                {"db_boxes", MakeDbBoxes},
                                                {"decode_jpeg", MakeDecodeJpeg},
+                                               {"decode_jpegs", MakeDecodeJpegs},
+                                               {"encode_jpegs", MakeEncodeJpegs},
                                                {"letterbox", MakeLetterbox},
                                                {"nanodet", MakeNanodet},
                                                {"normalize", MakeNormalize},

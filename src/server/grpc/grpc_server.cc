@@ -24,6 +24,8 @@
 namespace tactus {
 namespace {
 
+// Who pings more often than that, several times, is cut off.
+constexpr int kPingsEvery = 1000;
 // Of the calls that gRPC answers itself, reflection above all, each has a thread while it lasts.
 constexpr int kMostThreads = 64;
 
@@ -48,6 +50,8 @@ void SetLimits(const GrpcOptions& options, grpc::ServerBuilder& builder) {
   builder.SetResourceQuota(quota);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.max_metadata);
+  // Nodes of a cluster find out by pings that a link is away (cluster/tls/channel.h).
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingsEvery);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                              static_cast<int>(options.idle_timeout.count()));
   // Only reflection and health are synchronous; they need no thread for each core.

@@ -23,8 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 7> kKeys{
-    "slo_ms", "priority", "deadlines", "demultiply", "demultiply_most", "gather", "answer"};
+constexpr std::array<std::string_view, 8> kKeys{"slo_ms",     "priority",        "deadlines",
+                                                "demultiply", "demultiply_most", "gather",
+                                                "answer",     "as_step"};
 constexpr std::string_view kBudgetKey = "budget_ms.";
 constexpr std::string_view kGatherKey = "gather.";
 constexpr std::string_view kMostKey = "demultiply_most.";
@@ -82,7 +83,7 @@ class EnsembleReader {
     pipeline.slo = made_.model.slo;
     for (const auto read :
          {&EnsembleReader::ReadSteps, &EnsembleReader::ReadRules, &EnsembleReader::ReadRows,
-          &EnsembleReader::ReadBudgets, &EnsembleReader::Check}) {
+          &EnsembleReader::ReadBudgets, &EnsembleReader::ReadAsStep, &EnsembleReader::Check}) {
       if (Status fine = (this->*read)(); !fine) return std::unexpected(std::move(fine.error()));
     }
     return std::move(made_);
@@ -233,6 +234,13 @@ class EnsembleReader {
     return {};
   }
 
+  // Who serves it depends on it (HoldsStepEnsemble).
+  Status ReadAsStep() {
+    const std::string* text = Parameter("as_step");
+    if (text == nullptr || *text == "true" || *text == "false") return {};
+    return config_.WrongParameter("as_step", fmt::format("'{}' is neither true nor false", *text));
+  }
+
   // What is wrong with the pipeline by itself. Its SLO may be the server's.
   Status Check() {
     PipelineDeclaration checked = made_.pipeline;
@@ -282,6 +290,13 @@ Expected<EnsembleDeclaration> EnsembleOf(const DeclaredConfig& config, const fs:
 bool HoldsEnsemble(const fs::path& folder, const std::string& config) {
   const auto declared = DeclaredConfig::FromFolder(folder, config);
   return declared && IsEnsemble(declared->message());
+}
+
+bool HoldsStepEnsemble(const fs::path& folder, const std::string& config) {
+  const auto declared = DeclaredConfig::FromFolder(folder, config);
+  if (!declared || !IsEnsemble(declared->message())) return false;
+  const auto found = declared->message().parameters().find("as_step");
+  return found != declared->message().parameters().end() && found->second.string_value() == "true";
 }
 
 Expected<std::vector<EnsembleDeclaration>> ReadEnsemble(const fs::path& folder,

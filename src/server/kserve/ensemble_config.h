@@ -12,6 +12,9 @@
 //                     demultiply, gather.STEP: the one for whose rows STEP waits
 //   answer            all (default): one row that fails or is late ends the call; each: the answer
 //                     does without that row
+//   as_step           true: others may have it as one of their steps, as if it were a model; its
+//   own
+//                     steps are models only
 // A step is called as its model; the second of one model NAME is NAME#2, and so on.
 #pragma once
 
@@ -31,6 +34,9 @@ inline constexpr std::string_view kEnsemblePlatform = "ensemble";
 
 // Whether the folder, or `config` (a ModelConfig as JSON) where it is not empty, declares one.
 bool HoldsEnsemble(const std::filesystem::path& folder, const std::string& config);
+
+// Whether it declares one that is a step of others (as_step).
+bool HoldsStepEnsemble(const std::filesystem::path& folder, const std::string& config);
 
 // The ensemble in all versions that its version policy serves. A mistake is InvalidArgument that
 // names file, line, column, step and remedy. Whether models and tensors fit shows when models are

@@ -110,6 +110,7 @@ TEST(EnsembleConfig, MistakesInKeysNameTheLineAndTheRemedy) {
   EXPECT_THAT(ErrorOf(With("deadlines", "soon")),
               AllOf(HasSubstr("m/config.pbtxt:11:"), HasSubstr("none of spare, redivide")));
   EXPECT_THAT(ErrorOf(With("answer", "some")), HasSubstr("neither all nor each"));
+  EXPECT_THAT(ErrorOf(With("as_step", "yes")), HasSubstr("neither true nor false"));
   EXPECT_THAT(ErrorOf(With("demultiply", "who")),
               HasSubstr("there is no step 'who'; there are: find, read, read#2"));
   EXPECT_THAT(ErrorOf(With("budget_ms.find", "0")), HasSubstr("not a number of milliseconds"));
