@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "output_file.h"
 #include "stop_signals.h"
 #include "stream/answer_json.h"
 #include "stream/remote_sink.h"
