@@ -174,7 +174,7 @@ class ServicesTest(TakeoverCase):
         self.assert_nothing_lost(traffic)
         postgres.start()
         until("what happened meanwhile", lambda: ("trouble", "far") in self.cluster.events())
-        self.assertIn("the store is back", self.cluster.log(log))
+        until("the log to say so", lambda: "the store is back" in self.cluster.log(log))
 
 
 class BadOptionsTest(unittest.TestCase):
@@ -205,9 +205,9 @@ class BadOptionsTest(unittest.TestCase):
         self.assertIn("no such file",
                       self.refused(*history, f"sqlite:{self.folder.name}/none.db"))
         self.assertIn("90m", self.refused(*history, "sqlite:/x", "--since", "yesterday"))
-        self.assertIn("--controller", self.refused("agent", "--node", "x", "--state", "s",
+        self.assertIn("HOST:PORT", self.refused("agent", "--node", "x", "--state", "s",
                                                    "--models", self.folder.name,
-                                                   "--controller", "a:1,,b:2"))
+                                                   "--controller", "127.0.0.1:1,north"))
 
 
 if __name__ == "__main__":

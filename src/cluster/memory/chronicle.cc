@@ -24,11 +24,13 @@ std::string EventOf(Standing standing) { return std::string("node-") + Name(stan
 
 }  // namespace
 
-Chronicle::Chronicle(FleetInput declared, std::string planner, Utc utc)
+Chronicle::Chronicle(FleetInput declared, std::string planner, Utc utc,
+                     std::function<void()> urgent)
     : declared_(std::move(declared)),
       planner_(std::move(planner)),
       mark_(FleetMark(declared_, planner_)),
-      utc_(std::move(utc)) {}
+      utc_(std::move(utc)),
+      urgent_(std::move(urgent)) {}
 
 void Chronicle::Happened(const std::string& kind, const std::string& subject,
                          const std::string& text) {
@@ -68,15 +70,21 @@ void Chronicle::OnTakenUp(TimePoint, PlanId id) {
 }
 
 void Chronicle::OnPlan(TimePoint, PlanId id, const FleetInput& input, const FleetPlan& plan) {
-  const std::scoped_lock lock(mutex_);
-  decided_.push_back({.plan = {{utc_(), id, input, plan}}, .verdict = {}});
+  {
+    const std::scoped_lock lock(mutex_);
+    decided_.push_back({.plan = {{utc_(), id, input, plan}}, .verdict = {}});
+  }
+  if (urgent_) urgent_();
 }
 
 void Chronicle::OnRollout(TimePoint, PlanId id, bool adopted, const std::string& why) {
-  const std::scoped_lock lock(mutex_);
-  const auto fate = adopted ? knowledge::PlanFate::kAdopted : knowledge::PlanFate::kAbandoned;
-  decided_.push_back({.plan = {}, .verdict = {{id.epoch, fate, utc_(), why}}});
-  Happened(adopted ? "plan-adopted" : "plan-abandoned", PlanName(id), why);
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto fate = adopted ? knowledge::PlanFate::kAdopted : knowledge::PlanFate::kAbandoned;
+    decided_.push_back({.plan = {}, .verdict = {{id.epoch, fate, utc_(), why}}});
+    Happened(adopted ? "plan-adopted" : "plan-abandoned", PlanName(id), why);
+  }
+  if (urgent_) urgent_();
 }
 
 std::uint64_t Chronicle::term() const {

@@ -21,8 +21,9 @@ class Chronicle final : public FleetHistory {
   // Of rates and links: a minute's windows, so more often says nothing new.
   static constexpr std::chrono::seconds kSampleEvery{10};
 
-  // `utc` is asked for the instant of whatever it is told.
-  Chronicle(FleetInput declared, std::string planner, Utc utc);
+  // `utc` is asked for the instant of whatever it is told. `urgent`, which may be null, is called
+  // when there is what should not wait for its second: a plan, or what became of one.
+  Chronicle(FleetInput declared, std::string planner, Utc utc, std::function<void()> urgent = {});
 
   void OnLead(TimePoint, std::uint64_t term) override;
   void OnStanding(TimePoint, const std::string& node, Standing now) override;
@@ -72,6 +73,7 @@ class Chronicle final : public FleetHistory {
   const std::string planner_;
   const std::string mark_;
   const Utc utc_;
+  const std::function<void()> urgent_;
   bool told_made_of_ = false;  // of whoever takes, as the next
   knowledge::UtcTime sampled_at_{};
 

@@ -1,7 +1,5 @@
 #include "cluster/memory/history_writer.h"
 
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 namespace tactus {
@@ -53,7 +51,7 @@ HistoryWriter::HistoryWriter(std::unique_ptr<knowledge::StoreWriter> store,
     : log_(std::move(log)),
       options_(std::move(options)),
       utc_(options_.utc ? options_.utc : UtcNow),
-      chronicle_(declared, planner, utc_),
+      chronicle_(declared, planner, utc_, [this] { Wake(); }),
       store_(std::move(store)) {}
 
 HistoryWriter::~HistoryWriter() {
@@ -68,14 +66,21 @@ HistoryWriter::~HistoryWriter() {
   }
 }
 
+void HistoryWriter::Wake() {
+  const std::scoped_lock lock(mutex_);
+  urgent_ = true;
+  woken_.notify_one();
+}
+
 void HistoryWriter::Start() {
   thread_ = std::jthread([this](const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any ended;
-    std::unique_lock held(mutex);
-    while (
-        !ended.wait_for(held, stop, options_.write_every, [&] { return stop.stop_requested(); })) {
-      Tick();
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      woken_.wait_for(lock, stop, options_.write_every, [this] { return urgent_; });
+      urgent_ = false;
+      lock.unlock();
+      if (!stop.stop_requested()) Tick();
+      lock.lock();
     }
   });
 }

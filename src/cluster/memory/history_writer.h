@@ -1,10 +1,13 @@
 // Keeps a leader's history: a Chronicle that the leader tells, and a thread that hands what came to
-// a BufferedStore once a second. The leader waits for neither; the store may be away.
+// a BufferedStore once a second, and plans at once. The leader waits for neither; the store may be
+// away.
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -44,6 +47,7 @@ class HistoryWriter {
   std::optional<knowledge::BufferedStore::Counts> counts() const;
 
  private:
+  void Wake();
   void Tell(const knowledge::BufferedStore::Counts& counts);
 
   const Log log_;
@@ -55,6 +59,9 @@ class HistoryWriter {
   knowledge::UtcTime retain_at_{};
   knowledge::BufferedStore::Counts told_;  // what the log says
   bool away_ = false;                      // as the log says
+  std::mutex mutex_;
+  std::condition_variable_any woken_;
+  bool urgent_ = false;  // under the mutex
   std::jthread thread_;
 };
 

@@ -2,6 +2,7 @@
 // controller, or lose what it was to keep; and what it kept could be of no use to the next one.
 #include "cluster/memory/history_writer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -230,6 +231,26 @@ TEST_F(HistoryWriterTest, AControllerWhoseTermIsOverWritesNothingMore) {
   EXPECT_THAT(lines, Contains(HasSubstr("writes no history any more")));
   EXPECT_EQ(store->Events(All())->size(), 1u);
   EXPECT_THAT(*store->Plans(All()), IsEmpty());
+}
+
+// What a plan's leader knows in the second before it is killed is what the next one needs.
+TEST_F(HistoryWriterTest, PlansDoNotWaitForTheirSecond) {
+  HistoryWriterOptions writing;
+  writing.write_every = std::chrono::hours(1);
+  writer = std::make_unique<HistoryWriter>(
+      Scripted(), TwoNodes::Fleet(), "first", [](const std::string&) {}, writing);
+  writer->Start();
+  leader = std::make_unique<FleetLeader>(TwoNodes::Fleet(), TwoNodes::OnTheFirst, LeaderOptions{},
+                                         LeaderKept{}, nodes.now, &writer->history());
+  nodes.PassSeconds(*leader, 5);
+  const auto has_verdict = [&] {
+    return std::ranges::any_of(script.written, [](const auto& b) { return !b.verdicts.empty(); });
+  };
+  {
+    std::unique_lock lock(script.mutex);
+    EXPECT_TRUE(script.changed.wait_for(lock, kPatience, has_verdict));
+  }
+  End();
 }
 
 TEST_F(HistoryWriterTest, TroubleIsAnEventWhenItComesAndWhenItGoes) {

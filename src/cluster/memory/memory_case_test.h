@@ -39,6 +39,7 @@ struct ScriptedStore final : knowledge::StoreWriter {
     script.changed.wait(lock, [&] { return !script.hangs; });
     if (script.fails) return Fail(script.error, "scripted: not now; wait");
     script.written.push_back(batch);
+    script.changed.notify_all();
     return knowledge::Written::kNow;
   }
   Expected<knowledge::Retained> Retain(knowledge::UtcTime, const knowledge::Retention&) override {
