@@ -145,7 +145,7 @@ class FleetLeader {
   bool Awaits(const std::set<std::string>& participants) const;
   // Whether the nodes serve one plan of an earlier leader that suits them: it ends its roll-out.
   bool TakeUp(TimePoint now, const std::set<std::string>& participants);
-  void StartRollout(RolloutPlan plan, TimePoint now);
+  void StartRollout(RolloutPlan plan, Rollout::Phase from, TimePoint now);
   void MakePlan(TimePoint now, const std::set<std::string>& participants);
   bool Serves(const std::map<std::string, FleetSlice>& slices) const;
 

@@ -166,16 +166,16 @@ bool FleetLeader::TakeUp(TimePoint now, const std::set<std::string>& participant
   known_adopted_ = plan->adopted;
   if (history_ != nullptr) history_->OnTakenUp(now, plan->id);
   auto waves = WavesOf(slices, declared_);
-  StartRollout({plan->id, std::move(slices), std::move(waves)}, now);
+  StartRollout({plan->id, std::move(slices), std::move(waves)}, Rollout::Phase::kRetiring, now);
   return true;
 }
 
-void FleetLeader::StartRollout(RolloutPlan plan, TimePoint now) {
+void FleetLeader::StartRollout(RolloutPlan plan, Rollout::Phase from, TimePoint now) {
   RolloutOptions options = options_.rollout;
   for (const FleetPipeline& each : declared_.pipelines) {
     options.old_requests = std::max(options.old_requests, 2 * each.slo);
   }
-  rollout_.emplace(std::move(plan), options, now);
+  rollout_.emplace(std::move(plan), options, now, from);
   for (const auto& [name, slice] : rollout_->plan().slices) {
     rollout_->Report(name, nodes_.at(name).report, now);
   }
@@ -221,7 +221,7 @@ void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participa
   if (history_ != nullptr) history_->OnPlan(now, id, input, plan);
   auto waves = WavesOf(slices, input);
   known_adopted_ = false;
-  StartRollout({id, std::move(slices), std::move(waves)}, now);
+  StartRollout({id, std::move(slices), std::move(waves)}, Rollout::Phase::kPreparing, now);
 }
 
 TimePoint FleetLeader::Next() const {

@@ -2,6 +2,8 @@
 // one that its nodes do not serve.
 #include "fleet/remembered.h"
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -140,6 +142,59 @@ TEST_F(RememberedTest, AnElectedLeaderWhoseTermIsOverKeepsTheLaterOne) {
   EXPECT_TRUE(late.superseded());
   EXPECT_EQ(late.term(), 6u);
   EXPECT_THAT(told.lines, IsEmpty());
+}
+
+// Whatever dies, is lost or comes late: a leader that takes up a plan breaks nothing that a leader
+// without memory keeps. What each has told is there for the next one, also of leaders that have
+// been superseded.
+struct SharedMemory final : FleetHistory {
+  void OnTakenUp(TimePoint, PlanId) override { ++taken_up; }
+  void OnPlan(TimePoint, PlanId id, const FleetInput& input, const FleetPlan&) override {
+    RememberedPlan& plan = plans[id];
+    plan = {.id = id, .nodes = {}, .links = input.links, .adopted = false};
+    for (const FleetDevice& each : input.devices) plan.nodes.insert(each.name);
+  }
+  void OnRollout(TimePoint, PlanId id, bool adopted, const std::string&) override {
+    if (adopted) plans[id].adopted = true;
+    if (!adopted) plans.erase(id);
+  }
+  // The newest, and the newest that was adopted.
+  Remembered Recall() const {
+    Remembered remembered;
+    if (!plans.empty()) remembered.plans.push_back(plans.rbegin()->second);
+    const auto adopted = std::find_if(plans.rbegin(), plans.rend(),
+                                      [](const auto& each) { return each.second.adopted; });
+    if (adopted != plans.rend()) remembered.plans.push_back(adopted->second);
+    return remembered;
+  }
+  std::map<PlanId, RememberedPlan> plans;
+  int taken_up = 0;
+};
+
+TEST(FleetMemory, LeadersThatRememberHealAsWell) {
+  int taken_up = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SharedMemory memory;
+    FleetWorldOptions options{.seed = seed};
+    options.leader.rollout.prepare_within = Seconds(15);
+    options.leader.rollout.commit_within = Seconds(15);
+    options.leader.replan_every = Seconds(12);
+    options.leader.refused_for = Seconds(5);
+    options.leader.forget_after = Seconds(100'000);
+    options.history = &memory;
+    options.remembered = [&memory] { return memory.Recall(); };
+    FleetWorld world(options);
+    world.Run(options.heal_at);
+    const TimePoint bound = options.heal_at + Seconds(80);
+    while (!world.Settled() && world.now() < bound && !HasFailure()) {
+      world.Run(world.now() + Seconds(1));
+    }
+    ASSERT_TRUE(world.Settled()) << world.Tail();
+    ASSERT_FALSE(HasFailure());
+    taken_up += memory.taken_up;
+  }
+  EXPECT_GT(taken_up, 10);
 }
 
 }  // namespace

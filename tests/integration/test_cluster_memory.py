@@ -159,7 +159,7 @@ class ServicesTest(TakeoverCase):
         if "without libpqxx" in probe.stderr:
             self.skipTest("this tactus was built without libpqxx")
         self.start(postgres.where(), etcd.where())
-        _, leader = self.kill_the_leader()
+        killed, leader = self.kill_the_leader()
         traffic = self.traffic()
         postgres.kill()
         log = f"controller-{leader}"
@@ -175,6 +175,20 @@ class ServicesTest(TakeoverCase):
         postgres.start()
         until("what happened meanwhile", lambda: ("trouble", "far") in self.cluster.events())
         until("the log to say so", lambda: "the store is back" in self.cluster.log(log))
+        self.stop_the_leader(leader, killed)
+
+    def stop_the_leader(self, leader, other):
+        """One that hangs for longer than its lease leads no more when it goes on."""
+        plan = self.cluster.status()["serving"]
+        self.cluster.start_one(other)
+        os.kill(self.cluster.controllers[leader].pid, signal.SIGSTOP)
+        until("the other to lead", lambda: self.cluster.leader() == other)
+        os.kill(self.cluster.controllers[leader].pid, signal.SIGCONT)
+        until("it to wait", lambda: "it waits for its turn" in
+              self.cluster.log(f"controller-{leader}"))
+        self.cluster.await_served(NODES)
+        self.assertEqual(self.cluster.leader(), other)
+        self.assertEqual(self.cluster.status()["serving"], plan)
 
 
 class BadOptionsTest(unittest.TestCase):
