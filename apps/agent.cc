@@ -18,7 +18,7 @@ namespace tactus {
 namespace {
 
 struct AgentFlags {
-  std::string controller = "127.0.0.1:7400";
+  std::vector<std::string> controllers = {"127.0.0.1:7400"};
   std::string node;
   std::string state;
   std::string models;
@@ -34,17 +34,26 @@ struct AgentFlags {
 int RunAgent(const AgentFlags& flags) {
   StopSignals signals;
   LogQueue logs("info");
+  for (const std::string& each : flags.controllers) {
+    if (each.find(':') != std::string::npos) continue;
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           "--controller '" + each + "': write HOST:PORT, several with commas"});
+  }
   if (!flags.join.empty()) {
     if (flags.tls.empty())
       return ReportBadInput({ErrorCode::kInvalidArgument, "--join needs --tls"});
-    const Status joined = JoinCluster(flags.controller, flags.tls, flags.join);
+    Status joined;
+    for (const std::string& each : flags.controllers) {  // spares sign nothing
+      joined = JoinCluster(each, flags.tls, flags.join);
+      if (joined) break;
+    }
     if (!joined) return ReportBadInput(joined.error());
   }
   auto tls = ReadClusterTls(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
   AgentOptions options{
       .node = flags.node,
-      .controller = flags.controller,
+      .controllers = flags.controllers,
       .tls = *std::move(tls),
       .worker = {.program = ThisProgram(),
                  .models = flags.models,
@@ -71,7 +80,12 @@ void AddAgent(CLI::App& app, CommandContext& context) {
   auto flags = std::make_shared<AgentFlags>();
   CLI::App* command = app.add_subcommand(
       "agent", "A node of a fleet: serve the models that the controller plans for it");
-  command->add_option("--controller", flags->controller, "HOST:PORT")->capture_default_str();
+  command
+      ->add_option("--controller", flags->controllers,
+                   "HOST:PORT of each controller that may lead, separated by commas")
+      ->delimiter(',')
+      ->option_text(kCommaList)
+      ->capture_default_str();
   command->add_option("--node", flags->node, "This node's name: one of the fleet's devices")
       ->required();
   command

@@ -1,5 +1,5 @@
 // tactus cluster: what a cluster does (status), one on this machine (up), and who may join one
-// (init, token).
+// (init, token); what it did is cluster_history.cc's.
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -18,7 +18,7 @@ namespace tactus {
 namespace {
 
 struct StatusFlags {
-  std::string controller = "127.0.0.1:7400";
+  std::vector<std::string> controllers = {"127.0.0.1:7400"};
   std::string tls;
   bool json = false;
   bool watch = false;
@@ -29,7 +29,11 @@ int RunStatus(const StatusFlags& flags) {
   if (!tls) return ReportBadInput(tls.error());
   StopSignals signals;
   do {
-    const auto view = DescribeCluster(flags.controller, *tls);
+    auto view = DescribeCluster(flags.controllers.front(), *tls);
+    for (std::size_t i = 1; i < flags.controllers.size() && !view;
+         ++i) {  // spares describe nothing
+      view = DescribeCluster(flags.controllers[i], *tls);
+    }
     if (!view && !flags.watch) return ReportBadInput(view.error());
     if (flags.watch && !flags.json) fmt::print("\033[H\033[2J");
     fmt::print("{}", !view        ? view.error().message + "\n"
@@ -43,7 +47,10 @@ int RunStatus(const StatusFlags& flags) {
 void AddStatus(CLI::App& cluster, CommandContext& context) {
   auto flags = std::make_shared<StatusFlags>();
   CLI::App* command = cluster.add_subcommand("status", "What a controller says of its cluster");
-  command->add_option("--controller", flags->controller, "HOST:PORT")->capture_default_str();
+  command->add_option("--controller", flags->controllers, "HOST:PORT of each that may lead")
+      ->delimiter(',')
+      ->option_text(kCommaList)
+      ->capture_default_str();
   command->add_option("--tls", flags->tls, "Folder with authority.pem, node.pem and node.key");
   command->add_flag("--json", flags->json, "For programs, with instances and routes");
   command->add_flag("--watch", flags->watch, "Again each second, until Ctrl-C");
@@ -125,6 +132,7 @@ void AddCluster(CLI::App& app, CommandContext& context) {
   AddStatus(*cluster, context);
   AddTokenCluster(*cluster, context);
   AddCertificateCluster(*cluster, context);
+  AddClusterHistory(*cluster, context);
   AddClusterUp(*cluster, context);
 }
 

@@ -15,6 +15,7 @@
 #include "cluster/control/controller.h"
 #include "cluster_text.h"
 #include "commands.h"
+#include "controller_life.h"
 #include "load/transport.h"
 #include "platform/process.h"
 #include "stop_signals.h"
@@ -226,9 +227,10 @@ int LocalCluster::Run(StopSignals& signals) {
     if (looks == 0) fmt::print("{}\nlogs and state: {}\n", ClusterTable(*view), state_.string());
     if (!Ask(*view, ++looks >= kLooks)) continue;
     fmt::print(
-        "\nits state: tactus cluster status --controller {0}\nCtrl-C ends all of it\n\n"
-        "ready control={1}\n",
-        address, *port);
+        "\nits state: tactus cluster status --controller {0}\n"
+        "its past: tactus cluster history --store {1}\nCtrl-C ends all of it\n\n"
+        "ready control={2}\n",
+        address, DefaultStore((state_ / "controller").string()), *port);
     std::fflush(stdout);
     told = true;
   }

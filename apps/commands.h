@@ -35,7 +35,8 @@ inline CLI::Validator SeedRange() {
 void AddAgent(CLI::App& app, CommandContext& context);
 void AddCheck(CLI::App& app, CommandContext& context);
 void AddCluster(CLI::App& app, CommandContext& context);
-void AddClusterUp(CLI::App& cluster, CommandContext& context);  // of AddCluster
+void AddClusterHistory(CLI::App& cluster, CommandContext& context);  // of AddCluster
+void AddClusterUp(CLI::App& cluster, CommandContext& context);       // of AddCluster
 void AddCompare(CLI::App& app, CommandContext& context);
 void AddCompletions(CLI::App& app, CommandContext& context);
 void AddController(CLI::App& app, CommandContext& context);

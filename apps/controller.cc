@@ -1,13 +1,14 @@
 // tactus controller: plans a fleet for the nodes that are here, and rolls the plans out.
 #include "cluster/control/controller.h"
 
-#include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "controller_life.h"
 #include "log_queue.h"
 #include "output_file.h"
 #include "planners/fleet_registry.h"
@@ -27,6 +28,7 @@ struct ControllerFlags {
   double replan_s = 360;
   double links_s = 30;
   double forget_s = 600;
+  ControllerLifeFlags life;
 };
 
 int RunController(const ControllerFlags& flags) {
@@ -45,22 +47,25 @@ int RunController(const ControllerFlags& flags) {
   options.leader.replan_every = FromSeconds(flags.replan_s);
   options.leader.links_every = FromSeconds(flags.links_s);
   options.leader.forget_after = FromSeconds(flags.forget_s);
-  const std::size_t nodes = fleet->devices.size();
-  auto controller = Controller::Start(
-      std::move(options), *std::move(fleet),
-      [planner](const FleetInput& input) { return PlanFleet(planner, input); },
-      [log = logs.log()](const std::string& line) { log->info("{}", line); });
-  if (!controller) return ReportBadInput(controller.error());
-  fmt::print("tactus controller plans {} nodes by {}\nready control={}\n", nodes, planner,
-             (*controller)->port());
-  std::fflush(stdout);
-  while (!signals.CameWithin(std::chrono::milliseconds(200))) {
-    const std::string why = (*controller)->superseded();
-    if (why.empty()) continue;
-    logs.log()->error("{}; this one ends. Started again, it leads by a later term", why);
-    return 1;
-  }
-  return 0;
+  return RunControllerLife(std::move(options), *fleet, planner, flags.life, signals, logs);
+}
+
+void AddControllerLife(CLI::App& command, ControllerLifeFlags& life) {
+  command.add_option("--store", life.store,
+                     "Where history is kept: sqlite:PATH or postgresql://USER@HOST:PORT/DATABASE; "
+                     "if it is not said, knowledge.db in --state");
+  command
+      .add_option("--elect", life.elect,
+                  "Who elects one of several controllers: none (there is one), sqlite:PATH (all on "
+                  "one machine), postgresql://... or etcd://HOST:PORT[,HOST:PORT]/CLUSTER")
+      ->capture_default_str();
+  command.add_option("--name", life.name,
+                     "What the other controllers call this one; --listen if it is not said");
+  command
+      .add_option("--lease-seconds", life.lease_s,
+                  "How long a leader that falls silent is waited for before another leads")
+      ->check(CLI::Range(2.0, 3600.0))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -105,6 +110,7 @@ void AddController(CLI::App& app, CommandContext& context) {
                    "How long a model stays loaded that an absent node may send to")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
+  AddControllerLife(*command, flags->life);
   command->callback([flags, &context] { context.exit_code = RunController(*flags); });
 }
 

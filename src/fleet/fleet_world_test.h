@@ -33,6 +33,8 @@ struct FleetWorldOptions {
   FleetLeader::Planning planning;                  // null: everything somewhere, at random
   std::function<void(const FromNode&)> on_report;  // each that is sent
   std::function<void(const ToNode&)> on_order;
+  FleetHistory* history = nullptr;         // of all leaders
+  std::function<Remembered()> remembered;  // by each that starts
 };
 
 class FleetWorld {
@@ -297,11 +299,12 @@ class FleetWorld {
   void StartLeader() {
     LeaderOptions options = o_.leader;
     options.term = ++terms_;  // as whoever elects leaders would say
+    if (o_.remembered) options.remembered = o_.remembered();
     SimLeader leader;
     leader.life = static_cast<int>(terms_);
     leader.leader = std::make_unique<FleetLeader>(
         input_, o_.planning ? o_.planning : [this](const FleetInput& in) { return Anywhere(in); },
-        options, LeaderKept{}, now_);
+        options, LeaderKept{}, now_, o_.history);
     leaders_.push_back(std::move(leader));
     Say("a leader of term " + std::to_string(terms_) + " starts");
     PumpLeader(leaders_.back().life);

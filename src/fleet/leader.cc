@@ -154,8 +154,10 @@ void FleetLeader::Lead(TimePoint now) {
   if (seen_term_ > kept_.term) {
     superseded_ = "a node obeys a leader of term " + std::to_string(seen_term_) +
                   ", and this one's is " + std::to_string(kept_.term);
+    kept_.term = seen_term_;
     return;
   }
+  if (history_ != nullptr) history_->OnLead(now, kept_.term);
   for (const auto& [name, member] : membership_.members()) {
     if (member.present()) Send(name, member.who, WelcomeOrder{});
   }
@@ -177,7 +179,7 @@ void FleetLeader::Ended(TimePoint now) {
   if (ended_ || !rollout_->over()) return;
   ended_ = true;
   const PlanId id = rollout_->plan().id;
-  if (history_ != nullptr) {
+  if (history_ != nullptr && !(known_adopted_ && rollout_->adopted())) {
     const std::string why = rollout_->culprit() + ": " + rollout_->why();
     history_->OnRollout(now, id, rollout_->adopted(), rollout_->adopted() ? "" : why);
   }
@@ -221,13 +223,14 @@ void FleetLeader::Step(TimePoint now) {
                                          [](const auto& each) { return each.second.present(); });
     if (!all && now < since_ + options_.settle) return;
     Lead(now);
+    if (superseded()) return;
   }
   Roll(now);
   if (rollout_ && !rollout_->over()) return;
   LookAtLinks(now);
   const std::set<std::string> participants = Participants(now);
   if (!WantsPlan(now, participants)) return;
-  MakePlan(now, participants);
+  if (!TakeUp(now, participants)) MakePlan(now, participants);
   Roll(now);
 }
 

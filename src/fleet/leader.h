@@ -16,6 +16,7 @@
 #include "fleet/history.h"
 #include "fleet/membership.h"
 #include "fleet/messages.h"
+#include "fleet/remembered.h"
 #include "fleet/rollout.h"
 
 namespace tactus {
@@ -40,6 +41,9 @@ struct LeaderOptions {
   Duration refused_for = Seconds(60);    // a node that refused is left out; longer each time
   // Where a silent node sends is spared so long; then what it may send to is unloaded.
   Duration forget_after = Seconds(600);
+  // Of leaders before it. Nodes of these plans have MembershipOptions::dead_after to say hello
+  // before there is a plan without them.
+  Remembered remembered;
 };
 
 // If `keep` cannot be written, `send` must not be sent; the next Take asks again, until WasKept.
@@ -137,6 +141,11 @@ class FleetLeader {
   // Once a second: whether the last plan's split may not suit the links any more.
   void LookAtLinks(TimePoint now);
   bool WantsPlan(TimePoint now, const std::set<std::string>& participants) const;
+  // Nodes of remembered plans that are not among those; they may still come.
+  bool Awaits(const std::set<std::string>& participants) const;
+  // Whether the nodes serve one plan of an earlier leader that suits them: it ends its roll-out.
+  bool TakeUp(TimePoint now, const std::set<std::string>& participants);
+  void StartRollout(RolloutPlan plan, Rollout::Phase from, TimePoint now);
   void MakePlan(TimePoint now, const std::set<std::string>& participants);
   bool Serves(const std::map<std::string, FleetSlice>& slices) const;
 
@@ -155,7 +164,8 @@ class FleetLeader {
   TimePoint since_;  // it gathers, or it leads
   std::uint64_t seen_term_ = 0;
   std::optional<Rollout> rollout_;
-  bool ended_ = true;  // Ended has seen the roll-out's end
+  bool ended_ = true;           // Ended has seen the roll-out's end
+  bool known_adopted_ = false;  // an earlier leader has told of its end
   PlanId serving_;
   std::set<std::string> planned_for_;
   std::vector<FleetLink> planned_links_;

@@ -88,12 +88,20 @@ void FleetLeader::Measure(Node& node, const NodeBeat& beat, TimePoint now) const
 
 FleetInput FleetLeader::Linked(TimePoint now) const {
   LinkReadings readings;
+  FleetInput input = declared_;
+  if (now < since_ + options_.links_hold) {
+    for (const FleetLink& each : options_.remembered.links) {
+      for (FleetLink& link : input.links) {
+        if (link.a == each.a && link.b == each.b) link = each;
+      }
+    }
+  }
   for (const auto& [name, node] : nodes_) {
     for (const auto& [to, way] : node.links) {
       if (way.at + options_.links_hold >= now) readings[{name, to}] = way.reading;
     }
   }
-  return WithLinks(declared_, readings);
+  return WithLinks(std::move(input), readings);
 }
 
 void FleetLeader::LookAtLinks(TimePoint now) {
@@ -104,7 +112,10 @@ void FleetLeader::LookAtLinks(TimePoint now) {
 
 bool FleetLeader::WantsPlan(TimePoint now, const std::set<std::string>& participants) const {
   if (participants.empty() || now < not_before_) return false;
-  if (!planned_) return AllKnown() || now >= since_ + options_.settle;
+  if (!planned_) {
+    if (Awaits(participants)) return now >= since_ + options_.membership.dead_after;
+    return AllKnown() || now >= since_ + options_.settle;
+  }
   if (retry_ || participants != planned_for_ || now >= next_period_) return true;
   if (links_changed_) return true;
   // One that went back to what it had kept, say.
@@ -120,6 +131,55 @@ bool FleetLeader::Serves(const std::map<std::string, FleetSlice>& slices) const 
            node.in_force.front().instances == each.second.instances &&
            node.in_force.front().routes == each.second.routes;
   });
+}
+
+bool FleetLeader::Awaits(const std::set<std::string>& participants) const {
+  return std::ranges::any_of(options_.remembered.plans, [&](const RememberedPlan& plan) {
+    return !std::ranges::includes(participants, plan.nodes);
+  });
+}
+
+bool FleetLeader::TakeUp(TimePoint now, const std::set<std::string>& participants) {
+  if (planned_) return false;
+  const auto serve = [&](const RememberedPlan& plan) {
+    return plan.nodes == participants && std::ranges::all_of(participants, [&](const auto& name) {
+             return nodes_.at(name).report.committed == plan.id;
+           });
+  };
+  const auto plan = std::ranges::find_if(options_.remembered.plans, serve);
+  if (plan == options_.remembered.plans.end()) return false;
+  std::map<std::string, FleetSlice> slices;
+  std::set<std::string> away;
+  for (const auto& [name, node] : nodes_) {
+    if (!participants.contains(name)) away.insert(name);
+    for (const FleetSlice& each : node.in_force) {
+      if (participants.contains(name) && each.id == plan->id) slices[name] = each;
+    }
+  }
+  lost_.clear();
+  (void)Without(declared_, away, lost_);
+  planned_ = true;
+  planned_links_ = plan->links;
+  planned_at_ = now;
+  planned_for_ = participants;
+  next_period_ = now + options_.replan_every;
+  known_adopted_ = plan->adopted;
+  if (history_ != nullptr) history_->OnTakenUp(now, plan->id);
+  auto waves = WavesOf(slices, declared_);
+  StartRollout({plan->id, std::move(slices), std::move(waves)}, Rollout::Phase::kRetiring, now);
+  return true;
+}
+
+void FleetLeader::StartRollout(RolloutPlan plan, Rollout::Phase from, TimePoint now) {
+  RolloutOptions options = options_.rollout;
+  for (const FleetPipeline& each : declared_.pipelines) {
+    options.old_requests = std::max(options.old_requests, 2 * each.slo);
+  }
+  rollout_.emplace(std::move(plan), options, now, from);
+  for (const auto& [name, slice] : rollout_->plan().slices) {
+    rollout_->Report(name, nodes_.at(name).report, now);
+  }
+  ended_ = false;
 }
 
 void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participants) {
@@ -160,15 +220,8 @@ void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participa
   plan.epoch = id.epoch;
   if (history_ != nullptr) history_->OnPlan(now, id, input, plan);
   auto waves = WavesOf(slices, input);
-  RolloutOptions options = options_.rollout;
-  for (const FleetPipeline& each : declared_.pipelines) {
-    options.old_requests = std::max(options.old_requests, 2 * each.slo);
-  }
-  rollout_.emplace(RolloutPlan{id, std::move(slices), std::move(waves)}, options, now);
-  for (const std::string& name : participants) {
-    rollout_->Report(name, nodes_.at(name).report, now);
-  }
-  ended_ = false;
+  known_adopted_ = false;
+  StartRollout({id, std::move(slices), std::move(waves)}, Rollout::Phase::kPreparing, now);
 }
 
 TimePoint FleetLeader::Next() const {
@@ -178,7 +231,10 @@ TimePoint FleetLeader::Next() const {
   if (rollout_) next = std::min(next, rollout_->Next());
   if (rollout_ && !rollout_->over()) return next;
   const auto later = [&](TimePoint at) { next = std::min(next, std::max(at, not_before_)); };
-  if (!planned_) later(since_ + options_.settle);
+  if (!planned_) {
+    const bool awaits = !options_.remembered.plans.empty();
+    later(since_ + (awaits ? options_.membership.dead_after : options_.settle));
+  }
   if (planned_) later(next_period_);
   if (retry_) later(not_before_);
   for (const auto& [name, node] : nodes_) {

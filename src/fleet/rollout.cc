@@ -24,8 +24,8 @@ const char* Name(Rollout::Phase phase) {
   return "done";
 }
 
-Rollout::Rollout(RolloutPlan plan, RolloutOptions options, TimePoint now)
-    : plan_(std::move(plan)), options_(options), since_(now) {
+Rollout::Rollout(RolloutPlan plan, RolloutOptions options, TimePoint now, Phase from)
+    : plan_(std::move(plan)), options_(options), phase_(from), since_(now) {
   std::size_t in_waves = 0;
   for (const auto& wave : plan_.waves) in_waves += wave.size();
   CHECK(in_waves == plan_.slices.size(), "each node commits in one wave");

@@ -33,7 +33,8 @@ class Rollout {
  public:
   enum class Phase { kPreparing, kCommitting, kRetiring, kDone, kAbandoned };
 
-  Rollout(RolloutPlan plan, RolloutOptions options, TimePoint now);
+  // From kRetiring on: all nodes serve it already, by an earlier leader's orders.
+  Rollout(RolloutPlan plan, RolloutOptions options, TimePoint now, Phase from = Phase::kPreparing);
 
   // Of the node's present incarnation, and later than the last.
   void Report(const std::string& node, const NodeReport& report, TimePoint now);

@@ -4,8 +4,9 @@
 //
 //   auto coordination = OpenCoordination("etcd://127.0.0.1:2379/street", {.name = "ctl1"});
 //   auto term = coordination->Acquire(now, store->HighestSeen()->term);   // every second until it
-//   works coordination->Renew(now);                    // every renew_every() if
-//   (!coordination->Leads(now)) ...           // stop at once: another may lead
+//                                             // works
+//   coordination->Renew(now);                 // every third of a lease
+//   if (!coordination->Leads(now)) ...        // stop at once: another may lead
 //
 // Instants are the caller's monotonic clock, read just before the call. Nothing here reads a clock;
 // a call may take as long as its service's timeouts say.
@@ -15,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/expected.h"
 #include "base/serving_time.h"
@@ -43,6 +45,10 @@ class Coordination {
   virtual void Resign() = 0;
 
   bool Leads(TimePoint now) const { return term_ != 0 && now < until_; }
+  // Until when it leads if nothing renews it; kStart: it does not.
+  TimePoint leads_until() const { return term_ == 0 ? kStart : until_; }
+  // Who leads, as the last Acquire heard that was refused; empty: nobody knows.
+  const std::string& leader() const { return leader_; }
   // 0: it does not lead, as far as it knows.
   std::uint64_t term() const { return term_; }
 
@@ -50,12 +56,14 @@ class Coordination {
   void Hold(std::uint64_t term, TimePoint until) { term_ = term, until_ = until; }
   void Extend(TimePoint until) { until_ = until; }
   void Lose() { term_ = 0; }
+  void Heard(std::string leader) { leader_ = std::move(leader); }
   bool IsHeld() const { return term_ != 0; }
   TimePoint Until() const { return until_; }
 
  private:
   std::uint64_t term_ = 0;
   TimePoint until_{};
+  std::string leader_;
 };
 
 // "sqlite:PATH": no other controller may use that store at all; PATH.lock is locked while it leads.

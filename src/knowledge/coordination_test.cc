@@ -104,6 +104,7 @@ TEST_P(CoordinationTest, OneLeadsTheOtherIsToldWhoAndFollowsWithAHigherTerm) {
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(refused.error().message, HasSubstr("ctl1"));
+  EXPECT_EQ(second->leader(), "ctl1");
   EXPECT_FALSE(second->Leads(kStart));
 
   first->Resign();

@@ -51,6 +51,8 @@ Expected<std::uint64_t> FileLock::Acquire(TimePoint, std::uint64_t above) {
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Fault("locking it");
     const std::string holder = ReadHolder(file_);
+    const std::size_t name = holder.find(' ') + 1, end = holder.rfind(" (process ");
+    Heard(name == 0 || end < name ? "" : holder.substr(name, end - name));
     Resign();
     return Fail(ErrorCode::kUnavailable,
                 fmt::format("{}: another controller uses this knowledge base, term {}; stop it, or "

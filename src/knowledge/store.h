@@ -129,8 +129,11 @@ class Store : public StoreWriter {
 
   // Of the adopted plans the one of the highest epoch.
   virtual Expected<std::optional<Plan>> LastAdoptedPlan() = 0;
-  virtual Expected<Plan> PlanOf(std::uint64_t epoch) = 0;  // kNotFound
-  virtual Expected<Highest> HighestSeen() = 0;             // 0 where there is none
+  // Made in the window, by epoch.
+  virtual Expected<std::vector<Plan>> Plans(Window made) = 0;
+  virtual Expected<Plan> PlanOf(std::uint64_t epoch) = 0;          // kNotFound
+  virtual Expected<Highest> HighestSeen() = 0;                     // 0 where there is none
+  virtual Expected<std::vector<Event>> Events(Window window) = 0;  // in order
   // With a number above `number`, in order, the first `most`.
   virtual Expected<std::vector<Event>> EventsSince(std::uint64_t number, std::size_t most) = 0;
 };

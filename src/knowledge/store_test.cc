@@ -80,6 +80,8 @@ TEST_P(StoreTest, EveryRecordIsReadAsItWasWrittenAlsoByTheNextProgram) {
   Event numbered = written.events[0];
   numbered.number = 1;
   EXPECT_THAT(Must(store->EventsSince(0, 10)), ElementsAre(numbered));
+  EXPECT_THAT(Must(store->Events(noon)), ElementsAre(numbered));
+  EXPECT_THAT(Must(store->Events({noon.end, noon.end + hours(1)})), IsEmpty());
 }
 
 TEST_P(StoreTest, ALaterRecordOfTheSameKeyReplacesTheEarlier) {
@@ -183,6 +185,11 @@ TEST_P(StoreTest, PlansMeetTheirFate) {
   EXPECT_EQ(Must(store->HighestSeen()).epoch, 4u);
   EXPECT_EQ(Must(store->PlanOf(4)).why, "cam2 died in PREPARE");
   EXPECT_EQ(Must(store->PlanOf(4)).fate, PlanFate::kAbandoned);
+
+  const auto made = Must(store->Plans({kNoon, kNoon + seconds(1)}));
+  ASSERT_EQ(made.size(), 4u);
+  EXPECT_EQ(made.back().epoch, 4u);
+  EXPECT_THAT(Must(store->Plans({kNoon + seconds(1), kNoon + hours(1)})), IsEmpty());
 
   const auto twice = store->Commit(plans);
   ASSERT_FALSE(twice.has_value());

@@ -91,14 +91,15 @@ void Agent::Body::Start() {
     }
   });
   attendance = std::make_unique<Attendance>(
-      options.controller, options.tls,
+      options.controllers, options.tls,
       AttendanceEvents{
           .connected = [this] { loop.Post([this] { state.Connected(); }); },
           .order = [this](ToNode order) { loop.Post([this, order] { Order(order); }); },
           .lost =
               [this](std::string why) {
                 loop.Post([this, why] {
-                  if (why != said) log("no controller at " + options.controller + ": " + why);
+                  if (why != said)
+                    log("no controller at " + Join(options.controllers) + ": " + why);
                   said = why;
                 });
               }});
@@ -262,8 +263,13 @@ Agent::~Agent() { body_->End(); }
 void Agent::StopAll(std::chrono::milliseconds grace) { body_->worker->Stop(grace); }
 
 Expected<std::unique_ptr<Agent>> Agent::Start(AgentOptions options, Log log) {
-  if (Status reach = CheckReach(options.controller, options.tls); !reach) {
-    return std::unexpected(std::move(reach.error()));
+  if (options.controllers.empty()) {
+    return InvalidArgument("an agent without a controller; name one by --controller HOST:PORT");
+  }
+  for (const std::string& each : options.controllers) {
+    if (Status reach = CheckReach(each, options.tls); !reach) {
+      return std::unexpected(std::move(reach.error()));
+    }
   }
   auto lock = FolderLock::Take(options.worker.state);
   if (!lock) return std::unexpected(std::move(lock.error()));

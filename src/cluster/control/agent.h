@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/expected.h"
 #include "cluster/control/worker.h"
@@ -15,8 +16,8 @@
 namespace tactus {
 
 struct AgentOptions {
-  std::string node;        // its name: a device of the fleet
-  std::string controller;  // HOST:PORT
+  std::string node;                      // its name: a device of the fleet
+  std::vector<std::string> controllers;  // HOST:PORT of each that may lead
   ClusterTls tls;
   WorkerOptions worker;  // its `state` is the agent's folder too
 };

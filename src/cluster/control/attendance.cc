@@ -21,12 +21,14 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstPause{200};
 constexpr milliseconds kLongestPause{2000};
 constexpr int kKeepaliveMs = 5000;
+// Where there are several addresses: the next one is not kept waiting by a host that is down.
+constexpr int kConnectWithinMs = 1000;
 
 }  // namespace
 
 struct Attendance::Body {
-  Body(std::string where, const ClusterTls& tls, AttendanceEvents told)
-      : controller(std::move(where)), events(std::move(told)) {
+  Body(std::vector<std::string> where, const ClusterTls& tls, AttendanceEvents told)
+      : controllers(std::move(where)), events(std::move(told)) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMostMessage);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -34,26 +36,36 @@ struct Attendance::Body {
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(kLongestPause.count()));
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
-    stub = control::Control::NewStub(
-        grpc::CreateCustomChannel(controller, ClientCredentials(tls), arguments));
+    if (controllers.size() > 1) {
+      arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectWithinMs);
+    }
+    for (const std::string& each : controllers) {
+      stubs.push_back(control::Control::NewStub(
+          grpc::CreateCustomChannel(each, ClientCredentials(tls), arguments)));
+    }
     thread = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   }
 
   void Run(const std::stop_token& stop) {
     milliseconds pause = kFirstPause;
     while (!stop.stop_requested()) {
-      const bool heard = Attend(stop);
+      bool heard = false;
+      std::string why;
+      for (std::size_t at = 0; at < stubs.size() && !heard && !stop.stop_requested(); ++at) {
+        heard = Attend(at, why, stop);
+      }
+      events.lost(why);
       pause = heard ? kFirstPause : std::min(pause * 2, kLongestPause);
       std::unique_lock lock(mutex);
       come.wait_for(lock, pause, [&] { return stop.stop_requested(); });
     }
   }
 
-  // One connection; whether the controller said anything.
-  bool Attend(const std::stop_token& stop) {
+  // One connection; whether the controller said anything. Adds why it ended.
+  bool Attend(std::size_t at, std::string& why, const std::stop_token& stop) {
     grpc::ClientContext context;
     const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-    const auto stream = stub->Attend(&context);
+    const auto stream = stubs[at]->Attend(&context);
     {
       const std::scoped_lock lock(mutex);
       message.reset();
@@ -75,7 +87,10 @@ struct Attendance::Body {
     }
     writer.join();
     const grpc::Status status = stream->Finish();
-    events.lost(status.ok() ? "the controller ended the connection" : status.error_message());
+    const std::string said =
+        status.ok() ? "the controller ended the connection" : status.error_message();
+    if (heard) why.clear();  // what the others said before is past
+    why += (why.empty() ? "" : "; ") + (stubs.size() > 1 ? controllers[at] + ": " : "") + said;
     return heard;
   }
 
@@ -94,9 +109,9 @@ struct Attendance::Body {
     }
   }
 
-  const std::string controller;
+  const std::vector<std::string> controllers;
   const AttendanceEvents events;
-  std::unique_ptr<control::Control::Stub> stub;
+  std::vector<std::unique_ptr<control::Control::Stub>> stubs;  // one for each
   std::mutex mutex;
   std::condition_variable come;
   std::optional<FromNode> message;  // under the mutex; the latest
@@ -104,8 +119,9 @@ struct Attendance::Body {
   std::jthread thread;              // last: it uses the others
 };
 
-Attendance::Attendance(std::string controller, ClusterTls tls, AttendanceEvents events)
-    : body_(std::make_unique<Body>(std::move(controller), tls, std::move(events))) {}
+Attendance::Attendance(std::vector<std::string> controllers, ClusterTls tls,
+                       AttendanceEvents events)
+    : body_(std::make_unique<Body>(std::move(controllers), tls, std::move(events))) {}
 
 Attendance::~Attendance() {
   {

@@ -41,6 +41,14 @@ class ToldHistory final : public FleetHistory {
     log_("node " + node + " is " + Name(standing));
     if (kept_ != nullptr) kept_->OnStanding(now, node, standing);
   }
+  void OnLead(TimePoint now, std::uint64_t term) override {
+    log_("leads, term " + std::to_string(term));
+    if (kept_ != nullptr) kept_->OnLead(now, term);
+  }
+  void OnTakenUp(TimePoint now, PlanId id) override {
+    log_(IdText(id) + " is served, and holds");
+    if (kept_ != nullptr) kept_->OnTakenUp(now, id);
+  }
   void OnReport(TimePoint now, const FromNode& message) override {
     if (kept_ != nullptr) kept_->OnReport(now, message);
   }
@@ -95,6 +103,7 @@ struct Controller::Body final : control::Control::CallbackService {
   using Peer = std::tuple<std::string, std::uint64_t, std::uint64_t>;  // name, home, start
   std::map<Peer, std::weak_ptr<AttendReactor::Line>> lines;
   TimePoint due = kStart;
+  bool ended = false;  // it may not lead any more, and does nothing
 
   mutable std::mutex mutex;
   std::string superseded;  // under the mutex
@@ -175,9 +184,17 @@ void Controller::Body::Heard(const FromNode& message,
 }
 
 void Controller::Body::Work() {
-  if (clock.Now() < due) return;
+  if (clock.Now() < due || ended) return;
   leader.Step(clock.Now());
   LeaderActions actions = leader.Take();
+  // Last: a plan may have taken its time.
+  if (options.may_lead && !options.may_lead()) {
+    ended = true;
+    due = kNever;
+    const std::scoped_lock guard(mutex);
+    superseded = "this controller is not the elected leader any more";
+    return;
+  }
   TimePoint next = leader.Next();
   if (actions.keep) {
     const Status kept = Write(*actions.keep, options.state);
@@ -237,6 +254,8 @@ Expected<std::unique_ptr<Controller>> Controller::Start(ControllerOptions option
   if (!lock) return std::unexpected(std::move(lock.error()));
   auto kept = ReadLeader(options.state);
   if (!kept) return std::unexpected(std::move(kept.error()));
+  kept->term = std::max(kept->term, options.least.term);
+  kept->epoch = std::max(kept->epoch, options.least.epoch);
   auto body = std::make_unique<Body>(std::move(options), *std::move(lock), std::move(fleet),
                                      std::move(planning), *kept, std::move(log), history);
   if (Status listening = body->Listen(); !listening) {

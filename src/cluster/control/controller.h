@@ -21,6 +21,10 @@ struct ControllerOptions {
   ClusterTls tls;
   std::filesystem::path authority;  // whose tokens admit nodes; empty: nobody may join
   LeaderOptions leader;
+  // What is known from elsewhere: it counts on from there, if the folder does not know more.
+  LeaderKept least;
+  // Asked before anything is sent: false ends it, as another may lead. Null: nobody elects leaders.
+  std::function<bool()> may_lead;
   std::size_t most_connections = 16'384;
 };
 
@@ -36,7 +40,7 @@ class Controller {
   ~Controller();
 
   std::uint16_t port() const;
-  // Once a leader of a later term is there: why this one has ended. Empty: it leads.
+  // Once a leader of a later term is there, or it may not lead: why it has ended. Empty: it leads.
   std::string superseded() const;
 
  private:

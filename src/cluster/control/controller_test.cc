@@ -24,11 +24,11 @@ namespace {
 // An agent without a process: every model loads at once.
 class SimpleNode {
  public:
-  SimpleNode(const std::string& name, const std::string& controller, Incarnation who)
+  SimpleNode(const std::string& name, const std::vector<std::string>& controllers, Incarnation who)
       : state_({.name = name, .beat_every = Millis(50)}, NodeKept{.who = who}) {
     state_.WorkerUp({}, "127.0.0.1:1", "127.0.0.1:2");
     attendance_ = std::make_unique<Attendance>(
-        controller, ClusterTls{},
+        controllers, ClusterTls{},
         AttendanceEvents{.connected = [this] { loop_.Post([this] { state_.Connected(); }); },
                          .order =
                              [this](ToNode order) {
@@ -100,8 +100,8 @@ TEST(Controller, RollsAPlanOutOverConnectionsAndLeadsByALaterTermWhenItStartsAga
   ASSERT_TRUE(controller) << controller.error().message;
   EXPECT_EQ(start().error().code, ErrorCode::kAlreadyExists);
   options.listen = "127.0.0.1:" + std::to_string((*controller)->port());
-  SimpleNode server("server0", options.listen, {1, 1});
-  SimpleNode edge("edge0", options.listen, {2, 1});
+  SimpleNode server("server0", {options.listen}, {1, 1});
+  SimpleNode edge("edge0", {options.listen}, {2, 1});
   const auto serves = [&](std::uint64_t term) {
     return Eventually([&] {
       const auto view = DescribeCluster(options.listen, {});
@@ -111,7 +111,7 @@ TEST(Controller, RollsAPlanOutOverConnectionsAndLeadsByALaterTermWhenItStartsAga
     });
   };
   EXPECT_TRUE(serves(1));
-  const SimpleNode second("edge0", options.listen, {3, 1});
+  const SimpleNode second("edge0", {options.listen}, {3, 1});
   EXPECT_TRUE(Eventually([&] { return !second.denied().empty(); }));
 
   controller->reset();
@@ -129,7 +129,7 @@ TEST(Controller, OneThatLostItsStateLeadsByATermThatNoNodeKnows) {
                         FleetWorld::MadeFleet(1, 1), AllOnTheServer, [](const std::string&) {});
   ASSERT_TRUE(controller);
   const std::string address = "127.0.0.1:" + std::to_string((*controller)->port());
-  SimpleNode server("server0", address, {1, 1});
+  SimpleNode server("server0", {address}, {1, 1});
   EXPECT_TRUE(Eventually([&] {
     const auto view = DescribeCluster(address, {});
     return view && !view->serving.none();

@@ -121,6 +121,7 @@ Expected<std::uint64_t> EtcdLease::Take(std::uint64_t above) {
       Call("/v3/kv/txn", {{"success", Json::array({Range(leader_key_), Range(term_key_)})}});
   if (!seen) return std::unexpected(seen.error());
   if (const auto leader = EntryAt(*seen, 0)) {
+    Heard(leader->value.substr(0, leader->value.rfind(", term ")));
     return Fail(ErrorCode::kUnavailable,
                 fmt::format("{}: another controller leads ({}); it is this one's turn when that "
                             "one's lease ends",

@@ -51,6 +51,8 @@ Expected<std::uint64_t> AdvisoryLock::Acquire(TimePoint now, std::uint64_t above
       return term;
     }
     const std::string holder = Holder();
+    constexpr std::string_view kNames = "tactus controller ";
+    Heard(holder.starts_with(kNames) ? holder.substr(kNames.size()) : "");
     Resign();
     return Fail(
         ErrorCode::kUnavailable,

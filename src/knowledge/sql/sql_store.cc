@@ -159,8 +159,14 @@ class SqlStore : public Store {
                                                 double quantile) override;
 
   Expected<std::optional<Plan>> LastAdoptedPlan() override;
+  Expected<std::vector<Plan>> Plans(Window made) override {
+    return Select<Plan>("", "made >= $1 AND made < $2", {Encode(made.begin), Encode(made.end)});
+  }
   Expected<Plan> PlanOf(std::uint64_t epoch) override;
   Expected<Highest> HighestSeen() override;
+  Expected<std::vector<Event>> Events(Window window) override {
+    return Select<Event>("", "at >= $1 AND at < $2", {Encode(window.begin), Encode(window.end)});
+  }
   Expected<std::vector<Event>> EventsSince(std::uint64_t number, std::size_t most) override;
 
   Expected<Retained> Retain(UtcTime now, const Retention& limits) override {

@@ -1,0 +1,45 @@
+// A Candidacy on a thread of its own, in real time: its service may be slow, and nobody waits.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "cluster/memory/candidacy.h"
+#include "platform/wall_clock.h"
+
+namespace tactus {
+
+class Candidate {
+ public:
+  explicit Candidate(std::unique_ptr<Candidacy> candidacy);
+  // Waits for the attempt that is under way, and resigns.
+  ~Candidate();
+
+  // Of which it leads now; 0: it does not. From any thread; false from the instant on at which its
+  // lease ends, whatever the service does.
+  std::uint64_t term() const;
+  // Who leads, as far as it heard; empty: nobody knows.
+  std::string leader() const;
+  // Gives up what it leads, and stands for a term above this one.
+  void StandAgain(std::uint64_t above);
+
+ private:
+  void Run(const std::stop_token& stop);
+
+  const WallClock clock_;
+  const std::unique_ptr<Candidacy> candidacy_;  // the thread's
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::uint64_t term_ = 0;  // under the mutex, as what follows
+  TimePoint until_ = kStart;
+  std::string leader_;
+  std::uint64_t again_above_ = 0;
+  bool again_ = false;
+  std::jthread thread_;  // last: it uses the others
+};
+
+}  // namespace tactus
