@@ -398,18 +398,7 @@ void ServeCommand::PrintServed() const {
                AccuracyOf(spec), fmt::format("{:g}", slo), LatenciesOf(spec));
     emulated = emulated || spec.platform == "emulated";
   }
-  if (service_->Index().empty()) {
-    fmt::print(
-        "none: {} has no model. Each has a folder of its own, such as {}; `tactus init "
-        "MODEL.onnx` writes its config.pbtxt\n",
-        o_.models, (std::filesystem::path(o_.models) / "NAME/1/model.onnx").string());
-  }
-  if (emulated) {
-    fmt::print(
-        "\nEMULATED: there is no device. Times come from a profile, answers are zeros and say so "
-        "in "
-        "their\nparameters. So do statistics and metrics.\n");
-  }
+  fmt::print("{}", AboutServed(o_.models, service_->Index().empty(), emulated));
   if (const DeviceLayout layout = runtime_->layout(); layout.plan != nullptr) {
     fmt::print("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));
   }

@@ -1,5 +1,7 @@
 #include "served_text.h"
 
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "server/kserve/ensemble_config.h"
@@ -20,6 +22,24 @@ std::string ExitsOf(const ModelSpec& model) {
   if (model.platform == kEnsemblePlatform) return "-";
   std::string text;
   for (const ExitSpec& exit : model.exits) text += (text.empty() ? "" : " ") + exit.name;
+  return text;
+}
+
+std::string AboutServed(const std::string& repository, bool empty, bool emulated) {
+  std::string text;
+  if (empty) {
+    const auto graph = std::filesystem::path(repository) / "NAME/1/model.onnx";
+    text += fmt::format(
+        "none: {} has no model. Each has a folder of its own, such as {}; `tactus init MODEL.onnx` "
+        "writes its config.pbtxt\n",
+        repository, graph.string());
+  }
+  if (emulated) {
+    text +=
+        "\nEMULATED: there is no device. Times come from a profile, answers are zeros and say so "
+        "in "
+        "their\nparameters. So do statistics and metrics.\n";
+  }
   return text;
 }
 

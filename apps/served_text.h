@@ -1,4 +1,4 @@
-// How `tactus serve` writes of a model's exits.
+// How `tactus serve` writes of what it serves.
 #pragma once
 
 #include <string>
@@ -11,5 +11,9 @@ namespace tactus {
 std::string AccuracyOf(const ModelSpec& model);
 // "1 2 3 4".
 std::string ExitsOf(const ModelSpec& model);
+
+// What a user must know of what is served: that there is nothing in the repository, and what would
+// be; that devices are emulated.
+std::string AboutServed(const std::string& repository, bool empty, bool emulated);
 
 }  // namespace tactus

@@ -60,7 +60,8 @@ Expected<EnsembleService::Binding> EnsembleService::ModelsOf(const EnsembleDecla
     };
     if (entries_.contains(step.model)) {
       return wrong(ErrorCode::kInvalidArgument,
-                   fmt::format("'{}' is an ensemble itself; put its steps here, or give it as_step", step.model));
+                   fmt::format("'{}' is an ensemble itself; put its steps here, or give it as_step",
+                               step.model));
     }
     auto model = steps.Find(step.model, step.version);
     if (!model) return wrong(ErrorCode::kUnavailable, model.error().message);

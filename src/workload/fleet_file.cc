@@ -249,9 +249,9 @@ void ReadPipeline(Table& table, FleetText& text) {
 }
 
 void ReadRun(Table& table, FleetRun& run) {
-  table.Only({"duration_s", "seed", "planner", "policy", "server_policy", "period_s", "autoscale_s", "report_s",
-              "load_s", "latency_scale", "load_scale", "slo_less_ms", "crosstalk", "spread",
-              "traces", "counts", "curve", "exits"});
+  table.Only({"duration_s", "seed", "planner", "policy", "server_policy", "period_s", "autoscale_s",
+              "report_s", "load_s", "latency_scale", "load_scale", "slo_less_ms", "crosstalk",
+              "spread", "traces", "counts", "curve", "exits"});
   const auto text = [&](const char* key, std::string& into) {
     if (std::string said = table.Text(key, false); !said.empty()) into = std::move(said);
   };
