@@ -19,9 +19,11 @@ add_custom_command(
   COMMAND tactus completions fish > ${printed}/tactus.fish
   COMMAND ${CMAKE_COMMAND} -E touch ${printed}/printed
   DEPENDS tactus COMMENT "manual pages and completions" VERBATIM)
-add_custom_target(tactus_package_files DEPENDS ${printed}/printed)
-if(NOT TACTUS_SANITIZE)
-  add_dependencies(tactus_tests tactus_package_files)  # tests/deploy
+if(TACTUS_SANITIZE)
+  add_custom_target(tactus_package_files DEPENDS ${printed}/printed)
+else()
+  add_custom_target(tactus_package_files ALL DEPENDS ${printed}/printed)  # for tests/deploy
+  add_dependencies(tactus_tests tactus_package_files)
 endif()
 
 install(TARGETS tactus DESTINATION usr/bin)
