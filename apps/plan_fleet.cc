@@ -136,10 +136,22 @@ std::string Shortages(const FleetPlan& plan, const FleetInput& input) {
   std::string text;
   for (const FleetShortage& each : plan.short_of) {
     const FleetPipeline& pipeline = input.pipelines[each.pipeline.value()];
-    text += fmt::format("  {}/{}: {:.4g} r/s have no window: {}\n", pipeline.name,
+    text += fmt::format("  {}/{}: {:.4g} r/s not carried: {}\n", pipeline.name,
                         pipeline.stages[each.stage.value()].name, each.missing_rps, each.why);
   }
   return text.empty() ? "" : "short of\n" + text;
+}
+
+// By the planner's estimate; what is simulated may do better.
+std::string Late(const FleetPlan& plan, const FleetInput& input) {
+  std::string text;
+  for (std::size_t p = 0; p < plan.latency.size(); ++p) {
+    const FleetPipeline& pipeline = input.pipelines[p];
+    if (plan.latency[p] <= pipeline.slo || pipeline.rate_rps <= 0) continue;
+    text += fmt::format("  {}: {:.4g} ms of {:g}\n", pipeline.name, ToMillis(plan.latency[p]),
+                        ToMillis(pipeline.slo));
+  }
+  return text.empty() ? "" : "too late, by the estimate\n" + text;
 }
 
 int RunFleet(const FleetOptions& options) {
@@ -155,8 +167,13 @@ int RunFleet(const FleetOptions& options) {
   fmt::print("{}: {} devices, {} pipelines, by {} in {:.1f} ms\n\n{}\n", options.input,
              input->devices.size(), input->pipelines.size(), planner, took.count(),
              StageTable(*plan, *input));
-  if (options.windows) fmt::print("{}\n", Windows(*plan, *input));
-  fmt::print("why they are there\n{}{}", Reasons(*plan, *input), Shortages(*plan, *input));
+  if (options.windows) {
+    const std::string drawn = Windows(*plan, *input);
+    fmt::print("{}\n",
+               drawn.empty() ? planner + " makes no windows; --planner octopinf does\n" : drawn);
+  }
+  fmt::print("why they are there\n{}{}{}", Reasons(*plan, *input), Shortages(*plan, *input),
+             Late(*plan, *input));
   if (options.out.empty()) return 0;
   const auto written = WriteWhole(FleetPlanJson(*plan, *input, planner), options.out, "plan");
   return written ? 0 : ReportBadInput(written.error());

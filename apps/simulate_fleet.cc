@@ -75,6 +75,9 @@ int RunSimulateFleet(const SimulateFleetOptions& options) {
     auto taken = TakeFleetPlan(options, common);
     if (!taken) return ReportBadInput(taken.error());
     file = std::move(*taken);
+    for (const std::string& doubt : file.doubts) {
+      fmt::print("{}, doubtful: {}\n", options.plan, doubt);
+    }
   }
   for (const std::string& planner : planners) {
     for (const std::string& policy : policies) {

@@ -142,7 +142,6 @@ Status WeighSlices(const FleetInput& input, const std::string& what, Report& rep
         check, edge, server, instances);
     report.checks.push_back(AtMost(check + ": bytes of an edge device's slice",
                                    static_cast<double>(edge), kSliceBarBytes));
-    if (input.devices.size() == kManyDevices + 1) continue;  // its server has 400 accelerators
     report.checks.push_back(AtMost(check + ": bytes of the server's slice",
                                    static_cast<double>(server), kSliceBarBytes));
   }

@@ -34,17 +34,25 @@ Status CheckDevices(const FleetInput& input) {
       return InvalidArgument("device " + Quoted(device.name) + ": of an unknown kind or site");
     }
   }
+  return {};
+}
+
+Status CheckLinks(const FleetInput& input) {
+  std::set<std::pair<SiteId, SiteId>> joined;
   for (const FleetLink& link : input.links) {
     if (link.a.value() >= input.sites.size() || link.b.value() >= input.sites.size()) {
       return InvalidArgument("a link of a site that is not there");
     }
+    const std::string what = "the link of sites " + Quoted(input.sites[link.a.value()]) + " and " +
+                             Quoted(input.sites[link.b.value()]);
     if (link.a == link.b || !(link.mbps > 0) || !InRange(link.mbps) || link.rtt < Duration{}) {
-      return InvalidArgument("a link of site " + Quoted(input.sites[link.a.value()]) +
-                             ": it joins two sites, with mbps above 0 and an rtt from 0 on");
+      return InvalidArgument(what + ": it joins two sites, with mbps above 0 and an rtt from 0 on");
     }
     if (!(link.loss >= 0 && link.loss < 1)) {
-      return InvalidArgument("a link of site " + Quoted(input.sites[link.a.value()]) +
-                             ": loss is a part of its packets, from 0 to below 1");
+      return InvalidArgument(what + ": loss is a part of its packets, from 0 to below 1");
+    }
+    if (!joined.insert(std::minmax(link.a, link.b)).second) {
+      return InvalidArgument(what + " is there twice; leave one out");
     }
   }
   return {};
@@ -65,12 +73,16 @@ Status CheckExits(const std::vector<FleetExit>& exits, const std::string& what) 
 }
 
 Status CheckCosts(const FleetInput& input) {
+  std::set<std::pair<ModelId, KindId>> known;
   for (const FleetCost& cost : input.costs) {
     if (cost.model.value() >= input.models.size() || cost.kind.value() >= input.kinds.size()) {
       return InvalidArgument("costs of a model or a kind of device that is not there");
     }
     const std::string what = "costs of " + Quoted(input.models[cost.model.value()]) + " on " +
                              Quoted(input.kinds[cost.kind.value()]);
+    if (!known.insert({cost.model, cost.kind}).second) {
+      return InvalidArgument(what + " are there twice; leave one out");
+    }
     if (cost.batches.empty()) return InvalidArgument(what + ": no batch");
     if (!InRange(cost.weights_mb)) return InvalidArgument(what + ": weights_mb must be from 0 on");
     if (auto exits = CheckExits(cost.exits, what); !exits) return exits;
@@ -182,6 +194,7 @@ double CoefficientOf(const FleetStage& stage) {
 
 Status CheckFleet(const FleetInput& input) {
   if (auto devices = CheckDevices(input); !devices) return devices;
+  if (auto links = CheckLinks(input); !links) return links;
   if (auto costs = CheckCosts(input); !costs) return costs;
   std::set<std::string> names;
   for (const FleetPipeline& pipeline : input.pipelines) {

@@ -40,13 +40,15 @@ std::string FleetPipelines(const FleetReport& report) {
     const double share = each.offered > 0
                              ? static_cast<double>(each.on_time) / static_cast<double>(each.offered)
                              : 1;
+    const std::string on_time = each.offered > 0 ? InPercent(share) : "-";
     table.Add({each.name, fmt::format("{:g}", each.slo_ms), PerSecond(each.offered, seconds),
-               PerSecond(each.on_time, seconds), PerSecond(each.late, seconds), InPercent(share),
+               PerSecond(each.on_time, seconds), PerSecond(each.late, seconds), on_time,
                fmt::format("{:g}", each.p50_ms), fmt::format("{:g}", each.p95_ms),
                fmt::format("{:g}", each.p99_ms)});
   }
   table.Add({"all", "", PerSecond(report.offered(), seconds), PerSecond(report.on_time(), seconds),
-             PerSecond(report.late(), seconds), InPercent(report.on_time_share())});
+             PerSecond(report.late(), seconds),
+             report.offered() > 0 ? InPercent(report.on_time_share()) : "-"});
   return table.Print();
 }
 

@@ -373,6 +373,13 @@ TEST(FleetPlanners, RefuseWhatMakesNoSense) {
   FleetInput none = Street();
   none.links[0].mbps = 0;
   EXPECT_THAT(PlanFleet("octopinf", none).error().message, HasSubstr("mbps above 0"));
+  FleetInput doubled = Street();
+  doubled.links.push_back(doubled.links[0]);
+  std::swap(doubled.links.back().a, doubled.links.back().b);
+  EXPECT_THAT(PlanFleet("octopinf", doubled).error().message, HasSubstr("is there twice"));
+  FleetInput priced = Street();
+  priced.costs.push_back(priced.costs[0]);
+  EXPECT_THAT(PlanFleet("octopinf", priced).error().message, HasSubstr("are there twice"));
   FleetInput lossy = Street();
   lossy.links[0].loss = 1;
   EXPECT_THAT(PlanFleet("octopinf", lossy).error().message, HasSubstr("from 0 to below 1"));

@@ -1,6 +1,7 @@
 #include "workload/fleet_plan_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -102,9 +103,31 @@ FleetRoute ReadRoute(const JsonReader& node, const FleetNames& names) {
   return route;
 }
 
+// Rates and SLOs that differ are no fault: they are what somebody may want to try.
+void ReadMadeFor(const JsonReader& all, const FleetInput& input, const FleetNames& names,
+                 std::vector<std::string>& doubts) {
+  for (const std::string& name : all.Keys()) {
+    const FleetPipelineId p = names.Pipeline(all, name.c_str(), name);
+    if (p.value() >= input.pipelines.size()) continue;
+    const FleetPipeline& pipeline = input.pipelines[p.value()];
+    all.Object(name.c_str(), [&](const JsonReader& each) {
+      each.Only({"rate_rps", "slo_ms"});
+      const auto compare = [&](const char* key, double now) {
+        const double then = each.Number(key, 0);
+        if (std::abs(then - now) <= 1e-6 * std::max(then, now)) return;
+        doubts.push_back(
+            fmt::format("pipeline '{}': the plan was made for {} = {:g}, and it is {:g}", name, key,
+                        then, now));
+      };
+      compare("rate_rps", pipeline.rate_rps);
+      compare("slo_ms", ToMillis(pipeline.slo));
+    });
+  }
+}
+
 void ReadFleetPlan(const JsonReader& root, const FleetInput& input, FleetPlanFile& file) {
   root.Only({"tactus_fleet_plan", "planner", "epoch", "latency_ms", "instances", "routes",
-             "short_of", "reasons"});
+             "short_of", "reasons", "made_for"});
   if (root.Integer("tactus_fleet_plan", 0, kMostOfAPlan) != 1) {
     root.Complain("tactus_fleet_plan", "must be 1, the only version there is");
   }
@@ -133,6 +156,9 @@ void ReadFleetPlan(const JsonReader& root, const FleetInput& input, FleetPlanFil
     const FleetStageRef stage = names.Stage(each);
     plan.reasons.push_back({stage.pipeline, stage.stage, each.Text("why")});
   });
+  if (!root.Has("made_for")) return;
+  root.Object("made_for",
+              [&](const JsonReader& all) { ReadMadeFor(all, input, names, file.doubts); });
 }
 
 }  // namespace
@@ -151,6 +177,10 @@ std::string FleetPlanJson(const FleetPlan& plan, const FleetInput& input,
   document["latency_ms"] = json::object();
   for (std::size_t p = 0; p < plan.latency.size(); ++p) {
     document["latency_ms"][input.pipelines[p].name] = ToMillis(plan.latency[p]);
+  }
+  document["made_for"] = json::object();
+  for (const FleetPipeline& each : input.pipelines) {
+    document["made_for"][each.name] = {{"rate_rps", each.rate_rps}, {"slo_ms", ToMillis(each.slo)}};
   }
   for (const FleetInstance& each : plan.instances) {
     json entry = named(each.pipeline, each.stage);

@@ -7,12 +7,14 @@
 //                   "also": [{"pipeline", "stage"}]}],      // where stages share it
 //    "routes": [{"pipeline", "stage", "to": [{"device", "weight"}]}],
 //    "short_of": [{"pipeline", "stage", "missing_rps", "why"}],
+//    "made_for": {pipeline: {"rate_rps", "slo_ms"}},        // may be left out
 //    "reasons": [{"pipeline", "stage", "why"}]}
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/expected.h"
 #include "core/fleet_plan.h"
@@ -22,6 +24,8 @@ namespace tactus {
 struct FleetPlanFile {
   std::string planner;
   FleetPlan plan;
+  // What of the fleet is not as it was when the plan was made, a line each.
+  std::vector<std::string> doubts;
 
   bool operator==(const FleetPlanFile&) const = default;
 };

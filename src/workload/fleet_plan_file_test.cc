@@ -117,6 +117,21 @@ TEST(FleetPlanFile, HasNames) {
   EXPECT_EQ(json["short_of"][0]["missing_rps"], 15.1);
 }
 
+TEST(FleetPlanFile, SaysWhatOfTheFleetIsNotAsItWas) {
+  nlohmann::json document = nlohmann::json::parse(TextOf(MadePlan()));
+  document["made_for"]["p"]["rate_rps"] = 300;
+  const auto read = ParseFleetPlan(document.dump(), "plan.json", PlannedFleet());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_THAT(read->doubts, ::testing::ElementsAre("pipeline 'p': the plan was made for rate_rps = "
+                                                   "300, and it is 15"));
+  document.erase("made_for");
+  const auto plain = ParseFleetPlan(document.dump(), "plan.json", PlannedFleet());
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_TRUE(plain->doubts.empty());
+  EXPECT_THAT(Refused([](auto& plan) { plan["made_for"]["q"]["slo_ms"] = 1; }),
+              HasSubstr("made_for.q: the fleet has no pipeline 'q'"));
+}
+
 TEST(FleetPlanFile, RoutesMayBeEdited) {
   nlohmann::json document = nlohmann::json::parse(TextOf(MadePlan()));
   document["routes"][0]["to"][0]["weight"] = 0.25;

@@ -74,6 +74,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const std::string written = tactus::FleetPlanJson(read->plan, FuzzedFleet(), read->planner);
   const auto again = tactus::ParseFleetPlan(written, "fuzz", FuzzedFleet());
-  CHECK(again && *again == *read, "what is written is read as it was");
+  CHECK(again && again->plan == read->plan && again->planner == read->planner,
+        "what is written is read as it was");
+  CHECK(again->doubts.empty(), "what is written is for the fleet as it is");
   return 0;
 }

@@ -63,7 +63,7 @@ Expected<double> NumberOf(const Row& row, std::size_t field, const std::filesyst
 
 Expected<std::map<std::string, std::vector<LinkSample>>> LoadLinkTraces(
     const std::filesystem::path& path) {
-  const auto text = ReadWhole(path, "link traces");
+  const auto text = ReadWhole(path, "file of link traces");
   if (!text) return std::unexpected(text.error());
   const auto rows = Rows(*text, path);
   if (!rows) return std::unexpected(rows.error());

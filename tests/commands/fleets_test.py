@@ -42,6 +42,11 @@ class Fleets(CommandCase):
         for line in self.good("plan", "fleet", slow).splitlines():
             if line.startswith("  detector"):
                 self.assertNotIn("server", line)
+        slow.write_text(text.replace("mbps = 40", "mbps = 0.01"))
+        late = self.good("plan", "fleet", slow, "--planner", "jellyfish", "--windows")
+        self.assertRegex(late, r"too late, by the estimate\n  traffic1: [\d.e+]+ ms of 200\n")
+        self.assertIn("jellyfish makes no windows; --planner octopinf does", late)
+        self.assertNotIn("too late", self.good("plan", "fleet", TESTBED))
         slow.write_text(text.replace("mbps = 40", "mpbs = 40", 1))
         self.bad("plan", "fleet", slow, says="mpbs: unknown in [[links]]; it may hold sites, mbps")
 
@@ -104,6 +109,11 @@ class Fleets(CommandCase):
         self.bad("simulate", TESTBED, "--plan", out,
                  says="write one for this fleet with `tactus plan fleet")
         self.good("plan", "fleet", TESTBED, "--out", out)
+        short = ("--plan", out, "--set", "duration_s=0.5")
+        self.assertNotIn("doubtful", self.good("simulate", TESTBED, *short))
+        self.assertIn("plan.json, doubtful: pipeline 'traffic1': the plan was made for rate_rps = 15, "
+                      "and it is 30", self.good("simulate", TESTBED, *short, "--set",
+                                                "load_scale=2"))
         self.bad("simulate", TESTBED, "--plan", out, "--planners", "rim,octopinf",
                  says="leave one of them out")
         self.bad("simulate", TESTBED, "--plan", out, "--json", out, says=str(out))
