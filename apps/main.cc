@@ -11,10 +11,18 @@
 
 namespace {
 
+// What a missing option is for, behind what the parser says of it.
+std::string Missing(const CLI::App* app, std::string said) {
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  const CLI::Option* option = app->get_option_no_throw(said.substr(0, said.find(' ')));
+  return option == nullptr ? said : said + ": " + option->get_description();
+}
+
 // One line, as every other bad input gets.
 std::string BadOption(const CLI::App* app, const CLI::Error& error) {
   const std::vector<std::string> unknown = app->remaining(true);
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !unknown.empty()) {
+  const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (missing && !unknown.empty()) {
     const auto commands = app->get_subcommands();
     const bool option = !commands.empty() && unknown.front().starts_with('-');
     return "tactus: there is no " + std::string(option ? "option '" : "command '") +
@@ -22,7 +30,8 @@ std::string BadOption(const CLI::App* app, const CLI::Error& error) {
            "--help lists them\n";
   }
   const bool value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
-  return std::string("tactus: ") + error.what() + (value ? "\n" : "; --help explains\n");
+  const std::string said = missing ? Missing(app, error.what()) : error.what();
+  return "tactus: " + said + (value ? "\n" : "; --help explains\n");
 }
 
 // The parser reads "nan" as a number, and no comparison with a bound refuses it. Nor does a number

@@ -75,6 +75,7 @@ Expected<Runners> MakeRunners(const StreamFlags& flags, Lines& lines) {
     for (const auto& other : runners) {
       if (other->name() == name) return InvalidArgument(fmt::format("two streams are '{}'", name));
     }
+    if (Status known = CheckSource(source); !known) return std::unexpected(known.error());
     // A connection for each: none waits behind another's frames.
     auto sink = MakeRemoteSink(flags.server, flags.model);
     if (!sink) return InvalidArgument("--url, --ca, --token-file: " + sink.error().message);
@@ -181,7 +182,7 @@ void AddStream(CLI::App& app, CommandContext& context) {
       "stream", "Send the frames of cameras and recordings to a pipeline, and print its answers");
   command
       ->add_option("sources", flags->sources,
-                   "a file, or an rtsp, http or https URL; NAME=SOURCE names the stream")
+                   "a file, or an rtsp, rtsps, http or https URL; NAME=SOURCE names the stream")
       ->required();
   command->add_option("--url", flags->server.url, "the server's gRPC, HOST:PORT")
       ->capture_default_str();
@@ -201,7 +202,7 @@ void AddStream(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(0.05, 3600.0));
   command
       ->add_option("--attempts", flags->config.reconnect.attempts,
-                   "without a frame, before a source is given up; 0: never")
+                   "in a row without a frame, before a source is given up; 0: it never is")
       ->check(CLI::Range(0, 1'000'000));
   command
       ->add_option("--timeout-s", flags->timeout_s, "a source that is silent for so long is lost")

@@ -126,6 +126,9 @@ Expected<StreamConfig> ParseStreamConfig(std::string_view text) {
     fields.Complain("loop", "left out: only a file has a beginning");
   }
   if (!fields.problem().empty()) return InvalidArgument("the stream: " + fields.problem());
+  if (Status known = CheckSource(config.source.source); !known) {
+    return std::unexpected(known.error());
+  }
   return config;
 }
 

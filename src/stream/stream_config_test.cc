@@ -56,7 +56,9 @@ TEST(StreamConfig, SaysWhichKeyIsWrongAndWhatItTakes) {
       {R"({"source": "a", "model": "m", "queue": null})", "'queue'"},
       {R"({"source": "a", "model": "m", "reconnect_s": 0})", "'reconnect_s'"},
       {R"({"source": "a", "model": "m", "loop": 1})", "'loop' must be true or false"},
-      {R"({"source": "http://a/", "model": "m", "loop": true})", "'loop' must be left out"}};
+      {R"({"source": "http://a/", "model": "m", "loop": true})", "'loop' must be left out"},
+      {R"({"source": "ftp://me:secret@x/y", "model": "m"})",
+       "the source 'ftp://***@x/y': no such kind; give a path, or"}};
   for (const auto& [text, problem] : table) {
     const auto config = ParseStreamConfig(text);
     ASSERT_FALSE(config) << text;

@@ -69,6 +69,14 @@ void StreamRunner::Stop() {
   AskToStop();
   if (reader_.joinable()) reader_.join();
   if (sender_.joinable()) sender_.join();
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    if (flow_->counts().read == 0 && error_.empty()) {
+      error_ = Shown(config_.source.source) + ": no frame came before the stream was stopped";
+    }
+    if (state_ != StreamState::kFailed) state_ = StreamState::kEnded;
+  }
   parts_.sink->GiveUp();
   std::unique_lock lock(mutex_);
   flow_->Clear();
@@ -80,7 +88,8 @@ StreamReading StreamRunner::reading() const {
   StreamReading reading;
   reading.state = state_;
   reading.error = error_;
-  reading.reconnects = opened_ > 0 ? opened_ - 1 : 0;
+  // A file that begins again was not lost.
+  reading.reconnects = live_ && opened_ > 0 ? opened_ - 1 : 0;
   reading.slo = config_.flow.slo;
   if (!flow_) return reading;
   reading.counts = flow_->counts();
@@ -262,7 +271,9 @@ void StreamRunner::OnAnswer(const Flight& flight, FrameAnswer&& answer) {
   const std::lock_guard lock(mutex_);
   flow_->End(flight.frame, answer.end, flight.sent, now);
   if (served) latencies_[answers_++ % latencies_.size()] = latency;
-  if (!answer.error.empty()) error_ = std::move(answer.error);
+  // What the stop gave up is no error.
+  const bool given_up = stopped_ && answer.end == FrameEnd::kStopped;
+  if (!answer.error.empty() && !given_up) error_ = std::move(answer.error);
   changed_.notify_all();
 }
 

@@ -36,15 +36,15 @@ enum class StreamState : std::uint8_t {
   kConnecting,  // the source is being opened
   kRunning,     // frames come
   kWaiting,     // lost; tried again after a while
-  kEnded,       // the file's end, and every frame is answered
+  kEnded,       // the file's end, or it was stopped; every frame is answered or given up
   kFailed,      // given up
 };
 std::string_view Name(StreamState state);
 
 struct StreamReading {
   StreamState state = StreamState::kConnecting;
-  std::string error;  // the last of the source or of the server; empty: none yet
-  std::uint64_t reconnects = 0;
+  std::string error;             // the last of the source or of the server; empty: none yet
+  std::uint64_t reconnects = 0;  // times that a camera came back
   FrameCounts counts;
   std::size_t waiting = 0;
   int in_flight = 0;
@@ -114,6 +114,7 @@ class StreamRunner {
   StreamState state_ = StreamState::kConnecting;
   std::string error_;
   std::uint64_t opened_ = 0;
+  bool stopped_ = false;  // what is at the sink is given up
   std::array<Duration, 256> latencies_{};
   std::size_t answers_ = 0;
 

@@ -1,6 +1,7 @@
 #include "stream/video_source.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,16 @@ std::string Shown(std::string_view source) {
   const std::size_t at = source.substr(0, path).rfind('@');
   if (at == source.npos || at < host) return std::string(source);
   return fmt::format("{}***{}", source.substr(0, host), source.substr(at));
+}
+
+Status CheckSource(std::string_view source) {
+  if (!IsLive(source)) return {};
+  constexpr std::array<std::string_view, 4> kSchemes = {"rtsp", "rtsps", "http", "https"};
+  const std::string_view scheme = source.substr(0, source.find("://"));
+  if (std::ranges::find(kSchemes, scheme) != kSchemes.end()) return {};
+  return InvalidArgument(fmt::format(
+      "the source '{}': no such kind; give a path, or an rtsp, rtsps, http or https URL",
+      Shown(source)));
 }
 
 bool CanReadVideo() {

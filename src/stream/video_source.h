@@ -15,7 +15,7 @@
 namespace tactus {
 
 struct SourceOptions {
-  std::string source;             // a path, or an http, https or rtsp URL
+  std::string source;             // a path, or an rtsp, rtsps, http or https URL
   Duration timeout = Seconds(5);  // without a byte for so long, it counts as lost
 };
 
@@ -32,6 +32,9 @@ class VideoSource {
   // silent for too long. Cancelled: a stop was asked for.
   virtual Expected<std::optional<SourceFrame>> Read() = 0;
 };
+
+// InvalidArgument where it is the URL of another kind than those above. Looks at the text alone.
+Status CheckSource(std::string_view source);
 
 // InvalidArgument where nothing can be read as video; Unavailable where it cannot be reached now.
 // A stop ends it, and every Read, within a tenth of a second; but not while a host's name is looked

@@ -23,6 +23,18 @@ TEST(VideoSource, IsShownWithoutNameAndPassword) {
   EXPECT_EQ(Shown("/videos/me@home.mp4"), "/videos/me@home.mp4");
 }
 
+// Without this, a stream from where nothing can be read would be tried again for ever.
+TEST(VideoSource, HasAKindThatCanBeRead) {
+  for (const char* good : {"a.mp4", "rtsp://c/1", "rtsps://c/1", "http://c/", "https://c/"}) {
+    EXPECT_TRUE(CheckSource(good)) << good;
+  }
+  for (const char* bad : {"ftp://c/1", "file:///etc/passwd", "://", "RTSP ://c"}) {
+    const Status known = CheckSource(bad);
+    ASSERT_FALSE(known) << bad;
+    EXPECT_EQ(known.error().code, ErrorCode::kInvalidArgument);
+  }
+}
+
 TEST(VideoSource, UrlsAreLiveAndPathsAreNot) {
   for (const char* live : {"rtsp://camera/1", "http://camera/", "https://camera/a.mjpeg"}) {
     EXPECT_TRUE(IsLive(live)) << live;

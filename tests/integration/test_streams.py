@@ -80,6 +80,12 @@ class StreamsTest(unittest.TestCase):
         self.assertEqual((end["frames"]["read"], end["frames"]["answer"]["served"]), (12, 12))
         self.assertIn("yard             ended", errors)
 
+    def test_what_ends_with_the_duration_ended_without_an_error(self):
+        film = recording(self.files / "lap.mjpeg", 3)
+        end, = self.command(film, "--model", "slow", "--loop", "--duration", 3, "--quiet")[0]
+        self.assertEqual((end["state"], end.get("error"), end["reconnects"]), ("ended", None, 0))
+        self.assertGreater(end["frames"]["read"], 3)  # more than a lap
+
     def test_bytes_models_and_several_streams_at_once(self):
         one, two = recording(self.files / "1.mjpeg", 3), recording(self.files / "2.mjpeg", 5)
         lines, _ = self.command(one, two, "--model", "texts", "--as-answered", "--quiet")
@@ -97,7 +103,9 @@ class StreamsTest(unittest.TestCase):
         film = recording(self.files / "short.mjpeg", 1)
         for words, says in [((film, "--model", "none"), "unknown model"),
                             ((film, film, "--model", "echo", "--queue", 0), "--queue"),
-                            ((f"a={film}", f"a={film}", "--model", "echo"), "two streams are 'a'")]:
+                            ((f"a={film}", f"a={film}", "--model", "echo"), "two streams are 'a'"),
+                            (("a=gopher://x/y", "--model", "echo"), "'gopher://x/y': no such kind"),
+                            (("--model", "echo"), "sources is required: a file, or an rtsp")]:
             lines, errors = self.command(*words, code=2)
             self.assertEqual(lines, [])
             self.assertIn(says, errors)
@@ -107,6 +115,12 @@ class StreamsTest(unittest.TestCase):
         lines, _ = self.command(notes, "--model", "echo", code=1)
         self.assertEqual(lines[-1]["state"], "failed")
         self.assertIn("notes.txt", lines[-1]["error"])
+
+    def test_a_server_refuses_a_source_of_no_kind(self):
+        status, _, text = self.server.post("/v2/streams/far", json.dumps(
+            {"source": "gopher://x/y", "model": "echo"}).encode())
+        self.assertEqual(status, 400)
+        self.assertIn("'gopher://x/y': no such kind; give a path", text.decode())
 
     def test_a_camera_over_http_is_followed_by_events_and_pictures(self):
         self.add("door", source=self.cameras.url("live/25"))

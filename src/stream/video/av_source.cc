@@ -34,12 +34,11 @@ struct Protocols {
 };
 
 Expected<Protocols> ProtocolsOf(const std::string& source) {
+  if (Status known = CheckSource(source); !known) return std::unexpected(known.error());
   if (!IsLive(source)) return Protocols{"file:" + source, "file"};
   const std::string scheme = source.substr(0, source.find("://"));
   if (scheme == "http" || scheme == "https") return Protocols{source, "http,https,tcp,tls"};
-  if (scheme == "rtsp" || scheme == "rtsps") return Protocols{source, "rtsp,rtsps,rtp,udp,tcp,tls"};
-  return InvalidArgument(fmt::format(
-      "the source '{}': no such kind; give a path, or an http, https or rtsp URL", Shown(source)));
+  return Protocols{source, "rtsp,rtsps,rtp,udp,tcp,tls"};
 }
 
 void Hush() {
