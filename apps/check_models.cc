@@ -7,10 +7,14 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "check/doubts.h"
 #include "check/never_served.h"
+#include "ensemble/nested_steps.h"
 #include "experiment/experiment.h"
+#include "pipeline/build.h"
+#include "pipeline/tensors.h"
 #include "platform/cpu_affinity.h"
 #include "runtime/models/model_profile.h"
 #include "runtime/models/model_repository.h"
@@ -32,6 +36,11 @@ class ServingCheck {
   Status ReadInputs();
   void CheckModel(const std::string& name);
   void CheckEnsemble(const std::filesystem::path& folder);
+  // What a step's model states of itself; an error where it cannot be one; nothing where its file
+  // says more than its configuration, or it is refused by itself.
+  Expected<std::optional<ModelSpec>> ModelOf(const StageDeclaration& step,
+                                             const EnsembleDeclaration& ensemble,
+                                             const std::filesystem::path& folder);
   // What the model's batches take; an error where it would be refused; nothing where it is not
   // profiled and would be measured.
   Expected<std::optional<ProfileTable::ModelRows>> RowsFor(const ModelSpec& spec);
@@ -106,15 +115,70 @@ void ServingCheck::CheckModel(const std::string& name) {
   }
 }
 
-// What shows without its models: those are opened as a server starts.
+Expected<std::optional<ModelSpec>> ServingCheck::ModelOf(const StageDeclaration& step,
+                                                         const EnsembleDeclaration& ensemble,
+                                                         const std::filesystem::path& folder) {
+  const auto wrong = [&](std::string_view why) {
+    return InvalidArgument(fmt::format("{}: step '{}': {}", step.place, step.name, why));
+  };
+  const std::filesystem::path root = folder.parent_path();
+  const std::filesystem::path of_step = root / step.model;
+  if (!std::filesystem::is_directory(of_step)) {
+    return wrong(fmt::format("the repository has no model '{}'", step.model));
+  }
+  const auto versions = ListVersions(of_step, "");
+  if (!versions || versions->empty()) return std::nullopt;
+  const std::int64_t version = step.version < 0 ? std::ranges::max(*versions) : step.version;
+  if (std::ranges::find(*versions, version) == versions->end()) {
+    return wrong(fmt::format("model '{}' has no version {} that serves; there are: {}", step.model,
+                             version, fmt::join(*versions, ", ")));
+  }
+  if (HoldsEnsemble(of_step, "")) {
+    const bool has_as_step = HoldsStepEnsemble(folder, "");
+    if (has_as_step || !HoldsStepEnsemble(of_step, "")) {
+      return wrong(WhyNoStep(ensemble, step.model, has_as_step, [&](const std::string& name) {
+        std::vector<std::string> models;
+        const auto read = ReadEnsemble(root / name, "");
+        if (!read) return models;
+        for (const auto& each : read->front().pipeline.stages) models.push_back(each.model);
+        return models;
+      }));
+    }
+    const auto read = ReadEnsemble(of_step, "");
+    if (!read) return std::nullopt;
+    const auto found = std::ranges::find(
+        *read, version, [](const EnsembleDeclaration& each) { return each.model.version; });
+    if (found == read->end()) return std::nullopt;
+    return found->model;
+  }
+  auto spec = ReadModelSpec(of_step, version, "", {PlatformsOf(o_), nullptr});
+  if (!spec || spec->inputs.empty() || spec->outputs.empty()) return std::nullopt;
+  return *std::move(spec);
+}
+
+// What shows without its models' files: those are opened as a server starts.
 void ServingCheck::CheckEnsemble(const std::filesystem::path& folder) {
   const auto ensembles = ReadEnsemble(folder, "", &found_.doubts);
   if (!ensembles) return found_.refused.push_back(ensembles.error().message);
-  for (const StageDeclaration& step : (*ensembles)[0].pipeline.stages) {
-    if (std::filesystem::is_directory(folder.parent_path() / step.model)) continue;
-    found_.refused.push_back(fmt::format("{}: step '{}': the repository has no model '{}'",
-                                         step.place, step.name, step.model));
+  EnsembleDeclaration ensemble = ensembles->front();
+  if (ensemble.pipeline.slo <= Duration{}) {
+    ensemble.pipeline.slo = FromMillis(o_.default_slo_ms);
   }
+  std::vector<std::shared_ptr<const ModelSpec>> models;
+  std::vector<StageCost> costs;  // what a server takes before it has measured
+  for (const StageDeclaration& step : ensemble.pipeline.stages) {
+    auto model = ModelOf(step, ensemble, folder);
+    if (!model) found_.refused.push_back(model.error().message);
+    if (!model || !*model) continue;
+    models.push_back(std::make_shared<const ModelSpec>(**std::move(model)));
+    costs.push_back(
+        {.model = ModelId{0}, .name = step.model, .quickest = {}, .by_batch = {Micros(1)}});
+  }
+  if (models.size() < ensemble.pipeline.stages.size()) return;
+  const auto pipeline = BuildPipeline(ensemble.pipeline, costs);
+  if (!pipeline) return found_.refused.push_back(pipeline.error().message);
+  const auto bound = BindTensors(ensemble, pipeline->graph, pipeline->levels, models);
+  if (!bound) found_.refused.push_back(bound.error().message);
 }
 
 Expected<std::optional<ProfileTable::ModelRows>> ServingCheck::RowsFor(const ModelSpec& spec) {

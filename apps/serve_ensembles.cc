@@ -132,6 +132,9 @@ std::unique_ptr<EnsembleService> ServeStepEnsembles(const ServeOptions& o, Infer
   if (FoldersOf(o, true, log).list().empty()) return nullptr;
   EnsembleOptions options = OptionsOf(o, std::move(cost_of), observer, log);
   options.mark = CallId{1} << 28;
+  options.any_ensemble = [root = std::filesystem::path(o.models)](const std::string& model) {
+    return HoldsEnsemble(root / model, "");
+  };
   return Opened(o, models, std::move(options), true, log);
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ensemble/ensemble_service.h"
+#include "ensemble/nested_steps.h"
 #include "pipeline/budget.h"
 #include "pipeline/step_groups.h"
 #include "pipeline/tensors.h"
@@ -51,6 +52,18 @@ StageCost EnsembleService::CostOf(const ModelSpec& model) const {
   return {.model = ModelId{0}, .name = model.name, .quickest = {}, .by_batch = {Micros(1)}};
 }
 
+std::vector<std::string> EnsembleService::StepsOf(const std::string& ensemble) const {
+  std::vector<std::string> steps;
+  const auto found = entries_.find(ensemble);
+  if (found == entries_.end()) return steps;
+  for (const auto& [number, version] : found->second.versions) {
+    for (const StageDeclaration& step : version.declared.pipeline.stages) {
+      steps.push_back(step.model);
+    }
+  }
+  return steps;
+}
+
 Expected<EnsembleService::Binding> EnsembleService::ModelsOf(const EnsembleDeclaration& declared,
                                                              InferenceService& steps) const {
   Binding binding{.declared = declared, .steps = &steps};
@@ -58,12 +71,14 @@ Expected<EnsembleService::Binding> EnsembleService::ModelsOf(const EnsembleDecla
     const auto wrong = [&](ErrorCode code, std::string_view why) {
       return Fail(code, fmt::format("{}: step '{}': {}", step.place, step.name, why));
     };
-    if (entries_.contains(step.model)) {
+    const auto no_step = [&] {
       return wrong(ErrorCode::kInvalidArgument,
-                   fmt::format("'{}' is an ensemble itself; put its steps here, or give it as_step",
-                               step.model));
-    }
+                   WhyNoStep(declared, step.model, bool{options_.any_ensemble},
+                             [this](const std::string& name) { return StepsOf(name); }));
+    };
+    if (entries_.contains(step.model)) return no_step();
     auto model = steps.Find(step.model, step.version);
+    if (!model && options_.any_ensemble && options_.any_ensemble(step.model)) return no_step();
     if (!model) return wrong(ErrorCode::kUnavailable, model.error().message);
     binding.costs.push_back(CostOf(**model));
     binding.models.push_back(*std::move(model));

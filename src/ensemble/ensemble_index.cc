@@ -54,11 +54,11 @@ Status EnsembleService::Load(const std::string& model, const std::string& config
     return loaded;
   }
   const std::lock_guard one_at_a_time(changing_);
-  return Bring(model, config);
+  if (Status read = Read(model, config); !read) return read;
+  return Bring(model);
 }
 
-Status EnsembleService::Bring(const std::string& model, const std::string& config) {
-  if (Status read = Read(model, config); !read) return read;
+Status EnsembleService::Bring(const std::string& model) {
   std::set<std::string> needed;
   if (options_.is_explicit) {
     const std::shared_lock lock(mutex_);

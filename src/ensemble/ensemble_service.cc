@@ -45,9 +45,17 @@ EnsembleService::~EnsembleService() {
 void EnsembleService::Open(const std::vector<std::string>& names) {
   std::vector<std::string> wanted = names;
   if (std::ranges::find(names, "*") != names.end()) wanted = folders_.list();
+  // All are read before one is looked at: what a step names may come after it.
+  std::vector<std::string> whole;
   for (const std::string& name : wanted) {
     const std::lock_guard one_at_a_time(changing_);
-    const Status opened = Bring(name, "");
+    const Status read = Read(name, "");
+    if (read) whole.push_back(name);
+    if (!read) Say(read.error().message);
+  }
+  for (const std::string& name : whole) {
+    const std::lock_guard one_at_a_time(changing_);
+    const Status opened = Bring(name);
     if (!opened) Say(opened.error().message);
   }
   if (options_.poll_interval > Duration{}) {

@@ -58,6 +58,9 @@ struct EnsembleOptions {
   // Who runs the steps, where that is not the service itself: it may have models that clients do
   // not see. Null: the service. Outlives it.
   InferenceService* runs_steps = nullptr;
+  // Where its ensembles are steps of another service's, and so have steps that are models only:
+  // whether a folder declares an ensemble of any kind. Empty: they are not.
+  std::function<bool(const std::string& model)> any_ensemble;
   // The bit that marks its calls. A service below this one, whose ensembles are steps of this
   // one's, has another, and another than what lies between (service/routed_service.h,
   // cluster/steps).
@@ -130,8 +133,8 @@ class EnsembleService final : public InferenceService {
   using Entries = std::map<std::string, Entry, std::less<>>;
 
   Status Read(const std::string& model, const std::string& config);
-  // Read, and ready; where clients may load, with the models that it needs.
-  Status Bring(const std::string& model, const std::string& config);
+  // Ready, once it has been read; where clients may load, with the models that it needs.
+  Status Bring(const std::string& model);
   // With the models that its steps have now.
   Expected<std::shared_ptr<ServedEnsemble>> Bind(const EnsembleDeclaration& declared,
                                                  std::shared_ptr<EnsembleCounters> counters) const;
@@ -146,6 +149,8 @@ class EnsembleService final : public InferenceService {
     bool is_part = false;
     std::shared_ptr<ServedEnsemble> plain;
   };
+  // With mutex_ held: the models of an ensemble's steps.
+  std::vector<std::string> StepsOf(const std::string& ensemble) const;
   Expected<Binding> ModelsOf(const EnsembleDeclaration& declared, InferenceService& steps) const;
   Expected<std::shared_ptr<ServedEnsemble>> Make(Binding&& binding) const;
   // The same with steps that run at one place as one; null: there are none.

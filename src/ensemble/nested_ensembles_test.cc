@@ -1,6 +1,8 @@
 // Ensembles that are steps of others, one service over another: without this, a client who leaves
 // could end another's call, or nobody's.
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -124,6 +126,58 @@ TEST(NestedEnsembles, ACancelledCallEndsItsOwnStepsAndNoOthers) {
     EXPECT_EQ(reply.status.error().code, ErrorCode::kCancelled);
   }
   EXPECT_EQ(nested.lower.service->unfinished() + nested.upper->unfinished(), 0u);
+}
+
+// Ensembles by name, each with one step that calls the model given with it.
+struct Mistaken {
+  explicit Mistaken(std::vector<std::pair<const char*, const char*>> ensembles,
+                    std::function<bool(const std::string&)> any_ensemble = {})
+      : bench([&] {
+          EnsembleOptions options{.log = [this](const std::string& line) { log += line + "\n"; }};
+          options.any_ensemble = std::move(any_ensemble);
+          return options;
+        }()) {
+    bench.steps.Add(FloatModel("model", 8, {RowOf4("x")}, {RowOf4("y")}));
+    for (const auto& [name, step] : ensembles) {
+      PipelineDeclaration pipeline;
+      pipeline.stages = {
+          {.name = step, .model = step, .inputs = {{"x", "x"}}, .outputs = {{"y", "y"}}}};
+      bench.Declare(Nested::WithSlo(name, Millis(100)), pipeline);
+    }
+    bench.service->Open({"*"});
+  }
+  std::string Why(const char* name) {
+    const auto found = bench.service->Find(name, -1);
+    return found ? "no error" : found.error().message;
+  }
+
+  std::string log;
+  EnsembleBench bench;
+};
+
+TEST(NestedEnsembles, CirclesAreToldWhatEndsThem) {
+  using testing::HasSubstr;
+  Mistaken plain(
+      {{"a", "b"}, {"b", "c"}, {"c", "a"}, {"self", "self"}, {"fine", "model"}, {"d", "fine"}});
+  EXPECT_THAT(plain.Why("a"), HasSubstr("step 'b': 'b' is an ensemble that calls 'a' in turn"));
+  EXPECT_THAT(plain.Why("self"), HasSubstr("step 'self': the ensemble calls itself"));
+  EXPECT_THAT(plain.Why("d"),
+              HasSubstr("'fine' is an ensemble itself; put its steps here, or give"));
+  EXPECT_EQ(plain.Why("fine"), "no error");
+
+  Mistaken as_step(
+      {{"a", "b"}, {"b", "a"}, {"self", "self"}, {"outer", "plain"}, {"lost", "nothing"}},
+      [](const std::string& model) { return model == "plain"; });
+  EXPECT_THAT(as_step.Why("a"), HasSubstr("one with as_step has steps that are models only"));
+  EXPECT_THAT(as_step.Why("self"), HasSubstr("step 'self': the ensemble calls itself"));
+  EXPECT_THAT(as_step.Why("outer"), HasSubstr("put the steps of 'plain' here"));
+  EXPECT_THAT(as_step.Why("lost"), HasSubstr("unknown model"));
+}
+
+TEST(NestedEnsembles, ThoseReadLaterAreKnownInTheFirstLines) {
+  Mistaken mistaken({{"first", "later"}, {"later", "model"}});
+  EXPECT_THAT(mistaken.log, testing::HasSubstr("'later' is an ensemble itself"));
+  EXPECT_THAT(mistaken.log, testing::Not(testing::HasSubstr("unknown")));
 }
 
 }  // namespace

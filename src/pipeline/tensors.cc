@@ -37,7 +37,9 @@ std::string NamesOf(std::span<const TensorSpec> tensors) {
 class Linking {
  public:
   explicit Linking(EnsembleDeclaration& declaration)
-      : model_(declaration.model), stages_(declaration.pipeline.stages) {}
+      : declaration_(declaration),
+        model_(declaration.model),
+        stages_(declaration.pipeline.stages) {}
 
   Status Link() {
     for (const TensorSpec& input : model_.inputs) makers_[input.name] = kRequest;
@@ -47,11 +49,14 @@ class Linking {
     for (StageDeclaration& stage : stages_) {
       if (Status read = Read(stage); !read) return read;
     }
-    for (const TensorSpec& output : model_.outputs) {
+    for (std::size_t i = 0; i < model_.outputs.size(); ++i) {
+      const TensorSpec& output = model_.outputs[i];
       const auto maker = makers_.find(output.name);
       if (maker == makers_.end() || maker->second == kRequest) {
-        return WrongEnsemble(fmt::format(
-            "output '{}' is made by no step; name it in one's output_map", output.name));
+        return WrongEnsemble(declaration_.output_places, i,
+                             fmt::format("output '{}' is made by no step; name it in a step's "
+                                         "output_map, or leave it out",
+                                         output.name));
       }
       read_.insert(output.name);
     }
@@ -61,8 +66,11 @@ class Linking {
  private:
   static constexpr int kRequest = -1;
 
-  std::unexpected<Error> WrongEnsemble(std::string_view why) const {
-    const std::string& place = stages_.empty() ? std::string() : stages_.front().place;
+  // Of the tensor that is written at `places[index]`, where that is known.
+  std::unexpected<Error> WrongEnsemble(const std::vector<std::string>& places, std::size_t index,
+                                       std::string_view why) const {
+    std::string place = stages_.empty() ? std::string() : stages_.front().place;
+    if (index < places.size()) place = places[index];
     return InvalidArgument(
         fmt::format("{}{}ensemble '{}': {}", place, place.empty() ? "" : ": ", model_.name, why));
   }
@@ -72,6 +80,11 @@ class Linking {
     for (const TensorLink& link : stage.outputs) {
       const auto [maker, fresh] = makers_.emplace(link.as, s);
       if (fresh) continue;
+      if (maker->second == s) {
+        return WrongStage(stage, fmt::format("makes '{}' twice; give one of its outputs another "
+                                             "name, or leave it out",
+                                             link.as));
+      }
       const std::string other =
           maker->second == kRequest
               ? "it is an input of the ensemble"
@@ -111,13 +124,19 @@ class Linking {
                                              link.as));
       }
     }
-    for (const TensorSpec& input : model_.inputs) {
-      if (read_.contains(input.name)) continue;
-      return WrongEnsemble(fmt::format("input '{}' is read by no step; leave it out", input.name));
+    for (std::size_t i = 0; i < model_.inputs.size(); ++i) {
+      const std::string& name = model_.inputs[i].name;
+      if (read_.contains(name)) continue;
+      return WrongEnsemble(
+          declaration_.input_places, i,
+          fmt::format(
+              "input '{}' is read by no step; name it in a step's input_map, or leave it out",
+              name));
     }
     return {};
   }
 
+  const EnsembleDeclaration& declaration_;
   const ModelSpec& model_;
   std::vector<StageDeclaration>& stages_;
   std::map<std::string, int, std::less<>> makers_;

@@ -64,6 +64,45 @@ class Commands(CommandCase):
         (folder / "config.pbtxt").write_text('platform: "magic"\n')
         self.assertIn("refused: ", self.in_vain("check", "--models", self.folder / "models"))
 
+    def test_check_binds_the_steps_of_ensembles(self):
+        root = self.folder / "models"
+
+        def add(name, text):
+            (root / name / "1").mkdir(parents=True)
+            (root / name / "config.pbtxt").write_text(
+                'input { name: "x" data_type: TYPE_FP32 dims: 1 }\n'
+                'output { name: "y" data_type: TYPE_FP32 dims: 1 }\n' + text)
+
+        def ensemble(name, step, reads="x", key="slo_ms", value="60000", more=""):
+            add(name, 'platform: "ensemble"\nensemble_scheduling { step {\n'
+                f'model_name: "{step}" {more} input_map {{ key: "{reads}" value: "x" }}\n'
+                'output_map { key: "y" value: "y" } } }\n'
+                f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n')
+
+        add("echo", 'platform: "identity"\n')
+        ensemble("fine", "echo")
+        ensemble("part", "echo", key="as_step", value="true")
+        ensemble("whole", "part")
+        self.assertNotIn("refused", self.in_vain("check", "--models", root, "--threads", 1))
+        mistakes = {
+            "absent": ("none", "the repository has no model 'none'", {}),
+            "deep": ("part", "'part' is an ensemble, but one with as_step has steps that are",
+                     {"key": "as_step", "value": "true"}),
+            "outer": ("fine", "'fine' is an ensemble itself", {}),
+            "ping": ("pong", "'pong' is an ensemble that calls 'ping' in turn", {}),
+            "pong": ("ping", "'ping' is an ensemble that calls 'pong' in turn", {}),
+            "self": ("self", "the ensemble calls itself", {}),
+            "tensor": ("echo", "model 'echo' has no input 'z'; it has 'x'", {"reads": "z"}),
+            "version": ("echo", "model 'echo' has no version 7 that serves; there are: 1",
+                        {"more": "model_version: 7"}),
+        }
+        for name, (step, _, more) in mistakes.items():
+            ensemble(name, step, **more)
+        text = self.in_vain("check", "--models", root, "--threads", 1)
+        for name, (step, says, _) in mistakes.items():
+            self.assertIn(f"{root}/{name}/config.pbtxt:5:1: step '{step}': {says}", text)
+        self.assertEqual(text.count("refused: "), len(mistakes), text)
+
     def test_replay_decides_the_same(self):
         file = self.folder / "journal"
         for policy in ("edgeserving", "symphony", "early-exit-edf"):

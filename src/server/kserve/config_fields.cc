@@ -283,10 +283,12 @@ std::vector<std::string> Doubts(const DeclaredConfig& config) {
   for (const auto& [key, value] : message.parameters()) {
     if (!IsOurs(message, key)) keys.insert(key);
   }
+  const std::string ours = IsEnsemble(message)
+                               ? "for ensembles: " + EnsembleKeys()
+                               : fmt::format("{}, {}INPUT", fmt::join(kOurKeys, ", "), kShapeKey);
   for (const std::string& key : keys) {
     doubt(config.WrongParameter(
-        key, fmt::format("no key of Tactus ({}, {}INPUT), so it changes nothing here",
-                         fmt::join(kOurKeys, ", "), kShapeKey)));
+        key, fmt::format("no key of Tactus ({}), so it changes nothing here", ours)));
   }
   for (int i = 0; i < message.instance_group_size(); ++i) {
     if (!AsksForInstances(message.instance_group(i))) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -74,6 +75,7 @@ Expected<DeclaredConfig> DeclaredConfig::FromText(std::string text, std::string 
   if (!parser.ParseFromString(config.text_, &config.message_)) {
     return InvalidArgument(errors.Text(config.file_));
   }
+  config.FindDoubled();
   // The text parser takes any bytes that a string's escapes spell; a message must be UTF-8.
   if (!inference::ModelConfig().ParseFromString(config.message_.SerializeAsString())) {
     return InvalidArgument(config.file_ + ": the escapes of a string do not spell UTF-8");
@@ -136,6 +138,48 @@ std::unexpected<Error> DeclaredConfig::Wrong(std::string_view field, std::string
     }
   }
   return InvalidArgument(fmt::format("{}: {}: {}", file_, field, why));
+}
+
+std::string DeclaredConfig::PlaceOfTensor(std::string_view field, int index) const {
+  const auto* of = inference::ModelConfig::descriptor()->FindFieldByName(std::string(field));
+  if (places_ == nullptr || of == nullptr) return file_;
+  auto place = places_->GetLocation(of, index);
+  if (const TextFormat::ParseInfoTree* inside = places_->GetTreeForNested(of, index)) {
+    const auto named = inside->GetLocation(of->message_type()->FindFieldByName("name"), -1);
+    if (named.line >= 0) place = named;
+  }
+  if (place.line < 0) return file_;
+  return fmt::format("{}:{}:{}", file_, place.line + 1, place.column + 1);
+}
+
+// As a list of entries, a map still has all that the text says.
+void DeclaredConfig::FindDoubled() {
+  const auto* scheduling =
+      inference::ModelConfig::descriptor()->FindFieldByName("ensemble_scheduling");
+  const auto* of_steps = inference::ModelEnsembling::descriptor()->FindFieldByName("step");
+  const TextFormat::ParseInfoTree* tree = places_->GetTreeForNested(scheduling, -1);
+  const auto& steps = message_.ensemble_scheduling().step();
+  for (int s = 0; s < steps.size(); ++s) {
+    for (const char* map : {"input_map", "output_map"}) {
+      const auto* field = steps[s].GetDescriptor()->FindFieldByName(map);
+      const auto* key = field->message_type()->FindFieldByName("key");
+      const auto* reflection = steps[s].GetReflection();
+      std::set<std::string> seen;
+      for (int i = 0; i < reflection->FieldSize(steps[s], field); ++i) {
+        const auto& entry = reflection->GetRepeatedMessage(steps[s], field, i);
+        const std::string tensor = entry.GetReflection()->GetString(entry, key);
+        if (seen.insert(tensor).second) continue;
+        doubled_ = DoubledLink{s, map, tensor, PlaceOfStep(s)};
+        const auto* inside = tree == nullptr ? nullptr : tree->GetTreeForNested(of_steps, s);
+        if (inside == nullptr) return;
+        const auto place = inside->GetLocation(field, i);
+        if (place.line >= 0) {
+          doubled_->place = fmt::format("{}:{}:{}", file_, place.line + 1, place.column + 1);
+        }
+        return;
+      }
+    }
+  }
 }
 
 std::string DeclaredConfig::PlaceOfStep(int step) const {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,14 +34,29 @@ class DeclaredConfig {
   std::unexpected<Error> Wrong(std::string_view field, std::string_view why, int index = -1) const;
   // Of a step of ensemble_scheduling: "file:line:column", or "file".
   std::string PlaceOfStep(int step) const;
+  // Of an `input` or `output`, so too.
+  std::string PlaceOfTensor(std::string_view field, int index) const;
+  // A tensor that a map of a step names twice: the second would replace the first.
+  struct DoubledLink {
+    int step = 0;        // of ensemble_scheduling
+    std::string map;     // "input_map" or "output_map"
+    std::string tensor;  // the model's
+    std::string place;   // "file:line:column", or "file"
+  };
+  // The first of them. (JSON with one is not a ModelConfig.)
+  const std::optional<DoubledLink>& doubled() const { return doubled_; }
   // For an entry of the `parameters` map.
   std::unexpected<Error> WrongParameter(std::string_view key, std::string_view why) const;
 
  private:
+  // While the message has its maps as they are written.
+  void FindDoubled();
+
   inference::ModelConfig message_;
   std::string file_;
   std::string text_;                                                     // empty for JSON
   std::unique_ptr<google::protobuf::TextFormat::ParseInfoTree> places_;  // null for JSON
+  std::optional<DoubledLink> doubled_;
 };
 
 }  // namespace tactus

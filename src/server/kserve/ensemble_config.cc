@@ -133,7 +133,18 @@ class EnsembleReader {
       step.inputs = LinksOf(from.input_map());
       step.outputs = LinksOf(from.output_map());
       step.place = place;
+      if (const auto& twice = config_.doubled(); twice && twice->step == i) {
+        return InvalidArgument(
+            fmt::format("{}: step '{}': {} names '{}' twice; leave one of the two out",
+                        twice->place, step.name, twice->map, twice->tensor));
+      }
       made_.pipeline.stages.push_back(std::move(step));
+    }
+    for (int i = 0; i < message().input_size(); ++i) {
+      made_.input_places.push_back(config_.PlaceOfTensor("input", i));
+    }
+    for (int i = 0; i < message().output_size(); ++i) {
+      made_.output_places.push_back(config_.PlaceOfTensor("output", i));
     }
     return LinkStages(made_);
   }
@@ -273,6 +284,11 @@ std::string StepsOf(const ModelSpec& ensemble) {
     text += (text.empty() ? "" : ", ") + step.model_name();
   }
   return text;
+}
+
+std::string EnsembleKeys() {
+  return fmt::format("{}, {}STEP, {}STEP, {}STEP", fmt::join(kKeys, ", "), kBudgetKey, kGatherKey,
+                     kMostKey);
 }
 
 bool IsEnsembleKey(std::string_view key) {

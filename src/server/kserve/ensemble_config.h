@@ -13,8 +13,7 @@
 //   answer            all (default): one row that fails or is late ends the call; each: the answer
 //                     does without that row
 //   as_step           true: others may have it as one of their steps, as if it were a model; its
-//   own
-//                     steps are models only
+//                     own steps are models only
 // A step is called as its model; the second of one model NAME is NAME#2, and so on.
 #pragma once
 
@@ -51,6 +50,9 @@ Expected<EnsembleDeclaration> EnsembleOf(const DeclaredConfig& config,
 
 // The models of a served ensemble's steps, by comma.
 std::string StepsOf(const ModelSpec& ensemble);
+
+// The keys of ours in an ensemble's parameters, by comma.
+std::string EnsembleKeys();
 
 // Whether an ensemble's parameter is read.
 bool IsEnsembleKey(std::string_view key);

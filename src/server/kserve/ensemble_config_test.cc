@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/kserve/config_fields.h"
 #include "server/kserve/declared_config.h"
 
 namespace tactus {
@@ -11,6 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::string_view kHead = R"(platform: "ensemble"
 max_batch_size: 0
@@ -91,19 +93,47 @@ TEST(EnsembleConfig, MistakesInStepsNameTheLineAndTheRemedy) {
                         "output_map { key: \"rest\" value: \"r\" }"),
               HasSubstr("m/config.pbtxt:7:5: step 'read': makes 'r', which nobody reads; leave"));
   EXPECT_THAT(ErrorWith("\"in\" value: \"x\"", "\"in\" value: \"n\""),
-              HasSubstr("input 'x' is read by no step"));
+              HasSubstr("m/config.pbtxt:3:11: ensemble 'm': input 'x' is read by no step; name it "
+                        "in a step's input_map, or leave it out"));
   EXPECT_THAT(ErrorWith("input_map { key: \"in\" value: \"x\" }",
                         "input_map { key: \"in\" value: \"x\" } "
                         "input_map { key: \"loop\" value: \"n\" }"),
               AllOf(HasSubstr("m/config.pbtxt:5:1: ensemble_scheduling"), HasSubstr("circle")));
   EXPECT_THAT(ErrorWith("\"out\" value: \"y\"", "\"out\" value: \"z\""),
-              HasSubstr("output 'y' is made by no step"));
+              HasSubstr("m/config.pbtxt:4:12: ensemble 'm': output 'y' is made by no step; name it "
+                        "in a step's output_map, or leave it out"));
+  EXPECT_THAT(ErrorWith("output_map { key: \"out\" value: \"n\" }",
+                        "output_map { key: \"out\" value: \"n\" } "
+                        "output_map { key: \"rest\" value: \"n\" }"),
+              HasSubstr("m/config.pbtxt:7:5: step 'read': makes 'n' twice; give one of"));
   EXPECT_THAT(ErrorWith("model_name: \"find\" ", ""),
               HasSubstr("m/config.pbtxt:5:23: step 1: model_name is missing"));
   EXPECT_THAT(ErrorOf(ReadText(std::string(kHead))),
               HasSubstr("ensemble_scheduling: an ensemble needs steps"));
   EXPECT_THAT(ErrorOf(ReadText("platform: \"ensemble\"\n" + std::string(kSteps))),
               HasSubstr("m/config.pbtxt:1:1: platform: an ensemble needs inputs and outputs"));
+}
+
+// The later of the two would silently replace the other.
+TEST(EnsembleConfig, ATensorThatIsMappedTwiceIsNamedWithItsLine) {
+  EXPECT_THAT(ErrorWith("input_map { key: \"in\" value: \"m\" }",
+                        "input_map { key: \"in\" value: \"m\" }\n"
+                        "    input_map { key: \"in\" value: \"x\" }"),
+              HasSubstr("m/config.pbtxt:9:5: step 'read': input_map names 'in' twice; leave one"));
+  EXPECT_THAT(ErrorWith("output_map { key: \"out\" value: \"y\" }",
+                        "output_map { key: \"out\" value: \"y\" }\n"
+                        "    output_map { key: \"out\" value: \"again\" }"),
+              HasSubstr("m/config.pbtxt:10:5: step 'read#2': output_map names 'out' twice"));
+}
+
+TEST(EnsembleConfig, AMistypedKeyIsToldTheKeysOfEnsembles) {
+  const auto config = DeclaredConfig::FromText(
+      std::string(kHead) + std::string(kSteps) + ParameterText("demultipy", "find"),
+      "m/config.pbtxt");
+  ASSERT_TRUE(config);
+  EXPECT_THAT(Doubts(*config),
+              ElementsAre(AllOf(HasSubstr("m/config.pbtxt:11:"), HasSubstr("demultiply, "),
+                                HasSubstr("budget_ms.STEP"), Not(HasSubstr("exits")))));
 }
 
 TEST(EnsembleConfig, MistakesInKeysNameTheLineAndTheRemedy) {
