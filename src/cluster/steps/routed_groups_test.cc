@@ -368,7 +368,9 @@ void Cross(Crossing& crossing) {
   steps.Infer(std::move(call));
   const InferReply reply = promise.get_future().get();
   crossing.as_one = reply.status.has_value();
-  if (crossing.as_one) EXPECT_EQ(reply.outputs.at(0).name, "y");
+  if (crossing.as_one) {
+    EXPECT_EQ(reply.outputs.at(0).name, "y");
+  }
 }
 
 TEST(RoutedGroups, CrossSocketsAsOneToWhoKnowsThem) {
