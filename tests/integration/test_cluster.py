@@ -144,6 +144,14 @@ class Cluster:
         except AssertionError as error:
             raise AssertionError(f"{error}: {self.status()}\n{self.log('controller')}") from None
 
+    def await_ports(self, names):
+        """HTTP of each. A node that serves no model of the plan may be ready before its worker is."""
+        def ports():
+            nodes = self.nodes()
+            found = {name: nodes[name]["http"] for name in names if name in nodes}
+            return found if len(found) == len(names) and all(found.values()) else None
+        return until("the workers' ports", ports)
+
     def worker_pid(self, node):
         text = (self.root / f"state-{node}" / "worker.state").read_text()
         return int(re.search(r"pid: (\d+)", text)[1])

@@ -88,8 +88,8 @@ class TakeoverCase(unittest.TestCase):
         self.cluster = Controllers(NODES, store, elect, fleet=root / "fleet.toml",
                                    models=root / "models")
         self.addCleanup(self.cluster.close)
-        nodes = self.cluster.await_served(NODES)
-        self.edge = nodes["edge"]["http"]
+        self.cluster.await_served(NODES)
+        self.edge = self.cluster.await_ports(NODES)["edge"]
         until("the pipeline", lambda: ask(self.edge, [[1] * 16])[0] == 200)
 
     def traffic(self):

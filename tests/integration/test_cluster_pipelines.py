@@ -153,8 +153,8 @@ class SplitTest(unittest.TestCase):
         self.cluster = Cluster(NODES, fleet=self.fleets[self.first], models=self.models,
                                tls=self.tls, planning=self.planning)
         self.addCleanup(self.cluster.close)
-        nodes = self.cluster.await_served(NODES)
-        self.http = {name: nodes[name]["http"] for name in NODES}
+        self.cluster.await_served(NODES)
+        self.http = self.cluster.await_ports(NODES)
         until("the pipeline", lambda: ask(self.http["edge"], [[1] * 16])[0] == 200)
 
     def traffic(self):
