@@ -145,7 +145,7 @@ class Cluster:
             raise AssertionError(f"{error}: {self.status()}\n{self.log('controller')}") from None
 
     def await_ports(self, names):
-        """HTTP of each. A node that serves no model of the plan may be ready before its worker is."""
+        """HTTP of each. A node without a model in the plan may be ready before its worker is."""
         def ports():
             nodes = self.nodes()
             found = {name: nodes[name]["http"] for name in names if name in nodes}
