@@ -4,17 +4,9 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/fnv.h"
 
 namespace tactus {
-namespace {
-
-std::uint64_t Fnv1a(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325ull;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
-  return hash;
-}
-
-}  // namespace
 
 std::uint64_t SplitMix(std::uint64_t& x) {
   std::uint64_t z = (x += 0x9e3779b97f4a7c15ull);

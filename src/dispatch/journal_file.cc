@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv.h"
 #include "base/whole_file.h"
 #include "dispatch/journal_json.h"
 
@@ -18,13 +19,7 @@ static_assert(std::endian::native == std::endian::little, "records are written a
 
 constexpr std::string_view kMagic = "TACTUSJ2";
 constexpr std::string_view kAnyMagic = kMagic.substr(0, kMagic.size() - 1);
-constexpr std::uint64_t kChecksumStart = 0xcbf29ce484222325ull;
 constexpr std::size_t kRecordsInChunk = 8192;
-
-std::uint64_t Checksum(std::uint64_t hash, std::string_view bytes) {
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
-  return hash;
-}
 
 template <class Integer>
 void Put(std::string& out, Integer value) {
@@ -170,7 +165,7 @@ class Parser {
     if (!source_.empty()) return Bad("is damaged: bytes follow its end");
     if (journal_.changes.empty()) return Bad("holds no served_models");
     if (*count != journal_.records.size()) return Bad("is damaged: records are missing");
-    if (verify_ && *checksum != Checksum(kChecksumStart, before)) {
+    if (verify_ && *checksum != Fnv1a(before)) {
       return Bad("is damaged: its checksum does not fit its contents");
     }
     journal_.complete = *complete != 0;
@@ -221,7 +216,7 @@ JournalWriter::JournalWriter(std::ofstream file, std::string path, WhenFull when
       when_full_(when_full),
       ring_(records),
       file_(std::move(file)),
-      checksum_(kChecksumStart) {
+      checksum_(kFnvStart) {
   chunk_.reserve(kRecordsInChunk * sizeof(JournalRecord));
 }
 
@@ -293,7 +288,7 @@ Status JournalWriter::Close() {
 }
 
 void JournalWriter::Write(std::string_view bytes) {
-  checksum_ = Checksum(checksum_, bytes);
+  checksum_ = Fnv1a(bytes, checksum_);
   file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv.h"
 #include "metrics/report.h"
 
 namespace tactus {
@@ -25,12 +26,7 @@ std::string OperatingSystem() {
   return "unknown";
 }
 
-// FNV-1a: stable between builds and machines, which std::hash is not.
-std::string Hash(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return fmt::format("{:016x}", hash);
-}
+std::string Hash(std::string_view text) { return fmt::format("{:016x}", Fnv1a(text)); }
 
 std::string Threads(int threads) {
   return fmt::format("{} thread{} a batch", threads, threads == 1 ? "" : "s");

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv.h"
 #include "policies/registry.h"
 #include "reproduction/origin.h"
 #include "sim/fleet/fleet_simulation.h"
@@ -125,10 +126,10 @@ Expected<std::uint64_t> HashOfFleet(const FigurePoint& point, const ReproduceOpt
   const auto scenario = LoadFleetPoint(point, options, 1);
   if (!scenario) return std::unexpected(scenario.error());
   const std::filesystem::path path = FleetPath(point, options);
-  hash = Hash(FileText(path), hash);
+  hash = Fnv1a(FileText(path), hash);
   for (const std::string& file :
        {scenario->run.traces, scenario->run.counts, scenario->run.curve, scenario->run.exits}) {
-    if (!file.empty()) hash = Hash(FileText(path.parent_path() / file), hash);
+    if (!file.empty()) hash = Fnv1a(FileText(path.parent_path() / file), hash);
   }
   return hash;
 }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv.h"
 #include "experiment/progress.h"
 #include "policies/registry.h"
 #include "reproduction/origin.h"
@@ -139,8 +140,8 @@ Expected<std::vector<GridResult>> RunGrid(const GridOptions& options) {
   const auto zoo = LoadProfile(options.profile);
   if (!zoo) return std::unexpected(zoo.error());
   const GridEffort& effort = options.effort;
-  std::uint64_t inputs = Hash(FileText(options.profile));
-  for (const GridPolicy& policy : GridPolicies()) inputs = Hash(policy.policy, inputs);
+  std::uint64_t inputs = Fnv1a(FileText(options.profile));
+  for (const GridPolicy& policy : GridPolicies()) inputs = Fnv1a(policy.policy, inputs);
   // Not the commit: a grid outlives a day's commits. --fresh runs it again.
   const std::string origin = fmt::format(
       "Symphony figure 7; simulated; {:g} s and at least {:g} requests after {:g} s; mixed {:g}; "

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv.h"
 #include "experiment/experiment.h"
 #include "reproduction/answers.h"
 #include "reproduction/fleet_answers.h"
@@ -19,16 +20,16 @@ namespace fs = std::filesystem;
 // What the points of a figure depend on, as the first line of its file.
 Expected<std::string> Origin(const Paper& paper, const Figure& figure,
                              const ReproduceOptions& options) {
-  std::uint64_t inputs = Hash(BuildCommit());
+  std::uint64_t inputs = Fnv1a(BuildCommit());
   if (figure.question == Question::kMinutes) {
-    inputs = Hash(fmt::format("{} minutes", options.minutes), inputs);
+    inputs = Fnv1a(fmt::format("{} minutes", options.minutes), inputs);
   }
-  if (figure.question == Question::kScheduler) inputs = Hash(FileText(options.scheduler), inputs);
+  if (figure.question == Question::kScheduler) inputs = Fnv1a(FileText(options.scheduler), inputs);
   std::string provenance;
   for (const FigureSeries& series : figure.series) {
     for (const FigurePoint& point : series.points) {
-      for (const std::string& setting : point.settings) inputs = Hash(setting, inputs);
-      for (const auto& [key, value] : point.with) inputs = Hash(key + "=" + value, inputs);
+      for (const std::string& setting : point.settings) inputs = Fnv1a(setting, inputs);
+      for (const auto& [key, value] : point.with) inputs = Fnv1a(key + "=" + value, inputs);
       if (point.scenario.empty()) continue;  // the settings say all
       if (figure.question == Question::kFleet) {
         const auto hash = HashOfFleet(point, options, inputs);
@@ -39,13 +40,13 @@ Expected<std::string> Origin(const Paper& paper, const Figure& figure,
       const fs::path path = fs::path(options.scenarios) / (point.scenario + ".toml");
       const auto experiment = LoadPoint(point, options);
       if (!experiment) return std::unexpected(experiment.error());
-      inputs = Hash(FileText(path) + FileText(experiment->scenario.profile), inputs);
+      inputs = Fnv1a(FileText(path) + FileText(experiment->scenario.profile), inputs);
       if (!experiment->scenario.schedule.empty()) {
-        inputs = Hash(FileText(experiment->scenario.schedule), inputs);
+        inputs = Fnv1a(FileText(experiment->scenario.schedule), inputs);
       }
       if (!point.learnt_from.empty()) {
         inputs =
-            Hash(FileText(fs::path(options.scenarios) / (point.learnt_from + ".toml")), inputs);
+            Fnv1a(FileText(fs::path(options.scenarios) / (point.learnt_from + ".toml")), inputs);
       }
       if (provenance.empty()) provenance = experiment->profile.provenance;
     }

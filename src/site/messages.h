@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fnv.h"
 #include "base/ids.h"
 #include "base/serving_time.h"
 #include "core/batch.h"
@@ -33,11 +34,7 @@ using PeerId = Id<struct PeerTag>;
 
 // A model by the hash (FNV-1a) of its name: every process knows it without asking.
 using ModelKey = std::uint64_t;
-constexpr ModelKey KeyOf(std::string_view name) {
-  ModelKey key = 14695981039346656037U;
-  for (const char c : name) key = (key ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return key;
-}
+constexpr ModelKey KeyOf(std::string_view name) { return Fnv1a(name); }
 
 // A request waits at a front end, or waits no more.
 struct Offer {

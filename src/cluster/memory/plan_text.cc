@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/fnv.h"
+
 namespace tactus {
 namespace {
 
@@ -105,11 +107,8 @@ std::unexpected<Error> NoInput(const std::string& what) {
 }  // namespace
 
 std::string FleetMark(const FleetInput& declared, std::string_view planner) {
-  std::uint64_t sum = 14695981039346656037ULL;  // FNV-1a
-  for (const char c : std::string(planner) + "\n" + Dump(InputDocument(declared))) {
-    sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  }
-  return fmt::format("{:016x}", sum);
+  const std::string text = std::string(planner) + "\n" + Dump(InputDocument(declared));
+  return fmt::format("{:016x}", Fnv1a(text));
 }
 
 std::string InputJson(const FleetInput& input, const std::string& mark, std::string_view planner) {
