@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "ensemble/ensemble_service.h"
 #include "ensemble/scripted_steps_test.h"
+#include "service/plain_service_test.h"
 #include "service/step_group.h"
 
 namespace tactus {
@@ -245,7 +246,7 @@ TEST(EnsembleSoak, AnswersEachCallOnceWhereStepsGoAsOneAndApart) {
 }
 
 // Steps that two threads run: replies come from there, or inside Infer.
-class ThreadedSteps final : public InferenceService {
+class ThreadedSteps final : public PlainService {
  public:
   ThreadedSteps() {
     for (ModelSpec& model : Models()) {
@@ -281,15 +282,6 @@ class ThreadedSteps final : public InferenceService {
     }
     wake_.notify_one();
     return id;
-  }
-  void Cancel(CallId) override {}  // they all run on
-  bool Live() const override { return true; }
-  bool Ready() const override { return true; }
-  std::vector<ModelState> Index() const override { return {}; }
-  Status Load(const std::string&, const std::string&) override { return {}; }
-  Status Unload(const std::string&) override { return {}; }
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view, std::int64_t) const override {
-    return std::vector<ModelStatistics>{};
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "ensemble/scripted_steps_test.h"
 #include "pipeline/build.h"
+#include "service/plain_service_test.h"
 #include "service/step_group.h"
 
 namespace tactus {
@@ -123,7 +124,7 @@ class DrawnPipeline {
 };
 
 // Models whose answers are made of all that they are asked, at once. Groups run as `way` says.
-class Computing final : public InferenceService {
+class Computing final : public PlainService {
  public:
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t) const override {
@@ -160,15 +161,6 @@ class Computing final : public InferenceService {
     reply.storage = values;
     call.reply(std::move(reply));
     return 0;
-  }
-  void Cancel(CallId) override {}
-  bool Live() const override { return true; }
-  bool Ready() const override { return true; }
-  std::vector<ModelState> Index() const override { return {}; }
-  Status Load(const std::string&, const std::string&) override { return {}; }
-  Status Unload(const std::string&) override { return {}; }
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view, std::int64_t) const override {
-    return std::vector<ModelStatistics>{};
   }
 
   std::map<std::string, std::shared_ptr<const ModelSpec>, std::less<>> models;

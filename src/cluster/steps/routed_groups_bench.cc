@@ -19,6 +19,7 @@
 #include "pipeline/tensors.h"
 #include "server/grpc/grpc_server.h"
 #include "server/kserve/step_group_config.h"
+#include "service/plain_service_test.h"
 
 namespace tactus {
 namespace {
@@ -34,7 +35,7 @@ ModelSpec Resizing(std::string name, std::int64_t in, std::int64_t out) {
 }
 
 // Models that answer at once, with zeros.
-class Resizers final : public InferenceService {
+class Resizers final : public PlainService {
  public:
   explicit Resizers(std::int64_t between) : zeros_(static_cast<std::size_t>(between)) {
     for (const ModelSpec& spec :
@@ -59,15 +60,6 @@ class Resizers final : public InferenceService {
                              {std::span(zeros_).first(static_cast<std::size_t>(out.dims[0]))}});
     call.reply(std::move(reply));
     return 0;
-  }
-  void Cancel(CallId) override {}
-  bool Live() const override { return true; }
-  bool Ready() const override { return true; }
-  std::vector<ModelState> Index() const override { return {}; }
-  Status Load(const std::string&, const std::string&) override { return {}; }
-  Status Unload(const std::string&) override { return {}; }
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view, std::int64_t) const override {
-    return std::vector<ModelStatistics>{};
   }
 
  private:

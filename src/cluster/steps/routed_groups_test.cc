@@ -18,6 +18,7 @@
 #include "grpc_service.pb.h"
 #include "server/grpc/grpc_server.h"
 #include "server/grpc/scripted_service.h"
+#include "service/plain_service_test.h"
 
 namespace tactus {
 namespace {
@@ -70,7 +71,7 @@ class ToldPeer final : public Peer {
 };
 
 // This node, which has the models that it is told of.
-class ThisNode final : public InferenceService {
+class ThisNode final : public PlainService {
  public:
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t) const override {
@@ -80,15 +81,6 @@ class ThisNode final : public InferenceService {
   CallId Infer(InferCall&& call) override {
     call.reply({.status = NotFound("nothing is here")});
     return 0;
-  }
-  void Cancel(CallId) override {}
-  bool Live() const override { return true; }
-  bool Ready() const override { return true; }
-  std::vector<ModelState> Index() const override { return {}; }
-  Status Load(const std::string&, const std::string&) override { return {}; }
-  Status Unload(const std::string&) override { return {}; }
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view, std::int64_t) const override {
-    return std::vector<ModelStatistics>{};
   }
   bool has = false;
 };
@@ -306,7 +298,7 @@ TEST(PeerMessage, AGroupSaysWhatItIsAndLeavesTimeForTheWayBack) {
 }
 
 // A node over sockets that has steps run as one.
-class Entered final : public InferenceService {
+class Entered final : public PlainService {
  public:
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override {
@@ -318,14 +310,6 @@ class Entered final : public InferenceService {
   }
   CallId Infer(InferCall&& call) override { return service.Infer(std::move(call)); }
   void Cancel(CallId call) override { service.Cancel(call); }
-  bool Live() const override { return true; }
-  bool Ready() const override { return true; }
-  std::vector<ModelState> Index() const override { return {}; }
-  Status Load(const std::string&, const std::string&) override { return {}; }
-  Status Unload(const std::string&) override { return {}; }
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view, std::int64_t) const override {
-    return std::vector<ModelStatistics>{};
-  }
   ScriptedService service;
 };
 

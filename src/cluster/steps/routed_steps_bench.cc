@@ -16,12 +16,13 @@
 #include "cluster/steps/grpc_peer.h"
 #include "cluster/steps/routed_steps.h"
 #include "server/grpc/grpc_server.h"
+#include "service/plain_service_test.h"
 
 namespace tactus {
 namespace {
 
 // Answers what it is asked, where it lies.
-class Mirror final : public InferenceService {
+class Mirror final : public PlainService {
  public:
   explicit Mirror(std::int64_t bytes) {
     auto spec = std::make_shared<ModelSpec>();
@@ -44,15 +45,6 @@ class Mirror final : public InferenceService {
     reply.outputs.push_back({.name = "y", .type = in.type, .shape = in.shape, .parts = {in.data}});
     call.reply(std::move(reply));
     return 0;
-  }
-  void Cancel(CallId) override {}
-  bool Live() const override { return true; }
-  bool Ready() const override { return true; }
-  std::vector<ModelState> Index() const override { return {}; }
-  Status Load(const std::string&, const std::string&) override { return {}; }
-  Status Unload(const std::string&) override { return {}; }
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view, std::int64_t) const override {
-    return std::vector<ModelStatistics>{};
   }
 
  private:

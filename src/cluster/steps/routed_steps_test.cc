@@ -20,6 +20,7 @@
 #include "grpc_service.pb.h"
 #include "server/grpc/grpc_server.h"
 #include "server/grpc/scripted_service.h"
+#include "service/plain_service_test.h"
 
 namespace tactus {
 namespace {
@@ -48,7 +49,7 @@ struct Node {
 };
 
 // A service that has no model.
-class Nothing final : public InferenceService {
+class Nothing final : public PlainService {
  public:
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view, std::int64_t) const override {
     return NotFound("Request for unknown model");
@@ -56,15 +57,6 @@ class Nothing final : public InferenceService {
   CallId Infer(InferCall&& call) override {
     call.reply({.status = NotFound("nothing is here")});
     return 0;
-  }
-  void Cancel(CallId) override {}
-  bool Live() const override { return true; }
-  bool Ready() const override { return true; }
-  std::vector<ModelState> Index() const override { return {}; }
-  Status Load(const std::string&, const std::string&) override { return {}; }
-  Status Unload(const std::string&) override { return {}; }
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view, std::int64_t) const override {
-    return std::vector<ModelStatistics>{};
   }
 };
 

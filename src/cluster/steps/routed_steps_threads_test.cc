@@ -15,6 +15,7 @@
 
 #include "base/rng.h"
 #include "cluster/steps/routed_steps.h"
+#include "service/plain_service_test.h"
 
 namespace tactus {
 namespace {
@@ -105,7 +106,7 @@ class PlayedPeer final : public Peer {
 };
 
 // This node, which answers at once.
-class Here final : public InferenceService {
+class Here final : public PlainService {
  public:
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view, std::int64_t) const override {
     return spec_;
@@ -115,15 +116,6 @@ class Here final : public InferenceService {
     reply.model = call.model;
     call.reply(std::move(reply));
     return 7;
-  }
-  void Cancel(CallId) override {}
-  bool Live() const override { return true; }
-  bool Ready() const override { return true; }
-  std::vector<ModelState> Index() const override { return {}; }
-  Status Load(const std::string&, const std::string&) override { return {}; }
-  Status Unload(const std::string&) override { return {}; }
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view, std::int64_t) const override {
-    return std::vector<ModelStatistics>{};
   }
 
  private:
