@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fleet/fleet_world_test.h"
+#include "fleet/two_nodes_test.h"
 
 namespace tactus {
 namespace {
@@ -31,57 +31,12 @@ struct Told final : FleetHistory {
   std::vector<std::string> lines;
 };
 
-Expected<FleetPlan> OnTheFirst(const FleetInput& input) {
-  FleetPlan plan;
-  for (FleetPipelineId::rep p = 0; p < input.pipelines.size(); ++p) {
-    plan.instances.push_back({FleetPipelineId{p}, FleetStageId{0}, DeviceId{0}});
-  }
-  plan.routes = RoutesOf(plan.instances);
-  return plan;
-}
-
-// Two nodes, server0 and edge0, that answer at once.
-class LeaderTest : public ::testing::Test {
+class LeaderTest : public ::testing::Test, protected TwoNodes {
  protected:
-  // Until nothing is said any more; then `time` later.
-  void Pass(Duration time) {
-    for (bool quiet = false; !quiet;) {
-      quiet = true;
-      for (NodeState* node : {&server, &edge}) {
-        NodeActions actions = node->Take(now);
-        if (actions.keep) node->WasKept();
-        for (const std::string& model : actions.load) {
-          const bool refuses = node == &server && server_refuses;
-          if (refuses) node->LoadFailed(model, "no memory", now);
-          if (!refuses) node->Loaded(model);
-        }
-        for (const std::string& model : actions.unload) node->Unloaded(model);
-        for (const FromNode& message : actions.send) leader.Receive(message, now);
-        quiet = quiet && actions.send.empty() && actions.load.empty();
-      }
-      leader.Step(now);
-      const LeaderActions actions = leader.Take();
-      if (actions.keep) leader.WasKept();
-      for (const ToNode& order : actions.send) {
-        (order.node == "server0" ? server : edge).Receive(order, now);
-      }
-      quiet = quiet && actions.send.empty();
-    }
-    now += time;
-  }
+  void Pass(Duration time) { TwoNodes::Pass(leader, time); }
 
-  void SetUp() override {
-    server.WorkerUp({}, "", "");
-    edge.WorkerUp({}, "", "");
-  }
-
-  TimePoint now = kStart;
-  bool server_refuses = false;
   Told told;
-  NodeState server{{.name = "server0"}, {.who = {1, 1}}};
-  NodeState edge{{.name = "edge0"}, {.who = {2, 1}}};
-  FleetLeader leader{FleetWorld::MadeFleet(1, 1), OnTheFirst, {},
-                     {.term = 4, .epoch = 7},     kStart,     &told};
+  FleetLeader leader{Fleet(), OnTheFirst, {}, {.term = 4, .epoch = 7}, kStart, &told};
 };
 
 TEST_F(LeaderTest, LeadsByALaterTermAndCountsOnAndTellsItsHistory) {
@@ -108,7 +63,7 @@ TEST_F(LeaderTest, TellsASourceWhereItsServerIsAndWhereItMoves) {
 // A stage must come back to its camera when the link gets slow, and not on the same figure twice.
 TEST_F(LeaderTest, PlansAnewWhenALinkCarriesFarLessOrFarMore) {
   int plans = 0;
-  const FleetInput fleet = FleetWorld::MadeFleet(1, 1);
+  const FleetInput fleet = Fleet();
   const std::size_t link = fleet.LinkBetween(DeviceId{1}, DeviceId{0});
   const double declared = fleet.links[link].mbps;
   FleetLeader planner(
@@ -192,7 +147,7 @@ TEST_F(LeaderTest, ALaterTermEndsIt) {
 TEST_F(LeaderTest, APlanThatCannotBeMadeIsSaidAndTriedAgain) {
   bool fails = true;
   FleetLeader other(
-      FleetWorld::MadeFleet(1, 1),
+      Fleet(),
       [&](const FleetInput& input) -> Expected<FleetPlan> {
         if (fails) return InvalidArgument("no room");
         return OnTheFirst(input);

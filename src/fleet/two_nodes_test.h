@@ -1,5 +1,5 @@
-// For tests: two nodes, server0 and edge0, that load at once, and outlive the leaders that they
-// obey one after the other. In virtual time.
+// For tests: two nodes, server0 and edge0, that load at once or refuse to, and outlive the leaders
+// that they obey one after the other. In virtual time.
 #pragma once
 
 #include <map>
@@ -26,7 +26,11 @@ struct TwoNodes {
         if (node == &edge && edge_is_away) continue;
         NodeActions actions = node->Take(now);
         if (actions.keep) node->WasKept();
-        for (const std::string& model : actions.load) node->Loaded(model);
+        for (const std::string& model : actions.load) {
+          const bool refuses = node == &server && server_refuses;
+          if (refuses) node->LoadFailed(model, "no memory", now);
+          if (!refuses) node->Loaded(model);
+        }
         for (const std::string& model : actions.unload) node->Unloaded(model);
         for (const FromNode& message : actions.send) leader.Receive(message, now);
         quiet = quiet && actions.send.empty() && actions.load.empty();
@@ -63,6 +67,7 @@ struct TwoNodes {
 
   TimePoint now = kStart;
   bool edge_is_away = false;
+  bool server_refuses = false;
   NodeState server{{.name = "server0"}, {.who = {1, 1}}};
   NodeState edge{{.name = "edge0"}, {.who = {2, 1}}};
 };

@@ -157,6 +157,23 @@ class SplitTest(unittest.TestCase):
         self.http = self.cluster.await_ports(NODES)
         until("the pipeline", lambda: ask(self.http["edge"], [[1] * 16])[0] == 200)
 
+    def kill_worker_under_load(self, node):
+        """What was answered before, meanwhile, and once the node served again."""
+        traffic = self.traffic()
+        worker = self.cluster.worker_pid(node)
+        os.kill(worker, signal.SIGKILL)
+        until("refusals", lambda: traffic.count(503) > 0)
+        until("its return", lambda: self.cluster.worker_pid(node) != worker
+              and self.cluster.nodes()[node]["ready"])
+        served = traffic.count(200)
+        until("answers again", lambda: traffic.count(200) > served + 20)
+        answers = traffic.stop()
+        self.assertEqual(len(answers), traffic.sent, "each is answered, once")
+        for status, right, said in answers:
+            self.assertIn(status, (200, 503), said)
+            self.assertEqual(right, status == 200, said)
+        return answers
+
     def traffic(self):
         traffic = Traffic(self.http["edge"])
         self.addCleanup(traffic.stop)
@@ -187,19 +204,7 @@ class PlanTest(SplitTest):
             "near", {}).get("rtt_ms", 0) > 0)
 
     def test_a_worker_killed_under_load_loses_no_request_and_serves_again(self):
-        traffic = self.traffic()
-        worker = self.cluster.worker_pid("near")
-        os.kill(worker, signal.SIGKILL)
-        until("refusals", lambda: traffic.count(503) > 0)
-        until("its return", lambda: self.cluster.worker_pid("near") != worker
-              and self.cluster.nodes()["near"]["ready"])
-        served = traffic.count(200)
-        until("answers again", lambda: traffic.count(200) > served + 20)
-        answers = traffic.stop()
-        self.assertEqual(len(answers), traffic.sent, "each is answered, once")
-        for status, right, said in answers:
-            self.assertIn(status, (200, 503), said)
-            self.assertEqual(right, status == 200, said)
+        answers = self.kill_worker_under_load("near")
         why = next(said for status, _, said in answers if status == 503)
         self.assertRegex(why, r"step 'mean'.*node 'near' at 127\.0\.0\.1:\d+: .* ms of the step's")
 
@@ -254,19 +259,7 @@ class TogetherTest(SplitTest):
         self.assertNotEqual(status, 200, why)
 
     def test_a_worker_killed_under_load_loses_no_request_and_serves_again(self):
-        traffic = self.traffic()
-        worker = self.cluster.worker_pid("near")
-        os.kill(worker, signal.SIGKILL)
-        until("refusals", lambda: traffic.count(503) > 0)
-        until("its return", lambda: self.cluster.worker_pid("near") != worker
-              and self.cluster.nodes()["near"]["ready"])
-        served = traffic.count(200)
-        until("answers again", lambda: traffic.count(200) > served + 20)
-        answers = traffic.stop()
-        self.assertEqual(len(answers), traffic.sent, "each is answered, once")
-        for status, right, said in answers:
-            self.assertIn(status, (200, 503), said)
-            self.assertEqual(right, status == 200, said)
+        self.kill_worker_under_load("near")
         self.assertGreater(self.as_one("failed"), 0)
 
     def test_a_plan_that_splits_the_group_under_traffic_loses_nothing(self):

@@ -223,12 +223,14 @@ knowledge::Batch Chronicle::BatchOf(const Decided& decided) const {
   knowledge::Batch batch;
   batch.verdicts = decided.verdict;
   for (const Planned& each : decided.plan) {
+    std::string plan = FleetPlanJson(each.plan, each.input, planner_);
+    std::string predicted = PredictedJson(plan);
     batch.plans.push_back({.epoch = each.id.epoch,
                            .term = each.id.term,
                            .made = each.made,
                            .input = InputJson(each.input, mark_, planner_),
-                           .plan = FleetPlanJson(each.plan, each.input, planner_),
-                           .predicted = PredictedJson(each.plan, each.input),
+                           .plan = std::move(plan),
+                           .predicted = std::move(predicted),
                            .decided = each.made});
   }
   return batch;

@@ -117,19 +117,9 @@ std::string InputJson(const FleetInput& input, const std::string& mark, std::str
   return Dump(document);
 }
 
-std::string PredictedJson(const FleetPlan& plan, const FleetInput& input) {
-  Json latency = Json::object(), short_of = Json::array();
-  for (std::size_t p = 0; p < std::min(plan.latency.size(), input.pipelines.size()); ++p) {
-    latency[input.pipelines[p].name] = ToMillis(plan.latency[p]);
-  }
-  for (const FleetShortage& each : plan.short_of) {
-    const FleetPipeline& pipeline = input.pipelines[each.pipeline.value()];
-    short_of.push_back({{"pipeline", pipeline.name},
-                        {"stage", pipeline.stages[each.stage.value()].name},
-                        {"missing_rps", each.missing_rps},
-                        {"why", each.why}});
-  }
-  return Dump({{"latency_ms", latency}, {"short_of", short_of}});
+std::string PredictedJson(const std::string& plan) {
+  const Json document = Json::parse(plan);
+  return Dump({{"latency_ms", document.at("latency_ms")}, {"short_of", document.at("short_of")}});
 }
 
 std::string PipelineJson(const FleetPipeline& pipeline, const FleetInput& input) {

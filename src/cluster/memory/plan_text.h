@@ -18,8 +18,8 @@ std::string FleetMark(const FleetInput& declared, std::string_view planner);
 // {"tactus_fleet_input": 1, "fleet": MARK, "planner", "sites", "devices": [{"name", "kind", ...}],
 //  "links": [{"sites": [a, b], "mbps", "rtt_ms", "loss"}], "pipelines": [...], "costs": [...]}
 std::string InputJson(const FleetInput& input, const std::string& mark, std::string_view planner);
-// {"latency_ms": {pipeline: ...}, "short_of": [{"pipeline", "stage", "missing_rps", "why"}]}
-std::string PredictedJson(const FleetPlan& plan, const FleetInput& input);
+// Of a plan as FleetPlanJson writes it: its latency_ms and its short_of.
+std::string PredictedJson(const std::string& plan);
 // A pipeline as it was declared, whole.
 std::string PipelineJson(const FleetPipeline& pipeline, const FleetInput& input);
 
