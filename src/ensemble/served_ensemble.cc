@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "ensemble/step_tensors.h"
+#include "platform/held_turns.h"
 #include "service/deadline.h"
 
 namespace tactus {
@@ -112,6 +113,8 @@ void ServedEnsemble::Take(Event&& event) {
       }
       events.swap(inbox_);
     }
+    // A step's rows, and the next steps of several calls, are decided together.
+    const HeldTurns together;
     for (Event& each : events) {
       now_ = around_->Now();
       std::visit([this](auto& of_its_kind) { Handle(of_its_kind); }, each);

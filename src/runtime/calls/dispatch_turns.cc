@@ -73,6 +73,7 @@ void DispatchTurns::Stop() {
   stop_.store(true, std::memory_order_release);
   bell_.Ring();
   thread_.join();
+  AwaitHeld();
   for (auto& worker : workers_) worker->Stop();
 }
 
@@ -80,8 +81,9 @@ void DispatchTurns::Submit(PendingCall& pending) {
   const Message message{Message::Kind::kArrive, pending.index, pending.generation};
   // The ring holds an arrival and a cancellation of every call, and no turn waits for a front end,
   // so a full ring empties.
+  const bool held = HeldTurns::Hold(*this);
   while (!messages_.TryPush(message)) std::this_thread::yield();
-  CarryOut();
+  if (!held) TakeTurns();
 }
 
 void DispatchTurns::Cancel(CallId call) {
@@ -99,8 +101,7 @@ void DispatchTurns::Cancel(CallId call) {
   HandOver();  // where a client's leaving is noticed is no place for work
 }
 
-// On a front end's thread: turns, batches too short to hand over, and their answers.
-void DispatchTurns::CarryOut() {
+void DispatchTurns::TakeTurns() {
   LaneWorker* here = nullptr;
   bool looked = Look(kBorrowedTurns, &here);
   for (int runs = 1; here != nullptr; ++runs) {
@@ -452,20 +453,40 @@ void DispatchTurns::Finish(LaunchOrder& order, TimePoint now) {
   }
   EndStuck(order);
   order.busy = false;
-  for (const LaunchOrder::Row& row : order.rows) {
-    --row.pending->rows_held;
-    AnswerIfDone(*row.pending);
-  }
+  LetGo(order);
   replies_.Report(event);
   if (event.record.status != BatchStatus::kLost || !options_.lost) return;
   options_.lost(order.lane, *order.error);
 }
 
-// A call is answered when every row has ended and no engine can still be reading its inputs.
+// Steps of pipelines that end with one batch are answered in a row.
+void DispatchTurns::LetGo(const LaunchOrder& order) {
+  PendingCall* steps = nullptr;
+  PendingCall* last = nullptr;
+  for (const LaunchOrder::Row& row : order.rows) {
+    --row.pending->rows_held;
+    if (!Close(*row.pending)) continue;
+    if (!row.pending->call.step) {
+      replies_.Answer(*row.pending);
+      continue;
+    }
+    (last == nullptr ? steps : last->next_step) = row.pending;
+    last = row.pending;
+  }
+  if (steps != nullptr) replies_.Answer(*steps);
+}
+
 void DispatchTurns::AnswerIfDone(PendingCall& pending) {
-  if (pending.rows_waiting > 0 || pending.rows_held > 0 || pending.open_generation == 0) return;
+  if (Close(pending)) replies_.Answer(pending);
+}
+
+// A call is answered when every row has ended and no engine can still be reading its inputs.
+bool DispatchTurns::Close(PendingCall& pending) {
+  if (pending.rows_waiting > 0 || pending.rows_held > 0 || pending.open_generation == 0) {
+    return false;
+  }
   pending.open_generation = 0;
-  replies_.Answer(pending);
+  return true;
 }
 
 }  // namespace tactus

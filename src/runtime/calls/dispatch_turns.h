@@ -22,6 +22,7 @@
 #include "dispatch/dispatcher.h"
 #include "platform/doorbell.h"
 #include "platform/flat_combiner.h"
+#include "platform/held_turns.h"
 #include "platform/wall_clock.h"
 #include "runtime/calls/lane_worker.h"
 #include "runtime/calls/payload_slab.h"
@@ -29,7 +30,7 @@
 
 namespace tactus {
 
-class DispatchTurns final : private Outbox, private LaneWorker::Listener {
+class DispatchTurns final : private Outbox, private LaneWorker::Listener, private TurnTaker {
  public:
   struct Options {
     DispatcherOptions dispatcher;
@@ -49,7 +50,8 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener {
   // When nothing waits and nothing runs.
   void Stop();
 
-  // From any thread. `pending` is filled; it belongs to the loop until it is answered.
+  // From any thread. `pending` is filled; it belongs to the loop until it is answered. Where the
+  // thread holds turns (platform/held_turns.h), what it submits is decided together.
   void Submit(PendingCall& pending);
   void Cancel(CallId call);
 
@@ -120,8 +122,11 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener {
   // LaneWorker::Listener.
   void OnFinished(LaneWorker& worker) override;
 
+  // TurnTaker: on a front end's thread, or one that answers: turns, batches too short to hand over,
+  // and their answers.
+  void TakeTurns() override;
+
   void Run();
-  void CarryOut();
   bool Look(int most_turns, LaneWorker** here = nullptr);
   void HandOver();
   bool Turn();
@@ -143,7 +148,9 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener {
   static BatchRecord::Apart CountApart(LaunchOrder& order);
   void RefuseWhole(PendingCall& pending, DropReason reason, TimePoint now,
                    std::shared_ptr<const Error> error = nullptr);
+  void LetGo(const LaunchOrder& order);
   void AnswerIfDone(PendingCall& pending);
+  static bool Close(PendingCall& pending);
 
   const Options options_;
   const WallClock& clock_;

@@ -51,6 +51,7 @@ struct PendingCall {
   std::uint32_t rows_waiting = 0;     // rows that the dispatcher has not ended
   std::uint32_t rows_held = 0;        // rows in batches that run: an engine may read their inputs
   std::uint32_t open_generation = 0;  // which call the dispatcher holds; 0: none
+  PendingCall* next_step = nullptr;   // of a pipeline too, ended by the same batch
 
   std::uint32_t index = 0;
   std::uint32_t generation = 1;  // rises with each use

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "platform/cpu_affinity.h"
+#include "platform/held_turns.h"
 #include "runtime/calls/call_rows.h"
 
 namespace tactus {
@@ -181,9 +182,19 @@ bool ReplyQueue::Drain() {
   }
   if (PendingCall* pending = nullptr; answers_.TryPop(pending)) {
     any = true;
-    AnswerNow(*pending);
+    AnswerAll(*pending);
   }
   return any;
+}
+
+void ReplyQueue::AnswerAll(PendingCall& first) {
+  if (first.next_step == nullptr) return AnswerNow(first);
+  const HeldTurns together;
+  for (PendingCall* each = &first; each != nullptr;) {
+    PendingCall* const next = std::exchange(each->next_step, nullptr);
+    AnswerNow(*each);
+    each = next;
+  }
 }
 
 void ReplyQueue::AnswerNow(PendingCall& pending) {

@@ -38,7 +38,8 @@ class ReplyQueue {
   void Stop();
 
   // Inside a turn of the dispatch loop; neither waits for a front end. Every call fits into the
-  // ring. Somebody must Serve or Wake after the turn.
+  // ring. Somebody must Serve or Wake after the turn. Steps linked behind it are answered by the
+  // same thread, and what their pipelines start next is decided together.
   void Answer(PendingCall& pending);
   // An observer may miss a batch when thousands wait to be told; nothing else depends on it.
   void Report(const BatchEvent& event);
@@ -54,6 +55,7 @@ class ReplyQueue {
   bool Idle() const { return answers_.Empty() && batches_.Empty(); }
   // One of each; false if there was nothing.
   bool Drain();
+  void AnswerAll(PendingCall& first);
   void AnswerNow(PendingCall& pending);
 
   const Options options_;
