@@ -6,24 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "site/site_world_test.h"
+#include "site/site_trouble_test.h"
 
 namespace tactus::site_test {
 namespace {
-
-// Poisson arrivals at every front end, of all models, until `end`.
-void Load(SiteWorld& world, std::uint32_t front_ends, double rate_rps, TimePoint end) {
-  const auto next = [&world, front_ends, rate_rps, end](auto&& self) -> void {
-    const TimePoint at = world.clock().now() + FromSeconds(world.random().Exponential(rate_rps));
-    if (at > end) return;
-    world.clock().At(at, [&world, front_ends, self] {
-      const auto f = static_cast<std::uint32_t>(world.random().Below(front_ends));
-      world.Arrive(f, ModelId{static_cast<ModelId::rep>(world.random().Below(3))}, Millis(50));
-      self(self);
-    });
-  };
-  next(next);
-}
 
 TimePoint At(std::int64_t ms) { return kStart + Millis(ms); }
 
@@ -35,7 +21,7 @@ void ExpectAllEndedOnce(const SiteWorld& world) {
 
 TEST(SiteTest, ServesInTimeWhereNothingFails) {
   SiteWorld world({.seed = 1});
-  Load(world, 2, 1500, At(3000));
+  Load(world, 1500, At(3000));
   world.clock().RunUntil(At(500));
   const Counts before = world.counts();
   world.clock().RunUntil(At(4000));
@@ -48,7 +34,7 @@ TEST(SiteTest, ServesInTimeWhereNothingFails) {
 
 TEST(SiteTest, BatchesAreOfSeveralFrontEnds) {
   SiteWorld world({.seed = 2, .front_ends = 4, .workers = 1, .lanes = 1, .policy = "symphony"});
-  Load(world, 4, 500, At(3000));
+  Load(world, 500, At(3000));
   world.clock().RunUntil(At(4000));
   ExpectAllEndedOnce(world);
   // A front end alone, at a quarter of the rate, would have to send batches of a few; the site's
@@ -61,7 +47,7 @@ TEST(SiteTest, ASpareLeadsWithinFiftyMillisecondsAndNothingIsLost) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     for (const bool stall : {false, true}) {
       SiteWorld world({.seed = seed});
-      Load(world, 2, 1000, At(2000));
+      Load(world, 1000, At(2000));
       world.clock().RunUntil(At(1000));
       ASSERT_TRUE(world.leader().has_value());
       const std::uint32_t first = *world.leader();
@@ -92,7 +78,7 @@ TEST(SiteTest, ASpareLeadsWithinFiftyMillisecondsAndNothingIsLost) {
 
 TEST(SiteTest, WithoutASchedulerWhatWaitsExpiresAndIsAnswered) {
   SiteWorld world({.seed = 3, .schedulers = 1});
-  Load(world, 2, 1000, At(2000));
+  Load(world, 1000, At(2000));
   world.clock().RunUntil(At(1000));
   world.KillScheduler(0);
   world.clock().RunUntil(At(1200));
@@ -107,7 +93,7 @@ TEST(SiteTest, WithoutASchedulerWhatWaitsExpiresAndIsAnswered) {
 
 TEST(SiteTest, AWorkerThatDiesCostsNoAnswer) {
   SiteWorld world({.seed = 4});
-  Load(world, 2, 800, At(2000));
+  Load(world, 800, At(2000));
   world.clock().RunUntil(At(1000));
   const std::uint64_t refused = world.counts().refused;
   world.KillWorker(1);
@@ -127,37 +113,10 @@ struct FaultyRun {
 FaultyRun RunWithFaults(std::uint64_t seed) {
   SiteWorld world({.seed = seed, .schedulers = 3, .front_ends = 3, .workers = 4});
   world.keep_transcript = true;
-  Load(world, 3, 1500, At(6000));
-  Rng faults = Rng::Stream(seed, "faults");
-  for (TimePoint at = At(400); at < At(4000); at += Micros(5000 + 1000 * faults.Below(60))) {
-    const std::uint64_t kind = faults.Below(9);
-    const auto which = static_cast<std::uint32_t>(faults.Below(12));
-    world.clock().At(at, [&world, kind, which] {
-      switch (kind) {
-        case 0:
-          return world.KillScheduler(which % 3);
-        case 1:
-          return world.StartScheduler(which % 3);
-        case 2:
-          return world.StallScheduler(which % 3, Millis(10 * which));
-        case 3:
-          return world.KillWorker(which % 4);
-        case 4:
-          return world.StartWorker(which % 4);
-        case 6:
-          return world.CutFromScheduler(true, which % 3, (which + 1) % 3);
-        case 7:
-          return world.CutFromScheduler(false, which % 4, (which + 1) % 3);
-        case 5:
-          return world.Cut(which % 3, which % 4);
-        default:
-          return world.CancelOne(which % 3);
-      }
-    });
-  }
+  Load(world, 1500, At(6000));
+  Trouble(world, At(400), At(4000));
   world.clock().RunUntil(At(4000));
-  for (std::uint32_t i = 0; i < 3; ++i) world.StartScheduler(i);
-  for (std::uint32_t i = 0; i < 4; ++i) world.StartWorker(i);
+  Mend(world);
   world.clock().RunUntil(At(5000));
   const Counts before = world.counts();
   world.clock().RunUntil(At(7000));

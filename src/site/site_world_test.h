@@ -146,6 +146,7 @@ class SiteWorld : public World {
     }
     return leader;
   }
+  const WorldOptions& options() const { return o_; }
   const Counts& counts() const { return counts_; }
   std::size_t held() const {
     std::size_t held = 0;
