@@ -18,6 +18,20 @@ from test_cluster_pipelines import NODES, ask, fleet, repository
 STREET = SOURCE / "examples" / "street" / "models"
 
 
+# `mean` as an ensemble around the model of that name, which is then called `inner`.
+AROUND = """name: "mean"
+platform: "ensemble"
+max_batch_size: 1
+input [ { name: "VALUES" data_type: TYPE_FP32 dims: [ 16 ] } ]
+output [ { name: "MEAN" data_type: TYPE_FP32 dims: [ 1 ] } ]
+ensemble_scheduling { step [ {
+  model_name: "inner" model_version: -1
+  input_map { key: "VALUES" value: "VALUES" } output_map { key: "MEAN" value: "MEAN" } } ] }
+parameters { key: "as_step" value: { string_value: "true" } }
+parameters { key: "slo_ms" value: { string_value: "60000" } }
+"""
+
+
 def digest(path):
     return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -43,6 +57,21 @@ class Repository(unittest.TestCase):
         self.addCleanup(cluster.close)
         return cluster
 
+    def means(self):
+        """The fleet and the repository of test_cluster_pipelines, side by side."""
+        folder = tempfile.TemporaryDirectory(prefix="tactus-models-test-")
+        self.addCleanup(folder.cleanup)
+        root = pathlib.Path(folder.name)
+        (root / "models").mkdir()
+        repository(root / "models")
+        (root / "fleet.toml").write_text(fleet(mean_on=["near"]))
+        return root
+
+    def restart_controller(self, cluster):
+        cluster.controller.terminate()
+        cluster.controller.wait(timeout=WAIT_S)
+        cluster.start_controller()
+
     def plan_rolled_out(self, cluster, word):
         return until(f"a plan that is {word}",
                      lambda: re.findall(rf"plan (\d+) of term \d+ {word}", cluster.log("controller")))
@@ -50,12 +79,7 @@ class Repository(unittest.TestCase):
 
 class TravelTest(Repository):
     def test_nodes_without_models_get_what_the_plan_needs_and_serve(self):
-        folder = tempfile.TemporaryDirectory(prefix="tactus-models-test-")
-        self.addCleanup(folder.cleanup)
-        root = pathlib.Path(folder.name)
-        (root / "models").mkdir()
-        repository(root / "models")
-        (root / "fleet.toml").write_text(fleet(mean_on=["near"]))
+        root = self.means()
         # Certificates, and models/ beside the fleet without a word.
         cluster = self.cluster(NODES, fleet=root / "fleet.toml", own=False, tls=True)
         nodes = cluster.await_served(NODES)
@@ -87,11 +111,35 @@ class TravelTest(Repository):
                 self.assertEqual(infer(nodes[node]["http"], model), 200)
 
 
+def batch_of(address, model):
+    """The model's largest batch, as the worker has loaded it."""
+    with urllib.request.urlopen(f"http://{address}/v2/models/{model}/config",
+                                timeout=WAIT_S) as reply:
+        return json.load(reply)["max_batch_size"]
+
+
 class ChangeTest(Repository):
-    def restart_controller(self, cluster):
-        cluster.controller.terminate()
-        cluster.controller.wait(timeout=WAIT_S)
-        cluster.start_controller()
+    def test_an_ensemble_that_is_a_step_brings_its_models_and_follows_them(self):
+        root = self.means()
+        models = root / "models"
+        (models / "mean").rename(models / "inner")
+        config = models / "inner" / "config.pbtxt"
+        config.write_text(config.read_text().replace('"mean"', '"inner"'))
+        (models / "mean" / "1").mkdir(parents=True)
+        (models / "mean" / "config.pbtxt").write_text(AROUND)
+        cluster = self.cluster(NODES, fleet=root / "fleet.toml", own=False)
+        nodes = cluster.await_served(NODES)
+        near = nodes["near"]["http"]
+        self.assertEqual(nodes["near"]["models"], ["mean"])
+        rows = [[float(x)] * 16 for x in (1, 2)]
+        until("an answer", lambda: ask(nodes["edge"]["http"], rows)[0] == 200)
+        self.assertEqual(batch_of(near, "inner"), 8)
+        # Only what it needs changes: the ensemble's own folder is as it was.
+        config.write_text(config.read_text().replace("max_batch_size: 8", "max_batch_size: 4"))
+        self.restart_controller(cluster)
+        until("the changed model", lambda: batch_of(near, "inner") == 4)
+        cluster.await_served(NODES)
+        until("an answer", lambda: ask(nodes["edge"]["http"], rows)[0] == 200)
 
     def test_other_bytes_than_the_controller_said_are_refused_and_the_plan_serves_on(self):
         models = self.repository(STREET)
@@ -140,9 +188,7 @@ class ChangeTest(Repository):
 
         def changed():
             self.assertEqual(infer(address, "objects"), 200)
-            with urllib.request.urlopen(f"http://{address}/v2/models/objects/config",
-                                        timeout=WAIT_S) as reply:
-                return json.load(reply)["max_batch_size"] == 4
+            return batch_of(address, "objects") == 4
         until("the changed model", changed)
         self.plan_rolled_out(cluster, "serves everywhere")
 

@@ -119,6 +119,8 @@ Status ModelFetch::BringBlob(const Item& item, const Digest& digest, std::uint64
     };
     const Status read = file->size() == size ? Status() : ReadAll(digest, file->size(), take);
     const bool gone_wrong = !read && read.error().code == ErrorCode::kInvalidArgument;
+    // What fills the disk is not left there.
+    if (!read && read.error().code == ErrorCode::kResourceExhausted) (void)file->Empty();
     if (!read && !gone_wrong) return About(item, read.error());
     const Digest is = sum.Take();
     if (read && is == digest) break;
@@ -145,16 +147,18 @@ Status ModelFetch::Add(const std::string& name, const Digest& digest, int depth,
   for (const Manifest::Need& each : manifest->needs) {
     if (Status added = Add(each.name, each.manifest, depth + 1, links); !added) return added;
   }
-  if (!store_.OwnHolds(name, *manifest)) {
-    const auto lacking =
-        Lacking(*manifest, [this](const Digest& blob) { return store_.HasBlob(blob); });
-    if (Status room = store_.MakeRoomFor(lacking, wanted_); !room) return About(item, room.error());
-    for (const Manifest::File& each : lacking) {
-      const Item blob{name, "file '" + each.path + "'"};
-      if (Status brought = BringBlob(blob, each.digest, each.size); !brought) return brought;
-    }
+  if (auto own = store_.OwnFolder(name, *manifest)) {
+    links.emplace_back(name, *std::move(own));
+    return {};
   }
-  auto folder = store_.FolderOf(name, digest, *manifest);
+  const auto lacking =
+      Lacking(*manifest, [this](const Digest& blob) { return store_.HasBlob(blob); });
+  if (Status room = store_.MakeRoomFor(lacking, wanted_); !room) return About(item, room.error());
+  for (const Manifest::File& each : lacking) {
+    const Item blob{name, "file '" + each.path + "'"};
+    if (Status brought = BringBlob(blob, each.digest, each.size); !brought) return brought;
+  }
+  auto folder = store_.Tree(digest, *manifest);
   if (!folder) return About(item, folder.error());
   links.emplace_back(name, *std::move(folder));
   return {};

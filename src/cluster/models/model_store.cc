@@ -153,18 +153,27 @@ Status ModelStore::MakeRoomFor(const std::vector<Manifest::File>& coming,
     fs::remove(PartOf(BlobPath(each)), code);
     checked_.erase(each);
   }
-  return {};
+  // Not first when the disk is full: others write there too.
+  const fs::space_info disk = fs::space(CacheFolder(kBlobs), code);
+  if (code || disk.available >= content.more) return {};
+  return Fail(ErrorCode::kResourceExhausted,
+              CacheFolder(kBlobs).string() + ": " + std::to_string(content.more) +
+                  " bytes are to come, and the disk has room for " +
+                  std::to_string(disk.available) + "; make room there");
 }
 
-bool ModelStore::OwnHolds(const std::string& name, const Manifest& manifest) const {
-  std::error_code code;
-  if (options_.own.empty() || !fs::is_directory(options_.own / name, code)) return false;
+std::optional<fs::path> ModelStore::OwnFolder(const std::string& name,
+                                              const Manifest& manifest) const {
+  if (options_.own.empty()) return std::nullopt;
+  const fs::path folder = options_.own / name;
   // Sizes first: mostly they tell, and cost nothing.
   for (const Manifest::File& each : manifest.files) {
-    if (fs::file_size(options_.own / name / each.path, code) != each.size || code) return false;
+    std::error_code code;
+    if (fs::file_size(folder / each.path, code) != each.size || code) return std::nullopt;
   }
-  const auto own = ReadManifest(options_.own / name);
-  return own && own->files == manifest.files && own->folders == manifest.folders;
+  const auto own = ReadManifest(folder);
+  if (!own || own->files != manifest.files || own->folders != manifest.folders) return std::nullopt;
+  return folder;
 }
 
 Status ModelStore::MakeTree(const fs::path& tree, const Manifest& manifest) const {
@@ -188,9 +197,7 @@ Status ModelStore::MakeTree(const fs::path& tree, const Manifest& manifest) cons
   return {};
 }
 
-Expected<fs::path> ModelStore::FolderOf(const std::string& name, const Digest& digest,
-                                        const Manifest& manifest) const {
-  if (OwnHolds(name, manifest)) return options_.own / name;
+Expected<fs::path> ModelStore::Tree(const Digest& digest, const Manifest& manifest) const {
   const fs::path tree = CacheFolder(kTrees) / digest.text();
   std::error_code code;
   const bool whole = std::ranges::all_of(manifest.files, [&](const Manifest::File& each) {

@@ -48,13 +48,15 @@ class ModelStore {
   // Its bytes were checked while they were written.
   void NoteBlob(const Digest& blob) { checked_.insert(blob); }
 
-  // Removes what nobody wants so that these fit in. `wanted`: manifests, with what they need.
+  // Removes what nobody wants so that these fit in; kResourceExhausted where they do not, or the
+  // disk has no room for them. `wanted`: manifests, with what they need.
   Status MakeRoomFor(const std::vector<Manifest::File>& coming, const std::set<Digest>& wanted);
-  // The folder of the model: the node's own where that holds these files and no others, else one of
-  // the cache, for which all blobs have to be there.
-  Expected<std::filesystem::path> FolderOf(const std::string& name, const Digest& digest,
-                                           const Manifest& manifest) const;
-  bool OwnHolds(const std::string& name, const Manifest& manifest) const;
+  // The model's folder in the node's own repository, if it holds these files and no others: reads
+  // them.
+  std::optional<std::filesystem::path> OwnFolder(const std::string& name,
+                                                 const Manifest& manifest) const;
+  // Its folder in the cache. All its blobs have to be there.
+  Expected<std::filesystem::path> Tree(const Digest& digest, const Manifest& manifest) const;
 
   // Any thread. The worker finds the folder under that name from now on.
   Status Link(const std::string& name, const std::filesystem::path& folder) const;
