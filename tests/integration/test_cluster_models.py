@@ -73,8 +73,8 @@ class Repository(unittest.TestCase):
         cluster.start_controller()
 
     def plan_rolled_out(self, cluster, word):
-        return until(f"a plan that is {word}",
-                     lambda: re.findall(rf"plan (\d+) of term \d+ {word}", cluster.log("controller")))
+        return until(f"a plan that is {word}", lambda: re.findall(
+            rf"plan (\d+) of term \d+ {word}", cluster.log("controller")))
 
 
 class TravelTest(Repository):
@@ -138,8 +138,23 @@ class ChangeTest(Repository):
         config.write_text(config.read_text().replace("max_batch_size: 8", "max_batch_size: 4"))
         self.restart_controller(cluster)
         until("the changed model", lambda: batch_of(near, "inner") == 4)
-        cluster.await_served(NODES)
+        nodes = cluster.await_served(NODES)
         until("an answer", lambda: ask(nodes["edge"]["http"], rows)[0] == 200)
+        # A later agent does not take it for a model of an earlier plan, and unload it.
+        cluster.agents["near"].kill()
+        cluster.agents["near"].wait(timeout=WAIT_S)
+        cluster.start_agent("near")
+        until("the worker", lambda: "found again" in cluster.log("near"))
+        config = models / "split" / "config.pbtxt"
+        config.write_text(config.read_text() + "# other bytes\n")
+        self.restart_controller(cluster)
+
+        def put_away():
+            status = cluster.status()
+            return (status and status["phase"] == "done"
+                    and status["serving"] != nodes["near"]["plan"])
+        until("a plan, and the one before put away", put_away)
+        self.assertEqual(ask(nodes["edge"]["http"], rows)[0], 200)
 
     def test_other_bytes_than_the_controller_said_are_refused_and_the_plan_serves_on(self):
         models = self.repository(STREET)

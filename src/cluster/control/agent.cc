@@ -178,9 +178,14 @@ void Agent::Body::Up(const KeptWorker& kept, bool adopted) {
   Point(std::make_shared<WorkerCalls>(AddressOf(kept.grpc)));
   log("worker " + std::to_string(kept.process.pid) + (adopted ? " found again" : " started") +
       ": http " + AddressOf(kept.http) + ", grpc " + AddressOf(kept.grpc));
-  errands.Post([this, now, kept, called = calls] {
+  errands.Post([this, now, kept, digests = state.DigestsInUse(), planned = ModelsOf(state.slice()),
+                called = calls] {
     auto loaded = called->Loaded();
     needed.WorkerUp(loaded.value_or(std::vector<std::string>{}));
+    // What others brought along goes with them: it is no model of an earlier plan.
+    for (const std::string& each : models.NeededBy(digests)) {
+      if (loaded && !std::ranges::binary_search(planned, each)) std::erase(*loaded, each);
+    }
     loop.Post([this, now, kept, loaded] {
       if (now != life) return;
       if (!loaded) log("the worker does not say what it holds: " + loaded.error().message);

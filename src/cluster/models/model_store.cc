@@ -68,6 +68,26 @@ std::optional<Manifest> ModelStore::FindManifest(const Digest& digest) const {
   return *std::move(manifest);
 }
 
+std::set<std::string> ModelStore::NeededBy(const std::set<std::string>& digests) const {
+  std::set<std::string> names;
+  std::vector<Digest> open;
+  for (const std::string& each : digests) {
+    if (const auto digest = Digest::Parse(each)) open.push_back(*digest);
+  }
+  std::set<Digest> seen;
+  while (!open.empty()) {
+    const Digest each = open.back();
+    open.pop_back();
+    if (!seen.insert(each).second) continue;
+    const auto manifest = FindManifest(each);
+    for (const Manifest::Need& need : manifest.value_or(Manifest{}).needs) {
+      names.insert(need.name);
+      open.push_back(need.manifest);
+    }
+  }
+  return names;
+}
+
 Status ModelStore::KeepManifest(const Digest& digest, std::string_view text) const {
   auto file = DurableFile::Open(CacheFolder(kManifests) / digest.text());
   if (!file) return std::unexpected(std::move(file.error()));

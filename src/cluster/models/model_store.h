@@ -41,6 +41,8 @@ class ModelStore {
 
   // Nothing: it is not there, or is another's bytes, and then it is removed.
   std::optional<Manifest> FindManifest(const Digest& manifest) const;
+  // Any thread. The names that lie beside these models because they need them.
+  std::set<std::string> NeededBy(const std::set<std::string>& digests) const;
   Status KeepManifest(const Digest& manifest, std::string_view text) const;
   // Whether it is there, whole. Once in a life its bytes are read; those that are not of the digest
   // are removed.
