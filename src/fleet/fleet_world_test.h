@@ -117,6 +117,7 @@ class FleetWorld {
     std::set<std::string> loaded;
     std::map<std::string, std::string> lies;   // in its worker's repository: digests by name
     std::map<std::string, std::string> bytes;  // of what is loaded
+    std::set<std::string> stopped;             // placing these
     std::set<std::string> lost;                // by a crash, and not yet loaded again
     FleetSlice routes;                         // by which it sends
     TimePoint wake = kNever;
@@ -160,6 +161,7 @@ class FleetWorld {
     SimNode& node = nodes_.at(name);
     if (!node.host_up || node.agent != nullptr) return;
     ++node.life;
+    node.stopped.clear();
     ++node.disk.who.count;
     node.agent = std::make_unique<NodeState>(NodeStateOptions{.name = name}, node.disk);
     Say(name + " starts, life " + std::to_string(node.disk.who.count));
@@ -198,10 +200,11 @@ class FleetWorld {
   }
   void Place(const std::string& name, const ModelRef& ref) {
     const int life = nodes_.at(name).life;
-    const bool fails = Chance(0.05);
+    const bool chance = Chance(0.05);
     Later(Between(Millis(20), Seconds(3)), [=, this] {
       SimNode& node = nodes_.at(name);
       if (node.agent == nullptr || node.life != life) return;
+      const bool fails = node.stopped.erase(ref.name) > 0 || chance;
       if (fails) node.agent->PlaceFailed(ref.name, "other bytes", now_);
       if (!fails) node.lies[ref.name] = ref.digest;
       if (!fails) node.agent->Placed(ref.name);
@@ -269,6 +272,7 @@ class FleetWorld {
         node.agent->WasKept();
       }
     }
+    node.stopped.insert(actions.stop.begin(), actions.stop.end());
     for (const ModelRef& each : actions.place) Place(name, each);
     for (const std::string& model : actions.load) Load(name, model, true);
     for (const std::string& model : actions.unload) Load(name, model, false);

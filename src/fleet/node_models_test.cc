@@ -137,6 +137,28 @@ TEST_F(NodeModelsTest, WhatNobodyWantsAnyMoreIsStoppedOnce) {
   EXPECT_THAT(actions.load, IsEmpty());
 }
 
+// Else a plan that was abandoned for its models would go on fetching them.
+TEST_F(NodeModelsTest, WhatAnAbandonedPlanWantedIsStoppedWhileTheOldOneServes) {
+  Serve({1, 1}, "one");
+  Order(PrepareOrder{SliceOfX({1, 2}, "two")});
+  Take();
+  Order(AbandonOrder{.id = {1, 2}});
+  EXPECT_THAT(Take().stop, ElementsAre("x"));
+  Order(PrepareOrder{SliceOfX({1, 3}, "two")});
+  EXPECT_THAT(Take().place, IsEmpty()) << "it has not ended yet";
+  node.PlaceFailed("x", "stopped", kAt);
+  EXPECT_TRUE(node.Report().refused.none());
+  EXPECT_THAT(Take().place, ElementsAre(ModelRef{"x", "two"}));
+  Order(AbandonOrder{.id = {1, 3}});
+  Take();
+  node.PlaceFailed("x", "stopped", kAt);
+  const NodeActions actions = Take();
+  EXPECT_THAT(actions.place, IsEmpty());
+  EXPECT_TRUE(node.Report().committed_ready);
+  EXPECT_EQ(node.Report().trouble, "");
+  EXPECT_GT(node.Next(), kAt) << "there is nothing to do";
+}
+
 TEST_F(NodeModelsTest, ALaterLifeKnowsWhichBytesTheWorkerHas) {
   Serve({1, 1}, "one");
   const NodeKept kept = node.kept();

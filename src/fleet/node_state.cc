@@ -215,10 +215,14 @@ void NodeState::Placed(const std::string& model) {
 void NodeState::PlaceFailed(const std::string& model, const std::string& why, TimePoint now) {
   const auto found = placements_.find(model);
   if (found == placements_.end()) return;
+  answer_ = true;
+  if (found->second.stopped) {  // it may be wanted again by now
+    placements_.erase(found);
+    return;
+  }
   found->second.place = Place::kFailed;
   found->second.again = now + options_.load_again;
   found->second.why = why;
-  answer_ = true;
 }
 
 // Nobody but the worker knows it, and the worker knows no digests.
@@ -310,17 +314,16 @@ void NodeState::Arrange(TimePoint now, NodeActions& actions) {
     const auto [at, fresh] = placements_.try_emplace(name, Placement{.digest = digest});
     Placement& placement = at->second;
     const bool other = placement.digest != digest;
-    if (placement.place == Place::kPlacing && !fresh) {
-      if (other && !std::exchange(placement.stopped, true)) actions.stop.push_back(name);
-      continue;
-    }
+    if (placement.place == Place::kPlacing && !fresh) continue;  // one at a time
     const bool again = placement.place == Place::kFailed && now >= placement.again;
     if (!fresh && !other && !again) continue;
     placement = {.digest = digest};
     actions.place.push_back({name, digest});
   }
   for (auto& [name, placement] : placements_) {
-    if (wanted.contains(name) || placement.place != Place::kPlacing) continue;
+    const auto want = wanted.find(name);
+    const bool is_wanted = want != wanted.end() && want->second == placement.digest;
+    if (is_wanted || placement.place != Place::kPlacing) continue;
     if (!std::exchange(placement.stopped, true)) actions.stop.push_back(name);
   }
   std::erase_if(placements_, [&](const auto& each) {
