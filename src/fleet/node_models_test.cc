@@ -137,6 +137,22 @@ TEST_F(NodeModelsTest, WhatNobodyWantsAnyMoreIsStoppedOnce) {
   EXPECT_THAT(actions.load, IsEmpty());
 }
 
+TEST_F(NodeModelsTest, APipelinesFolderOfOtherBytesIsNotReady) {
+  Order(PrepareOrder{SliceOfX({1, 1}, "one", true)});
+  Take();
+  node.Placed("p");
+  node.Placed("x");
+  Take();
+  node.Loaded("x");
+  Order(CommitOrder{{1, 1}});
+  FleetSlice next = SliceOfX({1, 2}, "one", true);
+  next.models[0].digest = "another pipeline";
+  Order(PrepareOrder{next});
+  EXPECT_FALSE(node.Report().prepared_ready);
+  Order(CommitOrder{{1, 2}});
+  EXPECT_EQ(node.slice().id, (PlanId{1, 1}));
+}
+
 // Else a plan that was abandoned for its models would go on fetching them.
 TEST_F(NodeModelsTest, WhatAnAbandonedPlanWantedIsStoppedWhileTheOldOneServes) {
   Serve({1, 1}, "one");
@@ -208,8 +224,13 @@ TEST(ModelRollout, WaitsWhileModelsComeAndNotForEver) {
 
 // By digests that change from one leader to the next.
 struct LedByDigests : TwoNodes {
-  FleetLeader Leader(std::uint64_t term, const std::map<std::string, std::string>& digests) {
+  FleetLeader Leader(std::uint64_t term, const std::map<std::string, std::string>& digests,
+                     PlanId known = {}) {
     LeaderOptions options;
+    if (!known.none()) {
+      options.remembered.plans.push_back(
+          {.id = known, .nodes = {"server0", "edge0"}, .links = Fleet().links, .adopted = true});
+    }
     options.term = term;
     options.digests = digests;
     return FleetLeader(Fleet(), OnTheFirst, options, {}, now);
@@ -225,8 +246,17 @@ TEST(ModelLeader, RollsOutModelsThatHaveChangedAndNoOthers) {
   const PlanId plan = first.serving();
   EXPECT_FALSE(plan.none());
 
+  // Who takes over and remembers it keeps it with the same models, and without a repository.
   nodes.Connect();
-  FleetLeader changed = nodes.Leader(2, {{"find", "f2"}, {"camera0", "c1"}});
+  FleetLeader same = nodes.Leader(2, {{"find", "f1"}, {"camera0", "c1"}}, plan);
+  nodes.PassSeconds(same, 15);
+  EXPECT_EQ(same.serving(), plan);
+  nodes.Connect();
+  FleetLeader without = nodes.Leader(3, {}, plan);
+  nodes.PassSeconds(without, 15);
+  EXPECT_EQ(without.serving(), plan);
+  nodes.Connect();
+  FleetLeader changed = nodes.Leader(4, {{"find", "f2"}, {"camera0", "c1"}}, plan);
   nodes.PassSeconds(changed, 15);
   EXPECT_GT(changed.serving(), plan);
   EXPECT_THAT(nodes.server.slice().models, ElementsAre(ModelRef{"find", "f2"}));
