@@ -21,7 +21,8 @@ struct AgentFlags {
   std::vector<std::string> controllers = {"127.0.0.1:7400"};
   std::string node;
   std::string state;
-  std::string models;
+  std::string models;  // its own; empty: it has none
+  double cache_mb = 32'000;
   std::string address = "127.0.0.1";
   std::string peer_address;
   std::string tls;
@@ -56,12 +57,15 @@ int RunAgent(const AgentFlags& flags) {
       .controllers = flags.controllers,
       .tls = *std::move(tls),
       .worker = {.program = ThisProgram(),
-                 .models = flags.models,
+                 .models = {},
                  .arguments = flags.serve,
                  .address = flags.address,
                  .state = flags.state,
                  .peer_tls = flags.tls,
-                 .peer_address = flags.peer_address.empty() ? flags.address : flags.peer_address}};
+                 .peer_address = flags.peer_address.empty() ? flags.address : flags.peer_address},
+      .models = {.state = {},
+                 .own = flags.models,
+                 .most_bytes = static_cast<std::uint64_t>(flags.cache_mb * 1e6)}};
   auto agent = Agent::Start(std::move(options),
                             [log = logs.log()](const std::string& line) { log->info("{}", line); });
   if (!agent) return ReportBadInput(agent.error());
@@ -93,9 +97,16 @@ void AddAgent(CLI::App& app, CommandContext& context) {
                    "Folder for the last plan, for the worker's number and its log")
       ->required();
   command
-      ->add_option("--models", flags->models, "Repository of the models that it may be asked for")
-      ->required()
+      ->add_option("--models", flags->models,
+                   "The node's own repository: models that the controller does not have, and those "
+                   "of which it has the same bytes; without it all come from the controller")
       ->check(CLI::ExistingDirectory);
+  command
+      ->add_option("--model-cache-mb", flags->cache_mb,
+                   "How much of --state models from the controller may take; what no plan wants "
+                   "goes, the one first that was not used for longest")
+      ->check(CLI::Range(1.0, 1e9))
+      ->capture_default_str();
   command->add_option("--address", flags->address, "Where the worker listens")
       ->capture_default_str();
   command->add_option(

@@ -91,10 +91,10 @@ Expected<int> LocalCluster::StartController(StopSignals& signals) {
   const auto log = state_ / "controller.log";
   std::error_code code;
   std::filesystem::remove(log, code);  // an old port is in it
-  const auto started =
-      StartProcess({ThisProgram().string(), "controller", fleet_.string(), "--listen",
-                    "127.0.0.1:0", "--state", (state_ / "controller").string()},
-                   log);
+  const auto started = StartProcess(
+      {ThisProgram().string(), "controller", fleet_.string(), "--listen", "127.0.0.1:0", "--state",
+       (state_ / "controller").string(), "--models", models_.string()},
+      log);
   if (!started) return std::unexpected(started.error());
   controller_ = *started;
   for (int port = 0; !signals.CameWithin(kLook);) {

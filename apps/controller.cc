@@ -1,6 +1,7 @@
 // tactus controller: plans a fleet for the nodes that are here, and rolls the plans out.
 #include "cluster/control/controller.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "commands.h"
 #include "controller_life.h"
+#include "controller_models.h"
 #include "log_queue.h"
 #include "output_file.h"
 #include "planners/fleet_registry.h"
@@ -24,6 +26,7 @@ struct ControllerFlags {
   std::string listen = "127.0.0.1:7400";
   std::string state;
   std::string tls;
+  std::string models;   // empty: those beside the fleet, if there are any
   std::string planner;  // empty: the file's
   double replan_s = 360;
   double links_s = 30;
@@ -47,6 +50,12 @@ int RunController(const ControllerFlags& flags) {
   options.leader.replan_every = FromSeconds(flags.replan_s);
   options.leader.links_every = FromSeconds(flags.links_s);
   options.leader.forget_after = FromSeconds(flags.forget_s);
+  const auto models =
+      flags.models.empty() ? ModelsBeside(flags.fleet) : std::filesystem::path(flags.models);
+  const auto say = [log = logs.log()](const std::string& line) { log->info("{}", line); };
+  if (Status offered = OfferModels(models, *fleet, options, say); !offered) {
+    return ReportBadInput(offered.error());
+  }
   return RunControllerLife(std::move(options), *fleet, planner, flags.life, signals, logs);
 }
 
@@ -86,6 +95,11 @@ void AddController(CLI::App& app, CommandContext& context) {
       ->required();
   command->add_option("--tls", flags->tls,
                       "Folder of `tactus cluster init`: certificates, and who may join");
+  command
+      ->add_option("--models", flags->models,
+                   "Repository that nodes get their models from; models/ beside the fleet if it "
+                   "is not said and is there")
+      ->check(CLI::ExistingDirectory);
   std::string names = "One of";
   for (const FleetPlannerInfo& each : FleetPlanners()) {
     names += fmt::format("{} {}", names == "One of" ? "" : ",", each.name);

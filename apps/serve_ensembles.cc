@@ -129,7 +129,8 @@ std::unique_ptr<EnsembleService> Opened(const ServeOptions& o, InferenceService&
 std::unique_ptr<EnsembleService> ServeStepEnsembles(const ServeOptions& o, InferenceService& models,
                                                     CostOfStep cost_of, Observer& observer,
                                                     const Log& log) {
-  if (FoldersOf(o, true, log).list().empty()) return nullptr;
+  // A node's may come later.
+  if (o.routes.empty() && FoldersOf(o, true, log).list().empty()) return nullptr;
   EnsembleOptions options = OptionsOf(o, std::move(cost_of), observer, log);
   options.mark = CallId{1} << 28;
   options.any_ensemble = [root = std::filesystem::path(o.models)](const std::string& model) {

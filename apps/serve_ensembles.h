@@ -25,8 +25,8 @@ using CostOfStep = std::function<std::optional<StageCost>(const ModelSpec&)>;
 // Of the first of the runtimes, which outlive it, that serves the model.
 CostOfStep CostIn(std::vector<const Runtime*> runtimes);
 
-// Those that are steps of others (as_step), opened, over all models; null: there are none now.
-// Their steps run here.
+// Those that are steps of others (as_step), opened, over all models; null: there are none, nor will
+// there be. Their steps run here.
 std::unique_ptr<EnsembleService> ServeStepEnsembles(const ServeOptions& options,
                                                     InferenceService& models, CostOfStep cost_of,
                                                     Observer& observer, const Log& log);

@@ -18,6 +18,7 @@
 
 #include "base/rng.h"
 #include "fleet/leader.h"
+#include "fleet/made_fleet_test.h"
 #include "fleet/node_state.h"
 
 namespace tactus {
@@ -54,43 +55,8 @@ class FleetWorld {
     if (o_.faults) At(o_.heal_at, [this] { Heal(); });
   }
 
-  // Each edge has a camera whose pipeline ends at a server, by way of one of two models.
   static FleetInput MadeFleet(int servers, int edges) {
-    FleetInput input;
-    input.kinds = {"gpu", "edge"};
-    input.models = {"find", "name", "read"};
-    input.sites = {"rack"};
-    for (int i = 0; i < servers; ++i) {
-      input.devices.push_back({.name = "server" + std::to_string(i),
-                               .accelerators = 2,
-                               .streams = 4,
-                               .memory_mb = 24'000,
-                               .server = true});
-    }
-    for (int i = 0; i < edges; ++i) {
-      const SiteId site{static_cast<SiteId::rep>(input.sites.size())};
-      input.sites.push_back("street" + std::to_string(i));
-      input.links.push_back({SiteId{0}, site, 40, Millis(20)});
-      input.devices.push_back(
-          {.name = "edge" + std::to_string(i), .kind = KindId{1}, .site = site, .memory_mb = 4000});
-      const ModelId second{static_cast<ModelId::rep>(1 + i % 2)};
-      input.pipelines.push_back({.name = "camera" + std::to_string(i),
-                                 .slo = Millis(200),
-                                 .source = DeviceId{static_cast<DeviceId::rep>(servers + i)},
-                                 .rate_rps = 5,
-                                 .stages = {{"find", ModelId{0}, {}, 1, -1, 100, 1},
-                                            {"more", second, {FleetStageId{0}}, 2, -1, 10, 1}}});
-    }
-    for (ModelId::rep m = 0; m < input.models.size(); ++m) {
-      for (KindId::rep k = 0; k < 2; ++k) {
-        const Duration once = k == 0 ? Millis(5) : Millis(30);
-        input.costs.push_back({ModelId{m},
-                               KindId{k},
-                               100,
-                               {{1, {}, once, {}, 50, 0.1}, {4, {}, 2 * once, {}, 100, 0.2}}});
-      }
-    }
-    return input;
+    return FleetOfServersAndEdges(servers, edges);
   }
 
   // Until `end`, or until something is wrong.
@@ -121,7 +87,7 @@ class FleetWorld {
       const SimNode& node = each.second;
       if (node.agent == nullptr || !node.worker_up) return false;
       const std::vector<std::string> models = ModelsOf(node.disk.slice);
-      return node.disk.slice.id == leader->serving() && KnowsPeers(node) &&
+      return node.disk.slice.id == leader->serving() && KnowsPeers(node) && HasBytes(node) &&
              node.loaded == std::set<std::string>(models.begin(), models.end());
     });
   }
@@ -149,8 +115,11 @@ class FleetWorld {
     bool worker_up = false;
     int worker_life = 0;
     std::set<std::string> loaded;
-    std::set<std::string> lost;  // by a crash, and not yet loaded again
-    FleetSlice routes;           // by which it sends
+    std::map<std::string, std::string> lies;   // in its worker's repository: digests by name
+    std::map<std::string, std::string> bytes;  // of what is loaded
+    std::set<std::string> stopped;             // placing these
+    std::set<std::string> lost;                // by a crash, and not yet loaded again
+    FleetSlice routes;                         // by which it sends
     TimePoint wake = kNever;
   };
   struct SimLeader {
@@ -192,6 +161,7 @@ class FleetWorld {
     SimNode& node = nodes_.at(name);
     if (!node.host_up || node.agent != nullptr) return;
     ++node.life;
+    node.stopped.clear();
     ++node.disk.who.count;
     node.agent = std::make_unique<NodeState>(NodeStateOptions{.name = name}, node.disk);
     Say(name + " starts, life " + std::to_string(node.disk.who.count));
@@ -216,6 +186,30 @@ class FleetWorld {
       }
     }
     return true;
+  }
+
+  // What it serves is what the leader's repository has.
+  static bool HasBytes(const SimNode& node) {
+    const std::vector<std::string> models = ModelsOf(node.disk.slice);
+    return std::ranges::all_of(node.disk.slice.models, [&](const ModelRef& each) {
+      const bool loads = std::ranges::binary_search(models, each.name);
+      const auto& has = loads ? node.bytes : node.lies;
+      const auto found = has.find(each.name);
+      return found != has.end() && found->second == each.digest;
+    });
+  }
+  void Place(const std::string& name, const ModelRef& ref) {
+    const int life = nodes_.at(name).life;
+    const bool chance = Chance(0.05);
+    Later(Between(Millis(20), Seconds(3)), [=, this] {
+      SimNode& node = nodes_.at(name);
+      if (node.agent == nullptr || node.life != life) return;
+      const bool fails = node.stopped.erase(ref.name) > 0 || chance;
+      if (fails) node.agent->PlaceFailed(ref.name, "other bytes", now_);
+      if (!fails) node.lies[ref.name] = ref.digest;
+      if (!fails) node.agent->Placed(ref.name);
+      Pump(name);
+    });
   }
 
   void StartWorker(const std::string& name) {
@@ -249,11 +243,13 @@ class FleetWorld {
     const int worker = nodes_.at(name).worker_life;
     const int life = nodes_.at(name).life;
     const bool fails = load && Chance(0.05);
+    const std::string bytes = nodes_.at(name).lies[model];
     if (!load) nodes_.at(name).loaded.erase(model);  // from the order on it takes no more requests
     Later(Between(Millis(20), Seconds(2)), [=, this] {
       SimNode& node = nodes_.at(name);
       if (!node.worker_up || node.worker_life != worker) return;
       if (load && !fails) node.loaded.insert(model);
+      if (load && !fails) node.bytes[model] = bytes;
       if (load && !fails) node.lost.erase(model);
       if (node.agent == nullptr || node.life != life) return;
       if (!load) node.agent->Unloaded(model);
@@ -276,6 +272,8 @@ class FleetWorld {
         node.agent->WasKept();
       }
     }
+    node.stopped.insert(actions.stop.begin(), actions.stop.end());
+    for (const ModelRef& each : actions.place) Place(name, each);
     for (const std::string& model : actions.load) Load(name, model, true);
     for (const std::string& model : actions.unload) Load(name, model, false);
     for (FromNode& message : actions.send) {
@@ -300,6 +298,10 @@ class FleetWorld {
     LeaderOptions options = o_.leader;
     options.term = ++terms_;  // as whoever elects leaders would say
     if (o_.remembered) options.remembered = o_.remembered();
+    // A repository that changes between leaders; of one model every node has its own.
+    for (const char* each : {"find", "read", "camera0"}) {
+      if (o_.faults) options.digests[each] = each + std::to_string(terms_ / 3);
+    }
     SimLeader leader;
     leader.life = static_cast<int>(terms_);
     leader.leader = std::make_unique<FleetLeader>(

@@ -41,6 +41,8 @@ struct LeaderOptions {
   Duration refused_for = Seconds(60);    // a node that refused is left out; longer each time
   // Where a silent node sends is spared so long; then what it may send to is unloaded.
   Duration forget_after = Seconds(600);
+  // Of the models and pipelines in its repository, by name: nodes have these from there.
+  std::map<std::string, std::string> digests = {};
   // Of leaders before it. Nodes of these plans have MembershipOptions::dead_after to say hello
   // before there is a plan without them.
   Remembered remembered;

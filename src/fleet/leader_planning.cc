@@ -129,7 +129,8 @@ bool FleetLeader::Serves(const std::map<std::string, FleetSlice>& slices) const 
     const Node& node = nodes_.at(each.first);
     return node.report.committed == serving_ && node.in_force.front().id == serving_ &&
            node.in_force.front().instances == each.second.instances &&
-           node.in_force.front().routes == each.second.routes;
+           node.in_force.front().routes == each.second.routes &&
+           node.in_force.front().models == each.second.models;
   });
 }
 
@@ -156,6 +157,10 @@ bool FleetLeader::TakeUp(TimePoint now, const std::set<std::string>& participant
       if (participants.contains(name) && each.id == plan->id) slices[name] = each;
     }
   }
+  // Other models are rolled out by another plan; a leader without a repository asks for none.
+  auto with_models = slices;
+  AddModels(options_.digests, with_models);
+  if (!options_.digests.empty() && with_models != slices) return false;
   lost_.clear();
   (void)Without(declared_, away, lost_);
   planned_ = true;
@@ -212,6 +217,7 @@ void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participa
   }
   const PlanId id{kept_.term, kept_.epoch + 1};
   auto slices = SlicesOf(plan, input, id, participants);
+  AddModels(options_.digests, slices);
   if (Serves(slices)) {
     problem_.clear();
     return;

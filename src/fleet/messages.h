@@ -77,11 +77,22 @@ struct PeerPlace {
 // one chance in 2^64.
 std::uint64_t SumOf(const std::vector<PeerPlace>& peers);
 
+// A model's folder as the leader's repository has it, whichever bytes lie on a node's own disk.
+struct ModelRef {
+  std::string name;
+  std::string digest;  // of all its files; nodes only compare it
+
+  bool operator==(const ModelRef&) const = default;
+};
+
 // One node's part of a plan.
 struct FleetSlice {
   PlanId id;
   std::vector<SliceInstance> instances;
   std::vector<SliceRoute> routes;
+  // By name: models of instances, and folders of pipelines that are routed. What is not among them
+  // a node has of its own.
+  std::vector<ModelRef> models = {};
 
   bool operator==(const FleetSlice&) const = default;
 };
@@ -113,11 +124,12 @@ struct NodeReport {
   PlanId refused;          // what it cannot prepare, with the reason in `trouble`
   bool prepared_ready = false;
   bool committed_ready = false;
-  bool failing = false;     // its worker does not stay up, and waiting has not helped
-  int old_in_flight = -1;   // requests under way by an earlier plan; -1: nobody counts
-  std::uint64_t peers = 0;  // SumOf the places that it sends to
-  std::string trouble;      // for people; empty: none
-  std::string http;         // where its worker listens; empty: nowhere
+  bool failing = false;       // its worker does not stay up, and waiting has not helped
+  int old_in_flight = -1;     // requests under way by an earlier plan; -1: nobody counts
+  std::uint64_t peers = 0;    // SumOf the places that it sends to
+  std::uint64_t fetched = 0;  // bytes of models that have come to it, in this life
+  std::string trouble;        // for people; empty: none
+  std::string http;           // where its worker listens; empty: nowhere
   std::string grpc;
   std::string peer;  // where other nodes send to; empty: nowhere
 

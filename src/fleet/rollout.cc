@@ -32,7 +32,7 @@ Rollout::Rollout(RolloutPlan plan, RolloutOptions options, TimePoint now, Phase 
   for (const auto& [node, slice] : plan_.slices) nodes_[node];
 }
 
-void Rollout::Report(const std::string& node, const NodeReport& report, TimePoint) {
+void Rollout::Report(const std::string& node, const NodeReport& report, TimePoint now) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end() || found->second.gone) return;
   Progress& at = found->second;
@@ -42,6 +42,8 @@ void Rollout::Report(const std::string& node, const NodeReport& report, TimePoin
   at.retired = at.committed && report.retired == plan_.id;
   at.old_in_flight = report.old_in_flight;
   at.dropped = report.prepared != plan_.id;
+  if (phase_ == Phase::kPreparing && report.fetched > at.fetched) since_ = now;
+  at.fetched = report.fetched;
   if (phase_ != Phase::kPreparing && phase_ != Phase::kCommitting) return;
   if (report.refused == plan_.id) Abandon(node, report.trouble);
   if (report.committed > plan_.id) Abandon(node, "it serves a later plan");

@@ -6,6 +6,7 @@
 // first route changes, and nothing goes before the last one has.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -17,8 +18,9 @@
 namespace tactus {
 
 struct RolloutOptions {
-  Duration resend = Millis(500);           // an order that nothing shows the effect of
-  Duration prepare_within = Seconds(120);  // loading and warming
+  Duration resend = Millis(500);  // an order that nothing shows the effect of
+  // Loading and warming, from when the last bytes of a model came to any of the nodes.
+  Duration prepare_within = Seconds(120);
   Duration commit_within = Seconds(30);
   Duration old_requests = Seconds(2);  // how long those of the plan before may take: twice the SLO
 };
@@ -73,6 +75,7 @@ class Rollout {
     bool gone = false;
     bool commit_sent = false;
     int old_in_flight = -1;
+    std::uint64_t fetched = 0;
     bool sent = false;
     TimePoint sent_at = kStart;
   };
@@ -87,7 +90,7 @@ class Rollout {
   const RolloutOptions options_;
   std::map<std::string, Progress> nodes_;
   Phase phase_ = Phase::kPreparing;
-  TimePoint since_;  // of the phase
+  TimePoint since_;  // of the phase; while it prepares, or since models last came
   bool held_ = false;
   std::string culprit_;
   std::string why_;

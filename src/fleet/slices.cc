@@ -54,6 +54,20 @@ std::map<std::string, FleetSlice> SlicesOf(const FleetPlan& plan, const FleetInp
   return slices;
 }
 
+void AddModels(const std::map<std::string, std::string>& digests,
+               std::map<std::string, FleetSlice>& slices) {
+  for (auto& [node, slice] : slices) {
+    std::set<std::string> names;
+    for (const SliceInstance& each : slice.instances) names.insert(each.model);
+    for (const SliceRoute& each : slice.routes) names.insert(each.pipeline);
+    slice.models.clear();
+    for (const std::string& name : names) {
+      const auto found = digests.find(name);
+      if (found != digests.end()) slice.models.push_back({name, found->second});
+    }
+  }
+}
+
 std::vector<std::vector<std::string>> WavesOf(const std::map<std::string, FleetSlice>& slices,
                                               const FleetInput& input) {
   std::map<std::pair<std::string, std::string>, int> depths;  // of stages

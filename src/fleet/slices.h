@@ -18,6 +18,11 @@ namespace tactus {
 std::map<std::string, FleetSlice> SlicesOf(const FleetPlan& plan, const FleetInput& input,
                                            PlanId id, const std::set<std::string>& nodes);
 
+// Adds what each node needs of the leader's repository, as `digests` by name have it: the models of
+// its instances, and the folders of the pipelines that it routes.
+void AddModels(const std::map<std::string, std::string>& digests,
+               std::map<std::string, FleetSlice>& slices);
+
 // Who takes over before whom: first those that route nothing, then those that route to the last
 // stages, at the end the sources.
 std::vector<std::vector<std::string>> WavesOf(const std::map<std::string, FleetSlice>& slices,

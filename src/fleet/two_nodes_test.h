@@ -26,6 +26,7 @@ struct TwoNodes {
         if (node == &edge && edge_is_away) continue;
         NodeActions actions = node->Take(now);
         if (actions.keep) node->WasKept();
+        for (const ModelRef& each : actions.place) node->Placed(each.name);
         for (const std::string& model : actions.load) {
           const bool refuses = node == &server && server_refuses;
           if (refuses) node->LoadFailed(model, "no memory", now);
@@ -33,7 +34,7 @@ struct TwoNodes {
         }
         for (const std::string& model : actions.unload) node->Unloaded(model);
         for (const FromNode& message : actions.send) leader.Receive(message, now);
-        quiet = quiet && actions.send.empty() && actions.load.empty();
+        quiet = quiet && actions.send.empty() && actions.load.empty() && actions.place.empty();
       }
       leader.Step(now);
       const LeaderActions actions = leader.Take();

@@ -45,10 +45,11 @@ def runs(pid):
 
 class Cluster:
     """A controller and the agents of some of the fleet's nodes; `tls`: with certificates, which
-    agents get by tokens."""
+    agents get by tokens; `own`: each has the models on its own disk."""
 
-    def __init__(self, nodes, fleet=FLEET, models=MODELS, tls=False, planning=()):
+    def __init__(self, nodes, fleet=FLEET, models=MODELS, tls=False, planning=(), own=True):
         self.models = models
+        self.own = own
         self.planning = planning  # options of the controller
         self.tls = None
         self.folder = tempfile.TemporaryDirectory(prefix="tactus-cluster-test-")
@@ -115,7 +116,8 @@ class Cluster:
         process = self._start(
             name or node, ["agent", "--controller", f"127.0.0.1:{self.port}", "--node", node,
                            "--state", str(self.root / (state or f"state-{node}")),
-                           "--models", str(self.models), *self.joining(node), "--", *serve])
+                           *(["--models", str(self.models)] if self.own else []),
+                           *self.joining(node), "--", *serve])
         (self.more.append(process) if name else self.agents.update({node: process}))
         return process
 
@@ -172,7 +174,7 @@ class Cluster:
             pid = int(re.search(r"pid: (\d+)", state.read_text())[1])
             command = pathlib.Path(f"/proc/{pid}/cmdline")
             with contextlib.suppress(OSError):
-                if str(self.models).encode() in command.read_bytes():
+                if str(self.root).encode() in command.read_bytes():
                     os.kill(pid, signal.SIGKILL)
         self.folder.cleanup()
 

@@ -5,11 +5,14 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "cluster/control/attendance.h"
+#include "cluster/control/blob_client.h"
 #include "cluster/control/loop.h"
+#include "cluster/control/model_placer.h"
 #include "cluster/control/state_file.h"
 #include "fleet/node_state.h"
 #include "fleet/rate_windows.h"
@@ -29,12 +32,43 @@ std::string Join(const std::vector<std::string>& names) {
   return text.empty() ? "nothing" : text;
 }
 
+// Models that lie beside others, which need them. Loading an ensemble loads those that nobody has
+// loaded: one that the worker has by other bytes must be loaded before.
+class NeededModels {
+ public:
+  void WorkerUp(const std::vector<std::string>& loaded) {
+    found_ = {loaded.begin(), loaded.end()};
+    by_.clear();
+  }
+  // As ModelFetch gives them: the model itself is the last.
+  void Placed(const std::string& model, ModelLinks links) {
+    links.pop_back();
+    needs_[model] = std::move(links);
+  }
+  std::vector<std::string> Changed(const std::string& model) {
+    std::vector<std::string> changed;
+    for (const auto& [name, folder] : needs_[model]) {
+      const auto known = by_.find(name);
+      const bool other = known == by_.end() ? found_.contains(name) : known->second != folder;
+      if (other) changed.push_back(name);
+      by_[name] = folder;
+    }
+    return changed;
+  }
+
+ private:
+  std::map<std::string, ModelLinks> needs_;
+  std::set<std::string> found_;                      // in a worker that ran already
+  std::map<std::string, std::filesystem::path> by_;  // where each was loaded from
+};
+
 }  // namespace
 
 struct Agent::Body {
-  Body(AgentOptions given, NodeKept kept, FolderLock held, Log told)
+  Body(AgentOptions given, NodeKept kept, FolderLock held, ModelStore on_disk, Log told)
       : options(std::move(given)),
         lock(std::move(held)),
+        models(std::move(on_disk)),
         log(std::move(told)),
         state({.name = options.node}, std::move(kept)) {}
 
@@ -43,6 +77,7 @@ struct Agent::Body {
   void Down(const std::string& why, bool failing);
   void Order(const ToNode& order);
   void Carry(const NodeActions& actions);
+  void Place(const ModelRef& ref);
   void Do(const std::string& model, bool load);
   void Measure(const std::stop_token& stop);
   void Point(std::shared_ptr<WorkerCalls> to);
@@ -61,6 +96,7 @@ struct Agent::Body {
 
   const AgentOptions options;
   const FolderLock lock;
+  ModelStore models;
   const Log log;
   const WallClock clock;
   Loop loop;
@@ -76,7 +112,10 @@ struct Agent::Body {
   std::mutex measured_mutex;
   std::shared_ptr<WorkerCalls> measured;  // under the mutex
   int measured_life = 0;                  // under the mutex
-  Loop errands;                           // calls that may take long, one after the other
+  // Calls that may take long, one after the other; no link of a model's changes while it loads.
+  Loop errands;
+  NeededModels needed;  // of the errands
+  std::unique_ptr<ModelPlacer> placer;
   std::unique_ptr<Attendance> attendance;
   std::unique_ptr<Worker> worker;
   std::jthread errand_thread;
@@ -90,6 +129,8 @@ void Agent::Body::Start() {
     while (errands.RunUntil(steady_clock::now() + std::chrono::hours(1))) {
     }
   });
+  placer = std::make_unique<ModelPlacer>(
+      models, BlobsOfControllers(options.controllers, options.tls), options.node, log);
   attendance = std::make_unique<Attendance>(
       options.controllers, options.tls,
       AttendanceEvents{
@@ -124,6 +165,7 @@ void Agent::Body::Run() {
       next = write_at;
       continue;
     }
+    state.Fetched(placer->fetched());
     Carry(state.Take(now));
     next = std::max(state.Next(), write_at);
   }
@@ -136,8 +178,14 @@ void Agent::Body::Up(const KeptWorker& kept, bool adopted) {
   Point(std::make_shared<WorkerCalls>(AddressOf(kept.grpc)));
   log("worker " + std::to_string(kept.process.pid) + (adopted ? " found again" : " started") +
       ": http " + AddressOf(kept.http) + ", grpc " + AddressOf(kept.grpc));
-  errands.Post([this, now, kept, called = calls] {
+  errands.Post([this, now, kept, digests = state.DigestsInUse(), planned = ModelsOf(state.slice()),
+                called = calls] {
     auto loaded = called->Loaded();
+    needed.WorkerUp(loaded.value_or(std::vector<std::string>{}));
+    // What others brought along goes with them: it is no model of an earlier plan.
+    for (const std::string& each : models.NeededBy(digests)) {
+      if (loaded && !std::ranges::binary_search(planned, each)) std::erase(*loaded, each);
+    }
     loop.Post([this, now, kept, loaded] {
       if (now != life) return;
       if (!loaded) log("the worker does not say what it holds: " + loaded.error().message);
@@ -171,6 +219,8 @@ void Agent::Body::Order(const ToNode& order) {
 Status Agent::Body::WriteRoutes() {
   WorkerRoutes routes = RoutesOf(state.kept(), options.node);
   if (routed == routes) return {};
+  // Pipelines of the node's own repository.
+  if (Status linked = models.LinkOwn(); !linked) return linked;
   Status written = Write(routes, options.worker.state);
   if (written) routed = std::move(routes);
   return written;
@@ -187,6 +237,8 @@ void Agent::Body::Carry(const NodeActions& actions) {
     log(written.error().message);
     write_at = clock.Now() + kWriteAgain;
   }
+  for (const std::string& model : actions.stop) placer->Stop(model);
+  for (const ModelRef& each : actions.place) Place(each);
   for (const std::string& model : actions.load) Do(model, true);
   for (const std::string& model : actions.unload) Do(model, false);
   for (const FromNode& message : actions.send) {
@@ -194,10 +246,34 @@ void Agent::Body::Carry(const NodeActions& actions) {
   }
 }
 
+void Agent::Body::Place(const ModelRef& ref) {
+  placer->Place(ref, state.DigestsInUse(), [this, model = ref.name](Expected<ModelLinks> links) {
+    errands.Post([this, model, links = std::move(links)] {
+      Status placed;
+      if (!links) placed = std::unexpected(links.error());
+      for (const auto& [name, folder] : links.value_or(ModelLinks{})) {
+        if (placed) placed = models.Link(name, folder);
+      }
+      if (placed) needed.Placed(model, *links);
+      loop.Post([this, model, placed] {
+        if (placed) return state.Placed(model);
+        if (placed.error().code != ErrorCode::kCancelled) log(placed.error().message);
+        state.PlaceFailed(model, placed.error().message, clock.Now());
+      });
+    });
+  });
+}
+
 void Agent::Body::Do(const std::string& model, bool load) {
   if (calls == nullptr) return;
-  errands.Post([this, model, load, now = life, called = calls] {
-    const Status done = load ? called->Load(model) : called->Unload(model);
+  errands.Post([this, model, load, own = state.IsOwn(model), now = life, called = calls] {
+    Status done = load && own ? models.LinkOwn(model) : Status();
+    if (load && !own) {
+      for (const std::string& each : needed.Changed(model)) {
+        if (done) done = called->Load(each);
+      }
+    }
+    if (done) done = load ? called->Load(model) : called->Unload(model);
     loop.Post([this, model, load, now, done] {
       if (now != life) return;
       if (!done) {
@@ -250,6 +326,7 @@ void Agent::Body::End() {
   errands.Close();
   loop.Close();
   thread.join();  // before what it uses
+  placer.reset();
   attendance.reset();
   worker.reset();
   measuring.join();
@@ -273,6 +350,10 @@ Expected<std::unique_ptr<Agent>> Agent::Start(AgentOptions options, Log log) {
   }
   auto lock = FolderLock::Take(options.worker.state);
   if (!lock) return std::unexpected(std::move(lock.error()));
+  options.models.state = options.worker.state;
+  auto models = ModelStore::Open(options.models);
+  if (!models) return std::unexpected(std::move(models.error()));
+  options.worker.models = models->repository();
   auto kept = ReadNode(options.worker.state);
   if (!kept) return std::unexpected(std::move(kept.error()));
   ++kept->who.count;
@@ -285,7 +366,7 @@ Expected<std::unique_ptr<Agent>> Agent::Start(AgentOptions options, Log log) {
         std::to_string(kept->slice.id.term) + ", as kept: " + Join(ModelsOf(kept->slice)));
   }
   auto body = std::make_unique<Body>(std::move(options), *std::move(kept), *std::move(lock),
-                                     std::move(log));
+                                     *std::move(models), std::move(log));
   body->Start();
   return std::unique_ptr<Agent>(new Agent(std::move(body)));
 }

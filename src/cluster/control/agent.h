@@ -11,6 +11,7 @@
 
 #include "base/expected.h"
 #include "cluster/control/worker.h"
+#include "cluster/models/model_store.h"
 #include "cluster/tls/tls.h"
 
 namespace tactus {
@@ -19,7 +20,8 @@ struct AgentOptions {
   std::string node;                      // its name: a device of the fleet
   std::vector<std::string> controllers;  // HOST:PORT of each that may lead
   ClusterTls tls;
-  WorkerOptions worker;  // its `state` is the agent's folder too
+  WorkerOptions worker;      // its `state` is the agent's folder too; its `models` is set by Start
+  ModelStoreOptions models;  // its `state` too
 };
 
 class Agent {

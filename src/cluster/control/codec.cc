@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "cluster/models/digest.h"
+#include "cluster/models/manifest.h"
 #include "control.pb.h"
 
 namespace tactus {
@@ -64,6 +66,25 @@ void Put(const PlanId& id, control::PlanId& out) {
 }
 PlanId Get(const control::PlanId& in) { return {in.term(), in.epoch()}; }
 
+template <class Refs>
+void Put(const std::vector<ModelRef>& refs, Refs* out) {
+  for (const ModelRef& each : refs) {
+    control::ModelRef& ref = *out->Add();
+    ref.set_name(each.name);
+    ref.set_digest(each.digest);
+  }
+}
+template <class Refs>
+std::vector<ModelRef> RefsIn(const Refs& in, Checked& checked) {
+  std::vector<ModelRef> refs;
+  for (const control::ModelRef& each : checked.Listed(in, "list of models")) {
+    if (!IsPlainName(each.name())) checked.Wrong("model's name");
+    if (!Digest::Parse(each.digest())) checked.Wrong("model's digest");
+    refs.push_back({each.name(), each.digest()});
+  }
+  return refs;
+}
+
 void Put(const FleetSlice& slice, control::Slice& out) {
   Put(slice.id, *out.mutable_id());
   for (const SliceInstance& each : slice.instances) {
@@ -89,6 +110,7 @@ void Put(const FleetSlice& slice, control::Slice& out) {
       target.set_weight(to.weight);
     }
   }
+  Put(slice.models, out.mutable_models());
 }
 
 template <class Peers>
@@ -152,6 +174,7 @@ FleetSlice Get(const control::Slice& in, Checked& checked) {
     }
     slice.routes.push_back(std::move(route));
   }
+  slice.models = RefsIn(in.models(), checked);
   return slice;
 }
 
@@ -171,6 +194,7 @@ void Put(const NodeReport& report, control::Report& out) {
   out.set_grpc(report.grpc);
   out.set_peers(report.peers);
   out.set_peer(report.peer);
+  out.set_fetched(report.fetched);
 }
 
 NodeReport Get(const control::Report& in, Checked& checked) {
@@ -184,6 +208,7 @@ NodeReport Get(const control::Report& in, Checked& checked) {
           .failing = in.failing(),
           .old_in_flight = in.old_in_flight(),
           .peers = in.peers(),
+          .fetched = in.fetched(),
           .trouble = in.trouble(),
           .http = checked.Name(in.http(), "http"),
           .grpc = checked.Name(in.grpc(), "grpc"),
@@ -367,6 +392,7 @@ void Encode(const NodeKept& kept, control::NodeFile& out) {
   Put(kept.slice, *out.mutable_slice());
   for (const std::string& each : kept.held) out.add_held(each);
   Put(kept.peers, out.mutable_peers());
+  Put(kept.loaded, out.mutable_loaded());
 }
 
 Expected<NodeKept> Decode(const control::NodeFile& in) {
@@ -375,7 +401,8 @@ Expected<NodeKept> Decode(const control::NodeFile& in) {
                 .term = in.term(),
                 .slice = Get(in.slice(), checked),
                 .held = NamesIn(in.held(), checked),
-                .peers = PeersIn(in.peers(), checked)};
+                .peers = PeersIn(in.peers(), checked),
+                .loaded = RefsIn(in.loaded(), checked)};
   return checked.Result(std::move(kept));
 }
 

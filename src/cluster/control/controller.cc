@@ -1,6 +1,7 @@
 #include "cluster/control/controller.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "cluster/control/attend_reactor.h"
+#include "cluster/control/blob_reactor.h"
 #include "cluster/control/codec.h"
 #include "cluster/control/loop.h"
 #include "cluster/control/state_file.h"
@@ -87,6 +89,8 @@ struct Controller::Body final : control::Control::CallbackService {
   grpc::ServerUnaryReactor* Join(grpc::CallbackServerContext* context,
                                  const control::JoinRequest* request,
                                  control::JoinReply* response) override;
+  grpc::ServerWriteReactor<control::BlobPiece>* Fetch(grpc::CallbackServerContext* context,
+                                                      const control::BlobRequest* request) override;
   Status Listen();
   void Heard(const FromNode& message, const std::shared_ptr<AttendReactor::Line>& line);
   void Run();
@@ -108,6 +112,7 @@ struct Controller::Body final : control::Control::CallbackService {
   mutable std::mutex mutex;
   std::string superseded;  // under the mutex
   std::mutex joining;      // one token is used by one request
+  std::atomic<int> fetches{0};
   int port = 0;
   std::unique_ptr<grpc::Server> server;
   std::jthread thread;
@@ -157,6 +162,16 @@ grpc::ServerUnaryReactor* Controller::Body::Join(grpc::CallbackServerContext* co
   response->set_authority_pem(joined->authority);
   reactor->Finish(grpc::Status::OK);
   return reactor;
+}
+
+grpc::ServerWriteReactor<control::BlobPiece>* Controller::Body::Fetch(
+    grpc::CallbackServerContext* context, const control::BlobRequest* request) {
+  if (options.tls.on() && PeerNode(*context->auth_context()).empty()) {
+    return new BlobReactor({grpc::StatusCode::UNAUTHENTICATED,
+                            "models are for nodes with a certificate of this cluster's authority"},
+                           fetches);
+  }
+  return new BlobReactor(options.models, *request, fetches);
 }
 
 Status Controller::Body::Listen() {

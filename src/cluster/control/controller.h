@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/expected.h"
+#include "cluster/models/catalogue.h"
 #include "cluster/tls/tls.h"
 #include "fleet/history.h"
 #include "fleet/leader.h"
@@ -21,6 +22,8 @@ struct ControllerOptions {
   ClusterTls tls;
   std::filesystem::path authority;  // whose tokens admit nodes; empty: nobody may join
   LeaderOptions leader;
+  // What nodes may fetch: the models of `leader.digests`, and what they need. Null: nothing.
+  std::shared_ptr<const Catalogue> models;
   // What is known from elsewhere: it counts on from there, if the folder does not know more.
   LeaderKept least;
   // Asked before anything is sent: false ends it, as another may lead. Null: nobody elects leaders.

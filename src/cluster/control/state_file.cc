@@ -79,11 +79,10 @@ Expected<KeptWorker> ParseWorkerFile(std::string_view text, const std::string& w
       file->metrics() > kMostPort || file->peer() > kMostPort) {
     return InvalidArgument(where + ": no process or no port");
   }
-  return KeptWorker{{file->pid(), file->started()},
-                    static_cast<std::uint16_t>(file->http()),
-                    static_cast<std::uint16_t>(file->grpc()),
-                    static_cast<std::uint16_t>(file->metrics()),
-                    static_cast<std::uint16_t>(file->peer())};
+  return KeptWorker{
+      {file->pid(), file->started()},           static_cast<std::uint16_t>(file->http()),
+      static_cast<std::uint16_t>(file->grpc()), static_cast<std::uint16_t>(file->metrics()),
+      static_cast<std::uint16_t>(file->peer()), file->models()};
 }
 
 Expected<WorkerRoutes> ParseRoutesFile(std::string_view text, const std::string& where) {
@@ -123,6 +122,7 @@ std::string TextOf(const KeptWorker& kept) {
   file.set_grpc(kept.grpc);
   file.set_metrics(kept.metrics);
   file.set_peer(kept.peer);
+  file.set_models(kept.models);
   return Printed(file);
 }
 

@@ -21,6 +21,7 @@ struct KeptWorker {
   std::uint16_t grpc = 0;
   std::uint16_t metrics = 0;
   std::uint16_t peer = 0;  // 0: none of its own, it takes other nodes' calls at `grpc`
+  std::string models;      // its repository
 
   bool operator==(const KeptWorker&) const = default;
 };

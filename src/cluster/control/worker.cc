@@ -17,6 +17,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLook{50};
+constexpr milliseconds kStartingEnds{1000};
+constexpr milliseconds kOtherEnds{5000};
 constexpr milliseconds kStartsWithin{600'000};  // models may be measured when they are loaded
 
 // "ready http=1 grpc=2 metrics=3" after `from` in the log.
@@ -67,9 +69,11 @@ struct Worker::Body {
     int early = 0;
     std::optional<KeptWorker> last = ReadWorker(options.state);
     if (last && Runs(last->process)) {
-      // One that was still starting when its agent ended: nobody knows its ports.
-      if (last->http == 0) StopProcess(last->process, milliseconds{1000});
-      if (last->http != 0) Watch(stop, *last, true);
+      // One that was still starting when its agent ended: nobody knows its ports. Another's
+      // repository: it would not find what is placed.
+      const bool fits = last->http != 0 && last->models == options.models.string();
+      if (!fits) StopProcess(last->process, last->http == 0 ? kStartingEnds : kOtherEnds);
+      if (fits) Watch(stop, *last, true);
       if (stop.stop_requested()) return;
       events.down("it ended", false);
     }
@@ -130,7 +134,7 @@ struct Worker::Body {
     const std::uintmax_t from = none ? 0 : size;
     const auto process = StartProcess(Command(last), log);
     if (!process) return process.error().message;
-    KeptWorker kept{.process = *process};
+    KeptWorker kept{.process = *process, .models = options.models.string()};
     if (const Status found_again = Write(kept, options.state); !found_again) {
       StopProcess(*process, milliseconds{1000});  // no later agent would find it
       return found_again.error().message;
@@ -149,6 +153,7 @@ struct Worker::Body {
       ready = ReadyIn(log, from);
       if (ready) kept = *ready;
       kept.process = *process;
+      kept.models = options.models.string();
     }
     if (stop.stop_requested()) return "";
     was_ready = true;
