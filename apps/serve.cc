@@ -33,6 +33,7 @@
 #include "serve_access.h"
 #include "serve_device.h"
 #include "serve_ensembles.h"
+#include "serve_isolation.h"
 #include "serve_options.h"
 #include "serve_plan.h"
 #include "serve_routes.h"
@@ -200,7 +201,9 @@ Status ServeCommand::MakeRuntime() {
   if (Status resumed = ResumePolicy(); !resumed) return resumed;
   if (Status made = MakeSampler(); !made) return made;
 
+  if (Status fit = CheckIsolation(o_); !fit) return fit;
   EngineOptions engines = EngineOptionsOf(o_);
+  Isolate(o_, engines);
   engines.emulated.latencies = [this](const ModelSpec& spec) { return EmulatedRows(spec); };
   engines_ = std::make_unique<EngineShelf>(o_.engine, std::move(engines));
   if (Status fit = CheckLoadedModels(o_); !fit) return fit;
@@ -211,6 +214,7 @@ Status ServeCommand::MakeRuntime() {
   const auto cores = static_cast<int>(AllowedCores().size());
   if (const auto doubt = CoresDoubt(o_, cores)) log_->warn(*doubt);
   RuntimeOptions options = RuntimeOptionsOf(o_);
+  Isolate(o_, options);
   options.split = split_;
   if (!o_.journal.empty()) {
     JournalHeader header{.policy = o_.policy,

@@ -57,7 +57,7 @@ DispatchTurns::Options LoopOptions(const RuntimeOptions& options, const CpuAffin
     LaneSpec lane;
     lane.device = DeviceId{static_cast<DeviceId::rep>(i % options.devices)};
     lane.slots = options.slots;
-    lane.placement = CpuPlacement{.threads = options.threads, .cores = plan.lane(i)};
+    lane.placement = CpuPlacement{.threads = options.threads, .cores = plan.lane(i), .process = i};
     loop.lanes.push_back(std::move(lane));
   }
   return loop;
@@ -101,6 +101,7 @@ struct Runtime::Body {
         loader(LaneLayout::Lanes().size(), parts.log),
         host(HostOptions(options, plan, parts, &loader), clock, loop),
         reviver({.period = options.revive_after,
+                 .longest = options.revive_longest,
                  .revive = [this](LaneId lane) { return Revive(lane); },
                  .log = parts.log}),
         watch(options.watch, clock, loop, parts.log) {

@@ -73,6 +73,9 @@ struct RuntimeOptions {
   Duration spin = Micros(10);
   // From a lane's death to the first attempt to bring it back, and between attempts.
   Duration revive_after = Seconds(1);
+  // Where it is longer: a lane that does not come back, or dies again within this time, waits twice
+  // as long each time, up to this.
+  Duration revive_longest = {};
   // When a run counts as one that may never end: its lane is lost until it does.
   RunWatchOptions watch = {};
   // How long an unloaded model may finish what waits for it before the rest is refused.
