@@ -116,6 +116,7 @@ class ServeCommand {
   std::shared_ptr<ClientLimits> limits_;
   std::jthread access_refresh_;
   std::jthread idle_memory_;
+  std::jthread processes_watch_;
   std::unique_ptr<StreamSet> streams_;  // to the service
   std::unique_ptr<ServerPorts> ports_;
   std::unique_ptr<PeerPort> peer_port_;       // for others of a site or a cluster
@@ -326,6 +327,7 @@ Status ServeCommand::OpenPorts() {
     reading.journal_whole = journals_.whole();
     reading.http_lag = lag_->Longest();
     if (host_ != nullptr) host_->AddTo(reading);
+    AddProcesses(*engines_, reading);
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     if (planning_ != nullptr) reading.planning = planning_->reading();
     if (streams_ != nullptr) reading.streams = FramesOf(*streams_);
@@ -411,7 +413,7 @@ void ServeCommand::PrintServed() const {
 
 void ServeCommand::Stop() {
   const milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
-  idle_memory_ = {};
+  for (std::jthread* each : {&idle_memory_, &processes_watch_}) *each = {};
   if (site_ != nullptr) site_->Leave();
   streams_->Stop();  // their watchers are connections
   routes_.reset();
@@ -463,6 +465,7 @@ int ServeCommand::Run() {
   starting = {};
   if (Status started = OpenPorts(); !started) return fail(started.error());
   access_refresh_ = FollowAccess(access_);
+  processes_watch_ = WatchProcesses(o_, *engines_, *runtime_, host_.get());
   idle_memory_ = GiveBackWhenIdle([this] {
     const CallTotals calls = metrics_->calls();
     return calls.good + calls.bad + (runtime_->pending() > 0 ? 1 : 0);

@@ -120,8 +120,7 @@ class FakeEngine final : public Engine {
     if (dies_of && dies_of(job)) {
       died_.fetch_add(1);
       return done.Done(
-          job.id,
-          {.status = Internal("signal 8 (SIGFPE)"), .lane_lost = true, .suspect = true});
+          job.id, {.status = Internal("signal 8 (SIGFPE)"), .lane_lost = true, .suspect = true});
     }
     if (verdict) {
       if (Status status = verdict(model, job); !status) {

@@ -226,6 +226,16 @@ Expected<PlanQuestion> Runtime::CurrentPlanQuestion() const {
 
 Status Runtime::ReviveLane(LaneId lane) { return body_->Revive(lane); }
 
+void Runtime::LaneDied(LaneId lane, const Error& why) {
+  bool idle = false;
+  body_->loop.Change([&](Dispatcher& dispatcher) {
+    const Lane& now = dispatcher.view().lanes[lane.value()];
+    idle = now.open && now.running().empty();
+    if (idle) dispatcher.SetLaneOpen(lane, false);
+  });
+  if (idle) body_->reviver.Lost(lane, why);
+}
+
 void Runtime::Nudge() { body_->loop.Nudge(); }
 
 void Runtime::Stop(Duration grace) {

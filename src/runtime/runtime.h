@@ -141,6 +141,11 @@ class Runtime final : public InferenceService {
   // lanes are parts of a device, which come and go with plans. Blocks.
   Status ReviveLane(LaneId lane);
 
+  // The lane died while it ran nothing, as far as the caller knows: it is closed and brought back.
+  // Nothing happens to one that is closed already, or runs a batch, which will tell. From any
+  // thread. Blocks.
+  void LaneDied(LaneId lane, const Error& why);
+
   // The policy has heard something that no event of the dispatcher tells: ask it again soon. From
   // any thread.
   void Nudge();

@@ -15,8 +15,7 @@ namespace tactus::isolated {
 class ByteWriter {
  public:
   template <class T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  void Put(T value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void Put(T value) {
     Append(&value, sizeof value);
   }
   void Put(std::string_view text) { Put(std::as_bytes(std::span(text))); }
@@ -42,8 +41,7 @@ class ByteReader {
   explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   template <class T>
-    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
-  T Take() {
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) T Take() {
     T value{};
     if (rest_.size() < sizeof value) {
       Spoil();

@@ -34,8 +34,8 @@ void ReadRun(std::span<const std::byte> bytes, bool batches) {
                                            {"t", DataType::kBytes, {-1}}};
   const std::size_t asked = std::min<std::size_t>(answer->tensors.size(), outputs.size());
   const std::size_t rows = batches ? 2 : 1;
-  const auto output = isolated::MakeOutput(*answer, {std::span(outputs).first(asked), batches, rows},
-                                           memory, nullptr);
+  const auto output = isolated::MakeOutput(
+      *answer, {std::span(outputs).first(asked), batches, rows}, memory, nullptr);
   if (output) (void)Sum(**output, rows);
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -49,8 +50,8 @@ Expected<std::shared_ptr<EngineProcess>> EngineProcess::Start(const Options& opt
   }
   ByteWriter hello = Asking(Question::kHello);
   Put(hello, options.hello);
-  const auto answer = process->control_.Send(hello.bytes()) ? process->control_.Receive()
-                                                            : std::nullopt;
+  const auto answer =
+      process->control_.Send(hello.bytes()) ? process->control_.Receive() : std::nullopt;
   if (!answer) return std::unexpected(process->Died());
   auto engine = ReadHelloAnswer(*answer);
   if (!engine) return std::unexpected(std::move(engine.error()));
@@ -73,6 +74,13 @@ bool EngineProcess::StillRuns() {
       ended.si_pid != 0;
   if (gone) Died();
   return !gone;
+}
+
+std::uint64_t EngineProcess::ResidentBytes() const {
+  std::ifstream statm(fmt::format("/proc/{}/statm", pid_));
+  std::uint64_t pages = 0, resident = 0;
+  if (!(statm >> pages >> resident)) return 0;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 // The first who hears of it takes the process off the system's list. One that has ended by a signal
@@ -132,8 +140,7 @@ Expected<std::vector<std::byte>> EngineProcess::Ask(const ByteWriter& question) 
   auto line = TakeLine();
   if (!line) return std::unexpected(std::move(line.error()));
   Connection& connection = (*line)->connection;
-  const auto answer =
-      connection.Send(question.bytes()) ? connection.Receive() : std::nullopt;
+  const auto answer = connection.Send(question.bytes()) ? connection.Receive() : std::nullopt;
   if (!answer) return std::unexpected(Died());
   std::vector<std::byte> bytes(answer->begin(), answer->end());
   GiveBack(*std::move(line));
@@ -148,9 +155,7 @@ Expected<LoadAnswer> EngineProcess::Load(const ModelSpec& spec, const CpuPlaceme
   return ReadLoadAnswer(*answer);
 }
 
-void EngineProcess::Unload(std::uint64_t handle) {
-  (void)Ask(Asking(Question::kUnload, handle));
-}
+void EngineProcess::Unload(std::uint64_t handle) { (void)Ask(Asking(Question::kUnload, handle)); }
 
 MemoryUse EngineProcess::Memory(std::uint64_t handle) {
   const auto answer = Ask(Asking(Question::kMemory, handle));

@@ -54,9 +54,10 @@ class IsolatedEngine final : public Engine {
     if (!process) return std::unexpected(std::move(process.error()));
     auto answer = (*process)->Load(spec, placement);
     if (!answer && (*process)->dead()) {
-      return Internal(fmt::format("model '{}': the engine's process died while it loaded the "
-                                  "model: {}",
-                                  spec.name, (*process)->Ending()));
+      return Internal(
+          fmt::format("model '{}': the engine's process died while it loaded the "
+                      "model: {}",
+                      spec.name, (*process)->Ending()));
     }
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (!answer->status) return std::unexpected(std::move(answer->status.error()));
@@ -96,6 +97,26 @@ class IsolatedEngine final : public Engine {
     return model ? model->process->Memory(model->handle) : MemoryUse{};
   }
 
+  std::vector<EngineProcessReading> Processes() {
+    std::vector<std::pair<int, LaneProcess*>> lanes;
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto& [number, lane] : lanes_) lanes.emplace_back(number, &lane);
+    }
+    std::vector<EngineProcessReading> readings;
+    for (const auto& [number, lane] : lanes) {
+      const std::unique_lock lock(lane->mutex, std::try_to_lock);
+      if (!lock || lane->process == nullptr) continue;  // it starts just now
+      EngineProcess& process = *lane->process;
+      EngineProcessReading& reading = readings.emplace_back(hello_.engine, number, process.pid());
+      reading.starts = lane->starts;
+      reading.runs = process.StillRuns();
+      if (!reading.runs) reading.ending = process.Ending();
+      if (reading.runs) reading.resident_bytes = process.ResidentBytes();
+    }
+    return readings;
+  }
+
   std::vector<SampleTensor> Sample(ModelHandle handle) const override {
     const auto model = models_.Use(handle);
     return model ? model->process->Sample(model->handle) : std::vector<SampleTensor>{};
@@ -111,12 +132,13 @@ class IsolatedEngine final : public Engine {
   struct LaneProcess {
     std::mutex mutex;  // held while it starts
     std::shared_ptr<EngineProcess> process;
+    std::int64_t starts = 0;
   };
 
   BatchResult Run(const Loaded& model, const BatchJob& job) {
     const ProcessKeeper::Running running(keeper_, *model.process, job.id);
-    BatchResult result = model.process->Run(model.handle, job,
-                                            {model.outputs, model.batches, job.rows.size()});
+    BatchResult result =
+        model.process->Run(model.handle, job, {model.outputs, model.batches, job.rows.size()});
     if (result.lane_lost && running.killed()) {
       // Whoever comes next hears that the lane is lost.
       return {.status = Fail(ErrorCode::kCancelled, "the batch was stopped with its process")};
@@ -144,6 +166,7 @@ class IsolatedEngine final : public Engine {
       auto started = Start(placement);
       if (!started) return started;
       lane.process = *std::move(started);
+      ++lane.starts;
     }
     return lane.process;
   }
@@ -170,6 +193,11 @@ Expected<std::unique_ptr<Engine>> MakeIsolatedEngine(const std::string& name,
   auto engine = std::make_unique<IsolatedEngine>(isolated::Hello{name, library}, options);
   if (Status asked = engine->Ask(); !asked) return std::unexpected(std::move(asked.error()));
   return engine;
+}
+
+std::vector<EngineProcessReading> ProcessesOf(Engine& engine) {
+  auto* isolated = dynamic_cast<IsolatedEngine*>(&engine);
+  return isolated == nullptr ? std::vector<EngineProcessReading>{} : isolated->Processes();
 }
 
 }  // namespace tactus

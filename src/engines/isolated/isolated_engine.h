@@ -3,7 +3,7 @@
 // lives. Batches' tensors go through memory that both have. Why so: docs/design/0014.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +21,17 @@ struct IsolationOptions {
   Duration stop_grace = Seconds(5);
 };
 
+// A lane's process, now.
+struct EngineProcessReading {
+  std::string engine;  // by its name in the registry
+  int lane = 0;        // CpuPlacement::process
+  int pid = 0;
+  std::int64_t starts = 0;  // of processes for this lane, this one among them
+  bool runs = true;
+  std::string ending;  // where it runs no more: how it ended
+  std::uint64_t resident_bytes = 0;
+};
+
 // The engine `name` of the started program; `library` as EngineOptions::onnxruntime_library. Its
 // traits are that engine's; one batch runs at a time in a lane, so that it is known whose batch it
 // was that a process died of. The lane's process is CpuPlacement::process: it is started with the
@@ -32,5 +43,8 @@ struct IsolationOptions {
 Expected<std::unique_ptr<Engine>> MakeIsolatedEngine(const std::string& name,
                                                      const std::string& library,
                                                      const IsolationOptions& options);
+
+// Of the lanes' processes, trials left out; none of an engine that runs in this one. Thread-safe.
+std::vector<EngineProcessReading> ProcessesOf(Engine& engine);
 
 }  // namespace tactus

@@ -278,7 +278,8 @@ std::optional<RunRequest> TakeRun(ByteReader& from, std::span<const std::byte> i
   run.output_segment = from.Take<std::uint32_t>();
   const auto count = from.Take<std::uint32_t>();
   const auto rows = from.Take<std::uint32_t>();
-  if (!from.good() || std::uint64_t{count} * rows > static_cast<std::uint64_t>(kMostRows)) return {};
+  if (!from.good() || std::uint64_t{count} * rows > static_cast<std::uint64_t>(kMostRows))
+    return {};
   run.views.resize(std::size_t{count} * rows);
   run.shapes.reserve(run.views.size());  // so that the views' spans stay good
   for (std::uint32_t i = 0; i < count; ++i) {

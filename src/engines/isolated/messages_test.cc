@@ -63,16 +63,37 @@ TEST(Messages, AnAnswerThatDoesNotFitIsRefused) {
       {"beyond the memory", [](RunAnswer& a) { a.tensors[0].offset = 120; }},
       {"beyond the memory", [](RunAnswer& a) { a.tensors[0].offset = ~0ULL - 7; }},
       {"beyond the memory", [](RunAnswer& a) { a.tensors[1].bytes = ~0ULL; }},
-      {"negative", [](RunAnswer& a) { a.tensors[0].shape = {2, -2}; }},
-      {"too many elements", [](RunAnswer& a) { a.tensors[0].shape = {2, 1L << 62, 1L << 62}; }},
-      {"not what its shape says", [](RunAnswer& a) { a.tensors[0].shape = {2, 3}; }},
+      {"negative",
+       [](RunAnswer& a) {
+         a.tensors[0].shape = {2, -2};
+       }},
+      {"too many elements",
+       [](RunAnswer& a) {
+         a.tensors[0].shape = {2, 1L << 62, 1L << 62};
+       }},
+      {"not what its shape says",
+       [](RunAnswer& a) {
+         a.tensors[0].shape = {2, 3};
+       }},
       {"not what its shape says", [](RunAnswer& a) { a.tensors[0].bytes = 15; }},
-      {"one row for each", [](RunAnswer& a) { a.tensors[0].shape = {1, 4}; }},
+      {"one row for each",
+       [](RunAnswer& a) {
+         a.tensors[0].shape = {1, 4};
+       }},
       {"one row for each", [](RunAnswer& a) { a.tensors[1].shape = {}; }},
       {"part for each row", [](RunAnswer& a) { a.tensors[1].row_bytes = {12}; }},
-      {"beyond their tensor", [](RunAnswer& a) { a.tensors[1].row_bytes = {5, 8}; }},
-      {"beyond their tensor", [](RunAnswer& a) { a.tensors[1].row_bytes = {5, ~0ULL}; }},
-      {"do not add up", [](RunAnswer& a) { a.tensors[1].row_bytes = {4, 8}; }},
+      {"beyond their tensor",
+       [](RunAnswer& a) {
+         a.tensors[1].row_bytes = {5, 8};
+       }},
+      {"beyond their tensor",
+       [](RunAnswer& a) {
+         a.tensors[1].row_bytes = {5, ~0ULL};
+       }},
+      {"do not add up",
+       [](RunAnswer& a) {
+         a.tensors[1].row_bytes = {4, 8};
+       }},
       {"behind the last", [](RunAnswer& a) { a.tensors[1].bytes = 13; }},
   };
   for (const auto& each : cases) {

@@ -69,9 +69,8 @@ Expected<pid_t> StartHere(const std::vector<std::string>& command, int control,
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failed == 0) return pid;
-  return Fail(ErrorCode::kUnavailable,
-              fmt::format("an engine's process does not start: {}: {}", command[0],
-                          std::strerror(failed)));
+  return Fail(ErrorCode::kUnavailable, fmt::format("an engine's process does not start: {}: {}",
+                                                   command[0], std::strerror(failed)));
 }
 
 }  // namespace
@@ -120,7 +119,8 @@ void ProcessKeeper::Stop(BatchId batch) {
   for (Running* each : running_) {
     if (each->id_ != batch || each->asked_) continue;
     each->asked_ = true;
-    each->kill_at_ = stop_grace_ > Duration{} ? Clock::now() + stop_grace_ : Clock::time_point::max();
+    each->kill_at_ =
+        stop_grace_ > Duration{} ? Clock::now() + stop_grace_ : Clock::time_point::max();
     each->process_.Terminate(batch);
     changed_.notify_all();
   }

@@ -1,8 +1,8 @@
 // What becomes of the rows of a batch that failed, once they ran apart (LaneWorker::NextApart), and
 // of those under which lanes died.
-#include "runtime/calls/dispatch_turns.h"
-
 #include <fmt/format.h>
+
+#include "runtime/calls/dispatch_turns.h"
 
 namespace tactus {
 namespace {

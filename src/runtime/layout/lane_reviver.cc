@@ -10,7 +10,8 @@ void LaneReviver::Lost(LaneId lane, const Error& why) {
   const std::lock_guard lock(mutex_);
   if (stop_) return;
   const auto now = Clock::now();
-  Lane& lost = lanes_.try_emplace(lane, RevivalDelay(options_.period, options_.longest)).first->second;
+  Lane& lost =
+      lanes_.try_emplace(lane, RevivalDelay(options_.period, options_.longest)).first->second;
   if (std::exchange(lost.lost, true)) return;
   lost.due = now + lost.delay.Next(now - lost.back);
   Say(fmt::format(
