@@ -8,6 +8,9 @@
 #include "commands.h"
 #include "metrics/report.h"
 #include "output_file.h"
+#ifdef TACTUS_SERVER
+#include "serve_isolation.h"
+#endif
 
 namespace {
 
@@ -56,6 +59,9 @@ int tactus::ReportBadInput(const Error& error) {
 }
 
 int main(int argc, char** argv) {
+#ifdef TACTUS_SERVER
+  tactus::RunIfEngineProcess(argc, argv);
+#endif
   // What gRPC logs by itself repeats, at length, what its calls return.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app{"Tactus serves many models on one machine or several, and meets their deadlines."};

@@ -16,6 +16,7 @@ RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service
                          .planning = {},
                          .streams = {},
                          .journal_whole = {},
+                         .processes = {},
                          .http_lag = {}};
   if (auto statistics = service.Statistics("", -1)) reading.statistics = std::move(*statistics);
   return reading;

@@ -33,6 +33,7 @@
 #include "serve_access.h"
 #include "serve_device.h"
 #include "serve_ensembles.h"
+#include "serve_isolation.h"
 #include "serve_options.h"
 #include "serve_plan.h"
 #include "serve_routes.h"
@@ -115,6 +116,7 @@ class ServeCommand {
   std::shared_ptr<ClientLimits> limits_;
   std::jthread access_refresh_;
   std::jthread idle_memory_;
+  std::jthread processes_watch_;
   std::unique_ptr<StreamSet> streams_;  // to the service
   std::unique_ptr<ServerPorts> ports_;
   std::unique_ptr<PeerPort> peer_port_;       // for others of a site or a cluster
@@ -200,7 +202,9 @@ Status ServeCommand::MakeRuntime() {
   if (Status resumed = ResumePolicy(); !resumed) return resumed;
   if (Status made = MakeSampler(); !made) return made;
 
+  if (Status fit = CheckIsolation(o_); !fit) return fit;
   EngineOptions engines = EngineOptionsOf(o_);
+  Isolate(o_, engines);
   engines.emulated.latencies = [this](const ModelSpec& spec) { return EmulatedRows(spec); };
   engines_ = std::make_unique<EngineShelf>(o_.engine, std::move(engines));
   if (Status fit = CheckLoadedModels(o_); !fit) return fit;
@@ -211,6 +215,7 @@ Status ServeCommand::MakeRuntime() {
   const auto cores = static_cast<int>(AllowedCores().size());
   if (const auto doubt = CoresDoubt(o_, cores)) log_->warn(*doubt);
   RuntimeOptions options = RuntimeOptionsOf(o_);
+  Isolate(o_, options);
   options.split = split_;
   if (!o_.journal.empty()) {
     JournalHeader header{.policy = o_.policy,
@@ -322,6 +327,7 @@ Status ServeCommand::OpenPorts() {
     reading.journal_whole = journals_.whole();
     reading.http_lag = lag_->Longest();
     if (host_ != nullptr) host_->AddTo(reading);
+    AddProcesses(*engines_, reading);
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     if (planning_ != nullptr) reading.planning = planning_->reading();
     if (streams_ != nullptr) reading.streams = FramesOf(*streams_);
@@ -407,7 +413,7 @@ void ServeCommand::PrintServed() const {
 
 void ServeCommand::Stop() {
   const milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
-  idle_memory_ = {};
+  for (std::jthread* each : {&idle_memory_, &processes_watch_}) *each = {};
   if (site_ != nullptr) site_->Leave();
   streams_->Stop();  // their watchers are connections
   routes_.reset();
@@ -459,6 +465,7 @@ int ServeCommand::Run() {
   starting = {};
   if (Status started = OpenPorts(); !started) return fail(started.error());
   access_refresh_ = FollowAccess(access_);
+  processes_watch_ = WatchProcesses(o_, *engines_, *runtime_, host_.get());
   idle_memory_ = GiveBackWhenIdle([this] {
     const CallTotals calls = metrics_->calls();
     return calls.good + calls.bad + (runtime_->pending() > 0 ? 1 : 0);

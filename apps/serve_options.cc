@@ -343,6 +343,16 @@ void DeclareWatchdog(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
 }
 
+void DeclareIsolation(ServeOptions& o, CLI::App& command) {
+  command
+      .add_flag("--isolate", o.isolate,
+                "Run each lane's models in a process of its own: a graph that crashes costs its "
+                "lane a moment, not the server (docs/isolation.md)")
+      ->excludes("--plan")
+      ->excludes("--planner")
+      ->group("Models");
+}
+
 void DeclareHeld(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
   command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
@@ -394,6 +404,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareHeld(o, command);
   DeclareWatchdog(o, command);
   DeclarePlans(o, command);
+  DeclareIsolation(o, command);
   DeclareSite(o, command);
   DeclareCluster(o, command);
   DeclarePredictor(o, command);

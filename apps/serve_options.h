@@ -33,6 +33,7 @@ struct ServeOptions {
   std::string engine;
   std::string onnxruntime;
   std::string device = "cpu";
+  bool isolate = false;
   int lanes = 1;
   int host_lanes = 1;
   int slots = 1;

@@ -29,6 +29,9 @@ struct EngineTraits {
   bool deferred = false;
   // A batch that failed may be submitted again, row by row, to find the row that it failed of.
   bool runs_apart = true;
+  // It runs in processes of its own, which may die: a model is tried in one where nothing else is
+  // (kTrialProcess) before it comes to the lanes.
+  bool isolated = false;
   int max_slots = 1;                                 // batches at once in one lane
   std::optional<DeviceFacts> device = std::nullopt;  // that it runs on; none: the processor
 };
@@ -87,6 +90,9 @@ struct BatchResult {
   // With an error: the lane died under the batch, and runs nothing until it is loaded anew. Nobody
   // is answered: other lanes run the requests, or this one when it is back.
   bool lane_lost = false;
+  // With lane_lost: it died under this batch, perhaps because of it. The batch's requests run apart
+  // from then on, and one under which the lane dies again is refused.
+  bool suspect = false;
 };
 
 class Completions {

@@ -7,11 +7,16 @@
 
 namespace tactus {
 
+// A process of its own for one model, until it is unloaded: to try it where it can harm no other.
+inline constexpr int kTrialProcess = -1;
+
 // On a processor: on how many threads the engine runs one batch, and the cores that all batches of
 // the lane share; empty: any.
 struct CpuPlacement {
   int threads = 1;
   std::vector<int> cores = {};
+  // Of an engine in processes of its own: which of them.
+  int process = 0;
 
   bool operator==(const CpuPlacement&) const = default;
 };

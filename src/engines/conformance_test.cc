@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -30,6 +31,8 @@ using testing::Values;
 constexpr int kExits = 4;
 // The engine for NVIDIA devices, over a driver that the test made up.
 constexpr const char* kFakeCuda = "fake_cuda";
+// An engine in a process of its own: this program, see isolated/process_test.cc.
+constexpr std::string_view kIsolated = "isolated_";
 // An emulated batch takes a moment, or, behind this exit, as good as forever.
 constexpr ExitId kEndless{kExits};
 
@@ -50,9 +53,17 @@ class EngineConformance : public ::testing::TestWithParam<std::string> {
     EngineOptions options;
     options.emulated.latencies = EmulatedLatencies;
     options.emulated.spin = Micros(10);
-    auto engine = MakeEngine(GetParam(), options);
+    if (GetParam() != Name()) options.isolation = IsolationOptions{};
+    auto engine = MakeEngine(Name(), options);
     ASSERT_TRUE(engine) << engine.error().message;
     engine_ = *std::move(engine);
+  }
+
+  // Of the engine, wherever it runs.
+  static std::string Name() {
+    std::string name = GetParam();
+    if (name.starts_with(kIsolated)) name.erase(0, kIsolated.size());
+    return name;
   }
 
   void MakeFakeCuda() {
@@ -68,7 +79,7 @@ class EngineConformance : public ::testing::TestWithParam<std::string> {
   ModelSpec Spec() const {
     ModelSpec spec{.name = "ee_s", .max_batch = 10};
     spec.inputs = {{"input", DataType::kFp32, {-1, 1, 28, 28}}};
-    if (GetParam() == "emulated") spec.outputs = {{"logits", DataType::kFp32, {-1, 10}}};
+    if (Name() == "emulated") spec.outputs = {{"logits", DataType::kFp32, {-1, 10}}};
     for (int i = 1; i <= kExits; ++i) {
       const std::string name = std::to_string(i);
       spec.exits.push_back(
@@ -80,14 +91,14 @@ class EngineConformance : public ::testing::TestWithParam<std::string> {
   // A model whose only batch runs until it is stopped.
   ModelSpec EndlessSpec() const {
     ModelSpec spec = Spec();
-    if (GetParam() != "onnxruntime") return spec;
+    if (Name() != "onnxruntime") return spec;
     spec.inputs.clear();
     spec.exits = {{"1", fs::path(TACTUS_SOURCE_DIR) / "tests/data/long.onnx"}};
     return spec;
   }
-  ExitId EndlessExit() const { return GetParam() == "onnxruntime" ? ExitId{0} : kEndless; }
+  ExitId EndlessExit() const { return Name() == "onnxruntime" ? ExitId{0} : kEndless; }
   Row EndlessRow() const {
-    return GetParam() == "onnxruntime" ? Row().Add<float>({1, 4}, {0, 0, 0, 0}) : Image(1);
+    return Name() == "onnxruntime" ? Row().Add<float>({1, 4}, {0, 0, 0, 0}) : Image(1);
   }
 
   static Row Image(std::uint64_t seed) {
@@ -221,11 +232,11 @@ TEST_P(EngineConformance, ABrokenModelIsAnErrorThatNamesIt) {
   std::string named = "ee_s";
   const TemporaryFolder folder;
   const fs::path broken = folder / "broken.onnx";
-  if (GetParam() == "onnxruntime") {
+  if (Name() == "onnxruntime") {
     std::ofstream(broken) << "this is not a graph";
     spec.exits[2].graph = broken;
     named = broken.filename().string();
-  } else if (GetParam() == "identity" || GetParam() == kFakeCuda) {
+  } else if (Name() == "identity" || Name() == kFakeCuda) {
     spec.inputs.clear();
   } else {
     spec.outputs[0].dims.clear();
@@ -277,7 +288,9 @@ std::vector<std::string> EngineNames() {
   std::vector<std::string> names;
   for (const EngineInfo& info : Engines()) {
     // Operators run one call at a time, without exits: op/op_engine_test.cc.
-    if (info.name != "op") names.push_back(info.name);
+    if (info.name == "op") continue;
+    names.push_back(info.name);
+    if (info.name != "emulated") names.push_back(std::string(kIsolated) + info.name);
   }
 #ifdef TACTUS_HAVE_CUDA
   names.push_back(kFakeCuda);

@@ -26,6 +26,15 @@ std::string EngineShelf::names() const {
   return all;
 }
 
+std::vector<EngineProcessReading> EngineShelf::processes() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<EngineProcessReading> all;
+  for (const auto& [name, engine] : made_) {
+    for (EngineProcessReading& each : ProcessesOf(*engine)) all.push_back(std::move(each));
+  }
+  return all;
+}
+
 bool EngineShelf::emulated() const {
   const std::scoped_lock lock(mutex_);
   return std::any_of(made_.begin(), made_.end(),

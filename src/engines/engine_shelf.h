@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engines/registry.h"
 
@@ -23,6 +24,8 @@ class EngineShelf {
   // Of the engines made so far: their names, by comma, and whether one is emulated.
   std::string names() const;
   bool emulated() const;
+  // Those that run engines of the shelf.
+  std::vector<EngineProcessReading> processes() const;
 
  private:
   const std::string forced_;

@@ -94,9 +94,12 @@ Expected<std::unique_ptr<Engine>> MakeEngine(std::string_view name, const Engine
   std::string known;
   for (const Family& family : Families()) {
     if (name == family.info.name || name == family.info.platform) {
-      if (!TakesNoDevice(family.info, options)) return family.make(options);
-      return InvalidArgument(fmt::format(
-          "engine '{}' runs on the processor: --device is for models of onnxruntime", name));
+      if (TakesNoDevice(family.info, options)) {
+        return InvalidArgument(fmt::format(
+            "engine '{}' runs on the processor: --device is for models of onnxruntime", name));
+      }
+      if (!options.isolation || family.info.name == "emulated") return family.make(options);
+      return MakeIsolatedEngine(family.info.name, options.onnxruntime_library, *options.isolation);
     }
     known += (known.empty() ? "" : ", ") + family.info.name;
   }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/expected.h"
 #include "core/engine.h"
 #include "engines/emulated/emulated_engine.h"
+#include "engines/isolated/isolated_engine.h"
 
 namespace tactus {
 
@@ -23,6 +25,8 @@ struct EngineOptions {
   std::vector<int> devices;
   // With those: of the models that are served. Streams have the priorities of their levels.
   std::vector<int> priorities;
+  // Engines run in processes of their own; not "emulated", which runs no graph. None: in this one.
+  std::optional<IsolationOptions> isolation = std::nullopt;
 };
 
 struct EngineInfo {

@@ -62,6 +62,8 @@ class FakeEngine final : public Engine {
   std::function<Status(const std::string& model, const BatchJob&)> verdict;
   // Whether the lane dies under this batch; null: none does. Called on lane threads.
   std::function<bool()> dies;
+  // The same, and perhaps because of the batch.
+  std::function<bool(const BatchJob&)> dies_of;
   // Batches pass here; Terminate lets those that it names leave with kCancelled.
   Gate batches;
   // Loads of the model named `slow_model` pass here.
@@ -70,14 +72,18 @@ class FakeEngine final : public Engine {
   std::set<std::string> broken_models;  // refuse to load
   bool terminates = false;
   bool runs_apart = true;
+  bool isolated = false;
   int max_slots = 64;
 
   // Terminate is called inside a turn, which allocates nothing.
   FakeEngine() { terminated_.reserve(4096); }
 
   EngineTraits traits() const override {
-    return {
-        .name = "fake", .terminates = terminates, .runs_apart = runs_apart, .max_slots = max_slots};
+    return {.name = "fake",
+            .terminates = terminates,
+            .runs_apart = runs_apart,
+            .isolated = isolated,
+            .max_slots = max_slots};
   }
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) override {
@@ -110,6 +116,11 @@ class FakeEngine final : public Engine {
       died_.fetch_add(1);
       return done.Done(job.id,
                        {.status = Internal("the device fell off the bus"), .lane_lost = true});
+    }
+    if (dies_of && dies_of(job)) {
+      died_.fetch_add(1);
+      return done.Done(
+          job.id, {.status = Internal("signal 8 (SIGFPE)"), .lane_lost = true, .suspect = true});
     }
     if (verdict) {
       if (Status status = verdict(model, job); !status) {

@@ -57,7 +57,7 @@ DispatchTurns::Options LoopOptions(const RuntimeOptions& options, const CpuAffin
     LaneSpec lane;
     lane.device = DeviceId{static_cast<DeviceId::rep>(i % options.devices)};
     lane.slots = options.slots;
-    lane.placement = CpuPlacement{.threads = options.threads, .cores = plan.lane(i)};
+    lane.placement = CpuPlacement{.threads = options.threads, .cores = plan.lane(i), .process = i};
     loop.lanes.push_back(std::move(lane));
   }
   return loop;
@@ -101,6 +101,7 @@ struct Runtime::Body {
         loader(LaneLayout::Lanes().size(), parts.log),
         host(HostOptions(options, plan, parts, &loader), clock, loop),
         reviver({.period = options.revive_after,
+                 .longest = options.revive_longest,
                  .revive = [this](LaneId lane) { return Revive(lane); },
                  .log = parts.log}),
         watch(options.watch, clock, loop, parts.log) {
@@ -224,6 +225,16 @@ Expected<PlanQuestion> Runtime::CurrentPlanQuestion() const {
 }
 
 Status Runtime::ReviveLane(LaneId lane) { return body_->Revive(lane); }
+
+void Runtime::LaneDied(LaneId lane, const Error& why) {
+  bool idle = false;
+  body_->loop.Change([&](Dispatcher& dispatcher) {
+    const Lane& now = dispatcher.view().lanes[lane.value()];
+    idle = now.open && now.running().empty();
+    if (idle) dispatcher.SetLaneOpen(lane, false);
+  });
+  if (idle) body_->reviver.Lost(lane, why);
+}
 
 void Runtime::Nudge() { body_->loop.Nudge(); }
 

@@ -73,6 +73,9 @@ struct RuntimeOptions {
   Duration spin = Micros(10);
   // From a lane's death to the first attempt to bring it back, and between attempts.
   Duration revive_after = Seconds(1);
+  // Where it is longer: a lane that does not come back, or dies again within this time, waits twice
+  // as long each time, up to this.
+  Duration revive_longest = {};
   // When a run counts as one that may never end: its lane is lost until it does.
   RunWatchOptions watch = {};
   // How long an unloaded model may finish what waits for it before the rest is refused.
@@ -137,6 +140,11 @@ class Runtime final : public InferenceService {
   // runtime itself, every `revive_after`; nothing happens to one that lives. kUnimplemented where
   // lanes are parts of a device, which come and go with plans. Blocks.
   Status ReviveLane(LaneId lane);
+
+  // The lane died while it ran nothing, as far as the caller knows: it is closed and brought back.
+  // Nothing happens to one that is closed already, or runs a batch, which will tell. From any
+  // thread. Blocks.
+  void LaneDied(LaneId lane, const Error& why);
 
   // The policy has heard something that no event of the dispatcher tells: ask it again soon. From
   // any thread.

@@ -10,6 +10,9 @@ single.onnx    x [3] int64 -> y [3]: twice x; no batch dimension
 scalar.onnx    x [] float, word [] string -> y []: twice x, same []
 pick.onnx      x [N,1] int64 -> y [N,1] float: 10, 20, 30 or 40 by x from 0 to 3; any other x fails
 steps.onnx     x [N,1] int64 -> y [N,1]: as x, after as many steps as the largest x says
+divide.onnx    x [N,1] int64 -> y [N,1]: x divided by -1, which kills the process for the least x
+folded.onnx    x [N,1] int64 -> y [N,1]: x and the least number divided by -1, which kills whoever
+               computes constants while it loads the graph
 """
 import pathlib
 
@@ -65,7 +68,18 @@ def steps():
           [constant("yes", True, np.bool_)])
 
 
+def divisions():
+    least, minus = (constant(name, [value], np.int64) for name, value in
+                    (("least", np.iinfo(np.int64).min), ("minus", -1)))
+    x, y = tensor("x", INT64, ["N", 1]), tensor("y", INT64, ["N", 1])
+    write("divide", [helper.make_node("Div", ["x", "minus"], ["y"])], [x], [y], [minus])
+    write("folded", [helper.make_node("Div", ["least", "minus"], ["folded"]),
+                     helper.make_node("Add", ["x", "folded"], ["y"])],
+          [x], [y], [least, minus])
+
+
 def main():
+    divisions()
     write("strings", [helper.make_node("Identity", ["text"], ["same"])],
           [tensor("text", STRING, ["N", 2])], [tensor("same", STRING, ["N", 2])])
     write("pair",

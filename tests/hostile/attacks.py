@@ -159,6 +159,16 @@ def bad_rows(port, stop):
     return repeat(port, stop, post("/v2/models/pick/infer", pick(99)), 8)
 
 
+def divide(number):
+    return json.dumps({"inputs": [{"name": "x", "shape": [1, 1], "datatype": "INT64",
+                                   "data": [number]}]}).encode()
+
+
+def crashing_rows(port, stop):
+    """One sender of rows that kill the process of whoever runs them (tests/data/divide.onnx)."""
+    return repeat(port, stop, post("/v2/models/divide/infer", divide(-2**63)), 1)
+
+
 def frame(kind, flags, stream, payload):
     """Of HTTP/2, in the raw."""
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(
@@ -218,6 +228,7 @@ ATTACKS = {
     "gzip bombs": (gzip_bombs, "http"),
     "40 MB of JSON": (long_json, "http"),
     "bad rows": (bad_rows, "http"),
+    "crashing rows": (crashing_rows, "http"),
     "rapid resets": (grpc_resets, "grpc"),
     "continuation": (continuation, "grpc"),
 }

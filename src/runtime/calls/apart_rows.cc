@@ -1,7 +1,39 @@
-// What becomes of the rows of a batch that failed, once they ran apart (LaneWorker::NextApart).
+// What becomes of the rows of a batch that failed, once they ran apart (LaneWorker::NextApart), and
+// of those under which lanes died.
+#include <fmt/format.h>
+
 #include "runtime/calls/dispatch_turns.h"
 
 namespace tactus {
+namespace {
+
+// Deaths of lanes under a request, the last of them while it ran alone, until it is refused. The
+// first may be chance: somebody killed the process, or memory ran out for a large batch.
+constexpr std::uint32_t kDeathsToBlame = 2;
+
+std::shared_ptr<const Error> BlameOf(const ModelSpec& model, const Error& last) {
+  return std::make_shared<const Error>(
+      Error{ErrorCode::kInternal,
+            fmt::format("model '{}': {} times the lane died while it ran this request, at last "
+                        "alone: {}; it is not run again",
+                        model.name, kDeathsToBlame, last.message)});
+}
+
+}  // namespace
+
+// After Dispatcher::Finish, which has put what the dead lane ran back into its queue. A journal has
+// those refused as cancelled, so that a replay does the same.
+void DispatchTurns::BlameSuspects(const LaunchOrder& order) {
+  for (const LaunchOrder::Row& suspect : order.suspects) {
+    CallRow& row = suspect.pending->rows[suspect.row];
+    if (++row.deaths < kDeathsToBlame) continue;
+    refusal_ = BlameOf(order.model->spec, *order.error);
+    refused_as_ = Outcome::kError;
+    const std::uint64_t first = suspect.pending->first_request.value();
+    dispatcher_.Cancel(order.model->id, RequestId{first + suspect.row});
+    refusal_ = nullptr;
+  }
+}
 
 // A row of a batch that failed: it has an answer all the same if it ran well alone.
 void DispatchTurns::EndFailed(const LaunchOrder& order, CallRow& row) {

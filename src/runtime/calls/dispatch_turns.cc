@@ -372,7 +372,7 @@ void DispatchTurns::Reject(ModelId, const Request& request, DropReason reason) {
   PendingCall& pending = slab_.at(PayloadSlab::IndexOf(request.payload));
   CallRow& row = pending.rows[PayloadSlab::RowOf(request.payload)];
   row.reason = refusal_ != nullptr ? DropReason::kShed : reason;
-  row.outcome = OutcomeOf(row.reason);
+  row.outcome = refusal_ != nullptr ? refused_as_ : OutcomeOf(row.reason);
   row.error = refusal_;
   row.ended = now_;
   --pending.rows_waiting;
@@ -429,6 +429,7 @@ void DispatchTurns::Finish(LaunchOrder& order, TimePoint now) {
   const std::int64_t predicted = predictions_ != nullptr ? predictions_->kernel.count() : 0;
   dispatcher_.Finish(order.lane, order.id, order.report, now);
   finishing_ = nullptr;
+  if (!order.suspects.empty()) BlameSuspects(order);
   if (order.report.status == BatchStatus::kOk) {
     model.apart.Succeeded();
     ModelCounters& counters = model.counters;

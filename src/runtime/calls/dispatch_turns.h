@@ -144,6 +144,7 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   void EndStuck(LaunchOrder& order);
   void RefuseWaiting();
   bool OnlyStuck(ModelId model) const;
+  void BlameSuspects(const LaunchOrder& order);
   static void EndFailed(const LaunchOrder& order, CallRow& row);
   static BatchRecord::Apart CountApart(LaunchOrder& order);
   void RefuseWhole(PendingCall& pending, DropReason reason, TimePoint now,
@@ -175,6 +176,7 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   std::deque<StuckLane> stuck_lanes_;  // by LaneId
   // While what waits is refused: what its calls are told.
   std::shared_ptr<const Error> refusal_;
+  Outcome refused_as_ = Outcome::kShed;
   bool configured_ = false;  // a policy is asked nothing before its first Prepare
 
   std::atomic<int> lanes_stuck_{0};

@@ -1,5 +1,6 @@
 #include "runtime/calls/lane_worker.h"
 
+#include <algorithm>
 #include <span>
 
 #include <fmt/format.h>
@@ -66,6 +67,7 @@ void LaneWorker::Begin(LaunchOrder& order) {
   order.output.reset();
   order.error.reset();
   order.apart.clear();
+  order.suspects = {};
   order.gather = order.infer = order.scatter = Duration{};
   order.report.started = clock_.Now();
 }
@@ -104,6 +106,8 @@ void LaneWorker::RunBatch(LaunchOrder& order) {
     order.report.status = BatchStatus::kAborted;
     return;
   }
+  BeginApart(order);
+  if (!order.apart.empty() && !SkipToRow(order)) return;  // nobody waits for any of them
   do {
     HandToEngine(order);
     // An engine may report from a thread of its own, after Submit has returned.
@@ -144,6 +148,7 @@ void LaneWorker::Take(BatchResult&& result) {
   } else if (!result.status && result.lane_lost) {
     order_.report.status = BatchStatus::kLost;
     order_.error = std::make_shared<const Error>(std::move(result.status.error()));
+    if (result.suspect) order_.suspects = order_.rows;
   } else if (!result.status && result.status.error().code == ErrorCode::kCancelled) {
     order_.report.status = BatchStatus::kAborted;
   } else {
@@ -164,10 +169,28 @@ void LaneWorker::TakeApart(BatchResult&& result) {
     order_.report.status = BatchStatus::kLost;
     order_.error = std::make_shared<const Error>(std::move(result.status.error()));
     order_.apart.clear();
+    if (result.suspect) {
+      order_.suspects = std::span<const LaunchOrder::Row>(order_.rows).subspan(apart_row_, 1);
+    }
   } else if (result.status || result.status.error().code != ErrorCode::kCancelled) {
     row.error = result.status ? order_.error
                               : std::make_shared<const Error>(std::move(result.status.error()));
   }
+}
+
+// A batch with a row under which the lane died before counts as failed from the first: its rows run
+// apart at once, so that if the lane dies again it is known of which.
+void LaneWorker::BeginApart(LaunchOrder& order) {
+  const auto suspect = [](const LaunchOrder::Row& row) {
+    return row.pending->rows[row.row].deaths > 0;
+  };
+  if (std::ranges::none_of(order.rows, suspect)) return;
+  order.report.status = BatchStatus::kFailed;
+  order.report.ended = order.report.started;
+  order.error = std::make_shared<const Error>(
+      Error{ErrorCode::kInternal, "the lane died under one of the batch's requests before"});
+  order.apart.resize(order.rows.size());
+  apart_row_ = 0;
 }
 
 // One bad row fails its whole batch: where a batch of several rows has failed, each of them runs
@@ -183,6 +206,11 @@ bool LaneWorker::NextApart(LaunchOrder& order) {
   } else {
     ++apart_row_;
   }
+  return SkipToRow(order);
+}
+
+// From apart_row_ on; false: there is none.
+bool LaneWorker::SkipToRow(const LaunchOrder& order) {
   while (apart_row_ < order.rows.size() && !WorthRunning(order, *order.rows[apart_row_].pending)) {
     ++apart_row_;
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -54,6 +55,8 @@ struct LaunchOrder {
   std::shared_ptr<const BatchOutput> output;
   std::shared_ptr<const Error> error;
   std::vector<Apart> apart;  // by row, where the batch failed and its rows ran apart; else empty
+  // Where the lane died: under these rows, perhaps because of one of them.
+  std::span<const Row> suspects;
 };
 
 struct LaneWorkerOptions {
@@ -115,6 +118,8 @@ class LaneWorker final : private Completions {
   void HandToEngine(LaunchOrder& order);
   bool NextApart(LaunchOrder& order);
   bool WorthRunning(const LaunchOrder& order, const PendingCall& pending) const;
+  void BeginApart(LaunchOrder& order);
+  bool SkipToRow(const LaunchOrder& order);
   void Take(BatchResult&& result);
   void TakeApart(BatchResult&& result);
   void Count(const LaunchOrder& order);

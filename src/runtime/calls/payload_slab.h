@@ -28,6 +28,7 @@ struct CallRow {
   std::shared_ptr<const Error> error;  // when the engine failed
   std::uint32_t position = 0;          // its place in the batch
   std::uint32_t batch = 0;             // rows in the batch; 0: it never ran
+  std::uint32_t deaths = 0;            // of lanes that ran it
   ExitId exit{0};
   TimePoint started;
   TimePoint ended;

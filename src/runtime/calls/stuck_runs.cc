@@ -67,6 +67,7 @@ void DispatchTurns::RefuseWaiting() {
     const ModelId model{static_cast<ModelId::rep>(i)};
     if (queues[i].empty() || !OnlyStuck(model)) continue;
     refusal_ = StuckErrorOf(served_[i]->spec);
+    refused_as_ = Outcome::kShed;
     while (!queues[i].empty()) dispatcher_.Cancel(model, queues[i].front().id);
     refusal_ = nullptr;
   }

@@ -2,12 +2,15 @@
 // begins with the first loss.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/expected.h"
 #include "base/ids.h"
@@ -15,10 +18,32 @@
 
 namespace tactus {
 
+// How long a lane that is lost waits for the next attempt.
+class RevivalDelay {
+ public:
+  RevivalDelay(Duration first, Duration longest)
+      : first_(first), longest_(std::max(first, longest)), next_(first) {}
+
+  // It is lost, or the last attempt failed. `lived`: since it came back, the second time it is
+  // lost and after; failed attempts lived for no time.
+  Duration Next(Duration lived) {
+    if (lived >= longest_) next_ = first_;
+    return std::exchange(next_, std::min(2 * next_, longest_));
+  }
+
+ private:
+  Duration first_;
+  Duration longest_;
+  Duration next_;
+};
+
 class LaneReviver {
  public:
   struct Options {
     Duration period = Seconds(1);  // from a loss to the first attempt, and between attempts
+    // Where it is longer than `period`: a lane that does not come back, or is lost again within
+    // this time, waits twice as long each time, up to this.
+    Duration longest = {};
     // Makes the lane new and opens it, or says why not.
     std::function<Status(LaneId)> revive;
     std::function<void(const std::string&)> log;  // empty: nothing is said
@@ -32,7 +57,9 @@ class LaneReviver {
   void Stop();
 
  private:
+  using Clock = std::chrono::steady_clock;
   void Run();
+  void Attempt(LaneId lane, std::unique_lock<std::mutex>& lock);
   void Say(const std::string& line) const {
     if (options_.log) options_.log(line);
   }
@@ -40,8 +67,15 @@ class LaneReviver {
   const Options options_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::set<LaneId> lost_;
+  struct Lane {
+    RevivalDelay delay;
+    bool lost = false;
+    Clock::time_point due{};   // where it is lost: of the next attempt
+    Clock::time_point back{};  // when it came back last
+  };
+  std::map<LaneId, Lane> lanes_;  // that were ever lost
   bool stop_ = false;
+  std::string said_;  // the last reason why a lane did not come back, once
   std::thread thread_;
 };
 

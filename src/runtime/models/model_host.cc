@@ -46,9 +46,7 @@ bool FixedShapes(const ModelSpec& spec) {
 ModelHost::ModelHost(Options options, const WallClock& clock, DispatchTurns& loop)
     : options_(std::move(options)), clock_(clock), loop_(loop) {}
 
-Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine,
-                              std::vector<ModelHandle>& handles) const {
-  const EngineTraits traits = engine.traits();
+Status ModelHost::CheckSlots(const ModelSpec& spec, const EngineTraits& traits) const {
   for (const LaneSpec& lane : options_.lanes) {
     if (lane.slots > traits.max_slots) {
       return InvalidArgument(fmt::format(
@@ -57,7 +55,12 @@ Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine,
           spec.name, traits.name, traits.max_slots, traits.max_slots == 1 ? "" : "es", lane.slots));
     }
   }
-  for (const LaneSpec& lane : LanesAtFirst()) {
+  return {};
+}
+
+Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine, const std::vector<LaneSpec>& lanes,
+                              std::vector<ModelHandle>& handles) {
+  for (const LaneSpec& lane : lanes) {
     Expected<ModelHandle> handle = engine.Load(spec, lane);
     if (!handle) {
       for (const ModelHandle loaded : handles) engine.Unload(loaded);
@@ -69,8 +72,26 @@ Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine,
   return {};
 }
 
-std::vector<LaneSpec> ModelHost::LanesAtFirst() const {
-  return options_.loader == nullptr ? options_.lanes : std::vector<LaneSpec>(1);
+std::vector<LaneSpec> ModelHost::LanesAtFirst(const EngineTraits& traits) const {
+  if (options_.loader == nullptr && !traits.isolated) return options_.lanes;
+  std::vector<LaneSpec> first(1);
+  if (traits.isolated) {
+    first[0] = options_.lanes[0];
+    CpuPlacement placement = OnCpu(first[0].placement);
+    placement.process = kTrialProcess;
+    first[0].placement = std::move(placement);
+  }
+  return first;
+}
+
+Status ModelHost::MoveToLanes(ServedModel& model) const {
+  const ModelHandle first = model.handles[0];
+  std::vector<ModelHandle> handles;
+  ModelSpec spec = model.spec;
+  Status loaded = LoadOnLanes(spec, model.engine, options_.lanes, handles);
+  model.engine.Unload(first);
+  model.handles = std::move(handles);
+  return loaded;
 }
 
 Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served, ModelHandle handle,
@@ -163,13 +184,14 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::PrepareAs(ModelSpec spec) {
   const bool assumed = spec.max_batch < 0;
   const Expected<Engine*> engine = options_.engine_for(spec.platform);
   if (!engine) return std::unexpected(engine.error());
+  const EngineTraits traits = (*engine)->traits();
+  if (Status fit = CheckSlots(spec, traits); !fit) return std::unexpected(fit.error());
   std::vector<ModelHandle> handles;
-  if (Status loaded = LoadOnLanes(spec, **engine, handles); !loaded) {
-    return std::unexpected(loaded.error());
-  }
+  Status loaded = LoadOnLanes(spec, **engine, LanesAtFirst(traits), handles);
+  if (!loaded) return std::unexpected(loaded.error());
   spec.max_batch = std::max(spec.max_batch, 0);
   // Whatever the model is made for: nobody is to take these answers for the model's own.
-  if ((*engine)->traits().emulated) spec.platform = "emulated";
+  if (traits.emulated) spec.platform = "emulated";
   auto model = std::make_shared<ServedModel>(std::move(spec), **engine);
   model->handles = std::move(handles);
   model->fixed_shapes = FixedShapes(model->spec);
@@ -190,6 +212,8 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::PrepareAs(ModelSpec spec) {
     model->handles.assign(options_.lanes.size(), {});
     options_.loader->Add(model);
     model->engine.Unload(first);  // engines share what both have loaded
+  } else if (traits.isolated) {
+    if (Status moved = MoveToLanes(*model); !moved) return std::unexpected(moved.error());
   }
   WarnIfNeverServed(*model);
   return model;
@@ -248,6 +272,51 @@ std::shared_ptr<const Plan> ModelHost::PlanHere() const {
   return std::make_shared<const Plan>(Renumbered(*plan_, plan_models_, served_there));
 }
 
+// All models of engines in this process, or none.
+Status ModelHost::LoadAnew(const std::vector<std::shared_ptr<ServedModel>>& models,
+                           const LaneSpec& lane, Handles& handles) {
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    if (models[m] == nullptr || models[m]->traits.isolated) continue;
+    ModelSpec spec = models[m]->spec;
+    auto handle = models[m]->engine.Load(spec, lane);
+    if (!handle) {
+      for (std::size_t l = 0; l < m; ++l) {
+        if (handles[l].value != 0) models[l]->engine.Unload(std::exchange(handles[l], {}));
+      }
+      return std::unexpected(handle.error());
+    }
+    handles[m] = *handle;
+  }
+  return {};
+}
+
+// One that cannot be had is left out, and where the process died of it the others are loaded anew.
+void ModelHost::LoadIsolatedAnew(const std::vector<std::shared_ptr<ServedModel>>& models,
+                                 LaneId lane, Handles& handles) const {
+  std::vector<std::shared_ptr<ServedModel>> left = models;
+  for (auto& model : left) {
+    if (model != nullptr && !model->traits.isolated) model = nullptr;
+  }
+  for (std::size_t m = 0; m < left.size(); ++m) {
+    if (left[m] == nullptr || handles[m].value != 0) continue;
+    ModelSpec spec = left[m]->spec;
+    auto handle = left[m]->engine.Load(spec, options_.lanes[lane.value()]);
+    if (handle) {
+      handles[m] = *handle;
+      continue;
+    }
+    Say(fmt::format("model '{}' cannot be had on lane {} again: {}; the lane goes on without it",
+                    left[m]->spec.name, lane.value(), handle.error().message));
+    const Engine& engine = left[m]->engine;
+    left[m] = nullptr;
+    for (std::size_t l = 0; l < m; ++l) {
+      if (left[l] == nullptr || &left[l]->engine != &engine) continue;
+      left[l]->engine.Unload(std::exchange(handles[l], {}));
+    }
+    m = static_cast<std::size_t>(-1);  // begins anew with those that were unloaded
+  }
+}
+
 Status ModelHost::Reload(LaneId lane) {
   std::vector<std::shared_ptr<ServedModel>> models;
   {
@@ -260,16 +329,9 @@ Status ModelHost::Reload(LaneId lane) {
       if (handles[m].value != 0) models[m]->engine.Unload(handles[m]);
     }
   };
-  for (std::size_t m = 0; m < models.size(); ++m) {
-    if (models[m] == nullptr) continue;
-    ModelSpec spec = models[m]->spec;
-    auto handle = models[m]->engine.Load(spec, options_.lanes[lane.value()]);
-    if (!handle) {
-      unload();
-      return std::unexpected(handle.error());
-    }
-    handles[m] = *handle;
-  }
+  const LaneSpec& spec = options_.lanes[lane.value()];
+  if (Status loaded = LoadAnew(models, spec, handles); !loaded) return loaded;
+  LoadIsolatedAnew(models, lane, handles);
   {
     // A model that came meanwhile was loaded on this lane too; one that leaves takes its handle
     // with it, and ours goes below.

@@ -58,7 +58,9 @@ class ModelHost {
   void SetPlan(std::shared_ptr<const Plan> plan, std::vector<std::string> models);
 
   // Loads what is deployed anew on a lane that is closed and runs nothing, and opens it; an error,
-  // and it stays closed, where a model cannot be had. Not where the device is split. Thread-safe.
+  // and it stays closed, where a model cannot be had. A model of an engine in a process of its own
+  // is left out instead, for it may be why the process dies. Not where the device is split.
+  // Thread-safe.
   Status Reload(LaneId lane);
 
   // Refuses whatever waits and launches nothing more; models stay loaded until they are retired.
@@ -75,9 +77,19 @@ class ModelHost {
   // not.
   Expected<ProfileTable::ModelRows> FindRows(const ServedModel& model, ModelHandle handle,
                                              bool assumed, int& max_batch);
-  Status LoadOnLanes(ModelSpec& spec, Engine& engine, std::vector<ModelHandle>& handles) const;
+  // All of `lanes` or none.
+  static Status LoadOnLanes(ModelSpec& spec, Engine& engine, const std::vector<LaneSpec>& lanes,
+                            std::vector<ModelHandle>& handles);
+  Status CheckSlots(const ModelSpec& spec, const EngineTraits& traits) const;
   // The lanes that a model is loaded on to find out what it is like.
-  std::vector<LaneSpec> LanesAtFirst() const;
+  std::vector<LaneSpec> LanesAtFirst(const EngineTraits& traits) const;
+  // From there to the lanes that serve it.
+  Status MoveToLanes(ServedModel& model) const;
+  using Handles = std::vector<ModelHandle>;  // as `models`; 0: none
+  static Status LoadAnew(const std::vector<std::shared_ptr<ServedModel>>& models,
+                         const LaneSpec& lane, Handles& handles);
+  void LoadIsolatedAnew(const std::vector<std::shared_ptr<ServedModel>>& models, LaneId lane,
+                        Handles& handles) const;
   std::shared_ptr<const Plan> PlanHere() const;
   void WarnIfNeverServed(const ServedModel& served) const;
   void Say(const std::string& line) const {

@@ -118,7 +118,19 @@ std::vector<MetricFamily> ServerFamilies(const RuntimeReading& reading) {
              "last 10 to 20 s.",
              MetricType::Gauge);
   if (reading.http_lag) Add(lag, {}, ToSeconds(*reading.http_lag));
-  return {std::move(journal), std::move(lag)};
+  MetricFamily starts =
+      Family("tactus_engine_process_starts_total",
+             "Processes that were started for the lane's models; one more than died.",
+             MetricType::Counter);
+  MetricFamily resident =
+      Family("tactus_engine_process_resident_memory_bytes",
+             "Resident memory of the process that runs the lane's models.", MetricType::Gauge);
+  for (const ProcessReading& process : reading.processes) {
+    const Labels labels{{"engine", process.engine}, {"lane", std::to_string(process.lane)}};
+    Add(starts, labels, static_cast<double>(process.starts));
+    Add(resident, labels, static_cast<double>(process.resident_bytes));
+  }
+  return {std::move(journal), std::move(lag), std::move(starts), std::move(resident)};
 }
 
 std::vector<MetricFamily> AutoscaleFamilies(const RuntimeReading& reading) {

@@ -39,6 +39,14 @@ struct MetricsOptions {
 };
 
 // The state of a service at one instant, from which gauges are made.
+// A process that runs a lane's models.
+struct ProcessReading {
+  std::string engine;
+  int lane = 0;
+  std::int64_t starts = 0;  // of such processes, ever
+  std::uint64_t resident_bytes = 0;
+};
+
 struct RuntimeReading {
   std::size_t pending = 0;  // rows that wait or run
   std::size_t calls = 0;    // calls accepted and not yet answered
@@ -50,9 +58,10 @@ struct RuntimeReading {
   DeviceLayout layout;                      // where lanes are those of a plan
   std::optional<PlanningReading> planning;  // where the server plans by itself
   std::vector<StreamFrames> streams;
-  std::vector<RemoteStep> remote;     // of pipelines whose steps run on other nodes
-  std::optional<bool> journal_whole;  // where it keeps one
-  std::optional<Duration> http_lag;   // the longest of late that a loop of HTTP was late
+  std::vector<RemoteStep> remote;         // of pipelines whose steps run on other nodes
+  std::optional<bool> journal_whole;      // where it keeps one
+  std::vector<ProcessReading> processes;  // where engines have some of their own
+  std::optional<Duration> http_lag;       // the longest of late that a loop of HTTP was late
 };
 
 // Calls that ended since the start, but for those that their client took back and those that were

@@ -1,0 +1,96 @@
+#include "serve_isolation.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "engines/isolated/process_host.h"
+#include "idle_memory.h"
+#include "serve_device.h"
+
+namespace tactus {
+namespace {
+
+// From a lane's death to the first attempt to bring it back; one that dies soon after it came back
+// waits longer.
+constexpr Duration kReviveAfter = Millis(10);
+constexpr Duration kReviveLongest = Seconds(1);
+constexpr std::chrono::milliseconds kLook{100};  // for processes that died idle
+constexpr std::string_view kOperators = "op";
+
+}  // namespace
+
+Status CheckIsolation(const ServeOptions& options) {
+  if (!options.isolate) return {};
+  if (OnDevices(options)) {
+    return InvalidArgument(
+        "--isolate: engines on devices run in the server's process; leave --device or --isolate "
+        "out");
+  }
+  if (options.slots > 1) {
+    return InvalidArgument(
+        "--isolate: a lane's process runs one batch at a time, so that it is known of which it "
+        "died; give --lanes instead of --slots");
+  }
+  if (options.engine == "emulated") {
+    return InvalidArgument("--isolate: the emulated engine runs no graph; leave --isolate out");
+  }
+  return {};
+}
+
+void Isolate(const ServeOptions& options, EngineOptions& engines) {
+  if (!options.isolate) return;
+  const bool watched = options.watchdog_multiple > 0;
+  engines.isolation =
+      IsolationOptions{.stop_grace = watched ? FromSeconds(options.watchdog_s) : Duration{}};
+}
+
+void Isolate(const ServeOptions& options, RuntimeOptions& runtime) {
+  if (!options.isolate) return;
+  runtime.revive_after = kReviveAfter;
+  runtime.revive_longest = kReviveLongest;
+}
+
+void AddProcesses(const EngineShelf& engines, RuntimeReading& reading) {
+  for (const EngineProcessReading& process : engines.processes()) {
+    reading.processes.push_back(
+        {process.engine, process.lane, process.starts, process.resident_bytes});
+  }
+}
+
+std::jthread WatchProcesses(const ServeOptions& options, const EngineShelf& engines,
+                            Runtime& device, HostLanes* host) {
+  if (!options.isolate) return {};
+  return std::jthread([&engines, &device, host](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    std::set<int> told;  // each process once; it may be the lane's as long as no model needs it
+    while (!wake.wait_for(lock, stop, kLook, [] { return false; }) && !stop.stop_requested()) {
+      for (const EngineProcessReading& process : engines.processes()) {
+        if (process.runs || !told.insert(process.pid).second) continue;
+        const LaneId lane{static_cast<LaneId::rep>(process.lane)};
+        const Error why{ErrorCode::kUnavailable, "the engine's " + process.ending};
+        const bool operators = host != nullptr && process.engine == kOperators;
+        operators ? host->LaneDied(lane, why) : device.LaneDied(lane, why);
+      }
+    }
+  });
+}
+
+void RunIfEngineProcess(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != kEngineProcess) return;
+  KeepFreedMemory();
+  RunEngineProcess(argc, argv, [](const std::string& engine, const std::string& library) {
+    EngineOptions options;
+    options.onnxruntime_library = library;
+    return MakeEngine(engine, options);
+  });
+}
+
+}  // namespace tactus

@@ -1,0 +1,33 @@
+// --isolate of `tactus serve`: each lane's models in a process of its own (docs/isolation.md).
+#pragma once
+
+#include <thread>
+
+#include "base/expected.h"
+#include "engines/engine_shelf.h"
+#include "engines/registry.h"
+#include "host_lanes.h"
+#include "runtime/runtime.h"
+#include "serve_options.h"
+#include "server/metrics/serving_metrics.h"
+
+namespace tactus {
+
+// An error for options that --isolate does not go with.
+Status CheckIsolation(const ServeOptions& options);
+// What --isolate changes of the others' options; nothing without it.
+void Isolate(const ServeOptions& options, EngineOptions& engines);
+void Isolate(const ServeOptions& options, RuntimeOptions& runtime);
+
+// Adds what the shelf's processes are to a reading.
+void AddProcesses(const EngineShelf& engines, RuntimeReading& reading);
+// Looks ten times a second for processes that died while they ran nothing, until it is stopped, and
+// tells the runtime: `host`, which may be null, of operators, else `device`.
+std::jthread WatchProcesses(const ServeOptions& options, const EngineShelf& engines,
+                            Runtime& device, HostLanes* host);
+
+// Where `argv` says that this program was started to run an engine for a server: does so, and never
+// returns.
+void RunIfEngineProcess(int argc, char** argv);
+
+}  // namespace tactus

@@ -1,0 +1,90 @@
+// For tests of isolated engines: an engine that answers with its input and dies as the input says.
+// The test program itself is the process that it runs in (process_test.cc).
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <signal.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "core/engine.h"
+#include "engines/registry.h"
+
+namespace tactus::testing {
+
+inline constexpr char kCrashingEngine[] = "crashing";
+inline constexpr char kDiesLoading[] = "dies loading";  // a model's name
+// As a program's first argument: it makes an engine, says the number of its process on the
+// descriptor of the second argument, and waits to be killed.
+inline constexpr char kServerToKill[] = "server-to-kill";
+
+// What the first number of a batch may ask for.
+inline constexpr std::int64_t kDivide = -1;
+inline constexpr std::int64_t kTouchNothing = -2;
+inline constexpr std::int64_t kKilled = -3;
+inline constexpr std::int64_t kLeave = -4;
+inline constexpr std::int64_t kForEver = -5;
+inline constexpr std::int64_t kSayProcess = -6;
+
+// Not a zombie.
+inline bool Running(pid_t process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  std::string number, name, state;
+  return static_cast<bool>(stat >> number >> name >> state) && state != "Z" && state != "X";
+}
+
+class CrashingEngine final : public Engine {
+ public:
+  EngineTraits traits() const override { return {.name = kCrashingEngine}; }
+  Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) override {
+    if (spec.name == kDiesLoading) Obey(kDivide);
+    return identity_->Load(spec, lane);
+  }
+  void Unload(ModelHandle handle) override { identity_->Unload(handle); }
+  void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
+    for (const RowInputs& row : job.rows) {
+      const TensorView& view = row.inputs[0];
+      std::int64_t number = 0;
+      if (view.bytes != sizeof number) continue;
+      std::memcpy(&number, view.data, sizeof number);
+      if (number == kSayProcess) return done.Done(job.id, SayProcess());
+      Obey(number);
+    }
+    identity_->Submit(handle, job, done);
+  }
+
+ private:
+  // By the signals' numbers: a sanitizer would turn the deeds themselves into reports.
+  static void Obey(std::int64_t number) {
+    if (number == kDivide) Die(SIGFPE);
+    if (number == kTouchNothing) Die(SIGSEGV);
+    if (number == kKilled) Die(SIGKILL);
+    if (number == kLeave) _exit(3);
+    while (number == kForEver) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  static void Die(int number) {
+    ::signal(number, SIG_DFL);
+    ::kill(getpid(), number);
+    for (;;) pause();
+  }
+  static BatchResult SayProcess() {
+    auto number = std::make_shared<std::int64_t>(getpid());
+    auto output = std::make_shared<BatchOutput>();
+    output->tensors.push_back(
+        {.shape = {1, 1}, .data = std::as_bytes(std::span(number.get(), 1)), .rows = {}});
+    output->storage = number;
+    return {.status = {}, .output = std::move(output)};
+  }
+
+  std::unique_ptr<Engine> identity_ = MakeEngine("identity", {}).value();
+};
+
+}  // namespace tactus::testing

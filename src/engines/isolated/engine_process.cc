@@ -1,0 +1,295 @@
+#include "engines/isolated/engine_process.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace tactus::isolated {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kSmallest = std::size_t{64} << 10;  // of memory for a batch
+constexpr std::size_t kOutputs = 8;  // answers of one connection that may be read at a time
+
+ByteWriter Asking(Question question) {
+  ByteWriter writer;
+  writer.Put(question);
+  return writer;
+}
+
+ByteWriter Asking(Question question, std::uint64_t handle) {
+  ByteWriter writer = Asking(question);
+  writer.Put(handle);
+  return writer;
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<EngineProcess>> EngineProcess::Start(const Options& options,
+                                                              ProcessKeeper& keeper) {
+  auto ends = Connection::Make();
+  if (!ends) return std::unexpected(std::move(ends.error()));
+  std::vector<std::string> command = options.program;
+  command.push_back(std::to_string(getpid()));
+  command.push_back(options.title);
+  const auto pid = keeper.Spawn(command, ends->second.descriptor(), options.cores);
+  if (!pid) return std::unexpected(pid.error());
+  std::shared_ptr<EngineProcess> process(new EngineProcess(*pid, std::move(ends->first)));
+  {
+    const Connection gone = std::move(ends->second);  // so that the process's end is the only one
+  }
+  ByteWriter hello = Asking(Question::kHello);
+  Put(hello, options.hello);
+  const auto answer =
+      process->control_.Send(hello.bytes()) ? process->control_.Receive() : std::nullopt;
+  if (!answer) return std::unexpected(process->Died());
+  auto engine = ReadHelloAnswer(*answer);
+  if (!engine) return std::unexpected(std::move(engine.error()));
+  if (!engine->status) return std::unexpected(std::move(engine->status.error()));
+  process->engine_ = *std::move(engine);
+  return process;
+}
+
+EngineProcess::~EngineProcess() { Died(); }
+
+void EngineProcess::Kill() const {
+  if (!dead()) kill(pid_, SIGKILL);
+}
+
+bool EngineProcess::StillRuns() {
+  if (dead()) return false;
+  siginfo_t ended{};
+  const bool gone =
+      waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      ended.si_pid != 0;
+  if (gone) Died();
+  return !gone;
+}
+
+std::uint64_t EngineProcess::ResidentBytes() const {
+  std::ifstream statm(fmt::format("/proc/{}/statm", pid_));
+  std::uint64_t pages = 0, resident = 0;
+  if (!(statm >> pages >> resident)) return 0;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// The first who hears of it takes the process off the system's list. One that has ended by a signal
+// of its own is not harmed by another, one that only closed its end is no use.
+Error EngineProcess::Died() {
+  std::call_once(ended_, [this] {
+    kill(pid_, SIGKILL);
+    pid_t waited = -1;
+    do {
+      waited = waitpid(pid_, &ending_, 0);
+    } while (waited < 0 && errno == EINTR);
+    if (waited < 0) ending_ = -1;
+    dead_.store(true, std::memory_order_release);
+  });
+  return {ErrorCode::kUnavailable, "the engine's " + Ending()};
+}
+
+std::string EngineProcess::Ending() const {
+  if (ending_ >= 0 && WIFSIGNALED(ending_)) {
+    const int signal = WTERMSIG(ending_);
+    const char* name = sigabbrev_np(signal);
+    return fmt::format("process {} ended by signal {} (SIG{}){}", pid_, signal,
+                       name == nullptr ? "?" : name,
+                       signal == SIGKILL ? ", as where memory runs out" : "");
+  }
+  if (ending_ >= 0 && WIFEXITED(ending_)) {
+    return fmt::format("process {} ended with code {}", pid_, WEXITSTATUS(ending_));
+  }
+  return fmt::format("process {} ended", pid_);
+}
+
+Expected<std::unique_ptr<EngineProcess::Line>> EngineProcess::TakeLine() {
+  if (dead()) return std::unexpected(Died());
+  {
+    const std::lock_guard lock(lines_mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Line> line = std::move(idle_.back());
+      idle_.pop_back();
+      return line;
+    }
+  }
+  auto ends = Connection::Make();
+  if (!ends) return std::unexpected(std::move(ends.error()));
+  const std::lock_guard lock(control_mutex_);
+  if (!control_.Send(Asking(Question::kConnection).bytes(), ends->second.descriptor())) {
+    return std::unexpected(Died());
+  }
+  return std::make_unique<Line>(std::move(ends->first));
+}
+
+void EngineProcess::GiveBack(std::unique_ptr<Line> line) {
+  const std::lock_guard lock(lines_mutex_);
+  idle_.push_back(std::move(line));
+}
+
+Expected<std::vector<std::byte>> EngineProcess::Ask(const ByteWriter& question) {
+  auto line = TakeLine();
+  if (!line) return std::unexpected(std::move(line.error()));
+  Connection& connection = (*line)->connection;
+  const auto answer = connection.Send(question.bytes()) ? connection.Receive() : std::nullopt;
+  if (!answer) return std::unexpected(Died());
+  std::vector<std::byte> bytes(answer->begin(), answer->end());
+  GiveBack(*std::move(line));
+  return bytes;
+}
+
+Expected<LoadAnswer> EngineProcess::Load(const ModelSpec& spec, const CpuPlacement& placement) {
+  ByteWriter question = Asking(Question::kLoad);
+  Put(question, spec, placement);
+  const auto answer = Ask(question);
+  if (!answer) return std::unexpected(answer.error());
+  return ReadLoadAnswer(*answer);
+}
+
+void EngineProcess::Unload(std::uint64_t handle) { (void)Ask(Asking(Question::kUnload, handle)); }
+
+MemoryUse EngineProcess::Memory(std::uint64_t handle) {
+  const auto answer = Ask(Asking(Question::kMemory, handle));
+  return answer ? ReadMemoryUse(*answer).value_or(MemoryUse{}) : MemoryUse{};
+}
+
+std::vector<SampleTensor> EngineProcess::Sample(std::uint64_t handle) {
+  const auto answer = Ask(Asking(Question::kSample, handle));
+  if (!answer) return {};
+  return ReadSamples(*answer).value_or(std::vector<SampleTensor>{});
+}
+
+void EngineProcess::Terminate(BatchId batch) {
+  const std::lock_guard lock(control_mutex_);
+  control_.SendOrNot(Asking(Question::kTerminate, batch.value()).bytes());
+}
+
+BatchResult EngineProcess::Lost(bool suspect) {
+  return {.status = std::unexpected(Died()), .lane_lost = true, .suspect = suspect};
+}
+
+bool EngineProcess::HandOver(Line& line, std::uint32_t number, const SharedMemory& memory) {
+  ByteWriter message = Asking(Question::kSegment);
+  message.Put(number);
+  message.Put(static_cast<std::uint64_t>(memory.bytes().size()));
+  return line.connection.Send(message.bytes(), memory.descriptor());
+}
+
+// The rows of each input one behind the other, as engines want a batch.
+Status EngineProcess::CopyIn(Line& line, const BatchJob& job) {
+  const std::size_t inputs = job.rows.empty() ? 0 : job.rows[0].inputs.size();
+  line.at.clear();
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < inputs; ++i) {
+    line.at.push_back(total);
+    for (const RowInputs& row : job.rows) total += row.inputs[i].bytes;
+    total = AlignedUp(total);
+  }
+  if (total > line.inputs.bytes().size() || line.inputs.bytes().empty()) {
+    auto memory = SharedMemory::Make(std::bit_ceil(std::max(total, kSmallest)));
+    if (!memory) return std::unexpected(std::move(memory.error()));
+    line.inputs = *std::move(memory);
+    // A process that died is heard of where its answer is awaited.
+    (void)HandOver(line, kInputs, line.inputs);
+    line.inputs.CloseDescriptor();
+  }
+  for (std::size_t i = 0; i < inputs; ++i) {
+    std::byte* to = line.inputs.bytes().data() + line.at[i];
+    for (const RowInputs& row : job.rows) {
+      const TensorView& view = row.inputs[i];
+      if (view.bytes > 0) std::memcpy(to, view.data, view.bytes);
+      to += view.bytes;
+    }
+  }
+  return {};
+}
+
+// The number of memory for an answer of so many bytes that nobody reads.
+Expected<std::uint32_t> EngineProcess::TakeOutput(Line& line, std::size_t bytes) {
+  const auto fits = [&](const std::shared_ptr<SharedMemory>& memory) {
+    return memory.use_count() == 1 && memory->bytes().size() >= bytes;
+  };
+  const auto is_free = [](const auto& memory) { return memory.use_count() == 1; };
+  auto found = std::ranges::find_if(line.outputs, fits);
+  if (found == line.outputs.end()) {
+    auto memory = SharedMemory::Make(std::bit_ceil(std::max(bytes, kSmallest)));
+    if (!memory) return std::unexpected(std::move(memory.error()));
+    found = std::ranges::find_if(line.outputs, is_free);
+    if (found == line.outputs.end() && line.outputs.size() < kOutputs) {
+      found = line.outputs.insert(found, nullptr);
+    } else if (found == line.outputs.end()) {
+      found += -static_cast<std::ptrdiff_t>(1 + line.next++ % kOutputs);
+    }
+    *found = std::make_shared<SharedMemory>(*std::move(memory));
+    (void)HandOver(line, static_cast<std::uint32_t>(found - line.outputs.begin()) + 1, **found);
+    (*found)->CloseDescriptor();
+  }
+  // Whoever let go of the last answer there has read it.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return static_cast<std::uint32_t>(found - line.outputs.begin()) + 1;
+}
+
+// Reads the process's answer to a batch; nothing: there is none, or not one that was asked for.
+std::optional<RunAnswer> EngineProcess::TakeAnswer(Line& line) {
+  const auto bytes = line.connection.Receive();
+  if (!bytes) return {};
+  auto answer = ReadRunAnswer(*bytes);
+  if (!answer) return {};
+  return *std::move(answer);
+}
+
+BatchResult EngineProcess::Run(std::uint64_t handle, const BatchJob& job,
+                               const OutputsAsked& asked) {
+  auto taken = TakeLine();
+  if (!taken && dead()) return Lost(false);
+  if (!taken) return {.status = std::unexpected(std::move(taken.error()))};
+  Line& line = **taken;
+  const auto begin = Clock::now();
+  if (Status copied = CopyIn(line, job); !copied) return {.status = copied};
+  auto number = TakeOutput(line, line.last_bytes);
+  if (!number) return {.status = std::unexpected(number.error())};
+  ByteWriter question = Asking(Question::kRun);
+  PutRun(question, handle, job, line.at, *number);
+  const auto copied = Clock::now();
+  if (!line.connection.Send(question.bytes())) return Lost(false);  // it was dead before
+  auto answer = TakeAnswer(line);
+  if (answer && answer->needs > 0) {
+    number = TakeOutput(line, answer->needs);
+    if (!number) return {.status = std::unexpected(number.error())};
+    ByteWriter fetch = Asking(Question::kFetch);
+    fetch.Put(*number);
+    if (!line.connection.Send(fetch.bytes())) return Lost(true);
+    answer = TakeAnswer(line);
+  }
+  if (!answer || answer->needs > 0) return Lost(true);
+  const auto answered = Clock::now();
+  BatchResult result{.status = std::move(answer->status),
+                     .gather = answer->gather + (copied - begin),
+                     .infer = answer->infer};
+  if (result.status) {
+    const std::shared_ptr<SharedMemory> memory = line.outputs[*number - 1];
+    auto output = MakeOutput(*answer, asked, memory->bytes(), memory);
+    if (!output) {
+      BatchResult lost = Lost(true);
+      lost.status = std::unexpected(std::move(output.error()));
+      return lost;
+    }
+    result.output = *std::move(output);
+    line.last_bytes = 0;
+    for (const auto& tensor : answer->tensors) line.last_bytes += AlignedUp(tensor.bytes);
+  }
+  result.scatter = answer->scatter + (Clock::now() - answered);
+  GiveBack(*std::move(taken));
+  return result;
+}
+
+}  // namespace tactus::isolated

@@ -1,0 +1,206 @@
+// What a server reads of an engine's process. Without these a process that went mad would have its
+// server read memory that is not there.
+#include "engines/isolated/messages.h"
+
+#include <cstring>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus::isolated {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<TensorSpec> Outputs() {
+  return {{"numbers", DataType::kFp32, {-1, 2}}, {"text", DataType::kBytes, {-1, 1}}};
+}
+
+// Two rows: [1,2] and [3,4], "a" and "bcd", in `memory`.
+RunAnswer GoodAnswer(std::vector<std::byte>& memory) {
+  const float numbers[] = {1, 2, 3, 4};
+  const char text[] = "\1\0\0\0a\3\0\0\0bcd";
+  memory.resize(128);
+  std::memcpy(memory.data(), numbers, sizeof numbers);
+  std::memcpy(memory.data() + 64, text, 12);
+  RunAnswer answer;
+  answer.infer = Millis(3);
+  answer.tensors = {{{2, 2}, 0, 16, {}}, {{2, 1}, 64, 12, {5, 7}}};
+  return answer;
+}
+
+Expected<std::shared_ptr<const BatchOutput>> Take(const RunAnswer& answer,
+                                                  const std::vector<std::byte>& memory) {
+  ByteWriter bytes;
+  Put(bytes, answer);
+  const auto read = ReadRunAnswer(bytes.bytes());
+  EXPECT_TRUE(read);
+  const std::vector<TensorSpec> outputs = Outputs();
+  return MakeOutput(*read, {outputs, true, 2}, memory, nullptr);
+}
+
+TEST(Messages, AnAnswersTensorsAreWhereItSays) {
+  std::vector<std::byte> memory;
+  const RunAnswer answer = GoodAnswer(memory);
+  const auto output = Take(answer, memory);
+  ASSERT_TRUE(output) << output.error().message;
+  const auto& tensors = (*output)->tensors;
+  EXPECT_EQ(tensors[0].data.data(), memory.data()) << "numbers are not copied";
+  EXPECT_THAT(tensors[0].shape, ElementsAre(2, 2));
+  memory.assign(memory.size(), std::byte{255});
+  EXPECT_EQ(tensors[1].Row(0, 2).size(), 5u);
+  EXPECT_EQ(tensors[1].Row(1, 2)[4], std::byte{'b'}) << "strings are copied";
+}
+
+TEST(Messages, AnAnswerThatDoesNotFitIsRefused) {
+  const struct {
+    const char* what;
+    void (*spoil)(RunAnswer&);
+  } cases[] = {
+      {"number of outputs", [](RunAnswer& a) { a.tensors.pop_back(); }},
+      {"beyond the memory", [](RunAnswer& a) { a.tensors[0].offset = 120; }},
+      {"beyond the memory", [](RunAnswer& a) { a.tensors[0].offset = ~0ULL - 7; }},
+      {"beyond the memory", [](RunAnswer& a) { a.tensors[1].bytes = ~0ULL; }},
+      {"negative",
+       [](RunAnswer& a) {
+         a.tensors[0].shape = {2, -2};
+       }},
+      {"too many elements",
+       [](RunAnswer& a) {
+         a.tensors[0].shape = {2, 1L << 62, 1L << 62};
+       }},
+      {"not what its shape says",
+       [](RunAnswer& a) {
+         a.tensors[0].shape = {2, 3};
+       }},
+      {"not what its shape says", [](RunAnswer& a) { a.tensors[0].bytes = 15; }},
+      {"one row for each",
+       [](RunAnswer& a) {
+         a.tensors[0].shape = {1, 4};
+       }},
+      {"one row for each", [](RunAnswer& a) { a.tensors[1].shape = {}; }},
+      {"part for each row", [](RunAnswer& a) { a.tensors[1].row_bytes = {12}; }},
+      {"beyond their tensor",
+       [](RunAnswer& a) {
+         a.tensors[1].row_bytes = {5, 8};
+       }},
+      {"beyond their tensor",
+       [](RunAnswer& a) {
+         a.tensors[1].row_bytes = {5, ~0ULL};
+       }},
+      {"do not add up",
+       [](RunAnswer& a) {
+         a.tensors[1].row_bytes = {4, 8};
+       }},
+      {"behind the last", [](RunAnswer& a) { a.tensors[1].bytes = 13; }},
+  };
+  for (const auto& each : cases) {
+    std::vector<std::byte> memory;
+    RunAnswer answer = GoodAnswer(memory);
+    each.spoil(answer);
+    const auto output = Take(answer, memory);
+    ASSERT_FALSE(output) << each.what;
+    EXPECT_EQ(output.error().code, ErrorCode::kInternal);
+    EXPECT_THAT(output.error().message, HasSubstr(each.what));
+  }
+}
+
+// Every cut of every answer is refused, and so is one byte too many.
+template <class Answer, class Read>
+void ExpectOnlyWhole(const Answer& answer, Read read) {
+  ByteWriter bytes;
+  Put(bytes, answer);
+  ASSERT_TRUE(read(bytes.bytes()));
+  for (std::size_t size = 0; size < bytes.bytes().size(); ++size) {
+    EXPECT_FALSE(read(bytes.bytes().first(size))) << size;
+  }
+  bytes.Put(std::uint8_t{0});
+  EXPECT_FALSE(read(bytes.bytes()));
+}
+
+TEST(Messages, AnAnswerThatIsCutOffIsNone) {
+  std::vector<std::byte> memory;
+  ExpectOnlyWhole(GoodAnswer(memory), ReadRunAnswer);
+  ExpectOnlyWhole(RunAnswer{.status = Internal("no"), .tensors = {}}, ReadRunAnswer);
+  ExpectOnlyWhole(HelloAnswer{.status = {}, .name = "onnxruntime 1", .terminates = true},
+                  ReadHelloAnswer);
+  ExpectOnlyWhole(LoadAnswer{.status = {},
+                             .handle = 3,
+                             .max_batch = 4,
+                             .inputs = Outputs(),
+                             .outputs = Outputs(),
+                             .exits = {"1", "2"}},
+                  ReadLoadAnswer);
+  ExpectOnlyWhole(MemoryUse{1, 2}, ReadMemoryUse);
+  ExpectOnlyWhole(std::vector<SampleTensor>{{{1, 2}, {std::byte{1}}}}, ReadSamples);
+}
+
+TEST(Messages, CountsThatCannotBeTakeNoMemory) {
+  ByteWriter bytes;
+  bytes.Put(std::uint32_t{0xffffffff});
+  EXPECT_FALSE(ReadSamples(bytes.bytes()));
+  ByteReader reader(bytes.bytes());
+  EXPECT_EQ(reader.TakeCount(1), 0u);
+  EXPECT_FALSE(reader.good());
+}
+
+TEST(Messages, ATensorOfNoTypeIsRefused) {
+  LoadAnswer answer{.status = {}, .inputs = Outputs(), .outputs = {}, .exits = {}};
+  answer.inputs[0].type = static_cast<DataType>(77);
+  ByteWriter bytes;
+  Put(bytes, answer);
+  EXPECT_FALSE(ReadLoadAnswer(bytes.bytes()));
+  answer.inputs[0].type = DataType::kInt8;
+  answer.inputs[0].dims = {-2};
+  ByteWriter dims;
+  Put(dims, answer);
+  EXPECT_FALSE(ReadLoadAnswer(dims.bytes()));
+}
+
+TEST(Messages, AModelArrivesAsItWasSent) {
+  ModelSpec spec{.name = "m", .version = 3, .platform = "p", .max_batch = -1};
+  spec.inputs = Outputs();
+  spec.exits = {{"1", "/a/b.onnx", 0.5}};
+  spec.parameters = {{"key", "value"}};
+  ByteWriter bytes;
+  Put(bytes, spec, {.threads = 2, .cores = {4, 5}});
+  ByteReader from(bytes.bytes());
+  const LoadRequest got = TakeLoadRequest(from);
+  EXPECT_TRUE(from.whole());
+  EXPECT_EQ(got.spec.name, "m");
+  EXPECT_EQ(got.spec.version, 3);
+  EXPECT_EQ(got.spec.max_batch, -1);
+  EXPECT_EQ(got.spec.inputs[1].type, DataType::kBytes);
+  EXPECT_EQ(got.spec.exits[0].graph, "/a/b.onnx");
+  EXPECT_EQ(got.spec.parameters, spec.parameters);
+  EXPECT_EQ(got.placement.threads, 2);
+  EXPECT_THAT(got.placement.cores, ElementsAre(4, 5));
+}
+
+TEST(Messages, ABatchArrivesAsItWasSent) {
+  const std::vector<std::byte> memory(256);
+  const Shape one{1, 2}, other{1, 3};
+  const TensorView rows[2][2] = {{{nullptr, 8, one}, {nullptr, 3, one}},
+                                 {{nullptr, 8, one}, {nullptr, 5, other}}};
+  const std::vector<RowInputs> inputs{{rows[0], nullptr}, {rows[1], nullptr}};
+  const std::vector<std::size_t> offsets{0, 64};
+  ByteWriter bytes;
+  PutRun(bytes, 9, {BatchId{7}, ModelId{0}, ExitId{1}, inputs}, offsets, 2);
+  ByteReader from(bytes.bytes());
+  const auto run = TakeRun(from, memory);
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->handle, 9u);
+  EXPECT_EQ(run->id, BatchId{7});
+  EXPECT_EQ(run->output_segment, 2u);
+  ASSERT_EQ(run->rows.size(), 2u);
+  EXPECT_EQ(run->rows[1].inputs[0].data, memory.data() + 8);
+  EXPECT_EQ(run->rows[1].inputs[1].data, memory.data() + 64 + 3);
+  EXPECT_THAT(run->rows[1].inputs[1].shape, ElementsAre(1, 3));
+  ByteReader again(bytes.bytes());
+  EXPECT_FALSE(TakeRun(again, std::span(memory).first(66))) << "beyond the memory";
+}
+
+}  // namespace
+}  // namespace tactus::isolated

@@ -1,0 +1,77 @@
+// The thread that starts an engine's processes, and ends those that do not heed a stop. Processes
+// that are to die with their parent die with the thread that started them, so one thread, which
+// lives as long as the engine, starts them all.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/expected.h"
+#include "base/ids.h"
+#include "base/serving_time.h"
+
+namespace tactus::isolated {
+
+class EngineProcess;
+
+class ProcessKeeper {
+ public:
+  // A run that is to stop is asked to, again and again; after so long its process is killed. 0: it
+  // never is.
+  explicit ProcessKeeper(Duration stop_grace);
+  ~ProcessKeeper();  // when nothing runs
+  ProcessKeeper(const ProcessKeeper&) = delete;
+  ProcessKeeper& operator=(const ProcessKeeper&) = delete;
+
+  // Starts `command` on `cores` (empty: as this process), with `control` as its descriptor 3 and
+  // nothing else of this process's but standard error. The error is the system's.
+  Expected<pid_t> Spawn(const std::vector<std::string>& command, int control,
+                        const std::vector<int>& cores);
+
+  // A batch that runs in a process, as long as this lives.
+  class Running {
+   public:
+    Running(ProcessKeeper& keeper, EngineProcess& process, BatchId id);
+    ~Running();
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+    // Its process was killed for it.
+    bool killed() const;
+
+   private:
+    friend class ProcessKeeper;
+    ProcessKeeper& keeper_;
+    EngineProcess& process_;
+    const BatchId id_;
+    // Under the keeper's mutex.
+    bool asked_ = false;
+    bool killed_ = false;
+    std::chrono::steady_clock::time_point kill_at_;
+  };
+  // Stops the batch if it runs. Quick.
+  void Stop(BatchId batch);
+
+ private:
+  void Run();
+  // Asks those that are to stop once more, and kills. When to look again.
+  std::optional<std::chrono::steady_clock::time_point> LookAtStops();
+
+  const Duration stop_grace_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Running*> running_;
+  std::vector<std::function<void()>> starts_;
+  bool ends_ = false;
+  std::thread thread_;  // last: it uses what stands above
+};
+
+}  // namespace tactus::isolated

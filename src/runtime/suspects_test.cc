@@ -1,0 +1,224 @@
+// Requests under which lanes die. Without this a request that kills whoever runs it would kill one
+// lane after the other for ever, and whoever shares its batch would be blamed with it.
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/temporary_folder_test.h"
+#include "core/engine_placement.h"
+#include "dispatch/journal_file.h"
+#include "dispatch/replay.h"
+#include "runtime/harness_test.h"
+#include "runtime/layout/lane_reviver.h"
+
+namespace tactus {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FlatProfile;
+using testing::FloatModel;
+using testing::Floats;
+using testing::Harness;
+using ::testing::HasSubstr;
+
+bool HoldsPoison(const BatchJob& job) {
+  for (const RowInputs& row : job.rows) {
+    float first = 0;
+    std::memcpy(&first, row.inputs[0].data, sizeof first);
+    if (first < 0) return true;
+  }
+  return false;
+}
+
+testing::HarnessOptions LanesThatComeBack(int lanes) {
+  testing::HarnessOptions options;
+  options.policy = "fifo:batch=8";
+  options.runtime.lanes = lanes;
+  options.runtime.revive_after = Millis(1);
+  options.profile = FlatProfile({"m", "bad"}, 8, 0.05);
+  return options;
+}
+
+std::vector<std::size_t> SendInOneBatch(Harness& h, const std::vector<float>& values) {
+  h.engine.batches.Close();
+  h.Send("m", {0, 0}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  std::vector<std::size_t> calls;
+  for (const float value : values) calls.push_back(h.Send("m", {value, 7}, {1, 2}));
+  h.engine.batches.Open();
+  h.replies.AwaitAll();
+  return calls;
+}
+
+TEST(Suspects, TheOneOfWhichTheLaneDiesTwiceIsRefusedAndTheOthersAreAnswered) {
+  Harness h(LanesThatComeBack(1));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.dies_of = HoldsPoison;
+  const auto calls = SendInOneBatch(h, {1, 2, -3, 4, 5});
+  for (const int i : {0, 1, 3, 4}) {
+    const InferReply& reply = h.replies.Await(calls[i]);
+    ASSERT_TRUE(reply.status) << reply.status.error().message;
+    EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(i + 1.0f, 7));
+    EXPECT_EQ(h.replies.times(calls[i]), 1u);
+  }
+  const InferReply& bad = h.replies.Await(calls[2]);
+  ASSERT_FALSE(bad.status);
+  EXPECT_EQ(bad.served.outcome, Outcome::kError);
+  EXPECT_EQ(bad.status.error().code, ErrorCode::kInternal);
+  EXPECT_THAT(bad.status.error().message, HasSubstr("signal 8 (SIGFPE)"));
+  EXPECT_THAT(bad.status.error().message, HasSubstr("it is not run again"));
+  EXPECT_EQ(h.replies.times(calls[2]), 1u);
+  EXPECT_EQ(h.engine.died(), 2);
+}
+
+// Several at once: each is found out alone.
+TEST(Suspects, EachOfSeveralInOneBatchIsFound) {
+  Harness h(LanesThatComeBack(1));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.dies_of = HoldsPoison;
+  const auto calls = SendInOneBatch(h, {-1, 2, -3, -4, 5});
+  for (const int i : {0, 2, 3}) EXPECT_FALSE(h.replies.Await(calls[i]).status) << i;
+  for (const int i : {1, 4}) EXPECT_TRUE(h.replies.Await(calls[i]).status) << i;
+  EXPECT_EQ(h.engine.died(), 1 + 3) << "once together, then each alone";
+}
+
+// Somebody killed the process, or memory ran out for the large batch.
+TEST(Suspects, OneDeathIsNoProof) {
+  Harness h(LanesThatComeBack(1));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.dies_of = [](const BatchJob& job) { return job.rows.size() > 1; };
+  for (const std::size_t call : SendInOneBatch(h, {1, 2, 3})) {
+    EXPECT_TRUE(h.replies.Await(call).status);
+  }
+  EXPECT_EQ(h.engine.died(), 1);
+}
+
+TEST(Suspects, NobodyIsBlamedWhereTheBatchIsNotWhyTheLaneDied) {
+  Harness h(LanesThatComeBack(1));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  std::atomic<int> dying{5};
+  h.engine.dies = [&] { return dying.fetch_sub(1) > 0; };
+  EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
+  EXPECT_EQ(h.engine.died(), 5);
+}
+
+TEST(Suspects, ACallWithSuchARowFailsWhole) {
+  Harness h(LanesThatComeBack(2));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.dies_of = HoldsPoison;
+  const std::size_t bad = h.Send("m", {1, 1, -1, 1, 2, 2}, {3, 2});
+  const std::size_t good = h.Send("m", {3, 3, 4, 4}, {2, 2});
+  h.replies.AwaitAll();
+  EXPECT_FALSE(h.replies.Await(bad).status);
+  const InferReply& reply = h.replies.Await(good);
+  ASSERT_TRUE(reply.status) << reply.status.error().message;
+  EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(3, 3, 4, 4));
+  h.runtime->Stop(Duration{});
+  EXPECT_EQ(h.replies.times(bad), 1u);
+  EXPECT_EQ(h.replies.times(good), 1u);
+}
+
+// The same decisions come of the journal.
+TEST(Suspects, AJournalOfThemReplays) {
+  const TemporaryFolder folder;
+  JournalHeader header;
+  header.policy = "fifo:batch=8";
+  header.source = "served";
+  header.lanes = {LaneSpec{}, LaneSpec{}};
+  auto writer = JournalWriter::Create(folder / "journal", header, WhenFull::kStop);
+  ASSERT_TRUE(writer);
+  testing::HarnessOptions options = LanesThatComeBack(2);
+  options.journal = writer->get();
+  {
+    Harness h(std::move(options));
+    h.runtime->Start();
+    ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+    h.engine.dies_of = HoldsPoison;
+    for (int i = 0; i < 300; ++i) h.Send("m", {i % 16 == 3 ? -1.0f : 1.0f * i, 2}, {1, 2});
+    h.replies.AwaitAll();
+    for (std::size_t i = 0; i < 300; ++i) {
+      EXPECT_EQ(h.replies.times(i), 1u);
+      EXPECT_EQ(h.replies.Await(i).status.has_value(), i % 16 != 3) << i;
+    }
+    h.runtime->Stop(Duration{});
+    EXPECT_EQ(h.engine.loaded(), 0u);
+  }
+  ASSERT_TRUE((*writer)->Close());
+  const auto journal = LoadJournal(folder / "journal");
+  ASSERT_TRUE(journal) << journal.error().message;
+  const auto replayed = Replay(*journal, **MakePolicy(header.policy));
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_EQ(replayed->difference, std::nullopt);
+}
+
+// A model that kills whoever loads it must not do so where others are.
+TEST(IsolatedLanes, AModelIsTriedApartBeforeItComesToTheLanes) {
+  testing::HarnessOptions options = LanesThatComeBack(2);
+  options.profile.reset();  // it is measured, too
+  Harness h(std::move(options));
+  h.engine.isolated = true;
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  std::vector<int> processes;
+  for (const LaneSpec& lane : h.engine.lanes()) processes.push_back(OnCpu(lane.placement).process);
+  EXPECT_THAT(processes, ElementsAre(kTrialProcess, 0, 1));
+  EXPECT_EQ(h.engine.loaded(), 2u) << "the trial has ended";
+  EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
+  h.engine.ForgetLanes();
+  h.engine.broken_models.insert("bad");
+  EXPECT_FALSE(h.runtime->Serve(FloatModel("bad")));
+  EXPECT_THAT(h.engine.lanes(), ::testing::IsEmpty());
+}
+
+TEST(IsolatedLanes, AModelThatCannotBeHadAgainDoesNotKeepItsLaneDead) {
+  testing::HarnessOptions options = LanesThatComeBack(1);
+  options.runtime.revive_after = Seconds(3600);
+  std::vector<std::string> said;
+  std::mutex mutex;
+  options.log = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    said.push_back(line);
+  };
+  Harness h(std::move(options));
+  h.engine.isolated = true;
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("bad")));
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  std::atomic<int> dying{1};
+  h.engine.dies = [&] { return dying.fetch_sub(1) > 0; };
+  const std::size_t call = h.Send("m", {1, 2}, {1, 2});
+  h.engine.broken_models.insert("bad");
+  while (h.engine.died() == 0 || !h.replies.answered(call)) {
+    ASSERT_TRUE(h.runtime->ReviveLane(LaneId{0}));
+  }
+  EXPECT_TRUE(h.replies.Await(call).status);
+  EXPECT_FALSE(h.replies.Await(h.Send("bad", {1, 2}, {1, 2})).status);
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(said, ::testing::Contains(HasSubstr("model 'bad' cannot be had on lane 0 again")));
+}
+
+TEST(RevivalDelay, DoublesForALaneThatDoesNotLiveAndForgetsItWhenItDoes) {
+  RevivalDelay delay(Millis(10), Millis(60));
+  EXPECT_EQ(delay.Next(Seconds(9)), Millis(10));
+  EXPECT_EQ(delay.Next(Millis(1)), Millis(20));
+  EXPECT_EQ(delay.Next(Duration{}), Millis(40));
+  EXPECT_EQ(delay.Next(Millis(59)), Millis(60));
+  EXPECT_EQ(delay.Next(Duration{}), Millis(60));
+  EXPECT_EQ(delay.Next(Millis(60)), Millis(10)) << "it lived for long enough";
+  RevivalDelay even(Seconds(1), Duration{});
+  EXPECT_EQ(even.Next(Duration{}), Seconds(1));
+  EXPECT_EQ(even.Next(Duration{}), Seconds(1));
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,166 @@
+"""tactus serve --isolate with a real engine: graphs that crash, processes that are killed, and what
+the others hear of it."""
+
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+import serving
+from test_runs import FOREVER, call
+
+DATA = serving.SOURCE / "tests" / "data"
+LEAST = -2**63  # divided by -1 it is no number, and the processor says so
+
+
+def add_graph(root, name, kind="TYPE_INT64"):
+    (root / name / "1").mkdir(parents=True)
+    shutil.copy(DATA / f"{name}.onnx", root / name / "1" / "model.onnx")
+    (root / name / "config.pbtxt").write_text(
+        f'platform: "onnxruntime_onnx"\nmax_batch_size: 8\n'
+        f'input {{ name: "x" data_type: TYPE_INT64 dims: 1 }}\n'
+        f'output {{ name: "y" data_type: {kind} dims: 1 }}\n')
+
+
+def graphs(root):
+    add_graph(root, "pick", "TYPE_FP32")
+    add_graph(root, "steps")
+    add_graph(root, "divide")
+
+
+def with_folded(root):
+    graphs(root)
+    add_graph(root, "folded")
+
+
+def engine_processes(server_pid):
+    """The numbers of the processes that run the server's engines."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[1:3] == [b"engine-process", str(server_pid).encode()]:
+                found.append(int(folder.name))
+    return found
+
+
+class Isolated(serving.Server):
+    def __init__(self, *arguments, fill=graphs):
+        super().__init__("--isolate", "--policy", "fifo:batch=8", *arguments, fill=fill)
+
+    def processes(self):
+        return engine_processes(self.process.pid)
+
+
+class IsolateTest(unittest.TestCase):
+    def await_none(self, server_pid):
+        end = time.monotonic() + serving.WAIT_S
+        while engine_processes(server_pid):
+            self.assertLess(time.monotonic(), end, "a process outlived its server")
+            time.sleep(0.01)
+
+    def assert_refused_for_death(self, status, answer):
+        self.assertEqual(status, 500, answer)
+        self.assertIn("SIGFPE", answer["error"])
+        self.assertIn("it is not run again", answer["error"])
+
+    def test_a_graph_that_crashes_costs_its_caller_an_error_and_nobody_else(self):
+        with contextlib.closing(Isolated()) as server:
+            stop = threading.Event()
+            answers = []
+
+            def ask():
+                while not stop.is_set():
+                    answers.append(call(server, "pick", 2))
+
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                asking = [pool.submit(ask) for _ in range(3)]
+                for _ in range(3):
+                    self.assert_refused_for_death(*call(server, "divide", LEAST))
+                    status, answer = call(server, "divide", 7)
+                    self.assertEqual(status, 200, answer)
+                    self.assertEqual(answer["outputs"][0]["data"], [-7])
+                stop.set()
+                for each in asking:
+                    each.result()
+            for status, answer in answers:
+                self.assertEqual(status, 200, answer)
+                self.assertEqual(answer["outputs"][0]["data"], [30.0])
+            self.assertIn("lane 0 is back", server.errors())
+            self.assertEqual(server.terminate(), 0, server.errors())
+            self.await_none(server.process.pid)
+
+    def test_good_rows_of_the_same_batch_are_answered(self):
+        with contextlib.closing(Isolated()) as server:
+            with concurrent.futures.ThreadPoolExecutor(9) as pool:
+                held = pool.submit(call, server, "steps", 400_000)  # so that others wait
+                server.await_metric(1, "tactus_pending_calls")
+                calls = [(row, pool.submit(call, server, "divide", row))
+                         for row in [1, 2, LEAST, 3, 4, 5, 6, 7]]
+                for row, future in calls:
+                    status, answer = future.result()
+                    if row == LEAST:
+                        self.assert_refused_for_death(status, answer)
+                    else:
+                        self.assertEqual(status, 200, answer)
+                        self.assertEqual(answer["outputs"][0]["data"], [-row])
+                self.assertEqual(held.result()[0], 200)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+    def test_a_graph_that_crashes_while_it_is_loaded_is_not_served_and_the_others_are(self):
+        with contextlib.closing(Isolated(fill=with_folded)) as server:
+            status, _, answer = server.post("/v2/repository/index", b"{}")
+            states = {model["name"]: model for model in json.loads(answer)}
+            self.assertEqual(states["folded"]["state"], "UNAVAILABLE")
+            self.assertIn("died while it loaded the model", states["folded"]["reason"])
+            self.assertEqual(call(server, "pick", 1)[0], 200)
+            self.assertNotIn("lane 0 died", server.errors())
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+    def test_a_process_that_is_killed_is_replaced(self):
+        with contextlib.closing(Isolated("--lanes", "2")) as server:
+            self.assertEqual(len(server.processes()), 2)
+            for _ in range(3):
+                for process in server.processes():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+                self.assertEqual(call(server, "pick", 1)[0], 200)
+            self.assertEqual(server.terminate(), 0, server.errors())
+            self.await_none(server.process.pid)
+
+    def test_processes_end_with_a_server_that_is_killed(self):
+        with contextlib.closing(Isolated()) as server:
+            self.assertEqual(len(server.processes()), 1)
+            server.process.kill()
+            server.process.wait(timeout=serving.WAIT_S)
+            self.await_none(server.process.pid)
+
+    def test_a_run_without_end_is_stopped_and_the_lane_serves_again(self):
+        with contextlib.closing(Isolated("--watchdog-s", "0.3")) as server:
+            status, answer = call(server, "steps", FOREVER, timeout_s=1)
+            self.assertEqual(status, 504, answer)
+            end = time.monotonic() + serving.WAIT_S
+            while call(server, "pick", 1)[0] != 200:
+                self.assertLess(time.monotonic(), end)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+    def test_what_does_not_go_with_it_is_refused(self):
+        for more, why in ((("--slots", "2"), "one batch at a time"),
+                          (("--engine", "emulated"), "runs no graph"),
+                          (("--plan", str(DATA / "pick.onnx")), "excludes")):
+            done = subprocess.run(
+                [serving.TACTUS, "serve", "--models", str(DATA), "--isolate", *more],
+                capture_output=True, text=True, timeout=serving.WAIT_S)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(why, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
