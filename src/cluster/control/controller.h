@@ -9,7 +9,8 @@
 #include <string>
 
 #include "base/expected.h"
-#include "cluster/tls/tls.h"
+#include "cluster/tls/peer_tls.h"
+#include "cluster/tls/token.h"
 #include "fleet/history.h"
 #include "fleet/leader.h"
 
@@ -18,8 +19,10 @@ namespace tactus {
 struct ControllerOptions {
   std::string listen = "127.0.0.1:7400";  // port 0: any free one
   std::filesystem::path state;            // controller.state
-  ClusterTls tls;
+  PeerTls tls;
   std::filesystem::path authority;  // whose tokens admit nodes; empty: nobody may join
+  // EnrolmentOptions::use. Null: no token admits anybody.
+  std::function<Status(const Token&, const std::string& key)> use_token;
   LeaderOptions leader;
   // What is known from elsewhere: it counts on from there, if the folder does not know more.
   LeaderKept least;
@@ -49,7 +52,8 @@ class Controller {
   std::unique_ptr<Body> body_;
 };
 
-// What the controller there says of its cluster.
-Expected<LeaderView> DescribeCluster(const std::string& controller, const ClusterTls& tls);
+// What the controller there says of its cluster. kCancelled: it does not lead, and says who does;
+// kUnavailable: none answers.
+Expected<LeaderView> DescribeCluster(const std::string& controller, const PeerTls& tls);
 
 }  // namespace tactus
