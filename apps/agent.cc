@@ -12,6 +12,7 @@
 
 #include "cluster/control/join.h"
 #include "cluster/control/renewal.h"
+#include "cluster/tls/peer_tls.h"
 #include "cluster/tls/token.h"
 #include "commands.h"
 #include "log_queue.h"
@@ -35,13 +36,19 @@ struct AgentFlags {
   std::vector<std::string> serve;
 };
 
-// While nobody leads it asks again, for half a minute or until a signal comes.
+// Nothing where there is a certificate that is good: an agent that is started again has one. While
+// nobody leads it asks again, for half a minute or until a signal comes.
 Status Join(const AgentFlags& flags, StopSignals& signals, const Agent::Log& log) {
   if (flags.tls.empty()) return InvalidArgument("--join needs --tls");
   const std::string named = NodeOfToken(flags.join);
   if (!named.empty() && named != flags.node) {
     return InvalidArgument("--join: the token is for node '" + named + "', and --node says '" +
                            flags.node + "'; it was not used");
+  }
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  if (CheckCertificate(flags.tls, flags.node, now)) {
+    log("--join: " + flags.tls + "/node.pem is good, and the token was not used");
+    return {};
   }
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   bool said = false;
@@ -62,8 +69,10 @@ int RunAgent(const AgentFlags& flags) {
   }
   const Agent::Log log = [to = logs.log()](const std::string& line) { to->info("{}", line); };
   if (!flags.join.empty()) {
-    if (const Status joined = Join(flags, signals, log); !joined)
-      return ReportBadInput(joined.error());
+    if (const Status joined = Join(flags, signals, log); !joined) {
+      const int bad_input = ReportBadInput(joined.error());
+      return joined.error().code == ErrorCode::kUnavailable ? 1 : bad_input;
+    }
   }
   auto tls = PeerTls::Open(flags.tls);
   if (!tls) return ReportBadInput(tls.error());

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
+from certificates import certify, day
 from services import Etcd, Postgres
 from serving import SOURCE, TACTUS, WAIT_S
 from test_cluster import until
@@ -31,33 +32,6 @@ def shared_file(test):
 
 def other(name):
     return "b" if name == "a" else "a"
-
-
-def certify(authority, folder, node, begins, ends):
-    """A certificate of the authority for the key that is in `folder`, from and until YYYYMMDD."""
-    work = folder / "signing"
-    work.mkdir()
-    (work / "index.txt").write_text("")
-    (work / "config").write_text(
-        f"[ca]\ndefault_ca = one\n[one]\ndatabase = {work}/index.txt\nnew_certs_dir = {work}\n"
-        "default_md = sha256\npolicy = any\nrand_serial = yes\nx509_extensions = node\n"
-        "[any]\ncommonName = supplied\n"
-        f"[node]\nbasicConstraints = critical,CA:FALSE\nsubjectAltName = URI:tactus://{node}\n"
-        "keyUsage = critical,digitalSignature\n")
-    subprocess.run(["openssl", "req", "-new", "-key", folder / "node.key", "-subj", f"/CN={node}",
-                    "-out", work / "request"], check=True, capture_output=True)
-    subprocess.run(["openssl", "ca", "-batch", "-notext", "-config", work / "config", "-cert",
-                    authority / "authority.pem", "-keyfile", authority / "authority.key", "-in",
-                    work / "request", "-startdate", f"{begins}000000Z", "-enddate",
-                    f"{ends}000000Z", "-out", work / "made"], check=True, capture_output=True)
-    os.replace(work / "made", folder / "node.pem")
-    shutil.rmtree(work)
-
-
-def day(offset):
-    """Days from now, as YYYYMMDD."""
-    return subprocess.run(["date", "-u", "-d", f"{offset} days", "+%Y%m%d"], check=True,
-                          capture_output=True, text=True).stdout.strip()
 
 
 class Secured(Controllers):
@@ -151,6 +125,12 @@ class TokensTest(unittest.TestCase):
         until("the spare to lead", lambda: cluster.leader() == spare)
         self.assertIn("the token of node 'south' was used before",
                       self.refused("third", "south", token))
+        # An agent that is started again with its old options has what it needs.
+        south.kill()
+        south.wait(timeout=WAIT_S)
+        south = cluster.agent("south", "south", cluster.folder_of("south"), "--join", token)
+        until("the node again", lambda: "node.pem is good" in cluster.log("south")
+              and cluster.standing("south") == "alive")
         # Made by the one that is dead; and a node may come while nobody leads.
         cluster.start_one(leader)
         token = cluster.token("north", maker=spare)

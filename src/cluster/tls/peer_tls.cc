@@ -64,6 +64,18 @@ Certificate CertificateOf(const std::string& pem) {
   return certificate;
 }
 
+struct FreeKey {
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
+
+// Null: it is none.
+Key KeyOf(const std::string& pem) {
+  const std::unique_ptr<BIO, decltype(&BIO_free_all)> text(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free_all);
+  return Key(PEM_read_bio_PrivateKey(text.get(), nullptr, nullptr, nullptr));
+}
+
 std::chrono::sys_seconds InstantOf(const ASN1_TIME* time) {
   std::tm broken{};
   ASN1_TIME_to_tm(time, &broken);
@@ -159,6 +171,33 @@ std::string NodeOfCertificate(const std::string& pem) {
     if (!node.empty()) return std::string(node);
   }
   return "";
+}
+
+Status CheckCertificate(const std::filesystem::path& folder, const std::string& node,
+                        std::chrono::sys_seconds now) {
+  const std::filesystem::path file = folder / "node.pem";
+  const auto authority = ReadPem(folder / "authority.pem"), key = ReadPem(folder / "node.key"),
+             own = ReadPem(file);
+  for (const auto* const read : {&authority, &key, &own}) {
+    if (!*read) return std::unexpected(read->error());
+  }
+  const Certificate issuer = CertificateOf(*authority), certificate = CertificateOf(*own);
+  const Key secret = KeyOf(*key);
+  if (NodeOfCertificate(*own) != node) {
+    return InvalidArgument(file.string() + " is not of node '" + node + "'");
+  }
+  const bool signed_here =
+      issuer != nullptr && X509_verify(certificate.get(), X509_get0_pubkey(issuer.get())) == 1;
+  const bool fits =
+      secret != nullptr && X509_check_private_key(certificate.get(), secret.get()) == 1;
+  ERR_clear_error();
+  if (!signed_here) return InvalidArgument(file.string() + " is of another authority");
+  if (!fits) return InvalidArgument(file.string() + " is of another key than node.key");
+  const Validity validity = *ValidityOf(*own);
+  if (now < validity.from || now >= validity.until) {
+    return InvalidArgument(file.string() + " is not good now: it has expired, or begins later");
+  }
+  return {};
 }
 
 Expected<Validity> ValidityOf(const std::string& pem) {

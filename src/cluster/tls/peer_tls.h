@@ -64,4 +64,9 @@ struct Validity {
 // Of a certificate in PEM. kInvalidArgument: it is none.
 Expected<Validity> ValidityOf(const std::string& pem);
 
+// Whether the folder has all that the node needs at `now`: a certificate of the authority that is
+// there, for that node, with its key. The error says what is wrong, and names the file.
+Status CheckCertificate(const std::filesystem::path& folder, const std::string& node,
+                        std::chrono::sys_seconds now);
+
 }  // namespace tactus
