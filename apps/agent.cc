@@ -3,12 +3,17 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "cluster/control/join.h"
+#include "cluster/control/renewal.h"
+#include "cluster/tls/peer_tls.h"
+#include "cluster/tls/token.h"
 #include "commands.h"
 #include "log_queue.h"
 #include "platform/process.h"
@@ -32,6 +37,29 @@ struct AgentFlags {
   std::vector<std::string> serve;
 };
 
+// Nothing where there is a certificate that is good: an agent that is started again has one. While
+// nobody leads it asks again, for half a minute or until a signal comes.
+Status Join(const AgentFlags& flags, StopSignals& signals, const Agent::Log& log) {
+  if (flags.tls.empty()) return InvalidArgument("--join needs --tls");
+  const std::string named = NodeOfToken(flags.join);
+  if (!named.empty() && named != flags.node) {
+    return InvalidArgument("--join: the token is for node '" + named + "', and --node says '" +
+                           flags.node + "'; it was not used");
+  }
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  if (CheckCertificate(flags.tls, flags.node, now)) {
+    log("--join: " + flags.tls + "/node.pem is good, and the token was not used");
+    return {};
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  bool said = false;
+  return JoinCluster(flags.controllers, flags.tls, flags.join, [&](const std::string& why) {
+    if (!std::exchange(said, true)) log("not let in yet, and asks again: " + why);
+    return !signals.CameWithin(std::chrono::milliseconds(500)) &&
+           std::chrono::steady_clock::now() < end;
+  });
+}
+
 int RunAgent(const AgentFlags& flags) {
   StopSignals signals;
   LogQueue logs("info");
@@ -40,17 +68,14 @@ int RunAgent(const AgentFlags& flags) {
     return ReportBadInput({ErrorCode::kInvalidArgument,
                            "--controller '" + each + "': write HOST:PORT, several with commas"});
   }
+  const Agent::Log log = [to = logs.log()](const std::string& line) { to->info("{}", line); };
   if (!flags.join.empty()) {
-    if (flags.tls.empty())
-      return ReportBadInput({ErrorCode::kInvalidArgument, "--join needs --tls"});
-    Status joined;
-    for (const std::string& each : flags.controllers) {  // spares sign nothing
-      joined = JoinCluster(each, flags.tls, flags.join);
-      if (joined) break;
+    if (const Status joined = Join(flags, signals, log); !joined) {
+      const int bad_input = ReportBadInput(joined.error());
+      return joined.error().code == ErrorCode::kUnavailable ? 1 : bad_input;
     }
-    if (!joined) return ReportBadInput(joined.error());
   }
-  auto tls = ReadClusterTls(flags.tls);
+  auto tls = PeerTls::Open(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
   AgentOptions options{
       .node = flags.node,
@@ -66,9 +91,10 @@ int RunAgent(const AgentFlags& flags) {
       .models = {.state = {},
                  .own = flags.models,
                  .most_bytes = static_cast<std::uint64_t>(flags.cache_mb * 1e6)}};
-  auto agent = Agent::Start(std::move(options),
-                            [log = logs.log()](const std::string& line) { log->info("{}", line); });
+  auto agent = Agent::Start(std::move(options), log);
   if (!agent) return ReportBadInput(agent.error());
+  std::optional<CertificateRenewal> renewal;
+  if (!flags.tls.empty()) renewal.emplace(flags.controllers, flags.tls, log);
   fmt::print("ready node={}\n", flags.node);
   std::fflush(stdout);
   signals.Wait([] {});

@@ -10,6 +10,7 @@
 
 #include "cluster/control/controller.h"
 #include "cluster/tls/authority.h"
+#include "cluster/tls/token.h"
 #include "cluster_text.h"
 #include "commands.h"
 #include "stop_signals.h"
@@ -22,11 +23,24 @@ struct StatusFlags {
   std::string tls;
   bool json = false;
   bool watch = false;
+  bool probe = false;
 };
 
+// Whether each answers, as one that leads or one that waits.
+int RunProbe(const StatusFlags& flags, const PeerTls& tls) {
+  for (const std::string& each : flags.controllers) {
+    const auto view = DescribeCluster(each, tls);
+    const bool waits = !view && view.error().code == ErrorCode::kCancelled;
+    if (!view && !waits) return ReportBadInput(view.error());
+    fmt::print("{}\n", waits ? view.error().message : each + " leads");
+  }
+  return 0;
+}
+
 int RunStatus(const StatusFlags& flags) {
-  const auto tls = ReadClusterTls(flags.tls);
+  const auto tls = PeerTls::Open(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
+  if (flags.probe) return RunProbe(flags, *tls);
   StopSignals signals;
   do {
     auto view = DescribeCluster(flags.controllers.front(), *tls);
@@ -54,6 +68,8 @@ void AddStatus(CLI::App& cluster, CommandContext& context) {
   command->add_option("--tls", flags->tls, "Folder with authority.pem, node.pem and node.key");
   command->add_flag("--json", flags->json, "For programs, with instances and routes");
   command->add_flag("--watch", flags->watch, "Again each second, until Ctrl-C");
+  command->add_flag("--probe", flags->probe,
+                    "Only whether each answers, as one that leads or one that waits; for probes");
   command->callback([flags, &context] { context.exit_code = RunStatus(*flags); });
 }
 

@@ -43,7 +43,7 @@ int RunController(const ControllerFlags& flags) {
   if (!run) return ReportBadInput(run.error());
   const std::string planner = flags.planner.empty() ? run->planner : flags.planner;
   if (auto known = CheckFleetPlanner(planner); !known) return ReportBadInput(known.error());
-  auto tls = ReadClusterTls(flags.tls);
+  auto tls = PeerTls::Open(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
   ControllerOptions options{.listen = flags.listen, .state = flags.state, .tls = *std::move(tls)};
   options.authority = flags.tls;

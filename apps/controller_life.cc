@@ -17,6 +17,7 @@
 #include "cluster/memory/recollection.h"
 #include "commands.h"
 #include "planners/fleet_registry.h"
+#include "used_tokens.h"
 
 namespace tactus {
 namespace {
@@ -33,7 +34,8 @@ class ControllerLife {
         flags_(std::move(flags)),
         signals_(signals),
         log_([log = logs.log()](const std::string& line) { log->info("{}", line); }) {
-    if (flags_.store.empty()) flags_.store = DefaultStore(options_.state.string());
+    own_store_ = flags_.store.empty();
+    if (own_store_) flags_.store = DefaultStore(options_.state.string());
     named_ = !flags_.name.empty();
     if (!named_) flags_.name = options_.listen;
   }
@@ -61,6 +63,7 @@ class ControllerLife {
   const Controller::Log log_;
   std::unique_ptr<Candidate> candidate_;  // null: nobody elects
   bool named_ = false;
+  bool own_store_ = false;
   bool ready_ = false;
 };
 
@@ -139,6 +142,7 @@ std::optional<Recollection> ControllerLife::Remember() {
 
 Expected<ControllerLife::End> ControllerLife::Lead() {
   ControllerOptions options = options_;
+  options.use_token = UsedTokens(flags_.store, flags_.elect, own_store_);
   if (const auto recollection = Remember()) {
     options.least = recollection->highest;
     options.leader.remembered = recollection->remembered;

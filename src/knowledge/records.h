@@ -160,6 +160,19 @@ struct DeviceLoadSample {
   bool operator==(const DeviceLoadSample&) const = default;
 };
 
+// Who was let in.
+
+// A token that admitted a node to the cluster, which it does once.
+struct TokenUse {
+  std::string token;       // key: its sum
+  std::string node;        // that it named
+  std::string public_key;  // sum of the one that got a certificate for it
+  UtcTime at{};
+  UtcTime expires{};  // the token
+
+  bool operator==(const TokenUse&) const = default;
+};
+
 // What was planned, and what happened.
 
 enum class PlanFate { kProposed, kAdopted, kAbandoned };

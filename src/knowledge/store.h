@@ -105,6 +105,11 @@ class StoreWriter {
 
 class Store : public StoreWriter {
  public:
+  // Writes down, in a transaction of its own, that the token was used. kBefore: for this public
+  // key, earlier. kAlreadyExists: for another. Of several that ask at once, one is the first, in
+  // whatever term. Forgets those that have expired, a month after it: clocks differ.
+  virtual Expected<Written> Use(const TokenUse& use) = 0;
+
   // By key.
   virtual Expected<std::vector<Device>> Devices() = 0;
   virtual Expected<std::vector<Link>> Links() = 0;

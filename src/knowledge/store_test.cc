@@ -3,6 +3,12 @@
 #include "knowledge/store.h"
 
 #include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,6 +60,11 @@ Batch EverythingOnce() {
                   PlanFate::kProposed, UtcTime{}, ""}};
   batch.events = {{0, kNoon, "node-lost", "cam2", "silent for 3 s\n\tand \"more\" \\ 'it'"}};
   return batch;
+}
+
+// As `token`, for `key`.
+TokenUse TokenUsed(std::string token, std::string key) {
+  return {std::move(token), "north", std::move(key), kNoon, kNoon + hours(24)};
 }
 
 class StoreTest : public StoreCase {};
@@ -359,6 +370,56 @@ TEST(StoreAddress, AFileThatIsNoDatabaseIsRefusedAndLeftAsItIs) {
   ASSERT_FALSE(opened.has_value());
   EXPECT_THAT(opened.error().message, HasSubstr("no knowledge base"));
   EXPECT_EQ(std::filesystem::file_size(folder / "a.db"), text.size());
+}
+
+// A token that two controllers take would admit two nodes of one name.
+TEST_P(StoreTest, ATokenIsUsedForOneKeyByWhoeverWrites) {
+  auto one = Open();
+  auto other = Open();
+  EXPECT_EQ(Must(one->Use(TokenUsed("t1", "k1"))), Written::kNow);
+  EXPECT_EQ(Must(other->Use(TokenUsed("t1", "k1"))), Written::kBefore);  // nobody heard the answer
+  EXPECT_EQ(other->Use(TokenUsed("t1", "k2")).error().code, ErrorCode::kAlreadyExists);
+  EXPECT_EQ(Must(other->Use(TokenUsed("t2", "k2"))), Written::kNow);
+  // It takes no number of a batch: those that a leader has not written yet still come.
+  EXPECT_EQ(Must(one->Commit({.term = 1, .sequence = 1, .events = {{0, kNoon, "a", "", ""}}})),
+            Written::kNow);
+}
+
+TEST_P(StoreTest, OfTwoThatUseATokenAtOnceOneIsTheFirst) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string token = "token" + std::to_string(round);
+    std::vector<ErrorCode> refused;
+    int taken = 0;
+    std::mutex mutex;
+    std::vector<std::jthread> users;
+    for (const char* const key : {"k1", "k2", "k3"}) {
+      users.emplace_back([&, key, store = std::shared_ptr(Open())] {
+        const auto used = store->Use(TokenUsed(token, key));
+        const std::scoped_lock lock(mutex);
+        if (used) {
+          ++taken;
+        } else {
+          refused.push_back(used.error().code);
+        }
+      });
+    }
+    users.clear();
+    EXPECT_EQ(taken, 1);
+    EXPECT_THAT(refused, ElementsAre(ErrorCode::kAlreadyExists, ErrorCode::kAlreadyExists));
+  }
+}
+
+TEST_P(StoreTest, ATokenIsForgottenWhenNoClockTakesItAnyMore) {
+  auto store = Open();
+  EXPECT_EQ(Must(store->Use(TokenUsed("old", "k1"))), Written::kNow);
+  TokenUse later = TokenUsed("new", "k2");
+  later.at = kNoon + hours(24) + hours(24 * 29);
+  EXPECT_EQ(Must(store->Use(later)), Written::kNow);
+  EXPECT_EQ(store->Use(TokenUsed("old", "k3")).error().code, ErrorCode::kAlreadyExists);
+  later = TokenUsed("newer", "k2");
+  later.at = kNoon + hours(24) + hours(24 * 31);
+  EXPECT_EQ(Must(store->Use(later)), Written::kNow);
+  EXPECT_EQ(Must(store->Use(TokenUsed("old", "k3"))), Written::kNow);
 }
 
 }  // namespace

@@ -47,9 +47,11 @@ class Cluster:
     """A controller and the agents of some of the fleet's nodes; `tls`: with certificates, which
     agents get by tokens; `own`: each has the models on its own disk."""
 
-    def __init__(self, nodes, fleet=FLEET, models=MODELS, tls=False, planning=(), own=True):
+    def __init__(self, nodes, fleet=FLEET, models=MODELS, tls=False, planning=(), own=True,
+                 env=None):
         self.models = models
         self.own = own
+        self.env = env or {}  # by process: what its environment has besides
         self.planning = planning  # options of the controller
         self.tls = None
         self.folder = tempfile.TemporaryDirectory(prefix="tactus-cluster-test-")
@@ -73,7 +75,8 @@ class Cluster:
     def _start(self, name, arguments):
         log = open(self.root / f"{name}.log", "ab")
         with log:
-            return subprocess.Popen([TACTUS, *arguments], stdout=log, stderr=log)
+            return subprocess.Popen([TACTUS, *arguments], stdout=log, stderr=log,
+                                    env={**os.environ, **self.env.get(name, {})})
 
     def tactus(self, *arguments):
         return subprocess.run([TACTUS, *map(str, arguments)], capture_output=True, text=True,
@@ -378,7 +381,11 @@ class EnrolmentTest(unittest.TestCase):
         self.assertIn('"alive"', status(root / "server").stdout)
         again = agent("again", "south", "--join", token)
         self.assertEqual(again.wait(timeout=WAIT_S), 2)
-        self.assertIn("unknown, used or expired", (root / "again.log").read_text())
+        self.assertIn("the token is for node 'server'", (root / "again.log").read_text())
+        again = agent("again", "server", "--join", token)
+        self.assertEqual(again.wait(timeout=WAIT_S), 2)
+        self.assertIn("the token of node 'server' was used before",
+                      (root / "again.log").read_text())
         # The server's certificate under another name.
         for each in ("node.pem", "node.key"):
             (root / "again" / each).write_bytes((root / "server" / each).read_bytes())

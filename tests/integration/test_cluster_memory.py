@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -21,6 +22,7 @@ class Controllers(Cluster):
     """Two controllers, `a` and `b`, and agents that know both."""
 
     def __init__(self, nodes, store, elect, **more):
+        self.store = store
         self.options = ["--store", store, "--elect", elect, "--lease-seconds", "2"]
         self.controllers = {}
         self.ports = {}
@@ -36,7 +38,8 @@ class Controllers(Cluster):
         process = self._start(
             f"controller-{name}",
             ["controller", str(self.fleet), "--state", str(self.root / f"controller-{name}"),
-             "--listen", f"127.0.0.1:{self.ports.get(name, 0)}", "--name", name, *self.options])
+             "--listen", f"127.0.0.1:{self.ports.get(name, 0)}", "--name", name, *self.options,
+             *self.secure_controller(name)])
         self.controllers[name] = process
         self.more.append(process)
 
@@ -45,6 +48,15 @@ class Controllers(Cluster):
                 raise AssertionError(self.log(f"controller-{name}"))
             return re.findall(r"ready control=(\d+)", self.log(f"controller-{name}"))[seen:]
         self.ports[name] = int(until("a controller", ready)[-1])
+
+    def secure_controller(self, name):
+        """Each has a copy of the authority."""
+        if self.tls is None:
+            return []
+        copy = self.root / f"authority-{name}"
+        if not copy.exists():
+            shutil.copytree(self.tls, copy)
+        return ["--tls", str(copy)]
 
     def start_agent(self, node, **more):
         port, self.port = self.port, f"{self.ports['a']},127.0.0.1:{self.ports['b']}"
@@ -56,21 +68,21 @@ class Controllers(Cluster):
     def status(self):
         told = subprocess.run(
             [TACTUS, "cluster", "status", "--json", "--controller",
-             ",".join(f"127.0.0.1:{port}" for port in self.ports.values())],
+             ",".join(f"127.0.0.1:{port}" for port in self.ports.values()), *self.secure()],
             capture_output=True, text=True, timeout=WAIT_S, check=False)
         return json.loads(told.stdout) if told.returncode == 0 else None
 
     def leader(self):
         for name, port in self.ports.items():
             told = subprocess.run([TACTUS, "cluster", "status", "--controller",
-                                   f"127.0.0.1:{port}"], capture_output=True, text=True,
-                                  timeout=WAIT_S, check=False)
+                                   f"127.0.0.1:{port}", *self.secure()], capture_output=True,
+                                  text=True, timeout=WAIT_S, check=False)
             if told.returncode == 0:
                 return name
         return None
 
     def history(self, *more):
-        told = self.tactus("cluster", "history", "--store", self.options[1], "--json", *more)
+        told = self.tactus("cluster", "history", "--store", self.store, "--json", *more)
         return json.loads(told)
 
     def events(self):
@@ -78,7 +90,7 @@ class Controllers(Cluster):
 
 
 class TakeoverCase(unittest.TestCase):
-    def start(self, store, elect):
+    def start(self, store, elect, **more):
         folder = tempfile.TemporaryDirectory(prefix="tactus-cluster-test-")
         self.addCleanup(folder.cleanup)
         root = pathlib.Path(folder.name)
@@ -86,7 +98,7 @@ class TakeoverCase(unittest.TestCase):
         repository(root / "models")
         (root / "fleet.toml").write_text(fleet(mean_on=("near",)))
         self.cluster = Controllers(NODES, store, elect, fleet=root / "fleet.toml",
-                                   models=root / "models")
+                                   models=root / "models", **more)
         self.addCleanup(self.cluster.close)
         self.cluster.await_served(NODES)
         self.edge = self.cluster.await_ports(NODES)["edge"]
@@ -110,8 +122,8 @@ class TakeoverCase(unittest.TestCase):
         plan = self.cluster.status()["serving"]
         until("the plan in the store", lambda: ("plan-adopted", plan) in self.cluster.events())
         told = subprocess.run([TACTUS, "cluster", "status", "--controller",
-                               f"127.0.0.1:{self.cluster.ports[spare]}"], capture_output=True,
-                              text=True, timeout=WAIT_S, check=False)
+                               f"127.0.0.1:{self.cluster.ports[spare]}", *self.cluster.secure()],
+                              capture_output=True, text=True, timeout=WAIT_S, check=False)
         self.assertIn(f"not the leader; {leader} leads", told.stderr)
         traffic = self.traffic()
         self.cluster.controllers[leader].kill()

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import unittest
 import numpy as np
 import tritonclient.grpc as triton
 
+from certificates import certify, day
 from serving import TACTUS, WAIT_S
 from site_processes import Process, Site, free_port
 
@@ -136,6 +138,26 @@ class SiteWithCertificatesTest(unittest.TestCase):
         self.assertNotEqual(site.leader(), first)
         status, answer = site.infer("echo", [[1, 2, 3, 4]], timeout_us=5_000_000)
         self.assertEqual(status, 200, answer)
+
+
+    def test_who_has_expired_stays_outside_until_its_files_are_replaced(self):
+        site = Site(schedulers=1, workers=1, certificates=True)
+        self.addCleanup(site.close)
+        self.assertEqual(site.leader(), 0)
+        folder = site.certificate("n2")
+        certify(pathlib.Path(site.folder) / "authority", folder, "n2", day(-40), day(-10))
+        tls, site.tls = site.tls, ["--peer-tls", folder]
+        late = site.start("late", "serve", "--models", pathlib.Path(site.folder) / "models",
+                          "--schedulers", ",".join(site.places), "--worker-name", "n2/late",
+                          "--profile", site.profile, "--allow-other-machine", "--http-port", 0,
+                          "--grpc-port", 0, "--metrics-port", 0, *site.tls)
+        site.tls = tls
+        status, answer = site.infer("echo", [[1, 2, 3, 4]], timeout_us=5_000_000)
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(site.schedulers[0].page()["tactus_site_workers"], 1)
+        site.certificate("n2")
+        site.workers.append(late)
+        self.assertEqual(site.leader(), 0, "with both workers")
 
 
 class SiteBadInputTest(unittest.TestCase):

@@ -80,8 +80,14 @@ def containers(rendered):
         for container in spec['containers']:
             ports = {port['name'] for port in container['ports']}
             for probe in ('livenessProbe', 'readinessProbe'):
-                how = container[probe].get('httpGet') or container[probe]['tcpSocket']
-                rendered.expect(how['port'] in ports, f'{who}: {probe} asks nowhere')
+                how = container[probe].get('httpGet') or container[probe].get('tcpSocket')
+                if how:
+                    rendered.expect(how['port'] in ports, f'{who}: {probe} asks nowhere')
+                else:
+                    numbers = {f':{port["containerPort"]}' for port in container['ports']}
+                    rendered.expect(any(number in word for number in numbers
+                                        for word in container[probe]['exec']['command']),
+                                    f'{who}: {probe} asks nowhere')
 
 
 def selectors(rendered):
@@ -89,11 +95,14 @@ def selectors(rendered):
     everybody = list(pods(rendered))
     for each in rendered.of('Service', 'PodDisruptionBudget', 'NetworkPolicy'):
         spec, who = each['spec'], f'{each["kind"]} {each["metadata"]["name"]}'
-        selector = spec.get('selector') or spec['podSelector']
+        selector = dict(spec.get('selector') or spec['podSelector'])
+        pod = selector.pop('statefulset.kubernetes.io/pod-name', None)
         found = [pod for pod in everybody if matches(selector.get('matchLabels', selector), pod[1])]
         rendered.expect(len(found) == 1, f'{who} selects {len(found)} kinds of pods')
         if len(found) != 1:
             continue
+        if pod is not None:
+            rendered.expect(pod in pods_of(found[0][0]), f'{who}: there is no pod {pod}')
         ports = {port['name'] for container in found[0][2]['containers']
                  for port in container['ports']}
         wanted = {port['targetPort'] for port in spec.get('ports', [])}
@@ -108,6 +117,11 @@ def selectors(rendered):
             ports = {port['name'] for port in service['spec']['ports']}
             rendered.expect({end['port'] for end in each['spec']['endpoints']} <= ports,
                             f'{each["metadata"]["name"]}: no such port')
+
+
+def pods_of(stateful):
+    name = stateful['metadata']['name']
+    return [f'{name}-{i}' for i in range(stateful['spec']['replicas'])]
 
 
 def told(container, option):
@@ -131,6 +145,32 @@ def site(rendered):
     want = [listen.replace('$(POD_NAME)', f'{name}-{i}')
             for i in range(stateful['spec']['replicas'])]
     rendered.expect(lists == {','.join(want)}, f'{lists} is not {want}')
+
+
+def controllers(rendered):
+    """Each has a service, and no service stands for one that leads and one that waits; of several
+    one is elected, they share a store, and one at a time may be taken away."""
+    for each in rendered.of('StatefulSet'):
+        container = each['spec']['template']['spec']['containers'][0]
+        if container['args'][0] != 'controller':
+            continue
+        name, several = each['metadata']['name'], each['spec']['replicas'] > 1
+        services = {service['metadata']['name']: service['spec']
+                    for service in rendered.of('Service')}
+        rendered.expect(services[name].get('clusterIP') == 'None', f'{name}: is no list of names')
+        for pod in pods_of(each):
+            chosen = services.get(pod, {}).get('selector', {})
+            rendered.expect(chosen.get('statefulset.kubernetes.io/pod-name') == pod,
+                            f'{pod}: no service of its own')
+        budgets = [budget['metadata']['name'] for budget in rendered.of('PodDisruptionBudget')]
+        rendered.expect((name in budgets) == several, f'{name}: disruption budget')
+        for option in ('--elect', '--name'):
+            rendered.expect(bool(told(container, option)) == several, f'{name}: {option}')
+        known = {variable['name'] for variable in container['env']}
+        used = set(re.findall(r'\$\((\w+)\)', ' '.join(container['args'])))
+        rendered.expect(used <= known, f'{name}: nobody sets {used - known}')
+        rendered.expect(not several or told(container, '--store') == ['$(TACTUS_STORE)'],
+                        f'{name}: stores of their own')
 
 
 def secrets(rendered):
@@ -202,7 +242,7 @@ def main(chart, promtool, *paths):
     queries = []
     for path in paths:
         rendered = Rendered(path)
-        for look in (names, containers, selectors, site, secrets):
+        for look in (names, containers, selectors, site, controllers, secrets):
             look(rendered)
         queries += scaling(rendered)
         problems += rendered.problems

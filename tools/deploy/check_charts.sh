@@ -70,6 +70,12 @@ declare -A settings=(
     --set monitoring.enabled=true,monitoring.tokenSecret.name=reader,monitoring.labels.team=a"
   [controller]="--set $safe,controller.enabled=true,controller.fleetConfigMap=fleet
     --set controller.authoritySecret=authority,networkPolicy.enabled=false"
+  [spare]="--set $safe,controller.enabled=true,controller.fleetConfigMap=fleet
+    --set controller.authoritySecret=authority,controller.replicas=2,controller.elect=postgresql
+    --set controller.storeSecret=store,controller.leaseSeconds=2"
+  [etcd]="--set $safe,controller.enabled=true,controller.fleetConfigMap=fleet
+    --set controller.authoritySecret=authority,controller.replicas=3,controller.storeSecret=store
+    --set controller.elect=etcd://etcd.db.svc:2379/street,controller.service.type=LoadBalancer"
   [everywhere]="--set $safe,worker.nodeSelector.pool=models,frontEnd.service.type=LoadBalancer
     --set frontEnd.service.annotations.a=b,image.pullSecrets={one},scheduler.policy=symphony
     --set worker.extraArgs={--default-slo-ms=50},clusterDomain=example.internal"
@@ -100,6 +106,11 @@ refused 'security.peerSecret is empty' --set security.tlsSecret=a,security.token
 refused 'nobody scales a DaemonSet' --set $safe,autoscaling.enabled=true
 refused 'needs monitoring.enabled' --set $safe,autoscaling.enabled=true,worker.kind=Deployment
 refused 'fleetConfigMap is empty' --set $safe,controller.enabled=true
+several=controller.enabled=true,controller.fleetConfigMap=a,controller.authoritySecret=b
+several+=,controller.replicas=2
+refused 'controller.elect is empty' --set $safe,$several
+refused 'controller.storeSecret is empty' --set $safe,$several,controller.elect=postgresql
+refused 'elect' --set $safe,$several,controller.elect=etcd://nowhere,controller.storeSecret=c
 refused 'replicas' --set $safe,scheduler.replicas=0
 refused 'frontend' --set $safe,frontend.replicas=3
 
@@ -107,6 +118,8 @@ refused 'frontend' --set $safe,frontend.replicas=3
 for program in build/package/apps/tactus build/release/apps/tactus; do
   [ -x "$program" ] || continue
   "$python" -B tools/deploy/chart_processes.py "$program" "$work/safe.yaml" models/ee_mlp ||
+    failed=1
+  "$python" -B tools/deploy/chart_controllers.py "$program" "$work/spare.yaml" examples/street ||
     failed=1
   started=yes
   break

@@ -14,6 +14,7 @@
 #include "cluster/control/loop.h"
 #include "cluster/control/model_placer.h"
 #include "cluster/control/state_file.h"
+#include "cluster/tls/tls.h"
 #include "fleet/node_state.h"
 #include "fleet/rate_windows.h"
 #include "fleet/worker_routes.h"

@@ -12,14 +12,14 @@
 #include "base/expected.h"
 #include "cluster/control/worker.h"
 #include "cluster/models/model_store.h"
-#include "cluster/tls/tls.h"
+#include "cluster/tls/peer_tls.h"
 
 namespace tactus {
 
 struct AgentOptions {
   std::string node;                      // its name: a device of the fleet
   std::vector<std::string> controllers;  // HOST:PORT of each that may lead
-  ClusterTls tls;
+  PeerTls tls;
   WorkerOptions worker;      // its `state` is the agent's folder too; its `models` is set by Start
   ModelStoreOptions models;  // its `state` too
 };

@@ -11,6 +11,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "cluster/control/codec.h"
+#include "cluster/tls/tls.h"
 #include "control.grpc.pb.h"
 
 namespace tactus {
@@ -27,7 +28,7 @@ constexpr int kConnectWithinMs = 1000;
 }  // namespace
 
 struct Attendance::Body {
-  Body(std::vector<std::string> where, const ClusterTls& tls, AttendanceEvents told)
+  Body(std::vector<std::string> where, const PeerTls& tls, AttendanceEvents told)
       : controllers(std::move(where)), events(std::move(told)) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMostMessage);
@@ -41,7 +42,7 @@ struct Attendance::Body {
     }
     for (const std::string& each : controllers) {
       stubs.push_back(control::Control::NewStub(
-          grpc::CreateCustomChannel(each, ClientCredentials(tls), arguments)));
+          grpc::CreateCustomChannel(each, tls.Towards(kControllerNode), arguments)));
     }
     thread = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   }
@@ -119,8 +120,7 @@ struct Attendance::Body {
   std::jthread thread;              // last: it uses the others
 };
 
-Attendance::Attendance(std::vector<std::string> controllers, ClusterTls tls,
-                       AttendanceEvents events)
+Attendance::Attendance(std::vector<std::string> controllers, PeerTls tls, AttendanceEvents events)
     : body_(std::make_unique<Body>(std::move(controllers), tls, std::move(events))) {}
 
 Attendance::~Attendance() {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/tls/tls.h"
+#include "cluster/tls/peer_tls.h"
 #include "fleet/messages.h"
 
 namespace tactus {
@@ -22,7 +22,7 @@ struct AttendanceEvents {
 class Attendance {
  public:
   // HOST:PORT of each that may lead, at least one.
-  Attendance(std::vector<std::string> controllers, ClusterTls tls, AttendanceEvents events);
+  Attendance(std::vector<std::string> controllers, PeerTls tls, AttendanceEvents events);
   ~Attendance();  // ends the connection
 
   void Send(FromNode message);

@@ -4,6 +4,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "cluster/tls/tls.h"
 #include "control.grpc.pb.h"
 
 namespace tactus {
@@ -20,7 +21,7 @@ bool IsAbsent(const grpc::Status& status) {
 
 class ControllerBlobs final : public BlobSource {
  public:
-  ControllerBlobs(const std::vector<std::string>& controllers, const ClusterTls& tls) {
+  ControllerBlobs(const std::vector<std::string>& controllers, const PeerTls& tls) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMostPiece);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -30,7 +31,7 @@ class ControllerBlobs final : public BlobSource {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kSilentMs);
     for (const std::string& each : controllers) {
       stubs_.push_back(control::Control::NewStub(
-          grpc::CreateCustomChannel(each, ClientCredentials(tls), arguments)));
+          grpc::CreateCustomChannel(each, tls.Towards(kControllerNode), arguments)));
     }
   }
 
@@ -84,7 +85,7 @@ class ControllerBlobs final : public BlobSource {
 }  // namespace
 
 std::unique_ptr<BlobSource> BlobsOfControllers(const std::vector<std::string>& controllers,
-                                               const ClusterTls& tls) {
+                                               const PeerTls& tls) {
   return std::make_unique<ControllerBlobs>(controllers, tls);
 }
 

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "cluster/models/model_fetch.h"
-#include "cluster/tls/tls.h"
+#include "cluster/tls/peer_tls.h"
 
 namespace tactus {
 
 // HOST:PORT of each that may lead. A connection of its own, so that beats do not wait behind a
 // model's bytes.
 std::unique_ptr<BlobSource> BlobsOfControllers(const std::vector<std::string>& controllers,
-                                               const ClusterTls& tls);
+                                               const PeerTls& tls);
 
 }  // namespace tactus

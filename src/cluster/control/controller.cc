@@ -14,9 +14,11 @@
 #include "cluster/control/attend_reactor.h"
 #include "cluster/control/blob_reactor.h"
 #include "cluster/control/codec.h"
+#include "cluster/control/enrolment.h"
 #include "cluster/control/loop.h"
+#include "cluster/control/spare.h"
 #include "cluster/control/state_file.h"
-#include "cluster/tls/authority.h"
+#include "cluster/tls/tls.h"
 #include "control.grpc.pb.h"
 #include "platform/process.h"
 #include "platform/wall_clock.h"
@@ -32,6 +34,12 @@ constexpr auto kDescribesWithin = std::chrono::seconds(5);
 
 std::string IdText(PlanId id) {
   return "plan " + std::to_string(id.epoch) + " of term " + std::to_string(id.term);
+}
+
+EnrolmentOptions EnrolmentOf(const ControllerOptions& options, const FleetInput& fleet) {
+  EnrolmentOptions enrolment{.authority = options.authority, .nodes = {}, .use = options.use_token};
+  for (const auto& device : fleet.devices) enrolment.nodes.insert(device.name);
+  return enrolment;
 }
 
 // Tells people what happens, and whoever keeps history.
@@ -77,6 +85,7 @@ struct Controller::Body final : control::Control::CallbackService {
       : options(std::move(given)),
         lock(std::move(held)),
         log(told),
+        enrolment(EnrolmentOf(options, fleet), told),
         history(std::move(told), keeper),
         leader(std::move(fleet), std::move(planning), options.leader, kept, clock.Now(), &history) {
   }
@@ -101,6 +110,7 @@ struct Controller::Body final : control::Control::CallbackService {
   const FolderLock lock;
   const Log log;
   const WallClock clock;
+  Enrolment enrolment;
   ToldHistory history;
   Loop loop;
   FleetLeader leader;  // of the loop, as what follows
@@ -111,7 +121,6 @@ struct Controller::Body final : control::Control::CallbackService {
 
   mutable std::mutex mutex;
   std::string superseded;  // under the mutex
-  std::mutex joining;      // one token is used by one request
   std::atomic<int> fetches{0};
   int port = 0;
   std::unique_ptr<grpc::Server> server;
@@ -150,17 +159,19 @@ grpc::ServerUnaryReactor* Controller::Body::Join(grpc::CallbackServerContext* co
                                                  const control::JoinRequest* request,
                                                  control::JoinReply* response) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const std::scoped_lock one(joining);
-  const auto joined = AdmitNode(options.authority, request->token(), request->request_pem());
-  if (!joined) {
-    log("a node was not admitted: " + joined.error().message);
-    reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, joined.error().message});
-    return reactor;
-  }
-  log("node " + joined->node + " has joined");
-  response->set_certificate_pem(joined->certificate);
-  response->set_authority_pem(joined->authority);
-  reactor->Finish(grpc::Status::OK);
+  JoinCall call{request->token(), request->request_pem(),
+                options.tls.on() ? PeerNode(*context->auth_context()) : ""};
+  enrolment.Ask(std::move(call), [reactor, response](const Expected<Joined>& joined) {
+    if (!joined) {
+      const bool later = joined.error().code == ErrorCode::kUnavailable;
+      return reactor->Finish(
+          {later ? grpc::StatusCode::UNAVAILABLE : grpc::StatusCode::PERMISSION_DENIED,
+           joined.error().message});
+    }
+    response->set_certificate_pem(joined->certificate);
+    response->set_authority_pem(joined->authority);
+    reactor->Finish(grpc::Status::OK);
+  });
   return reactor;
 }
 
@@ -181,7 +192,7 @@ Status Controller::Body::Listen() {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingsEvery);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddListeningPort(options.listen, ListeningCredentials(options.tls), &port);
+  builder.AddListeningPort(options.listen, options.tls.ListeningToStrangers(), &port);
   server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     return Fail(ErrorCode::kUnavailable,
@@ -280,7 +291,7 @@ Expected<std::unique_ptr<Controller>> Controller::Start(ControllerOptions option
   return std::unique_ptr<Controller>(new Controller(std::move(body)));
 }
 
-Expected<LeaderView> DescribeCluster(const std::string& controller, const ClusterTls& tls) {
+Expected<LeaderView> DescribeCluster(const std::string& controller, const PeerTls& tls) {
   if (Status reach = CheckReach(controller, tls); !reach) {
     return std::unexpected(std::move(reach.error()));
   }
@@ -288,11 +299,14 @@ Expected<LeaderView> DescribeCluster(const std::string& controller, const Cluste
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(kMostMessage * 16);
   const auto stub = control::Control::NewStub(
-      grpc::CreateCustomChannel(controller, ClientCredentials(tls), arguments));
+      grpc::CreateCustomChannel(controller, tls.Towards(kControllerNode), arguments));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kDescribesWithin);
   control::Cluster cluster;
   const grpc::Status status = stub->Describe(&context, {}, &cluster);
+  if (status.error_message().starts_with(kNotTheLeader)) {
+    return Fail(ErrorCode::kCancelled, controller + " is " + status.error_message());
+  }
   if (!status.ok()) {
     return Fail(ErrorCode::kUnavailable,
                 "no controller answers at " + controller + ": " + status.error_message());

@@ -10,7 +10,8 @@
 
 #include "base/expected.h"
 #include "cluster/models/catalogue.h"
-#include "cluster/tls/tls.h"
+#include "cluster/tls/peer_tls.h"
+#include "cluster/tls/token.h"
 #include "fleet/history.h"
 #include "fleet/leader.h"
 
@@ -19,8 +20,10 @@ namespace tactus {
 struct ControllerOptions {
   std::string listen = "127.0.0.1:7400";  // port 0: any free one
   std::filesystem::path state;            // controller.state
-  ClusterTls tls;
+  PeerTls tls;
   std::filesystem::path authority;  // whose tokens admit nodes; empty: nobody may join
+  // EnrolmentOptions::use. Null: no token admits anybody.
+  std::function<Status(const Token&, const std::string& key)> use_token;
   LeaderOptions leader;
   // What nodes may fetch: the models of `leader.digests`, and what they need. Null: nothing.
   std::shared_ptr<const Catalogue> models;
@@ -52,7 +55,8 @@ class Controller {
   std::unique_ptr<Body> body_;
 };
 
-// What the controller there says of its cluster.
-Expected<LeaderView> DescribeCluster(const std::string& controller, const ClusterTls& tls);
+// What the controller there says of its cluster. kCancelled: it does not lead, and says who does;
+// kUnavailable: none answers.
+Expected<LeaderView> DescribeCluster(const std::string& controller, const PeerTls& tls);
 
 }  // namespace tactus

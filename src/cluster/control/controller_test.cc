@@ -28,7 +28,7 @@ class SimpleNode {
       : state_({.name = name, .beat_every = Millis(50)}, NodeKept{.who = who}) {
     state_.WorkerUp({}, "127.0.0.1:1", "127.0.0.1:2");
     attendance_ = std::make_unique<Attendance>(
-        controllers, ClusterTls{},
+        controllers, PeerTls{},
         AttendanceEvents{.connected = [this] { loop_.Post([this] { state_.Connected(); }); },
                          .order =
                              [this](ToNode order) {

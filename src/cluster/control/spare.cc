@@ -8,6 +8,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "cluster/control/codec.h"
+#include "cluster/tls/tls.h"
 #include "control.grpc.pb.h"
 
 namespace tactus {
@@ -18,15 +19,16 @@ constexpr auto kSpareEndsWithin = std::chrono::milliseconds(200);
 // Hears one report of an agent, which says what term it obeys, and ends.
 class RefusingReactor final : public grpc::ServerBidiReactor<control::FromNode, control::ToNode> {
  public:
-  RefusingReactor(grpc::Status status, std::atomic<std::uint64_t>* highest)
-      : status_(std::move(status)), highest_(highest) {
+  // `node`: whose word counts; empty: anybody's.
+  RefusingReactor(grpc::Status status, std::string node, std::atomic<std::uint64_t>* highest)
+      : status_(std::move(status)), node_(std::move(node)), highest_(highest) {
     StartRead(&read_);
   }
 
  private:
   void OnReadDone(bool ok) override {
     const auto message = ok ? Decode(read_) : Expected<FromNode>(InvalidArgument(""));
-    if (message && highest_ != nullptr) {
+    if (message && highest_ != nullptr && (node_.empty() || message->node == node_)) {
       std::uint64_t seen = highest_->load();
       while (seen < ReportOf(*message).term &&
              !highest_->compare_exchange_weak(seen, ReportOf(*message).term)) {
@@ -37,6 +39,7 @@ class RefusingReactor final : public grpc::ServerBidiReactor<control::FromNode, 
   void OnDone() override { delete this; }
 
   const grpc::Status status_;
+  const std::string node_;
   std::atomic<std::uint64_t>* const highest_;  // null: whoever speaks is nobody's node
   control::FromNode read_;
 };
@@ -44,13 +47,13 @@ class RefusingReactor final : public grpc::ServerBidiReactor<control::FromNode, 
 }  // namespace
 
 struct SpareController::Body final : control::Control::CallbackService {
-  Body(const ClusterTls& given, std::function<std::string()> told)
+  Body(const PeerTls& given, std::function<std::string()> told)
       : tls(given), who_leads(std::move(told)) {}
 
   grpc::Status Refusal() const {
     const std::string who = who_leads();
     return {grpc::StatusCode::UNAVAILABLE,
-            "not the leader; " + (who.empty() ? "nobody is known to lead" : who + " leads")};
+            kNotTheLeader + (who.empty() ? "nobody is known to lead" : who + " leads")};
   }
   grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context) const {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
@@ -59,8 +62,9 @@ struct SpareController::Body final : control::Control::CallbackService {
   }
   grpc::ServerBidiReactor<control::FromNode, control::ToNode>* Attend(
       grpc::CallbackServerContext* context) override {
-    const bool known = !tls.on() || !PeerNode(*context->auth_context()).empty();
-    return new RefusingReactor(Refusal(), known ? &highest : nullptr);
+    const std::string node = tls.on() ? PeerNode(*context->auth_context()) : "";
+    const bool known = !tls.on() || !node.empty();
+    return new RefusingReactor(Refusal(), node, known ? &highest : nullptr);
   }
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context,
                                      const control::DescribeRequest*, control::Cluster*) override {
@@ -71,7 +75,7 @@ struct SpareController::Body final : control::Control::CallbackService {
     return Refuse(context);
   }
 
-  const ClusterTls tls;
+  const PeerTls tls;
   const std::function<std::string()> who_leads;
   std::atomic<std::uint64_t> highest{0};
   int port = 0;
@@ -89,7 +93,7 @@ std::uint16_t SpareController::port() const { return static_cast<std::uint16_t>(
 std::uint64_t SpareController::term_heard() const { return body_->highest; }
 
 Expected<std::unique_ptr<SpareController>> SpareController::Start(
-    const std::string& listen, const ClusterTls& tls, std::function<std::string()> who_leads) {
+    const std::string& listen, const PeerTls& tls, std::function<std::string()> who_leads) {
   if (Status reach = CheckReach(listen, tls); !reach) {
     return std::unexpected(std::move(reach.error()));
   }
@@ -98,7 +102,7 @@ Expected<std::unique_ptr<SpareController>> SpareController::Start(
   builder.RegisterService(body.get());
   builder.SetMaxReceiveMessageSize(kMostMessage);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddListeningPort(listen, ListeningCredentials(tls), &body->port);
+  builder.AddListeningPort(listen, tls.ListeningToStrangers(), &body->port);
   body->server = builder.BuildAndStart();
   if (body->server == nullptr || body->port == 0) {
     return Fail(ErrorCode::kUnavailable,

@@ -8,15 +8,18 @@
 #include <string>
 
 #include "base/expected.h"
-#include "cluster/tls/tls.h"
+#include "cluster/tls/peer_tls.h"
 
 namespace tactus {
+
+// How its answers begin.
+inline constexpr char kNotTheLeader[] = "not the leader; ";
 
 class SpareController {
  public:
   // `who_leads`, from any thread: empty if nobody knows. kUnavailable where the port is taken.
   static Expected<std::unique_ptr<SpareController>> Start(const std::string& listen,
-                                                          const ClusterTls& tls,
+                                                          const PeerTls& tls,
                                                           std::function<std::string()> who_leads);
   ~SpareController();
 

@@ -36,7 +36,7 @@ bool HoldsInTime(Holds holds) {
 class Caller {
  public:
   explicit Caller(std::vector<std::string> controllers)
-      : attendance_(std::move(controllers), ClusterTls{},
+      : attendance_(std::move(controllers), PeerTls{},
                     {.connected = [] {},
                      .order = [this](const ToNode&) { ++orders_; },
                      .lost =

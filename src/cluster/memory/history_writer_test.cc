@@ -151,6 +151,20 @@ TEST_F(HistoryWriterTest, TheNextControllerTakesUpThePlanAndTheLinks) {
   EXPECT_THAT(Recollect(*store, other, "first", utc())->remembered.plans, IsEmpty());
 }
 
+TEST_F(HistoryWriterTest, WhatAControllerMeasuredWhoseClockIsAnHourAheadIsKnownToTheNext) {
+  const SqliteFolder folder;
+  const auto store = folder.Open();
+  knowledge::Batch batch{.term = 4};
+  batch.network.push_back({.at = kMemoryNoon + std::chrono::hours(1),
+                           .from_site = "street0",
+                           .to_site = "rack",
+                           .mbps = 12});
+  ASSERT_TRUE(store->Commit(batch));
+  const auto recollection = Recollect(*store, TwoNodes::Fleet(), "first", kMemoryNoon);
+  ASSERT_EQ(recollection->remembered.links.size(), 1u);
+  EXPECT_EQ(recollection->remembered.links.at(0).mbps, 12);
+}
+
 // Its controller was killed between the plan's adoption and its record.
 TEST_F(HistoryWriterTest, APlanWithoutAVerdictIsRememberedAsOne) {
   const SqliteFolder folder;

@@ -12,6 +12,8 @@ namespace tactus {
 namespace {
 
 constexpr std::chrono::hours kLinkWindow{1};
+// Who led before may have had a clock that was ahead.
+constexpr std::chrono::days kClocksApart{1};
 
 // None: it is a plan of another fleet.
 std::optional<RememberedPlan> TakenFrom(const knowledge::Plan& plan, const FleetInput& declared,
@@ -52,7 +54,7 @@ Expected<Recollection> Recollect(knowledge::Store& store, const FleetInput& decl
     if (plan) recollection.remembered.plans.push_back(*std::move(plan));
   }
 
-  const knowledge::Window window{now - kLinkWindow, now};
+  const knowledge::Window window{now - kLinkWindow, now + kClocksApart};
   for (FleetLink link : declared.links) {
     const std::string &a = declared.sites[link.a.value()], &b = declared.sites[link.b.value()];
     const auto there = store.LinkBandwidth(a, b, window), back = store.LinkBandwidth(b, a, window);

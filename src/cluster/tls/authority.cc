@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <memory>
-#include <sstream>
 #include <utility>
 
 #include <openssl/bio.h>
@@ -33,7 +32,6 @@ struct FreeIt {
 template <class T>
 using Held = std::unique_ptr<T, FreeIt>;
 
-constexpr char kController[] = "controller";  // its node
 constexpr long kDaySeconds = 24 * 3600;
 constexpr long kNodeDays = 30;
 constexpr long kAuthorityDays = 3650;
@@ -136,21 +134,6 @@ Held<X509> SignedNode(EVP_PKEY* key, const std::string& node, const Authority& a
                 authority.certificate.get(), authority.key.get());
 }
 
-std::string Hex(const unsigned char* bytes, std::size_t count) {
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    text += {kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]};
-  }
-  return text;
-}
-
-std::string SumOf(const std::string& token) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> sum{};
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), sum.data());
-  return Hex(sum.data(), sum.size());
-}
-
 // They stand in a certificate's names, where some characters mean something.
 bool IsPlain(const std::string& name) {
   constexpr std::size_t kMost = 63;
@@ -159,50 +142,41 @@ bool IsPlain(const std::string& name) {
   });
 }
 
-bool IsNodeName(const std::string& name) { return IsPlain(name) && name != kController; }
-
-std::unexpected<Error> NotANodeName(const std::string& name) {
-  return InvalidArgument("'" + name + "': a node's name is made of letters, digits, - _ and .");
-}
-
 bool IsAddress(const std::string& host) {
   return host.find(':') != std::string::npos ||
          host.find_first_not_of("0123456789.") == std::string::npos;
 }
 
-long Now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
+// Null: it is none, or not signed by its own key.
+Held<X509_REQ> RequestOf(const std::string& request) {
+  if (request.size() > kMostRequest) return nullptr;
+  Held<X509_REQ> asked(PEM_read_bio_X509_REQ(Reading(request).get(), nullptr, nullptr, nullptr));
+  EVP_PKEY* const key = asked == nullptr ? nullptr : X509_REQ_get0_pubkey(asked.get());
+  const bool owned = key != nullptr && X509_REQ_verify(asked.get(), key) == 1;
+  ERR_clear_error();
+  return owned ? std::move(asked) : nullptr;
 }
 
-// The node of the token, which is then no longer there; lines that have expired go too.
-Expected<std::string> UseUp(const std::filesystem::path& path, const std::string& token) {
-  const auto text = ReadWhole(path, "list of tokens");
-  const std::string sum = SumOf(token);
-  std::string left = "# sums of tokens that admit a node once: SUM NODE EXPIRY\n";
-  std::string admitted;
-  std::istringstream lines(text.value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string kept;
-    std::string node;
-    long expiry = 0;
-    if (!(fields >> kept >> node >> expiry) || kept == "#" || expiry < Now()) continue;
-    if (kept == sum) {
-      admitted = node;
-    } else {
-      left += line + "\n";
-    }
-  }
-  if (admitted.empty()) {
-    return InvalidArgument(
-        "the token is unknown, used or expired; tactus cluster token makes another");
-  }
-  if (Status written = WriteWhole(left, path, "list of tokens"); !written) {
-    return std::unexpected(std::move(written.error()));  // it could be used again
-  }
-  return admitted;
+std::unexpected<Error> NoRequest() {
+  return InvalidArgument("no request in PEM that is signed by its own key");
+}
+
+// What an i2d function writes of it.
+template <class T, class Write>
+std::string DerOf(T* what, Write write) {
+  unsigned char* bytes = nullptr;
+  const int size = write(what, &bytes);
+  CHECK(size > 0, "what was read can be written");
+  std::string der(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  OPENSSL_free(bytes);
+  return der;
+}
+
+KeyRequest RequestBy(EVP_PKEY* key) {
+  const Held<X509_REQ> request(X509_REQ_new());
+  X509_REQ_set_pubkey(request.get(), key);
+  CHECK(X509_REQ_sign(request.get(), key, EVP_sha256()) > 0, "an EC key signs");
+  return {PemOf(key), Pem([&](BIO* bio) { return PEM_write_bio_X509_REQ(bio, request.get()); })};
 }
 
 }  // namespace
@@ -213,7 +187,7 @@ Status MakeAuthority(const std::filesystem::path& folder, const std::vector<std:
     return Fail(ErrorCode::kAlreadyExists,
                 folder.string() + ": there is an authority here already; another folder, please");
   }
-  std::string names = "URI:" + std::string(kNodeUri) + kController;
+  std::string names = "URI:" + std::string(kNodeUri) + kControllerNode;
   for (const std::string& host : hosts) {
     if (!IsAddress(host) && !IsPlain(host)) {
       return InvalidArgument("'" + host + "' is no name and no address of a host");
@@ -225,7 +199,7 @@ Status MakeAuthority(const std::filesystem::path& folder, const std::vector<std:
   const Held<EVP_PKEY> node_key(EVP_EC_gen("P-256"));
   const auto authority = Signed(key.get(), "tactus cluster", "", kAuthorityDays, nullptr, nullptr);
   const auto node =
-      Signed(node_key.get(), kController, names, kAuthorityDays, authority.get(), key.get());
+      Signed(node_key.get(), kControllerNode, names, kAuthorityDays, authority.get(), key.get());
   if (Status s = WriteSecret(PemOf(node_key.get()), folder / "node.key"); !s) return s;
   if (Status s = WriteWhole(PemOf(node.get()), folder / "node.pem", "certificate"); !s) return s;
   if (Status s = WriteWhole(PemOf(authority.get()), folder / "authority.pem", "authority"); !s) {
@@ -234,50 +208,48 @@ Status MakeAuthority(const std::filesystem::path& folder, const std::vector<std:
   return WriteSecret(PemOf(key.get()), folder / "authority.key");  // last: all is there
 }
 
-Expected<std::string> MakeToken(const std::filesystem::path& folder, const std::string& node,
-                                std::chrono::seconds valid) {
-  if (!IsNodeName(node)) return NotANodeName(node);
-  if (auto authority = ReadAuthority(folder); !authority) {
-    return std::unexpected(std::move(authority.error()));
-  }
-  std::array<unsigned char, 32> bytes{};
-  CHECK(RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1, "there is chance");
-  std::string token = Hex(bytes.data(), bytes.size());
-  const auto path = folder / "tokens";
-  std::string text = ReadWhole(path, "list of tokens").value_or("");
-  text += SumOf(token) + " " + node + " " + std::to_string(Now() + valid.count()) + "\n";
-  if (Status written = WriteWhole(text, path, "list of tokens"); !written) {
-    return std::unexpected(std::move(written.error()));
-  }
-  return token;
+Status CheckNodeName(const std::string& node) {
+  if (IsPlain(node) && node != kControllerNode) return {};
+  return InvalidArgument("'" + node + "': a node's name is made of letters, digits, - _ and .");
 }
 
-Expected<Admitted> AdmitNode(const std::filesystem::path& folder, const std::string& token,
-                             const std::string& request) {
-  if (folder.empty()) return InvalidArgument("this controller has no authority (--tls)");
-  if (request.size() > kMostRequest) return InvalidArgument("the request is too long");
-  const Held<X509_REQ> asked(
-      PEM_read_bio_X509_REQ(Reading(request).get(), nullptr, nullptr, nullptr));
-  EVP_PKEY* const key = asked == nullptr ? nullptr : X509_REQ_get0_pubkey(asked.get());
-  const bool owned = key != nullptr && X509_REQ_verify(asked.get(), key) == 1;
-  ERR_clear_error();
-  if (!owned) return InvalidArgument("no request in PEM that is signed by its own key");
+Expected<std::string> SignNode(const std::filesystem::path& folder, const std::string& node,
+                               const std::string& request) {
+  if (Status named = CheckNodeName(node); !named) return std::unexpected(std::move(named.error()));
+  const Held<X509_REQ> asked = RequestOf(request);
+  if (asked == nullptr) return NoRequest();
   auto authority = ReadAuthority(folder);
   if (!authority) return std::unexpected(std::move(authority.error()));
-  const auto node = UseUp(folder / "tokens", token);
-  if (!node) return std::unexpected(node.error());
-  // Nothing of the request but its key: the token says whose it is.
-  const auto made = SignedNode(key, *node, *authority);
-  return Admitted{*node, PemOf(made.get()), authority->pem};
+  return PemOf(SignedNode(X509_REQ_get0_pubkey(asked.get()), node, *authority).get());
+}
+
+Expected<std::string> SumOfKey(const std::string& request) {
+  const Held<X509_REQ> asked = RequestOf(request);
+  if (asked == nullptr) return NoRequest();
+  const std::string der = DerOf(X509_REQ_get0_pubkey(asked.get()), i2d_PUBKEY);
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> sum{};
+  SHA256(reinterpret_cast<const unsigned char*>(der.data()), der.size(), sum.data());
+  return HexOf(sum.data(), sum.size());
+}
+
+Expected<std::string> AuthoritySecret(const std::filesystem::path& folder) {
+  const auto authority = ReadAuthority(folder);
+  if (!authority) return std::unexpected(authority.error());
+  return DerOf(authority->key.get(), i2d_PrivateKey);
 }
 
 KeyRequest MakeKeyRequest() {
   const Held<EVP_PKEY> key(EVP_EC_gen("P-256"));
-  const Held<X509_REQ> request(X509_REQ_new());
-  X509_REQ_set_pubkey(request.get(), key.get());
-  CHECK(X509_REQ_sign(request.get(), key.get(), EVP_sha256()) > 0, "an EC key signs");
-  return {PemOf(key.get()),
-          Pem([&](BIO* bio) { return PEM_write_bio_X509_REQ(bio, request.get()); })};
+  return RequestBy(key.get());
+}
+
+Expected<KeyRequest> MakeKeyRequest(const std::string& key) {
+  const Held<EVP_PKEY> read(PEM_read_bio_PrivateKey(Reading(key).get(), nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  if (read == nullptr || EVP_PKEY_get_base_id(read.get()) != EVP_PKEY_EC) {
+    return InvalidArgument("no EC private key in PEM");
+  }
+  return RequestBy(read.get());
 }
 
 Status KeepNode(const std::filesystem::path& folder, const std::string& key,
@@ -288,7 +260,7 @@ Status KeepNode(const std::filesystem::path& folder, const std::string& key,
 
 Status MakeNode(const std::filesystem::path& folder, const std::string& node,
                 const std::filesystem::path& out) {
-  if (!IsNodeName(node)) return NotANodeName(node);
+  if (Status named = CheckNodeName(node); !named) return named;
   auto authority = ReadAuthority(folder);
   if (!authority) return std::unexpected(std::move(authority.error()));
   std::error_code code;
@@ -300,6 +272,13 @@ Status MakeNode(const std::filesystem::path& folder, const std::string& node,
   std::filesystem::create_directories(out, code);
   if (Status s = WriteWhole(authority->pem, out / "authority.pem", "authority"); !s) return s;
   return KeepNode(out, PemOf(key.get()), PemOf(made.get()));
+}
+
+std::string HexOf(const unsigned char* bytes, std::size_t count) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += {kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]};
+  return text;
 }
 
 }  // namespace tactus

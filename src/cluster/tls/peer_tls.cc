@@ -1,5 +1,6 @@
 #include "cluster/tls/peer_tls.h"
 
+#include <ctime>
 #include <string_view>
 #include <utility>
 
@@ -8,9 +9,11 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "base/whole_file.h"
 #include "cluster/tls/tls.h"
 
 namespace tactus {
@@ -47,15 +50,68 @@ class NodeVerifier final : public grpc::experimental::ExternalCertificateVerifie
   const std::string node_;
 };
 
+struct FreeCertificate {
+  void operator()(X509* certificate) const { X509_free(certificate); }
+};
+using Certificate = std::unique_ptr<X509, FreeCertificate>;
+
+// Null: it is none.
+Certificate CertificateOf(const std::string& pem) {
+  const std::unique_ptr<BIO, decltype(&BIO_free_all)> text(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free_all);
+  Certificate certificate(PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr));
+  if (certificate == nullptr) ERR_clear_error();
+  return certificate;
+}
+
+struct FreeKey {
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
+
+// Null: it is none.
+Key KeyOf(const std::string& pem) {
+  const std::unique_ptr<BIO, decltype(&BIO_free_all)> text(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free_all);
+  return Key(PEM_read_bio_PrivateKey(text.get(), nullptr, nullptr, nullptr));
+}
+
+std::chrono::sys_seconds InstantOf(const ASN1_TIME* time) {
+  std::tm broken{};
+  ASN1_TIME_to_tm(time, &broken);
+  return std::chrono::sys_seconds(std::chrono::seconds(timegm(&broken)));
+}
+
+Expected<std::string> ReadPem(const std::filesystem::path& path) {
+  return ReadWhole(path, "PEM file", "; tactus cluster init and tactus agent --join make it");
+}
+
+std::shared_ptr<grpc::ChannelCredentials> Connecting(
+    std::shared_ptr<grpc::experimental::CertificateProviderInterface> files, bool known,
+    const std::string& node) {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(std::move(files));
+  options.watch_root_certs();
+  if (known) options.watch_identity_key_cert_pairs();
+  options.set_certificate_verifier(
+      grpc::experimental::ExternalCertificateVerifier::Create<NodeVerifier>(node));
+  options.set_check_call_host(false);
+  return grpc::experimental::TlsCredentials(options);
+}
+
 }  // namespace
 
 Expected<PeerTls> PeerTls::Open(const std::filesystem::path& folder,
                                 std::chrono::seconds read_again) {
   PeerTls tls;
-  const auto texts = ReadClusterTls(folder);
-  if (!texts) return std::unexpected(texts.error());
-  if (!texts->on()) return tls;
-  tls.node_ = NodeOfCertificate(texts->certificate);
+  if (folder.empty()) return tls;
+  std::string certificate;
+  for (const char* const name : {"authority.pem", "node.key", "node.pem"}) {
+    auto text = ReadPem(folder / name);
+    if (!text) return std::unexpected(std::move(text.error()));
+    certificate = *std::move(text);
+  }
+  tls.node_ = NodeOfCertificate(certificate);
   if (tls.node_.empty()) {
     return InvalidArgument((folder / "node.pem").string() +
                            " is not a node's certificate: tactus cluster certificate makes one");
@@ -66,32 +122,40 @@ Expected<PeerTls> PeerTls::Open(const std::filesystem::path& folder,
   return tls;
 }
 
-std::shared_ptr<grpc::ServerCredentials> PeerTls::Listening() const {
+std::shared_ptr<grpc::ServerCredentials> PeerTls::Listens(int asks) const {
   if (!on()) return grpc::InsecureServerCredentials();
   grpc::experimental::TlsServerCredentialsOptions options(files_);
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
-  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.set_cert_request_type(static_cast<grpc_ssl_client_certificate_request_type>(asks));
   return grpc::experimental::TlsServerCredentials(options);
 }
 
+std::shared_ptr<grpc::ServerCredentials> PeerTls::Listening() const {
+  return Listens(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+}
+
+std::shared_ptr<grpc::ServerCredentials> PeerTls::ListeningToStrangers() const {
+  return Listens(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
+}
+
 std::shared_ptr<grpc::ChannelCredentials> PeerTls::Towards(const std::string& node) const {
-  if (!on()) return grpc::InsecureChannelCredentials();
-  grpc::experimental::TlsChannelCredentialsOptions options;
-  options.set_certificate_provider(files_);
-  options.watch_root_certs();
-  options.watch_identity_key_cert_pairs();
-  options.set_certificate_verifier(
-      grpc::experimental::ExternalCertificateVerifier::Create<NodeVerifier>(node));
-  options.set_check_call_host(false);
-  return grpc::experimental::TlsCredentials(options);
+  return on() ? Connecting(files_, true, node) : grpc::InsecureChannelCredentials();
+}
+
+Expected<std::shared_ptr<grpc::ChannelCredentials>> TowardsAsStranger(
+    const std::filesystem::path& folder, const std::string& node) {
+  const std::filesystem::path file = folder / "authority.pem";
+  const auto there = ReadWhole(file, "authority", "; copy it from the controller's folder");
+  if (!there) return std::unexpected(there.error());
+  constexpr unsigned kReadAgainSeconds = 10;
+  return Connecting(std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+                        file.string(), kReadAgainSeconds),
+                    false, node);
 }
 
 std::string NodeOfCertificate(const std::string& pem) {
-  const std::unique_ptr<BIO, decltype(&BIO_free_all)> text(
-      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free_all);
-  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
-      PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr), X509_free);
+  const Certificate certificate = CertificateOf(pem);
   if (certificate == nullptr) return "";
   const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> names(
       static_cast<GENERAL_NAMES*>(
@@ -107,6 +171,40 @@ std::string NodeOfCertificate(const std::string& pem) {
     if (!node.empty()) return std::string(node);
   }
   return "";
+}
+
+Status CheckCertificate(const std::filesystem::path& folder, const std::string& node,
+                        std::chrono::sys_seconds now) {
+  const std::filesystem::path file = folder / "node.pem";
+  const auto authority = ReadPem(folder / "authority.pem"), key = ReadPem(folder / "node.key"),
+             own = ReadPem(file);
+  for (const auto* const read : {&authority, &key, &own}) {
+    if (!*read) return std::unexpected(read->error());
+  }
+  const Certificate issuer = CertificateOf(*authority), certificate = CertificateOf(*own);
+  const Key secret = KeyOf(*key);
+  if (NodeOfCertificate(*own) != node) {
+    return InvalidArgument(file.string() + " is not of node '" + node + "'");
+  }
+  const bool signed_here =
+      issuer != nullptr && X509_verify(certificate.get(), X509_get0_pubkey(issuer.get())) == 1;
+  const bool fits =
+      secret != nullptr && X509_check_private_key(certificate.get(), secret.get()) == 1;
+  ERR_clear_error();
+  if (!signed_here) return InvalidArgument(file.string() + " is of another authority");
+  if (!fits) return InvalidArgument(file.string() + " is of another key than node.key");
+  const Validity validity = *ValidityOf(*own);
+  if (now < validity.from || now >= validity.until) {
+    return InvalidArgument(file.string() + " is not good now: it has expired, or begins later");
+  }
+  return {};
+}
+
+Expected<Validity> ValidityOf(const std::string& pem) {
+  const Certificate certificate = CertificateOf(pem);
+  if (certificate == nullptr) return InvalidArgument("no certificate in PEM");
+  return Validity{InstantOf(X509_get0_notBefore(certificate.get())),
+                  InstantOf(X509_get0_notAfter(certificate.get()))};
 }
 
 }  // namespace tactus

@@ -36,15 +36,37 @@ class PeerTls {
 
   // For a port that only nodes of the cluster reach.
   std::shared_ptr<grpc::ServerCredentials> Listening() const;
+  // For one that strangers reach too, who have to show a token: whoever serves asks PeerNode
+  // (tls.h) for every other call.
+  std::shared_ptr<grpc::ServerCredentials> ListeningToStrangers() const;
   // To a process of that node, whatever its address; empty: of any node of the cluster.
   std::shared_ptr<grpc::ChannelCredentials> Towards(const std::string& node) const;
 
  private:
+  std::shared_ptr<grpc::ServerCredentials> Listens(int asks) const;
+
   std::string node_;
   std::shared_ptr<grpc::experimental::CertificateProviderInterface> files_;
 };
 
+// To a process of that node, for one who has authority.pem in the folder and no certificate yet.
+// kNotFound or kInvalidArgument name the file.
+Expected<std::shared_ptr<grpc::ChannelCredentials>> TowardsAsStranger(
+    const std::filesystem::path& folder, const std::string& node);
+
 // The node that a certificate in PEM names; empty: it is none, or names none.
 std::string NodeOfCertificate(const std::string& pem);
+
+struct Validity {
+  std::chrono::sys_seconds from{};
+  std::chrono::sys_seconds until{};
+};
+// Of a certificate in PEM. kInvalidArgument: it is none.
+Expected<Validity> ValidityOf(const std::string& pem);
+
+// Whether the folder has all that the node needs at `now`: a certificate of the authority that is
+// there, for that node, with its key. The error says what is wrong, and names the file.
+Status CheckCertificate(const std::filesystem::path& folder, const std::string& node,
+                        std::chrono::sys_seconds now);
 
 }  // namespace tactus

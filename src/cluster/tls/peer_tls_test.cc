@@ -106,6 +106,29 @@ TEST_F(PeerTlsTest, ARenewedCertificateHoldsWithoutARestart) {
   EXPECT_EQ(Call(beta_.Towards("alpha")).error_code(), kRefused);
 }
 
+TEST_F(PeerTlsTest, ANodesCertificateIsItsOwnOfTheAuthorityThereAndOfToday) {
+  using std::chrono::days;
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto alpha = FolderOf("ours.alpha"), mixed = folder_.path() / "mixed";
+  const auto wrong = [&](const std::string& node, std::chrono::sys_seconds at) {
+    const Status checked = CheckCertificate(mixed, node, at);
+    return checked ? std::string() : checked.error().message;
+  };
+  EXPECT_NE(wrong("alpha", now).find("authority.pem"), std::string::npos) << "no folder yet";
+  std::filesystem::copy(alpha, mixed);
+  EXPECT_EQ(wrong("alpha", now), "");
+  EXPECT_NE(wrong("beta", now).find("not of node 'beta'"), std::string::npos);
+  EXPECT_NE(wrong("alpha", now + days(31)).find("not good now"), std::string::npos);
+  EXPECT_NE(wrong("alpha", now - days(2)).find("not good now"), std::string::npos);
+  const auto overwrite = std::filesystem::copy_options::overwrite_existing;
+  std::filesystem::copy_file(FolderOf("ours.beta") / "node.key", mixed / "node.key", overwrite);
+  EXPECT_NE(wrong("alpha", now).find("another key"), std::string::npos);
+  std::filesystem::copy_file(alpha / "node.key", mixed / "node.key", overwrite);
+  std::filesystem::copy_file(folder_.path() / "theirs" / "authority.pem", mixed / "authority.pem",
+                             overwrite);
+  EXPECT_NE(wrong("alpha", now).find("another authority"), std::string::npos);
+}
+
 TEST_F(PeerTlsTest, AFolderThatIsNoneSaysWhatMakesIt) {
   const auto none = PeerTls::Open(folder_.path() / "none");
   ASSERT_FALSE(none);

@@ -190,6 +190,18 @@ struct Fields<DeviceLoadSample> {
 };
 
 template <>
+struct Fields<TokenUse> {
+  static constexpr const char* kTable = "token_use";
+  static void Visit(auto& r, auto&& visit) {
+    visit("token", r.token, Role::kKey);
+    visit("node", r.node, Role::kMost);
+    visit("public_key", r.public_key, Role::kMost);
+    visit("at", r.at, Role::kMost);
+    visit("expires", r.expires, Role::kMost);
+  }
+};
+
+template <>
 struct Fields<Plan> {
   static constexpr const char* kTable = "plan";
   static void Visit(auto& r, auto&& visit) {

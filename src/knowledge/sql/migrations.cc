@@ -134,10 +134,17 @@ CREATE TABLE device_load_hour (
 CREATE TABLE rolled (name TEXT NOT NULL PRIMARY KEY, until BIGINT NOT NULL);
 )sql";
 
-constexpr std::array<Migration, 3> kMigrations = {{
+constexpr std::string_view kTokens = R"sql(
+CREATE TABLE token_use (
+  token TEXT NOT NULL PRIMARY KEY, node TEXT NOT NULL, public_key TEXT NOT NULL,
+  at BIGINT NOT NULL, expires BIGINT NOT NULL);
+)sql";
+
+constexpr std::array<Migration, 4> kMigrations = {{
     {1, "records, samples, plans and events", kFirstSchema},
     {2, "terms of controllers", kTerms},
     {3, "roll-ups by minute and hour", kRollUps},
+    {4, "tokens that were used", kTokens},
 }};
 
 std::string Spelled(std::string_view sql, const Dialect& dialect) {

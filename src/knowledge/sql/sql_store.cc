@@ -132,6 +132,7 @@ class SqlStore : public Store {
   const std::string& place() const override { return database_->place(); }
 
   Expected<Written> Commit(const Batch& batch) override;
+  Expected<Written> Use(const TokenUse& use) override;
 
   Expected<std::vector<Device>> Devices() override { return All<Device>(); }
   Expected<std::vector<Link>> Links() override { return All<Link>(); }
@@ -211,6 +212,29 @@ Expected<Written> SqlStore::Commit(const Batch& batch) {
   if (!fenced || *fenced == Written::kBefore) return fenced;
   if (auto written = BatchWriter(*database_).Write(batch); !written) {
     return std::unexpected(written.error());
+  }
+  if (auto done = transaction->Commit(); !done) return std::unexpected(done.error());
+  return Written::kNow;
+}
+
+Expected<Written> SqlStore::Use(const TokenUse& use) {
+  constexpr std::chrono::days kForgetAfter{30};
+  auto transaction = Transaction::Begin(*database_);
+  if (!transaction) return std::unexpected(transaction.error());
+  auto gone = database_->Execute("DELETE FROM token_use WHERE expires < $1",
+                                 {Encode(use.at - kForgetAfter)});
+  if (!gone) return std::unexpected(gone.error());
+  auto put = database_->Execute(
+      InsertSql("token_use", ColumnsOf<TokenUse>()) + " ON CONFLICT (token) DO NOTHING",
+      RowOf(use));
+  if (!put) return std::unexpected(put.error());
+  if (*put == 0) {
+    auto found = database_->Query("SELECT public_key FROM token_use WHERE token = $1", {use.token});
+    if (!found) return std::unexpected(found.error());
+    if (!found->empty() && std::get<std::string>(found->at(0).at(0)) == use.public_key) {
+      return Written::kBefore;
+    }
+    return Fail(ErrorCode::kAlreadyExists, place() + ": the token was used before");
   }
   if (auto done = transaction->Commit(); !done) return std::unexpected(done.error());
   return Written::kNow;

@@ -47,6 +47,19 @@ one that a StatefulSet's pod has in its own /etc/hosts, so it can listen there a
 {{- if and .Values.autoscaling.enabled (not .Values.monitoring.enabled) }}{{ fail "autoscaling.enabled needs monitoring.enabled: KEDA asks Prometheus what is measured" }}{{ end -}}
 {{- if and .Values.controller.enabled (not .Values.controller.fleetConfigMap) }}{{ fail "controller.fleetConfigMap is empty: name a ConfigMap with fleet.toml" }}{{ end -}}
 {{- if and .Values.controller.enabled (not .Values.controller.authoritySecret) }}{{ fail "controller.authoritySecret is empty: name a Secret with the files of `tactus cluster init`" }}{{ end -}}
+{{- with .Values.controller -}}
+{{- if and .enabled (gt (int .replicas) 1) (not .elect) }}{{ fail "controller.elect is empty: with several controllers name postgresql or etcd://HOST:PORT/CLUSTER" }}{{ end -}}
+{{- if and .enabled .elect (not .storeSecret) }}{{ fail "controller.storeSecret is empty: controllers that are elected share a database, name a Secret with its uri" }}{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{/* HOST:PORT of every controller with commas, for agents in this cluster. */}}
+{{- define "tactus.controllers" -}}
+{{- $list := list -}}
+{{- range $i := until (int .Values.controller.replicas) -}}
+{{- $list = append $list (printf "%s-controller-%d.%s.svc.%s:7400" (include "tactus.name" $) $i $.Release.Namespace $.Values.clusterDomain) -}}
+{{- end -}}
+{{- join "," $list -}}
 {{- end }}
 
 {{/* --insecure only where something is missing. */}}
