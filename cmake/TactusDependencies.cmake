@@ -104,7 +104,10 @@ endif()
 # PyTorch's libraries, to run AOTInductor packages on NVIDIA devices (engines/aoti). TORCH_ROOT is the folder
 # of the Python package torch, of 2.6 or later: `python3 -c 'import torch; print(torch.__path__[0])'`. Its own
 # CMake package is not used: it wants a CUDA toolkit on the machine that compiles.
-set(TORCH_ROOT "$ENV{TORCH_ROOT}" CACHE PATH "The folder of the Python package torch; empty: without engines/aoti")
+set(TORCH_ROOT "" CACHE PATH "The folder of the Python package torch; empty: without engines/aoti")
+if(NOT TORCH_ROOT AND NOT "$ENV{TORCH_ROOT}" STREQUAL "")
+  set(TORCH_ROOT "$ENV{TORCH_ROOT}" CACHE PATH "The folder of the Python package torch" FORCE)
+endif()
 if(TORCH_ROOT)
   find_path(TACTUS_TORCH_INCLUDE torch/csrc/inductor/aoti_package/model_package_loader.h
             HINTS ${TORCH_ROOT}/include REQUIRED NO_DEFAULT_PATH)

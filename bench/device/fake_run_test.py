@@ -43,6 +43,7 @@ class FakeRunTest(unittest.TestCase):
             self.assertTrue('FAKE' in each['source'] or each['source'] == 'simulated', each)
             self.assertIn('FAKE', each['profile'])
             self.assertGreater(each['requests'], 0, each)
+        self.assertNotIn('could not be measured', done.stderr)
 
     def test_fake_figures_do_not_get_where_results_are(self):
         done = run('--fake', '--quick', '--json', 'docs/results/gpu/checks.json')
