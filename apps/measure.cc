@@ -69,29 +69,6 @@ void WarnOfTheMachine(const Experiment& experiment, const Measurement& measured)
              difference);
 }
 
-// The profile with what this run found out about the serving path, for the simulator. Models that
-// share a profile share their mean ratio.
-Status WriteOverheads(const Experiment& experiment, const Measurement& measured,
-                      const std::string& path) {
-  ProfileFile profile = experiment.profile;
-  profile.launch_overhead_ms = ToMillis(measured.launch.p50);
-  profile.finish_overhead_ms = ToMillis(measured.finish.p50);
-  profile.answer_overhead_ms = ToMillis(measured.answer.p50);
-  profile.service_window_ms = ToMillis(kServiceWindow);
-  profile.service_trace = measured.service_trace;
-  for (ProfiledModel& model : profile.models) {
-    double sum = 0;
-    int sharing = 0;
-    for (std::size_t m = 0; m < measured.service_ratio.size(); ++m) {
-      if (model.name != experiment.scenario.models[m].profile_as) continue;
-      sum += measured.service_ratio[m];
-      ++sharing;
-    }
-    if (sharing > 0) model.service_ratio = sum / sharing;
-  }
-  return SaveProfile(profile, path);
-}
-
 // A row for each batch that had neighbours, in the order of their ends: how many times longer than
 // alone its kernels were expected to take, and took.
 Status WritePredictions(const Measurement& measured, const std::string& path) {
@@ -154,7 +131,7 @@ int RunMeasure(const MeasureCommand& command) {
                "tactus: the disk was too slow for the journal: it holds a beginning only\n");
   }
   if (!command.overheads.empty()) {
-    const auto written = WriteOverheads(*experiment, *measured, command.overheads);
+    const auto written = SaveProfile(WithOverheads(*experiment, *measured), command.overheads);
     if (!written) return ReportBadInput(written.error());
   }
   if (!command.predictions.empty()) {

@@ -19,6 +19,7 @@
 #include "output_file.h"
 #include "profiling/machine.h"
 #include "profiling/machine_peaks.h"
+#include "profiling/profile_text.h"
 #include "profiling/profiler.h"
 #include "runtime/models/model_repository.h"
 #include "serve_device.h"
@@ -176,28 +177,8 @@ Expected<bool> Measure(const ProfileCommand& command, const Machine& machine, Pr
   return false;
 }
 
-void PrintTable(const ProfileFile& profile) {
-  fmt::print("{:<12} {:<6} {:>6} {:>8} {:>9} {:>9} {:>9} {:>6}  {}\n", "model", "exit", "batch",
-             "runs", "mean ms", "P95 ms", "P99 ms", "cv", "fit: ms a row + ms a batch (error)");
-  for (const ProfiledModel& model : profile.models) {
-    for (const ProfiledExit& exit : model.exits) {
-      for (const std::size_t b : {std::size_t{1}, exit.cells.size()}) {
-        const ProfileCell& cell = exit.cells[b - 1];
-        fmt::print("{:<12} {:<6} {:>6} {:>8} {:>9.3f} {:>9.3f} {:>9.3f} {:>6.3f}", model.name,
-                   exit.name, b, cell.repetitions, cell.mean_ms, cell.p95_ms, cell.p99_ms, cell.cv);
-        if (b == exit.cells.size()) {
-          fmt::print("  {:.3f} + {:.3f} ({:.0f} %)", exit.alpha_ms, exit.beta_ms,
-                     100 * exit.fit_error);
-        }
-        fmt::print("\n");
-        if (exit.cells.size() == 1) break;
-      }
-    }
-  }
-}
-
 int Finish(const ProfileFile& profile, const ProfileCommand& command) {
-  PrintTable(profile);
+  fmt::print("{}", ToTable(profile));
   for (const std::string& warning : Warnings(profile)) {
     fmt::print(stderr, "tactus: warning: {}\n", warning);
   }

@@ -1,369 +1,200 @@
-// ./run bench gpu: lanes on an NVIDIA device, with a kernel that holds each SM for a known time, so
-// that what is measured is the device and the engine and no model.
+// ./run bench gpu: lanes on an NVIDIA device, from the engine by itself to policies behind the
+// whole server. All it needs is NVIDIA's driver: kernels are PTX in this program, and nets are made
+// of them (device/kernel_net.h), so neither a CUDA toolkit nor ONNX Runtime has to be there.
 //
-//   parts       two lanes with shares run side by side; %smid says on which SMs each ran
-//   priorities  urgent work is launched behind work that fills the device many times over
-//   engine      batches through the engine, one behind the other, beside the same calls of the
-//               driver in a loop
-//
-// Without a device it says so in one line and ends with 77. There are no figures then.
+// Without a device it says so in one line and ends with 77. --fake runs all of it on a device that
+// is not there (device/fake_gpu.h): whether the benchmark runs, and no figure.
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
+#include <cmath>
+#include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
-#include <span>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "core/plan.h"
+#include "device/fake_gpu.h"
+#include "device/parts.h"
 #include "engines/cuda/cuda_engine.h"
-#include "engines/cuda/device.h"
+#include "engines/cuda/device_facts.h"
 #include "engines/cuda/power_limit.h"
-#include "engines/cuda/staging.h"
-#include "gpu_kernel.h"
 #include "program.h"
 
 namespace tactus {
 namespace {
 
 constexpr int kSkipped = 77;
-constexpr unsigned kThreads = 1024;
 constexpr const char* kProgram = "bench gpu";
 
 struct Options {
   int device = 0;
-  int rounds = 20;
-  int batches = 400;
+  bool fake = false;
+  bool list = false;
+  std::vector<std::string> only;
   std::string json;
+  BenchOptions bench;
 };
 
-// The kernel on a device, and notes for some number of blocks.
-class Holder {
- public:
-  Holder(Device& device, std::size_t blocks)
-      : device_(device),
-        driver_(device.driver()),
-        blocks_(blocks),
-        notes_(driver_),
-        read_(driver_) {}
-  ~Holder() {
-    if (library_ != nullptr) (void)Ask(driver_, driver_.unload_library, library_);
-  }
-  Holder(const Holder&) = delete;
-  Holder& operator=(const Holder&) = delete;
-
-  Status Open() {
-    Status ok = Ask(driver_, driver_.load_library, &library_, static_cast<const void*>(kHoldKernel),
-                    nullptr, nullptr, 0u, nullptr, nullptr, 0u);
-    if (ok) ok = Ask(driver_, driver_.library_kernel, &hold_, library_, "hold");
-    if (!ok) return ok;
-    if (const auto got = notes_.Get(blocks_ * sizeof(BlockNote)); !got) {
-      return std::unexpected(got.error());
-    }
-    const auto got = read_.Get(blocks_ * sizeof(BlockNote));
-    return got ? Status() : std::unexpected(got.error());
-  }
-
-  Status Launch(CUstream stream, std::size_t blocks, Duration each) {
-    CUdeviceptr notes = notes_.data();
-    auto nanoseconds = static_cast<std::uint64_t>(each.count());
-    void* arguments[] = {&notes, &nanoseconds};
-    return Ask(driver_, driver_.launch_kernel, reinterpret_cast<CUfunction>(hold_),
-               static_cast<unsigned>(blocks), 1u, 1u, kThreads, 1u, 1u, 0u, stream,
-               static_cast<void**>(arguments), nullptr);
-  }
-
-  // Waits for the stream, then reads.
-  Expected<std::span<const BlockNote>> Notes(CUstream stream, std::size_t blocks) {
-    Status ok = Ask(driver_, driver_.download, static_cast<void*>(read_.data()), notes_.data(),
-                    blocks * sizeof(BlockNote), stream);
-    if (ok) ok = Ask(driver_, driver_.await_stream, stream);
-    if (!ok) return std::unexpected(ok.error());
-    return std::span(reinterpret_cast<const BlockNote*>(read_.data()), blocks);
-  }
-
- private:
-  Device& device_;
-  const Driver& driver_;
-  const std::size_t blocks_;
-  CUlibrary library_ = nullptr;
-  CUkernel hold_ = nullptr;  // of no context: it runs in that of the stream, which may be a part's
-  DeviceBuffer notes_;
-  PinnedBuffer read_;
+struct Part {
+  const char* name;
+  const char* what;
+  Status (*measure)(const Bench&);
+  double seconds;  // that it takes, of which ...
+  double runs;     // ... so many are runs of --seconds
 };
 
-// A model whose batches hold all SMs for a time and answer with their input.
-class HoldProgram final : public DeviceProgram {
- public:
-  HoldProgram(std::unique_ptr<Holder> holder, CUstream stream, std::size_t blocks, Duration each)
-      : holder_(std::move(holder)), stream_(stream), blocks_(blocks), each_(each) {}
-  Expected<DeviceOutputs> Enqueue(ExitId, std::span<const DeviceTensor> inputs) override {
-    if (Status ok = holder_->Launch(stream_, blocks_, each_); !ok) {
-      return std::unexpected(ok.error());
-    }
-    return DeviceOutputs{{inputs.begin(), inputs.end()}, nullptr};
-  }
-
- private:
-  const std::unique_ptr<Holder> holder_;
-  const CUstream stream_;
-  const std::size_t blocks_;
-  const Duration each_;
+// The seconds are an estimate: nobody has run it on a device.
+constexpr Part kParts[] = {
+    {"parts", "on which SMs lanes with shares run", MeasureParts, 2, 0},
+    {"priorities", "how long urgent work waits", MeasurePriorities, 4, 0},
+    {"engine", "the engine beside a raw loop", MeasureEngine, 4, 0},
+    {"interference", "what batches at once cost each other", MeasureInterference, 10, 10},
+    {"strait", "Strait and its rivals, Figure 5", MeasureStrait, 25, 16},
+    {"shares", "gpu-lets: parts and time sharing, Table 5", MeasureShares, 100, 6},
+    {"deferred", "Symphony: deferred and eager batches", MeasureDeferred, 10, 6},
+    {"exits", "EdgeServing, Figure 4", MeasureExits, 25, 16},
+    {"twin", "the simulator beside the device", MeasureTwin, 30, 4},
 };
 
-class Awaited final : public Completions {
- public:
-  void Done(BatchId, BatchResult&& result) noexcept override {
-    const std::lock_guard lock(mutex_);
-    result_ = std::move(result);
-    changed_.notify_one();
-  }
-  BatchResult Wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return result_.has_value(); });
-    BatchResult result = *std::move(result_);
-    result_.reset();
-    return result;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<BatchResult> result_;
-};
-
-class GpuBench {
- public:
-  GpuBench(std::shared_ptr<const Driver> driver, std::unique_ptr<Device> device, Options options)
-      : driver_(std::move(driver)), device_(std::move(device)), options_(std::move(options)) {}
-
-  Status Run(std::vector<Check>& checks) {
-    if (Status ok = device_->Bind(); !ok) return ok;
-    if (Status ok = Parts(checks); !ok) return ok;
-    if (Status ok = Priorities(checks); !ok) return ok;
-    return EngineBesideLoop(checks);
-  }
-
- private:
-  std::size_t sms() const { return static_cast<std::size_t>(device_->facts().multiprocessors); }
-  Status Parts(std::vector<Check>& checks);
-  Status Priorities(std::vector<Check>& checks);
-  Expected<double> WaitBehind(Holder& low_work, Holder& high_work, CUstream low, CUstream high);
-  Status EngineBesideLoop(std::vector<Check>& checks);
-  Expected<double> RawRate();
-  Expected<double> EngineRate();
-
-  static constexpr Duration kBlock = Millis(1);  // of the work that is waited for
-  static constexpr Duration kUrgent = Micros(100);
-  static constexpr Duration kBatch = Micros(500);
-  static constexpr std::size_t kRow = 4096;  // numbers
-
-  const std::shared_ptr<const Driver> driver_;
-  const std::unique_ptr<Device> device_;
-  const Options options_;
-};
-
-Status GpuBench::Parts(std::vector<Check>& checks) {
-  const double shares[] = {0.25, 0.75};
-  const std::size_t blocks = 8 * sms();
-  std::set<std::uint64_t> seen[2];
-  std::unique_ptr<Holder> holders[2];
-  CUstream streams[2];
-  for (int i = 0; i < 2; ++i) {
-    const auto stream = device_->MakeStream(0, {i == 0 ? 0 : shares[0], shares[i]});
-    if (!stream) return std::unexpected(stream.error());
-    streams[i] = *stream;
-    holders[i] = std::make_unique<Holder>(*device_, blocks);
-    if (Status ok = holders[i]->Open(); !ok) return ok;
-  }
-  for (int i = 0; i < 2; ++i) {
-    if (Status ok = holders[i]->Launch(streams[i], blocks, kUrgent); !ok) return ok;
-  }
-  for (int i = 0; i < 2; ++i) {
-    const auto notes = holders[i]->Notes(streams[i], blocks);
-    if (!notes) return std::unexpected(notes.error());
-    for (const BlockNote& note : *notes) seen[i].insert(note.sm);
-    fmt::print("a lane with {:g} % ran on {} of {} SMs\n", 100 * shares[i], seen[i].size(), sms());
-    device_->Destroy(streams[i]);
-  }
-  double common = 0;
-  for (const std::uint64_t sm : seen[0]) common += seen[1].contains(sm) ? 1 : 0;
-  checks.push_back(AtMost("SMs that two lanes with shares had in common", common, 0));
-  const double part = static_cast<double>(seen[0].size()) / static_cast<double>(sms());
-  checks.push_back(AtMost("part of the SMs that a lane with 25 % ran on", part, 0.28));
-  return {};
+double EstimateOf(const Part& part, const Options& options) {
+  return part.seconds + part.runs * (options.bench.seconds + 0.5);
 }
 
-// From the launch of the urgent work to its end on the host's clock, less its own time, in ms.
-Expected<double> GpuBench::WaitBehind(Holder& low_work, Holder& high_work, CUstream low,
-                                      CUstream high) {
-  const std::size_t blocks = 32 * sms();
-  Status ok = low_work.Launch(low, blocks, kBlock);
-  std::this_thread::sleep_for(std::chrono::milliseconds(4));  // until the device is full of it
-  const auto begin = BenchClock::now();
-  if (ok) ok = high_work.Launch(high, sms(), kUrgent);
-  if (ok) ok = Ask(*driver_, driver_->await_stream, high);
-  const double waited = NanosSince(begin) / 1e6 - ToMillis(kUrgent);
-  if (ok) ok = Ask(*driver_, driver_->await_stream, low);
-  if (!ok) return std::unexpected(ok.error());
-  return waited;
+bool Chosen(const Part& part, const Options& options) {
+  return options.only.empty() || std::ranges::find(options.only, part.name) != options.only.end();
 }
 
-Status GpuBench::Priorities(std::vector<Check>& checks) {
-  Holder low_work(*device_, 32 * sms());
-  Holder high_work(*device_, sms());
-  if (Status ok = low_work.Open(); !ok) return ok;
-  if (Status ok = high_work.Open(); !ok) return ok;
-  constexpr int kLowest = 99;  // PriorityOf clamps
-  for (const int level : {kLowest, 0}) {
-    const auto low = device_->MakeStream(kLowest);
-    if (!low) return std::unexpected(low.error());
-    const auto high = device_->MakeStream(level);
-    if (!high) return std::unexpected(high.error());
-    std::vector<double> waits;
-    for (int round = 0; round < options_.rounds; ++round) {
-      const auto waited = WaitBehind(low_work, high_work, *low, *high);
-      if (!waited) return std::unexpected(waited.error());
-      waits.push_back(*waited);
-    }
-    std::ranges::sort(waits);
-    fmt::print(
-        "urgent work of {} priority behind blocks of {:g} ms waits {:.3f} ms (median), "
-        "{:.3f} ms (most)\n",
-        level == 0 ? "the highest" : "the same", ToMillis(kBlock), waits[waits.size() / 2],
-        waits.back());
-    if (level == 0) {
-      checks.push_back(AtMost("urgent work: most ms behind blocks of 1 ms", waits.back(),
-                              ToMillis(kBlock) + 0.2));
-    }
-    device_->Destroy(*high);
-    device_->Destroy(*low);
+int List(const Options& options) {
+  double sum = 0;
+  for (const Part& part : kParts) {
+    const double seconds = EstimateOf(part, options);
+    sum += seconds;
+    fmt::print("{:<13} about {:>4.0f} s  {}\n", part.name, seconds, part.what);
+  }
+  fmt::print("{:<13} about {:>4.0f} s; --only a,b runs some of them\n", "all", sum);
+  return 0;
+}
+
+// What was measured on a fake device is kept nowhere where results are.
+Status CheckPlace(const Options& options) {
+  if (!options.fake || options.json.empty()) return {};
+  const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(options.json));
+  for (const auto& folder : path) {
+    if (folder != "docs") continue;
+    return InvalidArgument(
+        fmt::format("--json {}: figures of a fake device are no results, and "
+                    "docs is for results; write them elsewhere",
+                    options.json));
   }
   return {};
 }
 
-Expected<double> GpuBench::RawRate() {
-  const Driver& driver = *driver_;
-  const std::size_t bytes = kRow * sizeof(float);
-  Holder work(*device_, sms());
-  PinnedBuffer host(driver);
-  DeviceBuffer there(driver);
-  Status ok = work.Open();
-  if (!ok) return std::unexpected(ok.error());
-  const auto data = host.Get(bytes);
-  if (!data) return std::unexpected(data.error());
-  const auto address = there.Get(bytes);
-  if (!address) return std::unexpected(address.error());
-  const auto stream = device_->MakeStream(0);
-  if (!stream) return std::unexpected(stream.error());
-  const auto begin = BenchClock::now();
-  for (int i = 0; i < options_.batches && ok; ++i) {
-    ok = Ask(driver, driver.upload, *address, static_cast<const void*>(*data), bytes, *stream);
-    if (ok) ok = work.Launch(*stream, sms(), kBatch);
-    if (ok) ok = Ask(driver, driver.download, static_cast<void*>(*data), *address, bytes, *stream);
-    if (ok) ok = Ask(driver, driver.await_stream, *stream);
-  }
-  const double seconds = NanosSince(begin) / 1e9;
-  device_->Destroy(*stream);
-  if (!ok) return std::unexpected(ok.error());
-  return options_.batches / seconds;
+Options Quick(Options options) {
+  if (!options.bench.quick) return options;
+  options.bench.seconds = std::min(options.bench.seconds, 0.5);
+  options.bench.repetitions = 3;
+  options.bench.rounds = 2;
+  options.bench.batches = 5;
+  return options;
 }
 
-Expected<double> GpuBench::EngineRate() {
-  CudaOptions options{.name = "hold", .devices = {options_.device}};
-  options.load = [&](ModelSpec& spec,
-                     const DeviceStream& stream) -> Expected<std::unique_ptr<DeviceProgram>> {
-    auto holder = std::make_unique<Holder>(*device_, sms());
-    if (Status ok = holder->Open(); !ok) return std::unexpected(ok.error());
-    spec.outputs = {{"y", DataType::kFp32, spec.inputs[0].dims}};
-    return std::make_unique<HoldProgram>(std::move(holder), static_cast<CUstream>(stream.handle),
-                                         sms(), kBatch);
-  };
-  auto engine = MakeCudaEngine(driver_, std::move(options));
-  if (!engine) return std::unexpected(engine.error());
-  ModelSpec spec{.name = "hold", .max_batch = 1};
-  spec.inputs = {{"x", DataType::kFp32, {-1, kRow}}};
-  spec.exits = {{"1", {}, 0}};
-  const auto model = (*engine)->Load(spec, LaneSpec{});
-  if (!model) return std::unexpected(model.error());
-  std::vector<float> numbers(kRow, 1);
-  const Shape shape = {1, kRow};
-  const TensorView view{reinterpret_cast<const std::byte*>(numbers.data()), kRow * sizeof(float),
-                        shape};
-  const RowInputs row{std::span(&view, 1), nullptr};
-  Awaited answer;
-  const auto begin = BenchClock::now();
-  for (int i = 0; i < options_.batches; ++i) {
-    (*engine)->Submit(
-        *model, {BatchId{static_cast<std::uint64_t>(i)}, ModelId{0}, ExitId{0}, std::span(&row, 1)},
-        answer);
-    if (const BatchResult result = answer.Wait(); !result.status) {
-      return std::unexpected(result.status.error());
+// A part that cannot be measured keeps none of the others from being: time on a device is dear.
+Status RunParts(const Options& options, const Bench& bench) {
+  Status all;
+  for (const Part& part : kParts) {
+    if (!Chosen(part, options)) continue;
+    fmt::print("{}: {}\n", part.name, part.what);
+    std::fflush(stdout);
+    const auto begin = BenchClock::now();
+    if (Status ran = part.measure(bench); !ran) {
+      all = Fail(ran.error().code, fmt::format("{}: {}", part.name, ran.error().message));
+      fmt::print(stderr, "{}: could not be measured: {}\n", kProgram, all.error().message);
     }
+    fmt::print("  took {:.0f} s\n", NanosSince(begin) / 1e9);
   }
-  return options_.batches / (NanosSince(begin) / 1e9);
-}
-
-Status GpuBench::EngineBesideLoop(std::vector<Check>& checks) {
-  std::vector<double> ratios;
-  for (int round = 0; round < 5; ++round) {
-    const auto raw = RawRate();
-    if (!raw) return std::unexpected(raw.error());
-    const auto engine = EngineRate();
-    if (!engine) return std::unexpected(engine.error());
-    if (Status ok = device_->Bind(); !ok) return ok;
-    fmt::print("round {}: raw {:.0f}, engine {:.0f} batches/s\n", round + 1, *raw, *engine);
-    ratios.push_back(*engine / *raw);
-  }
-  std::ranges::sort(ratios);
-  checks.push_back(AtLeast("batches/s of the engine over a raw loop", ratios[2], 0.95));
-  return {};
+  return all;
 }
 
 int Main(const Options& options) {
-  auto driver = OpenCudaDriver();
-  auto device = driver ? Device::Open(*driver, options.device,
-                                      [](const std::string& uuid) { return PowerLimitWatts(uuid); })
-                       : std::unexpected(driver.error());
-  if (!device && device.error().code == ErrorCode::kNotFound) {
-    fmt::print(stderr, "{}: skipped: {}\n", kProgram, device.error().message);
+  if (options.list) return List(options);
+  if (Status place = CheckPlace(options); !place) return CannotRun(kProgram, place.error());
+  std::unique_ptr<FakeGpu> fake;
+  BenchDevice device{.ordinal = options.device, .facts = {}, .fake = options.fake};
+  if (options.fake) {
+    fake = std::make_unique<FakeGpu>(FakeGpu::Time::kReal);
+    device.driver = fake->driver();
+    device.power_limit = [](const std::string&) { return 0; };
+  } else {
+    auto driver = OpenCudaDriver();
+    if (!driver && driver.error().code == ErrorCode::kNotFound) {
+      fmt::print(stderr, "{}: skipped: {}\n", kProgram, driver.error().message);
+      return kSkipped;
+    }
+    if (!driver) return CannotRun(kProgram, driver.error());
+    device.driver = *std::move(driver);
+    device.power_limit = [](const std::string& uuid) { return PowerLimitWatts(uuid); };
+  }
+  auto facts = ReadFacts(*device.driver, device.ordinal, device.power_limit);
+  if (!facts && facts.error().code == ErrorCode::kNotFound) {
+    fmt::print(stderr, "{}: skipped: {}\n", kProgram, facts.error().message);
     return kSkipped;
   }
-  if (!device) return CannotRun(kProgram, device.error());
-  const DeviceFacts facts = (*device)->facts();
+  if (!facts) return CannotRun(kProgram, facts.error());
+  device.facts = *std::move(facts);
+  const DeviceFacts& known = device.facts;
   const std::string where =
-      fmt::format("{}, {} SMs, CUDA {}.{}, {} W", facts.name, facts.multiprocessors,
-                  facts.driver / 1000, facts.driver % 1000 / 10, facts.power_limit_watts);
+      fmt::format("{}{}, {} SMs, CUDA {}.{}, {} W", options.fake ? "FAKE, no result: " : "",
+                  known.name, known.multiprocessors, known.driver / 1000, known.driver % 1000 / 10,
+                  known.power_limit_watts);
   fmt::print("{}\n", where);
   Report report;
-  GpuBench bench(*driver, *std::move(device), options);
-  if (Status ran = bench.Run(report.checks); !ran) return CannotRun(kProgram, ran.error());
+  const Options chosen = Quick(options);
+  const Status ran = RunParts(chosen, {device, chosen.bench, report});
   // A figure that is kept says what it was taken on.
   for (Check& check : report.checks) check.what = where + ": " + check.what;
-  return Conclude(kProgram, report, options.json);
+  const int code = Conclude(kProgram, report, options.json);
+  return ran ? code : 2;
+}
+
+CLI::Validator PartName() {
+  return {[](const std::string& name) {
+            for (const Part& part : kParts) {
+              if (name == part.name) return std::string();
+            }
+            return fmt::format("there is no part '{}'; --list names them", name);
+          },
+          "", "PartName"};
 }
 
 }  // namespace
 }  // namespace tactus
 
 int main(int argc, char** argv) {
-  CLI::App app("Lanes on an NVIDIA device, with a kernel of a known length", "./run bench gpu");
-  tactus::Options options;
+  using tactus::Options;
+  CLI::App app("Lanes on an NVIDIA device, with kernels whose work is known", "./run bench gpu");
+  Options options;
   app.add_option("--device", options.device, "As the driver counts")->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Of urgent work")
+  app.add_flag("--list", options.list, "The parts of the benchmark and how long each takes");
+  app.add_option("--only", options.only, "Only these parts: a,b")
+      ->delimiter(',')
+      ->check(tactus::PartName());
+  app.add_option("--seconds", options.bench.seconds, "Of arrivals in each run of the server")
+      ->check(CLI::Range(0.2, 600.0))
+      ->capture_default_str();
+  app.add_option("--rounds", options.bench.rounds, "Of urgent work")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  app.add_option("--batches", options.batches, "Of each turn beside the raw loop")
+  app.add_option("--batches", options.bench.batches, "Of each turn beside the raw loop")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  app.add_option("--json", options.json, "Write the checks to this file");
+  app.add_option("--seed", options.bench.seed, "Of arrivals and inputs")->capture_default_str();
+  app.add_flag("--fake", options.fake, "On a device that is not there: no figure is a result");
+  app.add_flag("--quick", options.bench.quick, "One of each kind: whether it runs, and no figure");
+  app.add_option("--json", options.json, "Write the runs and the checks to this file");
   CLI11_PARSE(app, argc, argv);
   return tactus::Main(options);
 }

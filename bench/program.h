@@ -34,6 +34,11 @@ inline Check AtLeast(std::string what, double value, double bar) {
   return {std::move(what), value, fmt::format(">= {:g}", bar), value >= bar};
 }
 
+// A figure that no bar is known for.
+inline Check Reported(std::string what, double value) {
+  return {std::move(what), value, "none", true};
+}
+
 inline int CannotRun(std::string_view program, const Error& error) {
   fmt::print(stderr, "{}: {}\n", program, error.message);
   return 2;

@@ -100,3 +100,24 @@ if(TACTUS_CUDA)
     message(STATUS "cuda.h was not found, so this build knows no NVIDIA device (./run setup gpu)")
   endif()
 endif()
+
+# PyTorch's libraries, to run AOTInductor packages on NVIDIA devices (engines/aoti). TORCH_ROOT is the folder
+# of the Python package torch, of 2.6 or later: `python3 -c 'import torch; print(torch.__path__[0])'`. Its own
+# CMake package is not used: it wants a CUDA toolkit on the machine that compiles.
+set(TORCH_ROOT "" CACHE PATH "The folder of the Python package torch; empty: without engines/aoti")
+if(NOT TORCH_ROOT AND NOT "$ENV{TORCH_ROOT}" STREQUAL "")
+  set(TORCH_ROOT "$ENV{TORCH_ROOT}" CACHE PATH "The folder of the Python package torch" FORCE)
+endif()
+if(TORCH_ROOT)
+  find_path(TACTUS_TORCH_INCLUDE torch/csrc/inductor/aoti_package/model_package_loader.h
+            HINTS ${TORCH_ROOT}/include REQUIRED NO_DEFAULT_PATH)
+  find_library(TACTUS_TORCH_CPU torch_cpu HINTS ${TORCH_ROOT}/lib REQUIRED NO_DEFAULT_PATH)
+  find_library(TACTUS_TORCH_C10 c10 HINTS ${TORCH_ROOT}/lib REQUIRED NO_DEFAULT_PATH)
+  message(STATUS "PyTorch: ${TORCH_ROOT}")
+  add_library(torch_libraries INTERFACE)
+  target_include_directories(torch_libraries SYSTEM INTERFACE ${TACTUS_TORCH_INCLUDE}
+                             ${TACTUS_TORCH_INCLUDE}/torch/csrc/api/include)
+  target_link_libraries(torch_libraries INTERFACE ${TACTUS_TORCH_CPU} ${TACTUS_TORCH_C10})
+  # Where it is a PyTorch for CUDA its libraries need NVIDIA's, which may be on another machine only.
+  target_link_options(torch_libraries INTERFACE -Wl,--allow-shlib-undefined)
+endif()

@@ -81,12 +81,23 @@ struct BatchOutput {
   std::shared_ptr<void> storage;  // what `data` points into
 };
 
+// What a batch took on a device that is not the processor, by the device's own clock; what it
+// waited for there is in none of them.
+struct DeviceTimes {
+  Duration upload{};  // of its input, to the device
+  Duration kernels{};
+  Duration download{};  // of its answer
+
+  bool operator==(const DeviceTimes&) const = default;
+};
+
 struct BatchResult {
   Status status;                              // kCancelled after Terminate
   std::shared_ptr<const BatchOutput> output;  // null on error
   Duration gather{};                          // making the batch's input
   Duration infer{};
   Duration scatter{};
+  std::optional<DeviceTimes> device = std::nullopt;  // parts of these three; none: on the processor
   // With an error: the lane died under the batch, and runs nothing until it is loaded anew. Nobody
   // is answered: other lanes run the requests, or this one when it is back.
   bool lane_lost = false;

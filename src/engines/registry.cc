@@ -12,6 +12,11 @@
 #include "engines/onnxruntime/cuda_program.h"
 #endif
 
+#ifdef TACTUS_HAVE_AOTI
+#include "engines/aoti/aoti_program.h"
+#include "engines/cuda/cuda_engine.h"
+#endif
+
 namespace tactus {
 namespace {
 
@@ -59,10 +64,29 @@ Expected<std::unique_ptr<Engine>> MakeOnnxRuntimeOnCuda(const EngineOptions& opt
 }
 #endif
 
+#ifdef TACTUS_HAVE_AOTI
+Expected<std::unique_ptr<Engine>> MakeAotiOnCuda(const EngineOptions& options) {
+  if (options.devices.empty()) {
+    return InvalidArgument("AOTInductor packages run on NVIDIA devices: name one with --device");
+  }
+  auto driver = OpenCudaDriver();
+  if (!driver) return Fail(driver.error().code, "--device: " + driver.error().message);
+  auto programs = MakeAotiPrograms(AotiTarget::kCuda);
+  if (!programs) return Fail(programs.error().code, "--device: " + programs.error().message);
+  auto engine = MakeCudaEngine(*std::move(driver), {.name = programs->name,
+                                                    .devices = options.devices,
+                                                    .priorities = options.priorities,
+                                                    .load = programs->load});
+  if (!engine) return Fail(engine.error().code, "--device: " + engine.error().message);
+  return engine;
+}
+#endif
+
 // Whether a family that runs on the processor alone is asked for a device. Operators are for the
 // host whatever else runs where.
 bool TakesNoDevice(const EngineInfo& info, const EngineOptions& options) {
-  return !options.devices.empty() && info.name != "onnxruntime" && info.platform != kHostPlatform;
+  return !options.devices.empty() && info.name != "onnxruntime" && info.name != "aoti" &&
+         info.platform != kHostPlatform;
 }
 
 std::vector<Family> Families() {
@@ -74,6 +98,9 @@ std::vector<Family> Families() {
          return options.devices.empty() ? MakeOnnxRuntimeEngine(options.onnxruntime_library)
                                         : MakeOnnxRuntimeOnCuda(options);
        }},
+#endif
+#ifdef TACTUS_HAVE_AOTI
+      {{"aoti", "pytorch_aoti", "AOTInductor packages (.pt2) on NVIDIA devices"}, MakeAotiOnCuda},
 #endif
       {{"op", std::string(kHostPlatform), "decodes, resizes and the like, on the host"},
        MakeOperators},

@@ -14,6 +14,7 @@
 #include "experiment/kept_predictor.h"
 #include "measurement/measured_inputs.h"
 #include "measurement/service_watch.h"
+#include "placement/plan_question.h"
 #include "platform/cpu_affinity.h"
 #include "platform/doorbell.h"
 #include "policies/registry.h"
@@ -45,19 +46,26 @@ ModelSpec MadeUpSpec(const std::string& name, const Model& model) {
   return spec;
 }
 
-// The folder's model under the scenario's name, cut down to the scenario's exits, batch and SLO.
+// With all that its folder says, or who gives it.
+Expected<ModelSpec> WholeSpec(const ScenarioModel& wanted, const std::string& folder,
+                              const MeasureOptions& options) {
+  if (options.given) return options.given->spec_of(wanted);
+  const auto versions = ListVersions(options.models / folder, "");
+  if (!versions) return std::unexpected(versions.error());
+  return ReadModelSpec(options.models / folder, versions->back(), "");
+}
+
+// The model under the scenario's name, cut down to the scenario's exits, batch and SLO.
 Expected<ModelSpec> SpecFor(const ScenarioModel& wanted, const Model& model,
                             const MeasureOptions& options) {
-  if (options.models.empty()) {
+  if (options.models.empty() && !options.given) {
     if (options.engine == "emulated") return MadeUpSpec(wanted.name, model);
     return InvalidArgument(
         "measure runs real models: say where they are with --models DIR, or "
         "choose --engine emulated");
   }
   const std::string& folder = wanted.profile_as.empty() ? wanted.name : wanted.profile_as;
-  const auto versions = ListVersions(options.models / folder, "");
-  if (!versions) return std::unexpected(versions.error());
-  auto spec = ReadModelSpec(options.models / folder, versions->back(), "");
+  auto spec = WholeSpec(wanted, folder, options);
   if (!spec) return spec;
   std::vector<ExitSpec> exits;
   for (const ModelExit& exit : model.exits) {
@@ -101,7 +109,10 @@ class RealTime {
   Status OpenJournal();
   Status StartRuntime();
   Status ServeModels();
+  Status SplitDevice();
   Status ResumePolicy();
+  std::string EngineNames() const;
+  bool Emulated() const;
   PredictorFile PredictorHere() const;
   EngineOptions MakeEngineOptions() const;
   void SendAll(Real start);
@@ -228,11 +239,14 @@ Status RealTime::StartRuntime() {
   runtime.call_capacity = models_.size() * (dispatcher.queue_capacity + 1024);
   runtime.pending_bytes = std::size_t{1} << 40;
   runtime.pin = options_.pin;
+  if (options_.planned) runtime.split = options_.planned->split;
   RuntimeParts parts;
   policy_ = policy->get();
   if (Status resumed = ResumePolicy(); !resumed) return resumed;
   parts.policy = *std::move(policy);
-  parts.engine_for = [this](std::string_view platform) { return engines_->For(platform); };
+  parts.engine_for = [this](std::string_view platform) -> Expected<Engine*> {
+    return options_.given ? options_.given->engine : engines_->For(platform);
+  };
   parts.profile = selected_;
   parts.profile_options = {.percentile = scenario_.percentile, .jitter_ms = scenario_.jitter_ms};
   parts.journal = journal_.get();
@@ -240,6 +254,7 @@ Status RealTime::StartRuntime() {
   runtime_ = std::make_unique<Runtime>(runtime, std::move(parts));
   runtime_->Start();
   if (Status served = ServeModels(); !served) return served;
+  if (Status split = SplitDevice(); !split) return split;
   if (!resumed_) return {};
   return CheckPredictor(*resumed_, options_.predictor, PredictorHere());
 }
@@ -254,10 +269,33 @@ Status RealTime::ResumePolicy() {
   return {};
 }
 
+// For the rates of the scenario.
+Status RealTime::SplitDevice() {
+  if (!options_.planned) return {};
+  auto question = runtime_->CurrentPlanQuestion();
+  if (!question) return std::unexpected(question.error());
+  const std::vector<double> rates = Rates(scenario_);
+  for (PlannedModel& model : question->input.models) {
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      if (scenario_.models[i].name == model.name) model.rate_rps = rates[i];
+    }
+  }
+  const auto plan = options_.planned->planner->Solve(question->input);
+  if (!plan) return std::unexpected(plan.error());
+  return runtime_->Adopt(*plan, NamesOf(question->input));
+}
+
+std::string RealTime::EngineNames() const {
+  return options_.given ? options_.given->engine->traits().name : engines_->names();
+}
+
+bool RealTime::Emulated() const {
+  return options_.given ? options_.given->engine->traits().emulated : engines_->emulated();
+}
+
 // What is emulated runs on the profile's machine, everything else on this one.
 PredictorFile RealTime::PredictorHere() const {
-  const Machine here =
-      engines_->emulated() ? experiment_.profile.machine : ThisMachine(engines_->names());
+  const Machine here = Emulated() ? experiment_.profile.machine : ThisMachine(EngineNames());
   return PredictorOf(scenario_.policy, here, models_);
 }
 
@@ -329,8 +367,8 @@ Measurement RealTime::Collect(Real start) {
   runtime_->Stop(Duration{});
   measured.answer = watch_->answer();
   result.records = watch_->TakeRecords(origin);
-  measured.engine = engines_->names();
-  measured.emulated = engines_->emulated();
+  measured.engine = EngineNames();
+  measured.emulated = Emulated();
   measured.launch = watch_->launch();
   measured.finish = watch_->finish();
   measured.late = SpreadOf(std::move(late_));
@@ -373,6 +411,26 @@ Expected<Measurement> RealTime::Run() {
 }
 
 }  // namespace
+
+ProfileFile WithOverheads(const Experiment& experiment, const Measurement& measured) {
+  ProfileFile profile = experiment.profile;
+  profile.launch_overhead_ms = ToMillis(measured.launch.p50);
+  profile.finish_overhead_ms = ToMillis(measured.finish.p50);
+  profile.answer_overhead_ms = ToMillis(measured.answer.p50);
+  profile.service_window_ms = ToMillis(kServiceWindow);
+  profile.service_trace = measured.service_trace;
+  for (ProfiledModel& model : profile.models) {
+    double sum = 0;
+    int sharing = 0;
+    for (std::size_t m = 0; m < measured.service_ratio.size(); ++m) {
+      if (model.name != experiment.scenario.models[m].profile_as) continue;
+      sum += measured.service_ratio[m];
+      ++sharing;
+    }
+    if (sharing > 0) model.service_ratio = sum / sharing;
+  }
+  return profile;
+}
 
 Expected<Measurement> Measure(const Experiment& experiment, const MeasureOptions& options) {
   return RealTime(experiment, options).Run();

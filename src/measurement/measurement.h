@@ -2,18 +2,37 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/expected.h"
 #include "base/serving_time.h"
+#include "core/engine.h"
+#include "core/planner.h"
 #include "core/prediction_errors.h"
 #include "experiment/experiment.h"
 #include "measurement/service_watch.h"
+#include "runtime/layout/device_layout.h"
 #include "sim/simulation.h"
 
 namespace tactus {
+
+// Lanes that are parts of one device, as the planner splits it for the scenario's rates. For
+// policies that run plans.
+struct PlannedLanes {
+  SplitOptions split;
+  Planner* planner = nullptr;  // outlives the run
+};
+
+// Models that are in no folder, and what runs them.
+struct GivenModels {
+  Engine* engine = nullptr;  // outlives the run
+  // What the engine loads for a model of the scenario: its name and batches are the scenario's, and
+  // its exits have the names of the profile's.
+  std::function<Expected<ModelSpec>(const ScenarioModel& model)> spec_of;
+};
 
 struct MeasureOptions {
   std::filesystem::path models;  // folder of models; empty: only for the emulated engine
@@ -23,6 +42,8 @@ struct MeasureOptions {
   std::string predictor;       // what the policy has learnt already, or empty
   std::string save_predictor;  // gets what it has learnt in the end
   bool pin = true;
+  std::optional<GivenModels> given;     // instead of folder, engine and library
+  std::optional<PlannedLanes> planned;  // instead of the scenario's lanes
 };
 
 // Long enough for some tens of batches, short enough for the spells of a shared machine.
@@ -45,6 +66,11 @@ struct Measurement {
   std::optional<PredictionSummary> prediction;
   std::vector<Prediction> predictions;
 };
+
+// The experiment's profile with what the run measured of the serving path: the medians of its
+// overheads, service ratios and how they moved. Of a model that serves as several, their mean
+// ratio.
+ProfileFile WithOverheads(const Experiment& experiment, const Measurement& measured);
 
 // Arrivals are those of the simulation with the same seed; latency counts from the intended
 // arrival.

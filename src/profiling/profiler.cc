@@ -61,7 +61,8 @@ Status Profiler::Add(ModelSpec spec, Engine& engine) {
   }
   for (int e = 0; e < static_cast<int>(added.spec.exits.size()); ++e) {
     for (int b = 1; b <= added.max_batch; ++b) {
-      Cell& cell = cells_.emplace_back(Cell{subjects_.size() - 1, e, b, {}, {}});
+      Cell& cell =
+          cells_.emplace_back(Cell{.subject = subjects_.size() - 1, .exit = e, .batch = b});
       cell.runs.reserve(static_cast<std::size_t>(options_.repetitions));
     }
   }
@@ -114,10 +115,15 @@ Status Profiler::RunRounds(const std::function<bool(const ProfilerProgress&)>& g
 
 Status Profiler::TakeTurn(Cell& cell) {
   for (int run = 0; run < options_.in_a_row && !Done(cell); ++run) {
-    const Expected<Duration> took = RunOnce(cell);
-    if (!took) return std::unexpected(took.error());
-    cell.runs.push_back(*took);
-    cell.spent += *took;
+    const auto done = RunOnce(cell);
+    if (!done) return std::unexpected(done.error());
+    cell.runs.push_back(done->took);
+    cell.spent += done->took;
+    if (!done->device) continue;
+    cell.on_device.upload += done->device->upload;
+    cell.on_device.kernels += done->device->kernels;
+    cell.on_device.download += done->device->download;
+    ++cell.said;
   }
   return {};
 }
@@ -155,7 +161,7 @@ void Profiler::LeaveOut(const std::vector<bool>& fails) {
   for (Cell& cell : cells_) cell.subject = now[cell.subject];
 }
 
-Expected<Duration> Profiler::RunOnce(const Cell& cell) {
+Expected<Profiler::OneRun> Profiler::RunOnce(const Cell& cell) {
   Subject& subject = *subjects_[cell.subject];
   inputs_.clear();
   for (int i = 0; i < cell.batch; ++i) inputs_.push_back(subject.rows[i].inputs());
@@ -166,7 +172,7 @@ Expected<Duration> Profiler::RunOnce(const Cell& cell) {
   subject.engine.Submit(subject.handle, job, answer);
   const BatchResult result = answer.Wait();
   const auto end = Clock::now();
-  if (result.status) return end - begin;
+  if (result.status) return OneRun{end - begin, result.device};
   const Error& error = result.status.error();
   return Fail(error.code,
               fmt::format("model '{}', exit '{}', batch {}: {}", subject.spec.name,
@@ -233,7 +239,12 @@ std::vector<ProfiledModel> Profiler::Result() const {
     }
   }
   for (const Cell& cell : cells_) {
-    models[cell.subject].exits[cell.exit].cells.push_back(Condense(cell.runs));
+    ProfileCell& made = models[cell.subject].exits[cell.exit].cells.emplace_back();
+    made = Condense(cell.runs);
+    if (cell.said == 0) continue;
+    const auto mean = [&](Duration sum) { return ToMillis(sum) / cell.said; };
+    made.device = ProfiledDeviceTimes{mean(cell.on_device.upload), mean(cell.on_device.kernels),
+                                      mean(cell.on_device.download)};
   }
   for (ProfiledModel& model : models) {
     for (ProfiledExit& exit : model.exits) Fit(exit);

@@ -97,11 +97,17 @@ class Profiler {
     int batch = 1;
     std::vector<Duration> runs;
     Duration spent{};
+    DeviceTimes on_device{};  // of those runs together that said so
+    int said = 0;
   };
 
   LaneSpec Lane() const;
   Status RunRounds(const std::function<bool(const ProfilerProgress&)>& go_on);
-  Expected<Duration> RunOnce(const Cell& cell);
+  struct OneRun {
+    Duration took{};
+    std::optional<DeviceTimes> device;
+  };
+  Expected<OneRun> RunOnce(const Cell& cell);
   Status TakeTurn(Cell& cell);
   void LeaveOut(const std::vector<bool>& fails);
   Status WarmUp();

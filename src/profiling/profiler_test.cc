@@ -32,6 +32,9 @@ class NotingEngine final : public Engine {
     if (fail_at > 0 && static_cast<int>(asked.size()) >= fail_at) {
       result.status = Internal("the device burns");
     }
+    if (on_device) {
+      result.device = DeviceTimes{Millis(1), Millis(static_cast<int>(asked.size())), Millis(2)};
+    }
     if (handle.value == rejects) result.status = InvalidArgument("this is no sample");
     done.Done(job.id, std::move(result));
   }
@@ -56,6 +59,7 @@ class NotingEngine final : public Engine {
   std::uint64_t unloaded = 0;
   std::uint64_t opaque = 0;   // the model of which it cannot tell what its batches do
   std::uint64_t rejects = 0;  // the model whose batches fail
+  bool on_device = false;     // its k-th batch takes k ms in kernels there
   int fail_at = 0;
   std::vector<Asked> asked;
   std::set<const std::byte*> starts;
@@ -72,6 +76,22 @@ bool GoOn(const ProfilerProgress&) { return true; }
 
 ProfilerOptions Few(int repetitions) {
   return {.repetitions = repetitions, .least = 2, .warm_up = 1, .pin = false};
+}
+
+// A mean of the runs that count; warm-up is none of them.
+TEST(Profiler, KeepsCopiesApartFromKernelsWhereTheEngineTells) {
+  NotingEngine engine;
+  Profiler on_processor(engine, Few(2));
+  ASSERT_TRUE(on_processor.Add(Spec("a", 1, 1)));
+  ASSERT_TRUE(on_processor.Run(GoOn));
+  EXPECT_FALSE(on_processor.Result()[0].exits[0].cells[0].device);
+  engine.on_device = true;
+  engine.asked.clear();
+  Profiler profiler(engine, Few(2));
+  ASSERT_TRUE(profiler.Add(Spec("a", 1, 1)));
+  ASSERT_TRUE(profiler.Run(GoOn));
+  // Batch 1 warms up, batches 2 and 3 count.
+  EXPECT_EQ(profiler.Result()[0].exits[0].cells[0].device, (ProfiledDeviceTimes{1, 2.5, 2}));
 }
 
 TEST(Profiler, AModelThatRejectsItsSamplesIsLeftOutAndTheOthersAreMeasured) {

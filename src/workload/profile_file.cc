@@ -31,6 +31,12 @@ ProfileCell ReadCell(const JsonReader& reader) {
   cell.p99_ms = reader.Number("p99_ms", 0, cell.p95_ms);
   cell.max_ms = reader.Number("max_ms", 0, cell.p99_ms);
   cell.cv = reader.Number("cv", 0, 0);
+  if (reader.Has("device")) {
+    reader.Object("device", [&](const JsonReader& times) {
+      cell.device = ProfiledDeviceTimes{times.Number("upload_ms", 0), times.Number("kernels_ms", 0),
+                                        times.Number("download_ms", 0)};
+    });
+  }
   const std::array rising = {cell.min_ms, cell.p50_ms, cell.p95_ms, cell.p99_ms, cell.max_ms};
   if (!std::is_sorted(rising.begin(), rising.end())) {
     reader.Complain(nullptr, "min, P50, P95, P99 and max must not decrease in this order");
@@ -158,6 +164,13 @@ std::string Quoted(const std::string& text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+void WriteDevice(const ProfiledDeviceTimes& times, std::string& out) {
+  fmt::format_to(
+      std::back_inserter(out),
+      ",\n     \"device\": {{\"upload_ms\": {}, \"kernels_ms\": {}, \"download_ms\": {}}}",
+      times.upload_ms, times.kernels_ms, times.download_ms);
+}
+
 void WriteUse(const ProfileCell& cell, std::string& out) {
   fmt::format_to(std::back_inserter(out), ",\n     \"transfer_ms\": {}, \"throughput\": {{",
                  cell.transfer_ms);
@@ -195,6 +208,7 @@ void WriteModel(const ProfiledModel& model, std::string& out) {
                      "\"p50_ms\": {}, \"p95_ms\": {}, \"p99_ms\": {}, \"max_ms\": {}, \"cv\": {}",
                      i == 0 ? "\n" : ",\n", i + 1, c.repetitions, c.mean_ms, c.min_ms, c.p50_ms,
                      c.p95_ms, c.p99_ms, c.max_ms, c.cv);
+      if (c.device) WriteDevice(*c.device, out);
       if (uses) WriteUse(c, out);
       out += '}';
     }

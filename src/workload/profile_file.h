@@ -19,6 +19,16 @@
 
 namespace tactus {
 
+// What batches take on a device beside the processor, means by its own clock: parts of the latency,
+// which has besides them what the host does and what batches wait for.
+struct ProfiledDeviceTimes {
+  double upload_ms = 0;  // of the input, to the device
+  double kernels_ms = 0;
+  double download_ms = 0;  // of the answer
+
+  bool operator==(const ProfiledDeviceTimes&) const = default;
+};
+
 // The distribution of one (model, exit, batch, lane class) over its repetitions, in milliseconds.
 struct ProfileCell {
   int repetitions = 0;  // 0: derived, or imported without saying; such a cell has no spread
@@ -28,7 +38,8 @@ struct ProfileCell {
   double p95_ms = 0;
   double p99_ms = 0;
   double max_ms = 0;
-  double cv = 0;  // standard deviation over mean
+  double cv = 0;                                             // standard deviation over mean
+  std::optional<ProfiledDeviceTimes> device = std::nullopt;  // none: the processor, or unknown
   // Where the model's resource figures are known (resources_source):
   double transfer_ms = 0;   // of the input, P95, part of the latency
   Throughput throughput{};  // of the batch alone

@@ -118,6 +118,38 @@ TEST(ProfileFile, KeepsTheDeviceThatItWasMeasuredOn) {
   EXPECT_EQ(again->machine, profile.machine);
 }
 
+// Profiles from before have none, and mean the same as ever; latencies are still the whole.
+TEST(ProfileFile, KeepsCopiesApartFromKernels) {
+  const auto read =
+      ParseProfile(With("\"cv\": 0.1}",
+                        "\"cv\": 0.1, \"device\": {\"upload_ms\": 0.25, \"kernels_ms\": 0.5, "
+                        "\"download_ms\": 0.125}}"),
+                   "p.json");
+  ASSERT_TRUE(read) << read.error().message;
+  const TempFile file("");
+  ASSERT_TRUE(SaveProfile(*read, file.path()));
+  const auto again = LoadProfile(file.path());
+  ASSERT_TRUE(again) << again.error().message;
+  const std::vector<ProfileCell>& cells = again->Find("m")->exits[0].cells;
+  EXPECT_EQ(cells[0].device, (ProfiledDeviceTimes{0.25, 0.5, 0.125}));
+  EXPECT_FALSE(cells[1].device);
+  const std::vector<Model> models = {
+      {.name = "m", .max_batch = 2, .exits = {{.name = "early"}, {.name = "final"}}}};
+  const auto table = MakeTable(*again, models, {.percentile = 0});
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->Latency(ModelId{0}, ExitId{0}, 1, LaneClass{0}), FromMillis(1.1));
+}
+
+TEST(ProfileFile, NamesTheMistakeInDeviceTimes) {
+  const auto read =
+      ParseProfile(With("\"cv\": 0.1}",
+                        "\"cv\": 0.1, \"device\": {\"upload_ms\": -1, \"kernels_ms\": 0.5, "
+                        "\"download_ms\": 0}}"),
+                   "p.json");
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("upload_ms"));
+}
+
 // Without these a batch's figures could be lost on the way, or be made up where there are none.
 TEST(ProfileFile, KeepsWhatBatchesUse) {
   const TempFile file("");

@@ -62,8 +62,29 @@ TEST_F(CudaEngineTest, RunsABatchOnTheDeviceAndLeavesNothingBehind) {
   // By the device's clock: an upload of 0.5 ms, a kernel of 2 ms.
   EXPECT_GE(result.gather, FromMillis(0.5));
   EXPECT_EQ(result.infer, FromMillis(2));
+  EXPECT_EQ(result.device, (DeviceTimes{FromMillis(0.5), FromMillis(2), FromMillis(0.5)}));
   engine.reset();
   EXPECT_EQ(script_.device.Leaks(), "");
+}
+
+// A profile that took the wait behind another batch for kernels would count it twice: the policies
+// add it themselves.
+TEST_F(CudaEngineTest, WhatABatchWaitedForIsNoPartOfItsDeviceTimes) {
+  auto engine = Make().value();
+  const ModelHandle model = Load(*engine);
+  script_.device.Hold();
+  Answers answers;
+  Row row = Pair(1, 2);
+  const std::vector<RowInputs> inputs{row.inputs()};
+  for (std::uint64_t id = 1; id <= 3; ++id) engine->Submit(model, Job(id, inputs), answers);
+  script_.device.LetGo();
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    const BatchResult result = answers.Wait(BatchId{id});
+    ASSERT_TRUE(result.device);
+    // One clock: what other streams copy meanwhile is in it, what this one ran before is not.
+    EXPECT_LE(result.device->kernels, FromMillis(3)) << id;
+    if (id == 3) EXPECT_GE(result.infer, FromMillis(5)) << "it waited for another one";
+  }
 }
 
 // A lane's thread must not wait for the device.

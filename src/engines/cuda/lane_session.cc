@@ -211,6 +211,7 @@ Status LaneSession::Upload(Batch& batch) {
   if (ok) {
     ok = Ask(driver_, driver_.stream_waits, kernels_, staging.event(Staging::kUploaded), 0u);
   }
+  if (ok) ok = Ask(driver_, driver_.record_event, staging.event(Staging::kKernelsBegin), kernels_);
   return ok;
 }
 
@@ -219,6 +220,9 @@ Status LaneSession::Download(Batch& batch) {
   Status ok = Ask(driver_, driver_.record_event, staging.event(Staging::kComputed), kernels_);
   if (ok) {
     ok = Ask(driver_, driver_.stream_waits, downloads_, staging.event(Staging::kComputed), 0u);
+  }
+  if (ok) {
+    ok = Ask(driver_, driver_.record_event, staging.event(Staging::kDownloadBegins), downloads_);
   }
   if (ok && batch.outputs.tensors.size() != outputs_.size()) {
     return Internal(fmt::format("a batch gave {} outputs of {}", batch.outputs.tensors.size(),
@@ -281,7 +285,11 @@ BatchResult LaneSession::Finish(Batch& batch, Status status) {
   result.gather = batch.gather;
   if (status) {
     const auto begin = Clock::now();
-    result.gather += Between(batch, Staging::kUploadBegins, Staging::kUploaded);
+    const DeviceTimes device{Between(batch, Staging::kUploadBegins, Staging::kUploaded),
+                             Between(batch, Staging::kKernelsBegin, Staging::kComputed),
+                             Between(batch, Staging::kDownloadBegins, Staging::kDownloaded)};
+    result.device = device;
+    result.gather += device.upload;
     result.infer = Between(batch, Staging::kUploaded, Staging::kComputed);
     result.scatter = Between(batch, Staging::kComputed, Staging::kDownloaded);
     result.output = Answer(batch);

@@ -84,6 +84,11 @@ class ScriptedDevice {
     held_ = false;
     Pump();
   }
+  // Runs what can run now, where work waits for something beside other streams: a time, say.
+  void Turn() {
+    const std::lock_guard lock(mutex);
+    Pump();
+  }
   // Every call fails from now on, and nothing that is under way ends.
   void Lose(CUresult code = CUDA_ERROR_ILLEGAL_ADDRESS) {
     const std::lock_guard lock(mutex);

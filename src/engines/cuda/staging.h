@@ -67,7 +67,15 @@ using DeviceBuffer = StagingBuffer<CUdeviceptr, AllocateOnDevice, FreeOnDevice>;
 class Staging {
  public:
   // What an event stands behind.
-  enum Event : std::size_t { kUploadBegins, kUploaded, kComputed, kDownloaded, kEvents };
+  enum Event : std::size_t {
+    kUploadBegins,
+    kUploaded,
+    kKernelsBegin,  // what the stream ran before is done
+    kComputed,
+    kDownloadBegins,
+    kDownloaded,
+    kEvents
+  };
 
   static Expected<std::unique_ptr<Staging>> Make(const Driver& driver, std::size_t inputs,
                                                  std::size_t outputs);

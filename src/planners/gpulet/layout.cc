@@ -149,9 +149,12 @@ double Layout::Most(int i, ModelId model, double rate_rps) const {
     with.push_back({.model = model});
     if (!FitCycle(input_, gpulets_[*other].lane_class, Slowed(*other, beside, with))) return 0;
   }
-  const double most =
-      MostBeside(input_, gpulets_[i].lane_class, members, model, Slowdown(i, model, beside));
-  return std::clamp(most * (1 - kRounding) - before, 0.0, rate_rps);
+  const double slowdown = Slowdown(i, model, beside);
+  const double most = MostBeside(input_, gpulets_[i].lane_class, members, model, slowdown);
+  const double given = std::clamp(most * (1 - kRounding) - before, 0.0, rate_rps);
+  // Less than the most is a smaller batch, and a measured one may take longer than a larger one.
+  members.push_back({.model = model, .rate_rps = before + given, .slowdown = slowdown});
+  return FitCycle(input_, gpulets_[i].lane_class, members) ? given : 0;
 }
 
 void Layout::Add(int i, ModelId model, double rate_rps) {

@@ -1,0 +1,80 @@
+// Kernel nets behind the whole server: the dispatcher, a policy, the runtime and the engine, with
+// the arrivals of a scenario.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+#include "base/serving_time.h"
+#include "device/kernel_net.h"
+#include "experiment/experiment.h"
+#include "measurement/measurement.h"
+#include "metrics/report.h"
+#include "workload/profile_file.h"
+
+namespace tactus {
+
+struct BenchOptions {
+  double seconds = 4;    // that requests arrive in each run, the first fifth to warm up
+  int repetitions = 20;  // of each latency of a profile
+  int rounds = 20;       // of urgent work
+  int batches = 400;     // of each turn beside the raw loop
+  bool quick = false;    // one of each kind: whether all of it runs, and no figure
+  std::uint64_t seed = 1;
+};
+
+// What batches of these nets take on a lane that has this part of the device.
+Expected<ProfileFile> ProfileNets(const BenchDevice& device, const std::vector<std::string>& nets,
+                                  const BenchOptions& options, double share = 1);
+// Adds what they use of it.
+void AddUses(const DevicePeaks& peaks, const DeviceFacts& facts, ProfileFile& profile);
+
+// The P50 of the net's largest batch at its last exit, and requests/s that one lane carries in such
+// batches. The profile has the net.
+Duration LargestBatch(const ProfileFile& profile, const std::string& net);
+double FullBatchRps(const ProfileFile& profile, const std::string& net);
+
+inline Duration Times(double factor, Duration length) {
+  return FromSeconds(factor * ToSeconds(length));
+}
+
+// A model of a scenario.
+struct ServedNet {
+  std::string name;
+  std::string net;
+  Duration slo{};
+  double ratio = 1;
+  int priority = 1;
+};
+struct Mix {
+  std::string name;
+  std::vector<ServedNet> nets;
+  int slots = 1;
+  std::string arrivals = "poisson";
+  std::string expiry = "never";
+  double percentile = 95;  // that policies count on
+  Duration jitter{};       // and what they add to it
+};
+// One lane for all of them; `rate_rps` of all together.
+Expected<Experiment> MakeExperiment(const Mix& mix, const ProfileFile& profile, double rate_rps,
+                                    const std::string& policy, const BenchOptions& options);
+// Requests/s of the mix that keep a lane busy that runs one batch at a time, in the largest batches
+// at their last exits.
+double CapacityOf(const Mix& mix, const ProfileFile& profile);
+
+struct ServedRun {
+  RunReport report;
+  Measurement measured;
+};
+// In real time on the device. The report's source names it, and says so where it is none.
+Expected<ServedRun> Serve(const BenchDevice& device, const Experiment& experiment,
+                          const std::optional<PlannedLanes>& planned = {});
+
+// A row of figures for people.
+void PrintRun(const RunReport& run, double load);
+
+}  // namespace tactus
