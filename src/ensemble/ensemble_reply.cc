@@ -71,9 +71,12 @@ Error ServedEnsemble::WhyDropped(const Call& call, const PipelineEnd& end) const
   if (call.failed == end.stage) {
     std::string why = fmt::format("{}: {}", place, call.error.message);
     if (call.error.code == ErrorCode::kDeadlineExceeded) {
-      why +=
-          fmt::format(" ({:.3f} ms after the call came, which had {:.3f} ms)",
-                      ToMillis(end.ended - call.received), ToMillis(call.deadline - call.received));
+      why += fmt::format(
+          " ({:.3f} ms after the call came, which had {:.3f} ms: the step had its first {:.3f}, "
+          "and "
+          "with those behind it takes {:.3f} at best)",
+          ToMillis(end.ended - call.received), ToMillis(call.deadline - call.received),
+          ToMillis(call.failed_due - call.received), ToMillis(flow_.LeastFrom(0, end.stage)));
     }
     return {call.error.code, std::move(why)};
   }

@@ -139,9 +139,12 @@ TEST(EnsembleService, SaysWhichStepWasRefusedAndWhen) {
                   "the deadline could not be met", Outcome::kExpired);
   ASSERT_FALSE(asked.reply().status);
   EXPECT_EQ(asked.reply().status.error().code, ErrorCode::kDeadlineExceeded);
-  EXPECT_THAT(asked.reply().status.error().message,
-              AllOf(HasSubstr("ensemble 'chain', step 'second'"),
-                    HasSubstr("95.000 ms after the call came, which had 100.000 ms")));
+  EXPECT_THAT(
+      asked.reply().status.error().message,
+      AllOf(
+          HasSubstr("ensemble 'chain', step 'second'"),
+          HasSubstr("95.000 ms after the call came, which had 100.000 ms: the step had its first "),
+          HasSubstr(" at best")));
   EXPECT_EQ(asked.reply().served.outcome, Outcome::kExpired);
   EXPECT_EQ(bench.service->unfinished(), 0u);
 }
@@ -340,6 +343,18 @@ TEST(EnsembleService, OneLostRowEndsACallThatNeedsAll) {
   bench.steps.End(bench.steps.held[1].id, ErrorCode::kUnavailable, "shed", Outcome::kShed);
   EXPECT_THAT(asked.reply().status.error().message, HasSubstr("step 'read': shed"));
   EXPECT_EQ(bench.steps.held.size(), 0u);  // the others were cancelled
+  EXPECT_EQ(bench.service->unfinished(), 0u);
+}
+
+TEST(EnsembleService, TheErrorIsThatOfTheRowThatFailedAndNotOfThoseThatItTookAlong) {
+  EnsembleBench bench;
+  DeclareRows(bench, AnswerRule::kAll);
+  auto& asked = bench.Call("rows", {4}, {1, 2, 3, 4});
+  bench.steps.models.erase("read");
+  bench.steps.Answer(bench.steps.Of("find").id, {{{3, 2}, {10, 11, 20, 21, 30, 31}}});
+  EXPECT_THAT(asked.reply().status.error().message,
+              HasSubstr("step 'read': Request for unknown model"));
+  EXPECT_EQ(asked.reply().served.outcome, Outcome::kShed);
   EXPECT_EQ(bench.service->unfinished(), 0u);
 }
 

@@ -206,10 +206,13 @@ void ServedEnsemble::TellAnswer(std::uint32_t place, InferReply&& reply) {
 }
 
 void ServedEnsemble::Tell(std::uint32_t place, const Error& error, DropReason reason) {
+  const Run run = runs_[place];
   const RunKey key = Forget(place);
   Call& call = At(key.request);
-  if (!call.answered) {
+  // What was cancelled for another's failure is not why the call ends.
+  if (!call.answered && !run.cancelled) {
     call.failed = key.run.stage;
+    call.failed_due = run.deadline;
     call.error = error;
   }
   flow_.Refused(key, reason, now_);

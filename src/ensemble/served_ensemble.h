@@ -136,7 +136,8 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
     CallTensors tensors;
     std::vector<std::uint32_t> runs;  // whose end the Flow does not know
     bool answered = true;
-    StageId failed;  // where `error` happened
+    StageId failed;        // where `error` happened
+    TimePoint failed_due;  // that step's deadline
     Error error;
     Duration queue{}, execution{};
     int batch = 0;

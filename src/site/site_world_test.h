@@ -88,7 +88,7 @@ class SiteWorld : public World {
     const Term led = s.core->leads() ? s.core->term() : 0;
     s.core.reset();
     for (auto& [peer, end] : s.peers)
-      Break(*end.connection, [this, i, peer = end] { Hangup(peer, i); });
+      Break(*end.connection, [this, i, peer = peer, end = end] { Hangup(end, peer, i); });
     s.peers.clear();
     for (auto& other : schedulers_) {
       if (!other->alive || other.get() == &s) continue;
@@ -386,9 +386,9 @@ class SiteWorld : public World {
     if (end.kind == Kind::kWorker) return *workers_[end.index];
     return *front_ends_[end.index];
   }
-  void Hangup(const PeerEnd& end, std::uint32_t scheduler) {
-    Member& member = MemberOf(end);
-    if (member.life == end.life) member.places[scheduler] = PeerId{};
+  void Hangup(const PeerEnd& end, PeerId peer, std::uint32_t scheduler) {
+    Member& member = MemberOf(end);  // which may be connected anew by now
+    if (member.life == end.life && member.places[scheduler] == peer) member.places[scheduler] = {};
   }
   void BeginScheduler(std::uint32_t i) {
     Scheduler& s = *schedulers_[i];

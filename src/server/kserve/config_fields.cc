@@ -328,8 +328,8 @@ Status CheckPlatform(const DeclaredConfig& config, const std::vector<std::string
   const std::string platform = PlatformOf(config.message());
   if (std::find(platforms.begin(), platforms.end(), platform) != platforms.end()) return {};
   return config.Wrong(config.message().platform().empty() ? "backend" : "platform",
-                      fmt::format("'{}' is none that this server runs; there are: {}", platform,
-                                  fmt::join(platforms, ", ")));
+                      fmt::format("'{}' is none that this server runs; there are: {}, ensemble",
+                                  platform, fmt::join(platforms, ", ")));
 }
 
 std::string PlatformOf(const ModelConfig& config) {

@@ -194,6 +194,13 @@ class EnsembleReader {
         if (Status read = ReadMost(std::string(kMostKey) + name, *step); !read) return read;
       }
     }
+    for (const std::string& key : KeysWith(kMostKey)) {
+      const StageDeclaration* step = StepNamed(key.substr(kMostKey.size()));
+      if (step == nullptr) return NoSuchStep(key, key.substr(kMostKey.size()));
+      if (!step->demultiply) {
+        return config_.WrongParameter(key, "the step does not demultiply; name one that does");
+      }
+    }
     if (Status read = ReadGather(); !read) return read;
     for (const std::string& key : KeysWith(kGatherKey)) {
       const std::string name = key.substr(kGatherKey.size());
@@ -219,7 +226,11 @@ class EnsembleReader {
     const auto opener = std::ranges::find_if(steps, &StageDeclaration::demultiply);
     if (std::ranges::count_if(steps, &StageDeclaration::demultiply) != 1) {
       return config_.WrongParameter(
-          "gather", "not one step demultiplies, so say gather.STEP = the one whose rows it needs");
+          "gather", opener == steps.end()
+                        ? "no step demultiplies, so there are no rows to gather; name those that "
+                          "find rows in `demultiply`"
+                        : "several steps demultiply, so say gather.STEP = the one whose rows it "
+                          "needs");
     }
     for (const std::string& name : NamesIn(*text)) {
       StageDeclaration* step = StepNamed(name);

@@ -145,7 +145,9 @@ TEST(EnsembleConfig, MistakesInKeysNameTheLineAndTheRemedy) {
               HasSubstr("there is no step 'who'; there are: find, read, read#2"));
   EXPECT_THAT(ErrorOf(With("budget_ms.find", "0")), HasSubstr("not a number of milliseconds"));
   EXPECT_THAT(ErrorOf(With("budget_ms.find", "9")), HasSubstr("stage 'read' has no budget_ms"));
-  EXPECT_THAT(ErrorOf(With("gather", "read")), HasSubstr("not one step demultiplies"));
+  EXPECT_THAT(ErrorOf(With("gather", "read")), HasSubstr("no step demultiplies"));
+  EXPECT_THAT(ErrorOf(With("demultiply_most.read", "9")), HasSubstr("does not demultiply"));
+  EXPECT_THAT(ErrorOf(With("demultiply_most.who", "9")), HasSubstr("there is no step 'who'"));
   EXPECT_THAT(ErrorOf(With("gather.read", "find")), HasSubstr("does not demultiply"));
   EXPECT_THAT(ErrorOf(With("slo_ms", "-1")), HasSubstr("not a number of milliseconds"));
   std::string batching(kHead);
