@@ -222,6 +222,18 @@ TEST(ModelRollout, WaitsWhileModelsComeAndNotForEver) {
   EXPECT_THAT(rollout.why(), HasSubstr("10 s"));
 }
 
+// Else all would wait two minutes for a node whose worker does not start.
+TEST(ModelRollout, DoesNotWaitForANodeWhoseWorkerDoesNotStayUp) {
+  Rollout rollout({{1, 1}, {{"a", SliceOfX({1, 1}, "one")}}, {{"a"}}}, {}, kStart);
+  NodeReport report{.prepared = {1, 1}, .trouble = "it did not start"};
+  rollout.Report("a", report, kAt);
+  EXPECT_EQ(rollout.phase(), Rollout::Phase::kPreparing);
+  report.failing = true;
+  rollout.Report("a", report, kAt);
+  EXPECT_EQ(rollout.phase(), Rollout::Phase::kAbandoned);
+  EXPECT_EQ(rollout.why(), "it did not start");
+}
+
 // By digests that change from one leader to the next.
 struct LedByDigests : TwoNodes {
   FleetLeader Leader(std::uint64_t term, const std::map<std::string, std::string>& digests,

@@ -46,6 +46,7 @@ void Rollout::Report(const std::string& node, const NodeReport& report, TimePoin
   at.fetched = report.fetched;
   if (phase_ != Phase::kPreparing && phase_ != Phase::kCommitting) return;
   if (report.refused == plan_.id) Abandon(node, report.trouble);
+  if (phase_ == Phase::kPreparing && report.failing && !at.prepared) Abandon(node, report.trouble);
   if (report.committed > plan_.id) Abandon(node, "it serves a later plan");
 }
 

@@ -1,5 +1,6 @@
 #include "cluster/control/codec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -189,7 +190,11 @@ void Put(const NodeReport& report, control::Report& out) {
   out.set_failing(report.failing);
   out.set_old_in_flight(report.old_in_flight);
   constexpr std::size_t kMostTrouble = 1000;
-  out.set_trouble(report.trouble.substr(0, kMostTrouble));
+  // Names of files are in it: not always text that a message may hold.
+  std::string trouble = report.trouble.substr(0, kMostTrouble);
+  std::ranges::replace_if(
+      trouble, [](char c) { return (c & 0x80) != 0; }, '?');
+  out.set_trouble(trouble);
   out.set_http(report.http);
   out.set_grpc(report.grpc);
   out.set_peers(report.peers);

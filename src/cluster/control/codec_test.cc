@@ -16,7 +16,8 @@ namespace {
 FleetSlice ASlice() {
   return {.id = {3, 9},
           .instances = {{"p", "find", "m", 1, 2, 8, Millis(1), Millis(2), Millis(100)}},
-          .routes = {{"p", "more", "n", {{"a", 2}, {"b", 1}}}}};
+          .routes = {{"p", "more", "n", {{"a", 2}, {"b", 1}}}},
+          .models = {{"m", std::string(64, 'a')}, {"p", std::string(64, '0')}}};
 }
 
 template <class Wire, class Message>
@@ -41,6 +42,7 @@ TEST(Codec, EveryMessageComesBackAsItWas) {
                           .failing = true,
                           .old_in_flight = -1,
                           .peers = 1ULL << 63,
+                          .fetched = 5,
                           .trouble = "model 'm': no memory",
                           .http = "127.0.0.1:1",
                           .grpc = "127.0.0.1:2",
@@ -65,6 +67,30 @@ TEST(Codec, WhatMakesNoSenseIsRefusedByName) {
   EXPECT_EQ(Decode(wire).error().message, "a message whose rate makes no sense");
   wire.set_node(std::string(300, 'x'));
   EXPECT_EQ(Decode(wire).error().message, "a message whose node makes no sense");
+
+  // A node writes under a model's name, and reads by its digest.
+  control::ToNode order;
+  control::ModelRef& ref = *order.mutable_prepare()->mutable_slice()->add_models();
+  ref.set_digest(std::string(64, 'a'));
+  for (const char* name : {"", "..", "../x", "a/b", ".hidden"}) {
+    ref.set_name(name);
+    EXPECT_EQ(Decode(order).error().message, "a message whose model's name makes no sense") << name;
+  }
+  ref.set_name("a");
+  EXPECT_TRUE(Decode(order));
+  ref.set_digest("../" + std::string(61, 'a'));
+  EXPECT_EQ(Decode(order).error().message, "a message whose model's digest makes no sense");
+}
+
+// A file's name in it would else end the connection of a node in trouble.
+TEST(Codec, TroubleIsAlwaysText) {
+  NodeReport report;
+  report.trouble = "file '\xff\xc3' is bad";
+  control::FromNode wire;
+  Encode(FromNode{"a", {1, 1}, 1, NodeBeat{report, {}}}, wire);
+  control::FromNode read;
+  ASSERT_TRUE(read.ParseFromString(wire.SerializeAsString()));
+  EXPECT_EQ(ReportOf(*Decode(read)).trouble, "file '??' is bad");
 }
 
 TEST(StateFile, IsReadAsItWasWrittenOrRefusedWithItsLine) {
@@ -72,13 +98,17 @@ TEST(StateFile, IsReadAsItWasWrittenOrRefusedWithItsLine) {
   const auto fresh = ReadNode(folder.path());
   ASSERT_TRUE(fresh);
   EXPECT_NE(fresh->who.home, 0u);
-  const NodeKept kept{
-      .who = {5, 6}, .term = 3, .slice = ASlice(), .held = {"old"}, .peers = {{"a", "h:1"}}};
+  const NodeKept kept{.who = {5, 6},
+                      .term = 3,
+                      .slice = ASlice(),
+                      .held = {"old"},
+                      .peers = {{"a", "h:1"}},
+                      .loaded = {{"m", std::string(64, 'b')}}};
   ASSERT_TRUE(Write(kept, folder.path()));
   EXPECT_EQ(*ReadNode(folder.path()), kept);
   ASSERT_TRUE(Write(LeaderKept{7, 8}, folder.path()));
   EXPECT_EQ(*ReadLeader(folder.path()), (LeaderKept{7, 8}));
-  const KeptWorker worker{{12, 34}, 1, 2, 3, 4};
+  const KeptWorker worker{{12, 34}, 1, 2, 3, 4, "/models"};
   ASSERT_TRUE(Write(worker, folder.path()));
   EXPECT_EQ(ReadWorker(folder.path()), worker);
   const WorkerRoutes routes{{3, 9},
