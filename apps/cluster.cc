@@ -84,7 +84,8 @@ void AddInitCluster(CLI::App& cluster, CommandContext& context) {
   command->add_option("folder", flags->folder, "Where; the controller's --tls")->required();
   command
       ->add_option("--host", flags->hosts,
-                   "Names and addresses by which agents reach the controller; repeatable")
+                   "Names and addresses in the controllers' certificate, for other clients: "
+                   "agents go by its node; repeatable")
       ->capture_default_str();
   command->callback([flags, &context] {
     const Status made = MakeAuthority(flags->folder, flags->hosts);
