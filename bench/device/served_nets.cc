@@ -75,7 +75,7 @@ Expected<Experiment> MakeExperiment(const Mix& mix, const ProfileFile& profile, 
       "expiry = \"{}\"\npercentile = {}\njitter_ms = {}\nqueue_capacity = 100000\n[lanes]\ncount = "
       "1\n"
       "slots = {}\n"
-      "[arrivals]\nprocess = \"{}\"\nrate_rps = {:.3f}\npopularity = \"ratio\"\n",
+      "[arrivals]\nprocess = \"{}\"\nrate_rps = {}\npopularity = \"ratio\"\n",
       mix.name, options.seconds, options.seconds / 5, options.seed, policy, mix.expiry,
       mix.percentile, ToMillis(mix.jitter), mix.slots, mix.arrivals, rate_rps);
   for (const ServedNet& net : mix.nets) {

@@ -6,6 +6,7 @@
 #if defined(TACTUS_HAVE_AOTI) && defined(TACTUS_HAVE_CUDA)
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -44,6 +45,36 @@ std::vector<float> Noise(std::uint64_t seed) {
   return numbers;
 }
 
+// The fake device copies from no memory but its own, and PyTorch has put the answer into the
+// host's.
+class InDeviceMemory final : public DeviceProgram {
+ public:
+  InDeviceMemory(std::unique_ptr<DeviceProgram> program, std::shared_ptr<const Driver> driver)
+      : program_(std::move(program)), driver_(std::move(driver)) {}
+  Expected<DeviceOutputs> Enqueue(ExitId exit, std::span<const DeviceTensor> inputs) override {
+    auto outputs = program_->Enqueue(exit, inputs);
+    if (!outputs) return outputs;
+    auto moved = std::make_shared<std::vector<std::shared_ptr<void>>>();
+    for (DeviceTensor& tensor : outputs->tensors) {
+      CUdeviceptr to = 0;
+      if (Status ok = Ask(*driver_, driver_->allocate, &to, tensor.bytes); !ok) {
+        return std::unexpected(ok.error());
+      }
+      moved->emplace_back(nullptr,
+                          [driver = driver_, to](void*) { (void)Ask(*driver, driver->free, to); });
+      std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(tensor.address),
+                  tensor.bytes);
+      tensor.address = to;
+    }
+    outputs->storage = std::move(moved);
+    return outputs;
+  }
+
+ private:
+  const std::unique_ptr<DeviceProgram> program_;
+  const std::shared_ptr<const Driver> driver_;
+};
+
 class AotiOnFakeDevice : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -57,8 +88,18 @@ class AotiOnFakeDevice : public ::testing::Test {
     auto programs = MakeAotiPrograms(AotiTarget::kHost);
     if (!programs) return std::unexpected(programs.error());
     return MakeCudaEngine(script_.driver(), {.name = programs->name,
-                                             .load = programs->load,
+                                             .load = Load(programs->load),
                                              .power_limit = [](const std::string&) { return 0; }});
+  }
+
+  ProgramLoader Load(ProgramLoader load) {
+    return [this, load = std::move(load)](
+               ModelSpec& spec,
+               const DeviceStream& stream) -> Expected<std::unique_ptr<DeviceProgram>> {
+      auto program = load(spec, stream);
+      if (!program) return program;
+      return std::make_unique<InDeviceMemory>(*std::move(program), script_.driver());
+    };
   }
 
   ScriptedDriver script_;

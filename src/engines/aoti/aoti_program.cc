@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,9 +12,10 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/StreamGuard.h>
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 #include <torch/version.h>
+
+// No {fmt} here: PyTorch's headers bring one of their own, of another version.
 
 namespace tactus {
 namespace {
@@ -40,9 +42,9 @@ Expected<at::ScalarType> TypeOf(const TensorSpec& tensor) {
     case DataType::kBool:
       return at::kBool;
     default:
-      return Fail(ErrorCode::kUnimplemented,
-                  fmt::format("tensor '{}' is of {}, which no AOTInductor package takes here",
-                              tensor.name, Name(tensor.type)));
+      return Fail(ErrorCode::kUnimplemented, "tensor '" + tensor.name + "' is of " +
+                                                 std::string(Name(tensor.type)) +
+                                                 ", which no AOTInductor package takes here");
   }
 }
 
@@ -70,7 +72,7 @@ class AotiProgram final : public DeviceProgram {
     try {
       return Run(*exits_[exit.value()], inputs);
     } catch (const std::exception& e) {
-      return Internal(fmt::format("AOTInductor: {}", FirstLine(e)));
+      return Internal("AOTInductor: " + FirstLine(e));
     }
   }
 
@@ -92,9 +94,8 @@ class AotiProgram final : public DeviceProgram {
       at::Tensor& tensor = storage->tensors[i];
       if (!tensor.is_contiguous() || tensor.device() != device_) {
         return Internal(
-            fmt::format("output {} lies elsewhere, or not in one piece; export the "
-                        "package anew for this device",
-                        i));
+            "output " + std::to_string(i) +
+            " lies elsewhere, or not in one piece; export the package anew for this device");
       }
       outputs.tensors.push_back({reinterpret_cast<std::uint64_t>(tensor.data_ptr()),
                                  tensor.nbytes(),
@@ -146,10 +147,9 @@ Expected<std::unique_ptr<DeviceProgram>> LoadPackages(AotiTarget target, const M
       exits.push_back(std::make_unique<AOTIModelPackageLoader>(
           exit.graph.string(), "model", true, 1, on_host ? at::DeviceIndex(-1) : device.index()));
     } catch (const std::exception& e) {
-      return InvalidArgument(
-          fmt::format("{}: no AOTInductor package that runs here ({}); export it anew on this kind "
-                      "of device with models/export_aoti.py",
-                      exit.graph.string(), FirstLine(e)));
+      return InvalidArgument(exit.graph.string() + ": no AOTInductor package that runs here (" +
+                             FirstLine(e) +
+                             "); export it anew on this kind of device with models/export_aoti.py");
     }
   }
   return std::make_unique<AotiProgram>(device, on_host ? nullptr : stream.handle, std::move(types),
@@ -162,10 +162,9 @@ Expected<AotiPrograms> MakeAotiPrograms(AotiTarget target) {
   // The part for devices registers itself when it is opened; nothing here refers to it.
   if (target == AotiTarget::kCuda &&
       dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    return NotFound(fmt::format(
-        "PyTorch's library for NVIDIA devices was not found ({}); add the folder lib of "
-        "a PyTorch for CUDA to LD_LIBRARY_PATH",
-        dlerror()));
+    return NotFound("PyTorch's library for NVIDIA devices was not found (" +
+                    std::string(dlerror()) +
+                    "); add the folder lib of a PyTorch for CUDA to LD_LIBRARY_PATH");
   }
   return AotiPrograms{"aotinductor " TORCH_VERSION,
                       [target](ModelSpec& spec, const DeviceStream& stream) {
