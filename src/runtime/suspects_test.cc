@@ -207,6 +207,17 @@ TEST(IsolatedLanes, AModelThatCannotBeHadAgainDoesNotKeepItsLaneDead) {
   EXPECT_THAT(said, ::testing::Contains(HasSubstr("model 'bad' cannot be had on lane 0 again")));
 }
 
+// Nobody has to lose a batch to find out.
+TEST(IsolatedLanes, ALaneThatDiesIdleIsLoadedAnew) {
+  Harness h(LanesThatComeBack(1));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.ForgetLanes();
+  h.runtime->LaneDied(LaneId{0}, Error{ErrorCode::kUnavailable, "signal 9 (SIGKILL)"});
+  EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
+  EXPECT_THAT(h.engine.lanes(), ::testing::SizeIs(1)) << "its model was not loaded anew";
+}
+
 TEST(RevivalDelay, DoublesForALaneThatDoesNotLiveAndForgetsItWhenItDoes) {
   RevivalDelay delay(Millis(10), Millis(60));
   EXPECT_EQ(delay.Next(Seconds(9)), Millis(10));
