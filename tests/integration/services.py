@@ -31,8 +31,11 @@ def user_for(program):
             user = pwd.getpwnam(name)
         except KeyError:
             continue
-        reach = subprocess.run(["test", "-x", str(program)], user=user.pw_uid, group=user.pw_gid,
-                               extra_groups=[], cwd="/", check=False)
+        try:
+            reach = subprocess.run(["test", "-x", str(program)], user=user.pw_uid,
+                                   group=user.pw_gid, extra_groups=[], cwd="/", check=False)
+        except PermissionError:  # they cannot even enter the root folder
+            continue
         if reach.returncode == 0:
             return user
     return False
