@@ -354,7 +354,7 @@ TEST(EnsembleService, TheErrorIsThatOfTheRowThatFailedAndNotOfThoseThatItTookAlo
   bench.steps.Answer(bench.steps.Of("find").id, {{{3, 2}, {10, 11, 20, 21, 30, 31}}});
   EXPECT_THAT(asked.reply().status.error().message,
               HasSubstr("step 'read': Request for unknown model"));
-  EXPECT_EQ(asked.reply().served.outcome, Outcome::kShed);
+  EXPECT_EQ(asked.reply().served.outcome, Outcome::kError) << "and not cancelled";
   EXPECT_EQ(bench.service->unfinished(), 0u);
 }
 
