@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/expected.h"
@@ -47,5 +48,11 @@ class DeviceProgram {
 // Engine::Load does. The device's context is the calling thread's. Thread-safe.
 using ProgramLoader =
     std::function<Expected<std::unique_ptr<DeviceProgram>>(ModelSpec& spec, const DeviceStream&)>;
+
+// All programs of one format.
+struct DevicePrograms {
+  std::string name;  // of what runs them, and its version: "onnxruntime 1.30.0"
+  ProgramLoader load;
+};
 
 }  // namespace tactus

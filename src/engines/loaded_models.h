@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 #include <utility>
 
@@ -83,5 +84,22 @@ class LoadedModels {
   std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
   std::uint64_t last_ = 0;
 };
+
+// For engines that run a batch on the caller's thread: `run(model, job)` gives its result.
+template <class Model, class Run>
+void RunAtOnce(LoadedModels<Model>& models, ModelHandle handle, const BatchJob& job,
+               Completions& done, Run run) noexcept {
+  const auto model = models.Use(handle);
+  if (!model) {
+    return done.Done(job.id, {.status = Fail(ErrorCode::kUnavailable, "model is not loaded")});
+  }
+  BatchResult result;
+  try {
+    result = run(*model, job);
+  } catch (const std::bad_alloc&) {
+    result = {.status = Fail(ErrorCode::kResourceExhausted, "there is no memory for the batch")};
+  }
+  done.Done(job.id, std::move(result));
+}
 
 }  // namespace tactus

@@ -1,5 +1,7 @@
 #include "engines/registry.h"
 
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "engines/identity/identity_engine.h"
@@ -7,14 +9,14 @@
 #ifdef TACTUS_HAVE_ONNXRUNTIME
 #include "engines/onnxruntime/onnxruntime_engine.h"
 #endif
-#if defined(TACTUS_HAVE_ONNXRUNTIME) && defined(TACTUS_HAVE_CUDA)
+#ifdef TACTUS_HAVE_CUDA
 #include "engines/cuda/cuda_engine.h"
+#ifdef TACTUS_HAVE_ONNXRUNTIME
 #include "engines/onnxruntime/cuda_program.h"
 #endif
-
 #ifdef TACTUS_HAVE_AOTI
 #include "engines/aoti/aoti_program.h"
-#include "engines/cuda/cuda_engine.h"
+#endif
 #endif
 
 namespace tactus {
@@ -40,20 +42,30 @@ Expected<std::unique_ptr<Engine>> MakeEmulated(const EngineOptions& options) {
   return MakeEmulatedEngine(options.emulated);
 }
 
-#ifdef TACTUS_HAVE_ONNXRUNTIME
-// On devices. What is missing is said in the order in which it has to be there.
-Expected<std::unique_ptr<Engine>> MakeOnnxRuntimeOnCuda(const EngineOptions& options) {
 #ifdef TACTUS_HAVE_CUDA
+// On devices. What is missing is said in the order in which it has to be there.
+[[maybe_unused]] Expected<std::unique_ptr<Engine>> OnCuda(
+    const EngineOptions& options, const std::function<Expected<DevicePrograms>()>& make_programs) {
+  const auto at_device = [](const Error& error) {
+    return Fail(error.code, "--device: " + error.message);
+  };
   auto driver = OpenCudaDriver();
-  if (!driver) return Fail(driver.error().code, "--device: " + driver.error().message);
-  auto programs = MakeOnnxCudaPrograms(options.onnxruntime_library);
-  if (!programs) return Fail(programs.error().code, "--device: " + programs.error().message);
+  if (!driver) return at_device(driver.error());
+  auto programs = make_programs();
+  if (!programs) return at_device(programs.error());
   auto engine = MakeCudaEngine(*std::move(driver), {.name = programs->name,
                                                     .devices = options.devices,
                                                     .priorities = options.priorities,
                                                     .load = programs->load});
-  if (!engine) return Fail(engine.error().code, "--device: " + engine.error().message);
+  if (!engine) return at_device(engine.error());
   return engine;
+}
+#endif
+
+#ifdef TACTUS_HAVE_ONNXRUNTIME
+Expected<std::unique_ptr<Engine>> MakeOnnxRuntimeOnCuda(const EngineOptions& options) {
+#ifdef TACTUS_HAVE_CUDA
+  return OnCuda(options, [&] { return MakeOnnxCudaPrograms(options.onnxruntime_library); });
 #else
   return Fail(
       ErrorCode::kUnimplemented,
@@ -69,16 +81,7 @@ Expected<std::unique_ptr<Engine>> MakeAotiOnCuda(const EngineOptions& options) {
   if (options.devices.empty()) {
     return InvalidArgument("AOTInductor packages run on NVIDIA devices: name one with --device");
   }
-  auto driver = OpenCudaDriver();
-  if (!driver) return Fail(driver.error().code, "--device: " + driver.error().message);
-  auto programs = MakeAotiPrograms(AotiTarget::kCuda);
-  if (!programs) return Fail(programs.error().code, "--device: " + programs.error().message);
-  auto engine = MakeCudaEngine(*std::move(driver), {.name = programs->name,
-                                                    .devices = options.devices,
-                                                    .priorities = options.priorities,
-                                                    .load = programs->load});
-  if (!engine) return Fail(engine.error().code, "--device: " + engine.error().message);
-  return engine;
+  return OnCuda(options, [] { return MakeAotiPrograms(AotiTarget::kCuda); });
 }
 #endif
 

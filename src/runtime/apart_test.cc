@@ -10,10 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/temporary_folder_test.h"
-#include "dispatch/journal_file.h"
-#include "dispatch/replay.h"
 #include "runtime/harness_test.h"
+#include "runtime/kept_journal_test.h"
 #include "runtime/models/apart_gate.h"
 
 namespace tactus {
@@ -25,6 +23,7 @@ using testing::FloatModel;
 using testing::Floats;
 using testing::Harness;
 using ::testing::HasSubstr;
+using testing::SendInOneBatch;
 
 float FirstOf(const RowInputs& row) {
   float first = 0;
@@ -58,25 +57,13 @@ testing::HarnessOptions OneLane(Observer* observer = nullptr) {
   return options;
 }
 
-// Sends `values`, one row each, into one batch.
-std::vector<std::size_t> SendTogether(Harness& h, const std::vector<float>& values) {
-  h.engine.batches.Close();
-  h.Send("m", {0, 0}, {1, 2});
-  h.engine.batches.AwaitWaiting(1);
-  std::vector<std::size_t> calls;
-  for (const float value : values) calls.push_back(h.Send("m", {value, 7}, {1, 2}));
-  h.engine.batches.Open();
-  h.replies.AwaitAll();
-  return calls;
-}
-
 TEST(Apart, OnlyTheBadRowsCallHearsOfTheError) {
   ApartCounts counts;
   Harness h(OneLane(&counts));
   h.runtime->Start();
   ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
   h.engine.verdict = NoneBelowZero;
-  const auto calls = SendTogether(h, {1, 2, -3, 4, 5});
+  const auto calls = SendInOneBatch(h, {1, 2, -3, 4, 5});
   for (const int i : {0, 1, 3, 4}) {
     const InferReply& reply = h.replies.Await(calls[i]);
     ASSERT_TRUE(reply.status) << reply.status.error().message;
@@ -105,7 +92,7 @@ TEST(Apart, AnEngineMayRefuseToBeAskedAgain) {
   h.runtime->Start();
   ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
   h.engine.verdict = NoneBelowZero;
-  for (const std::size_t call : SendTogether(h, {1, -2})) {
+  for (const std::size_t call : SendInOneBatch(h, {1, -2})) {
     const InferReply& reply = h.replies.Await(call);
     ASSERT_FALSE(reply.status);
     EXPECT_THAT(reply.status.error().message, HasSubstr("index -1 is out of range"));
@@ -170,17 +157,11 @@ TEST(ApartGate, ClosesWhereNothingSucceededForLong) {
 
 // The same decisions come of the journal, with a lane that dies in between.
 TEST(Apart, AJournalOfItReplays) {
-  const TemporaryFolder folder;
-  JournalHeader header;
-  header.policy = "fifo:batch=8";
-  header.source = "served";
-  header.lanes = {LaneSpec{}, LaneSpec{}};
-  auto writer = JournalWriter::Create(folder / "journal", header, WhenFull::kStop);
-  ASSERT_TRUE(writer);
+  testing::KeptJournal journal("fifo:batch=8", {LaneSpec{}, LaneSpec{}});
   testing::HarnessOptions options = OneLane();
   options.runtime.lanes = 2;
   options.runtime.revive_after = Millis(1);
-  options.journal = writer->get();
+  options.journal = journal.writer();
   {
     Harness h(std::move(options));
     h.runtime->Start();
@@ -199,12 +180,7 @@ TEST(Apart, AJournalOfItReplays) {
     }
     h.runtime->Stop(Duration{});
   }
-  ASSERT_TRUE((*writer)->Close());
-  const auto journal = LoadJournal(folder / "journal");
-  ASSERT_TRUE(journal) << journal.error().message;
-  const auto replayed = Replay(*journal, **MakePolicy(header.policy));
-  ASSERT_TRUE(replayed) << replayed.error().message;
-  EXPECT_EQ(replayed->difference, std::nullopt);
+  journal.Replayed();
 }
 
 }  // namespace

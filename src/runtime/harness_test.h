@@ -158,6 +158,18 @@ class Harness {
   std::unique_ptr<Runtime> runtime;
 };
 
+// Calls of "m", one row for each value, in one batch: behind another that holds the only lane.
+inline std::vector<std::size_t> SendInOneBatch(Harness& h, const std::vector<float>& values) {
+  h.engine.batches.Close();
+  h.Send("m", {0, 0}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  std::vector<std::size_t> calls;
+  for (const float value : values) calls.push_back(h.Send("m", {value, 7}, {1, 2}));
+  h.engine.batches.Open();
+  h.replies.AwaitAll();
+  return calls;
+}
+
 // The floats of one output, its parts joined.
 inline std::vector<float> Floats(const OutputTensor& tensor) {
   std::vector<float> values;

@@ -4,32 +4,22 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "base/temporary_folder_test.h"
-#include "dispatch/journal_file.h"
-#include "dispatch/replay.h"
 #include "runtime/harness_test.h"
+#include "runtime/kept_journal_test.h"
 #include "runtime/layout/lane_layout.h"
 
 namespace tactus {
 namespace {
 
 TEST(RealTimeJournal, LeadsToTheSameDecisions) {
-  const TemporaryFolder folder;
-  const auto path = folder / "journal";
-  JournalHeader header;
-  header.policy = "edgeserving";
-  header.source = "measured";
-  header.options.queue_capacity = 64;
-  header.lanes = {LaneSpec{.slots = 2}};
-  auto writer = JournalWriter::Create(path, header, WhenFull::kStop);
-  ASSERT_TRUE(writer) << writer.error().message;
+  testing::KeptJournal journal("edgeserving", {LaneSpec{.slots = 2}}, 64);
   {
     testing::HarnessOptions options;
-    options.policy = header.policy;
-    options.runtime.queue_capacity = header.options.queue_capacity;
+    options.policy = "edgeserving";
+    options.runtime.queue_capacity = 64;
     options.runtime.slots = 2;
     options.profile = testing::FlatProfile({"a", "b"}, 8, 0.05);
-    options.journal = writer->get();
+    options.journal = journal.writer();
     testing::Harness h(std::move(options));
     h.runtime->Start();
     ASSERT_TRUE(h.runtime->Serve(testing::FloatModel("a")));
@@ -49,39 +39,22 @@ TEST(RealTimeJournal, LeadsToTheSameDecisions) {
     ASSERT_TRUE(h.runtime->Unload("a"));
     h.runtime->Stop(Duration{});
   }
-  ASSERT_TRUE((*writer)->Close());
-  const auto journal = LoadJournal(path);
-  ASSERT_TRUE(journal) << journal.error().message;
-  EXPECT_TRUE(journal->complete);
-  auto policy = MakePolicy(header.policy);
-  ASSERT_TRUE(policy);
-  const auto replayed = Replay(*journal, **policy);
-  ASSERT_TRUE(replayed) << replayed.error().message;
-  EXPECT_EQ(replayed->difference, std::nullopt);
-  EXPECT_GT(replayed->decisions, 0u);
+  journal.Replayed();
 }
 
 // Without its plans, and the shares of its lanes, a server's run could not be replayed once it had
 // split its device anew.
 TEST(RealTimeJournal, LeadsToTheSameDecisionsWherePlansChange) {
   const std::vector<std::string> names = {"a", "b"};
-  const TemporaryFolder folder;
-  const auto path = folder / "journal";
-  JournalHeader header;
-  header.policy = "planned";
-  header.source = "served";
-  header.options.queue_capacity = 64;
-  header.lanes = LaneLayout::Lanes();
-  auto writer = JournalWriter::Create(path, header, WhenFull::kStop);
-  ASSERT_TRUE(writer) << writer.error().message;
+  testing::KeptJournal journal("planned", LaneLayout::Lanes(), 64);
   {
     testing::HarnessOptions options;
-    options.policy = header.policy;
-    options.runtime.queue_capacity = header.options.queue_capacity;
+    options.policy = "planned";
+    options.runtime.queue_capacity = 64;
     options.runtime.split = SplitOptions{.cores = 2,
                                          .shares = {{0.5, testing::FlatProfile(names, 8, 0.02)},
                                                     {1, testing::FlatProfile(names, 8, 0.01)}}};
-    options.journal = writer->get();
+    options.journal = journal.writer();
     testing::Harness h(std::move(options));
     h.runtime->Start();
     for (const std::string& name : names) {
@@ -105,13 +78,7 @@ TEST(RealTimeJournal, LeadsToTheSameDecisionsWherePlansChange) {
     h.replies.AwaitAll();
     h.runtime->Stop(Duration{});
   }
-  ASSERT_TRUE((*writer)->Close());
-  const auto journal = LoadJournal(path);
-  ASSERT_TRUE(journal) << journal.error().message;
-  const auto replayed = Replay(*journal, **MakePolicy(header.policy));
-  ASSERT_TRUE(replayed) << replayed.error().message;
-  EXPECT_EQ(replayed->difference, std::nullopt);
-  EXPECT_GE(replayed->plans, 8u);
+  EXPECT_GE(journal.Replayed().plans, 8u);
 }
 
 }  // namespace

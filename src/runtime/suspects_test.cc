@@ -9,11 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/temporary_folder_test.h"
 #include "core/engine_placement.h"
-#include "dispatch/journal_file.h"
-#include "dispatch/replay.h"
 #include "runtime/harness_test.h"
+#include "runtime/kept_journal_test.h"
 #include "runtime/layout/lane_reviver.h"
 
 namespace tactus {
@@ -25,6 +23,7 @@ using testing::FloatModel;
 using testing::Floats;
 using testing::Harness;
 using ::testing::HasSubstr;
+using testing::SendInOneBatch;
 
 bool HoldsPoison(const BatchJob& job) {
   for (const RowInputs& row : job.rows) {
@@ -42,17 +41,6 @@ testing::HarnessOptions LanesThatComeBack(int lanes) {
   options.runtime.revive_after = Millis(1);
   options.profile = FlatProfile({"m", "bad"}, 8, 0.05);
   return options;
-}
-
-std::vector<std::size_t> SendInOneBatch(Harness& h, const std::vector<float>& values) {
-  h.engine.batches.Close();
-  h.Send("m", {0, 0}, {1, 2});
-  h.engine.batches.AwaitWaiting(1);
-  std::vector<std::size_t> calls;
-  for (const float value : values) calls.push_back(h.Send("m", {value, 7}, {1, 2}));
-  h.engine.batches.Open();
-  h.replies.AwaitAll();
-  return calls;
 }
 
 TEST(Suspects, TheOneOfWhichTheLaneDiesTwiceIsRefusedAndTheOthersAreAnswered) {
@@ -130,15 +118,9 @@ TEST(Suspects, ACallWithSuchARowFailsWhole) {
 
 // The same decisions come of the journal.
 TEST(Suspects, AJournalOfThemReplays) {
-  const TemporaryFolder folder;
-  JournalHeader header;
-  header.policy = "fifo:batch=8";
-  header.source = "served";
-  header.lanes = {LaneSpec{}, LaneSpec{}};
-  auto writer = JournalWriter::Create(folder / "journal", header, WhenFull::kStop);
-  ASSERT_TRUE(writer);
+  testing::KeptJournal journal("fifo:batch=8", {LaneSpec{}, LaneSpec{}});
   testing::HarnessOptions options = LanesThatComeBack(2);
-  options.journal = writer->get();
+  options.journal = journal.writer();
   {
     Harness h(std::move(options));
     h.runtime->Start();
@@ -153,12 +135,7 @@ TEST(Suspects, AJournalOfThemReplays) {
     h.runtime->Stop(Duration{});
     EXPECT_EQ(h.engine.loaded(), 0u);
   }
-  ASSERT_TRUE((*writer)->Close());
-  const auto journal = LoadJournal(folder / "journal");
-  ASSERT_TRUE(journal) << journal.error().message;
-  const auto replayed = Replay(*journal, **MakePolicy(header.policy));
-  ASSERT_TRUE(replayed) << replayed.error().message;
-  EXPECT_EQ(replayed->difference, std::nullopt);
+  journal.Replayed();
 }
 
 // A model that kills whoever loads it must not do so where others are.

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from serving import SOURCE, START_S, WAIT_S
+from serving import SOURCE, START_S, TACTUS, WAIT_S
 
 POSTGRES = pathlib.Path("/usr/lib/postgresql/15/bin")
 
@@ -146,3 +146,14 @@ class Etcd(Service):
 
     def where(self):
         return f"etcd://127.0.0.1:{self.port}/street"
+
+
+def postgres_for(case):
+    """A PostgreSQL that goes with `case`, which is skipped where tactus cannot speak to it."""
+    postgres = Postgres()
+    case.addCleanup(postgres.close)
+    probe = subprocess.run([TACTUS, "cluster", "history", "--store", postgres.where()],
+                           capture_output=True, text=True, timeout=WAIT_S, check=False)
+    if "without libpqxx" in probe.stderr:
+        case.skipTest("this tactus was built without libpqxx")
+    return postgres

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 from certificates import certify, day
-from services import Etcd, Postgres
+from services import Etcd, Postgres, postgres_for
 from serving import SOURCE, TACTUS, WAIT_S
 from test_cluster import until
 from test_cluster_memory import Controllers, TakeoverCase
@@ -81,12 +81,7 @@ class TakeoverTest(TakeoverCase):
 
     @unittest.skipIf(Postgres.why_not(), Postgres.why_not())
     def test_a_leader_killed_is_followed_by_postgresql(self):
-        postgres = Postgres()
-        self.addCleanup(postgres.close)
-        probe = subprocess.run([TACTUS, "cluster", "history", "--store", postgres.where()],
-                               capture_output=True, text=True, timeout=WAIT_S, check=False)
-        if "without libpqxx" in probe.stderr:
-            self.skipTest("this tactus was built without libpqxx")
+        postgres = postgres_for(self)
         self.start_secured(postgres.where(), postgres.where())
         killed, leader = self.kill_the_leader()
         self.cluster.start_one(killed)
@@ -148,14 +143,9 @@ class TokensTest(unittest.TestCase):
 
     @unittest.skipIf(Postgres.why_not() or Etcd.why_not(), Postgres.why_not() or Etcd.why_not())
     def test_a_token_admits_once_by_postgresql(self):
-        postgres = Postgres()
-        self.addCleanup(postgres.close)
+        postgres = postgres_for(self)
         etcd = Etcd()
         self.addCleanup(etcd.close)
-        probe = subprocess.run([TACTUS, "cluster", "history", "--store", postgres.where()],
-                               capture_output=True, text=True, timeout=WAIT_S, check=False)
-        if "without libpqxx" in probe.stderr:
-            self.skipTest("this tactus was built without libpqxx")
         self.start(postgres.where(), etcd.where())
         self.use_tokens()
         # A store that is away cannot tell: nobody is let in, and the token is as good as before.

@@ -158,7 +158,7 @@ Expected<std::unique_ptr<DeviceProgram>> LoadPackages(AotiTarget target, const M
 
 }  // namespace
 
-Expected<AotiPrograms> MakeAotiPrograms(AotiTarget target) {
+Expected<DevicePrograms> MakeAotiPrograms(AotiTarget target) {
   // The part for devices registers itself when it is opened; nothing here refers to it.
   if (target == AotiTarget::kCuda &&
       dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
@@ -166,10 +166,10 @@ Expected<AotiPrograms> MakeAotiPrograms(AotiTarget target) {
                     std::string(dlerror()) +
                     "); add the folder lib of a PyTorch for CUDA to LD_LIBRARY_PATH");
   }
-  return AotiPrograms{"aotinductor " TORCH_VERSION,
-                      [target](ModelSpec& spec, const DeviceStream& stream) {
-                        return LoadPackages(target, spec, stream);
-                      }};
+  return DevicePrograms{"aotinductor " TORCH_VERSION,
+                        [target](ModelSpec& spec, const DeviceStream& stream) {
+                          return LoadPackages(target, spec, stream);
+                        }};
 }
 
 }  // namespace tactus

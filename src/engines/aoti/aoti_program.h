@@ -3,17 +3,10 @@
 // models/. PyTorch's libraries run them; no Python does.
 #pragma once
 
-#include <string>
-
 #include "base/expected.h"
 #include "engines/device_program.h"
 
 namespace tactus {
-
-struct AotiPrograms {
-  std::string name;  // "aotinductor 2.11.0"
-  ProgramLoader load;
-};
 
 // Where packages run that were compiled for the processor: in memory that the host can read, at
 // once when they are put into the stream. For tests of what lies around them, on a device that is
@@ -21,6 +14,6 @@ struct AotiPrograms {
 enum class AotiTarget { kCuda, kHost };
 
 // For kCuda an error where PyTorch's libraries cannot run on a device.
-Expected<AotiPrograms> MakeAotiPrograms(AotiTarget target);
+Expected<DevicePrograms> MakeAotiPrograms(AotiTarget target);
 
 }  // namespace tactus

@@ -77,17 +77,8 @@ class IsolatedEngine final : public Engine {
   }
 
   void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
-    const auto model = models_.Use(handle);
-    if (!model) {
-      return done.Done(job.id, {.status = Fail(ErrorCode::kUnavailable, "model is not loaded")});
-    }
-    BatchResult result;
-    try {
-      result = Run(*model, job);
-    } catch (const std::bad_alloc&) {
-      result = {.status = Fail(ErrorCode::kResourceExhausted, "there is no memory for the batch")};
-    }
-    done.Done(job.id, std::move(result));
+    RunAtOnce(models_, handle, job, done,
+              [this](auto& model, const BatchJob& batch) { return Run(model, batch); });
   }
 
   void Terminate(BatchId batch) noexcept override { keeper_.Stop(batch); }

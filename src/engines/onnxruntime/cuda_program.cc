@@ -162,7 +162,7 @@ Status StartProvider(const std::string& version) {
 
 }  // namespace
 
-Expected<OnnxCudaPrograms> MakeOnnxCudaPrograms(const std::filesystem::path& library) {
+Expected<DevicePrograms> MakeOnnxCudaPrograms(const std::filesystem::path& library) {
   const std::filesystem::path found = GpuLibrary(library);
   if (!found.empty()) OpenNeeded(is_directory(found) ? found : found.parent_path());
   const auto version = OpenOnnxRuntime(found);
@@ -171,10 +171,10 @@ Expected<OnnxCudaPrograms> MakeOnnxCudaPrograms(const std::filesystem::path& lib
     // First: the provider logs as it starts.
     auto env = std::make_shared<Ort::Env>(ORT_LOGGING_LEVEL_FATAL, "tactus");
     if (Status has = StartProvider(*version); !has) return std::unexpected(has.error());
-    return OnnxCudaPrograms{"onnxruntime " + *version,
-                            [env](ModelSpec& spec, const DeviceStream& stream) {
-                              return LoadProgram(*env, spec, stream);
-                            }};
+    return DevicePrograms{"onnxruntime " + *version,
+                          [env](ModelSpec& spec, const DeviceStream& stream) {
+                            return LoadProgram(*env, spec, stream);
+                          }};
   } catch (const Ort::Exception& e) {
     return Internal(fmt::format("ONNX Runtime does not start: {}", e.what()));
   }

@@ -7,21 +7,15 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "base/expected.h"
 #include "engines/device_program.h"
 
 namespace tactus {
 
-struct OnnxCudaPrograms {
-  std::string name;  // "onnxruntime 1.30.0"
-  ProgramLoader load;
-};
-
 // `library` as MakeOnnxRuntimeEngine takes it; empty: .cache/onnxruntime-gpu/lib in a folder above
 // the program comes first, unless $ONNXRUNTIME_ROOT says another one. A library without the
 // provider is an error of one line that says what it has and what to do.
-Expected<OnnxCudaPrograms> MakeOnnxCudaPrograms(const std::filesystem::path& library);
+Expected<DevicePrograms> MakeOnnxCudaPrograms(const std::filesystem::path& library);
 
 }  // namespace tactus

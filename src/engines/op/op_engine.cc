@@ -66,17 +66,8 @@ class OpEngine final : public Engine {
   void Unload(ModelHandle handle) override { models_.Remove(handle); }
 
   void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
-    const auto model = models_.Use(handle);
-    if (!model) {
-      return done.Done(job.id, {.status = Fail(ErrorCode::kUnavailable, "model is not loaded")});
-    }
-    BatchResult result;
-    try {
-      result = Run(*model, job);
-    } catch (const std::bad_alloc&) {
-      result = {.status = Fail(ErrorCode::kResourceExhausted, "there is no memory for the call")};
-    }
-    done.Done(job.id, std::move(result));
+    RunAtOnce(models_, handle, job, done,
+              [this](auto& model, const BatchJob& batch) { return Run(model, batch); });
   }
 
   std::vector<SampleTensor> Sample(ModelHandle handle) const override {

@@ -8,10 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/temporary_folder_test.h"
-#include "dispatch/journal_file.h"
-#include "dispatch/replay.h"
 #include "runtime/harness_test.h"
+#include "runtime/kept_journal_test.h"
 
 namespace tactus {
 namespace {
@@ -43,15 +41,9 @@ const InferReply& Served(Harness& h, float value) {
 }
 
 TEST(StuckRuns, TheOnlyLanesWaitersAreRefusedUntilItIsBack) {
-  const TemporaryFolder folder;
-  JournalHeader header;
-  header.policy = "fifo:batch=1";
-  header.source = "served";
-  header.lanes = {LaneSpec{}};
-  auto writer = JournalWriter::Create(folder / "journal", header, WhenFull::kStop);
-  ASSERT_TRUE(writer);
+  testing::KeptJournal journal("fifo:batch=1", {LaneSpec{}});
   testing::HarnessOptions options = Watched(1);
-  options.journal = writer->get();
+  options.journal = journal.writer();
   std::mutex mutex;
   std::vector<std::string> said;
   options.log = [&](const std::string& line) {
@@ -88,12 +80,7 @@ TEST(StuckRuns, TheOnlyLanesWaitersAreRefusedUntilItIsBack) {
   }
   ASSERT_FALSE(said.empty());
   EXPECT_THAT(said[0], HasSubstr("lane 0: a run of model 'm'"));
-  ASSERT_TRUE((*writer)->Close());
-  const auto journal = LoadJournal(folder / "journal");
-  ASSERT_TRUE(journal) << journal.error().message;
-  const auto replayed = Replay(*journal, **MakePolicy(header.policy));
-  ASSERT_TRUE(replayed) << replayed.error().message;
-  EXPECT_EQ(replayed->difference, std::nullopt);
+  journal.Replayed();
 }
 
 TEST(StuckRuns, OtherLanesServeOn) {

@@ -6,10 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/temporary_folder_test.h"
-#include "dispatch/journal_file.h"
-#include "dispatch/replay.h"
 #include "runtime/harness_test.h"
+#include "runtime/kept_journal_test.h"
 #include "runtime/layout/lane_reviver.h"
 
 namespace tactus {
@@ -78,15 +76,9 @@ TEST(LaneLoss, RequestsWaitForTheOnlyLaneUntilItIsBack) {
 // Many deaths under load, of lanes that the runtime brings back by itself: every call is answered
 // once, and the journal of it leads to the same decisions.
 TEST(LaneLoss, EveryCallIsAnsweredOnceHoweverOftenLanesDie) {
-  const TemporaryFolder folder;
-  JournalHeader header;
-  header.policy = "fifo:batch=4";
-  header.source = "served";
-  header.lanes = {LaneSpec{}, LaneSpec{}};
-  auto writer = JournalWriter::Create(folder / "journal", header, WhenFull::kStop);
-  ASSERT_TRUE(writer);
+  testing::KeptJournal journal("fifo:batch=4", {LaneSpec{}, LaneSpec{}});
   testing::HarnessOptions options = Options(2, Millis(1));
-  options.journal = writer->get();
+  options.journal = journal.writer();
   {
     Harness h(std::move(options));
     h.runtime->Start();
@@ -104,12 +96,7 @@ TEST(LaneLoss, EveryCallIsAnsweredOnceHoweverOftenLanesDie) {
     h.runtime->Stop(Duration{});
     EXPECT_EQ(h.engine.loaded(), 0u);
   }
-  ASSERT_TRUE((*writer)->Close());
-  const auto journal = LoadJournal(folder / "journal");
-  ASSERT_TRUE(journal) << journal.error().message;
-  const auto replayed = Replay(*journal, **MakePolicy(header.policy));
-  ASSERT_TRUE(replayed) << replayed.error().message;
-  EXPECT_EQ(replayed->difference, std::nullopt);
+  journal.Replayed();
 }
 
 }  // namespace
