@@ -127,7 +127,10 @@ Expected<std::optional<ModelSpec>> ServingCheck::ModelOf(const StageDeclaration&
     return wrong(fmt::format("the repository has no model '{}'", step.model));
   }
   const auto versions = ListVersions(of_step, "");
-  if (!versions || versions->empty()) return std::nullopt;
+  if (!versions || versions->empty()) {
+    return wrong(fmt::format("model '{}' has no version that serves; the ensemble waits for it",
+                             step.model));
+  }
   const std::int64_t version = step.version < 0 ? std::ranges::max(*versions) : step.version;
   if (std::ranges::find(*versions, version) == versions->end()) {
     return wrong(fmt::format("model '{}' has no version {} that serves; there are: {}", step.model,
@@ -152,7 +155,8 @@ Expected<std::optional<ModelSpec>> ServingCheck::ModelOf(const StageDeclaration&
     return found->model;
   }
   auto spec = ReadModelSpec(of_step, version, "", {PlatformsOf(o_), nullptr});
-  if (!spec || spec->inputs.empty() || spec->outputs.empty()) return std::nullopt;
+  if (!spec) return wrong(fmt::format("model '{}' is refused, see there", step.model));
+  if (spec->inputs.empty() || spec->outputs.empty()) return std::nullopt;
   return *std::move(spec);
 }
 

@@ -133,6 +133,7 @@ Expected<StreamConfig> ParseStreamConfig(std::string_view text) {
 }
 
 std::string ToJson(const StreamConfig& config) {
+  // Seconds by way of milliseconds: 0.3 s stays 0.3.
   ConfigJson json = {{"source", Shown(config.source.source)},
                      {"model", config.model},
                      {"fps", config.flow.most_rate},
@@ -140,9 +141,9 @@ std::string ToJson(const StreamConfig& config) {
                      {"queue", config.flow.queue},
                      {"in_flight", config.flow.in_flight},
                      {"slo_ms", ToMillis(config.flow.slo)},
-                     {"reconnect_s", ToSeconds(config.reconnect.interval)},
+                     {"reconnect_s", ToMillis(config.reconnect.interval) / 1000},
                      {"attempts", config.reconnect.attempts},
-                     {"timeout_s", ToSeconds(config.source.timeout)},
+                     {"timeout_s", ToMillis(config.source.timeout) / 1000},
                      {"loop", config.loop},
                      {"realtime", config.realtime}};
   if (!config.server.url.empty()) json["url"] = config.server.url;

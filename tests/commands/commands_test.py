@@ -84,11 +84,14 @@ class Commands(CommandCase):
         ensemble("part", "echo", key="as_step", value="true")
         ensemble("whole", "part")
         self.assertNotIn("refused", self.in_vain("check", "--models", root, "--threads", 1))
+        (root / "empty").mkdir()
+        (root / "empty" / "config.pbtxt").write_text('platform: "identity"\n')
         mistakes = {
             "absent": ("none", "the repository has no model 'none'", {}),
             "deep": ("part", "'part' is an ensemble, but one with as_step has steps that are",
                      {"key": "as_step", "value": "true"}),
             "outer": ("fine", "'fine' is an ensemble itself", {}),
+            "hollow": ("empty", "model 'empty' has no version that serves", {}),
             "ping": ("pong", "'pong' is an ensemble that calls 'ping' in turn", {}),
             "pong": ("ping", "'ping' is an ensemble that calls 'pong' in turn", {}),
             "self": ("self", "the ensemble calls itself", {}),
@@ -101,7 +104,8 @@ class Commands(CommandCase):
         text = self.in_vain("check", "--models", root, "--threads", 1)
         for name, (step, says, _) in mistakes.items():
             self.assertIn(f"{root}/{name}/config.pbtxt:5:1: step '{step}': {says}", text)
-        self.assertEqual(text.count("refused: "), len(mistakes), text)
+        self.assertIn(f"refused: {root}/empty: no version folder", text)
+        self.assertEqual(text.count("refused: "), len(mistakes) + 1, text)
 
     def test_replay_decides_the_same(self):
         file = self.folder / "journal"
