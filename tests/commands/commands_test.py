@@ -85,7 +85,7 @@ class Commands(CommandCase):
         ensemble("whole", "part")
         self.assertNotIn("refused", self.in_vain("check", "--models", root, "--threads", 1))
         (root / "empty").mkdir()
-        (root / "empty" / "config.pbtxt").write_text('platform: "identity"\n')
+        (root / "empty" / "config.pbtxt").write_text('platform: "onnxruntime_onnx"\n')
         mistakes = {
             "absent": ("none", "the repository has no model 'none'", {}),
             "deep": ("part", "'part' is an ensemble, but one with as_step has steps that are",
