@@ -34,8 +34,8 @@ TEST(StreamConfig, ReadsEachKey) {
   const auto again = ParseStreamConfig(ToJson(*config));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(ToJson(*again), ToJson(*config));
-  const auto quick = ParseStreamConfig(
-      R"({"source": "a", "model": "m", "reconnect_s": 0.3, "timeout_s": 0.7})");
+  const auto quick =
+      ParseStreamConfig(R"({"source": "a", "model": "m", "reconnect_s": 0.3, "timeout_s": 0.7})");
   ASSERT_TRUE(quick) << quick.error().message;
   EXPECT_THAT(ToJson(*quick), HasSubstr(R"("reconnect_s":0.3,)"));
   EXPECT_THAT(ToJson(*quick), HasSubstr(R"("timeout_s":0.7})"));
