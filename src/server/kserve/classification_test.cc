@@ -22,7 +22,7 @@ InferReply ReplyOf(DataType type, Shape shape, const std::vector<T>& values, int
   model->outputs = {{"y", type, {-1, -1}}};
   model->labels["y"] = {"zero", "one"};
   auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
-  std::memcpy(bytes->data(), values.data(), bytes->size());
+  if (!values.empty()) std::memcpy(bytes->data(), values.data(), bytes->size());
   const std::span<const std::byte> all = *bytes;
   const std::size_t half = values.size() / 2 * sizeof(T);
   InferReply reply;
