@@ -33,6 +33,7 @@ struct ModelSpec {
   std::vector<ExitSpec> exits;  // shallowest first, at least one
   // Latencies that come with the model, a profile or a table of them; empty: none do.
   std::filesystem::path profile;
+  std::map<std::string, std::vector<std::string>> labels;  // of classes, by output; may have none
   std::map<std::string, std::string> parameters;
   std::string config;  // as declared, encoded by the front ends; opaque elsewhere
 };

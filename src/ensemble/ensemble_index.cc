@@ -1,6 +1,7 @@
 // What EnsembleService says of its ensembles, and how they come and go as clients ask.
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -77,8 +78,12 @@ Status EnsembleService::Bring(const std::string& model) {
     }
   }
   const auto found = Find(model, -1);
-  if (!found) return Fail(ErrorCode::kInvalidArgument, found.error().message);
-  return {};
+  if (found) return {};
+  // Nobody has asked for it: this is the answer to a load, or a line of the log.
+  std::string_view why = found.error().message;
+  constexpr std::string_view kToCaller = "Request for unknown model: ";
+  if (why.starts_with(kToCaller)) why.remove_prefix(kToCaller.size());
+  return Fail(ErrorCode::kInvalidArgument, std::string(why));
 }
 
 Status EnsembleService::Unload(const std::string& model) {
@@ -90,6 +95,31 @@ Status EnsembleService::Unload(const std::string& model) {
   entry.versions.clear();
   entry.wanted = false;
   entry.reason = "unloaded";
+  return {};
+}
+
+Status EnsembleService::UnloadWithSteps(const std::string& model) {
+  std::set<std::string> steps;
+  const auto stages = [](const Entry& entry, auto visit) {
+    for (const auto& [number, version] : entry.versions) {
+      for (const StageDeclaration& step : version.declared.pipeline.stages) visit(step.model);
+    }
+  };
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = entries_.find(model); found != entries_.end()) {
+      stages(found->second, [&](const std::string& step) { steps.insert(step); });
+    }
+    for (const auto& [name, entry] : entries_) {
+      if (name != model) stages(entry, [&](const std::string& step) { steps.erase(step); });
+    }
+  }
+  if (Status unloaded = Unload(model); !unloaded) return unloaded;
+  for (const std::string& step : steps) {
+    // One that is not loaded is what was asked for.
+    Status unloaded = UnloadWithSteps(step);
+    if (!unloaded && unloaded.error().code != ErrorCode::kNotFound) return unloaded;
+  }
   return {};
 }
 

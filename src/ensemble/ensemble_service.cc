@@ -15,6 +15,15 @@ namespace {
 
 std::string TextOf(const EnsembleDeclaration& declared) { return declared.model.config; }
 
+// In the runtime's words (runtime/models/model_index.cc), which are Triton's.
+std::unexpected<Error> NotReady(std::string_view model, std::int64_t version,
+                                const std::string& why) {
+  const std::string what = version < 0 ? std::string("has no available versions")
+                                       : fmt::format("version {} is not at ready state", version);
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("Request for unknown model: '{}' {}: {}", model, what, why));
+}
+
 std::unexpected<Error> UnknownEnsemble(std::string_view model, std::int64_t version) {
   return NotFound(
       fmt::format("Request for unknown model: '{}' version {} is not found", model, version));
@@ -134,8 +143,7 @@ Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Served(std::string_vi
     const Version* chosen = choose(entry);
     if (chosen == nullptr && !entry.versions.empty()) return UnknownEnsemble(model, version);
     if (chosen == nullptr) {
-      return Fail(ErrorCode::kUnavailable,
-                  fmt::format("model '{}' is not ready: {}", model, entry.reason));
+      return NotReady(model, version, entry.reason);
     }
     served = chosen->served;
   }
@@ -147,8 +155,7 @@ Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Served(std::string_vi
   if (chosen->served != nullptr && IsCurrent(*chosen->served)) return chosen->served;
   auto bound = Bind(chosen->declared, chosen->counters);
   if (!bound) {
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("model '{}' is not ready: {}", model, bound.error().message));
+    return NotReady(model, version, bound.error().message);
   }
   Keep(*bound);
   if ((*bound)->plain() != nullptr) Keep((*bound)->plain());

@@ -109,6 +109,7 @@ class EnsembleService final : public InferenceService {
   // Of an ensemble: first what its steps need and nobody has loaded.
   Status Load(const std::string& model, const std::string& config) override;
   Status Unload(const std::string& model) override;
+  Status UnloadWithSteps(const std::string& model) override;
   Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
                                                     std::int64_t version) const override;
 

@@ -388,6 +388,19 @@ TEST(EnsembleService, IsReadyWhileItsStepsAre) {
               HasSubstr("ensemble 'chain' needs model 'first'"));
 }
 
+TEST(EnsembleService, UnloadsTheModelsOfItsStepsIfAsked) {
+  EnsembleBench bench;
+  DeclareChain(bench);
+  bench.steps.Add(FloatModel("bystander", 8, {Row4("in")}, {Row4("out")}));
+  ASSERT_TRUE(bench.service->UnloadWithSteps("chain"));
+  EXPECT_FALSE(bench.service->Find("chain", -1));
+  EXPECT_FALSE(bench.service->Find("first", -1));
+  EXPECT_FALSE(bench.service->Find("second", -1));
+  EXPECT_TRUE(bench.service->Find("bystander", -1));
+  ASSERT_TRUE(bench.service->UnloadWithSteps("bystander")) << "of what is no ensemble, itself";
+  EXPECT_FALSE(bench.service->Find("bystander", -1));
+}
+
 TEST(EnsembleService, RefusesModelsThatDoNotFit) {
   EnsembleBench bench;
   DeclareChain(bench);

@@ -269,7 +269,10 @@ CallId Runtime::Infer(InferCall&& call) {
   // Counted before `accepting` is read: Stop clears it first and then waits for the count.
   body.calls.fetch_add(1);
   if (!body.accepting.load()) {
-    return body.Refuse(call, ErrorCode::kUnavailable, "the server is stopping");
+    // Triton's words: clients look for them.
+    return body.Refuse(call, ErrorCode::kUnavailable,
+                       "Server is stopping, scheduler for model has stopped accepting new "
+                       "inference requests");
   }
   // Whatever --expiry says: it would be the most urgent of all, and nobody waits for it.
   if (const auto limit = call.limit.shortest(); limit && *limit <= Duration{}) {

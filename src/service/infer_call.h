@@ -86,6 +86,9 @@ struct InferCall {
   std::vector<InputTensor> inputs;         // in the order of model->inputs, checked against it
   std::shared_ptr<const void> keepalive;   // owns the bytes until the reply
   std::vector<int> outputs;                // indices into model->outputs; empty: all
+  // By entry of `outputs`: how many classes the front end makes of it, 0 none; empty: of none. A
+  // service answers with the tensor.
+  std::vector<std::uint32_t> classes;
   std::chrono::steady_clock::time_point received;
   TimeLimit limit;             // what clients and proxies allow; see DeadlineOf
   bool due_by_limit = false;   // the model's own SLO does not hold: of an ensemble's steps

@@ -71,6 +71,8 @@ class InferenceService {
   // `config` is a ModelConfig as JSON that replaces the folder's, or empty.
   virtual Status Load(const std::string& model, const std::string& config) = 0;
   virtual Status Unload(const std::string& model) = 0;
+  // Also the models that an ensemble's steps run and no other loaded ensemble's do.
+  virtual Status UnloadWithSteps(const std::string& model) { return Unload(model); }
   // Empty name: all models. Version < 0: all versions.
   virtual Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
                                                             std::int64_t version) const = 0;

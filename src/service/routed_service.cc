@@ -15,6 +15,12 @@ constexpr CallId kSecond = CallId{1} << 29;
 
 bool IsUnknown(const Error& error) { return error.code == ErrorCode::kNotFound; }
 
+// Models are unloaded of both: one that has served it before takes it for its own.
+Status EitherOf(Status first, Status second) {
+  if (first || second) return {};
+  return IsUnknown(first.error()) ? second : first;
+}
+
 }  // namespace
 
 RoutedService::RoutedService(InferenceService& first, InferenceService& second, Routes routes)
@@ -74,11 +80,11 @@ Status RoutedService::Load(const std::string& model, const std::string& config) 
 }
 
 Status RoutedService::Unload(const std::string& model) {
-  // Of both: one that has served it before takes it for its own.
-  Status first = first_.Unload(model);
-  Status second = second_.Unload(model);
-  if (first || second) return {};
-  return IsUnknown(first.error()) ? second : first;
+  return EitherOf(first_.Unload(model), second_.Unload(model));
+}
+
+Status RoutedService::UnloadWithSteps(const std::string& model) {
+  return EitherOf(first_.UnloadWithSteps(model), second_.UnloadWithSteps(model));
 }
 
 Expected<std::vector<ModelStatistics>> RoutedService::Statistics(std::string_view model,

@@ -34,6 +34,7 @@ class RoutedService final : public InferenceService {
   // A model that the other service has is unloaded there once it is loaded here.
   Status Load(const std::string& model, const std::string& config) override;
   Status Unload(const std::string& model) override;
+  Status UnloadWithSteps(const std::string& model) override;
   Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
                                                     std::int64_t version) const override;
 

@@ -58,6 +58,9 @@ class RoutedSteps final : public InferenceService {
     return local_.Load(model, config);
   }
   Status Unload(const std::string& model) override { return local_.Unload(model); }
+  Status UnloadWithSteps(const std::string& model) override {
+    return local_.UnloadWithSteps(model);
+  }
   Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
                                                     std::int64_t version) const override {
     return local_.Statistics(model, version);

@@ -6,9 +6,17 @@
 namespace tactus {
 namespace {
 
+// Triton's words, here and below: clients look for them.
 std::unexpected<Error> UnknownModel(std::string_view model) {
-  // Triton's words: clients look for them.
   return NotFound(fmt::format("Request for unknown model: '{}' is not found", model));
+}
+
+std::unexpected<Error> NotReady(std::string_view model, std::int64_t version,
+                                std::string_view why) {
+  const std::string what = version < 0 ? std::string("has no available versions")
+                                       : fmt::format("version {} is not at ready state", version);
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("Request for unknown model: '{}' {}: {}", model, what, why));
 }
 
 }  // namespace
@@ -32,12 +40,11 @@ Expected<std::shared_ptr<const ModelSpec>> ModelRepository::Find(std::string_vie
     return NotFound(
         fmt::format("Request for unknown model: '{}' version {} is not found", model, version));
   }
-  if (known->state == State::kLoading) {
-    return Fail(ErrorCode::kUnavailable, fmt::format("model '{}' is loading", model));
-  }
-  return Fail(ErrorCode::kUnavailable,
-              fmt::format("model '{}' is not ready: {}", model,
-                          known->reason.empty() ? "it is being unloaded" : known->reason));
+  const bool loading = known->state == State::kLoading;
+  return NotReady(model, version,
+                  loading                 ? "it is loading"
+                  : known->reason.empty() ? "it is being unloaded"
+                                          : known->reason);
 }
 
 std::shared_ptr<ServedModel> ModelRepository::Acquire(const ModelSpec* spec) const {

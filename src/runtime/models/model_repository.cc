@@ -19,6 +19,11 @@ namespace fs = std::filesystem;
 // A front end that found a model hands its call in within this time; else the call is refused.
 constexpr std::chrono::milliseconds kBetweenFindAndInfer{10};
 
+// Begins with Triton's words, which clients look for.
+constexpr const char* kNotExplicit =
+    "explicit model load / unload is not allowed if polling is enabled or models are loaded at the "
+    "start alone: start with --model-control-mode explicit";
+
 std::optional<std::int64_t> VersionNumber(const std::string& name) {
   std::int64_t number = 0;
   const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -193,9 +198,7 @@ void ModelRepository::StopPolling() {
 
 Status ModelRepository::Load(const std::string& model, const std::string& config) {
   if (options_.control != ModelControl::kExplicit) {
-    return Fail(
-        ErrorCode::kUnavailable,
-        "explicit model load / unload is not allowed: start with --model-control-mode explicit");
+    return Fail(ErrorCode::kUnavailable, kNotExplicit);
   }
   return LoadFolder(model, config);
 }
@@ -236,9 +239,18 @@ Status ModelRepository::LoadFolder(const std::string& model, const std::string& 
     Status loaded = LoadVersion(folder, model, version, config);
     if (!loaded && result) result = loaded;
   }
-  if (result) {
+  {
     const std::unique_lock lock(mutex_);
-    entries_[model].config = config;
+    Entry& entry = entries_[model];
+    if (result) entry.config = config;
+    const auto serves = [&entry](std::int64_t version) {
+      return entry.versions[version].served != nullptr;
+    };
+    // What serves is not given up for versions of which none does: the model stays as it was.
+    if (!std::ranges::any_of(*versions, serves) && std::ranges::any_of(gone, serves)) {
+      for (const std::int64_t version : *versions) entry.versions[version].wanted = false;
+      gone.clear();
+    }
   }
   // Last, so that a model always has a version that serves while it goes from one to the next.
   for (const std::int64_t version : gone) Remove(model, version, "replaced by another version");
@@ -301,9 +313,7 @@ Status ModelRepository::Put(const std::string& model, std::int64_t version,
 
 Status ModelRepository::Unload(const std::string& model) {
   if (options_.control != ModelControl::kExplicit) {
-    return Fail(
-        ErrorCode::kUnavailable,
-        "explicit model load / unload is not allowed: start with --model-control-mode explicit");
+    return Fail(ErrorCode::kUnavailable, kNotExplicit);
   }
   const auto operation = OperationLock(model);
   if (!operation) return std::unexpected(operation.error());

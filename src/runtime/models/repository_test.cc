@@ -298,6 +298,29 @@ TEST_F(Repository, AModelThatIsAskedForAndIsNotThereIsNotReady) {
   EXPECT_TRUE(h.runtime->Ready());
 }
 
+// A version that cannot be loaded must not cost the one that it was to replace, nor the server its
+// place behind a balancer.
+TEST_F(Repository, AModelKeepsWhatServesWhereItsNewVersionDoesNot) {
+  Add("a", 1);
+  Harness h(Profiled());
+  ASSERT_TRUE(h.runtime->Start(Options(ModelControl::kExplicit)));
+  ASSERT_TRUE(h.runtime->Load("a", "").has_value());
+  Add("a", 2);
+  std::ofstream(root_ / "a" / "broken") << "";
+  EXPECT_FALSE(h.runtime->Load("a", "").has_value());
+  ASSERT_TRUE(h.runtime->Find("a", -1).has_value());
+  EXPECT_EQ((*h.runtime->Find("a", -1))->version, 1);
+  EXPECT_EQ(h.runtime->Find("a", 2).error().message,
+            "Request for unknown model: 'a' version 2 is not at ready state: config.pbtxt:3: a "
+            "mistake");
+  EXPECT_TRUE(h.runtime->Ready());
+  fs::remove(root_ / "a" / "broken");
+  ASSERT_TRUE(h.runtime->Load("a", "").has_value());
+  EXPECT_EQ((*h.runtime->Find("a", -1))->version, 2);
+  EXPECT_FALSE(h.runtime->Find("a", 1).has_value());
+  EXPECT_TRUE(h.runtime->Ready());
+}
+
 TEST_F(Repository, AnOverrideHoldsUntilTheModelIsUnloaded) {
   Add("a", 1);
   Harness h(Profiled());

@@ -126,7 +126,7 @@ const BadInput kBadInputs[] = {
      [](ModelInferRequest& r) {
        r.mutable_inputs(0)->set_shape(0, std::numeric_limits<std::int64_t>::max());
      },
-     StatusCode::INVALID_ARGUMENT, "too many elements"},
+     StatusCode::INVALID_ARGUMENT, "causes total element count to exceed"},
     {"too_many_rows",
      [](ModelInferRequest& r) {
        r.mutable_inputs(0)->set_shape(0, 9);
@@ -134,12 +134,21 @@ const BadInput kBadInputs[] = {
      },
      StatusCode::INVALID_ARGUMENT, "batch-size must be <= 8"},
     {"too_few_bytes", [](ModelInferRequest& r) { r.set_raw_input_contents(0, "abc"); },
-     StatusCode::INVALID_ARGUMENT, "3 bytes"},
+     StatusCode::INVALID_ARGUMENT, "Expected 16, got 3"},
     {"raw_for_some_inputs", [](ModelInferRequest& r) { r.add_raw_input_contents("abc"); },
      StatusCode::INVALID_ARGUMENT, "2 entries for 1 inputs"},
     {"raw_and_typed",
      [](ModelInferRequest& r) { r.mutable_inputs(0)->mutable_contents()->add_fp32_contents(1); },
-     StatusCode::INVALID_ARGUMENT, "contents"},
+     StatusCode::INVALID_ARGUMENT,
+     "contents field must not be specified when using raw_input_contents for 'x' for model 'echo'"},
+    {"raw_and_typed_and_too_few",
+     [](ModelInferRequest& r) {
+       r.mutable_inputs(0)->mutable_contents()->add_fp32_contents(1);
+       r.add_inputs()->set_name("z");
+     },
+     StatusCode::INVALID_ARGUMENT, "contents field must not be specified"},
+    {"raw_for_the_first_alone", [](ModelInferRequest& r) { r.add_inputs()->set_name("z"); },
+     StatusCode::INVALID_ARGUMENT, "1 entries for 2 inputs"},
     {"typed_in_the_wrong_field",
      [](ModelInferRequest& r) {
        r.clear_raw_input_contents();

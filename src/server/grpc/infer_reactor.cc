@@ -10,6 +10,7 @@
 #include "server/grpc/request_message.h"
 #include "server/grpc/response_message.h"
 #include "server/grpc/wire.h"
+#include "server/kserve/classification.h"
 #include "server/kserve/error_mapping.h"
 #include "server/kserve/objectives.h"
 #include "server/kserve/server_timing.h"
@@ -22,6 +23,25 @@ std::optional<Duration> TimeLeft(const grpc::CallbackServerContext& context) {
   if (deadline == std::chrono::system_clock::time_point::max()) return std::nullopt;
   return deadline - std::chrono::system_clock::now();
 }
+
+bool TightenByGrpc(const grpc::CallbackServerContext& context, InferCall& call) {
+  TimeLimit others = call.limit;
+  if (call.model->slo > Duration{}) others.Tighten(call.model->slo);
+  const auto left = TimeLeft(context);
+  call.limit.Tighten(left);
+  return left && (!others.shortest() || *left < *others.shortest());
+}
+
+InferReply Classified(const std::vector<std::uint32_t>& classes, InferReply&& reply) {
+  if (Status classified = Classify(classes, reply); !classified) reply.status = classified;
+  return std::move(reply);
+}
+
+bool IsExpired(const InferReply& reply) {
+  return !reply.status && reply.status.error().code == ErrorCode::kDeadlineExceeded;
+}
+
+grpc::Status DeadlinePassed() { return {grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded"}; }
 
 Status ReadTimeMetadata(const grpc::CallbackServerContext& context, TimeLimit& limit) {
   const auto& metadata = context.client_metadata();
@@ -83,12 +103,10 @@ Status InferReactor::Begin(const CallGate& gate, grpc::ByteBuffer& request) {
   if (!call) return std::unexpected(std::move(call.error()));
   if (Status read = ReadTimeMetadata(context_, call->limit); !read) return read;
   if (call->priority == 0) call->priority = ObjectiveOf(context_, gate);
-  TimeLimit others = call->limit;
-  if (call->model->slo > Duration{}) others.Tighten(call->model->slo);
-  const auto left = TimeLeft(context_);
-  grpc_deadline_ = left && (!others.shortest() || *left < *others.shortest());
-  call->limit.Tighten(left);
-  call->reply = [this](InferReply&& reply) { Answer(std::move(reply)); };
+  grpc_deadline_ = TightenByGrpc(context_, *call);
+  call->reply = [this, classes = std::move(call->classes)](InferReply&& reply) {
+    Answer(Classified(classes, std::move(reply)));
+  };
   call_id_.store(service_.Infer(std::move(*call)));
   return {};
 }
@@ -96,11 +114,7 @@ Status InferReactor::Begin(const CallGate& gate, grpc::ByteBuffer& request) {
 void InferReactor::Answer(InferReply&& reply) {
   context_.AddTrailingMetadata("server-timing", ServerTiming(reply));
   if (!reply.status) {
-    // Triton leaves the client's own deadline to gRPC, whose clients look for this code and text.
-    const bool expired = reply.status.error().code == ErrorCode::kDeadlineExceeded;
-    if (strict_triton_ && expired && grpc_deadline_) {
-      return Finish({grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded"});
-    }
+    if (strict_triton_ && grpc_deadline_ && IsExpired(reply)) return Finish(DeadlinePassed());
     return Finish(ToGrpcStatus(reply.status.error(), strict_triton_, &context_));
   }
   OnArena<inference::ModelInferResponse> head;

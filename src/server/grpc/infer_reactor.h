@@ -20,6 +20,17 @@ namespace tactus {
 // set none.
 std::optional<Duration> TimeLeft(const grpc::CallbackServerContext& context);
 
+// Tightens the call's limit by TimeLeft; whether nothing else limits it more.
+bool TightenByGrpc(const grpc::CallbackServerContext& context, InferCall& call);
+
+// The reply with the classes that the call asks for, or why there are none.
+InferReply Classified(const std::vector<std::uint32_t>& classes, InferReply&& reply);
+
+bool IsExpired(const InferReply& reply);
+
+// Triton leaves the client's own deadline to gRPC, whose clients look for this code and text.
+grpc::Status DeadlinePassed();
+
 // Tightens `limit` by kTimeHeaders in the call's metadata. Those of a stream hold for each of its
 // calls.
 Status ReadTimeMetadata(const grpc::CallbackServerContext& context, TimeLimit& limit);

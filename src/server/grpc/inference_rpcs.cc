@@ -8,6 +8,7 @@
 #include "server/grpc/response_message.h"
 #include "server/grpc/stream_reactor.h"
 #include "server/kserve/model_config_message.h"
+#include "server/kserve/model_control.h"
 #include "server/kserve/validation.h"
 
 namespace tactus {
@@ -169,7 +170,7 @@ ServerUnaryReactor* InferenceRpcs::RepositoryModelLoad(
   auto config = ConfigParameter(*request);
   if (!config) return End(context, std::unexpected(config.error()));
   return EndLater(context, [this, name = request->model_name(), config = std::move(*config)] {
-    return service_.Load(name, config);
+    return LoadOf(service_, name, config);
   });
 }
 
@@ -179,8 +180,11 @@ ServerUnaryReactor* InferenceRpcs::RepositoryModelUnload(
   if (Status status = CheckRepository(request->repository_name()); !status) {
     return End(context, status);
   }
-  // Parameters: "unload_dependents" asks for the members of an ensemble; there are none.
-  return EndLater(context, [this, name = request->model_name()] { return service_.Unload(name); });
+  const auto found = request->parameters().find("unload_dependents");
+  const bool with_steps = found != request->parameters().end() && found->second.bool_param();
+  return EndLater(context, [this, name = request->model_name(), with_steps] {
+    return UnloadOf(service_, name, with_steps, strict_triton_);
+  });
 }
 
 ServerUnaryReactor* InferenceRpcs::SystemSharedMemoryStatus(

@@ -1,11 +1,13 @@
 #include "server/grpc/request_message.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "grpc_service.pb.h"
 #include "server/grpc/typed_contents.h"
+#include "server/kserve/classification.h"
 #include "server/kserve/validation.h"
 
 namespace tactus {
@@ -46,12 +48,19 @@ Status CheckTensorParameters(const char* kind, const Tensor& tensor) {
       return Fail(ErrorCode::kUnimplemented,
                   fmt::format("{} '{}': shared memory is not supported", kind, tensor.name()));
     }
-    if (key == "classification") {
-      return Fail(ErrorCode::kUnimplemented,
-                  fmt::format("{} '{}': classification is not supported", kind, tensor.name()));
-    }
   }
   return {};
+}
+
+Expected<std::uint32_t> ClassesOf(const ModelInferRequest::InferRequestedOutputTensor& output) {
+  const auto found = output.parameters().find("classification");
+  if (found == output.parameters().end()) return 0;
+  const std::int64_t count = found->second.int64_param();
+  if (found->second.has_int64_param() && count >= 0) {
+    return static_cast<std::uint32_t>(std::min(count, kMostClasses));
+  }
+  return InvalidArgument(fmt::format(
+      "output '{}': 'classification' must be a whole number, not below 0", output.name()));
 }
 
 Expected<std::span<const std::byte>> BytesOf(const ModelInferRequest& message, int i,
@@ -60,20 +69,17 @@ Expected<std::span<const std::byte>> BytesOf(const ModelInferRequest& message, i
   if (message.raw_input_contents().empty()) return TypedBytes(input, converted);
   if (input.has_contents()) {
     return InvalidArgument(
-        fmt::format("input '{}' has contents, but the request's tensors are in raw_input_contents",
-                    input.name()));
+        fmt::format("contents field must not be specified when using raw_input_contents for '{}' "
+                    "for model '{}'",
+                    input.name(), message.model_name()));
   }
+  // As many as there are inputs, once all of them have been looked at.
+  if (i >= message.raw_input_contents_size()) return std::span<const std::byte>();
   return std::as_bytes(std::span(message.raw_input_contents(i)));
 }
 
 Status AddInputs(Received& received, CallMessage& call) {
   const ModelInferRequest& message = *received.message;
-  const int raw = message.raw_input_contents_size();
-  if (raw != 0 && raw != message.inputs_size()) {
-    return InvalidArgument(
-        fmt::format("raw_input_contents has {} entries for {} inputs: it must have one for each",
-                    raw, message.inputs_size()));
-  }
   call.inputs.reserve(static_cast<std::size_t>(message.inputs_size()));
   for (int i = 0; i < message.inputs_size(); ++i) {
     const auto& input = message.inputs(i);
@@ -85,7 +91,11 @@ Status AddInputs(Received& received, CallMessage& call) {
                            .shape = Shape(input.shape().begin(), input.shape().end()),
                            .data = *bytes});
   }
-  return {};
+  const int raw = message.raw_input_contents_size();
+  if (raw == 0 || raw == message.inputs_size()) return {};
+  return InvalidArgument(
+      fmt::format("raw_input_contents has {} entries for {} inputs: it must have one for each", raw,
+                  message.inputs_size()));
 }
 
 }  // namespace
@@ -112,7 +122,10 @@ Expected<InferCall> CallFrom(const InferenceService& service,
     if (Status known = CheckTensorParameters("output", output); !known) {
       return std::unexpected(std::move(known.error()));
     }
+    const auto classes = ClassesOf(output);
+    if (!classes) return std::unexpected(classes.error());
     call.outputs.push_back(output.name());
+    call.classes.push_back(*classes);
   }
   for (const auto& [name, parameter] : owner->message->parameters()) {
     auto value = ValueOf(name, parameter);

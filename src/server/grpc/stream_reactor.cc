@@ -105,7 +105,7 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
   if (!fine) return Refuse(fine.error(), id);
   auto place = gate_.Enter(context_, size);
   if (!place) return Refuse(place.error(), id);
-  call->limit.Tighten(TimeLeft(context_));
+  const bool of_stream = TightenByGrpc(context_, *call);
   if (call->priority == 0) call->priority = ObjectiveOf(context_, gate_);
   Serial serial;
   {
@@ -114,8 +114,10 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
     calls_.emplace(serial, kNotYet);
   }
   // The call's place is given back with what answers it.
-  call->reply = [this, serial, id, final_flag, place = *std::move(place)](InferReply&& reply) {
-    Answer(serial, id, final_flag, std::move(reply));
+  call->reply = [this, serial, id, final_flag, of_stream, classes = std::move(call->classes),
+                 place = *std::move(place)](InferReply&& reply) {
+    if (strict_triton_ && of_stream && IsExpired(reply)) return Expire(serial);
+    Answer(serial, id, final_flag, Classified(classes, std::move(reply)));
   };
   const CallId started = service_.Infer(std::move(*call));
   bool cancel = false;
@@ -146,6 +148,17 @@ void StreamReactor::Answer(Serial serial, const std::string& id, bool final_flag
     std::scoped_lock lock(mutex_);
     outgoing_.push_back(std::move(message));
     calls_.erase(serial);
+    step = Take();
+  }
+  Make(step);
+}
+
+void StreamReactor::Expire(Serial serial) {
+  Step step;
+  {
+    std::scoped_lock lock(mutex_);
+    calls_.erase(serial);
+    status_ = DeadlinePassed();
     step = Take();
   }
   Make(step);

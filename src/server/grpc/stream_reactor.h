@@ -39,6 +39,8 @@ class StreamReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void Begin(grpc::ByteBuffer message);
   void Refuse(const Error& error, const std::string& id);
   void Answer(Serial serial, const std::string& id, bool final_flag, InferReply&& reply);
+  // A call cannot meet the deadline of the stream itself: no answer, as the stream's end says it.
+  void Expire(Serial serial);
 
   // What the state asks for. Taking a step marks it as under way, which keeps this object alive
   // until the step has been made; so Take is called under the lock and Make after it.

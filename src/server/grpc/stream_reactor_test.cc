@@ -106,6 +106,38 @@ TEST_F(StreamTest, CallsUnderWayAreAnsweredAfterTheClientHasNoMore) {
   EXPECT_TRUE(stream_->Finish().ok());
 }
 
+// tritonclient's stream_timeout is the stream's deadline, and its end is where clients look for it.
+TEST_F(StreamTest, StrictTritonLeavesTheDeadlineOfTheStreamToGrpc) {
+  GrpcServer strict({.port = 0, .strict_triton = true}, service_);
+  const auto port = strict.Start();
+  ASSERT_TRUE(port.has_value());
+  auto spec = std::make_shared<ModelSpec>(**service_.Find("echo", -1));
+  spec->slo = Duration{};  // nothing limits a call more than the stream's two minutes
+  service_.Add(std::move(spec));
+  service_.Refuse({ErrorCode::kDeadlineExceeded, "too late"});
+  const auto stub = GRPCInferenceService::NewStub(grpc::CreateChannel(
+      "127.0.0.1:" + std::to_string(*port), grpc::InsecureChannelCredentials()));
+  {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(2));
+    const auto stream = stub->ModelStreamInfer(&context);
+    ModelInferRequest hasty = Request("hasty");
+    (*hasty.mutable_parameters())["timeout"].set_int64_param(2'000'000);
+    ASSERT_TRUE(stream->Write(Request("patient")));
+    ASSERT_TRUE(stream->Write(hasty));
+    stream->WritesDone();
+    ModelStreamInferResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.infer_response().id(), "hasty");
+    EXPECT_EQ(response.error_message(), "Request timeout expired");
+    EXPECT_FALSE(stream->Read(&response));
+    const grpc::Status status = stream->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(status.error_message(), "Deadline Exceeded");
+  }
+  strict.Stop(std::chrono::milliseconds(0));
+}
+
 TEST_F(StreamTest, ACancelledStreamFreesItsCalls) {
   service_.Hold();
   ASSERT_TRUE(stream_->Write(Request("a")));

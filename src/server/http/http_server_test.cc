@@ -240,7 +240,18 @@ TEST_F(HttpServerTest, WrongVerbsAndPaths) {
   EXPECT_EQ(Call("PUT /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").status, 405);
   EXPECT_EQ(Call(Get("/")).status, 404);
   EXPECT_EQ(Call(Get("/v2/models/numbers/nothing")).status, 404);
-  EXPECT_EQ(Call(Get("/v2/systemsharedmemory/status")).status, 501);
+  const std::pair<const char*, const char*> kUnserved[] = {
+      {"/v2/systemsharedmemory/status", "system_shared_memory"},
+      {"/v2/cudasharedmemory/status", "cuda_shared_memory"},
+      {"/v2/models/numbers/trace/setting", "trace"},
+      {"/v2/logging?a=1", "logging"},
+      {"/v2/models/numbers/generate", "generate"}};
+  for (const auto& [path, extension] : kUnserved) {
+    const auto unserved = Call(Get(path));
+    EXPECT_EQ(unserved.status, 501) << path;
+    EXPECT_EQ(unserved.body,
+              fmt::format(R"({{"error":"the {} extension is not supported"}})", extension));
+  }
   const auto unknown = Call(Post("/v2/models/none/infer", kNumbers));
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(unknown.body, R"({"error":"Request for unknown model: 'none' is not found"})");

@@ -8,10 +8,12 @@
 #include "server/http/route.h"
 #include "server/http/streams_handler.h"
 #include "server/http/waiting_thread.h"
+#include "server/kserve/classification.h"
 #include "server/kserve/compression.h"
 #include "server/kserve/error_mapping.h"
 #include "server/kserve/json_codec.h"
 #include "server/kserve/model_config.h"
+#include "server/kserve/model_control.h"
 #include "server/kserve/objectives.h"
 #include "server/kserve/rest_bodies.h"
 #include "server/kserve/server_timing.h"
@@ -81,9 +83,9 @@ class KServeHandler final : public HttpHandler {
         max_body_(options.max_body),
         objectives_(options.objectives),
         strict_(options.strict_triton),
-        decoders_(static_cast<std::size_t>(std::max(options.threads, 1) +
-                                           std::max(options.decode_threads, 1))),
         waiting_(kWaitingCalls) {
+    const int decoders = std::max(options.threads, 1) + std::max(options.decode_threads, 1);
+    for (int i = 0; i < decoders; ++i) decoders_.emplace_back(strict_);
     if (streams != nullptr) streams_.emplace(*streams, options.strict_triton);
   }
 
@@ -133,7 +135,8 @@ class KServeHandler final : public HttpHandler {
     const bool unknown = route.endpoint == Endpoint::kUnknown || IsOfStreams(route.endpoint);
     if (unknown) return ErrorResponse(404, "Not Found");
     if (route.endpoint == Endpoint::kUnsupported || route.endpoint == Endpoint::kSettings) {
-      return ErrorResponse(501, "this extension is not supported");
+      return ErrorResponse(
+          501, fmt::format("the {} extension is not supported", ExtensionOf(request.target)));
     }
     const std::string_view allowed = AllowedVerbs(route.endpoint);
     const bool post = request.verb == Verb::kPost;
@@ -211,26 +214,29 @@ class KServeHandler final : public HttpHandler {
       return JsonResponse(IndexJson(service_.Index(), *ready_only));
     }
     std::string config;
+    bool with_steps = false;
     if (route.endpoint == Endpoint::kLoad) {
       auto parsed = ParseLoadRequest(text);
       if (!parsed) return Refusal(parsed.error());
       config = std::move(*parsed);
-    } else if (auto parsed = ParseUnloadRequest(text); !parsed) {
-      return Refusal(parsed.error());
+    } else {
+      const auto parsed = ParseUnloadRequest(text);
+      if (!parsed) return Refusal(parsed.error());
+      with_steps = *parsed;
     }
-    return Control(route, std::move(config), exchange);
+    return Control(route, std::move(config), with_steps, exchange);
   }
 
   // Loading and unloading take seconds: on a thread of their own.
-  std::optional<HttpResponse> Control(const Route& route, std::string config,
+  std::optional<HttpResponse> Control(const Route& route, std::string config, bool with_steps,
                                       const std::shared_ptr<Exchange>& exchange) {
     const bool load = route.endpoint == Endpoint::kLoad;
     const bool taken = waiting_.Post([this, load, model = route.model, config = std::move(config),
-                                      exchange](bool refused) {
+                                      with_steps, exchange](bool refused) {
       const Status status = refused
                                 ? Status(Fail(ErrorCode::kUnavailable, "the server is stopping"))
-                            : load ? service_.Load(model, config)
-                                   : service_.Unload(model);
+                            : load ? LoadOf(service_, model, config)
+                                   : UnloadOf(service_, model, with_steps, strict_);
       exchange->Answer([status, strict = strict_]() -> HttpResponse {
         if (!status) return RefusalOf(status.error(), strict);
         return JsonResponse("");
@@ -273,6 +279,7 @@ class KServeHandler final : public HttpHandler {
     ResponseForm form;
     Coding coding = Coding::kIdentity;
     bool strict = false;
+    std::vector<std::uint32_t> classes;
   };
 
   std::optional<CallId> Infer(const HttpRequest& request, const Route& route, std::size_t thread,
@@ -299,9 +306,9 @@ class KServeHandler final : public HttpHandler {
       call->priority = objectives_->PriorityOf(request.objective);
     }
     call->keepalive = std::move(decoded->keepalive);
-    auto pending =
-        std::make_shared<Pending>(Pending{std::move(exchange), std::move(decoded->form),
-                                          ChooseCoding(request.accept_encoding), strict_});
+    auto pending = std::make_shared<Pending>(Pending{std::move(exchange), std::move(decoded->form),
+                                                     ChooseCoding(request.accept_encoding), strict_,
+                                                     std::move(call->classes)});
     call->reply = [pending = std::move(pending)](InferReply&& reply) {
       Exchange& to = *pending->exchange;
       const bool heavy = IsHeavy(reply, *pending);
@@ -339,6 +346,9 @@ class KServeHandler final : public HttpHandler {
       HttpResponse refusal = RefusalOf(reply.status.error(), pending.strict);
       refusal.fields += timing;
       return refusal;
+    }
+    if (Status classified = Classify(pending.classes, reply); !classified) {
+      return RefusalOf(classified.error(), pending.strict);
     }
     auto encoded = EncodeInferResponse(reply, pending.form);
     if (!encoded) return RefusalOf(encoded.error(), pending.strict);

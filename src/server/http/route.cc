@@ -128,6 +128,14 @@ Route RouteOf(std::string_view target) {
   return {};
 }
 
+std::string_view ExtensionOf(std::string_view target) {
+  const std::string_view path = target.substr(0, target.find_first_of("?#"));
+  if (path.starts_with("/v2/systemsharedmemory")) return "system_shared_memory";
+  if (path.starts_with("/v2/cudasharedmemory")) return "cuda_shared_memory";
+  if (path.starts_with("/v2/logging")) return "logging";
+  return path.find("/trace/setting") != path.npos ? "trace" : "generate";
+}
+
 bool IsOfStreams(Endpoint endpoint) { return endpoint >= Endpoint::kStreams; }
 
 Scope ScopeOf(Endpoint endpoint, Verb verb) {

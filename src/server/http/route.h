@@ -46,6 +46,9 @@ Route RouteOf(std::string_view target);
 // What a token must grant for it. Streams are read by readers, and changed by admins.
 Scope ScopeOf(Endpoint endpoint, Verb verb);
 
+// The extension that a path of kUnsupported or kSettings belongs to: "trace".
+std::string_view ExtensionOf(std::string_view target);
+
 // Whether it is of streams.
 bool IsOfStreams(Endpoint endpoint);
 

@@ -15,6 +15,7 @@
 #include "pipeline/tensors.h"
 #include "server/kserve/config_fields.h"
 #include "server/kserve/declared_config.h"
+#include "server/kserve/labels.h"
 #include "server/kserve/model_config.h"
 #include "service/deadline.h"
 
@@ -337,6 +338,8 @@ Expected<std::vector<EnsembleDeclaration>> ReadEnsemble(const fs::path& folder,
   for (const std::int64_t version : *versions) {
     auto ensemble = EnsembleOf(*declared, folder, version);
     if (!ensemble) return std::unexpected(std::move(ensemble.error()));
+    const bool last = version == versions->back();  // all have the same labels
+    ReadLabels(*declared, folder, ensemble->model, last ? doubts : nullptr);
     ensembles.push_back(*std::move(ensemble));
   }
   if (doubts != nullptr) {

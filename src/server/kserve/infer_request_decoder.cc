@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "server/kserve/classification.h"
 #include "server/kserve/json_codec.h"
 #include "server/kserve/json_tensor.h"
 
@@ -98,6 +99,9 @@ struct CallBytes {
 }  // namespace
 
 struct InferRequestDecoder::Body {
+  explicit Body(bool of_triton) : like_triton(of_triton) {}
+
+  const bool like_triton;
   ondemand::parser parser;
   ondemand::parser late;  // for data that stands before its type or shape
 
@@ -198,22 +202,26 @@ Status InferRequestDecoder::Body::ReadTensor(ondemand::array data, InputHead& he
         fmt::format("input '{}': unknown datatype '{}'", message.name, message.datatype));
   }
   for (const std::int64_t dim : message.shape) {
-    if (dim < 0) {
-      return InvalidArgument(fmt::format("input '{}': negative dimension {}", message.name, dim));
-    }
+    if (dim >= 0) continue;
+    return InvalidArgument(
+        like_triton ? "Unable to parse 'shape': attempt to access JSON non-unsigned-integer as "
+                      "unsigned-integer"
+                    : fmt::format("input '{}': negative dimension {}", message.name, dim));
   }
   const std::optional<std::int64_t> elements = ElementCount(message.shape);
-  if (!elements) {
-    return InvalidArgument(fmt::format("input '{}': shape {} has too many elements", message.name,
-                                       ToString(message.shape)));
+  if (!elements) return TooManyElements(message);
+  if (const auto size = ByteSize(message, *type, *elements); !size) {
+    return std::unexpected(size.error());
   }
   // An element takes two characters at least: what cannot be there is not allocated for.
   if (static_cast<std::uint64_t>(*elements) > json_length / 2 + 1) {
     return InvalidArgument(
-        fmt::format("input '{}': data has fewer than the {} elements that its shape says",
-                    message.name, *elements));
+        like_triton
+            ? kTritonWrongData
+            : fmt::format("input '{}': data has fewer than the {} elements that its shape says",
+                          message.name, *elements));
   }
-  auto tensor = ReadJsonTensor(data, *type, message.shape, *elements, message.name);
+  auto tensor = ReadJsonTensor(data, *type, message.shape, *elements, message.name, like_triton);
   if (!tensor) return std::unexpected(tensor.error());
   if (bytes == nullptr) bytes = std::make_shared<CallBytes>();
   bytes->decoded.push_back(std::move(*tensor));
@@ -298,13 +306,16 @@ Status InferRequestDecoder::Body::ReadInputs(ondemand::array inputs) {
   return {};
 }
 
-Status ReadOutputParameter(std::string_view key, ondemand::value value, signed char& binary) {
+Status ReadOutputParameter(std::string_view key, ondemand::value value, signed char& binary,
+                           std::uint32_t& classes) {
   if (key.starts_with("shared_memory_")) return NoSharedMemory();
   if (key == "classification") {
-    std::uint64_t classes = 0;
-    if (Status status = Get(value, classes, key, "a whole number"); !status) return status;
-    if (classes == 0) return {};
-    return Fail(ErrorCode::kUnimplemented, "classification of outputs is not supported");
+    std::uint64_t count = 0;
+    if (Status status = Get(value, count, key, "a whole number, not below 0"); !status) {
+      return status;
+    }
+    classes = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, kMostClasses));
+    return {};
   }
   if (key != "binary_data") return {};
   bool flag = false;
@@ -316,18 +327,22 @@ Status ReadOutputParameter(std::string_view key, ondemand::value value, signed c
 Status InferRequestDecoder::Body::ReadOutput(ondemand::object object) {
   std::string_view name;
   signed char binary = -1;
+  std::uint32_t classes = 0;
   Status read = ForEachField(object, [&](std::string_view key, ondemand::value value) -> Status {
     if (key == "name") return Get(value, name, key, "a string");
     if (key != "parameters") return {};
     ondemand::object parameters;
     if (Status status = Get(value, parameters, key, "an object"); !status) return status;
     return ForEachField(parameters, [&](std::string_view inner, ondemand::value parameter) {
-      return ReadOutputParameter(inner, parameter, binary);
+      return ReadOutputParameter(inner, parameter, binary, classes);
     });
   });
   if (!read) return read;
   if (name.empty()) return WrongField("name", "given for each output");
+  // binary_data_output is of all outputs; Triton takes it for those alone that no list names.
+  if (like_triton && binary < 0) binary = 0;
   request.message.outputs.push_back(name);
+  request.message.classes.push_back(classes);
   request.form.outputs.push_back(binary);
   return {};
 }
@@ -416,7 +431,10 @@ Expected<InferRequest> InferRequestDecoder::Body::Decode(std::span<const std::by
   return std::move(request);
 }
 
-InferRequestDecoder::InferRequestDecoder() : body_(std::make_unique<Body>()) {}
+InferRequestDecoder::InferRequestDecoder(bool like_triton)
+    : body_(std::make_unique<Body>(like_triton)) {}
+InferRequestDecoder::InferRequestDecoder(InferRequestDecoder&&) noexcept = default;
+InferRequestDecoder& InferRequestDecoder::operator=(InferRequestDecoder&&) noexcept = default;
 InferRequestDecoder::~InferRequestDecoder() = default;
 
 Expected<InferRequest> InferRequestDecoder::Decode(std::span<const std::byte> body,

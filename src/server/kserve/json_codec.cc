@@ -15,21 +15,26 @@ namespace {
 Expected<Shape> RawShape(const ModelSpec& model, const TensorSpec& input, std::size_t bytes) {
   Shape shape = input.dims;
   if (model.max_batch > 0 && !shape.empty()) shape[0] = 1;
+  // The body is one element, whatever its length.
+  const bool one = std::ranges::all_of(shape, [](std::int64_t dim) { return dim == 1; });
+  if (input.type == DataType::kBytes && !one) {
+    return InvalidArgument(
+        fmt::format("For BYTE datatype raw input '{}', the model must have input shape [1]; that "
+                    "of model '{}' is {}",
+                    input.name, model.name, ToString(input.dims)));
+  }
   const auto open = std::find(shape.begin(), shape.end(), std::int64_t{-1});
   if (open == shape.end()) return shape;
   if (std::find(open + 1, shape.end(), std::int64_t{-1}) != shape.end()) {
-    return InvalidArgument(fmt::format(
-        "input '{}' of model '{}' has several open dimensions: a raw request cannot say "
-        "its shape",
-        input.name, model.name));
+    return InvalidArgument(
+        fmt::format("The shape of the raw input '{}' can not be deduced because there are more "
+                    "than one variable-sized dimension in model '{}'",
+                    input.name, model.name));
   }
   *open = 1;
   const std::optional<std::int64_t> fixed = ElementCount(shape);
   const std::size_t element = std::max<std::size_t>(ElementSize(input.type), 1);
-  // BYTES: the body is one element, whatever its length.
-  if (input.type != DataType::kBytes && fixed && *fixed > 0) {
-    *open = static_cast<std::int64_t>(bytes / element) / *fixed;
-  }
+  if (fixed && *fixed > 0) *open = static_cast<std::int64_t>(bytes / element) / *fixed;
   return shape;
 }
 
@@ -84,8 +89,10 @@ std::unexpected<Error> NoJsonForm(std::string_view output, std::string_view why)
 Expected<InferRequest> RawInferRequest(const ModelSpec& model, std::span<const std::byte> body,
                                        std::shared_ptr<const void> owner) {
   if (model.inputs.size() != 1) {
-    return InvalidArgument(fmt::format("model '{}' has {} inputs: a raw request needs exactly one",
-                                       model.name, model.inputs.size()));
+    return InvalidArgument(
+        fmt::format("Raw request must only have 1 input (found 1) to be deduced but got {} inputs "
+                    "in '{}' model configuration",
+                    model.inputs.size(), model.name));
   }
   const TensorSpec& input = model.inputs[0];
   auto shape = RawShape(model, input, body.size());

@@ -43,7 +43,12 @@ struct InferRequest {
 // Keeps the parser's memory from call to call: one for each thread that decodes.
 class InferRequestDecoder {
  public:
-  InferRequestDecoder();
+  // `like_triton`: data may be nested in any way that has the shape's number of values, what is
+  // said of data and shapes is Triton's, and binary_data_output is not heeded where outputs are
+  // listed.
+  explicit InferRequestDecoder(bool like_triton = false);
+  InferRequestDecoder(InferRequestDecoder&&) noexcept;
+  InferRequestDecoder& operator=(InferRequestDecoder&&) noexcept;
   ~InferRequestDecoder();
 
   // `json_length` is what Inference-Header-Content-Length says; without it all of the body is JSON.

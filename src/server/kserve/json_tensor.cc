@@ -16,7 +16,7 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 // More nesting than any tensor has dimensions; the reader below is recursive.
-constexpr std::size_t kMaxNesting = 32;
+constexpr std::size_t kMaxNesting = 100;
 
 std::unexpected<Error> Wrong(std::string_view input, std::string_view why) {
   return InvalidArgument(fmt::format("input '{}': {}", input, why));
@@ -111,8 +111,9 @@ struct StringSink {
 
 class TensorReader {
  public:
-  TensorReader(DataType type, const Shape& shape, std::int64_t elements, std::string_view input)
-      : type_(type), shape_(shape), elements_(elements), input_(input) {}
+  TensorReader(DataType type, const Shape& shape, std::int64_t elements, std::string_view input,
+               bool any_nesting)
+      : type_(type), shape_(shape), elements_(elements), input_(input), any_nesting_(any_nesting) {}
 
   template <class Sink>
   Status Fill(ondemand::array array, Sink& sink, std::size_t depth = 1) {
@@ -131,11 +132,12 @@ class TensorReader {
         return status;
       }
     }
-    if (nested_ && items != shape_[depth - 1]) return WrongNesting();
+    if (nested_ && !any_nesting_ && items != shape_[depth - 1]) return WrongNesting();
     return {};
   }
 
   std::unexpected<Error> WrongCount(std::string_view than) const {
+    if (any_nesting_) return InvalidArgument(kTritonWrongData);
     return Wrong(input_, fmt::format("data has {} than the {} elements that its shape says", than,
                                      elements_));
   }
@@ -147,9 +149,10 @@ class TensorReader {
 
   template <class Sink>
   Status FillInner(ondemand::value value, Sink& sink, std::size_t depth) {
-    if (!nested_ || depth >= shape_.size()) return WrongNesting();
+    if (!any_nesting_ && (!nested_ || depth >= shape_.size())) return WrongNesting();
     if (depth >= kMaxNesting) {
-      return Wrong(input_, fmt::format("data is nested deeper than {} levels", kMaxNesting));
+      return Wrong(input_, fmt::format("JSON nesting depth exceeds maximum allowed limit ({})",
+                                       kMaxNesting));
     }
     ondemand::array inner;
     if (const auto error = value.get_array().get(inner)) return Malformed(error);
@@ -158,7 +161,7 @@ class TensorReader {
 
   template <class Sink>
   Status AddOne(ondemand::value value, Sink& sink, std::size_t depth) {
-    if (nested_ && depth != shape_.size()) return WrongNesting();
+    if (nested_ && !any_nesting_ && depth != shape_.size()) return WrongNesting();
     if (sink.left == 0) return WrongCount("more");
     if (sink.Add(value)) return {};
     return Wrong(input_, fmt::format("element {} of data is not a value of type {}",
@@ -174,6 +177,7 @@ class TensorReader {
   const Shape& shape_;
   std::int64_t elements_;
   std::string_view input_;
+  bool any_nesting_;
   bool nested_ = false;  // as the first item of data says
 };
 
@@ -204,8 +208,9 @@ Expected<TensorBytes> ReadStrings(ondemand::array data, std::int64_t elements,
 }  // namespace
 
 Expected<TensorBytes> ReadJsonTensor(ondemand::array data, DataType type, const Shape& shape,
-                                     std::int64_t elements, std::string_view input) {
-  TensorReader reader(type, shape, elements, input);
+                                     std::int64_t elements, std::string_view input,
+                                     bool any_nesting) {
+  TensorReader reader(type, shape, elements, input, any_nesting);
   switch (type) {
     case DataType::kBool:
       return ReadFixed<bool>(data, elements, reader);

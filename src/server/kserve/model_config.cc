@@ -8,6 +8,7 @@
 
 #include "server/kserve/config_fields.h"
 #include "server/kserve/declared_config.h"
+#include "server/kserve/labels.h"
 
 namespace tactus {
 namespace {
@@ -77,6 +78,7 @@ Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t ver
     return NotFound(fmt::format("{}: there is no such graph file (model '{}', exit '{}')",
                                 exit.graph.string(), spec->name, exit.name));
   }
+  ReadLabels(*declared, model_folder, *spec, reading.doubts);
   if (reading.doubts != nullptr) {
     for (std::string& doubt : Doubts(*declared)) reading.doubts->push_back(std::move(doubt));
     if (undeclared) {

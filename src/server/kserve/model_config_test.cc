@@ -55,6 +55,21 @@ class ModelConfigTest : public testing::Test {
   const fs::path folder_ = root_ / "net";
 };
 
+TEST_F(ModelConfigTest, ReadsTheLabelsOfItsOutputs) {
+  Config(kExits);
+  Graph("1", "early.onnx");
+  Graph("1", "late.onnx");
+  std::vector<std::string> doubts;
+  const auto unnamed = ReadModelSpec(folder_, 1, "", {.platforms = {}, .doubts = &doubts});
+  ASSERT_TRUE(unnamed.has_value());
+  EXPECT_TRUE(unnamed->labels.empty());
+  EXPECT_THAT(doubts, testing::Contains(HasSubstr("label_filename: 'labels.txt' is no file")));
+  std::ofstream(folder_ / "labels.txt") << "cat\r\nlarge dog\n";
+  const auto named = ReadModelSpec(folder_, 1, "");
+  ASSERT_TRUE(named.has_value());
+  EXPECT_THAT(named->labels.at("y"), ElementsAre("cat", "large dog"));
+}
+
 TEST_F(ModelConfigTest, ReadsWhatAnEarlyExitModelDeclares) {
   Config(kExits);
   Graph("3", "early.onnx");
@@ -213,6 +228,7 @@ TEST_F(ModelConfigTest, MistakesInOurParametersNameTheKeysLine) {
 // A deadline whose key is misspelt would otherwise silently be the server's default.
 TEST_F(ModelConfigTest, WhatIsNotHeededIsNamedWithItsLine) {
   for (const char* graph : {"model.onnx", "early.onnx", "late.onnx"}) Graph("1", graph);
+  std::ofstream(folder_ / "labels.txt") << "one\n";
   const auto doubts = [&](std::string_view text) {
     Config(text);
     std::vector<std::string> lines;

@@ -146,10 +146,16 @@ Expected<std::string> ParseLoadRequest(std::string_view body) {
   return config;
 }
 
-Status ParseUnloadRequest(std::string_view body) {
+Expected<bool> ParseUnloadRequest(std::string_view body) {
   const auto json = ParseObject(body);
   if (!json) return std::unexpected(json.error());
-  return {};
+  const auto parameters = json->find("parameters");
+  if (parameters == json->end()) return false;
+  if (!parameters->is_object()) return InvalidArgument("'parameters' must be an object");
+  const auto with_steps = parameters->find("unload_dependents");
+  if (with_steps == parameters->end()) return false;
+  if (!with_steps->is_boolean()) return InvalidArgument("'unload_dependents' must be a boolean");
+  return with_steps->get<bool>();
 }
 
 }  // namespace tactus

@@ -24,7 +24,7 @@ Expected<bool> ParseIndexRequest(std::string_view body);
 // The body of a load request, {"parameters": {"config": "..."}} or nothing: the configuration that
 // replaces the folder's, or "". Files sent along ("file:...") are Unimplemented.
 Expected<std::string> ParseLoadRequest(std::string_view body);
-// The body of an unload request; what it may say changes nothing here, but it must be JSON.
-Status ParseUnloadRequest(std::string_view body);
+// The body of an unload request: its "unload_dependents", false where it is not there.
+Expected<bool> ParseUnloadRequest(std::string_view body);
 
 }  // namespace tactus

@@ -9,6 +9,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "model_config.pb.h"
+#include "pipeline/graph.h"
 #include "server/kserve/config_fields.h"
 #include "server/kserve/declared_config.h"
 #include "server/kserve/ensemble_config.h"

@@ -7,6 +7,9 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "server/kserve/classification.h"
 
 namespace tactus {
 namespace {
@@ -22,6 +25,10 @@ std::optional<std::int64_t> WholeNumber(const ParameterValue& value) {
     return *number > static_cast<std::uint64_t>(kMost) ? kMost : static_cast<std::int64_t>(*number);
   }
   return std::nullopt;
+}
+
+std::string Quoted(const std::vector<std::string_view>& names) {
+  return names.empty() ? "[]" : fmt::format("['{}']", fmt::join(names, "','"));
 }
 
 // Whether a sequence parameter asks for a sequence: 0, "" and false are what clients send without.
@@ -150,7 +157,7 @@ class InputCheck {
       if (dim < 0) return Wrong(input, fmt::format("negative dimension {}", dim));
     }
     if (!ElementCount(input.shape)) {
-      return Wrong(input, fmt::format("shape {} has too many elements", ToString(input.shape)));
+      return TooManyElements(input);
     }
     if (!Matches(input.shape, spec.dims)) {
       return InvalidArgument(
@@ -177,13 +184,14 @@ class InputCheck {
   }
 
   Status CheckSize(const InputMessage& input, DataType type, std::int64_t elements) const {
-    const auto size = static_cast<std::int64_t>(ElementSize(type));
-    // Division, since the product may not fit.
+    const auto needed = ByteSize(input, type, elements);
+    if (!needed) return std::unexpected(needed.error());
     const auto bytes = static_cast<std::int64_t>(input.data.size());
-    if (bytes % size == 0 && bytes / size == elements) return {};
-    return Wrong(
-        input, fmt::format("got {} bytes, but shape {} of {} needs {} elements of {} bytes", bytes,
-                           ToString(input.shape), Name(type), elements, size));
+    if (bytes == *needed) return {};
+    return InvalidArgument(fmt::format(
+        "input byte size mismatch for input '{}' for model '{}'. Expected {}, got {}: its shape is "
+        "{} of {}",
+        input.name, model_.name, *needed, bytes, ToString(input.shape), Name(type)));
   }
 
   Status CheckBytes(const InputMessage& input, std::int64_t elements) const {
@@ -199,9 +207,17 @@ class InputCheck {
       }
       rest = rest.subspan(length);
     }
-    if (found == elements && rest.empty()) return {};
-    return Wrong(input, fmt::format("shape {} needs {} BYTES elements, got {} and {} bytes more",
-                                    ToString(input.shape), elements, found, rest.size()));
+    if (found < elements) {
+      return InvalidArgument(fmt::format(
+          "expected {} string elements for inference input '{}' for model '{}', got {}: each is a "
+          "32-bit length and that many bytes",
+          elements, input.name, model_.name, found));
+    }
+    if (rest.empty()) return {};
+    return InvalidArgument(fmt::format(
+        "unexpected number of string elements {} for inference input '{}' for model '{}', "
+        "expecting {}: {} bytes are left",
+        elements + 1, input.name, model_.name, elements, rest.size()));
   }
 
   const ModelSpec& model_;
@@ -227,13 +243,17 @@ Status FillInputs(const ModelSpec& model, const CallMessage& message, InferCall&
     call.inputs[index] = {
         .name = spec.name, .type = spec.type, .shape = input.shape, .data = input.data};
   }
-  const auto missing = std::find(given.begin(), given.end(), false);
-  if (missing == given.end()) return {};
-  return InvalidArgument(
-      fmt::format("expected {} inputs but got {} inputs for model '{}': '{}' is "
-                  "missing",
-                  model.inputs.size(), message.inputs.size(), model.name,
-                  model.inputs[missing - given.begin()].name));
+  if (std::find(given.begin(), given.end(), false) == given.end()) return {};
+  std::vector<std::string_view> got;
+  std::vector<std::string_view> missing;
+  for (const InputMessage& input : message.inputs) got.push_back(input.name);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!given[i]) missing.push_back(model.inputs[i].name);
+  }
+  return InvalidArgument(fmt::format(
+      "expected {} inputs but got {} inputs for model '{}'. Got input(s) {}, but missing required "
+      "input(s) {}. Please provide all required input(s).",
+      model.inputs.size(), message.inputs.size(), model.name, Quoted(got), Quoted(missing)));
 }
 
 Status FillOutputs(const ModelSpec& model, const CallMessage& message, InferCall& call) {
@@ -244,14 +264,37 @@ Status FillOutputs(const ModelSpec& model, const CallMessage& message, InferCall
           fmt::format("unexpected inference output '{}' for model '{}'", name, model.name));
     }
     if (std::find(call.outputs.begin(), call.outputs.end(), index) != call.outputs.end()) {
-      return InvalidArgument(fmt::format("output '{}' is requested twice", name));
+      return InvalidArgument(
+          fmt::format("Duplicate output name '{}' is not allowed in a request", name));
     }
     call.outputs.push_back(index);
+  }
+  if (std::ranges::any_of(message.classes, [](std::uint32_t count) { return count > 0; })) {
+    call.classes = message.classes;
   }
   return {};
 }
 
 }  // namespace
+
+std::unexpected<Error> TooManyElements(const InputMessage& input) {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : input.shape) {
+    if (!__builtin_mul_overflow(count, dim, &count)) continue;
+    return InvalidArgument(
+        fmt::format("input '{}': shape {} causes total element count to exceed maximum size of {}",
+                    input.name, ToString(input.shape), std::numeric_limits<std::int64_t>::max()));
+  }
+  return InvalidArgument(fmt::format("byte size overflow for input '{}': shape {} of {}",
+                                     input.name, ToString(input.shape), input.datatype));
+}
+
+Expected<std::int64_t> ByteSize(const InputMessage& input, DataType type, std::int64_t elements) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto size = static_cast<std::int64_t>(ElementSize(type));
+  if (size == 0 || elements <= kMost / size) return elements * size;
+  return TooManyElements(input);
+}
 
 Expected<CallParameters> ReadParameters(std::span<const Parameter> parameters) {
   CallParameters read;
@@ -279,6 +322,7 @@ Expected<InferCall> MakeCall(std::shared_ptr<const ModelSpec> model, const CallM
     return std::unexpected(status.error());
   }
   call.model = std::move(model);
+  if (Status classes = CheckClasses(call); !classes) return std::unexpected(classes.error());
   call.received = received;
   call.limit.Tighten(parameters->timeout);
   call.priority = parameters->priority;
@@ -297,8 +341,9 @@ Expected<std::int64_t> ParseVersion(std::string_view text) {
     return NotFound(fmt::format("there is no version {}", text.substr(0, 32)));
   }
   if (!digits || error != std::errc{} || end != text.data() + text.size()) {
-    return InvalidArgument(fmt::format("failed to get model version from '{}': it is not a number",
-                                       text.substr(0, 32)));
+    return InvalidArgument(fmt::format(
+        "failed to get model version from specified version string '{}': it is not a number",
+        text.substr(0, 32)));
   }
   return version;
 }

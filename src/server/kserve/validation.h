@@ -30,12 +30,19 @@ struct InputMessage {
   std::span<const std::byte> data;
 };
 
+// For a shape that stands for more elements, or more bytes, than there can be.
+std::unexpected<Error> TooManyElements(const InputMessage& input);
+// Bytes of that many elements of a fixed size, or InvalidArgument where they are more than 2^63
+// - 1.
+Expected<std::int64_t> ByteSize(const InputMessage& input, DataType type, std::int64_t elements);
+
 using ParameterValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::string_view>;
 using Parameter = std::pair<std::string_view, ParameterValue>;
 
 struct CallMessage {
   std::vector<InputMessage> inputs;
   std::vector<std::string_view> outputs;  // names; empty: all
+  std::vector<std::uint32_t> classes;     // by entry of `outputs`: see InferCall
   std::vector<Parameter> parameters;      // of the request as a whole
   bool takes_granted = false;             // where parts of granted batches may come
 };

@@ -71,8 +71,11 @@ const BadInput kBadInputs[] = {
     {"unknown input", [](CallMessage& m) { m.inputs[0].name = "x"; },
      "unexpected inference input 'x' for model 'm'"},
     {"missing input", [](CallMessage& m) { m.inputs.pop_back(); },
-     "expected 2 inputs but got 1 inputs for model 'm': 'image' is missing"},
-    {"no inputs", [](CallMessage& m) { m.inputs.clear(); }, "expected 2 inputs but got 0"},
+     "expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['words'], but missing "
+     "required input(s) ['image']. Please provide all required input(s)."},
+    {"no inputs", [](CallMessage& m) { m.inputs.clear(); },
+     "expected 2 inputs but got 0 inputs for model 'm'. Got input(s) [], but missing required "
+     "input(s) ['image','words']. Please"},
     {"twice", [](CallMessage& m) { m.inputs.push_back(m.inputs[0]); }, "'words' is given twice"},
     {"type", [](CallMessage& m) { m.inputs[1].datatype = "INT32"; },
      "data-type is 'INT32', but the model expects 'FP32'"},
@@ -97,12 +100,18 @@ const BadInput kBadInputs[] = {
      [](CallMessage& m) {
        m.inputs[0].shape = {kLarge, kLarge};
      },
-     "too many elements"},
+     "'words': shape [1099511627776,1099511627776] causes total element count to exceed maximum "
+     "size of 9223372036854775807"},
+    {"overflow of bytes",
+     [](CallMessage& m) {
+       m.inputs[1].shape = {4, (std::int64_t{1} << 60) + 2};
+     },
+     "byte size overflow for input 'image'"},
     {"large, no overflow",
      [](CallMessage& m) {
        m.inputs[0].shape = {1, kLarge};
      },
-     "needs 1099511627776 BYTES elements"},
+     "expected 1099511627776 string elements for inference input 'words' for model 'm', got"},
     {"no rows",
      [](CallMessage& m) {
        m.inputs[1].shape = {0, 2};
@@ -121,14 +130,15 @@ const BadInput kBadInputs[] = {
      },
      "2 rows, but the inputs before it have 1"},
     {"too few bytes", [](CallMessage& m) { m.inputs[1].data = std::span(kZeros).first(7); },
-     "got 7 bytes, but shape [1,2] of FP32 needs 2 elements of 4 bytes"},
+     "input byte size mismatch for input 'image' for model 'm'. Expected 8, got 7"},
     {"too many bytes", [](CallMessage& m) { m.inputs[1].data = std::span(kZeros).first(12); },
-     "got 12 bytes"},
+     "Expected 8, got 12: its shape is [1,2] of FP32"},
     {"too few strings", [](CallMessage& m) { m.inputs[0].data = std::span(kZeros).first(8); },
-     "needs 3 BYTES elements, got 2"},
+     "expected 3 string elements for inference input 'words' for model 'm', got 2"},
     {"more than the strings",
      [](CallMessage& m) { m.inputs[0].data = std::span(kZeros).first(13); },
-     "got 3 and 1 bytes more"},
+     "unexpected number of string elements 4 for inference input 'words' for model 'm', expecting "
+     "3: 1 bytes are left"},
     {"string past the end",
      [](CallMessage& m) {
        static constexpr std::array<std::byte, 12> kLong{std::byte{9}};
@@ -141,7 +151,7 @@ const BadInput kBadInputs[] = {
      [](CallMessage& m) {
        m.outputs = {"p", "p"};
      },
-     "requested twice"},
+     "Duplicate output name 'p' is not allowed in a request"},
 };
 
 TEST(MakeCall, BadInputHasAnAnswer) {
@@ -201,6 +211,8 @@ TEST(ParseVersion, DigitsOnly) {
   for (const char* text : {"-1", "1.0", "one", " 1", "1 ", "+1", "0x1"}) {
     EXPECT_EQ(ParseVersion(text).error().code, ErrorCode::kInvalidArgument) << text;
   }
+  EXPECT_THAT(ParseVersion("one").error().message,
+              HasSubstr("failed to get model version from specified version string 'one'"));
   EXPECT_EQ(ParseVersion("99999999999999999999").error().code, ErrorCode::kNotFound);
 }
 

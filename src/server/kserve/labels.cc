@@ -1,0 +1,57 @@
+#include "server/kserve/labels.h"
+
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tactus {
+namespace {
+
+// A million names of 64 bytes; a larger file is another file.
+constexpr std::uintmax_t kMostBytes = 64 << 20;
+
+std::optional<std::vector<std::string>> LinesOf(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(file, error);
+  std::ifstream stream(file);
+  if (error || size > kMostBytes || !stream) return std::nullopt;
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// A file of the model's folder and nothing else: no path may lead out of the repository.
+bool IsOfFolder(const std::string& name) {
+  return name != "." && name != ".." && name.find('/') == name.npos && name.find('\0') == name.npos;
+}
+
+}  // namespace
+
+void ReadLabels(const DeclaredConfig& config, const std::filesystem::path& folder, ModelSpec& spec,
+                std::vector<std::string>* doubts) {
+  for (int i = 0; i < config.message().output_size(); ++i) {
+    const auto& output = config.message().output(i);
+    const std::string& name = output.label_filename();
+    if (name.empty()) continue;
+    auto lines = IsOfFolder(name) ? LinesOf(folder / name) : std::nullopt;
+    if (lines) {
+      spec.labels[output.name()] = *std::move(lines);
+    } else if (doubts != nullptr) {
+      const auto told = config.Wrong(
+          "output",
+          fmt::format("label_filename: '{}' is no file of the model's folder that can be read, so "
+                      "classes of '{}' have no names",
+                      name, output.name()),
+          i);
+      doubts->push_back(told.error().message);
+    }
+  }
+}
+
+}  // namespace tactus
