@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,6 +31,7 @@ struct UpFlags {
   std::string what;
   std::string models;
   std::string state;
+  std::vector<std::string> sites;  // NODE=HOST:PORT,...
   std::vector<std::string> serve;
 };
 
@@ -106,6 +108,11 @@ Expected<int> LocalCluster::StartController(StopSignals& signals) {
 }
 
 Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
+  std::map<std::string, std::string> sites;
+  for (const std::string& each : flags_.sites) {
+    const auto end = std::min(each.find('='), each.size());
+    sites[each.substr(0, end)] = each.substr(std::min(end + 1, each.size()));
+  }
   for (const FleetDevice& device : fleet.devices) {
     std::vector<std::string> command = {ThisProgram().string(),
                                         "agent",
@@ -117,13 +124,20 @@ Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
                                         (state_ / ("node-" + device.name)).string(),
                                         "--models",
                                         models_.string()};
-    if (!flags_.serve.empty()) command.emplace_back("--");
-    command.insert(command.end(), flags_.serve.begin(), flags_.serve.end());
+    if (const auto site = sites.find(device.name); site != sites.end()) {
+      command.emplace_back("--site");
+      command.push_back(site->second);
+      sites.erase(site);
+    } else if (!flags_.serve.empty()) {
+      command.emplace_back("--");
+      command.insert(command.end(), flags_.serve.begin(), flags_.serve.end());
+    }
     const auto started = StartProcess(command, state_ / ("agent-" + device.name + ".log"));
     if (!started) return std::unexpected(started.error());
     agents_.push_back(*started);
   }
-  return {};
+  if (sites.empty()) return {};
+  return InvalidArgument("--site " + sites.begin()->first + ": the fleet has no such device");
 }
 
 // What can be pasted to call `name` there, with zeros; empty: it does not serve that, or takes more
@@ -264,7 +278,14 @@ void AddClusterUp(CLI::App& cluster, CommandContext& context) {
                       "Repository of the models; models/ beside the fleet if it is not said");
   command->add_option("--state", flags->state,
                       "Folder for logs and state; else one that goes at the end");
-  command->add_option("serve", flags->serve, "After --, options of `tactus serve` for each worker");
+  command
+      ->add_option("--site", flags->sites,
+                   "This node is the site of these schedulers, which run already (docs/site.md); "
+                   "the option again for each such node")
+      ->option_text("NODE=HOST:PORT,... ...")
+      ->allow_extra_args(false);
+  command->add_option("serve", flags->serve,
+                      "After --, options of `tactus serve` for each worker that is no site");
   command->callback([flags, &context] {
     const std::filesystem::path what = flags->what;
     const bool folder = std::filesystem::is_directory(what);
