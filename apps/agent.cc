@@ -13,6 +13,7 @@
 #include "cluster/control/join.h"
 #include "cluster/control/renewal.h"
 #include "cluster/tls/peer_tls.h"
+#include "cluster/tls/tls.h"
 #include "cluster/tls/token.h"
 #include "commands.h"
 #include "log_queue.h"
@@ -79,8 +80,11 @@ int RunAgent(const AgentFlags& flags) {
   }
   auto tls = PeerTls::Open(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
-  if (Status fine = CheckSchedulers("--site", flags.site, tls->on()); !fine)
-    return ReportBadInput(fine.error());
+  Status site = CheckSchedulers("--site", flags.site, true);
+  for (const std::string& each : flags.site) {
+    if (site) site = CheckReach(each, *tls);
+  }
+  if (!site) return ReportBadInput(site.error());
   AgentOptions options{
       .node = flags.node,
       .controllers = flags.controllers,

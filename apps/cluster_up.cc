@@ -57,6 +57,7 @@ class LocalCluster {
   int Run(StopSignals& signals);
 
  private:
+  Status ReadSites(const FleetInput& fleet);
   Status MakeState();
   Expected<int> StartController(StopSignals& signals);
   Status StartAgents(const FleetInput& fleet, int port);
@@ -66,11 +67,25 @@ class LocalCluster {
 
   const UpFlags flags_;
   const std::filesystem::path fleet_, models_;
+  std::map<std::string, std::string> sites_;  // their schedulers, by node
   std::filesystem::path state_;
   bool own_state_ = false;
   ProcessIdentity controller_;
   std::vector<ProcessIdentity> agents_;
 };
+
+Status LocalCluster::ReadSites(const FleetInput& fleet) {
+  for (const std::string& each : flags_.sites) {
+    const auto end = std::min(each.find('='), each.size());
+    const std::string node = each.substr(0, end);
+    if (end == each.size()) return InvalidArgument("--site " + each + ": write NODE=HOST:PORT");
+    if (std::ranges::find(fleet.devices, node, &FleetDevice::name) == fleet.devices.end()) {
+      return InvalidArgument("--site " + each + ": the fleet has no device '" + node + "'");
+    }
+    sites_[node] = each.substr(end + 1);
+  }
+  return {};
+}
 
 Status LocalCluster::MakeState() {
   std::error_code code;
@@ -108,11 +123,6 @@ Expected<int> LocalCluster::StartController(StopSignals& signals) {
 }
 
 Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
-  std::map<std::string, std::string> sites;
-  for (const std::string& each : flags_.sites) {
-    const auto end = std::min(each.find('='), each.size());
-    sites[each.substr(0, end)] = each.substr(std::min(end + 1, each.size()));
-  }
   for (const FleetDevice& device : fleet.devices) {
     std::vector<std::string> command = {ThisProgram().string(),
                                         "agent",
@@ -124,10 +134,9 @@ Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
                                         (state_ / ("node-" + device.name)).string(),
                                         "--models",
                                         models_.string()};
-    if (const auto site = sites.find(device.name); site != sites.end()) {
+    if (const auto site = sites_.find(device.name); site != sites_.end()) {
       command.emplace_back("--site");
       command.push_back(site->second);
-      sites.erase(site);
     } else if (!flags_.serve.empty()) {
       command.emplace_back("--");
       command.insert(command.end(), flags_.serve.begin(), flags_.serve.end());
@@ -136,8 +145,7 @@ Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
     if (!started) return std::unexpected(started.error());
     agents_.push_back(*started);
   }
-  if (sites.empty()) return {};
-  return InvalidArgument("--site " + sites.begin()->first + ": the fleet has no such device");
+  return {};
 }
 
 // What can be pasted to call `name` there, with zeros; empty: it does not serve that, or takes more
@@ -215,6 +223,7 @@ bool LocalCluster::Ask(const LeaderView& view, bool models) const {
 int LocalCluster::Run(StopSignals& signals) {
   const auto fleet = LoadFleet(fleet_);
   if (!fleet) return ReportBadInput(fleet.error());
+  if (Status sites = ReadSites(*fleet); !sites) return ReportBadInput(sites.error());
   if (Status made = MakeState(); !made) return ReportBadInput(made.error());
   const auto port = StartController(signals);
   if (!port) return ReportBadInput(port.error());

@@ -2,6 +2,7 @@
 their answers are those of one server, and neither the death of a worker nor of the scheduler costs
 one. And a front end that runs pipelines and host operators in front of a site by itself."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -15,7 +16,7 @@ import urllib.request
 
 import numpy
 
-from serving import WAIT_S, Server
+from serving import SLOW_MS, WAIT_S, Server, add_model
 from site_processes import Site
 from test_cluster import Cluster, until
 from test_cluster_models import AROUND
@@ -59,6 +60,25 @@ rate_rps = 2
 """
 
 
+SLOW = """name: "slow"
+platform: "emulated"
+max_batch_size: 0
+input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]
+parameters { key: "slo_ms" value: { string_value: "60000" } }
+"""
+WAITS = """name: "waits"
+platform: "ensemble"
+max_batch_size: 0
+input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]
+ensemble_scheduling { step [ {
+  model_name: "slow" model_version: -1
+  input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "OUTPUT0" } } ] }
+parameters { key: "slo_ms" value: { string_value: "60000" } }
+"""
+
+
 def fleet(split_on):
     """The means on the site's lanes, and what finds their rows there or at the edge."""
     return DEVICES + "".join(
@@ -78,13 +98,19 @@ class SiteNodeCase(unittest.TestCase):
     split_on = "edge"
     tls = False
 
+    def fill(self):
+        repository(self.models)
+
+    def fleet(self):
+        return fleet(self.split_on)
+
     def make(self):
         root = temporary(self)
         self.models = root / "models"
         self.models.mkdir()
-        repository(self.models)
+        self.fill()
         path = root / "fleet.toml"
-        path.write_text(fleet(self.split_on))
+        path.write_text(self.fleet())
         self.cluster = Cluster([], fleet=path, models=self.models, tls=self.tls, own=False)
         self.addCleanup(self.cluster.close)
 
@@ -196,6 +222,24 @@ class SiteNodeTest(SiteNodeCase):
             self.assertIn(status, (200, 503), said)
             self.assertEqual(right, status == 200, said)
 
+    def test_the_next_agent_finds_its_front_end_and_only_a_front_end(self):
+        front_end = self.cluster.worker_pid("rack")
+
+        def next_agent(*more):
+            self.cluster.agents["rack"].kill()
+            self.cluster.agents["rack"].wait(timeout=WAIT_S)
+            self.cluster.start_agent("rack", more=more)
+        next_agent("--site", ",".join(self.site.places))
+        until("the front end to be found", lambda: f"worker {front_end} found again" in
+              self.cluster.log("rack"))
+        self.assert_equal_to_one_server()
+        next_agent()
+        until("a server of its own", lambda: self.cluster.worker_pid("rack") != front_end
+              and self.cluster.nodes()["rack"]["ready"])
+        before = self.on_workers("mean")
+        until("the pipeline", lambda: ask(self.http["edge"], [[1] * 16])[0] == 200)
+        self.assertEqual(self.on_workers("mean"), before)
+
     def test_time_left_goes_with_the_step(self):
         for worker in self.site.workers:
             worker.kill()
@@ -252,13 +296,69 @@ class OtherBytesTest(SiteNodeCase):
     def test_a_site_that_serves_other_bytes_is_left_out_until_it_has_the_plans(self):
         other = temporary(self) / "models"
         shutil.copytree(self.models, other)
-        config = (other / "mean" / "config.pbtxt").read_text()
-        (other / "mean" / "config.pbtxt").write_text("# Another.\n" + config)
+        config = other / "mean" / "config.pbtxt"
+        config.write_text("# Another.\n" + config.read_text())
         self.start_site(other)
         until("the refusal", lambda: "give them the repository of the controller"
               in self.cluster.log("rack"))
         until("the plan to be given up",
               lambda: "means" in ((self.cluster.status() or {}).get("lost") or []))
+        shutil.copy(self.models / "mean" / "config.pbtxt", config)
+        for i, worker in enumerate(self.site.workers):
+            worker.close()
+            self.site.workers[i] = self.site.worker(f"again{i}")
+        # One that is started knows of no failure.
+        self.cluster.controller.kill()
+        self.cluster.controller.wait(timeout=WAIT_S)
+        self.cluster.start_controller()
+        self.cluster.await_served(["edge", "rack"])
+        http = self.cluster.await_ports(["edge"])["edge"]
+        until("the pipeline", lambda: ask(http, [[1] * 16])[0] == 200)
+
+
+class UrgentTest(SiteNodeCase):
+    """One lane, whose batches are of one row and take SLOW_MS."""
+
+    def fill(self):
+        super().fill()
+        add_model(self.models, "slow", SLOW)
+        add_model(self.models, "waits", WAITS)
+
+    def fleet(self):
+        return (super().fleet()
+                + '[[costs]]\nmodel = "slow"\nkind = "lane"\nweights_mb = 1\nbatches = [1]\n'
+                f'infer_ms = [{SLOW_MS}]\npeak_mb = [1]\nuse = [0.1]\n[[pipelines]]\n'
+                'name = "waits"\nslo_ms = 60000\nsource = "edge"\nrate_rps = 0.1\n'
+                '[[pipelines.stages]]\nname = "slow"\nmodel = "slow"\nin_kb = 1\nout_kb = 1\n')
+
+    def test_the_site_runs_first_what_has_the_least_time_left(self):
+        self.site.workers.pop().close()
+        self.site.leader()
+        ended = []
+
+        def wait(seconds, name):
+            request = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [4],
+                                   "data": [0] * 4}],
+                       "parameters": {"timeout": seconds * 1_000_000}}
+            with urllib.request.urlopen(urllib.request.Request(
+                    f"http://{self.http['edge']}/v2/models/waits/infer",
+                    data=json.dumps(request).encode()), timeout=2 * WAIT_S) as reply:
+                reply.read()
+            ended.append(name)
+
+        def waiting():
+            scheduler = self.site.schedulers[self.site.leader()]
+            return scheduler.page()["tactus_site_waiting_requests"]
+        until("the pipeline", lambda: wait(60, "first") is None)
+        ended.clear()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            calls = [pool.submit(wait, 60, "patient") for _ in range(7)]
+            until("a queue", lambda: waiting() >= 5)
+            calls.append(pool.submit(wait, 20, "urgent"))
+            for call in calls:
+                call.result()
+        # Before it one that ran, and those that were granted while it came.
+        self.assertLess(ended.index("urgent"), 5, ended)
 
 
 class PipelinesTest(unittest.TestCase):
