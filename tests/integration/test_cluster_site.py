@@ -23,6 +23,9 @@ from test_cluster_models import AROUND
 from test_cluster_pipelines import Traffic, ask, body, counted, crossed, page, repository
 from test_operators import PICTURES, fill, graphs_are_there
 
+# Of a worker and of the leading scheduler, in each test that kills them.
+KILLS = int(os.environ.get("TACTUS_SITE_NODE_KILLS", "1"))
+
 DEVICES = """[[devices]]
 name = "edge"
 kind = "edge"
@@ -174,13 +177,18 @@ class SiteNodeCase(unittest.TestCase):
         return answers
 
     def kill_worker_and_scheduler(self, traffic):
+        for _ in range(KILLS):
+            self.kill_each_once(traffic)
+
+    def kill_each_once(self, traffic):
         self.site.workers[0].kill()
         self.more(traffic)
         first = self.site.leader()
         self.site.schedulers[first].kill()
         self.more(traffic)
         self.assertNotEqual(self.site.leader(), first)
-        self.site.workers[0] = self.site.worker("w2")
+        self.site.schedulers[first] = self.site.scheduler(first)
+        self.site.workers[0] = self.site.worker(f"w{len(self.site.all)}")
         self.site.leader()
         before = counted(f"127.0.0.1:{self.site.workers[0].ports['http']}", "mean")
         until("rows on the new worker", lambda: counted(
