@@ -13,10 +13,12 @@
 #include "cluster/control/join.h"
 #include "cluster/control/renewal.h"
 #include "cluster/tls/peer_tls.h"
+#include "cluster/tls/tls.h"
 #include "cluster/tls/token.h"
 #include "commands.h"
 #include "log_queue.h"
 #include "platform/process.h"
+#include "serve_site.h"
 #include "stop_signals.h"
 
 namespace tactus {
@@ -34,6 +36,7 @@ struct AgentFlags {
   std::string join;
   double grace_s = 5;
   bool leave_worker = false;
+  std::vector<std::string> site;  // its schedulers; empty: the node is a machine
   std::vector<std::string> serve;
 };
 
@@ -77,6 +80,11 @@ int RunAgent(const AgentFlags& flags) {
   }
   auto tls = PeerTls::Open(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
+  Status site = CheckSchedulers("--site", flags.site, true);
+  for (const std::string& each : flags.site) {
+    if (site) site = CheckReach(each, *tls);
+  }
+  if (!site) return ReportBadInput(site.error());
   AgentOptions options{
       .node = flags.node,
       .controllers = flags.controllers,
@@ -84,6 +92,7 @@ int RunAgent(const AgentFlags& flags) {
       .worker = {.program = ThisProgram(),
                  .models = {},
                  .arguments = flags.serve,
+                 .schedulers = flags.site,
                  .address = flags.address,
                  .state = flags.state,
                  .peer_tls = flags.tls,
@@ -150,7 +159,15 @@ void AddAgent(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command->add_flag("--leave-worker", flags->leave_worker,
                     "On SIGTERM, let the worker serve on; the next agent finds it again");
-  command->add_option("serve", flags->serve, "After --, options of `tactus serve` for the worker");
+  command
+      ->add_option("--site", flags->site,
+                   "The node is a site with these central schedulers, HOST:PORT (docs/site.md): "
+                   "instead of a server the agent keeps a front end of the site up")
+      ->delimiter(',')
+      ->option_text(kCommaList);
+  command->add_option("serve", flags->serve,
+                      "After --, options of `tactus serve` for the worker, with --site of `tactus "
+                      "front-end`");
   command->callback([flags, &context] { context.exit_code = RunAgent(*flags); });
 }
 

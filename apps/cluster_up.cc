@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,6 +31,7 @@ struct UpFlags {
   std::string what;
   std::string models;
   std::string state;
+  std::vector<std::string> sites;  // NODE=HOST:PORT,...
   std::vector<std::string> serve;
 };
 
@@ -55,6 +57,7 @@ class LocalCluster {
   int Run(StopSignals& signals);
 
  private:
+  Status ReadSites(const FleetInput& fleet);
   Status MakeState();
   Expected<int> StartController(StopSignals& signals);
   Status StartAgents(const FleetInput& fleet, int port);
@@ -64,11 +67,25 @@ class LocalCluster {
 
   const UpFlags flags_;
   const std::filesystem::path fleet_, models_;
+  std::map<std::string, std::string> sites_;  // their schedulers, by node
   std::filesystem::path state_;
   bool own_state_ = false;
   ProcessIdentity controller_;
   std::vector<ProcessIdentity> agents_;
 };
+
+Status LocalCluster::ReadSites(const FleetInput& fleet) {
+  for (const std::string& each : flags_.sites) {
+    const auto end = std::min(each.find('='), each.size());
+    const std::string node = each.substr(0, end);
+    if (end == each.size()) return InvalidArgument("--site " + each + ": write NODE=HOST:PORT");
+    if (std::ranges::find(fleet.devices, node, &FleetDevice::name) == fleet.devices.end()) {
+      return InvalidArgument("--site " + each + ": the fleet has no device '" + node + "'");
+    }
+    sites_[node] = each.substr(end + 1);
+  }
+  return {};
+}
 
 Status LocalCluster::MakeState() {
   std::error_code code;
@@ -117,8 +134,13 @@ Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
                                         (state_ / ("node-" + device.name)).string(),
                                         "--models",
                                         models_.string()};
-    if (!flags_.serve.empty()) command.emplace_back("--");
-    command.insert(command.end(), flags_.serve.begin(), flags_.serve.end());
+    if (const auto site = sites_.find(device.name); site != sites_.end()) {
+      command.emplace_back("--site");
+      command.push_back(site->second);
+    } else if (!flags_.serve.empty()) {
+      command.emplace_back("--");
+      command.insert(command.end(), flags_.serve.begin(), flags_.serve.end());
+    }
     const auto started = StartProcess(command, state_ / ("agent-" + device.name + ".log"));
     if (!started) return std::unexpected(started.error());
     agents_.push_back(*started);
@@ -201,6 +223,7 @@ bool LocalCluster::Ask(const LeaderView& view, bool models) const {
 int LocalCluster::Run(StopSignals& signals) {
   const auto fleet = LoadFleet(fleet_);
   if (!fleet) return ReportBadInput(fleet.error());
+  if (Status sites = ReadSites(*fleet); !sites) return ReportBadInput(sites.error());
   if (Status made = MakeState(); !made) return ReportBadInput(made.error());
   const auto port = StartController(signals);
   if (!port) return ReportBadInput(port.error());
@@ -264,7 +287,14 @@ void AddClusterUp(CLI::App& cluster, CommandContext& context) {
                       "Repository of the models; models/ beside the fleet if it is not said");
   command->add_option("--state", flags->state,
                       "Folder for logs and state; else one that goes at the end");
-  command->add_option("serve", flags->serve, "After --, options of `tactus serve` for each worker");
+  command
+      ->add_option("--site", flags->sites,
+                   "This node is the site of these schedulers, which run already (docs/site.md); "
+                   "the option again for each such node")
+      ->option_text("NODE=HOST:PORT,... ...")
+      ->allow_extra_args(false);
+  command->add_option("serve", flags->serve,
+                      "After --, options of `tactus serve` for each worker that is no site");
   command->callback([flags, &context] {
     const std::filesystem::path what = flags->what;
     const bool folder = std::filesystem::is_directory(what);

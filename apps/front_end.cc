@@ -1,17 +1,19 @@
 // tactus front-end: takes calls for a site and passes them to its workers as the central scheduler
-// grants.
+// grants. With a repository it runs the pipelines of that, of the site's models.
 #include "cluster/site/front_end.h"
 
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "commands.h"
+#include "front_end_node.h"
 #include "idle_memory.h"
 #include "log_queue.h"
 #include "metrics/report.h"
@@ -31,10 +33,30 @@ struct FrontEndFlags {
   int most_workers = 16;
 };
 
-void PrintModels(const Runtime& runtime) {
-  for (const ModelState& state : runtime.Index()) {
+void PrintServed(const ServeOptions& o, const InferenceService& service) {
+  fmt::print("tactus {} is a front end of the site of {}\n\n", kServerVersion,
+             fmt::join(o.schedulers, ", "));
+  for (const ModelState& state : service.Index()) {
     fmt::print("{:<16} {:>7}  {}\n", state.name, state.version, state.state);
   }
+}
+
+MetricsOptions MetricsOptionsOf(const ServeOptions& o) {
+  return {.triton_names = o.triton_metrics,
+          .slos = {},
+          .predicts_slowdowns = false,
+          .version = std::string(kServerVersion),
+          .commit = BuildCommit(),
+          .policy = "granted"};
+}
+
+// All ports at once, so that calls of clients and of other nodes have the same time.
+void StopPorts(ServerPorts& ports, FrontEndNode* node, double grace_s) {
+  const std::chrono::milliseconds grace(static_cast<std::int64_t>(grace_s * 1000));
+  const std::jthread peers([&] {
+    if (node != nullptr) node->StopPeers(grace);
+  });
+  ports.Stop(grace);
 }
 
 int RunFrontEnd(const FrontEndFlags& flags) {
@@ -46,8 +68,9 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   std::jthread starting = signals.EndAtOnce();
   auto tls = PeerTls::Open(o.peer_tls);
   if (!tls) return ReportBadInput(tls.error());
-  if (Status fine = CheckSchedulers(o.schedulers, o.insecure || tls->on()); !fine)
+  if (Status fine = CheckSchedulers("--schedulers", o.schedulers, o.insecure || tls->on()); !fine)
     return ReportBadInput(fine.error());
+  if (Status fine = CheckFrontEndNode(o); !fine) return ReportBadInput(fine.error());
   auto access = AccessOf(o, warn);
   if (!access) return ReportBadInput(access.error());
   const std::size_t connections = MostConnections();
@@ -56,12 +79,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   auto objectives = ObjectivesOf(o);
   if (!objectives) return ReportBadInput(objectives.error());
 
-  ServingMetrics metrics(MetricsOptions{.triton_names = o.triton_metrics,
-                                        .slos = {},
-                                        .predicts_slowdowns = false,
-                                        .version = std::string(kServerVersion),
-                                        .commit = BuildCommit(),
-                                        .policy = "granted"});
+  ServingMetrics metrics(MetricsOptionsOf(o));
   SiteFrontEnd site({.schedulers = o.schedulers,
                      .tls = *tls,
                      .workers = flags.most_workers,
@@ -76,24 +94,35 @@ int RunFrontEnd(const FrontEndFlags& flags) {
     log->warn("no scheduler with a worker answers at {}: it serves once one does",
               fmt::join(o.schedulers, ", "));
   }
-  metrics.Watch([&runtime] { return ReadingOf(runtime, runtime); });
+  std::unique_ptr<FrontEndNode> node;
+  if (!o.models.empty()) {
+    auto made = FrontEndNode::Make(o, *tls, site, metrics, log);
+    if (!made) return ReportBadInput(made.error());
+    node = *std::move(made);
+  }
+  InferenceService& service = node ? node->service() : runtime;
+  metrics.Watch([&] {
+    RuntimeReading reading = ReadingOf(runtime, service);
+    if (node) node->AddTo(reading);
+    return reading;
+  });
   starting = {};
-  auto ports = ServerPorts::Start(o, {.service = runtime,
+  auto ports = ServerPorts::Start(o, {.service = service,
                                       .access = *access,
                                       .limits = *limits,
                                       .objectives = *objectives,
                                       .connections = connections,
                                       .metrics = [&metrics] { return metrics.Text(); }});
   if (!ports) return ReportBadInput(ports.error());
+  if (Status opened = node ? node->Open() : Status(); !opened)
+    return ReportBadInput(opened.error());
   const std::jthread refresh = FollowAccess(*access);
-  fmt::print("tactus {} is a front end of the site of {}\n\n", kServerVersion,
-             fmt::join(o.schedulers, ", "));
-  PrintModels(runtime);
-  (*ports)->PrintPlaces();
+  PrintServed(o, service);
+  (*ports)->PrintPlaces(node ? node->peer_port() : 0);
   const char* const signal = signals.Wait([] {});
   log->info("{}: no new calls; those under way have {:g} s", signal, o.grace_s);
-  const std::chrono::milliseconds grace(static_cast<std::int64_t>(o.grace_s * 1000));
-  (*ports)->Stop(grace);
+  StopPorts(**ports, node.get(), o.grace_s);
+  if (node) node->Stop();
   site.Stop();
   (*ports)->StopMetrics();
   metrics.Watch({});

@@ -27,7 +27,7 @@ bool RunsOnHost(const std::filesystem::path& model_folder, const std::string& co
 }
 
 HostLanes::HostLanes(RuntimeOptions options, RuntimeParts parts, std::filesystem::path root,
-                     Runtime& device)
+                     InferenceService& device)
     : runtime_(std::move(options), std::move(parts)),
       service_(device, runtime_,
                {.calls = [](const ModelSpec& spec) { return spec.platform == kHostPlatform; },
@@ -40,7 +40,8 @@ HostLanes::HostLanes(RuntimeOptions options, RuntimeParts parts, std::filesystem
 
 Expected<std::unique_ptr<HostLanes>> HostLanes::Start(const ServeOptions& options,
                                                       RuntimeOptions runtime,
-                                                      RepositoryOptions repository, Runtime& device,
+                                                      RepositoryOptions repository,
+                                                      InferenceService& device,
                                                       RuntimeParts parts) {
   auto policy = MakeRealTimePolicy(kHostPolicy);
   if (!policy) return std::unexpected(std::move(policy.error()));

@@ -26,8 +26,8 @@ class HostLanes {
   // options, of which this one takes what is not the lanes'; `parts` lack a policy.
   static Expected<std::unique_ptr<HostLanes>> Start(const ServeOptions& options,
                                                     RuntimeOptions runtime,
-                                                    RepositoryOptions repository, Runtime& device,
-                                                    RuntimeParts parts);
+                                                    RepositoryOptions repository,
+                                                    InferenceService& device, RuntimeParts parts);
 
   // Of the device's models and the operators.
   InferenceService& service() { return service_; }
@@ -40,7 +40,7 @@ class HostLanes {
 
  private:
   HostLanes(RuntimeOptions options, RuntimeParts parts, std::filesystem::path root,
-            Runtime& device);
+            InferenceService& device);
 
   Runtime runtime_;
   RoutedService service_;

@@ -73,7 +73,7 @@ Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
   if (Status fine = safe ? Status() : CheckClear("--listen", flags.listen); !fine) {
     return std::unexpected(fine.error());
   }
-  if (Status fine = CheckSchedulers(flags.schedulers, safe); !fine) {
+  if (Status fine = CheckSchedulers("--schedulers", flags.schedulers, safe); !fine) {
     return std::unexpected(fine.error());
   }
   if (!flags.insecure && !IsLoopback(flags.metrics_address)) {

@@ -11,11 +11,9 @@
 namespace tactus {
 namespace {
 
-void DeclareModels(ServeOptions& o, CLI::App& command) {
+// How a repository's models come and go.
+void DeclareControl(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Models";
-  command.add_option("--models", o.models, "Model repository: NAME/config.pbtxt, NAME/VERSION/...")
-      ->required()
-      ->group(kGroup);
   command
       .add_option("--model-control-mode", o.model_control,
                   "none: load all models at the start; poll: the same, and follow changes of the "
@@ -31,6 +29,14 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->group(kGroup);
+}
+
+void DeclareModels(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Models";
+  command.add_option("--models", o.models, "Model repository: NAME/config.pbtxt, NAME/VERSION/...")
+      ->required()
+      ->group(kGroup);
+  DeclareControl(o, command);
   command
       .add_option("--engine", o.engine,
                   "Run every model on this engine (onnxruntime, identity, emulated) instead of the "
@@ -136,19 +142,23 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
 }
 
-void DeclareLanes(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Scheduling";
-  command.add_option("--lanes", o.lanes, "Parts of the machine that run batches side by side")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str()
-      ->group(kGroup);
+void DeclareHostLanes(ServeOptions& o, CLI::App& command) {
   command
       .add_option(
           "--host-lanes", o.host_lanes,
           "Lanes for host operators (models of platform tactus_op), on the host's other cores")
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
+      ->group("Scheduling");
+}
+
+void DeclareLanes(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = "Scheduling";
+  command.add_option("--lanes", o.lanes, "Parts of the machine that run batches side by side")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
       ->group(kGroup);
+  DeclareHostLanes(o, command);
   command
       .add_option("--slots", o.slots,
                   "Batches at once in each lane; they slow each other down, which strait predicts")
@@ -309,15 +319,10 @@ void DeclarePeerTls(ServeOptions& o, CLI::App& command) {
       ->group("Cluster (docs/cluster.md)");
 }
 
-void DeclareCluster(ServeOptions& o, CLI::App& command) {
+void DeclareCluster(ServeOptions& o, CLI::App& command, const char* peers) {
   constexpr const char* kGroup = "Cluster (docs/cluster.md)";
   DeclarePeerTls(o, command);
-  command
-      .add_option("--peer-listen", o.peer_listen,
-                  "HOST:PORT, with --peer-tls or --schedulers: where front ends of the site bring "
-                  "rows, and other nodes steps of pipelines; port 0: any")
-      ->capture_default_str()
-      ->group(kGroup);
+  command.add_option("--peer-listen", o.peer_listen, peers)->capture_default_str()->group(kGroup);
   command
       .add_option(
           "--routes", o.routes,
@@ -406,7 +411,9 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclarePlans(o, command);
   DeclareIsolation(o, command);
   DeclareSite(o, command);
-  DeclareCluster(o, command);
+  DeclareCluster(o, command,
+                 "HOST:PORT, with --peer-tls or --schedulers: where front ends of the site bring "
+                 "rows, and other nodes steps of pipelines; port 0: any");
   DeclarePredictor(o, command);
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
@@ -418,8 +425,18 @@ void Declare(ServeOptions& o, CLI::App& command) {
 }
 
 void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
+  command
+      .add_option("--models", o.models,
+                  "Repository whose pipelines and host operators run in this front end, of the "
+                  "site's models; without it the site's models are all that it serves")
+      ->check(CLI::ExistingDirectory)
+      ->group("Models");
+  DeclareControl(o, command);
+  DeclareHostLanes(o, command);
   DeclareHeld(o, command);
-  DeclarePeerTls(o, command);
+  DeclareCluster(o, command,
+                 "HOST:PORT, with --peer-tls: where other nodes bring steps of pipelines; port 0: "
+                 "any");
   DeclareNetwork(o, command);
   DeclareEnd(o, command);
 }

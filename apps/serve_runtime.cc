@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/models/manifest.h"
 #include "host_lanes.h"
 #include "serve_device.h"
 #include "serve_ensembles.h"
@@ -19,13 +20,18 @@ Expiry ExpiryOf(const std::string& name) {
   return name == "passed" ? Expiry::kPassed : Expiry::kUnmeetable;
 }
 
-// Reads a model's folder, and says what in its configuration changes nothing.
+// Reads a model's folder, and says what in its configuration changes nothing. A site's workers say
+// by its digest which bytes they serve.
 auto ModelReader(const ServeOptions& o, const Log& log) {
-  return [platforms = PlatformsOf(o), log](const std::filesystem::path& folder,
-                                           std::int64_t version, const std::string& config) {
+  return [platforms = PlatformsOf(o), log, digests = !o.schedulers.empty()](
+             const std::filesystem::path& folder, std::int64_t version, const std::string& config) {
     std::vector<std::string> doubts;
     auto spec = ReadModelSpec(folder, version, config, {platforms, &doubts});
     for (const std::string& doubt : doubts) log->warn(doubt);
+    if (!spec || !digests || !config.empty()) return spec;
+    const auto digest = DigestOfModel(folder);
+    if (!digest) log->warn("{}", digest.error().message);
+    spec->digest = digest.value_or("");
     return spec;
   };
 }
@@ -51,6 +57,12 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   r.pin = o.pin && !OnDevices(o);  // a lane on a device keeps no core busy
   r.spin = Micros(o.spin_us);
   return r;
+}
+
+Expected<std::string> DigestOfModel(const std::filesystem::path& folder) {
+  const auto manifest = ReadManifest(folder);
+  if (!manifest) return std::unexpected(manifest.error());
+  return DigestOf(TextOf(*manifest)).text();
 }
 
 Status CheckLoadedModels(const ServeOptions& o) {

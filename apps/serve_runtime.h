@@ -1,6 +1,10 @@
 // The options of `tactus serve` as the runtime has them.
 #pragma once
 
+#include <filesystem>
+#include <string>
+
+#include "base/expected.h"
 #include "log_queue.h"
 #include "runtime/runtime.h"
 #include "serve_options.h"
@@ -9,6 +13,8 @@ namespace tactus {
 
 // Models that are named where all are loaded anyway.
 Status CheckLoadedModels(const ServeOptions& options);
+// What a plan calls a model that needs no others (src/cluster/models): reads every byte of it.
+Expected<std::string> DigestOfModel(const std::filesystem::path& folder);
 RuntimeOptions RuntimeOptionsOf(const ServeOptions& options);
 // Of the models that run on the device: no ensembles, no operators. `log` gets what in their
 // configurations changes nothing.

@@ -26,15 +26,16 @@ Expected<std::string> WorkerName(const std::string& asked, const PeerTls& tls) {
 
 }  // namespace
 
-Status CheckSchedulers(const std::vector<std::string>& schedulers, bool safe) {
+Status CheckSchedulers(const std::string& option, const std::vector<std::string>& schedulers,
+                       bool safe) {
   for (auto place = schedulers.begin(); place != schedulers.end(); ++place) {
-    const auto read = PlaceOf("--schedulers", *place);
+    const auto read = PlaceOf(option, *place);
     if (!read) return std::unexpected(read.error());
     if (std::find(schedulers.begin(), place, *place) != place) {
-      return InvalidArgument(fmt::format("--schedulers: {} is in it twice", *place));
+      return InvalidArgument(fmt::format("{}: {} is in it twice", option, *place));
     }
     if (safe) continue;
-    if (Status fine = CheckClear("--schedulers", *place); !fine) return fine;
+    if (Status fine = CheckClear(option, *place); !fine) return fine;
   }
   return {};
 }
@@ -42,7 +43,7 @@ Status CheckSchedulers(const std::vector<std::string>& schedulers, bool safe) {
 Expected<std::unique_ptr<ServedSite>> ServedSite::Make(const ServeOptions& o, const PeerTls& tls,
                                                        const Log& log) {
   if (o.schedulers.empty()) return nullptr;
-  if (Status fine = CheckSchedulers(o.schedulers, o.insecure || tls.on()); !fine) {
+  if (Status fine = CheckSchedulers("--schedulers", o.schedulers, o.insecure || tls.on()); !fine) {
     return std::unexpected(fine.error());
   }
   auto name = WorkerName(o.worker_name, tls);

@@ -13,9 +13,10 @@
 
 namespace tactus {
 
-// InvalidArgument where one is not HOST:PORT, or twice there, or, unless `safe`, beyond this
-// machine.
-Status CheckSchedulers(const std::vector<std::string>& schedulers, bool safe);
+// InvalidArgument, which names `option`, where one is not HOST:PORT, or twice there, or, unless
+// `safe`, beyond this machine.
+Status CheckSchedulers(const std::string& option, const std::vector<std::string>& schedulers,
+                       bool safe);
 
 class ServedSite {
  public:

@@ -36,6 +36,8 @@ struct ModelSpec {
   std::map<std::string, std::vector<std::string>> labels;  // of classes, by output; may have none
   std::map<std::string, std::string> parameters;
   std::string config;  // as declared, encoded by the front ends; opaque elsewhere
+  // Of all that its folder holds, where whoever reads it is asked for it; empty: nobody said.
+  std::string digest = {};
 };
 
 }  // namespace tactus

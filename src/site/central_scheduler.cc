@@ -419,9 +419,24 @@ std::vector<WorkerPlace> CentralScheduler::workers() const {
 std::vector<WorkerModel> CentralScheduler::models() const {
   std::vector<WorkerModel> models;
   for (std::size_t m = 0; m < models_.size(); ++m) {
-    if (dispatcher_.view().models[m].loaded) models.push_back(models_[m].first);
+    if (!dispatcher_.view().models[m].loaded) continue;
+    models.push_back(models_[m].first);
+    models.back().spec.digest = DigestOf(models_[m].first.model.name);
   }
   return models;
+}
+
+std::string CentralScheduler::DigestOf(const std::string& model) const {
+  std::optional<std::string> common;
+  for (const std::optional<Worker>& worker : workers_) {
+    if (!worker) continue;
+    for (const WorkerModel& its : worker->introduction.models) {
+      if (its.model.name != model) continue;
+      if (common && *common != its.spec.digest) return "";
+      common = its.spec.digest;
+    }
+  }
+  return common.value_or("");
 }
 
 }  // namespace tactus

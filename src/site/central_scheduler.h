@@ -66,7 +66,7 @@ class CentralScheduler final : private Outbox {
 
   Term term() const { return term_; }
   std::vector<WorkerPlace> workers() const;
-  // Those that some worker serves.
+  // Those that some worker serves; with the digest that all of these say.
   std::vector<WorkerModel> models() const;
   std::size_t waiting() const { return dispatcher_.waiting(); }
   std::size_t running() const { return dispatcher_.running(); }
@@ -117,6 +117,8 @@ class CentralScheduler final : private Outbox {
   // Whether another worker than that serves the model.
   bool ServedBesides(ModelId model, const std::string& worker) const;
   ModelId Find(ModelKey key) const;
+  // Empty: its workers do not say one and the same.
+  std::string DigestOf(const std::string& model) const;
   void Deploy();
   void Withdraw(const PeerRequest& request);
   void KeepUnplaced(PeerId front_end, const Offer& offer);

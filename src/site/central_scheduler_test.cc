@@ -107,6 +107,26 @@ TEST_F(CentralSchedulerTest, AModelMayChangeWhereNobodyElseServesIt) {
   EXPECT_FALSE(central_.AddWorker(kWorkerA, Worker("a", 2), Ms(4)));
 }
 
+// Else a front end would take one worker's bytes for those of all.
+TEST_F(CentralSchedulerTest, SaysAModelsDigestWhereItsWorkersAgree) {
+  const auto worker = [](const std::string& name, const std::string& digest) {
+    WorkerIntroduction made = Worker(name);
+    made.models[0].spec.digest = digest;
+    return made;
+  };
+  const auto told = [this] { return central_.models().at(0).spec.digest; };
+  ASSERT_TRUE(central_.AddWorker(kWorkerA, worker("a", "old"), Ms(0)));
+  EXPECT_EQ(told(), "old");
+  ASSERT_TRUE(central_.AddWorker(kWorkerB, worker("b", "new"), Ms(1)));
+  EXPECT_EQ(told(), "");
+  ASSERT_TRUE(central_.AddWorker(kWorkerA, worker("a", "new"), Ms(2)));
+  EXPECT_EQ(told(), "new") << "though the first worker said another";
+  central_.Remove(kWorkerB, Ms(3));
+  EXPECT_EQ(told(), "new");
+  ASSERT_TRUE(central_.AddWorker(kWorkerB, worker("b", ""), Ms(4)));
+  EXPECT_EQ(told(), "") << "one that says nothing may have other bytes";
+}
+
 TEST_F(CentralSchedulerTest, ALaneOutOfReachRestsAWhile) {
   ASSERT_TRUE(central_.AddWorker(kWorkerA, Worker("a"), Ms(0)));
   Offers(5, 1);

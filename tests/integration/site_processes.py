@@ -74,12 +74,18 @@ class Process:
 
 
 class Site:
-    def __init__(self, schedulers=2, workers=2, certificates=False):
+    """`models`: the workers' repository, else one of its own; `front_end`: the options of a front
+    end, None: there is none; `authority`: of a cluster, else one of its own."""
+
+    def __init__(self, schedulers=2, workers=2, certificates=False, models=None, front_end=(),
+                 authority=None):
         self.stack = contextlib.ExitStack()
         self.folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="tactus-site-"))
-        repository = pathlib.Path(self.folder) / "models"
-        repository.mkdir()
-        make_repository(repository)
+        self.models = models or pathlib.Path(self.folder) / "models"
+        self.authority = authority or pathlib.Path(self.folder) / "authority"
+        if models is None:
+            self.models.mkdir()
+            make_repository(self.models)
         self.profile = pathlib.Path(self.folder) / "profile.json"
         self.profile.write_text(json.dumps(slow_profile()))
         self.tls = []  # of every process
@@ -89,10 +95,12 @@ class Site:
         self.all = []
         self.schedulers = [self.scheduler(i) for i in range(schedulers)]
         self.workers = [self.worker(f"w{i}") for i in range(workers)]
-        self.front_end = self.start("front-end", "front-end", "--schedulers", ",".join(self.places),
-                                    "--http-port", 0, "--grpc-port", 0, "--metrics-port", 0,
-                                    *self.tls)
-        self.http = f"127.0.0.1:{self.front_end.ports['http']}"
+        self.front_end = None
+        if front_end is not None:
+            self.front_end = self.start("front-end", "front-end", "--schedulers",
+                                        ",".join(self.places), "--http-port", 0, "--grpc-port", 0,
+                                        "--metrics-port", 0, *self.tls, *front_end)
+            self.http = f"127.0.0.1:{self.front_end.ports['http']}"
 
     def start(self, name, *arguments):
         process = Process(self.folder, name, *arguments)
@@ -104,7 +112,7 @@ class Site:
                           ",".join(self.places), "--metrics-port", 0, *self.tls)
 
     def worker(self, name):
-        return self.start(name, "serve", "--models", pathlib.Path(self.folder) / "models",
+        return self.start(name, "serve", "--models", self.models,
                           "--schedulers", ",".join(self.places), "--worker-name",
                           f"n1/{name}" if self.tls else name,
                           "--profile", self.profile, "--allow-other-machine", "--http-port", 0,
@@ -112,12 +120,11 @@ class Site:
 
     def certificate(self, node):
         """The folder with the certificate of a node of the site's cluster."""
-        authority = pathlib.Path(self.folder) / "authority"
-        if not authority.exists():
-            subprocess.run([TACTUS, "cluster", "init", authority], check=True, timeout=WAIT_S,
+        if not self.authority.exists():
+            subprocess.run([TACTUS, "cluster", "init", self.authority], check=True, timeout=WAIT_S,
                            capture_output=True)
         folder = pathlib.Path(self.folder) / node
-        subprocess.run([TACTUS, "cluster", "certificate", node, "--tls", authority, "--out",
+        subprocess.run([TACTUS, "cluster", "certificate", node, "--tls", self.authority, "--out",
                         folder], check=True, timeout=WAIT_S, capture_output=True)
         return folder
 

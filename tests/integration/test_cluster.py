@@ -115,12 +115,12 @@ class Cluster:
             return re.findall(r"ready control=(\d+)", self.log("controller"))[seen:]
         self.port = int(until("the controller", ready)[-1])
 
-    def start_agent(self, node, *, state=None, name=None, serve=()):
+    def start_agent(self, node, *, state=None, name=None, serve=(), more=()):
         process = self._start(
             name or node, ["agent", "--controller", f"127.0.0.1:{self.port}", "--node", node,
                            "--state", str(self.root / (state or f"state-{node}")),
                            *(["--models", str(self.models)] if self.own else []),
-                           *self.joining(node), "--", *serve])
+                           *self.joining(node), *more, "--", *serve])
         (self.more.append(process) if name else self.agents.update({node: process}))
         return process
 

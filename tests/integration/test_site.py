@@ -14,7 +14,7 @@ import numpy as np
 import tritonclient.grpc as triton
 
 from certificates import certify, day
-from serving import TACTUS, WAIT_S
+from serving import SOURCE, TACTUS, WAIT_S
 from site_processes import Process, Site, free_port
 
 
@@ -179,6 +179,14 @@ class SiteBadInputTest(unittest.TestCase):
                                                            "0.0.0.0"))
         self.assertIn("authority.pem", self.refused("scheduler", "--listen", here, "--peer-tls",
                                                     os.path.dirname(__file__)))
+        self.assertIn("needs --models",
+                      self.refused("front-end", "--schedulers", here, "--routes", "routes"))
+        with tempfile.TemporaryDirectory() as folder:
+            agent = ("agent", "--node", "rack", "--state", folder, "--site")
+            self.assertIn("--site: 'here' is not HOST:PORT", self.refused(*agent, "here"))
+            self.assertIn("there is no --tls folder", self.refused(*agent, "10.0.0.1:8100"))
+            self.assertIn("the fleet has no device 'rack'", self.refused(
+                "cluster", "up", SOURCE / "examples" / "street", "--site", f"rack={here}"))
         self.assertIn("policy", self.refused("scheduler", "--listen", here, "--policy", "none"))
 
     def test_garbage_on_the_port_of_a_scheduler_harms_nobody(self):

@@ -71,7 +71,7 @@ struct Worker::Body {
     if (last && Runs(last->process)) {
       // One that was still starting when its agent ended: nobody knows its ports. Another's
       // repository: it would not find what is placed.
-      const bool fits = last->http != 0 && last->models == options.models.string();
+      const bool fits = last->http != 0 && last->models == Serves();
       if (!fits) StopProcess(last->process, last->http == 0 ? kStartingEnds : kOtherEnds);
       if (fits) Watch(stop, *last, true);
       if (stop.stop_requested()) return;
@@ -94,12 +94,23 @@ struct Worker::Body {
     }
   }
 
+  std::string Schedulers() const {
+    std::string all;
+    for (const std::string& each : options.schedulers) all += (all.empty() ? "" : ",") + each;
+    return all;
+  }
+  // One that serves something else is not this node's.
+  std::string Serves() const {
+    if (options.schedulers.empty()) return options.models.string();
+    return options.models.string() + " with the site of " + Schedulers();
+  }
+
   std::vector<std::string> Command(const std::optional<KeptWorker>& last) const {
     const auto port = [&](std::uint16_t KeptWorker::*which) {
       return std::to_string(last ? (*last).*which : 0);
     };
     std::vector<std::string> command = {options.program.string(),
-                                        "serve",
+                                        options.schedulers.empty() ? "serve" : "front-end",
                                         "--models",
                                         options.models.string(),
                                         "--model-control-mode",
@@ -114,6 +125,10 @@ struct Worker::Body {
                                         port(&KeptWorker::metrics),
                                         "--routes",
                                         RoutesIn(options.state).string()};
+    if (!options.schedulers.empty()) {
+      command.emplace_back("--schedulers");
+      command.push_back(Schedulers());
+    }
     if (!options.peer_tls.empty()) {
       for (const std::string& each :
            {std::string("--peer-tls"), options.peer_tls.string(), std::string("--peer-listen"),
@@ -134,7 +149,7 @@ struct Worker::Body {
     const std::uintmax_t from = none ? 0 : size;
     const auto process = StartProcess(Command(last), log);
     if (!process) return process.error().message;
-    KeptWorker kept{.process = *process, .models = options.models.string()};
+    KeptWorker kept{.process = *process, .models = Serves()};
     if (const Status found_again = Write(kept, options.state); !found_again) {
       StopProcess(*process, milliseconds{1000});  // no later agent would find it
       return found_again.error().message;
@@ -153,7 +168,7 @@ struct Worker::Body {
       ready = ReadyIn(log, from);
       if (ready) kept = *ready;
       kept.process = *process;
-      kept.models = options.models.string();
+      kept.models = Serves();
     }
     if (stop.stop_requested()) return "";
     was_ready = true;

@@ -1,5 +1,6 @@
-// The process that serves on a node: `tactus serve`, started by its agent, watched, and started
-// again when it ends, later each time. It outlives its agent: the next one finds it again.
+// The process that serves on a node: `tactus serve`, or `tactus front-end` where the node is a
+// site. Its agent starts it, watches it, and starts it again when it ends, later each time. It
+// outlives its agent: the next one finds it again.
 #pragma once
 
 #include <chrono>
@@ -17,7 +18,9 @@ namespace tactus {
 struct WorkerOptions {
   std::filesystem::path program;       // tactus
   std::filesystem::path models;        // its repository
-  std::vector<std::string> arguments;  // of `tactus serve`, besides ours
+  std::vector<std::string> arguments;  // of its command, besides ours
+  // Of the site that the node is, HOST:PORT; none: the process runs models itself.
+  std::vector<std::string> schedulers = {};
   std::string address = "127.0.0.1";
   std::filesystem::path state;  // folder: worker.state, worker.log, worker.routes
   // Other nodes' calls come to a port of their own, with the certificates in this folder. Empty:

@@ -213,6 +213,16 @@ bool SiteFrontEnd::AwaitModels(Duration most) {
   return body_->models_changed.wait_for(lock, most, [this] { return !body_->served.empty(); });
 }
 
+Expected<ModelSpec> SiteFrontEnd::AwaitModel(const std::string& model, Duration most) {
+  Body& body = *body_;
+  std::unique_lock lock(body.mutex);
+  const bool there = body.models_changed.wait_for(
+      lock, most, [&] { return body.models.contains(model) && body.served.contains(model); });
+  if (there) return body.models[model].spec;
+  return Fail(ErrorCode::kUnavailable, "no worker of the site serves model '" + model +
+                                           "': put it into the repositories of its workers");
+}
+
 void SiteFrontEnd::Stop(Duration grace) {
   Body& body = *body_;
   if (!std::exchange(body.started, false)) return;

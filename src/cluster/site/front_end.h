@@ -35,6 +35,9 @@ class SiteFrontEnd {
   // Waits until a scheduler leads that has a worker, so that there is something to serve; false
   // where none did within `most`.
   bool AwaitModels(Duration most);
+  // The model as its workers serve it now, once one does and it may be called here; kUnavailable
+  // where none has within `most`.
+  Expected<ModelSpec> AwaitModel(const std::string& model, Duration most);
   // Lets the calls that it has end within `grace`.
   void Stop(Duration grace = {});
 

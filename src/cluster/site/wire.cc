@@ -18,6 +18,7 @@ constexpr int kMostLanes = 65'536;
 constexpr int kMostBatch = 1024;
 constexpr Term kMostTerm = Term{1} << 62;  // nobody leads so often
 constexpr std::int64_t kMostLatencies = 1 << 22;
+constexpr std::size_t kMostDigest = 64;  // digits
 
 site::BatchKey* Put(const BatchKey& key, site::BatchKey* wire) {
   wire->set_term(key.term);
@@ -54,6 +55,7 @@ void PutModel(const WorkerModel& model, site::Model& wire) {
   }
   for (const auto& [key, value] : spec.parameters) (*wire.mutable_parameters())[key] = value;
   wire.set_config(spec.config);
+  wire.set_digest(spec.digest);
   for (const Duration latency : model.rows.latency) wire.add_latency_ns(latency.count());
   wire.set_margin_ns(model.rows.margin.count());
 }
@@ -75,8 +77,9 @@ Status TakeTensors(const google::protobuf::RepeatedPtrField<site::Tensor>& wire,
 bool SoundModel(const site::Model& wire) {
   const std::int64_t cells = static_cast<std::int64_t>(wire.exits_size()) * wire.largest_batch();
   constexpr std::int64_t kLongest = TimeLimit::kLongest.count();
-  return !wire.name().empty() && wire.exits_size() > 0 && wire.exits_size() <= kMostExits &&
-         wire.largest_batch() > 0 && wire.largest_batch() <= kMostBatch && wire.max_batch() >= 0 &&
+  return !wire.name().empty() && wire.digest().size() <= kMostDigest && wire.exits_size() > 0 &&
+         wire.exits_size() <= kMostExits && wire.largest_batch() > 0 &&
+         wire.largest_batch() <= kMostBatch && wire.max_batch() >= 0 &&
          wire.max_batch() <= kMostBatch && wire.latency_ns_size() == cells && wire.slo_ns() > 0 &&
          wire.slo_ns() <= kLongest && wire.priority() > 0 && wire.priority() <= kLowestPriority &&
          wire.margin_ns() >= 0 && wire.margin_ns() <= kLongest &&
@@ -114,6 +117,7 @@ Expected<WorkerModel> ModelFrom(const site::Model& wire) {
   }
   spec.parameters = {wire.parameters().begin(), wire.parameters().end()};
   spec.config = wire.config();
+  spec.digest = wire.digest();
   model.rows = {.exits = wire.exits_size(),
                 .max_batch = wire.largest_batch(),
                 .latency = {},

@@ -23,7 +23,8 @@ WorkerModel SomeModel() {
                 .exits = {{"1", {}, 0.5}, {"2", {}, 0.9}},
                 .profile = {},
                 .parameters = {{"key", "value"}},
-                .config = "bytes"};
+                .config = "bytes",
+                .digest = "0a"};
   model.model = {.name = "m", .slo = Millis(50), .max_batch = 2, .priority = 2, .exits = {}};
   model.rows = {.exits = 2,
                 .max_batch = 2,
@@ -70,6 +71,7 @@ TEST(SiteWireTest, AWorkerSaysAllThatFrontEndsMustKnow) {
   EXPECT_EQ(model.spec.outputs.at(0).type, DataType::kBytes);
   EXPECT_EQ(model.spec.parameters.at("key"), "value");
   EXPECT_EQ(model.spec.config, "bytes");
+  EXPECT_EQ(model.spec.digest, "0a");
   EXPECT_EQ(model.model.exits.at(1).accuracy, 0.9);
   EXPECT_EQ(model.model.slo, Millis(50));
   EXPECT_EQ(model.rows.latency, SomeModel().rows.latency);
@@ -117,6 +119,7 @@ TEST(SiteWireTest, RefusesWhatIsOutOfRange) {
   using Model = site::Model;
   EXPECT_TRUE(bad_model([](Model& m) { m.set_largest_batch(3); })) << "latencies are missing";
   EXPECT_TRUE(bad_model([](Model& m) { m.set_largest_batch(-1); }));
+  EXPECT_TRUE(bad_model([](Model& m) { m.set_digest(std::string(65, 'a')); }));
   EXPECT_TRUE(bad_model([](Model& m) { m.set_latency_ns(0, 0); }));
   EXPECT_TRUE(bad_model([](Model& m) { m.set_slo_ns(-1); }));
   EXPECT_TRUE(bad_model([](Model& m) { m.mutable_exits(0)->set_accuracy(2); }));
