@@ -43,6 +43,17 @@ StageMask MaskOf(const PipelineDeclaration& pipeline, const std::vector<std::str
   return mask;
 }
 
+// As `tactus check` says it of a repository that nobody serves yet.
+std::string WhyNoModel(const StageDeclaration& step, const Error& why) {
+  if (why.code != ErrorCode::kNotFound) return why.message;
+  if (step.version < 0) {
+    return fmt::format("the repository has no model '{}', or it is not loaded; add it, or load it",
+                       step.model);
+  }
+  return fmt::format("model '{}' has no version {} that serves; add it, or name another",
+                     step.model, step.version);
+}
+
 }  // namespace
 
 StageCost EnsembleService::CostOf(const ModelSpec& model) const {
@@ -79,7 +90,7 @@ Expected<EnsembleService::Binding> EnsembleService::ModelsOf(const EnsembleDecla
     if (entries_.contains(step.model)) return no_step();
     auto model = steps.Find(step.model, step.version);
     if (!model && options_.any_ensemble && options_.any_ensemble(step.model)) return no_step();
-    if (!model) return wrong(ErrorCode::kUnavailable, model.error().message);
+    if (!model) return wrong(ErrorCode::kUnavailable, WhyNoModel(step, model.error()));
     binding.costs.push_back(CostOf(**model));
     binding.models.push_back(*std::move(model));
   }
