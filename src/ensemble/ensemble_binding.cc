@@ -43,17 +43,6 @@ StageMask MaskOf(const PipelineDeclaration& pipeline, const std::vector<std::str
   return mask;
 }
 
-// As `tactus check` says it of a repository that nobody serves yet.
-std::string WhyNoModel(const StageDeclaration& step, const Error& why) {
-  if (why.code != ErrorCode::kNotFound) return why.message;
-  if (step.version < 0) {
-    return fmt::format("the repository has no model '{}', or it is not loaded; add it, or load it",
-                       step.model);
-  }
-  return fmt::format("model '{}' has no version {} that serves; add it, or name another",
-                     step.model, step.version);
-}
-
 }  // namespace
 
 StageCost EnsembleService::CostOf(const ModelSpec& model) const {
