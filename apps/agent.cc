@@ -43,7 +43,10 @@ struct AgentFlags {
 // Nothing where there is a certificate that is good: an agent that is started again has one. While
 // nobody leads it asks again, for half a minute or until a signal comes.
 Status Join(const AgentFlags& flags, StopSignals& signals, const Agent::Log& log) {
-  if (flags.tls.empty()) return InvalidArgument("--join needs --tls");
+  if (flags.tls.empty())
+    return InvalidArgument(
+        "--join needs --tls: the folder where node.pem and node.key are to be, with authority.pem "
+        "in it");
   const std::string named = NodeOfToken(flags.join);
   if (!named.empty() && named != flags.node) {
     return InvalidArgument("--join: the token is for node '" + named + "', and --node says '" +
@@ -118,7 +121,7 @@ int RunAgent(const AgentFlags& flags) {
 void AddAgent(CLI::App& app, CommandContext& context) {
   auto flags = std::make_shared<AgentFlags>();
   CLI::App* command = app.add_subcommand(
-      "agent", "A node of a fleet: serve the models that the controller plans for it");
+      "agent", "Run a node of a fleet: serve the models that the controller plans for it");
   command
       ->add_option("--controller", flags->controllers,
                    "HOST:PORT of each controller that may lead, separated by commas")
@@ -132,26 +135,30 @@ void AddAgent(CLI::App& app, CommandContext& context) {
                    "Folder for the last plan, for the worker's number and its log")
       ->required();
   command
-      ->add_option("--models", flags->models,
-                   "The node's own repository: models that the controller does not have, and those "
-                   "of which it has the same bytes; without it all come from the controller")
+      ->add_option(
+          "--models", flags->models,
+          "The node's own repository; models that are not in it, or have other bytes there, "
+          "come from the controller")
       ->check(CLI::ExistingDirectory);
   command
       ->add_option("--model-cache-mb", flags->cache_mb,
-                   "How much of --state models from the controller may take; what no plan wants "
-                   "goes, the one first that was not used for longest")
+                   "How much of --state the models from the controller may take; of those that no "
+                   "plan wants, the least recently used go first")
       ->check(CLI::Range(1.0, 1e9))
       ->capture_default_str();
-  command->add_option("--address", flags->address, "Where the worker listens")
+  command
+      ->add_option("--address", flags->address, "Address on which the worker listens for clients")
       ->capture_default_str();
   command->add_option(
       "--peer-address", flags->peer_address,
-      "With --tls: where the other nodes' steps come to this node's worker, as they "
-      "reach it; --address if it is not said");
-  command->add_option("--tls", flags->tls, "Folder with authority.pem, node.pem and node.key");
-  command->add_option(
-      "--join", flags->join,
-      "A token of `tactus cluster token`: get node.pem and node.key into --tls first");
+      "With --tls: address under which the other nodes reach this node's worker with steps of "
+      "pipelines (default: --address)");
+  command->add_option("--tls", flags->tls,
+                      "Folder with authority.pem, node.pem and node.key: this node's certificate, "
+                      "for the controller and for other nodes; the worker has it as --peer-tls");
+  command->add_option("--join", flags->join,
+                      "A token of `tactus cluster token`: get this node's certificate from the "
+                      "controller first, and write node.pem and node.key into --tls");
   command
       ->add_option("--grace-seconds", flags->grace_s,
                    "On SIGTERM: how long the worker has to end its calls")

@@ -17,6 +17,7 @@
 #ifdef TACTUS_SERVER
 #include "check_models.h"
 #include "serve_options.h"
+#include "serve_runtime.h"
 #endif
 
 namespace tactus {
@@ -66,6 +67,7 @@ int RunCheckScenario(const std::string& path, const std::vector<std::string>& se
 
 #ifdef TACTUS_SERVER
 int RunCheckModels(const ServeOptions& options) {
+  if (const Status fit = CheckLoadedModels(options); !fit) return ReportBadInput(fit.error());
   const auto found = CheckServing(options);
   if (!found) return ReportBadInput(found.error());
   for (const std::string& line : found->doubts) fmt::print("doubtful: {}\n", line);

@@ -60,16 +60,20 @@ int RunStatus(const StatusFlags& flags) {
 
 void AddStatus(CLI::App& cluster, CommandContext& context) {
   auto flags = std::make_shared<StatusFlags>();
-  CLI::App* command = cluster.add_subcommand("status", "What a controller says of its cluster");
+  CLI::App* command =
+      cluster.add_subcommand("status", "Show the state of a cluster, as its controller sees it");
   command->add_option("--controller", flags->controllers, "HOST:PORT of each that may lead")
       ->delimiter(',')
       ->option_text(kCommaList)
       ->capture_default_str();
-  command->add_option("--tls", flags->tls, "Folder with authority.pem, node.pem and node.key");
-  command->add_flag("--json", flags->json, "For programs, with instances and routes");
-  command->add_flag("--watch", flags->watch, "Again each second, until Ctrl-C");
-  command->add_flag("--probe", flags->probe,
-                    "Only whether each answers, as one that leads or one that waits; for probes");
+  command->add_option("--tls", flags->tls,
+                      "Folder with authority.pem, node.pem and node.key: the certificate that this "
+                      "command shows the controller");
+  command->add_flag("--json", flags->json, "Print JSON, with instances and routes");
+  command->add_flag("--watch", flags->watch, "Show it again each second, until Ctrl-C");
+  command->add_flag(
+      "--probe", flags->probe,
+      "Say only whether each controller answers, whether it leads or waits; for health probes");
   command->callback([flags, &context] { context.exit_code = RunStatus(*flags); });
 }
 
@@ -81,11 +85,13 @@ void AddInitCluster(CLI::App& cluster, CommandContext& context) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
       cluster.add_subcommand("init", "Make a cluster's authority and its controller's certificate");
-  command->add_option("folder", flags->folder, "Where; the controller's --tls")->required();
+  command->add_option("folder", flags->folder, "Folder for the authority; the controllers' --tls")
+      ->required();
   command
-      ->add_option("--host", flags->hosts,
-                   "Names and addresses in the controllers' certificate, for other clients: "
-                   "agents go by its node; repeatable")
+      ->add_option(
+          "--host", flags->hosts,
+          "Name or address in the controllers' certificate, for clients other than agents; the "
+          "option again for more")
       ->capture_default_str();
   command->callback([flags, &context] {
     const Status made = MakeAuthority(flags->folder, flags->hosts);
@@ -102,10 +108,10 @@ void AddTokenCluster(CLI::App& cluster, CommandContext& context) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
-      cluster.add_subcommand("token", "Print a token by which a node may join, once");
+      cluster.add_subcommand("token", "Print a token with which one node may join, once");
   command->add_option("node", flags->node, "Its name: one of the fleet's devices")->required();
   command->add_option("--tls", flags->folder, "Folder of `tactus cluster init`")->required();
-  command->add_option("--hours", flags->hours, "How long it is good for")
+  command->add_option("--hours", flags->hours, "How long the token is good for, in hours")
       ->check(CLI::Range(0.01, 1e4))
       ->capture_default_str();
   command->callback([flags, &context] {
@@ -142,8 +148,8 @@ void AddCertificateCluster(CLI::App& cluster, CommandContext& context) {
 }  // namespace
 
 void AddCluster(CLI::App& app, CommandContext& context) {
-  CLI::App* cluster =
-      app.add_subcommand("cluster", "A cluster's state, one on this machine, and who may join one");
+  CLI::App* cluster = app.add_subcommand(
+      "cluster", "Show a cluster's state, start one on this machine, and let nodes join");
   cluster->require_subcommand(1);
   AddInitCluster(*cluster, context);
   AddStatus(*cluster, context);

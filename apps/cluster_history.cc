@@ -93,7 +93,7 @@ int RunHistory(const HistoryFlags& flags) {
 void AddClusterHistory(CLI::App& cluster, CommandContext& context) {
   auto flags = std::make_shared<HistoryFlags>();
   CLI::App* command = cluster.add_subcommand(
-      "history", "What was planned, and what happened, by the knowledge base");
+      "history", "Show past plans and events from the controllers' knowledge base");
   command
       ->add_option(
           "--store", flags->store,
@@ -102,12 +102,14 @@ void AddClusterHistory(CLI::App& cluster, CommandContext& context) {
       ->required();
   command->add_option("--since", flags->since, "How far back: 90s, 15m, 1h, 7d")
       ->capture_default_str();
-  command->add_flag("--plans", flags->plans, "Plans, and what became of them");
-  command->add_flag("--events", flags->events,
-                    "Nodes that came and went, trouble, leaders, plans. Without any of these four: "
-                    "plans and events");
-  command->add_flag("--arrivals", flags->arrivals, "Items a second, by pipeline and stage (48 h)");
-  command->add_flag("--links", flags->links, "What links carried (48 h)");
+  command->add_flag("--plans", flags->plans, "Show plans, and what became of them");
+  command->add_flag(
+      "--events", flags->events,
+      "Show nodes that came and went, trouble, leaders, plans. Without --plans, --events, "
+      "--arrivals and --links: plans and events");
+  command->add_flag("--arrivals", flags->arrivals,
+                    "Show items a second by pipeline and stage (of the last 48 h)");
+  command->add_flag("--links", flags->links, "Show what links carried (in the last 48 h)");
   command->add_flag("--json", flags->json, "For programs, each record");
   command->callback([flags, &context] { context.exit_code = RunHistory(*flags); });
 }

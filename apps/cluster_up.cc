@@ -37,6 +37,7 @@ struct UpFlags {
 
 constexpr milliseconds kLook{200};
 constexpr milliseconds kGrace{15'000};
+constexpr int kPatience = 150;  // looks before it is said what is waited for
 
 // The port in a line "ready control=PORT" of a log; 0: it is not there yet.
 int PortIn(const std::filesystem::path& log) {
@@ -47,6 +48,12 @@ int PortIn(const std::filesystem::path& log) {
   }
   return 0;
 }
+
+// Of a node.
+struct LocalAgent {
+  std::string node;
+  ProcessIdentity process;
+};
 
 class LocalCluster {
  public:
@@ -63,7 +70,13 @@ class LocalCluster {
   Status StartAgents(const FleetInput& fleet, int port);
   // Prints a request; whether there was one, or none can be had.
   bool Ask(const LeaderView& view, bool models) const;
+  // An error where one of them is gone; agents may come and go once the cluster serves.
+  Status CheckProcesses(bool serves) const;
+  void SayWhatLacks(const Expected<LeaderView>& view) const;
   void Stop();
+  std::filesystem::path AgentLog(const std::string& node) const {
+    return state_ / ("agent-" + node + ".log");
+  }
 
   const UpFlags flags_;
   const std::filesystem::path fleet_, models_;
@@ -71,7 +84,7 @@ class LocalCluster {
   std::filesystem::path state_;
   bool own_state_ = false;
   ProcessIdentity controller_;
-  std::vector<ProcessIdentity> agents_;
+  std::vector<LocalAgent> agents_;
 };
 
 Status LocalCluster::ReadSites(const FleetInput& fleet) {
@@ -101,7 +114,15 @@ Status LocalCluster::MakeState() {
   }
   std::filesystem::create_directories(state_, code);
   if (!code) return {};
-  return Fail(ErrorCode::kUnavailable, state_.string() + ": " + code.message());
+  return Fail(ErrorCode::kUnavailable, state_.string() + ": cannot make this folder: " +
+                                           code.message() + "; name another by --state");
+}
+
+// What is said of a process that this one started and that is gone, with all that it wrote.
+std::unexpected<Error> ProcessEnded(const std::string& what, const std::filesystem::path& log) {
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("the {} has ended, and with it this cluster; its log {} says:\n{}", what,
+                          log.string(), ReadWhole(log, "log").value_or("(nothing)")));
 }
 
 Expected<int> LocalCluster::StartController(StopSignals& signals) {
@@ -118,8 +139,7 @@ Expected<int> LocalCluster::StartController(StopSignals& signals) {
     if ((port = PortIn(log)) != 0) return port;
     if (!Runs(controller_)) break;
   }
-  return Fail(ErrorCode::kUnavailable,
-              "the controller did not start: " + ReadWhole(log, "log").value_or(log.string()));
+  return ProcessEnded("controller", log);
 }
 
 Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
@@ -141,11 +161,27 @@ Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
       command.emplace_back("--");
       command.insert(command.end(), flags_.serve.begin(), flags_.serve.end());
     }
-    const auto started = StartProcess(command, state_ / ("agent-" + device.name + ".log"));
+    const auto started = StartProcess(command, AgentLog(device.name));
     if (!started) return std::unexpected(started.error());
-    agents_.push_back(*started);
+    agents_.push_back({device.name, *started});
   }
   return {};
+}
+
+Status LocalCluster::CheckProcesses(bool serves) const {
+  if (!Runs(controller_)) return ProcessEnded("controller", state_ / "controller.log");
+  for (const LocalAgent& each : agents_) {
+    if (!serves && !Runs(each.process))
+      return ProcessEnded("agent of node " + each.node, AgentLog(each.node));
+  }
+  return {};
+}
+
+// Where a cluster takes long to serve: what it waits for.
+void LocalCluster::SayWhatLacks(const Expected<LeaderView>& view) const {
+  fmt::print("not all nodes serve yet: a worker's or an agent's log in {} may say why\n{}\n",
+             state_.string(), view ? ClusterTable(*view) : view.error().message);
+  std::fflush(stdout);
 }
 
 // What can be pasted to call `name` there, with zeros; empty: it does not serve that, or takes more
@@ -233,14 +269,11 @@ int LocalCluster::Run(StopSignals& signals) {
   const std::string address = fmt::format("127.0.0.1:{}", *port);
   bool told = false;
   int looks = 0;  // since all serve
-  while (!signals.CameWithin(kLook)) {
-    if (!Runs(controller_)) {
-      return ReportBadInput(
-          {ErrorCode::kUnavailable, "the controller has ended: " +
-                                        ReadWhole(state_ / "controller.log", "log").value_or("")});
-    }
+  for (int waited = 0; !signals.CameWithin(kLook); ++waited) {
+    if (Status run = CheckProcesses(told); !run) return ReportBadInput(run.error());
     if (told) continue;
     const auto view = DescribeCluster(address, {});
+    if (waited == kPatience) SayWhatLacks(view);
     if (!view || !AllServe(*view)) continue;
     const bool all = std::ranges::all_of(
         view->nodes, [](const auto& node) { return node.standing == Standing::kAlive; });
@@ -263,9 +296,9 @@ int LocalCluster::Run(StopSignals& signals) {
 
 void LocalCluster::Stop() {
   // All are asked before any is waited for; once, as a second time would end them at once.
-  for (const ProcessIdentity& each : agents_) AskToStop(each);
-  for (const ProcessIdentity& each : agents_) {
-    if (!EndsWithin(each, kGrace)) StopProcess(each, kGrace);
+  for (const LocalAgent& each : agents_) AskToStop(each.process);
+  for (const LocalAgent& each : agents_) {
+    if (!EndsWithin(each.process, kGrace)) StopProcess(each.process, kGrace);
   }
   StopProcess(controller_, kGrace);
   std::error_code code;
@@ -284,13 +317,13 @@ void AddClusterUp(CLI::App& cluster, CommandContext& context) {
       ->required()
       ->check(CLI::ExistingPath);
   command->add_option("--models", flags->models,
-                      "Repository of the models; models/ beside the fleet if it is not said");
+                      "Repository of the models (default: models/ beside the fleet)");
   command->add_option("--state", flags->state,
-                      "Folder for logs and state; else one that goes at the end");
+                      "Folder for logs and state (default: a temporary one, removed at the end)");
   command
       ->add_option("--site", flags->sites,
                    "This node is the site of these schedulers, which run already (docs/site.md); "
-                   "the option again for each such node")
+                   "once for each such node")
       ->option_text("NODE=HOST:PORT,... ...")
       ->allow_extra_args(false);
   command->add_option("serve", flags->serve,
@@ -301,9 +334,17 @@ void AddClusterUp(CLI::App& cluster, CommandContext& context) {
     const auto fleet = folder ? what / "fleet.toml" : what;
     const auto models = flags->models.empty() ? fleet.parent_path() / "models"
                                               : std::filesystem::path(flags->models);
+    if (folder && !std::filesystem::exists(fleet)) {
+      context.exit_code =
+          ReportBadInput({ErrorCode::kNotFound,
+                          what.string() + ": there is no fleet.toml in this folder; write one "
+                                          "(docs/fleets.md), or name the fleet's file"});
+      return;
+    }
     if (!std::filesystem::is_directory(models)) {
       context.exit_code = ReportBadInput(
-          {ErrorCode::kNotFound, models.string() + ": no folder of models; name one by --models"});
+          {ErrorCode::kNotFound, models.string() + ": there is no such folder; put the models "
+                                                   "there, or name their folder by --models"});
       return;
     }
     StopSignals signals;

@@ -2,7 +2,10 @@
 // nothing.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
+#include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 
@@ -29,6 +32,19 @@ inline constexpr char kSettings[] = "KEY=VALUE (the option again for more)";
 // Of an option that takes seeds: those that a scenario may have. The library reads -1 as 2^64 - 1.
 inline CLI::Validator SeedRange() {
   return CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53).description("");
+}
+// Of --seeds, which is a count in every command: whoever writes a list is told so.
+inline CLI::Validator SeedCount() {
+  return {[](std::string& text) -> std::string {
+            int count = 0;
+            const char* const end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, count);
+            if (error == std::errc{} && rest == end && count >= 1 && count <= 1000) return "";
+            return "'" + text +
+                   "' is no number of seeds from 1 to 1000: --seeds says how many "
+                   "seeds run, one after the other, and takes no list of them";
+          },
+          "", ""};
 }
 
 // In alphabetical order; main.cc calls each.

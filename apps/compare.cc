@@ -136,19 +136,22 @@ int RunCompare(const CompareOptions& options) {
 void AddCompare(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand(
-      "compare", "Run several policies on one scenario and set them side by side");
+      "compare", "Run several policies on one scenario and show them side by side");
   command->add_option("scenario", options->scenario, "Scenario file (TOML)")
       ->required()
       ->check(ReadFile());
-  command->add_option("--policies", options->policies, "Policies: edgeserving,all-final")
+  command->add_option("--policies", options->policies, "Policies to compare: edgeserving,all-final")
       ->required()
       ->delimiter(',')
       ->option_text(std::string(kCommaList) + " REQUIRED")
       ->allow_extra_args(false);
-  command->add_option("--seeds", options->seeds, "How many seeds to average over")
-      ->check(CLI::Range(1, 1000))
+  command
+      ->add_option("--seeds", options->seeds, "How many seeds to average over, from --first-seed")
+      ->check(SeedCount())
       ->capture_default_str();
-  command->add_option("--first-seed", options->first_seed, "The first of them; else the scenario's")
+  command
+      ->add_option("--first-seed", options->first_seed,
+                   "The first seed; the others follow it (default: the scenario's)")
       ->check(SeedRange());
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)

@@ -199,8 +199,7 @@ Expected<std::string> CompletionScript(const std::string& shell, const CommandPa
 
 void AddCompletions(CLI::App& app, CommandContext& context) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("completions", "Print what a shell reads to complete this command line");
+  CLI::App* command = app.add_subcommand("completions", "Print a completion script for a shell");
   command->add_option("shell", *shell, "bash, zsh or fish")->required();
   command->callback([shell, &app, &context] {
     const auto script = CompletionScript(*shell, PageOf(app));

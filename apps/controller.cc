@@ -61,15 +61,16 @@ int RunController(const ControllerFlags& flags) {
 
 void AddControllerLife(CLI::App& command, ControllerLifeFlags& life) {
   command.add_option("--store", life.store,
-                     "Where history is kept: sqlite:PATH or postgresql://USER@HOST:PORT/DATABASE; "
-                     "if it is not said, knowledge.db in --state");
+                     "Where history is kept: sqlite:PATH or postgresql://USER@HOST:PORT/DATABASE "
+                     "(default: knowledge.db in --state)");
   command
       .add_option("--elect", life.elect,
-                  "Who elects one of several controllers: none (there is one), sqlite:PATH (all on "
-                  "one machine), postgresql://... or etcd://HOST:PORT[,HOST:PORT]/CLUSTER")
+                  "Service that elects one of several controllers: none (there is only one), "
+                  "sqlite:PATH (all on one machine), postgresql://... or "
+                  "etcd://HOST:PORT[,HOST:PORT]/CLUSTER")
       ->capture_default_str();
   command.add_option("--name", life.name,
-                     "What the other controllers call this one; --listen if it is not said");
+                     "Name of this controller among the others (default: --listen)");
   command
       .add_option("--lease-seconds", life.lease_s,
                   "How long a leader that falls silent is waited for before another leads")
@@ -91,14 +92,17 @@ void AddController(CLI::App& app, CommandContext& context) {
           "--listen", flags->listen,
           "HOST:PORT for agents; port 0: any free one; beyond this machine only with --tls")
       ->capture_default_str();
-  command->add_option("--state", flags->state, "Folder for what it must know when it starts again")
+  command
+      ->add_option("--state", flags->state,
+                   "Folder for what the controller must know after a restart")
       ->required();
   command->add_option("--tls", flags->tls,
-                      "Folder of `tactus cluster init`: certificates, and who may join");
+                      "Folder of `tactus cluster init`: the authority that lets nodes in, and this "
+                      "controller's certificate for agents");
   command
       ->add_option("--models", flags->models,
-                   "Repository that nodes get their models from; models/ beside the fleet if it "
-                   "is not said and is there")
+                   "Repository from which nodes get their models (default: models/ beside the "
+                   "fleet, if it is there)")
       ->check(CLI::ExistingDirectory);
   std::string names = "One of";
   for (const FleetPlannerInfo& each : FleetPlanners()) {
@@ -109,19 +113,19 @@ void AddController(CLI::App& app, CommandContext& context) {
       names + "; else the one that the file's [fleet] names, or " + FleetRun{}.planner);
   command
       ->add_option("--replan-seconds", flags->replan_s,
-                   "How often to plan anew for the rates that are measured")
+                   "How often to plan anew for the measured rates")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   command
       ->add_option(
           "--links-seconds", flags->links_s,
-          "How soon after a plan there may be another for links that carry far less or far "
-          "more than it was made for")
+          "Least time between two plans that changed links cause: links that carry far less or "
+          "far more than the plan was made for")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
   command
       ->add_option("--forget-seconds", flags->forget_s,
-                   "How long a model stays loaded that an absent node may send to")
+                   "How long a model stays loaded to which an absent node might still send")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   AddControllerLife(*command, flags->life);

@@ -103,18 +103,19 @@ int RunFit(const FitOptions& options) {
 void AddFitInterference(CLI::App& fit, CommandContext& context) {
   auto options = std::make_shared<FitOptions>();
   CLI::App* command = fit.add_subcommand(
-      "interference", "gpu-lets' linear model of how two lanes of a device slow each other");
+      "interference", "Fit gpu-lets' linear model of how two lanes of a device slow each other");
   command
       ->add_option("pairs", options->pairs,
                    "Measured pairs (CSV): slowdown,l2,dram,beside_l2,beside_dram and, if it is "
                    "there, held_out, among others; ./run bench pairs --csv writes it")
       ->required();
   command
-      ->add_option("--held-out", options->held_out,
-                   "Part of the pairs that the fit does not see, drawn instead of what the file's "
-                   "held_out says (default: 0.3 where it says nothing)")
+      ->add_option(
+          "--held-out", options->held_out,
+          "Part of the pairs to hold out of the fit, drawn at random; overrides the file's "
+          "held_out column (default: 0.3 where there is no such column)")
       ->check(CLI::Range(0.01, 0.9));
-  command->add_option("--seed", options->seed, "Which pairs; drawn likewise (default: 1)")
+  command->add_option("--seed", options->seed, "Seed by which pairs are held out (default: 1)")
       ->check(SeedRange());
   command->callback([options, &context] { context.exit_code = RunFit(*options); });
 }

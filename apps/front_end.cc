@@ -143,7 +143,7 @@ void AddFrontEnd(CLI::App& app, CommandContext& context) {
       ->required();
   command
       ->add_option("--most-workers", flags->most_workers,
-                   "Workers of the site at most; as its schedulers have it")
+                   "Most workers of the site; the same as for its schedulers")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   DeclareFrontEnd(flags->serve, *command);

@@ -341,23 +341,25 @@ void AddGoodput(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<GoodputOptions>();
   CLI::App* command =
       app.add_subcommand("goodput", "Find the highest load that each policy carries in time");
-  Declare(options->search, *command, "How many seeds, each with a search of its own");
-  command->add_option("--precision", options->precision_percent, "Of each search, in %")
+  Declare(options->search, *command,
+          "How many seeds, from --first-seed, each with a search of its own");
+  command->add_option("--precision", options->precision_percent, "Precision of each search, in %")
       ->check(CLI::Range(0.001, 50.0))
       ->capture_default_str();
   command
       ->add_option("--at", options->multiples,
-                   "Run at these multiples of the peak besides: 0.25,0.5,0.75,1.5")
+                   "Also run at these multiples of the peak: 0.25,0.5,0.75,1.5")
       ->delimiter(',')
       ->check(CLI::Range(0.001, 100.0))
       ->option_text(kCommaList)
       ->allow_extra_args(false);
   command->add_option("--least-staggered", options->least_staggered,
-                      "Fail (exit code 1) below this part of the staggered bound");
+                      "Exit with 1 where the peak is below this part of the staggered bound");
   command->add_option("--least-fluid", options->least_fluid,
-                      "Fail below this part of the fluid limit");
-  command->add_option("--least-flat-top", options->least_flat_top,
-                      "Fail where an --at above 1 keeps less of the peak's goodput");
+                      "Exit with 1 where the peak is below this part of the fluid limit");
+  command->add_option(
+      "--least-flat-top", options->least_flat_top,
+      "Exit with 1 where an --at above 1 keeps less than this part of the peak's goodput");
   command->add_option("--json", options->json, "Write every run and check to this file")
       ->check(WritableFile());
   command->callback([options, &context] { context.exit_code = RunGoodput(*options); });

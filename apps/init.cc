@@ -1,5 +1,7 @@
 // tactus init: the config.pbtxt of an ONNX graph, to be edited.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -87,6 +89,13 @@ int RunInit(const InitCommand& command) {
          fmt::format("{}: is a folder; name the graph in it, such as {}", command.graph,
                      (fs::path(command.graph) / "model.onnx").string())});
   }
+  if (!fs::exists(command.graph)) {
+    return ReportBadInput(
+        {ErrorCode::kNotFound,
+         fmt::format("{}: there is no such file; name the ONNX graph that a model "
+                     "is to serve",
+                     command.graph)});
+  }
   auto engine =
       MakeEngine("onnxruntime", {.emulated = {}, .onnxruntime_library = command.onnxruntime});
   if (!engine) return ReportBadInput(engine.error());
@@ -110,15 +119,25 @@ int RunInit(const InitCommand& command) {
                                                                        : version) /
                 "config.pbtxt"
           : fs::path(command.out);
+  if (fs::is_directory(out)) {
+    return ReportBadInput(
+        {ErrorCode::kInvalidArgument, fmt::format("--out {}: is a folder; name the file in it: {}",
+                                                  out.string(), (out / "config.pbtxt").string())});
+  }
   if (fs::exists(out) && !command.force) {
     return ReportBadInput(
         {ErrorCode::kAlreadyExists,
-         fmt::format("{}: is there already; --force replaces it, --out - prints", out.string())});
+         fmt::format("{}: is there already; --force replaces it, --out - prints the text instead",
+                     out.string())});
   }
   std::ofstream file(out);
   file << text;
   if (!file.flush()) {
-    return ReportBadInput({ErrorCode::kUnavailable, fmt::format("{}: cannot write", out.string())});
+    return ReportBadInput(
+        {ErrorCode::kUnavailable,
+         fmt::format(
+             "{}: cannot write it: {}; --out FILE writes elsewhere, --out - prints the text",
+             out.string(), std::strerror(errno))});
   }
   fmt::print("wrote {}\n", out.string());
   return 0;
@@ -135,7 +154,7 @@ void AddInit(CLI::App& app, CommandContext& context) {
       ->check(ReadFile())
       ->option_text("MODEL.onnx");
   command->add_option("--out", options->out,
-                      "Where to write; by default where a server looks for it; -: print");
+                      "Where to write (default: where a server looks for it); -: print it");
   command->add_flag("--force", options->force, "Replace a file that is there");
   command->add_option("--onnxruntime", options->onnxruntime,
                       "libonnxruntime.so or the folder it lies in");

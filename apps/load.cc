@@ -385,7 +385,8 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
       ->capture_default_str();
   command.add_option("--url", flags.url,
                      "host:port (default 127.0.0.1:8000 for HTTP, 127.0.0.1:8001 for gRPC)");
-  command.add_option("--models", flags.models, "without a scenario: NAME:SHARE,...");
+  command.add_option("--models", flags.models,
+                     "without a scenario: the models and their shares of the rate, NAME:SHARE,...");
   command.add_option("--rate", flags.rate, "requests per second, all models together")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -402,7 +403,7 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
       ->capture_default_str();
   command.add_option("--warmup", flags.warmup, "seconds at the start that do not count")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--seed", flags.seed, "of arrivals and inputs")
+  command.add_option("--seed", flags.seed, "seed of arrivals and inputs")
       ->check(SeedRange())
       ->capture_default_str();
 }
@@ -414,24 +415,26 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::NonNegativeNumber);
   command
       .add_option("--timeout-ms", flags.timeout,
-                  "told to the server with each request; over gRPC also the call's deadline")
+                  "timeout that each request carries; over gRPC also the call's deadline")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--priority", flags.priority, "1 is the highest; 0: the model's default");
+  command.add_option("--priority", flags.priority,
+                     "priority of each request: 1 is the highest; 0: the model's default");
   command
       .add_option("--connections", flags.connections,
-                  "HTTP: at most (default 256); gRPC: exactly (default 1)")
+                  "connections; over HTTP at most so many (default 256), over gRPC exactly so many "
+                  "(default 1)")
       ->check(CLI::Range(0, 4096));
   command.add_option("--drain", flags.drain_s, "seconds to wait for the last answers")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--shape", flags.shapes, "size of dynamic dimensions: INPUT=3,48,160");
   command.add_option("--input", flags.inputs,
-                     "INPUT=FILE: send these bytes, a JPEG say, with every request");
+                     "INPUT=FILE: every request sends the bytes of this file, for example a JPEG");
   command.add_flag("--random", flags.random, "random inputs instead of labelled images");
 }
 
 void DeclareReport(LoadFlags& flags, CLI::App& command) {
-  command.add_option("--policy", flags.policy, "what the report calls the server's policy");
+  command.add_option("--policy", flags.policy, "name of the server's policy in the report");
   command
       .add_option("--profile", flags.profile,
                   "latencies of the server's machine, for the accuracy limit of this load "
@@ -453,8 +456,9 @@ void DeclareReport(LoadFlags& flags, CLI::App& command) {
 
 void AddLoad(CLI::App& app, CommandContext& context) {
   const auto flags = std::make_shared<LoadFlags>();
-  CLI::App* command = app.add_subcommand(
-      "load", "Drive a KServe v2 server, open loop, and report who met the deadline");
+  CLI::App* command = app.add_subcommand("load",
+                                         "Send requests to a KServe v2 server at a given rate "
+                                         "(open loop) and report how many met the deadline");
   DeclareArrivals(*flags, *command);
   DeclareCalls(*flags, *command);
   DeclareReport(*flags, *command);

@@ -1,7 +1,11 @@
 // tactus: one binary; `tactus COMMAND --help` explains each command.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -21,17 +25,51 @@ std::string Missing(const CLI::App* app, std::string said) {
   return option == nullptr ? said : said + ": " + option->get_description();
 }
 
+std::set<std::string> WordsOf(std::string option) {
+  std::ranges::replace(option, '-', ' ');
+  std::istringstream text(option.substr(0, option.find('=')));
+  return {std::istream_iterator<std::string>(text), {}};
+}
+
+// Options of the command that share a word with one that it does not have: "--tls" is --peer-tls
+// in one command, and "--peer-tls" is --tls in another.
+std::string AlikeOptions(const CLI::App& command, const std::string& unknown) {
+  const std::set<std::string> words = WordsOf(unknown);
+  std::string alike;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    const auto has = [&](const std::string& word) { return words.contains(word); };
+    if (!name.starts_with("--") || !std::ranges::any_of(WordsOf(name), has)) continue;
+    alike += (alike.empty() ? "" : ", ") + name;
+  }
+  return alike.empty() ? "" : " (there is " + alike + ")";
+}
+
+// What the line says of a word that no command or option takes.
+std::string Unknown(const CLI::App& app, const std::vector<std::string>& words) {
+  const auto is_option = [](const std::string& word) { return word.starts_with("--"); };
+  const auto option = std::ranges::find_if(words, is_option);
+  const CLI::App* command = &app;
+  std::string name;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += command->get_name() + " ";
+  }
+  if (option == words.end() || command == &app) {
+    return "tactus: there is no command '" + words.front() + "'; " + name + "--help lists them\n";
+  }
+  return "tactus: there is no option '" + *option + "'; " + name + "--help lists them" +
+         AlikeOptions(*command, *option) + "\n";
+}
+
 // One line, as every other bad input gets.
 std::string BadOption(const CLI::App* app, const CLI::Error& error) {
   const std::vector<std::string> unknown = app->remaining(true);
   const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-  if (missing && !unknown.empty()) {
-    const auto commands = app->get_subcommands();
-    const bool option = !commands.empty() && unknown.front().starts_with('-');
-    return "tactus: there is no " + std::string(option ? "option '" : "command '") +
-           unknown.front() + "'; " + (option ? commands.front()->get_name() + " " : "") +
-           "--help lists them\n";
-  }
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const bool option =
+      std::ranges::any_of(unknown, [](const std::string& word) { return word.starts_with("--"); });
+  if (!unknown.empty() && (missing || (extra && option))) return Unknown(*app, unknown);
   const bool value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
   const std::string said = missing ? Missing(app, error.what()) : error.what();
   return "tactus: " + said + (value ? "\n" : "; --help explains\n");

@@ -170,7 +170,7 @@ void AddMan(CLI::App& app, CommandContext& context) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("man", "Print a command's manual page, or write all");
-  command->add_option("command", flags->command, "Which; none: of the program itself");
+  command->add_option("command", flags->command, "The command (default: the program itself)");
   command->add_option("--out", flags->out, "Folder in which to write the pages of all commands");
   command->callback([flags, &app, &context] {
     const CommandPage program = PageOf(app);

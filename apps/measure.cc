@@ -171,16 +171,16 @@ void AddMeasure(CLI::App& app, CommandContext& context) {
                   "Start from what the policy has learnt before (strait)")
       ->check(ReadFile());
   sub->add_option("--save-predictor", command->options.save_predictor,
-                  "Write what the policy has learnt in the end to this file (strait)")
+                  "Write what the policy has learnt by the end to this file (strait)")
       ->check(WritableFile());
   sub->add_option("--write-overheads", command->overheads,
                   "Write the profile with the measured overheads and service ratios to this file")
       ->check(WritableFile());
   sub->add_option("--predictions", command->predictions,
-                  "Write predicted and measured slowdown of each batch that had neighbours to "
-                  "this file (CSV), where the policy predicts")
+                  "Write the predicted and the measured slowdown of each batch that had neighbours "
+                  "to this file (CSV); for policies that predict it")
       ->check(WritableFile());
-  sub->add_flag("--no-pin", command->no_pin, "Leave the lanes to the kernel's scheduler");
+  sub->add_flag("--no-pin", command->no_pin, "Do not pin lanes to cores");
   sub->add_flag("--wide", command->wide, "Show every model, and how requests ended");
   sub->callback([command, &context] { context.exit_code = RunMeasure(*command); });
 }

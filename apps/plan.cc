@@ -184,27 +184,30 @@ int RunPartition(const PartitionOptions& options) {
 void AddPartition(CLI::App& plan, CommandContext& context) {
   auto options = std::make_shared<PartitionOptions>();
   CLI::App* command = plan.add_subcommand(
-      "partition", "Which models share which backends, evenly and within memory");
+      "partition", "Divide models among the backends of sub-clusters, evenly and within memory");
   command->add_option("input", options->input, "Cluster and models (TOML)")
       ->required()
       ->check(ReadFile());
-  auto* previous = command
-                       ->add_option("--previous", options->previous,
-                                    "What --json wrote: models stay there where they can")
-                       ->check(ReadFile());
+  auto* previous =
+      command
+          ->add_option(
+              "--previous", options->previous,
+              "An earlier partition (of --json); models stay where it put them if they can")
+          ->check(ReadFile());
   command
       ->add_option("--max-moves", options->most_moves,
-                   "At most this many models leave their place, or models of this move_cost")
+                   "Most models that may move, or their move_cost in all")
       ->check(CLI::Range(0.0, 1e12))
       ->needs(previous);
-  auto* limit = command->add_option("--time-limit", options->time_limit_s,
-                                    "Seconds that it may take; with --trials none unless stated");
+  auto* limit = command->add_option(
+      "--time-limit", options->time_limit_s,
+      "Most seconds that the search may take; with --trials there is no limit by default");
   limit->check(CLI::Range(0.001, 86'400.0))->capture_default_str();
-  auto* trials = command->add_option("--trials", options->search.most_trials,
-                                     "Ends after so many trials: the same answer on any machine");
+  auto* trials =
+      command->add_option("--trials", options->search.most_trials,
+                          "End after so many trials: then the answer is the same on any machine");
   trials->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
-  command->add_option("--seed", options->search.seed, "Another seed, another search")
-      ->capture_default_str();
+  command->add_option("--seed", options->search.seed, "Seed of the search")->capture_default_str();
   command->add_option("--json", options->json, "Write the partition to this file")
       ->check(WritableFile());
   command->callback([options, limit, trials, &context] {

@@ -184,7 +184,8 @@ int RunFleet(const FleetOptions& options) {
 void AddPlanFleet(CLI::App& plan, CommandContext& context) {
   auto options = std::make_shared<FleetOptions>();
   CLI::App* command = plan.add_subcommand(
-      "fleet", "Which stage of which pipeline runs on which device, in which batches and windows");
+      "fleet",
+      "Place the stages of pipelines on the devices of a fleet, with batch sizes and time windows");
   command->add_option("input", options->input, "Devices, links, costs and pipelines (TOML)")
       ->required()
       ->check(ReadFile());

@@ -293,30 +293,33 @@ std::string WhyNoShare(const std::string& text) {
 void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
   auto options = std::make_shared<GpuletOptions>();
   CLI::App* command = plan.add_subcommand(
-      "gpulet", "How devices are split into shares (gpu-lets), and which models are in which");
+      "gpulet", "Split devices into shares (gpu-lets) and place the models on them");
   command->add_option("scenario", options->scenario, "Scenario file (TOML); its lanes are devices")
       ->required()
       ->check(ReadFile());
   std::vector<std::string> planners(PlannerNames().begin(), PlannerNames().end());
   planners.emplace_back("ideal");
-  command->add_option("--planner", options->planner, "Who plans")
+  command->add_option("--planner", options->planner, "Planner to use")
       ->check(CLI::IsMember(planners))
       ->capture_default_str();
   command
-      ->add_option("--shares", options->percent,
-                   "Percent of a device that a lane may have, beside all of it; ascending, and "
-                   "instead of the scenario's [plan] shares")
+      ->add_option(
+          "--shares", options->percent,
+          "Shares of a device that a lane may have beside the whole, in percent, ascending; "
+          "overrides the scenario's [plan] shares")
       ->delimiter(',')
       ->check(CLI::Validator(WhyNoShare, "PERCENT"));
   command
-      ->add_option("--exponent", options->exponent,
-                   "How much of a lost percent of the device a batch feels that could use it, "
-                   "instead of the scenario's")
+      ->add_option(
+          "--exponent", options->exponent,
+          "How strongly a smaller share slows a batch: 0 not at all, 1 in proportion to what "
+          "it could use; overrides the scenario's [plan] exponent")
       ->check(CLI::Range(0.0, 4.0));
   command
-      ->add_option("--on-share", options->measured,
-                   "Instead of both: what `tactus profile` measured on each share, 50=half.json, "
-                   "ascending to 100=whole.json")
+      ->add_option(
+          "--on-share", options->measured,
+          "Instead of --shares and --exponent: the profile that `tactus profile` measured on "
+          "each share, 50=half.json, ascending to 100=whole.json")
       ->option_text("PERCENT=FILE ...")
       ->check(ReadFile())
       ->excludes("--shares")
@@ -324,16 +327,16 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
   command
       ->add_option(
           "--interference", options->interference,
-          "c1,c2,c3,c4,c5 of Section 4.4; default: the scenario's [plan] interference, else "
-          "lanes are taken not to disturb each other")
+          "Coefficients c1,c2,c3,c4,c5 of the paper's Section 4.4 (default: the scenario's [plan] "
+          "interference, else lanes are assumed not to disturb each other)")
       ->delimiter(',')
       ->check(CLI::Range(-100.0, 100.0))
       ->expected(5);
   command
       ->add_option(
           "--out", options->out,
-          "Write the plan, and what shares it was made for, to this file: for simulate --plan "
-          "and, beside their --on-share, serve --plan")
+          "Write the plan and the shares that it was made for to this file, for `tactus simulate "
+          "--plan` and `tactus serve --plan`")
       ->check(WritableFile());
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)

@@ -138,7 +138,7 @@ std::string Explanation(const Experiment& experiment, const LanesOptions& option
   text += fluid == 0
               ? "fluid limit: none is known for pipelines\n"
               : fmt::format(
-                    "fluid limit: no policy that drops nothing and always runs the "
+                    "fluid limit: no policy that gives nothing up and always runs the "
                     "final exit does with fewer than {}{}\n",
                     fluid, fluid == options.most ? ", or with so many, which is the --most" : "");
   const char* before = "given: ";
@@ -230,9 +230,9 @@ int RunLanes(const LanesOptions& options) {
 void AddPlanLanes(CLI::App& plan, CommandContext& context) {
   auto options = std::make_shared<LanesOptions>();
   CLI::App* command =
-      plan.add_subcommand("lanes", "How many lanes a scenario's load needs, under each policy");
-  Declare(options->search, *command, "How many seeds; every one must pass");
-  command->add_option("--most", options->most, "Lanes, at most")
+      plan.add_subcommand("lanes", "Find how many lanes a scenario's load needs under each policy");
+  Declare(options->search, *command, "How many seeds, from --first-seed; every one must pass");
+  command->add_option("--most", options->most, "Try so many lanes at most")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command->add_option("--json", options->json, "Write the plan to this file")

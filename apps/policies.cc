@@ -53,7 +53,7 @@ int Describe(const std::string& text) {
 void AddPolicies(CLI::App& app, CommandContext& context) {
   auto name = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("policies", "List the policies, or one with its options");
-  command->add_option("name", *name, "One of them");
+  command->add_option("name", *name, "Name of the policy whose options to list");
   command->callback(
       [name, &context] { context.exit_code = name->empty() ? ListAll() : Describe(*name); });
 }

@@ -280,7 +280,9 @@ void AddProfile(CLI::App& app, CommandContext& context) {
       ->check(WritableFile())
       ->capture_default_str();
   command->add_option("--only", options->only, "Only these models: a,b")->delimiter(',');
-  command->add_option("--repetitions", options->repetitions, "Runs of each cell that count")
+  command
+      ->add_option("--repetitions", options->repetitions,
+                   "Counted runs of each cell: one model, exit and batch size")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command
@@ -291,11 +293,12 @@ void AddProfile(CLI::App& app, CommandContext& context) {
   command->add_option("--max-batch", options->max_batch, "No larger batch than this")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--quick", options->quick, "At most 60 runs and half a second for a cell");
-  command->add_flag("--resume", options->resume, "Go on where an interrupted measurement ended");
-  command->add_flag("--no-pin", options->no_pin, "Do not keep the measurement on a lane's cores");
+  command->add_flag("--resume", options->resume, "Go on where an interrupted measurement stopped");
+  command->add_flag("--no-pin", options->no_pin,
+                    "Do not pin the measurement to the cores of a lane");
   command
       ->add_option("--threads", options->threads,
-                   "Threads of the engine for a batch, as `tactus serve --threads` will have")
+                   "Threads that run one batch; the same as for `tactus serve --threads`")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command
@@ -305,7 +308,8 @@ void AddProfile(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command
       ->add_option("--share", options->share,
-                   "Per cent of the --device, a lane of a plan; of a processor, say --threads")
+                   "Measure on this percentage of the --device, as a lane of a plan; on a "
+                   "processor give --threads instead")
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
   command->add_option("--engine", options->engine, "Engine to measure")->capture_default_str();

@@ -79,7 +79,7 @@ int RunReplay(const std::string& path) {
 void AddReplay(CLI::App& app, CommandContext& context) {
   auto path = std::make_shared<std::string>();
   CLI::App* command =
-      app.add_subcommand("replay", "Decide a journal again and compare every decision");
+      app.add_subcommand("replay", "Read a journal, decide again, and compare every decision");
   command->add_option("journal", *path, "Journal of simulate, measure or serve")->required();
   command->callback([path, &context] { context.exit_code = RunReplay(*path); });
 }

@@ -136,8 +136,8 @@ void AddReproduce(CLI::App& app, CommandContext& context) {
   auto made = std::make_shared<Command>();
   ReproduceOptions& options = made->options;
   options.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  CLI::App* command =
-      app.add_subcommand("reproduce", "Run a paper's figures, with its claims beside ours");
+  CLI::App* command = app.add_subcommand(
+      "reproduce", "Make a paper's figures, and set its claims beside our results");
   command->add_option("paper", made->paper, "Which paper: a folder of --figures")
       ->capture_default_str();
   command
@@ -145,30 +145,35 @@ void AddReproduce(CLI::App& app, CommandContext& context) {
                    "Figures and tables to make: 4,7 or table2 (default: all)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--figures", made->folder, "Directory of the figures' own files, by paper")
+  command
+      ->add_option(
+          "--figures", made->folder,
+          "Directory with a folder for each paper, which says what its figures run and draw")
       ->capture_default_str();
   command->add_option("--out", options.out,
                       "Directory for CSV, SVG and PNG (default: build/reproduce/PAPER)");
   command->add_option("--scenarios", options.scenarios,
                       "Directory of the scenario files (default: scenarios/PAPER)");
-  command->add_option("--seeds", options.seeds, "Seeds to average over, 1 to N")
-      ->check(CLI::Range(1, 1000))
+  command->add_option("--seeds", options.seeds, "How many seeds to average over, from seed 1")
+      ->check(SeedCount())
       ->capture_default_str();
   command->add_option("--jobs", options.jobs, "Threads for Symphony's Figure 7")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command
-      ->add_option("--cells", options.cells,
-                   "Workloads of Figure 7, spread over all 7,602; 0 for all")
+      ->add_option(
+          "--cells", options.cells,
+          "How many of the 7,602 workloads of Symphony's Figure 7 to run, evenly spread; 0: all")
       ->capture_default_str();
   command->add_option("--minutes", options.minutes, "Minutes of Strait's five-hour trace")
       ->check(CLI::Range(1, 300))
       ->capture_default_str();
   command
       ->add_option("--scheduler", options.scheduler,
-                   "What ./run bench scheduler --json wrote: for Symphony's Figure 13-left")
+                   "File of `./run bench scheduler --json`, for Symphony's Figure 13-left")
       ->check(ReadFile());
-  command->add_flag("--fresh", options.fresh, "Run every point again");
+  command->add_flag("--fresh", options.fresh,
+                    "Run every point again, also those that are in the CSV files already");
   command->add_option("--json", made->json, "Write the claims as checks to this file")
       ->check(WritableFile());
   command->callback([made, &context] { context.exit_code = RunReproduce(*made); });

@@ -145,12 +145,12 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
           "take over; none: it is the only one")
       ->delimiter(',')
       ->option_text(kCommaList);
-  command->add_option("--policy", f->policy, "Who runs when, of `tactus policies`")
+  command->add_option("--policy", f->policy, "Scheduling policy; `tactus policies` lists them")
       ->capture_default_str();
-  command->add_option("--most-workers", f->most_workers, "Workers at most")
+  command->add_option("--most-workers", f->most_workers, "Most workers")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command->add_option("--most-lanes", f->most_lanes, "Lanes of all workers together at most")
+  command->add_option("--most-lanes", f->most_lanes, "Most lanes, of all workers together")
       ->check(CLI::Range(1, 65'536))
       ->capture_default_str();
   command->add_option("--queue-capacity", f->queue_capacity, "Requests that may wait for one model")
@@ -170,7 +170,8 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--peer-tls", f->tls,
                    "Folder with authority.pem, node.pem and node.key (`tactus cluster "
-                   "certificate`): only nodes of the cluster belong to the site")
+                   "certificate`): the certificate for workers, front ends and other schedulers; "
+                   "only who has one of that authority belongs to the site")
       ->check(CLI::ExistingDirectory);
   command->add_flag("--insecure", f->insecure, "Listen beyond this machine, in the clear");
   command->add_option("--log-level", f->log_level, "On standard error")

@@ -20,15 +20,14 @@ void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds
       ->delimiter(',')
       ->option_text(kCommaList)
       ->allow_extra_args(false);
-  command.add_option("--seeds", options.seeds, seeds)
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command.add_option("--first-seed", options.first_seed, "The first of them")
+  command.add_option("--seeds", options.seeds, seeds)->check(SeedCount())->capture_default_str();
+  command.add_option("--first-seed", options.first_seed, "The first seed; the others follow it")
       ->check(SeedRange())
       ->capture_default_str();
   command
-      .add_option("--bad", options.bad_percent,
-                  "Bad requests of any model or pipeline, at most, in %")
+      .add_option(
+          "--bad", options.bad_percent,
+          "Most bad requests of any model or pipeline (late, shed, expired or failed), in %")
       ->check(CLI::Range(0.0, 99.0))
       ->capture_default_str();
   command.add_option("--set", options.settings, "Change a key: lanes.count=8, models.*.slo_ms=20")

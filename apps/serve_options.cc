@@ -177,7 +177,8 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
                 "enough")
       ->group(kGroup);
   command
-      .add_option("--spin-us", o.spin_us, "How long an idle thread looks for work before it sleeps")
+      .add_option("--spin-us", o.spin_us,
+                  "Microseconds for which an idle thread looks for work before it sleeps")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str()
       ->group(kGroup);
@@ -209,7 +210,7 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
     command.add_option(name, value, what)->check(ReadFile())->group(kGroup);
   };
   file("--tls-cert", o.tls_cert,
-       "Certificate (PEM) of all three ports; read again when it changes");
+       "Certificate (PEM) for clients, of all three ports; read again when it changes");
   file("--tls-key", o.tls_key, "Its private key (PEM)");
   file("--tls-client-ca", o.tls_client_ca,
        "Serve only clients with a certificate of this authority");
@@ -227,32 +228,36 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
   port("--http-port", o.http_port, "KServe v2 over REST");
   port("--grpc-port", o.grpc_port, "KServe v2 over gRPC, health and reflection");
   port("--metrics-port", o.metrics_port, "Prometheus metrics at /metrics");
-  command.add_option("--http-threads", o.http_threads, "Threads that parse requests")
+  command.add_option("--http-threads", o.http_threads, "Threads that read and write HTTP")
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
       ->group(kGroup);
   command
       .add_option("--client-limits", o.client_limits,
-                  "What one client may have: calls= and mb= under way, rate= per second, HTTP "
-                  "connections=; by default three quarters of the server and any rate")
+                  "Limits for each client: calls= and mb= under way, rate= calls per second, "
+                  "connections= over HTTP (default: three quarters of the server's, and any rate)")
       ->option_text("NAME=N,...")
       ->group(kGroup);
   command
-      .add_option("--objective", o.objectives,
-                  "Priority of calls that a router marks so (x-llm-d-inference-objective) and that "
-                  "state none; the option again for each name")
+      .add_option(
+          "--objective", o.objectives,
+          "Priority of calls that carry this name in x-llm-d-inference-objective and state no "
+          "priority of their own; the option again for each name")
       ->option_text("NAME=PRIORITY ...")
       ->allow_extra_args(false)
       ->group(kGroup);
-  command.add_option("--max-body-mb", o.max_body_mb, "Largest body of a call, also when unpacked")
+  command
+      .add_option("--max-body-mb", o.max_body_mb,
+                  "Largest body of a call in megabytes, also after unpacking")
       ->check(CLI::Range(1, 2047))
       ->capture_default_str()
       ->group(kGroup);
   command
       .add_flag("--strict-triton", o.strict_triton,
-                "Triton's status codes and texts where they differ from ours")
+                "Answer with Triton's status codes and texts where they differ from ours")
       ->group(kGroup);
-  command.add_flag("--triton-metrics", o.triton_metrics, "Also Triton's nv_inference_* metrics")
+  command
+      .add_flag("--triton-metrics", o.triton_metrics, "Give Triton's nv_inference_* metrics too")
       ->group(kGroup);
 }
 
@@ -264,7 +269,7 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
     return command.add_option(name, value, what)->capture_default_str()->group(kGroup);
   };
   number("--autoscale-interval-seconds", o.autoscale_interval_s,
-         "How often the load is looked at; 0: never, and there is no advice")
+         "How often the advice is worked out; 0: never")
       ->check(CLI::Range(0.0, 3600.0));
   number("--autoscale-window-seconds", o.autoscale_window_s,
          "Averaging window of the advice; no lane is given back before one has passed")
@@ -280,7 +285,7 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
          "Lanes are given back when they are idle for more than this part of the time")
       ->check(CLI::Range(0.0, 0.999));
   number("--autoscale-idle-kept", o.autoscale.idle_kept,
-         "The part that giving back leaves idle, as room for a rise")
+         "The idle part that is kept when lanes are given back, as room for a rise")
       ->check(CLI::Range(0.0, 0.999));
 }
 
@@ -297,8 +302,8 @@ void DeclareSite(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   command
       .add_option("--worker-name", o.worker_name,
-                  "What the site calls this worker; by default of the host and the process. With "
-                  "--peer-tls it begins with the node: NODE/...")
+                  "Name of this worker in the site (default: of the host and the process). With "
+                  "--peer-tls it begins with the node's name: NODE/...")
       ->needs("--schedulers")
       ->group(kGroup);
   command
@@ -313,8 +318,9 @@ void DeclarePeerTls(ServeOptions& o, CLI::App& command) {
   command
       .add_option(
           "--peer-tls", o.peer_tls,
-          "Folder with authority.pem, node.pem and node.key (`tactus cluster certificate`): "
-          "processes of the cluster speak to each other with certificates")
+          "Folder with authority.pem, node.pem and node.key (`tactus cluster certificate`): the "
+          "certificate for the other processes of a site or cluster; that for clients is "
+          "--tls-cert")
       ->check(CLI::ExistingDirectory)
       ->group("Cluster (docs/cluster.md)");
 }
@@ -326,8 +332,8 @@ void DeclareCluster(ServeOptions& o, CLI::App& command, const char* peers) {
   command
       .add_option(
           "--routes", o.routes,
-          "File in which the agent says where the steps of pipelines run; read again whenever it "
-          "changes")
+          "File that says where the steps of pipelines run, written by `tactus agent`; read again "
+          "whenever it changes")
       ->group(kGroup);
 }
 
@@ -335,14 +341,15 @@ void DeclareWatchdog(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
   command
       .add_option("--watchdog-s", o.watchdog_s,
-                  "A run is taken for one without end after this many seconds at least")
+                  "A batch counts as a run without end after this many seconds at the earliest")
       ->check(CLI::Range(0.001, 86'400.0))
       ->capture_default_str()
       ->group(kGroup);
   command
-      .add_option("--watchdog-multiple", o.watchdog_multiple,
-                  "A run is taken for one without end after so many times what its profile says, "
-                  "and --watchdog-s; its lane serves nothing until it ends. 0: never")
+      .add_option(
+          "--watchdog-multiple", o.watchdog_multiple,
+          "A batch counts as a run without end after this many times its profiled time, and "
+          "no sooner than --watchdog-s; its lane serves nothing until the run ends. 0: never")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str()
       ->group(kGroup);
@@ -369,8 +376,10 @@ void DeclareHeld(ServeOptions& o, CLI::App& command) {
       ->capture_default_str()
       ->group(kGroup);
   command
-      .add_option("--pending-mb", o.pending_mb,
-                  "Bytes of input that calls may hold, while they come and until they are answered")
+      .add_option(
+          "--pending-mb", o.pending_mb,
+          "Megabytes of input that all calls together may hold, from their first byte until "
+          "they are answered")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str()
       ->group(kGroup);

@@ -41,10 +41,13 @@ int SimulateAFleet(const SimulateOptions& options) {
                              .policies = options.policies,
                              .settings = options.settings,
                              .seeds = options.seeds,
+                             .first_seed = options.seed.value_or(1),
                              .plan = options.plan,
                              .json = options.json};
   if (!options.policy.empty()) fleet.policies.push_back(options.policy);
-  if (options.seed) fleet.settings.push_back(fmt::format("seed={}", *options.seed));
+  if (options.seed && options.seeds == 0) {
+    fleet.settings.push_back(fmt::format("seed={}", *options.seed));
+  }
   const bool other = !options.files.journal.empty() || !options.files.predictor.empty() ||
                      !options.files.save_predictor.empty();
   if (other) {
@@ -144,16 +147,16 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
       ->check(ReadFile());
   command
       ->add_option("--save-predictor", options->files.save_predictor,
-                   "Write what the policy has learnt in the end to this file (strait)")
+                   "Write what the policy has learnt by the end to this file (strait)")
       ->check(WritableFile());
   command
       ->add_option(
           "--plan", options->plan,
-          "Split devices and place models by this plan (of `tactus plan gpulet --out`), into the "
-          "shares that it was made for, under the policy planned if no other is named; where the "
-          "scenario has a [plan] planner, at first; of a fleet: by this plan (of `tactus plan "
-          "fleet "
-          "--out`) throughout, or with --set period_s=S until it is planned anew")
+          "Split devices and place models as this plan of `tactus plan gpulet --out` says. The "
+          "policy is then planned, unless --policy names another. Where the scenario has a [plan] "
+          "planner, the plan holds until that planner makes the next one. Of a fleet: a plan of "
+          "`tactus plan fleet --out`, which holds throughout, or with --set period_s=S until the "
+          "first replanning")
       ->check(ReadFile());
   command->add_option("--planners", options->planners, "Of a fleet: compare these planners")
       ->delimiter(',')
@@ -163,8 +166,10 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
       ->add_option("--policies", options->policies,
                    "Of a fleet: compare these policies (the option again for one with options)")
       ->allow_extra_args(false);
-  command->add_option("--seeds", options->seeds, "Of a fleet: seeds 1 to N, means of them")
-      ->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--seeds", options->seeds,
+                   "Of a fleet: how many seeds to average over, from --seed, or else from seed 1")
+      ->check(SeedCount());
   command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
   command->callback([options, &context] { context.exit_code = RunSimulate(*options); });
 }

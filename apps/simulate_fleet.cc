@@ -81,11 +81,14 @@ int RunSimulateFleet(const SimulateFleetOptions& options) {
   }
   for (const std::string& planner : planners) {
     for (const std::string& policy : policies) {
-      for (int seed = 1; seed <= std::max(1, options.seeds); ++seed) {
+      for (int i = 0; i < std::max(1, options.seeds); ++i) {
         std::vector<std::string> settings = common;
         if (!planner.empty()) settings.push_back("planner=" + planner);
         if (!policy.empty()) settings.push_back("policy=" + policy);
-        if (options.seeds > 0) settings.push_back(fmt::format("seed={}", seed));
+        if (options.seeds > 0) {
+          const std::uint64_t seed = options.first_seed + static_cast<std::uint64_t>(i);
+          settings.push_back(fmt::format("seed={}", seed));
+        }
         const auto scenario = LoadFleetScenario(options.scenario, settings);
         if (!scenario) return ReportBadInput(scenario.error());
         if (const auto kept =

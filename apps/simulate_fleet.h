@@ -1,6 +1,7 @@
 // tactus simulate of a fleet's scenario: one that has [[devices]].
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,8 @@ struct SimulateFleetOptions {
   std::vector<std::string> planners;  // none: the scenario's
   std::vector<std::string> policies;  // none: the scenario's
   std::vector<std::string> settings;  // of [fleet]: "duration_s=600"
-  int seeds = 0;                      // 1 to so many; 0: the scenario's own
+  int seeds = 0;                      // as many runs each; 0: one, with the scenario's own seed
+  std::uint64_t first_seed = 1;       // of `seeds`
   std::string plan;  // a file of `tactus plan fleet --out`, which serves throughout; empty: none
   std::string json;
 };

@@ -73,12 +73,15 @@ Expected<Runners> MakeRunners(const StreamFlags& flags, Lines& lines) {
   for (std::size_t i = 0; i < flags.sources.size(); ++i) {
     auto [name, source] = NamedSource(flags.sources[i], i);
     for (const auto& other : runners) {
-      if (other->name() == name) return InvalidArgument(fmt::format("two streams are '{}'", name));
+      if (other->name() != name) continue;
+      return InvalidArgument(
+          fmt::format("{}: another stream is called '{}' too; name this one: NAME=SOURCE",
+                      flags.sources[i], name));
     }
     if (Status known = CheckSource(source); !known) return std::unexpected(known.error());
     // A connection for each: none waits behind another's frames.
     auto sink = MakeRemoteSink(flags.server, flags.model);
-    if (!sink) return InvalidArgument("--url, --ca, --token-file: " + sink.error().message);
+    if (!sink) return std::unexpected(sink.error());
     StreamConfig config = flags.config;
     config.source = {source, FromSeconds(flags.timeout_s)};
     config.model = flags.model;
@@ -160,17 +163,20 @@ void DeclareFlow(StreamFlags& flags, CLI::App& command) {
   command
       .add_option("--fps", flags.config.flow.most_rate, "most frames a second; 0: as many as come")
       ->check(CLI::Range(0.0, 1000.0));
-  command.add_option("--every", flags.config.flow.every, "take every n-th frame only")
+  command.add_option("--every", flags.config.flow.every, "take only every n-th frame")
       ->check(CLI::Range(1, 100'000));
-  command.add_option("--queue", flags.config.flow.queue, "frames that wait at most, newest first")
+  command
+      .add_option("--queue", flags.config.flow.queue,
+                  "most frames that wait; the newest goes first, the oldest is dropped")
       ->check(CLI::Range(1, 64));
   command
       .add_option("--in-flight", flags.config.flow.in_flight,
-                  "frames of a stream at the server at most")
+                  "most frames of a stream at the server at once")
       ->check(CLI::Range(1, 100'000));
   command
-      .add_option("--slo-ms", flags.slo,
-                  "from capture to answer; 0: what the pipeline promises, or 1 s")
+      .add_option(
+          "--slo-ms", flags.slo,
+          "time from capture to answer; 0: the pipeline's slo_ms, or 1 s where it states none")
       ->check(CLI::Range(0.0, 600'000.0));
 }
 
@@ -184,7 +190,7 @@ void AddStream(CLI::App& app, CommandContext& context) {
       ->add_option("sources", flags->sources,
                    "a file, or an rtsp, rtsps, http or https URL; NAME=SOURCE names the stream")
       ->required();
-  command->add_option("--url", flags->server.url, "the server's gRPC, HOST:PORT")
+  command->add_option("--url", flags->server.url, "HOST:PORT of the server's gRPC")
       ->capture_default_str();
   command
       ->add_option("--ca", flags->server.ca,
@@ -197,15 +203,17 @@ void AddStream(CLI::App& app, CommandContext& context) {
   command->add_option("--model", flags->model, "a model or pipeline that takes a JPEG")->required();
   DeclareFlow(*flags, *command);
   command
-      ->add_option("--reconnect-s", flags->reconnect_s,
-                   "before a lost source is tried again; doubles without a frame")
+      ->add_option(
+          "--reconnect-s", flags->reconnect_s,
+          "seconds before a lost source is tried again; they double as long as no frame comes")
       ->check(CLI::Range(0.05, 3600.0));
   command
       ->add_option("--attempts", flags->config.reconnect.attempts,
-                   "in a row without a frame, before a source is given up; 0: it never is")
+                   "attempts in a row without a frame after which a source is given up; 0: never")
       ->check(CLI::Range(0, 1'000'000));
   command
-      ->add_option("--timeout-s", flags->timeout_s, "a source that is silent for so long is lost")
+      ->add_option("--timeout-s", flags->timeout_s,
+                   "a source that brings no frame for so many seconds counts as lost")
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--loop", flags->config.loop, "begin a file again at its end");
   command->add_flag("--as-answered", flags->as_answered,

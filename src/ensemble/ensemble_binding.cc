@@ -79,7 +79,7 @@ Expected<EnsembleService::Binding> EnsembleService::ModelsOf(const EnsembleDecla
     if (entries_.contains(step.model)) return no_step();
     auto model = steps.Find(step.model, step.version);
     if (!model && options_.any_ensemble && options_.any_ensemble(step.model)) return no_step();
-    if (!model) return wrong(ErrorCode::kUnavailable, model.error().message);
+    if (!model) return wrong(ErrorCode::kUnavailable, WhyNoModel(step, model.error()));
     binding.costs.push_back(CostOf(**model));
     binding.models.push_back(*std::move(model));
   }

@@ -353,7 +353,7 @@ TEST(EnsembleService, TheErrorIsThatOfTheRowThatFailedAndNotOfThoseThatItTookAlo
   bench.steps.models.erase("read");
   bench.steps.Answer(bench.steps.Of("find").id, {{{3, 2}, {10, 11, 20, 21, 30, 31}}});
   EXPECT_THAT(asked.reply().status.error().message,
-              HasSubstr("step 'read': Request for unknown model"));
+              HasSubstr("step 'read': the repository has no model"));
   EXPECT_EQ(asked.reply().served.outcome, Outcome::kError) << "and not cancelled";
   EXPECT_EQ(bench.service->unfinished(), 0u);
 }
@@ -374,7 +374,7 @@ TEST(EnsembleService, IsReadyWhileItsStepsAre) {
   bench.steps.on_disk["second"] = *bench.steps.models["second"];
   ASSERT_TRUE(bench.service->Unload("second"));
   EXPECT_EQ(state().state, "UNAVAILABLE");
-  EXPECT_THAT(state().reason, HasSubstr("step 'second': Request for unknown model"));
+  EXPECT_THAT(state().reason, HasSubstr("step 'second': the repository has no model"));
   EXPECT_FALSE(bench.service->Ready());
   EXPECT_EQ(bench.service->Find("chain", -1).error().code, ErrorCode::kUnavailable);
   // Loading the ensemble loads what it needs.

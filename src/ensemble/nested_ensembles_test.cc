@@ -171,7 +171,7 @@ TEST(NestedEnsembles, CirclesAreToldWhatEndsThem) {
   EXPECT_THAT(as_step.Why("a"), HasSubstr("one with as_step has steps that are models only"));
   EXPECT_THAT(as_step.Why("self"), HasSubstr("step 'self': the ensemble calls itself"));
   EXPECT_THAT(as_step.Why("outer"), HasSubstr("put the steps of 'plain' here"));
-  EXPECT_THAT(as_step.Why("lost"), HasSubstr("unknown model"));
+  EXPECT_THAT(as_step.Why("lost"), HasSubstr("the repository has no model"));
 }
 
 TEST(NestedEnsembles, ThoseReadLaterAreKnownInTheFirstLines) {

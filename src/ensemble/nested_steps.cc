@@ -25,6 +25,16 @@ bool Reaches(const StepsOfEnsemble& steps_of, const std::string& from, const std
 
 }  // namespace
 
+std::string WhyNoModel(const StageDeclaration& step, const Error& why) {
+  if (why.code != ErrorCode::kNotFound) return why.message;
+  if (step.version < 0) {
+    return fmt::format("the repository has no model '{}', or it is not loaded; add it, or load it",
+                       step.model);
+  }
+  return fmt::format("model '{}' has no version {} that serves; add it, or name another",
+                     step.model, step.version);
+}
+
 std::string WhyNoStep(const EnsembleDeclaration& ensemble, const std::string& step,
                       bool has_as_step, const StepsOfEnsemble& steps_of) {
   const std::string& name = ensemble.model.name;

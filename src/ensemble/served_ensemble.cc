@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "ensemble/nested_steps.h"
 #include "ensemble/step_tensors.h"
 #include "platform/held_turns.h"
 #include "service/deadline.h"
@@ -289,7 +290,8 @@ Expected<std::shared_ptr<const ModelSpec>> ServedEnsemble::ModelOf(StageId stage
   const ModelSpec& known = *bound_.models[stage.value()];
   if (!groups_.empty() && groups_[stage.value()] != nullptr) return bound_.models[stage.value()];
   auto found = steps_.Find(step.model, step.version);
-  if (!found || found->get() == &known) return found;
+  if (!found) return Fail(found.error().code, WhyNoModel(step, found.error()));
+  if (found->get() == &known) return found;
   const ModelSpec& now = **found;
   if (now.max_batch == known.max_batch && SameTensors(now.inputs, known.inputs) &&
       SameTensors(now.outputs, known.outputs)) {

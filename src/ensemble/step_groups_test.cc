@@ -283,7 +283,7 @@ TEST(StepGroupsService, WhatCannotBeEnteredIsUnimplemented) {
   EXPECT_THAT(why("garbage"), HasSubstr("nobody has said this"));
   EXPECT_EQ(why(kGroup), "entered");
   bench.steps.models.erase("read");
-  EXPECT_THAT(why(kGroup), HasSubstr("step 'read': Request for unknown model"));
+  EXPECT_THAT(why(kGroup), HasSubstr("step 'read': the repository has no model"));
   bench.steps.Add(FloatModel("read", 8, {{"in", DataType::kFp32, {-1, 5}}},
                              {{"out", DataType::kFp32, {-1, 3}}}));
   EXPECT_THAT(why(kGroup), HasSubstr("'boxes' comes as")) << "a shape that cannot fit";

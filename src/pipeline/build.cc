@@ -31,9 +31,9 @@ Status ValidateBudgets(const PipelineDeclaration& declaration, const PipelineGra
   const auto budgeted = std::ranges::count_if(stages, Budgeted);
   if (budgeted == 0) return {};
   if (budgeted != std::ssize(stages)) {
-    return InvalidArgument(fmt::format(
-        "stage '{}' has no budget_ms and others have; give one to every stage, or to none",
-        std::ranges::find_if_not(stages, Budgeted)->name));
+    return InvalidArgument(
+        fmt::format("{0} '{1}' has no budget_ms and others have; give one to every {0}, or to none",
+                    stages.front().noun, std::ranges::find_if_not(stages, Budgeted)->name));
   }
   if (declaration.deadlines == DeadlineRule::kEqual ||
       declaration.deadlines == DeadlineRule::kWhole) {
@@ -72,10 +72,10 @@ class Builder {
     for (std::size_t s = 0; s < made_.stages.size(); ++s) {
       if (made_.stages[s].budget >= quickest_[s]) continue;
       return InvalidArgument(fmt::format(
-          "pipeline '{}', stage '{}': no batch can meet its budget of {:.6g} ms: the quickest of "
-          "'{}' takes {:.3f} ms at best; give it more of the SLO (budget_ms), or a quicker exit",
-          from_.name, from_.stages[s].name, ToMillis(made_.stages[s].budget), costs_[s].name,
-          ToMillis(quickest_[s])));
+          "{} '{}', {} '{}': no batch can meet its budget of {:.6g} ms: the quickest of '{}' takes "
+          "{:.3f} ms at best; give it more of the SLO (budget_ms), or a quicker exit",
+          from_.noun, from_.name, from_.stages[s].noun, from_.stages[s].name,
+          ToMillis(made_.stages[s].budget), costs_[s].name, ToMillis(quickest_[s])));
     }
     return std::move(made_);
   }
@@ -90,9 +90,9 @@ class Builder {
       sum += fmt::format("{}{:.3f}", sum.empty() ? "" : " + ", ToMillis(quickest_[stage.value()]));
     }
     return InvalidArgument(fmt::format(
-        "pipeline '{}': no batches can meet its SLO of {:.6g} ms: the quickest along {} take {} = "
-        "{:.3f} ms at best; give it an SLO above that, or quicker exits",
-        from_.name, ToMillis(from_.slo), Names(from_, path), sum, ToMillis(needed)));
+        "{} '{}': no batches can meet its SLO of {:.6g} ms: the quickest along {} take {} = {:.3f} "
+        "ms at best; give it an SLO above that, or quicker exits",
+        from_.noun, from_.name, ToMillis(from_.slo), Names(from_, path), sum, ToMillis(needed)));
   }
 
   void Divide() {

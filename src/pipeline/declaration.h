@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/serving_time.h"
@@ -30,6 +31,8 @@ struct StageDeclaration {
   std::vector<TensorLink> inputs = {};
   std::vector<TensorLink> outputs = {};
   std::string place = {};  // where it is written, for errors: "file:line:column"
+  // What whoever wrote it calls it, for errors: a stage of a scenario, a step of an ensemble.
+  std::string_view noun = "stage";
 };
 
 // How the SLO becomes deadlines of stages.
@@ -55,6 +58,7 @@ struct PipelineDeclaration {
   DeadlineRule deadlines = DeadlineRule::kLatency;
   AnswerRule answer = AnswerRule::kAll;
   std::vector<StageDeclaration> stages;
+  std::string_view noun = "pipeline";  // as of a stage: a pipeline, or an ensemble
 };
 
 }  // namespace tactus

@@ -33,11 +33,19 @@ std::string Circle(std::span<const StageDeclaration> stages,
 
 }  // namespace
 
+std::string NoSuchStage(std::span<const StageDeclaration> stages, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const StageDeclaration& known : stages) names.push_back(known.name);
+  return fmt::format("there is no {} '{}'; there are: {}",
+                     stages.empty() ? StageDeclaration{}.noun : stages.front().noun, name,
+                     fmt::join(names, ", "));
+}
+
 Expected<PipelineGraph> PipelineGraph::Make(std::span<const StageDeclaration> stages) {
   if (stages.empty()) return InvalidArgument("it has no stages; give it one at least");
   if (stages.size() > kMostStages) {
-    return InvalidArgument(fmt::format("it has {} stages, {} at most; make two pipelines of it",
-                                       stages.size(), kMostStages));
+    return InvalidArgument(fmt::format("it has {} {}s, {} at most; make two of it", stages.size(),
+                                       stages.front().noun, kMostStages));
   }
   PipelineGraph graph;
   graph.before_.resize(stages.size());
@@ -55,23 +63,22 @@ Status PipelineGraph::Connect(std::span<const StageDeclaration> stages) {
   };
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const StageDeclaration& stage = stages[s];
-    if (stage.name.empty()) return InvalidArgument("a stage has no name; give it one");
+    if (stage.name.empty()) {
+      return InvalidArgument(fmt::format("a {} has no name; give it one", stage.noun));
+    }
     if (static_cast<std::size_t>(find(stage.name)) != s) {
-      return InvalidArgument(
-          fmt::format("stage '{}' is there twice; give one of them another name", stage.name));
+      return InvalidArgument(fmt::format("{} '{}' is there twice; give one of them another name",
+                                         stage.noun, stage.name));
     }
     for (const std::string& name : stage.after) {
       const auto place = static_cast<std::size_t>(find(name));
       if (place == stages.size()) {
-        std::vector<std::string_view> names;
-        for (const StageDeclaration& known : stages) names.push_back(known.name);
-        return InvalidArgument(
-            fmt::format("stage '{}' is after '{}', which is no stage here; there are {}",
-                        stage.name, name, fmt::join(names, ", ")));
+        return InvalidArgument(fmt::format("{} '{}' is after '{}': {}", stage.noun, stage.name,
+                                           name, NoSuchStage(stages, name)));
       }
       if (std::ranges::find(before_[s], At(place)) != before_[s].end()) {
-        return InvalidArgument(
-            fmt::format("stage '{}' is after '{}' twice; once is enough", stage.name, name));
+        return InvalidArgument(fmt::format("{} '{}' is after '{}' twice; once is enough",
+                                           stage.noun, stage.name, name));
       }
       before_[s].push_back(At(place));
       next_[place].push_back(At(s));
@@ -92,8 +99,8 @@ Status PipelineGraph::Order(std::span<const StageDeclaration> stages) {
     }
     if (order_.size() == known) {
       return InvalidArgument(
-          fmt::format("its stages wait for each other in a circle: {}; leave out one of these",
-                      Circle(stages, before_, ordered)));
+          fmt::format("its {}s wait for each other in a circle: {}; leave out one of these",
+                      stages.front().noun, Circle(stages, before_, ordered)));
     }
   }
   return {};

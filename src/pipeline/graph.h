@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/expected.h"
@@ -26,6 +27,9 @@ using StageId = Id<struct StageTag>;
 using StageMask = std::uint64_t;
 inline constexpr StageMask kAllStages = ~StageMask{0};
 inline bool IsIn(StageMask stages, StageId stage) { return (stages >> stage.value() & 1) != 0; }
+
+// What is said wherever a stage is named that is not among these, with those that are.
+std::string NoSuchStage(std::span<const StageDeclaration> stages, std::string_view name);
 
 class PipelineGraph {
  public:

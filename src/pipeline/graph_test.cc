@@ -35,7 +35,7 @@ TEST(PipelineGraph, SaysWhatIsWrongAndWhatWouldBeRight) {
       {std::vector<StageDeclaration>(65, {"a"}), "it has 65 stages, 64 at most"},
       {{{""}}, "a stage has no name; give it one"},
       {{{"a"}, {"a"}}, "stage 'a' is there twice; give one of them another name"},
-      {{{"a"}, {"b", {"c"}}}, "stage 'b' is after 'c', which is no stage here; there are a, b"},
+      {{{"a"}, {"b", {"c"}}}, "stage 'b' is after 'c': there is no stage 'c'; there are: a, b"},
       {{{"a"}, {"b", {"a", "a"}}}, "stage 'b' is after 'a' twice; once is enough"},
       {{{"a", {"a"}}}, "in a circle: 'a' is after 'a'; leave out one of these"},
       {{{"a"}, {"b", {"a", "d"}}, {"c", {"b"}}, {"d", {"c"}}, {"e", {"d"}}},

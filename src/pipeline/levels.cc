@@ -55,15 +55,15 @@ class PipelineLevels::Maker {
     }
     if (gathered->valid() && !gathers) {
       return InvalidArgument(fmt::format(
-          "stage '{}' gathers the rows of '{}' but is after no stage that runs once for "
-          "each; leave out its gather",
-          declared.name, declared.gather));
+          "{0} '{1}' gathers the rows of '{2}' but is after no {0} that runs once for each; leave "
+          "out its gather",
+          declared.noun, declared.name, declared.gather));
     }
     if (gathered->valid() && made_.IsWithin(level, *gathered)) {
       return InvalidArgument(fmt::format(
-          "stage '{}' gathers the rows of '{}' and lies within them all the same; leave out its "
+          "{} '{}' gathers the rows of '{}' but still runs once for each of them; leave out its "
           "gather",
-          declared.name, declared.gather));
+          declared.noun, declared.name, declared.gather));
     }
     return Settle(stage, level);
   }
@@ -72,8 +72,8 @@ class PipelineLevels::Maker {
     const StageDeclaration& declared = At(stage);
     if (declared.count > 1 && declared.demultiply) {
       return InvalidArgument(
-          fmt::format("stage '{}' has a count of {} and rows; leave out one of them", declared.name,
-                      declared.count));
+          fmt::format("{} '{}' has a count of {} and rows; leave out one of them", declared.noun,
+                      declared.name, declared.count));
     }
     made_.of_[stage.value()] = level;
     const bool opens = declared.demultiply;
@@ -81,7 +81,8 @@ class PipelineLevels::Maker {
     const auto opened = opens ? made_.Open(level, stage, 0, declared.demultiply_most)
                               : made_.Open(level, StageId{}, declared.count, declared.count);
     if (!opened) {
-      return InvalidArgument(fmt::format("stage '{}': {}", declared.name, opened.error().message));
+      return InvalidArgument(
+          fmt::format("{} '{}': {}", declared.noun, declared.name, opened.error().message));
     }
     (opens ? made_.opened_by_ : made_.of_)[stage.value()] = *opened;
     return {};
@@ -95,10 +96,14 @@ class PipelineLevels::Maker {
       const LevelId level = made_.opened_by_[at - stages_.begin()];
       if (level.valid()) return level;  // else it comes later than this stage
     }
+    if (at == stages_.end()) {
+      return InvalidArgument(fmt::format("{} '{}' gathers '{}': {}", declared.noun, declared.name,
+                                         declared.gather, NoSuchStage(stages_, declared.gather)));
+    }
     return InvalidArgument(fmt::format(
-        "stage '{}' gathers '{}', which is no stage with rows before it; name the one whose rows "
+        "{0} '{1}' gathers '{2}', which is no {0} with rows before it; name the one whose rows "
         "it waits for",
-        declared.name, declared.gather));
+        declared.noun, declared.name, declared.gather));
   }
 
   // Of what runs after the stage, unless it gathers.
@@ -112,9 +117,9 @@ class PipelineLevels::Maker {
 
   Status Apart(const StageDeclaration& declared, StageId one, StageId other) const {
     return InvalidArgument(fmt::format(
-        "stage '{}' is after '{}' and '{}', which run once per row of two stages that have nothing "
+        "{0} '{1}' is after '{2}' and '{3}', which run once per row of two {0}s that have nothing "
         "to do with each other; gather one of them first",
-        declared.name, At(one).name, At(other).name));
+        declared.noun, declared.name, At(one).name, At(other).name));
   }
 
   const PipelineGraph& graph_;

@@ -66,7 +66,7 @@ TEST(PipelineLevels, SaysWhatCannotBeJoined) {
        "stage 'join' is after 'cars' and 'faces', which run once per row of two stages that have "
        "nothing to do with each other; gather one of them first"},
       {{{.name = "a", .demultiply = true}, {.name = "b", .after = {"a"}, .gather = "c"}},
-       "stage 'b' gathers 'c', which is no stage with rows before it"},
+       "stage 'b' gathers 'c': there is no stage 'c'; there are: a, b"},
       {{{.name = "a"}, {.name = "b", .after = {"a"}, .gather = "a"}},
        "stage 'b' gathers 'a', which is no stage with rows before it"},
       {{{.name = "a", .demultiply = true}, {.name = "b", .gather = "a"}},
@@ -76,6 +76,9 @@ TEST(PipelineLevels, SaysWhatCannotBeJoined) {
       {{{.name = "a", .demultiply = true, .demultiply_most = 1000},
         {.name = "b", .after = {"a"}, .count = 100}},
        "stage 'b': it may come to 100000 items in one request, 65536 at most"},
+      {{{.name = "a", .noun = "step"},
+        {.name = "b", .after = {"a"}, .gather = "a", .noun = "step"}},
+       "step 'b' gathers 'a', which is no step with rows before it"},
   };
   for (const auto& c : cases) {
     const auto levels = Levels(c.stages);

@@ -268,6 +268,7 @@ class Splitting {
     model.exits = {{"final", {}, 0}};
     PipelineDeclaration& pipeline = split.inner.pipeline;
     pipeline.name = whole.pipeline.name;
+    pipeline.noun = whole.pipeline.noun;
     pipeline.slo = whole.pipeline.slo;
     pipeline.answer = whole.pipeline.answer;
     // Fixed deadlines count from when the whole came.
@@ -317,6 +318,7 @@ class Splitting {
     StageDeclaration step;
     step.name = name_;
     step.model = split.inner.model.name;
+    step.noun = stages_.front().noun;
     step.gather = shape_.gather;
     step.budget = Budget();
     if (shape_.rows.valid()) {

@@ -78,9 +78,12 @@ class RemoteSink final : public FrameSink {
     if (!token_.empty()) context.AddMetadata("authorization", "Bearer " + token_);
   }
   std::string LostText() const {
-    return has_tls_ ? "no server answers there that these certificates trust"
-                    : "no server answers there in the clear";
+    return has_tls_ ? "no server whose certificate the given ones have signed answered within 5 s; "
+                      "is it up, and are these the right certificates (--ca)?"
+                    : "no server answered within 5 s; is it up, is this its gRPC port, and does it "
+                      "speak without TLS? With TLS give its certificates (--ca)";
   }
+  std::string TextOf(const grpc::Status& status) const;
   Expected<JpegInput> ReadInput();
   Duration ReadSlo();
   void OnDone(Flight* flight, const grpc::Status& status);
@@ -106,6 +109,16 @@ RemoteSink::~RemoteSink() {
   flights_.Wait();
 }
 
+// What the server says, and for which model; of one that it does not have, what helps.
+std::string RemoteSink::TextOf(const grpc::Status& status) const {
+  if (status.error_code() == grpc::StatusCode::NOT_FOUND) {
+    return fmt::format(
+        "grpc://{}: the server has loaded no model '{}' ({}); load it there, or name another", url_,
+        model_, status.error_message());
+  }
+  return fmt::format("grpc://{}: model '{}': {}", url_, model_, status.error_message());
+}
+
 Expected<JpegInput> RemoteSink::ReadInput() {
   grpc::ClientContext context;
   Sign(context);
@@ -117,8 +130,8 @@ Expected<JpegInput> RemoteSink::ReadInput() {
   const grpc::Status status = stub_->ModelMetadata(&context, request, &metadata);
   if (!status.ok()) {
     const bool lost = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
-    return Fail(ErrorCode::kUnavailable, fmt::format("grpc://{}: model '{}': {}", url_, model_,
-                                                     lost ? LostText() : status.error_message()));
+    if (lost) return Fail(ErrorCode::kUnavailable, fmt::format("grpc://{}: {}", url_, LostText()));
+    return Fail(ErrorCode::kUnavailable, TextOf(status));
   }
   std::vector<TensorSpec> inputs;
   for (const auto& input : metadata.inputs()) {
@@ -216,7 +229,7 @@ void RemoteSink::OnDone(Flight* flight, const grpc::Status& status) {
     const bool refused =
         status.error_code() == grpc::StatusCode::UNAVAILABLE && SaidByServer(flight->context);
     answer.end = refused ? FrameEnd::kRefused : EndOf(status.error_code());
-    answer.error = fmt::format("grpc://{}: {}", url_, status.error_message());
+    answer.error = TextOf(status);
   }
   flight->done(std::move(answer));
   flights_.End(flight);
@@ -232,8 +245,8 @@ Expected<std::string> ReadToken(const RemoteServer& server) {
   if (server.token_file.empty()) return std::string();
   if (server.ca.empty() && !IsThisMachine(server.url)) {
     return InvalidArgument(
-        fmt::format("a token would go to {} in the clear; say which certificates to trust there, "
-                    "too",
+        fmt::format("the token would go to {} without TLS, where others can read it; give the "
+                    "server's certificates too (--ca)",
                     server.url));
   }
   auto text = ReadWhole(server.token_file, "token");
@@ -241,7 +254,8 @@ Expected<std::string> ReadToken(const RemoteServer& server) {
   text->resize(std::min(text->find_first_of("\r\n"), text->size()));
   const auto fits = [](unsigned char c) { return c > 0x20 && c < 0x7f; };
   if (!text->empty() && std::ranges::all_of(*text, fits)) return text;
-  return InvalidArgument(server.token_file + ": its first line is no token");
+  return InvalidArgument(server.token_file +
+                         ": its first line is no token: one word of printable ASCII characters");
 }
 
 Expected<std::shared_ptr<grpc::ChannelCredentials>> ReadCredentials(const RemoteServer& server) {
@@ -249,7 +263,9 @@ Expected<std::shared_ptr<grpc::ChannelCredentials>> ReadCredentials(const Remote
   auto roots = ReadWhole(server.ca, "file of certificates");
   if (!roots) return std::unexpected(std::move(roots.error()));
   if (roots->find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
-    return InvalidArgument(server.ca + ": there is no certificate (PEM) in it");
+    return InvalidArgument(server.ca +
+                           ": there is no certificate in it; give a PEM file with "
+                           "\"-----BEGIN CERTIFICATE-----\"");
   }
   grpc::SslCredentialsOptions options;
   options.pem_root_certs = *std::move(roots);
@@ -263,7 +279,10 @@ Expected<std::shared_ptr<FrameSink>> MakeRemoteSink(const RemoteServer& server, 
   const std::size_t colon = url.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == url.size() ||
       url.find('/') != std::string::npos) {
-    return InvalidArgument(fmt::format("'{}' is no HOST:PORT of a server's gRPC", url));
+    return InvalidArgument(
+        fmt::format("'{}' is no address of a server; give HOST:PORT of its gRPC (--url), such as "
+                    "127.0.0.1:8001",
+                    url));
   }
   auto token = ReadToken(server);
   if (!token) return std::unexpected(std::move(token.error()));

@@ -51,6 +51,9 @@ class ServiceSink final : public FrameSink {
 
   Expected<Duration> Promise() override {
     auto model = service_.Find(model_, -1);
+    if (!model && model.error().code == ErrorCode::kNotFound) {
+      return NotFound(model.error().message + "; load it, or name another model");
+    }
     if (!model) return std::unexpected(model.error());
     auto input = JpegInputOf(model_, (*model)->inputs, (*model)->max_batch > 0);
     if (!input) return std::unexpected(input.error());

@@ -161,7 +161,10 @@ void StreamRunner::ReadAll(std::stop_token stop) {
       if (config_.realtime && !Rest(kStands, stop)) return;
       continue;
     }
-    if (!live_ && end) return SetState(StreamState::kEnded, brought ? "" : "no frame in the file");
+    if (!live_ && end)
+      return SetState(
+          StreamState::kEnded,
+          brought ? "" : Shown(config_.source.source) + ": there is no frame in this file");
     const std::string why =
         end ? Shown(config_.source.source) + ": the source ended" : end.error().message;
     // A file does not come back by waiting.

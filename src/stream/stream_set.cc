@@ -15,7 +15,7 @@ Status StreamSet::Start(Entry& entry, const std::string& name, const StreamConfi
   } else if (auto remote = MakeRemoteSink(config.server, config.model)) {
     sink = *std::move(remote);
   } else {
-    return InvalidArgument("the stream's server: " + remote.error().message);
+    return InvalidArgument("the server that the stream sends to: " + remote.error().message);
   }
   entry.feed = std::make_unique<FrameFeed>();
   FrameFeed* const feed = entry.feed.get();

@@ -32,6 +32,14 @@ Status ValidateOne(const Scenario& scenario, const ScenarioPipeline& pipeline) {
   return Validate(DeclarationOf(pipeline));
 }
 
+// The stage that a mistake begins with; nothing where it is the whole pipeline's.
+std::optional<std::size_t> StageOf(const ScenarioPipeline& pipeline, std::string_view what) {
+  for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
+    if (what.starts_with(fmt::format("stage '{}'", pipeline.stages[s].name))) return s;
+  }
+  return std::nullopt;
+}
+
 // A stage's model whose own settings would be read by nobody.
 Status ValidateStageModel(const ScenarioModel& model) {
   const ScenarioModel fresh;
@@ -151,25 +159,36 @@ double RunsOfARequest(const ScenarioPipeline& pipeline) {
   return runs;
 }
 
-Status ValidatePipelines(const Scenario& scenario) {
-  if (scenario.pipelines.empty()) return {};
+std::optional<PipelineMistake> FindPipelineMistake(const Scenario& scenario) {
+  if (scenario.pipelines.empty()) return std::nullopt;
   std::set<std::string_view> names;
-  for (const ScenarioModel& model : scenario.models) {
-    names.insert(model.name);
-    if (!IsStage(scenario, model.name)) continue;
-    if (auto valid = ValidateStageModel(model); !valid) return valid;
+  for (std::size_t m = 0; m < scenario.models.size(); ++m) {
+    names.insert(scenario.models[m].name);
+    if (!IsStage(scenario, scenario.models[m].name)) continue;
+    const auto valid = ValidateStageModel(scenario.models[m]);
+    if (!valid) return PipelineMistake{.what = valid.error().message, .model = m};
   }
-  for (const ScenarioPipeline& pipeline : scenario.pipelines) {
-    if (pipeline.name.empty()) return InvalidArgument("a pipeline has no name");
-    if (!names.insert(pipeline.name).second) {
-      return InvalidArgument(fmt::format(
+  for (std::size_t p = 0; p < scenario.pipelines.size(); ++p) {
+    const ScenarioPipeline& pipeline = scenario.pipelines[p];
+    PipelineMistake mistake{.what = "", .pipeline = p};
+    if (pipeline.name.empty()) {
+      mistake.what = "a pipeline has no name; give it one";
+    } else if (!names.insert(pipeline.name).second) {
+      mistake.what = fmt::format(
           "a pipeline is called '{}', which a model or another pipeline is; give it another name",
-          pipeline.name));
+          pipeline.name);
+    } else if (const auto valid = ValidateOne(scenario, pipeline); !valid) {
+      mistake.what = fmt::format("pipeline '{}': {}", pipeline.name, valid.error().message);
+      mistake.stage = StageOf(pipeline, valid.error().message);
     }
-    const auto valid = ValidateOne(scenario, pipeline);
-    if (valid) continue;
-    return InvalidArgument(fmt::format("pipeline '{}': {}", pipeline.name, valid.error().message));
+    if (!mistake.what.empty()) return mistake;
   }
+  return std::nullopt;
+}
+
+Status ValidatePipelines(const Scenario& scenario) {
+  auto mistake = FindPipelineMistake(scenario);
+  if (mistake) return InvalidArgument(std::move(mistake->what));
   return {};
 }
 

@@ -1,6 +1,9 @@
 // The pipelines of a scenario: what is wrong with them, and what they are once latencies are known.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +28,15 @@ PipelineDeclaration DeclarationOf(const ScenarioPipeline& pipeline);
 // (pipeline/build.h), an unknown model, rows that are never any, a stage's model that says things
 // of its own which would change nothing.
 Status ValidatePipelines(const Scenario& scenario);
+
+// The first of those mistakes, and whose it is, each by its place in the scenario.
+struct PipelineMistake {
+  std::string what;
+  std::optional<std::size_t> model = {};     // in `models`: what it says of itself
+  std::optional<std::size_t> pipeline = {};  // in `pipelines`
+  std::optional<std::size_t> stage = {};     // of that pipeline
+};
+std::optional<PipelineMistake> FindPipelineMistake(const Scenario& scenario);
 
 // With deadlines and budgets, by what the profile says its stages take: pipeline/build.h.
 // `selected` holds the scenario's models in their order (SelectProfile).

@@ -113,29 +113,32 @@ TEST(Pipelines, NamesThePlaceOfEachMistake) {
     const char* message;
   } cases[] = {
       {"slo_ms = 9\n", "f.toml:5:1: [[pipelines]]: needs a name"},
-      {"name = 'p'\n", "f.toml: pipeline 'p': it has no slo_ms"},
+      {"name = 'p'\n", "f.toml:5:1: pipeline 'p': it has no slo_ms"},
       {"name = 'p'\nslo = 9\n", "f.toml:7:7: slo: unknown in [[pipelines]]; it may hold name"},
-      {"name = 'p'\nslo_ms = 9\n", "f.toml: pipeline 'p': it has no stages"},
+      {"name = 'p'\nslo_ms = 9\n", "f.toml:5:1: pipeline 'p': it has no stages"},
       {"name = 'p'\nslo_ms = 9\nstages = 3\n",
        "f.toml:8:10: pipelines.stages: write each as [[pipelines.stages]]"},
       {"name = 'p'\nslo_ms = 9\nstages = [{name = 's'}]\n",
        "f.toml:8:11: [[pipelines.stages]]: needs a model"},
       {"name = 'p'\nslo_ms = 9\nstages = [{model = 'c'}]\n",
-       "f.toml: pipeline 'p': stage 'c': no [[models]] is called 'c'; add it"},
+       "f.toml:8:11: pipeline 'p': stage 'c': no [[models]] is called 'c'; add it"},
       {"name = 'p'\nslo_ms = 9\nstages = [{model = 'a', count = 0}]\n",
        "f.toml:8:33: count: must be a whole number from 1 to 1000"},
       {"name = 'p'\nslo_ms = 9\nstages = [{model = 'a', after = ['b']}]\n",
-       "pipeline 'p': stage 'a' is after 'b', which is no stage here; there are a"},
+       "f.toml:8:11: pipeline 'p': stage 'a' is after 'b': there is no stage 'b'; there are: a"},
       {"name = 'p'\nslo_ms = 9\nstages = [{model = 'a', after = ['b']}, {model = 'b', after = "
        "['a']}]\n",
-       "pipeline 'p': its stages wait for each other in a circle: 'a' is after 'b' is after 'a'"},
+       "f.toml:5:1: pipeline 'p': its stages wait for each other in a circle: 'a' is after 'b' is "
+       "after 'a'"},
       {"name = 'p'\nslo_ms = 9\nstages = [{model = 'a', budget_ms = 3}, {model = 'b'}]\n",
-       "pipeline 'p': stage 'b' has no budget_ms and others have; give one to every stage"},
+       "f.toml:8:41: pipeline 'p': stage 'b' has no budget_ms and others have; give one to every "
+       "stage"},
       {"name = 'p'\nslo_ms = 9\nstages = [{model = 'a', budget_ms = 6}, {model = 'b', after = "
        "['a'], budget_ms = 4}]\n",
-       "pipeline 'p': budget_ms of a + b come to 10 ms, more than its slo_ms of 9; lower them"},
+       "f.toml:5:1: pipeline 'p': budget_ms of a + b come to 10 ms, more than its slo_ms of 9; "
+       "lower them"},
       {"name = 'b'\nslo_ms = 9\nstages = [{model = 'a'}]\n",
-       "a pipeline is called 'b', which a model or another pipeline is"},
+       "f.toml:5:1: a pipeline is called 'b', which a model or another pipeline is"},
   };
   for (const auto& c : cases) EXPECT_THAT(ErrorOf(head + c.text), HasSubstr(c.message));
 }

@@ -85,7 +85,8 @@ class Reader {
     for (ScenarioModel& model : scenario_.models) {
       if (model.profile_as.empty()) model.profile_as = model.name;
     }
-    return CheckPins(root);
+    if (auto pins = CheckPins(root); !pins) return pins;
+    return CheckPipelines(root);
   }
 
  private:
@@ -106,6 +107,16 @@ class Reader {
       }
     }
     return {};
+  }
+
+  // What is wrong with [[pipelines]] by the models, which may stand behind them.
+  Status CheckPipelines(const toml::table& root) const {
+    const auto mistake = FindPipelineMistake(scenario_);
+    if (!mistake) return {};
+    auto at = root[mistake->model ? "models" : "pipelines"]
+                  [mistake->model ? *mistake->model : *mistake->pipeline];
+    if (mistake->stage) at = at["stages"][*mistake->stage];
+    return Fail(*at.node(), mistake->what);
   }
 
   // [[section]], as often as there are things of it; each has a name.

@@ -63,12 +63,12 @@
 //
 //   [plan]                         # in simulation: each lane is a device that may be split
 //   shares = [20, 40, 50, 60, 80]  # percent of it that a lane may have, beside all of it
-//   exponent = 1                   # of what a batch takes there, and what ...
-//   utilization_base = "largest-batch"       # ... it can use: or "device":
-//   planners/gpulet/share_latency.h memory_mb = 0                  # of each device; 0: enough for
-//   all models planner = "none"               # who splits them, at the start and as rates change,
-//   for policies
-//                                  # that read plans: gpulet, self-tuning, nexus or nexus-half
+//   exponent = 1                   # how much a smaller share slows a batch, by what the batch ...
+//   utilization_base = "largest-batch"  # ... uses; or "device": planners/gpulet/share_latency.h
+//   memory_mb = 0                  # of each device; 0: enough for all models
+//   planner = "none"               # who splits the devices, at the start and as rates change, for
+//                                  # policies that read plans: gpulet, self-tuning, nexus or
+//                                  # nexus-half
 //   interference = [0,0,0,0,1]     # that the first two count on; not there: lanes do not disturb
 //   period_s = 20                  # these four: src/placement/replanner.h
 //   weight = 0.7

@@ -35,6 +35,15 @@ class Commands(CommandCase):
             for seed in ("-1", "1.5", "18446744073709551616"):
                 self.bad(*words, option, seed, says=f"{option}: Value {seed} not in range 0 to ")
 
+    def test_seeds_are_a_count_in_every_command(self):
+        # A list would be read as something else by whoever wrote it, or not at all.
+        for *words, in (("simulate", SOURCE / "scenarios/octopinf/testbed.toml"),
+                        ("compare", SCENARIO, "--policies", "fifo"), ("goodput", SCENARIO),
+                        ("plan", "lanes", SCENARIO), ("reproduce", "edgeserving")):
+            for seeds in ("1,2,3", "0", "1001", "two"):
+                self.bad(*words, "--seeds", seeds,
+                         says=f"--seeds: '{seeds}' is no number of seeds from 1 to 1000")
+
     def test_simulate_is_repeatable(self):
         files = [self.folder / name for name in ("a", "b")]
         for file in files:
@@ -313,9 +322,16 @@ slo_ms = 100
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")
         self.bad("simulat", SCENARIO, says="there is no command 'simulat'")
         self.bad("plan", "lane", says="there is no command 'lane'")
-        self.bad("compare", "--sweep-all", "x", says="there is no option '--sweep-all'; compare")
+        self.bad("compare", "--sweep-all", "x", says="there is no option '--sweep-all'; compare "
+                 "--help lists them (there is --sweep)")
+        self.bad("serve", "--models", "x", "--tls", "y", says="there is no option '--tls'; serve "
+                 "--help lists them (there is --peer-tls, --tls-cert, --tls-key, --tls-client-ca)")
+        self.bad("controller", "f.toml", "--state", "s", "--peer-tls", "y",
+                 says="--help lists them (there is --tls)")
         self.bad("replay", SCENARIO, says="is no Tactus journal; --journal FILE")
         self.bad("init", self.folder, says="name the graph in it")
+        self.bad("init", self.folder / "m.onnx",
+                 says="m.onnx: there is no such file; name the ONNX graph")
         self.bad("serve", "--models", self.folder, "--load-model", "m",
                  says="add --model-control-mode explicit")
         self.bad("simulate", SCENARIO, "--set", "rate=1", says="--set rate: a scenario has no such")

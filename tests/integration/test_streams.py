@@ -101,9 +101,10 @@ class StreamsTest(unittest.TestCase):
 
     def test_mistakes_are_told_in_one_line(self):
         film = recording(self.files / "short.mjpeg", 1)
-        for words, says in [((film, "--model", "none"), "unknown model"),
+        for words, says in [((film, "--model", "none"), "the server has loaded no model 'none'"),
                             ((film, film, "--model", "echo", "--queue", 0), "--queue"),
-                            ((f"a={film}", f"a={film}", "--model", "echo"), "two streams are 'a'"),
+                            ((f"a={film}", f"a={film}", "--model", "echo"),
+                             "another stream is called 'a' too; name this one: NAME=SOURCE"),
                             (("a=gopher://x/y", "--model", "echo"), "'gopher://x/y': no such kind"),
                             (("--model", "echo"), "sources is required: a file, or an rtsp")]:
             lines, errors = self.command(*words, code=2)
@@ -115,6 +116,13 @@ class StreamsTest(unittest.TestCase):
         lines, _ = self.command(notes, "--model", "echo", code=1)
         self.assertEqual(lines[-1]["state"], "failed")
         self.assertIn("notes.txt", lines[-1]["error"])
+        picture = self.files / "one.jpg"
+        picture.write_bytes(JPEGS[0])
+        lines, _ = self.command(picture, "--model", "echo", code=1)
+        self.assertIn("one.jpg: is a single picture, and a stream", lines[-1]["error"])
+        picture.rename(self.files / "one.mjpeg")
+        lines, _ = self.command(self.files / "one.mjpeg", "--model", "echo", "--as-answered")
+        self.assertEqual(lines[-1]["frames"]["answer"]["served"], 1)
 
     def test_a_server_refuses_a_source_of_no_kind(self):
         status, _, text = self.server.post("/v2/streams/far", json.dumps(
@@ -249,9 +257,10 @@ class SecureServerTest(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         self.assertEqual(len(lines.splitlines()), 4)
         self.assertNotIn(self.TOKEN, lines + errors)
-        for words, says in ((ca, "wants a token"), (token, "in the clear"),
-                            (("--ca", self.files / "other.pem", *token), "certificates trust"),
-                            (("--ca", self.film), "there is no certificate (PEM) in it"),
+        for words, says in ((ca, "wants a token"), (token, "without TLS"),
+                            (("--ca", self.files / "other.pem", *token),
+                             "are these the right certificates"),
+                            (("--ca", self.film), "there is no certificate in it"),
                             (("--ca", self.files / "server.pem", "--token-file",
                               self.files / "film.mjpeg"), "no token")):
             code, lines, errors = self.command(*words)

@@ -164,7 +164,10 @@ Expected<DataType> FromOnnx(ONNXTensorElementDataType type) {
   }
   return Fail(
       ErrorCode::kUnimplemented,
-      fmt::format("has ONNX element type {}, which cannot be served", static_cast<int>(type)));
+      fmt::format(
+          "has ONNX element type {}, which cannot be served; export the graph with another, "
+          "FP32 for instance",
+          static_cast<int>(type)));
 }
 
 ONNXTensorElementDataType ToOnnx(DataType type) {

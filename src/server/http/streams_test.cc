@@ -129,7 +129,7 @@ TEST_F(StreamsTest, SaysWhatIsWrongWithOne) {
       {"a", R"({"source": "x", "model": "words", "url": "host:1", "ca": "/no/such"})", 400,
        "/no/such"},
       {"a", R"({"source": "x", "model": "words", "url": "h:1", "token_file": "/dev/null"})", 400,
-       "in the clear"},
+       "without TLS"},
       {"a", R"({"source": "x", "model": "words", "url": "127.0.0.1:1", "token_file": "/no/such"})",
        400, "/no/such"},
       {"a%20b", R"({"source": "x", "model": "words"})", 400, "name"}};

@@ -80,6 +80,7 @@ class EnsembleReader {
   Expected<EnsembleDeclaration> Read() && {
     PipelineDeclaration& pipeline = made_.pipeline;
     pipeline.name = made_.model.name;
+    pipeline.noun = "ensemble";
     pipeline.deadlines = DeadlineRule::kSpare;
     pipeline.slo = made_.model.slo;
     for (const auto read :
@@ -104,10 +105,7 @@ class EnsembleReader {
   }
 
   std::unexpected<Error> NoSuchStep(std::string_view key, std::string_view name) const {
-    std::vector<std::string_view> names;
-    for (const StageDeclaration& step : made_.pipeline.stages) names.push_back(step.name);
-    return config_.WrongParameter(
-        key, fmt::format("there is no step '{}'; there are: {}", name, fmt::join(names, ", ")));
+    return config_.WrongParameter(key, NoSuchStage(made_.pipeline.stages, name));
   }
 
   Status ReadSteps() {
@@ -129,6 +127,7 @@ class EnsembleReader {
       StageDeclaration step;
       step.name = time == 1 ? from.model_name() : fmt::format("{}#{}", from.model_name(), time);
       step.model = from.model_name();
+      step.noun = "step";
       // Triton's configurations say 0 or -1 for the latest.
       step.version = from.model_version() > 0 ? from.model_version() : -1;
       step.inputs = LinksOf(from.input_map());

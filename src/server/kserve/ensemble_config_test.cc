@@ -98,7 +98,8 @@ TEST(EnsembleConfig, MistakesInStepsNameTheLineAndTheRemedy) {
   EXPECT_THAT(ErrorWith("input_map { key: \"in\" value: \"x\" }",
                         "input_map { key: \"in\" value: \"x\" } "
                         "input_map { key: \"loop\" value: \"n\" }"),
-              AllOf(HasSubstr("m/config.pbtxt:5:1: ensemble_scheduling"), HasSubstr("circle")));
+              AllOf(HasSubstr("m/config.pbtxt:5:1: ensemble_scheduling"),
+                    HasSubstr("its steps wait for each other in a circle")));
   EXPECT_THAT(ErrorWith("\"out\" value: \"y\"", "\"out\" value: \"z\""),
               HasSubstr("m/config.pbtxt:4:12: ensemble 'm': output 'y' is made by no step; name it "
                         "in a step's output_map, or leave it out"));
@@ -144,7 +145,7 @@ TEST(EnsembleConfig, MistakesInKeysNameTheLineAndTheRemedy) {
   EXPECT_THAT(ErrorOf(With("demultiply", "who")),
               HasSubstr("there is no step 'who'; there are: find, read, read#2"));
   EXPECT_THAT(ErrorOf(With("budget_ms.find", "0")), HasSubstr("not a number of milliseconds"));
-  EXPECT_THAT(ErrorOf(With("budget_ms.find", "9")), HasSubstr("stage 'read' has no budget_ms"));
+  EXPECT_THAT(ErrorOf(With("budget_ms.find", "9")), HasSubstr("step 'read' has no budget_ms"));
   EXPECT_THAT(ErrorOf(With("gather", "read")), HasSubstr("no step demultiplies"));
   EXPECT_THAT(ErrorOf(With("demultiply_most.read", "9")), HasSubstr("does not demultiply"));
   EXPECT_THAT(ErrorOf(With("demultiply_most.who", "9")), HasSubstr("there is no step 'who'"));

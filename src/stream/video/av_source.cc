@@ -1,9 +1,12 @@
 #include "stream/video/av_source.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -46,6 +49,23 @@ void Hush() {
     av_log_set_level(AV_LOG_QUIET);  // each error comes back as a value
     return true;
   }();
+}
+
+// Whether the file begins as a JPEG, PNG, GIF or BMP does.
+bool IsPicture(const std::filesystem::path& path) {
+  std::array<char, 4> read{};
+  std::ifstream(path, std::ios::binary).read(read.data(), read.size());
+  const std::string_view head(read.data(), read.size());
+  constexpr std::array<std::string_view, 4> kHeads = {"\xFF\xD8\xFF", "\x89PNG", "GIF8", "BM"};
+  return std::ranges::any_of(kHeads, [&](std::string_view each) { return head.starts_with(each); });
+}
+
+std::unexpected<Error> SinglePicture(const std::filesystem::path& path) {
+  const auto named = std::filesystem::path(path.filename()).replace_extension(".mjpeg").string();
+  return InvalidArgument(fmt::format(
+      "{}: is a single picture, and a stream reads a recording or a camera; a JPEG under "
+      "the name {} is a recording of one frame",
+      path.string(), named));
 }
 
 struct Options {
@@ -125,6 +145,7 @@ Status AvSource::Open() {
   }
   // Frees `raw` where it fails.
   const int failed = avformat_open_input(&raw, protocols->url.c_str(), nullptr, &options.all);
+  if (failed < 0 && IsPicture(options_.source)) return SinglePicture(options_.source);
   if (failed < 0) return Lost("cannot be opened", failed);
   format_.reset(raw);
   return FindVideo();
