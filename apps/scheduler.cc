@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +15,13 @@
 #include "commands.h"
 #include "experiment/experiment.h"
 #include "log_queue.h"
+#include "output_file.h"
 #include "peer_port.h"
 #include "serve_site.h"
 #include "server/access/access.h"
 #include "server/http/http_server.h"
 #include "stop_signals.h"
+#include "term_journals.h"
 #include "workload/scenario.h"
 
 namespace tactus {
@@ -35,11 +38,12 @@ struct SchedulerFlags {
   std::string metrics_address = "127.0.0.1";
   std::uint16_t metrics_port = 8102;
   std::string tls;  // a folder
+  std::string journal;
   bool insecure = false;
   std::string log_level = "info";
 };
 
-std::string MetricsText(const SiteReading& reading) {
+std::string MetricsText(const SiteReading& reading, std::optional<bool> journal_whole) {
   std::string text;
   const auto put = [&](const char* name, const char* type, const char* help, auto value) {
     text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
@@ -56,6 +60,10 @@ std::string MetricsText(const SiteReading& reading) {
   put("tactus_site_offers_total", "counter", "Requests that front ends offered", reading.offers);
   put("tactus_site_grants_total", "counter", "Parts of batches granted to front ends",
       reading.grants);
+  if (journal_whole) {
+    put("tactus_journal_whole", "gauge", "1 while the journal holds all of the term that it is of",
+        *journal_whole ? 1 : 0);
+  }
   return text;
 }
 
@@ -99,6 +107,17 @@ Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
   return options;
 }
 
+std::unique_ptr<TermJournals> JournalsOf(const SchedulerFlags& flags,
+                                         const CentralScheduler::Options& central, Log log) {
+  if (flags.journal.empty()) return nullptr;
+  JournalHeader header{.policy = flags.policy,
+                       .source = "served",
+                       .commit = BuildCommit(),
+                       .options = central.dispatcher,
+                       .lanes = SiteLanes(central.lanes)};
+  return std::make_unique<TermJournals>(flags.journal, std::move(header), std::move(log));
+}
+
 int RunScheduler(const SchedulerFlags& flags) {
   StopSignals signals;  // before anything starts a thread
   const LogQueue logs(flags.log_level);
@@ -109,12 +128,15 @@ int RunScheduler(const SchedulerFlags& flags) {
     return ReportBadInput(policy.error());
   options->policy = [policy = flags.policy] { return *MakeRealTimePolicy(policy); };
   options->say = [log](const std::string& line) { log->info("site: {}", line); };
+  const auto journals = JournalsOf(flags, options->central, log);
+  if (journals) options->journal = [&journals](Term term) { return journals->Begin(term); };
   SchedulerServer server(*std::move(options));
   const auto port = server.Start();
   if (!port) return ReportBadInput(port.error());
   HttpServer page(
       {.address = flags.metrics_address, .port = flags.metrics_port},
-      [&server] { return MetricsText(server.reading()); }, nullptr);
+      [&] { return MetricsText(server.reading(), journals ? journals->whole() : std::nullopt); },
+      nullptr);
   const auto page_port = page.Start();
   if (!page_port) return ReportBadInput(page_port.error());
   fmt::print("tactus scheduler of {} with {}\n\nready scheduler={} metrics={}\n",
@@ -173,6 +195,11 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
                    "certificate`): the certificate for workers, front ends and other schedulers; "
                    "only who has one of that authority belongs to the site")
       ->check(CLI::ExistingDirectory);
+  command
+      ->add_option("--journal", f->journal,
+                   "Record every event and decision of the term that it leads in this file, for "
+                   "`tactus replay`; FILE.old is of the term before")
+      ->check(WritableFile());
   command->add_flag("--insecure", f->insecure, "Listen beyond this machine, in the clear");
   command->add_option("--log-level", f->log_level, "On standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))

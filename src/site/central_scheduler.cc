@@ -12,13 +12,6 @@ namespace {
 
 constexpr std::uint32_t kNobody = static_cast<std::uint32_t>(-1);
 
-// All closed: they open as workers join.
-std::vector<LaneSpec> Lanes(std::uint32_t count) {
-  std::vector<LaneSpec> lanes(count);
-  for (std::uint32_t i = 0; i < count; ++i) lanes[i].device = DeviceId{i};
-  return lanes;
-}
-
 bool SameShape(const WorkerModel& a, const WorkerModel& b) {
   return a.model.exit_count() == b.model.exit_count() && a.rows.max_batch == b.rows.max_batch &&
          a.rows.exits == b.rows.exits;
@@ -26,12 +19,18 @@ bool SameShape(const WorkerModel& a, const WorkerModel& b) {
 
 }  // namespace
 
+std::vector<LaneSpec> SiteLanes(std::uint32_t count) {
+  std::vector<LaneSpec> lanes(count);
+  for (std::uint32_t i = 0; i < count; ++i) lanes[i].device = DeviceId{i};
+  return lanes;
+}
+
 CentralScheduler::CentralScheduler(const Options& options, Term term, Policy& policy,
                                    SiteOutbox& outbox, Journal* journal)
     : options_(options),
       term_(term),
       outbox_(outbox),
-      dispatcher_(options.dispatcher, Lanes(options.lanes), policy, *this, journal),
+      dispatcher_(options.dispatcher, SiteLanes(options.lanes), policy, *this, journal),
       workers_(options.workers),
       worker_of_(options.lanes, kNobody) {
   for (std::uint32_t i = options.lanes; i-- > 0;) free_lanes_.push_back(i);

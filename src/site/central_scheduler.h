@@ -31,6 +31,9 @@ class SiteOutbox {
   virtual void Say(const std::string& line) = 0;
 };
 
+// The lanes of its dispatcher, all closed at first: they open as workers join.
+std::vector<LaneSpec> SiteLanes(std::uint32_t count);
+
 class CentralScheduler final : private Outbox {
  public:
   struct Options {

@@ -19,38 +19,10 @@
 #include "site/granted_policy.h"
 #include "site/ordered_policy.h"
 #include "site/processes_test.h"
+#include "site/served_test.h"
 #include "site/site_scheduler.h"
 
 namespace tactus::site_test {
-
-// The models that the workers serve: one exit and two, a batch of 8 in 6 ms at most.
-inline std::vector<WorkerModel> Models() {
-  std::vector<WorkerModel> models;
-  for (const auto& [name, exits] : {std::pair{"a", 1}, {"b", 2}, {"c", 1}}) {
-    WorkerModel model;
-    model.model = {.name = name, .slo = Millis(50), .max_batch = 8, .exits = {}};
-    model.model.exits.resize(static_cast<std::size_t>(exits));
-    model.rows = {.exits = exits, .max_batch = 8, .latency = {}};
-    for (int exit = 0; exit < exits; ++exit) {
-      model.model.exits[static_cast<std::size_t>(exit)] = {std::to_string(exit), 0.8 + 0.1 * exit};
-      for (int b = 1; b <= 8; ++b)
-        model.rows.latency.push_back(Micros(1000 * (exit + 1) + 500 * b));
-    }
-    models.push_back(std::move(model));
-  }
-  return models;
-}
-
-inline std::shared_ptr<ServedModels> Served() {
-  auto served = std::make_shared<ServedModels>();
-  std::vector<ProfileTable::ModelRows> rows;
-  for (const WorkerModel& model : Models()) {
-    served->models.push_back(model.model);
-    rows.push_back(model.rows);
-  }
-  served->profile = ProfileTable(1, rows);
-  return served;
-}
 
 struct WorldOptions {
   std::uint64_t seed = 1;
@@ -60,7 +32,13 @@ struct WorldOptions {
   int lanes = 2;                // of a worker
   Duration delay = Micros(80);  // of a message; up to three times as long
   std::string policy = "horizon";
+  // The journal of each term that a scheduler leads; empty: none.
+  std::function<Journal*(Term)> journal = {};
 };
+
+inline CentralScheduler::Options CentralOptions() {
+  return {.dispatcher = {}, .lanes = 32, .workers = 8};
+}
 
 class SiteWorld : public World {
  public:
@@ -395,12 +373,13 @@ class SiteWorld : public World {
     s.core = std::make_unique<SiteScheduler>(
         SiteScheduler::Options{
             .takeover = {.rank = i, .schedulers = o_.schedulers},
-            .central = {.dispatcher = {}, .lanes = 32, .workers = 8},
+            .central = CentralOptions(),
             .policy = [this] { return *MakePolicy(o_.policy); },
             .send = [this, i](PeerId to,
                               ToPeer&& message) { SendToMember(i, to, std::move(message)); },
             .say = [this,
-                    i](const std::string& line) { Note("s" + std::to_string(i) + " " + line); }},
+                    i](const std::string& line) { Note("s" + std::to_string(i) + " " + line); },
+            .journal = o_.journal},
         s.Now());
     for (std::uint32_t f = 0; f < o_.front_ends; ++f) Join(i, Kind::kFrontEnd, f);
     for (std::uint32_t w = 0; w < o_.workers; ++w) {

@@ -109,7 +109,12 @@ class Site:
 
     def scheduler(self, i):
         return self.start(f"scheduler{i}", "scheduler", "--listen", self.places[i], "--schedulers",
-                          ",".join(self.places), "--metrics-port", 0, *self.tls)
+                          ",".join(self.places), "--metrics-port", 0, "--journal",
+                          self.journal(i), *self.tls)
+
+    def journal(self, i):
+        """The file of a scheduler's journal."""
+        return pathlib.Path(self.folder) / f"scheduler{i}.journal"
 
     def worker(self, name):
         return self.start(name, "serve", "--models", self.models,

@@ -87,6 +87,18 @@ class SiteTest(unittest.TestCase):
         self.site.schedulers[first] = self.site.scheduler(first)
         self.call_all(30, lambda: None)
 
+    def test_what_leaders_decided_is_decided_again_from_their_journals(self):
+        first = self.site.leader()
+        self.call_all(200, self.site.schedulers[first].close)
+        second = self.site.leader()
+        self.assertEqual(self.site.schedulers[second].page()["tactus_journal_whole"], 1)
+        self.site.schedulers[second].close()
+        for which in (first, second):
+            done = subprocess.run([TACTUS, "replay", self.site.journal(which)], text=True,
+                                  capture_output=True, timeout=WAIT_S)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertRegex(done.stdout, r"(?m)^identical: \d{3,} decisions for \d{3,} events")
+
     def test_a_silent_leader_is_superseded_and_follows_when_it_is_back(self):
         first = self.site.leader()
         process = self.site.schedulers[first].process
