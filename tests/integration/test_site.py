@@ -201,6 +201,19 @@ class SiteBadInputTest(unittest.TestCase):
                 "cluster", "up", SOURCE / "examples" / "street", "--site", f"rack={here}"))
         self.assertIn("policy", self.refused("scheduler", "--listen", here, "--policy", "none"))
 
+    def test_a_process_with_another_list_of_schedulers_is_told_so_and_stays_outside(self):
+        site = Site(schedulers=2, workers=1)
+        self.addCleanup(site.close)
+        places, site.places = site.places, site.places[::-1]
+        stranger = site.worker("stranger")
+        site.places = places
+        end = time.monotonic() + WAIT_S
+        while "refuses this process" not in stranger.errors() and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertIn(f"it was told the schedulers {','.join(places[::-1])}, and this scheduler "
+                      f"{','.join(places)}", stranger.errors())
+        site.leader()  # with one worker
+
     def test_garbage_on_the_port_of_a_scheduler_harms_nobody(self):
         with tempfile.TemporaryDirectory() as folder:
             port = free_port()

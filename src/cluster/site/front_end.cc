@@ -28,6 +28,7 @@ struct SiteFrontEnd::Body final : OfferPort {
         real(book, options.tls, false, kSlots),
         made_up(book, options.tls, true, kSlots),
         link({.schedulers = options.schedulers,
+              .of_site = options.schedulers,
               .tls = options.tls,
               .hear = [this](std::uint32_t s, ToPeer&& message) { Hear(s, std::move(message)); },
               .gone =

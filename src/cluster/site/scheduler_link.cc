@@ -9,12 +9,21 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/underway.h"
+#include "cluster/site/schedulers_list.h"
 #include "cluster/site/wire.h"
 #include "cluster/site/write_queue.h"
 #include "cluster/tls/channel.h"
 #include "site.grpc.pb.h"
 
 namespace tactus {
+namespace {
+
+bool IsRefusal(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::FAILED_PRECONDITION ||
+         status.error_code() == grpc::StatusCode::PERMISSION_DENIED;
+}
+
+}  // namespace
 
 struct SchedulerLink::Body {
   class Stream;
@@ -24,6 +33,7 @@ struct SchedulerLink::Body {
     std::unique_ptr<site::Site::Stub> stub;
     std::shared_ptr<Stream> stream;  // null: between two attempts
     std::chrono::steady_clock::time_point again{};
+    std::string refused;  // what it said last when it ended a stream
   };
 
   explicit Body(Options with) : options(std::move(with)), places(options.schedulers.size()) {
@@ -35,7 +45,7 @@ struct SchedulerLink::Body {
   }
 
   void Run();
-  void OnGone(std::uint32_t scheduler, Stream* stream);
+  void OnGone(std::uint32_t scheduler, Stream* stream, const grpc::Status& why);
 
   const Options options;
   std::mutex mutex;
@@ -54,6 +64,7 @@ class SchedulerLink::Body::Stream final
   Stream(Body& body, std::uint32_t scheduler) : body_(body), scheduler_(scheduler) {}
 
   void Begin() {
+    context_.AddMetadata(kSchedulersKey, Joined(body_.options.of_site));
     body_.places[scheduler_].stub->async()->Attend(&context_, this);
     StartRead(&read_);
     AddHold();  // writes come from other threads
@@ -84,7 +95,7 @@ class SchedulerLink::Body::Stream final
     writes_.Written();
     if (ok && !ended_) WriteNext();
   }
-  void OnDone(const grpc::Status&) override { body_.OnGone(scheduler_, this); }
+  void OnDone(const grpc::Status& why) override { body_.OnGone(scheduler_, this, why); }
 
  private:
   void WriteNext() {
@@ -108,7 +119,8 @@ class SchedulerLink::Body::Stream final
   bool ended_ = false;
 };
 
-void SchedulerLink::Body::OnGone(std::uint32_t scheduler, Stream* stream) {
+void SchedulerLink::Body::OnGone(std::uint32_t scheduler, Stream* stream, const grpc::Status& why) {
+  std::string news;
   {
     const std::lock_guard lock(mutex);
     Place& place = places[scheduler];
@@ -116,7 +128,13 @@ void SchedulerLink::Body::OnGone(std::uint32_t scheduler, Stream* stream) {
       place.stream.reset();
       place.again = std::chrono::steady_clock::now() + options.again;
     }
+    // Once, as it refuses each attempt; a scheduler that is not there says nothing.
+    if (IsRefusal(why) && place.refused != why.error_message()) {
+      news = options.schedulers[scheduler] + " refuses this process: " + why.error_message();
+      place.refused = why.error_message();
+    }
   }
+  if (!news.empty() && options.say) options.say(news);
   if (options.gone) options.gone(scheduler);
   changed.notify_all();
   streams.End(stream);

@@ -17,6 +17,7 @@ class SchedulerLink {
  public:
   struct Options {
     std::vector<std::string> schedulers;  // HOST:PORT, in the order of their ranks
+    std::vector<std::string> of_site;     // all, this process too where it is one
     PeerTls tls;
     // What a scheduler, by its place in the list, says; on threads of the link, one call at a time
     // for each scheduler. May Send.

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -14,6 +15,7 @@
 
 #include "base/underway.h"
 #include "cluster/site/scheduler_link.h"
+#include "cluster/site/schedulers_list.h"
 #include "cluster/site/wire.h"
 #include "cluster/site/write_queue.h"
 #include "cluster/tls/channel.h"
@@ -173,11 +175,23 @@ class SchedulerServer::Body::Peer final
   bool ended_ = false;
 };
 
+// A stream that ends before it begins; gRPC's reactors end themselves.
+class Refused final : public grpc::ServerBidiReactor<site::FromPeer, site::ToPeer> {
+ public:
+  explicit Refused(const std::string& why) { Finish({grpc::StatusCode::FAILED_PRECONDITION, why}); }
+  void OnDone() override { delete this; }
+};
+
 class SchedulerServer::Body::Service final : public site::Site::CallbackService {
  public:
   explicit Service(Body& body) : body_(body) {}
   grpc::ServerBidiReactor<site::FromPeer, site::ToPeer>* Attend(
       grpc::CallbackServerContext* context) override {
+    const auto theirs = context->client_metadata().find(kSchedulersKey);
+    if (theirs != context->client_metadata().end()) {
+      const std::string_view list(theirs->second.data(), theirs->second.size());
+      if (auto why = WhyNotOneSite(body_.options.schedulers, list)) return new Refused(*why);
+    }
     auto peer = std::make_shared<Peer>(body_, PeerNode(*context->auth_context()));
     const PeerId id = body_.Add(peer);
     peer->Begin(id);
@@ -300,7 +314,9 @@ std::unique_ptr<SchedulerLink> SchedulerServer::Body::LinkToOthers() {
   }
   if (link.schedulers.empty()) return nullptr;
   other_terms.resize(options.schedulers.size());
+  link.of_site = options.schedulers;
   link.tls = options.tls;
+  link.say = options.say;
   link.hear = [this](std::uint32_t place, ToPeer&& message) {
     Push(OtherSaid{other_ranks[place], std::move(message)});
   };

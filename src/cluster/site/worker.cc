@@ -28,6 +28,7 @@ struct SiteWorker::Body final : DonePort {
   explicit Body(Options with)
       : options(std::move(with)),
         link({.schedulers = options.schedulers,
+              .of_site = options.schedulers,
               .tls = options.tls,
               .hear = [this](std::uint32_t s, ToPeer&& message) { Hear(s, message); },
               .gone =
