@@ -165,16 +165,17 @@ std::optional<Decision> GrantedPolicy::CarryOut(const View& view, const Grant& g
 
 Decision GrantedPolicy::Decide(const View& view, TimePoint) {
   if (book_.HasNotes()) TakeNotes(view);
-  while (!grants_.empty()) {
-    const Grant grant = std::move(grants_.front());
-    grants_.pop_front();
-    if (const auto decision = CarryOut(view, grant)) return *decision;
-  }
+  // Before any grant: the scheduler granted places to those behind them.
   for (ModelId::rep m = 0; m < waiting_.size(); ++m) {
     if (waiting_[m].refused == 0 || view.queues[m].empty()) continue;
     const auto at = waiting_[m].marks.find(view.queues[m].front().id.value());
     if (at == waiting_[m].marks.end() || !at->second.refused) continue;
     return Drop{ModelId{m}, 1, at->second.reason};
+  }
+  while (!grants_.empty()) {
+    const Grant grant = std::move(grants_.front());
+    grants_.pop_front();
+    if (const auto decision = CarryOut(view, grant)) return *decision;
   }
   for (std::size_t i = 0; i < changed_.size(); ++i) Resync(view, changed_[i]);
   changed_.clear();

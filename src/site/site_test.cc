@@ -43,6 +43,25 @@ TEST(SiteTest, BatchesAreOfSeveralFrontEnds) {
             1.5 * static_cast<double>(world.launches.size()));
 }
 
+// What the scheduler gave up leaves the front end's queues before what it granted runs: else the
+// lost would take the places of those that can still be in time.
+TEST(SiteTest, PastThePeakTheLostAreGivenUpAndTheOthersAreInTime) {
+  for (const char* policy : {"horizon", "symphony"}) {
+    SCOPED_TRACE(policy);
+    const auto run = [&](double rate_rps) {
+      SiteWorld world({.seed = 5, .workers = 2, .lanes = 1, .policy = policy});
+      Load(world, rate_rps, At(3000));
+      world.clock().RunUntil(At(4000));
+      ExpectAllEndedOnce(world);
+      return world.counts();
+    };
+    const Counts below = run(2400);  // two lanes carry 3,200 a second in batches of 8
+    const Counts past = run(4800);
+    EXPECT_LE(static_cast<double>(past.late), 0.01 * static_cast<double>(past.accepted));
+    EXPECT_GE(past.met, below.met);
+  }
+}
+
 TEST(SiteTest, ASpareLeadsWithinFiftyMillisecondsAndNothingIsLost) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     for (const bool stall : {false, true}) {

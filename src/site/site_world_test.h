@@ -37,7 +37,8 @@ struct WorldOptions {
 };
 
 inline CentralScheduler::Options CentralOptions() {
-  return {.dispatcher = {}, .lanes = 32, .workers = 8};
+  // As in service: the way to the worker and back is in what a granted batch takes.
+  return {.dispatcher = {.follow = {.on = true}}, .lanes = 32, .workers = 8};
 }
 
 class SiteWorld : public World {
