@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "site/worker_classes.h"
 
 namespace tactus {
 namespace {
@@ -117,7 +118,11 @@ Status CentralScheduler::AddWorker(PeerId peer, const WorkerIntroduction& introd
   }
   if (Status taken = TakeModels(introduction); !taken) return taken;
   now_ = now;
-  slot->emplace(Worker{.peer = peer, .introduction = introduction, .lanes = {}, .busy = {}});
+  slot->emplace(Worker{.peer = peer,
+                       .lane_class = ClassOf(introduction),
+                       .introduction = introduction,
+                       .lanes = {},
+                       .busy = {}});
   for (std::size_t i = 0; i < lanes; ++i) {
     const LaneId lane{free_lanes_.back()};
     free_lanes_.pop_back();
@@ -141,8 +146,16 @@ void CentralScheduler::OpenLane(LaneId lane) {
   if (!dispatcher_.view().lanes[lane.value()].open) dispatcher_.SetLaneOpen(lane, true);
 }
 
-// Lane classes are workers: each has its own latencies. A class without a worker, or whose worker
-// lacks the model, has those of the first: nothing runs there.
+LaneClass CentralScheduler::ClassOf(const WorkerIntroduction& worker) const {
+  std::vector<ClassedWorker> others;
+  for (const std::optional<Worker>& other : workers_) {
+    if (other) others.push_back({other->lane_class, &other->introduction});
+  }
+  return ClassFor(worker, others);
+}
+
+// A class has the latencies of its first worker that serves the model. Where none does, it has
+// those of the model's first worker of all: nothing runs there.
 void CentralScheduler::Deploy() {
   auto served = std::make_shared<ServedModels>();
   std::vector<ProfileTable::ModelRows> rows;
@@ -153,15 +166,19 @@ void CentralScheduler::Deploy() {
                                 .max_batch = first.rows.max_batch,
                                 .latency = {},
                                 .margin = first.rows.margin};
+    std::vector<const WorkerModel*> of_class(options_.workers, nullptr);
     for (const std::optional<Worker>& worker : workers_) {
-      const WorkerModel* of = &first;
       for (std::size_t i = 0; worker && i < worker->introduction.models.size(); ++i) {
         const WorkerModel& its = worker->introduction.models[i];
         if (its.model.name != first.model.name) continue;
-        of = &its;
+        const WorkerModel*& known = of_class[worker->lane_class.value()];
+        if (known == nullptr) known = &its;
         loaded[m] = true;
       }
-      row.latency.insert(row.latency.end(), of->rows.latency.begin(), of->rows.latency.end());
+    }
+    for (const WorkerModel* of : of_class) {
+      const std::vector<Duration>& latency = (of != nullptr ? *of : first).rows.latency;
+      row.latency.insert(row.latency.end(), latency.begin(), latency.end());
     }
     rows.push_back(std::move(row));
     served->models.push_back(first.model);
@@ -174,7 +191,7 @@ void CentralScheduler::Deploy() {
     LanePlan lane;
     lane.spec.device = DeviceId{i};
     if (worker_of_[i] != kNobody) {
-      lane.spec.lane_class = LaneClass{worker_of_[i]};
+      lane.spec.lane_class = workers_[worker_of_[i]]->lane_class;
       for (const WorkerModel& model : workers_[worker_of_[i]]->introduction.models) {
         lane.entries.push_back({.model = Find(KeyOf(model.model.name))});
       }
@@ -184,8 +201,9 @@ void CentralScheduler::Deploy() {
   dispatcher_.Configure(std::move(served));
   for (std::uint32_t i = 0; i < options_.lanes; ++i) {
     const Lane& lane = dispatcher_.view().lanes[i];
-    if (worker_of_[i] == kNobody || lane.lane_class.value() == worker_of_[i]) continue;
-    dispatcher_.SetLaneShare(LaneId{i}, LaneClass{worker_of_[i]}, 1);
+    if (worker_of_[i] == kNobody) continue;
+    const LaneClass its = workers_[worker_of_[i]]->lane_class;
+    if (lane.lane_class != its) dispatcher_.SetLaneShare(LaneId{i}, its, 1);
   }
   dispatcher_.Adopt(std::move(plan));
 }

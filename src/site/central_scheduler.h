@@ -77,6 +77,7 @@ class CentralScheduler final : private Outbox {
  private:
   struct Worker {
     PeerId peer;
+    LaneClass lane_class;
     WorkerIntroduction introduction;
     std::vector<LaneId> lanes;
     std::vector<LaneId> busy;  // with what an earlier leader granted
@@ -116,6 +117,7 @@ class CentralScheduler final : private Outbox {
   void Complete(const Batch&, const BatchReport&) override {}
 
   Worker* WorkerOf(PeerId peer);
+  LaneClass ClassOf(const WorkerIntroduction& worker) const;
   Status TakeModels(const WorkerIntroduction& worker);
   // Whether another worker than that serves the model.
   bool ServedBesides(ModelId model, const std::string& worker) const;
