@@ -142,9 +142,7 @@ Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Served(std::string_vi
     Entry& entry = found->second;
     const Version* chosen = choose(entry);
     if (chosen == nullptr && !entry.versions.empty()) return UnknownEnsemble(model, version);
-    if (chosen == nullptr) {
-      return NotReady(model, version, entry.reason);
-    }
+    if (chosen == nullptr) return Fail(ErrorCode::kUnavailable, entry.reason);
     served = chosen->served;
   }
   if (served != nullptr && IsCurrent(*served)) return served;
@@ -154,9 +152,7 @@ Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Served(std::string_vi
   if (chosen == nullptr) return UnknownEnsemble(model, version);
   if (chosen->served != nullptr && IsCurrent(*chosen->served)) return chosen->served;
   auto bound = Bind(chosen->declared, chosen->counters);
-  if (!bound) {
-    return NotReady(model, version, bound.error().message);
-  }
+  if (!bound) return Fail(ErrorCode::kUnavailable, bound.error().message);
   Keep(*bound);
   if ((*bound)->plain() != nullptr) Keep((*bound)->plain());
   chosen->served = *bound;
@@ -167,6 +163,9 @@ Expected<std::shared_ptr<const ModelSpec>> EnsembleService::Find(std::string_vie
                                                                  std::int64_t version) const {
   if (!IsEnsemble(model)) return steps_.Find(model, version);
   auto served = Served(model, version);
+  if (!served && served.error().code == ErrorCode::kUnavailable) {
+    return NotReady(model, version, served.error().message);
+  }
   if (!served) return std::unexpected(std::move(served.error()));
   return std::shared_ptr<const ModelSpec>(*served, &(*served)->spec());
 }
