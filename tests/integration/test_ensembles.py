@@ -416,8 +416,8 @@ class MistakesTest(unittest.TestCase):
             for name, reason in (
                     ("unfit", r"unfit/config.pbtxt:\d+:\d+: step 'wide': 'between' comes as "
                               r"\[-1,4\], which is no \[-1,5\]"),
-                    ("orphan", r"^\S+orphan/config.pbtxt:\d+:\d+: step 'nobody': the repository has "
-                               r"no model 'nobody'"),
+                    ("orphan", r"^\S+orphan/config.pbtxt:\d+:\d+: step 'nobody': the repository "
+                               r"has no model 'nobody'"),
                     ("loop", r"loop/config.pbtxt:\d+:\d+: .*read by no step|circle"),
                     ("unread", r"unread/config.pbtxt:\d+:\d+: step 'echo': makes 'between', which "
                                r"nobody reads")):

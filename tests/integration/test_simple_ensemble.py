@@ -202,7 +202,8 @@ class VersionPolicyTest(unittest.TestCase):
         self.assertNotIn(("simple", "1"), index)
         entry = index["add_sub", "1"]
         self.assertEqual(entry["state"], "UNAVAILABLE")
-        self.assertRegex(entry["reason"], r"^\S+config.pbtxt:\d+:\d+: step '.*': model 'simple' has no version 1 ")
+        self.assertRegex(entry["reason"], r"^\S+config.pbtxt:\d+:\d+: step '.*': model 'simple' "
+                                          r"has no version 1 that serves")
 
 
 if __name__ == "__main__":
