@@ -19,13 +19,20 @@
 namespace tactus {
 namespace {
 
+const char* HowWhole(bool complete, bool cut_off) {
+  if (cut_off) {
+    return "; only the beginning: it has no end, as its writer was killed or the copy is not whole";
+  }
+  return complete ? "" : "; only the beginning: the writer fell behind";
+}
+
 int RunPipelines(const std::string& path) {
   const auto text = ReadWhole(path, "journal of pipelines");
   if (!text) return ReportBadInput(text.error());
   const auto result = ReplayFlows(*text, path);
   if (!result) return ReportBadInput(result.error());
   fmt::print("{}: {} pipelines (commit {}){}\n", path, result->pipelines, result->commit,
-             result->complete ? "" : "; only the beginning: the writer fell behind");
+             HowWhole(result->complete, result->cut_off));
   if (result->difference) {
     fmt::print("DIFFERENT after {} events and {} equal decisions: {}\n", result->events,
                result->decisions, *result->difference);
@@ -54,7 +61,7 @@ int RunDispatcher(const std::string& path) {
   }
   fmt::print("{}: policy {}, {} (commit {}){}\n", path, journal->header.policy,
              journal->header.source, journal->header.commit,
-             journal->complete ? "" : "; only the beginning: the writer fell behind");
+             HowWhole(journal->complete, journal->cut_off));
   if (result->difference) {
     fmt::print("DIFFERENT after {} events and {} equal decisions: {}", result->events,
                result->decisions, *result->difference);

@@ -81,13 +81,13 @@ class Parser {
     }
     for (;;) {
       const auto letter = source_.Take<char>();
-      if (!letter) return CutOff();
+      if (!letter) return WithoutEnd();
       if (*letter == 'E') return End();
       const auto size = source_.Take<std::uint32_t>();
-      if (!size) return CutOff();
+      if (!size) return WithoutEnd();
       const std::size_t unit = *letter == 'R' ? sizeof(JournalRecord) : 1;
       const auto body = source_.TakeBytes(*size * unit);
-      if (!body) return CutOff();
+      if (!body) return WithoutEnd();
       if (Status read = Section(*letter, *body); !read) return std::unexpected(read.error());
     }
   }
@@ -161,7 +161,7 @@ class Parser {
     const auto count = source_.Take<std::uint64_t>();
     const auto complete = source_.Take<std::uint8_t>();
     const auto checksum = source_.Take<std::uint64_t>();
-    if (!checksum) return CutOff();
+    if (!checksum) return WithoutEnd();
     if (!source_.empty()) return Bad("is damaged: bytes follow its end");
     if (journal_.changes.empty()) return Bad("holds no served_models");
     if (*count != journal_.records.size()) return Bad("is damaged: records are missing");
@@ -174,11 +174,22 @@ class Parser {
   std::unexpected<Error> Bad(std::string_view what) const {
     return InvalidArgument(fmt::format("{}: {}", where_, what));
   }
-  std::unexpected<Error> CutOff() const {
-    return Bad(
-        fmt::format("was cut off after {} records: its writer was not closed, or the copy is "
-                    "not whole",
-                    journal_.records.size()));
+  // The sections so far, of a writer that was killed.
+  Expected<JournalFile> WithoutEnd() {
+    if (HasEnd()) return Bad("is damaged: a section goes beyond its end");
+    if (journal_.changes.empty()) {
+      return Bad("was cut off before its first served_models: nothing was decided yet");
+    }
+    journal_.complete = false;
+    journal_.cut_off = true;
+    return std::move(journal_);
+  }
+  // Whether its last bytes look like what Close writes.
+  bool HasEnd() const {
+    constexpr std::size_t kEnd = 1 + 8 + 1 + 8;
+    if (bytes_.size() < kEnd) return false;
+    const std::string_view end = bytes_.substr(bytes_.size() - kEnd);
+    return end[0] == 'E' && (end[9] == 0 || end[9] == 1);
   }
 
   const std::string_view bytes_;

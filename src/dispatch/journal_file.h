@@ -9,7 +9,8 @@
 //     R u32 n, n records of 64 bytes (JournalRecord)
 //     E u64 records, u8 complete, u64 checksum (FNV-1a of all bytes before it); last
 //
-// complete = 0 says that the writer fell behind and stopped: what is there is a true beginning.
+// complete = 0 says that the writer fell behind and stopped: what is there is a true beginning. So
+// is a journal without an end, whose writer was killed; nothing vouches for its bytes then.
 #pragma once
 
 #include <atomic>
@@ -49,6 +50,7 @@ struct JournalFile {
   std::vector<JournalRecord> records;
   std::vector<Change> changes;  // in order; the first is the served models, at 0
   bool complete = true;
+  bool cut_off = false;  // it has no end, so it is not complete either
 };
 
 // What a writer does when its buffer is full.
@@ -108,7 +110,8 @@ class JournalWriter final : public Journal {
   std::string chunk_;  // of records, on their way to the file
 };
 
-// Errors name the file and what is wrong with it: not a journal, cut off, damaged.
+// Errors name the file and what is wrong with it: not a journal, cut off before there is anything
+// to decide, damaged.
 Expected<JournalFile> LoadJournal(const std::filesystem::path& path);
 // `verify`: also compare the checksum.
 Expected<JournalFile> ParseJournal(std::string_view bytes, std::string_view where,

@@ -242,8 +242,9 @@ class Replay {
       if (result_.difference) return std::move(result_);
     }
     if (!text_.empty() && ended_) return Bad("something follows its end");
-    if (!ended_) {
-      return Bad("it was cut off here: its writer was not closed, or the copy is not whole");
+    if (!ended_) {  // its writer was killed, maybe within a line
+      result_.complete = false;
+      result_.cut_off = true;
     }
     if (result_.complete) CompareEnds();
     return std::move(result_);

@@ -117,13 +117,23 @@ TEST(FlowReplay, RefusesWhatNoFlowWasTold) {
   EXPECT_THAT(WhyRefused(Changed("\nr 0 ", "\n\nr 0 ")), HasSubstr("is damaged"));
 }
 
-// Cut anywhere, it is refused; nothing that is not there is taken for the same.
-TEST(FlowReplay, RefusesWhatWasCutOff) {
+// Cut anywhere behind its head, it is replayed as far as it goes, and says so.
+TEST(FlowReplay, WhatWasCutOffIsABeginning) {
   const std::string text = Journal();
+  const std::size_t head = text.find('\n');
+  std::uint64_t decisions = 0;
   for (std::size_t n = 0; n < text.size(); ++n) {
-    ASSERT_FALSE(ReplayFlows(text.substr(0, n), "j")) << n;
+    const auto result = ReplayFlows(text.substr(0, n), "j");
+    ASSERT_EQ(result.has_value(), n > head) << n;
+    if (!result) continue;
+    ASSERT_TRUE(result->cut_off && !result->complete) << n;
+    ASSERT_EQ(result->difference, std::nullopt) << n;
+    ASSERT_GE(result->decisions, decisions);
+    decisions = result->decisions;
   }
-  EXPECT_THAT(WhyRefused(text.substr(0, text.find("\nr ") + 1)), HasSubstr("it was cut off here"));
+  const auto whole = ReplayFlows(text, "j");
+  ASSERT_TRUE(whole && !whole->cut_off);
+  EXPECT_EQ(decisions, whole->decisions);
   EXPECT_THAT(WhyRefused(text + "b 0\n"), HasSubstr("something follows its end"));
 }
 

@@ -99,6 +99,15 @@ class SiteTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertRegex(done.stdout, r"(?m)^identical: \d{3,} decisions for \d{3,} events")
 
+    def test_what_a_killed_leader_decided_is_decided_again_as_far_as_it_was_written(self):
+        first = self.site.leader()
+        self.call_all(200, self.site.schedulers[first].kill)
+        done = subprocess.run([TACTUS, "replay", self.site.journal(first)], text=True,
+                              capture_output=True, timeout=WAIT_S)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("only the beginning: it has no end", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^identical: \d+ decisions")
+
     def test_a_silent_leader_is_superseded_and_follows_when_it_is_back(self):
         first = self.site.leader()
         process = self.site.schedulers[first].process
