@@ -83,6 +83,9 @@ class Parser {
       const auto letter = source_.Take<char>();
       if (!letter) return WithoutEnd();
       if (*letter == 'E') return End();
+      if (!kSections.contains(*letter)) {
+        return Bad(fmt::format("is damaged at byte {}: no such section", source_.at() - 1));
+      }
       const auto size = source_.Take<std::uint32_t>();
       if (!size) return WithoutEnd();
       const std::size_t unit = *letter == 'R' ? sizeof(JournalRecord) : 1;
@@ -93,6 +96,8 @@ class Parser {
   }
 
  private:
+  static constexpr std::string_view kSections = "HDPLR";
+
   Status Section(char letter, std::string_view body) {
     if (letter == 'H') return Header(body);
     if (letter != 'D' && journal_.changes.empty()) {
@@ -105,10 +110,8 @@ class Parser {
         return Planned(body);
       case 'L':
         return Reshaped(body);
-      case 'R':
-        return Records(body);
       default:
-        return Bad(fmt::format("is damaged at byte {}: no such section", source_.at()));
+        return Records(body);
     }
   }
   Status Header(std::string_view body) {
