@@ -158,7 +158,7 @@ class SiteNodeCase(unittest.TestCase):
             here = ask(self.http["edge"], sent)
             self.assertEqual(here[0], 200, here)
             self.assertEqual(here, ask(server.http, sent))
-        # On a busy machine a row may run twice (docs/site.md); its answer is one.
+        # Not equal: once, at a load of 15, 46 were counted for 39. Why is not known.
         self.assertGreaterEqual(self.on_workers("mean") - before, sum(counts))
 
     def traffic(self):
