@@ -326,6 +326,8 @@ class DemoTest(unittest.TestCase):
             self.assertEqual(drawn.count("<polygon"), 5 + 4 + 2 + 1 + 2 + 4)
             figures = json.loads((pathlib.Path(out) / "demo.json").read_text())
             self.assertEqual([run["outcomes"]["error"] for run in figures["runs"]], [0] * 3)
+            for run in figures["runs"]:
+                self.assertGreater(run["offered_rps"], 0)
 
 
 if __name__ == "__main__":
