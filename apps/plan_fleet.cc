@@ -52,6 +52,12 @@ std::map<std::pair<FleetPipelineId, FleetStageId>, StageLine> ByStage(const Flee
   return lines;
 }
 
+// Forever is what an item waits for a link, or an instance, that more comes to than it carries.
+std::string LatencyText(Duration latency, Duration slo) {
+  if (latency >= kForever) return fmt::format("overloaded (SLO {:.4g} ms)", ToMillis(slo));
+  return fmt::format("{:.4g} of {:.4g} ms", ToMillis(latency), ToMillis(slo));
+}
+
 std::string StageTable(const FleetPlan& plan, const FleetInput& input) {
   TextTable table;
   for (const char* what : {"pipeline, stage", "device", "batch", "instances"}) {
@@ -63,8 +69,7 @@ std::string StageTable(const FleetPlan& plan, const FleetInput& input) {
   const auto lines = ByStage(plan);
   for (FleetPipelineId::rep p = 0; p < input.pipelines.size(); ++p) {
     const FleetPipeline& pipeline = input.pipelines[p];
-    table.Add({fmt::format("{}: {:.4g} of {:.4g} ms", pipeline.name, ToMillis(plan.latency[p]),
-                           ToMillis(pipeline.slo))});
+    table.Add({fmt::format("{}: {}", pipeline.name, LatencyText(plan.latency[p], pipeline.slo))});
     for (FleetStageId::rep s = 0; s < pipeline.stages.size(); ++s) {
       const std::string name = "  " + pipeline.stages[s].name;
       const auto line = lines.find({FleetPipelineId{p}, FleetStageId{s}});
@@ -148,8 +153,7 @@ std::string Late(const FleetPlan& plan, const FleetInput& input) {
   for (std::size_t p = 0; p < plan.latency.size(); ++p) {
     const FleetPipeline& pipeline = input.pipelines[p];
     if (plan.latency[p] <= pipeline.slo || pipeline.rate_rps <= 0) continue;
-    text += fmt::format("  {}: {:.4g} ms of {:g}\n", pipeline.name, ToMillis(plan.latency[p]),
-                        ToMillis(pipeline.slo));
+    text += fmt::format("  {}: {}\n", pipeline.name, LatencyText(plan.latency[p], pipeline.slo));
   }
   return text.empty() ? "" : "too late, by the estimate\n" + text;
 }

@@ -286,6 +286,18 @@ TEST(Relief, DoesNotCountOnALinkThatIsJustWideEnough) {
             kServer);
 }
 
+TEST(Relief, SendsWhatALinkCarriesInTimeWhereTheSourceIsTooSlow) {
+  FleetInput input = Street();
+  input.costs[2].batches = {Taking(1, Millis(310))};  // the camera: no frame in time
+  input.links[0].mbps = 8;                            // of 8 Mbit/s of frames
+  const PlacedFleet placed = DistributeWorkload(input, {.relieve = true, .windows = false});
+  EXPECT_EQ(placed.placement[0][0].device, kServer) << "half of the frames rather than none";
+  EXPECT_EQ(placed.placement[0][1].device, kServer);
+
+  input.links[0].mbps = 2;  // a frame alone takes 400 ms: nothing is in time anywhere
+  EXPECT_TRUE(PlanFleet("octopinf-relieved", input).has_value());
+}
+
 TEST(FleetPlanners, SendNothingBetweenServersThatDoNotReachEachOther) {
   FleetInput input = Street();
   input.costs.pop_back();

@@ -82,6 +82,13 @@ class Cluster:
         except (Refused, subprocess.TimeoutExpired):
             return None
 
+    def history(self):
+        """The plans that the controller made and the links that it measured, oldest first."""
+        store = f'sqlite:{self.folder / "controller" / "knowledge.db"}'
+        told = json.loads(self.call('cluster', 'history', '--store', store, '--plans', '--links',
+                                    '--json'))
+        return {kind: told.get(kind, []) for kind in ('plans', 'links')}
+
     def await_served(self, within=300):
         """The status, once every node serves the newest plan."""
         end = time.monotonic() + within

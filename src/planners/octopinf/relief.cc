@@ -130,30 +130,42 @@ class Relief {
   double SentInTime(FleetPipelineId p, const Placed& placed) {
     AddLinkLoads(input_, p, placed, 1, placed_.links);
     const std::vector<std::size_t> used = LinksOf(input_, p, placed);
-    const Duration slo = input_.pipelines[p.value()].slo;
     double sum = 0;
     Duration least = kForever;
     for (const FleetInput& slower : slower_) {
-      std::vector<double> loads;
-      double part = 1;
-      for (const std::size_t l : used) {
-        double& load = placed_.links[l];
-        loads.push_back(load);
-        const double through = std::min(load, options_.through * slower.links[l].carried_mbps());
-        if (load > 0) part = std::min(part, through / load);
-        load = through;
-      }
-      const Duration latency = WorstLatency(slower, p, placed, placed_.links);
-      least = std::min(least, latency);
-      if (latency <= slo) sum += part;
-      for (std::size_t i = 0; i < used.size(); ++i) placed_.links[used[i]] = loads[i];
+      sum += PartInTime(slower, p, placed, used, least);
       if (used.empty()) {
         sum *= static_cast<double>(slower_.size());
         break;
       }
     }
     AddLinkLoads(input_, p, placed, -1, placed_.links);
-    return sum > 0 ? sum / static_cast<double>(slower_.size()) : -ToSeconds(least) / ToSeconds(slo);
+    const double slo = ToSeconds(input_.pipelines[p.value()].slo);
+    return sum > 0 ? sum / static_cast<double>(slower_.size()) : -ToSeconds(least) / slo;
+  }
+
+  // The largest part of its items that the links let through in time; 0 where none is, and then
+  // `least` is what an item takes at least.
+  double PartInTime(const FleetInput& input, FleetPipelineId p, const Placed& placed,
+                    const std::vector<std::size_t>& used, Duration& least) {
+    LinkLoads& links = placed_.links;
+    std::vector<double> loads;
+    for (const std::size_t l : used) loads.push_back(links[l]);
+    double reached = 0;
+    for (const double most : options_.through) {
+      double part = 1;
+      for (std::size_t i = 0; i < used.size(); ++i) {
+        const double through = std::min(loads[i], most * input.links[used[i]].carried_mbps());
+        if (loads[i] > 0) part = std::min(part, through / loads[i]);
+        links[used[i]] = through;
+      }
+      const Duration latency = WorstLatency(input, p, placed, links);
+      least = std::min(least, latency);
+      if (latency <= input.pipelines[p.value()].slo) reached = part;
+      if (reached > 0 || used.empty()) break;
+    }
+    for (std::size_t i = 0; i < used.size(); ++i) links[used[i]] = loads[i];
+    return reached;
   }
 
   // Accelerator seconds a second.
