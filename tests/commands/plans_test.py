@@ -351,6 +351,25 @@ class Plans(CommandCase):
         self.assertNotIn("symphony", one)
         self.bad("policies", "zz", says="no policy 'zz'")
 
+    def test_every_policy_has_its_page(self):
+        """docs/policies.md has the same five headings for each, and names all of its options."""
+        page = (SOURCE / "docs/policies.md").read_text(encoding="utf-8")
+        sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", page, re.M | re.S))
+        listed = re.findall(r"^  ([a-z-]+)", self.good("policies").split("\n\n")[0], re.M)
+        self.assertEqual(list(sections), listed)
+        for name, section in sections.items():
+            with self.subTest(policy=name):
+                rows = re.findall(r"^\| ([a-z -]+) \| (.+) \|$", section, re.M)
+                self.assertEqual([row[0] for row in rows],
+                                 ["what it does", "when to choose it", "inputs", "options",
+                                  "trade-offs"])
+                own = self.good("policies", name).split("  every policy")[0].split("to compare it")[0]
+                told = rows[3][1]
+                for other in re.findall(r"as for ([a-z-]+)", told):
+                    told += sections[other]
+                for option in re.findall(r"\b([a-z_]+)=", own):
+                    self.assertIn(f"{option}=", told)
+
     def test_who_compares_a_policy_is_told_what_suits_it(self):
         tuned = "to compare it: fill=0.8,share=0.2 for one model, fill=0.65,share=0.35 for many"
         self.assertIn(tuned, self.good("policies", "timeout"))
