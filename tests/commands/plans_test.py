@@ -363,7 +363,8 @@ class Plans(CommandCase):
                 self.assertEqual([row[0] for row in rows],
                                  ["what it does", "when to choose it", "inputs", "options",
                                   "trade-offs"])
-                own = self.good("policies", name).split("  every policy")[0].split("to compare it")[0]
+                own = self.good("policies", name).split("  every policy")[0]
+                own = own.split("to compare it")[0]
                 told = rows[3][1]
                 for other in re.findall(r"as for ([a-z-]+)", told):
                     told += sections[other]
