@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test). Group pipelines
 # is for `./run demo pipelines`, street and bench, groups video and postgres for `./run build video`
-# and `./run build postgres`, group package for `./run package`, group gpu for `tactus serve --device
-# cuda:0`. Installs what is missing and says what; takes a fraction of a second when nothing is.
-# Downloads stay in .cache.
+# and `./run build postgres`, group package for `./run package`, group gpu for `tactus serve
+# --device cuda:0`. Installs what is missing and says what; takes a fraction of a second when
+# nothing is. Downloads stay in .cache.
 here=$(dirname "$0")
 source "$here/lib.sh"
 
