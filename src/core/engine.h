@@ -153,7 +153,8 @@ class Engine {
   // Runs each of `jobs`, all of one exit, apart from what is served, and says what it did. Slow:
   // for those who measure. kUnimplemented from an engine that cannot tell.
   virtual Expected<std::vector<BatchWork>> Examine(ModelHandle, std::span<const BatchJob>) {
-    return Fail(ErrorCode::kUnimplemented, "this engine cannot say what its batches do");
+    return Fail(ErrorCode::kUnimplemented,
+                "this engine cannot report the operations of its batches");
   }
 };
 

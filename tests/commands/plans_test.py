@@ -80,7 +80,7 @@ class Plans(CommandCase):
                  says="--shares: [plan] shares must ascend")
         self.bad("plan", "gpulet", scenario, "--planner", "nexus-half", "--shares", "40,60",
                  says="needs 50 % among the shares")
-        self.bad("plan", "gpulet", SCENARIO, says="does not say what model 0 uses")
+        self.bad("plan", "gpulet", SCENARIO, says="does not say how much model 0 uses")
 
     PLANNERS = ("gpulet", "gpulet-retry", "self-tuning", "nexus", "nexus-half", "ideal")
 
@@ -257,9 +257,9 @@ class Plans(CommandCase):
         free, costly = (run["queue_p50_ms"] for run in json.loads(file.read_text())["runs"])
         self.assertGreater(costly, free + 19)
         self.bad("measure", SCENARIO, "--engine", "emulated", "--policy", "fifo:cost=5",
-                 says="change nothing in real time")
+                 says="have no effect in real time")
         self.bad("serve", "--models", self.folder, "--policy", "fifo:look=5",
-                 says="change nothing in real time")
+                 says="have no effect in real time")
         for words in (["measure", SCENARIO, "--engine", "emulated"],
                       ["serve", "--models", self.folder]):
             self.bad(*words, "--policy", "preemptive-priority",
@@ -328,7 +328,7 @@ class Plans(CommandCase):
         few = found["all-final"]["lanes"] - 1
         text = self.in_vain(*words[:-1], "all-final", "--most", few, "--json", file)
         self.assertIn(f"> {few}", text)
-        self.assertIn(f"all-final: {few} lanes (--most) are too few", text)
+        self.assertIn(f"all-final: {few} lanes (--most) are not enough", text)
         entry = json.loads(file.read_text())["policies"][0]
         self.assertIsNone(entry["lanes"])
         self.assertGreater(entry["worst_bad_ratio"], 0.01)
