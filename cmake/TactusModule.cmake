@@ -86,7 +86,7 @@ function(tactus_module NAME)
       # A third less to compile; what they test is optimised as ever.
       target_compile_options(tactus_${NAME}_test PRIVATE -O0)
     elseif(CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo)
-      # A quarter less to compile; GoogleTest names the line of a failure itself.
+      # Some sixth less to compile; GoogleTest names the line of a failure itself.
       target_compile_options(tactus_${NAME}_test PRIVATE -O1 -g0)
     endif()
     add_dependencies(tactus_tests tactus_${NAME}_test)
