@@ -31,8 +31,8 @@ void PrintPolicy(const PolicyInfo& info) {
 int ListAll() {
   for (const PolicyInfo& info : Policies()) fmt::print("  {:<26}{}\n", info.name, info.brief);
   fmt::print(
-      "\nOptions follow the name: NAME:key=value,key=value. `tactus policies NAME` lists them.\n"
-      "In a list, commas separate policies and options: fifo,timeout:k=5,batch=8,strait\n");
+      "\nNAME:key=value,key=value sets options; `tactus policies NAME` lists them.\n"
+      "Commas separate the policies of a list: fifo,timeout:k=5,batch=8,strait\n");
   return 0;
 }
 
