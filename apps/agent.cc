@@ -132,7 +132,7 @@ void AddAgent(CLI::App& app, CommandContext& context) {
       ->required();
   command
       ->add_option("--state", flags->state,
-                   "Folder for the last plan, for the worker's number and its log")
+                   "Folder for the last plan, the worker's process id and its log")
       ->required();
   command
       ->add_option(
@@ -142,17 +142,16 @@ void AddAgent(CLI::App& app, CommandContext& context) {
       ->check(CLI::ExistingDirectory);
   command
       ->add_option("--model-cache-mb", flags->cache_mb,
-                   "How much of --state the models from the controller may take; of those that no "
-                   "plan wants, the least recently used go first")
+                   "Space in --state for models from the controller; of models that no plan needs, "
+                   "the least recently used are removed first")
       ->check(CLI::Range(1.0, 1e9))
       ->capture_default_str();
   command
       ->add_option("--address", flags->address, "Address on which the worker listens for clients")
       ->capture_default_str();
-  command->add_option(
-      "--peer-address", flags->peer_address,
-      "With --tls: address under which the other nodes reach this node's worker with steps of "
-      "pipelines (default: --address)");
+  command->add_option("--peer-address", flags->peer_address,
+                      "With --tls: address at which the other nodes send pipeline steps to this "
+                      "node's worker (default: --address)");
   command->add_option("--tls", flags->tls,
                       "Folder with authority.pem, node.pem and node.key: this node's certificate, "
                       "for the controller and for other nodes; the worker has it as --peer-tls");

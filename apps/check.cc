@@ -80,9 +80,9 @@ int RunCheckModels(const ServeOptions& options) {
 
 void AddCheck(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* command = app.add_subcommand(
-      "check", "Say what is doubtful about a scenario, or about what a server would serve");
-  command->footer("Exit code: 0 nothing is doubtful, 1 something is, 2 it would not start.");
+  CLI::App* command =
+      app.add_subcommand("check", "Warn about doubtful settings of a scenario, or of a server");
+  command->footer("Exit code: 0 no warning, 1 warnings, 2 it would not start.");
   CLI::Option* scenario =
       command->add_option("scenario", options->scenario, "Scenario file (TOML)")->check(ReadFile());
   command

@@ -62,7 +62,8 @@ void AddStatus(CLI::App& cluster, CommandContext& context) {
   auto flags = std::make_shared<StatusFlags>();
   CLI::App* command =
       cluster.add_subcommand("status", "Show the state of a cluster, as its controller sees it");
-  command->add_option("--controller", flags->controllers, "HOST:PORT of each that may lead")
+  command
+      ->add_option("--controller", flags->controllers, "HOST:PORT of each controller that may lead")
       ->delimiter(',')
       ->option_text(kCommaList)
       ->capture_default_str();

@@ -95,10 +95,9 @@ void AddClusterHistory(CLI::App& cluster, CommandContext& context) {
   CLI::App* command = cluster.add_subcommand(
       "history", "Show past plans and events from the controllers' knowledge base");
   command
-      ->add_option(
-          "--store", flags->store,
-          "The controllers': sqlite:PATH, which is knowledge.db in a controller's --state, "
-          "or postgresql://USER@HOST:PORT/DATABASE")
+      ->add_option("--store", flags->store,
+                   "The controllers' --store: sqlite:PATH (knowledge.db in a controller's --state) "
+                   "or postgresql://USER@HOST:PORT/DATABASE")
       ->required();
   command->add_option("--since", flags->since, "How far back: 90s, 15m, 1h, 7d")
       ->capture_default_str();
@@ -110,7 +109,7 @@ void AddClusterHistory(CLI::App& cluster, CommandContext& context) {
   command->add_flag("--arrivals", flags->arrivals,
                     "Show items a second by pipeline and stage (of the last 48 h)");
   command->add_flag("--links", flags->links, "Show what links carried (in the last 48 h)");
-  command->add_flag("--json", flags->json, "For programs, each record");
+  command->add_flag("--json", flags->json, "Print every record as JSON");
   command->callback([flags, &context] { context.exit_code = RunHistory(*flags); });
 }
 

@@ -73,7 +73,7 @@ void AddControllerLife(CLI::App& command, ControllerLifeFlags& life) {
                      "Name of this controller among the others (default: --listen)");
   command
       .add_option("--lease-seconds", life.lease_s,
-                  "How long a leader that falls silent is waited for before another leads")
+                  "How long a silent leader remains the leader before another takes over")
       ->check(CLI::Range(2.0, 3600.0))
       ->capture_default_str();
 }
@@ -83,7 +83,7 @@ void AddControllerLife(CLI::App& command, ControllerLifeFlags& life) {
 void AddController(CLI::App& app, CommandContext& context) {
   auto flags = std::make_shared<ControllerFlags>();
   CLI::App* command = app.add_subcommand(
-      "controller", "Plan a fleet for the nodes that are here, and roll the plans out");
+      "controller", "Plan a fleet for the nodes that are running, and roll the plans out");
   command->add_option("fleet", flags->fleet, "Devices, links, costs and pipelines (TOML)")
       ->required()
       ->check(ReadFile());
@@ -113,7 +113,7 @@ void AddController(CLI::App& app, CommandContext& context) {
       names + "; else the one that the file's [fleet] names, or " + FleetRun{}.planner);
   command
       ->add_option("--replan-seconds", flags->replan_s,
-                   "How often to plan anew for the measured rates")
+                   "How often to make a new plan for the measured rates")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   command
@@ -124,8 +124,9 @@ void AddController(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
   command
-      ->add_option("--forget-seconds", flags->forget_s,
-                   "How long a model stays loaded to which an absent node might still send")
+      ->add_option(
+          "--forget-seconds", flags->forget_s,
+          "How long to keep a model loaded when an absent node might still send requests to it")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   AddControllerLife(*command, flags->life);

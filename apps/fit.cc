@@ -123,7 +123,7 @@ void AddFitInterference(CLI::App& fit, CommandContext& context) {
 }  // namespace
 
 void AddFit(CLI::App& app, CommandContext& context) {
-  CLI::App* command = app.add_subcommand("fit", "Fit a model to what was measured");
+  CLI::App* command = app.add_subcommand("fit", "Fit a model to measurements");
   command->require_subcommand(1);
   AddFitInterference(*command, context);
 }

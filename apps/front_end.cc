@@ -136,8 +136,9 @@ void AddFrontEnd(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand(
       "front-end", "Take calls for a site of workers under a central scheduler (docs/site.md)");
   command
-      ->add_option("--schedulers", flags->serve.schedulers,
-                   "The site's schedulers, HOST:PORT; all are told the same list in the same order")
+      ->add_option(
+          "--schedulers", flags->serve.schedulers,
+          "The site's schedulers, HOST:PORT; every process needs the same list in the same order")
       ->delimiter(',')
       ->option_text(kCommaList)
       ->required();

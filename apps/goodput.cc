@@ -195,9 +195,8 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
       options.search.bad_percent);
   if (!experiment.scenario.pipelines.empty()) {
     return text +
-           "rates count requests to models, of which a pipeline request is several; there is no "
-           "bound to hold "
-           "pipelines against\n";
+           "rates count requests to models, and a pipeline request makes several; there is no "
+           "bound for pipelines\n";
   }
   const PeakGoodput& peak = found.rows.front().result.peak;
   if (peak.staggered_bound_rps.value_or(0) > 0) {

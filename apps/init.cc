@@ -148,7 +148,7 @@ int RunInit(const InitCommand& command) {
 void AddInit(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<InitCommand>();
   CLI::App* command =
-      app.add_subcommand("init", "Write the config.pbtxt of an ONNX graph, to be edited");
+      app.add_subcommand("init", "Write a config.pbtxt for an ONNX graph, for you to edit");
   command->add_option("graph", options->graph, "MODEL.onnx, or NAME/VERSION/model.onnx")
       ->required()
       ->check(ReadFile())
@@ -156,8 +156,7 @@ void AddInit(CLI::App& app, CommandContext& context) {
   command->add_option("--out", options->out,
                       "Where to write (default: where a server looks for it); -: print it");
   command->add_flag("--force", options->force, "Replace a file that is there");
-  command->add_option("--onnxruntime", options->onnxruntime,
-                      "libonnxruntime.so or the folder it lies in");
+  command->add_option("--onnxruntime", options->onnxruntime, "libonnxruntime.so, or its folder");
   command->callback([options, &context] { context.exit_code = RunInit(*options); });
 }
 

@@ -85,7 +85,7 @@ Status ReadModels(const std::string& text, Scenario& scenario) {
     model.profile_as = model.name;
     scenario.models.push_back(std::move(model));
   }
-  if (scenario.models.empty()) return Wrong("say which models: --models a:3,b:2,c:1");
+  if (scenario.models.empty()) return Wrong("name the models: --models a:3,b:2,c:1");
   return {};
 }
 
@@ -421,8 +421,8 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
                      "priority of each request: 1 is the highest; 0: the model's default");
   command
       .add_option("--connections", flags.connections,
-                  "connections; over HTTP at most so many (default 256), over gRPC exactly so many "
-                  "(default 1)")
+                  "connections: over HTTP the largest number (default 256), over gRPC the exact "
+                  "number (default 1)")
       ->check(CLI::Range(0, 4096));
   command.add_option("--drain", flags.drain_s, "seconds to wait for the last answers")
       ->check(CLI::NonNegativeNumber)

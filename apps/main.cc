@@ -89,27 +89,17 @@ void RefuseWhatIsNoNumber(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) RefuseWhatIsNoNumber(*command);
 }
 
-}  // namespace
-
-int tactus::ReportBadInput(const Error& error) {
-  std::fprintf(stderr, "tactus: %s\n", error.message.c_str());
-  return 2;
+// A program for the demo alone has only these (apps/CMakeLists.txt).
+#ifdef TACTUS_SERVING_ONLY
+void AddCommands(CLI::App& app, tactus::CommandContext& context) {
+  tactus::AddLoad(app, context);
+  tactus::AddPolicies(app, context);
+  tactus::AddProfile(app, context);
+  tactus::AddServe(app, context);
+  app.footer("The other commands are in build/release/apps/tactus: ./run build");
 }
-
-int main(int argc, char** argv) {
-#ifdef TACTUS_SERVER
-  tactus::RunIfEngineProcess(argc, argv);
-#endif
-  // What gRPC logs by itself repeats, at length, what its calls return.
-  ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  CLI::App app{"Tactus serves many models on one machine or several, and meets their deadlines."};
-  app.require_subcommand(1);
-  app.failure_message(BadOption);
-  app.set_version_flag("--version", std::string("tactus ") + tactus::kProgramVersion + ", commit " +
-                                        tactus::BuildCommit());
-  // Before the command's own callback, which runs it.
-  app.parse_complete_callback([&app] { tactus::RefuseSharedFiles(app); });
-  tactus::CommandContext context;
+#else
+void AddCommands(CLI::App& app, tactus::CommandContext& context) {
   tactus::AddCheck(app, context);
   tactus::AddCompare(app, context);
   tactus::AddCompletions(app, context);
@@ -134,6 +124,31 @@ int main(int argc, char** argv) {
   tactus::AddServe(app, context);
   tactus::AddStream(app, context);
 #endif
+}
+#endif
+
+}  // namespace
+
+int tactus::ReportBadInput(const Error& error) {
+  std::fprintf(stderr, "tactus: %s\n", error.message.c_str());
+  return 2;
+}
+
+int main(int argc, char** argv) {
+#ifdef TACTUS_SERVER
+  tactus::RunIfEngineProcess(argc, argv);
+#endif
+  // What gRPC logs by itself repeats, at length, what its calls return.
+  ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  CLI::App app{"Tactus serves many models on one machine or several, and meets their deadlines."};
+  app.require_subcommand(1);
+  app.failure_message(BadOption);
+  app.set_version_flag("--version", std::string("tactus ") + tactus::kProgramVersion + ", commit " +
+                                        tactus::BuildCommit());
+  // Before the command's own callback, which runs it.
+  app.parse_complete_callback([&app] { tactus::RefuseSharedFiles(app); });
+  tactus::CommandContext context;
+  AddCommands(app, context);
   RefuseWhatIsNoNumber(app);
   try {
     app.parse(argc, argv);

@@ -123,8 +123,7 @@ int WritePages(const CommandPage& program, const std::filesystem::path& folder) 
     const auto file = folder / (Joined(page->words, "-") + ".1");
     if (WritePage(file, ManualPage(*page, kProgramVersion))) continue;
     return ReportBadInput({ErrorCode::kInvalidArgument,
-                           fmt::format("{}: cannot be written ({}); is --out a folder that may be "
-                                       "written?",
+                           fmt::format("{}: cannot be written ({}); is --out a writable folder?",
                                        file.string(), std::strerror(errno))});
   }
   return 0;

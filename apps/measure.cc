@@ -64,8 +64,8 @@ void WarnOfTheMachine(const Experiment& experiment, const Measurement& measured)
       MachineDifference(experiment.profile, ThisMachine(measured.engine));
   if (difference.empty()) return;
   fmt::print(stderr,
-             "tactus: warning: {}: what policies counted on may be wrong here. Measure with "
-             "`tactus profile`\n",
+             "tactus: warning: {}: the latencies that policies counted on may be wrong here. "
+             "Measure with `tactus profile`\n",
              difference);
 }
 
@@ -168,7 +168,7 @@ void AddMeasure(CLI::App& app, CommandContext& context) {
                   "Write every event and decision to this file, for `tactus replay`")
       ->check(WritableFile());
   sub->add_option("--predictor", command->options.predictor,
-                  "Start from what the policy has learnt before (strait)")
+                  "Start from what the policy learnt in an earlier run (strait)")
       ->check(ReadFile());
   sub->add_option("--save-predictor", command->options.save_predictor,
                   "Write what the policy has learnt by the end to this file (strait)")

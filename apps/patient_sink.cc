@@ -15,7 +15,8 @@ void PatientSink::sink_it_(const spdlog::details::log_msg& message) {
   spdlog::memory_buf_t line;
   formatter_->format(message, line);
   if (lost_ > 0) {
-    const std::string gap = fmt::format("... {} lines were lost: nobody read them\n", lost_);
+    const std::string gap =
+        fmt::format("... {} lines were lost, because nobody read them\n", lost_);
     if (!Write(gap)) {
       ++lost_;
       return;

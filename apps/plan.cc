@@ -203,9 +203,9 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
       "--time-limit", options->time_limit_s,
       "Most seconds that the search may take; with --trials there is no limit by default");
   limit->check(CLI::Range(0.001, 86'400.0))->capture_default_str();
-  auto* trials =
-      command->add_option("--trials", options->search.most_trials,
-                          "End after so many trials: then the answer is the same on any machine");
+  auto* trials = command->add_option(
+      "--trials", options->search.most_trials,
+      "End after this many trials, so that the answer is the same on any machine");
   trials->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
   command->add_option("--seed", options->search.seed, "Seed of the search")->capture_default_str();
   command->add_option("--json", options->json, "Write the partition to this file")

@@ -155,8 +155,8 @@ std::string Doubts(const LanesRow& row, const LanesOptions& options) {
   std::string text;
   if (row.least.lanes == 0) {
     text += fmt::format(
-        "{}: {} lanes (--most) are too few, as shown; where more lanes do not lower the bad ratio, "
-        "the policy or an SLO is at fault, not their number\n",
+        "{}: {} lanes (--most) are not enough, as shown; if more lanes do not lower the bad ratio, "
+        "the cause is the policy or an SLO\n",
         row.policy, options.most);
   }
   return text + CoarseRuns(options.search, row.policy, row.least.runs);
@@ -232,7 +232,7 @@ void AddPlanLanes(CLI::App& plan, CommandContext& context) {
   CLI::App* command =
       plan.add_subcommand("lanes", "Find how many lanes a scenario's load needs under each policy");
   Declare(options->search, *command, "How many seeds, from --first-seed; every one must pass");
-  command->add_option("--most", options->most, "Try so many lanes at most")
+  command->add_option("--most", options->most, "Largest number of lanes to try")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command->add_option("--json", options->json, "Write the plan to this file")

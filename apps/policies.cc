@@ -31,8 +31,8 @@ void PrintPolicy(const PolicyInfo& info) {
 int ListAll() {
   for (const PolicyInfo& info : Policies()) fmt::print("  {:<26}{}\n", info.name, info.brief);
   fmt::print(
-      "\nA policy is NAME or NAME:key=value,key=value: `tactus policies NAME` says which.\n"
-      "In a list a comma before a name begins the next: fifo,timeout:k=5,batch=8,strait\n");
+      "\nNAME:key=value,key=value sets options; `tactus policies NAME` lists them.\n"
+      "Commas separate the policies of a list: fifo,timeout:k=5,batch=8,strait\n");
   return 0;
 }
 
@@ -45,6 +45,7 @@ int Describe(const std::string& text) {
   }
   fmt::print("  every policy\n");
   PrintOptions(kCommonOptions);
+  fmt::print("  when to choose it, and its trade-offs: docs/policies.md#{}\n", wanted);
   return 0;
 }
 

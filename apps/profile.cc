@@ -212,7 +212,7 @@ int MeasureModels(const ProfileCommand& command) {
   if (command.engine == "emulated") {
     return ReportBadInput(
         {ErrorCode::kInvalidArgument,
-         "the emulated engine takes its time from a profile; it has none to give"});
+         "the emulated engine takes its latencies from a profile, so it cannot be profiled"});
   }
   auto engine = MakeEngine(command.engine, {.emulated = {},
                                             .onnxruntime_library = command.onnxruntime,
@@ -251,7 +251,8 @@ int MeasureModels(const ProfileCommand& command) {
   if (on_cpu) {
     AddUses(before, profiler, profile.models);
   } else {
-    fmt::print(stderr, "tactus: warning: what batches use of a device is not measured\n");
+    fmt::print(stderr,
+               "tactus: warning: the resources that batches use of a device are not measured\n");
   }
   const int code = Finish(profile, command);
   if (code != 0) return code;
@@ -313,8 +314,7 @@ void AddProfile(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
   command->add_option("--engine", options->engine, "Engine to measure")->capture_default_str();
-  command->add_option("--onnxruntime", options->onnxruntime,
-                      "libonnxruntime.so or the folder it lies in");
+  command->add_option("--onnxruntime", options->onnxruntime, "libonnxruntime.so, or its folder");
   auto* cells = command
                     ->add_option("--import-cells", options->import_cells,
                                  "Write a profile from a CSV: model, exit, batch, latency_ms")

@@ -21,7 +21,8 @@ namespace {
 
 const char* HowWhole(bool complete, bool cut_off) {
   if (cut_off) {
-    return "; only the beginning: it has no end, as its writer was killed or the copy is not whole";
+    return "; only the beginning: it has no end, because its writer was killed or the copy is "
+           "incomplete";
   }
   return complete ? "" : "; only the beginning: the writer fell behind";
 }
@@ -86,7 +87,7 @@ int RunReplay(const std::string& path) {
 void AddReplay(CLI::App& app, CommandContext& context) {
   auto path = std::make_shared<std::string>();
   CLI::App* command =
-      app.add_subcommand("replay", "Read a journal, decide again, and compare every decision");
+      app.add_subcommand("replay", "Read a journal, make its decisions again, and compare them");
   command->add_option("journal", *path, "Journal of simulate, measure or serve")->required();
   command->callback([path, &context] { context.exit_code = RunReplay(*path); });
 }

@@ -108,7 +108,7 @@ Status DrawAndClaim(const Command& command, const ReproduceOptions& options) {
   if (!command.json.empty()) words.push_back(command.json);
   if (RunProgram(std::move(words)) == 0) return {};
   return Fail(ErrorCode::kUnavailable, "python3 " + (folder / "figures.py").string() +
-                                           " did not draw the figures; what it said stands above. "
+                                           " did not draw the figures; its message is above. "
                                            "The CSV files in " +
                                            options.out + " are complete");
 }
@@ -137,7 +137,7 @@ void AddReproduce(CLI::App& app, CommandContext& context) {
   ReproduceOptions& options = made->options;
   options.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   CLI::App* command = app.add_subcommand(
-      "reproduce", "Make a paper's figures, and set its claims beside our results");
+      "reproduce", "Make a paper's figures, and compare its claims with our results");
   command->add_option("paper", made->paper, "Which paper: a folder of --figures")
       ->capture_default_str();
   command

@@ -85,10 +85,10 @@ Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
     return std::unexpected(fine.error());
   }
   if (!flags.insecure && !IsLoopback(flags.metrics_address)) {
-    return InvalidArgument(fmt::format(
-        "--metrics-address {} is beyond this machine, and the page is in the clear and for "
-        "everybody: --insecure allows it where the network keeps strangers out",
-        flags.metrics_address));
+    return InvalidArgument(
+        fmt::format("--metrics-address {} is beyond this machine, and the page is unencrypted and "
+                    "open to everybody: --insecure allows it where the network keeps strangers out",
+                    flags.metrics_address));
   }
   options.schedulers = flags.schedulers;
   const auto self = std::find(flags.schedulers.begin(), flags.schedulers.end(), flags.listen);
@@ -180,7 +180,7 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command
       ->add_option("--suspect-ms", f->suspect,
-                   "A leader that is silent for so long is suspected, and a spare takes over")
+                   "A leader that is silent for this long is suspected, and a spare takes over")
       ->check(CLI::Range(10.0, 60'000.0))
       ->capture_default_str();
   command
@@ -193,12 +193,12 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
       ->add_option("--peer-tls", f->tls,
                    "Folder with authority.pem, node.pem and node.key (`tactus cluster "
                    "certificate`): the certificate for workers, front ends and other schedulers; "
-                   "only who has one of that authority belongs to the site")
+                   "only processes with a certificate of that authority may join the site")
       ->check(CLI::ExistingDirectory);
   command
       ->add_option("--journal", f->journal,
-                   "Record every event and decision of the term that it leads in this file, for "
-                   "`tactus replay`; FILE.old is of the term before")
+                   "Record every event and decision of the current term in this file, for `tactus "
+                   "replay`; FILE.old has the previous term")
       ->check(WritableFile());
   command->add_flag("--insecure", f->insecure, "Listen beyond this machine, in the clear");
   command->add_option("--log-level", f->log_level, "On standard error")

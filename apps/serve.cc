@@ -177,7 +177,7 @@ Expected<ProfileTable::ModelRows> ServeCommand::EmulatedRows(const ModelSpec& sp
   if (!known) return std::unexpected(known.error());
   if (*known) return RowsOf(**known, spec, kMaxBatch, {.percentile = 0});
   return NotFound(fmt::format(
-      "model '{}' is emulated, and nothing says how long its batches take: name a profile in its "
+      "model '{}' is emulated and has no latencies: name a profile in its "
       "folder (parameters {{ key: \"profile\" }}), or serve with a --profile that has it",
       spec.name));
 }

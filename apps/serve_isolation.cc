@@ -34,8 +34,8 @@ Status CheckIsolation(const ServeOptions& options) {
   }
   if (options.slots > 1) {
     return InvalidArgument(
-        "--isolate: a lane's process runs one batch at a time, so that it is known of which it "
-        "died; give --lanes instead of --slots");
+        "--isolate: a lane's process runs one batch at a time, so that a crash can be attributed "
+        "to it; give --lanes instead of --slots");
   }
   if (options.engine == "emulated") {
     return InvalidArgument("--isolate: the emulated engine runs no graph; leave --isolate out");

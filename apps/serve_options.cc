@@ -42,12 +42,12 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
                   "Run every model on this engine (onnxruntime, identity, emulated) instead of the "
                   "one its platform names; emulated needs --profile and answers zeros")
       ->group(kGroup);
-  command.add_option("--onnxruntime", o.onnxruntime, "libonnxruntime.so or the folder it lies in")
+  command.add_option("--onnxruntime", o.onnxruntime, "libonnxruntime.so, or its folder")
       ->group(kGroup);
   command
       .add_option("--device", o.device,
-                  "Where ONNX models run: cpu, cuda:0, or several as cuda:0,cuda:1, which lanes "
-                  "take in turn (docs/gpu.md)")
+                  "Where ONNX models run: cpu, cuda:0, or several devices as cuda:0,cuda:1, to "
+                  "which lanes are assigned in turn (docs/gpu.md)")
       ->check(DeviceName())
       ->capture_default_str()
       ->group(kGroup);
@@ -84,7 +84,7 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
   command
       .add_option(
           "--follow", o.follow,
-          "Correct the profile by what batches take now: yes, no, or stalls, which also "
+          "Correct the profile by measured latencies: yes, no, or stalls, which also "
           "keeps a reserve for stalls of the machine and costs accuracy (docs/following.md)")
       ->check(CLI::IsMember({"yes", "no", "stalls"}))
       ->capture_default_str()
@@ -113,7 +113,7 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   command
       .add_option("--planner", o.planner,
-                  "Split the processor anew as the load changes (--policy planned), by gpulet, "
+                  "Split the processor again as the load changes (--policy planned), by gpulet, "
                   "gpulet-retry, self-tuning, nexus or nexus-half. OPTIONS, with defaults: "
                   "period=20 (s, between questions), weight=0.7 (of the last period in the average "
                   "of rates), headroom=0.25 (planned for beyond that average), bad_threshold=0.01 "
@@ -128,15 +128,15 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   command
       .add_option("--on-share", o.on_share,
-                  "With --plan or --planner: what `tactus profile --threads` measured on each "
-                  "share, 50=half.json 100=whole.json")
+                  "With --plan or --planner: the profile that `tactus profile --threads` measured "
+                  "on each share, 50=half.json 100=whole.json")
       ->option_text("PERCENT=FILE ...")
       ->check(ReadFile())
       ->group(kGroup);
   command
       .add_option("--device-memory-mb", o.device_memory_mb,
-                  "With --plan or --planner: what models may hold together, as far as profiles or "
-                  "model files tell; 0: the machine's memory")
+                  "With --plan or --planner: memory that all models together may use, as far as "
+                  "profiles or model files state it; 0: the machine's memory")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->group(kGroup);
@@ -188,8 +188,8 @@ void DeclarePredictor(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
   command
       .add_option("--predictor", o.predictor,
-                  "Start from what the policy has learnt before, of these models on this machine "
-                  "(strait)")
+                  "Start from what the policy learnt in an earlier run with these models on this "
+                  "machine (strait)")
       ->check(ReadFile())
       ->group(kGroup);
   command
@@ -202,15 +202,16 @@ void DeclarePredictor(ServeOptions& o, CLI::App& command) {
 void DeclareNetwork(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Network";
   command
-      .add_option("--address", o.address,
-                  "Where to listen; beyond this machine it takes TLS and tokens, or --insecure")
+      .add_option(
+          "--address", o.address,
+          "Address to listen on; beyond this machine it needs TLS and tokens, or --insecure")
       ->capture_default_str()
       ->group(kGroup);
   const auto file = [&](const char* name, std::string& value, const char* what) {
     command.add_option(name, value, what)->check(ReadFile())->group(kGroup);
   };
   file("--tls-cert", o.tls_cert,
-       "Certificate (PEM) for clients, of all three ports; read again when it changes");
+       "Certificate (PEM) for clients on all three ports; read again when it changes");
   file("--tls-key", o.tls_key, "Its private key (PEM)");
   file("--tls-client-ca", o.tls_client_ca,
        "Serve only clients with a certificate of this authority");
@@ -293,8 +294,8 @@ void DeclareSite(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Site (docs/site.md)";
   command
       .add_option("--schedulers", o.schedulers,
-                  "Serve as a worker of the site with these central schedulers, HOST:PORT; all are "
-                  "told the same list in the same order")
+                  "Serve as a worker of the site with these central schedulers, HOST:PORT; every "
+                  "process needs the same list in the same order")
       ->delimiter(',')
       ->option_text(kCommaList)
       ->excludes("--plan")
@@ -319,8 +320,7 @@ void DeclarePeerTls(ServeOptions& o, CLI::App& command) {
       .add_option(
           "--peer-tls", o.peer_tls,
           "Folder with authority.pem, node.pem and node.key (`tactus cluster certificate`): the "
-          "certificate for the other processes of a site or cluster; that for clients is "
-          "--tls-cert")
+          "certificate for the other processes of a site or cluster; clients see --tls-cert")
       ->check(CLI::ExistingDirectory)
       ->group("Cluster (docs/cluster.md)");
 }
@@ -358,8 +358,8 @@ void DeclareWatchdog(ServeOptions& o, CLI::App& command) {
 void DeclareIsolation(ServeOptions& o, CLI::App& command) {
   command
       .add_flag("--isolate", o.isolate,
-                "Run each lane's models in a process of its own: a graph that crashes costs its "
-                "lane a moment, not the server (docs/isolation.md)")
+                "Run each lane's models in a process of its own: a graph that crashes ends that "
+                "process and not the server (docs/isolation.md)")
       ->excludes("--plan")
       ->excludes("--planner")
       ->group("Models");
@@ -421,8 +421,8 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareIsolation(o, command);
   DeclareSite(o, command);
   DeclareCluster(o, command,
-                 "HOST:PORT, with --peer-tls or --schedulers: where front ends of the site bring "
-                 "rows, and other nodes steps of pipelines; port 0: any");
+                 "With --peer-tls or --schedulers: HOST:PORT that takes rows from the site's front "
+                 "ends and pipeline steps from other nodes; port 0: any free one");
   DeclarePredictor(o, command);
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
@@ -436,16 +436,16 @@ void Declare(ServeOptions& o, CLI::App& command) {
 void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
   command
       .add_option("--models", o.models,
-                  "Repository whose pipelines and host operators run in this front end, of the "
-                  "site's models; without it the site's models are all that it serves")
+                  "Repository whose pipelines and host operators run in this front end and call "
+                  "the site's models; without it, only the site's models are served")
       ->check(CLI::ExistingDirectory)
       ->group("Models");
   DeclareControl(o, command);
   DeclareHostLanes(o, command);
   DeclareHeld(o, command);
   DeclareCluster(o, command,
-                 "HOST:PORT, with --peer-tls: where other nodes bring steps of pipelines; port 0: "
-                 "any");
+                 "With --peer-tls: HOST:PORT that takes pipeline steps from other nodes; port 0: "
+                 "any free one");
   DeclareNetwork(o, command);
   DeclareEnd(o, command);
 }

@@ -112,7 +112,7 @@ Status CheckPlanOptions(const ServeOptions& options) {
   }
   if (options.on_share.empty()) {
     return InvalidArgument(fmt::format(
-        "{}: say what batches take on the shares of the device: --on-share 50=half.json "
+        "{}: give the latencies on the shares of the device: --on-share 50=half.json "
         "100=whole.json, measured by `tactus profile --threads`, or on a device --share",
         option));
   }
@@ -177,7 +177,7 @@ void PlanReload::Run(const std::stop_token& stop) {
     asked_ = false;
     lock.unlock();
     const Status taken = TakePlan(path_, runtime_, log_);
-    taken ? log_->info("SIGHUP: the device is split as {} says now", path_)
+    taken ? log_->info("SIGHUP: the device is now split as {} says", path_)
           : log_->error("SIGHUP: nothing changes: {}", taken.error().message);
     lock.lock();
   }
@@ -204,7 +204,7 @@ Expected<std::unique_ptr<PlanningThread>> MakePlanning(const ServeOptions& optio
 std::string SplitText(const ServeOptions& options) {
   if (options.planner.empty()) return fmt::format("as {} says", options.plan);
   const std::string by = fmt::format("by {} as the load changes", NameOf(options.planner));
-  return options.plan.empty() ? by : fmt::format("as {} says at first, then {}", options.plan, by);
+  return options.plan.empty() ? by : fmt::format("at first as {} says, then {}", options.plan, by);
 }
 
 }  // namespace tactus

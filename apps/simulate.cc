@@ -63,8 +63,8 @@ Status CheckPlanner(const Scenario& scenario) {
   const auto policy = MakePolicy(scenario.policy);
   if (!policy || !(*policy)->traits().planner.empty() || scenario.plan_planner == "none") return {};
   return InvalidArgument(fmt::format(
-      "policy '{}' reads no plan, so [plan] planner = \"{}\" would change nothing; take one that "
-      "does, --policy planned say, or leave the planner out, --set plan.planner=none",
+      "policy '{}' reads no plan, so [plan] planner = \"{}\" would have no effect; choose one that "
+      "does (--policy planned), or leave the planner out (--set plan.planner=none)",
       scenario.policy, scenario.plan_planner));
 }
 
@@ -143,7 +143,7 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
       ->check(WritableFile());
   command
       ->add_option("--predictor", options->files.predictor,
-                   "Start from what the policy has learnt before (strait)")
+                   "Start from what the policy learnt in an earlier run (strait)")
       ->check(ReadFile());
   command
       ->add_option("--save-predictor", options->files.save_predictor,

@@ -43,8 +43,9 @@ Expected<FleetPlanFile> TakeFleetPlan(const SimulateFleetOptions& options,
                                       std::vector<std::string>& settings) {
   if (!options.planners.empty()) {
     return InvalidArgument(
-        "--planners: --plan says what runs where; leave one of them out (with --set period_s=360 "
-        "--set planner=NAME it is planned anew by that planner)");
+        "--planners: --plan already says what runs where; leave one of them out (with --set "
+        "period_s=360 "
+        "--set planner=NAME that planner plans again)");
   }
   const auto scenario = LoadFleetScenario(options.scenario, options.settings);
   if (!scenario) return std::unexpected(scenario.error());

@@ -194,7 +194,7 @@ void AddStream(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command
       ->add_option("--ca", flags->server.ca,
-                   "speak TLS to a server whose certificate one of these (PEM) has signed")
+                   "speak TLS; trust server certificates that one of these (PEM) has signed")
       ->check(ReadFile());
   command
       ->add_option("--token-file", flags->server.token_file,
@@ -213,12 +213,13 @@ void AddStream(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(0, 1'000'000));
   command
       ->add_option("--timeout-s", flags->timeout_s,
-                   "a source that brings no frame for so many seconds counts as lost")
+                   "a source without a frame for this many seconds counts as lost")
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--loop", flags->config.loop, "begin a file again at its end");
   command->add_flag("--as-answered", flags->as_answered,
                     "read a file as fast as its frames are answered, and answer each");
-  command->add_option("--duration", flags->duration_s, "stop after so many seconds; 0: at the end")
+  command
+      ->add_option("--duration", flags->duration_s, "stop after this many seconds; 0: at the end")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--quiet", flags->quiet, "no line for each frame, only the counts");
   command->callback([flags, &context] { context.exit_code = Run(*flags); });

@@ -93,15 +93,15 @@ std::optional<std::string> MemoryDoubt(const Scenario& scenario, const ProfileFi
   }
   if (unknown.empty()) return std::nullopt;
   return fmt::format(
-      "[plan] memory_mb: the profile does not say what memory '{}' need{}, which count{} as none; "
-      "a profile that `tactus profile` measures does",
+      "[plan] memory_mb: the profile does not say what memory '{}' need{}, which count{} as 0; a "
+      "profile that `tactus profile` measures does",
       fmt::join(unknown, "', '"), unknown.size() > 1 ? "" : "s", unknown.size() > 1 ? "" : "s");
 }
 
 std::optional<std::string> CoresDoubt(int wanted, int cores) {
   if (wanted <= cores) return std::nullopt;
   return fmt::format(
-      "lanes, slots and threads want {} cores and there are {}: batches will slow each other more "
+      "lanes, slots and threads need {} cores, and there are {}: batches will slow each other more "
       "than their profile says",
       wanted, cores);
 }

@@ -73,7 +73,7 @@ TEST(MemoryDoubt, NamesModelsOfUnknownMemoryWhereItIsLimited) {
 
 TEST(CoresDoubt, IsOfMoreBatchesThanCores) {
   EXPECT_FALSE(CoresDoubt(4, 4));
-  EXPECT_THAT(CoresDoubt(5, 4).value_or(""), HasSubstr("want 5 cores and there are 4"));
+  EXPECT_THAT(CoresDoubt(5, 4).value_or(""), HasSubstr("need 5 cores, and there are 4"));
 }
 
 TEST(SharesDoubt, IsOfAShareWithoutItsComplement) {

@@ -52,9 +52,9 @@ std::optional<std::string> ExplainNeverServed(const PolicyTraits& policy,
         policy.name, model.name, LargestBatch(view, m));
   }
   return fmt::format(
-      "policy '{}' serves nothing of model '{}': it counts on {:.3f} ms at least, of which a "
-      "request alone at the {} exit takes {:.3f} ms by the profile's percentile and the jitter, "
-      "and the rest are its own delays, batch sizes and margins; the SLO is {:.6g} ms",
+      "policy '{}' serves nothing of model '{}': it counts on {:.3f} ms at least: a request alone "
+      "at the {} exit takes {:.3f} ms (the profile's percentile and the jitter), and its own "
+      "delays, batch sizes and margins take the rest; the SLO is {:.6g} ms",
       policy.name, model.name, ToMillis(least), policy.least->quickest_exit ? "quickest" : "final",
       ToMillis(profiled), ToMillis(model.slo));
 }

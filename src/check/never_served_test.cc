@@ -42,9 +42,9 @@ TEST(NeverServed, SaysWhatAPolicysOwnOptionsLeaveNoTimeFor) {
   EXPECT_EQ(Why("symphony:ctrl=14000,data=1000", usual), "") << "just in time";
   EXPECT_EQ(Why("symphony-plain:ctrl=14001,data=1000", usual),
             "policy 'symphony-plain:ctrl=14001,data=1000' serves nothing of model 'm': it counts "
-            "on 20.001 ms at least, of which a request alone at the final exit takes 5.000 ms by "
-            "the profile's percentile and the jitter, and the rest are its own delays, batch sizes "
-            "and margins; the SLO is 20 ms");
+            "on 20.001 ms at least: a request alone at the final exit takes 5.000 ms (the "
+            "profile's percentile and the jitter), and its own delays, batch sizes and margins "
+            "take the rest; the SLO is 20 ms");
   EXPECT_THAT(Why("symphony:ctrl=14001,data=1000", usual), HasSubstr("it counts on 20.001 ms"));
   EXPECT_THAT(Why("clockwork:sizes=9/99", usual), HasSubstr("has no batch size for it, whose "
                                                             "batches are of 1 to 8"));

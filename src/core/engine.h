@@ -27,10 +27,10 @@ struct EngineTraits {
   bool terminates = false;  // Terminate can stop a batch that runs
   // Submit returns at once, and Done comes later, on a thread of the engine's: a lane needs none.
   bool deferred = false;
-  // A batch that failed may be submitted again, row by row, to find the row that it failed of.
+  // A failed batch may be submitted again, row by row, to find the row that made it fail.
   bool runs_apart = true;
-  // It runs in processes of its own, which may die: a model is tried in one where nothing else is
-  // (kTrialProcess) before it comes to the lanes.
+  // It runs in processes of its own, which may die. A model is first tried in a process without
+  // other models (kTrialProcess), then loaded on the lanes.
   bool isolated = false;
   int max_slots = 1;                                 // batches at once in one lane
   std::optional<DeviceFacts> device = std::nullopt;  // that it runs on; none: the processor
@@ -81,8 +81,8 @@ struct BatchOutput {
   std::shared_ptr<void> storage;  // what `data` points into
 };
 
-// What a batch took on a device that is not the processor, by the device's own clock; what it
-// waited for there is in none of them.
+// The times of a batch on a device other than the processor, by the device's own clock. Waiting
+// there is not included.
 struct DeviceTimes {
   Duration upload{};  // of its input, to the device
   Duration kernels{};
@@ -98,11 +98,11 @@ struct BatchResult {
   Duration infer{};
   Duration scatter{};
   std::optional<DeviceTimes> device = std::nullopt;  // parts of these three; none: on the processor
-  // With an error: the lane died under the batch, and runs nothing until it is loaded anew. Nobody
-  // is answered: other lanes run the requests, or this one when it is back.
+  // With an error: the lane died under the batch, and runs nothing until it is loaded again. The
+  // requests are not answered: other lanes run them, or this one when it is back.
   bool lane_lost = false;
-  // With lane_lost: it died under this batch, perhaps because of it. The batch's requests run apart
-  // from then on, and one under which the lane dies again is refused.
+  // With lane_lost: the lane died under this batch, perhaps because of it. The batch's requests run
+  // one by one from then on, and a request under which the lane dies again is refused.
   bool suspect = false;
 };
 
@@ -112,7 +112,7 @@ class Completions {
   virtual void Done(BatchId, BatchResult&&) noexcept = 0;
 };
 
-// What a loaded model holds, as far as its engine can tell.
+// The memory of a loaded model, as far as its engine can tell.
 struct MemoryUse {
   std::uint64_t weight_bytes = 0;
   std::uint64_t peak_bytes = 0;  // the most that its runs had in use at once; 0: unknown
@@ -153,7 +153,8 @@ class Engine {
   // Runs each of `jobs`, all of one exit, apart from what is served, and says what it did. Slow:
   // for those who measure. kUnimplemented from an engine that cannot tell.
   virtual Expected<std::vector<BatchWork>> Examine(ModelHandle, std::span<const BatchJob>) {
-    return Fail(ErrorCode::kUnimplemented, "this engine cannot say what its batches do");
+    return Fail(ErrorCode::kUnimplemented,
+                "this engine cannot report the operations of its batches");
   }
 };
 

@@ -24,10 +24,10 @@ struct RunningBatch {
 struct Lane {
   LaneId id;
   DeviceId device{0};
-  LaneClass lane_class{0};            // the row of the profile table that holds here
+  LaneClass lane_class{0};            // its row of the profile table
   double fraction = 1;                // share of the device
   int slots = 1;                      // batches at once; 1: time division
-  ModelSet serves = ModelSet::All();  // of its spec, what the plan has there, if there is one
+  ModelSet serves = ModelSet::All();  // the models of its spec that the plan has there
   bool open = true;                   // a closed lane takes no new batch
   TimePoint free_at{};  // when the last running batch is expected to end; the past when idle
   FixedVector<RunningBatch> batches;

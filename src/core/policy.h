@@ -32,21 +32,21 @@ class Policy {
 
   virtual Decision Decide(const View& view, TimePoint now) = 0;
 
-  // The set of models or lanes, or the profile, is new. Called before the first question and at
-  // every change after it; size indices here. May allocate.
+  // The set of models or lanes, or the profile, has changed. Called before the first question and
+  // at every change after it; size indices here. May allocate.
   virtual void Prepare(const View&) {}
-  virtual void OnPlan(const View&) {}  // view.plan is new. May allocate.
+  virtual void OnPlan(const View&) {}  // view.plan has changed. May allocate.
 
   // To keep an index. OnQueueChange covers every change that is not one of the two below it.
   virtual void OnArrive(ModelId, const Request&) {}   // it was just pushed
   virtual void OnPopFront(ModelId, int /*count*/) {}  // the first `count` are about to leave
   virtual void OnQueueChange(ModelId) {}
 
-  // A batch began or ended there, or it was opened or closed. Prepare stands for all lanes.
+  // A batch began or ended on the lane, or it was opened or closed. Prepare covers all lanes.
   virtual void OnLaneChange(const Lane&) {}
 
-  // How many candidates it has looked at so far, for drivers that charge for deciding: what the
-  // algorithm would have to look at, not what this code happens to.
+  // How many candidates it has examined so far, for drivers that charge for decisions. It counts
+  // what the algorithm must examine, not what this implementation does.
   std::uint64_t examined() const { return examined_; }
 
  protected:

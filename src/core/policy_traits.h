@@ -9,8 +9,7 @@
 
 namespace tactus {
 
-// What deciding takes, for drivers that charge for it: the simulator. In real time it takes what it
-// takes.
+// The simulated time of decisions. In real time, decisions take real time.
 struct DecisionCost {
   std::optional<Duration> launch;     // each decision that launches a batch
   std::optional<Duration> candidate;  // each candidate of Policy::examined()
@@ -21,18 +20,18 @@ struct DecisionCost {
 // the best lane, plus delay. The policy gives up a request that has less time left, or does not run
 // it.
 struct LeastService {
-  std::vector<int> sizes = {};  // that its batches may have; empty: any
+  std::vector<int> sizes = {};  // allowed batch sizes; empty: any
   double margin = 1;
   Duration delay{};
-  bool quickest_exit = false;  // of whoever exits early
+  bool quickest_exit = false;  // for policies with early exits
 };
 
 struct PolicyTraits {
   std::string name;  // with its options: "edgeserving:batch=1"
-  // Nothing where it serves requests however late they are.
+  // Nothing if it serves requests however late they are.
   std::optional<LeastService> least = {};
-  // It counts on a device that stops batches of lower priority between their kernels and goes on
-  // with them later (XSched). Only the simulator's can.
+  // It needs a device that stops batches of lower priority between their kernels and resumes them
+  // later (XSched). Only the simulator has one.
   bool suspends = false;
   // Of a policy that reads plans. A driver that knows the planner hands over a first plan at the
   // start and a new one every epoch; until then, and in drivers that do not, view.plan is null and

@@ -43,7 +43,7 @@ struct DispatcherOptions {
   // Requests that may wait for one model; the next one is rejected with kQueueFull. Bounds memory.
   std::size_t queue_capacity = 4096;
   Expiry expiry = Expiry::kUnmeetable;
-  FollowOptions follow = {};  // policies are told the profile as batches take now
+  FollowOptions follow = {};  // whether the profile is corrected by measured latencies
 };
 
 class Dispatcher {
@@ -57,16 +57,16 @@ class Dispatcher {
   // `profile` must cover every loaded model up to its max_batch.
   void Configure(std::shared_ptr<const ServedModels> served_models);
 
-  // Sets or replaces the plan that the policy reads; null: none any more. Each lane serves what the
-  // plan has there of what its spec allows; one of which the plan knows nothing serves nothing.
+  // Sets or replaces the plan that the policy reads; null removes it. A lane serves the models that
+  // the plan has there, as far as its spec allows them; a lane that is not in the plan serves none.
   void Adopt(std::shared_ptr<const Plan> plan);
 
   // request.arrival is the instant; ids must rise.
   void Arrive(ModelId model, const Request& request);
-  // A batch ended. `now` is when the dispatcher learnt of it. Where it was lost the lane is closed
-  // until SetLaneOpen opens it.
+  // A batch ended. `now` is when the dispatcher learnt of it. If the batch was lost with its lane,
+  // the lane is closed until SetLaneOpen opens it.
   void Finish(LaneId lane, BatchId batch, const BatchReport& report, TimePoint now);
-  // The client is gone. Unknown ids (already answered) are ignored.
+  // The client has left. Unknown ids (already answered) are ignored.
   void Cancel(ModelId model, RequestId request);
   // A closed lane takes no new batch; those that run there still finish.
   void SetLaneOpen(LaneId lane, bool open);
@@ -103,7 +103,7 @@ class Dispatcher {
   // Expires the requests of this batch that it would answer late. False when there are none.
   bool ExpireUnmeetableOf(const Dispatch& dispatch, TimePoint now);
   void MakeRoom(const ServedModels& served_models);
-  // What policies count on: the served models' profile, or that as the machine follows it.
+  // The profile that policies see: that of the served models, or the corrected one.
   const ProfileTable& profile() const {
     return followed_ ? followed_->table() : served_models_->profile;
   }
@@ -113,7 +113,7 @@ class Dispatcher {
   void TakeProfile();
   void TakeReserve();
   void TakeRatio(ModelId model, LaneClass lane_class, TimePoint now);
-  // What each lane serves; true if that changed.
+  // Works out which models each lane serves; true if that changed.
   bool PlaceModels();
   void DropUnloaded();
   void Requeue(const Slot& slot);

@@ -155,7 +155,8 @@ class Parser {
     journal_.records.resize(first + body.size() / sizeof(JournalRecord));
     if (!body.empty()) std::memcpy(&journal_.records[first], body.data(), body.size());
     for (std::size_t i = first; i < journal_.records.size(); ++i) {
-      if (!Sound(journal_.records[i])) return Bad(fmt::format("is damaged: record {} is none", i));
+      if (!Sound(journal_.records[i]))
+        return Bad(fmt::format("is damaged: record {} is not a record", i));
     }
     return {};
   }

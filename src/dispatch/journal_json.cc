@@ -284,7 +284,7 @@ Expected<JournalHeader> ParseJournalHeader(std::string_view text) {
     const auto expiry = root.at("expiry").get<std::string>();
     const auto known = std::find(kExpiry.begin(), kExpiry.end(), expiry);
     if (known == kExpiry.end()) {
-      throw json::other_error::create(501, "expiry is none of never, passed, unmeetable", &root);
+      throw json::other_error::create(501, "expiry must be never, passed or unmeetable", &root);
     }
     header.options.expiry = static_cast<Expiry>(known - kExpiry.begin());
     header.options.follow = ReadFollow(root);

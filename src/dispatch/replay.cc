@@ -89,7 +89,7 @@ class Stage final : public Outbox, public Journal {
 
   // Why no dispatcher could have seen this event; null when it could.
   const char* Nonsense(const JournalRecord& record) const {
-    constexpr const char* kBeyond = "an instant that is more than 20 years from the start";
+    constexpr const char* kBeyond = "an instant more than 20 years from the start";
     const bool ends = record.kind == Kind::kFinish;
     // A request without a limit has none within any clock.
     const bool due = ends || record.kind == Kind::kArrive;

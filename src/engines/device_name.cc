@@ -24,7 +24,7 @@ Expected<std::vector<int>> ParseDevices(std::string_view text) {
     const auto read = std::from_chars(name.data() + (cuda ? kCuda.size() : 0), end, number);
     if (!cuda || read.ec != std::errc() || read.ptr != end || number < 0) {
       return InvalidArgument(
-          fmt::format("'{}' is no device: say cpu, cuda:0, or several as cuda:0,cuda:1", name));
+          fmt::format("'{}' is not a device: use cpu, cuda:0, or several as cuda:0,cuda:1", name));
     }
     if (std::ranges::find(devices, number) != devices.end()) {
       return InvalidArgument(fmt::format("device {} is named twice", name));

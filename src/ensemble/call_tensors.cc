@@ -85,7 +85,7 @@ Expected<CallTensors::Inputs> CallTensors::InputsOf(StageRun run,
     if (!tensor) return std::unexpected(std::move(tensor.error()));
     const TensorSpec& spec = model.inputs[i];
     if (!FitsDims(tensor->shape, spec.dims)) {
-      return InvalidArgument(fmt::format("input '{}' of model '{}' takes {}, and what comes is {}",
+      return InvalidArgument(fmt::format("input '{}' of model '{}' takes {}, but the call has {}",
                                          spec.name, model.name, ToString(spec.dims),
                                          ToString(tensor->shape)));
     }

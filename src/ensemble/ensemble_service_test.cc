@@ -194,7 +194,7 @@ TEST(EnsembleService, EndsACallWhoseStepFails) {
   auto& misshapen = bench.Call("chain", {1, 4}, {1, 2, 3, 4});
   bench.steps.Answer(bench.steps.Of("first").id, {{{1, 5}, {5, 6, 7, 8, 9}}});
   EXPECT_THAT(misshapen.reply().status.error().message,
-              HasSubstr("input 'in' of model 'second' takes [-1,4], and what comes is [1,5]"));
+              HasSubstr("input 'in' of model 'second' takes [-1,4], but the call has [1,5]"));
   EXPECT_EQ(bench.service->unfinished(), 0u);
 }
 

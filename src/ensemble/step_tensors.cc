@@ -56,9 +56,9 @@ Expected<Shape> RowsShape(const OutputTensor& whole, bool batched) {
   Shape shape = whole.shape;
   if (batched) {
     if (shape.empty() || shape.front() != 1) {
-      return InvalidArgument(
-          fmt::format("output '{}' is {}: a step whose rows others run for takes one at a time",
-                      whole.name, ToString(whole.shape)));
+      return InvalidArgument(fmt::format(
+          "output '{}' is {}: a step that other steps run for row by row takes one row at a time",
+          whole.name, ToString(whole.shape)));
     }
     shape.erase(shape.begin());
   }
@@ -98,8 +98,8 @@ Expected<OutputTensor> TakeRow(const OutputTensor& whole, std::size_t row, bool 
   if (whole.type == DataType::kBytes) {
     const std::int64_t each = ElementCount(*shape).value_or(0);
     if (!AppendElements(taken, whole, static_cast<std::int64_t>(row) * each, each)) {
-      return Internal(fmt::format("output '{}' has fewer elements than its shape {} says",
-                                  whole.name, ToString(whole.shape)));
+      return Internal(fmt::format("output '{}' has fewer elements than its shape {}", whole.name,
+                                  ToString(whole.shape)));
     }
     return taken;
   }

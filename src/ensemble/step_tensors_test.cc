@@ -87,7 +87,7 @@ TEST(StepTensors, PutsRowsTogetherWithoutCopies) {
 TEST(StepTensors, RefusesAnswersWhoseRowsDiffer) {
   const OutputTensor answer[] = {Letters({3, 2}, {"abcdef"}), Letters({2, 2}, {"abcd"})};
   EXPECT_THAT(CountRowsOf(answer, false).error().message, HasSubstr("3 rows and 2 rows"));
-  EXPECT_THAT(CountRowsOf({answer, 1}, true).error().message, HasSubstr("takes one at a time"));
+  EXPECT_THAT(CountRowsOf({answer, 1}, true).error().message, HasSubstr("takes one row at a time"));
 }
 
 }  // namespace

@@ -83,10 +83,10 @@ Expected<std::unique_ptr<Policy>> MakeRealTimePolicy(const std::string& text) {
   }
   const DecisionCost& cost = (*policy)->traits().decision_cost;
   if (!cost.launch && !cost.candidate) return policy;
-  return InvalidArgument(fmt::format(
-      "policy '{}': cost and look change nothing in real time, where deciding takes what it takes; "
-      "leave them out, or simulate",
-      text));
+  return InvalidArgument(
+      fmt::format("policy '{}': cost and look have no effect in real time, where decisions take "
+                  "real time; leave them out, or simulate",
+                  text));
 }
 
 namespace {

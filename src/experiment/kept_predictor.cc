@@ -26,7 +26,7 @@ Expected<PredictorFile> ResumePredictor(const std::string& path, Policy& policy)
   if (resumed) return predictor;
   return std::unexpected(
       Error{resumed.error().code,
-            fmt::format("{}: {}; write one anew with --save-predictor, or start without", path,
+            fmt::format("{}: {}; write a new one with --save-predictor, or start without", path,
                         resumed.error().message)});
 }
 
@@ -39,8 +39,8 @@ Status CheckPredictorFiles(const std::string& save, const std::string& resume,
   }
   if (resume.empty() || journal.empty()) return {};
   return InvalidArgument(
-      "--journal: does not hold what --predictor brings, so it could not be replayed; leave one of "
-      "them out");
+      "--journal: a journal does not contain the state of --predictor, so it could not be "
+      "replayed; leave one of them out");
 }
 
 Status KeepPredictor(PredictorFile of, const Policy& policy, const std::string& path) {

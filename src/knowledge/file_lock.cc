@@ -56,7 +56,7 @@ Expected<std::uint64_t> FileLock::Acquire(TimePoint, std::uint64_t above) {
     Resign();
     return Fail(ErrorCode::kUnavailable,
                 fmt::format("{}: another controller uses this knowledge base, term {}; stop it, or "
-                            "take PostgreSQL, where controllers may be several",
+                            "use PostgreSQL, which several controllers can share",
                             path_, holder));
   }
   const std::uint64_t term = std::max(TermIn(ReadHolder(file_)), above) + 1;
@@ -79,7 +79,7 @@ Status FileLock::Renew(TimePoint) {
   }
   Resign();
   return Fail(ErrorCode::kCancelled,
-              path_ + ": the lock is not held any more, or its file was removed; acquire it anew");
+              path_ + ": the lock is not held any more, or its file was removed; acquire it again");
 }
 
 void FileLock::Resign() {

@@ -38,9 +38,9 @@ Expected<Shape> RequestShape(const std::string& model, const TensorSpec& input,
   for (std::size_t i = 0; i < shape->size(); ++i) {
     if ((*shape)[i] >= 0) continue;
     if (i > 0) {
-      return InvalidArgument(
-          fmt::format("model '{}': input '{}' has the shape {}; say which with --shape {}=...",
-                      model, input.name, ToString(input.dims), input.name));
+      return InvalidArgument(fmt::format(
+          "model '{}': input '{}' has the open shape {}; give its sizes with --shape {}=...", model,
+          input.name, ToString(input.dims), input.name));
     }
     (*shape)[0] = 1;
   }

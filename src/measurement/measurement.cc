@@ -61,8 +61,8 @@ Expected<ModelSpec> SpecFor(const ScenarioModel& wanted, const Model& model,
   if (options.models.empty() && !options.given) {
     if (options.engine == "emulated") return MadeUpSpec(wanted.name, model);
     return InvalidArgument(
-        "measure runs real models: say where they are with --models DIR, or "
-        "choose --engine emulated");
+        "measure runs real models: name their folder with --models DIR, or choose --engine "
+        "emulated");
   }
   const std::string& folder = wanted.profile_as.empty() ? wanted.name : wanted.profile_as;
   auto spec = WholeSpec(wanted, folder, options);
@@ -172,10 +172,10 @@ Status RealTime::Prepare() {
         scenario_.name));
   }
   if (!scenario_.lane_faults.empty()) {
-    return InvalidArgument(fmt::format(
-        "{}: [[lane_faults]] are for `tactus simulate`: nobody kills the lanes that are measured; "
-        "leave them out",
-        scenario_.name));
+    return InvalidArgument(
+        fmt::format("{}: [[lane_faults]] are for `tactus simulate` only: measure does not kill "
+                    "lanes; leave them out",
+                    scenario_.name));
   }
   if (scenario_.drift_factor != 1 || scenario_.drift_stall_ms > 0) {
     return InvalidArgument(

@@ -144,7 +144,7 @@ class Builder {
 
 Status Validate(const PipelineDeclaration& declaration) {
   if (declaration.slo <= Duration{})
-    return InvalidArgument("it has no slo_ms; say how long a request may take");
+    return InvalidArgument("it has no slo_ms; state how long a request may take");
   const auto graph = PipelineGraph::Make(declaration.stages);
   if (!graph) return std::unexpected(graph.error());
   const auto levels = PipelineLevels::Make(*graph, declaration.stages);

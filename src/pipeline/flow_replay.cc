@@ -319,7 +319,7 @@ class Replay {
     }
   }
   void Differ(std::string_view journal, std::string_view now) {
-    result_.difference = fmt::format("line {}: the journal has '{}', and this program says '{}'",
+    result_.difference = fmt::format("line {}: the journal has '{}', and this program decides '{}'",
                                      number_, journal, now);
   }
   Status Why(const char* wrong) const {

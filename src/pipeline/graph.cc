@@ -42,9 +42,9 @@ std::string NoSuchStage(std::span<const StageDeclaration> stages, std::string_vi
 }
 
 Expected<PipelineGraph> PipelineGraph::Make(std::span<const StageDeclaration> stages) {
-  if (stages.empty()) return InvalidArgument("it has no stages; give it one at least");
+  if (stages.empty()) return InvalidArgument("it has no stages; give it at least one");
   if (stages.size() > kMostStages) {
-    return InvalidArgument(fmt::format("it has {} {}s, {} at most; make two of it", stages.size(),
+    return InvalidArgument(fmt::format("it has {} {}s, {} at most; split it in two", stages.size(),
                                        stages.front().noun, kMostStages));
   }
   PipelineGraph graph;

@@ -31,7 +31,7 @@ TEST(PipelineGraph, SaysWhatIsWrongAndWhatWouldBeRight) {
     std::vector<StageDeclaration> stages;
     const char* message;
   } cases[] = {
-      {{}, "it has no stages; give it one at least"},
+      {{}, "it has no stages; give it at least one"},
       {std::vector<StageDeclaration>(65, {"a"}), "it has 65 stages, 64 at most"},
       {{{""}}, "a stage has no name; give it one"},
       {{{"a"}, {"a"}}, "stage 'a' is there twice; give one of them another name"},

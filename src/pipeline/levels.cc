@@ -100,10 +100,10 @@ class PipelineLevels::Maker {
       return InvalidArgument(fmt::format("{} '{}' gathers '{}': {}", declared.noun, declared.name,
                                          declared.gather, NoSuchStage(stages_, declared.gather)));
     }
-    return InvalidArgument(fmt::format(
-        "{0} '{1}' gathers '{2}', which is no {0} with rows before it; name the one whose rows "
-        "it waits for",
-        declared.noun, declared.name, declared.gather));
+    return InvalidArgument(
+        fmt::format("{0} '{1}' gathers '{2}', which is not a {0} with rows before it; name the one "
+                    "whose rows it waits for",
+                    declared.noun, declared.name, declared.gather));
   }
 
   // Of what runs after the stage, unless it gathers.

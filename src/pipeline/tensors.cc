@@ -119,7 +119,7 @@ class Linking {
     for (const StageDeclaration& stage : stages_) {
       for (const TensorLink& link : stage.outputs) {
         if (read_.contains(link.as)) continue;
-        return WrongStage(stage, fmt::format("makes '{}', which nobody reads; leave it out of the "
+        return WrongStage(stage, fmt::format("makes '{}', which no step reads; leave it out of the "
                                              "output_map, or make it an output of the ensemble",
                                              link.as));
       }
@@ -286,9 +286,9 @@ class Binding {
                                            output.name, Name(made.spec->type), Name(output.type)));
     }
     if (!Compatible(*dims, output.dims)) {
-      return WrongStage(stage, fmt::format("makes '{}' as {}, but the ensemble's output is {}; "
-                                           "say so in its dims",
-                                           output.name, ToString(*dims), ToString(output.dims)));
+      return WrongStage(
+          stage, fmt::format("makes '{}' as {}, but the ensemble's output is {}; correct its dims",
+                             output.name, ToString(*dims), ToString(output.dims)));
     }
     return edge;
   }

@@ -26,23 +26,25 @@ struct PolicyEntry {
 std::span<const PolicyEntry> PlainTwins();
 
 inline constexpr const char* kEdgeServingOptions =
-    "batch=N: largest batch; clip=C: the most that one request counts, 10";
+    "batch=N: largest batch; clip=C: the largest urgency of one request (10)";
 inline constexpr const char* kSymphonyOptions =
-    "published: as the paper has it (gather=window,aim=1,lead=0); when=frontrun|eager|timeout|"
-    "latest; k=MS or share=X of the SLO: of timeout; lead=X: before frontrun, as a share of the "
-    "SLO, by default as the load has it; gather=window|prefix; aim=X: share of b* that the window "
-    "holds on to, 0.8; rate=MS: window of the rate from which b* is, 1000; ctrl=US, data=US: delay "
-    "of a batch and of each of its requests";
+    "published: as in the paper (gather=window,aim=1,lead=0); when=frontrun|eager|timeout|latest: "
+    "when a batch may start; k=MS or share=X: the delay of when=timeout, in ms or as a share of "
+    "the SLO; lead=X: start earlier than frontrun by this share of the SLO (derived from the "
+    "load); gather=window|prefix: whether first requests that keep a batch small are given up; "
+    "aim=X: the share of the target batch size that the window insists on (0.8); rate=MS: "
+    "averaging time of the arrival rates (1000); ctrl=US, data=US: network delay of a batch, and "
+    "of each request in it";
 
 inline constexpr const char* kStraitOptions =
-    "form=X: longest wait for a batch to form, of the SLO, 0.1; slack=X: what its first request "
-    "keeps, times a full batch's latency, 1.5; room=X: a device that is used less and keeps a slot "
-    "free does not make it wait, 1; "
-    "least=P, step=P: of the cap on low levels, 75 and 0.25 percent; starve=MS: the longest that a "
-    "queue goes unserved, 1000, and 1 at least (with 0 the one that waited longest would always be "
-    "first, whatever its priority); learn=yes|no; tail_percentile=P: lower batches join a higher "
-    "one only if it is still in time where neighbours cost it more than they cost P percent of "
-    "batches, 99.9; and to leave parts away: order=no, meet=no, protect=no, tail=no, cap=no";
+    "form=X: longest wait for a batch to form, as a share of the SLO (0.1); slack=X: its first "
+    "request keeps X times the latency of a full batch (1.5); room=X: it does not wait for a "
+    "device that is used less than this and has a free slot (1); least=P, step=P: lower bound and "
+    "step of the cap on low priorities, in percent (75, 0.25); starve=MS: longest time that a "
+    "queue goes unserved (1000; at least 1); learn=yes|no: learn from measurements; "
+    "tail_percentile=P: a lower batch may join a higher one only if that is in time with the "
+    "slowdown at this percentile (99.9); order=no, meet=no, protect=no, tail=no, cap=no: switch "
+    "off a part of the algorithm";
 
 inline constexpr int kAnyBatch = 1 << 20;
 

@@ -23,28 +23,34 @@ namespace {
 
 constexpr const char* kBatchOption = "batch=N: largest batch";
 constexpr const char* kClockworkOptions =
-    "sizes=1/2/4/8/16: batch sizes, all; margin=X: estimates over the profile's, 1";
+    "sizes=1/2/4/8/16: batch sizes to use (all); margin=X: latencies are taken to be X times the "
+    "profile's (1)";
 constexpr const char* kTimeoutOptions =
-    "k=MS or share=X of the SLO, 0; batch=N, fill=X of the SLO: largest batch; preferred=4/8: "
-    "sizes that go at once; drop=lost|never";
+    "k=MS or share=X: the delay, in ms or as a share of the SLO (0); batch=N, fill=X: largest "
+    "batch, as a number or as the size whose latency is X of the SLO (1); preferred=4/8: batch "
+    "sizes that start at once; drop=lost|never: whether it gives up requests that cannot be in "
+    "time";
 constexpr const char* kTimeoutTuned =
-    "fill=0.8,share=0.2 for one model, fill=0.65,share=0.35 for many: by default it waits for "
-    "nothing (k=0), as Triton and TensorFlow Serving do, and its batches may take the whole SLO";
+    "fill=0.8,share=0.2 for one model, fill=0.65,share=0.35 for many: by default it does not "
+    "wait (k=0), as Triton and TensorFlow Serving do, and a batch may take the whole SLO";
 
 constexpr const char* kShepherdTuned =
-    "preempt=0: in mixes of models what it stops is work lost; but Flex is about stopping";
+    "preempt=0: in mixes of models the work of stopped batches is lost";
 
 constexpr const char* kNexusOptions =
-    "frontends=N: that route without coordination, 1 (0: lanes share each model's queue); "
-    "grow=yes|no: beyond the planned batch; epoch=MS, 10000";
+    "frontends=N: front ends that route without coordination (1; 0: lanes share each model's "
+    "queue); grow=yes|no: whether a batch may exceed its planned size; epoch=MS: time between "
+    "plans (10000)";
 constexpr const char* kPlannedOptions =
-    "grow=no|yes: beyond the planned batch; windows=order|strict|defer: the plan's windows say in "
-    "what order, or when, or when at the latest; epoch=MS, 10000: of plans where none is given";
+    "grow=no|yes: whether a batch may exceed its planned size; windows=order|strict|defer: time "
+    "windows give the order of turns, or batches run only inside them, or as late in them as "
+    "deadlines allow; epoch=MS: time between plans where none is given (10000)";
 constexpr const char* kSharingOptions =
-    "form=X: wait for a batch to form, of the SLO, 0.1; batch=N: largest batch";
+    "form=X: longest wait for a batch to form, as a share of the SLO (0.1); batch=N: largest "
+    "batch";
 
 constexpr const char* kHorizonSummary =
-    "for all that is served: a schedule of what waits and what will come, its exits and its lanes";
+    "schedules the waiting and the expected requests on all lanes, with exits and priorities";
 
 template <QueueRank kRank, ExitRule kExit>
 std::unique_ptr<Policy> MakeRanked(std::string name, PolicyOptions& options) {
@@ -113,7 +119,7 @@ const std::vector<PolicyEntry>& Entries() {
       {{"horizon", "the default: exits, deferral, priorities together", kHorizonSummary, ""},
        &MakeHorizon},
       {{"edgeserving", "the published rule of EdgeServing, for comparison",
-        "EdgeServing: the queue whose service leaves the least system-wide urgency",
+        "EdgeServing: serves the batch after which the waiting requests are least urgent",
         kEdgeServingOptions},
        &MakeEdgeServing<EdgeServing, true>},
       {{"all-final-deadline-aware", "EdgeServing's queues, always the final exit",
@@ -135,30 +141,30 @@ const std::vector<PolicyEntry>& Entries() {
         "first come first served by model, always the final exit: a plain server", kBatchOption},
        &MakeRanked<EarliestArrivalFirst, ExitRule::kFinal>},
       {{"symphony", "the published rule of Symphony, for comparison",
-        "deferred batches: a batch goes when no further request could join it in time",
+        "deferred batches: a batch starts when no further request could join it in time",
         kSymphonyOptions},
        &MakeSymphony<Symphony>},
       {{"clockwork", "the published rule of Clockwork, for comparison",
-        "eager: the batch whose latest start comes first", kClockworkOptions},
+        "eager: starts the batch whose latest possible start comes first", kClockworkOptions},
        &MakeClockwork},
       {{"nexus", "the published rule of Nexus, for comparison",
-        "lanes run the models of a plan in turn, new every epoch (squishy bin packing)",
+        "lanes take the models of a plan in turn; a new plan every epoch (squishy bin packing)",
         kNexusOptions},
        &MakeNexus},
       {{"planned", "runs the plans of gpu-lets and of others",
-        "lanes run the models of any plan in turn, in batches of the planned size",
-        kPlannedOptions},
+        "lanes take the models of a plan in turn, in batches of the planned size", kPlannedOptions},
        &MakePlanned},
       {{"shepherd", "the published rule of Shepherd, for comparison",
-        "Flex, eager: the largest batch first; it may stop one a third its size",
-        "preempt=X: times as large, 3 (0: never)", kShepherdTuned, 2},
+        "Flex, eager: starts the largest batch; it may stop a running one a third its size",
+        "preempt=X: how many times as large a batch must be to stop another (3; 0: never)",
+        kShepherdTuned, 2},
        &MakeShepherd},
       {{"timeout", "batches go when full or after a delay, as Triton",
-        "a batch goes when it is full or its oldest request has waited k", kTimeoutOptions,
+        "a batch starts when it is full or its oldest request has waited k", kTimeoutOptions,
         kTimeoutTuned},
        &MakeTimeout},
       {{"strait", "the published rule of Strait, for comparison",
-        "by priority; batches share a device where all are predicted to meet their deadlines",
+        "by priority; batches share a device if all are predicted to meet their deadlines",
         kStraitOptions},
        &MakeStrait<Strait>},
       {{"temporal", "by priority, one batch at a time",

@@ -24,8 +24,8 @@ struct PolicyInfo {
 
 // What every policy takes besides.
 inline constexpr std::string_view kCommonOptions =
-    "cost=US: what each decision that launches takes in simulation, the scenario's; look=US: and "
-    "each candidate that its algorithm looks at";
+    "cost=US: simulated time of each decision that starts a batch (the scenario's); look=US: and "
+    "of each candidate that the algorithm examines";
 
 // The default first.
 std::vector<PolicyInfo> Policies();

@@ -1,5 +1,5 @@
-// When a request is due. Clients, proxies on the way and the model's owner may each limit its time;
-// they meet here, and docs/deadlines.md lists them.
+// Makes the deadline of a request. Clients, proxies and the model's owner may each limit its time;
+// docs/deadlines.md lists all limits.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 
 namespace tactus {
 
-// How long a call may take, counted from its arrival: the shortest of what anybody said.
+// How long a call may take, counted from its arrival: the shortest limit that was stated.
 class TimeLimit {
  public:
-  // A limit that nobody lives to see is none; it also keeps sums of times from overflowing.
+  // A longer limit counts as none; this also keeps sums of times from overflowing.
   static constexpr Duration kLongest = Seconds(std::int64_t{366} * 24 * 3600);
 
   void Tighten(std::optional<Duration> limit) {
     if (!limit || *limit > kLongest) return;
     if (!shortest_ || *limit < *shortest_) shortest_ = limit;
   }
-  // Nothing where there is no limit.
+  // Empty if there is no limit.
   std::optional<Duration> shortest() const { return shortest_; }
 
  private:
   std::optional<Duration> shortest_;
 };
 
-// The deadline of a request that arrived at `received` for a model that promises an answer within
-// `slo`. A client can only tighten what the model says.
+// The deadline of a request that arrived at `received`, for a model with this SLO. A client can
+// only tighten it.
 TimePoint DeadlineOf(TimePoint received, Duration slo, const TimeLimit& limit);
 
 }  // namespace tactus

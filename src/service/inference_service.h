@@ -1,6 +1,6 @@
 // A service that answers inference calls, as front ends (HTTP, gRPC, the in-process driver) see it:
-// look a model up, hand in a call, get one reply. Who serves is not their concern: the runtime of
-// this process does (runtime/runtime.h), and anything else may that keeps to this interface.
+// look a model up, hand in a call, get one reply. The service may be the runtime of this process
+// (runtime/runtime.h), or anything else with this interface.
 // Thread-safe and, where not said otherwise, non-blocking; front ends own their threads, the
 // service owns its own.
 #pragma once
@@ -36,7 +36,8 @@ struct ModelStatistics {
     DurationCount compute_input, compute_infer, compute_output;
   };
   std::vector<BatchSize> batches;
-  // What batches count as beside what was profiled, by lane class; empty where nothing is followed.
+  // The corrected latency over the profiled one, by lane class; empty if the profile is not
+  // followed.
   std::vector<double> latency_ratios;
 };
 
@@ -61,11 +62,11 @@ class InferenceService {
   }
   // Takes the call; replies exactly once. The id is good for Cancel until then.
   virtual CallId Infer(InferCall&& call) = 0;
-  // The client left: frees its place in the queue. The reply still comes, with kCancelled.
+  // The client left: removes the call from the queue. The reply still comes, with kCancelled.
   virtual void Cancel(CallId call) = 0;
 
   virtual bool Live() const = 0;
-  virtual bool Ready() const = 0;  // every model that should serve does
+  virtual bool Ready() const = 0;  // every model that should be loaded is
   virtual std::vector<ModelState> Index() const = 0;
   // Blocking: call them from a thread that may wait (seconds), never from an I/O thread.
   // `config` is a ModelConfig as JSON that replaces the folder's, or empty.

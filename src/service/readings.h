@@ -26,15 +26,15 @@ struct DeviceLayout {
   // first.
   std::shared_ptr<const Plan> plan;
   std::vector<std::string> models;  // by the plan's ModelId
-  std::int64_t changes = 0;         // plans that came to serve
-  std::int64_t given_up = 0;        // plans of which a lane could not be had
-  // Lanes that end what they run before they go, or before a model leaves them, and for how long
-  // the first of them has been at it.
+  std::int64_t changes = 0;         // plans that were adopted
+  std::int64_t given_up = 0;        // plans that failed for want of a lane
+  // Lanes that finish their batches before they close or lose a model, and for how long the first
+  // of them has been draining.
   int draining = 0;
   Duration drain{};
 };
 
-// What became of a video stream's frames.
+// How the frames of a video stream ended.
 struct StreamFrames {
   struct Ended {
     std::string_view stage;   // decode, pace, queue, encode, server or answer

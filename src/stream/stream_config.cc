@@ -111,8 +111,8 @@ Expected<StreamConfig> ParseStreamConfig(std::string_view text) {
   Fields fields(json);
   for (const auto& [key, value] : json.items()) {
     if (std::ranges::find(kKeys, key) == kKeys.end()) {
-      return InvalidArgument(
-          fmt::format("a stream has no key '{:.64}'; it has {}", key, fmt::join(kKeys, ", ")));
+      return InvalidArgument(fmt::format("a stream has no key '{:.64}'; the keys are {}", key,
+                                         fmt::join(kKeys, ", ")));
     }
   }
   StreamConfig config = ReadFields(fields);

@@ -37,8 +37,9 @@ Status StreamSet::Add(const std::string& name, const StreamConfig& config) {
     const std::lock_guard lock(mutex_);
     if (stopped_) return Fail(ErrorCode::kUnavailable, "the server is stopping");
     if (streams_.size() >= kMost) {
-      return Fail(ErrorCode::kResourceExhausted,
-                  fmt::format("there are {} streams, as many as may be: remove one first", kMost));
+      return Fail(
+          ErrorCode::kResourceExhausted,
+          fmt::format("there are {} streams, the largest number allowed: remove one first", kMost));
     }
     if (!streams_.emplace(name, nullptr).second) {
       return Fail(ErrorCode::kAlreadyExists,

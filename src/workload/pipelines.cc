@@ -48,11 +48,10 @@ Status ValidateStageModel(const ScenarioModel& model) {
                            : model.ratio != fresh.ratio   ? "ratio"
                                                           : nullptr;
   if (said == nullptr) return {};
-  return InvalidArgument(
-      fmt::format("model '{0}' has its requests from [[pipelines]], which say how many and how "
-                  "long they may take: leave out its {1}; for requests beside those of pipelines, "
-                  "another model with profile_as = \"{0}\"",
-                  model.name, said));
+  return InvalidArgument(fmt::format(
+      "model '{0}' gets its requests from [[pipelines]], which state rates and SLOs: leave out its "
+      "{1}; for other requests declare another model with profile_as = \"{0}\"",
+      model.name, said));
 }
 
 // What the stage's model takes at best, in any batch and at any exit, on the quickest lane with the

@@ -150,7 +150,7 @@ TEST(Pipelines, AStagesModelSaysNothingThatWouldChangeNothing) {
     return text.replace(text.find("name = \"goo\""), 12, "name = \"goo\"\n" + line);
   };
   EXPECT_THAT(ErrorOf(with("slo_ms = 20")),
-              HasSubstr("model 'goo' has its requests from [[pipelines]]"));
+              HasSubstr("model 'goo' gets its requests from [[pipelines]]"));
   EXPECT_THAT(ErrorOf(with("rate_rps = 20")), HasSubstr("leave out its rate_rps"));
   EXPECT_THAT(ErrorOf(with("ratio = 20")), HasSubstr("profile_as = \"goo\""));
   Scenario s = Read(kTraffic);

@@ -15,7 +15,7 @@
 namespace tactus {
 namespace {
 
-constexpr const char* kPlanAnew = "; write one anew with `tactus plan gpulet --out`";
+constexpr const char* kPlanAnew = "; make a new one with `tactus plan gpulet --out`";
 constexpr int kMostDevices = 1 << 16;
 constexpr int kLargestPlanned = 1 << 16;
 constexpr double kMostExponent = 4;                          // as of a scenario's
@@ -108,8 +108,8 @@ void ReadShares(const JsonReader& root, PlanFile& file) {
     const auto is_it = [&](double percent) { return std::abs(percent / 100 - share) <= kSame; };
     if (share == 1 || std::ranges::any_of(known, is_it)) continue;
     root.Complain("lanes",
-                  fmt::format("lane {} has {:g} % of its device, which is not among {}; "
-                              "add it there, with what is left of a device",
+                  fmt::format("lane {} has {:g} % of its device, which is not among {}; add it "
+                              "there, and its complement",
                               i, 100 * share, file.on_share.empty() ? "shares" : "on_share"));
   }
 }

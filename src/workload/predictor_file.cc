@@ -15,7 +15,7 @@ namespace {
 
 using json = nlohmann::json;
 
-constexpr const char* kLearnAnew = "; write one anew with --save-predictor, or start without";
+constexpr const char* kLearnAnew = "; write a new one with --save-predictor, or start without";
 constexpr double kLeast = -1e12;  // as far as JsonReader goes to the other side
 
 PredictorFile ReadPredictor(const JsonReader& root) {

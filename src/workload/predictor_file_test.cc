@@ -88,7 +88,7 @@ TEST(PredictorFile, WhatIsWrongIsNamedByItsPlaceAndWithARemedy) {
     ASSERT_FALSE(parsed) << text;
     EXPECT_THAT(parsed.error().message, HasSubstr(says));
     EXPECT_THAT(parsed.error().message, HasSubstr("p.json:"));
-    EXPECT_THAT(parsed.error().message, HasSubstr("write one anew"));
+    EXPECT_THAT(parsed.error().message, HasSubstr("write a new one"));
   }
 }
 
@@ -102,7 +102,7 @@ TEST(PredictorFile, OfSomethingElseIsRefusedWithTheDifference) {
   };
   EXPECT_EQ(refused({{"b", 2}, {"a", 1}}), "it fits") << "the order does not matter";
   EXPECT_THAT(refused({{"a", 1}, {"b", 2}}, "other"),
-              HasSubstr("p.json: learnt by policy 'strait', not by 'other'; write one anew"));
+              HasSubstr("p.json: learnt by policy 'strait', not by 'other'; write a new one"));
   EXPECT_THAT(refused({{"a", 1}, {"b", 2}}, "strait", "an A10G, def"),
               HasSubstr("p.json: learnt on another device: 'an L4, abc', not 'an A10G, def';"));
   EXPECT_THAT(refused({{"a", 1}}), HasSubstr("it knows 'b', not served here;"));

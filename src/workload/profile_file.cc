@@ -383,8 +383,8 @@ std::optional<std::string> UseWarning(const std::string& model, const ProfiledMo
   if (profiled != nullptr && !profiled->resources_source.empty()) {
     if (UsesAnything(*profiled)) return std::nullopt;
     return fmt::format(
-        "model '{}' uses nothing, by the resource figures in its profile: who shares a lane with "
-        "it is taken to be alone",
+        "model '{}' uses no resources according to its profile: batches that share a lane with it "
+        "are treated as if they were alone",
         model);
   }
   const bool unsourced = profiled != nullptr && profiled->unsourced_resources;

@@ -188,7 +188,7 @@ TEST(ProfileFile, ResourceFiguresWithoutASourceAreWarnedOf) {
   };
   EXPECT_EQ(warning(text), "");
   EXPECT_THAT(warning(WithUse(R"("l1": 0, "l2": 0, "dram": 0, "tensor": 0, "fma": 0)")),
-              HasSubstr("'m' uses nothing, by the resource figures in its profile"));
+              HasSubstr("'m' uses no resources according to its profile"));
   text.erase(at, source.size());
   EXPECT_THAT(warning(text), HasSubstr("'m' has resource figures but no `resources_source`"));
   EXPECT_THAT(warning(std::string(kSmall)), HasSubstr("'m' has no resource figures in its"));

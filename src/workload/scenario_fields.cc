@@ -232,7 +232,7 @@ class Assignment {
     } else if constexpr (std::is_same_v<Member, std::vector<std::string>>) {
       return "must be a list of strings, none of them empty";
     } else {
-      return "must be a string that is not empty";
+      return "must not be an empty string";
     }
   }
 
@@ -289,8 +289,8 @@ Status ValidateLaneKinds(const Scenario& scenario) {
   }
   if (!scenario.capacity.empty()) {
     return InvalidArgument(
-        "[contention] needs all lanes to be of one kind: what batches use of lanes of other kinds "
-        "is not known; leave out [contention] or [[lane_kinds]]");
+        "[contention] needs lanes of one kind: the use of other kinds is not known; leave out "
+        "[contention] or [[lane_kinds]]");
   }
   return {};
 }
@@ -373,8 +373,8 @@ Status ValidatePlan(const Scenario& scenario) {
   }
   if (!scenario.lane_kinds.empty() || scenario.slots > 1) {
     return InvalidArgument(
-        "[plan] splits devices that are all alike, each of whose parts runs one batch at a time; "
-        "leave out [[lane_kinds]] and slots, or [plan]");
+        "[plan] splits equal devices into lanes of one slot; leave out [[lane_kinds]] and slots, "
+        "or [plan]");
   }
   return {};
 }

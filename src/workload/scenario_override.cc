@@ -104,7 +104,7 @@ Status Set(Scenario& changed, std::string_view key, std::string_view value) {
   if (field == fields.end()) {
     std::string keys = "models.NAME.KEY, lane_kinds.NAME.KEY, pipelines.NAME.KEY";
     for (const auto& known : fields) keys += fmt::format(", {}", known.key);
-    return Blame(key, fmt::format("a scenario has no such key; it has {}", keys));
+    return Blame(key, fmt::format("a scenario has no such key; the keys are {}", keys));
   }
   const auto set = Assign(*field, changed, ReadText(*field, value), {});
   if (!set) return Blame(key, set.error().message);

@@ -201,8 +201,7 @@ name = "m"
               HasSubstr("two lane kinds are called 'plain'"));
   EXPECT_THAT(error("lane_kinds.new.speed", "0"), HasSubstr("must be a number from 0.001 to 1000"));
   EXPECT_THAT(error("lane_kinds.fast.speed", "2"), HasSubstr("[[lane_kinds]] have no 'fast'"));
-  EXPECT_THAT(error("capacity", "1+1+1+1+1"),
-              HasSubstr("[contention] needs all lanes to be of one kind"));
+  EXPECT_THAT(error("capacity", "1+1+1+1+1"), HasSubstr("[contention] needs lanes of one kind"));
 }
 
 TEST(Scenario, NeedsNoMoreThanAModel) {
@@ -236,7 +235,7 @@ TEST(Scenario, NamesThePlaceOfEachMistake) {
       {"[lanes]\ncount = 0\n", "f.toml:2:9: count: must be a whole number from 1 to 4096"},
       {"models = 3\n", "f.toml:1:10: models: write each as [[models]]"},
       {"[[models]]\nslo_ms = 3\n", "f.toml:1:1: [[models]]: needs a name"},
-      {"[[models]]\nname = ''\n", "f.toml:2:8: name: must be a string that is not empty"},
+      {"[[models]]\nname = ''\n", "f.toml:2:8: name: must not be an empty string"},
       {"[[models]]\nname = 'a'\nexits = [1]\n", "f.toml:3:9: exits: must be a list of strings"},
       {"[[models]]\nname = 'a'\naccuracy = [2]\n",
        "f.toml:3:12: accuracy: must be a list of numbers"},
@@ -320,7 +319,7 @@ TEST(Override, LeavesTheScenarioAloneWhenItFails) {
     const auto set = Override(s, key, value);
     return set ? std::string("accepted") : set.error().message;
   };
-  EXPECT_THAT(error("rate", "1"), HasSubstr("rate: a scenario has no such key; it has"));
+  EXPECT_THAT(error("rate", "1"), HasSubstr("rate: a scenario has no such key; the keys are"));
   EXPECT_THAT(error("rate_rps", "fast"), HasSubstr("rate_rps: must be a number from 0"));
   EXPECT_THAT(error("slots", "1.5"), HasSubstr("slots: must be a whole number"));
   EXPECT_THAT(error("models.x.slo_ms", "1"), HasSubstr("[[models]] have no 'x'"));

@@ -141,7 +141,7 @@ class Gpulets(CommandCase):
     def test_a_planner_that_nobody_would_read_is_refused(self):
         planner = ["--set", "plan.planner=gpulet", "--set", "duration_s=8"]
         self.bad("simulate", EQUAL, *planner, says="policy 'fifo' reads no plan, so [plan] "
-                 'planner = "gpulet" would change nothing; take one that does, --policy planned')
+                 'planner = "gpulet" would have no effect; choose one that does (--policy planned)')
         text = self.good("compare", EQUAL, *planner, "--policies", "fifo,planned")
         self.assertEqual(text.count("policy, doubtful: fifo reads no plan, so [plan] planner"), 1)
         self.assertNotIn("doubtful: planned", text)
@@ -179,7 +179,7 @@ class Gpulets(CommandCase):
         used = sum(lane["share"] for lane in json.loads(plan.read_text())["lanes"])
         text = self.good("simulate", EQUAL, "--plan", plan, "--set", "plan.planner=gpulet",
                          "--json", file)
-        self.assertIn(f"\nplan: as {plan} says at first, then by gpulet as the load changes\n",
+        self.assertIn(f"\nplan: at first as {plan} says, then by gpulet as the load changes\n",
                       text)
         layout = json.loads(file.read_text())["runs"][0]["layout_over_time"]
         self.assertAlmostEqual(layout[0]["devices_used"], used)

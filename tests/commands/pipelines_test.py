@@ -77,7 +77,7 @@ class Pipelines(CommandCase):
 
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", TRAFFIC, "--set", "models.*.slo_ms=20",
-                 says="model 'SSD-MobileNet' has its requests from [[pipelines]]")
+                 says="model 'SSD-MobileNet' gets its requests from [[pipelines]]")
         self.bad("simulate", TRAFFIC, "--set", "pipelines.traffic.slo_ms=100",
                  says="budget_ms of detect + objects come to 136 ms, more than its slo_ms of 100")
         self.bad("simulate", GAME, "--set", "pipelines.game.slo_ms=7",

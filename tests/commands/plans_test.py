@@ -80,7 +80,7 @@ class Plans(CommandCase):
                  says="--shares: [plan] shares must ascend")
         self.bad("plan", "gpulet", scenario, "--planner", "nexus-half", "--shares", "40,60",
                  says="needs 50 % among the shares")
-        self.bad("plan", "gpulet", SCENARIO, says="does not say what model 0 uses")
+        self.bad("plan", "gpulet", SCENARIO, says="does not say how much model 0 uses")
 
     PLANNERS = ("gpulet", "gpulet-retry", "self-tuning", "nexus", "nexus-half", "ideal")
 
@@ -257,9 +257,9 @@ class Plans(CommandCase):
         free, costly = (run["queue_p50_ms"] for run in json.loads(file.read_text())["runs"])
         self.assertGreater(costly, free + 19)
         self.bad("measure", SCENARIO, "--engine", "emulated", "--policy", "fifo:cost=5",
-                 says="change nothing in real time")
+                 says="have no effect in real time")
         self.bad("serve", "--models", self.folder, "--policy", "fifo:look=5",
-                 says="change nothing in real time")
+                 says="have no effect in real time")
         for words in (["measure", SCENARIO, "--engine", "emulated"],
                       ["serve", "--models", self.folder]):
             self.bad(*words, "--policy", "preemptive-priority",
@@ -328,7 +328,7 @@ class Plans(CommandCase):
         few = found["all-final"]["lanes"] - 1
         text = self.in_vain(*words[:-1], "all-final", "--most", few, "--json", file)
         self.assertIn(f"> {few}", text)
-        self.assertIn(f"all-final: {few} lanes (--most) are too few", text)
+        self.assertIn(f"all-final: {few} lanes (--most) are not enough", text)
         entry = json.loads(file.read_text())["policies"][0]
         self.assertIsNone(entry["lanes"])
         self.assertGreater(entry["worst_bad_ratio"], 0.01)
@@ -350,6 +350,26 @@ class Plans(CommandCase):
         self.assertIn("preempt=X", one)
         self.assertNotIn("symphony", one)
         self.bad("policies", "zz", says="no policy 'zz'")
+
+    def test_every_policy_has_its_page(self):
+        """docs/policies.md has the same five headings for each, and names all of its options."""
+        page = (SOURCE / "docs/policies.md").read_text(encoding="utf-8")
+        sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", page, re.M | re.S))
+        listed = re.findall(r"^  ([a-z-]+)", self.good("policies").split("\n\n")[0], re.M)
+        self.assertEqual(list(sections), listed)
+        for name, section in sections.items():
+            with self.subTest(policy=name):
+                rows = re.findall(r"^\| ([a-z -]+) \| (.+) \|$", section, re.M)
+                self.assertEqual([row[0] for row in rows],
+                                 ["what it does", "when to choose it", "inputs", "options",
+                                  "trade-offs"])
+                own = self.good("policies", name).split("  every policy")[0]
+                own = own.split("to compare it")[0]
+                told = rows[3][1]
+                for other in re.findall(r"as for ([a-z-]+)", told):
+                    told += sections[other]
+                for option in re.findall(r"\b([a-z_]+)=", own):
+                    self.assertIn(f"{option}=", told)
 
     def test_who_compares_a_policy_is_told_what_suits_it(self):
         tuned = "to compare it: fill=0.8,share=0.2 for one model, fill=0.65,share=0.35 for many"

@@ -363,7 +363,7 @@ class CertificatesTest(SplitTest):
             else:
                 why = until("the reason", lambda: (
                     said := ask(server.http, [[5] * 16])[1]) and f"node '{node}' at" in said and said)
-                self.assertRegex(why, "what it looks like is not known yet")
+                self.assertRegex(why, "its inputs and outputs are not known yet")
         # After a restart from disk, without a controller, steps go where they went.
         self.cluster.controller.kill()
         worker = self.cluster.worker_pid("edge")

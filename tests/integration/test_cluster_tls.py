@@ -154,7 +154,8 @@ class TokensTest(unittest.TestCase):
         folder = self.cluster.folder_of("patient")
         agent = self.cluster.agent("patient", "south", folder, "--join", token)
         until("it to ask again", lambda: "asks again" in self.cluster.log("patient"))
-        self.assertIn("nobody can tell whether the token was used", self.cluster.log("patient"))
+        self.assertIn("it cannot be determined whether the token was used",
+                      self.cluster.log("patient"))
         postgres.start()
         until("its certificate", (folder / "node.pem").exists)
         self.assertIsNone(agent.poll())

@@ -108,7 +108,7 @@ class MistakesTest(unittest.TestCase):
         models = {model["name"]: model for model in json.loads(body)}
         self.assertEqual(models["ResNet50"]["state"], "READY")
         for name, reason in {
-                "none": "nothing says how long its batches take: name a profile",
+                "none": "has no latencies: name a profile",
                 "missing": "missing/a100.csv",
                 "garbled": "a100.csv:2: column alpha_ms: 'fast' is not a number",
                 "holes": "batch 2 of 1 to 3 is missing",

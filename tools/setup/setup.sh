@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test; groups video and
-# postgres are for `./run build video` and `./run build postgres`, group package for `./run
-# package`, group gpu for `tactus serve --device cuda:0`). Installs what is missing and says what;
-# takes a fraction of a second when nothing is. Downloads stay in .cache.
+# setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test). Group pipelines
+# is for `./run demo pipelines`, street and bench, groups video and postgres for `./run build video`
+# and `./run build postgres`, group package for `./run package`, group gpu for `tactus serve
+# --device cuda:0`. Installs what is missing and says what; takes a fraction of a second when
+# nothing is. Downloads stay in .cache.
 here=$(dirname "$0")
 source "$here/lib.sh"
 
 group=${1:-build}
 case $group in
-  build | demo | test | video | postgres | package | gpu) ;;
-  *) fail "unknown group $group" "build, demo, test, video, postgres, package or gpu" ;;
+  build | demo | pipelines | test | video | postgres | package | gpu) ;;
+  *) fail "unknown group $group" "build, demo, pipelines, test, video, postgres, package or gpu" ;;
 esac
 
 # Two set-ups at once (two terminals) would unpack over each other.
@@ -19,10 +20,10 @@ flock --nonblock 9 || { say "waiting for another set-up to finish"; flock 9; }
 
 bash "$here/apt.sh" "$group"
 bash "$here/onnxruntime.sh"
-bash "$here/ocr.sh"
+[ "$group" = demo ] || bash "$here/ocr.sh" # the demo's models are in the tree
 case $group in test | gpu) bash "$here/cuda.sh" ;; esac
 [ "$group" != gpu ] || bash "$here/gpu.sh"
-case $group in demo | test) bash "$here/street.sh" ;; esac
+case $group in pipelines | test) bash "$here/street.sh" ;; esac
 if [ "$group" = test ]; then
   bash "$here/python.sh"
   bash "$here/promtool.sh"

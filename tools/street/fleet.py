@@ -62,7 +62,7 @@ def make_repository(folder, cameras, slo_ms=SLO_MS):
         (folder / name).symlink_to(PIPELINES / name)
     for name in ('nanodet', 'posenet'):
         if not (PIPELINES / name / '1/model.onnx').exists():
-            raise Refused(f'{PIPELINES / name} has no graph; run ./run setup demo')
+            raise Refused(f'{PIPELINES / name} has no graph; run ./run setup pipelines')
     for model in sorted(OWN.iterdir()):
         (folder / model.name).symlink_to(model)
     for name, slo in [(WHOLE, 60_000), *((name, slo_ms) for name in cameras)]:

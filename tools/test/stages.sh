@@ -10,7 +10,7 @@ logs=build/logs
 times=.cache/step-seconds  # what each step took on this machine the last time
 mkdir -p "$logs" .cache
 touch "$times"
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
 export NINJA_STATUS='[%f/%t] '
 passed=0 failed=0 skipped=0 began=$SECONDS
 failures=()

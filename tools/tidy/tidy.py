@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tidy.py [ROOT]: checks every file of the tree against the style rules of rules.py, and what
-documents link (links.py).
+documents link (links.py), and that each file is named by another (named.py).
 
 Prints `file:line: what is wrong (remedy: what to do)` for each violation and exits 1 if there is
 one. Reads the files that git knows or would add; where there is no git, all but hidden ones.
@@ -11,6 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import links
+import named
 import rules
 
 # The rules name what they forbid, and their test breaks every one of them.
@@ -30,17 +31,20 @@ def tree_files(root):
 
 
 def violations(root):
-    documents = {}
+    documents, texts = {}, {}
     files = tree_files(root)
     for path in files:
         file = root / path
         name = file.name
         suffix = file.suffix if '.' in name.lstrip('.') else ''
-        if suffix not in TEXT or path.startswith(OWN_FOLDER) or name == 'LICENSE':
+        if suffix not in TEXT or name == 'LICENSE':
             continue
         try:
             text = file.read_text(encoding='utf-8')
         except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+            continue
+        texts[path] = text
+        if path.startswith(OWN_FOLDER):
             continue
         if suffix == '.md':
             documents[path] = text
@@ -48,7 +52,9 @@ def violations(root):
         for rule in rules.RULES:
             for line, message, remedy in rule(source):
                 yield path, line, message, remedy
-    yield from links.violations(documents, [path for path in files if (root / path).exists()])
+    there = [path for path in files if (root / path).exists()]
+    yield from links.violations(documents, there)
+    yield from named.violations(texts, there)
 
 
 def main(arguments):

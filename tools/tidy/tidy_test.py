@@ -48,6 +48,9 @@ BROKEN = {
                     '../src/gone.h leads to no file'),
     'a dead picture': ('docs/picture.md', '![a](a.png)\n', 1, 'a.png leads to no file'),
     'a dead reference': ('docs/reference.md', '[a]\n\n[a]: a/b.md\n', 3, 'a/b.md leads to no file'),
+    'a scenario that nothing names': ('scenarios/alone.toml', '', 1, 'no other file names'),
+    'a figure that its paper does not list': ('figures/p/fig03.toml', '', 1, 'no other file names'),
+    'a script that nothing imports': ('tools/alone.py', '', 1, 'no other file names'),
     'a result without a word': ('docs/results/x/fig.csv', '1\n', 1, 'no document links'),
 }
 
@@ -69,6 +72,13 @@ int F(int x) { return x; }
                  '[a folder](docs), [a file](docs/results/README.md#top), [here](#there), `[x](y)`\n',
     'docs/results/README.md': '```\n[code](is/no/link)\n```\n[rows](a.csv), [up](../..)\n',
     'docs/results/a.csv': '1\n',
+    'CONTRIBUTING.md': 'A figure is listed in paper.toml; `tools/whole` draws it.\n',
+    'figures/p/paper.toml': 'figures = ["3", "7a"]\n',
+    'figures/p/fig03.toml': 'scenario = "light"\n',
+    'figures/p/fig7a.toml': '',
+    'scenarios/light.toml': '',
+    'tools/whole': '#!/usr/bin/env python3\nimport part\n',
+    'tools/part.py': '',
 }
 
 

@@ -35,14 +35,14 @@ grpc::Status BlobReactor::Begin(const control::BlobRequest& request) {
     return {grpc::StatusCode::UNAVAILABLE, "the controller sends to as many nodes as it may"};
   }
   const auto digest = Digest::Parse(request.digest());
-  if (!digest) return {grpc::StatusCode::INVALID_ARGUMENT, "that is no SHA-256 digest"};
+  if (!digest) return {grpc::StatusCode::INVALID_ARGUMENT, "that is not a SHA-256 digest"};
   blob_ = catalogue_ == nullptr ? nullptr : catalogue_->Find(*digest);
   if (blob_ == nullptr) {
     return {grpc::StatusCode::NOT_FOUND,
             "the controller's repository has nothing that is " + digest->name()};
   }
   if (request.offset() > blob_->size) {
-    return {grpc::StatusCode::INVALID_ARGUMENT, "nothing of it lies so far behind its begin"};
+    return {grpc::StatusCode::INVALID_ARGUMENT, "the offset is beyond its end"};
   }
   at_ = request.offset();
   if (blob_->file.empty()) return grpc::Status::OK;

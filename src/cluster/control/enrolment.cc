@@ -80,7 +80,7 @@ Expected<std::string> Enrolment::Admitted(const JoinCall& call) const {
         return std::unexpected(used.error());
       default:
         return Fail(ErrorCode::kUnavailable,
-                    "nobody can tell whether the token was used: " + used.error().message);
+                    "it cannot be determined whether the token was used: " + used.error().message);
     }
   }
   return SignNode(options_.authority, token->node, call.request);

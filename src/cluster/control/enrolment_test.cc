@@ -156,7 +156,7 @@ TEST_F(JoinTest, WhileTheStoreIsAwayItAsksAgainAndIsLetInThen) {
   used_.away = true;
   int asked = 0;
   ASSERT_TRUE(JoinCluster({address()}, node_, NewToken(), [&](const std::string& why) {
-    EXPECT_THAT(why, HasSubstr("nobody can tell"));
+    EXPECT_THAT(why, HasSubstr("cannot be determined"));
     const std::scoped_lock lock(mutex_);
     used_.away = ++asked < 3;
     return true;

@@ -44,7 +44,7 @@ Expected<Message> Parsed(std::string_view text, const std::string& where) {
     return message;
   }
   return InvalidArgument(where + ":" + (error.text().empty() ? "1: too long" : error.text()) +
-                         "; move it away to begin anew");
+                         "; move it away to start again");
 }
 
 template <class Message>
@@ -61,7 +61,7 @@ Expected<NodeKept> ParseNodeFile(std::string_view text, const std::string& where
   if (!file) return std::unexpected(file.error());
   auto kept = Decode(*file);
   if (!kept) return InvalidArgument(where + ": " + kept.error().message);
-  if (kept->who.home == 0) return InvalidArgument(where + ": no home; move it away to begin anew");
+  if (kept->who.home == 0) return InvalidArgument(where + ": no home; move it away to start again");
   return kept;
 }
 

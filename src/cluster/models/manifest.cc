@@ -92,13 +92,13 @@ class ManifestReader {
   }
   bool Need(std::string_view line) {
     const auto digest = Digest::Parse(Word(line));
-    why_ = "it needs a model whose name or digest is none";
+    why_ = "it needs a model without a valid name or digest";
     if (!digest || !IsPlainName(line)) return false;
     manifest_.needs.push_back({std::string(line), *digest});
     return true;
   }
   bool Folder(std::string_view line) {
-    why_ = "a folder's path leaves the model's folder, or is none";
+    why_ = "a folder's path leaves the model's folder, or is not a path";
     if (!IsPath(line)) return false;
     manifest_.folders.emplace_back(line);
     return true;
@@ -110,10 +110,10 @@ class ManifestReader {
     const std::string_view digits = Word(line);
     std::uint64_t size = 0;
     const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-    why_ = "a file's digest or size is none";
+    why_ = "a file's digest or size is not valid";
     if (!digest || bad != std::errc() || end != digits.data() + digits.size()) return false;
     if (size > kMostFile) return false;
-    why_ = "a file's path leaves the model's folder, or is none";
+    why_ = "a file's path leaves the model's folder, or is not a path";
     if (!IsPath(line)) return false;
     manifest_.files.push_back({std::string(line), size, *digest});
     return true;
@@ -152,8 +152,8 @@ class FolderReader {
       const std::string below = path.empty() ? name : path + "/" + name;
       if (!IsPath(below) || ++entries_ > kMostEntries) {
         return InvalidArgument(it->path().string() +
-                               ": a model cannot have a file of that name, or so many files; move "
-                               "it out of the model's folder");
+                               ": the name is not allowed in a model, or the model has too many "
+                               "files; move it out of the model's folder");
       }
       if (Status added = AddEntry(*it, below, depth); !added) return added;
     }
@@ -215,7 +215,7 @@ Expected<Manifest> ParseManifest(std::string_view text) {
       !rises(manifest->files, &Manifest::File::path)) {
     return InvalidArgument("a manifest that has a name twice, or not in ascending order");
   }
-  if (TextOf(*manifest) != text) return InvalidArgument("a manifest that is not written as it is");
+  if (TextOf(*manifest) != text) return InvalidArgument("a manifest that is not in canonical form");
   return manifest;
 }
 

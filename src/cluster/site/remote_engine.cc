@@ -74,7 +74,7 @@ Expected<BatchOutput::Tensor> TensorOf(const TensorSpec& spec, bool batched, std
     if (!split) return wrong("has strings that run past its end");
     tensor.rows = *std::move(split);
   } else if (tensor.data.size() != static_cast<std::size_t>(*elements) * ElementSize(spec.type)) {
-    return wrong("is not of the size that its shape says");
+    return wrong("does not have the size of its shape");
   }
   return tensor;
 }

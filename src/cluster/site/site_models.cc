@@ -52,7 +52,7 @@ Status SiteModels::Load(const std::string& model, const std::string& config) {
   if (!here) return std::unexpected(here.error());
   if (served->digest.empty()) {
     return Fail(ErrorCode::kUnavailable,
-                "the workers of the site do not say one and the same digest of model '" + model +
+                "the workers of the site report different digests of model '" + model +
                     "': give all of them the repository of the controller");
   }
   if (served->digest != *here) {

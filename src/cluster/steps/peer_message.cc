@@ -46,7 +46,7 @@ Expected<OutputTensor> OutputOf(const TensorSpec& spec,
         elements && (spec.type == DataType::kBytes
                          ? HoldsStrings(bytes, *elements)
                          : bytes.size() == static_cast<std::size_t>(*elements) * each);
-    if (!fits) return wrong("is not of the size that its shape says");
+    if (!fits) return wrong("does not have the size of its shape");
     if (!bytes.empty()) tensor.parts.push_back(bytes);
     return tensor;
   }

@@ -128,7 +128,7 @@ Expected<std::shared_ptr<const ModelSpec>> RoutedSteps::Find(std::string_view mo
   }
   const auto why = body_->unknown.find(model);
   return Fail(ErrorCode::kUnavailable,
-              fmt::format("model '{}' runs on {}, and what it looks like is not known yet: {}",
+              fmt::format("model '{}' runs on {}, and its inputs and outputs are not known yet: {}",
                           model, nodes, why == body_->unknown.end() ? "asked" : why->second));
 }
 
@@ -236,7 +236,7 @@ void RoutedSteps::Body::TryPeer(const std::shared_ptr<SentStep>& sent,
                                 const std::shared_ptr<PeerNode>& peer) {
   if (peer == nullptr) {
     sent->failures += sent->failures.empty() ? "" : "; ";
-    sent->failures += "a node of which nobody has said yet where it is";
+    sent->failures += "a node whose address is not known yet";
     return Try(sent);
   }
   const std::size_t attempt = ++sent->attempt;

@@ -372,13 +372,13 @@ TEST(PeerMessage, AnswersThatAreNotWhatTheyClaimAreRefused) {
   };
   EXPECT_EQ(answer("y", "FP32", {1, 2}, std::string(8, 0)), "");
   EXPECT_EQ(answer("y", "FP32", {2, 2}, std::string(8, 0)),
-            "its answer: output 'y' is not of the size that its shape says");
-  EXPECT_THAT(answer("y", "FP32", {-1, 2}, std::string(8, 0)), HasSubstr("not of the size"));
+            "its answer: output 'y' does not have the size of its shape");
+  EXPECT_THAT(answer("y", "FP32", {-1, 2}, std::string(8, 0)), HasSubstr("does not have the size"));
   EXPECT_THAT(answer("y", "FP64", {1, 1}, std::string(8, 0)), HasSubstr("is of type FP64"));
   EXPECT_THAT(answer("z", "FP32", {1, 2}, std::string(8, 0)), HasSubstr("is not in it"));
   EXPECT_EQ(answer("s", "BYTES", {2}, std::string("\1\0\0\0a\0\0\0\0", 9)), "");
   EXPECT_THAT(answer("s", "BYTES", {2}, std::string("\1\0\0\0a\7\0\0\0", 9)),
-              HasSubstr("not of the size"));
+              HasSubstr("does not have the size"));
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ Held<X509_REQ> RequestOf(const std::string& request) {
 }
 
 std::unexpected<Error> NoRequest() {
-  return InvalidArgument("no request in PEM that is signed by its own key");
+  return InvalidArgument("not a certificate request (PEM) signed by its own key");
 }
 
 // What an i2d function writes of it.

@@ -195,7 +195,8 @@ Status CheckCertificate(const std::filesystem::path& folder, const std::string& 
   if (!fits) return InvalidArgument(file.string() + " is of another key than node.key");
   const Validity validity = *ValidityOf(*own);
   if (now < validity.from || now >= validity.until) {
-    return InvalidArgument(file.string() + " is not good now: it has expired, or begins later");
+    return InvalidArgument(file.string() +
+                           " is not valid now: it has expired, or is not valid yet");
   }
   return {};
 }

@@ -118,8 +118,8 @@ TEST_F(PeerTlsTest, ANodesCertificateIsItsOwnOfTheAuthorityThereAndOfToday) {
   std::filesystem::copy(alpha, mixed);
   EXPECT_EQ(wrong("alpha", now), "");
   EXPECT_NE(wrong("beta", now).find("not of node 'beta'"), std::string::npos);
-  EXPECT_NE(wrong("alpha", now + days(31)).find("not good now"), std::string::npos);
-  EXPECT_NE(wrong("alpha", now - days(2)).find("not good now"), std::string::npos);
+  EXPECT_NE(wrong("alpha", now + days(31)).find("not valid now"), std::string::npos);
+  EXPECT_NE(wrong("alpha", now - days(2)).find("not valid now"), std::string::npos);
   const auto overwrite = std::filesystem::copy_options::overwrite_existing;
   std::filesystem::copy_file(FolderOf("ours.beta") / "node.key", mixed / "node.key", overwrite);
   EXPECT_NE(wrong("alpha", now).find("another key"), std::string::npos);

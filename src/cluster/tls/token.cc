@@ -82,7 +82,7 @@ Expected<Token> ReadToken(const std::filesystem::path& folder, const std::string
   if (!text || text->signature.size() != wanted.size() ||
       CRYPTO_memcmp(text->signature.data(), wanted.data(), wanted.size()) != 0) {
     return InvalidArgument(
-        "the token is none of this cluster's authority; tactus cluster token makes one");
+        "the token was not made by this cluster's authority; tactus cluster token makes one");
   }
   if (text->expires < now) {
     return InvalidArgument("the token of node '" + text->node +

@@ -95,7 +95,7 @@ class AotiProgram final : public DeviceProgram {
       if (!tensor.is_contiguous() || tensor.device() != device_) {
         return Internal(
             "output " + std::to_string(i) +
-            " lies elsewhere, or not in one piece; export the package anew for this device");
+            " is on another device, or not contiguous; export the package again for this device");
       }
       outputs.tensors.push_back({reinterpret_cast<std::uint64_t>(tensor.data_ptr()),
                                  tensor.nbytes(),
@@ -123,7 +123,7 @@ Status CheckStated(const ModelSpec& spec) {
   if (spec.exits.empty()) return InvalidArgument("it has no package to load");
   if (!spec.inputs.empty() && !spec.outputs.empty()) return {};
   return InvalidArgument(
-      "its config.pbtxt states no input or no output, and an AOTInductor package does not say "
+      "its config.pbtxt states no input or no output, and an AOTInductor package does not contain "
       "them");
 }
 
@@ -147,9 +147,9 @@ Expected<std::unique_ptr<DeviceProgram>> LoadPackages(AotiTarget target, const M
       exits.push_back(std::make_unique<AOTIModelPackageLoader>(
           exit.graph.string(), "model", true, 1, on_host ? at::DeviceIndex(-1) : device.index()));
     } catch (const std::exception& e) {
-      return InvalidArgument(exit.graph.string() + ": no AOTInductor package that runs here (" +
-                             FirstLine(e) +
-                             "); export it anew on this kind of device with models/export_aoti.py");
+      return InvalidArgument(
+          exit.graph.string() + ": no AOTInductor package that runs here (" + FirstLine(e) +
+          "); export it again on this kind of device with models/export_aoti.py");
     }
   }
   return std::make_unique<AotiProgram>(device, on_host ? nullptr : stream.handle, std::move(types),

@@ -305,7 +305,7 @@ TEST_F(CudaEngineTest, ALostDeviceReportsWhatIsUnderWayAndWhatComes) {
     ASSERT_FALSE(result.status);
     EXPECT_TRUE(result.lane_lost) << id;
     EXPECT_THAT(result.status.error().message,
-                AllOf(HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"), HasSubstr("start it anew")));
+                AllOf(HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"), HasSubstr("restart it")));
     EXPECT_EQ(answers.times(BatchId{id}), 1);
   }
   ModelSpec spec = PairOf("pair");

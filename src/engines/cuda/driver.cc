@@ -12,7 +12,7 @@ namespace tactus {
 namespace {
 
 constexpr const char* kInstall =
-    "install NVIDIA's driver (580 or later) and start the machine anew, or serve without --device";
+    "install NVIDIA's driver (580 or later) and restart the machine, or serve without --device";
 
 // After these every further call of the process fails alike.
 constexpr std::array kLost = {
@@ -55,8 +55,7 @@ std::string Remedy(CUresult code) {
            "hide some";
   }
   if (std::ranges::find(kLost, code) != kLost.end()) {
-    return "; the device runs nothing more in this process: start it anew, and look for Xid in "
-           "`dmesg`";
+    return "; this process cannot use the device any more: restart it, and look for Xid in `dmesg`";
   }
   return "";
 }

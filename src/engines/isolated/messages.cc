@@ -13,7 +13,7 @@ constexpr std::uint8_t kLastType = static_cast<std::uint8_t>(DataType::kBf16);
 constexpr std::int64_t kMostRows = std::int64_t{1} << 20;
 
 std::unexpected<Error> BadAnswer(const char* what) {
-  return Internal(fmt::format("the engine's process gave an answer that is none: {}", what));
+  return Internal(fmt::format("the engine's process gave an invalid answer: {}", what));
 }
 
 void PutStatus(ByteWriter& to, const Status& status) {
@@ -360,7 +360,7 @@ Expected<std::shared_ptr<const BatchOutput>> MakeOutput(const RunAnswer& answer,
     } else if (from.bytes % ElementSize(asked.outputs[i].type) != 0 ||
                from.bytes / ElementSize(asked.outputs[i].type) !=
                    static_cast<std::uint64_t>(*ElementCount(from.shape))) {
-      return BadAnswer("a tensor whose bytes are not what its shape says");
+      return BadAnswer("a tensor whose size does not match its shape");
     }
     output->tensors.push_back(std::move(tensor));
   }

@@ -71,11 +71,11 @@ TEST(Messages, AnAnswerThatDoesNotFitIsRefused) {
        [](RunAnswer& a) {
          a.tensors[0].shape = {2, 1L << 62, 1L << 62};
        }},
-      {"not what its shape says",
+      {"does not match its shape",
        [](RunAnswer& a) {
          a.tensors[0].shape = {2, 3};
        }},
-      {"not what its shape says", [](RunAnswer& a) { a.tensors[0].bytes = 15; }},
+      {"does not match its shape", [](RunAnswer& a) { a.tensors[0].bytes = 15; }},
       {"one row for each",
        [](RunAnswer& a) {
          a.tensors[0].shape = {1, 4};

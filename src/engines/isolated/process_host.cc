@@ -145,7 +145,7 @@ class Conversation {
 
   RunAnswer RunBatch(ByteReader& from) {
     const auto run = TakeRun(from, segments_[kInputs].bytes());
-    if (!run) return {.status = Internal("the server sent a batch that is none"), .tensors = {}};
+    if (!run) return {.status = Internal("the server sent an invalid batch"), .tensors = {}};
     // The inputs stay where they are until the output was copied: who answers with them may.
     std::vector<RowInputs> rows = run->rows;
     for (RowInputs& row : rows) row.owner = here_;

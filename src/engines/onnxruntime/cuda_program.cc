@@ -143,7 +143,7 @@ Status StartProvider(const std::string& version) {
   const std::vector<std::string> providers = Ort::GetAvailableProviders();
   if (std::ranges::find(providers, kProvider) == providers.end()) {
     return Fail(ErrorCode::kUnimplemented,
-                fmt::format("ONNX Runtime {} as it was found has no {} (it has {}); {}", version,
+                fmt::format("the ONNX Runtime {} that was found has no {} (it has {}); {}", version,
                             kProvider, fmt::join(providers, ", "), kInstallGpu));
   }
   try {

@@ -93,7 +93,7 @@ Expected<KernelWork> ReadKernel(const json& event) {
   const std::string op = args->value("op_name", "");
   const auto in = ReadShapes(*args, "input_type_shape");
   const auto out = ReadShapes(*args, "output_type_shape");
-  if (op.empty() || !in || !out) return damaged("does not say what it runs on which shapes");
+  if (op.empty() || !in || !out) return damaged("does not name its operators and shapes");
   const auto weights = ReadBytes(*args, "parameter_size");
   const auto read = ReadBytes(*args, "activation_size");
   const auto written = ReadBytes(*args, "output_size");
@@ -113,7 +113,8 @@ Expected<std::vector<BatchWork>> ReadRuns(const json& events) {
   std::vector<BatchWork> runs;
   BatchWork run;
   for (const json& event : events) {
-    if (!event.is_object()) return InvalidArgument("the trace holds what is no event");
+    if (!event.is_object())
+      return InvalidArgument("the trace contains something that is not an event");
     const std::string category = event.value("cat", "");
     const std::string name = event.value("name", "");
     if (category == "Session" && name == "model_run") {

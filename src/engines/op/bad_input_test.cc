@@ -156,7 +156,7 @@ TEST(Sizes, ThatAreAbsurdAreToldBeforeAnythingRuns) {
       why({{"op", "resize"}, {"resize.height", "4"}, {"resize.width", "4"}}, {nothing}),
       HasSubstr("operator 'resize': 'pixels' is UINT8 [0,1099511627776,3]: a size is absurd"));
   const Tensor steps{DataType::kFp32, {1 << 30, 0}, {}, nullptr};
-  EXPECT_THAT(why({{"op", "top_k"}}, {steps}), HasSubstr("only the first size may be 0"));
+  EXPECT_THAT(why({{"op", "top_k"}}, {steps}), HasSubstr("only the first dimension may be 0"));
   EXPECT_THAT(why({{"op", "top_k"}}, {SampleNumbers({1, 4}, 0)}), HasSubstr("the best 5 of 4"));
   EXPECT_THAT(why({{"op", "nanodet"}, {"nanodet.strides", "8"}},
                   {SampleNumbers({1, 81, 2, 2}, 0), SampleFrame()}),

@@ -41,7 +41,7 @@ Status CheckTensor(const Tensor& tensor, const TensorSpec& port) {
   }
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
     if (tensor.shape[i] > kLargestSize) return wrong("a size is absurd");
-    if (tensor.shape[i] == 0 && i > 0) return wrong("only the first size may be 0");
+    if (tensor.shape[i] == 0 && i > 0) return wrong("only the first dimension may be 0");
   }
   return {};
 }
@@ -59,8 +59,8 @@ class Chain::Builder {
   Expected<Chain> Build() {
     if (spec_.max_batch > 1) {
       return Wrong(
-          "operators run one call at a time: set max_batch_size to 0, or to 1 where the first size "
-          "of each tensor counts items");
+          "operators run one call at a time: set max_batch_size to 0, or to 1 if the first "
+          "dimension of each tensor counts items");
     }
     const auto list = spec_.parameters.find("op");
     if (list == spec_.parameters.end()) {

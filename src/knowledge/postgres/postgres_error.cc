@@ -18,8 +18,8 @@ struct Cause {
 constexpr Cause kCauses[] = {
     {"08", ErrorCode::kUnavailable, "see that the server runs and can be reached"},
     {"57P", ErrorCode::kUnavailable, "wait for the server to be up again"},
-    {"57014", ErrorCode::kUnavailable, "see what keeps the server busy (pg_stat_activity)"},
-    {"55P03", ErrorCode::kUnavailable, "see who holds the lock (pg_locks)"},
+    {"57014", ErrorCode::kUnavailable, "find out what keeps the server busy (pg_stat_activity)"},
+    {"55P03", ErrorCode::kUnavailable, "find out which session holds the lock (pg_locks)"},
     {"40", ErrorCode::kUnavailable, "try again"},
     {"53", ErrorCode::kResourceExhausted, "free the server's disk, memory or connections"},
     {"22", ErrorCode::kInvalidArgument, "correct what wrote it"},

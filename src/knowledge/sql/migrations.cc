@@ -163,11 +163,10 @@ Expected<std::int64_t> VersionOf(Database& database) {
 }
 
 Error Newer(const Database& database, std::int64_t found, std::int64_t known) {
-  return {
-      ErrorCode::kInvalidArgument,
-      fmt::format("{}: its schema is version {}, and this tactus knows {}; run the newer tactus "
-                  "that wrote it, or give this one a knowledge base of its own",
-                  database.place(), found, known)};
+  return {ErrorCode::kInvalidArgument,
+          fmt::format("{}: its schema has version {}, and this tactus supports {}; run the newer "
+                      "tactus that wrote it, or give this one a knowledge base of its own",
+                      database.place(), found, known)};
 }
 
 // One step up, unless another program took it meanwhile. The version now.

@@ -18,8 +18,7 @@ Status Validate(const AutoscaleOptions& options) {
   if (!ratio(options.idle_threshold)) return InvalidArgument("idle_threshold must be in [0, 1)");
   if (!ratio(options.idle_kept) || options.idle_kept > options.idle_threshold) {
     return InvalidArgument(
-        "idle_kept must be in [0, idle_threshold]: what is kept idle would be "
-        "given back again");
+        "idle_kept must be in [0, idle_threshold]: more would be given back again");
   }
   if (!(options.most_growth > 1)) return InvalidArgument("most_growth must be above 1");
   if (options.least < 1 || options.least > options.most) {

@@ -56,8 +56,8 @@ Status CheckPredictions(const InterferenceModel& interference, const PlanInput& 
         if (factor >= kLeastFactor) continue;
         return InvalidArgument(fmt::format(
             "batches of '{}' on {:.4g} % of a device would take {:.4g} times as long beside '{}' "
-            "on the rest as alone; no neighbour quickens a batch: take what `tactus fit "
-            "interference` says",
+            "on the rest as alone; a neighbour cannot make a batch faster: use the coefficients of "
+            "`tactus fit interference`",
             input.models[own].name, 100 * input.shares[c], factor, input.models[other].name));
       }
     }

@@ -29,9 +29,9 @@ Expected<ProfileTable> OnShares(const ProfileTable& whole, const ShareLatencyOpt
   for (ModelId::rep m = 0; m < whole.models(); ++m) {
     const ModelId id{m};
     if (!whole.knows_use(id)) {
-      return InvalidArgument("the profile does not say what model " + std::to_string(m) +
-                             " uses of the device, so nobody knows what it would take on a share "
-                             "of it; `tactus profile` measures that");
+      return InvalidArgument("the profile does not say how much model " + std::to_string(m) +
+                             " uses of the device, so its latency on a share is unknown; `tactus "
+                             "profile` measures that");
     }
     auto& rows = models.emplace_back();
     rows.exits = whole.exits(id);

@@ -91,7 +91,7 @@ TEST(EnsembleConfig, MistakesInStepsNameTheLineAndTheRemedy) {
   EXPECT_THAT(ErrorWith("output_map { key: \"out\" value: \"n\" }",
                         "output_map { key: \"out\" value: \"n\" } "
                         "output_map { key: \"rest\" value: \"r\" }"),
-              HasSubstr("m/config.pbtxt:7:5: step 'read': makes 'r', which nobody reads; leave"));
+              HasSubstr("m/config.pbtxt:7:5: step 'read': makes 'r', which no step reads; leave"));
   EXPECT_THAT(ErrorWith("\"in\" value: \"x\"", "\"in\" value: \"n\""),
               HasSubstr("m/config.pbtxt:3:11: ensemble 'm': input 'x' is read by no step; name it "
                         "in a step's input_map, or leave it out"));

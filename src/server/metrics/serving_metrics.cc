@@ -161,7 +161,7 @@ ServingMetrics::Body::Body(MetricsOptions given)
                             .Register(registry)),
       slowdown_error(prometheus::BuildHistogram()
                          .Name("tactus_slowdown_error_ratio")
-                         .Help("How far the two lie apart, either way, as a share of what came.")
+                         .Help("Absolute difference of the two, as a share of the measured one.")
                          .Register(registry)),
       exits(prometheus::BuildCounter()
                 .Name("tactus_exit_total")

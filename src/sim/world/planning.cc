@@ -90,13 +90,13 @@ Status CheckPlanning(const Scenario& scenario, const ServedModels& served_models
     return Planning::Feasible(policy.traits().planner, served_models, lanes);
   if (policy.traits().planner.empty()) {
     return InvalidArgument(
-        fmt::format("policy '{}' reads no plan; take one that does, planned say", policy.name()));
+        fmt::format("policy '{}' does not use plans; choose one that does, for example planned",
+                    policy.name()));
   }
   if (scenario.scale_interval_s > 0 || scenario.slots > 1 || options.plan->lanes.empty()) {
     return InvalidArgument(
-        "a plan says what lanes there are, one at least, each of one slot, and they stay; leave "
-        "out "
-        "[autoscale] and slots, or the plan");
+        "a plan fixes the lanes (at least one, each with one slot); leave out [autoscale] and "
+        "slots, or the plan");
   }
   return {};
 }
