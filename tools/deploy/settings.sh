@@ -18,5 +18,6 @@ declare -A settings=(
     --set controller.elect=etcd://etcd.db.svc:2379/street,controller.service.type=LoadBalancer"
   [everywhere]="--set $safe,worker.nodeSelector.pool=models,frontEnd.service.type=LoadBalancer
     --set frontEnd.service.annotations.a=b,image.pullSecrets={one},scheduler.policy=symphony
-    --set worker.extraArgs={--default-slo-ms=50},clusterDomain=example.internal"
+    --set worker.extraArgs={--default-slo-ms=50},clusterDomain=example.internal
+    --set models.volume.csi.driver=nfs.csi.k8s.io,models.volume.csi.readOnly=true"
 )
