@@ -1,5 +1,5 @@
-"""cluster_check_test.py SOURCE: what the check of the chart on a cluster (./run deploy --cluster) sees
-of workloads, services and budgets, and what the check of the container tells runc.
+"""cluster_check_test.py SOURCE: what the check of the chart on a cluster (./run deploy --cluster)
+sees of workloads, services and budgets, and what the check of the container tells runc.
 
 Without this such a check could find nothing wrong because it looks at nothing.
 """

@@ -1,7 +1,7 @@
-"""bundle.py IMAGE ROOT MODELS ARGUMENT...: prints runc's config.json for a container of an image:
-IMAGE is what `buildah inspect --type image` said of it, ROOT its file system, MODELS a folder that it
-sees as /models. It has the rights that deploy/helm/tactus gives: the image's user, no capability, a
-file system that is read only, a /tmp, a network of its own.
+"""bundle.py IMAGE ROOT MODELS ARGUMENT...: prints runc's config.json for a container of an image.
+IMAGE is what `buildah inspect --type image` said of it, ROOT its file system, MODELS a folder that
+it sees as /models. It has the rights that deploy/helm/tactus gives: the image's user, no
+capability, a file system that is read only, a /tmp, a network of its own.
 
 bundle.py --signal IMAGE: prints the signal by which the image wants to be ended.
 """
@@ -21,7 +21,8 @@ def settings(image):
 def config(image, root, models, arguments):
     said = settings(image)
     user, group = (int(each) for each in said['User'].split(':'))
-    nothing = {each: [] for each in ('bounding', 'effective', 'permitted', 'inheritable', 'ambient')}
+    nothing = {each: [] for each in ('bounding', 'effective', 'permitted', 'inheritable',
+                                     'ambient')}
     safe = ['nosuid', 'noexec', 'nodev']
     return {
         'ociVersion': '1.0.2',

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# check_cluster.sh [--json FILE] [--nodes N] [--settings A,B]: the chart on a real Kubernetes:
-# kube-apiserver, kube-controller-manager and kube-scheduler with Debian's etcd, and kwok, which
-# plays kubelets without containers on 1,000 nodes. check_cluster.py says what is asked of it.
+# check_cluster.sh [--json FILE] [--nodes N] [--settings A,B] [--server]: the chart on a real
+# Kubernetes: kube-apiserver, kube-controller-manager and kube-scheduler with Debian's etcd, and
+# kwok, which plays kubelets without containers on 1,000 nodes; with --server kube-apiserver alone.
+# check_cluster.py says what is asked of it.
 # Exit code 77: not tried here, and why.
 #
 # All is built from Go modules, once, into .cache/go, which takes 10 to 20 minutes of processor time
@@ -32,13 +33,14 @@ describe() {  # FOLDER: writes its go.mod
   } >"$1/go.mod"
 }
 
-build() {  # FOLDER: its programs, in FOLDER/bin
-  local folder=$1 version=k8s.io/component-base/version known
-  local programs=(k8s.io/kubernetes/cmd/kube-{apiserver,controller-manager,scheduler}
-    sigs.k8s.io/kwok/cmd/kwok helm.sh/helm/v3/cmd/helm)
-  [ "$(cat "$folder/bin/.complete" 2>/dev/null)" != "$kubernetes $kwok $helm" ] || return 0
+build() {  # FOLDER PACKAGE...: their programs, in FOLDER/bin
+  local folder=$1 version=k8s.io/component-base/version known each programs=()
+  for each in "${@:2}"; do
+    [ -x "$folder/bin/${each##*/}" ] || programs+=("$each")
+  done
+  [ ${#programs[@]} != 0 ] || return 0
   describe "$folder"
-  echo "== building Kubernetes $kubernetes, kwok $kwok, helm $helm: 10 to 20 minutes of processor time" >&2
+  echo "== building ${programs[*]##*/}: 10 to 20 minutes of processor time for all of them" >&2
   known=$(cd "$folder" && go list -mod=mod -deps "${programs[@]}" 2>"$folder/list.log" | wc -l) ||
     { tail -n 3 "$folder/list.log" >&2; skip "their modules could not be fetched" \
       "Go 1.26 or later, the network, and \`go env GOPROXY\`"; }
@@ -48,16 +50,18 @@ build() {  # FOLDER: its programs, in FOLDER/bin
   is+=" -X $version.gitMinor=$(cut -d. -f2 <<<"$kubernetes")"
   (cd "$folder" && GOGC=400 nice go build -mod=mod -v -trimpath -ldflags "-s -w $is" \
     -o bin/ "${programs[@]}") 2>&1 | tee "$folder/build.log" |
-    awk -v all="$known" 'NR % 100 == 0 { print "   " NR " of at most " all " packages"; fflush() }' >&2 ||
+    awk -v all="$known" 'NR % 100 == 0 { print "   " NR " of at most " all; fflush() }' >&2 ||
     { tail -n 3 "$folder/build.log" >&2; skip "they could not be built (log: $folder/build.log)" \
       "Go 1.26 or later"; }
-  echo "$kubernetes $kwok $helm" >"$folder/bin/.complete"
 }
 
 described=$(definitions)
 stages=$(module "sigs.k8s.io/kwok@$kwok")/kustomize/stage
-folder=$cache/kubernetes-$kubernetes
-build "$folder"
+folder=$cache/kubernetes-$kubernetes-kwok-$kwok-helm-$helm
+wanted=(k8s.io/kubernetes/cmd/kube-apiserver helm.sh/helm/v3/cmd/helm)
+[[ " $* " == *" --server "* ]] || wanted+=(k8s.io/kubernetes/cmd/kube-{controller-manager,scheduler}
+  sigs.k8s.io/kwok/cmd/kwok)
+build "$folder" "${wanted[@]}"
 bash tools/setup/etcd.sh
 
 for name in "${!settings[@]}"; do

@@ -97,8 +97,9 @@ engine exec "$name" sleep 0 || fail "there is no sleep for preStop"
 engine exec "$name" tactus cluster status --help >/dev/null || fail "probes find no tactus"
 ! engine exec --user 0:0 "$name" touch /usr/written 2>/dev/null || fail "it may write to its file system"
 
-say "stop: $(python3 -B tools/deploy/bundle.py --signal "$work/image.json")"
-engine kill "$name" "$(python3 -B tools/deploy/bundle.py --signal "$work/image.json")"
+signal=$(python3 -B tools/deploy/bundle.py --signal "$work/image.json")
+say "stop: $signal"
+engine kill "$name" "$signal"
 status=0
 wait $runner || status=$?
 runner=

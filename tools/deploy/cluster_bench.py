@@ -14,7 +14,8 @@ RELEASE = 'shop'
 
 
 def standing(workload):
-    """(wanted, ready, of the newest kind) pods of a workload, as it says; wanted None: not looked at."""
+    """(wanted, ready, of the newest kind): pods of a workload, as it says. Wanted is None while its
+    controller has not looked at it."""
     spec, status = workload['spec'], workload.get('status', {})
     if status.get('observedGeneration', 0) < workload['metadata']['generation']:
         return None, 0, 0
@@ -28,9 +29,11 @@ def standing(workload):
 
 
 class Bench:
-    """A cluster, helm, and what was found."""
+    """A cluster, helm, and what was found. Alone: of a kube-apiserver that nobody acts for, so that
+    there are no pods to wait for or to look at."""
 
-    def __init__(self, cluster, helm, folder):
+    def __init__(self, cluster, helm, folder, alone=False):
+        self.alone = alone
         self.cluster, self.api, self.folder = cluster, cluster.api, folder
         self.helm_program = helm
         self.problems, self.checks, self.figures = [], [], {}
@@ -97,6 +100,8 @@ class Bench:
         return bool(everyone)
 
     def settle(self, namespace):
+        if self.alone:
+            return True
         done = self.await_true(f'the workloads of {namespace}',
                                lambda: self.settled(namespace))
         if not done:
@@ -130,8 +135,13 @@ class Bench:
                   'spec': {'accessModes': ['ReadOnlyMany'], 'storageClassName': '',
                            'volumeName': f'models-{namespace}',
                            'resources': {'requests': {'storage': '1Gi'}}}}]
+        if self.alone:
+            made.append({'apiVersion': 'v1', 'kind': 'ServiceAccount',
+                         'metadata': {'name': 'default'}})
         for each in made:
             self.api.create(each, namespace)
+        if self.alone:
+            return self.api.names(namespace)
         self.await_true('an account of the namespace', lambda: self.api.get(
             'v1', 'ServiceAccount', namespace, 'default'))
         self.await_true('the volume of the models', lambda: self.api.get(

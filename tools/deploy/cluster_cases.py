@@ -155,6 +155,11 @@ def keep_state(bench, spare):
     def claims():
         return {each['metadata']['uid'] for each in
                 bench.api.list('v1', 'PersistentVolumeClaim', 'state')}
+    if bench.alone:
+        bench.all_of('another size of volumes is refused, and an upgrade after it works',
+                     refused + bool(healed), 2)
+        bench.uninstall('state', before)
+        return
     had = claims()
     bench.uninstall('state', before)
     complaint = bench.helm('install', RELEASE, CHART, *install)
@@ -198,8 +203,9 @@ def runtime(bench):
 
 def try_all(bench, settings):
     refuse_wrong(bench, settings['safe'])
-    operate(bench, settings['safe'])
-    keep_scale(bench, settings['scaled'])
+    if not bench.alone:
+        operate(bench, settings['safe'])
+        keep_scale(bench, settings['scaled'])
     keep_state(bench, settings['spare'])
     long_name(bench, settings['spare'])
     runtime(bench)

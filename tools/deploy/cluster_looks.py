@@ -66,8 +66,10 @@ def look_at_budgets(bench, tally, namespace):
 
 
 def of_image(bench, namespace, tag):
-    return all(pod['spec']['containers'][0]['image'].endswith(f':{tag}')
-               for pod in bench.pods(namespace))
+    """Every workload asks for it, and every pod has it."""
+    specs = [each['spec']['template']['spec'] for each in bench.workloads(namespace)]
+    specs += [pod['spec'] for pod in bench.pods(namespace)]
+    return all(spec['containers'][0]['image'].endswith(f':{tag}') for spec in specs)
 
 
 def await_bookkeeping(bench, namespace):

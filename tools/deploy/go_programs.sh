@@ -1,5 +1,5 @@
-# Shared by the checks of the chart: programs and folders of Go modules, built and kept in .cache/go.
-# Go verifies what it fetches. Sourced, from the root of the tree, never run.
+# Shared by the checks of the chart: programs and folders of Go modules, built and kept in
+# .cache/go. Go verifies what it fetches. Sourced, from the root of the tree, never run.
 
 skip() {
   echo "SKIPPED, NOTHING WAS TESTED: $1; remedy: $2" >&2
@@ -31,7 +31,7 @@ module() {  # MODULE: prints its folder
       "check the network and \`go env GOPROXY\`"
 }
 
-# Definitions of the resources that are not Kubernetes' own, as the chart and deploy/kserve use them.
+# Definitions of the resources that are not Kubernetes' own, of the chart and deploy/kserve.
 definitions() {
   local prometheus keda kserve
   prometheus=$(module github.com/prometheus-operator/prometheus-operator@v0.78.2) || exit

@@ -2,8 +2,8 @@
 kube-scheduler and kwok on free ports of 127.0.0.1, with certificates that are thrown away with it.
 All of them end with the Cluster, and with this process if that is killed.
 
-kwok plays the kubelets: pods that were placed on its nodes become ready at once, and go at once when
-they are deleted. No container is started.
+kwok plays the kubelets: pods that were placed on its nodes become ready at once, and go at once
+when they are deleted. No container is started.
 """
 import concurrent.futures
 import ctypes
@@ -19,8 +19,9 @@ import time
 SERVICES = '10.96.0.0/12'
 PODS = '10.128.0.0/9'
 START_S = 120
-STAGES = ('node/fast/node-initialize.yaml', 'node/heartbeat-with-lease/node-heartbeat-with-lease.yaml',
-          'pod/fast/pod-ready.yaml', 'pod/fast/pod-complete.yaml', 'pod/fast/pod-delete.yaml')
+STAGES = ('node/fast/node-initialize.yaml',
+          'node/heartbeat-with-lease/node-heartbeat-with-lease.yaml', 'pod/fast/pod-ready.yaml',
+          'pod/fast/pod-complete.yaml', 'pod/fast/pod-delete.yaml')
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 LIBC = ctypes.CDLL(None)
 
@@ -128,7 +129,8 @@ class Cluster:
         self.processes = []
         self.port = free_port()
 
-    def start(self):
+    def start(self, alone=False):
+        """Alone: kube-apiserver and etcd, and nobody who acts on what it is told."""
         self._make_certificates()
         self.api = Api(self.port, self.folder)
         try:
@@ -138,7 +140,8 @@ class Cluster:
                                ('scheduler', 'system:kube-scheduler'), ('kwok', 'admin'),
                                ('admin', 'admin')):
                 self._kubeconfig(name, 'admin' if user == 'admin' else name)
-            self._start_others()
+            if not alone:
+                self._start_others()
         except BaseException:
             self.end()
             raise
