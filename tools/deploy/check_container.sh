@@ -84,18 +84,19 @@ read -r user group < <(stat -c '%u %g' "/proc/$process")
 [ "$user $group" = "64000 64000" ] || fail "it runs as $user:$group"
 within() { nsenter --target "$process" --net "$@"; }
 within curl -fsS http://127.0.0.1:8000/v2/health/ready >/dev/null || fail "it is not ready"
-within curl -fsS http://127.0.0.1:8002/metrics | grep -q '^tactus_requests_total' ||
-  fail "it has no metrics"
 python3 -c 'import json
 print(json.dumps({"inputs": [{"name": "input", "shape": [1, 1, 28, 28], "datatype": "FP32",
                               "data": [0.5] * 784}]}))' >"$work/request.json"
 answer=$(within curl -sS --max-time 20 -H 'Content-Type: application/json' \
   -d "@$work/request.json" http://127.0.0.1:8000/v2/models/ee_mlp/infer)
 grep -q '"outputs"' <<<"$answer" || fail "no inference: $answer"
+answer=$(within curl -fsS http://127.0.0.1:8002/metrics)
+grep -q '^tactus_requests_total.* 1$' <<<"$answer" || fail "no metric counts it: $answer"
 # What the chart runs inside it besides.
 engine exec "$name" sleep 0 || fail "there is no sleep for preStop"
 engine exec "$name" tactus cluster status --help >/dev/null || fail "probes find no tactus"
-! engine exec --user 0:0 "$name" touch /usr/written 2>/dev/null || fail "it may write to its file system"
+! engine exec --user 0:0 "$name" touch /usr/written 2>/dev/null ||
+  fail "it may write to its file system"
 
 signal=$(python3 -B tools/deploy/bundle.py --signal "$work/image.json")
 say "stop: $signal"
