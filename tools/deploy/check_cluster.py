@@ -48,11 +48,13 @@ def strictly(bench, tally, namespace, words):
         return
     for each in filter(None, yaml.safe_load_all(bench.said)):
         tally.objects += 1
+        bench.api.warnings.clear()
         try:
             bench.api.create(each, namespace, dry=True)
             tally.taken += 1
         except Refused as refusal:
             bench.problem(f'{namespace}: {each["kind"]} {each["metadata"]["name"]}: {refusal}')
+        tally.warnings |= set(bench.api.warnings)
 
 
 def try_setting(bench, tally, name, words):
@@ -92,13 +94,12 @@ def try_settings(bench, settings):
     tally, count = Tally(), len(settings)
     for name, words in settings.items():
         try_setting(bench, tally, name, words)
-    warned = {each for each in bench.api.warnings}
-    for each in sorted(warned):
+    for each in sorted(tally.warnings):
         bench.problem(f'the server warns: {each}')
     bench.all_of('objects of the settings that kube-apiserver takes, strictly', tally.taken,
                  tally.objects)
-    bench.hold('warnings of kube-apiserver (old APIs, pods that are not `restricted`)', len(warned),
-               '0', not warned)
+    bench.hold('warnings of kube-apiserver (old APIs, pods that are not `restricted`)',
+               len(tally.warnings), '0', not tally.warnings)
     bench.all_of('settings that helm installed', tally.installed, count)
     bench.all_of('upgrades without a change that change no workload', tally.unchanged, count)
     bench.all_of('upgrades to another image', tally.upgraded, count)
@@ -176,6 +177,12 @@ def try_many(bench, nodes, words):
     bench.hold('objects that uninstalling leaves there', len(left), '0', not left)
 
 
+def established(bench, name):
+    found = bench.api.get('apiextensions.k8s.io/v1', 'CustomResourceDefinition', None, name)
+    return any(each['type'] == 'Established' and each['status'] == 'True'
+               for each in found.get('status', {}).get('conditions') or [])
+
+
 def define(bench, definitions):
     """Resources that are not Kubernetes' own, a class of volumes, and volumes."""
     for path in definitions:
@@ -183,11 +190,7 @@ def define(bench, definitions):
         crd.pop('status', None)
         bench.api.create(crd)
         name = crd['metadata']['name']
-        bench.await_true(name, lambda name=name: any(
-            each['type'] == 'Established' and each['status'] == 'True'
-            for each in bench.api.get('apiextensions.k8s.io/v1', 'CustomResourceDefinition', None,
-                                      name).get('status', {}).get('conditions', [])), 60)
-    bench.api.warnings.clear()  # of definitions that are not ours
+        bench.await_true(name, lambda name=name: established(bench, name), 60)
     bench.api.create({'apiVersion': 'storage.k8s.io/v1', 'kind': 'StorageClass', 'metadata': {
         'name': 'disk', 'annotations': {'storageclass.kubernetes.io/is-default-class': 'true'}},
         'provisioner': 'kubernetes.io/no-provisioner'})

@@ -9,6 +9,7 @@ class Tally:
     """Sums over the settings."""
 
     def __init__(self):
+        self.warnings = set()
         self.objects = self.taken = self.pods = self.ready = self.tokens = 0
         self.services = self.led = self.budgets = self.right_budgets = 0
         self.installed = self.unchanged = self.upgraded = self.clean = self.kept = 0
