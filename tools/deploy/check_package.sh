@@ -8,6 +8,7 @@
 # EnvironmentFile, ExecStart and User; `systemd-analyze verify` reads the rest.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source tools/deploy/bare_debian.sh
 
 skip() {
   echo "SKIPPED, NOTHING WAS TESTED: $1; remedy: $2" >&2
@@ -43,22 +44,8 @@ inside() {  # [--exec] COMMAND...; with --exec in place of this shell, which is 
 }
 
 make_machine() {
-  local mirror file
-  mirror=$(apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' |
-    awk '$2 == "bookworm" && !found { print $1; found = 1 }')
-  debootstrap --variant=minbase --include=ca-certificates,curl,man-db bookworm "$root" \
-    ${mirror:+"$mirror"} >"$root.log" 2>&1 ||
-    { tail -n 5 "$root.log" >&2; fail "debootstrap failed (log: $root.log)"; }
-  rm -f "$root.log"
-  # The network, and where apt goes, as on this machine; only Debian's own suites.
-  for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt \
-    /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d; do
-    [ -e "$file" ] || continue
-    mkdir -p "$root${file%/*}"
-    cp -aL "$file" "$root${file%/*}/"
-  done
-  grep -rL /debian "$root/etc/apt/sources.list.d" 2>/dev/null | xargs -r rm -f
-  [ ! -e "$root/etc/apt/sources.list.d/debian.sources" ] || : >"$root/etc/apt/sources.list"
+  bare_debian "$root" ca-certificates,curl,man-db ||
+    fail "debootstrap failed (log: $root.log)"
   # A minimal image keeps no manual pages unless it is told to.
   rm -f "$root"/etc/dpkg/dpkg.cfg.d/*
   mount -t proc proc "$root/proc"

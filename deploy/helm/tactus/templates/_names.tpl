@@ -45,6 +45,7 @@ one that a StatefulSet's pod has in its own /etc/hosts, so it can listen there a
 {{- end -}}
 {{- if and .Values.autoscaling.enabled (ne .Values.worker.kind "Deployment") }}{{ fail "autoscaling.enabled needs worker.kind Deployment: nobody scales a DaemonSet" }}{{ end -}}
 {{- if and .Values.autoscaling.enabled (not .Values.monitoring.enabled) }}{{ fail "autoscaling.enabled needs monitoring.enabled: KEDA asks Prometheus what is measured" }}{{ end -}}
+{{- if and .Values.autoscaling.enabled (gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) }}{{ fail "autoscaling.minReplicas is above maxReplicas" }}{{ end -}}
 {{- if and .Values.controller.enabled (not .Values.controller.fleetConfigMap) }}{{ fail "controller.fleetConfigMap is empty: name a ConfigMap with fleet.toml" }}{{ end -}}
 {{- if and .Values.controller.enabled (not .Values.controller.authoritySecret) }}{{ fail "controller.authoritySecret is empty: name a Secret with the files of `tactus cluster init`" }}{{ end -}}
 {{- with .Values.controller -}}
