@@ -208,6 +208,21 @@ void AddUses(const MachinePeaks& before, Profiler& profiler, std::vector<Profile
   }
 }
 
+// Of a device: what it counts of itself, and an estimate of the rest where the models are graphs,
+// which the processor can examine.
+void AddDeviceUses(const ProfileCommand& command, Profiler& profiler,
+                   std::vector<ProfiledModel>& models) {
+  std::unique_ptr<Engine> examiner;
+  if (command.engine == "onnxruntime") {
+    auto made =
+        MakeEngine(command.engine, {.emulated = {}, .onnxruntime_library = command.onnxruntime});
+    if (made) examiner = *std::move(made);
+  }
+  for (const std::string& warning : profiler.AddDeviceUses(examiner.get(), models)) {
+    fmt::print(stderr, "tactus: warning: {}\n", warning);
+  }
+}
+
 int MeasureModels(const ProfileCommand& command) {
   if (command.engine == "emulated") {
     return ReportBadInput(
@@ -251,8 +266,7 @@ int MeasureModels(const ProfileCommand& command) {
   if (on_cpu) {
     AddUses(before, profiler, profile.models);
   } else {
-    fmt::print(stderr,
-               "tactus: warning: the resources that batches use of a device are not measured\n");
+    AddDeviceUses(command, profiler, profile.models);
   }
   const int code = Finish(profile, command);
   if (code != 0) return code;

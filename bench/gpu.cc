@@ -33,6 +33,7 @@ constexpr const char* kProgram = "bench gpu";
 struct Options {
   int device = 0;
   bool fake = false;
+  bool processor = false;
   bool list = false;
   std::vector<std::string> only;
   std::string json;
@@ -52,11 +53,13 @@ constexpr Part kParts[] = {
     {"parts", "on which SMs lanes with shares run", MeasureParts, 2, 0},
     {"priorities", "how long urgent work waits", MeasurePriorities, 4, 0},
     {"engine", "the engine beside a raw loop", MeasureEngine, 4, 0},
+    {"uses", "what the device counts of its own work", MeasureUses, 8, 0},
     {"interference", "what batches at once cost each other", MeasureInterference, 10, 10},
     {"strait", "Strait and its rivals, Figure 5", MeasureStrait, 25, 16},
     {"shares", "gpu-lets: parts and time sharing, Table 5", MeasureShares, 100, 6},
     {"deferred", "Symphony: deferred and eager batches", MeasureDeferred, 10, 6},
     {"exits", "EdgeServing, Figure 4", MeasureExits, 25, 16},
+    {"resnets", "the same on ResNets with early exits", MeasureResNets, 40, 16},
     {"twin", "the simulator beside the device", MeasureTwin, 30, 4},
 };
 
@@ -64,7 +67,9 @@ double EstimateOf(const Part& part, const Options& options) {
   return part.seconds + part.runs * (options.bench.seconds + 0.5);
 }
 
+// On the processor there are only those that serve models.
 bool Chosen(const Part& part, const Options& options) {
+  if (options.processor) return part.measure == MeasureResNets;
   return options.only.empty() || std::ranges::find(options.only, part.name) != options.only.end();
 }
 
@@ -79,15 +84,15 @@ int List(const Options& options) {
   return 0;
 }
 
-// What was measured on a fake device is kept nowhere where results are.
+// What was measured without a device is kept nowhere where results are.
 Status CheckPlace(const Options& options) {
-  if (!options.fake || options.json.empty()) return {};
+  if (!(options.fake || options.processor) || options.json.empty()) return {};
   const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(options.json));
   for (const auto& folder : path) {
     if (folder != "docs") continue;
     return InvalidArgument(
-        fmt::format("--json {}: figures of a fake device are no results, and "
-                    "docs is for results; write them elsewhere",
+        fmt::format("--json {}: figures without a device are no results, and docs is for "
+                    "results; write them elsewhere",
                     options.json));
   }
   return {};
@@ -119,41 +124,62 @@ Status RunParts(const Options& options, const Bench& bench) {
   return all;
 }
 
-int Main(const Options& options) {
-  if (options.list) return List(options);
-  if (Status place = CheckPlace(options); !place) return CannotRun(kProgram, place.error());
+// What the parts run on, and what keeps it.
+struct Opened {
   std::unique_ptr<FakeGpu> fake;
-  BenchDevice device{.ordinal = options.device, .facts = {}, .fake = options.fake};
+  BenchDevice device;
+};
+
+// kNotFound: there is no device.
+Expected<Opened> OpenDevice(const Options& options) {
+  Opened opened;
+  BenchDevice& device = opened.device;
+  device.ordinal = options.device;
+  device.fake = options.fake;
+  device.processor = options.processor;
+  if (options.processor) {
+    device.facts.name = "the PROCESSOR";
+    return opened;
+  }
   if (options.fake) {
-    fake = std::make_unique<FakeGpu>(FakeGpu::Time::kReal);
-    device.driver = fake->driver();
+    opened.fake = std::make_unique<FakeGpu>(FakeGpu::Time::kReal);
+    device.driver = opened.fake->driver();
     device.power_limit = [](const std::string&) { return 0; };
+    device.nvml = opened.fake->nvml();
   } else {
     auto driver = OpenCudaDriver();
-    if (!driver && driver.error().code == ErrorCode::kNotFound) {
-      fmt::print(stderr, "{}: skipped: {}\n", kProgram, driver.error().message);
-      return kSkipped;
-    }
-    if (!driver) return CannotRun(kProgram, driver.error());
+    if (!driver) return std::unexpected(driver.error());
     device.driver = *std::move(driver);
     device.power_limit = [](const std::string& uuid) { return PowerLimitWatts(uuid); };
   }
   auto facts = ReadFacts(*device.driver, device.ordinal, device.power_limit);
-  if (!facts && facts.error().code == ErrorCode::kNotFound) {
-    fmt::print(stderr, "{}: skipped: {}\n", kProgram, facts.error().message);
+  if (!facts) return std::unexpected(facts.error());
+  device.facts = *std::move(facts);
+  return opened;
+}
+
+std::string Where(const BenchDevice& device) {
+  const DeviceFacts& known = device.facts;
+  if (device.processor) return fmt::format("no result of a device: {}", known.name);
+  return fmt::format("{}{}, {} SMs, CUDA {}.{}, {} W", device.fake ? "FAKE, no result: " : "",
+                     known.name, known.multiprocessors, known.driver / 1000,
+                     known.driver % 1000 / 10, known.power_limit_watts);
+}
+
+int Main(const Options& options) {
+  if (options.list) return List(options);
+  if (Status place = CheckPlace(options); !place) return CannotRun(kProgram, place.error());
+  const auto opened = OpenDevice(options);
+  if (!opened && opened.error().code == ErrorCode::kNotFound) {
+    fmt::print(stderr, "{}: skipped: {}\n", kProgram, opened.error().message);
     return kSkipped;
   }
-  if (!facts) return CannotRun(kProgram, facts.error());
-  device.facts = *std::move(facts);
-  const DeviceFacts& known = device.facts;
-  const std::string where =
-      fmt::format("{}{}, {} SMs, CUDA {}.{}, {} W", options.fake ? "FAKE, no result: " : "",
-                  known.name, known.multiprocessors, known.driver / 1000, known.driver % 1000 / 10,
-                  known.power_limit_watts);
+  if (!opened) return CannotRun(kProgram, opened.error());
+  const std::string where = Where(opened->device);
   fmt::print("{}\n", where);
   Report report;
   const Options chosen = Quick(options);
-  const Status ran = RunParts(chosen, {device, chosen.bench, report});
+  const Status ran = RunParts(chosen, {opened->device, chosen.bench, report});
   // A figure that is kept says what it was taken on.
   for (Check& check : report.checks) check.what = where + ": " + check.what;
   const int code = Conclude(kProgram, report, options.json);
@@ -192,7 +218,12 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--seed", options.bench.seed, "Of arrivals and inputs")->capture_default_str();
-  app.add_flag("--fake", options.fake, "On a device that is not there: no figure is a result");
+  app.add_option("--resnets", options.bench.resnets, "The models that models/resnets.py wrote");
+  auto* fake =
+      app.add_flag("--fake", options.fake, "On a device that is not there: no figure is a result");
+  app.add_flag("--processor", options.processor,
+               "The ResNets alone, on the processor: whether they run, and no figure of a device")
+      ->excludes(fake);
   app.add_flag("--quick", options.bench.quick, "One of each kind: whether it runs, and no figure");
   app.add_option("--json", options.json, "Write the runs and the checks to this file");
   CLI11_PARSE(app, argc, argv);

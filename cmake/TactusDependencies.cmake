@@ -87,17 +87,20 @@ if(TACTUS_ONNXRUNTIME)
   endif()
 endif()
 
-# The header of CUDA's driver interface only: the driver is opened at run time (engines/cuda/driver.h).
-option(TACTUS_CUDA "Build the engine for NVIDIA devices (needs cuda.h)" ON)
+# The headers of NVIDIA's driver and of its management library only: both are opened at run time
+# (engines/cuda/driver.h, nvml.h).
+option(TACTUS_CUDA "Build the engine for NVIDIA devices (needs cuda.h and nvml.h)" ON)
 if(TACTUS_CUDA)
   find_path(TACTUS_CUDA_INCLUDE cuda.h
             HINTS $ENV{CUDA_HOME}/include ${PROJECT_SOURCE_DIR}/.cache/cuda/include /usr/local/cuda/include)
-  if(TACTUS_CUDA_INCLUDE)
-    message(STATUS "CUDA header: ${TACTUS_CUDA_INCLUDE}")
+  find_path(TACTUS_NVML_INCLUDE nvml.h
+            HINTS $ENV{CUDA_HOME}/include ${PROJECT_SOURCE_DIR}/.cache/cuda/include /usr/local/cuda/include)
+  if(TACTUS_CUDA_INCLUDE AND TACTUS_NVML_INCLUDE)
+    message(STATUS "CUDA headers: ${TACTUS_CUDA_INCLUDE}")
     add_library(cuda_headers INTERFACE)
-    target_include_directories(cuda_headers SYSTEM INTERFACE ${TACTUS_CUDA_INCLUDE})
+    target_include_directories(cuda_headers SYSTEM INTERFACE ${TACTUS_CUDA_INCLUDE} ${TACTUS_NVML_INCLUDE})
   else()
-    message(STATUS "cuda.h was not found, so this build knows no NVIDIA device (./run setup gpu)")
+    message(STATUS "cuda.h or nvml.h was not found, so this build knows no NVIDIA device (./run setup gpu)")
   endif()
 endif()
 

@@ -32,6 +32,7 @@ FakeGpu::FakeGpu(Time time)
     : time_(time), table_(std::make_shared<Driver>(*script_.driver())), blocks_(kDevice) {
   Replace();
   ReplaceKernels();
+  nvml_.percents = {{NVML_GPM_METRIC_FP32_UTIL, 50}, {NVML_GPM_METRIC_DRAM_BW_UTIL, 50}};
   if (time_ == Time::kReal) pacer_ = std::thread([this] { Pace(); });
 }
 

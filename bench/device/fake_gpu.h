@@ -16,6 +16,7 @@
 #include "base/serving_time.h"
 #include "device/block_scheduler.h"
 #include "engines/cuda/scripted_driver_test.h"
+#include "engines/cuda/scripted_nvml_test.h"
 
 namespace tactus {
 
@@ -31,6 +32,7 @@ class FakeGpu {
 
   // Good while this lives.
   std::shared_ptr<const Driver> driver() const { return table_; }
+  std::shared_ptr<const Nvml> nvml() const { return nvml_.nvml(); }
   void AdvanceTo(Duration now);
   // "streams 2", of what nobody destroyed; empty: all is gone.
   std::string Leaks();
@@ -60,6 +62,7 @@ class FakeGpu {
   const Time time_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   testing::ScriptedDriver script_;
+  testing::ScriptedNvml nvml_;
   const std::shared_ptr<Driver> table_;
   BlockScheduler blocks_;
   std::multiset<Duration> copies_;  // when those under way end

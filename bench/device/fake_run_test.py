@@ -11,11 +11,13 @@ PROGRAM = None
 
 # A piece of what is said of each of the questions.
 CHECKS = ('two lanes with shares had in common', 'a lane with 25 % ran on', 'urgent work: most ms',
-          'over a raw loop', 'in pairs in halves', 'P99 in fours', 'error of the linear model',
+          'batch of high priority: most ms', 'over a raw loop', "uses: share of fma of 'wide'",
+          'in pairs in halves', 'P99 in fours', 'error of the linear model',
           'strait-high: violations of high', 'gpulets-equal: violations on parts',
           'gpulets-equal: planned requests/s', 'deferred at 5 % load: device time',
-          "Figure 4: EdgeServing's violations", "Figure 4: All-Final's", 'twin at 30 % load: P50',
-          'twin at 30 % load: P95')
+          "Figure 4: EdgeServing's violations", "Figure 4: All-Final's",
+          "Figure 4 on ResNets: EdgeServing's violations", "Figure 4 on ResNets: All-Final's",
+          'twin at 30 % load: P50', 'twin at 30 % load: P95')
 POLICIES = ('strait', 'static-spatial', 'reactive-spatial', 'temporal', 'planned by gpulet-retry',
             'planned by nexus', 'symphony:published', 'edgeserving', 'all-final')
 
@@ -53,7 +55,8 @@ class FakeRunTest(unittest.TestCase):
     def test_parts_are_named_and_others_refused(self):
         listed = run('--list')
         self.assertEqual(listed.returncode, 0)
-        for part in ('parts', 'interference', 'strait', 'shares', 'deferred', 'exits', 'twin'):
+        for part in ('parts', 'priorities', 'engine', 'uses', 'interference', 'strait', 'shares',
+                     'deferred', 'exits', 'resnets', 'twin'):
             self.assertIn('\n' + part if part != 'parts' else part, listed.stdout)
         self.assertNotEqual(run('--only', 'nothing').returncode, 0)
 

@@ -290,7 +290,7 @@ Status InterferenceBench::Judge(const DevicePeaks& peaks) const {
 }  // namespace
 
 Status MeasureInterference(const Bench& bench) {
-  const auto peaks = MeasureDevicePeaks(bench.device);
+  const auto peaks = PeaksOf(bench.device);
   if (!peaks) return std::unexpected(peaks.error());
   fmt::print("  peaks: {:.3g} multiply-adds/s, {:.3g} B/s of L2, {:.3g} B/s of memory\n",
              peaks->fmas, peaks->l2_bytes, peaks->memory_bytes);

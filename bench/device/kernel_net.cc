@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "base/check.h"
-#include "device/work_kernel.h"
 #include "engines/cuda/cuda_engine.h"
 #include "engines/cuda/device.h"
+#include "engines/cuda/device_peaks.h"
 #include "engines/cuda/staging.h"
+#include "engines/cuda/work_kernel.h"
 #include "program.h"
 
 namespace tactus {
@@ -46,8 +47,12 @@ class NetProgram final : public DeviceProgram {
     std::uint32_t grain = 4096;
     for (const KernelStage& stage : net_.stages) grain = std::max(grain, stage.block_bytes);
     weight_bytes_ = WeightsOn(net_.weight_bytes, memory, grain);
-    const auto got = weights_.Get(weight_bytes_);
-    return got ? Status() : std::unexpected(got.error());
+    if (const auto got = weights_.Get(weight_bytes_); !got) return std::unexpected(got.error());
+    // The driver loads a kernel's code when it is first launched, and may wait until whatever else
+    // runs on the device has ended.
+    ok = Launch({.kernels = 1, .fixed_blocks = 1, .row_blocks = 0, .steps = 1}, 0);
+    if (ok) ok = Ask(*driver_, driver_->await_stream, stream_);
+    return ok;
   }
 
   Expected<DeviceOutputs> Enqueue(ExitId exit, std::span<const DeviceTensor> inputs) override {
@@ -84,32 +89,6 @@ class NetProgram final : public DeviceProgram {
   DeviceBuffer weights_;
   std::uint64_t weight_bytes_ = 0;
 };
-
-// Runs nothing but the kernel, many blocks of it, some times; seconds of the quickest.
-Expected<double> TimeStage(const BenchDevice& device, const KernelNet& net) {
-  auto open = Device::Open(device.driver, device.ordinal, device.power_limit);
-  if (!open) return std::unexpected(open.error());
-  if (Status ok = (*open)->Bind(); !ok) return std::unexpected(ok.error());
-  const auto stream = (*open)->MakeStream(0);
-  if (!stream) return std::unexpected(stream.error());
-  double best = 1e9;
-  Status ok;
-  {
-    NetProgram program(device.driver, net, *stream);
-    ok = program.Open(device.facts.memory_bytes);
-    const DeviceTensor one{.shape = {1, kRowFloats}};
-    for (int run = 0; run < 5 && ok; ++run) {
-      const auto begin = BenchClock::now();
-      const auto outputs = program.Enqueue(ExitId{0}, std::span(&one, 1));
-      ok = outputs ? Ask(*device.driver, device.driver->await_stream, *stream)
-                   : std::unexpected(outputs.error());
-      best = std::min(best, NanosSince(begin) / 1e9);
-    }
-  }
-  (*open)->Destroy(*stream);
-  if (!ok) return std::unexpected(ok.error());
-  return best;
-}
 
 }  // namespace
 
@@ -174,6 +153,7 @@ Expected<std::unique_ptr<Engine>> MakeNetEngine(const BenchDevice& device,
   CudaOptions options{.name = "kernel nets", .devices = {device.ordinal}};
   options.priorities = std::move(priorities);
   options.power_limit = device.power_limit;
+  options.nvml = device.nvml;
   options.load = [driver = device.driver, memory = device.facts.memory_bytes](
                      ModelSpec& spec,
                      const DeviceStream& stream) -> Expected<std::unique_ptr<DeviceProgram>> {
@@ -185,22 +165,10 @@ Expected<std::unique_ptr<Engine>> MakeNetEngine(const BenchDevice& device,
   return MakeCudaEngine(device.driver, std::move(options));
 }
 
-Expected<DevicePeaks> MeasureDevicePeaks(const BenchDevice& device) {
-  const int full = 64 * device.facts.multiprocessors;  // blocks: eight waves of eight on each SM
-  const auto net = [&](int steps, std::uint32_t bytes, std::uint64_t weights) {
-    return KernelNet{"peak", 1, {{4, full - 1, 1, steps, bytes}}, false, weights};
-  };
-  const std::array nets = {net(4000, 4096, 4 << 20), net(1, 131'072, 16 << 20),
-                           net(1, 131'072, std::uint64_t{1} << 30)};
-  std::array<double, 3> seconds{};
-  for (std::size_t i = 0; i < nets.size(); ++i) {
-    const auto took = TimeStage(device, nets[i]);
-    if (!took) return std::unexpected(took.error());
-    seconds[i] = *took;
-  }
-  return DevicePeaks{.fmas = WorkOf(nets[0], 0, 1).fmas / seconds[0],
-                     .l2_bytes = WorkOf(nets[1], 0, 1).bytes / seconds[1],
-                     .memory_bytes = WorkOf(nets[2], 0, 1).bytes / seconds[2]};
+Expected<DevicePeaks> PeaksOf(const BenchDevice& device) {
+  auto open = Device::Open(device.driver, device.ordinal, device.power_limit);
+  if (!open) return std::unexpected(open.error());
+  return MeasureDevicePeaks(**open);
 }
 
 Throughput ResourceShares(const KernelNet& net, int exit, int batch, double seconds,

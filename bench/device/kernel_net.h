@@ -1,8 +1,7 @@
-// Nets made of one kernel (work_kernel.h), launched one behind the other as a net's layers are:
-// what
-// `./run bench gpu` serves. They compute nothing that anybody wants; what they ask of a device is
-// known exactly, and they need neither a model file nor a runtime for one, so they run wherever
-// NVIDIA's driver does.
+// Nets made of one kernel (engines/cuda/work_kernel.h), launched one behind the other as a net's
+// layers are: what `./run bench gpu` serves. They compute nothing that anybody wants; what they ask
+// of a device is known exactly, and they need neither a model file nor a runtime for one, so they
+// run wherever NVIDIA's driver does.
 #pragma once
 
 #include <functional>
@@ -13,10 +12,12 @@
 
 #include "base/expected.h"
 #include "core/device_facts.h"
+#include "core/device_use.h"
 #include "core/engine.h"
 #include "core/model_spec.h"
 #include "core/resource_use.h"
 #include "engines/cuda/driver.h"
+#include "engines/cuda/nvml.h"
 #include "engines/device_program.h"
 
 namespace tactus {
@@ -62,20 +63,16 @@ struct BenchDevice {
   int ordinal = 0;
   DeviceFacts facts;
   bool fake = false;                                   // nothing that is measured there is a result
+  bool processor = false;                              // nor here: there is no device
   std::function<int(const std::string&)> power_limit;  // watts of the device with a UUID
+  std::shared_ptr<const Nvml> nvml = nullptr;          // null: that of this machine
 };
 
 // The engine that runs them, on streams of the priorities of these models' levels.
 Expected<std::unique_ptr<Engine>> MakeNetEngine(const BenchDevice& device,
                                                 std::vector<int> priorities);
 
-// The most that the device does, measured with the kernel: what shares of it are shares of.
-struct DevicePeaks {
-  double fmas = 0;  // per second
-  double l2_bytes = 0;
-  double memory_bytes = 0;
-};
-Expected<DevicePeaks> MeasureDevicePeaks(const BenchDevice& device);
+Expected<DevicePeaks> PeaksOf(const BenchDevice& device);
 
 // What a batch uses of the device, that takes so long alone.
 Throughput ResourceShares(const KernelNet& net, int exit, int batch, double seconds,

@@ -22,6 +22,8 @@ struct Bench {
 Status MeasureParts(const Bench& bench);
 Status MeasurePriorities(const Bench& bench);
 Status MeasureEngine(const Bench& bench);
+// The device's counters of its own work beside what kernels are known to do.
+Status MeasureUses(const Bench& bench);
 // Pairs in two halves of the device, pairs and fours on streams of the whole, and the linear model.
 Status MeasureInterference(const Bench& bench);
 // Strait beside its rivals in the mixes of its Figure 5, on streams with priorities.
@@ -31,8 +33,10 @@ Status MeasureStrait(const Bench& bench);
 Status MeasureShares(const Bench& bench);
 // Symphony's deferral beside eager batches, on a net whose batches pay.
 Status MeasureDeferred(const Bench& bench);
-// EdgeServing's Figure 4, on nets with early exits.
+// EdgeServing's Figure 4, on nets with early exits, and on ResNets, which an engine for models
+// runs.
 Status MeasureExits(const Bench& bench);
+Status MeasureResNets(const Bench& bench);
 // The simulator beside the device.
 Status MeasureTwin(const Bench& bench);
 

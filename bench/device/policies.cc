@@ -1,5 +1,5 @@
 // Policies on the device, behind the whole server: Strait on streams with priorities, deferred
-// batches where batches pay, early exits.
+// batches where batches pay.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -107,7 +107,7 @@ Status MeasureStrait(const Bench& bench) {
   auto profile = ProfileNets(bench.device, {"quick", "thin", "wide", "stream", "tiny", "cached"},
                              bench.options);
   if (!profile) return std::unexpected(profile.error());
-  const auto peaks = MeasureDevicePeaks(bench.device);
+  const auto peaks = PeaksOf(bench.device);
   if (!peaks) return std::unexpected(peaks.error());
   AddUses(*peaks, bench.device.facts, *profile);
   constexpr double kLoad = 1.1;  // of what one batch at a time carries
@@ -157,42 +157,6 @@ Status MeasureDeferred(const Bench& bench) {
         lane_time(*eager) > 0 ? lane_time(*deferred) / lane_time(*eager) : 1,
         load == loads[0] ? 0.67 : 1));
   }
-  return {};
-}
-
-Status MeasureExits(const Bench& bench) {
-  const auto profile = ProfileNets(bench.device, {"exits_s", "exits_m", "exits_l"}, bench.options);
-  if (!profile) return std::unexpected(profile.error());
-  // In the paper the SLO is about one and a half times the longest batch.
-  const Duration slo = Times(1.5, LargestBatch(*profile, "exits_l"));
-  Mix mix{.name = "figure4"};
-  mix.nets = {{"exits_s", "exits_s", slo, 3},
-              {"exits_m", "exits_m", slo, 2},
-              {"exits_l", "exits_l", slo, 1}};
-  const double capacity = CapacityOf(mix, *profile);
-  std::vector<double> loads = {0.3, 0.6, 0.9, 1.2};
-  if (bench.options.quick) loads = {0.3, 1.2};
-  double worst = 0;
-  double worst_p95 = 0;
-  double all_final = 0;
-  for (const double load : loads) {
-    for (const char* policy :
-         {"edgeserving", "all-final", "all-early", "symphony:gather=prefix,lead=0"}) {
-      const auto run = ServeOnce(bench, mix, *profile, load, load * capacity, policy);
-      if (!run) return std::unexpected(run.error());
-      if (policy == std::string("edgeserving")) {
-        worst = std::max(worst, run->all.bad_ratio);
-        worst_p95 = std::max(worst_p95, run->all.p95_ms);
-      }
-      if (policy == std::string("all-final")) all_final = std::max(all_final, run->all.bad_ratio);
-    }
-  }
-  bench.Add(
-      AtMost("Figure 4: EdgeServing's violations at its worst load (paper < 1 %)", worst, 0.01));
-  bench.Add(AtMost("Figure 4: EdgeServing's P95 over the SLO at its worst load",
-                   worst_p95 / ToMillis(slo), 1));
-  bench.Add(
-      AtLeast("Figure 4: All-Final's violations at its worst load (paper 15 %)", all_final, 0.15));
   return {};
 }
 

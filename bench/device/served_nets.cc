@@ -12,37 +12,45 @@ namespace tactus {
 namespace {
 
 std::string Marked(const BenchDevice& device, std::string source) {
-  return device.fake ? source + "; a FAKE device: no result" : source;
+  if (device.fake) source += "; a FAKE device: no result";
+  if (device.processor) source += "; the PROCESSOR: no result of a device";
+  return source;
 }
 
 }  // namespace
 
-Expected<ProfileFile> ProfileNets(const BenchDevice& device, const std::vector<std::string>& nets,
-                                  const BenchOptions& options, double share) {
-  auto engine = MakeNetEngine(device, {});
-  if (!engine) return std::unexpected(engine.error());
+Expected<ProfileFile> ProfileModels(const BenchDevice& device, Engine& engine,
+                                    const std::vector<ModelSpec>& models,
+                                    const BenchOptions& options, double share) {
   ProfilerOptions how{.repetitions = options.repetitions,
                       .least = std::min(options.repetitions, 5),
                       .budget = Millis(200),
                       .in_a_row = 2,
                       .warm_up = options.quick ? 1 : 3,
                       .pin = false};
-  how.share = share;
-  Profiler profiler(**engine, how);
-  for (const std::string& net : nets) {
-    if (Status added = profiler.Add(SpecOf(NetNamed(net), net)); !added) {
-      return std::unexpected(added.error());
-    }
+  if (!device.processor) how.share = share;
+  Profiler profiler(engine, how);
+  for (const ModelSpec& model : models) {
+    if (Status added = profiler.Add(model); !added) return std::unexpected(added.error());
   }
   if (Status ran = profiler.Run([](const ProfilerProgress&) { return true; }); !ran) {
     return std::unexpected(ran.error());
   }
   ProfileFile profile;
-  profile.machine = ThisMachine((*engine)->traits(), 1, share);
+  profile.machine = ThisMachine(engine.traits(), 1, share);
   profile.commit = BuildCommit();
   profile.provenance = Marked(device, "measured");
   profile.models = profiler.Result();
   return profile;
+}
+
+Expected<ProfileFile> ProfileNets(const BenchDevice& device, const std::vector<std::string>& nets,
+                                  const BenchOptions& options, double share) {
+  auto engine = MakeNetEngine(device, {});
+  if (!engine) return std::unexpected(engine.error());
+  std::vector<ModelSpec> models;
+  for (const std::string& net : nets) models.push_back(SpecOf(NetNamed(net), net));
+  return ProfileModels(device, **engine, models, options, share);
 }
 
 void AddUses(const DevicePeaks& peaks, const DeviceFacts& facts, ProfileFile& profile) {
@@ -107,14 +115,20 @@ Expected<ServedRun> Serve(const BenchDevice& device, const Experiment& experimen
   }
   auto engine = MakeNetEngine(device, std::move(priorities));
   if (!engine) return std::unexpected(engine.error());
+  const GivenModels given{engine->get(), [](const ScenarioModel& model) -> Expected<ModelSpec> {
+                            ModelSpec spec = SpecOf(NetNamed(model.profile_as), model.name);
+                            spec.priority = model.priority;
+                            return spec;
+                          }};
+  return ServeBy(device, experiment, given, planned);
+}
+
+Expected<ServedRun> ServeBy(const BenchDevice& device, const Experiment& experiment,
+                            const GivenModels& given, const std::optional<PlannedLanes>& planned) {
   MeasureOptions options{.models = {}};
   options.pin = false;
   options.planned = planned;
-  options.given = GivenModels{engine->get(), [](const ScenarioModel& model) -> Expected<ModelSpec> {
-                                ModelSpec spec = SpecOf(NetNamed(model.profile_as), model.name);
-                                spec.priority = model.priority;
-                                return spec;
-                              }};
+  options.given = given;
   auto measured = Measure(experiment, options);
   if (!measured) return std::unexpected(measured.error());
   ServedRun run{MakeReport(experiment.scenario, experiment.profile, measured->result),

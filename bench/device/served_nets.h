@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,15 +20,21 @@
 namespace tactus {
 
 struct BenchOptions {
-  double seconds = 4;    // that requests arrive in each run, the first fifth to warm up
-  int repetitions = 20;  // of each latency of a profile
-  int rounds = 20;       // of urgent work
-  int batches = 400;     // of each turn beside the raw loop
-  bool quick = false;    // one of each kind: whether all of it runs, and no figure
+  std::filesystem::path resnets;  // the repository that models/resnets.py wrote
+  double seconds = 4;             // that requests arrive in each run, the first fifth to warm up
+  int repetitions = 20;           // of each latency of a profile
+  int rounds = 20;                // of urgent work
+  int batches = 400;              // of each turn beside the raw loop
+  bool quick = false;             // one of each kind: whether all of it runs, and no figure
   std::uint64_t seed = 1;
 };
 
-// What batches of these nets take on a lane that has this part of the device.
+// What batches of models take on a lane of an engine, which has this part of the device if it is on
+// one.
+Expected<ProfileFile> ProfileModels(const BenchDevice& device, Engine& engine,
+                                    const std::vector<ModelSpec>& models,
+                                    const BenchOptions& options, double share = 1);
+// The same of these nets.
 Expected<ProfileFile> ProfileNets(const BenchDevice& device, const std::vector<std::string>& nets,
                                   const BenchOptions& options, double share = 1);
 // Adds what they use of it.
@@ -70,7 +77,12 @@ struct ServedRun {
   RunReport report;
   Measurement measured;
 };
-// In real time on the device. The report's source names it, and says so where it is none.
+// In real time, by an engine that is there. The report's source names it, and says so where it is
+// no device.
+Expected<ServedRun> ServeBy(const BenchDevice& device, const Experiment& experiment,
+                            const GivenModels& given,
+                            const std::optional<PlannedLanes>& planned = {});
+// Kernel nets on the device.
 Expected<ServedRun> Serve(const BenchDevice& device, const Experiment& experiment,
                           const std::optional<PlannedLanes>& planned = {});
 

@@ -69,9 +69,10 @@ Expected<std::unique_ptr<Engine>> MakeOnnxRuntimeOnCuda(const EngineOptions& opt
 #else
   return Fail(
       ErrorCode::kUnimplemented,
-      fmt::format("--device: this build found no cuda.h, and so knows no device cuda:{}; run "
-                  "./run setup gpu and build again",
-                  options.devices[0]));
+      fmt::format(
+          "--device: this build found no cuda.h or nvml.h, and so knows no device cuda:{}; run "
+          "./run setup gpu and build again",
+          options.devices[0]));
 #endif
 }
 #endif

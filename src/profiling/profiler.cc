@@ -252,8 +252,8 @@ std::vector<ProfiledModel> Profiler::Result() const {
   return models;
 }
 
-Status Profiler::AddUse(std::size_t s, int exit, const MachinePeaks& peaks,
-                        ProfiledExit& profiled) {
+Status Profiler::AddUse(std::size_t s, Engine& examiner, ModelHandle handle, int exit,
+                        const MachinePeaks& peaks, ProfiledExit& profiled) {
   Subject& subject = *subjects_[s];
   std::vector<RowInputs> rows;
   for (const SampleRow& row : subject.rows) rows.push_back(row.inputs());
@@ -262,12 +262,13 @@ Status Profiler::AddUse(std::size_t s, int exit, const MachinePeaks& peaks,
     jobs.push_back({BatchId{next_batch_++}, ModelId(static_cast<ModelId::rep>(s)),
                     ExitId(static_cast<ExitId::rep>(exit)), std::span(rows).first(b)});
   }
-  const auto works = subject.engine.Examine(subject.handle, jobs);
+  const auto works = examiner.Examine(handle, jobs);
   if (!works) return std::unexpected(works.error());
   CHECK(works->size() == jobs.size(), "an engine answers for each job");
   for (std::size_t b = 0; b < jobs.size(); ++b) {
     ProfileCell& cell = profiled.cells[b];
-    cell.throughput = SharesOf((*works)[b], cell.p50_ms / 1e3, peaks);
+    const double ms = cell.device ? cell.device->kernels_ms : cell.p50_ms;
+    cell.throughput = SharesOf((*works)[b], ms / 1e3, peaks);
   }
   return {};
 }
@@ -305,7 +306,8 @@ std::vector<std::string> Profiler::AddUses(const MachinePeaks& peaks,
     ProfiledModel& model = models[s];
     Status found;
     for (std::size_t e = 0; e < model.exits.size() && found; ++e) {
-      found = AddUse(s, static_cast<int>(e), peaks, model.exits[e]);
+      found = AddUse(s, subjects_[s]->engine, subjects_[s]->handle, static_cast<int>(e), peaks,
+                     model.exits[e]);
     }
     if (found) {
       model.resources_source = SourceOf(peaks, engine_.traits().name);

@@ -16,6 +16,7 @@
 
 #include "base/expected.h"
 #include "base/serving_time.h"
+#include "core/device_use.h"
 #include "core/engine.h"
 #include "profiling/machine_peaks.h"
 #include "profiling/profile_samples.h"
@@ -80,6 +81,11 @@ class Profiler {
   // left without such figures. And one for each model whose figures may be off by more than
   // kMostUncertainty, since its latencies moved by as much while they were measured.
   std::vector<std::string> AddUses(const MachinePeaks& peaks, std::vector<ProfiledModel>& models);
+  // The same of a device (the engine is a DeviceMeter), which runs batches anew for it: what the
+  // device counts of itself, and of what it does not count an estimate, from what `examiner` says
+  // that the kernels of the same models do; null: nobody says it. Nothing else may run on the
+  // device.
+  std::vector<std::string> AddDeviceUses(Engine* examiner, std::vector<ProfiledModel>& models);
 
  private:
   struct Subject {
@@ -112,7 +118,14 @@ class Profiler {
   void LeaveOut(const std::vector<bool>& fails);
   Status WarmUp();
   std::optional<std::string> UncertaintyOf(std::size_t subject) const;
-  Status AddUse(std::size_t subject, int exit, const MachinePeaks& peaks, ProfiledExit& profiled);
+  // By what `examiner` says of the subject, which it has loaded as `handle`.
+  Status AddUse(std::size_t subject, Engine& examiner, ModelHandle handle, int exit,
+                const MachinePeaks& peaks, ProfiledExit& profiled);
+  Status Estimate(std::size_t subject, Engine& examiner, const DevicePeaks& peaks,
+                  ProfiledModel& model);
+  Status Count(std::size_t subject, DeviceCounters& counters,
+               const std::optional<DevicePeaks>& peaks, ProfiledModel& model);
+  Expected<DeviceCounters::Reading> CountCell(const Cell& cell, DeviceCounters& counters);
   bool Done(const Cell& cell) const;
   CellKey KeyOf(const Cell& cell) const;
   ProfilerProgress Progress(Duration elapsed) const;

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # gpu.sh: puts ONNX Runtime with its CUDA provider, and the libraries of NVIDIA's that it needs,
-# into .cache/onnxruntime-gpu/lib, where `tactus serve --device cuda:0` looks (docs/gpu.md). 1.3 GB
+# into .cache/onnxruntime-gpu/lib, where `tactus serve --device cuda:0` looks (docs/gpu.md). 1.4 GB
 # are fetched, more unpacked. The driver is not among them: it comes with the machine.
 #
 # With ONNXRUNTIME_ROOT set, that installation is used and nothing is fetched.
 source "$(dirname "$0")/lib.sh"
 
 target=$cache/onnxruntime-gpu
-version="1.30.0 CUDA 13.0"
+version="1.30.0 CUDA 13.0 with NVRTC"
 # Wheels of PyPI. ONNX Runtime's is for one version of Python; its libraries are the same in all.
 wheels=(
   "onnxruntime-gpu==1.30.0
@@ -16,6 +16,9 @@ wheels=(
   "nvidia-cuda-runtime==13.0.96
    nvidia_cuda_runtime-13.0.96-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
    7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548"
+  "nvidia-cuda-nvrtc==13.0.88
+   nvidia_cuda_nvrtc-13.0.88-py3-none-manylinux2010_x86_64.manylinux_2_12_x86_64.whl
+   ad9b6d2ead2435f11cbb6868809d2adeeee302e9bb94bcf0539c7a40d80e8575"
   "nvidia-cublas==13.1.0.3
    nvidia_cublas-13.1.0.3-py3-none-manylinux_2_27_x86_64.whl
    ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171"
@@ -42,7 +45,8 @@ for wheel in "${wheels[@]}"; do
   pip_fetch "$package" "$file" "$sha"
   say "unpacking $package"
   python3 -m zipfile -e "$cache/downloads/$file" "$target/whole"
-  find "$target/whole" -name '*.so*' ! -name '*pybind11*' -exec mv -t "$target/lib" {} +
+  find "$target/whole" -name '*.so*' ! -name '*pybind11*' ! -name '*.alt.*' \
+    -exec mv -t "$target/lib" {} +
   license=$(find "$target/whole" -iname 'license*' -type f | head -n 1)
   [ -z "$license" ] || mv "$license" "$target/licences/${package%%=*}.txt"
   rm -rf "$target/whole" "$cache/downloads/$file"

@@ -9,18 +9,22 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "core/device_use.h"
 #include "core/plan.h"
 #include "engines/cuda/completion_thread.h"
 #include "engines/cuda/device.h"
+#include "engines/cuda/device_counters.h"
+#include "engines/cuda/device_peaks.h"
 #include "engines/cuda/driver.h"
 #include "engines/cuda/lane_session.h"
+#include "engines/cuda/nvml.h"
 #include "engines/cuda/power_limit.h"
 #include "engines/loaded_models.h"
 
 namespace tactus {
 namespace {
 
-class CudaEngine final : public Engine {
+class CudaEngine final : public Engine, public DeviceMeter {
  public:
   CudaEngine(std::shared_ptr<const Driver> driver, std::vector<std::unique_ptr<Device>> devices,
              CudaOptions options)
@@ -78,6 +82,19 @@ class CudaEngine final : public Engine {
   MemoryUse Memory(ModelHandle handle) const override {
     const auto model = models_.Use(handle);
     return model ? (*model)->Memory() : MemoryUse{};
+  }
+
+  // Of the first device: the others are like it.
+  Expected<DevicePeaks> MeasurePeaks() override { return MeasureDevicePeaks(*devices_[0]); }
+
+  Expected<std::unique_ptr<DeviceCounters>> OpenCounters() override {
+    std::shared_ptr<const Nvml> nvml = options_.nvml;
+    if (nvml == nullptr) {
+      auto opened = OpenNvml();
+      if (!opened) return std::unexpected(opened.error());
+      nvml = *std::move(opened);
+    }
+    return OpenDeviceCounters(std::move(nvml), devices_[0]->facts().uuid);
   }
 
  private:

@@ -18,6 +18,7 @@
 namespace tactus {
 
 struct Driver;
+struct Nvml;
 
 struct CudaOptions {
   std::string name;                  // of what runs the programs: "onnxruntime 1.30.0"
@@ -26,14 +27,16 @@ struct CudaOptions {
   ProgramLoader load = nullptr;
   // Watts of the device with this UUID; empty: NVIDIA's management library says it.
   std::function<int(const std::string&)> power_limit = nullptr;
+  // For OpenCounters; null: that of this machine.
+  std::shared_ptr<const Nvml> nvml = nullptr;
 };
 
 // The driver of this machine (OpenDriver, driver.h); its error is one line that names what is
 // missing and what to do.
 Expected<std::shared_ptr<const Driver>> OpenCudaDriver();
 
-// Opens the devices. An error for one that is not there, and for devices that differ in what
-// decides latency, since lanes share a profile.
+// Opens the devices; the engine is a DeviceMeter too. An error for one that is not there, and for
+// devices that differ in what decides latency, since lanes share a profile.
 Expected<std::unique_ptr<Engine>> MakeCudaEngine(std::shared_ptr<const Driver> driver,
                                                  CudaOptions options);
 

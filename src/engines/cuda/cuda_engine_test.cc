@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <thread>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -83,7 +84,9 @@ TEST_F(CudaEngineTest, WhatABatchWaitedForIsNoPartOfItsDeviceTimes) {
     ASSERT_TRUE(result.device);
     // One clock: what other streams copy meanwhile is in it, what this one ran before is not.
     EXPECT_LE(result.device->kernels, FromMillis(3)) << id;
-    if (id == 3) EXPECT_GE(result.infer, FromMillis(5)) << "it waited for another one";
+    if (id == 3) {
+      EXPECT_GE(result.infer, FromMillis(5)) << "it waited for another one";
+    }
   }
 }
 
@@ -152,6 +155,22 @@ TEST_F(CudaEngineTest, LanesWithSharesRunOnSmsOfTheirOwn) {
   }
   EXPECT_EQ(sum, 16u);
   EXPECT_EQ(all.size(), 16u);
+  engine.reset();
+  EXPECT_EQ(script_.device.Leaks(), "");
+}
+
+// A part has a context of its own: an event of another one is refused in its streams.
+TEST_F(CudaEngineTest, ALaneOnAPartRunsBatchesAndTellsTheirTimes) {
+  auto engine = Make().value();
+  const ModelHandle model =
+      Load(*engine, PairOf("pair"), {.fraction = 0.25, .placement = CudaPlacement{0.5}});
+  for (int run = 0; run < 2; ++run) {
+    const BatchResult result = RunBatch(*engine, model, Pair(3, 4), 1);
+    ASSERT_TRUE(result.status) << result.status.error().message;
+    EXPECT_THAT(Values<float>(result.output->tensors[0].data), ElementsAre(6, 8));
+    EXPECT_EQ(result.infer, FromMillis(2));
+    EXPECT_EQ(result.device, (DeviceTimes{FromMillis(0.5), FromMillis(2), FromMillis(0.5)}));
+  }
   engine.reset();
   EXPECT_EQ(script_.device.Leaks(), "");
 }
@@ -236,14 +255,16 @@ TEST_F(CudaEngineTest, AnErrorOfEachCallIsReportedAndLeavesNothing) {
   }
 }
 
-class CudaBatchError : public ::testing::TestWithParam<const char*> {};
+class CudaBatchError : public ::testing::TestWithParam<std::tuple<const char*, double>> {};
 
 TEST_P(CudaBatchError, IsReportedOnceAndTheNextBatchRuns) {
   ScriptedDriver script;
-  const std::string function = GetParam();
+  const auto [name, fraction] = GetParam();
+  const std::string function = name;
   auto engine = MakeCudaEngine(script.driver(), FakeCudaOptions(script)).value();
   ModelSpec spec = PairOf("pair");
-  const ModelHandle model = engine->Load(spec, LaneSpec{}).value();
+  const LaneSpec lane{.fraction = fraction, .placement = CudaPlacement{0}};
+  const ModelHandle model = engine->Load(spec, lane).value();
   // Each of the calls of that name that a batch makes fails once, until one has run through.
   int failed = 0;
   for (int skip = 0;; ++skip) {
@@ -262,16 +283,18 @@ TEST_P(CudaBatchError, IsReportedOnceAndTheNextBatchRuns) {
     engine.reset();
     ASSERT_EQ(script.device.Leaks(), "") << function << " " << skip;
     engine = MakeCudaEngine(script.driver(), FakeCudaOptions(script)).value();
-    ASSERT_EQ(engine->Load(spec, LaneSpec{}).value().value, model.value);
+    ASSERT_EQ(engine->Load(spec, lane).value().value, model.value);
   }
   EXPECT_GE(failed, 1) << function << " is not called by a batch";
 }
 
-INSTANTIATE_TEST_SUITE_P(EachCall, CudaBatchError,
-                         ::testing::Values("cuEventCreate", "cuMemHostAlloc", "cuMemAlloc_v2",
-                                           "cuEventRecord", "cuMemcpyHtoDAsync_v2",
-                                           "cuStreamWaitEvent", "cuMemcpyDtoHAsync_v2",
-                                           "cuLaunchHostFunc", "cuEventQuery"));
+INSTANTIATE_TEST_SUITE_P(
+    EachCall, CudaBatchError,
+    ::testing::Combine(::testing::Values("cuEventCreate", "cuMemHostAlloc", "cuMemAlloc_v2",
+                                         "cuEventRecord", "cuMemcpyHtoDAsync_v2",
+                                         "cuStreamWaitEvent", "cuMemcpyDtoHAsync_v2",
+                                         "cuLaunchHostFunc", "cuEventQuery"),
+                       ::testing::Values(1.0, 0.5)));
 
 TEST_F(CudaEngineTest, ShortMemoryIsAnErrorOfTheBatchThatSaysWhatToDo) {
   auto engine = Make().value();

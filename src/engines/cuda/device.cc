@@ -49,6 +49,15 @@ int Device::PriorityOf(int level) const {
   return std::min(greatest_priority_ + std::max(level, 0), least_priority_);
 }
 
+Expected<SmPart> Device::PartFor(DeviceShare share) {
+  if (palette_ == nullptr) {
+    auto palette = SmPalette::Make(driver_, device_, context_, facts_.capability);
+    if (!palette) return std::unexpected(palette.error());
+    palette_ = *std::move(palette);
+  }
+  return PartOf(share.offset, share.fraction, palette_->groups());
+}
+
 Expected<CUstream> Device::MakeStream(int level, DeviceShare share) {
   if (share.fraction >= 1) {
     CUstream stream = nullptr;
@@ -58,14 +67,23 @@ Expected<CUstream> Device::MakeStream(int level, DeviceShare share) {
     return stream;
   }
   const std::lock_guard lock(palette_mutex_);
-  if (palette_ == nullptr) {
-    auto palette = SmPalette::Make(driver_, device_, facts_.capability);
-    if (!palette) return std::unexpected(palette.error());
-    palette_ = *std::move(palette);
-  }
-  const auto part = PartOf(share.offset, share.fraction, palette_->groups());
+  const auto part = PartFor(share);
   if (!part) return std::unexpected(part.error());
   return palette_->MakeStream(*part, PriorityOf(level));
+}
+
+Expected<CUevent> Device::MakeEvent(DeviceShare share) {
+  if (share.fraction >= 1) {
+    CUevent event = nullptr;
+    const Status ok =
+        Ask(*driver_, driver_->create_event, &event, static_cast<unsigned>(CU_EVENT_DEFAULT));
+    if (!ok) return std::unexpected(ok.error());
+    return event;
+  }
+  const std::lock_guard lock(palette_mutex_);
+  const auto part = PartFor(share);
+  if (!part) return std::unexpected(part.error());
+  return palette_->MakeEvent(*part);
 }
 
 Expected<std::uint64_t> Device::FreeMemory() const {

@@ -33,6 +33,7 @@ class Device {
 
   const Driver& driver() const { return *driver_; }
   int ordinal() const { return ordinal_; }
+  CUdevice handle() const { return device_; }
   const DeviceFacts& facts() const { return facts_; }
 
   // Makes the device's context that of this thread's calls. All below need it.
@@ -45,6 +46,8 @@ class Device {
   // On the whole device, or on the SMs of a part of it: the device is split when the first part is
   // asked for. Thread-safe.
   Expected<CUstream> MakeStream(int level, DeviceShare share = {});
+  // One that those streams can record: the driver takes no event of another context.
+  Expected<CUevent> MakeEvent(DeviceShare share = {});
   void Destroy(CUstream stream) const { (void)Ask(*driver_, driver_->destroy_stream, stream); }
 
   // The one stream that takes inputs to the device: they share a link. Hold the lock from the first
@@ -60,6 +63,8 @@ class Device {
   Device(std::shared_ptr<const Driver> driver, int ordinal)
       : driver_(std::move(driver)), ordinal_(ordinal) {}
   Status Start();
+  // Of the palette, which it makes if there is none yet. The mutex is held.
+  Expected<SmPart> PartFor(DeviceShare share);
 
   const std::shared_ptr<const Driver> driver_;
   const int ordinal_;

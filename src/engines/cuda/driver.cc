@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <type_traits>
 #include <utility>
 
@@ -13,6 +14,12 @@ namespace {
 
 constexpr const char* kInstall =
     "install NVIDIA's driver (580 or later) and restart the machine, or serve without --device";
+
+// Work queues between the host and a device. Streams beyond their number share one, where work of
+// either waits behind the other's, whatever its priority; the driver makes 8 unless it is told to
+// make more, and a lane has two streams for each of its models. 32 are the most.
+constexpr const char* kQueues = "CUDA_DEVICE_MAX_CONNECTIONS";
+constexpr const char* kMostQueues = "32";
 
 // After these every further call of the process fails alike.
 constexpr std::array kLost = {
@@ -104,6 +111,7 @@ Expected<std::shared_ptr<const Driver>> OpenDriver(const std::filesystem::path& 
                 fmt::format("{} lacks {}: it is not NVIDIA's driver, or too old a one; {}",
                             library.string(), missing, kInstall));
   }
+  setenv(kQueues, kMostQueues, 0);  // the driver reads it as it starts
   if (Status started = StartDriver(*driver); !started) return std::unexpected(started.error());
   return driver;
 }

@@ -69,6 +69,7 @@ struct Driver {
   DriverFunction<decltype(cuGreenCtxDestroy)> destroy_green{"cuGreenCtxDestroy"};
   DriverFunction<decltype(cuGreenCtxGetDevResource)> green_resource{"cuGreenCtxGetDevResource"};
   DriverFunction<decltype(cuGreenCtxStreamCreate)> create_green_stream{"cuGreenCtxStreamCreate"};
+  DriverFunction<decltype(cuCtxFromGreenCtx)> green_as_context{"cuCtxFromGreenCtx"};
 
   DriverFunction<decltype(cuLibraryLoadData)> load_library{"cuLibraryLoadData"};
   DriverFunction<decltype(cuLibraryUnload)> unload_library{"cuLibraryUnload"};
@@ -76,7 +77,7 @@ struct Driver {
   DriverFunction<decltype(cuLaunchKernel)> launch_kernel{"cuLaunchKernel"};
 };
 
-inline constexpr std::size_t kDriverFunctions = 42;
+inline constexpr std::size_t kDriverFunctions = 43;
 static_assert(sizeof(Driver) == kDriverFunctions * sizeof(DriverFunction<decltype(cuInit)>),
               "a function that was added here is also one of ForEachFunction");
 
@@ -85,11 +86,11 @@ template <class Visit>
 void ForEachFunction(Driver& driver, Visit&& visit) {
   auto& [f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19,
          f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37,
-         f38, f39, f40, f41] = driver;
+         f38, f39, f40, f41, f42] = driver;
   const auto all = [&](auto&... functions) { (visit(functions), ...); };
   all(f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20,
       f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39,
-      f40, f41);
+      f40, f41, f42);
 }
 
 // Opens the driver and calls cuInit. `library`: libcuda.so.1, by the system's loader. One line

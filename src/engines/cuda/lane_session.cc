@@ -38,10 +38,12 @@ struct LaneSession::Batch {
   std::function<void(BatchResult&&)> done;
 };
 
-LaneSession::LaneSession(Device& device, CompletionThread& completions, const ModelSpec& spec)
+LaneSession::LaneSession(Device& device, CompletionThread& completions, const ModelSpec& spec,
+                         DeviceShare share)
     : device_(device),
       completions_(completions),
       driver_(device.driver()),
+      share_(share),
       batches_(spec.max_batch > 0) {}
 
 Expected<std::unique_ptr<LaneSession>> LaneSession::Load(Device& device,
@@ -50,8 +52,8 @@ Expected<std::unique_ptr<LaneSession>> LaneSession::Load(Device& device,
                                                          int level, DeviceShare share) {
   Status ok = device.Bind();
   if (!ok) return std::unexpected(ok.error());
-  std::unique_ptr<LaneSession> session(new LaneSession(device, completions, spec));
-  ok = session->MakeStreams(level, share);
+  std::unique_ptr<LaneSession> session(new LaneSession(device, completions, spec, share));
+  ok = session->MakeStreams(level);
   if (ok) ok = session->LoadProgram(load, spec);
   if (ok) ok = RefuseBytes(spec);
   if (!ok) return std::unexpected(ok.error());
@@ -70,8 +72,8 @@ LaneSession::~LaneSession() {
   if (kernels_ != nullptr) device_.Destroy(kernels_);
 }
 
-Status LaneSession::MakeStreams(int level, DeviceShare share) {
-  auto kernels = device_.MakeStream(level, share);
+Status LaneSession::MakeStreams(int level) {
+  auto kernels = device_.MakeStream(level, share_);
   if (!kernels) return std::unexpected(kernels.error());
   kernels_ = *kernels;
   auto downloads = device_.MakeStream(level);
@@ -107,7 +109,7 @@ Expected<std::unique_ptr<Staging>> LaneSession::TakeStaging() {
       return staging;
     }
   }
-  return Staging::Make(driver_, inputs_.size(), outputs_.size());
+  return Staging::Make(device_, share_, inputs_.size(), outputs_.size());
 }
 
 void LaneSession::Begin(const BatchJob& job, std::function<void(BatchResult&&)> done) {
@@ -290,8 +292,8 @@ BatchResult LaneSession::Finish(Batch& batch, Status status) {
                              Between(batch, Staging::kDownloadBegins, Staging::kDownloaded)};
     result.device = device;
     result.gather += device.upload;
-    result.infer = Between(batch, Staging::kUploaded, Staging::kComputed);
-    result.scatter = Between(batch, Staging::kComputed, Staging::kDownloaded);
+    result.infer = Between(batch, Staging::kUploaded, Staging::kDownloadBegins);
+    result.scatter = device.download;
     result.output = Answer(batch);
     result.scatter += Clock::now() - begin;
   } else {

@@ -37,8 +37,9 @@ class LaneSession {
  private:
   struct Batch;
 
-  LaneSession(Device& device, CompletionThread& completions, const ModelSpec& spec);
-  Status MakeStreams(int level, DeviceShare share);
+  LaneSession(Device& device, CompletionThread& completions, const ModelSpec& spec,
+              DeviceShare share);
+  Status MakeStreams(int level);
   Status LoadProgram(const ProgramLoader& load, ModelSpec& spec);
   Expected<std::unique_ptr<Staging>> TakeStaging();
   Status Gather(const BatchJob& job, Batch& batch);
@@ -50,11 +51,13 @@ class LaneSession {
   void Await() const;
   BatchResult Finish(Batch& batch, Status status);
   std::shared_ptr<const BatchOutput> Answer(Batch& batch) const;
+  // By the device's clock, of events of one kind (Staging::Make).
   Duration Between(const Batch& batch, Staging::Event from, Staging::Event to) const;
 
   Device& device_;
   CompletionThread& completions_;
   const Driver& driver_;
+  const DeviceShare share_;
   std::vector<TensorSpec> inputs_;
   std::vector<TensorSpec> outputs_;
   std::size_t exits_ = 0;

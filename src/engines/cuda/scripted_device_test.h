@@ -1,9 +1,11 @@
 // A device that is not there: streams that run what is put into them in order, events, memory of
 // the host that stands for the device's, and SMs that are numbers. It is as strict as a driver is:
 // a copy from memory that is not pinned, a call without a context or from a host function is
-// refused, and work on memory that was freed loses the device. One lock guards all of it.
+// refused, so is an event in a stream of another context, and the time between events of two; work
+// on memory that was freed loses the device. One lock guards all of it.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -27,6 +29,7 @@ struct FakeEvent {
   std::uint64_t recorded = 0;  // the last time that it was put into a stream, counted from 1
   std::uint64_t passed = 0;    // the last time that a stream came to it
   Duration at{};
+  CUcontext context = nullptr;
 };
 
 // What a stream has still to do; false: it waits.
@@ -36,6 +39,7 @@ struct FakeStream {
   int priority = 0;
   std::set<int> groups;  // of SMs; empty: all
   std::deque<FakeWork> work;
+  CUcontext context = nullptr;
 };
 
 struct FakeGreen {
@@ -72,6 +76,16 @@ class ScriptedDevice {
   template <class Handle>
   Handle NewHandle() {
     return reinterpret_cast<Handle>(next_handle_ += 16);
+  }
+
+  // That of this thread's calls.
+  CUcontext& here() { return current[std::this_thread::get_id()]; }
+  // A part's context is one thread's at a time.
+  bool IsElsewhere(CUcontext context) const {
+    const bool of_part = greens.contains(reinterpret_cast<CUgreenCtx>(context));
+    return of_part && std::ranges::any_of(current, [&](const auto& each) {
+             return each.second == context && each.first != std::this_thread::get_id();
+           });
   }
 
   // Streams do nothing until they are let go again.

@@ -58,7 +58,7 @@ class ScriptedDriver {
     const auto is = [&](const char* prefix) { return function.starts_with(prefix); };
     const bool needs_context =
         is("cuMem") || is("cuStream") || is("cuEvent") || is("cuLaunch") || is("cuCtxGet");
-    if (needs_context && device.current[std::this_thread::get_id()] == nullptr) {
+    if (needs_context && device.here() == nullptr) {
       return CUDA_ERROR_INVALID_CONTEXT;
     }
     return CUDA_SUCCESS;
@@ -136,6 +136,7 @@ class ScriptedDriver {
     Set(table_->device_attribute, [this](int* value, CUdevice_attribute which, CUdevice) {
       *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? device.capability / 10
                : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? device.capability % 10
+               : which == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE            ? 50 << 20
                                                                        : device.sms;
       return CUDA_SUCCESS;
     });
@@ -152,7 +153,8 @@ class ScriptedDriver {
       return CUDA_SUCCESS;
     });
     Set(table_->set_current, [this](CUcontext context) {
-      device.current[std::this_thread::get_id()] = context;
+      if (device.IsElsewhere(context)) return CUDA_ERROR_INVALID_CONTEXT;
+      device.here() = context;
       return CUDA_SUCCESS;
     });
     Set(table_->priority_range, [](int* least, int* greatest) {
@@ -207,7 +209,7 @@ class ScriptedDriver {
   void FillStreams() {
     Set(table_->create_stream, [this](CUstream* stream, unsigned, int priority) {
       *stream = device.NewHandle<CUstream>();
-      device.streams[*stream].priority = priority;
+      device.streams[*stream] = {priority, {}, {}, device.here()};
       return CUDA_SUCCESS;
     });
     Set(table_->destroy_stream, [this](CUstream stream) {
@@ -231,13 +233,16 @@ class ScriptedDriver {
   void FillEvents() {
     Set(table_->create_event, [this](CUevent* event, unsigned) {
       *event = device.NewHandle<CUevent>();
-      device.events[*event] = {};
+      device.events[*event].context = device.here();
       return CUDA_SUCCESS;
     });
     Set(table_->destroy_event, [this](CUevent event) {
       return device.events.erase(event) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
     });
     Set(table_->record_event, [this](CUevent event, CUstream stream) {
+      if (device.events.at(event).context != device.streams.at(stream).context) {
+        return CUDA_ERROR_INVALID_HANDLE;
+      }
       const std::uint64_t time = ++device.events.at(event).recorded;
       device.Put(stream, [this, event, time] {
         device.events.at(event).passed = time;
@@ -256,6 +261,9 @@ class ScriptedDriver {
       return e.passed >= e.recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     });
     Set(table_->elapsed, [this](float* milliseconds, CUevent from, CUevent to) {
+      if (device.events.at(from).context != device.events.at(to).context) {
+        return CUDA_ERROR_INVALID_HANDLE;
+      }
       const Duration between = device.events.at(to).at - device.events.at(from).at;
       *milliseconds = static_cast<float>(ToMillis(between));
       return CUDA_SUCCESS;
@@ -314,9 +322,14 @@ class ScriptedDriver {
     Set(table_->create_green_stream,
         [this](CUstream* stream, CUgreenCtx context, unsigned, int priority) {
           *stream = device.NewHandle<CUstream>();
-          device.streams[*stream] = {priority, device.greens.at(context).groups, {}};
+          device.streams[*stream] = {
+              priority, device.greens.at(context).groups, {}, reinterpret_cast<CUcontext>(context)};
           return CUDA_SUCCESS;
         });
+    Set(table_->green_as_context, [this](CUcontext* context, CUgreenCtx green) {
+      *context = reinterpret_cast<CUcontext>(green);
+      return device.greens.contains(green) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    });
   }
 
   const std::shared_ptr<Driver> table_ = std::make_shared<Driver>();

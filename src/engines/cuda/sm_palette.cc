@@ -15,8 +15,9 @@ Error CannotSplit(const Error& error) {
 }  // namespace
 
 Expected<std::unique_ptr<SmPalette>> SmPalette::Make(std::shared_ptr<const Driver> driver,
-                                                     CUdevice device, int capability) {
-  std::unique_ptr<SmPalette> palette(new SmPalette(std::move(driver), device));
+                                                     CUdevice device, CUcontext primary,
+                                                     int capability) {
+  std::unique_ptr<SmPalette> palette(new SmPalette(std::move(driver), device, primary));
   if (Status split = palette->Split(capability); !split) {
     if (IsDeviceLost(split.error())) return std::unexpected(split.error());
     return std::unexpected(CannotSplit(split.error()));
@@ -85,11 +86,33 @@ Status SmPalette::CheckSize(CUgreenCtx context, SmPart part) const {
                   wanted, got.sm.smCount));
 }
 
+Status SmPalette::CheckPart(SmPart part) const {
+  if (part.first >= 0 && part.count >= 1 && part.first + part.count <= groups()) return {};
+  return InvalidArgument(fmt::format("groups {} to {} of a device that has {}", part.first,
+                                     part.first + part.count, groups()));
+}
+
+Expected<CUevent> SmPalette::MakeEvent(SmPart part) {
+  if (Status there = CheckPart(part); !there) return std::unexpected(there.error());
+  // A green context is current to one thread at a time, says CUDA.
+  const std::lock_guard lock(mutex_);
+  const auto green = ContextOf(part);
+  if (!green) return std::unexpected(green.error());
+  CUcontext context = nullptr;
+  CUevent event = nullptr;
+  Status ok = Ask(*driver_, driver_->green_as_context, &context, *green);
+  if (ok) ok = Ask(*driver_, driver_->set_current, context);
+  if (!ok) return std::unexpected(ok.error());
+  ok = Ask(*driver_, driver_->create_event, &event, static_cast<unsigned>(CU_EVENT_DEFAULT));
+  const Status back = Ask(*driver_, driver_->set_current, primary_);
+  if (ok && !back) (void)Ask(*driver_, driver_->destroy_event, event);
+  if (ok) ok = back;
+  if (!ok) return std::unexpected(ok.error());
+  return event;
+}
+
 Expected<CUstream> SmPalette::MakeStream(SmPart part, int priority) {
-  if (part.first < 0 || part.count < 1 || part.first + part.count > groups()) {
-    return InvalidArgument(fmt::format("groups {} to {} of a device that has {}", part.first,
-                                       part.first + part.count, groups()));
-  }
+  if (Status there = CheckPart(part); !there) return std::unexpected(there.error());
   const std::lock_guard lock(mutex_);
   const auto context = ContextOf(part);
   if (!context) return std::unexpected(context.error());

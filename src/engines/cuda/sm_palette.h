@@ -21,7 +21,8 @@ class SmPalette {
   // Splits `device`, whose primary context is current. kUnimplemented where the device or the
   // driver cannot be split, with what to do.
   static Expected<std::unique_ptr<SmPalette>> Make(std::shared_ptr<const Driver> driver,
-                                                   CUdevice device, int capability);
+                                                   CUdevice device, CUcontext primary,
+                                                   int capability);
   ~SmPalette();  // all of its streams are gone
   SmPalette(const SmPalette&) = delete;
   SmPalette& operator=(const SmPalette&) = delete;
@@ -34,15 +35,22 @@ class SmPalette {
   // what the driver gave instead. Thread-safe.
   Expected<CUstream> MakeStream(SmPart part, int priority);
 
+  // An event that can be recorded in the streams of the part, and in no others: the driver wants
+  // both of one context. Any stream may wait for it. The primary context is current before and
+  // afterwards. Thread-safe.
+  Expected<CUevent> MakeEvent(SmPart part);
+
  private:
-  SmPalette(std::shared_ptr<const Driver> driver, CUdevice device)
-      : driver_(std::move(driver)), device_(device) {}
+  SmPalette(std::shared_ptr<const Driver> driver, CUdevice device, CUcontext primary)
+      : driver_(std::move(driver)), device_(device), primary_(primary) {}
   Status Split(int capability);
+  Status CheckPart(SmPart part) const;
   Expected<CUgreenCtx> ContextOf(SmPart part);
   Status CheckSize(CUgreenCtx context, SmPart part) const;
 
   const std::shared_ptr<const Driver> driver_;
   const CUdevice device_;
+  const CUcontext primary_;
   std::vector<CUdevResource> groups_;
   int group_sms_ = 0;
   std::mutex mutex_;

@@ -58,7 +58,11 @@ TEST(SmShares, RefusesWhatIsNoShareAndSaysWhichLane) {
 class SmPaletteTest : public ::testing::Test {
  protected:
   Expected<std::unique_ptr<SmPalette>> Make(int capability = 90) {
-    return SmPalette::Make(script_.driver(), 0, capability);
+    const Driver& driver = *script_.driver();
+    CUcontext primary = nullptr;
+    EXPECT_TRUE(Ask(driver, driver.retain_context, &primary, 0));
+    EXPECT_TRUE(Ask(driver, driver.set_current, primary));
+    return SmPalette::Make(script_.driver(), 0, primary, capability);
   }
   ScriptedDriver script_;
 };
@@ -102,6 +106,30 @@ TEST_F(SmPaletteTest, ADeviceThatIsTooSmallCannotBeSplit) {
   ASSERT_FALSE(palette);
   EXPECT_EQ(palette.error().code, ErrorCode::kUnimplemented);
   EXPECT_THAT(palette.error().message, HasSubstr("it has 12 SMs, and the smallest part has 8"));
+}
+
+// The driver records an event in streams of its own context alone.
+TEST_F(SmPaletteTest, AnEventIsOfItsPartAndTheThreadIsBackInThePrimaryContext) {
+  const Driver& driver = *script_.driver();
+  auto palette = Make().value();
+  const CUcontext primary = script_.device.here();
+  const CUevent event = palette->MakeEvent({0, 6}).value();
+  EXPECT_EQ(script_.device.here(), primary);
+  const CUstream part = palette->MakeStream({0, 6}, 0).value();
+  const CUstream other = palette->MakeStream({6, 10}, 0).value();
+  EXPECT_TRUE(Ask(driver, driver.record_event, event, part));
+  EXPECT_FALSE(Ask(driver, driver.record_event, event, other));
+  EXPECT_TRUE(Ask(driver, driver.stream_waits, other, event, 0u)) << "any stream may wait for it";
+  for (const char* function : {"cuCtxFromGreenCtx", "cuCtxSetCurrent", "cuEventCreate"}) {
+    script_.FailCall(function, CUDA_ERROR_INVALID_VALUE);
+    const auto failed = palette->MakeEvent({0, 6});
+    ASSERT_FALSE(failed) << function;
+    EXPECT_THAT(failed.error().message, HasSubstr(std::string(function) + ": CUDA_ERROR_INVALID"));
+    EXPECT_EQ(script_.device.here(), primary) << function;
+  }
+  script_.FailCall("cuCtxSetCurrent", CUDA_ERROR_INVALID_VALUE, 1);
+  EXPECT_FALSE(palette->MakeEvent({0, 6})) << "a thread that is not back would work elsewhere";
+  EXPECT_EQ(script_.device.events.size(), 1u);
 }
 
 TEST_F(SmPaletteTest, PassesOnTheErrorOfEachOfItsCalls) {

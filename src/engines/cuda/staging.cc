@@ -29,13 +29,14 @@ Staging::Staging(const Driver& driver, std::size_t inputs, std::size_t outputs) 
   for (std::size_t i = 0; i < outputs; ++i) outputs_.emplace_back(driver);
 }
 
-Expected<std::unique_ptr<Staging>> Staging::Make(const Driver& driver, std::size_t inputs,
-                                                 std::size_t outputs) {
-  std::unique_ptr<Staging> staging(new Staging(driver, inputs, outputs));
-  for (CUevent& event : staging->events_) {
-    const Status ok =
-        Ask(driver, driver.create_event, &event, static_cast<unsigned>(CU_EVENT_DEFAULT));
-    if (!ok) return std::unexpected(ok.error());
+Expected<std::unique_ptr<Staging>> Staging::Make(Device& device, DeviceShare share,
+                                                 std::size_t inputs, std::size_t outputs) {
+  std::unique_ptr<Staging> staging(new Staging(device.driver(), inputs, outputs));
+  for (std::size_t e = 0; e < kEvents; ++e) {
+    const bool around_kernels = e == kKernelsBegin || e == kComputed;
+    const auto event = device.MakeEvent(around_kernels ? share : DeviceShare{});
+    if (!event) return std::unexpected(event.error());
+    staging->events_[e] = *event;
   }
   return staging;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "engines/cuda/device.h"
 #include "engines/cuda/driver.h"
 
 namespace tactus {
@@ -77,8 +78,11 @@ class Staging {
     kEvents
   };
 
-  static Expected<std::unique_ptr<Staging>> Make(const Driver& driver, std::size_t inputs,
-                                                 std::size_t outputs);
+  // `share`: the part of the device that the batch's kernels run on. The two events around them are
+  // of that part, the others of the whole device, whose streams the copies are in; how long it was
+  // from one to another can be asked of two of a kind alone.
+  static Expected<std::unique_ptr<Staging>> Make(Device& device, DeviceShare share,
+                                                 std::size_t inputs, std::size_t outputs);
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;

@@ -20,9 +20,11 @@ namespace {
 constexpr const char* kProvider = "CUDAExecutionProvider";
 constexpr const char* kInstallGpu =
     "run ./run setup gpu, or set ONNXRUNTIME_ROOT to a release for GPUs";
-// What the provider's library needs or opens, each behind what it needs itself.
-constexpr const char* kNeeded[] = {"libcudart.so.13", "libcublasLt.so.13", "libcublas.so.13",
-                                   "libcurand.so.10", "libcufft.so.12",    "libcudnn.so.9"};
+// What the provider's library needs or opens, each behind what it needs itself. cuDNN compiles
+// kernels of convolutions with NVRTC as they are first run, and fails without it.
+constexpr const char* kNeeded[] = {
+    "libcudart.so.13", "libcublasLt.so.13",         "libcublas.so.13", "libcurand.so.10",
+    "libcufft.so.12",  "libnvrtc-builtins.so.13.0", "libnvrtc.so.13",  "libcudnn.so.9"};
 
 std::filesystem::path GpuLibrary(const std::filesystem::path& library) {
   const char* root = std::getenv("ONNXRUNTIME_ROOT");

@@ -1,6 +1,7 @@
-// The kernel that nets of `./run bench gpu` are made of, in PTX, which the driver compiles: each
-// block reads its part of the weights and then computes for a while, so that a net asks as much of
-// the memory and of the arithmetic units as it is to.
+// The kernel that a device's peaks are measured with (device_peaks.h), and that nets of `./run
+// bench gpu` are made of, in PTX, which the driver compiles: each block reads its part of some data
+// and then computes for a while, so that it asks as much of the memory and of the arithmetic units
+// as it is to.
 #pragma once
 
 namespace tactus {
