@@ -5,8 +5,8 @@
 # check_cluster.py says what is asked of it.
 # Exit code 77: not tried here, and why.
 #
-# All is built from Go modules, once, into .cache/go (2 GB), which takes about 10 minutes of processor
-# time. Go keeps what it compiled in its own cache (3 GB), of which `go env GOCACHE` is the folder.
+# All is built from Go modules, once, into .cache/go (2 GB), which takes about 10 minutes of
+# processor time. Go keeps what it compiled in its own cache (3 GB; `go env GOCACHE`).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
