@@ -5,8 +5,8 @@
 # check_cluster.py says what is asked of it.
 # Exit code 77: not tried here, and why.
 #
-# All is built from Go modules, once, into .cache/go, which takes 10 to 20 minutes of processor time
-# and 3 GB. Go keeps what it compiled in its own cache, of which `go env GOCACHE` is the folder.
+# All is built from Go modules, once, into .cache/go (2 GB), which takes about 10 minutes of
+# processor time. Go keeps what it compiled in its own cache (3 GB; `go env GOCACHE`).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -40,7 +40,7 @@ build() {  # FOLDER PACKAGE...: their programs, in FOLDER/bin
   done
   [ ${#programs[@]} != 0 ] || return 0
   describe "$folder"
-  echo "== building ${programs[*]##*/}: 10 to 20 minutes of processor time for all of them" >&2
+  echo "== building ${programs[*]##*/}: about 10 minutes of processor time for all of them" >&2
   known=$(cd "$folder" && go list -mod=mod -deps "${programs[@]}" 2>"$folder/list.log" | wc -l) ||
     { tail -n 3 "$folder/list.log" >&2; skip "their modules could not be fetched" \
       "Go 1.26 or later, the network, and \`go env GOPROXY\`"; }
