@@ -1,6 +1,6 @@
 // The allocator keeps freed memory for the next request. After a flood that can be most of what the
-// process has, so a server gives it back to the system: at once where it is idle, and after a minute
-// where calls go on.
+// process has, so a server gives it back to the system: at once where it is idle, and after a
+// minute where calls go on.
 #pragma once
 
 #include <thread>

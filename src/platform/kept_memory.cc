@@ -15,7 +15,8 @@ HeapUse ReadHeap() {
   use.in_use = static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
   std::ifstream statm("/proc/self/statm");
   std::int64_t all = 0, resident = 0, of_files = 0;
-  if (statm >> all >> resident >> of_files) use.resident = (resident - of_files) * sysconf(_SC_PAGESIZE);
+  if (statm >> all >> resident >> of_files)
+    use.resident = (resident - of_files) * sysconf(_SC_PAGESIZE);
   return use;
 }
 

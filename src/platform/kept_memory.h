@@ -1,5 +1,5 @@
-// What this process has in memory beyond what it uses: the allocator keeps freed memory for the next
-// request, and after a flood that can be most of what the process has.
+// What this process has in memory beyond what it uses: the allocator keeps freed memory for the
+// next request, and after a flood that can be most of what the process has.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ class KeptMemory {
   static constexpr std::int64_t kMost = std::int64_t{64} << 20;
   static constexpr std::size_t kReadings = 6;
 
-  // `activity` changes with every call. True where it has not since the last question, and has since
-  // memory was last given back.
+  // `activity` changes with every call. True where it has not since the last question, and has
+  // since memory was last given back.
   bool GivesBackIdle(std::int64_t activity);
   // A reading under load. True where more than kMost was kept at each of the last kReadings.
   bool GivesBackBusy(const HeapUse& use);
@@ -34,8 +34,8 @@ class KeptMemory {
  private:
   std::optional<std::int64_t> activity_;    // at the last question
   std::optional<std::int64_t> given_back_;  // the activity when memory was given back
-  // Resident less in use where nothing is kept: stacks, fragments, and less than 0 by what was given
-  // out and never touched.
+  // Resident less in use where nothing is kept: stacks, fragments, and less than 0 by what was
+  // given out and never touched.
   std::optional<std::int64_t> base_;
   std::size_t beyond_ = 0;  // readings in a row
 };
