@@ -307,6 +307,23 @@ TEST_F(OnnxRuntimeEngine, AGraphThatFailsWhileItRunsIsAnErrorOfTheBatchOnly) {
   EXPECT_TRUE(RunBatch(*engine_, model, good).status);
 }
 
+// Builds of the vendor tell it of sessions and of runs that fail, through a database in the user's
+// cache: nobody may hear of the models, and a bad row would cost twenty writes.
+TEST_F(OnnxRuntimeEngine, NothingIsKeptForTheVendor) {
+  const ModelHandle model = Load(Small("pair", 4));
+  const BatchResult bad = RunBatch(*engine_, model,
+                                   Row()
+                                       .Add<float>({1, 2, 3}, std::vector<float>(6))
+                                       .Add<float>({1, 5, 7}, std::vector<float>(35)));
+  EXPECT_FALSE(bad.status);
+  for (const fs::directory_entry& open : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code closed;  // the iterator's own
+    const std::string path = fs::read_symlink(open.path(), closed).string();
+    EXPECT_THAT(path, Not(HasSubstr("onnxruntime.db")));
+    EXPECT_THAT(path, Not(HasSubstr("mat-debug")));
+  }
+}
+
 TEST_F(OnnxRuntimeEngine, AMissingEmptyTruncatedOrForeignFileIsAnErrorWithARemedy) {
   ModelSpec missing{.name = "m", .max_batch = 10};
   missing.exits = {{"1", folder_ / "none.onnx"}};
