@@ -41,7 +41,8 @@ class FewDescriptorsTest(unittest.TestCase):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2000)), hard))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
-        with contextlib.closing(Server(under=("prlimit", f"--nofile={self.LIMIT}:{self.LIMIT}"))) as server:
+        under = ("prlimit", f"--nofile={self.LIMIT}:{self.LIMIT}")
+        with contextlib.closing(Server(under=under)) as server:
             for port in (server.http, server.grpc, server.metrics_page):
                 with self.subTest(port):
                     taken = open_many(port, self.LIMIT + 100)
@@ -64,7 +65,7 @@ class LittleMemoryTest(unittest.TestCase):
         resource.prlimit(server.process.pid, resource.RLIMIT_AS, (size * 1024 + more_mb * MB, hard))
 
     def send_body(self, server, size_mb):
-        """The status of a call with a body of so much text, of which the server takes what it can."""
+        """The status of a call with a body of so much text, as far as the server takes it."""
         host, port = server.http.split(":")
         with socket.create_connection((host, int(port)), timeout=WAIT_S) as connection:
             head = (f"POST /v2/models/large/infer HTTP/1.1\r\nHost: x\r\n"
