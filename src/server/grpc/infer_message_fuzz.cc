@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
@@ -36,6 +37,7 @@ void AddModel(ScriptedService& service) {
 
 void Run(const std::uint8_t* data, std::size_t size, bool packed, bool of_a_site) {
   static const std::unique_ptr<ScriptedService> service = [] {
+    google::protobuf::SetLogHandler(nullptr);  // as the server does
     auto made = std::make_unique<ScriptedService>();
     AddModel(*made);
     return made;
