@@ -12,7 +12,7 @@ struct HeapUse {
   std::int64_t resident = 0;  // bytes of memory that is no file's: heap, stacks
   std::int64_t in_use = 0;    // bytes that the allocator has given out
 };
-// Walks the allocator's lists of free blocks: a millisecond where there are many.
+// Walks the allocator's lists of free blocks: some milliseconds where there are 100,000.
 HeapUse ReadHeap();
 
 // Decides when freed memory goes back to the system. Not thread-safe.
