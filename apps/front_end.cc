@@ -117,6 +117,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   if (Status opened = node ? node->Open() : Status(); !opened)
     return ReportBadInput(opened.error());
   const std::jthread refresh = FollowAccess(*access);
+  const std::jthread memory = GiveBackKeptMemory(metrics, runtime);
   PrintServed(o, service);
   (*ports)->PrintPlaces(node ? node->peer_port() : 0);
   const char* const signal = signals.Wait([] {});

@@ -2,14 +2,28 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
-#include <optional>
 #include <stop_token>
-#include <utility>
 
 #include <malloc.h>
 
+#include "platform/kept_memory.h"
+
 namespace tactus {
+namespace {
+
+constexpr std::chrono::seconds kLookEvery{2};
+// Looks from one reading of the heap under load to the next: one in ten seconds.
+constexpr int kLooksToAReading = 5;
+
+// Changes with every call.
+std::int64_t Activity(const ServingMetrics& metrics, const Runtime& runtime) {
+  const CallTotals calls = metrics.calls();
+  return calls.good + calls.bad + (runtime.pending() > 0 ? 1 : 0);
+}
+
+}  // namespace
 
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc accepts
@@ -17,21 +31,22 @@ void KeepFreedMemory() {
   mallopt(M_TOP_PAD, 16 << 20);
 }
 
-std::jthread GiveBackWhenIdle(std::function<std::int64_t()> activity) {
-  return std::jthread([activity = std::move(activity)](std::stop_token stop) {
+std::jthread GiveBackKeptMemory(const ServingMetrics& metrics, const Runtime& runtime) {
+  return std::jthread([&metrics, &runtime](std::stop_token stop) {
     std::mutex mutex;
     std::condition_variable_any wake;
     std::unique_lock lock(mutex);
-    std::int64_t last = activity();
-    std::optional<std::int64_t> given_back;
-    while (!wake.wait_for(lock, stop, std::chrono::seconds(2), [] { return false; }) &&
-           !stop.stop_requested()) {
-      const std::int64_t now = activity();
-      const bool idle = now == std::exchange(last, now);
-      if (!idle || given_back == now) continue;
-      malloc_trim(0);
-      given_back = now;
-    }
+    KeptMemory kept;
+    int looks = 0;
+    do {
+      bool due = kept.GivesBackIdle(Activity(metrics, runtime));
+      if (!due && looks++ % kLooksToAReading == 0) due = kept.GivesBackBusy(ReadHeap());
+      if (due) {
+        malloc_trim(0);
+        kept.GaveBack(ReadHeap());
+      }
+      wake.wait_for(lock, stop, kLookEvery, [] { return false; });
+    } while (!stop.stop_requested());
   });
 }
 

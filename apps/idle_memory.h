@@ -1,10 +1,12 @@
 // The allocator keeps freed memory for the next request. After a flood that can be most of what the
-// process has, so a server that is idle gives it back to the system.
+// process has, so a server gives it back to the system: at once where it is idle, and after a
+// minute where calls go on.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <thread>
+
+#include "runtime/runtime.h"
+#include "server/metrics/serving_metrics.h"
 
 namespace tactus {
 
@@ -12,8 +14,8 @@ namespace tactus {
 // of 600 kB then costs half a millisecond of page faults. Keeps them instead.
 void KeepFreedMemory();
 
-// Looks every two seconds: where `activity` is twice the same, and was not at the last time memory
-// was given back, it is given back. `activity` changes with every call; it is called on the thread.
-std::jthread GiveBackWhenIdle(std::function<std::int64_t()> activity);
+// Looks every two seconds; KeptMemory (platform/kept_memory.h) says when memory is given back. Both
+// must outlive the thread.
+std::jthread GiveBackKeptMemory(const ServingMetrics& metrics, const Runtime& runtime);
 
 }  // namespace tactus

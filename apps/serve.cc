@@ -466,10 +466,7 @@ int ServeCommand::Run() {
   if (Status started = OpenPorts(); !started) return fail(started.error());
   access_refresh_ = FollowAccess(access_);
   processes_watch_ = WatchProcesses(o_, *engines_, *runtime_, host_.get());
-  idle_memory_ = GiveBackWhenIdle([this] {
-    const CallTotals calls = metrics_->calls();
-    return calls.good + calls.bad + (runtime_->pending() > 0 ? 1 : 0);
-  });
+  idle_memory_ = GiveBackKeptMemory(*metrics_, *runtime_);
   if (planning_ != nullptr) planning_->Start();
   if (site_ != nullptr) site_->Start(*runtime_, peer_port_->place());
   if (!o_.plan.empty()) reload_.emplace(o_.plan, *runtime_, log_);

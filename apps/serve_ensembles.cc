@@ -102,6 +102,7 @@ EnsembleOptions OptionsOf(const ServeOptions& o, CostOfStep cost_of, Observer& o
   options.default_slo = FromMillis(o.default_slo_ms);
   options.most_calls = o.call_capacity;
   options.is_explicit = o.model_control == "explicit";
+  options.strict_readiness = o.strict_readiness;
   if (o.model_control == "poll") options.poll_interval = FromSeconds(o.poll_s);
   options.cost_of = std::move(cost_of);
   options.observer = &observer;

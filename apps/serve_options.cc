@@ -258,6 +258,11 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
                 "Answer with Triton's status codes and texts where they differ from ours")
       ->group(kGroup);
   command
+      .add_option("--strict-readiness", o.strict_readiness,
+                  "false: ready though a model that should serve does not")
+      ->capture_default_str()
+      ->group(kGroup);
+  command
       .add_flag("--triton-metrics", o.triton_metrics, "Give Triton's nv_inference_* metrics too")
       ->group(kGroup);
 }

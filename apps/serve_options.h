@@ -74,6 +74,7 @@ struct ServeOptions {
   int http_threads = 1;
   std::size_t max_body_mb = 64;
   bool strict_triton = false;
+  bool strict_readiness = true;
   bool triton_metrics = false;
 
   // 0: no advice. The names after autoscale_ are the keys of a scenario's [autoscale].

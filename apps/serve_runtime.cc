@@ -52,6 +52,7 @@ RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
               .margin = FromMillis(o.jitter_ms)};
   r.watch = {.multiple = o.watchdog_multiple, .least = FromSeconds(o.watchdog_s)};
   r.call_capacity = o.call_capacity;
+  r.strict_readiness = o.strict_readiness;
   r.pending_bytes = o.pending_mb << 20;
   r.default_slo = FromMillis(o.default_slo_ms);
   r.pin = o.pin && !OnDevices(o);  // a lane on a device keeps no core busy

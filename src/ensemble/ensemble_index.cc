@@ -12,6 +12,7 @@ namespace tactus {
 
 bool EnsembleService::Ready() const {
   if (!steps_.Ready()) return false;
+  if (!options_.strict_readiness) return true;
   std::vector<std::string> names;
   {
     const std::shared_lock lock(mutex_);

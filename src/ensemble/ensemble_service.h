@@ -53,6 +53,8 @@ struct EnsembleOptions {
   std::size_t most_calls = 16384;
   // Whether clients may load and unload.
   bool is_explicit = false;
+  // Whether an ensemble that should serve and does not makes the whole not ready.
+  bool strict_readiness = true;
   // Above 0: folders are read again so often, and what changed is served.
   Duration poll_interval{};
   // Who runs the steps, where that is not the service itself: it may have models that clients do

@@ -358,6 +358,17 @@ TEST(EnsembleService, TheErrorIsThatOfTheRowThatFailedAndNotOfThoseThatItTookAlo
   EXPECT_EQ(bench.service->unfinished(), 0u);
 }
 
+TEST(EnsembleService, IsReadyWithoutAStepWhereReadinessIsNotStrict) {
+  EnsembleOptions options;
+  options.is_explicit = true;
+  options.strict_readiness = false;
+  EnsembleBench bench(std::move(options));
+  DeclareChain(bench);
+  ASSERT_TRUE(bench.service->Unload("second"));
+  EXPECT_EQ(bench.service->Find("chain", -1).error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(bench.service->Ready());
+}
+
 TEST(EnsembleService, IsReadyWhileItsStepsAre) {
   EnsembleOptions options;
   options.is_explicit = true;

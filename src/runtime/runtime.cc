@@ -317,7 +317,8 @@ void Runtime::Cancel(CallId call) { body_->loop.Cancel(call); }
 bool Runtime::Live() const { return body_->repository != nullptr && !body_->stopped.load(); }
 
 bool Runtime::Ready() const {
-  return body_->accepting.load() && body_->repository->Ready() && !body_->loop.AllStuck();
+  const bool models = !body_->options.strict_readiness || body_->repository->Ready();
+  return body_->accepting.load() && models && !body_->loop.AllStuck();
 }
 
 std::vector<ModelState> Runtime::Index() const { return body_->repository->Index(); }

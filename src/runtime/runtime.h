@@ -78,6 +78,8 @@ struct RuntimeOptions {
   Duration revive_longest = {};
   // When a run counts as one that may never end: its lane is lost until it does.
   RunWatchOptions watch = {};
+  // Whether a model that should serve and does not makes the whole not ready.
+  bool strict_readiness = true;
   // How long an unloaded model may finish what waits for it before the rest is refused.
   Duration unload_grace = Seconds(10);
 };

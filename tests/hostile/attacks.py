@@ -22,23 +22,28 @@ def connect(port, timeout=5):
 
 def status_of(s):
     """The status of the answer on `s`; 0: it ended instead."""
+    return answer_of(s)[0]
+
+
+def answer_of(s):
+    """The status and the head of the answer on `s`; 0 and b"": it ended instead."""
     try:
         head = b""
         while b"\r\n\r\n" not in head:
             more = s.recv(65536)
             if not more:
-                return 0
+                return 0, b""
             head += more
         length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
         got = len(head.split(b"\r\n\r\n", 1)[1])
         while got < length:
             more = s.recv(65536)
             if not more:
-                return 0
+                return 0, b""
             got += len(more)
-        return int(head.split(b" ", 2)[1])
+        return int(head.split(b" ", 2)[1]), head
     except OSError:
-        return 0
+        return 0, b""
 
 
 def count(statuses, status):

@@ -74,9 +74,10 @@ def make_repository(root):
 
 
 class Server:
-    """One server process. `repository` is a folder of its own, which tests may change."""
+    """One server process. `repository` is a folder of its own, which tests may change; `under` is a
+    command that becomes the server: what limits it, for instance."""
 
-    def __init__(self, *arguments, fill=make_repository):
+    def __init__(self, *arguments, fill=make_repository, under=()):
         self.folder = tempfile.TemporaryDirectory(prefix="tactus-test-")
         self.repository = pathlib.Path(self.folder.name) / "models"
         self.repository.mkdir()
@@ -85,9 +86,9 @@ class Server:
         profile.write_text(json.dumps(slow_profile()))
         self.log = open(pathlib.Path(self.folder.name) / "stderr", "w+")
         self.process = subprocess.Popen(
-            [TACTUS, "serve", "--models", str(self.repository), "--http-port", "0", "--grpc-port",
-             "0", "--metrics-port", "0", "--profile", str(profile), "--allow-other-machine",
-             *arguments],
+            [*under, TACTUS, "serve", "--models", str(self.repository), "--http-port", "0",
+             "--grpc-port", "0", "--metrics-port", "0", "--profile", str(profile),
+             "--allow-other-machine", *arguments],
             stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.said = []
         try:

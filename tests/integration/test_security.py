@@ -73,6 +73,46 @@ class SecureTest(unittest.TestCase):
             with socket.create_connection((host, int(port)), timeout=serving.WAIT_S) as plain:
                 context.wrap_socket(plain, server_hostname=host)
 
+    def shake(self, address, version, ciphers):
+        """The name of the cipher that both ends take with a client of this version of TLS."""
+        context = ssl.create_default_context(cafile=self.files / "server.pem")
+        context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+        context.maximum_version = version
+        context.set_ciphers(ciphers + ":@SECLEVEL=0")  # this client would take anything
+        context.set_alpn_protocols(["h2"])
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port)), timeout=serving.WAIT_S) as plain:
+            with context.wrap_socket(plain, server_hostname=host) as secret:
+                return secret.cipher()[0]
+
+    def ports(self):
+        return (("http", self.server.http), ("grpc", self.server.grpc),
+                ("metrics", self.server.metrics_page))
+
+    def test_neither_old_versions_nor_weak_ciphers(self):
+        for name, address in self.ports():
+            with self.subTest(name):
+                for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
+                    with self.assertRaises((ssl.SSLError, ConnectionError)):
+                        self.shake(address, version, "ALL")
+                for weak in ("AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA",
+                             "ECDHE-ECDSA-AES128-SHA256", "aNULL", "eNULL"):
+                    with self.assertRaises((ssl.SSLError, ConnectionError), msg=weak):
+                        self.shake(address, ssl.TLSVersion.TLSv1_2, weak)
+                good = "ECDHE-ECDSA-AES128-GCM-SHA256"
+                self.assertEqual(self.shake(address, ssl.TLSVersion.TLSv1_2, good), good)
+                self.assertIn("TLS_", self.shake(address, ssl.TLSVersion.TLSv1_3, good))
+
+    def test_nobody_renegotiates(self):
+        # Not of gRPC's port: there the library's refusal is never sent, and the client waits.
+        for address in (self.server.http, self.server.metrics_page):
+            with self.subTest(address):
+                done = subprocess.run(
+                    ["openssl", "s_client", "-tls1_2", "-connect", address], input="R\n",
+                    capture_output=True, text=True, timeout=serving.WAIT_S, check=False)
+                self.assertIn("RENEGOTIATING", done.stdout + done.stderr)
+                self.assertIn("no renegotiation", done.stderr)
+
     def test_tritonclient_http(self):
         context = ssl.create_default_context(cafile=self.files / "server.pem")
         client = tritonhttp.InferenceServerClient(

@@ -54,4 +54,10 @@ while [ $running -gt 0 ]; do
   wait -n || bad=1
   running=$((running - 1))
 done
+all=0
+for target in "${targets[@]}"; do
+  runs=$(grep -oE 'Done [0-9]+ runs' "$build/$target.log" 2>/dev/null | grep -oE '[0-9]+')
+  all=$((all + ${runs:-0}))
+done
+echo "$all inputs in all"
 exit $bad

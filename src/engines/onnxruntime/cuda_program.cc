@@ -171,7 +171,7 @@ Expected<DevicePrograms> MakeOnnxCudaPrograms(const std::filesystem::path& libra
   if (!version) return std::unexpected(version.error());
   try {
     // First: the provider logs as it starts.
-    auto env = std::make_shared<Ort::Env>(ORT_LOGGING_LEVEL_FATAL, "tactus");
+    auto env = std::make_shared<Ort::Env>(MakeEnv("tactus"));
     if (Status has = StartProvider(*version); !has) return std::unexpected(has.error());
     return DevicePrograms{"onnxruntime " + *version,
                           [env](ModelSpec& spec, const DeviceStream& stream) {

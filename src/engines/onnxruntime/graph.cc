@@ -27,6 +27,12 @@ constexpr std::array<std::pair<ONNXTensorElementDataType, DataType>, 14> kTypes{
     {ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, DataType::kBf16},
 }};
 
+// Why a graph does not load, and what to do: by whether its file could be read.
+constexpr const char* kDamaged =
+    "the file may be damaged or incomplete: install or export it again";
+constexpr const char* kNotRunHere =
+    "its file is whole: export it again with operators, types and an opset that this version has";
+
 Expected<TensorSpec> Describe(const std::string& name, const Ort::TypeInfo& type) {
   if (type.GetONNXType() != ONNX_TYPE_TENSOR) {
     return Fail(
@@ -203,10 +209,9 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
           Error{ok.error().code, fmt::format("{}: tensor {}", path.string(), ok.error().message)});
     }
   } catch (const Ort::Exception& e) {
-    return InvalidArgument(
-        fmt::format("{}: ONNX Runtime cannot load this graph; the file may be "
-                    "damaged or incomplete: install or export it again ({})",
-                    path.string(), e.what()));
+    const bool whole = size > 0 && e.GetOrtErrorCode() != ORT_INVALID_PROTOBUF;
+    return InvalidArgument(fmt::format("{}: ONNX Runtime cannot load this graph; {} ({})",
+                                       path.string(), whole ? kNotRunHere : kDamaged, e.what()));
   }
   return graph;
 }

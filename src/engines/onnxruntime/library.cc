@@ -76,12 +76,19 @@ std::vector<fs::path> LibraryCandidates(const fs::path& library) {
   return paths;
 }
 
+Ort::Env MakeEnv(const char* name) {
+  Ort::Env env(ORT_LOGGING_LEVEL_FATAL, name);
+  env.DisableTelemetryEvents();
+  return env;
+}
+
 Expected<std::string> OpenOnnxRuntime(const fs::path& library) {
   // The vendor's header keeps one table of functions for the process, so there is one library.
   static std::mutex mutex;
   static std::optional<std::string> opened;
   std::lock_guard lock(mutex);
   if (opened) return *opened;
+  setenv("ORT_DISABLE_TELEMETRY", "1", 1);  // before the library's first look at it
   std::string tried;
   for (const fs::path& path : LibraryCandidates(library)) {
     std::error_code ignored;

@@ -18,6 +18,13 @@ namespace tactus {
 // process ends: what it allocated may live as long. `library` may be empty, a file or a folder.
 Expected<std::string> OpenOnnxRuntime(const std::filesystem::path& library);
 
+// The library's state, which logs only what is fatal. Throws what the vendor's header throws.
+//
+// The vendor's own builds (1.30 for Linux) collect events for it, of sessions and of runs that
+// fail, in a database in the user's cache, which costs more than the run. OpenOnnxRuntime and this
+// switch that off.
+Ort::Env MakeEnv(const char* name);
+
 // Where OpenOnnxRuntime looks, in order; the last ones are names for the system's loader.
 std::vector<std::filesystem::path> LibraryCandidates(const std::filesystem::path& library);
 

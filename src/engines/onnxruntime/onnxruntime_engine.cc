@@ -189,7 +189,7 @@ class OnnxModel {
 class OnnxRuntimeEngine final : public Engine {
  public:
   explicit OnnxRuntimeEngine(std::string version)
-      : name_("onnxruntime " + std::move(version)), env_(ORT_LOGGING_LEVEL_FATAL, "tactus") {}
+      : name_("onnxruntime " + std::move(version)), env_(MakeEnv("tactus")) {}
 
   EngineTraits traits() const override {
     return {.name = name_, .terminates = true, .max_slots = 64};

@@ -38,7 +38,7 @@ RawLoopResult Loop(Graph& graph, const Shape& shape, Duration length) {
 Expected<RawLoopResult> RunRawLoop(const std::filesystem::path& path, int batch, Duration length) {
   if (const auto version = OpenOnnxRuntime({}); !version) return std::unexpected(version.error());
   try {
-    Ort::Env env(ORT_LOGGING_LEVEL_FATAL, "raw-loop");
+    Ort::Env env = MakeEnv("raw-loop");
     const auto graph = LoadGraph(env, path, CpuPlacement{});
     if (!graph) return std::unexpected(graph.error());
     Shape shape = (*graph)->inputs[0].dims;

@@ -298,6 +298,19 @@ TEST_F(Repository, AModelThatIsAskedForAndIsNotThereIsNotReady) {
   EXPECT_TRUE(h.runtime->Ready());
 }
 
+TEST_F(Repository, WhereReadinessIsNotStrictAMissingModelDoesNotMatter) {
+  RepositoryOptions options = Options(ModelControl::kExplicit);
+  options.load = {"b"};
+  testing::HarnessOptions given = Profiled();
+  given.runtime.strict_readiness = false;
+  Harness h(std::move(given));
+  ASSERT_TRUE(h.runtime->Start(options));
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_EQ(StateOf(h, "b"), "UNAVAILABLE");
+  h.runtime->Stop(Duration{});
+  EXPECT_FALSE(h.runtime->Ready());
+}
+
 // A version that cannot be loaded must not cost the one that it was to replace, nor the server its
 // place behind a balancer.
 TEST_F(Repository, AModelKeepsWhatServesWhereItsNewVersionDoesNot) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
@@ -29,12 +30,15 @@ constexpr int kPingsEvery = 1000;
 // Of the calls that gRPC answers itself, reflection above all, each has a thread while it lasts.
 constexpr int kMostThreads = 64;
 
-// gRPC's plug-ins are switched on for the whole process, and before the first server is built.
-void SwitchOnPlugins() {
+// For the whole process, and before the first server is built: gRPC's plug-ins are switched on, and
+// what protobuf says on stderr is switched off. It has a line for each string of a message that is
+// not UTF-8, so that a client could fill a pipe that nobody reads, and hold a thread there.
+void SetUpLibraries() {
   static std::once_flag once;
   std::call_once(once, [] {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    google::protobuf::SetLogHandler(nullptr);
   });
 }
 
@@ -107,7 +111,7 @@ GrpcServer::~GrpcServer() { Stop(std::chrono::milliseconds(0)); }
 
 Expected<std::uint16_t> GrpcServer::Start() {
   Body& body = *body_;
-  SwitchOnPlugins();
+  SetUpLibraries();
   body.slow.emplace();
   body.rpcs.emplace(
       body.service, *body.slow,

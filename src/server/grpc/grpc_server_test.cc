@@ -217,6 +217,16 @@ TEST_F(GrpcServerTest, GarbageIsAnErrorOfTheCallAndOfNothingElse) {
   EXPECT_TRUE(Infer(RawRequest()).ok());
 }
 
+// Where stderr is a pipe that nobody reads, a client could else stop the server by such calls.
+TEST_F(GrpcServerTest, TextThatIsNotUtf8IsSaidToTheClientAndNobodyElse) {
+  std::string bytes = RawRequest().SerializeAsString();
+  bytes.replace(bytes.find("call 7"), 6, "call \xff");
+  testing::internal::CaptureStderr();
+  const auto status = SendBytes(channel_, "/inference.GRPCInferenceService/ModelInfer", bytes);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(GrpcServerTest, PriorityAndOutputsReachTheService) {
   ModelInferRequest request = RawRequest();
   (*request.mutable_parameters())["priority"].set_uint64_param(3);

@@ -124,6 +124,31 @@ TEST_F(GrpcLimitsTest, ConnectionsAreCountedAndThoseThatEndedMakeRoom) {
   close(third);
 }
 
+TEST_F(GrpcLimitsTest, AConnectionHasNoMoreStreamsThanTheLimit) {
+  Serve({.max_streams = 2});
+  EXPECT_TRUE(Infer(RawRequest()).ok());  // the client knows the server's settings from here on
+  const auto open = [&](grpc::ClientContext& context) {
+    Bound(context);
+    inference::ModelStreamInferResponse response;
+    auto stream = stub_->ModelStreamInfer(&context);
+    EXPECT_TRUE(stream->Write(RawRequest()) && stream->Read(&response));
+    return stream;
+  };
+  grpc::ClientContext of_first, of_second, of_third;
+  const auto first = open(of_first);
+  const auto second = open(of_second);
+  // However long it waits: it is not even begun while two are open.
+  of_third.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+  inference::ModelInferResponse response;
+  EXPECT_EQ(stub_->ModelInfer(&of_third, RawRequest(), &response).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  first->WritesDone();
+  EXPECT_TRUE(first->Finish().ok());
+  EXPECT_TRUE(Infer(RawRequest()).ok());
+  second->WritesDone();
+  EXPECT_TRUE(second->Finish().ok());
+}
+
 TEST_F(GrpcLimitsTest, MetadataBeyondTheLimitIsRefused) {
   Serve({.max_metadata = 2000});
   grpc::ClientContext context;

@@ -1,6 +1,7 @@
 // For tests: an InferenceService that answers each call with its inputs, at once or when told.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -63,6 +64,7 @@ class FakeService final : public InferenceService {
   int cancels() const { return Read(cancels_); }
   std::optional<Duration> last_limit() const { return Read(last_limit_); }
   std::uint32_t last_priority() const { return Read(last_priority_); }
+  std::chrono::steady_clock::time_point last_received() const { return Read(last_received_); }
   std::string last_control() const { return Read(last_control_); }
 
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
@@ -82,6 +84,7 @@ class FakeService final : public InferenceService {
       id = static_cast<CallId>(++calls_);
       last_priority_ = call.priority;
       last_limit_ = call.limit.shortest();
+      last_received_ = call.received;
       changed_.notify_all();
       if (hold_) {
         held_.emplace(id, std::move(call));
@@ -191,6 +194,7 @@ class FakeService final : public InferenceService {
   std::function<void()> control_;
   std::optional<Error> failure_;
   std::optional<Duration> last_limit_;
+  std::chrono::steady_clock::time_point last_received_;
   std::uint32_t last_priority_ = 0;
   std::string last_control_;
   std::map<CallId, InferCall> held_;

@@ -143,6 +143,27 @@ TEST_F(LimitsTest, WhatTakesLongToReadHoldsUpNobody) {
   EXPECT_EQ(heavy.Receive().status, 200);
 }
 
+// Else a server that is behind with reading would count late answers as met.
+TEST_F(LimitsTest, ACallsTimeRunsFromItsLastByteAlsoWhileItWaitsToBeRead) {
+  std::promise<void> reading, go_on;
+  service_.BeginWith([&, once = std::make_shared<std::atomic<bool>>(false)] {
+    if (once->exchange(true)) return;
+    reading.set_value();
+    go_on.get_future().wait();
+  });
+  LoopbackClient first(port()), second(port());
+  first.Send(Infer(50'000));
+  reading.get_future().wait();
+  second.Send(Infer(50'000));
+  // The I/O thread has taken the second body once it has served connections that came later.
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Call(kAskLive).status, 200);
+  const auto while_it_waited = std::chrono::steady_clock::now();
+  go_on.set_value();
+  EXPECT_EQ(first.Receive().status, 200);
+  EXPECT_EQ(second.Receive().status, 200);
+  EXPECT_LT(service_.last_received(), while_it_waited);
+}
+
 TEST_F(LimitsTest, AClientThatLeavesWhileItsBodyIsReadIsCancelled) {
   std::promise<void> reading, go_on;
   service_.Hold();

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "platform/kept_memory.h"
 #include "server/metrics/gauge_family.h"
 
 namespace tactus {
@@ -166,6 +167,11 @@ std::vector<MetricFamily> ProcessFamilies() {
                               MetricType::Gauge));
     Add(families.back(), {}, static_cast<double>(resident) * sysconf(_SC_PAGESIZE));
   }
+  families.push_back(Family("tactus_heap_in_use_bytes",
+                            "Bytes that the allocator has given out. It keeps freed memory for the "
+                            "next request, so more is resident.",
+                            MetricType::Gauge));
+  Add(families.back(), {}, static_cast<double>(ReadHeap().in_use));
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) == 0) {
     const auto seconds = [](const timeval& t) {

@@ -211,6 +211,7 @@ TEST(ServingMetrics, GaugesAreReadAtEachScrapeUntilTheRuntimeIsGone) {
   EXPECT_EQ(Value(text, R"(tactus_latency_ratio{model="m",version="2",lane_class="1"})"), 1.25);
   EXPECT_EQ(Value(text, R"(tactus_build_info{commit="c",policy="p",version="1"})"), 1);
   EXPECT_GT(Value(text, "process_resident_memory_bytes"), 0);
+  EXPECT_GE(Value(text, "tactus_heap_in_use_bytes"), 0);
   EXPECT_THAT(text, Not(HasSubstr("nv_")));
   // Two seconds later lane 0 was busy for one of them.
   reading.uptime = Seconds(12);

@@ -1,0 +1,107 @@
+"""A server that its operating system gives little: few descriptors, little memory. What there is no
+room for is refused; the server lives, and serves as before once there is room again."""
+
+import contextlib
+import json
+import pathlib
+import resource
+import socket
+import unittest
+
+import grpc
+
+from serving import WAIT_S, Server
+
+GOOD = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4],
+                               "data": [0, 1, 2, 3]}]}).encode()
+MB = 1 << 20
+
+
+def open_many(address, count):
+    """So many connections, as far as they are taken, without a byte on them."""
+    host, port = address.split(":")
+    taken = []
+    for _ in range(count):
+        with contextlib.suppress(OSError):
+            taken.append(socket.create_connection((host, int(port)), timeout=WAIT_S))
+    return taken
+
+
+class FewDescriptorsTest(unittest.TestCase):
+    """gRPC 1.51 listens no more once there were no descriptors left, and nothing says so."""
+
+    LIMIT = 400
+
+    def grpc_answers(self, server):
+        with grpc.insecure_channel(server.grpc) as channel:
+            live = channel.unary_unary("/inference.GRPCInferenceService/ServerLive")
+            return live(b"", timeout=WAIT_S, wait_for_ready=True) == b"\x08\x01"
+
+    def test_more_connections_than_descriptors_end_no_listener(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2000)), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        under = ("prlimit", f"--nofile={self.LIMIT}:{self.LIMIT}")
+        with contextlib.closing(Server(under=under)) as server:
+            for port in (server.http, server.grpc, server.metrics_page):
+                with self.subTest(port):
+                    taken = open_many(port, self.LIMIT + 100)
+                    self.assertEqual(server.get("/v2/health/live", server.metrics_page),
+                                     '{"live":true}')
+                    for connection in taken:
+                        connection.close()
+                    self.assertTrue(self.grpc_answers(server))
+                    self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
+            self.assertEqual(server.terminate(), 0)
+
+
+# Glibc reserves 64 MB of addresses for the heap of each further thread, and those count here.
+FEW_HEAPS = ("env", "MALLOC_ARENA_MAX=1")
+
+
+class LittleMemoryTest(unittest.TestCase):
+    def limit(self, server, more_mb):
+        """The server may have so much memory more than it has now."""
+        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+        size = next(int(line.split()[1]) for line in status.splitlines()
+                    if line.startswith("VmSize"))
+        _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_AS)
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (size * 1024 + more_mb * MB, hard))
+
+    def send_body(self, server, size_mb):
+        """The status of a call with a body of so much text, as far as the server takes it."""
+        host, port = server.http.split(":")
+        with socket.create_connection((host, int(port)), timeout=WAIT_S) as connection:
+            head = (f"POST /v2/models/large/infer HTTP/1.1\r\nHost: x\r\n"
+                    f"Content-Length: {size_mb * MB}\r\n\r\n")
+            with contextlib.suppress(OSError):  # refused and closed before all of it was sent
+                connection.sendall(head.encode())
+                for _ in range(size_mb):
+                    connection.sendall(b" " * MB)
+            return int(connection.recv(65536).split(b" ")[1])
+
+    def test_bodies_for_which_there_is_no_memory_are_refused(self):
+        arguments = ("--max-body-mb", "1000", "--pending-mb", "4000")
+        with contextlib.closing(Server(*arguments, under=FEW_HEAPS)) as server:
+            self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
+            self.limit(server, 256)
+            for _ in range(2):
+                self.assertEqual(self.send_body(server, 600), 503)
+                self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
+            self.assertEqual(server.terminate(), 0)
+
+    def test_a_load_for_which_there_is_no_memory_ends_nothing(self):
+        arguments = ("--model-control-mode", "explicit", "--load-model", "echo")
+        with contextlib.closing(Server(*arguments, under=FEW_HEAPS)) as server:
+            self.limit(server, 256)
+            config = json.dumps({"name": "large", "platform": "identity", "max_batch_size": 8,
+                                 "input": [{"name": "INPUT0", "data_type": "TYPE_FP32",
+                                            "dims": [100_000_000]}]})
+            body = json.dumps({"parameters": {"config": config}}).encode()
+            server.post("/v2/repository/models/large/load", body)  # whatever becomes of it
+            self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
+            self.assertEqual(server.terminate(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
