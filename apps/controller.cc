@@ -14,6 +14,7 @@
 #include "log_queue.h"
 #include "output_file.h"
 #include "planners/fleet_registry.h"
+#include "platform/process.h"
 #include "stop_signals.h"
 #include "workload/fleet_file.h"
 #include "workload/fleet_scenario.h"
@@ -29,6 +30,7 @@ struct ControllerFlags {
   std::string models;   // empty: those beside the fleet, if there are any
   std::string planner;  // empty: the file's
   double replan_s = 360;
+  double autoscale_s = -1;  // below 0: the file's
   double links_s = 30;
   double forget_s = 600;
   ControllerLifeFlags life;
@@ -43,6 +45,12 @@ int RunController(const ControllerFlags& flags) {
   if (!run) return ReportBadInput(run.error());
   const std::string planner = flags.planner.empty() ? run->planner : flags.planner;
   if (auto known = CheckFleetPlanner(planner); !known) return ReportBadInput(known.error());
+  // A connection for each node, and files of its own.
+  constexpr std::size_t kOwnFiles = 64;
+  if (const std::size_t limit = RaiseDescriptorLimit(); limit < fleet->devices.size() + kOwnFiles) {
+    logs.log()->warn("the system allows {} file descriptors, too few for {} nodes (ulimit -n)",
+                     limit, fleet->devices.size());
+  }
   auto tls = PeerTls::Open(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
   ControllerOptions options{.listen = flags.listen, .state = flags.state, .tls = *std::move(tls)};
@@ -56,7 +64,9 @@ int RunController(const ControllerFlags& flags) {
   if (Status offered = OfferModels(models, *fleet, options, say); !offered) {
     return ReportBadInput(offered.error());
   }
-  return RunControllerLife(std::move(options), *fleet, planner, flags.life, signals, logs);
+  ControllerLifeFlags life = flags.life;
+  life.autoscale_s = flags.autoscale_s < 0 ? run->autoscale_s : flags.autoscale_s;
+  return RunControllerLife(std::move(options), *fleet, planner, life, signals, logs);
 }
 
 void AddControllerLife(CLI::App& command, ControllerLifeFlags& life) {
@@ -116,6 +126,13 @@ void AddController(CLI::App& app, CommandContext& context) {
                    "How often to make a new plan for the measured rates")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
+  command
+      ->add_option(
+          "--autoscale-seconds", flags->autoscale_s,
+          "How often OctopInf's AutoScaler looks whether a stage needs an instance more or "
+          "less between two plans; 0: never (default: autoscale_s of the file's [fleet], "
+          "or 30)")
+      ->check(CLI::Range(0.0, 1e6));
   command
       ->add_option(
           "--links-seconds", flags->links_s,

@@ -17,6 +17,7 @@
 #include "cluster/memory/recollection.h"
 #include "commands.h"
 #include "planners/fleet_registry.h"
+#include "planners/fleet_scaling.h"
 #include "used_tokens.h"
 
 namespace tactus {
@@ -146,6 +147,13 @@ Expected<ControllerLife::End> ControllerLife::Lead() {
   if (const auto recollection = Remember()) {
     options.least = recollection->highest;
     options.leader.remembered = recollection->remembered;
+  }
+  if (flags_.autoscale_s > 0 && IsScaled(planner_)) {
+    options.leader.scale_every = FromSeconds(flags_.autoscale_s);
+    options.leader.scaling = [scaling = FleetScaling(planner_)](
+                                 const FleetInput& input, FleetPlan& plan, TimePoint now) mutable {
+      return TextOf(scaling.Step(input, plan, now), input, plan);
+    };
   }
   if (candidate_) {
     const std::uint64_t term = candidate_->term();

@@ -15,6 +15,7 @@ struct ControllerLifeFlags {
   std::string elect = "none";  // or what OpenCoordination takes
   std::string name;            // for the other controllers; empty: where it listens
   double lease_s = 10;
+  double autoscale_s = 30;  // from look to look of the AutoScaler; 0: there is none
 };
 
 // What the knowledge base of a controller with this folder of state is called if nothing is said.

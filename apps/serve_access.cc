@@ -4,25 +4,13 @@
 #include <chrono>
 #include <utility>
 
-#include <sys/resource.h>
+#include "platform/process.h"
 
 namespace tactus {
 namespace {
 
-// What the system gives where it does not say.
-constexpr std::size_t kFewDescriptors = 1024;
 // For models, files and threads.
 constexpr std::size_t kOwnDescriptors = 192;
-
-std::size_t RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kFewDescriptors;
-  if (limit.rlim_cur < limit.rlim_max) {
-    const rlimit most{limit.rlim_max, limit.rlim_max};
-    if (setrlimit(RLIMIT_NOFILE, &most) == 0) limit = most;
-  }
-  return limit.rlim_cur;
-}
 
 }  // namespace
 

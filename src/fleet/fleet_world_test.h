@@ -17,26 +17,12 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "fleet/fleet_world_options_test.h"
 #include "fleet/leader.h"
 #include "fleet/made_fleet_test.h"
 #include "fleet/node_state.h"
 
 namespace tactus {
-
-struct FleetWorldOptions {
-  std::uint64_t seed = 1;
-  int servers = 2;
-  int edges = 3;
-  bool faults = true;      // until `heal_at`
-  bool transcript = true;  // and checks after each event
-  TimePoint heal_at = kStart + Seconds(90);
-  LeaderOptions leader;
-  FleetLeader::Planning planning;                  // null: everything somewhere, at random
-  std::function<void(const FromNode&)> on_report;  // each that is sent
-  std::function<void(const ToNode&)> on_order;
-  FleetHistory* history = nullptr;         // of all leaders
-  std::function<Remembered()> remembered;  // by each that starts
-};
 
 class FleetWorld {
  public:
@@ -104,7 +90,12 @@ class FleetWorld {
   }
   FleetLeader& leader() { return *leaders_.back().leader; }
   const FleetSlice& SliceOf(const std::string& node) const { return nodes_.at(node).disk.slice; }
-  void StopAgent(const std::string& name) { KillAgent(nodes_.at(name), name); }
+  void StopHost(const std::string& name) {
+    SimNode& node = nodes_.at(name);
+    if (node.agent != nullptr) KillAgent(node, name);
+    if (node.worker_up) KillWorker(node, name);
+    node.host_up = false;
+  }
 
  private:
   struct SimNode {
@@ -262,6 +253,7 @@ class FleetWorld {
   void Pump(const std::string& name) {
     SimNode& node = nodes_.at(name);
     if (node.agent == nullptr) return;
+    if (o_.rates) node.agent->Measure(o_.rates(name, now_));
     NodeActions actions = node.agent->Take(now_);
     node.routes = node.agent->slice();
     bool written = true;
@@ -407,9 +399,7 @@ class FleetWorld {
         if (node.worker_up) KillWorker(node, name);
         break;
       case 2:  // the whole machine
-        if (node.agent != nullptr) KillAgent(node, name);
-        if (node.worker_up) KillWorker(node, name);
-        node.host_up = false;
+        StopHost(name);
         Later(Between(Seconds(1), Seconds(20)), [this, name] { StartHost(name); });
         break;
       case 3:

@@ -22,6 +22,9 @@ class FleetHistory {
   virtual void OnStanding(TimePoint, const std::string& /*node*/, Standing /*now*/) {}
   virtual void OnReport(TimePoint, const FromNode&) {}
   virtual void OnPlan(TimePoint, PlanId, const FleetInput&, const FleetPlan&) {}
+  // Of the plan that OnPlan has just told: the AutoScaler made it of the one before; what it
+  // changed and why.
+  virtual void OnScaled(TimePoint, PlanId, const std::string& /*what*/) {}
   // All nodes serve this plan of an earlier leader, which holds. How it came to serve everywhere is
   // told by OnRollout if nobody knew.
   virtual void OnTakenUp(TimePoint, PlanId) {}

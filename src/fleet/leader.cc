@@ -194,6 +194,7 @@ void FleetLeader::Ended(TimePoint now) {
              "': " + rollout_->why();
   retry_ = true;
   not_before_ = now + options_.rollout.resend;
+  current_.reset();
   if (membership_.members().at(culprit).present()) LeaveOut(culprit, rollout_->why(), now);
 }
 
@@ -229,8 +230,11 @@ void FleetLeader::Step(TimePoint now) {
   if (rollout_ && !rollout_->over()) return;
   LookAtLinks(now);
   const std::set<std::string> participants = Participants(now);
-  if (!WantsPlan(now, participants)) return;
-  if (!TakeUp(now, participants)) MakePlan(now, participants);
+  if (WantsPlan(now, participants)) {
+    if (!TakeUp(now, participants)) MakePlan(now, participants);
+  } else if (participants != planned_for_ || !Scale(now)) {
+    return;
+  }
   Roll(now);
 }
 

@@ -35,10 +35,14 @@ struct LeaderOptions {
   std::uint64_t term = 0;
   Duration settle = Seconds(3);          // how long nodes have to say hello before the first plan
   Duration replan_every = Seconds(360);  // for the rates that are measured
-  Duration plan_again = Seconds(5);      // after a plan that could not be made
-  Duration links_every = Seconds(30);    // not sooner after a plan for a link that has changed
-  Duration links_hold = Seconds(600);    // what was measured of a link that nobody uses any more
-  Duration refused_for = Seconds(60);    // a node that refused is left out; longer each time
+  // Between two plans: changes the one that serves for the fleet as it is measured, and says what
+  // it has changed; empty: nothing. Null: nobody does.
+  std::function<std::string(const FleetInput&, FleetPlan&, TimePoint now)> scaling = {};
+  Duration scale_every = Seconds(30);
+  Duration plan_again = Seconds(5);    // after a plan that could not be made
+  Duration links_every = Seconds(30);  // not sooner after a plan for a link that has changed
+  Duration links_hold = Seconds(600);  // what was measured of a link that nobody uses any more
+  Duration refused_for = Seconds(60);  // a node that refused is left out; longer each time
   // Where a silent node sends is spared so long; then what it may send to is unloaded.
   Duration forget_after = Seconds(600);
   // Of the models and pipelines in its repository, by name: nodes have these from there.
@@ -149,6 +153,13 @@ class FleetLeader {
   bool TakeUp(TimePoint now, const std::set<std::string>& participants);
   void StartRollout(RolloutPlan plan, Rollout::Phase from, TimePoint now);
   void MakePlan(TimePoint now, const std::set<std::string>& participants);
+  // What is due between two plans; whether another one is rolled out for it.
+  bool Scale(TimePoint now);
+  // The fleet of `planned_for_` as it is measured, with these links.
+  FleetInput MeasuredNow(const FleetInput& linked, std::vector<std::string>& lost) const;
+  // Rolls it out by the next number, unless the nodes serve it. `scaled`: what was changed of the
+  // plan before; empty: it was made anew.
+  void RollOut(TimePoint now, const FleetInput& input, FleetPlan plan, const std::string& scaled);
   bool Serves(const std::map<std::string, FleetSlice>& slices) const;
 
   const FleetInput declared_;
@@ -170,6 +181,8 @@ class FleetLeader {
   bool known_adopted_ = false;  // an earlier leader has told of its end
   PlanId serving_;
   std::set<std::string> planned_for_;
+  std::optional<FleetPlan> current_;  // that serves or is rolled out, by ids of its nodes' fleet
+  TimePoint next_scaling_ = kStart;
   std::vector<FleetLink> planned_links_;
   TimePoint planned_at_ = kStart;
   TimePoint look_at_links_ = kStart;

@@ -162,7 +162,18 @@ bool FleetLeader::TakeUp(TimePoint now, const std::set<std::string>& participant
   AddModels(options_.digests, with_models);
   if (!options_.digests.empty() && with_models != slices) return false;
   lost_.clear();
-  (void)Without(declared_, away, lost_);
+  const FleetInput input = Without(declared_, away, lost_);
+  // The slices are what serves; a plan that is not theirs would undo them.
+  const auto same = [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second.instances == b.second.instances &&
+           a.second.routes == b.second.routes;
+  };
+  current_ = plan->plan;
+  if (current_ &&
+      !std::ranges::equal(SlicesOf(*current_, input, plan->id, participants), slices, same)) {
+    current_.reset();
+  }
+  next_scaling_ = now + options_.scale_every;
   planned_ = true;
   planned_links_ = plan->links;
   planned_at_ = now;
@@ -187,16 +198,20 @@ void FleetLeader::StartRollout(RolloutPlan plan, Rollout::Phase from, TimePoint 
   ended_ = false;
 }
 
-void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participants) {
+FleetInput FleetLeader::MeasuredNow(const FleetInput& linked,
+                                    std::vector<std::string>& lost) const {
   std::map<std::string, double> rates;
   std::set<std::string> away;
   for (const auto& [name, node] : nodes_) {
-    if (!participants.contains(name)) away.insert(name);
+    if (!planned_for_.contains(name)) away.insert(name);
     for (const auto& [model, rate] : node.rates) rates[model] += rate;
   }
+  return Without(Measured(linked, rates), away, lost);
+}
+
+void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participants) {
   lost_.clear();
   const FleetInput linked = Linked(now);
-  const FleetInput input = Without(Measured(linked, rates), away, lost_);
   planned_ = true;
   planned_links_ = linked.links;
   planned_at_ = now;
@@ -204,6 +219,9 @@ void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participa
   retry_ = false;
   planned_for_ = participants;
   next_period_ = now + options_.replan_every;
+  next_scaling_ = now + options_.scale_every;
+  current_.reset();
+  const FleetInput input = MeasuredNow(linked, lost_);
   FleetPlan plan;
   if (!input.pipelines.empty()) {
     auto made = planning_(input);
@@ -215,19 +233,38 @@ void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participa
     }
     plan = *std::move(made);
   }
+  RollOut(now, input, std::move(plan), "");
+}
+
+bool FleetLeader::Scale(TimePoint now) {
+  if (!options_.scaling || !current_ || now < next_scaling_) return false;
+  next_scaling_ = now + options_.scale_every;
+  std::vector<std::string> lost;
+  const FleetInput input = MeasuredNow(Linked(now), lost);
+  FleetPlan plan = *current_;
+  const std::string what = options_.scaling(input, plan, now);
+  if (what.empty()) return false;
+  RollOut(now, input, std::move(plan), what);
+  return true;
+}
+
+void FleetLeader::RollOut(TimePoint now, const FleetInput& input, FleetPlan plan,
+                          const std::string& scaled) {
   const PlanId id{kept_.term, kept_.epoch + 1};
-  auto slices = SlicesOf(plan, input, id, participants);
+  auto slices = SlicesOf(plan, input, id, planned_for_);
   AddModels(options_.digests, slices);
   if (Serves(slices)) {
     problem_.clear();
-    return;
+  } else {
+    ++kept_.epoch;
+    plan.epoch = id.epoch;
+    if (history_ != nullptr) history_->OnPlan(now, id, input, plan);
+    if (history_ != nullptr && !scaled.empty()) history_->OnScaled(now, id, scaled);
+    auto waves = WavesOf(slices, input);
+    known_adopted_ = false;
+    StartRollout({id, std::move(slices), std::move(waves)}, Rollout::Phase::kPreparing, now);
   }
-  ++kept_.epoch;
-  plan.epoch = id.epoch;
-  if (history_ != nullptr) history_->OnPlan(now, id, input, plan);
-  auto waves = WavesOf(slices, input);
-  known_adopted_ = false;
-  StartRollout({id, std::move(slices), std::move(waves)}, Rollout::Phase::kPreparing, now);
+  current_ = std::move(plan);
 }
 
 TimePoint FleetLeader::Next() const {
@@ -242,6 +279,7 @@ TimePoint FleetLeader::Next() const {
     later(since_ + (awaits ? options_.membership.dead_after : options_.settle));
   }
   if (planned_) later(next_period_);
+  if (options_.scaling && current_) later(next_scaling_);
   if (retry_) later(not_before_);
   for (const auto& [name, node] : nodes_) {
     if (node.left_out_until > not_before_) later(node.left_out_until);

@@ -2,6 +2,7 @@
 // of it may be missing: then it begins with what the nodes say.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ struct RememberedPlan {
   std::set<std::string> nodes;   // that it was made for
   std::vector<FleetLink> links;  // that it was made for
   bool adopted = false;          // false: nobody saw how its roll-out ended
+  // By the ids of the declared fleet without the other nodes, for changes between two plans. None:
+  // it is not changed before the next one is made.
+  std::optional<FleetPlan> plan = {};
 };
 
 struct Remembered {

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,6 +121,17 @@ std::uint64_t UniqueNumber() {
     CHECK(drawn, "the kernel gives eight bytes at once");
   }
   return number;
+}
+
+std::size_t RaiseDescriptorLimit() {
+  rlimit limit{};
+  constexpr std::size_t kFew = 1024;  // what the system gives where it does not say
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kFew;
+  if (limit.rlim_cur < limit.rlim_max) {
+    const rlimit most{limit.rlim_max, limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &most) == 0) limit = most;
+  }
+  return limit.rlim_cur;
 }
 
 std::filesystem::path ThisProgram() {

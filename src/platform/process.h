@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -33,6 +34,8 @@ void AskToStop(const ProcessIdentity& process);  // SIGTERM
 void StopProcess(const ProcessIdentity& process, std::chrono::milliseconds grace);
 // One that no other call gives, on any machine; not 0.
 std::uint64_t UniqueNumber();
+// Raises this process's limit of file descriptors to what the system allows it; what it is then.
+std::size_t RaiseDescriptorLimit();
 // Of this program's file.
 std::filesystem::path ThisProgram();
 

@@ -1,7 +1,10 @@
 // Without these an agent could take a process of the same number for its worker.
 #include "platform/process.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "base/temporary_folder_test.h"
 #include "base/whole_file.h"
@@ -30,6 +33,19 @@ TEST(Process, WhatCannotStartSaysWhy) {
   const auto started = StartProcess({"/nowhere/at/all"}, folder / "log");
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().message, "/nowhere/at/all: No such file or directory");
+}
+
+// Else a controller of a thousand agents would take no more of them where a shell gives 1,024.
+TEST(Process, MayHaveAsManyDescriptorsAsTheSystemAllows) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{std::min<rlim_t>(256, before.rlim_max), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  EXPECT_EQ(RaiseDescriptorLimit(), before.rlim_max);
+  rlimit after{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &after), 0);
+  EXPECT_EQ(after.rlim_cur, before.rlim_max);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(FolderLock, OneAtATimeHoldsAFolder) {

@@ -67,6 +67,10 @@ class ToldHistory final : public FleetHistory {
          std::to_string(input.devices.size()) + " nodes");
     if (kept_ != nullptr) kept_->OnPlan(now, id, input, plan);
   }
+  void OnScaled(TimePoint now, PlanId id, const std::string& what) override {
+    log_(IdText(id) + " is the AutoScaler's: " + what);
+    if (kept_ != nullptr) kept_->OnScaled(now, id, what);
+  }
   void OnRollout(TimePoint now, PlanId id, bool adopted, const std::string& why) override {
     log_(IdText(id) + (adopted ? " serves everywhere" : " was abandoned: " + why));
     if (kept_ != nullptr) kept_->OnRollout(now, id, adopted, why);

@@ -31,7 +31,6 @@ struct ControllerOptions {
   LeaderKept least;
   // Asked before anything is sent: false ends it, as another may lead. Null: nobody elects leaders.
   std::function<bool()> may_lead;
-  std::size_t most_connections = 16'384;
 };
 
 class Controller {

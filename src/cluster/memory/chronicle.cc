@@ -77,11 +77,19 @@ void Chronicle::OnPlan(TimePoint, PlanId id, const FleetInput& input, const Flee
   if (urgent_) urgent_();
 }
 
+void Chronicle::OnScaled(TimePoint, PlanId id, const std::string& what) {
+  const std::scoped_lock lock(mutex_);
+  scaled_ = {id, "AutoScaler: " + what};
+  Happened("plan-scaled", PlanName(id), what);
+}
+
 void Chronicle::OnRollout(TimePoint, PlanId id, bool adopted, const std::string& why) {
   {
     const std::scoped_lock lock(mutex_);
     const auto fate = adopted ? knowledge::PlanFate::kAdopted : knowledge::PlanFate::kAbandoned;
-    decided_.push_back({.plan = {}, .verdict = {{id.epoch, fate, utc_(), why}}});
+    // Why it was abandoned, or else why it was made.
+    const std::string& told = adopted && scaled_.first == id ? scaled_.second : why;
+    decided_.push_back({.plan = {}, .verdict = {{id.epoch, fate, utc_(), told}}});
     Happened(adopted ? "plan-adopted" : "plan-abandoned", PlanName(id), why);
   }
   if (urgent_) urgent_();

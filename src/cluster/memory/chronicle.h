@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/fleet_plan.h"
@@ -30,6 +31,7 @@ class Chronicle final : public FleetHistory {
   void OnReport(TimePoint, const FromNode& message) override;
   void OnTakenUp(TimePoint, PlanId id) override;
   void OnPlan(TimePoint, PlanId id, const FleetInput& input, const FleetPlan& plan) override;
+  void OnScaled(TimePoint, PlanId id, const std::string& what) override;
   void OnRollout(TimePoint, PlanId id, bool adopted, const std::string& why) override;
 
   // Of the leader; 0: it does not lead yet, and there is nothing to write.
@@ -82,6 +84,7 @@ class Chronicle final : public FleetHistory {
   std::map<std::string, Heard> heard_;
   std::vector<knowledge::Event> events_;
   std::vector<Decided> decided_;
+  std::pair<PlanId, std::string> scaled_;  // the AutoScaler's last plan
 };
 
 }  // namespace tactus

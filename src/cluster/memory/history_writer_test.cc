@@ -151,6 +151,46 @@ TEST_F(HistoryWriterTest, TheNextControllerTakesUpThePlanAndTheLinks) {
   EXPECT_THAT(Recollect(*store, other, "first", utc())->remembered.plans, IsEmpty());
 }
 
+// Else nobody could tell why a plan was made that no link and no node had called for, and a
+// controller that takes over could not go on from it.
+TEST_F(HistoryWriterTest, APlanOfTheAutoScalerSaysSoAndIsKnownWholeToTheNextController) {
+  const SqliteFolder folder;
+  FleetPlan served;
+  LeaderOptions options;
+  options.scaling = [&](const FleetInput& input, FleetPlan& plan, TimePoint) -> std::string {
+    if (!served.instances.empty()) return "";
+    plan.instances.clear();
+    for (FleetStageId::rep s = 0; s < 2; ++s) {
+      plan.instances.push_back({.pipeline = FleetPipelineId{0},
+                                .stage = FleetStageId{s},
+                                .device = DeviceId{0},
+                                .cycle = Millis(100)});
+    }
+    plan.routes = RoutesOf(plan.instances);
+    plan.latency = {Millis(90)};
+    EXPECT_EQ(FaultOf(plan, input), "");
+    served = plan;
+    return "camera0/more 0 -> 1 instances (busy 0.90)";
+  };
+  Begin(OpenedLater(folder.where()), options);
+  Pass(60);
+  ASSERT_TRUE(Flushed());
+  const auto store = folder.Open();
+  EXPECT_THAT(EventsIn(*store), Contains("plan-scaled 1.2"));
+  const auto plans = store->Plans(All());
+  ASSERT_EQ(plans->size(), 2u);
+  EXPECT_EQ(plans->at(0).why + "|" + plans->at(1).why,
+            "|AutoScaler: camera0/more 0 -> 1 instances (busy 0.90)");
+  const auto recollection = Recollect(*store, TwoNodes::Fleet(), "first", utc());
+  ASSERT_TRUE(recollection) << recollection.error().message;
+  ASSERT_EQ(recollection->remembered.plans.size(), 1u);
+  const RememberedPlan& remembered = recollection->remembered.plans.at(0);
+  EXPECT_EQ(remembered.id, (PlanId{1, 2}));
+  ASSERT_TRUE(remembered.plan);
+  EXPECT_EQ(remembered.plan->instances, served.instances);
+  EXPECT_EQ(remembered.plan->routes, served.routes);
+}
+
 TEST_F(HistoryWriterTest, WhatAControllerMeasuredWhoseClockIsAnHourAheadIsKnownToTheNext) {
   const SqliteFolder folder;
   const auto store = folder.Open();

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cluster/memory/plan_text.h"
+#include "fleet/slices.h"
+#include "workload/fleet_plan_file.h"
 
 namespace tactus {
 namespace {
@@ -20,10 +24,18 @@ std::optional<RememberedPlan> TakenFrom(const knowledge::Plan& plan, const Fleet
                                         const std::string& mark) {
   const auto input = ParseInput(plan.input, declared);
   if (!input || input->mark != mark) return std::nullopt;
-  return RememberedPlan{.id = {plan.term, plan.epoch},
-                        .nodes = {input->devices.begin(), input->devices.end()},
-                        .links = input->links,
-                        .adopted = plan.fate == knowledge::PlanFate::kAdopted};
+  RememberedPlan remembered{.id = {plan.term, plan.epoch},
+                            .nodes = {input->devices.begin(), input->devices.end()},
+                            .links = input->links,
+                            .adopted = plan.fate == knowledge::PlanFate::kAdopted};
+  std::set<std::string> away;
+  for (const FleetDevice& each : declared.devices) {
+    if (!remembered.nodes.contains(each.name)) away.insert(each.name);
+  }
+  std::vector<std::string> lost;
+  auto file = ParseFleetPlan(plan.plan, "the knowledge base", Without(declared, away, lost));
+  if (file) remembered.plan = std::move(file->plan);
+  return remembered;
 }
 
 }  // namespace

@@ -128,11 +128,11 @@ std::vector<AutoScaler::Change> AutoScaler::Step(const FleetInput& input, FleetP
     if (busy / count > options_.up && since >= options_.after_up) {
       const bool added = rescaled.Add(from, to);
       if (added) changed_[{p, s}] = now;
-      changes.push_back({p, s, added ? 1 : 0});
+      changes.push_back({p, s, added ? 1 : 0, busy / count});
     } else if (count > 1 && busy / (count - 1) < options_.down && since >= options_.after_down) {
       rescaled.TakeAway(to);
       changed_[{p, s}] = now;
-      changes.push_back({p, s, -1});
+      changes.push_back({p, s, -1, busy / count});
     }
     rescaled.Pass(from, to);
   }

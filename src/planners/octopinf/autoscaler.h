@@ -25,7 +25,8 @@ class AutoScaler {
   struct Change {
     FleetPipelineId pipeline;
     FleetStageId stage;
-    int by = 0;  // instances: 1, -1; 0: one more is needed and there is no room
+    int by = 0;       // instances: 1, -1; 0: one more is needed and there is no room
+    double busy = 0;  // of the time, each of those that there were
   };
   // `input` has the rates as they are now. Changes `plan`, which is one for this fleet. `now` does
   // not fall.

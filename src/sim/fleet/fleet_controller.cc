@@ -20,7 +20,11 @@ constexpr int kWindows[] = {15, 30, 60};  // seconds: the largest rate of them i
 
 FleetController::FleetController(const FleetScenario& scenario, const FleetItems& items,
                                  std::vector<const RateTrace*> links)
-    : scenario_(scenario), items_(items), links_(std::move(links)), seen_(scenario.input) {}
+    : scenario_(scenario),
+      items_(items),
+      links_(std::move(links)),
+      seen_(scenario.input),
+      scaling_(scenario.run.planner) {}
 
 Expected<FleetPlan> FleetController::First(const FleetPlan* given) {
   for (FleetPipelineId::rep p = 0; p < seen_.pipelines.size(); ++p) {
@@ -93,17 +97,15 @@ Expected<FleetPlan> FleetController::Next(TimePoint now) {
 }
 
 bool FleetController::Scales() const {
-  return scenario_.run.autoscale_s > 0 && scenario_.run.planner.starts_with("octopinf");
+  return scenario_.run.autoscale_s > 0 && IsScaled(scenario_.run.planner);
 }
 
 FleetPlan FleetController::Scaled(TimePoint now, const FleetPlan& plan) {
   Look(now);
   FleetPlan scaled = plan;
-  const auto changes = scaler_.Step(seen_, scaled, now);
+  const auto changes = scaling_.Step(seen_, scaled, now);
   const bool any = std::ranges::any_of(changes, [](const auto& each) { return each.by != 0; });
   if (any) scaled.epoch = ++epochs_;
-  if (UseLimitOf(scenario_.run.planner) == UseLimit::kKept) return scaled;
-  for (FleetInstance& each : scaled.instances) each.offset = each.length = Duration{};
   return scaled;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/fleet_plan.h"
-#include "planners/octopinf/autoscaler.h"
+#include "planners/fleet_scaling.h"
 #include "sim/fleet/fleet_pipelines.h"
 #include "sim/network/rate_trace.h"
 
@@ -54,7 +54,7 @@ class FleetController {
   const std::vector<const RateTrace*> links_;
   FleetInput seen_;
   std::deque<Sampled> samples_;
-  AutoScaler scaler_;
+  FleetScaling scaling_;
   std::uint64_t epochs_ = 0;
 };
 
