@@ -41,7 +41,9 @@ double LeadForOthers(const KindOfLane& kind, double models) {
 void Demand::Prepare(const View& view, const LaneKinds& kinds) {
   counts_.resize(view.models.size());
   load_.resize(view.models.size());
-  sustained_.resize(view.models.size());
+  std::size_t steps = 0;
+  for (std::uint32_t k = 0; k < kinds.size(); ++k) steps = std::max(steps, kinds[k].steps.size());
+  more_.resize(steps);
   needed_.assign(kinds.size(), 0);
   longest_.assign(kinds.size(), Duration{});
   outlooks_.assign(kinds.size() * counts_.size(), Outlook{});
@@ -109,7 +111,7 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     if (!kind.courses[i].served()) continue;
     Outlook& own = outlook(m) = {.rate = counts_[i].per_second * kinds.ShareOf(k, m)};
     const BatchCosts& costs = kind.courses[i].quickest();
-    const int most = sustained_[i] =
+    const int most =
         TargetBatch(costs, view.models[i].slo, own.rate, static_cast<int>(kind.lanes.size()));
     own.target = std::max(1, static_cast<int>(std::lround(kAim * most)));
     load_[i] = own.rate / most * ToSeconds(costs(most) - view.profile.margin(m));
@@ -118,11 +120,13 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     longest_[k] = std::max(longest_[k], costs(costs.max_batch()));
   }
   ShareOut(kind, k);
+  SetMore(view, kind, k);
   work = TradeIn(view, kinds, k, work);
-  for (const Step& step : kind.steps) {
+  for (std::size_t s = 0; s < kind.steps.size(); ++s) {
+    const Step& step = kind.steps[s];
     Outlook& own = outlook(step.model);
     if (own.rate <= 0 || own.depth != step.to - 1) continue;
-    const double more = MoreFor(kind, k, step);
+    const double more = more_[s] * (1 - own.given_up);
     if (work + more > lanes) continue;
     own.depth = step.to;
     work += more;
@@ -147,14 +151,21 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
   }
 }
 
-// Lanes that this step takes besides, for all requests of its model that are answered.
-double Demand::MoreFor(const KindOfLane& kind, std::uint32_t k, const Step& step) const {
-  const std::size_t i = step.model.value();
-  const Outlook& own = outlooks_[k * counts_.size() + i];
-  const Course& course = kind.courses[i];
-  const int batch = sustained_[i];
-  return own.rate * (1 - own.given_up) / batch *
-         ToSeconds(course.at(step.to)(batch) - course.at(step.to - 1)(batch));
+// Lanes that each step of the hull takes besides, for all requests of its model, in the batches that
+// the rate sustains at either exit.
+void Demand::SetMore(const View& view, const KindOfLane& kind, std::uint32_t k) {
+  const auto lanes = static_cast<int>(kind.lanes.size());
+  for (std::size_t s = 0; s < kind.steps.size(); ++s) {
+    const Step& step = kind.steps[s];
+    const std::size_t i = step.model.value();
+    const double rate = outlooks_[k * counts_.size() + i].rate;
+    const auto takes = [&](int place) {
+      const BatchCosts& costs = kind.courses[i].at(place);
+      const int batch = TargetBatch(costs, view.models[i].slo, rate, lanes);
+      return rate / batch * ToSeconds(costs(batch) - view.profile.margin(step.model));
+    };
+    more_[s] = rate > 0 ? std::max(0.0, takes(step.to) - takes(step.to - 1)) : 0;
+  }
 }
 
 // Gives value, not presence, its price: of the lowest priority, whose requests take so long that
@@ -183,8 +194,11 @@ double Demand::TradeIn(const View& view, const LaneKinds& kinds, std::uint32_t k
     }
     if (dearest == counts_.size()) return work;
     double lacking = work - lanes;
-    for (const Step& step : kind.steps) {
-      if (step.price > worth(dearest)) lacking += MoreFor(kind, k, step);
+    for (std::size_t s = 0; s < kind.steps.size(); ++s) {
+      const Step& step = kind.steps[s];
+      const double answered =
+          1 - outlooks_[k * counts_.size() + step.model.value()].given_up;
+      if (step.price > worth(dearest)) lacking += more_[s] * answered;
     }
     if (lacking <= 0) return work;
     const double given = std::min(lacking, kMostGivenUp * load_[dearest]);
