@@ -46,10 +46,10 @@ class AcceptedPlans : public ::testing::Test {
         question->input, [this](const PlanInput& input) { return planner_->Solve(input); },
         {.headroom = scenario_.plan_headroom});
     if (!plan) return std::nullopt;
-    const Status valid = Validate(*plan, question->input);
+    const Status valid = Validate(plan->plan, question->input);
     EXPECT_TRUE(valid) << valid.error().message;
     const auto run = Simulate(scenario_, profile_, **MakePolicy("planned"),
-                              {.plan = std::make_shared<const Plan>(*std::move(plan))});
+                              {.plan = std::make_shared<const Plan>(std::move(plan->plan))});
     EXPECT_TRUE(run) << run.error().message;
     return MakeReport(scenario_, profile_, *run).all.bad_ratio;
   }

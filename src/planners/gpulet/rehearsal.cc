@@ -190,23 +190,23 @@ Rehearsal Rehearse(const Plan& plan, const PlanInput& input) {
   return all;
 }
 
-Expected<Plan> SolveCarried(const PlanInput& input, const Solver& solve,
-                            const CarriedOptions& options) {
+Expected<CarriedPlan> SolveCarried(const PlanInput& input, const Solver& solve,
+                                   const CarriedOptions& options) {
   constexpr double kStep = 1.08;
   constexpr double kMost = 4;
   std::string lost;
-  for (double more = 1 + options.headroom; more <= kMost; more *= kStep) {
+  for (double more = 1 + options.headroom; more <= (1 + options.headroom) * kMost; more *= kStep) {
     PlanInput wanted = input;
     for (PlannedModel& model : wanted.models) model.rate_rps *= more;
     auto plan = solve(wanted);
-    if (!plan) {
-      if (plan.error().code != ErrorCode::kResourceExhausted) return plan;
-      return Fail(plan.error().code, plan.error().message + lost);
+    if (!plan) return Fail(plan.error().code, plan.error().message + lost);
+    const Rehearsal rehearsal = Rehearse(*plan, input);
+    if (rehearsal.lost <= options.most_lost) {
+      return CarriedPlan{std::move(*plan), more - 1, rehearsal};
     }
-    const Rehearsal rehearsed = Rehearse(*plan, input);
-    if (rehearsed.lost <= options.most_lost) return plan;
-    lost = "; the plan for " + PercentText(more - 1) + " more than arrives would lose " +
-           PercentText(rehearsed.lost) + " of the requests where these come in bunches";
+    const auto percent = [](double part) { return NumberText(std::round(1000 * part) / 10) + " %"; };
+    lost = "; the plan for " + percent(more - 1) + " more than arrives would lose " +
+           percent(rehearsal.lost) + " of the requests, which come in bunches";
   }
   return Fail(ErrorCode::kResourceExhausted, "not schedulable" + lost);
 }

@@ -25,10 +25,16 @@ struct CarriedOptions {
   double most_lost = 0.01;  // of all requests, by the rehearsal
 };
 
+struct CarriedPlan {
+  Plan plan;
+  double headroom = 0;  // that it was made for
+  Rehearsal rehearsal;
+};
+
 // The plan of `solve` that has the least headroom, from `headroom` on in steps, and loses no more
-// than `most_lost` in a rehearsal of the rates of `input`. kResourceExhausted where it has none:
-// what `solve` says, and what its plans would lose.
-Expected<Plan> SolveCarried(const PlanInput& input, const Solver& solve,
-                            const CarriedOptions& options);
+// than `most_lost` in a rehearsal of the rates of `input`. kResourceExhausted where there is none:
+// what `solve` says, and what the last of its plans would lose.
+Expected<CarriedPlan> SolveCarried(const PlanInput& input, const Solver& solve,
+                                   const CarriedOptions& options);
 
 }  // namespace tactus

@@ -10,23 +10,23 @@ namespace {
 
 // The share of b* that a batch holds on to. At b* itself a head that chance delayed would be given
 // up for a batch larger than the load needs.
-constexpr double kAim = 0.8;
+#define kAim TUNE(kAim_, 0.8)
 // A batch may have to wait for a lane as long as others keep them: so many times the mean batch
 // over the lanes, where other models have all of these, ...
-constexpr double kLeadForOthers = 4;
-constexpr double kLeadWithExits = 2;  // what starts early takes the time of deeper exits
+#define kLeadForOthers TUNE(kLeadForOthers_, 4)
+#define kLeadWithExits TUNE(kLeadWithExits_, 2)  // what starts early takes the time of deeper exits
 // ... and more where few lanes serve many models, as whoever comes too late for the last moment
 // finds no other then.
-constexpr double kCrowd = 2;
+#define kCrowd TUNE(kCrowd_, 2)
 // Before there is a rate nobody knows what waiting would do to others: this part of the SLO.
-constexpr double kFirstLead = 0.2;
+#define kFirstLead TUNE(kFirstLead_, 0.2)
 // A request that is given up has to buy so many right answers more than it would have been itself:
 // one that is not answered at all is worse than one that is wrong.
-constexpr double kPriceOfALoss = 1;
+#define kPriceOfALoss TUNE(kPriceOfALoss_, 1)
 // ... and of no model more than this part is, so that nobody is shut out.
-constexpr double kMostGivenUp = 0.75;
+#define kMostGivenUp TUNE(kMostGivenUp_, 0.75)
 // No more than so many are owed at once: what was not given up in time is not made up for later.
-constexpr double kMostDue = 100;
+#define kMostDue TUNE(kMostDue_, 100)
 // Longer than the time that any request has (366 days), short enough for sums.
 constexpr Duration kAnyTime = Seconds(std::int64_t{1000} * 24 * 3600);
 
@@ -146,7 +146,7 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     // One lane has nothing better to do while it is free: whatever waits goes, also a step of an
     // ensemble that is due long after the SLO of its model.
     own.lead = lanes == 1 ? kAnyTime
-               : mean > 0 ? FromSeconds((1 + for_others * others) * mean / lanes)
+               : mean > 0 ? FromSeconds((1 + for_others * others) * mean / lanes * std::clamp(TUNE(kBusy_, 1000) * work / lanes, 0.0, 1.0))
                           : FromSeconds(kFirstLead * ToSeconds(view.models[i].slo));
   }
 }
