@@ -42,9 +42,9 @@ class AcceptedPlans : public ::testing::Test {
     for (std::size_t m = 0; m < rates.size(); ++m) scenario_.models[m].rate_rps = rates[m];
     const auto question = MakePlanQuestion(scenario_, profile_);
     EXPECT_TRUE(question) << question.error().message;
-    auto plan = SolveCarried(
-        question->input, [this](const PlanInput& input) { return planner_->Solve(input); },
-        {.headroom = scenario_.plan_headroom});
+    auto plan = SolveCarried(question->input,
+                             [this](const PlanInput& input) { return planner_->Solve(input); },
+                             {.headroom = scenario_.plan_headroom});
     if (!plan) return std::nullopt;
     const Status valid = Validate(plan->plan, question->input);
     EXPECT_TRUE(valid) << valid.error().message;

@@ -154,18 +154,16 @@ double ValueLimit(std::span<const AccuracyDemand> demands, double lanes, double 
 
 Expected<std::optional<AccuracyLimits>> AccuracyLimit(const Scenario& scenario,
                                                       const ProfileFile& profile) {
-  return LimitsBy(scenario, profile,
-                  [](const std::vector<AccuracyDemand>& demands, double lanes) {
-                    return AccuracyLimit(demands, lanes);
-                  });
+  return LimitsBy(scenario, profile, [](const std::vector<AccuracyDemand>& demands, double lanes) {
+    return AccuracyLimit(demands, lanes);
+  });
 }
 
 Expected<std::optional<AccuracyLimits>> ValueLimit(const Scenario& scenario,
                                                    const ProfileFile& profile, double most_lost) {
-  return LimitsBy(scenario, profile,
-                  [&](const std::vector<AccuracyDemand>& demands, double lanes) {
-                    return ValueLimit(demands, lanes, most_lost);
-                  });
+  return LimitsBy(scenario, profile, [&](const std::vector<AccuracyDemand>& demands, double lanes) {
+    return ValueLimit(demands, lanes, most_lost);
+  });
 }
 
 }  // namespace tactus

@@ -84,9 +84,7 @@ class LaneRehearsal {
     }
   }
 
-  double NextArrival() const {
-    return std::ranges::min_element(parts_, {}, &Part::next)->next;
-  }
+  double NextArrival() const { return std::ranges::min_element(parts_, {}, &Part::next)->next; }
 
   // How long the next batch in turn takes; 0 where nothing waits.
   double TakeTurn(double now, std::size_t& turn) {
@@ -204,7 +202,9 @@ Expected<CarriedPlan> SolveCarried(const PlanInput& input, const Solver& solve,
     if (rehearsal.lost <= options.most_lost) {
       return CarriedPlan{std::move(*plan), more - 1, rehearsal};
     }
-    const auto percent = [](double part) { return NumberText(std::round(1000 * part) / 10) + " %"; };
+    const auto percent = [](double part) {
+      return NumberText(std::round(1000 * part) / 10) + " %";
+    };
     lost = "; the plan for " + percent(more - 1) + " more than arrives would lose " +
            percent(rehearsal.lost) + " of the requests, which come in bunches";
   }

@@ -10,23 +10,23 @@ namespace {
 
 // The share of b* that a batch holds on to. At b* itself a head that chance delayed would be given
 // up for a batch larger than the load needs.
-#define kAim TUNE(kAim_, 0.8)
+constexpr double kAim = 0.8;
 // A batch may have to wait for a lane as long as others keep them: so many times the mean batch
 // over the lanes, where other models have all of these, ...
-#define kLeadForOthers TUNE(kLeadForOthers_, 4)
-#define kLeadWithExits TUNE(kLeadWithExits_, 2)  // what starts early takes the time of deeper exits
+constexpr double kLeadForOthers = 4;
+constexpr double kLeadWithExits = 2;  // what starts early takes the time of deeper exits
 // ... and more where few lanes serve many models, as whoever comes too late for the last moment
 // finds no other then.
-#define kCrowd TUNE(kCrowd_, 2)
+constexpr double kCrowd = 2;
 // Before there is a rate nobody knows what waiting would do to others: this part of the SLO.
-#define kFirstLead TUNE(kFirstLead_, 0.2)
+constexpr double kFirstLead = 0.2;
 // A request that is given up has to buy so many right answers more than it would have been itself:
 // one that is not answered at all is worse than one that is wrong.
-#define kPriceOfALoss TUNE(kPriceOfALoss_, 1)
+constexpr double kPriceOfALoss = 1;
 // ... and of no model more than this part is, so that nobody is shut out.
-#define kMostGivenUp TUNE(kMostGivenUp_, 0.75)
+constexpr double kMostGivenUp = 0.75;
 // No more than so many are owed at once: what was not given up in time is not made up for later.
-#define kMostDue TUNE(kMostDue_, 100)
+constexpr double kMostDue = 100;
 // Longer than the time that any request has (366 days), short enough for sums.
 constexpr Duration kAnyTime = Seconds(std::int64_t{1000} * 24 * 3600);
 
@@ -41,6 +41,7 @@ double LeadForOthers(const KindOfLane& kind, double models) {
 void Demand::Prepare(const View& view, const LaneKinds& kinds) {
   counts_.resize(view.models.size());
   load_.resize(view.models.size());
+  sustained_.resize(view.models.size());
   std::size_t steps = 0;
   for (std::uint32_t k = 0; k < kinds.size(); ++k) steps = std::max(steps, kinds[k].steps.size());
   more_.resize(steps);
@@ -111,7 +112,7 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     if (!kind.courses[i].served()) continue;
     Outlook& own = outlook(m) = {.rate = counts_[i].per_second * kinds.ShareOf(k, m)};
     const BatchCosts& costs = kind.courses[i].quickest();
-    const int most =
+    const int most = sustained_[i] =
         TargetBatch(costs, view.models[i].slo, own.rate, static_cast<int>(kind.lanes.size()));
     own.target = std::max(1, static_cast<int>(std::lround(kAim * most)));
     load_[i] = own.rate / most * ToSeconds(costs(most) - view.profile.margin(m));
@@ -120,7 +121,7 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     longest_[k] = std::max(longest_[k], costs(costs.max_batch()));
   }
   ShareOut(kind, k);
-  SetMore(view, kind, k);
+  SetMore(kind, k);
   work = TradeIn(view, kinds, k, work);
   for (std::size_t s = 0; s < kind.steps.size(); ++s) {
     const Step& step = kind.steps[s];
@@ -146,25 +147,21 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     // One lane has nothing better to do while it is free: whatever waits goes, also a step of an
     // ensemble that is due long after the SLO of its model.
     own.lead = lanes == 1 ? kAnyTime
-               : mean > 0 ? FromSeconds((1 + for_others * others) * mean / lanes * std::clamp(TUNE(kBusy_, 1000) * work / lanes, 0.0, 1.0))
+               : mean > 0 ? FromSeconds((1 + for_others * others) * mean / lanes)
                           : FromSeconds(kFirstLead * ToSeconds(view.models[i].slo));
   }
 }
 
-// Lanes that each step of the hull takes besides, for all requests of its model, in the batches that
-// the rate sustains at either exit.
-void Demand::SetMore(const View& view, const KindOfLane& kind, std::uint32_t k) {
-  const auto lanes = static_cast<int>(kind.lanes.size());
+// Lanes that each step of the hull takes besides, for all requests of its model, in the batches
+// that the rate sustains at the quickest exit.
+void Demand::SetMore(const KindOfLane& kind, std::uint32_t k) {
   for (std::size_t s = 0; s < kind.steps.size(); ++s) {
     const Step& step = kind.steps[s];
     const std::size_t i = step.model.value();
-    const double rate = outlooks_[k * counts_.size() + i].rate;
-    const auto takes = [&](int place) {
-      const BatchCosts& costs = kind.courses[i].at(place);
-      const int batch = TargetBatch(costs, view.models[i].slo, rate, lanes);
-      return rate / batch * ToSeconds(costs(batch) - view.profile.margin(step.model));
-    };
-    more_[s] = rate > 0 ? std::max(0.0, takes(step.to) - takes(step.to - 1)) : 0;
+    const Course& course = kind.courses[i];
+    const int batch = sustained_[i];
+    more_[s] = outlooks_[k * counts_.size() + i].rate / batch *
+               ToSeconds(course.at(step.to)(batch) - course.at(step.to - 1)(batch));
   }
 }
 
@@ -196,8 +193,7 @@ double Demand::TradeIn(const View& view, const LaneKinds& kinds, std::uint32_t k
     double lacking = work - lanes;
     for (std::size_t s = 0; s < kind.steps.size(); ++s) {
       const Step& step = kind.steps[s];
-      const double answered =
-          1 - outlooks_[k * counts_.size() + step.model.value()].given_up;
+      const double answered = 1 - outlooks_[k * counts_.size() + step.model.value()].given_up;
       if (step.price > worth(dearest)) lacking += more_[s] * answered;
     }
     if (lacking <= 0) return work;

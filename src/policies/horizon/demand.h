@@ -76,13 +76,14 @@ class Demand {
   void ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t kind);
   void ShareOut(const KindOfLane& kind, std::uint32_t k);
   double TradeIn(const View& view, const LaneKinds& kinds, std::uint32_t k, double work);
-  void SetMore(const View& view, const KindOfLane& kind, std::uint32_t k);
+  void SetMore(const KindOfLane& kind, std::uint32_t k);
 
   std::vector<Counts> counts_;     // by ModelId
   std::vector<Outlook> outlooks_;  // by kind, then model
   std::vector<double> needed_;     // by kind
   std::vector<Duration> longest_;  // by kind
   std::vector<double> load_;       // by ModelId: lanes that it takes of the kind at hand
+  std::vector<int> sustained_;     // by ModelId: b* there
   std::vector<double> more_;       // by step: lanes that it takes besides there
   std::int64_t first_step_ = -1;
   std::int64_t at_step_ = -1;

@@ -9,7 +9,7 @@ namespace tactus {
 namespace {
 
 // A batch has grown when a request of it costs no more than this times what one of b* does.
-#define kNearly TUNE(kNearly_, 1.1)
+constexpr double kNearly = 1.1;
 // So many schedules are made for one question at the most.
 constexpr std::size_t kMostPassedOver = 4;
 // Less time than this is none to wait for.

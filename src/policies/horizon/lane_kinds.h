@@ -7,10 +7,7 @@
 #include "core/view.h"
 #include "policies/batch_costs.h"
 
-#include <cstdlib>
 namespace tactus {
-inline double TuneValue(const char* n, double d) { const char* e = std::getenv(n); return e ? std::atof(e) : d; }
-#define TUNE(n, d) ([] { static const double v = TuneValue(#n, d); return v; }())
 
 // One model on one kind of lane.
 struct Course {

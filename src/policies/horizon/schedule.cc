@@ -9,11 +9,11 @@ namespace tactus {
 namespace {
 
 // Of the requests that come while a partial batch can still wait, the part that it counts on.
-#define kJoin TUNE(kJoin_, 0.8)
+constexpr double kJoin = 0.8;
 // Expected batches gather for this part of an SLO ...
-#define kGather TUNE(kGather_, 0.5)
+constexpr double kGather = 0.5;
 // ... and are looked at this far ahead, of the longest SLO.
-#define kAhead TUNE(kAhead_, 0.3)
+constexpr double kAhead = 0.3;
 constexpr double kRounding = 1e-9;
 
 }  // namespace

@@ -42,14 +42,17 @@ class SpareLanes {
     const Kind& kind = kinds_[k];
     if (kind.count <= std::max(kKept, kKeptPart * kind.lanes)) return std::nullopt;
     const LaneId first{kind.free.Least()};
-    if (place_of_[first.value()] + 1 > std::max(TUNE(kSpareLeast_, 1.0), needed * TUNE(kSpareOf_, 1))) return std::nullopt;
+    if (place_of_[first.value()] + 1 > std::max(1.0, kOfNeeded * needed)) return std::nullopt;
     return first;
   }
 
  private:
   // Lanes that stay free: at least so many, and this part of all.
-  #define kKept TUNE(kKept_, 1)
-  #define kKeptPart TUNE(kKeptPart_, 0.1)
+  static constexpr double kKept = 1;
+  static constexpr double kKeptPart = 0.1;
+  // Of the lanes that the load needs, the part that is lent: whoever starts early takes more of
+  // them, and those whose time comes should find one of the rest.
+  static constexpr double kOfNeeded = 0.7;
 
   struct Kind {
     IdSet free;
