@@ -46,6 +46,7 @@ class AcceptedPlans : public ::testing::Test {
                              [this](const PlanInput& input) { return planner_->Solve(input); },
                              {.headroom = scenario_.plan_headroom});
     if (!plan) return std::nullopt;
+    rehearsed_ = plan->rehearsal.lost;
     const Status valid = Validate(plan->plan, question->input);
     EXPECT_TRUE(valid) << valid.error().message;
     const auto run = Simulate(scenario_, profile_, **MakePolicy("planned"),
@@ -71,13 +72,14 @@ class AcceptedPlans : public ::testing::Test {
       if (!lost) continue;
       ++accepted;
       worst = std::max(worst, *lost);
-      EXPECT_LE(*lost, 0.01) << "seed " << seed << ", load " << i << ":" << text;
+      EXPECT_LE(*lost, 0.01) << "rehearsed " << rehearsed_ << ", seed " << seed << ", load " << i << ":" << text;
     }
     RecordProperty("accepted", accepted);
     RecordProperty("worst", std::to_string(worst));
     EXPECT_GT(accepted, loads / 4);
   }
 
+  double rehearsed_ = 0;  // what the last plan was to lose
   Scenario scenario_;
   ProfileFile profile_;
   std::unique_ptr<Planner> planner_;
@@ -96,7 +98,7 @@ TEST_F(AcceptedPlans, ARunRecoversWhereCycleAndBatchFillTheSlo) {
 TEST_F(AcceptedPlans, EveryRandomLoadIsCarried) { ExpectRandomLoadsCarried(1, 200); }
 
 TEST_F(AcceptedPlans, EveryRandomLoadIsCarriedByLanesThatDoNotDisturbEachOther) {
-  scenario_.contention = {};
+  scenario_.capacity.clear();
   planner_ = *MakePlanner("gpulet-retry", std::nullopt);
   ExpectRandomLoadsCarried(2, 200);
 }

@@ -22,7 +22,7 @@ Rehearsal Rehearse(const Plan& plan, const PlanInput& input);
 
 struct CarriedOptions {
   double headroom = 0.25;   // the least, as a part of the rates
-  double most_lost = 0.01;  // of all requests, by the rehearsal
+  double most_lost = 0.005;  // of all requests, by the rehearsal
 };
 
 struct CarriedPlan {
