@@ -20,7 +20,6 @@
 #include "metrics/text_table.h"
 #include "output_file.h"
 #include "planners/gpulet/ideal.h"
-#include "planners/gpulet/rehearsal.h"
 #include "planners/registry.h"
 #include "sim/world/plan_question.h"
 #include "workload/plan_file.h"
@@ -138,30 +137,13 @@ Expected<Solver> MakeSolver(const GpuletOptions& options, const Asked& asked) {
   };
 }
 
-// Ours is held to what it will lose; the papers' are taken at their word. Where that takes more
-// headroom than the scenario says, `asked` is made to want it.
-Expected<Plan> SolveOnce(const GpuletOptions& options, const Solver& solve, Asked& asked) {
-  if (options.planner != "gpulet-retry") return solve(asked.wanted);
-  Scenario& scenario = asked.experiment.scenario;
-  auto carried = SolveCarried(asked.question.input, solve, {.headroom = scenario.plan_headroom});
-  if (!carried) return std::unexpected(carried.error());
-  if (carried->headroom > scenario.plan_headroom) {
-    scenario.plan_headroom = carried->headroom;
-    for (std::size_t m = 0; m < asked.wanted.models.size(); ++m) {
-      asked.wanted.models[m].rate_rps =
-          asked.question.input.models[m].rate_rps * (1 + carried->headroom);
-    }
-  }
-  return std::move(carried->plan);
-}
-
 // An error says how much each model lacks.
-Expected<Plan> Solve(const GpuletOptions& options, Asked& asked) {
+Expected<Plan> Solve(const GpuletOptions& options, const Asked& asked) {
+  const PlanInput& input = asked.wanted;
   const auto solve = MakeSolver(options, asked);
   if (!solve) return std::unexpected(solve.error());
-  auto plan = SolveOnce(options, *solve, asked);
+  auto plan = (*solve)(input);
   if (plan || plan.error().code != ErrorCode::kResourceExhausted) return plan;
-  const PlanInput& input = asked.wanted;
   return Fail(plan.error().code, plan.error().message + "; " +
                                      DescribeShortage(input, LargestPart(input, *solve).part));
 }
@@ -269,7 +251,7 @@ Status Write(const GpuletOptions& options, const Asked& asked, const Plan& plan)
 }
 
 int RunGpulet(const GpuletOptions& options) {
-  auto asked = Ask(options);
+  const auto asked = Ask(options);
   if (!asked) return ReportBadInput(asked.error());
   const PlanInput& input = asked->wanted;
   const Scenario& scenario = asked->experiment.scenario;
