@@ -320,8 +320,8 @@ TEST(SpareLanes, AreThoseTheLoadNeedsWhileOthersStayFree) {
   EXPECT_EQ(spare.Find(0, 4), std::nullopt) << "one is kept";
   spare.SetFree(LaneId{3}, true);
   spare.SetFree(LaneId{3}, true);
-  EXPECT_EQ(spare.Find(0, 4), lane(2));
-  EXPECT_EQ(spare.Find(0, 2.5), std::nullopt) << "the load does not need a third";
+  EXPECT_EQ(spare.Find(0, 4.5), lane(2));
+  EXPECT_EQ(spare.Find(0, 4), std::nullopt) << "of four lanes that it needs, two are lent";
   spare.SetFree(LaneId{0}, true);
   EXPECT_EQ(spare.Find(0, 0.1), lane(0));
   spare.SetFree(LaneId{0}, false);
