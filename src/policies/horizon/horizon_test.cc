@@ -320,11 +320,15 @@ TEST(SpareLanes, AreThoseTheLoadNeedsWhileOthersStayFree) {
   EXPECT_EQ(spare.Find(0, 4), std::nullopt) << "one is kept";
   spare.SetFree(LaneId{3}, true);
   spare.SetFree(LaneId{3}, true);
-  EXPECT_EQ(spare.Find(0, 4.5), lane(2));
-  EXPECT_EQ(spare.Find(0, 4), std::nullopt) << "of four lanes that it needs, two are lent";
+  EXPECT_EQ(spare.Find(0, 4), lane(2));
+  EXPECT_EQ(spare.Find(0, 2.5), std::nullopt) << "the load does not need a third";
   spare.SetFree(LaneId{0}, true);
   EXPECT_EQ(spare.Find(0, 0.1), lane(0));
   spare.SetFree(LaneId{0}, false);
+  spare.SetFree(LaneId{1}, true);
+  EXPECT_EQ(spare.Find(0, 2), lane(1));
+  EXPECT_EQ(spare.Find(0, 1.9), std::nullopt) << "of a light load's lanes one is lent";
+  spare.SetFree(LaneId{1}, false);
   spare.SetFree(LaneId{2}, false);
   EXPECT_EQ(spare.Find(0, 4), std::nullopt);
 }
