@@ -3,6 +3,7 @@
 // is held to. The cells are means over the workloads of a part; --json has every run.
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,10 +15,12 @@
 #include "metrics/report.h"
 #include "metrics/text_table.h"
 #include "policies/registry.h"
+#include "policy_results.h"
 #include "policy_suite.h"
 #include "program.h"
 #include "sim/search/peak_goodput.h"
 #include "sim/simulation.h"
+#include "workload/accuracy_limit.h"
 
 namespace tactus {
 namespace {
@@ -36,30 +39,14 @@ struct Options {
       "symphony:published;symphony:gather=window,aim=0.8,lead=0.1;clockwork;shepherd:preempt=0;"
       "timeout:fill=0.65,share=0.35;nexus;strait;temporal;static-spatial;reactive-spatial;"
       "preemptive-priority";
+  std::vector<std::string> rivals;
   std::string json;
-};
-
-// One policy on one workload at one load, or at its peak.
-struct Result {
-  std::string policy;
-  std::size_t workload = 0;
-  double rate = 0;  // offered, or the peak
-  double accuracy = 0;
-  double value = 0;  // accuracy times the part that is met
-  double bad = 0;
-  double bad_high = 0;  // of the highest priority; of all where there is one only
-  double bad_low = 0;
-  double of_fluid = 0;              // of kPeak, from here on
-  std::map<double, double> beside;  // goodput at multiples of the peak, over the peak's
-  std::map<double, double> lanes;   // touched there
 };
 
 struct Cost {
   double few = 0;   // ns of a decision with 3 models of 4 exits
   double many = 0;  // with 300 models on 64 lanes
 };
-
-using Results = std::vector<Result>;
 
 std::vector<std::string> Split(const std::string& text, char by) {
   std::vector<std::string> parts;
@@ -71,8 +58,7 @@ std::vector<std::string> Split(const std::string& text, char by) {
   return parts;
 }
 
-Expected<Result> RunAt(const Workload& workload, const std::string& name, double rate,
-                       Report& report) {
+Status RunAt(const Workload& workload, const std::string& name, double rate, Report& report) {
   Scenario scenario = workload.scenario;
   scenario.policy = name;
   SetTotalRate(scenario, rate);
@@ -80,24 +66,12 @@ Expected<Result> RunAt(const Workload& workload, const std::string& name, double
   if (!policy) return std::unexpected(policy.error());
   const auto run = Simulate(scenario, workload.profile, **policy);
   if (!run) return std::unexpected(run.error());
-  RunReport figures = MakeReport(scenario, workload.profile, *run);
-  Result result{.policy = name,
-                .rate = rate,
-                .accuracy = figures.all.accuracy,
-                .value = figures.all.accuracy * (1 - figures.all.bad_ratio),
-                .bad = figures.all.bad_ratio,
-                .bad_high = figures.all.bad_ratio,
-                .bad_low = figures.all.bad_ratio};
-  if (!figures.priorities.empty()) {
-    result.bad_high = figures.priorities.front().figures.bad_ratio;
-    result.bad_low = figures.priorities.back().figures.bad_ratio;
-  }
-  figures.settings["workload"] = workload.name;
-  report.runs.push_back(std::move(figures));
-  return result;
+  report.runs.push_back(MakeReport(scenario, workload.profile, *run));
+  MarkRun(report.runs.back(), workload, rate);
+  return {};
 }
 
-Expected<Result> FindPeak(const Workload& workload, const std::string& name, Report& report) {
+Status FindPeak(const Workload& workload, const std::string& name, Report& report) {
   PeakOptions options;
   options.seeds = {workload.scenario.seed};
   options.multiples = workload.multiples;
@@ -106,47 +80,39 @@ Expected<Result> FindPeak(const Workload& workload, const std::string& name, Rep
   const auto found = FindPeakGoodput(
       scenario, workload.profile, [&] { return MakePolicy(name); }, options);
   if (!found) return std::unexpected(found.error());
-  Result result{.policy = name,
-                .rate = found->peak.rate_rps,
-                .of_fluid = found->peak.rate_rps / found->peak.fluid_limit_rps};
   const auto keep = [&](const LoadedRuns& loaded) {
-    for (RunReport run : loaded.runs) {
-      run.settings["workload"] = workload.name;
-      run.settings["of_peak"] = fmt::format("{:g}", loaded.multiple);
-      report.runs.push_back(std::move(run));
+    for (const RunReport& run : loaded.runs) {
+      report.runs.push_back(run);
+      MarkPeakRun(report.runs.back(), workload, loaded.multiple);
     }
   };
   keep(found->at_peak);
-  const double peak = found->at_peak.runs.empty() ? 0 : found->at_peak.runs[0].all.goodput_rps;
-  for (const LoadedRuns& loaded : found->beside) {
-    keep(loaded);
-    if (loaded.runs.empty() || peak <= 0) continue;
-    result.beside[loaded.multiple] = loaded.runs[0].all.goodput_rps / peak;
-    result.lanes[loaded.multiple] = loaded.runs[0].lanes_touched;
-  }
-  return result;
+  for (const LoadedRuns& loaded : found->beside) keep(loaded);
+  return {};
 }
 
-Results RunSuite(const std::vector<Workload>& suite, const std::vector<std::string>& policies,
-                 Report& report) {
-  Results results;
+// But for what the report has already.
+void RunSuite(const std::vector<Workload>& suite, const std::vector<std::string>& policies,
+              Report& report) {
+  const Results there = ResultsOf(report, suite);
+  const auto has = [&](const std::string& policy, std::size_t workload) {
+    return std::ranges::any_of(there, [&](const Result& result) {
+      return result.policy == policy && result.workload == workload;
+    });
+  };
   for (std::size_t w = 0; w < suite.size(); ++w) {
     const Workload& workload = suite[w];
     fmt::print(stderr, "{}\n", workload.name);
     for (const std::string& policy : policies) {
-      const auto keep = [&](Expected<Result> result) {
-        if (!result) {
-          report.failed.push_back({policy, workload.name + ": " + result.error().message});
-          return;
-        }
-        result->workload = w;
-        results.push_back(std::move(*result));
+      if (has(policy, w)) continue;
+      const auto keep = [&](const Status& done) {
+        if (done) return;
+        report.failed.push_back({policy, workload.name + ": " + done.error().message});
       };
       if (workload.measure == Measure::kPeak) keep(FindPeak(workload, policy, report));
       for (const double rate : workload.rates) keep(RunAt(workload, policy, rate, report));
     }
   }
-  return results;
 }
 
 // ns for each batch launched, all of the policy's work included: the difference to a run of the
@@ -375,6 +341,33 @@ std::vector<Check> Checks(const Results& results, const std::vector<Workload>& s
   return checks;
 }
 
+// What any schedule could be worth that loses no more than so much, of workloads with exits and
+// several priorities (workload/accuracy_limit.h: an upper bound, in the batches that the rates
+// fill).
+std::string Frontier(const std::vector<Workload>& suite) {
+  constexpr double kLost[] = {0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5};
+  TextTable table;
+  table.AddColumn("most value", "at requests/s");
+  for (const double lost : kLost) table.AddColumn(fmt::format("{:g} %", 100 * lost), "lost");
+  bool any = false;
+  for (const Workload& workload : suite) {
+    if (workload.part != "combination") continue;
+    for (const double rate : workload.rates) {
+      Scenario scenario = workload.scenario;
+      SetTotalRate(scenario, rate);
+      std::vector<std::string> cells = {fmt::format("{}, {:.0f}", workload.name, rate)};
+      for (const double lost : kLost) {
+        const auto limits = ValueLimit(scenario, workload.profile, lost);
+        if (!limits || !*limits) return "";
+        cells.push_back(fmt::format("{:.1f}", 100 * (*limits)->by_rate));
+      }
+      table.Add(std::move(cells));
+      any = true;
+    }
+  }
+  return any ? table.Print() + "\n" : "";
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Every policy over a fixed suite, in virtual time");
   Options options;
@@ -384,6 +377,9 @@ int Main(int argc, char** argv) {
                  "Of the suite: edgeserving,combination,symphony,strait,zoos")
       ->delimiter(',');
   app.add_option("--policies", options.policies, "Separated by ';'");
+  app.add_option("--rivals", options.rivals,
+                 "Take the other policies' runs from this file of an earlier --json, instead of "
+                 "running them again");
   app.add_option("--json", options.json, "Write every run and the checks to this file");
   CLI11_PARSE(app, argc, argv);
   const std::vector<std::string> policies = Split(options.policies, ';');
@@ -396,9 +392,22 @@ int Main(int argc, char** argv) {
     return std::ranges::find(options.parts, workload.part) == options.parts.end();
   });
   Report report;
-  const Results results = RunSuite(*suite, policies, report);
+  for (const std::string& path : options.rivals) {
+    auto runs = ReadRuns(path, *suite, kOurs);
+    if (!runs) return CannotRun(kProgram, runs.error());
+    fmt::print("{} runs of {} at {}\n", runs->runs.size(), path,
+               runs->runs.empty() ? "no commit" : runs->runs[0].commit);
+    std::ranges::move(runs->runs, std::back_inserter(report.runs));
+    std::ranges::move(runs->failed, std::back_inserter(report.failed));
+  }
+  const auto taken = static_cast<std::ptrdiff_t>(report.runs.size());
+  RunSuite(*suite, policies, report);
+  const Results results = ResultsOf(report, *suite);
   std::map<std::string, Cost> costs;
-  for (const std::string& policy : policies) costs[policy] = CostOf(policy, TACTUS_SOURCE_DIR);
+  for (const std::string& policy : policies) {
+    const bool asked = options.rivals.empty() || policy == kOurs || policy == kPublished;
+    costs[policy] = asked ? CostOf(policy, TACTUS_SOURCE_DIR) : Cost{};
+  }
   report.checks = Checks(results, *suite, policies, costs);
   fmt::print(
       "{}\nvalue: accuracy of what was in time, over all requests; fluid: peak over the "
@@ -406,10 +415,19 @@ int Main(int argc, char** argv) {
       "quarter of the peak; us: of simulation for each request, 3 models with exits and 300 "
       "models on 64 lanes\n",
       Table(results, *suite, policies, costs));
+  fmt::print("{}", Frontier(*suite));
   for (const FailedPolicy& failed : report.failed) {
     fmt::print("{}: {}\n", failed.policy, failed.why);
   }
-  return Conclude(kProgram, report, options.json);
+  // Those that were read stand in their files as they were.
+  report.runs.erase(report.runs.begin(), report.runs.begin() + taken);
+  const int code = Conclude(kProgram, report, options.json);
+  for (const std::string& path : options.rivals) {
+    if (options.json.empty()) break;
+    const Status appended = AppendRuns(options.json, path, kOurs);
+    if (!appended) return CannotRun(kProgram, appended.error());
+  }
+  return code;
 }
 
 }  // namespace

@@ -24,16 +24,17 @@ inline void* AllocateAndTell(std::size_t size) {
 
 }  // namespace tactus
 
-void* operator new(std::size_t size) { return tactus::AllocateAndTell(size); }
-void* operator new[](std::size_t size) { return tactus::AllocateAndTell(size); }
+// Not inlined: the compiler would see memory of new that free() gets, and warn.
+[[gnu::noinline]] void* operator new(std::size_t size) { return tactus::AllocateAndTell(size); }
+[[gnu::noinline]] void* operator new[](std::size_t size) { return tactus::AllocateAndTell(size); }
 // std::stable_sort asks so for its buffer, and gives it back as any other memory.
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return tactus::TryAllocateAndTell(size);
 }
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
   return tactus::TryAllocateAndTell(size);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

@@ -19,7 +19,9 @@ TEST(RateWindows, TheBusiestWindowCountsAndWhatWasBeforeDoesNot) {
   std::uint64_t count = 1000;
   for (int s = 0; s <= 60; ++s) {
     rates.Add(kStart + Seconds(s), {{"busy", count}, {"never", 0}});
-    if (s == 14) EXPECT_THAT(rates.Rates(), IsEmpty());
+    if (s == 14) {
+      EXPECT_THAT(rates.Rates(), IsEmpty());
+    }
     if (s < 30) count += 10;
   }
   // Nothing for 15 and 30 s, 300 in the whole minute.

@@ -94,7 +94,9 @@ TEST(Budget, OfRandomGraphsIsEnoughWhereverTheLongestPathFits) {
       for (const StageId other : graph.before(id)) {
         EXPECT_LT(deadlines[other.value()], deadlines[s]);
       }
-      if (graph.next(id).empty()) EXPECT_EQ(deadlines[s], slo);
+      if (graph.next(id).empty()) {
+        EXPECT_EQ(deadlines[s], slo);
+      }
     }
   }
 }

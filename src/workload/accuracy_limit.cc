@@ -68,6 +68,36 @@ double SloOf(const Scenario& scenario, const ScenarioModel& model) {
   return model.slo_ms / 1000;
 }
 
+// Both ways to gather, each by what `limit` says of demands and seconds of lane time.
+Expected<std::optional<AccuracyLimits>> LimitsBy(const Scenario& scenario,
+                                                 const ProfileFile& profile, auto limit) {
+  const auto selected = SelectProfile(scenario, profile);
+  if (!selected) return std::unexpected(selected.error());
+  double capacity = 0;
+  double speed = 0;
+  for (const LaneKind& kind : LaneKinds(scenario)) {
+    capacity += kind.count * kind.speed;
+    if (kind.count > 0) speed = std::max(speed, kind.speed);
+  }
+  const std::vector<double> rates = Rates(scenario);
+  std::vector<AccuracyDemand> largest;
+  std::vector<AccuracyDemand> by_rate;
+  bool known = false;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const Gathering gathering{rates[i], SloOf(scenario, scenario.models[i]), speed};
+    largest.push_back({rates[i], {}});
+    by_rate.push_back({rates[i], {}});
+    for (const ProfiledExit& exit : selected->models[i].exits) {
+      largest.back().exits.push_back({SecondsPerRequest(exit, nullptr), exit.accuracy});
+      by_rate.back().exits.push_back({SecondsPerRequest(exit, &gathering), exit.accuracy});
+      known = known || exit.accuracy > 0;
+    }
+  }
+  if (!known) return std::nullopt;
+  return AccuracyLimits{limit(largest, capacity * scenario.slots),
+                        limit(by_rate, capacity * scenario.slots)};
+}
+
 }  // namespace
 
 double AccuracyLimit(std::span<const AccuracyDemand> demands, double lanes) {
@@ -98,33 +128,42 @@ double AccuracyLimit(std::span<const AccuracyDemand> demands, double lanes) {
   return gained / requests;
 }
 
-Expected<std::optional<AccuracyLimits>> AccuracyLimit(const Scenario& scenario,
-                                                      const ProfileFile& profile) {
-  const auto selected = SelectProfile(scenario, profile);
-  if (!selected) return std::unexpected(selected.error());
-  double capacity = 0;
-  double speed = 0;
-  for (const LaneKind& kind : LaneKinds(scenario)) {
-    capacity += kind.count * kind.speed;
-    if (kind.count > 0) speed = std::max(speed, kind.speed);
-  }
-  const std::vector<double> rates = Rates(scenario);
-  std::vector<AccuracyDemand> largest;
-  std::vector<AccuracyDemand> by_rate;
-  bool known = false;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    const Gathering gathering{rates[i], SloOf(scenario, scenario.models[i]), speed};
-    largest.push_back({rates[i], {}});
-    by_rate.push_back({rates[i], {}});
-    for (const ProfiledExit& exit : selected->models[i].exits) {
-      largest.back().exits.push_back({SecondsPerRequest(exit, nullptr), exit.accuracy});
-      by_rate.back().exits.push_back({SecondsPerRequest(exit, &gathering), exit.accuracy});
-      known = known || exit.accuracy > 0;
+// The least, over all prices of a lost request, of what a schedule gains that may lose any number
+// of them at that price: a linear program's dual, convex in the price. A lost request is an exit
+// that takes no time and is worth less than nothing.
+double ValueLimit(std::span<const AccuracyDemand> demands, double lanes, double most_lost) {
+  constexpr int kHalvings = 100;
+  std::vector<AccuracyDemand> priced(demands.begin(), demands.end());
+  for (AccuracyDemand& demand : priced) demand.exits.push_back({});
+  const auto limit = [&](double price) {
+    for (AccuracyDemand& demand : priced) demand.exits.back().accuracy = -price;
+    return AccuracyLimit(priced, lanes) + price * most_lost;
+  };
+  double low = 0;
+  double high = 1e6;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double third = (high - low) / 3;
+    if (limit(low + third) <= limit(high - third)) {
+      high -= third;
+    } else {
+      low += third;
     }
   }
-  if (!known) return std::nullopt;
-  return AccuracyLimits{AccuracyLimit(largest, capacity * scenario.slots),
-                        AccuracyLimit(by_rate, capacity * scenario.slots)};
+  return std::max(0.0, limit(low));
+}
+
+Expected<std::optional<AccuracyLimits>> AccuracyLimit(const Scenario& scenario,
+                                                      const ProfileFile& profile) {
+  return LimitsBy(scenario, profile, [](const std::vector<AccuracyDemand>& demands, double lanes) {
+    return AccuracyLimit(demands, lanes);
+  });
+}
+
+Expected<std::optional<AccuracyLimits>> ValueLimit(const Scenario& scenario,
+                                                   const ProfileFile& profile, double most_lost) {
+  return LimitsBy(scenario, profile, [&](const std::vector<AccuracyDemand>& demands, double lanes) {
+    return ValueLimit(demands, lanes, most_lost);
+  });
 }
 
 }  // namespace tactus

@@ -32,6 +32,11 @@ struct AccuracyDemand {
 // the quickest exits fit, the accuracy of the quickest exits; 0 for no demand.
 double AccuracyLimit(std::span<const AccuracyDemand> demands, double lanes);
 
+// The same where this part of all requests, in [0, 1], may be left unanswered: of the value, the
+// accuracy of what is answered over all requests. Giving up a request of which any exit costs much
+// may buy deeper exits for several others. 0 where more than that has to be left out.
+double ValueLimit(std::span<const AccuracyDemand> demands, double lanes, double most_lost);
+
 struct AccuracyLimits {
   double largest_batch = 0;  // always the batch that makes a request cheapest
   // Batches no larger than smooth arrivals fill: b <= 1 + rate (SLO - L(b)), as the first of them
@@ -46,5 +51,7 @@ struct AccuracyLimits {
 // profile does not cover the scenario.
 Expected<std::optional<AccuracyLimits>> AccuracyLimit(const Scenario& scenario,
                                                       const ProfileFile& profile);
+Expected<std::optional<AccuracyLimits>> ValueLimit(const Scenario& scenario,
+                                                   const ProfileFile& profile, double most_lost);
 
 }  // namespace tactus

@@ -38,6 +38,35 @@ TEST(AccuracyLimit, TwoLanesCarryTwiceTheLoad) {
   EXPECT_DOUBLE_EQ(AccuracyLimit({&demand, 1}, 2), One(500));
 }
 
+// Of 100 requests a second half cost 9 ms at their only exit, the others 1 ms at one that is worth
+// 0.1 and 6 ms at one that is worth 0.8: 50 + 450 ms leave half of a second, in which all go deep.
+// At 200 a second all of it is needed for the shallow exits; what one of the dear ones is given up
+// for, 9 ms, takes 1.8 others deep, which is worth 1.26, more than its own 0.7.
+TEST(ValueLimit, GivesUpTheDearForTheCheap) {
+  const auto limit = [](double rate, double most_lost) {
+    const std::vector<AccuracyDemand> demands = {{rate / 2, {{0.009, 0.7}}},
+                                                 {rate / 2, {{0.001, 0.1}, {0.006, 0.8}}}};
+    return ValueLimit(demands, 1, most_lost);
+  };
+  EXPECT_NEAR(limit(100, 0), 0.75, 1e-9);
+  EXPECT_NEAR(limit(100, 0.5), 0.75, 1e-9);
+  EXPECT_NEAR(limit(200, 0), 0.4, 1e-9);
+  EXPECT_NEAR(limit(200, 0.1), 0.4 + 0.1 * 0.56, 1e-9);
+  EXPECT_NEAR(limit(200, 1), 0.4 + 100 / 360.0 * 0.56, 1e-9) << "until all others are deep";
+}
+
+// 1.8 seconds of the dear in every second: 28 % of all have to go.
+TEST(ValueLimit, IsZeroWhereMoreMustBeLost) {
+  const std::vector<AccuracyDemand> demands = {{200, {{0.009, 0.7}}}, {200, {{0.001, 0.1}}}};
+  EXPECT_DOUBLE_EQ(ValueLimit(demands, 1, 0.2), 0);
+  EXPECT_NEAR(ValueLimit(demands, 1, 0.5), 0.05 + 0.5 * 0.7 * 0.8 / 1.8, 1e-6);
+}
+
+TEST(ValueLimit, IsTheAccuracyLimitWhereNobodyMayBeLost) {
+  const AccuracyDemand demand{500, {{0.001, 0.5}, {0.003, 0.9}}};
+  EXPECT_NEAR(ValueLimit({&demand, 1}, 1, 0), One(500), 1e-9);
+}
+
 // A middle exit under the line between its neighbours is never worth its time: a mixture of the two
 // gives more. One that is slower and worse than another counts for nothing, wherever it stands.
 TEST(AccuracyLimit, IgnoresExitsUnderTheHull) {

@@ -42,7 +42,8 @@ class SpareLanes {
     const Kind& kind = kinds_[k];
     if (kind.count <= std::max(kKept, kKeptPart * kind.lanes)) return std::nullopt;
     const LaneId first{kind.free.Least()};
-    if (place_of_[first.value()] + 1 > std::max(1.0, needed)) return std::nullopt;
+    const double lent = needed < kLightLoad * kind.lanes ? kOfNeeded * needed : needed;
+    if (place_of_[first.value()] + 1 > std::max(1.0, lent)) return std::nullopt;
     return first;
   }
 
@@ -50,6 +51,11 @@ class SpareLanes {
   // Lanes that stay free: at least so many, and this part of all.
   static constexpr double kKept = 1;
   static constexpr double kKeptPart = 0.1;
+  // Under a load that needs less than this part of the lanes, only so much of what it needs is
+  // lent: whoever starts early takes more lanes, and those whose time comes should find one of the
+  // rest, and touch no further one. Under a higher load all that are needed are lent.
+  static constexpr double kLightLoad = 0.5;
+  static constexpr double kOfNeeded = 0.7;
 
   struct Kind {
     IdSet free;

@@ -66,7 +66,9 @@ TEST(DeviceRecord, LatenessOnTheLinkCountsOnce) {
   for (int i = 1; i <= 4; ++i) {
     ASSERT_TRUE(in_order.Remove(BatchId{static_cast<std::uint64_t>(i)}, At(5 * i + 3),
                                 At(5 * i + 2), gone));
-    if (i > 1) EXPECT_EQ(gone.uploaded, At(5 * i + 2)) << "batch " << i;
+    if (i > 1) {
+      EXPECT_EQ(gone.uploaded, At(5 * i + 2)) << "batch " << i;
+    }
     for (const OngoingBatch& batch : in_order.running()) {
       EXPECT_EQ(batch.uploaded, At(5 * static_cast<int>(batch.id.value()) + 2))
           << "batch " << batch.id.value() << " after " << i;
@@ -124,7 +126,9 @@ TEST(DeviceRecord, AFailedBatchBehindAnIdleGapPassesOnWhatItWouldHaveWaited) {
       if (others) device.Add(Using(3, 0.1, At(21)), Millis(3), At(21));
       ASSERT_TRUE(device.Remove(BatchId{1}, At(21), At(measured), gone));
       EXPECT_EQ(device.link_free(), At(second + (others ? 3 : 0)));
-      if (others) EXPECT_EQ(device.running()[0].uploaded, At(second + 3));
+      if (others) {
+        EXPECT_EQ(device.running()[0].uploaded, At(second + 3));
+      }
     }
   }
 }
