@@ -101,7 +101,7 @@ Expected<std::string> TakePlan(const std::string& path, Experiment& experiment,
   const std::string& planner = experiment.scenario.plan_planner;
   if (planner == "none") return text;
   return text +
-         fmt::format("plan: as {} says at first, then by {} as the load changes\n", path, planner);
+         fmt::format("plan: at first as {} says, then by {} as the load changes\n", path, planner);
 }
 
 }  // namespace tactus

@@ -278,8 +278,12 @@ TimePoint FleetLeader::Next() const {
     const bool awaits = !options_.remembered.plans.empty();
     later(since_ + (awaits ? options_.membership.dead_after : options_.settle));
   }
-  if (planned_) later(next_period_);
-  if (options_.scaling && current_) later(next_scaling_);
+  // Where none of the plan's nodes is here, there is nobody to plan or scale for.
+  const bool here = std::ranges::any_of(planned_for_, [this](const std::string& name) {
+    return membership_.members().at(name).present();
+  });
+  if (planned_ && here) later(next_period_);
+  if (options_.scaling && current_ && here) later(next_scaling_);
   if (retry_) later(not_before_);
   for (const auto& [name, node] : nodes_) {
     if (node.left_out_until > not_before_) later(node.left_out_until);

@@ -99,7 +99,7 @@ TEST_P(MigrationsTest, ANewerSchemaIsRefusedWithARemedyAndLeftAlone) {
   EXPECT_EQ(opened.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(opened.error().message,
               AllOf(HasSubstr("version " + std::to_string(known + 1)),
-                    HasSubstr("knows " + std::to_string(known)), HasSubstr("newer tactus")));
+                    HasSubstr("supports " + std::to_string(known)), HasSubstr("newer tactus")));
   EXPECT_EQ(Version(), known + 1);
 }
 

@@ -68,7 +68,7 @@ TEST(PipelineLevels, SaysWhatCannotBeJoined) {
       {{{.name = "a", .demultiply = true}, {.name = "b", .after = {"a"}, .gather = "c"}},
        "stage 'b' gathers 'c': there is no stage 'c'; there are: a, b"},
       {{{.name = "a"}, {.name = "b", .after = {"a"}, .gather = "a"}},
-       "stage 'b' gathers 'a', which is no stage with rows before it"},
+       "stage 'b' gathers 'a', which is not a stage with rows before it"},
       {{{.name = "a", .demultiply = true}, {.name = "b", .gather = "a"}},
        "stage 'b' gathers the rows of 'a' but is after no stage that runs once for each"},
       {{{.name = "a", .count = 2, .demultiply = true}},
@@ -78,7 +78,7 @@ TEST(PipelineLevels, SaysWhatCannotBeJoined) {
        "stage 'b': it may come to 100000 items in one request, 65536 at most"},
       {{{.name = "a", .noun = "step"},
         {.name = "b", .after = {"a"}, .gather = "a", .noun = "step"}},
-       "step 'b' gathers 'a', which is no step with rows before it"},
+       "step 'b' gathers 'a', which is not a step with rows before it"},
   };
   for (const auto& c : cases) {
     const auto levels = Levels(c.stages);

@@ -1,7 +1,10 @@
 #include "platform/kept_memory.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include <malloc.h>
@@ -18,6 +21,19 @@ HeapUse ReadHeap() {
   if (statm >> all >> resident >> of_files)
     use.resident = (resident - of_files) * sysconf(_SC_PAGESIZE);
   return use;
+}
+
+HeapUse RecentHeap() {
+  static std::mutex mutex;
+  static HeapUse read;
+  static std::optional<std::chrono::steady_clock::time_point> at;
+  const std::lock_guard lock(mutex);
+  const auto now = std::chrono::steady_clock::now();
+  if (!at || now - *at >= std::chrono::seconds(1)) {
+    read = ReadHeap();
+    at = now;
+  }
+  return read;
 }
 
 bool KeptMemory::GivesBackIdle(std::int64_t activity) {

@@ -14,6 +14,8 @@ struct HeapUse {
 };
 // Walks the allocator's lists of free blocks: some milliseconds where there are 100,000.
 HeapUse ReadHeap();
+// The same, of a second ago at most, for readers who may come at any rate. Thread-safe.
+HeapUse RecentHeap();
 
 // Decides when freed memory goes back to the system. Not thread-safe.
 class KeptMemory {

@@ -224,7 +224,7 @@ TEST(Pipelines, RowsMultiplyWhatComesAfterThem) {
   EXPECT_THAT(ErrorOf(with("[1, 1, 2]", "[0, 0]")),
               HasSubstr("stage 'detect': its rows are weights of 0, 1, 2 and so on rows"));
   EXPECT_THAT(ErrorOf(with("gather = \"detect\"", "gather = \"crop\"")),
-              HasSubstr("stage 'join' gathers 'crop', which is no stage with rows before it"));
+              HasSubstr("stage 'join' gathers 'crop', which is not a stage with rows before it"));
   EXPECT_THAT(ErrorOf(with("\"each\"", "\"some\"")), HasSubstr("must be one of all, each"));
 }
 

@@ -154,7 +154,7 @@ TEST_F(PlanFileTest, AModelWithLoadAndNoLaneIsRefused) {
   file.plan.lanes.pop_back();
   EXPECT_THAT(
       FitPlan(file, "p.json", input_).error().message,
-      HasSubstr("p.json: model 'b' is planned for 5 requests/s and has no lane; write one"));
+      HasSubstr("p.json: model 'b' is planned for 5 requests/s and has no lane; make a new one"));
   file.models[1].rate_rps = 0;  // it waits for a plan that has a place for it
   EXPECT_TRUE(FitPlan(file, "p.json", input_));
 }
@@ -242,7 +242,7 @@ TEST_F(PlanFileTest, APlanOfAnotherModelSetSaysWhichModels) {
   ASSERT_FALSE(plan);
   EXPECT_THAT(plan.error().message,
               HasSubstr("p.json: a plan of another model set: it knows 'b', not served here; it "
-                        "does not know 'd'; write one anew"));
+                        "does not know 'd'; make a new one"));
 }
 
 }  // namespace

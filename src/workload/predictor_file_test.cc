@@ -45,7 +45,8 @@ TEST(PredictorFile, WhatCannotBeReadOrWrittenSaysWhere) {
   std::ofstream(empty_file).close();
   const auto empty = LoadPredictor(empty_file);
   ASSERT_FALSE(empty);
-  EXPECT_THAT(empty.error().message, HasSubstr("empty.json: this predictor is empty; write one"));
+  EXPECT_THAT(empty.error().message,
+              HasSubstr("empty.json: this predictor is empty; write a new one"));
   const auto kept = SavePredictor(Made(), "/no/such/place.json");
   ASSERT_FALSE(kept);
   EXPECT_THAT(kept.error().message, HasSubstr("/no/such/place.json: cannot write"));

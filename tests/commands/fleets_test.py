@@ -44,7 +44,8 @@ class Fleets(CommandCase):
                 self.assertNotIn("server", line)
         slow.write_text(text.replace("mbps = 40", "mbps = 0.01"))
         late = self.good("plan", "fleet", slow, "--planner", "jellyfish", "--windows")
-        self.assertRegex(late, r"too late, by the estimate\n  traffic1: [\d.e+]+ ms of 200\n")
+        self.assertRegex(late, r"too late, by the estimate\n  "
+                         r"traffic1: ([\d.e+]+ of 200 ms|overloaded \(SLO 200 ms\))\n")
         self.assertIn("jellyfish makes no windows; --planner octopinf does", late)
         self.assertNotIn("too late", self.good("plan", "fleet", TESTBED))
         slow.write_text(text.replace("mbps = 40", "mpbs = 40", 1))

@@ -139,7 +139,7 @@ class Plans(CommandCase):
             done = tactus(*command)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stderr, r"^tactus: warning: \[plan\] memory_mb: the profile "
-                             r"does not say what memory 'LeNet', .* need, which count as none; .*"
+                             r"does not say what memory 'LeNet', .* need, which count as 0; .*"
                              r"`tactus profile` measures does\n$")
         self.good(*simulate)  # nobody looks at it
 
@@ -170,7 +170,7 @@ class Plans(CommandCase):
         self.assertEqual([lane["kind"] for lane in run["lanes"]],
                          [f"of {100 * lane['share']:.4g} %" for lane in written["lanes"]])
         self.assertGreater(min(lane["batches"] for lane in run["lanes"]), 0)
-        self.bad("simulate", *words, "--policy", "fifo", says="policy 'fifo' reads no plan")
+        self.bad("simulate", *words, "--policy", "fifo", says="policy 'fifo' does not use plans")
         self.bad("simulate", *words, "--set", "count=1", says="; there are 1")
         self.bad("simulate", folder / "long-only.toml", "--plan", plan,
                  says="a plan of another model set: it knows 'LeNet', 'GoogLeNet', not served here")

@@ -118,7 +118,7 @@ class PlanTest(unittest.TestCase):
                 for after in sorted(chance.sample(range(len(calls)), 8)):
                     calls[after][1].result(WAIT_S)
                     plan = chance.choice((WHOLE, HALVES, OTHER_HALVES))
-                    self.hang_up(server, plan, "is split as")
+                    self.hang_up(server, plan, "is now split as")
                 for name, call in calls:
                     for got, wanted in zip(call.result(WAIT_S), expected[name], strict=True):
                         self.assertAlmostEqual(got, wanted, 3)
@@ -171,7 +171,7 @@ class PlanTest(unittest.TestCase):
             plan = json.loads(json.dumps(HALVES))
             plan["models"][0]["slo_ms"] = 59000
             self.assertNotIn("planned for an SLO", server.errors())
-            self.hang_up(server, plan, "is split as")
+            self.hang_up(server, plan, "is now split as")
             self.assertIn("planned for an SLO of 59000 ms of 'ee_s', here it is 60000",
                           server.errors())
 
@@ -219,7 +219,7 @@ class PlanTest(unittest.TestCase):
     def test_a_planner_begins_with_a_plan_of_ones_own(self):
         with contextlib.closing(self.serve(HALVES, "--planner", "gpulet:period=3600")) as server:
             self.assertEqual(server.metric("tactus_model_share_ratio", model="ee_s"), 0.25)
-            self.hang_up(server, WHOLE, "is split as")
+            self.hang_up(server, WHOLE, "is now split as")
             self.assertEqual(server.metric("tactus_model_share_ratio", model="ee_s"), 0.5)
             self.assertEqual(server.metric("tactus_plan_changes_total"), 2)
             self.assertEqual(server.terminate(), 0)

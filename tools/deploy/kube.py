@@ -246,7 +246,7 @@ class Cluster:
                     '--tls-cert-file=server.pem', '--tls-private-key-file=server.key',
                     '--client-ca-file=ca.pem', '--authorization-mode=RBAC',
                     '--anonymous-auth=false', f'--service-cluster-ip-range={SERVICES}',
-                    '--service-account-issuer=https://kubernetes.default.svc',
+                    '--service-account-issuer=kubernetes.default.svc',
                     '--service-account-key-file=accounts.pub',
                     '--service-account-signing-key-file=accounts.key')
 

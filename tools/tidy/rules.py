@@ -179,7 +179,7 @@ RETIRED = {
         'a verb and a noun (ExplainPlanMismatch, DescribeShortage)',
 }
 # Kubernetes has a Deployment, and papers have titles.
-RETIRED_ELSEWHERE = ('docs/autoscale.md', 'docs/deploy.md', 'docs/papers/', 'tools/deploy/',
+RETIRED_ELSEWHERE = ('docs/autoscale.md', 'docs/deploy.md', 'docs/papers/', 'tests/deploy/', 'tools/deploy/',
                      'tools/tidy/', 'src/server/proto/', 'THIRD_PARTY.md')
 
 

@@ -85,7 +85,7 @@ TEST(Trace, WhatIsDamagedIsAnErrorThatSaysWhere) {
       {"", "not a JSON list"},
       {"{}", "not a JSON list"},
       {"[" + relu + kRunEnds, "not a JSON list"},  // cut off
-      {"[1]", "no event"},
+      {"[1]", "not an event"},
       {R"([{"cat":7}])", "damaged"},
       {"[" + relu.substr(0, relu.size() - 1) + "]", "ends within a run"},
       {R"([{"cat":"Node","name":"a_kernel_time"}])", "kernel 'a_kernel_time'"},

@@ -177,10 +177,11 @@ double Demand::TradeIn(const View& view, const LaneKinds& kinds, std::uint32_t k
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (load_[i] > 0) lowest = std::max(lowest, view.models[i].priority);
   }
-  // What a second of m is worth at its quickest exit.
+  // What a second of m is worth at its quickest exit: right, as long as nobody says otherwise.
   const auto worth = [&](std::size_t i) {
-    return (kPriceOfALoss + kind.courses[i].accuracy[kind.courses[i].hull.front()]) *
-           outlooks_[k * counts_.size() + i].rate / load_[i];
+    const Course& course = kind.courses[i];
+    const double right = course.stated ? course.accuracy[course.hull.front()] : 1;
+    return (kPriceOfALoss + right) * outlooks_[k * counts_.size() + i].rate / load_[i];
   };
   for (;;) {
     std::size_t dearest = counts_.size();
@@ -193,6 +194,7 @@ double Demand::TradeIn(const View& view, const LaneKinds& kinds, std::uint32_t k
     double lacking = work - lanes;
     for (std::size_t s = 0; s < kind.steps.size(); ++s) {
       const Step& step = kind.steps[s];
+      if (!kind.courses[step.model.value()].stated) continue;  // its price is made up
       const double answered = 1 - outlooks_[k * counts_.size() + step.model.value()].given_up;
       if (step.price > worth(dearest)) lacking += more_[s] * answered;
     }

@@ -171,7 +171,7 @@ std::vector<MetricFamily> ProcessFamilies() {
                             "Bytes that the allocator has given out. It keeps freed memory for the "
                             "next request, so more is resident.",
                             MetricType::Gauge));
-  Add(families.back(), {}, static_cast<double>(ReadHeap().in_use));
+  Add(families.back(), {}, static_cast<double>(RecentHeap().in_use));
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) == 0) {
     const auto seconds = [](const timeval& t) {

@@ -116,7 +116,7 @@ TEST(PlanInSimulation, RefusesWhatWouldNotRunIt) {
     const auto result = Simulate(scenario, profile, **MakePolicy(policy), {.plan = Halves(1)});
     return result ? "" : result.error().message;
   };
-  EXPECT_THAT(fault("fifo"), HasSubstr("policy 'fifo' reads no plan"));
+  EXPECT_THAT(fault("fifo"), HasSubstr("policy 'fifo' does not use plans"));
   scenario.scale_interval_s = 1;
   EXPECT_THAT(fault("planned"), HasSubstr("leave out [autoscale]"));
 }
