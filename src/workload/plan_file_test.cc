@@ -119,7 +119,7 @@ TEST_F(PlanFileTest, WhatCannotBeReadIsNamedByItsPlaceAndWithARemedy) {
   EXPECT_THAT(Fault("\"cycle_ms\": 20.0", "\"cycle_ms\": 0"), HasSubstr("lanes[0].cycle_ms: "));
   EXPECT_THAT(Fault("\"batch\": 2", "\"batch\": 0"), HasSubstr("lanes[0].entries[0].batch: must"));
   EXPECT_THAT(Fault("\"model\": \"b\"", "\"model\": \"c\""),
-              HasSubstr("lanes[1].entries[0].model: 'c' is not among the plan's models; write"));
+              HasSubstr("lanes[1].entries[0].model: 'c' is not among the plan's models; make"));
   EXPECT_THAT(
       Fault("\"cycle_ms\": 20.0", "\"cycle\": 20"),
       HasSubstr("lanes[0].cycle: unknown here; there are device, share, cycle_ms, entries"));

@@ -187,7 +187,8 @@ double Demand::TradeIn(const View& view, const LaneKinds& kinds, std::uint32_t k
     std::size_t dearest = counts_.size();
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       if (load_[i] <= 0 || view.models[i].priority < lowest) continue;
-      if (outlooks_[k * counts_.size() + i].given_up > 0) continue;
+      const Outlook& own = outlooks_[k * counts_.size() + i];
+      if (own.given_up > 0 || own.spared) continue;
       if (dearest == counts_.size() || worth(i) < worth(dearest)) dearest = i;
     }
     if (dearest == counts_.size()) return work;
