@@ -20,13 +20,6 @@ constexpr double kLeadWithExits = 2;  // what starts early takes the time of dee
 constexpr double kCrowd = 2;
 // Before there is a rate nobody knows what waiting would do to others: this part of the SLO.
 constexpr double kFirstLead = 0.2;
-// A request that is given up has to buy so many right answers more than it would have been itself:
-// one that is not answered at all is worse than one that is wrong.
-constexpr double kPriceOfALoss = 1;
-// ... and of no model more than this part is, so that nobody is shut out.
-constexpr double kMostGivenUp = 0.75;
-// No more than so many are owed at once: what was not given up in time is not made up for later.
-constexpr double kMostDue = 100;
 // Longer than the time that any request has (366 days), short enough for sums.
 constexpr Duration kAnyTime = Seconds(std::int64_t{1000} * 24 * 3600);
 
@@ -42,9 +35,6 @@ void Demand::Prepare(const View& view, const LaneKinds& kinds) {
   counts_.resize(view.models.size());
   load_.resize(view.models.size());
   sustained_.resize(view.models.size());
-  std::size_t steps = 0;
-  for (std::uint32_t k = 0; k < kinds.size(); ++k) steps = std::max(steps, kinds[k].steps.size());
-  more_.resize(steps);
   needed_.assign(kinds.size(), 0);
   longest_.assign(kinds.size(), Duration{});
   outlooks_.assign(kinds.size() * counts_.size(), Outlook{});
@@ -54,9 +44,7 @@ void Demand::Prepare(const View& view, const LaneKinds& kinds) {
 bool Demand::Count(ModelId m, TimePoint at) {
   const bool over = at >= step_end_;
   if (over) Roll(at);
-  Counts& counts = counts_[m.value()];
-  ++counts.current;
-  counts.due = std::min(kMostDue, counts.due + counts.given_up);
+  ++counts_[m.value()].current;
   return over;
 }
 
@@ -90,11 +78,7 @@ void Demand::Roll(TimePoint at) {
 }
 
 void Demand::Review(const View& view, const LaneKinds& kinds) {
-  for (Counts& counts : counts_) counts.given_up = 0;
   for (std::uint32_t k = 0; k < kinds.size(); ++k) ReviewKind(view, kinds, k);
-  for (Counts& counts : counts_) {
-    if (counts.given_up == 0) counts.due = 0;
-  }
 }
 
 void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t k) {
@@ -121,13 +105,13 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     longest_[k] = std::max(longest_[k], costs(costs.max_batch()));
   }
   ShareOut(kind, k);
-  SetMore(kind, k);
-  work = TradeIn(view, kinds, k, work);
-  for (std::size_t s = 0; s < kind.steps.size(); ++s) {
-    const Step& step = kind.steps[s];
+  for (const Step& step : kind.steps) {
     Outlook& own = outlook(step.model);
     if (own.rate <= 0 || own.depth != step.to - 1) continue;
-    const double more = more_[s] * (1 - own.given_up);
+    const Course& course = kind.courses[step.model.value()];
+    const int batch = sustained_[step.model.value()];
+    const double more =
+        own.rate / batch * ToSeconds(course.at(step.to)(batch) - course.at(step.to - 1)(batch));
     if (work + more > lanes) continue;
     own.depth = step.to;
     work += more;
@@ -149,65 +133,6 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     own.lead = lanes == 1 ? kAnyTime
                : mean > 0 ? FromSeconds((1 + for_others * others) * mean / lanes)
                           : FromSeconds(kFirstLead * ToSeconds(view.models[i].slo));
-  }
-}
-
-// Lanes that each step of the hull takes besides, for all requests of its model, in the batches
-// that the rate sustains at the quickest exit.
-void Demand::SetMore(const KindOfLane& kind, std::uint32_t k) {
-  for (std::size_t s = 0; s < kind.steps.size(); ++s) {
-    const Step& step = kind.steps[s];
-    const std::size_t i = step.model.value();
-    const Course& course = kind.courses[i];
-    const int batch = sustained_[i];
-    more_[s] = outlooks_[k * counts_.size() + i].rate / batch *
-               ToSeconds(course.at(step.to)(batch) - course.at(step.to - 1)(batch));
-  }
-}
-
-// Gives value, not presence, its price: of the lowest priority, whose requests take so long that
-// the same time spent on deeper exits of others is worth more than they are, loss included, are
-// given up until all such exits have time; those who cost most for what they are worth first.
-// Returns the lanes that the rest keeps busy.
-double Demand::TradeIn(const View& view, const LaneKinds& kinds, std::uint32_t k, double work) {
-  const KindOfLane& kind = kinds[k];
-  if (kind.steps.empty()) return work;
-  const auto lanes = static_cast<double>(kind.lanes.size());
-  int lowest = 0;
-  for (std::size_t i = 0; i < counts_.size(); ++i) {
-    if (load_[i] > 0) lowest = std::max(lowest, view.models[i].priority);
-  }
-  // What a second of m is worth at its quickest exit: right, as long as nobody says otherwise.
-  const auto worth = [&](std::size_t i) {
-    const Course& course = kind.courses[i];
-    const double right = course.stated ? course.accuracy[course.hull.front()] : 1;
-    return (kPriceOfALoss + right) * outlooks_[k * counts_.size() + i].rate / load_[i];
-  };
-  for (;;) {
-    std::size_t dearest = counts_.size();
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      if (load_[i] <= 0 || view.models[i].priority < lowest) continue;
-      const Outlook& own = outlooks_[k * counts_.size() + i];
-      if (own.given_up > 0 || own.spared) continue;
-      if (dearest == counts_.size() || worth(i) < worth(dearest)) dearest = i;
-    }
-    if (dearest == counts_.size()) return work;
-    double lacking = work - lanes;
-    for (std::size_t s = 0; s < kind.steps.size(); ++s) {
-      const Step& step = kind.steps[s];
-      if (!kind.courses[step.model.value()].stated) continue;  // its price is made up
-      const double answered = 1 - outlooks_[k * counts_.size() + step.model.value()].given_up;
-      if (step.price > worth(dearest)) lacking += more_[s] * answered;
-    }
-    if (lacking <= 0) return work;
-    const double given = std::min(lacking, kMostGivenUp * load_[dearest]);
-    const double part = given / load_[dearest];
-    if (given <= 0) return work;
-    outlooks_[k * counts_.size() + dearest].given_up = part;
-    counts_[dearest].given_up +=
-        part * kinds.ShareOf(k, ModelId{static_cast<ModelId::rep>(dearest)});
-    load_[dearest] -= given;
-    work -= given;
   }
 }
 

@@ -2,7 +2,6 @@
 // whatever waits now. Reviewed every 50 ms in which requests come.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -21,9 +20,6 @@ struct Outlook {
   // One model alone asks for more than all lanes, and this one for no more than a fair share of
   // them: it is served before that one is.
   bool spared = false;
-  // Of its requests, the part that is given up because what each of them takes buys deeper exits
-  // for others that are worth more.
-  double given_up = 0;
 };
 
 class Demand {
@@ -47,13 +43,7 @@ class Demand {
   // What the longest batch at the quickest exit takes there.
   Duration Longest(std::uint32_t kind) const { return longest_[kind]; }
   // Requests of m that were given up or lost, for whoever shares out what must be left out.
-  void GiveUp(ModelId m, int count) {
-    Counts& counts = counts_[m.value()];
-    counts.lost += count;
-    counts.due = std::max(0.0, counts.due - count);
-  }
-  // Requests of m that are to be given up for others' sake, by what came until now.
-  double Due(ModelId m) const { return counts_[m.value()].due; }
+  void GiveUp(ModelId m, int count) { counts_[m.value()].lost += count; }
   // Of the requests that came of late, the part that was.
   double LostPart(ModelId m) const { return counts_[m.value()].lost_part; }
 
@@ -68,15 +58,11 @@ class Demand {
     double lost = 0;  // decays from step to step as `seen` does
     double seen = 0;
     double lost_part = 0;
-    double given_up = 0;  // of its requests, on all lanes together
-    double due = 0;
   };
 
   void Roll(TimePoint at);
   void ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t kind);
   void ShareOut(const KindOfLane& kind, std::uint32_t k);
-  double TradeIn(const View& view, const LaneKinds& kinds, std::uint32_t k, double work);
-  void SetMore(const KindOfLane& kind, std::uint32_t k);
 
   std::vector<Counts> counts_;     // by ModelId
   std::vector<Outlook> outlooks_;  // by kind, then model
@@ -84,7 +70,6 @@ class Demand {
   std::vector<Duration> longest_;  // by kind
   std::vector<double> load_;       // by ModelId: lanes that it takes of the kind at hand
   std::vector<int> sustained_;     // by ModelId: b* there
-  std::vector<double> more_;       // by step: lanes that it takes besides there
   std::int64_t first_step_ = -1;
   std::int64_t at_step_ = -1;
   TimePoint step_end_{Duration::min()};

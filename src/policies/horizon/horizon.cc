@@ -280,14 +280,6 @@ bool Horizon::MayGo(ModelId m, std::uint32_t kind, bool spare, TimePoint now) {
   return offer.exec <= now || (spare && grown_[kind].contains(m.value()));
 }
 
-// Whether this batch is to be given up for the sake of others' exits, in none of whose stead it
-// is more urgent than its model.
-bool Horizon::IsDue(const View& view, ModelId m, int batch) const {
-  if (batch == 0 || demand_.Due(m) < batch) return false;
-  const int own = view.models[m.value()].priority;
-  return view.queues[m.value()].Priority(batch, own) >= own;
-}
-
 Decision Horizon::TakePlanned(const View& view, TimePoint now, TimePoint wake) {
   for (std::uint32_t k = 0; k < kinds_.size(); ++k) {
     const auto& lanes = kinds_[k].lanes;
@@ -301,9 +293,6 @@ Decision Horizon::TakePlanned(const View& view, TimePoint now, TimePoint wake) {
       const ModelId m{static_cast<ModelId::rep>(i)};
       if (view.queues[i].empty() || !kinds_[k].courses[i].served()) continue;
       if (OfferOf(m, k).latest < now) Refresh(view, m, k, now);
-      if (OfferOf(m, k).exec <= now && IsDue(view, m, OfferOf(m, k).batch)) {
-        return Drop{.model = m, .count = OfferOf(m, k).batch, .reason = DropReason::kShed};
-      }
       if (MayGo(m, k, spare, now)) {
         ready = true;
       } else if (OfferOf(m, k).batch > 0) {

@@ -69,7 +69,6 @@ class Horizon final : public Policy, public Learner {
   bool MostUrgent(const View& view, ModelId m, int batch) const;
   Decision TakeLeastLatest(const View& view, TimePoint now, TimePoint wake);
   Decision TakePlanned(const View& view, TimePoint now, TimePoint wake);
-  bool IsDue(const View& view, ModelId m, int batch) const;
   bool MayGo(ModelId m, std::uint32_t kind, bool spare, TimePoint now);
   std::optional<Decision> Plan(const View& view, std::uint32_t kind, LaneId lane, bool spare,
                                TimePoint now);

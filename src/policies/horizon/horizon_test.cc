@@ -333,55 +333,6 @@ TEST(SpareLanes, AreThoseTheLoadNeedsWhileOthersStayFree) {
   EXPECT_EQ(spare.Find(0, 4), std::nullopt);
 }
 
-// 25 requests a second of 19 ms each and 250 of 1.6 ms each fit one lane; for the 3.1 ms of the
-// latter's second exit a quarter of a lane is lacking, half of what the former take.
-struct Dear : HorizonTable {
-  Dear(int priority_of_dear, int priority_of_others) {
-    AddExits(Millis(400), Millis(1), Millis(18), 8, {0.7});
-    AddExits(Millis(100), Millis(1), Millis(3), 8, {0.1, 0.8});
-    models[0].priority = priority_of_dear;
-    models[1].priority = priority_of_others;
-    AddLanes(1);
-    Prepare();
-    kinds.Prepare(view());
-    demand.Prepare(view(), kinds);
-    for (int ms = 0; ms < 600; ms += 4) {
-      demand.Count(ModelAt(1), kStart + Millis(ms));
-      if (ms % 40 == 0) demand.Count(ModelAt(0), kStart + Millis(ms));
-    }
-    demand.Review(view(), kinds);
-  }
-
-  LaneKinds kinds;
-  Demand demand;
-};
-
-TEST(Demand, GivesUpTheDearWhereTheirTimeBuysOthersMore) {
-  const Dear equal(1, 1);
-  EXPECT_NEAR(equal.demand.Of(0, ModelAt(0)).given_up, 0.5, 0.1);
-  EXPECT_EQ(equal.demand.Of(0, ModelAt(1)).given_up, 0) << "they cost next to nothing";
-  EXPECT_EQ(equal.demand.Of(0, ModelAt(1)).depth, 1);
-}
-
-TEST(Demand, GivesUpNobodyOfAHigherPriorityForOthersExits) {
-  const Dear urgent(1, 2);
-  EXPECT_EQ(urgent.demand.Of(0, ModelAt(0)).given_up, 0);
-  EXPECT_EQ(urgent.demand.Of(0, ModelAt(1)).depth, 0);
-  const Dear less_urgent(2, 1);
-  EXPECT_GT(less_urgent.demand.Of(0, ModelAt(0)).given_up, 0.4);
-}
-
-TEST(Demand, OwesWhatCameAndWasNotGivenUp) {
-  Dear world(1, 1);
-  const double part = world.demand.Of(0, ModelAt(0)).given_up;
-  for (int i = 0; i < 4; ++i) world.demand.Count(ModelAt(0), kStart + Millis(600));
-  EXPECT_NEAR(world.demand.Due(ModelAt(0)), 4 * part, 1e-9);
-  world.demand.GiveUp(ModelAt(0), 1);
-  EXPECT_NEAR(world.demand.Due(ModelAt(0)), 4 * part - 1, 1e-9);
-  world.demand.GiveUp(ModelAt(0), 5);
-  EXPECT_EQ(world.demand.Due(ModelAt(0)), 0) << "of those who were lost otherwise nothing is kept";
-}
-
 // One lane, each queue one batch with one deadline, nothing expected: small enough to try all.
 struct Job {
   int batch = 0;

@@ -50,7 +50,6 @@ Course CourseOf(const View& view, ModelId m, LaneClass lane_class) {
     course.costs.emplace_back(latency);
     const double known = e < model.exit_count() ? model.exits[e].accuracy : 0;
     course.accuracy.push_back(known > 0 ? known : kUnknownAccuracy * (e + 1));
-    course.stated &= known > 0;
   }
   course.hull = HullOf(course);
   return course;

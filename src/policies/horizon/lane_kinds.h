@@ -13,7 +13,6 @@ namespace tactus {
 struct Course {
   std::vector<BatchCosts> costs;  // by exit; empty where the lanes do not serve the model
   std::vector<double> accuracy;   // by exit; where nobody knows it, a little more for each
-  bool stated = true;             // whether the accuracy of every exit is known
   // The exits on the upper concave hull of accuracy over time, the quickest first: between two of
   // them no mixture of others gives more accuracy for the same time.
   std::vector<int> hull;

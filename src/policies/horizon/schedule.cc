@@ -51,7 +51,7 @@ void Schedule::Make(const View& view, const KindOfLane& kind, std::uint32_t numb
     const Course& course = kind.courses[i];
     if (!course.served()) continue;
     const Outlook& outlook = demand.Of(number, m);
-    const int joined = AddQueue(view, course, m, demand, outlook, now);
+    const int joined = AddQueue(view, course, m, outlook, now);
     if (outlook.rate > 0) AddExpected(view, course, m, outlook, joined, ahead);
   }
   std::sort(batches_.begin(), batches_.end(), [](const PlannedBatch& a, const PlannedBatch& b) {
@@ -75,12 +75,11 @@ void Schedule::Add(const View& view, const Course& course, PlannedBatch batch) {
 }
 
 // Returns how many of the expected requests the last batch counts on.
-int Schedule::AddQueue(const View& view, const Course& course, ModelId m, const Demand& demand,
-                       const Outlook& outlook, TimePoint now) {
+int Schedule::AddQueue(const View& view, const Course& course, ModelId m, const Outlook& outlook,
+                       TimePoint now) {
   const RequestQueue& queue = view.queues[m.value()];
   const BatchCosts& costs = course.quickest();
   const int size = static_cast<int>(queue.size());
-  double due = demand.Due(m);
   for (int at = 0, k = 0; at < size; ++k) {
     const Duration slack = queue[at].deadline - now;
     const int together =
@@ -93,10 +92,6 @@ int Schedule::AddQueue(const View& view, const Course& course, ModelId m, const 
     next.deadline = ToSeconds(slack);
     // Of those further back the model's own does.
     if (at == 0) next.priority = queue.Priority(next.waiting, view.models[m.value()].priority);
-    if (due >= next.waiting) {
-      next.left_out = true;
-      due -= next.waiting;
-    }
     at += next.waiting;
     if (at == size && next.waiting < course.max_batch()) {
       const double room = std::max(0.0, ToSeconds(slack - costs(next.waiting)));
@@ -121,7 +116,7 @@ void Schedule::AddExpected(const View& view, const Course& course, ModelId m,
   const double slo = ToSeconds(view.models[m.value()].slo);
   const int each = std::clamp(static_cast<int>(std::lround(kGather * outlook.rate * slo)), 1,
                               course.max_batch());
-  const double gap = each / (outlook.rate * (1 - outlook.given_up));
+  const double gap = each / outlook.rate;
   double head = (joined + 0.5) / outlook.rate;
   double left = (ahead - head) / gap;
   double count = 1;

@@ -53,8 +53,8 @@ class Schedule {
   ExitId ExitFor(const KindOfLane& kind, std::size_t place);
 
  private:
-  int AddQueue(const View& view, const Course& course, ModelId m, const Demand& demand,
-               const Outlook& outlook, TimePoint now);
+  int AddQueue(const View& view, const Course& course, ModelId m, const Outlook& outlook,
+               TimePoint now);
   void AddExpected(const View& view, const Course& course, ModelId m, const Outlook& outlook,
                    int joined, double ahead);
   void Add(const View& view, const Course& course, PlannedBatch batch);
