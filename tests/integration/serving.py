@@ -154,6 +154,14 @@ class Server:
     def await_pending(self, count):
         self.await_metric(count, "tactus_pending_calls")
 
+    def await_left(self, count):
+        """Until so many calls are pending and no more: an answered one counts a moment longer."""
+        end = time.monotonic() + WAIT_S
+        while (pending := self.metric("tactus_pending_calls")) != count:
+            if time.monotonic() > end:
+                raise AssertionError(f"{pending} calls are pending, waited for {count}")
+            time.sleep(0.01)
+
     def terminate(self):
         """SIGTERM; the exit code."""
         self.process.send_signal(signal.SIGTERM)

@@ -146,7 +146,7 @@ class PlanTest(unittest.TestCase):
             server.process.send_signal(signal.SIGHUP)
             # On a new lane: the old one is busy.
             self.assertEqual(server.post("/v2/models/ee_mlp/infer", rows[1])[0], 200)
-            server.await_pending(1)  # a call is counted until a moment after its answer
+            server.await_left(1)
             self.assertEqual(server.terminate(), 0)
             try:  # an answer, or a connection that was closed
                 self.assertIn(call.result(WAIT_S)[0], (499, 503))
