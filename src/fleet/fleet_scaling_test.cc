@@ -231,13 +231,14 @@ TEST(FleetScalingLeader, APlanOfAnEarlierLeaderIsChangedIfItIsKnown) {
   }
 }
 
-// What a node refuses is not tried again and again: the whole is planned without it.
-TEST(FleetScalingLeader, WhoRefusesAChangedPlanIsPlannedWithout) {
+// A node without room for one more instance must not lose what it serves, nor be asked again and
+// again.
+TEST(FleetScalingLeader, WhereANodeRefusesAChangedPlanTheOneBeforeServesUntilTheNext) {
   TwoNodes nodes;
   ToldPlans told;
   LeaderOptions options;
-  options.scaling = [](const FleetInput& input, FleetPlan& serving, TimePoint) -> std::string {
-    if (input.pipelines.empty()) return "";
+  options.scaling = [](const FleetInput&, FleetPlan& serving, TimePoint) -> std::string {
+    if (serving.instances.size() > 1) return "";
     serving.instances.push_back(serving.instances.front());
     serving.instances.back().stage = FleetStageId{1};
     serving.routes = RoutesOf(serving.instances);
@@ -246,12 +247,21 @@ TEST(FleetScalingLeader, WhoRefusesAChangedPlanIsPlannedWithout) {
   FleetLeader leader(TwoNodes::Fleet(), TwoNodes::OnTheFirst, options, {}, nodes.now, &told);
   nodes.PassSeconds(leader, 10);
   nodes.server_refuses = true;
-  nodes.PassSeconds(leader, 30);
-  ASSERT_THAT(told.lines, SizeIs(7));
-  EXPECT_EQ(told.lines.at(3), "scaled 2 another model");
-  EXPECT_EQ(told.lines.at(4), "abandoned 2 server0: model 'name': no memory");
-  EXPECT_EQ(told.lines.at(5), "plan 3 for 1");
-  EXPECT_THAT(nodes.server.slice().id, (PlanId{1, 1})) << "it serves on";
+  nodes.PassSeconds(leader, 200);
+  const std::vector<std::string> before = {"plan 1 for 2", "adopted 1 ", "plan 2 for 2",
+                                           "scaled 2 another model",
+                                           "abandoned 2 server0: model 'name': no memory"};
+  EXPECT_EQ(told.lines, before);
+  EXPECT_EQ(leader.serving(), (PlanId{1, 1}));
+  EXPECT_EQ(nodes.server.slice().id, (PlanId{1, 1}));
+  EXPECT_EQ(nodes.edge.slice().id, (PlanId{1, 1}));
+  EXPECT_THAT(leader.View(nodes.now).problem, HasSubstr("server0"));
+
+  nodes.server_refuses = false;
+  nodes.PassSeconds(leader, 250);  // the next plan is what serves, and is scaled
+  EXPECT_THAT(told.lines, Contains("scaled 3 another model"));
+  EXPECT_EQ(nodes.server.slice().id, (PlanId{1, 3}));
+  EXPECT_EQ(leader.View(nodes.now).problem, "");
 }
 
 }  // namespace

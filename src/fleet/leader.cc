@@ -186,16 +186,23 @@ void FleetLeader::Ended(TimePoint now) {
   if (rollout_->adopted()) {
     serving_ = id;
     problem_.clear();
+    scaled_from_.reset();
     for (const auto& [name, slice] : rollout_->plan().slices) nodes_.at(name).refusals = 0;
     return;
   }
   const std::string& culprit = rollout_->culprit();
   problem_ = "plan " + std::to_string(id.epoch) + " was abandoned: node '" + culprit +
              "': " + rollout_->why();
+  const bool here = membership_.members().at(culprit).present();
+  if (scaled_from_ && here) {  // what they serve is good until the next plan
+    current_ = std::exchange(scaled_from_, std::nullopt);
+    next_scaling_ = next_period_;
+    return;
+  }
   retry_ = true;
   not_before_ = now + options_.rollout.resend;
   current_.reset();
-  if (membership_.members().at(culprit).present()) LeaveOut(culprit, rollout_->why(), now);
+  if (here) LeaveOut(culprit, rollout_->why(), now);
 }
 
 void FleetLeader::Roll(TimePoint now) {

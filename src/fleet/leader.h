@@ -157,6 +157,9 @@ class FleetLeader {
   bool Scale(TimePoint now);
   // The fleet of `planned_for_` as it is measured, with these links.
   FleetInput MeasuredNow(const FleetInput& linked, std::vector<std::string>& lost) const;
+  // Adds what the nodes serve of pipelines that are lost. The nodes that these miss may serve on,
+  // unheard; what is here of them stays as it is until they are forgotten.
+  void KeepLost(std::map<std::string, FleetSlice>& slices, TimePoint now) const;
   // Rolls it out by the next number, unless the nodes serve it. `scaled`: what was changed of the
   // plan before; empty: it was made anew.
   void RollOut(TimePoint now, const FleetInput& input, FleetPlan plan, const std::string& scaled);
@@ -182,6 +185,7 @@ class FleetLeader {
   PlanId serving_;
   std::set<std::string> planned_for_;
   std::optional<FleetPlan> current_;  // that serves or is rolled out, by ids of its nodes' fleet
+  std::optional<FleetPlan> scaled_from_;  // what `current_` was before it was scaled
   TimePoint next_scaling_ = kStart;
   std::vector<FleetLink> planned_links_;
   TimePoint planned_at_ = kStart;

@@ -1,5 +1,6 @@
 // When the leader plans, for whom, and what it spares for nodes that are away.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "fleet/leader.h"
@@ -221,6 +222,7 @@ void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participa
   next_period_ = now + options_.replan_every;
   next_scaling_ = now + options_.scale_every;
   current_.reset();
+  scaled_from_.reset();
   const FleetInput input = MeasuredNow(linked, lost_);
   FleetPlan plan;
   if (!input.pipelines.empty()) {
@@ -244,14 +246,35 @@ bool FleetLeader::Scale(TimePoint now) {
   FleetPlan plan = *current_;
   const std::string what = options_.scaling(input, plan, now);
   if (what.empty()) return false;
+  scaled_from_ = current_;
   RollOut(now, input, std::move(plan), what);
   return true;
+}
+
+void FleetLeader::KeepLost(std::map<std::string, FleetSlice>& slices, TimePoint now) const {
+  const bool may_serve = std::ranges::any_of(nodes_, [&](const auto& each) {
+    return !slices.contains(each.first) && !Forgotten(each.first, now);
+  });
+  if (!may_serve) return;
+  const auto is_lost = [this](const auto& each) {
+    return std::ranges::find(lost_, each.pipeline) != lost_.end();
+  };
+  for (auto& [name, slice] : slices) {
+    const Node& node = nodes_.at(name);
+    if (node.refusals > 0) continue;
+    for (const FleetSlice& served : node.in_force) {
+      if (served.id != node.report.committed) continue;
+      std::ranges::copy_if(served.instances, std::back_inserter(slice.instances), is_lost);
+      std::ranges::copy_if(served.routes, std::back_inserter(slice.routes), is_lost);
+    }
+  }
 }
 
 void FleetLeader::RollOut(TimePoint now, const FleetInput& input, FleetPlan plan,
                           const std::string& scaled) {
   const PlanId id{kept_.term, kept_.epoch + 1};
   auto slices = SlicesOf(plan, input, id, planned_for_);
+  KeepLost(slices, now);
   AddModels(options_.digests, slices);
   if (Serves(slices)) {
     problem_.clear();
@@ -260,7 +283,7 @@ void FleetLeader::RollOut(TimePoint now, const FleetInput& input, FleetPlan plan
     plan.epoch = id.epoch;
     if (history_ != nullptr) history_->OnPlan(now, id, input, plan);
     if (history_ != nullptr && !scaled.empty()) history_->OnScaled(now, id, scaled);
-    auto waves = WavesOf(slices, input);
+    auto waves = WavesOf(slices, declared_);
     known_adopted_ = false;
     StartRollout({id, std::move(slices), std::move(waves)}, Rollout::Phase::kPreparing, now);
   }

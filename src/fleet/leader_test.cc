@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // What a store would be told.
 struct Told final : FleetHistory {
@@ -132,6 +133,40 @@ TEST_F(LeaderTest, WhoRefusesIsNamedAndLeftOut) {
   server_refuses = false;
   for (int s = 0; s < 70; ++s) Pass(Seconds(1));
   EXPECT_EQ(server.slice().id, leader.serving()) << "a minute later it is asked again";
+}
+
+// A node whose agent is not heard may serve all the same. Who sends to it must go on until it is
+// forgotten, whoever leads; else a controller that is slow to hear of a node stops its pipelines.
+TEST_F(LeaderTest, APipelineThatMissesANodeStaysWhereItIsUntilTheNodeIsForgotten) {
+  FleetInput fleet = Fleet();
+  std::erase_if(fleet.costs, [](const auto& each) { return each.kind == KindId{1}; });
+  FleetLeader first(fleet, OnTheFirst, {}, {}, now);
+  PassSeconds(first, 5);
+  const auto sends_to = [this] {
+    std::vector<std::string> nodes;
+    for (const SliceRoute& route : edge.slice().routes) {
+      for (const RouteTarget& each : route.to) nodes.push_back(each.node);
+    }
+    return nodes;
+  };
+  ASSERT_THAT(sends_to(), ElementsAre("server0"));
+
+  server_is_away = true;
+  PassSeconds(first, 60);
+  EXPECT_THAT(first.View(now).lost, ElementsAre("camera0"));
+  EXPECT_THAT(sends_to(), ElementsAre("server0"));
+
+  FleetLeader second(fleet, OnTheFirst, {}, {.term = 1, .epoch = 9}, now);
+  Connect();
+  PassSeconds(second, 60);
+  EXPECT_GT(second.serving(), (PlanId{2, 9}));
+  EXPECT_EQ(edge.slice().id, second.serving());
+  EXPECT_THAT(second.View(now).lost, ElementsAre("camera0"));
+  EXPECT_THAT(sends_to(), ElementsAre("server0"));
+
+  const int until_forgotten_and_planned_anew = 600 + 360;
+  PassSeconds(second, until_forgotten_and_planned_anew);
+  EXPECT_THAT(sends_to(), IsEmpty());
 }
 
 TEST_F(LeaderTest, ALaterTermEndsIt) {

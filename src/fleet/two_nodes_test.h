@@ -23,7 +23,7 @@ struct TwoNodes {
     for (bool quiet = false; !quiet;) {
       quiet = true;
       for (NodeState* node : {&server, &edge}) {
-        if (node == &edge && edge_is_away) continue;
+        if (node == &edge ? edge_is_away : server_is_away) continue;
         NodeActions actions = node->Take(now);
         if (actions.keep) node->WasKept();
         for (const ModelRef& each : actions.place) node->Placed(each.name);
@@ -40,7 +40,7 @@ struct TwoNodes {
       const LeaderActions actions = leader.Take();
       if (actions.keep) leader.WasKept();
       for (const ToNode& order : actions.send) {
-        if (order.node == "edge0" && edge_is_away) continue;
+        if (order.node == "edge0" ? edge_is_away : server_is_away) continue;
         (order.node == "server0" ? server : edge).Receive(order, now);
       }
       quiet = quiet && actions.send.empty();
@@ -68,6 +68,7 @@ struct TwoNodes {
 
   TimePoint now = kStart;
   bool edge_is_away = false;
+  bool server_is_away = false;
   bool server_refuses = false;
   NodeState server{{.name = "server0"}, {.who = {1, 1}}};
   NodeState edge{{.name = "edge0"}, {.who = {2, 1}}};

@@ -22,8 +22,10 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstPause{200};
 constexpr milliseconds kLongestPause{2000};
 constexpr int kKeepaliveMs = 5000;
-// Where there are several addresses: the next one is not kept waiting by a host that is down.
-constexpr int kConnectWithinMs = 1000;
+// Where there are several addresses: a host that is down keeps the next one waiting no longer. The
+// attempt to connect goes on meanwhile, since the handshakes of a busy host take their time.
+constexpr milliseconds kWaitForOne{1000};
+constexpr milliseconds kLookAgain{100};
 
 }  // namespace
 
@@ -37,12 +39,9 @@ struct Attendance::Body {
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(kLongestPause.count()));
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
-    if (controllers.size() > 1) {
-      arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectWithinMs);
-    }
     for (const std::string& each : controllers) {
-      stubs.push_back(control::Control::NewStub(
-          grpc::CreateCustomChannel(each, tls.Towards(kControllerNode), arguments)));
+      channels.push_back(grpc::CreateCustomChannel(each, tls.Towards(kControllerNode), arguments));
+      stubs.push_back(control::Control::NewStub(channels.back()));
     }
     thread = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   }
@@ -53,13 +52,33 @@ struct Attendance::Body {
       bool heard = false;
       std::string why;
       for (std::size_t at = 0; at < stubs.size() && !heard && !stop.stop_requested(); ++at) {
-        heard = Attend(at, why, stop);
+        if (stubs.size() == 1 || Decided(at, stop)) {
+          heard = Attend(at, why, stop);
+        } else {
+          Add(why, at, "does not answer yet");
+        }
       }
       events.lost(why);
       pause = heard ? kFirstPause : std::min(pause * 2, kLongestPause);
       std::unique_lock lock(mutex);
       come.wait_for(lock, pause, [&] { return stop.stop_requested(); });
     }
+  }
+
+  // Whether the attempt to connect there has come to an end, good or bad.
+  bool Decided(std::size_t at, const std::stop_token& stop) {
+    const auto end = std::chrono::steady_clock::now() + kWaitForOne;
+    auto state = channels[at]->GetState(true);
+    while (state == GRPC_CHANNEL_IDLE || state == GRPC_CHANNEL_CONNECTING) {
+      if (stop.stop_requested() || std::chrono::steady_clock::now() >= end) return false;
+      channels[at]->WaitForStateChange(state, std::chrono::system_clock::now() + kLookAgain);
+      state = channels[at]->GetState(true);
+    }
+    return true;
+  }
+
+  void Add(std::string& why, std::size_t at, const std::string& said) const {
+    why += (why.empty() ? "" : "; ") + (stubs.size() > 1 ? controllers[at] + ": " : "") + said;
   }
 
   // One connection; whether the controller said anything. Adds why it ended.
@@ -91,7 +110,7 @@ struct Attendance::Body {
     const std::string said =
         status.ok() ? "the controller ended the connection" : status.error_message();
     if (heard) why.clear();  // what the others said before is past
-    why += (why.empty() ? "" : "; ") + (stubs.size() > 1 ? controllers[at] + ": " : "") + said;
+    Add(why, at, said);
     return heard;
   }
 
@@ -112,7 +131,8 @@ struct Attendance::Body {
 
   const std::vector<std::string> controllers;
   const AttendanceEvents events;
-  std::vector<std::unique_ptr<control::Control::Stub>> stubs;  // one for each
+  std::vector<std::shared_ptr<grpc::Channel>> channels;  // one for each
+  std::vector<std::unique_ptr<control::Control::Stub>> stubs;
   std::mutex mutex;
   std::condition_variable come;
   std::optional<FromNode> message;  // under the mutex; the latest
