@@ -6,6 +6,9 @@
 namespace tactus {
 namespace {
 
+// A thousand nodes that say nothing new are not looked at one by one for each of their beats.
+constexpr Duration kLookWithoutNews = Millis(100);
+
 std::vector<std::string> NamesOf(const FleetInput& input) {
   std::vector<std::string> names;
   for (const FleetDevice& device : input.devices) names.push_back(device.name);
@@ -92,6 +95,9 @@ void FleetLeader::Greeted(const FromNode& message, bool new_life) {
 
 void FleetLeader::Reported(const FromNode& message, TimePoint now) {
   Node& node = nodes_.at(message.node);
+  if (!std::holds_alternative<NodeBeat>(message.what) || ReportOf(message) != node.report) {
+    nothing_new_until_ = kStart;
+  }
   node.report = ReportOf(message);
   if (!node.report.peer.empty()) node.peer = node.report.peer;
   if (const auto* beat = std::get_if<NodeBeat>(&message.what)) {
@@ -206,7 +212,7 @@ void FleetLeader::Ended(TimePoint now) {
 }
 
 void FleetLeader::Roll(TimePoint now) {
-  if (!rollout_) return;
+  if (!rollout_ || (ended_ && rollout_->phase() == Rollout::Phase::kDone)) return;
   for (Rollout::Order& order : rollout_->Step(now, HoldBack(now), RoutedTo(now, false))) {
     if (const auto* abandon = std::get_if<AbandonOrder>(&order.what)) {
       order.what = Abandoning(order.node, abandon->id, now);
@@ -224,7 +230,13 @@ void FleetLeader::Roll(TimePoint now) {
 }
 
 void FleetLeader::Step(TimePoint now) {
-  if (superseded()) return;
+  if (superseded() || now < nothing_new_until_) return;
+  Work(now);
+  const bool rests = planned_ && (!rollout_ || (ended_ && rollout_->over()));
+  nothing_new_until_ = rests ? std::min(Next(), now + kLookWithoutNews) : kStart;
+}
+
+void FleetLeader::Work(TimePoint now) {
   Watch(now);
   if (!leading_) {
     const bool all = std::ranges::all_of(membership_.members(),

@@ -124,6 +124,7 @@ class FleetLeader {
   void Send(const std::string& node, const Incarnation& to, decltype(ToNode::what) what);
   void Greeted(const FromNode& message, bool new_life);
   void Reported(const FromNode& message, TimePoint now);
+  void Work(TimePoint now);
   void Lead(TimePoint now);
   void Watch(TimePoint now);
   void Roll(TimePoint now);
@@ -177,7 +178,8 @@ class FleetLeader {
   std::string superseded_;
 
   bool leading_ = false;
-  TimePoint since_;  // it gathers, or it leads
+  TimePoint since_;                       // it gathers, or it leads
+  TimePoint nothing_new_until_ = kStart;  // if no node says otherwise, Step has nothing to do
   std::uint64_t seen_term_ = 0;
   std::optional<Rollout> rollout_;
   bool ended_ = true;           // Ended has seen the roll-out's end

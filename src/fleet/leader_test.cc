@@ -169,6 +169,15 @@ TEST_F(LeaderTest, APipelineThatMissesANodeStaysWhereItIsUntilTheNodeIsForgotten
   EXPECT_THAT(sends_to(), IsEmpty());
 }
 
+// A driver that wakes when something is due must not wake all the time until the node is forgotten.
+TEST_F(LeaderTest, WhileANodeIsAwayNothingIsDue) {
+  edge_is_away = true;
+  for (int s = 0; s < 20; ++s) Pass(Seconds(1));
+  ASSERT_NE(leader.rollout(), nullptr);
+  ASSERT_EQ(leader.rollout()->phase(), Rollout::Phase::kRetiring) << "edge0 might send anywhere";
+  EXPECT_GT(leader.Next(), now);
+}
+
 TEST_F(LeaderTest, ALaterTermEndsIt) {
   Pass(Seconds(1));
   server.Receive({"server0", {1, 1}, 6, WelcomeOrder{}}, now);

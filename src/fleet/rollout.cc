@@ -186,7 +186,7 @@ TimePoint Rollout::Next() const {
   if (phase_ == Phase::kPreparing) next = std::min(next, since_ + options_.prepare_within);
   if (phase_ == Phase::kCommitting) next = std::min(next, since_ + options_.commit_within);
   // Until then the nodes' own counts decide.
-  if (phase_ == Phase::kRetiring && next == kNever) next = since_ + options_.old_requests;
+  if (phase_ == Phase::kRetiring && !held_ && next == kNever) next = since_ + options_.old_requests;
   return next;
 }
 

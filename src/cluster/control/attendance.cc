@@ -35,6 +35,7 @@ struct Attendance::Body {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMostMessage);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // a ping for each order
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(kLongestPause.count()));
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);

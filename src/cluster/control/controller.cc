@@ -196,6 +196,7 @@ Status Controller::Body::Listen() {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingsEvery);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // a ping for each report
   builder.AddListeningPort(options.listen, options.tls.ListeningToStrangers(), &port);
   server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
