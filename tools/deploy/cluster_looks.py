@@ -1,6 +1,7 @@
 """What is seen of the chart's objects on a cluster, for check_cluster.py. `bench` is what
 cluster_bench.py says; what is not as it should be is told to bench.problem."""
 import copy
+import urllib.parse
 
 from cluster_bench import standing
 
@@ -93,8 +94,18 @@ class Roll:
     def look(self, bench, namespace):
         for each in bench.workloads(namespace):
             kind, spec, status = each['kind'], each['spec'], each.get('status', {})
-            wanted = status['desiredNumberScheduled'] if kind == 'DaemonSet' else spec['replicas']
-            there = status.get('numberAvailable' if kind == 'DaemonSet' else 'availableReplicas', 0)
             name = each['metadata']['name']
+            if kind == 'DaemonSet':
+                wanted, there = status['desiredNumberScheduled'], status.get('numberAvailable', 0)
+            else:  # few, so that they are counted, and not only what their controller has noted
+                wanted, there = spec['replicas'], ready_of(bench, namespace, spec['selector'])
             self.missing[name] = max(self.missing.get(name, 0), wanted - there)
             self.least[name] = min(self.least.get(name, wanted), there)
+
+
+def ready_of(bench, namespace, selector):
+    query = urllib.parse.quote(','.join(f'{key}={value}'
+                                        for key, value in selector['matchLabels'].items()))
+    return sum(condition['type'] == 'Ready' and condition['status'] == 'True'
+               for pod in bench.api.list('v1', 'Pod', namespace, f'?labelSelector={query}')
+               for condition in pod.get('status', {}).get('conditions') or [])
