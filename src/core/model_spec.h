@@ -20,6 +20,16 @@ struct ExitSpec {
   double accuracy = 0;
 };
 
+// An input of the row to measure a model with, as its folder states it.
+struct StatedSample {
+  enum class Data { kZeros, kNoise, kFile };
+
+  std::string input;
+  Shape dims;  // of one row, without the batch dimension; all above 0
+  Data data = Data::kZeros;
+  std::filesystem::path file;  // kFile: the elements as an engine takes them
+};
+
 // What a model's folder says, completed from its graphs on load.
 struct ModelSpec {
   std::string name;
@@ -38,6 +48,7 @@ struct ModelSpec {
   std::string config;  // as declared, encoded by the front ends; opaque elsewhere
   // Of all that its folder holds, where whoever reads it is asked for it; empty: nobody said.
   std::string digest = {};
+  std::vector<StatedSample> sample = {};  // inputs that are not here are made up
 };
 
 }  // namespace tactus

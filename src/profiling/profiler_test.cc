@@ -320,5 +320,51 @@ TEST(SampleRow, TakesOpenDimensionsFromTheConfiguration) {
   }
 }
 
+TEST(SampleRow, IsWhatTheModelsFolderStates) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name, const std::string& bytes) {
+    std::ofstream(folder / name, std::ios::binary) << bytes;
+    return folder / name;
+  };
+  ModelSpec spec{.name = "m", .max_batch = 4};
+  spec.inputs = {{"words", DataType::kBytes, {-1, 2}},
+                 {"ids", DataType::kInt32, {-1, -1}},
+                 {"zeros", DataType::kFp32, {-1, 3}}};
+  using Data = StatedSample::Data;
+  const std::string words("\2\0\0\0no\3\0\0\0yes", 13);
+  const std::string ids("\7\0\0\0\1\0\0\0", 8);
+  spec.sample = {{"words", {2}, Data::kFile, write("words", words)},
+                 {"ids", {2}, Data::kFile, write("ids", ids)},
+                 {"zeros", {3}, Data::kZeros, {}}};
+  const auto row = SampleRow::Make(spec, 1);
+  ASSERT_TRUE(row) << row.error().message;
+  const auto inputs = row->inputs().inputs;
+  const auto text = [](const TensorView& each) {
+    return std::string(reinterpret_cast<const char*>(each.data), each.bytes);
+  };
+  EXPECT_EQ(text(inputs[0]), words);
+  EXPECT_EQ(text(inputs[1]), ids);
+  EXPECT_THAT(inputs[1].shape, ::testing::ElementsAre(1, 2));
+  EXPECT_EQ(text(inputs[2]), std::string(12, '\0'));
+
+  const auto refused = [&](std::size_t at, StatedSample stated) {
+    ModelSpec wrong = spec;
+    wrong.sample[at] = std::move(stated);
+    const auto made = SampleRow::Make(wrong, 1);
+    return made ? "none" : made.error().message;
+  };
+  EXPECT_THAT(refused(1, {"ids", {3}, Data::kFile, folder / "ids"}),
+              HasSubstr("it has 8 bytes, and 3 elements of INT32 have 12"));
+  EXPECT_THAT(refused(1, {"ids", {2}, Data::kFile, folder / "none"}), HasSubstr("No such file"));
+  EXPECT_THAT(refused(1, {"ids", {2}, Data::kFile, folder.path()}), HasSubstr("directory"));
+  EXPECT_THAT(refused(0, {"words", {2}, Data::kFile, write("cut", words.substr(0, 12))}),
+              HasSubstr("it is not 2 strings"));
+  EXPECT_THAT(refused(0, {"words", {2}, Data::kFile, write("more", words + "x")}),
+              HasSubstr("it is not 2 strings"));
+  EXPECT_THAT(refused(2, {"zeros", {4}, Data::kZeros, {}}),
+              HasSubstr("model_warmup states [4] for a row of input 'zeros'"));
+  EXPECT_THAT(refused(2, {"other", {3}, Data::kZeros, {}}), HasSubstr("which it has not"));
+}
+
 }  // namespace
 }  // namespace tactus

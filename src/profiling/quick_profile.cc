@@ -76,7 +76,8 @@ Expected<ProfileTable::ModelRows> QuickProfile(Engine& engine, ModelHandle handl
       if (!took) {
         return Internal(fmt::format(
             "model '{}' has no profile and its quick measurement failed (exit {}, batch {}): {}; "
-            "state 'profile_shape.<input>' in its parameters or profile it with `tactus profile`",
+            "state a row that it takes in model_warmup, or 'profile_shape.<input>' in its "
+            "parameters",
             spec.name, spec.exits[static_cast<std::size_t>(e)].name, b, took.error().message));
       }
       cells[static_cast<std::size_t>(b) - 1] = *took;

@@ -1,4 +1,4 @@
-// Inputs to measure a model with, made from nothing but its configuration.
+// Inputs to measure a model with, from its configuration, and from files that this names.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,15 @@
 
 namespace tactus {
 
-// One row: normal noise where the type is FP32 or FP64, zeros (empty strings) elsewhere, so that no
-// index is out of range. A dimension that the model leaves open is what its parameter
-// "profile_shape.<input>" says ("3,320,320", the batch dimension left out), else 1.
+// One row. An input is what ModelSpec::sample says of it. One that is not there is made up: normal
+// noise where the type is FP32 or FP64, zeros (empty strings) elsewhere, so that no index is out of
+// range. A dimension that the model leaves open is then what its parameter "profile_shape.<input>"
+// says ("3,320,320", the batch dimension left out), else 1.
 class SampleRow {
  public:
   static Expected<SampleRow> Make(const ModelSpec& spec, std::uint64_t seed);
-  // What the engine gives as a sample of the model that it has loaded; where it gives none, Make.
+  // What the engine gives as a sample of the model that it has loaded; Make where it gives none, or
+  // the model's folder states one.
   static Expected<SampleRow> Make(const ModelSpec& spec, std::uint64_t seed, const Engine& engine,
                                   ModelHandle handle);
 

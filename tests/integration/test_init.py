@@ -44,6 +44,33 @@ class InitTest(unittest.TestCase):
             self.assertEqual(status, 200, answer)
             self.assertEqual(json.loads(answer)["outputs"][0]["shape"][0], 4)
 
+    def test_a_graph_is_measured_with_the_row_that_its_model_warmup_states(self):
+        def pick(root, name, number):
+            """Takes 0 to 3 and fails with any other number."""
+            (root / name / "1").mkdir(parents=True)
+            (root / name / "warmup").mkdir()
+            shutil.copy(serving.SOURCE / "tests" / "data" / "pick.onnx",
+                        root / name / "1" / "model.onnx")
+            (root / name / "warmup" / "number").write_bytes(number.to_bytes(8, "little"))
+            (root / name / "config.pbtxt").write_text(
+                'max_batch_size: 2 input { name: "x" data_type: TYPE_INT64 dims: [1] }\n'
+                'output { name: "y" data_type: TYPE_FP32 dims: [1] }\n'
+                'model_warmup { name: "one" batch_size: 1 inputs { key: "x" value {\n'
+                '  data_type: TYPE_INT64 dims: [1] input_data_file: "number" } } }\n')
+
+        def fill(root):
+            pick(root, "fits", 3)
+            pick(root, "fails", 9)
+        with contextlib.closing(serving.Server(fill=fill)) as server:
+            self.assertIn("model 'fits' has no profile: measured quickly", server.errors())
+            self.assertIn("model 'fails' serves unprofiled", server.errors())
+            body = {"inputs": [{"name": "x", "shape": [1, 1], "datatype": "INT64", "data": [2]}]}
+            for name in ("fits", "fails"):
+                status, _, answer = server.post(f"/v2/models/{name}/infer",
+                                                json.dumps(body).encode())
+                self.assertEqual(status, 200, answer)
+                self.assertEqual(json.loads(answer)["outputs"][0]["data"], [30])
+
     def test_init_writes_what_the_server_assumed(self):
         with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
             root = pathlib.Path(folder)

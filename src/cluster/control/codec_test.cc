@@ -90,7 +90,9 @@ TEST(Codec, TroubleIsAlwaysText) {
   Encode(FromNode{"a", {1, 1}, 1, NodeBeat{report, {}}}, wire);
   control::FromNode read;
   ASSERT_TRUE(read.ParseFromString(wire.SerializeAsString()));
-  EXPECT_EQ(ReportOf(*Decode(read)).trouble, "file '?" "?' is bad");
+  EXPECT_EQ(ReportOf(*Decode(read)).trouble,
+            "file '?"
+            "?' is bad");
 }
 
 TEST(StateFile, IsReadAsItWasWrittenOrRefusedWithItsLine) {

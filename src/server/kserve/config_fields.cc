@@ -12,6 +12,7 @@
 
 #include "core/request.h"
 #include "server/kserve/ensemble_config.h"
+#include "server/kserve/warmup_config.h"
 
 namespace tactus {
 namespace {
@@ -318,7 +319,11 @@ std::vector<std::string> Doubts(const DeclaredConfig& config) {
   if (message.has_model_operations()) {
     doubt(config.Wrong("model_operations", "not heeded: no libraries of operators are loaded"));
   }
-  if (message.model_warmup_size() > 0) doubt(config.Wrong("model_warmup", "not heeded", 0));
+  if (message.model_warmup_size() > 1) {
+    doubt(config.Wrong("model_warmup",
+                       "not heeded: the first entry is the row that the model is measured with",
+                       1));
+  }
   if (message.response_cache().enable()) doubt(config.Wrong("response_cache", "not heeded"));
   return doubts;
 }
@@ -394,6 +399,9 @@ Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const fs::path& folder,
   if (auto read = ReadExits(config, folder / std::to_string(version), spec); !read) {
     return std::unexpected(read.error());
   }
+  auto sample = ReadSample(config, folder);
+  if (!sample) return std::unexpected(sample.error());
+  spec.sample = std::move(*sample);
   for (const auto& [key, value] : message.parameters()) {
     spec.parameters[key] = value.string_value();
   }

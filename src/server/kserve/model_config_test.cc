@@ -251,10 +251,10 @@ TEST_F(ModelConfigTest, WhatIsNotHeededIsNamedWithItsLine) {
                      "parameters { key: 'profile_shape.y' value { string_value: '5' } }"),
               ElementsAre(HasSubstr("3:19: parameters[\"profile_shape.y\"]")));
   EXPECT_THAT(doubts("dynamic_batching { default_queue_policy { max_queue_size: 4 } }\n"
-                     "model_warmup { name: 'w' }\nresponse_cache { enable: true }\n"
+                     "model_warmup {} model_warmup {}\nresponse_cache { enable: true }\n"
                      "instance_group { kind: KIND_CPU count: 1 } instance_group { gpus: 0 }"),
               ElementsAre(HasSubstr("4:44: instance_group"), HasSubstr("1:1: dynamic_batching"),
-                          HasSubstr("2:1: model_warmup"), HasSubstr("3:1: response_cache")));
+                          HasSubstr("2:17: model_warmup"), HasSubstr("3:1: response_cache")));
   EXPECT_THAT(doubts("name: 'net'\ndynamic_batching { max_queue_delay_microseconds: 100 }"),
               ElementsAre(HasSubstr("2:1: dynamic_batching: preferred_batch_size and max_queue")));
   EXPECT_THAT(doubts("dynamic_batching { preferred_batch_size: 4 priority_levels: 2 }\n"
@@ -264,6 +264,45 @@ TEST_F(ModelConfigTest, WhatIsNotHeededIsNamedWithItsLine) {
                           HasSubstr("1:1: dynamic_batching: its priority levels"),
                           HasSubstr("2:1: optimization"), HasSubstr("3:1: model_operations")));
   EXPECT_THAT(doubts("name: 'net'\ndynamic_batching {}"), ElementsAre());
+}
+
+// Without it a graph that takes no made-up row is served without a profile.
+TEST_F(ModelConfigTest, ReadsTheRowToMeasureWithFromTheFirstWarmup) {
+  const std::string model =
+      "backend: 'emulated' max_batch_size: 4 input { name: 'a' data_type: TYPE_STRING dims: [2] } "
+      "input { name: 'b' data_type: TYPE_FP32 dims: [-1] }\n";
+  Config(model +
+         "model_warmup { inputs { key: 'b' value { data_type: TYPE_FP32 dims: [3] random_data: "
+         "true } } inputs { key: 'a' value { data_type: TYPE_STRING dims: [2] input_data_file: "
+         "'words' } } }");
+  const auto spec = ReadModelSpec(folder_, 1, "");
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  ASSERT_EQ(spec->sample.size(), 2U);
+  EXPECT_EQ(spec->sample[0].input, "a");
+  EXPECT_EQ(spec->sample[0].data, StatedSample::Data::kFile);
+  EXPECT_EQ(spec->sample[0].file, folder_ / "warmup" / "words");
+  EXPECT_EQ(spec->sample[1].data, StatedSample::Data::kNoise);
+  EXPECT_THAT(spec->sample[1].dims, ElementsAre(3));
+
+  const auto mistake = [&](const std::string& input) {
+    return Mistake(model + "model_warmup { inputs { " + input + " } }");
+  };
+  EXPECT_EQ(mistake("key: 'c' value { data_type: TYPE_FP32 dims: [3] zero_data: true }"),
+            "2:1: model_warmup: input 'c': the model declares no such input");
+  EXPECT_THAT(mistake("key: 'b' value { data_type: TYPE_INT32 dims: [3] zero_data: true }"),
+              HasSubstr("data_type is not that of the model's input"));
+  EXPECT_THAT(mistake("key: 'b' value { data_type: TYPE_FP32 dims: [-1] zero_data: true }"),
+              HasSubstr("dims: -1 is no size"));
+  EXPECT_THAT(mistake("key: 'b' value { data_type: TYPE_FP32 zero_data: true }"),
+              HasSubstr("dims is missing"));
+  EXPECT_THAT(mistake("key: 'b' value { data_type: TYPE_FP32 dims: [3] }"),
+              HasSubstr("zero_data, random_data or input_data_file is missing"));
+  for (const char* out : {"../x", "/etc/passwd", "a/../../x", ""}) {
+    EXPECT_THAT(mistake("key: 'b' value { data_type: TYPE_FP32 dims: [3] input_data_file: '" +
+                        std::string(out) + "' }"),
+                HasSubstr("is not a file of the model's folder 'warmup'"))
+        << out;
+  }
 }
 
 TEST_F(ModelConfigTest, APlatformThatNobodyRunsIsNamedWithItsLine) {
