@@ -7,7 +7,7 @@ measured here. Needs numpy; for --format aoti, PyTorch 2.6 or later and a machin
 since a package is code for one kind of device.
 
     resnets.py --out DIR                          # ONNX graphs, half a gigabyte
-    resnets.py --out DIR --format aoti            # AOTInductor packages; nobody has run this yet
+    resnets.py --out DIR --format aoti            # AOTInductor packages for the device
     resnets.py --out DIR --width 8                # an eighth of the channels: for a test
 
 A model repository: DIR/resnet50/config.pbtxt and DIR/resnet50/1/exit1.onnx and so on; the graphs of
@@ -199,6 +199,11 @@ def write_aoti(network, size, device, folder):
         with torch.no_grad():
             exported = torch.export.export(module, (noise.to(device),), dynamic_shapes={'x': batch})
             torch._inductor.aoti_compile_and_package(exported, package_path=str(path))
+            packaged = torch._inductor.aoti_load_package(str(path))(noise.to(device))
+            off = (packaged - module(noise.to(device))).abs().max().item()
+        print(f'{path}: off by {off:.2g} at most', flush=True)
+        if not off < 1e-2:
+            sys.exit(f'resnets.py: {path} does not compute what its layers do')
 
 
 def config(name, accuracies, size, aoti):
