@@ -200,9 +200,10 @@ def write_aoti(network, size, device, folder):
             exported = torch.export.export(module, (noise.to(device),), dynamic_shapes={'x': batch})
             torch._inductor.aoti_compile_and_package(exported, package_path=str(path))
             packaged = torch._inductor.aoti_load_package(str(path))(noise.to(device))
-            off = (packaged - module(noise.to(device))).abs().max().item()
-        print(f'{path}: off by {off:.2g} at most', flush=True)
-        if not off < 1e-2:
+            right = module(noise.to(device))
+        off = ((packaged - right).abs().max() / right.abs().max()).item()
+        print(f'{path}: off by {off:.2g} of the largest answer at most', flush=True)
+        if not off < 0.05:  # devices may multiply with ten bits
             sys.exit(f'resnets.py: {path} does not compute what its layers do')
 
 
