@@ -27,13 +27,13 @@ std::jthread StopSignals::EndAtOnce() const {
   });
 }
 
-const char* StopSignals::Wait(const std::function<void()>& on_hangup) {
+const char* StopSignals::Wait(const std::function<void()>& on_hangup, Second second) {
   int received = SIGHUP;
   while (received == SIGHUP) {
     sigwait(&set_, &received);
     if (received == SIGHUP) on_hangup();
   }
-  pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
+  if (second == Second::kEndsAtOnce) pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
   return received == SIGINT ? "SIGINT" : "SIGTERM";
 }
 

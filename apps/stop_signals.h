@@ -18,9 +18,11 @@ class StopSignals {
   // While models load there is nothing to finish: a signal ends the process at once, until the
   // returned thread is stopped.
   std::jthread EndAtOnce() const;
-  // Until one that asks to stop comes; its name. From then on a second one ends the process at
-  // once. Calls `on_hangup` for each SIGHUP before.
-  const char* Wait(const std::function<void()>& on_hangup);
+  // What a second signal that asks to stop does.
+  enum class Second { kEndsAtOnce, kIsIgnored };
+
+  // Until one that asks to stop comes; its name. Calls `on_hangup` for each SIGHUP before.
+  const char* Wait(const std::function<void()>& on_hangup, Second second = Second::kEndsAtOnce);
   // Whether one that asks to stop came within that time.
   bool CameWithin(std::chrono::milliseconds time);
 

@@ -1,5 +1,6 @@
 #include "core/tensor.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -37,6 +38,11 @@ std::optional<DataType> ParseDataType(std::string_view name) {
 }
 
 std::size_t ElementSize(DataType type) { return kTypes[static_cast<std::size_t>(type)].size; }
+
+bool FitsDims(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims) {
+  return std::ranges::equal(
+      shape, dims, [](std::int64_t size, std::int64_t dim) { return dim < 0 || dim == size; });
+}
 
 std::optional<std::int64_t> ElementCount(std::span<const std::int64_t> shape) {
   constexpr std::int64_t kMost = std::int64_t{1} << 62;

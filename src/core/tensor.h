@@ -44,6 +44,8 @@ struct TensorSpec {
   Shape dims;
 };
 
+// Whether a tensor of this shape can be one of these dims, of which -1 is any.
+bool FitsDims(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims);
 // Elements of a shape; nothing for a negative dimension or a product beyond 2^62.
 std::optional<std::int64_t> ElementCount(std::span<const std::int64_t> shape);
 // Bytes of the first `elements` strings of a BYTES tensor's; nothing where they run past the end.

@@ -28,5 +28,11 @@ TEST(ElementCount, RefusesNegativeDimensionsAndOverflow) {
   EXPECT_EQ(ToString(S{1, 28, 28}), "[1,28,28]");
 }
 
+TEST(FitsDims, TakesDimsOfWhichSomeAreOpen) {
+  EXPECT_TRUE(FitsDims(Shape{3, 4}, Shape{-1, 4}));
+  EXPECT_FALSE(FitsDims(Shape{3, 5}, Shape{-1, 4}));
+  EXPECT_FALSE(FitsDims(Shape{3}, Shape{-1, 4}));
+}
+
 }  // namespace
 }  // namespace tactus

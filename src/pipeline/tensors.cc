@@ -317,9 +317,4 @@ Expected<PipelineTensors> BindTensors(const EnsembleDeclaration& declaration,
   return Binding(declaration, graph, levels, models).Bind();
 }
 
-bool FitsDims(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims) {
-  return std::ranges::equal(
-      shape, dims, [](std::int64_t size, std::int64_t dim) { return dim < 0 || dim == size; });
-}
-
 }  // namespace tactus

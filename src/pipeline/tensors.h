@@ -47,7 +47,4 @@ Expected<PipelineTensors> BindTensors(const EnsembleDeclaration& declaration,
                                       const PipelineGraph& graph, const PipelineLevels& levels,
                                       std::span<const std::shared_ptr<const ModelSpec>> models);
 
-// Whether a tensor of this shape can be one of these dims, of which -1 is any.
-bool FitsDims(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims);
-
 }  // namespace tactus

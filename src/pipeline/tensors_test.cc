@@ -103,11 +103,5 @@ TEST(Tensors, WhatDoesNotFitNamesThePlaceAndBothSides) {
   EXPECT_THAT(batch.Error(), HasSubstr("step 'find': takes 1 rows at most"));
 }
 
-TEST(Tensors, FitDimsOfWhichSomeAreOpen) {
-  EXPECT_TRUE(FitsDims(Shape{3, 4}, Shape{-1, 4}));
-  EXPECT_FALSE(FitsDims(Shape{3, 5}, Shape{-1, 4}));
-  EXPECT_FALSE(FitsDims(Shape{3}, Shape{-1, 4}));
-}
-
 }  // namespace
 }  // namespace tactus

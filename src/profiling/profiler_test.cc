@@ -354,13 +354,14 @@ TEST(SampleRow, IsWhatTheModelsFolderStates) {
     return made ? "none" : made.error().message;
   };
   EXPECT_THAT(refused(1, {"ids", {3}, Data::kFile, folder / "ids"}),
-              HasSubstr("it has 8 bytes, and 3 elements of INT32 have 12"));
-  EXPECT_THAT(refused(1, {"ids", {2}, Data::kFile, folder / "none"}), HasSubstr("No such file"));
+              HasSubstr("/ids: 8 bytes are not 3 elements of INT32"));
+  EXPECT_THAT(refused(1, {"ids", {2}, Data::kFile, folder / "none"}),
+              HasSubstr("/none: cannot read this sample of input 'ids'"));
   EXPECT_THAT(refused(1, {"ids", {2}, Data::kFile, folder.path()}), HasSubstr("directory"));
   EXPECT_THAT(refused(0, {"words", {2}, Data::kFile, write("cut", words.substr(0, 12))}),
-              HasSubstr("it is not 2 strings"));
+              HasSubstr("12 bytes are not 2 elements of BYTES, each a length"));
   EXPECT_THAT(refused(0, {"words", {2}, Data::kFile, write("more", words + "x")}),
-              HasSubstr("it is not 2 strings"));
+              HasSubstr("14 bytes are not 2 elements of BYTES"));
   EXPECT_THAT(refused(2, {"zeros", {4}, Data::kZeros, {}}),
               HasSubstr("model_warmup states [4] for a row of input 'zeros'"));
   EXPECT_THAT(refused(2, {"other", {3}, Data::kZeros, {}}), HasSubstr("which it has not"));

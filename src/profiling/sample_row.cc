@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <fstream>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "base/whole_file.h"
 
 namespace tactus {
 namespace {
@@ -60,17 +62,9 @@ Expected<Shape> RowShape(const ModelSpec& spec, const TensorSpec& input) {
 
 Expected<Shape> StatedShape(const ModelSpec& spec, const TensorSpec& input,
                             const StatedSample& sample) {
-  const bool batches = spec.max_batch > 0 && !input.dims.empty();
   Shape shape = sample.dims;
-  if (batches) shape.insert(shape.begin(), 1);
-  const auto fits = [&] {
-    if (shape.size() != input.dims.size()) return false;
-    for (std::size_t i = batches ? 1 : 0; i < shape.size(); ++i) {
-      if (input.dims[i] >= 0 && input.dims[i] != shape[i]) return false;
-    }
-    return true;
-  };
-  if (fits()) return shape;
+  if (spec.max_batch > 0 && !input.dims.empty()) shape.insert(shape.begin(), 1);
+  if (FitsDims(shape, input.dims)) return shape;
   // A scalar of a graph may be declared with one dimension of one.
   if (input.dims.empty() && ElementCount(shape) == 1) return Shape{};
   return InvalidArgument(
@@ -79,46 +73,28 @@ Expected<Shape> StatedShape(const ModelSpec& spec, const TensorSpec& input,
                   spec.name, ToString(sample.dims), input.name, ToString(input.dims)));
 }
 
-// Whether these are just so many strings, each behind its length.
-bool AreStrings(std::span<const std::byte> bytes, std::size_t count) {
-  for (; count > 0; --count) {
-    std::uint32_t length = 0;
-    if (bytes.size() < sizeof(length)) return false;
-    std::memcpy(&length, bytes.data(), sizeof(length));  // little-endian, as we are
-    bytes = bytes.subspan(sizeof(length));
-    if (bytes.size() < length) return false;
-    bytes = bytes.subspan(length);
-  }
-  return bytes.empty();
-}
-
-Expected<std::vector<std::byte>> ReadElements(const ModelSpec& spec, const TensorSpec& input,
+Expected<std::vector<std::byte>> ReadElements(const TensorSpec& input,
                                               const std::filesystem::path& path,
-                                              std::size_t count) {
-  const auto wrong = [&](const std::string& why) {
-    return InvalidArgument(fmt::format("model '{}': the sample of input '{}', {}: {}", spec.name,
-                                       input.name, path.string(), why));
-  };
-  std::error_code failed;
-  const std::uintmax_t size = std::filesystem::file_size(path, failed);
-  if (failed) return wrong(failed.message());
+                                              std::int64_t count) {
+  const std::string what = "sample of input '" + input.name + "'";
+  std::error_code unknown;
+  if (std::filesystem::is_other(path, unknown)) {
+    return InvalidArgument(path.string() + ": this " + what + " is no regular file");
+  }
+  if (std::filesystem::file_size(path, unknown) > kMostBytes && !unknown) {
+    return InvalidArgument(path.string() + ": this " + what + " is too large");
+  }
+  const Expected<std::string> text = ReadWhole(path, what);
+  if (!text) return std::unexpected(text.error());
+  const auto bytes = std::as_bytes(std::span(*text));
   const bool strings = input.type == DataType::kBytes;
-  if (!strings && size != count * ElementSize(input.type)) {
-    return wrong(fmt::format("it has {} bytes, and {} elements of {} have {}", size, count,
-                             Name(input.type), count * ElementSize(input.type)));
-  }
-  if (size > kMostBytes) return wrong("it is too large");
-  std::vector<std::byte> bytes(size);
-  std::ifstream file(path, std::ios::binary);
-  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  if (!file || static_cast<std::uintmax_t>(file.gcount()) != size) return wrong("cannot be read");
-  if (strings && !AreStrings(bytes, count)) {
-    return wrong(
-        fmt::format("it is not {} strings, each behind its length (4 bytes, the lowest "
-                    "first)",
-                    count));
-  }
-  return bytes;
+  const auto needed =
+      strings ? BytesPrefix(bytes, count)
+              : std::optional(static_cast<std::size_t>(count) * ElementSize(input.type));
+  if (needed == bytes.size()) return std::vector(bytes.begin(), bytes.end());
+  return InvalidArgument(fmt::format(
+      "{}: {} bytes are not {} elements of {}{}", path.string(), bytes.size(), count,
+      Name(input.type), strings ? ", each a length in 32 bits and that many bytes" : ""));
 }
 
 template <class T>
@@ -157,7 +133,7 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed) {
                                          spec.name, input.name, ToString(*shape)));
     }
     if (sample != nullptr && sample->data == StatedSample::Data::kFile) {
-      auto bytes = ReadElements(spec, input, sample->file, static_cast<std::size_t>(*count));
+      auto bytes = ReadElements(input, sample->file, *count);
       if (!bytes) return std::unexpected(std::move(bytes.error()));
       row.bytes_.push_back(*std::move(bytes));
       row.shapes_.push_back(*std::move(shape));

@@ -246,6 +246,16 @@ class FaultsTest(unittest.TestCase):
         self.assertEqual(self.cluster.worker_pid("south"), worker)
         self.assert_all_answer(nodes)
 
+    def test_an_agent_told_to_stop_many_times_leaves_no_worker(self):
+        worker, agent = self.cluster.worker_pid("south"), self.cluster.agents["south"]
+        os.kill(worker, signal.SIGSTOP)  # it does not end by itself, so its agent is told again
+        end = time.monotonic() + SETTLE_S
+        while agent.poll() is None and time.monotonic() < end:
+            agent.send_signal(signal.SIGTERM)
+            time.sleep(0.05)
+        self.assertEqual(agent.poll(), 0)
+        self.assertFalse(runs(worker))
+
     def test_an_agent_killed_leaves_its_worker_and_the_next_one_finds_it(self):
         worker = self.cluster.worker_pid("server")
         self.cluster.agents["server"].kill()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # check_cluster.sh [--json FILE] [--nodes N] [--settings A,B] [--server]: the chart on a real
 # Kubernetes: kube-apiserver, kube-controller-manager, kube-scheduler, etcd, and kwok, which plays
-# kubelets without containers on 1,000 nodes; with --server kube-apiserver alone, with Debian's etcd
-# (which cannot say how far a watch has come: whoever watches would wait for seconds at each step).
+# kubelets without containers on 1,000 nodes; with --server kube-apiserver and etcd alone. (Debian's
+# etcd cannot say how far a watch has come: whoever watches would wait for seconds at each step.)
 # check_cluster.py says what is asked of it.
 # Exit code 77: not tried here, and why.
 #
@@ -59,21 +59,15 @@ build() {  # FOLDER PACKAGE...: their programs, in FOLDER/bin
 described=$(definitions)
 stages=$(module "sigs.k8s.io/kwok@$kwok")/kustomize/stage
 folder=$cache/kubernetes-$kubernetes-kwok-$kwok-helm-$helm
-wanted=(k8s.io/kubernetes/cmd/kube-apiserver helm.sh/helm/v3/cmd/helm)
+wanted=(go.etcd.io/etcd/server/v3 k8s.io/kubernetes/cmd/kube-apiserver helm.sh/helm/v3/cmd/helm)
 [[ " $* " == *" --server "* ]] || wanted+=(k8s.io/kubernetes/cmd/kube-{controller-manager,scheduler}
   sigs.k8s.io/kwok/cmd/kwok)
-etcd=.cache/etcd/etcd
-if [[ " $* " == *" --server "* ]]; then
-  bash tools/setup/etcd.sh
-else
-  wanted+=(go.etcd.io/etcd/server/v3)
-  etcd=$folder/bin/server
-fi
 build "$folder" "${wanted[@]}"
 
 for name in "${!settings[@]}"; do
   printf '%s\t%s\n' "$name" "${settings[$name]//$'\n'/ }"
 done >"$folder/settings"
 # shellcheck disable=SC2086  # a file a word
-exec "$python" -B tools/deploy/check_cluster.py --programs "$folder/bin" --etcd "$etcd" \
-  --stages "$stages" --settings-file "$folder/settings" --definitions $described -- "$@"
+exec "$python" -B tools/deploy/check_cluster.py --programs "$folder/bin" \
+  --etcd "$folder/bin/server" --stages "$stages" --settings-file "$folder/settings" \
+  --definitions $described -- "$@"

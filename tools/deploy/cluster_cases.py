@@ -66,7 +66,7 @@ def evict(bench, namespace, pod):
 
 
 def cordon(bench, closed):
-    """Whether no pod may come to any node."""
+    """Closes all nodes to new pods, or opens them again."""
     for each in bench.api.list('v1', 'Node'):
         bench.api.call('PATCH', bench.api.path('v1', 'Node', None, each['metadata']['name']),
                        {'spec': {'unschedulable': closed}}, 'application/merge-patch+json')

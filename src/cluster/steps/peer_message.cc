@@ -1,7 +1,6 @@
 #include "cluster/steps/peer_message.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -12,19 +11,6 @@ namespace tactus {
 namespace {
 
 constexpr int kShareOfWayBack = 8;
-
-// Whether `data` is so many strings, each a length and that many bytes.
-bool HoldsStrings(std::span<const std::byte> data, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::uint32_t length = 0;
-    if (data.size() < sizeof length) return false;
-    std::memcpy(&length, data.data(), sizeof length);
-    data = data.subspan(sizeof length);
-    if (data.size() < length) return false;
-    data = data.subspan(length);
-  }
-  return data.empty();
-}
 
 Expected<OutputTensor> OutputOf(const TensorSpec& spec,
                                 const inference::ModelInferResponse& response) {
@@ -44,7 +30,7 @@ Expected<OutputTensor> OutputOf(const TensorSpec& spec,
     const std::size_t each = ElementSize(spec.type);
     const bool fits =
         elements && (spec.type == DataType::kBytes
-                         ? HoldsStrings(bytes, *elements)
+                         ? BytesPrefix(bytes, *elements) == bytes.size()
                          : bytes.size() == static_cast<std::size_t>(*elements) * each);
     if (!fits) return wrong("does not have the size of its shape");
     if (!bytes.empty()) tensor.parts.push_back(bytes);

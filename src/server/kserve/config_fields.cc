@@ -71,12 +71,6 @@ std::optional<Number> ReadNumber(std::string_view text) {
   return value;
 }
 
-// A file of the version folder and nothing else: no path may lead out of the repository.
-bool IsPlainFileName(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos &&
-         name.find('\0') == name.npos;
-}
-
 const std::string* FindParameter(const ModelConfig& config, const std::string& key) {
   const auto found = config.parameters().find(key);
   return found == config.parameters().end() ? nullptr : &found->second.string_value();
@@ -326,6 +320,11 @@ std::vector<std::string> Doubts(const DeclaredConfig& config) {
   }
   if (message.response_cache().enable()) doubt(config.Wrong("response_cache", "not heeded"));
   return doubts;
+}
+
+bool IsPlainFileName(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos &&
+         name.find('\0') == name.npos;
 }
 
 Status CheckPlatform(const DeclaredConfig& config, const std::vector<std::string>& platforms) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/expected.h"
@@ -22,6 +23,9 @@ std::vector<std::string> Doubts(const DeclaredConfig& config);
 
 // The error, with its place, of a platform or backend that is none of `platforms`; empty: all are.
 Status CheckPlatform(const DeclaredConfig& config, const std::vector<std::string>& platforms);
+
+// A file of one folder and nothing else: no path may lead out of the repository.
+bool IsPlainFileName(std::string_view name);
 
 // Those of `present` (ascending) that the version policy serves.
 Expected<std::vector<std::int64_t>> ServedVersions(const DeclaredConfig& config,

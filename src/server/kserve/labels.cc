@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "server/kserve/config_fields.h"
+
 namespace tactus {
 namespace {
 
@@ -26,11 +28,6 @@ std::optional<std::vector<std::string>> LinesOf(const std::filesystem::path& fil
   return lines;
 }
 
-// A file of the model's folder and nothing else: no path may lead out of the repository.
-bool IsOfFolder(const std::string& name) {
-  return name != "." && name != ".." && name.find('/') == name.npos && name.find('\0') == name.npos;
-}
-
 }  // namespace
 
 void ReadLabels(const DeclaredConfig& config, const std::filesystem::path& folder, ModelSpec& spec,
@@ -39,7 +36,7 @@ void ReadLabels(const DeclaredConfig& config, const std::filesystem::path& folde
     const auto& output = config.message().output(i);
     const std::string& name = output.label_filename();
     if (name.empty()) continue;
-    auto lines = IsOfFolder(name) ? LinesOf(folder / name) : std::nullopt;
+    auto lines = IsPlainFileName(name) ? LinesOf(folder / name) : std::nullopt;
     if (lines) {
       spec.labels[output.name()] = *std::move(lines);
     } else if (doubts != nullptr) {

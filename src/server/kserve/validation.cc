@@ -119,14 +119,6 @@ int IndexOf(std::span<const TensorSpec> tensors, std::string_view name) {
   return -1;
 }
 
-bool Matches(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims) {
-  if (shape.size() != dims.size()) return false;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (dims[i] >= 0 && dims[i] != shape[i]) return false;
-  }
-  return true;
-}
-
 // One model's inputs against one call's.
 class InputCheck {
  public:
@@ -159,7 +151,7 @@ class InputCheck {
     if (!ElementCount(input.shape)) {
       return TooManyElements(input);
     }
-    if (!Matches(input.shape, spec.dims)) {
+    if (!FitsDims(input.shape, spec.dims)) {
       return InvalidArgument(
           fmt::format("unexpected shape for input '{}' for model '{}'. Expected {}, got {}",
                       input.name, model_.name, ToString(spec.dims), ToString(input.shape)));

@@ -15,12 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A path that stays in the folder that it is appended to.
-bool StaysInside(const fs::path& path) {
-  return !path.empty() && path.is_relative() && path.native().find('\0') == std::string::npos &&
-         std::none_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
-}
-
 // Null: the configuration declares no such input, or none at all.
 const inference::ModelInput* Declared(const inference::ModelConfig& config,
                                       const std::string& name) {
@@ -58,7 +52,7 @@ Expected<std::vector<StatedSample>> ReadSample(const DeclaredConfig& config,
     }
     if (sample.dims.empty()) return wrong("dims is missing");
     if (stated.input_data_type_case() == inference::ModelWarmup::Input::kInputDataFile) {
-      if (!StaysInside(stated.input_data_file())) {
+      if (!IsPlainFileName(stated.input_data_file())) {
         return wrong(fmt::format("'{}' is not a file of the model's folder 'warmup'",
                                  stated.input_data_file()));
       }
