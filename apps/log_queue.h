@@ -6,11 +6,11 @@
 
 #include <spdlog/async.h>
 #include <spdlog/async_logger.h>
-#include <unistd.h>
-
-#include "patient_sink.h"
 
 namespace tactus {
+
+class LogSettings;
+class PatientSink;
 
 using Log = std::shared_ptr<spdlog::logger>;
 
@@ -18,20 +18,17 @@ using Log = std::shared_ptr<spdlog::logger>;
 // no request ever waits for a terminal. Nor does the end of the process (patient_sink.h).
 class LogQueue {
  public:
-  explicit LogQueue(const std::string& level)
-      : pool_(std::make_shared<spdlog::details::thread_pool>(8192, 1)),
-        log_(std::make_shared<spdlog::async_logger>(
-            "tactus", std::make_shared<PatientSink>(STDERR_FILENO), pool_,
-            spdlog::async_overflow_policy::overrun_oldest)) {
-    log_->set_level(spdlog::level::from_str(level));
-    log_->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-    log_->flush_on(spdlog::level::info);
-  }
+  // `level`: "debug", "info", "warning", "error" or "off".
+  explicit LogQueue(const std::string& level);
   const Log& log() const { return log_; }
+  // What of it is written, and how.
+  const std::shared_ptr<LogSettings>& settings() const { return settings_; }
 
  private:
   std::shared_ptr<spdlog::details::thread_pool> pool_;
+  std::shared_ptr<PatientSink> sink_;
   Log log_;
+  std::shared_ptr<LogSettings> settings_;
 };
 
 }  // namespace tactus

@@ -11,7 +11,14 @@
 
 namespace tactus {
 
+void PatientSink::Show(const std::vector<spdlog::level::level_enum>& levels) {
+  unsigned shown = 0;
+  for (const auto level : levels) shown |= 1u << level;
+  shown_ = shown;
+}
+
 void PatientSink::sink_it_(const spdlog::details::log_msg& message) {
+  if ((shown_ & 1u << message.level) == 0) return;
   spdlog::memory_buf_t line;
   formatter_->format(message, line);
   if (lost_ > 0) {

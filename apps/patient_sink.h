@@ -2,8 +2,10 @@
 // ever, and the process that wants to end with it.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <string_view>
+#include <vector>
 
 #include <spdlog/sinks/base_sink.h>
 
@@ -16,6 +18,9 @@ class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
 
   explicit PatientSink(int descriptor) : descriptor_(descriptor) {}
 
+  // From now on only lines of these levels are written. At first: all.
+  void Show(const std::vector<spdlog::level::level_enum>& levels);
+
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override;
   void flush_() override {}
@@ -25,7 +30,8 @@ class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
   bool Write(std::string_view text);
 
   const int descriptor_;
-  bool blocked_ = false;  // there was no room for the last line
+  std::atomic<unsigned> shown_ = ~0u;  // a bit for each level
+  bool blocked_ = false;               // there was no room for the last line
   unsigned long lost_ = 0;
 };
 

@@ -340,6 +340,7 @@ Status ServeCommand::OpenPorts() {
                                        .limits = limits_,
                                        .lag = lag_,
                                        .objectives = objectives_,
+                                       .log_settings = logs_.settings(),
                                        .connections = connections_,
                                        .streams = streams_.get(),
                                        .sampler = sampler_.get(),

@@ -35,6 +35,7 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
   http.limits = parts.limits;
   http.lag = parts.lag;
   http.objectives = parts.objectives;
+  http.log_settings = parts.log_settings;
   http.max_connections = parts.connections;
   return http;
 }
@@ -48,6 +49,7 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .takes_entered = !o.routes.empty() && o.peer_tls.empty(),
           .limits = parts.limits,
           .objectives = parts.objectives,
+          .log_settings = parts.log_settings,
           .max_body = o.max_body_mb << 20,
           .memory = (o.pending_mb << 20) + (std::size_t{64} << 20),
           .max_connections = parts.connections};

@@ -15,6 +15,7 @@
 namespace tactus {
 
 class LoadSampler;
+class LogSettings;
 class LoopLag;
 class Objectives;
 class StreamSet;
@@ -27,6 +28,7 @@ class ServerPorts {
     std::shared_ptr<ClientLimits> limits;
     std::shared_ptr<LoopLag> lag = nullptr;  // of HTTP; may be null
     std::shared_ptr<const Objectives> objectives = nullptr;
+    std::shared_ptr<LogSettings> log_settings = nullptr;
     std::size_t connections = 0;  // at most, of HTTP and of gRPC each
     StreamSet* streams = nullptr;
     LoadSampler* sampler = nullptr;        // null: no advice

@@ -4,6 +4,8 @@ import contextlib
 import json
 import queue
 import shutil
+import signal
+import time
 import unittest
 
 import grpc
@@ -226,6 +228,36 @@ class ModelControlTest(unittest.TestCase):
                 connected.unload_model("twice", unload_dependents=True)
                 self.assertFalse(connected.is_model_ready("twice"))
                 self.assertFalse(connected.is_model_ready("echo"))
+
+
+class LogSettingsTest(unittest.TestCase):
+    def lines_of_a_hangup(self, server, awaited=True):
+        """What the server logs when it is asked to read a plan again that it does not have."""
+        before = len(server.errors())
+        server.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + (WAIT_S if awaited else 0.5)
+        while len(server.errors()) == before and time.monotonic() < end:
+            time.sleep(0.02)
+        return server.errors()[before:]
+
+    def test_both_clients_read_and_change_what_is_logged(self):
+        with contextlib.closing(Server()) as server:
+            self.assertRegex(self.lines_of_a_hangup(server), r"^\d{4}-\d\d-\d\dT.* info SIGHUP")
+            for module, client in both_clients(server):
+                asked = {"as_json": True} if module is grpc_client else {}
+                said = client.get_log_settings(**asked)
+                self.assertEqual(set(said.get("settings", said)), {
+                    "log_error", "log_file", "log_format", "log_info", "log_verbose_level",
+                    "log_warning"})
+                client.update_log_settings({"log_info": False})
+                self.assertEqual(self.lines_of_a_hangup(server, awaited=False), "")
+                client.update_log_settings({"log_info": True, "log_format": "default"})
+                self.assertRegex(self.lines_of_a_hangup(server), r"^I\d{4} \d\d:\d\d:.* SIGHUP")
+                client.update_log_settings({"log_format": "ISO8601"})
+                for wrong in ({"log_file": "elsewhere"}, {"log_format": "short"}):
+                    with self.assertRaisesRegex(InferenceServerException, list(wrong)[0]):
+                        client.update_log_settings(wrong)
+            self.assertIn('"logging"', server.get("/v2"))
 
 
 if __name__ == "__main__":

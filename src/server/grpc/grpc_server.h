@@ -25,6 +25,7 @@ namespace tactus {
 class Access;
 class ClientLimits;
 class LoadSampler;
+class LogSettings;
 class Objectives;
 
 struct GrpcOptions {
@@ -47,6 +48,8 @@ struct GrpcOptions {
   std::shared_ptr<ClientLimits> limits;
   // What the names in x-llm-d-inference-objective mean. Null: nothing.
   std::shared_ptr<const Objectives> objectives;
+  // Read and changed by LogSettings. Null: the server does not know that extension.
+  std::shared_ptr<LogSettings> log_settings = nullptr;
   // A larger message is refused.
   std::size_t max_body = std::size_t{64} << 20;
   // Bytes that gRPC may hold for its connections while it reads and writes them.

@@ -14,6 +14,7 @@
 
 #include "grpc_service.grpc.pb.h"
 #include "server/grpc/server_fixture_for_test.h"
+#include "server/kserve/log_settings.h"
 
 namespace tactus {
 namespace {
@@ -378,6 +379,38 @@ TEST_F(GrpcServerTest, UnservedExtensionsSaySo) {
   const auto status = stub_->TraceSetting(&context, {}, &response);
   EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);
   EXPECT_THAT(status.error_message(), HasSubstr("trace"));
+}
+
+TEST_F(GrpcServerTest, LogSettingsAreReadAndChanged) {
+  server_->Stop(std::chrono::milliseconds(0));
+  LogChoice applied;
+  GrpcOptions options{.port = 0};
+  options.log_settings = std::make_shared<LogSettings>(
+      LogChoice{}, [&](const LogChoice& choice) { applied = choice; });
+  Start(std::move(options));
+  const auto ask = [&](const inference::LogSettingsRequest& request,
+                       inference::LogSettingsResponse* response) {
+    grpc::ClientContext context;
+    Bound(context);
+    return stub_->LogSettings(&context, request, response).error_code();
+  };
+  inference::LogSettingsRequest request;
+  inference::LogSettingsResponse response;
+  (*request.mutable_settings())["log_verbose_level"].set_uint32_param(3);
+  (*request.mutable_settings())["log_info"].set_bool_param(false);
+  (*request.mutable_settings())["log_format"].set_string_param("default");
+  ASSERT_EQ(ask(request, &response), StatusCode::OK);
+  EXPECT_EQ(applied,
+            (LogChoice{.info = false, .verbose_level = 3, .form = LogChoice::Form::kDefault}));
+  EXPECT_EQ(response.settings().size(), 6u);
+  EXPECT_EQ(response.settings().at("log_verbose_level").uint32_param(), 3u);
+  EXPECT_TRUE(response.settings().at("log_error").bool_param());
+  EXPECT_EQ(response.settings().at("log_format").string_param(), "default");
+
+  (*request.mutable_settings())["log_info"].set_bool_param(true);
+  (*request.mutable_settings())["log_warning"];
+  EXPECT_EQ(ask(request, &response), StatusCode::INVALID_ARGUMENT);
+  EXPECT_FALSE(applied.info);
 }
 
 TEST_F(GrpcServerTest, APortInUseIsAnErrorThatNamesIt) {

@@ -7,6 +7,7 @@
 #include "server/grpc/infer_reactor.h"
 #include "server/grpc/response_message.h"
 #include "server/grpc/stream_reactor.h"
+#include "server/kserve/log_settings.h"
 #include "server/kserve/model_config_message.h"
 #include "server/kserve/model_control.h"
 #include "server/kserve/validation.h"
@@ -36,6 +37,27 @@ Expected<std::string> ConfigParameter(const inference::RepositoryModelLoadReques
     config = value.string_param();
   }
   return config;
+}
+
+Expected<LogValues> ValuesOf(const inference::LogSettingsRequest& request) {
+  using Value = inference::LogSettingsRequest::SettingValue;
+  LogValues values;
+  for (const auto& [name, value] : request.settings()) {
+    switch (value.parameter_choice_case()) {
+      case Value::kBoolParam:
+        values.emplace(name, value.bool_param());
+        break;
+      case Value::kUint32Param:
+        values.emplace(name, value.uint32_param());
+        break;
+      case Value::kStringParam:
+        values.emplace(name, value.string_param());
+        break;
+      default:
+        return InvalidArgument(fmt::format("log setting '{}' has no value", name));
+    }
+  }
+  return values;
 }
 
 }  // namespace
@@ -114,7 +136,7 @@ ServerUnaryReactor* InferenceRpcs::ServerMetadata(CallbackServerContext* context
                                                   inference::ServerMetadataResponse* response) {
   response->set_name(std::string(ServerName(strict_triton_)));
   response->set_version(std::string(kServerVersion));
-  for (std::string_view extension : ServerExtensions()) {
+  for (std::string_view extension : ServerExtensions(log_settings_ != nullptr)) {
     response->add_extensions(std::string(extension));
   }
   return End(context, {});
@@ -223,9 +245,21 @@ ServerUnaryReactor* InferenceRpcs::TraceSetting(CallbackServerContext* context,
   return Unserved(context, "trace");
 }
 ServerUnaryReactor* InferenceRpcs::LogSettings(CallbackServerContext* context,
-                                               const inference::LogSettingsRequest*,
-                                               inference::LogSettingsResponse*) {
-  return Unserved(context, "logging");
+                                               const inference::LogSettingsRequest* request,
+                                               inference::LogSettingsResponse* response) {
+  if (log_settings_ == nullptr) return Unserved(context, "logging");
+  const auto values = ValuesOf(*request);
+  if (!values) return End(context, std::unexpected(values.error()));
+  if (Status set = log_settings_->Set(*values); !set) return End(context, set);
+  for (const auto& [name, value] : log_settings_->Get()) {
+    auto& setting = (*response->mutable_settings())[name];
+    if (const bool* const flag = std::get_if<bool>(&value)) setting.set_bool_param(*flag);
+    if (const auto* const number = std::get_if<std::uint32_t>(&value)) {
+      setting.set_uint32_param(*number);
+    }
+    if (const auto* const text = std::get_if<std::string>(&value)) setting.set_string_param(*text);
+  }
+  return End(context, {});
 }
 
 }  // namespace tactus

@@ -37,8 +37,14 @@ using All =
 
 class InferenceRpcs final : public rpc_layers::All {
  public:
-  InferenceRpcs(InferenceService& service, SlowCalls& slow, CallGate gate, bool strict_triton)
-      : service_(service), slow_(slow), gate_(std::move(gate)), strict_triton_(strict_triton) {}
+  // `log_settings` may be null.
+  InferenceRpcs(InferenceService& service, SlowCalls& slow, CallGate gate, bool strict_triton,
+                std::shared_ptr<class LogSettings> log_settings)
+      : service_(service),
+        slow_(slow),
+        gate_(std::move(gate)),
+        strict_triton_(strict_triton),
+        log_settings_(std::move(log_settings)) {}
 
   grpc::ServerUnaryReactor* ModelInfer(grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request,
@@ -99,8 +105,8 @@ class InferenceRpcs final : public rpc_layers::All {
                                          const inference::TraceSettingRequest*,
                                          inference::TraceSettingResponse*) override;
   grpc::ServerUnaryReactor* LogSettings(grpc::CallbackServerContext* context,
-                                        const inference::LogSettingsRequest*,
-                                        inference::LogSettingsResponse*) override;
+                                        const inference::LogSettingsRequest* request,
+                                        inference::LogSettingsResponse* response) override;
 
  private:
   Expected<std::shared_ptr<const ModelSpec>> Find(const std::string& name,
@@ -115,6 +121,7 @@ class InferenceRpcs final : public rpc_layers::All {
   SlowCalls& slow_;
   const CallGate gate_;
   const bool strict_triton_;
+  const std::shared_ptr<class LogSettings> log_settings_;
 };
 
 }  // namespace tactus

@@ -20,6 +20,7 @@ namespace tactus {
 
 class Access;
 class ClientLimits;
+class LogSettings;
 class LoopLag;
 class Objectives;
 class StreamSet;
@@ -58,6 +59,8 @@ struct HttpOptions {
   std::shared_ptr<LoopLag> lag;
   // What the names in x-llm-d-inference-objective mean. Null: nothing.
   std::shared_ptr<const Objectives> objectives;
+  // Read and changed by /v2/logging. Null: the server does not know that extension.
+  std::shared_ptr<LogSettings> log_settings = nullptr;
 };
 
 class HttpServer {

@@ -11,6 +11,7 @@
 #include "server/http/loop_lag.h"
 #include "server/http/server_fixture_for_test.h"
 #include "server/kserve/compression.h"
+#include "server/kserve/log_settings.h"
 #include "server/kserve/objectives.h"
 
 namespace tactus {
@@ -257,6 +258,43 @@ TEST_F(HttpServerTest, WrongVerbsAndPaths) {
   EXPECT_EQ(unknown.body, R"({"error":"Request for unknown model: 'none' is not found"})");
   EXPECT_EQ(Call(Post("/v2/models/numbers/versions/9/infer", kNumbers)).status, 404);
   EXPECT_EQ(Call(Post("/v2/models/numbers/versions/one/infer", kNumbers)).status, 400);
+}
+
+TEST_F(HttpServerTest, LogSettingsAreReadAndChangedAllOrNone) {
+  std::vector<LogChoice> applied;
+  options_.log_settings = std::make_shared<LogSettings>(
+      LogChoice{.info = false}, [&](const LogChoice& choice) { applied.push_back(choice); });
+  const std::string before =
+      R"({"log_error":true,"log_file":"","log_format":"ISO8601","log_info":false,)"
+      R"("log_verbose_level":0,"log_warning":true})";
+  EXPECT_EQ(Call(Get("/v2/logging")).body, before);
+  EXPECT_EQ(Call(Post("/v2/logging", "")).body, before);
+  EXPECT_TRUE(Contains(Call(Get("/v2")).body, R"("binary_tensor_data","logging"])"));
+
+  const std::pair<const char*, int> kRefused[] = {{R"({"log_warning":false,"log_info":1})", 400},
+                                                  {R"({"log_warning":false,"log_x":true})", 400},
+                                                  {R"({"log_verbose_level":-1})", 400},
+                                                  {R"({"log_verbose_level":true})", 400},
+                                                  {R"({"log_verbose_level":4294967296})", 400},
+                                                  {R"({"log_format":"iso"})", 400},
+                                                  {R"({"log_info":null})", 400},
+                                                  {R"({"log_file":"x"})", 501},
+                                                  {"[]", 400}};
+  for (const auto& [body, status] : kRefused) {
+    EXPECT_EQ(Call(Post("/v2/logging", body)).status, status) << body;
+  }
+  EXPECT_TRUE(applied.empty());
+
+  const auto changed = Call(
+      Post("/v2/logging", R"({"log_verbose_level":2,"log_warning":false,"log_format":"default"})"));
+  EXPECT_EQ(changed.body,
+            R"({"log_error":true,"log_file":"","log_format":"default","log_info":false,)"
+            R"("log_verbose_level":2,"log_warning":false})");
+  EXPECT_EQ(applied, (std::vector{LogChoice{.info = false,
+                                            .warning = false,
+                                            .verbose_level = 2,
+                                            .form = LogChoice::Form::kDefault}}));
+  EXPECT_EQ(Call("PUT /v2/logging HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").status, 405);
 }
 
 TEST(HttpServerMetrics, ServesTheTextItIsGiven) {

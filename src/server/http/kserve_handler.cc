@@ -12,6 +12,7 @@
 #include "server/kserve/compression.h"
 #include "server/kserve/error_mapping.h"
 #include "server/kserve/json_codec.h"
+#include "server/kserve/log_settings.h"
 #include "server/kserve/model_config.h"
 #include "server/kserve/model_control.h"
 #include "server/kserve/objectives.h"
@@ -82,6 +83,7 @@ class KServeHandler final : public HttpHandler {
       : service_(service),
         max_body_(options.max_body),
         objectives_(options.objectives),
+        log_settings_(options.log_settings),
         strict_(options.strict_triton),
         waiting_(kWaitingCalls) {
     const int decoders = std::max(options.threads, 1) + std::max(options.decode_threads, 1);
@@ -134,18 +136,33 @@ class KServeHandler final : public HttpHandler {
                                      std::shared_ptr<Exchange>& exchange) {
     const bool unknown = route.endpoint == Endpoint::kUnknown || IsOfStreams(route.endpoint);
     if (unknown) return ErrorResponse(404, "Not Found");
-    if (route.endpoint == Endpoint::kUnsupported || route.endpoint == Endpoint::kSettings) {
+    const bool logging = route.endpoint == Endpoint::kLogging;
+    if (route.endpoint == Endpoint::kUnsupported || route.endpoint == Endpoint::kSettings ||
+        (logging && log_settings_ == nullptr)) {
       return ErrorResponse(
           501, fmt::format("the {} extension is not supported", ExtensionOf(request.target)));
     }
     const std::string_view allowed = AllowedVerbs(route.endpoint);
     const bool post = request.verb == Verb::kPost;
     const bool reads = request.verb == Verb::kGet || request.verb == Verb::kHead;
-    if (post != (allowed == "POST") || (!post && !reads)) {
+    if (post ? !allowed.ends_with("POST") : !reads || allowed == "POST") {
       return MethodNotAllowed(allowed);
     }
+    if (logging) return Logging(request, post);
     if (post) return AnswerPost(request, route, exchange);
     return AnswerGet(route);
+  }
+
+  HttpResponse Logging(const HttpRequest& request, bool change) {
+    if (change) {
+      auto body = Inflated(request);
+      if (!body) return Refusal(body.error());
+      if (body->too_large) return TooLarge();
+      const auto values = ParseLogSettings(Text(body->bytes));
+      if (!values) return Refusal(values.error());
+      if (Status set = log_settings_->Set(*values); !set) return Refusal(set.error());
+    }
+    return JsonResponse(LogSettingsJson(log_settings_->Get()));
   }
 
   HttpResponse AnswerGet(const Route& route) {
@@ -155,7 +172,7 @@ class KServeHandler final : public HttpHandler {
       case Endpoint::kHealthReady:
         return Health("ready", service_.Ready(), strict_);
       case Endpoint::kServer:
-        return JsonResponse(ServerMetadataJson(strict_));
+        return JsonResponse(ServerMetadataJson(strict_, log_settings_ != nullptr));
       case Endpoint::kStatistics:
         return Statistics(route);
       default:
@@ -369,6 +386,7 @@ class KServeHandler final : public HttpHandler {
   InferenceService& service_;
   const std::size_t max_body_;
   const std::shared_ptr<const Objectives> objectives_;
+  const std::shared_ptr<LogSettings> log_settings_;  // or null
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode
   WaitingThread waiting_;

@@ -123,8 +123,8 @@ Route RouteOf(std::string_view target) {
   }
   const bool memory = rest[0] == "systemsharedmemory" || rest[0] == "cudasharedmemory";
   const bool settings = rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting";
-  const bool logging = rest.size() == 1 && rest[0] == "logging";
-  if (memory || settings || logging) return {Endpoint::kSettings, {}, {}};
+  if (memory || settings) return {Endpoint::kSettings, {}, {}};
+  if (rest.size() == 1 && rest[0] == "logging") return {Endpoint::kLogging, {}, {}};
   return {};
 }
 
@@ -149,6 +149,7 @@ Scope ScopeOf(Endpoint endpoint, Verb verb) {
     case Endpoint::kLoad:
     case Endpoint::kUnload:
     case Endpoint::kSettings:
+    case Endpoint::kLogging:
       return Scope::kAdmin;
     case Endpoint::kStream:
       return verb == Verb::kGet || verb == Verb::kHead ? Scope::kRead : Scope::kAdmin;
@@ -164,6 +165,8 @@ std::string_view AllowedVerbs(Endpoint endpoint) {
     case Endpoint::kLoad:
     case Endpoint::kUnload:
       return "POST";
+    case Endpoint::kLogging:
+      return "GET, HEAD, POST";
     case Endpoint::kStream:
       return "GET, HEAD, POST, DELETE";
     default:

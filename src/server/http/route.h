@@ -14,10 +14,11 @@ namespace tactus {
 enum class Endpoint {
   kUnknown,
   kUnsupported,  // of the protocol, but not of this server: generation
-  kSettings,     // the same: shared memory, tracing, logging, which change the server
+  kSettings,     // the same: shared memory, tracing, which change the server
   kHealthLive,
   kHealthReady,
   kServer,
+  kLogging,
   kModel,
   kModelReady,
   kInfer,
@@ -46,13 +47,14 @@ Route RouteOf(std::string_view target);
 // What a token must grant for it. Streams are read by readers, and changed by admins.
 Scope ScopeOf(Endpoint endpoint, Verb verb);
 
-// The extension that a path of kUnsupported or kSettings belongs to: "trace".
+// The extension that a path of kUnsupported, kSettings or kLogging belongs to: "trace".
 std::string_view ExtensionOf(std::string_view target);
 
 // Whether it is of streams.
 bool IsOfStreams(Endpoint endpoint);
 
-// The Allow field of the endpoint: "POST", "GET, HEAD" or "GET, HEAD, POST, DELETE".
+// The Allow field of the endpoint: "POST", "GET, HEAD", "GET, HEAD, POST" or "GET, HEAD, POST,
+// DELETE".
 std::string_view AllowedVerbs(Endpoint endpoint);
 
 }  // namespace tactus

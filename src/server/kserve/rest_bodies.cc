@@ -1,5 +1,7 @@
 #include "server/kserve/rest_bodies.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -76,9 +78,10 @@ std::string ErrorJson(std::string_view text) {
   return json;
 }
 
-std::string ServerMetadataJson(bool strict_triton) {
+std::string ServerMetadataJson(bool strict_triton, bool logging) {
   Json extensions = Json::array();
-  for (const std::string_view extension : ServerExtensions()) extensions.push_back(extension);
+  for (const std::string_view extension : ServerExtensions(logging))
+    extensions.push_back(extension);
   return Text({{"name", ServerName(strict_triton)},
                {"version", kServerVersion},
                {"extensions", std::move(extensions)}});
@@ -156,6 +159,34 @@ Expected<bool> ParseUnloadRequest(std::string_view body) {
   if (with_steps == parameters->end()) return false;
   if (!with_steps->is_boolean()) return InvalidArgument("'unload_dependents' must be a boolean");
   return with_steps->get<bool>();
+}
+
+Expected<LogValues> ParseLogSettings(std::string_view body) {
+  const auto json = ParseObject(body);
+  if (!json) return std::unexpected(json.error());
+  LogValues values;
+  for (const auto& [name, value] : json->items()) {
+    if (value.is_boolean()) {
+      values.emplace(name, value.get<bool>());
+    } else if (value.is_number_unsigned() &&
+               value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max()) {
+      values.emplace(name, value.get<std::uint32_t>());
+    } else if (value.is_string()) {
+      values.emplace(name, value.get<std::string>());
+    } else {
+      return InvalidArgument(fmt::format(
+          "log setting '{}' must be true or false, a whole number from 0 on, or a string", name));
+    }
+  }
+  return values;
+}
+
+std::string LogSettingsJson(const LogValues& values) {
+  Json json = Json::object();
+  for (const auto& [name, value] : values) {
+    std::visit([&, &name = name](const auto& each) { json[name] = each; }, value);
+  }
+  return Text(json);
 }
 
 }  // namespace tactus

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "server/kserve/log_settings.h"
 #include "service/inference_service.h"
 
 namespace tactus {
 
 std::string ErrorJson(std::string_view text);
-std::string ServerMetadataJson(bool strict_triton);
+// `logging`: whether it has log settings.
+std::string ServerMetadataJson(bool strict_triton, bool logging);
 // `versions`: all that are ready.
 std::string ModelMetadataJson(const ModelSpec& model, std::span<const std::int64_t> versions);
 std::string ModelReadyJson(std::string_view model, bool ready);
@@ -26,5 +28,8 @@ Expected<bool> ParseIndexRequest(std::string_view body);
 Expected<std::string> ParseLoadRequest(std::string_view body);
 // The body of an unload request: its "unload_dependents", false where it is not there.
 Expected<bool> ParseUnloadRequest(std::string_view body);
+// The body of a change of log settings, {"log_info": false}; an empty one changes nothing.
+Expected<LogValues> ParseLogSettings(std::string_view body);
+std::string LogSettingsJson(const LogValues& values);
 
 }  // namespace tactus

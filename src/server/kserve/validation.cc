@@ -340,11 +340,11 @@ Expected<std::int64_t> ParseVersion(std::string_view text) {
   return version;
 }
 
-std::span<const std::string_view> ServerExtensions() {
-  static constexpr std::array<std::string_view, 5> kExtensions{
-      "model_repository", "model_configuration", "schedule_policy", "statistics",
-      "binary_tensor_data"};
-  return kExtensions;
+std::span<const std::string_view> ServerExtensions(bool logging) {
+  static constexpr std::array<std::string_view, 6> kExtensions{
+      "model_repository", "model_configuration", "schedule_policy",
+      "statistics",       "binary_tensor_data",  "logging"};
+  return std::span(kExtensions).first(kExtensions.size() - (logging ? 0 : 1));
 }
 
 }  // namespace tactus

@@ -87,6 +87,7 @@ constexpr std::string_view ServerName(bool strict_triton) {
   return strict_triton ? "triton" : "tactus";
 }
 inline constexpr std::string_view kServerVersion = "0.1.0";
-std::span<const std::string_view> ServerExtensions();
+// `logging`: whether it has log settings.
+std::span<const std::string_view> ServerExtensions(bool logging);
 
 }  // namespace tactus
