@@ -17,10 +17,10 @@
 #include "pipeline/tensors.h"
 #include "platform/cpu_affinity.h"
 #include "runtime/models/model_profile.h"
-#include "runtime/models/model_repository.h"
 #include "serve_plan.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
+#include "service/model_folders.h"
 #include "workload/share_profiles.h"
 
 namespace tactus {
@@ -28,7 +28,7 @@ namespace {
 
 class ServingCheck {
  public:
-  explicit ServingCheck(const ServeOptions& options) : o_(options) {}
+  explicit ServingCheck(const ServeOptions& options) : o_(WithFolders(options)) {}
 
   Expected<ServingDoubts> Run();
 
@@ -47,7 +47,7 @@ class ServingCheck {
   void CheckService(const ModelSpec& spec, ProfileTable::ModelRows rows);
   void Doubt(std::string line) { found_.doubts.push_back(std::move(line)); }
 
-  const ServeOptions& o_;
+  const ServeOptions o_;
   std::unique_ptr<Policy> policy_;
   std::optional<ProfileFile> profile_;
   std::vector<ShareProfile> shares_;  // where a plan splits the device
@@ -56,11 +56,12 @@ class ServingCheck {
 
 Expected<ServingDoubts> ServingCheck::Run() {
   if (Status read = ReadInputs(); !read) return std::unexpected(std::move(read.error()));
-  const auto models = ListModels(o_.models);
+  const auto models = o_.folders->List();
   if (!models) return std::unexpected(models.error());
   if (models->empty()) {
-    Doubt(fmt::format("{} has no model; each has a folder of its own, such as {}", o_.models,
-                      (std::filesystem::path(o_.models) / "NAME/1/model.onnx").string()));
+    Doubt(fmt::format("{} has no model; each has a folder of its own, such as {}",
+                      o_.folders->Text(),
+                      (std::filesystem::path(o_.models.front()) / "NAME/1/model.onnx").string()));
   }
   for (const std::string& model : *models) CheckModel(model);
   return std::move(found_);
@@ -91,7 +92,10 @@ Status ServingCheck::ReadInputs() {
 }
 
 void ServingCheck::CheckModel(const std::string& name) {
-  const std::filesystem::path folder = std::filesystem::path(o_.models) / name;
+  if (Status fine = o_.folders->Check(name); !fine) {
+    return found_.refused.push_back(fine.error().message);
+  }
+  const std::filesystem::path folder = o_.folders->Of(name);
   if (HoldsEnsemble(folder, "")) return CheckEnsemble(folder);
   const auto versions = ListVersions(folder, "");
   if (!versions) return found_.refused.push_back(versions.error().message);
@@ -121,8 +125,7 @@ Expected<std::optional<ModelSpec>> ServingCheck::ModelOf(const StageDeclaration&
   const auto wrong = [&](std::string_view why) {
     return InvalidArgument(fmt::format("{}: step '{}': {}", step.place, step.name, why));
   };
-  const std::filesystem::path root = folder.parent_path();
-  const std::filesystem::path of_step = root / step.model;
+  const std::filesystem::path of_step = o_.folders->Of(step.model);
   if (!std::filesystem::is_directory(of_step)) {
     return wrong(fmt::format("the repository has no model '{}'", step.model));
   }
@@ -141,7 +144,7 @@ Expected<std::optional<ModelSpec>> ServingCheck::ModelOf(const StageDeclaration&
     if (has_as_step || !HoldsStepEnsemble(of_step, "")) {
       return wrong(WhyNoStep(ensemble, step.model, has_as_step, [&](const std::string& name) {
         std::vector<std::string> models;
-        const auto read = ReadEnsemble(root / name, "");
+        const auto read = ReadEnsemble(o_.folders->Of(name), "");
         if (!read) return models;
         for (const auto& each : read->front().pipeline.stages) models.push_back(each.model);
         return models;

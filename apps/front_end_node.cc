@@ -18,14 +18,14 @@ constexpr Duration kAwaitWorker = Seconds(10);
 ServeOptions OwnParts(ServeOptions o) {
   o.schedulers.clear();
   o.pin = false;
-  return o;
+  return WithFolders(std::move(o));
 }
 
 SiteModels::Options SiteModelsOf(const ServeOptions& o, SiteFrontEnd& site) {
   return {
       .await = [&site](const std::string& model) { return site.AwaitModel(model, kAwaitWorker); },
-      .digest_of = [root = std::filesystem::path(o.models)](
-                       const std::string& model) { return DigestOfModel(root / model); }};
+      .digest_of = [folders = o.folders](
+                       const std::string& model) { return DigestOfModel(folders->Of(model)); }};
 }
 
 }  // namespace

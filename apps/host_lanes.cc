@@ -26,17 +26,16 @@ bool RunsOnHost(const std::filesystem::path& model_folder, const std::string& co
   return platform && *platform == kHostPlatform;
 }
 
-HostLanes::HostLanes(RuntimeOptions options, RuntimeParts parts, std::filesystem::path root,
-                     InferenceService& device)
+HostLanes::HostLanes(RuntimeOptions options, RuntimeParts parts,
+                     std::shared_ptr<const ModelFolders> folders, InferenceService& device)
     : runtime_(std::move(options), std::move(parts)),
-      service_(device, runtime_,
-               {.calls = [](const ModelSpec& spec) { return spec.platform == kHostPlatform; },
-                .loads =
-                    [root = std::move(root)](const std::string& model, const std::string& config) {
-                      // A client's word: no other folder is looked into. The device refuses it.
-                      const bool plain = !model.starts_with('.') && !model.contains('/');
-                      return plain && RunsOnHost(root / model, config);
-                    }}) {}
+      service_(
+          device, runtime_,
+          {.calls = [](const ModelSpec& spec) { return spec.platform == kHostPlatform; },
+           .loads =
+               [folders = std::move(folders)](const std::string& model, const std::string& config) {
+                 return RunsOnHost(folders->Of(model), config);
+               }}) {}
 
 Expected<std::unique_ptr<HostLanes>> HostLanes::Start(const ServeOptions& options,
                                                       RuntimeOptions runtime,
@@ -54,7 +53,7 @@ Expected<std::unique_ptr<HostLanes>> HostLanes::Start(const ServeOptions& option
   runtime.pin = false;
   repository.skips = [](const std::filesystem::path& folder) { return !RunsOnHost(folder, ""); };
   std::unique_ptr<HostLanes> host(
-      new HostLanes(std::move(runtime), std::move(parts), repository.root, device));
+      new HostLanes(std::move(runtime), std::move(parts), repository.folders, device));
   if (Status started = host->runtime_.Start(std::move(repository)); !started) {
     return std::unexpected(std::move(started.error()));
   }

@@ -39,7 +39,7 @@ class HostLanes {
   void Stop(Duration grace) { runtime_.Stop(grace); }
 
  private:
-  HostLanes(RuntimeOptions options, RuntimeParts parts, std::filesystem::path root,
+  HostLanes(RuntimeOptions options, RuntimeParts parts, std::shared_ptr<const ModelFolders> folders,
             InferenceService& device);
 
   Runtime runtime_;

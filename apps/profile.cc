@@ -21,10 +21,10 @@
 #include "profiling/machine_peaks.h"
 #include "profiling/profile_text.h"
 #include "profiling/profiler.h"
-#include "runtime/models/model_repository.h"
 #include "serve_device.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
+#include "service/model_folders.h"
 #include "workload/profile_file.h"
 
 namespace tactus {

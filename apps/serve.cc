@@ -341,6 +341,7 @@ Status ServeCommand::OpenPorts() {
                                        .lag = lag_,
                                        .objectives = objectives_,
                                        .log_settings = logs_.settings(),
+                                       .folders = o_.folders,
                                        .connections = connections_,
                                        .streams = streams_.get(),
                                        .sampler = sampler_.get(),
@@ -387,7 +388,7 @@ std::string ServeCommand::LanesText() const {
 
 void ServeCommand::PrintServed() const {
   const char* const row = "{:<16} {:>7}  {:<11} {:<12} {:<24} {:>8}  {}\n";
-  fmt::print("tactus {} serves {} with {} on {}\n\n", kServerVersion, o_.models, o_.policy,
+  fmt::print("tactus {} serves {} with {} on {}\n\n", kServerVersion, o_.folders->Text(), o_.policy,
              LanesText());
   bool emulated = false;
   fmt::print(fmt::runtime(row), "model", "version", "state", "exits", "accuracy", "SLO ms",
@@ -405,7 +406,7 @@ void ServeCommand::PrintServed() const {
                AccuracyOf(spec), fmt::format("{:g}", slo), LatenciesOf(spec));
     emulated = emulated || spec.platform == "emulated";
   }
-  fmt::print("{}", AboutServed(o_.models, service_->Index().empty(), emulated));
+  fmt::print("{}", AboutServed(o_.models.front(), service_->Index().empty(), emulated));
   if (const DeviceLayout layout = runtime_->layout(); layout.plan != nullptr) {
     fmt::print("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));
   }
@@ -490,7 +491,7 @@ void AddServe(CLI::App& app, CommandContext& context) {
   Declare(*options, *command);
   command->callback([options, &context] {
     KeepFreedMemory();
-    context.exit_code = ServeCommand(WithALaneOnEach(*options)).Run();
+    context.exit_code = ServeCommand(WithFolders(WithALaneOnEach(*options))).Run();
   });
 }
 

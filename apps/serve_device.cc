@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "engines/device_name.h"
-#include "runtime/models/model_repository.h"
 #include "serve_plan.h"
 #include "server/kserve/model_config.h"
+#include "service/model_folders.h"
 
 namespace tactus {
 namespace {
@@ -16,15 +16,16 @@ namespace {
 constexpr const char* kOnDevices = "onnxruntime";
 
 // Of the models that can be read; the others are refused when they are loaded.
-std::vector<int> PrioritiesIn(const std::filesystem::path& root) {
+std::vector<int> PrioritiesIn(const ModelFolders& folders) {
   std::vector<int> priorities;
-  const auto models = ListModels(root);
+  const auto models = folders.List();
   if (!models) return priorities;
   for (const std::string& model : *models) {
-    const auto versions = ListVersions(root / model, "");
+    const std::filesystem::path folder = folders.Of(model);
+    const auto versions = ListVersions(folder, "");
     if (!versions) continue;
     for (const std::int64_t version : *versions) {
-      if (const auto spec = ReadModelSpec(root / model, version, "")) {
+      if (const auto spec = ReadModelSpec(folder, version, "")) {
         priorities.push_back(spec->priority);
       }
     }
@@ -59,7 +60,7 @@ ServeOptions WithALaneOnEach(ServeOptions options) {
 EngineOptions EngineOptionsOf(const ServeOptions& options) {
   EngineOptions engines{.emulated = {}, .onnxruntime_library = options.onnxruntime};
   engines.devices = ParseDevices(options.device).value_or(std::vector<int>{});
-  if (!engines.devices.empty()) engines.priorities = PrioritiesIn(options.models);
+  if (!engines.devices.empty()) engines.priorities = PrioritiesIn(*options.folders);
   return engines;
 }
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "dispatch/dispatcher.h"
-#include "runtime/models/model_repository.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/step_group_config.h"
+#include "service/model_folders.h"
 
 namespace tactus {
 namespace {
@@ -37,21 +37,23 @@ std::optional<StageCost> CostIn(const ServedModels& served_models, const ModelSp
 
 // Those that are steps of others, or the others.
 EnsembleFolders FoldersOf(const ServeOptions& o, bool as_steps, const Log& log) {
-  const std::filesystem::path root = o.models;
   EnsembleFolders folders;
-  folders.holds = [root, as_steps](const std::string& model, const std::string& config) {
-    return HoldsEnsemble(root / model, config) &&
-           HoldsStepEnsemble(root / model, config) == as_steps;
+  folders.holds = [of = o.folders, as_steps](const std::string& model, const std::string& config) {
+    const std::filesystem::path folder = of->Of(model);
+    return HoldsEnsemble(folder, config) && HoldsStepEnsemble(folder, config) == as_steps;
   };
-  folders.list = [root, holds = folders.holds] {
-    auto names = ListModels(root);
+  folders.list = [of = o.folders, holds = folders.holds] {
+    auto names = of->List();
     if (!names) return std::vector<std::string>();
     std::erase_if(*names, [&](const std::string& name) { return !holds(name, ""); });
     return *std::move(names);
   };
-  folders.read = [root, log](const std::string& model, const std::string& config) {
+  folders.read = [of = o.folders, log](
+                     const std::string& model,
+                     const std::string& config) -> Expected<std::vector<EnsembleDeclaration>> {
+    if (Status fine = of->Check(model); !fine) return std::unexpected(std::move(fine.error()));
     std::vector<std::string> doubts;
-    auto ensembles = ReadEnsemble(root / model, config, &doubts);
+    auto ensembles = ReadEnsemble(of->Of(model), config, &doubts);
     for (const std::string& doubt : doubts) log->warn(doubt);
     return ensembles;
   };
@@ -77,8 +79,9 @@ std::vector<std::string> OnlyEnsembles(const ServeOptions& options,
                                        const std::vector<std::string>& models, bool ensembles) {
   std::vector<std::string> chosen;
   for (const std::string& model : models) {
-    const std::filesystem::path folder = std::filesystem::path(options.models) / model;
-    if (model == "*" || HoldsEnsemble(folder, "") == ensembles) chosen.push_back(model);
+    if (model == "*" || HoldsEnsemble(options.folders->Of(model), "") == ensembles) {
+      chosen.push_back(model);
+    }
   }
   return chosen;
 }
@@ -118,7 +121,7 @@ std::unique_ptr<EnsembleService> Opened(const ServeOptions& o, InferenceService&
   if (o.model_control == "explicit") {
     names = OnlyEnsembles(o, o.load_models, true);
     std::erase_if(names, [&](const std::string& name) {
-      return HoldsStepEnsemble(std::filesystem::path(o.models) / name, "") != as_steps;
+      return HoldsStepEnsemble(o.folders->Of(name), "") != as_steps;
     });
   }
   service->Open(names);
@@ -134,8 +137,8 @@ std::unique_ptr<EnsembleService> ServeStepEnsembles(const ServeOptions& o, Infer
   if (o.routes.empty() && FoldersOf(o, true, log).list().empty()) return nullptr;
   EnsembleOptions options = OptionsOf(o, std::move(cost_of), observer, log);
   options.mark = CallId{1} << 28;
-  options.any_ensemble = [root = std::filesystem::path(o.models)](const std::string& model) {
-    return HoldsEnsemble(root / model, "");
+  options.any_ensemble = [folders = o.folders](const std::string& model) {
+    return HoldsEnsemble(folders->Of(model), "");
   };
   return Opened(o, models, std::move(options), true, log);
 }

@@ -33,8 +33,11 @@ void DeclareControl(ServeOptions& o, CLI::App& command) {
 
 void DeclareModels(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Models";
-  command.add_option("--models", o.models, "Model repository: NAME/config.pbtxt, NAME/VERSION/...")
+  command
+      .add_option("--models", o.models,
+                  "Model repository: NAME/config.pbtxt, NAME/VERSION/...; repeatable")
       ->required()
+      ->allow_extra_args(false)
       ->group(kGroup);
   DeclareControl(o, command);
   command
@@ -442,8 +445,9 @@ void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
   command
       .add_option("--models", o.models,
                   "Repository whose pipelines and host operators run in this front end and call "
-                  "the site's models; without it, only the site's models are served")
+                  "the site's models; repeatable; without it, only the site's models are served")
       ->check(CLI::ExistingDirectory)
+      ->allow_extra_args(false)
       ->group("Models");
   DeclareControl(o, command);
   DeclareHostLanes(o, command);

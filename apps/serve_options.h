@@ -13,8 +13,11 @@
 
 namespace tactus {
 
+class ModelFolders;
+
 struct ServeOptions {
-  std::string models;
+  std::vector<std::string> models;        // repositories
+  std::shared_ptr<ModelFolders> folders;  // of those (WithFolders); null until then
   std::string model_control = "none";
   std::vector<std::string> load_models;
   double poll_s = 15;

@@ -25,7 +25,7 @@ class RoutesReader {
  public:
   RoutesReader(const ServeOptions& o, RoutedSteps& steps, EnsembleService& service, Log log)
       : file_(o.routes),
-        models_(o.models),
+        folders_(o.folders),
         opens_(o.model_control == "explicit"),
         steps_(steps),
         service_(service),
@@ -57,8 +57,7 @@ class RoutesReader {
     }
     std::set<std::string> served;
     for (const std::string& each : pipelines) {
-      const bool plain = !each.starts_with('.') && each.find('/') == each.npos;
-      if (!plain || !HoldsEnsemble(models_ / each, "")) continue;
+      if (!HoldsEnsemble(folders_->Of(each), "")) continue;
       if (const Status declared = service_.Declare(each); !declared) {
         log_->warn("{}", declared.error().message);
       }
@@ -71,7 +70,7 @@ class RoutesReader {
   }
 
   const std::filesystem::path file_;
-  const std::filesystem::path models_;
+  const std::shared_ptr<const ModelFolders> folders_;
   const bool opens_;
   RoutedSteps& steps_;
   EnsembleService& service_;

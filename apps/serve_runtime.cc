@@ -66,6 +66,12 @@ Expected<std::string> DigestOfModel(const std::filesystem::path& folder) {
   return DigestOf(TextOf(*manifest)).text();
 }
 
+ServeOptions WithFolders(ServeOptions o) {
+  o.folders = std::make_shared<ModelFolders>(
+      std::vector<std::filesystem::path>(o.models.begin(), o.models.end()));
+  return o;
+}
+
 Status CheckLoadedModels(const ServeOptions& o) {
   if (o.load_models.empty() || o.model_control == "explicit") return {};
   return InvalidArgument("--load-model " + o.load_models.front() +
@@ -75,7 +81,7 @@ Status CheckLoadedModels(const ServeOptions& o) {
 
 RepositoryOptions RepositoryOptionsOf(const ServeOptions& o, const Log& log) {
   RepositoryOptions r;
-  r.root = o.models;
+  r.folders = o.folders;
   r.control = o.model_control == "poll"       ? ModelControl::kPoll
               : o.model_control == "explicit" ? ModelControl::kExplicit
                                               : ModelControl::kNone;

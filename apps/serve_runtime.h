@@ -11,6 +11,8 @@
 
 namespace tactus {
 
+// With the folders of its `models`, which all parts of a server share.
+ServeOptions WithFolders(ServeOptions options);
 // Models that are named where all are loaded anyway.
 Status CheckLoadedModels(const ServeOptions& options);
 // What a plan calls a model that needs no others (src/cluster/models): reads every byte of it.

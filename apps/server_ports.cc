@@ -36,6 +36,7 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
   http.lag = parts.lag;
   http.objectives = parts.objectives;
   http.log_settings = parts.log_settings;
+  http.folders = parts.folders;
   http.max_connections = parts.connections;
   return http;
 }
@@ -50,6 +51,7 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .limits = parts.limits,
           .objectives = parts.objectives,
           .log_settings = parts.log_settings,
+          .folders = parts.folders,
           .max_body = o.max_body_mb << 20,
           .memory = (o.pending_mb << 20) + (std::size_t{64} << 20),
           .max_connections = parts.connections};

@@ -17,6 +17,7 @@ namespace tactus {
 class LoadSampler;
 class LogSettings;
 class LoopLag;
+class ModelFolders;
 class Objectives;
 class StreamSet;
 
@@ -29,7 +30,8 @@ class ServerPorts {
     std::shared_ptr<LoopLag> lag = nullptr;  // of HTTP; may be null
     std::shared_ptr<const Objectives> objectives = nullptr;
     std::shared_ptr<LogSettings> log_settings = nullptr;
-    std::size_t connections = 0;  // at most, of HTTP and of gRPC each
+    std::shared_ptr<ModelFolders> folders = nullptr;  // for files with a load; null: none are taken
+    std::size_t connections = 0;                      // at most, of HTTP and of gRPC each
     StreamSet* streams = nullptr;
     LoadSampler* sampler = nullptr;        // null: no advice
     std::function<std::string()> metrics;  // the page's text

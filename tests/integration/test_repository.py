@@ -3,7 +3,9 @@
 import concurrent.futures
 import contextlib
 import json
+import pathlib
 import shutil
+import tempfile
 import time
 import unittest
 
@@ -47,6 +49,59 @@ class ExplicitTest(unittest.TestCase):
                     with self.assertRaisesRegex(InferenceServerException, "nobody"):
                         client.load_model("nobody")
             self.assertEqual(server.terminate(), 0)
+
+    def test_files_with_a_load_serve_until_the_model_is_unloaded(self):
+        folder = SOURCE / "models" / "ee_s"
+        config = (folder / "config.pbtxt").read_text().replace('"ee_s"', '"sent"')
+        files = {f"file:{path.relative_to(folder)}": path.read_bytes()
+                 for path in (folder / "1").iterdir()}
+        files["file:config.pbtxt"] = config.encode()
+        batch = reference.images(1)
+        with contextlib.closing(Server("--model-control-mode", "explicit")) as server:
+            for client in clients(server):
+                with self.subTest(client.__module__), contextlib.closing(client):
+                    module = http_client if "http" in client.__module__ else grpc_client
+                    tensor = module.InferInput("input", batch.shape, "FP32")
+                    tensor.set_data_from_numpy(batch)
+                    client.load_model("sent", files=files)
+                    client.load_model("ee_s")
+                    sent, own = (client.infer(model, [tensor]).as_numpy("logits")
+                                 for model in ("sent", "ee_s"))
+                    self.assertEqual(sent.tolist(), own.tolist())
+                    for wrong, said in (({"file:1/exit1.onnx": b"none"}, "files given"),
+                                        ({"file:../sent/1/model.onnx": b""}, "no path in")):
+                        with self.assertRaisesRegex(InferenceServerException, said):
+                            client.load_model("sent", files=wrong)
+                        self.assertTrue(client.is_model_ready("sent"))
+                    client.load_model("sent")  # again from the same files
+                    self.assertEqual(client.infer("sent", [tensor]).as_numpy("logits").tolist(),
+                                     own.tolist())
+                    client.unload_model("sent")
+                    with self.assertRaisesRegex(InferenceServerException, "sent"):
+                        client.load_model("sent")
+            self.assertEqual(server.terminate(), 0)
+
+    def test_two_repositories_serve_as_one(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as second:
+            second = pathlib.Path(second)
+            config = identity_config("%s", 8, [("INPUT0", "TYPE_FP32", [4])])
+            for name in ("elsewhere", "any"):  # "any" is in the first one too
+                add_model(second, name, config % name)
+            with contextlib.closing(Server("--model-control-mode", "explicit",
+                                           "--models", str(second))) as server:
+                for client in clients(server):
+                    with self.subTest(client.__module__), contextlib.closing(client):
+                        for model in ("echo", "elsewhere"):
+                            client.load_model(model)
+                            self.assertEqual(
+                                server.post(f"/v2/models/{model}/infer", BODY)[0], 200)
+                        with self.assertRaisesRegex(InferenceServerException,
+                                                    "'any' is in two repositories"):
+                            client.load_model("any")
+                index = json.loads(server.post("/v2/repository/index", b"")[2])
+                names = [each["name"] for each in index]
+                self.assertEqual(len(names), len(set(names)))
+                self.assertIn("elsewhere", names)
 
     def test_a_configuration_with_the_load_replaces_the_folders(self):
         with contextlib.closing(Server("--model-control-mode", "explicit")) as server:

@@ -206,7 +206,7 @@ class ServedLife {
 
   void Run() {
     RepositoryOptions repository;
-    repository.root = root_.path();
+    repository.folders = std::make_shared<ModelFolders>(std::vector{root_.path()});
     repository.control = ModelControl::kExplicit;
     repository.load = {"*"};
     repository.read = [](const std::filesystem::path& folder, std::int64_t,

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "knowledge/etcd/base64.h"
+#include "base/base64.h"
 #include "knowledge/etcd/etcd_client.h"
 
 namespace tactus::knowledge {

@@ -1,10 +1,8 @@
 #include "runtime/models/model_repository.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,54 +21,6 @@ constexpr std::chrono::milliseconds kBetweenFindAndInfer{10};
 constexpr const char* kNotExplicit =
     "explicit model load / unload is not allowed if polling is enabled or models are loaded at the "
     "start alone: start with --model-control-mode explicit";
-
-std::optional<std::int64_t> VersionNumber(const std::string& name) {
-  std::int64_t number = 0;
-  const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (bad != std::errc() || end != name.data() + name.size() || number < 1) return std::nullopt;
-  return number;
-}
-
-// A configuration or a version; folders of scripts and notes may lie among the models.
-bool HoldsModel(const fs::path& folder) {
-  std::error_code failed;
-  if (fs::exists(folder / "config.pbtxt", failed)) return true;
-  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
-    std::error_code ignored;
-    if (VersionNumber(it->path().filename().string()) && it->is_directory(ignored)) return true;
-  }
-  return false;
-}
-
-// Protobuf and the metrics page take nothing else.
-bool IsUtf8(const std::string& text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80   ? 1
-                               : lead < 0xC2 ? 0
-                               : lead < 0xE0 ? 2
-                               : lead < 0xF0 ? 3
-                               : lead < 0xF5 ? 4
-                                             : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    std::uint32_t code = length == 1 ? lead : lead & (0x7F >> length);
-    for (std::size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xC0) != 0x80) return false;
-      code = code << 6 | (next & 0x3F);
-    }
-    if (length == 3 && (code < 0x800 || (code >= 0xD800 && code < 0xE000))) return false;
-    if (length == 4 && (code < 0x10000 || code > 0x10FFFF)) return false;
-    i += length;
-  }
-  return true;
-}
-
-// A name that is one folder and cannot lead out of the repository.
-bool PlainName(const std::string& name) {
-  return !name.empty() && IsUtf8(name) && name[0] != '.' && name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos;
-}
 
 // Changes when a file of the folder is added, removed, resized or written.
 std::uint64_t Stamp(const fs::path& folder) {
@@ -112,27 +62,13 @@ ModelRepository::ModelRepository(RepositoryOptions options, Duration unload_grac
 
 ModelRepository::~ModelRepository() { StopPolling(); }
 
-Expected<std::vector<std::string>> ListModels(const fs::path& root) {
-  std::vector<std::string> names;
-  if (root.empty()) return names;
-  std::error_code failed;
-  for (fs::directory_iterator it(root, failed), end; !failed && it != end; it.increment(failed)) {
-    const std::string name = it->path().filename().string();
-    if (PlainName(name) && HoldsModel(it->path())) names.push_back(name);
-  }
-  if (failed) {
-    return NotFound(fmt::format("the model repository '{}' cannot be read: {}", root.string(),
-                                failed.message()));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 Expected<std::vector<std::string>> ModelRepository::Folders() const {
-  auto folders = ListModels(options_.root);
+  if (options_.folders == nullptr) return std::vector<std::string>();
+  auto folders = options_.folders->List();
   if (folders && options_.skips) {
-    std::erase_if(*folders,
-                  [this](const std::string& name) { return options_.skips(options_.root / name); });
+    std::erase_if(*folders, [this](const std::string& name) {
+      return options_.skips(options_.folders->Of(name));
+    });
   }
   return folders;
 }
@@ -165,7 +101,7 @@ Status ModelRepository::Open() {
     names = options_.load;
     if (options_.skips) {
       std::erase_if(names, [this](const std::string& name) {
-        return !PlainName(name) || options_.skips(options_.root / name);
+        return options_.skips(options_.folders->Of(name));
       });
     }
   }
@@ -204,11 +140,11 @@ Status ModelRepository::Load(const std::string& model, const std::string& config
 }
 
 Status ModelRepository::LoadFolder(const std::string& model, const std::string& given) {
-  const fs::path folder = options_.root / model;
-  std::error_code failed;
-  if (options_.root.empty() || !PlainName(model) || !fs::is_directory(folder, failed)) {
+  if (options_.folders == nullptr) {
     return NotFound(fmt::format("model '{}' is not in the model repository", model));
   }
+  if (Status fine = options_.folders->Check(model); !fine) return fine;
+  const fs::path folder = options_.folders->Of(model);
   const auto operation = OperationLock(model);
   if (!operation) return std::unexpected(operation.error());
   const std::lock_guard one_at_a_time(**operation);
@@ -411,7 +347,7 @@ void ModelRepository::Poll() {
     }
     for (const std::string& name : *folders) {
       const auto it = known.find(name);
-      if (it != known.end() && it->second == Stamp(options_.root / name)) continue;
+      if (it != known.end() && it->second == Stamp(options_.folders->Of(name))) continue;
       if (Status loaded = LoadFolder(name, ""); !loaded) Say(loaded.error().message);
     }
     for (const auto& [name, version] : gone) {

@@ -1,5 +1,4 @@
-// A folder of models: ROOT/<model>/config.pbtxt and ROOT/<model>/<version>/..., and which of them
-// should serve.
+// Which of the models in some folders should serve.
 #pragma once
 
 #include <condition_variable>
@@ -21,6 +20,7 @@
 #include "core/engine.h"
 #include "runtime/models/served_model.h"
 #include "service/inference_service.h"
+#include "service/model_folders.h"
 
 namespace tactus {
 
@@ -31,7 +31,7 @@ enum class ModelControl {
 };
 
 struct RepositoryOptions {
-  std::filesystem::path root;
+  std::shared_ptr<const ModelFolders> folders;  // null: there are none
   ModelControl control = ModelControl::kNone;
   Duration poll_interval = Seconds(15);
   std::vector<std::string> load;  // kExplicit: loaded at the start; "*" means all
@@ -50,9 +50,6 @@ struct RepositoryOptions {
 };
 
 class ModelHost;
-
-// The folders of models under `root`, by name.
-Expected<std::vector<std::string>> ListModels(const std::filesystem::path& root);
 
 // Which models and versions serve, and how each came to be as it is. Thread-safe. Loads and unloads
 // run on the caller's thread, one at a time for each model and side by side for different ones;

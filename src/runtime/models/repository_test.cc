@@ -32,7 +32,7 @@ class Repository : public ::testing::Test {
   }
   RepositoryOptions Options(ModelControl control) {
     RepositoryOptions options;
-    options.root = root_.path();
+    options.folders = std::make_shared<ModelFolders>(std::vector{root_.path()});
     options.control = control;
     options.read = [](const fs::path& folder, std::int64_t version,
                       const std::string& config) -> Expected<ModelSpec> {
@@ -116,7 +116,7 @@ TEST_F(Repository, AModelThatCannotLoadDoesNotKeepTheOthersFromServing) {
 TEST_F(Repository, ARepositoryThatIsNotThereIsAnError) {
   Harness h;
   RepositoryOptions options = Options(ModelControl::kNone);
-  options.root = root_ / "nowhere";
+  options.folders = std::make_shared<ModelFolders>(std::vector{root_ / "nowhere"});
   EXPECT_THAT(h.runtime->Start(options).error().message, HasSubstr("nowhere"));
 }
 

@@ -26,6 +26,7 @@ class Access;
 class ClientLimits;
 class LoadSampler;
 class LogSettings;
+class ModelFolders;
 class Objectives;
 
 struct GrpcOptions {
@@ -50,6 +51,8 @@ struct GrpcOptions {
   std::shared_ptr<const Objectives> objectives;
   // Read and changed by LogSettings. Null: the server does not know that extension.
   std::shared_ptr<LogSettings> log_settings = nullptr;
+  // Where files that are sent with a load go. Null: the server takes none.
+  std::shared_ptr<ModelFolders> folders = nullptr;
   // A larger message is refused.
   std::size_t max_body = std::size_t{64} << 20;
   // Bytes that gRPC may hold for its connections while it reads and writes them.

@@ -19,24 +19,32 @@ using grpc::ServerUnaryReactor;
 
 namespace {
 
-// Several repositories by name do not exist here.
+// Nor does Triton know repositories by their names.
 Status CheckRepository(const std::string& name) {
   if (name.empty()) return {};
-  return Fail(ErrorCode::kUnimplemented, "there is one repository; leave repository_name empty");
+  return Fail(ErrorCode::kUnimplemented,
+              "models are known by their names alone; leave repository_name empty");
 }
 
-// A ModelConfig as JSON that replaces the folder's, or empty.
-Expected<std::string> ConfigParameter(const inference::RepositoryModelLoadRequest& request) {
-  std::string config;
+Expected<LoadOverride> OverrideIn(const inference::RepositoryModelLoadRequest& request) {
+  LoadOverride given;
   for (const auto& [key, value] : request.parameters()) {
-    if (key != "config") {
+    if (key.starts_with(kFilePrefix)) {
+      if (!value.has_bytes_param()) {
+        return InvalidArgument(fmt::format("load parameter '{}' is no bytes_param", key));
+      }
+      given.files.emplace(key.substr(kFilePrefix.size()), value.bytes_param());
+    } else if (key != "config") {
       return Fail(ErrorCode::kUnimplemented,
-                  fmt::format("load parameter '{}' is not supported; known: config", key));
+                  fmt::format("load parameter '{}' is not supported; known: config, {}PATH", key,
+                              kFilePrefix));
+    } else if (!value.has_string_param()) {
+      return InvalidArgument("load parameter 'config' is no string");
+    } else {
+      given.config = value.string_param();
     }
-    if (!value.has_string_param()) return InvalidArgument("load parameter 'config' is no string");
-    config = value.string_param();
   }
-  return config;
+  return given;
 }
 
 Expected<LogValues> ValuesOf(const inference::LogSettingsRequest& request) {
@@ -189,10 +197,11 @@ ServerUnaryReactor* InferenceRpcs::RepositoryModelLoad(
   if (Status status = CheckRepository(request->repository_name()); !status) {
     return End(context, status);
   }
-  auto config = ConfigParameter(*request);
-  if (!config) return End(context, std::unexpected(config.error()));
-  return EndLater(context, [this, name = request->model_name(), config = std::move(*config)] {
-    return LoadOf(service_, name, config);
+  // The request lives until its call ends: what it holds is copied only when its turn has come.
+  return EndLater(context, [this, request]() -> Status {
+    const auto given = OverrideIn(*request);
+    if (!given) return std::unexpected(given.error());
+    return LoadOf(service_, folders_.get(), request->model_name(), *given);
   });
 }
 
@@ -205,7 +214,7 @@ ServerUnaryReactor* InferenceRpcs::RepositoryModelUnload(
   const auto found = request->parameters().find("unload_dependents");
   const bool with_steps = found != request->parameters().end() && found->second.bool_param();
   return EndLater(context, [this, name = request->model_name(), with_steps] {
-    return UnloadOf(service_, name, with_steps, strict_triton_);
+    return UnloadOf(service_, folders_.get(), name, with_steps, strict_triton_);
   });
 }
 

@@ -37,14 +37,16 @@ using All =
 
 class InferenceRpcs final : public rpc_layers::All {
  public:
-  // `log_settings` may be null.
+  // `log_settings` and `folders` may be null.
   InferenceRpcs(InferenceService& service, SlowCalls& slow, CallGate gate, bool strict_triton,
-                std::shared_ptr<class LogSettings> log_settings)
+                std::shared_ptr<class LogSettings> log_settings,
+                std::shared_ptr<ModelFolders> folders)
       : service_(service),
         slow_(slow),
         gate_(std::move(gate)),
         strict_triton_(strict_triton),
-        log_settings_(std::move(log_settings)) {}
+        log_settings_(std::move(log_settings)),
+        folders_(std::move(folders)) {}
 
   grpc::ServerUnaryReactor* ModelInfer(grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request,
@@ -122,6 +124,7 @@ class InferenceRpcs final : public rpc_layers::All {
   const CallGate gate_;
   const bool strict_triton_;
   const std::shared_ptr<class LogSettings> log_settings_;
+  const std::shared_ptr<ModelFolders> folders_;
 };
 
 }  // namespace tactus

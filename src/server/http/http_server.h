@@ -22,6 +22,7 @@ class Access;
 class ClientLimits;
 class LogSettings;
 class LoopLag;
+class ModelFolders;
 class Objectives;
 class StreamSet;
 
@@ -61,6 +62,8 @@ struct HttpOptions {
   std::shared_ptr<const Objectives> objectives;
   // Read and changed by /v2/logging. Null: the server does not know that extension.
   std::shared_ptr<LogSettings> log_settings = nullptr;
+  // Where files that are sent with a load go. Null: the server takes none.
+  std::shared_ptr<ModelFolders> folders = nullptr;
 };
 
 class HttpServer {

@@ -84,6 +84,7 @@ class KServeHandler final : public HttpHandler {
         max_body_(options.max_body),
         objectives_(options.objectives),
         log_settings_(options.log_settings),
+        folders_(options.folders),
         strict_(options.strict_triton),
         waiting_(kWaitingCalls) {
     const int decoders = std::max(options.threads, 1) + std::max(options.decode_threads, 1);
@@ -230,30 +231,32 @@ class KServeHandler final : public HttpHandler {
       if (!ready_only) return Refusal(ready_only.error());
       return JsonResponse(IndexJson(service_.Index(), *ready_only));
     }
-    std::string config;
+    LoadOverride given;
     bool with_steps = false;
     if (route.endpoint == Endpoint::kLoad) {
       auto parsed = ParseLoadRequest(text);
       if (!parsed) return Refusal(parsed.error());
-      config = std::move(*parsed);
+      given = *std::move(parsed);
     } else {
       const auto parsed = ParseUnloadRequest(text);
       if (!parsed) return Refusal(parsed.error());
       with_steps = *parsed;
     }
-    return Control(route, std::move(config), with_steps, exchange);
+    return Control(route, std::move(given), with_steps, body->owner, exchange);
   }
 
-  // Loading and unloading take seconds: on a thread of their own.
-  std::optional<HttpResponse> Control(const Route& route, std::string config, bool with_steps,
+  // Loading and unloading take seconds: on a thread of their own. `body`: held until then, so that
+  // what waits counts among the bytes of bodies.
+  std::optional<HttpResponse> Control(const Route& route, LoadOverride given, bool with_steps,
+                                      std::shared_ptr<const void> body,
                                       const std::shared_ptr<Exchange>& exchange) {
     const bool load = route.endpoint == Endpoint::kLoad;
-    const bool taken = waiting_.Post([this, load, model = route.model, config = std::move(config),
-                                      with_steps, exchange](bool refused) {
+    const bool taken = waiting_.Post([this, load, model = route.model, given = std::move(given),
+                                      with_steps, body = std::move(body), exchange](bool refused) {
       const Status status = refused
                                 ? Status(Fail(ErrorCode::kUnavailable, "the server is stopping"))
-                            : load ? LoadOf(service_, model, config)
-                                   : UnloadOf(service_, model, with_steps, strict_);
+                            : load ? LoadOf(service_, folders_.get(), model, given)
+                                   : UnloadOf(service_, folders_.get(), model, with_steps, strict_);
       exchange->Answer([status, strict = strict_]() -> HttpResponse {
         if (!status) return RefusalOf(status.error(), strict);
         return JsonResponse("");
@@ -387,6 +390,7 @@ class KServeHandler final : public HttpHandler {
   const std::size_t max_body_;
   const std::shared_ptr<const Objectives> objectives_;
   const std::shared_ptr<LogSettings> log_settings_;  // or null
+  const std::shared_ptr<ModelFolders> folders_;      // or null
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode
   WaitingThread waiting_;

@@ -403,11 +403,15 @@ TEST(RestBodies, RequestsOfTheRepository) {
   EXPECT_EQ(ParseIndexRequest(R"({"ready":true})"), true);
   EXPECT_FALSE(ParseIndexRequest(R"({"ready":1})").has_value());
   EXPECT_FALSE(ParseIndexRequest("[").has_value());
-  EXPECT_EQ(ParseLoadRequest(R"({"parameters":{"config":"{\"a\":1}"}})"), "{\"a\":1}");
-  EXPECT_EQ(ParseLoadRequest(R"({"parameters":{"config":{}}})").error().code,
-            ErrorCode::kInvalidArgument);
-  EXPECT_EQ(ParseLoadRequest(R"({"parameters":{"file:1/m":"AA=="}})").error().code,
-            ErrorCode::kUnimplemented);
+  EXPECT_EQ(ParseLoadRequest(R"({"parameters":{"config":"{\"a\":1}"}})")->config, "{\"a\":1}");
+  EXPECT_EQ(ParseLoadRequest(R"({"parameters":{"file:1/m":"AQI=","file:l":""}})")->files,
+            (ModelFiles{{"1/m", "\1\2"}, {"l", ""}}));
+  for (const char* wrong : {R"({"config":{}})", R"({"file:1/m":"AQI"})", R"({"file:1/m":7})",
+                            R"({"files":"AQI="})", "[]"}) {
+    const auto given = ParseLoadRequest(fmt::format(R"({{"parameters":{}}})", wrong));
+    ASSERT_FALSE(given.has_value()) << wrong;
+    EXPECT_EQ(given.error().code, ErrorCode::kInvalidArgument) << wrong;
+  }
   EXPECT_TRUE(ParseUnloadRequest(R"({"parameters":{"unload_dependents":true}})").has_value());
   EXPECT_FALSE(ParseUnloadRequest("7").has_value());
 }

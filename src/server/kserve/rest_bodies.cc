@@ -1,10 +1,12 @@
 #include "server/kserve/rest_bodies.h"
 
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "server/kserve/json_text.h"
 #include "server/kserve/validation.h"
 
@@ -131,22 +133,29 @@ Expected<bool> ParseIndexRequest(std::string_view body) {
   return ready->get<bool>();
 }
 
-Expected<std::string> ParseLoadRequest(std::string_view body) {
+Expected<LoadOverride> ParseLoadRequest(std::string_view body) {
   const auto json = ParseObject(body);
   if (!json) return std::unexpected(json.error());
   const auto parameters = json->find("parameters");
-  if (parameters == json->end()) return std::string();
+  LoadOverride given;
+  if (parameters == json->end()) return given;
   if (!parameters->is_object()) return InvalidArgument("'parameters' must be an object");
-  std::string config;
   for (const auto& [key, value] : parameters->items()) {
-    if (key.starts_with("file:")) {
-      return Fail(ErrorCode::kUnimplemented, "sending model files with a load is not supported");
+    if (key.starts_with(kFilePrefix)) {
+      auto bytes = value.is_string() ? FromBase64(value.get_ref<const std::string&>())
+                                     : std::optional<std::string>();
+      if (!bytes) return InvalidArgument(fmt::format("'{}' must be a string of Base64", key));
+      given.files.emplace(key.substr(kFilePrefix.size()), *std::move(bytes));
+    } else if (key != "config") {
+      return InvalidArgument(
+          fmt::format("unknown parameter '{}'; known: config, {}PATH", key, kFilePrefix));
+    } else if (!value.is_string()) {
+      return InvalidArgument("'config' must be a string of JSON");
+    } else {
+      given.config = value.get<std::string>();
     }
-    if (key != "config") return InvalidArgument(fmt::format("unknown parameter '{}'", key));
-    if (!value.is_string()) return InvalidArgument("'config' must be a string of JSON");
-    config = value.get<std::string>();
   }
-  return config;
+  return given;
 }
 
 Expected<bool> ParseUnloadRequest(std::string_view body) {

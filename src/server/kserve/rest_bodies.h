@@ -8,6 +8,7 @@
 
 #include "base/expected.h"
 #include "server/kserve/log_settings.h"
+#include "server/kserve/model_control.h"
 #include "service/inference_service.h"
 
 namespace tactus {
@@ -23,9 +24,9 @@ std::string IndexJson(std::span<const ModelState> models, bool ready_only);
 
 // The body of an index request, {"ready": true} or nothing: whether only ready models are wanted.
 Expected<bool> ParseIndexRequest(std::string_view body);
-// The body of a load request, {"parameters": {"config": "..."}} or nothing: the configuration that
-// replaces the folder's, or "". Files sent along ("file:...") are Unimplemented.
-Expected<std::string> ParseLoadRequest(std::string_view body);
+// The body of a load request, {"parameters": {"config": "...", "file:1/model.onnx": "BASE64"}} or
+// nothing.
+Expected<LoadOverride> ParseLoadRequest(std::string_view body);
 // The body of an unload request: its "unload_dependents", false where it is not there.
 Expected<bool> ParseUnloadRequest(std::string_view body);
 // The body of a change of log settings, {"log_info": false}; an empty one changes nothing.

@@ -1,12 +1,14 @@
-#include "knowledge/etcd/base64.h"
+#include "base/base64.h"
 
+#include <array>
 #include <cstdint>
 
-namespace tactus::knowledge {
+namespace tactus {
 namespace {
 
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::uint8_t kNone = 255;  // no digit
 
 }  // namespace
 
@@ -26,18 +28,27 @@ std::string ToBase64(std::string_view bytes) {
 }
 
 std::optional<std::string> FromBase64(std::string_view text) {
+  static constexpr auto kValues = [] {
+    std::array<std::uint8_t, 256> values{};
+    values.fill(kNone);
+    for (std::size_t i = 0; i < kDigits.size(); ++i) {
+      values[static_cast<unsigned char>(kDigits[i])] = static_cast<std::uint8_t>(i);
+    }
+    return values;
+  }();
   if (text.size() % 4 != 0) return std::nullopt;
   std::size_t padding = 0;
   while (padding < 2 && text.ends_with('=')) text.remove_suffix(1), ++padding;
   std::string bytes;
+  bytes.reserve(text.size() / 4 * 3 + 2);
   std::uint32_t group = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::size_t digit = kDigits.find(text[i]);
-    if (digit == std::string_view::npos) return std::nullopt;
-    group = group << 6U | static_cast<std::uint32_t>(digit);
+    const std::uint8_t digit = kValues[static_cast<unsigned char>(text[i])];
+    if (digit == kNone) return std::nullopt;
+    group = group << 6U | digit;
     if (i % 4 != 0) bytes += static_cast<char>(group >> (6U - 2U * (i % 4)) & 255U);
   }
   return bytes;
 }
 
-}  // namespace tactus::knowledge
+}  // namespace tactus

@@ -1,0 +1,255 @@
+#include "service/model_folders.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tactus {
+
+namespace fs = std::filesystem;
+
+// A folder of one model's files, removed with it.
+class SentFolder {
+ public:
+  explicit SentFolder(fs::path parent) : parent_(std::move(parent)) {}
+  ~SentFolder() {
+    std::error_code left;  // nothing to be done about it
+    fs::remove_all(parent_, left);
+  }
+  SentFolder(const SentFolder&) = delete;
+  SentFolder& operator=(const SentFolder&) = delete;
+
+  fs::path Of(const std::string& model) const { return parent_ / model; }
+
+ private:
+  const fs::path parent_;
+};
+
+namespace {
+
+// A configuration or a version; folders of scripts and notes may lie among the models.
+bool HoldsModel(const fs::path& folder) {
+  std::error_code failed;
+  if (fs::exists(folder / "config.pbtxt", failed)) return true;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    std::error_code ignored;
+    if (VersionNumber(it->path().filename().string()) && it->is_directory(ignored)) return true;
+  }
+  return false;
+}
+
+// Protobuf and the metrics page take nothing else.
+bool IsUtf8(const std::string& text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = lead < 0x80   ? 1
+                               : lead < 0xC2 ? 0
+                               : lead < 0xE0 ? 2
+                               : lead < 0xF0 ? 3
+                               : lead < 0xF5 ? 4
+                                             : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    std::uint32_t code = length == 1 ? lead : lead & (0x7F >> length);
+    for (std::size_t k = 1; k < length; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if ((next & 0xC0) != 0x80) return false;
+      code = code << 6 | (next & 0x3F);
+    }
+    if (length == 3 && (code < 0x800 || (code >= 0xD800 && code < 0xE000))) return false;
+    if (length == 4 && (code < 0x10000 || code > 0x10FFFF)) return false;
+    i += length;
+  }
+  return true;
+}
+
+// A name that is one folder or file and cannot lead out of where it is.
+bool IsPlainName(const std::string& name) {
+  return !name.empty() && IsUtf8(name) && name[0] != '.' && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+bool IsPlainPath(std::string_view path) {
+  while (true) {
+    const std::size_t slash = path.find('/');
+    if (!IsPlainName(std::string(path.substr(0, slash)))) return false;
+    if (slash == path.npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+Status WriteFile(const fs::path& path, const std::string& bytes) {
+  std::error_code failed;
+  fs::create_directories(path.parent_path(), failed);
+  if (!failed) {
+    errno = 0;
+    std::ofstream file(path, std::ios::binary);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (file.close(), file) return {};
+    failed = {errno, std::generic_category()};
+  }
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("{} cannot be written: {}", path.string(), failed.message()));
+}
+
+Expected<std::shared_ptr<const SentFolder>> Write(const std::string& model,
+                                                  const ModelFiles& files) {
+  std::error_code failed;
+  std::string made = (fs::temp_directory_path(failed) / "tactus-model-XXXXXX").string();
+  if (failed || ::mkdtemp(made.data()) == nullptr) {
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("there is no place for the files of model '{}': {}: {}", model, made,
+                            failed ? failed.message() : std::strerror(errno)));
+  }
+  auto folder = std::make_shared<const SentFolder>(made);
+  for (const auto& [path, bytes] : files) {
+    if (Status written = WriteFile(folder->Of(model) / path, bytes); !written) {
+      return std::unexpected(std::move(written.error()));
+    }
+  }
+  return folder;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> VersionNumber(const std::string& name) {
+  std::int64_t number = 0;
+  const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (bad != std::errc() || end != name.data() + name.size() || number < 1) return std::nullopt;
+  return number;
+}
+
+Expected<std::vector<std::string>> ListModels(const fs::path& repository) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator it(repository, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    const std::string name = it->path().filename().string();
+    if (IsPlainName(name) && HoldsModel(it->path())) names.push_back(name);
+  }
+  if (failed) {
+    return NotFound(fmt::format("the model repository '{}' cannot be read: {}", repository.string(),
+                                failed.message()));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+ModelFolders::ModelFolders(std::vector<fs::path> repositories)
+    : repositories_(std::move(repositories)) {}
+
+ModelFolders::~ModelFolders() = default;
+
+fs::path ModelFolders::Of(const std::string& model) const {
+  if (!IsPlainName(model)) return {};
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto sent = sent_.find(model); sent != sent_.end()) return sent->second->Of(model);
+  }
+  for (const fs::path& each : repositories_) {
+    if (HoldsModel(each / model)) return each / model;
+  }
+  return repositories_.empty() ? fs::path() : repositories_.front() / model;
+}
+
+Status ModelFolders::Check(const std::string& model) const {
+  const fs::path folder = Of(model);
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) {
+    return NotFound(fmt::format("model '{}' is not in the model repository", model));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (sent_.contains(model)) return {};
+  }
+  for (const fs::path& each : repositories_) {
+    const fs::path other = each / model;
+    if (!HoldsModel(other) || other == folder) continue;
+    return InvalidArgument(fmt::format("model '{}' is in two repositories, as {} and {}: keep one",
+                                       model, folder.string(), other.string()));
+  }
+  return {};
+}
+
+Expected<std::vector<std::string>> ModelFolders::List() const {
+  std::vector<std::string> names = WithFiles();
+  for (const fs::path& each : repositories_) {
+    const auto found = ListModels(each);
+    if (!found) return found;
+    names.insert(names.end(), found->begin(), found->end());
+  }
+  std::ranges::sort(names);
+  const auto twice = std::ranges::unique(names);
+  names.erase(twice.begin(), twice.end());
+  return names;
+}
+
+std::string ModelFolders::Text() const {
+  std::string text;
+  for (const fs::path& each : repositories_) {
+    text += (text.empty() ? "" : ", ") + each.string();
+  }
+  return text;
+}
+
+Expected<ModelFolders::Sent> ModelFolders::Take(const std::string& model, const ModelFiles& files) {
+  if (!IsPlainName(model)) {
+    return InvalidArgument(fmt::format("'{}' cannot be a model's name", model));
+  }
+  for (const auto& [path, bytes] : files) {
+    if (!IsPlainPath(path)) {
+      return InvalidArgument(fmt::format(
+          "file '{}' is no path in the folder of model '{}'; such as 1/model.onnx", path, model));
+    }
+  }
+  std::unique_lock turn(turn_);
+  auto folder = Write(model, files);
+  if (!folder) return std::unexpected(std::move(folder.error()));
+  Sent sent(*this, model, std::move(turn));
+  const std::lock_guard lock(mutex_);
+  sent.before_ = std::exchange(sent_[model], *std::move(folder));
+  return sent;
+}
+
+void ModelFolders::Forget(const std::string& model) {
+  const std::lock_guard turn(turn_);  // not in the middle of a trial
+  const std::lock_guard lock(mutex_);
+  sent_.erase(model);
+}
+
+std::vector<std::string> ModelFolders::WithFiles() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [model, folder] : sent_) names.push_back(model);
+  return names;
+}
+
+ModelFolders::Sent::Sent(ModelFolders& folders, std::string model,
+                         std::unique_lock<std::mutex> turn)
+    : folders_(&folders), model_(std::move(model)), turn_(std::move(turn)) {}
+
+ModelFolders::Sent::Sent(Sent&& other) noexcept
+    : folders_(std::exchange(other.folders_, nullptr)),
+      model_(std::move(other.model_)),
+      before_(std::move(other.before_)),
+      turn_(std::move(other.turn_)) {}
+
+ModelFolders::Sent::~Sent() {
+  if (folders_ == nullptr) return;
+  const std::lock_guard lock(folders_->mutex_);
+  if (before_ == nullptr) {
+    folders_->sent_.erase(model_);
+  } else {
+    folders_->sent_[model_] = std::move(before_);
+  }
+}
+
+void ModelFolders::Sent::Keep() { folders_ = nullptr; }
+
+}  // namespace tactus

@@ -1,0 +1,79 @@
+// Where the folders of models are: in one or several repositories, and in place of those what
+// clients sent along with a load. REPOSITORY/<model>/config.pbtxt, REPOSITORY/<model>/<version>/...
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+
+namespace tactus {
+
+// Contents by paths in the model's folder: "1/model.onnx".
+using ModelFiles = std::map<std::string, std::string>;
+
+// The number that a version's folder has as its name: 1, 2, ...
+std::optional<std::int64_t> VersionNumber(const std::string& name);
+
+// The folders of models in one repository, by name, ascending. NotFound where it cannot be read.
+Expected<std::vector<std::string>> ListModels(const std::filesystem::path& repository);
+
+// Thread-safe.
+class ModelFolders {
+ public:
+  explicit ModelFolders(std::vector<std::filesystem::path> repositories);
+  ~ModelFolders();  // removes what clients sent
+
+  // The folder that a model is loaded from: what a client sent, or that of the first repository
+  // that has one. Where there is none, where the first repository would have it; empty for a name
+  // that is no folder's.
+  std::filesystem::path Of(const std::string& model) const;
+  // InvalidArgument, with both places, for a model that two repositories have: which one would be
+  // served? NotFound for one that has no folder.
+  Status Check(const std::string& model) const;
+  // All models, by name, ascending. NotFound where a repository cannot be read.
+  Expected<std::vector<std::string>> List() const;
+  // The repositories for people: "a, b".
+  std::string Text() const;
+
+  // Files that a client sent for a model, on trial until Keep: then they hold until Forget or until
+  // others are kept. Without Keep those before hold again. One at a time; whoever asks for a second
+  // one waits.
+  class Sent {
+   public:
+    Sent(Sent&&) noexcept;
+    Sent& operator=(Sent&&) = delete;
+    ~Sent();
+    void Keep();
+
+   private:
+    friend class ModelFolders;
+    Sent(ModelFolders& folders, std::string model, std::unique_lock<std::mutex> turn);
+
+    ModelFolders* folders_;  // null: kept, or moved from
+    std::string model_;
+    std::shared_ptr<const class SentFolder> before_;  // null: there was none
+    std::unique_lock<std::mutex> turn_;
+  };
+  // Writes them into a folder of their own. InvalidArgument for a name or a path that would lead
+  // out of the folder, kUnavailable where they cannot be written.
+  Expected<Sent> Take(const std::string& model, const ModelFiles& files);
+  // The model's folder is a repository's again.
+  void Forget(const std::string& model);
+  // The models with files of clients.
+  std::vector<std::string> WithFiles() const;
+
+ private:
+  const std::vector<std::filesystem::path> repositories_;
+  std::mutex turn_;
+  mutable std::mutex mutex_;  // of the map
+  std::map<std::string, std::shared_ptr<const SentFolder>> sent_;
+};
+
+}  // namespace tactus
