@@ -394,7 +394,8 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::IsMember({"poisson", "gamma", "uniform", "trace"}))
       ->capture_default_str();
   command.add_option("--cv", flags.cv, "gamma: coefficient of variation of the gaps")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command.add_option("--trace", flags.trace, "trace: arrival instants in seconds, one a line")
       ->check(CLI::ExistingFile)
       ->check(ReadFile());
@@ -402,7 +403,8 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--warmup", flags.warmup, "seconds at the start that do not count")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command.add_option("--seed", flags.seed, "seed of arrivals and inputs")
       ->check(SeedRange())
       ->capture_default_str();
@@ -415,10 +417,13 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::NonNegativeNumber);
   command
       .add_option("--timeout-ms", flags.timeout,
-                  "timeout that each request carries; over gRPC also the call's deadline")
+                  "timeout that each request carries; over gRPC also the call's deadline (default: "
+                  "none)")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--priority", flags.priority,
-                     "priority of each request: 1 is the highest; 0: the model's default");
+  command
+      .add_option("--priority", flags.priority,
+                  "priority of each request: 1 is the highest; 0: the model's default")
+      ->capture_default_str();
   command
       .add_option("--connections", flags.connections,
                   "connections: over HTTP the largest number (default 256), over gRPC the exact "
@@ -434,7 +439,9 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
 }
 
 void DeclareReport(LoadFlags& flags, CLI::App& command) {
-  command.add_option("--policy", flags.policy, "name of the server's policy in the report");
+  command.add_option("--policy", flags.policy,
+                     "a label for the report: the policy that the server runs, which this does not "
+                     "change");
   command
       .add_option("--profile", flags.profile,
                   "latencies of the server's machine, for the accuracy limit of this load "
@@ -459,6 +466,9 @@ void AddLoad(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand("load",
                                          "Send requests to a KServe v2 server at a given rate "
                                          "(open loop) and report how many met the deadline");
+  command->footer(
+      "It speaks plain HTTP and plain gRPC, and sends no token: a server that wants TLS or tokens "
+      "refuses it.");
   DeclareArrivals(*flags, *command);
   DeclareCalls(*flags, *command);
   DeclareReport(*flags, *command);

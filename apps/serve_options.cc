@@ -223,6 +223,7 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   const auto port = [&](const char* name, std::uint16_t& value, const char* what) {
     command.add_option(name, value, std::string(what) + "; 0: any free port")
+        ->check(CLI::Range(0, 65535))
         ->capture_default_str()
         ->group(kGroup);
   };

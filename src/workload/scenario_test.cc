@@ -319,7 +319,8 @@ TEST(Override, LeavesTheScenarioAloneWhenItFails) {
     const auto set = Override(s, key, value);
     return set ? std::string("accepted") : set.error().message;
   };
-  EXPECT_THAT(error("rate", "1"), HasSubstr("rate: a scenario has no such key; the keys are"));
+  EXPECT_THAT(error("rate", "1"), HasSubstr("rate: a scenario has no such key (did you mean "
+                                            "'rate_rps'?); the keys are"));
   EXPECT_THAT(error("rate_rps", "fast"), HasSubstr("rate_rps: must be a number from 0"));
   EXPECT_THAT(error("slots", "1.5"), HasSubstr("slots: must be a whole number"));
   EXPECT_THAT(error("models.x.slo_ms", "1"), HasSubstr("[[models]] have no 'x'"));

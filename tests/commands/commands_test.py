@@ -56,6 +56,10 @@ class Commands(CommandCase):
         self.assertEqual(text.count("policy, doubtful: "), 3, text)
         self.bad("check", SCENARIO, "--set", "policy=magic", says="no policy 'magic'")
         self.bad("check", says="scenario or --models")
+        for option, value in (("--policy", "fifo"), ("--lanes", 2), ("--profile", "p.json"),
+                              ("--slots", 2)):  # a server's: nothing would judge them here
+            self.bad("check", SCENARIO, option, value, says=f"{option}: belongs to a server, and a "
+                     "scenario is checked here; change the scenario with --set")
         empty = self.folder / "empty"
         empty.mkdir()
         self.assertIn("empty has no model; each has a folder", self.in_vain(
@@ -321,11 +325,33 @@ slo_ms = 100
                  self.folder, "--figures", SOURCE / "figures", says="cannot read this scenario")
         self.assertFalse(out.exists())
 
+    def test_help_shows_defaults_and_what_is_required(self):
+        for words, line in ((["agent"], "--controller A,B (commas, or the option again)="
+                                        "127.0.0.1:7400"),
+                            (["cluster", "status"], "again)=127.0.0.1:7400"),
+                            (["front-end"], "--schedulers A,B (commas, or the option again) "
+                                            "REQUIRED"),
+                            (["compare"], "--policies A,B (commas, or the option again) REQUIRED"),
+                            (["load"], "--warmup FLOAT:NONNEGATIVE=0"),
+                            (["stream"], "--fps FLOAT:FLOAT in [0 - 1000]=0"),
+                            (["stream"], "--in-flight INT:INT in [1 - 100000]=1")):
+            text = self.good(*words, "--help")
+            self.assertEqual(len(re.findall(re.escape(line) + r"\s*$", text, re.M)), 1, text)
+
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")
-        self.bad("simulat", SCENARIO, says="there is no command 'simulat'")
-        self.bad("plan", "lane", says="there is no command 'lane'")
+        self.bad("simulat", SCENARIO,
+                 says="there is no command 'simulat' (did you mean 'simulate'?); --help lists them")
+        self.bad("plan", "lane",
+                 says="there is no command 'lane' (did you mean 'lanes'?); plan --help")
+        self.bad("zzz", says="there is no command 'zzz'; --help lists them")
+        self.bad("simulate", SCENARIO, "--polcy", "fifo",
+                 says="there is no option '--polcy' (did you mean '--policy'?); simulate --help")
+        self.bad("simulate", SCENARIO, "--policy", "fif",
+                 says="no policy 'fif' (did you mean 'fifo'?); there are horizon, ")
+        self.bad("serve", "--models", "x", "--http-port", 99999,
+                 says="--http-port: Value 99999 not in range 0 to 65535")
         self.bad("compare", "--sweep-all", "x", says="there is no option '--sweep-all'; compare "
                  "--help lists them (there is --sweep)")
         self.bad("serve", "--models", "x", "--tls", "y", says="there is no option '--tls'; serve "

@@ -347,9 +347,13 @@ class Plans(CommandCase):
         for words in ("edgeserving", "symphony"):
             self.assertIn(words, text)
         one = self.good("policies", "shepherd")
-        self.assertIn("preempt=X", one)
+        self.assertIn("a batch must be to stop another (3; 0: never)\n", one)
         self.assertNotIn("symphony", one)
         self.bad("policies", "zz", says="no policy 'zz'")
+        for name in re.findall(r"(?m)^  ([a-z-]+)  ", text):  # each option is one line
+            for line in re.findall(r"(?m)^      (.*)", self.good("policies", name)):
+                self.assertRegex(line, r"^([a-z_]+=|published|to compare it: )")
+                self.assertEqual(line.count("("), line.count(")"), line)
 
     def test_every_policy_has_its_page(self):
         """docs/policies.md has the same five headings for each, and names all of its options."""
