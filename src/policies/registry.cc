@@ -141,7 +141,7 @@ const std::vector<PolicyEntry>& Entries() {
       {{"fifo", "a plain server: first come, first served",
         "first come first served by model, always the final exit: a plain server", kBatchOption},
        &MakeRanked<EarliestArrivalFirst, ExitRule::kFinal>},
-      {{"symphony", "the published rule of Symphony, for comparison",
+      {{"symphony", "Symphony with our lead and aim",
         "deferred batches: a batch starts when no further request could join it in time",
         kSymphonyOptions},
        &MakeSymphony<Symphony>},
