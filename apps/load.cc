@@ -378,7 +378,6 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
   command
       .add_option("scenario", flags.scenario,
                   "scenario file: models, SLOs, arrivals, duration, seed")
-      ->check(CLI::ExistingFile)
       ->check(ReadFile());
   command.add_option("--protocol", flags.protocol, "http or grpc")
       ->check(CLI::IsMember({"http", "grpc"}))

@@ -11,6 +11,12 @@
 namespace tactus {
 namespace {
 
+std::string EngineNames() {
+  std::string names;
+  for (const EngineInfo& engine : Engines()) names += (names.empty() ? "" : ", ") + engine.name;
+  return names;
+}
+
 // How a repository's models come and go.
 void DeclareControl(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Models";
@@ -39,8 +45,9 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
   DeclareControl(o, command);
   command
       .add_option("--engine", o.engine,
-                  "Run every model on this engine (onnxruntime, identity, emulated) instead of the "
-                  "one its platform names; emulated needs --profile and answers zeros")
+                  "Run every model on this engine (" + EngineNames() +
+                      ") instead of the one its platform names; emulated needs --profile and "
+                      "answers zeros")
       ->group(kGroup);
   command.add_option("--onnxruntime", o.onnxruntime, "libonnxruntime.so, or its folder")
       ->group(kGroup);

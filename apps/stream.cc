@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -79,6 +80,11 @@ Expected<Runners> MakeRunners(const StreamFlags& flags, Lines& lines) {
                       flags.sources[i], name));
     }
     if (Status known = CheckSource(source); !known) return std::unexpected(known.error());
+    if (std::error_code gone; !IsLive(source) && !std::filesystem::exists(source, gone)) {
+      return NotFound(source +
+                      ": there is no such file; name one, or an rtsp, rtsps, http or "
+                      "https URL");
+    }
     // A connection for each: none waits behind another's frames.
     auto sink = MakeRemoteSink(flags.server, flags.model);
     if (!sink) return std::unexpected(sink.error());

@@ -138,6 +138,11 @@ Expected<std::unique_ptr<Engine>> MakeEngine(std::string_view name, const Engine
   if (name == "onnxruntime" || name == "onnxruntime_onnx") {
     remedy = "; this build found no ONNX Runtime headers: set ONNXRUNTIME_ROOT, or run ./run build";
   }
+  if (name == "aoti" || name == "pytorch_aoti") {
+    remedy =
+        "; this build has no AOTInductor: build with TORCH_ROOT set to the folder of the Python "
+        "package torch (docs/gpu.md)";
+  }
   return NotFound(fmt::format("no engine '{}'; there are: {}{}", name, known, remedy));
 }
 

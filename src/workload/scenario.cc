@@ -206,6 +206,12 @@ Expected<Scenario> ParseScenario(std::string_view text, const std::filesystem::p
   Scenario scenario;
   try {
     const toml::table root = toml::parse(text);
+    if (root.contains("devices") && !root.contains("models")) {
+      return InvalidArgument(fmt::format(
+          "{}: is a fleet ([[devices]]), and a scenario ([scenario], [[models]]) is wanted here; "
+          "`tactus simulate`, `plan fleet`, `controller` and `cluster up` take fleets",
+          where.string()));
+    }
     if (auto read = Reader(where, scenario).Read(root); !read) return std::unexpected(read.error());
   } catch (const toml::parse_error& error) {
     const toml::source_position& at = error.source().begin;
@@ -220,7 +226,7 @@ Expected<Scenario> ParseScenario(std::string_view text, const std::filesystem::p
 }
 
 Expected<Scenario> LoadScenario(const std::filesystem::path& path) {
-  const auto text = ReadWhole(path, "scenario");
+  const auto text = ReadWhole(path, "scenario", "; scenarios/three-resnets.toml is an example");
   if (!text) return std::unexpected(text.error());
   return ParseScenario(*text, path);
 }

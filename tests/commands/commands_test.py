@@ -138,6 +138,29 @@ class Commands(CommandCase):
         self.bad("replay", file, says="was cut off before its first served_models")
         file.write_bytes(whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:])
         self.bad("replay", file, says="is damaged")
+        missing = self.folder / "x.toml"
+        self.bad("simulate", missing, says=f"{missing}: cannot read this scenario (No such file or "
+                 "directory); scenarios/three-resnets.toml is an example")
+        self.assertIn("x.toml: cannot read this scenario (No such", tactus("load", missing).stderr)
+        self.bad("plan", "fleet", missing, says="x.toml: cannot read this fleet (No such file or "
+                 "directory); scenarios/fleets/testbed.toml is an example")
+        fleet = SOURCE / "scenarios/fleets/testbed.toml"
+        for words in (["check"], ["compare", "--policies", "fifo"], ["goodput"]):
+            self.bad(words[0], fleet, *words[1:], says="testbed.toml: is a fleet ([[devices]]), and")
+        self.bad("plan", "fleet", SCENARIO,
+                 says="three-resnets.toml: is a scenario of one machine ([[models]]), and a fleet")
+        self.bad("cluster", "up", "/no/such", says="/no/such: there is no such file or folder; "
+                 "name a fleet's file")
+        self.bad("cluster", "status", "--controller", "127.0.0.1:1",
+                 says="is one up that listens there (--controller HOST:PORT)")
+        refused = tactus("load", "--models", "a", "--url", "127.0.0.1:1")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("Connection refused; is a server up, and is this its HTTP port (--url",
+                      refused.stderr)
+        said = tactus("stream", "nothere.mp4", "--model", "m")
+        self.assertEqual(said.returncode, 2)
+        if "reads no video" not in said.stderr:  # of a build without libav
+            self.assertIn("nothere.mp4: there is no such file; name one, or an rtsp", said.stderr)
         self.bad("replay", SCENARIO, says="is no Tactus journal")
         self.bad("replay", self.folder / "nothing", says="cannot read")
 
@@ -206,12 +229,16 @@ class Commands(CommandCase):
         self.assertLessEqual(max(map(len, lines)), 80)
         self.assertIn("the default", lines[0])
         self.assertEqual(lines[0].split()[0], "horizon")
-        for name, paper in (("edgeserving", "EdgeServing"), ("symphony", "Symphony"),
-                            ("strait", "Strait")):
+        for name, paper in (("edgeserving", "EdgeServing"), ("strait", "Strait")):
             self.assertTrue(any(line.split() == [name, "the", "published", "rule", "of",
                                                  paper + ",", "for", "comparison"]
                                 for line in lines), name)
-        self.assertIn("gather=window|prefix", self.good("policies", "symphony"))
+        # The paper's rule is symphony:published.
+        self.assertTrue(any(line.split() == "symphony Symphony with our lead and aim".split()
+                            for line in lines))
+        symphony = self.good("policies", "symphony")
+        self.assertIn("published: as in the paper", symphony)
+        self.assertIn("gather=window|prefix", symphony)
 
     def test_the_default_policy_runs_where_none_is_named(self):
         scenario = self.folder / "unnamed.toml"

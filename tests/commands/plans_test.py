@@ -80,7 +80,7 @@ class Plans(CommandCase):
                  says="--shares: [plan] shares must ascend")
         self.bad("plan", "gpulet", scenario, "--planner", "nexus-half", "--shares", "40,60",
                  says="needs 50 % among the shares")
-        self.bad("plan", "gpulet", SCENARIO, says="does not say how much model 0 uses")
+        self.bad("plan", "gpulet", SCENARIO, says="does not say how much model 'ResNet50' uses")
 
     PLANNERS = ("gpulet", "gpulet-retry", "self-tuning", "nexus", "nexus-half", "ideal")
 
