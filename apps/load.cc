@@ -458,6 +458,19 @@ void DeclareReport(LoadFlags& flags, CLI::App& command) {
   command.add_option("--json", flags.json, "write the report to this file")->check(WritableFile());
 }
 
+// A scenario says these itself; beside it they would change nothing. A closed loop takes its times
+// from the command line.
+Status RefuseBesideScenario(const CLI::App& command, const LoadFlags& flags) {
+  for (const std::string name : {"--models", "--rate", "--process", "--cv", "--trace", "--duration",
+                                 "--warmup", "--seed", "--slo-ms"}) {
+    const bool time = name == "--duration" || name == "--warmup";
+    if (flags.scenario.empty() || command.count(name) == 0) continue;
+    if (time && flags.concurrency > 0) continue;
+    return Wrong(name + ": " + flags.scenario + " says it; change it there, or leave one out");
+  }
+  return {};
+}
+
 }  // namespace
 
 void AddLoad(CLI::App& app, CommandContext& context) {
@@ -471,7 +484,11 @@ void AddLoad(CLI::App& app, CommandContext& context) {
   DeclareArrivals(*flags, *command);
   DeclareCalls(*flags, *command);
   DeclareReport(*flags, *command);
-  command->callback([flags, &context] {
+  command->callback([flags, command, &context] {
+    if (const Status fit = RefuseBesideScenario(*command, *flags); !fit) {
+      context.exit_code = Complain(fit.error());
+      return;
+    }
     // Answers of 600 kB would cost half a millisecond of page faults each: keep freed memory.
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);

@@ -11,12 +11,6 @@
 namespace tactus {
 namespace {
 
-std::string EngineNames() {
-  std::string names;
-  for (const EngineInfo& engine : Engines()) names += (names.empty() ? "" : ", ") + engine.name;
-  return names;
-}
-
 // How a repository's models come and go.
 void DeclareControl(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Models";

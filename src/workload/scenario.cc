@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "base/nearest.h"
 #include "base/whole_file.h"
 #include "workload/csv.h"
 #include "workload/pipelines.h"
@@ -164,8 +165,12 @@ class Reader {
         if (const auto now = RenamedTo(key.str())) {
           return Fail(value, fmt::format("{}: is called {} now", key.str(), *now));
         }
-        return Fail(value, fmt::format("{}: unknown in {}; it may hold {}", key.str(), name,
-                                       KeysOf(fields, section)));
+        std::vector<std::string> names;
+        for (const auto& f : fields) {
+          if (f.section == section) names.emplace_back(f.key);
+        }
+        return Fail(value, fmt::format("{}: unknown in {}{}; it may hold {}", key.str(), name,
+                                       DidYouMean(key.str(), names), KeysOf(fields, section)));
       }
       const auto written = ValueOf(value);
       if (!written) {

@@ -222,7 +222,8 @@ TEST(Scenario, NamesThePlaceOfEachMistake) {
       {"[scenario]\nduration_s = 0\n", "f.toml:2:14: duration_s: must be a number"},
       {"[scenario]\nduration_s = nan\n", "f.toml:2:14: duration_s: must be a number"},
       {"[scenario]\ndurations = 3\n",
-       "f.toml:2:13: durations: unknown in [scenario]; it may hold name"},
+       "f.toml:2:13: durations: unknown in [scenario] (did you mean 'duration_s'?); it may hold "
+       "name"},
       {"[plan]\nuse_of = 1\n", "use_of: is called utilization_base now"},  // RENAMED
       {"[scenario]\nseed = 1.5\n", "f.toml:2:8: seed: must be a whole number"},
       {"[scenario]\nseed = -1\n", "f.toml:2:8: seed: must be a whole number"},

@@ -146,13 +146,17 @@ class Commands(CommandCase):
                  "directory); scenarios/fleets/testbed.toml is an example")
         fleet = SOURCE / "scenarios/fleets/testbed.toml"
         for words in (["check"], ["compare", "--policies", "fifo"], ["goodput"]):
-            self.bad(words[0], fleet, *words[1:], says="testbed.toml: is a fleet ([[devices]]), and")
+            self.bad(words[0], fleet, *words[1:],
+                     says="testbed.toml: is a fleet ([[devices]]), and a scenario")
         self.bad("plan", "fleet", SCENARIO,
                  says="three-resnets.toml: is a scenario of one machine ([[models]]), and a fleet")
         self.bad("cluster", "up", "/no/such", says="/no/such: there is no such file or folder; "
                  "name a fleet's file")
         self.bad("cluster", "status", "--controller", "127.0.0.1:1",
                  says="is one up that listens there (--controller HOST:PORT)")
+        for option, value in (("--rate", 5), ("--models", "a"), ("--duration", 1), ("--seed", 2)):
+            self.bad("load", SCENARIO, option, value,
+                     says=f"{option}: {SCENARIO} says it; change it there, or leave one out")
         refused = tactus("load", "--models", "a", "--url", "127.0.0.1:1")
         self.assertEqual(refused.returncode, 1)
         self.assertIn("Connection refused; is a server up, and is this its HTTP port (--url",
@@ -412,7 +416,8 @@ slo_ms = 100
                  "--sweep", "rate_rps=100,200", says="every model states its own rate")
         scenario = self.folder / "wrong.toml"
         scenario.write_text("[scenario]\nduration = 3\n")
-        self.bad("simulate", scenario, says="wrong.toml:2:12: duration: unknown in [scenario]")
+        self.bad("simulate", scenario, says="wrong.toml:2:12: duration: unknown in [scenario] (did "
+                 "you mean 'duration_s'?)")
         scenario.write_text("[[models]]\nname = 'm'\n")
         self.bad("simulate", scenario, says="names no profile")
 
