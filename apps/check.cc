@@ -66,6 +66,20 @@ int RunCheckScenario(const std::string& path, const std::vector<std::string>& se
 }
 
 #ifdef TACTUS_SERVER
+// An option of the server says nothing about a scenario: it must not look as if it were judged.
+Status RefuseServerOptions(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || name == "scenario" || name == "--set") continue;
+    return InvalidArgument(
+        name +
+        ": belongs to a server, and a scenario is checked here; change the scenario with "
+        "--set (--set policy=symphony, --set lanes.count=2), or check a server with "
+        "--models");
+  }
+  return {};
+}
+
 int RunCheckModels(const ServeOptions& options) {
   if (const Status fit = CheckLoadedModels(options); !fit) return ReportBadInput(fit.error());
   const auto found = CheckServing(options);
@@ -82,7 +96,11 @@ void AddCheck(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command =
       app.add_subcommand("check", "Warn about doubtful settings of a scenario, or of a server");
-  command->footer("Exit code: 0 no warning, 1 warnings, 2 it would not start.");
+  command->footer(
+      "`check SCENARIO` takes --set and no other option. `check --models` takes the options of "
+      "`tactus serve` and judges what a server started with them would serve; it starts nothing, "
+      "listens on no port and writes no file.\n"
+      "Exit code: 0 no warning, 1 warnings, 2 it would not start.");
   CLI::Option* scenario =
       command->add_option("scenario", options->scenario, "Scenario file (TOML)")->check(ReadFile());
   command
@@ -94,10 +112,14 @@ void AddCheck(CLI::App& app, CommandContext& context) {
 #ifdef TACTUS_SERVER
   Declare(options->serve, *command);
   CLI::Option* models = command->get_option("--models")->required(false)->excludes(scenario);
-  command->callback([options, scenario, models, &context] {
+  command->callback([options, command, scenario, models, &context] {
     if (models->count() > 0) {
       context.exit_code = RunCheckModels(options->serve);
     } else if (scenario->count() > 0) {
+      if (const Status fit = RefuseServerOptions(*command); !fit) {
+        context.exit_code = ReportBadInput(fit.error());
+        return;
+      }
       context.exit_code = RunCheckScenario(options->scenario, options->settings);
     } else {
       throw CLI::RequiredError("scenario or --models");

@@ -314,8 +314,7 @@ void AddClusterUp(CLI::App& cluster, CommandContext& context) {
   command
       ->add_option("what", flags->what,
                    "A fleet (TOML), or a folder with fleet.toml and its models in models/")
-      ->required()
-      ->check(CLI::ExistingPath);
+      ->required();
   command->add_option("--models", flags->models,
                       "Repository of the models (default: models/ beside the fleet)");
   command->add_option("--state", flags->state,
@@ -330,6 +329,14 @@ void AddClusterUp(CLI::App& cluster, CommandContext& context) {
                       "After --, options of `tactus serve` for each worker that is no site");
   command->callback([flags, &context] {
     const std::filesystem::path what = flags->what;
+    if (!std::filesystem::exists(what)) {
+      context.exit_code = ReportBadInput(
+          {ErrorCode::kNotFound,
+           what.string() +
+               ": there is no such file or folder; name a fleet's file (docs/fleets.md; "
+               "scenarios/fleets/testbed.toml is one), or a folder with fleet.toml"});
+      return;
+    }
     const bool folder = std::filesystem::is_directory(what);
     const auto fleet = folder ? what / "fleet.toml" : what;
     const auto models = flags->models.empty() ? fleet.parent_path() / "models"

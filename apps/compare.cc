@@ -143,7 +143,7 @@ void AddCompare(CLI::App& app, CommandContext& context) {
   command->add_option("--policies", options->policies, "Policies to compare: edgeserving,all-final")
       ->required()
       ->delimiter(',')
-      ->option_text(std::string(kCommaList) + " REQUIRED")
+      ->option_text(kCommaList)
       ->allow_extra_args(false);
   command
       ->add_option("--seeds", options->seeds, "How many seeds to average over, from --first-seed")

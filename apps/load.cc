@@ -378,7 +378,6 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
   command
       .add_option("scenario", flags.scenario,
                   "scenario file: models, SLOs, arrivals, duration, seed")
-      ->check(CLI::ExistingFile)
       ->check(ReadFile());
   command.add_option("--protocol", flags.protocol, "http or grpc")
       ->check(CLI::IsMember({"http", "grpc"}))
@@ -394,7 +393,8 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::IsMember({"poisson", "gamma", "uniform", "trace"}))
       ->capture_default_str();
   command.add_option("--cv", flags.cv, "gamma: coefficient of variation of the gaps")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command.add_option("--trace", flags.trace, "trace: arrival instants in seconds, one a line")
       ->check(CLI::ExistingFile)
       ->check(ReadFile());
@@ -402,7 +402,8 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--warmup", flags.warmup, "seconds at the start that do not count")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command.add_option("--seed", flags.seed, "seed of arrivals and inputs")
       ->check(SeedRange())
       ->capture_default_str();
@@ -415,10 +416,13 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::NonNegativeNumber);
   command
       .add_option("--timeout-ms", flags.timeout,
-                  "timeout that each request carries; over gRPC also the call's deadline")
+                  "timeout that each request carries; over gRPC also the call's deadline (default: "
+                  "none)")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--priority", flags.priority,
-                     "priority of each request: 1 is the highest; 0: the model's default");
+  command
+      .add_option("--priority", flags.priority,
+                  "priority of each request: 1 is the highest; 0: the model's default")
+      ->capture_default_str();
   command
       .add_option("--connections", flags.connections,
                   "connections: over HTTP the largest number (default 256), over gRPC the exact "
@@ -434,7 +438,9 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
 }
 
 void DeclareReport(LoadFlags& flags, CLI::App& command) {
-  command.add_option("--policy", flags.policy, "name of the server's policy in the report");
+  command.add_option("--policy", flags.policy,
+                     "a label for the report: the policy that the server runs, which this does not "
+                     "change");
   command
       .add_option("--profile", flags.profile,
                   "latencies of the server's machine, for the accuracy limit of this load "
@@ -452,6 +458,19 @@ void DeclareReport(LoadFlags& flags, CLI::App& command) {
   command.add_option("--json", flags.json, "write the report to this file")->check(WritableFile());
 }
 
+// A scenario says these itself; beside it they would change nothing. A closed loop takes its times
+// from the command line.
+Status RefuseBesideScenario(const CLI::App& command, const LoadFlags& flags) {
+  for (const std::string name : {"--models", "--rate", "--process", "--cv", "--trace", "--duration",
+                                 "--warmup", "--seed", "--slo-ms"}) {
+    const bool time = name == "--duration" || name == "--warmup";
+    if (flags.scenario.empty() || command.count(name) == 0) continue;
+    if (time && flags.concurrency > 0) continue;
+    return Wrong(name + ": " + flags.scenario + " says it; change it there, or leave one out");
+  }
+  return {};
+}
+
 }  // namespace
 
 void AddLoad(CLI::App& app, CommandContext& context) {
@@ -459,10 +478,17 @@ void AddLoad(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand("load",
                                          "Send requests to a KServe v2 server at a given rate "
                                          "(open loop) and report how many met the deadline");
+  command->footer(
+      "It speaks plain HTTP and plain gRPC, and sends no token: a server that wants TLS or tokens "
+      "refuses it.");
   DeclareArrivals(*flags, *command);
   DeclareCalls(*flags, *command);
   DeclareReport(*flags, *command);
-  command->callback([flags, &context] {
+  command->callback([flags, command, &context] {
+    if (const Status fit = RefuseBesideScenario(*command, *flags); !fit) {
+      context.exit_code = Complain(fit.error());
+      return;
+    }
     // Answers of 600 kB would cost half a millisecond of page faults each: keep freed memory.
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);

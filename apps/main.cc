@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/nearest.h"
 #include "commands.h"
 #include "metrics/report.h"
 #include "output_file.h"
@@ -17,6 +19,21 @@
 #endif
 
 namespace {
+
+// The library shows neither the default nor REQUIRED of an option whose value we describe.
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    if (option->get_option_text().empty()) return text;
+    std::string initial = option->get_default_str();
+    if (initial.starts_with('[') && initial.ends_with(']')) {  // of a list
+      initial = initial.substr(1, initial.size() - 2);
+    }
+    if (!initial.empty()) text += "=" + initial;
+    return text + (option->get_required() ? " REQUIRED" : "");
+  }
+};
 
 // What a missing option is for, behind what the parser says of it.
 std::string Missing(const CLI::App* app, std::string said) {
@@ -45,6 +62,18 @@ std::string AlikeOptions(const CLI::App& command, const std::string& unknown) {
   return alike.empty() ? "" : " (there is " + alike + ")";
 }
 
+std::string NearestOption(const CLI::App& command, const std::string& unknown) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) names.push_back(option->get_name());
+  return tactus::DidYouMean(unknown.substr(0, unknown.find('=')), names);
+}
+
+std::string NearestCommand(const CLI::App& app, const std::string& unknown) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
+  return tactus::DidYouMean(unknown, names);
+}
+
 // What the line says of a word that no command or option takes.
 std::string Unknown(const CLI::App& app, const std::vector<std::string>& words) {
   const auto is_option = [](const std::string& word) { return word.starts_with("--"); };
@@ -56,10 +85,13 @@ std::string Unknown(const CLI::App& app, const std::vector<std::string>& words) 
     name += command->get_name() + " ";
   }
   if (option == words.end() || command == &app) {
-    return "tactus: there is no command '" + words.front() + "'; " + name + "--help lists them\n";
+    return "tactus: there is no command '" + words.front() + "'" +
+           NearestCommand(*command, words.front()) + "; " + name + "--help lists them\n";
   }
-  return "tactus: there is no option '" + *option + "'; " + name + "--help lists them" +
-         AlikeOptions(*command, *option) + "\n";
+  const std::string alike = AlikeOptions(*command, *option);
+  return "tactus: there is no option '" + *option + "'" +
+         (alike.empty() ? NearestOption(*command, *option) : "") + "; " + name +
+         "--help lists them" + alike + "\n";
 }
 
 // One line, as every other bad input gets.
@@ -141,6 +173,7 @@ int main(int argc, char** argv) {
   // What gRPC logs by itself repeats, at length, what its calls return.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app{"Tactus serves many models on one machine or several, and meets their deadlines."};
+  app.formatter(std::make_shared<HelpFormat>());  // the commands inherit it
   app.require_subcommand(1);
   app.failure_message(BadOption);
   app.set_version_flag("--version", std::string("tactus ") + tactus::kProgramVersion + ", commit " +

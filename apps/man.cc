@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest.h"
 #include "command_page.h"
 #include "commands.h"
 #include "metrics/report.h"
@@ -133,8 +134,11 @@ int PrintPage(const CommandPage& program, const std::string& command) {
   const auto same = [&](const CommandPage& page) { return page.words.back() == command; };
   const auto found = std::ranges::find_if(program.commands, same);
   if (!command.empty() && found == program.commands.end()) {
-    return ReportBadInput({ErrorCode::kInvalidArgument,
-                           fmt::format("there is no command '{}'; --help lists them", command)});
+    std::vector<std::string> names;
+    for (const CommandPage& page : program.commands) names.push_back(page.words.back());
+    return ReportBadInput(
+        {ErrorCode::kInvalidArgument, fmt::format("there is no command '{}'{}; --help lists them",
+                                                  command, DidYouMean(command, names))});
   }
   fmt::print("{}", ManualPage(command.empty() ? program : *found, kProgramVersion));
   return 0;

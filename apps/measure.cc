@@ -9,6 +9,7 @@
 
 #include "check/doubts.h"
 #include "commands.h"
+#include "engines/registry.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_files.h"
 #include "measurement/measurement.h"
@@ -153,7 +154,7 @@ void AddMeasure(CLI::App& app, CommandContext& context) {
       ->check(ReadFile());
   sub->add_option("--models", command->options.models, "Folder of the models");
   sub->add_option("--engine", command->options.engine,
-                  "Engine instead of the models' own: emulated, identity, onnxruntime");
+                  "Engine instead of the models' own: " + EngineNames());
   sub->add_option("--onnxruntime", command->options.onnxruntime_library,
                   "libonnxruntime.so or its folder");
   sub->add_option("--profile", command->profile, "Profile instead of the scenario's")

@@ -12,10 +12,20 @@
 namespace tactus {
 namespace {
 
+// Where the first option of the list ends; a "; " in parentheses is part of its meaning.
+std::size_t EndOfFirst(std::string_view options) {
+  int depth = 0;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    depth += options[i] == '(' ? 1 : options[i] == ')' ? -1 : 0;
+    if (depth == 0 && options.substr(i).starts_with("; ")) return i;
+  }
+  return std::string_view::npos;
+}
+
 // The registry's texts are lists: "key=VALUE: meaning; key=VALUE: meaning".
 void PrintOptions(std::string_view options) {
   while (!options.empty()) {
-    const std::size_t end = options.find("; ");
+    const std::size_t end = EndOfFirst(options);
     fmt::print("      {}\n", options.substr(0, end));
     if (end == std::string_view::npos) return;
     options.remove_prefix(end + 2);

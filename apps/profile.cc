@@ -327,7 +327,8 @@ void AddProfile(CLI::App& app, CommandContext& context) {
                    "processor give --threads instead")
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
-  command->add_option("--engine", options->engine, "Engine to measure")->capture_default_str();
+  command->add_option("--engine", options->engine, "Engine to measure: " + EngineNames())
+      ->capture_default_str();
   command->add_option("--onnxruntime", options->onnxruntime, "libonnxruntime.so, or its folder");
   auto* cells = command
                     ->add_option("--import-cells", options->import_cells,

@@ -410,7 +410,7 @@ void ServeCommand::PrintServed() const {
   if (const DeviceLayout layout = runtime_->layout(); layout.plan != nullptr) {
     fmt::print("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));
   }
-  ports_->PrintPlaces(peer_port_ ? peer_port_->port() : 0);
+  ports_->PrintPlaces(peer_port_ ? peer_port_->port() : 0, NotReadyIn(*service_));
 }
 
 void ServeCommand::Stop() {

@@ -69,6 +69,11 @@ Status CheckEngine(const ServeOptions& options, EngineShelf& engines) {
     const auto forced = engines.For(options.engine);
     if (!forced) return Fail(forced.error().code, "--engine: " + forced.error().message);
   }
+  // Else each model would say that there is no library, one after the other.
+  if (!options.onnxruntime.empty() && options.engine.empty() && !OnDevices(options)) {
+    const auto there = engines.For("onnxruntime_onnx");
+    if (!there) return Fail(there.error().code, "--onnxruntime: " + there.error().message);
+  }
   if (!OnDevices(options)) return {};
   if (SplitsDevice(options) && options.device.contains(',')) {
     return InvalidArgument("--device: --plan and --planner split one device; name one");

@@ -42,8 +42,9 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
   DeclareControl(o, command);
   command
       .add_option("--engine", o.engine,
-                  "Run every model on this engine (onnxruntime, identity, emulated) instead of the "
-                  "one its platform names; emulated needs --profile and answers zeros")
+                  "Run every model on this engine (" + EngineNames() +
+                      ") instead of the one its platform names; emulated needs --profile and "
+                      "answers zeros")
       ->group(kGroup);
   command.add_option("--onnxruntime", o.onnxruntime, "libonnxruntime.so, or its folder")
       ->group(kGroup);
@@ -226,6 +227,7 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   const auto port = [&](const char* name, std::uint16_t& value, const char* what) {
     command.add_option(name, value, std::string(what) + "; 0: any free port")
+        ->check(CLI::Range(0, 65535))
         ->capture_default_str()
         ->group(kGroup);
   };

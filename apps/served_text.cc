@@ -1,5 +1,6 @@
 #include "served_text.h"
 
+#include <cctype>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -41,6 +42,21 @@ std::string AboutServed(const std::string& repository, bool empty, bool emulated
         "their\nparameters. So do statistics and metrics.\n";
   }
   return text;
+}
+
+std::string NotReadyIn(const InferenceService& service) {
+  if (service.Ready()) return "";
+  std::string names;
+  for (const ModelState& state : service.Index()) {
+    const bool unwanted = state.reason == "not loaded" || state.reason == "unloaded";
+    if (state.state == "READY" || unwanted) continue;
+    std::string name = state.name;
+    for (char& c : name) {  // the line that it goes into is read by words
+      if (c == ',' || c == '=' || std::isspace(static_cast<unsigned char>(c)) != 0) c = '?';
+    }
+    names += (names.empty() ? "" : ",") + name;
+  }
+  return names;
 }
 
 }  // namespace tactus

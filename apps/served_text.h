@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/model_spec.h"
+#include "service/inference_service.h"
 
 namespace tactus {
 
@@ -15,5 +16,8 @@ std::string ExitsOf(const ModelSpec& model);
 // What a user must know of what is served: that there is nothing in the repository, and what would
 // be; that devices are emulated.
 std::string AboutServed(const std::string& repository, bool empty, bool emulated);
+
+// "a,b": the models that keep the service from being ready; empty where it is ready.
+std::string NotReadyIn(const InferenceService& service);
 
 }  // namespace tactus

@@ -77,29 +77,38 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
                .http = HttpServer(HttpOptionsOf(o, parts), parts.service, parts.streams),
                .grpc = GrpcServer(GrpcOptionsOf(o, parts), parts.service, parts.sampler),
                .page = HttpServer(PageOptionsOf(o, parts), parts.metrics, &parts.service)});
-  const auto start = [](auto& server, std::uint16_t& port) -> Status {
+  const auto start = [](auto& server, std::uint16_t& port, const char* option) -> Status {
     const auto started = server.Start();
-    if (!started) return std::unexpected(started.error());
+    if (!started) {
+      const Error& error = started.error();
+      const bool taken = error.message.contains("cannot listen");
+      return Fail(error.code,
+                  error.message + (taken ? fmt::format("; name another port with {} (0: any free "
+                                                       "one), or another --address",
+                                                       option)
+                                         : ""));
+    }
     port = *started;
     return {};
   };
-  for (const Status& started :
-       {start(body->http, body->http_port), start(body->grpc, body->grpc_port),
-        start(body->page, body->metrics_port)}) {
+  for (const Status& started : {start(body->http, body->http_port, "--http-port"),
+                                start(body->grpc, body->grpc_port, "--grpc-port"),
+                                start(body->page, body->metrics_port, "--metrics-port")}) {
     if (!started) return std::unexpected(started.error());
   }
   return std::unique_ptr<ServerPorts>(new ServerPorts(std::move(body)));
 }
 
-void ServerPorts::PrintPlaces(std::uint16_t peers) const {
+void ServerPorts::PrintPlaces(std::uint16_t peers, const std::string& not_ready) const {
   const Body& b = *body_;
   const std::string host =
       b.address.find(':') == std::string::npos ? b.address : "[" + b.address + "]";
   fmt::print("\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n\n", host,
              b.http_port, b.grpc_port, b.metrics_port, b.tls ? "https" : "http");
   // One line that programs wait for.
-  fmt::print("ready http={} grpc={} metrics={}{}\n", b.http_port, b.grpc_port, b.metrics_port,
-             peers == 0 ? "" : fmt::format(" peers={}", peers));
+  fmt::print("ready http={} grpc={} metrics={}{}{}\n", b.http_port, b.grpc_port, b.metrics_port,
+             peers == 0 ? "" : fmt::format(" peers={}", peers),
+             not_ready.empty() ? "" : " not_ready=" + not_ready);
   std::fflush(stdout);
 }
 

@@ -42,8 +42,9 @@ class ServerPorts {
   ~ServerPorts();
 
   // Where they are, for people, and the line that programs wait for.
-  // `peers`: a port for other nodes of a cluster; 0: there is none.
-  void PrintPlaces(std::uint16_t peers = 0) const;
+  // `peers`: a port for other nodes of a cluster; 0: there is none. `not_ready`: models because of
+  // which /v2/health/ready answers 503, "a,b".
+  void PrintPlaces(std::uint16_t peers = 0, const std::string& not_ready = "") const;
   std::uint16_t grpc_port() const;
 
   // No new calls; those under way end within `grace`. The metrics stay.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -79,6 +80,11 @@ Expected<Runners> MakeRunners(const StreamFlags& flags, Lines& lines) {
                       flags.sources[i], name));
     }
     if (Status known = CheckSource(source); !known) return std::unexpected(known.error());
+    if (std::error_code gone; !IsLive(source) && !std::filesystem::exists(source, gone)) {
+      return NotFound(source +
+                      ": there is no such file; name one, or an rtsp, rtsps, http or "
+                      "https URL");
+    }
     // A connection for each: none waits behind another's frames.
     auto sink = MakeRemoteSink(flags.server, flags.model);
     if (!sink) return std::unexpected(sink.error());
@@ -162,22 +168,27 @@ int Run(const StreamFlags& flags) {
 void DeclareFlow(StreamFlags& flags, CLI::App& command) {
   command
       .add_option("--fps", flags.config.flow.most_rate, "most frames a second; 0: as many as come")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
   command.add_option("--every", flags.config.flow.every, "take only every n-th frame")
-      ->check(CLI::Range(1, 100'000));
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
   command
       .add_option("--queue", flags.config.flow.queue,
                   "most frames that wait; the newest goes first, the oldest is dropped")
-      ->check(CLI::Range(1, 64));
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   command
       .add_option("--in-flight", flags.config.flow.in_flight,
                   "most frames of a stream at the server at once")
-      ->check(CLI::Range(1, 100'000));
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
   command
       .add_option(
           "--slo-ms", flags.slo,
           "time from capture to answer; 0: the pipeline's slo_ms, or 1 s where it states none")
-      ->check(CLI::Range(0.0, 600'000.0));
+      ->check(CLI::Range(0.0, 600'000.0))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -206,21 +217,25 @@ void AddStream(CLI::App& app, CommandContext& context) {
       ->add_option(
           "--reconnect-s", flags->reconnect_s,
           "seconds before a lost source is tried again; they double as long as no frame comes")
-      ->check(CLI::Range(0.05, 3600.0));
+      ->check(CLI::Range(0.05, 3600.0))
+      ->capture_default_str();
   command
       ->add_option("--attempts", flags->config.reconnect.attempts,
                    "attempts in a row without a frame after which a source is given up; 0: never")
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
   command
       ->add_option("--timeout-s", flags->timeout_s,
                    "a source without a frame for this many seconds counts as lost")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
   command->add_flag("--loop", flags->config.loop, "begin a file again at its end");
   command->add_flag("--as-answered", flags->as_answered,
                     "read a file as fast as its frames are answered, and answer each");
   command
       ->add_option("--duration", flags->duration_s, "stop after this many seconds; 0: at the end")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_flag("--quiet", flags->quiet, "no line for each frame, only the counts");
   command->callback([flags, &context] { context.exit_code = Run(*flags); });
 }

@@ -1,5 +1,7 @@
 #include "base/whole_file.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <system_error>
@@ -13,6 +15,14 @@ std::string Said(const std::filesystem::path& path, std::string_view says, std::
   return text.append(says).append(what).append(after);
 }
 
+// `cause` is an errno; 0: the system gave none.
+std::unexpected<Error> Unreadable(const std::filesystem::path& path, std::string_view what,
+                                  int cause, std::string_view remedy) {
+  std::string text = Said(path, "cannot read this ", what, "");
+  if (cause != 0) text += " (" + std::string(std::strerror(cause)) + ")";
+  return NotFound(text.append(remedy));
+}
+
 }  // namespace
 
 Expected<std::string> ReadWhole(const std::filesystem::path& path, std::string_view what,
@@ -21,14 +31,15 @@ Expected<std::string> ReadWhole(const std::filesystem::path& path, std::string_v
   if (std::filesystem::is_directory(path, ignored)) {
     return InvalidArgument(Said(path, "is a directory, not a ", what, remedy));
   }
+  errno = 0;
   std::ifstream in(path, std::ios::binary);
-  if (!in) return NotFound(Said(path, "cannot read this ", what, remedy));
+  if (!in) return Unreadable(path, what, errno, remedy);
   if (in.peek() == std::ifstream::traits_type::eof()) {
     return InvalidArgument(Said(path, "this ", what, " is empty").append(remedy));
   }
   std::ostringstream text;
   text << in.rdbuf();
-  if (!text || in.bad()) return NotFound(Said(path, "cannot read this ", what, remedy));
+  if (!text || in.bad()) return Unreadable(path, what, errno, remedy);
   return std::move(text).str();
 }
 

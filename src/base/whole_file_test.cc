@@ -36,7 +36,8 @@ TEST_F(WholeFileTest, WhatCannotBeReadIsNamedWithTheRemedy) {
   const auto missing = ReadWhole(folder_ / "x", "profile", "; make one");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
-  EXPECT_THAT(missing.error().message, EndsWith("/x: cannot read this profile; make one"));
+  EXPECT_THAT(missing.error().message,
+              EndsWith("/x: cannot read this profile (No such file or directory); make one"));
   const auto folder = ReadWhole(folder_.path(), "profile", "; make one");
   ASSERT_FALSE(folder);
   EXPECT_EQ(folder.error().code, ErrorCode::kInvalidArgument);

@@ -121,8 +121,13 @@ std::vector<EngineInfo> Engines() {
   return all;
 }
 
+std::string EngineNames() {
+  std::string names;
+  for (const EngineInfo& engine : Engines()) names += (names.empty() ? "" : ", ") + engine.name;
+  return names;
+}
+
 Expected<std::unique_ptr<Engine>> MakeEngine(std::string_view name, const EngineOptions& options) {
-  std::string known;
   for (const Family& family : Families()) {
     if (name == family.info.name || name == family.info.platform) {
       if (TakesNoDevice(family.info, options)) {
@@ -132,13 +137,17 @@ Expected<std::unique_ptr<Engine>> MakeEngine(std::string_view name, const Engine
       if (!options.isolation || family.info.name == "emulated") return family.make(options);
       return MakeIsolatedEngine(family.info.name, options.onnxruntime_library, *options.isolation);
     }
-    known += (known.empty() ? "" : ", ") + family.info.name;
   }
   std::string remedy;
   if (name == "onnxruntime" || name == "onnxruntime_onnx") {
     remedy = "; this build found no ONNX Runtime headers: set ONNXRUNTIME_ROOT, or run ./run build";
   }
-  return NotFound(fmt::format("no engine '{}'; there are: {}{}", name, known, remedy));
+  if (name == "aoti" || name == "pytorch_aoti") {
+    remedy =
+        "; this build has no AOTInductor: build with TORCH_ROOT set to the folder of the Python "
+        "package torch (docs/gpu.md)";
+  }
+  return NotFound(fmt::format("no engine '{}'; there are: {}{}", name, EngineNames(), remedy));
 }
 
 }  // namespace tactus

@@ -40,6 +40,8 @@ inline constexpr std::string_view kHostPlatform = "tactus_op";
 
 // Those of this build: onnxruntime is there only if its headers were, when it was built.
 std::vector<EngineInfo> Engines();
+// "onnxruntime, op, identity, emulated"
+std::string EngineNames();
 
 // By the engine's name or by a model's platform. An unknown name is an error that lists those that
 // exist; an engine whose library is missing is one that says where it was looked for.

@@ -133,7 +133,11 @@ GrpcTransport::GrpcTransport(TransportOptions options, Endpoint endpoint)
 Status GrpcTransport::Connect() {
   for (const auto& channel : channels_) {
     if (!channel->WaitForConnected(std::chrono::system_clock::now() + kConnectWithin)) {
-      return Fail(ErrorCode::kUnavailable, fmt::format("grpc://{}: cannot connect", target_));
+      return Fail(
+          ErrorCode::kUnavailable,
+          fmt::format("grpc://{}: no server answered within {} s; is it up, and is this its "
+                      "gRPC port (--url HOST:PORT), without TLS?",
+                      target_, kConnectWithin.count()));
     }
   }
   return {};

@@ -188,8 +188,10 @@ Expected<Json> HttpTransport::Get(const std::string& target) {
   http::response<http::string_body> response;
   if (!error) http::read(socket, buffer, response, error);
   if (error) {
-    return Fail(ErrorCode::kUnavailable, fmt::format("http://{}:{}{}: {}", endpoint_.host,
-                                                     endpoint_.port, target, error.message()));
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("http://{}:{}{}: {}; is a server up, and is this its HTTP port (--url "
+                            "HOST:PORT), without TLS?",
+                            endpoint_.host, endpoint_.port, target, error.message()));
   }
   Json body = Json::parse(response.body(), nullptr, false);
   if (response.result_int() != 200 || body.is_discarded()) {

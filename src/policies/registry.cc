@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "base/nearest.h"
 #include "policies/baselines/ranked.h"
 #include "policies/clockwork/clockwork.h"
 #include "policies/edgeserving/edgeserving.h"
@@ -58,7 +59,7 @@ std::unique_ptr<Policy> MakeRanked(std::string name, PolicyOptions& options) {
   return std::make_unique<RankedPolicy>(std::move(name), kRank, kExit, batch);
 }
 
-// It has no options.
+// It has no options but those of every policy.
 std::unique_ptr<Policy> MakeHorizon(std::string name, PolicyOptions&) {
   auto beside = std::make_unique<Strait>(name, StraitOptions{});
   return std::make_unique<Horizon>(std::move(name), std::move(beside));
@@ -140,7 +141,7 @@ const std::vector<PolicyEntry>& Entries() {
       {{"fifo", "a plain server: first come, first served",
         "first come first served by model, always the final exit: a plain server", kBatchOption},
        &MakeRanked<EarliestArrivalFirst, ExitRule::kFinal>},
-      {{"symphony", "the published rule of Symphony, for comparison",
+      {{"symphony", "Symphony with our lead and aim",
         "deferred batches: a batch starts when no further request could join it in time",
         kSymphonyOptions},
        &MakeSymphony<Symphony>},
@@ -194,9 +195,14 @@ const PolicyEntry* Find(std::string_view name) {
 }
 
 std::unexpected<Error> UnknownPolicy(std::string_view name) {
+  std::vector<std::string> names;
   std::string known;
-  for (const PolicyInfo& info : Policies()) known += (known.empty() ? "" : ", ") + info.name;
-  return NotFound("no policy '" + std::string(name) + "'; there are " + known);
+  for (const PolicyInfo& info : Policies()) {
+    known += (known.empty() ? "" : ", ") + info.name;
+    names.push_back(info.name);
+  }
+  return NotFound("no policy '" + std::string(name) + "'" + DidYouMean(name, names) +
+                  "; there are " + known);
 }
 
 }  // namespace

@@ -59,8 +59,12 @@ std::string DeviceDifference(const DeviceFacts& profiled, const DeviceFacts& her
   return all;
 }
 
+// Profiles that were derived or imported leave out what nobody knows.
 std::string Describe(const Machine& machine) {
-  return fmt::format("{}, {} cores, {}", machine.cpu, machine.cores, machine.engine);
+  std::string text = machine.cpu.empty() ? "unknown processor" : machine.cpu;
+  if (machine.cores > 0) text += fmt::format(", {} cores", machine.cores);
+  if (!machine.engine.empty()) text += ", " + machine.engine;
+  return text;
 }
 
 }  // namespace

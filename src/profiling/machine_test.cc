@@ -49,6 +49,15 @@ TEST(CheckMachine, SaysWhereTheFingerprintAloneDiffers) {
   EXPECT_THAT(MachineDifference(profile, here), HasSubstr("with 2 threads a batch"));
 }
 
+// A profile that was derived from a paper's figures knows no cores and no engine: "0 cores, ".
+TEST(CheckMachine, LeavesOutWhatAProfileDoesNotSay) {
+  ProfileFile profile;
+  profile.machine.fingerprint = "stand-in";
+  profile.machine.cpu = "unknown GPU";
+  EXPECT_THAT(MachineDifference(profile, ThisMachine("e")),
+              HasSubstr("was measured on another machine (unknown GPU); this machine is "));
+}
+
 TEST(CheckMachine, RefusesAProfileOfAnotherNumberOfThreads) {
   ProfileFile profile;
   profile.machine = ThisMachine("e");

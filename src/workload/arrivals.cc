@@ -1,7 +1,9 @@
 #include "workload/arrivals.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -116,8 +118,12 @@ class TraceArrivals final : public Arrivals {
 };
 
 Expected<std::shared_ptr<const Trace>> LoadTrace(const std::filesystem::path& path) {
+  errno = 0;
   std::ifstream in(path);
-  if (!in) return NotFound(fmt::format("{}: cannot read this trace", path.string()));
+  if (!in) {
+    return NotFound(
+        fmt::format("{}: cannot read this trace ({})", path.string(), std::strerror(errno)));
+  }
   auto trace = std::make_shared<Trace>();
   std::string line;
   bool header_allowed = true;

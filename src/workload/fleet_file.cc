@@ -19,6 +19,8 @@ namespace {
 
 constexpr double kMost = 1e9;
 
+constexpr std::string_view kExample = "; scenarios/fleets/testbed.toml is an example";
+
 // What a file says: the fleet, how it is run, and where its numbers over time come from, each by
 // the name that its table gives.
 struct FleetText {
@@ -301,6 +303,12 @@ Expected<FleetText> ReadFleet(std::string_view text, const std::filesystem::path
   std::string problem;
   try {
     toml::table root = toml::parse(text);
+    if (root.contains("models") && !root.contains("devices")) {
+      return InvalidArgument(fmt::format(
+          "{}: is a scenario of one machine ([[models]]), and a fleet ([[devices]]) is wanted "
+          "here; scenarios/fleets/testbed.toml is one",
+          where.string()));
+    }
     for (const std::string& setting : settings) {
       if (auto applied = Apply(setting, root); !applied) return std::unexpected(applied.error());
     }
@@ -331,13 +339,13 @@ Expected<FleetInput> ParseFleet(std::string_view text, const std::filesystem::pa
 }
 
 Expected<FleetInput> LoadFleet(const std::filesystem::path& path) {
-  const auto text = ReadWhole(path, "fleet");
+  const auto text = ReadWhole(path, "fleet", kExample);
   if (!text) return std::unexpected(text.error());
   return ParseFleet(*text, path);
 }
 
 Expected<FleetRun> LoadFleetRun(const std::filesystem::path& path) {
-  const auto text = ReadWhole(path, "fleet");
+  const auto text = ReadWhole(path, "fleet", kExample);
   if (!text) return std::unexpected(text.error());
   auto read = ReadFleet(*text, path, {});
   if (!read) return std::unexpected(read.error());
@@ -436,7 +444,7 @@ Expected<FleetScenario> ParseFleetScenario(std::string_view text,
 
 Expected<FleetScenario> LoadFleetScenario(const std::filesystem::path& path,
                                           std::span<const std::string> settings) {
-  const auto text = ReadWhole(path, "fleet");
+  const auto text = ReadWhole(path, "fleet", kExample);
   if (!text) return std::unexpected(text.error());
   return ParseFleetScenario(*text, path, settings);
 }

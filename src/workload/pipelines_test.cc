@@ -114,7 +114,8 @@ TEST(Pipelines, NamesThePlaceOfEachMistake) {
   } cases[] = {
       {"slo_ms = 9\n", "f.toml:5:1: [[pipelines]]: needs a name"},
       {"name = 'p'\n", "f.toml:5:1: pipeline 'p': it has no slo_ms"},
-      {"name = 'p'\nslo = 9\n", "f.toml:7:7: slo: unknown in [[pipelines]]; it may hold name"},
+      {"name = 'p'\nslo = 9\n",
+       "f.toml:7:7: slo: unknown in [[pipelines]] (did you mean 'slo_ms'?); it may hold name"},
       {"name = 'p'\nslo_ms = 9\n", "f.toml:5:1: pipeline 'p': it has no stages"},
       {"name = 'p'\nslo_ms = 9\nstages = 3\n",
        "f.toml:8:10: pipelines.stages: write each as [[pipelines.stages]]"},

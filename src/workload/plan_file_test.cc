@@ -111,8 +111,10 @@ TEST_F(PlanFileTest, OtherRatesAndSlosThanItWasMadeForArePointedOut) {
 }
 
 TEST_F(PlanFileTest, WhatCannotBeReadIsNamedByItsPlaceAndWithARemedy) {
-  EXPECT_THAT(LoadPlan("/no/such/p.json").error().message,
-              HasSubstr("/no/such/p.json: cannot read this plan; make a new one"));
+  EXPECT_THAT(
+      LoadPlan("/no/such/p.json").error().message,
+      HasSubstr(
+          "/no/such/p.json: cannot read this plan (No such file or directory); make a new one"));
   EXPECT_THAT(ParsePlan("{", "p.json").error().message, HasSubstr("p.json:1:"));
   EXPECT_THAT(Fault("\"share\": 0.5", "\"share\": 1.5"),
               HasSubstr("p.json: lanes[0].share: must be above 0 and at most 1"));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "base/nearest.h"
 #include "base/whole_file.h"
 #include "workload/csv.h"
 #include "workload/pipelines.h"
@@ -164,8 +165,12 @@ class Reader {
         if (const auto now = RenamedTo(key.str())) {
           return Fail(value, fmt::format("{}: is called {} now", key.str(), *now));
         }
-        return Fail(value, fmt::format("{}: unknown in {}; it may hold {}", key.str(), name,
-                                       KeysOf(fields, section)));
+        std::vector<std::string> names;
+        for (const auto& f : fields) {
+          if (f.section == section) names.emplace_back(f.key);
+        }
+        return Fail(value, fmt::format("{}: unknown in {}{}; it may hold {}", key.str(), name,
+                                       DidYouMean(key.str(), names), KeysOf(fields, section)));
       }
       const auto written = ValueOf(value);
       if (!written) {
@@ -206,6 +211,12 @@ Expected<Scenario> ParseScenario(std::string_view text, const std::filesystem::p
   Scenario scenario;
   try {
     const toml::table root = toml::parse(text);
+    if (root.contains("devices") && !root.contains("models")) {
+      return InvalidArgument(fmt::format(
+          "{}: is a fleet ([[devices]]), and a scenario ([scenario], [[models]]) is wanted here; "
+          "`tactus simulate`, `plan fleet`, `controller` and `cluster up` take fleets",
+          where.string()));
+    }
     if (auto read = Reader(where, scenario).Read(root); !read) return std::unexpected(read.error());
   } catch (const toml::parse_error& error) {
     const toml::source_position& at = error.source().begin;
@@ -220,7 +231,7 @@ Expected<Scenario> ParseScenario(std::string_view text, const std::filesystem::p
 }
 
 Expected<Scenario> LoadScenario(const std::filesystem::path& path) {
-  const auto text = ReadWhole(path, "scenario");
+  const auto text = ReadWhole(path, "scenario", "; scenarios/three-resnets.toml is an example");
   if (!text) return std::unexpected(text.error());
   return ParseScenario(*text, path);
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest.h"
 #include "workload/csv.h"
 #include "workload/pipelines.h"
 #include "workload/scenario.h"
@@ -103,8 +104,13 @@ Status Set(Scenario& changed, std::string_view key, std::string_view value) {
   });
   if (field == fields.end()) {
     std::string keys = "models.NAME.KEY, lane_kinds.NAME.KEY, pipelines.NAME.KEY";
-    for (const auto& known : fields) keys += fmt::format(", {}", known.key);
-    return Blame(key, fmt::format("a scenario has no such key; the keys are {}", keys));
+    std::vector<std::string> names;
+    for (const auto& known : fields) {
+      keys += fmt::format(", {}", known.key);
+      names.emplace_back(known.key);
+    }
+    return Blame(key, fmt::format("a scenario has no such key{}; the keys are {}",
+                                  DidYouMean(key, names), keys));
   }
   const auto set = Assign(*field, changed, ReadText(*field, value), {});
   if (!set) return Blame(key, set.error().message);

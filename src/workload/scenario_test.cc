@@ -222,7 +222,8 @@ TEST(Scenario, NamesThePlaceOfEachMistake) {
       {"[scenario]\nduration_s = 0\n", "f.toml:2:14: duration_s: must be a number"},
       {"[scenario]\nduration_s = nan\n", "f.toml:2:14: duration_s: must be a number"},
       {"[scenario]\ndurations = 3\n",
-       "f.toml:2:13: durations: unknown in [scenario]; it may hold name"},
+       "f.toml:2:13: durations: unknown in [scenario] (did you mean 'duration_s'?); it may hold "
+       "name"},
       {"[plan]\nuse_of = 1\n", "use_of: is called utilization_base now"},  // RENAMED
       {"[scenario]\nseed = 1.5\n", "f.toml:2:8: seed: must be a whole number"},
       {"[scenario]\nseed = -1\n", "f.toml:2:8: seed: must be a whole number"},
@@ -319,7 +320,8 @@ TEST(Override, LeavesTheScenarioAloneWhenItFails) {
     const auto set = Override(s, key, value);
     return set ? std::string("accepted") : set.error().message;
   };
-  EXPECT_THAT(error("rate", "1"), HasSubstr("rate: a scenario has no such key; the keys are"));
+  EXPECT_THAT(error("rate", "1"), HasSubstr("rate: a scenario has no such key (did you mean "
+                                            "'rate_rps'?); the keys are"));
   EXPECT_THAT(error("rate_rps", "fast"), HasSubstr("rate_rps: must be a number from 0"));
   EXPECT_THAT(error("slots", "1.5"), HasSubstr("slots: must be a whole number"));
   EXPECT_THAT(error("models.x.slo_ms", "1"), HasSubstr("[[models]] have no 'x'"));

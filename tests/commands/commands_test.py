@@ -56,6 +56,10 @@ class Commands(CommandCase):
         self.assertEqual(text.count("policy, doubtful: "), 3, text)
         self.bad("check", SCENARIO, "--set", "policy=magic", says="no policy 'magic'")
         self.bad("check", says="scenario or --models")
+        for option, value in (("--policy", "fifo"), ("--lanes", 2), ("--profile", "p.json"),
+                              ("--slots", 2)):  # a server's: nothing would judge them here
+            self.bad("check", SCENARIO, option, value, says=f"{option}: belongs to a server, and a "
+                     "scenario is checked here; change the scenario with --set")
         empty = self.folder / "empty"
         empty.mkdir()
         self.assertIn("empty has no model; each has a folder", self.in_vain(
@@ -134,6 +138,33 @@ class Commands(CommandCase):
         self.bad("replay", file, says="was cut off before its first served_models")
         file.write_bytes(whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:])
         self.bad("replay", file, says="is damaged")
+        missing = self.folder / "x.toml"
+        self.bad("simulate", missing, says=f"{missing}: cannot read this scenario (No such file or "
+                 "directory); scenarios/three-resnets.toml is an example")
+        self.assertIn("x.toml: cannot read this scenario (No such", tactus("load", missing).stderr)
+        self.bad("plan", "fleet", missing, says="x.toml: cannot read this fleet (No such file or "
+                 "directory); scenarios/fleets/testbed.toml is an example")
+        fleet = SOURCE / "scenarios/fleets/testbed.toml"
+        for words in (["check"], ["compare", "--policies", "fifo"], ["goodput"]):
+            self.bad(words[0], fleet, *words[1:],
+                     says="testbed.toml: is a fleet ([[devices]]), and a scenario")
+        self.bad("plan", "fleet", SCENARIO,
+                 says="three-resnets.toml: is a scenario of one machine ([[models]]), and a fleet")
+        self.bad("cluster", "up", "/no/such", says="/no/such: there is no such file or folder; "
+                 "name a fleet's file")
+        self.bad("cluster", "status", "--controller", "127.0.0.1:1",
+                 says="is one up that listens there (--controller HOST:PORT)")
+        for option, value in (("--rate", 5), ("--models", "a"), ("--duration", 1), ("--seed", 2)):
+            self.bad("load", SCENARIO, option, value,
+                     says=f"{option}: {SCENARIO} says it; change it there, or leave one out")
+        refused = tactus("load", "--models", "a", "--url", "127.0.0.1:1")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("Connection refused; is a server up, and is this its HTTP port (--url",
+                      refused.stderr)
+        said = tactus("stream", "nothere.mp4", "--model", "m")
+        self.assertEqual(said.returncode, 2)
+        if "reads no video" not in said.stderr:  # of a build without libav
+            self.assertIn("nothere.mp4: there is no such file; name one, or an rtsp", said.stderr)
         self.bad("replay", SCENARIO, says="is no Tactus journal")
         self.bad("replay", self.folder / "nothing", says="cannot read")
 
@@ -202,12 +233,16 @@ class Commands(CommandCase):
         self.assertLessEqual(max(map(len, lines)), 80)
         self.assertIn("the default", lines[0])
         self.assertEqual(lines[0].split()[0], "horizon")
-        for name, paper in (("edgeserving", "EdgeServing"), ("symphony", "Symphony"),
-                            ("strait", "Strait")):
+        for name, paper in (("edgeserving", "EdgeServing"), ("strait", "Strait")):
             self.assertTrue(any(line.split() == [name, "the", "published", "rule", "of",
                                                  paper + ",", "for", "comparison"]
                                 for line in lines), name)
-        self.assertIn("gather=window|prefix", self.good("policies", "symphony"))
+        # The paper's rule is symphony:published.
+        self.assertTrue(any(line.split() == "symphony Symphony with our lead and aim".split()
+                            for line in lines))
+        symphony = self.good("policies", "symphony")
+        self.assertIn("published: as in the paper", symphony)
+        self.assertIn("gather=window|prefix", symphony)
 
     def test_the_default_policy_runs_where_none_is_named(self):
         scenario = self.folder / "unnamed.toml"
@@ -321,11 +356,33 @@ slo_ms = 100
                  self.folder, "--figures", SOURCE / "figures", says="cannot read this scenario")
         self.assertFalse(out.exists())
 
+    def test_help_shows_defaults_and_what_is_required(self):
+        for words, line in ((["agent"], "--controller A,B (commas, or the option again)="
+                                        "127.0.0.1:7400"),
+                            (["cluster", "status"], "again)=127.0.0.1:7400"),
+                            (["front-end"], "--schedulers A,B (commas, or the option again) "
+                                            "REQUIRED"),
+                            (["compare"], "--policies A,B (commas, or the option again) REQUIRED"),
+                            (["load"], "--warmup FLOAT:NONNEGATIVE=0"),
+                            (["stream"], "--fps FLOAT:FLOAT in [0 - 1000]=0"),
+                            (["stream"], "--in-flight INT:INT in [1 - 100000]=1")):
+            text = self.good(*words, "--help")
+            self.assertEqual(len(re.findall(re.escape(line) + r"\s*$", text, re.M)), 1, text)
+
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")
-        self.bad("simulat", SCENARIO, says="there is no command 'simulat'")
-        self.bad("plan", "lane", says="there is no command 'lane'")
+        self.bad("simulat", SCENARIO,
+                 says="there is no command 'simulat' (did you mean 'simulate'?); --help lists them")
+        self.bad("plan", "lane",
+                 says="there is no command 'lane' (did you mean 'lanes'?); plan --help")
+        self.bad("zzz", says="there is no command 'zzz'; --help lists them")
+        self.bad("simulate", SCENARIO, "--polcy", "fifo",
+                 says="there is no option '--polcy' (did you mean '--policy'?); simulate --help")
+        self.bad("simulate", SCENARIO, "--policy", "fif",
+                 says="no policy 'fif' (did you mean 'fifo'?); there are horizon, ")
+        self.bad("serve", "--models", "x", "--http-port", 99999,
+                 says="--http-port: Value 99999 not in range 0 to 65535")
         self.bad("compare", "--sweep-all", "x", says="there is no option '--sweep-all'; compare "
                  "--help lists them (there is --sweep)")
         self.bad("serve", "--models", "x", "--tls", "y", says="there is no option '--tls'; serve "
@@ -359,7 +416,8 @@ slo_ms = 100
                  "--sweep", "rate_rps=100,200", says="every model states its own rate")
         scenario = self.folder / "wrong.toml"
         scenario.write_text("[scenario]\nduration = 3\n")
-        self.bad("simulate", scenario, says="wrong.toml:2:12: duration: unknown in [scenario]")
+        self.bad("simulate", scenario, says="wrong.toml:2:12: duration: unknown in [scenario] (did "
+                 "you mean 'duration_s'?)")
         scenario.write_text("[[models]]\nname = 'm'\n")
         self.bad("simulate", scenario, says="names no profile")
 

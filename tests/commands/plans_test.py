@@ -80,7 +80,7 @@ class Plans(CommandCase):
                  says="--shares: [plan] shares must ascend")
         self.bad("plan", "gpulet", scenario, "--planner", "nexus-half", "--shares", "40,60",
                  says="needs 50 % among the shares")
-        self.bad("plan", "gpulet", SCENARIO, says="does not say how much model 0 uses")
+        self.bad("plan", "gpulet", SCENARIO, says="does not say how much model 'ResNet50' uses")
 
     PLANNERS = ("gpulet", "gpulet-retry", "self-tuning", "nexus", "nexus-half", "ideal")
 
@@ -347,9 +347,13 @@ class Plans(CommandCase):
         for words in ("edgeserving", "symphony"):
             self.assertIn(words, text)
         one = self.good("policies", "shepherd")
-        self.assertIn("preempt=X", one)
+        self.assertIn("a batch must be to stop another (3; 0: never)\n", one)
         self.assertNotIn("symphony", one)
         self.bad("policies", "zz", says="no policy 'zz'")
+        for name in re.findall(r"(?m)^  ([a-z-]+)  ", text):  # each option is one line
+            for line in re.findall(r"(?m)^      (.*)", self.good("policies", name)):
+                self.assertRegex(line, r"^([a-z_]+=|published|to compare it: )")
+                self.assertEqual(line.count("("), line.count(")"), line)
 
     def test_every_policy_has_its_page(self):
         """docs/policies.md has the same five headings for each, and names all of its options."""

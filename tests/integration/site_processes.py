@@ -35,7 +35,7 @@ class Process:
         for line in self.process.stdout:
             if line.startswith("ready "):
                 self.ports = {key: int(value) for key, value in
-                              (pair.split("=") for pair in line.split()[1:])}
+                              (pair.split("=") for pair in line.split()[1:]) if value.isdigit()}
                 break
         watchdog.cancel()
         if self.ports is None:

@@ -6,11 +6,13 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
 import tempfile
 import unittest
+import urllib.error
 import urllib.request
 
 from serving import SOURCE, START_S, TACTUS, WAIT_S, Server, add_model, identity_config
@@ -76,7 +78,7 @@ class RefusedStartTest(unittest.TestCase):
                 port = str(taken.getsockname()[1])
                 said = self.refused(option, port)
                 self.assertIn(f"127.0.0.1:{port}", said)
-                self.assertIn("in use", said)
+                self.assertIn(f"in use; name another port with {option} (0: any free one)", said)
 
     def test_no_repository(self):
         self.assertIn("/no/such/folder", self.refused("--models", "/no/such/folder"))
@@ -90,6 +92,23 @@ class RefusedStartTest(unittest.TestCase):
         said = self.refused("--engine", "onnx")
         self.assertIn("--engine: no engine 'onnx'", said)
         self.assertIn("identity, emulated", said)  # those that exist
+
+    def test_an_engine_that_this_build_lacks(self):
+        said = self.refused("--engine", "tensorrt")
+        self.assertIn("there are: onnxruntime, ", said)
+        self.assertNotIn("TORCH_ROOT", said)
+        listed = subprocess.run([TACTUS, "serve", "--help"], capture_output=True, text=True,
+                                timeout=START_S).stdout
+        names = re.search(r"Run every model on this engine \((.*?)\)", listed)[1]
+        self.assertIn(f"there are: {names}", said)
+        if "aoti" not in names:
+            self.assertIn("build with TORCH_ROOT", self.refused("--engine", "aoti"))
+
+    def test_a_folder_without_onnx_runtime_is_named_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            said = self.refused("--onnxruntime", folder)
+            self.assertIn("--onnxruntime: ONNX Runtime's library was not found", said)
+            self.assertEqual(said.count("was not found"), 1)
 
     def test_unknown_option(self):
         self.assertIn("--nonsense", self.refused("--nonsense", "1"))
@@ -128,6 +147,13 @@ class BrokenModelTest(unittest.TestCase):
             self.assertEqual(status, 200)
             index = {model["name"]: model for model in json.loads(answer)}
             self.assertEqual(index["echo"]["state"], "READY")
+            # The line that programs wait for says why /v2/health/ready answers 503.
+            self.assertRegex(server.said[-1], r"^ready http=\d+ grpc=\d+ metrics=\d+ "
+                             r"not_ready=corrupt,empty,foreign,mistake$")
+            with self.assertRaises(urllib.error.HTTPError) as not_ready:
+                server.get("/v2/health/ready")
+            self.assertEqual(not_ready.exception.code, 503)
+            not_ready.exception.close()
             for name in ("mistake", "foreign", "empty", "corrupt"):
                 self.assertEqual(index[name]["state"], "UNAVAILABLE", name)
             # File, line and field of the mistake; the file that is missing or broken.

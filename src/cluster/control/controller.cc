@@ -313,8 +313,10 @@ Expected<LeaderView> DescribeCluster(const std::string& controller, const PeerTl
     return Fail(ErrorCode::kCancelled, controller + " is " + status.error_message());
   }
   if (!status.ok()) {
-    return Fail(ErrorCode::kUnavailable,
-                "no controller answers at " + controller + ": " + status.error_message());
+    return Fail(
+        ErrorCode::kUnavailable,
+        "no controller answers at " + controller + ": " + status.error_message() +
+            "; is one up that listens there (--controller HOST:PORT), with the same --tls?");
   }
   return Decode(cluster);
 }

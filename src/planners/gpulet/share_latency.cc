@@ -29,8 +29,9 @@ Expected<ProfileTable> OnShares(const ProfileTable& whole, const ShareLatencyOpt
   for (ModelId::rep m = 0; m < whole.models(); ++m) {
     const ModelId id{m};
     if (!whole.knows_use(id)) {
-      return InvalidArgument("the profile does not say how much model " + std::to_string(m) +
-                             " uses of the device, so its latency on a share is unknown; `tactus "
+      CHECK(m < options.models.size(), "the error needs the model's name");
+      return InvalidArgument("the profile does not say how much model '" + options.models[m] +
+                             "' uses of the device, so its latency on a share is unknown; `tactus "
                              "profile` measures that");
     }
     auto& rows = models.emplace_back();

@@ -8,6 +8,7 @@
 // is felt.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/expected.h"
@@ -25,6 +26,7 @@ struct ShareLatencyOptions {
   std::vector<double> shares;  // by lane class, in (0, 1]
   double exponent = 1;
   UtilizationBase utilization_base = UtilizationBase::kLargestBatch;
+  std::vector<std::string> models;  // names by id, for errors
 };
 
 // `whole` has one lane class, the whole device; the result one for each share.

@@ -47,9 +47,10 @@ TEST(ShareLatency, ABatchCanUseWhatWasProfiledOfTheDevice) {
 }
 
 TEST(ShareLatency, NeedsToKnowWhatBatchesUse) {
-  const auto table = OnShares(Whole(false), {.shares = {0.5, 1}});
+  const auto table = OnShares(Whole(false), {.shares = {0.5, 1}, .models = {"LeNet"}});
   ASSERT_FALSE(table);
-  EXPECT_NE(table.error().message.find("does not say how much model 0 uses"), std::string::npos);
+  EXPECT_NE(table.error().message.find("does not say how much model 'LeNet' uses"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 // What a scenario and its profile say is served, and on what: simulation.h.
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -35,11 +38,14 @@ Expected<ProfileTable> StandInTable(const Scenario& scenario, const ProfileFile&
   if (!selected) return std::unexpected(selected.error());
   auto table = MakeTable(Drifted(*selected, scenario), models, options);
   if (!table || scenario.plan_shares.empty()) return table;
+  std::vector<std::string> names;
+  for (const Model& model : models) names.push_back(model.name);
   return OnShares(*table, {.shares = Shares(scenario),
                            .exponent = scenario.plan_exponent,
                            .utilization_base = scenario.plan_utilization_base == "device"
                                                    ? UtilizationBase::kDevice
-                                                   : UtilizationBase::kLargestBatch});
+                                                   : UtilizationBase::kLargestBatch,
+                           .models = std::move(names)});
 }
 
 Expected<ProfileTable> MeasuredTable(const Scenario& scenario,
