@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -59,6 +60,19 @@ void StopPorts(ServerPorts& ports, FrontEndNode* node, double grace_s) {
   ports.Stop(grace);
 }
 
+SiteFrontEnd::Options SiteOptionsOf(const FrontEndFlags& flags, const PeerTls& tls,
+                                    ServingMetrics& metrics,
+                                    std::function<void(const std::string&)> warn) {
+  return {.schedulers = flags.serve.schedulers,
+          .tls = tls,
+          .workers = flags.most_workers,
+          .queue_capacity = flags.serve.queue_capacity,
+          .call_capacity = flags.serve.call_capacity,
+          .pending_bytes = flags.serve.pending_mb << 20,
+          .observer = &metrics,
+          .say = std::move(warn)};
+}
+
 int RunFrontEnd(const FrontEndFlags& flags) {
   const ServeOptions& o = flags.serve;
   StopSignals signals;  // before anything starts a thread
@@ -80,14 +94,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   if (!objectives) return ReportBadInput(objectives.error());
 
   ServingMetrics metrics(MetricsOptionsOf(o));
-  SiteFrontEnd site({.schedulers = o.schedulers,
-                     .tls = *tls,
-                     .workers = flags.most_workers,
-                     .queue_capacity = o.queue_capacity,
-                     .call_capacity = o.call_capacity,
-                     .pending_bytes = o.pending_mb << 20,
-                     .observer = &metrics,
-                     .say = warn});
+  SiteFrontEnd site(SiteOptionsOf(flags, *tls, metrics, warn));
   site.Start();
   Runtime& runtime = site.runtime();
   if (!site.AwaitModels(Seconds(10))) {
