@@ -14,6 +14,9 @@
 
 namespace tactus {
 
+class LogSettings;
+class ModelFolders;
+
 // The generated service offers one mix-in for each method, by how it is handled: all as callbacks,
 // and ModelInfer and ModelStreamInfer as bytes (see wire.h).
 namespace rpc_layers {
