@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/number_text.h"
+#include "core/chance.h"
 
 namespace tactus {
 namespace {
@@ -166,6 +167,19 @@ Status CheckRates(const Plan& plan, const PlanInput& input) {
   return {};
 }
 
+Status CheckChance(const Plan& plan, const PlanInput& input) {
+  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
+  for (std::size_t m = 0; m < losses.size(); ++m) {
+    if (!TooMuch(losses[m])) continue;
+    return InvalidArgument("the plan carries '" + input.models[m].name +
+                           "' only if its requests come evenly: as they come by chance, about " +
+                           PercentText(std::round(1000 * losses[m].part) / 1000) +
+                           " of them would be late or lost; plan for more headroom, or with "
+                           "gpulet-retry, which looks for it");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status Validate(const PlanInput& input) {
@@ -210,7 +224,8 @@ Status ValidateLanes(const Plan& plan, const PlanInput& input) {
 
 Status Validate(const Plan& plan, const PlanInput& input) {
   if (auto fits = ValidateLanes(plan, input); !fits) return fits;
-  return CheckRates(plan, input);
+  if (auto enough = CheckRates(plan, input); !enough) return enough;
+  return CheckChance(plan, input);
 }
 
 std::string MemoryText(const PlanInput& input, std::span<const ModelId> models) {
@@ -238,6 +253,7 @@ PartialPlan LargestPart(const PlanInput& input, const Solver& solve) {
     const double middle = (largest.part + high) / 2;
     for (std::size_t m = 0; m < input.models.size(); ++m) {
       less.models[m].rate_rps = middle * input.models[m].rate_rps;
+      less.models[m].expected_rps = middle * input.models[m].expected_rps;
     }
     auto plan = solve(less);
     (plan ? largest.part : high) = middle;
