@@ -30,7 +30,7 @@ namespace {
 
 struct GpuletOptions {
   std::string scenario;
-  std::string planner = "gpulet";
+  std::string planner = "gpulet-retry";
   std::vector<double> percent;        // none: the scenario's, or kUsualShares
   std::optional<double> exponent;     // none: the scenario's
   std::vector<std::string> measured;  // PERCENT=FILE; none: by `percent` and `exponent`
@@ -82,7 +82,9 @@ Expected<Asked> Ask(const GpuletOptions& options) {
   auto question = MakePlanQuestion(experiment->scenario, experiment->profile, experiment->on_share);
   if (!question) return std::unexpected(question.error());
   PlanInput wanted = question->input;
+  const bool by_chance = experiment->scenario.process != ArrivalProcess::kUniform;
   for (PlannedModel& model : wanted.models) {
+    if (by_chance) model.expected_rps = model.rate_rps;
     model.rate_rps *= 1 + experiment->scenario.plan_headroom;
   }
   return Asked{std::move(*experiment), std::move(*measured), std::move(*question),
@@ -257,6 +259,13 @@ int RunGpulet(const GpuletOptions& options) {
   const Scenario& scenario = asked->experiment.scenario;
   if (const auto doubt = MemoryDoubt(asked->experiment.scenario, asked->experiment.profile)) {
     fmt::print(stderr, "tactus: warning: {}\n", *doubt);
+  }
+  if (!scenario.capacity.empty() && options.interference.empty() &&
+      scenario.plan_interference.empty() && !options.planner.starts_with("nexus")) {
+    fmt::print(stderr,
+               "tactus: warning: lanes of a device slow each other in this scenario ([contention]), "
+               "and the plan does not count on it; give --interference what `tactus fit "
+               "interference` finds\n");
   }
   const auto plan = Solve(options, *asked);
   if (!plan) {

@@ -45,17 +45,18 @@ class LanesRun {
       }
       Queue& queue = queues_[m];
       queue.quickest = std::min(queue.quickest, turn.takes.front());
+      queue.batch = std::max(queue.batch, entry.batch);
       queue.routes.push_back({.weight = Carries(planned, entry)});
       queue.credit.push_back(0);
     }
   }
 
-  // Until so many have come in all. Whether any come.
-  bool Run(std::int64_t requests) {
+  // Until that many batches have run, or as many requests were lost; nothing where none come.
+  bool Run(std::int64_t batches) {
     double all_rps = 0;
     for (Queue& queue : queues_) queue.rates_until = all_rps += queue.rate_rps;
     if (all_rps <= 0) return false;
-    while (arrived_ < requests) {
+    for (const std::int64_t until = steps_ + batches; steps_ < until;) {
       TimePoint next = next_;
       for (const Lane& lane : lanes_) {
         if (lane.until > now_) next = std::min(next, lane.until);
@@ -68,16 +69,32 @@ class LanesRun {
         }
       }
     }
+    for (Queue& queue : queues_) queue.slices.push_back({queue.arrived, queue.lost});
     return true;
   }
+  std::int64_t arrived() const { return arrived_; }
 
   // Of the requests that came to the models of these lanes.
   void Tell(std::vector<ChanceLoss>& losses) const {
+    for (const Queue& queue : queues_) losses[queue.model.value()] = LossOf(queue);
+  }
+  // Whether it is known of each model, unless it is rare, that it loses too much or does not; it is
+  // enough to know of one that it does.
+  bool Decided() const {
+    constexpr double kErrors = 3;   // standard
+    constexpr double kRare = 0.005;  // of the requests
+    bool all = true;
     for (const Queue& queue : queues_) {
-      const auto arrived = static_cast<double>(std::max<std::int64_t>(1, queue.arrived));
-      losses[queue.model.value()] = {.part = static_cast<double>(queue.lost) / arrived,
-                                     .error = std::sqrt(kMostLostByChance / arrived)};
+      if (queue.rate_rps < kRare * queues_.back().rates_until) continue;
+      const ChanceLoss loss = LossOf(queue);
+      const double off = std::abs(loss.part - kMostLostByChance);
+      if (off < kErrors * loss.error) {
+        all = false;
+      } else if (loss.part > kMostLostByChance) {
+        return true;
+      }
     }
+    return all;
   }
 
  private:
@@ -85,8 +102,13 @@ class LanesRun {
     double weight = 0;
     int claims = 0;
   };
+  struct Slice {  // of a run: what had come and was lost at its end
+    std::int64_t arrived = 0;
+    std::int64_t lost = 0;
+  };
   struct Queue {
     ModelId model;
+    int batch = 1;  // the largest planned
     double rate_rps = 0;
     double rates_until = 0;  // of this one and those before it
     Duration slo{};
@@ -97,6 +119,7 @@ class LanesRun {
     std::size_t head = 0;  // those before it are gone
     std::int64_t arrived = 0;
     std::int64_t lost = 0;
+    std::vector<Slice> slices;
 
     int waiting() const { return static_cast<int>(came.size() - head); }
     TimePoint deadline(int i) const { return came[head + i] + slo; }
@@ -135,6 +158,24 @@ class LanesRun {
     return queues_.size() - 1;
   }
 
+  // Losses come in bursts: how much slices differ tells how well their mean is known, and where
+  // none was lost yet, the next burst may be a batch.
+  static ChanceLoss LossOf(const Queue& queue) {
+    const auto arrived = static_cast<double>(std::max<std::int64_t>(1, queue.arrived));
+    ChanceLoss loss = {.part = static_cast<double>(queue.lost) / arrived};
+    double squares = 0;
+    Slice before;
+    for (const Slice& slice : queue.slices) {
+      const auto came = static_cast<double>(slice.arrived - before.arrived);
+      const double off = static_cast<double>(slice.lost - before.lost) - loss.part * came;
+      squares += off * off;
+      before = slice;
+    }
+    loss.error = std::max(std::sqrt(squares) / arrived,
+                          std::sqrt(kMostLostByChance * queue.batch / arrived));
+    return loss;
+  }
+
   void Arrive(double all_rps) {
     const double drawn = all_rps * rng_.Uniform();
     std::size_t q = 0;
@@ -149,8 +190,10 @@ class LanesRun {
     next_ += std::max(Nanos(1), FromSeconds(rng_.Exponential(all_rps)));
   }
 
-  void GiveUpLost(Queue& queue) const {
-    while (queue.waiting() > 0 && now_ + queue.quickest > queue.deadline(0)) queue.GiveUp(1);
+  void GiveUpLost(Queue& queue) {
+    for (; queue.waiting() > 0 && now_ + queue.quickest > queue.deadline(0); ++steps_) {
+      queue.GiveUp(1);
+    }
   }
 
   bool ServeNext(Lane& lane) {
@@ -181,6 +224,7 @@ class LanesRun {
     const double takes_s = ToSeconds(turn.takes[batch - 1]) * turn.slowdown;
     lane.until = now_ + std::max(Nanos(1), FromSeconds(takes_s));
     for (int i = 0; i < batch; ++i) queue.lost += queue.deadline(i) < lane.until ? 1 : 0;
+    ++steps_;
     queue.Pop(batch);
     route.claims -= batch;
     return true;
@@ -193,6 +237,7 @@ class LanesRun {
   TimePoint now_ = kStart;
   TimePoint next_ = kStart;
   std::int64_t arrived_ = 0;
+  std::int64_t steps_ = 0;  // batches, and requests that were lost
 };
 
 // Of the time, that a lane beside this one runs batches, as planned.
@@ -231,17 +276,16 @@ std::vector<std::size_t> GroupsOf(const Plan& plan, std::size_t models) {
   return group;
 }
 
-// Many requests only where few leave it open.
+// As long as it takes to know.
 void RunLanes(LanesRun& run, std::vector<ChanceLoss>& losses) {
-  constexpr std::int64_t kFew = 4'000;
-  constexpr std::int64_t kMany = 40'000;
-  constexpr double kClearlyFew = 0.1;  // of what may be lost
-  constexpr double kClearlyMany = 5;
-  if (!run.Run(kFew)) return;
-  run.Tell(losses);
-  const double most = std::ranges::max(losses, {}, &ChanceLoss::part).part;
-  if (most < kClearlyFew * kMostLostByChance || most > kClearlyMany * kMostLostByChance) return;
-  run.Run(kMany);
+  constexpr std::int64_t kSlice = 2'000;
+  constexpr int kLeast = 3;  // slices
+  constexpr int kMost = 30;
+  constexpr std::int64_t kMostRequests = 1'000'000;
+  for (int slice = 1; slice <= kMost && run.arrived() < kMostRequests; ++slice) {
+    if (!run.Run(kSlice)) return;
+    if (slice >= kLeast && run.Decided()) break;
+  }
   run.Tell(losses);
 }
 
@@ -265,9 +309,6 @@ std::vector<ChanceLoss> LossesByChance(const Plan& plan, const PlanInput& input)
   return all;
 }
 
-bool TooMuch(const ChanceLoss& loss) {
-  constexpr double kErrors = 2;  // standard
-  return loss.part > kMostLostByChance + kErrors * loss.error;
-}
+bool TooMuch(const ChanceLoss& loss) { return loss.part > kMostLostByChance + loss.error; }
 
 }  // namespace tactus
