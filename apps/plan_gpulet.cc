@@ -13,6 +13,7 @@
 
 #include "check/doubts.h"
 #include "commands.h"
+#include "core/chance.h"
 #include "experiment/device_split.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_files.h"
@@ -222,6 +223,8 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
   table.AddColumn("of a cycle of", "ms");
   table.AddColumn("SLO", "ms");
   table.AddColumn("carries", "r/s");
+  table.AddColumn("late", "%");
+  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
       const PlannedModel& model = input.models[entry.model.value()];
@@ -230,7 +233,8 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
                  fmt::format("{:.2f}", ToMillis(entry.length)),
                  fmt::format("{:.2f}", ToMillis(lane.cycle)),
                  fmt::format("{:.4g}", ToMillis(model.slo)),
-                 fmt::format("{:.1f}", entry.batch / ToSeconds(lane.cycle))});
+                 fmt::format("{:.1f}", entry.batch / ToSeconds(lane.cycle)),
+                 fmt::format("{:.1f}", 100 * losses[entry.model.value()].part)});
     }
   }
   return table.Print();
@@ -252,6 +256,14 @@ Status Write(const GpuletOptions& options, const Asked& asked, const Plan& plan)
   return SavePlan(file, options.out);
 }
 
+// A line about neighbours that the plan does not know of.
+std::string NeighboursText(const GpuletOptions& options, const Scenario& scenario) {
+  const bool counted_on = !options.interference.empty() || !scenario.plan_interference.empty();
+  if (scenario.capacity.empty() || (counted_on && !options.planner.starts_with("nexus"))) return "";
+  return "interference: not counted on, but lanes of a device slow each other in this scenario "
+         "([contention])\n";
+}
+
 int RunGpulet(const GpuletOptions& options) {
   const auto asked = Ask(options);
   if (!asked) return ReportBadInput(asked.error());
@@ -259,13 +271,6 @@ int RunGpulet(const GpuletOptions& options) {
   const Scenario& scenario = asked->experiment.scenario;
   if (const auto doubt = MemoryDoubt(asked->experiment.scenario, asked->experiment.profile)) {
     fmt::print(stderr, "tactus: warning: {}\n", *doubt);
-  }
-  if (!scenario.capacity.empty() && options.interference.empty() &&
-      scenario.plan_interference.empty() && !options.planner.starts_with("nexus")) {
-    fmt::print(stderr,
-               "tactus: warning: lanes of a device slow each other in this scenario ([contention]), "
-               "and the plan does not count on it; give --interference what `tactus fit "
-               "interference` finds\n");
   }
   const auto plan = Solve(options, *asked);
   if (!plan) {
@@ -284,10 +289,10 @@ int RunGpulet(const GpuletOptions& options) {
   for (const PlannedModel& model : asked->question.input.models) rate_rps += model.rate_rps;
   fmt::print(
       "{}: {:.4g} requests/s of {} models on {} devices{}, planned by {}\nprofile: {}\n"
-      "shares: {}\n\n{}\n{}\n{:.2f} of {} devices are in use\n",
+      "shares: {}\n{}\n{}\n{}\n{:.2f} of {} devices are in use\n",
       scenario.name, rate_rps, input.models.size(), input.devices, Headroom(scenario),
       options.planner, asked->experiment.profile.provenance, SharesText(asked->experiment),
-      Drawing(*plan, input), ToTable(*plan, input), used, input.devices);
+      NeighboursText(options, scenario), Drawing(*plan, input), ToTable(*plan, input), used, input.devices);
   return 0;
 }
 

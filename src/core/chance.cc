@@ -309,6 +309,22 @@ std::vector<ChanceLoss> LossesByChance(const Plan& plan, const PlanInput& input)
   return all;
 }
 
+ChanceLoss LossOfAll(const std::vector<ChanceLoss>& losses, const PlanInput& input) {
+  ChanceLoss all;
+  double expected_rps = 0;
+  double variance = 0;
+  for (std::size_t m = 0; m < losses.size(); ++m) {
+    const double rate_rps = input.models[m].expected_rps;
+    expected_rps += rate_rps;
+    all.part += rate_rps * losses[m].part;
+    variance += rate_rps * rate_rps * losses[m].error * losses[m].error;
+  }
+  if (expected_rps <= 0) return {};
+  all.part /= expected_rps;
+  all.error = std::sqrt(variance) / expected_rps;
+  return all;
+}
+
 bool TooMuch(const ChanceLoss& loss) { return loss.part > kMostLostByChance + loss.error; }
 
 }  // namespace tactus

@@ -23,6 +23,9 @@ struct ChanceLoss {
 // as their windows: where a plan counts on neighbours, those are there all the time.
 std::vector<ChanceLoss> LossesByChance(const Plan& plan, const PlanInput& input);
 
+// Of all models together, by what is expected of each.
+ChanceLoss LossOfAll(const std::vector<ChanceLoss>& losses, const PlanInput& input);
+
 // A run's own luck comes on top of what is lost in the mean; so that it loses no more than 1 %,
 // less is planned for.
 inline constexpr double kMostLostByChance = 0.006;

@@ -113,12 +113,20 @@ TEST_F(ChanceTest, APlanThatLosesTooMuchIsRefused) {
   input_.models[0].expected_rps = 60;
   EXPECT_TRUE(Validate(plan_, input_));
   input_.models[0].expected_rps = 250;
+  EXPECT_TRUE(ValidateLanes(plan_, input_)) << "it may serve";
   const auto refused = Validate(plan_, input_);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
-              HasSubstr("the plan carries 'a' only if its requests come evenly: as they come by "
+              HasSubstr("the plan carries the load only if requests come evenly: as they come by "
                         "chance, about "));
-  EXPECT_TRUE(ValidateLanes(plan_, input_)) << "it may serve";
+  // Of few among many it is not too much.
+  AddLane(Millis(13), {Entry(1, 4, {}, Millis(13))});
+  input_.models[0].expected_rps = 1;
+  input_.models[0].slo = Millis(9);  // never met
+  input_.models[1].expected_rps = 200;
+  const auto losses = LossesByChance(plan_, input_);
+  EXPECT_EQ(losses[0].part, 1);
+  EXPECT_NEAR(LossOfAll(losses, input_).part, 1.0 / 201, 0.001);
 }
 
 }  // namespace

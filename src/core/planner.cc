@@ -169,15 +169,16 @@ Status CheckRates(const Plan& plan, const PlanInput& input) {
 
 Status CheckChance(const Plan& plan, const PlanInput& input) {
   const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
-  for (std::size_t m = 0; m < losses.size(); ++m) {
-    if (!TooMuch(losses[m])) continue;
-    return InvalidArgument("the plan carries '" + input.models[m].name +
-                           "' only if its requests come evenly: as they come by chance, about " +
-                           PercentText(std::round(1000 * losses[m].part) / 1000) +
-                           " of them would be late or lost; plan for more headroom, or with "
-                           "gpulet-retry, which looks for it");
-  }
-  return {};
+  const ChanceLoss all = LossOfAll(losses, input);
+  if (!TooMuch(all)) return {};
+  const auto percent = [](double part) { return PercentText(std::round(1000 * part) / 1000); };
+  const auto worst = std::ranges::max_element(losses, {}, &ChanceLoss::part);
+  return InvalidArgument("the plan carries the load only if requests come evenly: as they come by "
+                         "chance, about " +
+                         percent(all.part) + " of them would be late or lost, " +
+                         percent(worst->part) + " of those of '" +
+                         input.models[worst - losses.begin()].name +
+                         "'; plan for more headroom, or with gpulet-retry, which looks for it");
 }
 
 }  // namespace
