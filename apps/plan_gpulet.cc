@@ -292,7 +292,8 @@ int RunGpulet(const GpuletOptions& options) {
       "shares: {}\n{}\n{}\n{}\n{:.2f} of {} devices are in use\n",
       scenario.name, rate_rps, input.models.size(), input.devices, Headroom(scenario),
       options.planner, asked->experiment.profile.provenance, SharesText(asked->experiment),
-      NeighboursText(options, scenario), Drawing(*plan, input), ToTable(*plan, input), used, input.devices);
+      NeighboursText(options, scenario), Drawing(*plan, input), ToTable(*plan, input), used,
+      input.devices);
   return 0;
 }
 

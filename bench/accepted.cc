@@ -173,9 +173,8 @@ Expected<std::optional<Lost>> PlanAndRun(const Mix& mix, const Subject& subject,
     wanted.models[m].rate_rps = (1 + kHeadroom) * rates[m];
     if (row.chance) wanted.models[m].expected_rps = rates[m];
   }
-  const auto planner =
-      MakePlanner(subject.planner,
-                  subject.counts_on_neighbours ? std::optional(kInterference) : std::nullopt);
+  const auto planner = MakePlanner(
+      subject.planner, subject.counts_on_neighbours ? std::optional(kInterference) : std::nullopt);
   if (!planner) return std::unexpected(planner.error());
   const auto start = BenchClock::now();
   auto plan = (*planner)->Solve(wanted);
@@ -223,17 +222,18 @@ Expected<std::vector<Row>> RunAll(const Options& options) {
 void Print(const std::vector<Row>& rows, const Options& options) {
   fmt::print(
       "{} random loads of five scenarios, seed {}, {:g} s of Poisson arrivals each; % of the "
-      "requests that are late or lost\n(good but refused: in brackets those that lose at most 1 % of every model's)\n{:<30} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} {:>9}\n",
+      "requests that are late or lost\n(good but refused: in brackets those that lose at most 1 % "
+      "of every model's)\n{:<30} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} {:>9}\n",
       options.loads, options.seed, options.seconds, "planner", "accepted", "over 1 %", "worst",
       "mean", "models", "good but", "ms a", "the");
-  fmt::print("{:<30} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} {:>9}\n", "", "", "", "", "", "over",
-             "refused", "plan", "worst");
+  fmt::print("{:<30} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} {:>9}\n", "", "", "", "", "",
+             "over", "refused", "plan", "worst");
   for (const Row& row : rows) {
     fmt::print("{:<30} {:>8} {:>9} {:>8.2f} {:>7.3f} {:>7} {:>10} {:>9.2f} {:>9.1f}\n",
                (row.chance ? "  by chance" : row.planner), row.accepted, row.over, 100 * row.worst,
                100 * row.sum / std::max(1, row.accepted), row.models_over,
-               row.chance ? fmt::format("{} ({})", row.refused_good, row.refused_better) : "", row.plan_ms / options.loads,
-               row.worst_plan_ms);
+               row.chance ? fmt::format("{} ({})", row.refused_good, row.refused_better) : "",
+               row.plan_ms / options.loads, row.worst_plan_ms);
   }
 }
 
@@ -261,14 +261,16 @@ Status WriteCsv(const std::vector<Row>& rows, const Options& options, const std:
   std::ofstream file(path);
   file << fmt::format(
       "# ./run bench accepted --seed {}, commit {}: {} loads, {:g} s each\n"
-      "planner,by_chance,accepted,over_1_percent,worst_percent,mean_percent,some_model_over_1_percent,"
+      "planner,by_chance,accepted,over_1_percent,worst_percent,mean_percent,some_model_over_1_"
+      "percent,"
       "refused_but_good,of_them_for_every_model,plan_ms,worst_plan_ms\n",
       options.seed, BuildCommit(), options.loads, options.seconds);
   for (const Row& row : rows) {
     file << fmt::format("\"{}\",{},{},{},{:.3f},{:.4f},{},{},{},{:.2f},{:.1f}\n", row.planner,
                         row.chance ? "yes" : "no", row.accepted, row.over, 100 * row.worst,
                         100 * row.sum / std::max(1, row.accepted), row.models_over,
-                        row.refused_good, row.refused_better, row.plan_ms / options.loads, row.worst_plan_ms);
+                        row.refused_good, row.refused_better, row.plan_ms / options.loads,
+                        row.worst_plan_ms);
   }
   file.close();
   if (file) return {};

@@ -81,7 +81,7 @@ class LanesRun {
   // Whether it is known of each model, unless it is rare, that it loses too much or does not; it is
   // enough to know of one that it does.
   bool Decided() const {
-    constexpr double kErrors = 3;   // standard
+    constexpr double kErrors = 3;    // standard
     constexpr double kRare = 0.005;  // of the requests
     bool all = true;
     for (const Queue& queue : queues_) {
@@ -184,8 +184,8 @@ class LanesRun {
     queue.came.push_back(next_);
     ++queue.arrived;
     ++arrived_;
-    const std::size_t route =
-        TakeTurn(queue.credit, [&](std::size_t r) { return std::optional(queue.routes[r].weight); });
+    const std::size_t route = TakeTurn(
+        queue.credit, [&](std::size_t r) { return std::optional(queue.routes[r].weight); });
     ++queue.routes[route].claims;
     next_ += std::max(Nanos(1), FromSeconds(rng_.Exponential(all_rps)));
   }

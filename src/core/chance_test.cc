@@ -14,9 +14,7 @@ class ChanceTest : public ::testing::Test {
   // Two models alike, on whole devices: batches of 1 to 4 take 10, 11, 12, 13 ms.
   ChanceTest() {
     const ProfileTable::ModelRows rows{
-        .exits = 1,
-        .max_batch = 4,
-        .latency = {Millis(10), Millis(11), Millis(12), Millis(13)}};
+        .exits = 1, .max_batch = 4, .latency = {Millis(10), Millis(11), Millis(12), Millis(13)}};
     profile_ = ProfileTable(1, std::vector{rows, rows});
     input_ = {.models = {{.name = "a", .slo = Millis(100)}, {.name = "b", .slo = Millis(100)}},
               .profile = &profile_,

@@ -173,12 +173,12 @@ Status CheckChance(const Plan& plan, const PlanInput& input) {
   if (!TooMuch(all)) return {};
   const auto percent = [](double part) { return PercentText(std::round(1000 * part) / 1000); };
   const auto worst = std::ranges::max_element(losses, {}, &ChanceLoss::part);
-  return InvalidArgument("the plan carries the load only if requests come evenly: as they come by "
-                         "chance, about " +
-                         percent(all.part) + " of them would be late or lost, " +
-                         percent(worst->part) + " of those of '" +
-                         input.models[worst - losses.begin()].name +
-                         "'; plan for more headroom, or with gpulet-retry, which looks for it");
+  return InvalidArgument(
+      "the plan carries the load only if requests come evenly: as they come by "
+      "chance, about " +
+      percent(all.part) + " of them would be late or lost, " + percent(worst->part) +
+      " of those of '" + input.models[worst - losses.begin()].name +
+      "'; plan for more headroom, or with gpulet-retry, which looks for it");
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ Status CheckPlannable(const PlanInput& input);
 // requests lost where they come by chance (core/chance.h). The error names lane, model and what is
 // missing.
 Status Validate(const Plan& plan, const PlanInput& input);
-// The same but for the rates and chance: whether the plan may serve, whatever part of the load it is for.
+// The same but for the rates and chance: whether the plan may serve, whatever part of the load it
+// is for.
 Status ValidateLanes(const Plan& plan, const PlanInput& input);
 
 // What models need together on a device that serves them: "1200 MB ('a' 600, 'b' 600)".
