@@ -128,13 +128,13 @@ struct Row {
   bool chance = false;
   int accepted = 0;
   int over = 0;
-  int models_over = 0;       // plans under which some model loses too much
-  int refused_good = 0;      // by chance, whose plan loses at most 1 % as it is
-  int refused_better = 0;    // of those, at most 1 % of each model's requests
-  double worst = 0;          // of what plans lose
-  double sum = 0;            // of it
-  double plan_ms = 0;        // of all loads
-  double worst_plan_ms = 0;  // of one
+  int models_over = 0;        // plans under which some model loses too much
+  int refused_good = 0;       // by chance, whose plan loses at most 1 % as it is
+  int refused_better = 0;     // of those, at most 1 % of each model's requests
+  double worst = 0;           // of what plans lose
+  double sum = 0;             // of it
+  double planning = 0;        // ms, for all loads
+  double worst_planning = 0;  // ms, for one
 
   void Count(const Lost& lost) {
     ++accepted;
@@ -178,9 +178,9 @@ Expected<std::optional<Lost>> PlanAndRun(const Mix& mix, const Subject& subject,
   if (!planner) return std::unexpected(planner.error());
   const auto start = BenchClock::now();
   auto plan = (*planner)->Solve(wanted);
-  const double took_ms = NanosSince(start) / 1e6;
-  row.plan_ms += took_ms;
-  row.worst_plan_ms = std::max(row.worst_plan_ms, took_ms);
+  const double took = NanosSince(start) / 1e6;  // ms
+  row.planning += took;
+  row.worst_planning = std::max(row.worst_planning, took);
   if (!plan || !Validate(*plan, wanted)) return std::nullopt;
   const auto lost = Run(mix, subject, rates, std::move(*plan));
   if (!lost) return std::unexpected(lost.error());
@@ -233,7 +233,7 @@ void Print(const std::vector<Row>& rows, const Options& options) {
                (row.chance ? "  by chance" : row.planner), row.accepted, row.over, 100 * row.worst,
                100 * row.sum / std::max(1, row.accepted), row.models_over,
                row.chance ? fmt::format("{} ({})", row.refused_good, row.refused_better) : "",
-               row.plan_ms / options.loads, row.worst_plan_ms);
+               row.planning / options.loads, row.worst_planning);
   }
 }
 
@@ -261,16 +261,15 @@ Status WriteCsv(const std::vector<Row>& rows, const Options& options, const std:
   std::ofstream file(path);
   file << fmt::format(
       "# ./run bench accepted --seed {}, commit {}: {} loads, {:g} s each\n"
-      "planner,by_chance,accepted,over_1_percent,worst_percent,mean_percent,some_model_over_1_"
-      "percent,"
-      "refused_but_good,of_them_for_every_model,plan_ms,worst_plan_ms\n",
+      "planner,by_chance,accepted,over_1_percent,worst_percent,mean_percent,"
+      "some_model_over_1_percent,refused_but_good,of_them_for_every_model,plan_ms,worst_plan_ms\n",
       options.seed, BuildCommit(), options.loads, options.seconds);
   for (const Row& row : rows) {
     file << fmt::format("\"{}\",{},{},{},{:.3f},{:.4f},{},{},{},{:.2f},{:.1f}\n", row.planner,
                         row.chance ? "yes" : "no", row.accepted, row.over, 100 * row.worst,
                         100 * row.sum / std::max(1, row.accepted), row.models_over,
-                        row.refused_good, row.refused_better, row.plan_ms / options.loads,
-                        row.worst_plan_ms);
+                        row.refused_good, row.refused_better, row.planning / options.loads,
+                        row.worst_planning);
   }
   file.close();
   if (file) return {};

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/weighted_turn.h"
 
 namespace tactus {

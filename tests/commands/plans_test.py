@@ -93,7 +93,8 @@ class Plans(CommandCase):
         text = self.good(*words)
         self.assertIn("planned by gpulet-retry\n", text)
         self.assertIn("interference: not counted on, but lanes of a device slow each other", text)
-        late = [float(row.split()[-1]) for row in text.splitlines() if re.match(r"[\w-]+ +\d ", row)]
+        rows = re.findall(r"(?m)^[\w-]+ +\d .*", text)
+        late = [float(row.split()[-1]) for row in rows]
         self.assertGreaterEqual(len(late), 5, text)
         self.assertLessEqual(max(late), 0.6)
         self.assertNotIn("interference:", self.good(*words, "--set", "rate_rps=200",

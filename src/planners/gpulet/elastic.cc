@@ -297,7 +297,7 @@ Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOpt
   constexpr double kRaise = 1.15;
   if (auto valid = CheckPlannable(input); !valid) return std::unexpected(valid.error());
   std::optional<Shortage> least;
-  std::optional<ModelId> unlucky;
+  std::optional<ModelId> loser;
   for (const Rules& rules : AllRules(options.interference != nullptr)) {
     PlanInput raised = input;
     for (int raise = 0; raise <= kRaises; ++raise) {
@@ -305,11 +305,11 @@ Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOpt
       if (!plan) break;
       const std::vector<ModelId> losers = LosersByChance(*plan, input);
       if (losers.empty()) return std::move(*plan);
-      if (!unlucky) unlucky = losers.front();
+      if (!loser) loser = losers.front();
       for (const ModelId m : losers) raised.models[m.value()].rate_rps *= kRaise;
     }
   }
-  if (unlucky) return NoRoomForChance(input, *unlucky);
+  if (loser) return NoRoomForChance(input, *loser);
   CHECK(least, "at least one round is made");
   return NoPlaceFor(input, *least);
 }
