@@ -109,8 +109,7 @@ int RunAgent(const AgentFlags& flags) {
   if (!flags.tls.empty()) renewal.emplace(flags.controllers, flags.tls, log);
   fmt::print("ready node={}\n", flags.node);
   std::fflush(stdout);
-  // A terminal, and who ends a process and its group, signal twice: the worker is to end all the
-  // same.
+  // Terminals and supervisors may signal twice: the worker must end all the same.
   signals.Wait([] {}, StopSignals::Second::kIsIgnored);
   if (!flags.leave_worker) {
     (*agent)->StopAll(std::chrono::milliseconds(static_cast<std::int64_t>(flags.grace_s * 1000)));

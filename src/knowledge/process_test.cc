@@ -1,10 +1,13 @@
 #include "knowledge/process_test.h"
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -17,6 +20,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <gtest/gtest.h>
 
 namespace tactus::knowledge {
 namespace {
@@ -50,20 +55,41 @@ std::string TailOf(const std::filesystem::path& log) {
   return text.size() > 2'000 ? text.substr(text.size() - 2'000) : text;
 }
 
-void BecomeUser(const std::string& name) {
-  if (name.empty()) return;
+// What a child needs to become that user. It is found before the fork: other threads of the test may
+// hold the locks of malloc and of getpwnam at that moment, and no child would ever get them.
+struct Account {
+  uid_t user = 0;
+  gid_t group = 0;
+  std::vector<gid_t> groups;
+};
+
+std::optional<Account> AccountOf(const std::string& name) {
+  if (name.empty()) return std::nullopt;
   const passwd* user = ::getpwnam(name.c_str());
-  if (!user || ::initgroups(user->pw_name, user->pw_gid) != 0 || ::setgid(user->pw_gid) != 0 ||
-      ::setuid(user->pw_uid) != 0) {
+  if (!user) throw std::runtime_error("no user " + name);
+  Account account{.user = user->pw_uid, .group = user->pw_gid, .groups = {}};
+  int count = 0;
+  ::getgrouplist(name.c_str(), account.group, nullptr, &count);
+  account.groups.resize(static_cast<std::size_t>(count));
+  ::getgrouplist(name.c_str(), account.group, account.groups.data(), &count);
+  return account;
+}
+
+// In a child, between fork and exec: system calls only.
+void Become(const std::optional<Account>& account) {
+  if (!account) return;
+  if (::setgroups(account->groups.size(), account->groups.data()) != 0 ||
+      ::setgid(account->group) != 0 || ::setuid(account->user) != 0) {
     ::_exit(126);
   }
 }
 
 // Whether that user gets as far as the program: a folder above it may be closed to others.
 bool Reaches(const std::string& user, const std::filesystem::path& program) {
+  const std::optional<Account> account = AccountOf(user);
   const pid_t child = ::fork();
   if (child == 0) {
-    BecomeUser(user);
+    Become(account);
     ::_exit(::chdir("/") == 0 && ::access(program.c_str(), X_OK) == 0 ? 0 : 1);
   }
   int status = 0;
@@ -124,12 +150,13 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const As& as
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  const std::optional<Account> account = AccountOf(as.user);
   pid_ = ::fork();
   if (pid_ != 0) return;
   const int log = ::open(as.log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
-  BecomeUser(as.user);
+  Become(account);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::chdir("/") != 0) ::_exit(126);
   ::execv(arguments[0], arguments.data());
@@ -285,6 +312,30 @@ void EtcdServer::Start() {
     if (server_->Ended()) throw std::runtime_error("etcd: " + TailOf(folder_ / "etcd.log"));
     Pause();
   }
+}
+
+// A child that waits for a lock that another thread held at the fork waits for ever.
+TEST(ChildProcess, StartsWhileOtherThreadsAllocateAndAskForUsers) {
+  const std::filesystem::path program = "/bin/true";
+  const ServerFolder folder;
+  const std::string user = UserFor(program);
+  GiveTo(user, folder.path());
+  std::atomic<bool> ending = false;
+  std::vector<std::jthread> others;
+  for (int i = 0; i < 3; ++i) {
+    others.emplace_back([&] {
+      std::string names;
+      passwd entry{}, *found = nullptr;
+      while (!ending) {
+        names = std::string(4'096, '\0');
+        ::getpwnam_r("root", &entry, names.data(), names.size(), &found);
+      }
+    });
+  }
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(ChildProcess({program}, {user, folder / "log"}).Wait(), 0);
+  }
+  ending = true;
 }
 
 }  // namespace tactus::knowledge

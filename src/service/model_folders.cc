@@ -122,6 +122,7 @@ std::optional<std::int64_t> VersionNumber(const std::string& name) {
   std::int64_t number = 0;
   const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (bad != std::errc() || end != name.data() + name.size() || number < 1) return std::nullopt;
+  if (name.front() == '0') return std::nullopt;
   return number;
 }
 

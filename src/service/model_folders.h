@@ -18,7 +18,8 @@ namespace tactus {
 // Contents by paths in the model's folder: "1/model.onnx".
 using ModelFiles = std::map<std::string, std::string>;
 
-// The number that a version's folder has as its name: 1, 2, ...
+// The number that a version's folder has as its name: 1, 2, ... "01" is none: there would be two
+// names for one number.
 std::optional<std::int64_t> VersionNumber(const std::string& name);
 
 // The folders of models in one repository, by name, ascending. NotFound where it cannot be read.

@@ -144,10 +144,10 @@ Status ModelRepository::LoadFolder(const std::string& model, const std::string& 
     return NotFound(fmt::format("model '{}' is not in the model repository", model));
   }
   if (Status fine = options_.folders->Check(model); !fine) return fine;
-  const fs::path folder = options_.folders->Of(model);
   const auto operation = OperationLock(model);
   if (!operation) return std::unexpected(operation.error());
   const std::lock_guard one_at_a_time(**operation);
+  const fs::path folder = options_.folders->Of(model);  // now: the load before may have changed it
   // An override holds until another one, or until the model is unloaded.
   const std::string config = given.empty() ? OverrideOf(model) : given;
   const std::uint64_t stamp = Stamp(folder);

@@ -1,7 +1,6 @@
 #include "server/kserve/model_config.h"
 
 #include <algorithm>
-#include <charconv>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -9,25 +8,22 @@
 #include "server/kserve/config_fields.h"
 #include "server/kserve/declared_config.h"
 #include "server/kserve/labels.h"
+#include "service/model_folders.h"
 
 namespace tactus {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The numbered subfolders. "01" is no version: there would be two names for one number.
+// The numbered subfolders.
 std::vector<std::int64_t> VersionFolders(const fs::path& folder) {
   std::vector<std::int64_t> versions;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     if (!entry->is_directory(error)) continue;
-    const std::string name = entry->path().filename().string();
-    std::int64_t version = 0;
-    const auto [last, wrong] = std::from_chars(name.data(), name.data() + name.size(), version);
-    if (wrong != std::errc{} || last != name.data() + name.size()) continue;
-    if (version < 1 || std::to_string(version) != name) continue;
-    versions.push_back(version);
+    const auto version = VersionNumber(entry->path().filename().string());
+    if (version) versions.push_back(*version);
   }
   std::sort(versions.begin(), versions.end());
   return versions;
@@ -52,7 +48,9 @@ Expected<std::vector<std::int64_t>> ListVersions(const fs::path& model_folder,
   std::vector<std::int64_t> present = VersionFolders(model_folder);
   if (present.empty()) {
     if (ReadsGraphs(declared->message())) {
-      return NotFound(fmt::format("{}: no version folder (1, 2, ...)", model_folder.string()));
+      return NotFound(
+          fmt::format("{0}: no version folder (1, 2, ...); put the model's files into {0}/1",
+                      model_folder.string()));
     }
     present.push_back(1);
   }
