@@ -13,6 +13,7 @@
 
 #include "check/doubts.h"
 #include "commands.h"
+#include "core/chance.h"
 #include "experiment/device_split.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_files.h"
@@ -30,7 +31,7 @@ namespace {
 
 struct GpuletOptions {
   std::string scenario;
-  std::string planner = "gpulet";
+  std::string planner = "gpulet-retry";
   std::vector<double> percent;        // none: the scenario's, or kUsualShares
   std::optional<double> exponent;     // none: the scenario's
   std::vector<std::string> measured;  // PERCENT=FILE; none: by `percent` and `exponent`
@@ -82,7 +83,9 @@ Expected<Asked> Ask(const GpuletOptions& options) {
   auto question = MakePlanQuestion(experiment->scenario, experiment->profile, experiment->on_share);
   if (!question) return std::unexpected(question.error());
   PlanInput wanted = question->input;
+  const bool by_chance = experiment->scenario.process != ArrivalProcess::kUniform;
   for (PlannedModel& model : wanted.models) {
+    if (by_chance) model.expected_rps = model.rate_rps;
     model.rate_rps *= 1 + experiment->scenario.plan_headroom;
   }
   return Asked{std::move(*experiment), std::move(*measured), std::move(*question),
@@ -220,6 +223,8 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
   table.AddColumn("of a cycle of", "ms");
   table.AddColumn("SLO", "ms");
   table.AddColumn("carries", "r/s");
+  table.AddColumn("late", "%");
+  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
       const PlannedModel& model = input.models[entry.model.value()];
@@ -228,7 +233,8 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
                  fmt::format("{:.2f}", ToMillis(entry.length)),
                  fmt::format("{:.2f}", ToMillis(lane.cycle)),
                  fmt::format("{:.4g}", ToMillis(model.slo)),
-                 fmt::format("{:.1f}", entry.batch / ToSeconds(lane.cycle))});
+                 fmt::format("{:.1f}", entry.batch / ToSeconds(lane.cycle)),
+                 fmt::format("{:.1f}", 100 * losses[entry.model.value()].part)});
     }
   }
   return table.Print();
@@ -248,6 +254,14 @@ Status Write(const GpuletOptions& options, const Asked& asked, const Plan& plan)
   }
   file.on_share = asked.measured;
   return SavePlan(file, options.out);
+}
+
+// A line about neighbours that the plan does not know of.
+std::string NeighboursText(const GpuletOptions& options, const Scenario& scenario) {
+  const bool counted_on = !options.interference.empty() || !scenario.plan_interference.empty();
+  if (scenario.capacity.empty() || (counted_on && !options.planner.starts_with("nexus"))) return "";
+  return "interference: not counted on, but lanes of a device slow each other in this scenario "
+         "([contention])\n";
 }
 
 int RunGpulet(const GpuletOptions& options) {
@@ -275,10 +289,11 @@ int RunGpulet(const GpuletOptions& options) {
   for (const PlannedModel& model : asked->question.input.models) rate_rps += model.rate_rps;
   fmt::print(
       "{}: {:.4g} requests/s of {} models on {} devices{}, planned by {}\nprofile: {}\n"
-      "shares: {}\n\n{}\n{}\n{:.2f} of {} devices are in use\n",
+      "shares: {}\n{}\n{}\n{}\n{:.2f} of {} devices are in use\n",
       scenario.name, rate_rps, input.models.size(), input.devices, Headroom(scenario),
       options.planner, asked->experiment.profile.provenance, SharesText(asked->experiment),
-      Drawing(*plan, input), ToTable(*plan, input), used, input.devices);
+      NeighboursText(options, scenario), Drawing(*plan, input), ToTable(*plan, input), used,
+      input.devices);
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/number_text.h"
+#include "core/chance.h"
 
 namespace tactus {
 namespace {
@@ -166,6 +167,20 @@ Status CheckRates(const Plan& plan, const PlanInput& input) {
   return {};
 }
 
+Status CheckChance(const Plan& plan, const PlanInput& input) {
+  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
+  const ChanceLoss all = LossOfAll(losses, input);
+  if (!TooMuch(all)) return {};
+  const auto percent = [](double part) { return PercentText(std::round(1000 * part) / 1000); };
+  const auto worst = std::ranges::max_element(losses, {}, &ChanceLoss::part);
+  return InvalidArgument(
+      "the plan carries the load only if requests come evenly: as they come by "
+      "chance, about " +
+      percent(all.part) + " of them would be late or lost, " + percent(worst->part) +
+      " of those of '" + input.models[worst - losses.begin()].name +
+      "'; plan for more headroom, or with gpulet-retry, which looks for it");
+}
+
 }  // namespace
 
 Status Validate(const PlanInput& input) {
@@ -210,7 +225,8 @@ Status ValidateLanes(const Plan& plan, const PlanInput& input) {
 
 Status Validate(const Plan& plan, const PlanInput& input) {
   if (auto fits = ValidateLanes(plan, input); !fits) return fits;
-  return CheckRates(plan, input);
+  if (auto enough = CheckRates(plan, input); !enough) return enough;
+  return CheckChance(plan, input);
 }
 
 std::string MemoryText(const PlanInput& input, std::span<const ModelId> models) {
@@ -238,6 +254,7 @@ PartialPlan LargestPart(const PlanInput& input, const Solver& solve) {
     const double middle = (largest.part + high) / 2;
     for (std::size_t m = 0; m < input.models.size(); ++m) {
       less.models[m].rate_rps = middle * input.models[m].rate_rps;
+      less.models[m].expected_rps = middle * input.models[m].expected_rps;
     }
     auto plan = solve(less);
     (plan ? largest.part : high) = middle;

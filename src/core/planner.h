@@ -21,6 +21,9 @@ struct PlannedModel {
   double rate_rps = 0;   // that must be carried
   Duration slo{};        // from arrival to answer
   double memory_mb = 0;  // on every device that serves it
+  // Of the rate, what comes in the mean, by chance (core/chance.h); the rest is headroom. 0: not
+  // known, or requests come evenly.
+  double expected_rps = 0;
 };
 
 struct PlanInput {
@@ -51,10 +54,12 @@ Status CheckPlannable(const PlanInput& input);
 
 // Whether the plan does what `input` asks: lanes that the profile knows and that fit their devices
 // in share and memory, windows that are disjoint and long enough, each request answered within its
-// SLO (a cycle and its own batch later, Nexus's arithmetic), every model's rate carried. The error
-// names lane, model and what is missing.
+// SLO (a cycle and its own batch later, Nexus's arithmetic), every model's rate carried, few of its
+// requests lost where they come by chance (core/chance.h). The error names lane, model and what is
+// missing.
 Status Validate(const Plan& plan, const PlanInput& input);
-// The same but for the rates: whether the plan may serve, whatever part of the load it is for.
+// The same but for the rates and chance: whether the plan may serve, whatever part of the load it
+// is for.
 Status ValidateLanes(const Plan& plan, const PlanInput& input);
 
 // What models need together on a device that serves them: "1200 MB ('a' 600, 'b' 600)".

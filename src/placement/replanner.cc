@@ -59,7 +59,10 @@ double Replanner::Wanted(double rate_rps) const {
 }
 
 Expected<Plan> Replanner::First() {
-  for (std::size_t m = 0; m < average_.size(); ++m) input_.models[m].rate_rps = Wanted(average_[m]);
+  for (std::size_t m = 0; m < average_.size(); ++m) {
+    input_.models[m].rate_rps = Wanted(average_[m]);
+    input_.models[m].expected_rps = average_[m];
+  }
   late_ = false;
   auto plan = Largest();
   if (!shortage().empty()) return std::unexpected(shortage_);
@@ -100,6 +103,7 @@ std::optional<Plan> Replanner::Better(const Plan& current, const std::vector<dou
   for (std::size_t m = 0; m < rates_rps.size(); ++m) {
     wanted.push_back(Wanted(rates_rps[m]));
     input_.models[m].rate_rps = wanted[m];
+    input_.models[m].expected_rps = rates_rps[m];
     enough = enough && carried[m] >= (late ? 1 : options_.kept) * wanted[m];
   }
   std::optional<Plan> plan = Largest();

@@ -1,8 +1,7 @@
 // What a plan promises is that nobody waits longer than a cycle and a batch. Requests come by
-// chance, though: a policy that falls behind by one batch and never recovers would lose a quarter
-// of a load for which there is room, where cycle and batch fill the SLO.
+// chance, though: without core/chance.h plans would be accepted that lose up to a quarter of a load
+// for which there is room, where cycle and batch fill the SLO, or where a cycle has a few requests.
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "core/chance.h"
 #include "core/planner.h"
 #include "planners/registry.h"
 #include "policies/registry.h"
@@ -21,77 +21,108 @@
 namespace tactus {
 namespace {
 
+constexpr InterferenceModel kSlowdown{.c = {-0.119, 0.057, 0.456, 0.417, 0.873}};
+
 class AcceptedPlans : public ::testing::Test {
  protected:
   AcceptedPlans() {
     const std::string root = TACTUS_SOURCE_DIR;
     scenario_ = *LoadScenario(root + "/scenarios/gpulets/equal.toml");
     profile_ = *LoadProfile(scenario_.profile);
-    scenario_.policy = "planned";
     scenario_.plan_shares = {20, 40, 50, 60, 80};
-    scenario_.duration_s = 5;
+    scenario_.duration_s = 10;
     scenario_.warmup_s = 1;
-    const InterferenceModel slowdown{.c = {-0.119, 0.057, 0.456, 0.417, 0.873}};
-    planner_ = *MakePlanner("gpulet-retry", slowdown);
+    question_.emplace(*MakePlanQuestion(scenario_, profile_));
   }
 
-  // The part that is late or lost under the plan for these rates, in the order of the scenario's
-  // models; nothing where there is no plan that is accepted.
-  std::optional<double> Lost(const std::vector<double>& rates) {
+  PlanInput Wanted(const std::vector<double>& rates) const {
+    PlanInput wanted = question_->input;
+    for (std::size_t m = 0; m < rates.size(); ++m) {
+      wanted.models[m].expected_rps = rates[m];
+      wanted.models[m].rate_rps = rates[m] * (1 + scenario_.plan_headroom);
+    }
+    return wanted;
+  }
+  RunReport Run(const std::vector<double>& rates, const Plan& plan) {
+    scenario_.rate_rps = 0;
     for (std::size_t m = 0; m < rates.size(); ++m) scenario_.models[m].rate_rps = rates[m];
-    const auto question = MakePlanQuestion(scenario_, profile_);
-    EXPECT_TRUE(question) << question.error().message;
-    PlanInput wanted = question->input;
-    for (PlannedModel& model : wanted.models) model.rate_rps *= 1 + scenario_.plan_headroom;
-    auto plan = planner_->Solve(wanted);
-    if (!plan || !Validate(*plan, wanted)) return std::nullopt;
     const auto run = Simulate(scenario_, profile_, **MakePolicy("planned"),
-                              {.plan = std::make_shared<const Plan>(*std::move(plan))});
+                              {.plan = std::make_shared<const Plan>(plan)});
     EXPECT_TRUE(run) << run.error().message;
-    return MakeReport(scenario_, profile_, *run).all.bad_ratio;
+    return MakeReport(scenario_, profile_, *run);
   }
-
-  Scenario scenario_;
-  ProfileFile profile_;
-  std::unique_ptr<Planner> planner_;
-};
-
-// 24 % before, and 1.4 devices idle.
-TEST_F(AcceptedPlans, ARunRecoversWhereCycleAndBatchFillTheSlo) {
-  std::vector<double> rates(scenario_.models.size(), 100);
-  const auto lenet = std::ranges::find(scenario_.models, "LeNet", &ScenarioModel::name);
-  rates[lenet - scenario_.models.begin()] = 9700;
-  const auto lost = Lost(rates);
-  ASSERT_TRUE(lost);
-  EXPECT_LE(*lost, 0.02);
-}
-
-// A twelfth of those that are accepted still lose more than 1 %: where a cycle has a few requests,
-// their number varies by more than the room that was planned for.
-TEST_F(AcceptedPlans, MostRandomLoadsAreCarried) {
-  constexpr int kLoads = 200;
-  Rng rng = Rng::Stream(1, "accepted plans");
-  int accepted = 0;
-  int over = 0;
-  double worst = 0;
-  for (int i = 0; i < kLoads; ++i) {
+  // Mostly few requests, of LeNet up to a device full.
+  std::vector<double> RandomRates(Rng& rng) const {
     std::vector<double> rates;
     for (const ScenarioModel& model : scenario_.models) {
       const double part = rng.Uniform();
       rates.push_back(5 + (model.name == "LeNet" ? 12'000 : 800) * part * part);
     }
-    const auto lost = Lost(rates);
-    if (!lost) continue;
+    return rates;
+  }
+
+  Scenario scenario_;
+  ProfileFile profile_;
+  std::optional<PlanQuestion> question_;
+};
+
+// 24 % once, and 1.6 % of LeNet with a policy that recovers, while 1.4 devices idle.
+TEST_F(AcceptedPlans, IdleDevicesHelpWhereCycleAndBatchFillTheSlo) {
+  std::vector<double> rates(scenario_.models.size(), 100);
+  const auto lenet = std::ranges::find(scenario_.models, "LeNet", &ScenarioModel::name);
+  rates[lenet - scenario_.models.begin()] = 9700;
+  const PlanInput wanted = Wanted(rates);
+  const auto plan = (*MakePlanner("gpulet-retry", kSlowdown))->Solve(wanted);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_TRUE(Validate(*plan, wanted)) << Validate(*plan, wanted).error().message;
+  EXPECT_LE(Run(rates, *plan).all.bad_ratio, 0.01);
+}
+
+// Planned as if requests came evenly, four of the 33 that have a plan lose 1.6 to 1.7 %.
+// `./run bench accepted` plans more.
+TEST_F(AcceptedPlans, RandomLoadsLoseAtMostOnePercent) {
+  constexpr int kLoads = 40;
+  Rng rng = Rng::Stream(1, "accepted plans");
+  const auto planner = *MakePlanner("gpulet-retry", kSlowdown);
+  int accepted = 0;
+  for (int i = 0; i < kLoads; ++i) {
+    const std::vector<double> rates = RandomRates(rng);
+    const PlanInput wanted = Wanted(rates);
+    const auto plan = planner->Solve(wanted);
+    if (!plan) continue;
+    EXPECT_TRUE(Validate(*plan, wanted)) << "load " << i;
     ++accepted;
-    over += *lost > 0.01 ? 1 : 0;
-    worst = std::max(worst, *lost);
+    EXPECT_LE(Run(rates, *plan).all.bad_ratio, 0.01) << "load " << i;
   }
   RecordProperty("accepted", accepted);
-  RecordProperty("over", over);
-  RecordProperty("worst", std::to_string(worst));
-  EXPECT_GT(accepted, kLoads / 4);
-  EXPECT_LE(over, accepted / 10);
-  EXPECT_LE(worst, 0.03);
+  EXPECT_GE(accepted, kLoads / 4);
+}
+
+// The lanes of core/chance.h run as those of the policy do: what it says is lost a run loses, of
+// the paper's own plans, where nobody knew of chance.
+TEST_F(AcceptedPlans, WhatIsSaidToBeLostIsLost) {
+  constexpr int kLoads = 40;
+  scenario_.capacity.clear();  // lanes do not slow each other
+  scenario_.duration_s = 60;
+  Rng rng = Rng::Stream(2, "accepted plans");
+  const auto planner = *MakePlanner("gpulet", std::nullopt);
+  int much = 0;
+  for (int i = 0; i < kLoads; ++i) {
+    const std::vector<double> rates = RandomRates(rng);
+    const PlanInput wanted = Wanted(rates);
+    const auto plan = planner->Solve(wanted);
+    if (!plan) continue;
+    const auto losses = LossesByChance(*plan, wanted);
+    const RunReport report = Run(rates, *plan);
+    for (std::size_t m = 0; m < rates.size(); ++m) {
+      if (rates[m] < 30) continue;  // too few to tell
+      const double lost = report.models[m].figures.bad_ratio;
+      EXPECT_NEAR(losses[m].part, lost, 0.005 + 0.25 * lost)
+          << "load " << i << ", " << wanted.models[m].name;
+      much += lost > 0.01 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(much, 3) << "nothing was lost, so nothing was seen";
 }
 
 }  // namespace

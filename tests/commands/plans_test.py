@@ -59,7 +59,8 @@ class Plans(CommandCase):
         scenario = SOURCE / "scenarios/gpulets/equal.toml"
         used = {}
         for planner in ("gpulet", "self-tuning", "nexus", "nexus-half"):
-            text = self.good("plan", "gpulet", scenario, "--planner", planner)
+            text = self.good("plan", "gpulet", scenario, "--planner", planner, "--set",
+                             "rate_rps=200")
             self.assertIn("STAND-IN", text)
             self.assertEqual(text.count(" of 4 devices are in use"), 1)
             for model in ("LeNet", "GoogLeNet", "ResNet50", "SSD-MobileNet", "VGG-16"):
@@ -81,6 +82,23 @@ class Plans(CommandCase):
         self.bad("plan", "gpulet", scenario, "--planner", "nexus-half", "--shares", "40,60",
                  says="needs 50 % among the shares")
         self.bad("plan", "gpulet", SCENARIO, says="does not say how much model 'ResNet50' uses")
+
+    def test_a_plan_that_holds_only_without_chance_is_refused(self):
+        scenario = SOURCE / "scenarios/gpulets/equal.toml"
+        words = ["plan", "gpulet", scenario]
+        why = ("the plan carries the load only if requests come evenly: as they come by chance, "
+               "about ")
+        self.bad(*words, "--planner", "gpulet", says=why)
+        self.good(*words, "--planner", "gpulet", "--set", "arrivals.process=uniform")
+        text = self.good(*words)
+        self.assertIn("planned by gpulet-retry\n", text)
+        self.assertIn("interference: not counted on, but lanes of a device slow each other", text)
+        rows = re.findall(r"(?m)^[\w-]+ +\d .*", text)
+        late = [float(row.split()[-1]) for row in rows]
+        self.assertGreaterEqual(len(late), 5, text)
+        self.assertLessEqual(max(late), 0.6)
+        self.assertNotIn("interference:", self.good(*words, "--set", "rate_rps=200",
+                                                    "--interference", "0,0,0,0,1"))
 
     PLANNERS = ("gpulet", "gpulet-retry", "self-tuning", "nexus", "nexus-half", "ideal")
 

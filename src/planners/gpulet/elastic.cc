@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "core/chance.h"
 #include "planners/gpulet/layout.h"
 
 namespace tactus {
@@ -219,6 +220,41 @@ std::unexpected<Error> NoPlaceFor(const PlanInput& input, const Shortage& shorta
               why + "; " + shortage.memory + "; more memory or devices may help");
 }
 
+std::unexpected<Error> NoRoomForChance(const PlanInput& input, ModelId m) {
+  return Fail(ErrorCode::kResourceExhausted,
+              "not schedulable: the requests of model '" + input.models[m.value()].name +
+                  "' would fit if they came evenly; as they come by chance, too many would be "
+                  "late or lost; more devices, a longer SLO or less load may help");
+}
+
+// By one rule; whoever fell short is first in the next round. `least`: the shortage of the round
+// that lacked least, if that is this one.
+std::optional<Plan> PlanInRounds(const PlanInput& input, const ElasticRetryOptions& options,
+                                 const Rules& rules, std::optional<Shortage>& least) {
+  const Layout empty(input, options.interference,
+                     Neighbours(input, options.interference, rules.expect));
+  Order order = ByRate(input);
+  for (int round = 0; round < options.rounds; ++round) {
+    Elastic elastic(input, empty, rules);
+    const auto shortage = elastic.Place(order);
+    if (!shortage) return elastic.ToPlan(options.epoch);
+    if (!least || shortage->rps < least->rps) least = shortage;
+    const auto short_one = std::ranges::find(order, shortage->model);
+    if (short_one == order.begin()) break;  // it has all devices to itself
+    std::rotate(order.begin(), short_one, std::next(short_one));
+  }
+  return std::nullopt;
+}
+
+std::vector<ModelId> LosersByChance(const Plan& plan, const PlanInput& input) {
+  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
+  std::vector<ModelId> losers;
+  for (ModelId::rep m = 0; m < losses.size(); ++m) {
+    if (TooMuch(losses[m])) losers.push_back(ModelId{m});
+  }
+  return losers;
+}
+
 }  // namespace
 
 LaneClass Knee(const PlanInput& input, ModelId m) {
@@ -257,22 +293,23 @@ Expected<Plan> PlanElastic(const PlanInput& input, const ElasticOptions& options
 }
 
 Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOptions& options) {
+  constexpr int kRaises = 6;
+  constexpr double kRaise = 1.15;
   if (auto valid = CheckPlannable(input); !valid) return std::unexpected(valid.error());
   std::optional<Shortage> least;
+  std::optional<ModelId> loser;
   for (const Rules& rules : AllRules(options.interference != nullptr)) {
-    const Layout empty(input, options.interference,
-                       Neighbours(input, options.interference, rules.expect));
-    Order order = ByRate(input);
-    for (int round = 0; round < options.rounds; ++round) {
-      Elastic elastic(input, empty, rules);
-      const auto shortage = elastic.Place(order);
-      if (!shortage) return elastic.ToPlan(options.epoch);
-      if (!least || shortage->rps < least->rps) least = shortage;
-      const auto short_one = std::ranges::find(order, shortage->model);
-      if (short_one == order.begin()) break;  // it has all devices to itself
-      std::rotate(order.begin(), short_one, std::next(short_one));
+    PlanInput raised = input;
+    for (int raise = 0; raise <= kRaises; ++raise) {
+      auto plan = PlanInRounds(raised, options, rules, least);
+      if (!plan) break;
+      const std::vector<ModelId> losers = LosersByChance(*plan, input);
+      if (losers.empty()) return std::move(*plan);
+      if (!loser) loser = losers.front();
+      for (const ModelId m : losers) raised.models[m.value()].rate_rps *= kRaise;
     }
   }
+  if (loser) return NoRoomForChance(input, *loser);
   CHECK(least, "at least one round is made");
   return NoPlaceFor(input, *least);
 }

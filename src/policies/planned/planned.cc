@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/feasible.h"
+#include "core/window_drop.h"
 
 namespace tactus {
 void Planned::TakePlan(const View& view) {
@@ -160,7 +161,7 @@ std::optional<Decision> Planned::Run(const View& view, const Lane& lane, TimePoi
   const bool alone = view.plan != nullptr && here.turns.size() == 1;
   const auto heads = [alone](const RequestQueue& queue, int planned, int own, auto fits) {
     return alone && own < planned ? MostServedFrom(planned, own, fits)
-                                  : WindowDrop(queue, planned, own, fits);
+                                  : WindowDrop(static_cast<int>(queue.size()), planned, own, fits);
   };
   const auto taken = here.Take(view, lane, options_.grow || alone, now, mine, room, heads);
   if (!taken) {

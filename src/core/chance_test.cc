@@ -1,0 +1,131 @@
+// Without this, a plan would be taken for good that holds only where requests come evenly.
+#include "core/chance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ChanceTest : public ::testing::Test {
+ protected:
+  // Two models alike, on whole devices: batches of 1 to 4 take 10, 11, 12, 13 ms.
+  ChanceTest() {
+    const ProfileTable::ModelRows rows{
+        .exits = 1, .max_batch = 4, .latency = {Millis(10), Millis(11), Millis(12), Millis(13)}};
+    profile_ = ProfileTable(1, std::vector{rows, rows});
+    input_ = {.models = {{.name = "a", .slo = Millis(100)}, {.name = "b", .slo = Millis(100)}},
+              .profile = &profile_,
+              .shares = {1},
+              .devices = 2};
+  }
+  static PlanEntry Entry(int model, int batch, Duration offset, Duration length) {
+    return {.model = ModelId{static_cast<ModelId::rep>(model)},
+            .batch = batch,
+            .offset = offset,
+            .length = length};
+  }
+  void AddLane(Duration cycle, std::vector<PlanEntry> entries) {
+    LanePlan& lane = plan_.lanes.emplace_back();
+    lane.spec = {.device = DeviceId{static_cast<DeviceId::rep>(plan_.lanes.size() - 1)}};
+    lane.cycle = cycle;
+    lane.entries = std::move(entries);
+  }
+  double Lost(double a_rps, double b_rps = 0) {
+    input_.models[0].expected_rps = a_rps;
+    input_.models[1].expected_rps = b_rps;
+    const auto losses = LossesByChance(plan_, input_);
+    EXPECT_EQ(losses.size(), 2u);
+    return losses[0].part;
+  }
+
+  ProfileTable profile_;
+  PlanInput input_;
+  Plan plan_;
+};
+
+TEST_F(ChanceTest, NothingIsLostOfNothingNorWhereThereIsMuchRoom) {
+  AddLane(Millis(13), {Entry(0, 4, {}, Millis(13))});
+  EXPECT_EQ(Lost(0), 0);
+  EXPECT_EQ(Lost(30), 0);
+}
+
+// A server without a queue (Erlang's loss formula, B = r / (1 + r)): no request can wait, so those
+// are lost that come while a batch runs.
+TEST_F(ChanceTest, WithoutRoomToWaitItIsErlangsLoss) {
+  input_.models[0].slo = Millis(10);
+  AddLane(Millis(10), {Entry(0, 1, {}, Millis(10))});
+  for (const double rate_rps : {5.0, 20.0, 100.0}) {
+    const double busy = rate_rps * 0.010;
+    EXPECT_NEAR(Lost(rate_rps), busy / (1 + busy), 0.01) << rate_rps;
+  }
+}
+
+TEST_F(ChanceTest, WhatIsBeyondTheLaneIsLost) {
+  AddLane(Millis(13), {Entry(0, 4, {}, Millis(13))});
+  const double most_rps = 4 / 0.013;
+  EXPECT_NEAR(Lost(2 * most_rps), 0.5, 0.02);
+}
+
+// Each lane has half of the requests and its own luck, but they share a queue.
+TEST_F(ChanceTest, TwoLanesOfAModelLoseLessThanOneWithHalfOfTheLoad) {
+  input_.models[0].slo = Millis(26);
+  AddLane(Millis(13), {Entry(0, 4, {}, Millis(13))});
+  const double one = Lost(230);
+  AddLane(Millis(13), {Entry(0, 4, {}, Millis(13))});
+  const double two = Lost(460);
+  EXPECT_GT(one, 0.005);
+  EXPECT_LT(two, 0.5 * one);
+}
+
+// The window is longer than the batch where the device's other lane slows it.
+TEST_F(ChanceTest, NeighboursCountAsFarAsTheyAreBusy) {
+  input_.models[0].slo = Millis(40);
+  AddLane(Millis(20), {Entry(0, 4, {}, Millis(19))});
+  const double alone = Lost(200);
+  AddLane(Millis(100), {Entry(1, 1, {}, Millis(10))});
+  plan_.lanes[1].spec.device = DeviceId{0};
+  const double beside_little = Lost(200, 1);
+  plan_.lanes[1].cycle = Millis(10);
+  const double beside_much = Lost(200, 1);
+  EXPECT_LT(alone, 0.01);
+  EXPECT_LE(alone, beside_little);
+  EXPECT_GT(beside_much, beside_little + 0.05);
+}
+
+TEST_F(ChanceTest, TheSamePlanLosesTheSame) {
+  AddLane(Millis(24), {Entry(0, 2, {}, Millis(11)), Entry(1, 4, Millis(11), Millis(13))});
+  input_.models[0].slo = Millis(40);
+  const double once = Lost(70, 140);
+  EXPECT_GT(once, 0);
+  EXPECT_EQ(Lost(70, 140), once);
+}
+
+TEST_F(ChanceTest, APlanThatLosesTooMuchIsRefused) {
+  input_.models[0].slo = Millis(26);
+  AddLane(Millis(13), {Entry(0, 4, {}, Millis(13))});
+  input_.models[0].rate_rps = 4 / 0.013;
+  EXPECT_TRUE(Validate(plan_, input_)) << "nothing is said of what comes";
+  input_.models[0].expected_rps = 60;
+  EXPECT_TRUE(Validate(plan_, input_));
+  input_.models[0].expected_rps = 250;
+  EXPECT_TRUE(ValidateLanes(plan_, input_)) << "it may serve";
+  const auto refused = Validate(plan_, input_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("the plan carries the load only if requests come evenly: as they come by "
+                        "chance, about "));
+  // Of few among many it is not too much.
+  AddLane(Millis(13), {Entry(1, 4, {}, Millis(13))});
+  input_.models[0].expected_rps = 1;
+  input_.models[0].slo = Millis(9);  // never met
+  input_.models[1].expected_rps = 200;
+  const auto losses = LossesByChance(plan_, input_);
+  EXPECT_EQ(losses[0].part, 1);
+  EXPECT_NEAR(LossOfAll(losses, input_).part, 1.0 / 201, 0.001);
+}
+
+}  // namespace
+}  // namespace tactus
