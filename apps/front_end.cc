@@ -21,6 +21,7 @@
 #include "runtime_reading.h"
 #include "serve_access.h"
 #include "serve_site.h"
+#include "served_text.h"
 #include "server/kserve/validation.h"
 #include "server/metrics/serving_metrics.h"
 #include "server_ports.h"
@@ -127,7 +128,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   const std::jthread refresh = FollowAccess(*access);
   const std::jthread memory = GiveBackKeptMemory(metrics, runtime);
   PrintServed(o, service);
-  (*ports)->PrintPlaces(node ? node->peer_port() : 0);
+  (*ports)->PrintPlaces(node ? node->peer_port() : 0, NotReadyIn(service));
   const char* const signal = signals.Wait([] {});
   log->info("{}: no new calls; those under way have {:g} s", signal, o.grace_s);
   StopPorts(**ports, node.get(), o.grace_s);

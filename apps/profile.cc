@@ -223,20 +223,30 @@ void AddDeviceUses(const ProfileCommand& command, Profiler& profiler,
   }
 }
 
+Status CheckProfiledShare(const ProfileCommand& command, bool on_device) {
+  if (command.share >= 100 || on_device) return {};
+  return InvalidArgument(
+      fmt::format("--share {:g}: on the processor a share is a number of threads; give --threads "
+                  "instead, or name a device with --device",
+                  command.share));
+}
+
 int MeasureModels(const ProfileCommand& command) {
   if (command.engine == "emulated") {
     return ReportBadInput(
         {ErrorCode::kInvalidArgument,
          "the emulated engine takes its latencies from a profile, so it cannot be profiled"});
   }
-  auto engine = MakeEngine(command.engine, {.emulated = {},
-                                            .onnxruntime_library = command.onnxruntime,
-                                            .devices = ParseDevices(command.device).value()});
+  const std::vector<int> devices = ParseDevices(command.device).value();
+  if (Status fits = CheckProfiledShare(command, !devices.empty()); !fits) {
+    return ReportBadInput(fits.error());
+  }
+  auto engine =
+      MakeEngine(command.engine,
+                 {.emulated = {}, .onnxruntime_library = command.onnxruntime, .devices = devices});
   if (!engine) return ReportBadInput(engine.error());
-  if (command.share < 100 && !(*engine)->traits().device) {
-    return ReportBadInput({ErrorCode::kInvalidArgument,
-                           "--share: this engine runs on the processor, where a share is a number "
-                           "of threads: --threads"});
+  if (Status fits = CheckProfiledShare(command, (*engine)->traits().device.has_value()); !fits) {
+    return ReportBadInput(fits.error());
   }
   auto host = MakeEngine(kHostPlatform, {});
   if (!host) return ReportBadInput(host.error());
@@ -318,7 +328,8 @@ void AddProfile(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command
       ->add_option("--device", options->device,
-                   "Where ONNX models run: cpu, or a device as cuda:0, as `tactus serve --device`")
+                   "Where ONNX models run: cpu, or a device as cuda:0, as `tactus serve --device`; "
+                   "AOTInductor packages (engine aoti) need a device")
       ->check(DeviceName())
       ->capture_default_str();
   command

@@ -51,7 +51,8 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
   command
       .add_option("--device", o.device,
                   "Where ONNX models run: cpu, cuda:0, or several devices as cuda:0,cuda:1, to "
-                  "which lanes are assigned in turn (docs/gpu.md)")
+                  "which lanes are assigned in turn. AOTInductor packages (engine aoti) need a "
+                  "device; host operators run on the host (docs/gpu.md)")
       ->check(DeviceName())
       ->capture_default_str()
       ->group(kGroup);
@@ -107,8 +108,9 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
   constexpr const char* kGroup = "Scheduling";
   command
       .add_option("--plan", o.plan,
-                  "Split the processor into lanes as this file of `tactus plan gpulet` says "
-                  "(--policy planned); SIGHUP reads it again and changes the lanes in service")
+                  "Split the processor, or the one --device, into lanes as this file of `tactus "
+                  "plan gpulet` says (--policy planned); SIGHUP reads it again and changes the "
+                  "lanes in service")
       ->check(CLI::ExistingFile)
       ->check(ReadFile())
       ->excludes("--lanes")
@@ -117,8 +119,9 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   command
       .add_option("--planner", o.planner,
-                  "Split the processor again as the load changes (--policy planned), by gpulet, "
-                  "gpulet-retry, self-tuning, nexus or nexus-half. OPTIONS, with defaults: "
+                  "Split the processor, or the one --device, again as the load changes (--policy "
+                  "planned), by gpulet, gpulet-retry, self-tuning, nexus or nexus-half. OPTIONS, "
+                  "with defaults: "
                   "period=20 (s, between questions), weight=0.7 (of the last period in the average "
                   "of rates), headroom=0.25 (planned for beyond that average), bad_threshold=0.01 "
                   "(if more than this part of "
@@ -132,15 +135,16 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
   command
       .add_option("--on-share", o.on_share,
-                  "With --plan or --planner: the profile that `tactus profile --threads` measured "
-                  "on each share, 50=half.json 100=whole.json")
+                  "With --plan or --planner: the profile of each share, 50=half.json "
+                  "100=whole.json, measured by `tactus profile --threads` on the processor, "
+                  "`tactus profile --device cuda:0 --share` on a device")
       ->option_text("PERCENT=FILE ...")
       ->check(ReadFile())
       ->group(kGroup);
   command
       .add_option("--device-memory-mb", o.device_memory_mb,
                   "With --plan or --planner: memory that all models together may use, as far as "
-                  "profiles or model files state it; 0: the machine's memory")
+                  "profiles or model files state it; 0: the machine's memory, or the --device's")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->group(kGroup);
@@ -369,7 +373,8 @@ void DeclareIsolation(ServeOptions& o, CLI::App& command) {
   command
       .add_flag("--isolate", o.isolate,
                 "Run each lane's models in a process of its own: a graph that crashes ends that "
-                "process and not the server (docs/isolation.md)")
+                "process and not the server. Not with --device, --plan, --planner, --slots above "
+                "1 or --engine emulated (docs/isolation.md)")
       ->excludes("--plan")
       ->excludes("--planner")
       ->group("Models");

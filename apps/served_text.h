@@ -1,4 +1,4 @@
-// How `tactus serve` writes of what it serves.
+// How `tactus serve` writes of what it serves, and `tactus front-end` of what is not ready.
 #pragma once
 
 #include <string>

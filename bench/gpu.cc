@@ -112,7 +112,7 @@ Status RunParts(const Options& options, const Bench& bench) {
   Status all;
   for (const Part& part : kParts) {
     if (!Chosen(part, options)) continue;
-    fmt::print("{}: {}\n", part.name, part.what);
+    fmt::print("{}: {}{}\n", part.name, bench.device.mark(), part.what);
     std::fflush(stdout);
     const auto begin = BenchClock::now();
     if (Status ran = part.measure(bench); !ran) {
@@ -160,10 +160,10 @@ Expected<Opened> OpenDevice(const Options& options) {
 
 std::string Where(const BenchDevice& device) {
   const DeviceFacts& known = device.facts;
-  if (device.processor) return fmt::format("no result of a device: {}", known.name);
-  return fmt::format("{}{}, {} SMs, CUDA {}.{}, {} W", device.fake ? "FAKE, no result: " : "",
-                     known.name, known.multiprocessors, known.driver / 1000,
-                     known.driver % 1000 / 10, known.power_limit_watts);
+  if (device.processor) return device.mark() + known.name;
+  return fmt::format("{}{}, {} SMs, CUDA {}.{}, {} W", device.mark(), known.name,
+                     known.multiprocessors, known.driver / 1000, known.driver % 1000 / 10,
+                     known.power_limit_watts);
 }
 
 int Main(const Options& options) {

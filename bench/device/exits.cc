@@ -44,7 +44,7 @@ Status ServeLoad(const Bench& bench, const Figure4& figure, const Mix& mix,
     if (!served) return std::unexpected(served.error());
     RunReport& run = served->report;
     run.settings["load"] = fmt::format("{:g}", load);
-    PrintRun(run, load);
+    PrintRun(bench.device, run, load);
     if (policy == "edgeserving") {
       worst.bad = std::max(worst.bad, run.all.bad_ratio);
       worst.p95 = std::max(worst.p95, FromMillis(run.all.p95_ms));

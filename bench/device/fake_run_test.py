@@ -2,6 +2,7 @@
 would be the first time that most of the benchmark runs at all."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,9 +43,20 @@ class FakeRunTest(unittest.TestCase):
         policies = {each['policy'] for each in report['runs']}
         self.assertLessEqual(set(POLICIES), policies)
         for each in report['runs']:
-            self.assertTrue('FAKE' in each['source'] or each['source'] == 'simulated', each)
-            self.assertIn('FAKE', each['profile'])
+            self.assertTrue(each['source'].startswith('FAKE, no result: '), each)
+            self.assertTrue(each['profile'].startswith('FAKE, no result: '), each)
             self.assertGreater(each['requests'], 0, each)
+        # On the screen too: the device, each part, each run and each check.
+        lines = done.stdout.splitlines()
+        self.assertTrue(lines[0].startswith('FAKE, no result: '), lines[0])
+        parts = [line for line in lines if re.match(r'[a-z]+: ', line)]
+        self.assertEqual(len(parts), 11, done.stdout)
+        shown = [line for line in lines if ' met/s ' in line]
+        self.assertEqual(len(shown), len(report['runs']), done.stdout)
+        for line in parts + shown:
+            self.assertIn('FAKE, no result: ', line)
+        for what in whats:
+            self.assertIn(what, done.stdout)
         self.assertNotIn('could not be measured', done.stderr)
 
     def test_fake_figures_do_not_get_where_results_are(self):

@@ -66,6 +66,12 @@ struct BenchDevice {
   bool processor = false;                              // nor here: there is no device
   std::function<int(const std::string&)> power_limit;  // watts of the device with a UUID
   std::shared_ptr<const Nvml> nvml = nullptr;          // null: that of this machine
+
+  // What begins all that is printed and kept of it where there is no device; else "".
+  const char* mark() const {
+    if (fake) return "FAKE, no result: ";
+    return processor ? "no result of a device: " : "";
+  }
 };
 
 // The engine that runs them, on streams of the priorities of these models' levels.

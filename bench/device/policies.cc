@@ -23,7 +23,7 @@ Expected<RunReport> ServeOnce(const Bench& bench, const Mix& mix, const ProfileF
   auto run = Serve(bench.device, *experiment);
   if (!run) return std::unexpected(run.error());
   run->report.settings["load"] = fmt::format("{:g}", load);
-  PrintRun(run->report, load);
+  PrintRun(bench.device, run->report, load);
   bench.report.runs.push_back(run->report);
   return std::move(run->report);
 }

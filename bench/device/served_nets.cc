@@ -9,15 +9,6 @@
 #include "profiling/profiler.h"
 
 namespace tactus {
-namespace {
-
-std::string Marked(const BenchDevice& device, std::string source) {
-  if (device.fake) source += "; a FAKE device: no result";
-  if (device.processor) source += "; the PROCESSOR: no result of a device";
-  return source;
-}
-
-}  // namespace
 
 Expected<ProfileFile> ProfileModels(const BenchDevice& device, Engine& engine,
                                     const std::vector<ModelSpec>& models,
@@ -39,7 +30,7 @@ Expected<ProfileFile> ProfileModels(const BenchDevice& device, Engine& engine,
   ProfileFile profile;
   profile.machine = ThisMachine(engine.traits(), 1, share);
   profile.commit = BuildCommit();
-  profile.provenance = Marked(device, "measured");
+  profile.provenance = device.mark() + std::string("measured");
   profile.models = profiler.Result();
   return profile;
 }
@@ -133,17 +124,17 @@ Expected<ServedRun> ServeBy(const BenchDevice& device, const Experiment& experim
   if (!measured) return std::unexpected(measured.error());
   ServedRun run{MakeReport(experiment.scenario, experiment.profile, measured->result),
                 *std::move(measured)};
-  run.report.source = Marked(device, fmt::format("measured on {}", run.measured.engine));
+  run.report.source = fmt::format("{}measured on {}", device.mark(), run.measured.engine);
   run.report.prediction = run.measured.prediction;
   return run;
 }
 
-void PrintRun(const RunReport& run, double load) {
+void PrintRun(const BenchDevice& device, const RunReport& run, double load) {
   fmt::print(
-      "  {:<16} {:>4.0f} % {:<44} {:9.1f} met/s {:6.2f} % bad, P50 {:7.2f} P95 {:7.2f} ms, "
+      "  {}{:<16} {:>4.0f} % {:<44} {:9.1f} met/s {:6.2f} % bad, P50 {:7.2f} P95 {:7.2f} ms, "
       "batch {:4.1f}\n",
-      run.scenario, 100 * load, run.policy, run.all.goodput_rps, 100 * run.all.bad_ratio,
-      run.all.p50_ms, run.all.p95_ms, run.all.mean_batch);
+      device.mark(), run.scenario, 100 * load, run.policy, run.all.goodput_rps,
+      100 * run.all.bad_ratio, run.all.p50_ms, run.all.p95_ms, run.all.mean_batch);
 }
 
 }  // namespace tactus

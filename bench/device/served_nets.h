@@ -77,8 +77,7 @@ struct ServedRun {
   RunReport report;
   Measurement measured;
 };
-// In real time, by an engine that is there. The report's source names it, and says so where it is
-// no device.
+// In real time, by an engine that is there. The report's source names it, after the device's mark.
 Expected<ServedRun> ServeBy(const BenchDevice& device, const Experiment& experiment,
                             const GivenModels& given,
                             const std::optional<PlannedLanes>& planned = {});
@@ -86,7 +85,7 @@ Expected<ServedRun> ServeBy(const BenchDevice& device, const Experiment& experim
 Expected<ServedRun> Serve(const BenchDevice& device, const Experiment& experiment,
                           const std::optional<PlannedLanes>& planned = {});
 
-// A row of figures for people.
-void PrintRun(const RunReport& run, double load);
+// A row of figures for people, after the device's mark.
+void PrintRun(const BenchDevice& device, const RunReport& run, double load);
 
 }  // namespace tactus

@@ -127,7 +127,7 @@ Expected<RunReport> SharesBench::ServePlanned(const Mix& mix, Planner& planner, 
   auto run = Serve(bench_.device, *experiment, planned);
   if (!run) return std::unexpected(run.error());
   run->report.policy = fmt::format("planned by {}", planner.name());
-  PrintRun(run->report, load);
+  PrintRun(bench_.device, run->report, load);
   bench_.report.runs.push_back(run->report);
   return std::move(run->report);
 }
@@ -206,8 +206,9 @@ Status MeasureTwin(const Bench& bench) {
     if (!real) return std::unexpected(real.error());
     auto simulated = RunSimulated(*experiment);
     if (!simulated) return std::unexpected(simulated.error());
-    PrintRun(real->report, load);
-    PrintRun(*simulated, load);
+    simulated->source = bench.device.mark() + simulated->source;  // by a profile of the device
+    PrintRun(bench.device, real->report, load);
+    PrintRun(bench.device, *simulated, load);
     bench.report.runs.push_back(real->report);
     bench.report.runs.push_back(*simulated);
     bench.Add(AtMost(fmt::format("twin at {:g} % load: P50, simulated off measured", 100 * load),

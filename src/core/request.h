@@ -36,8 +36,8 @@ enum class DropReason : std::uint8_t {
 enum class Outcome : std::uint8_t {
   kMet,        // answered by its deadline
   kLate,       // answered after it
-  kShed,       // refused: queue full, given up by a policy, or unloaded
-  kExpired,    // refused: the deadline could not be met
+  kShed,       // not computed: queue full, given up by a policy, or unloaded
+  kExpired,    // not computed: the deadline had passed or could not be met
   kCancelled,  // nobody waits for it
   kError,      // the engine failed
 };

@@ -27,6 +27,7 @@ using Maker = Expected<std::unique_ptr<Engine>> (*)(const EngineOptions&);
 struct Family {
   EngineInfo info;
   Maker make;
+  bool on_devices = false;  // takes EngineOptions::devices, if the build has CUDA's headers
 };
 
 Expected<std::unique_ptr<Engine>> MakeIdentity(const EngineOptions&) {
@@ -43,14 +44,16 @@ Expected<std::unique_ptr<Engine>> MakeEmulated(const EngineOptions& options) {
 }
 
 #ifdef TACTUS_HAVE_CUDA
-// On devices. What is missing is said in the order in which it has to be there.
+// On devices. What is missing is said in the order in which it has to be there. `otherwise`: what
+// else can be done where there is no driver.
 [[maybe_unused]] Expected<std::unique_ptr<Engine>> OnCuda(
-    const EngineOptions& options, const std::function<Expected<DevicePrograms>()>& make_programs) {
+    const EngineOptions& options, const std::function<Expected<DevicePrograms>()>& make_programs,
+    const char* otherwise) {
   const auto at_device = [](const Error& error) {
     return Fail(error.code, "--device: " + error.message);
   };
   auto driver = OpenCudaDriver();
-  if (!driver) return at_device(driver.error());
+  if (!driver) return at_device({driver.error().code, driver.error().message + otherwise});
   auto programs = make_programs();
   if (!programs) return at_device(programs.error());
   auto engine = MakeCudaEngine(*std::move(driver), {.name = programs->name,
@@ -65,13 +68,15 @@ Expected<std::unique_ptr<Engine>> MakeEmulated(const EngineOptions& options) {
 #ifdef TACTUS_HAVE_ONNXRUNTIME
 Expected<std::unique_ptr<Engine>> MakeOnnxRuntimeOnCuda(const EngineOptions& options) {
 #ifdef TACTUS_HAVE_CUDA
-  return OnCuda(options, [&] { return MakeOnnxCudaPrograms(options.onnxruntime_library); });
+  return OnCuda(
+      options, [&] { return MakeOnnxCudaPrograms(options.onnxruntime_library); },
+      ", or leave --device out");
 #else
   return Fail(
       ErrorCode::kUnimplemented,
       fmt::format(
           "--device: this build found no cuda.h or nvml.h, and so knows no device cuda:{}; run "
-          "./run setup gpu and build again",
+          "./run setup gpu and build again, or leave --device out",
           options.devices[0]));
 #endif
 }
@@ -82,16 +87,10 @@ Expected<std::unique_ptr<Engine>> MakeAotiOnCuda(const EngineOptions& options) {
   if (options.devices.empty()) {
     return InvalidArgument("AOTInductor packages run on NVIDIA devices: name one with --device");
   }
-  return OnCuda(options, [] { return MakeAotiPrograms(AotiTarget::kCuda); });
+  return OnCuda(
+      options, [] { return MakeAotiPrograms(AotiTarget::kCuda); }, "");
 }
 #endif
-
-// Whether a family that runs on the processor alone is asked for a device. Operators are for the
-// host whatever else runs where.
-bool TakesNoDevice(const EngineInfo& info, const EngineOptions& options) {
-  return !options.devices.empty() && info.name != "onnxruntime" && info.name != "aoti" &&
-         info.platform != kHostPlatform;
-}
 
 std::vector<Family> Families() {
   return {
@@ -101,16 +100,38 @@ std::vector<Family> Families() {
        [](const EngineOptions& options) {
          return options.devices.empty() ? MakeOnnxRuntimeEngine(options.onnxruntime_library)
                                         : MakeOnnxRuntimeOnCuda(options);
-       }},
+       },
+       true},
 #endif
 #ifdef TACTUS_HAVE_AOTI
-      {{"aoti", "pytorch_aoti", "AOTInductor packages (.pt2) on NVIDIA devices"}, MakeAotiOnCuda},
+      {{"aoti", "pytorch_aoti", "AOTInductor packages (.pt2) on NVIDIA devices"},
+       MakeAotiOnCuda,
+       true},
 #endif
       {{"op", std::string(kHostPlatform), "decodes, resizes and the like, on the host"},
        MakeOperators},
       {{"identity", "identity", "answers with the request's own bytes"}, MakeIdentity},
       {{"emulated", "emulated", "takes a profile's time and answers zeros"}, MakeEmulated},
   };
+}
+
+// Whether a family that has no devices is asked for one. Operators are for the host whatever else
+// runs where.
+bool LacksDevices(const Family& family, const EngineOptions& options) {
+  return !options.devices.empty() && !family.on_devices && family.info.platform != kHostPlatform;
+}
+
+Error RefusedDevice(std::string_view name) {
+  std::string others;
+#ifdef TACTUS_HAVE_CUDA
+  for (const Family& family : Families()) {
+    if (family.on_devices) others += (others.empty() ? "" : ", ") + family.info.name;
+  }
+#endif
+  const std::string remedy = others.empty() ? "; no engine of this build takes one"
+                                            : ", or use an engine that takes one: " + others;
+  return {ErrorCode::kInvalidArgument,
+          fmt::format("engine '{}' takes no --device: leave it out{}", name, remedy)};
 }
 
 }  // namespace
@@ -130,10 +151,7 @@ std::string EngineNames() {
 Expected<std::unique_ptr<Engine>> MakeEngine(std::string_view name, const EngineOptions& options) {
   for (const Family& family : Families()) {
     if (name == family.info.name || name == family.info.platform) {
-      if (TakesNoDevice(family.info, options)) {
-        return InvalidArgument(fmt::format(
-            "engine '{}' runs on the processor: --device is for models of onnxruntime", name));
-      }
+      if (LacksDevices(family, options)) return std::unexpected(RefusedDevice(name));
       if (!options.isolation || family.info.name == "emulated") return family.make(options);
       return MakeIsolatedEngine(family.info.name, options.onnxruntime_library, *options.isolation);
     }

@@ -20,8 +20,8 @@ struct EngineOptions {
   EmulatedOptions emulated;
   // Only for "onnxruntime": the shared library. Empty: searched for, see onnxruntime/library.h.
   std::filesystem::path onnxruntime_library;
-  // Only for "onnxruntime": NVIDIA devices, as the driver counts; none: the processor. A lane is on
-  // the one that LaneSpec::device says, counted in this order.
+  // Only for "onnxruntime" and "aoti": NVIDIA devices, as the driver counts; none: the processor. A
+  // lane is on the one that LaneSpec::device says, counted in this order.
   std::vector<int> devices;
   // With those: of the models that are served. Streams have the priorities of their levels.
   std::vector<int> priorities;

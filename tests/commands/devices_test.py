@@ -19,10 +19,11 @@ def has_driver():
 
 class Devices(CommandCase):
     def test_a_device_that_is_none_is_refused(self):
-        for device in ("gpu:0", "cuda", "cuda:x", "cuda:0,cpu"):
-            for words in (("serve", "--models", SOURCE / "models"),
-                          ("profile", "--models", SOURCE / "models")):
-                self.bad(*words, "--device", device, says="cuda:0,cuda:1")
+        for words in (("serve", "--models", SOURCE / "models"),
+                      ("profile", "--models", SOURCE / "models")):
+            for device in ("gpu:0", "cuda", "cuda:x"):
+                self.bad(*words, "--device", device, says=f"'{device}' is not a device; give cpu")
+            self.bad(*words, "--device", "cuda:0,cpu", says="has cpu in a list; give either cpu")
 
     @unittest.skipIf(has_driver(), "there is a driver")
     def test_without_a_driver_one_line_says_what_is_missing(self):
@@ -38,6 +39,7 @@ class Devices(CommandCase):
             missing = "cuda.h" if "cuda.h" in lines[0] else "libcuda.so.1"
             self.assertIn(missing, lines[0])
             self.assertRegex(lines[0], "install NVIDIA's driver|run ./run setup gpu")
+            self.assertRegex(lines[0], "or leave --device out$")
         self.assertFalse(out.exists())
 
     def test_plans_split_one_device(self):
@@ -48,14 +50,19 @@ class Devices(CommandCase):
         self.assertIn("split one device", done.stderr)
 
     def test_a_share_of_a_processor_is_threads(self):
-        done = tactus("profile", "--models", SOURCE / "models", "--share", 50)
-        self.assertEqual(done.returncode, 2, done.stderr)
-        # ONNX Runtime was opened: a sanitizer goes on about the library's own leak.
-        self.assertIn("--threads", done.stderr.splitlines()[0])
+        # Before ONNX Runtime is looked for.
+        for more in ((), ("--onnxruntime", self.folder)):
+            self.bad("profile", "--models", SOURCE / "models", "--share", 50, *more,
+                     says="--share 50: on the processor a share is a number of threads; give "
+                          "--threads instead, or name a device with --device")
+        self.bad("profile", "--models", SOURCE / "models", "--engine", "op", "--device", "cuda:0",
+                 "--share", 50, says="--share 50: ")
 
     def test_engines_of_the_processor_take_no_device(self):
         self.bad("profile", "--models", SOURCE / "models", "--engine", "identity", "--device",
-                 "cuda:0", says="engine 'identity' runs on the processor")
+                 "cuda:0", says="engine 'identity' takes no --device")
+        self.bad("serve", "--models", SOURCE / "models", "--engine", "emulated", "--device",
+                 "cuda:0", says="engine 'emulated' takes no --device: leave it out")
 
 
 if __name__ == "__main__":

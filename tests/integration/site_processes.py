@@ -22,7 +22,7 @@ def free_port():
 
 
 class Process:
-    """A tactus process that has said "ready ...": what it said is in `ports`."""
+    """A tactus process that has said "ready ...": that line is `ready`, its numbers `ports`."""
 
     def __init__(self, folder, name, *arguments):
         self.name = name
@@ -31,9 +31,10 @@ class Process:
                                         stderr=self.log, text=True)
         watchdog = threading.Timer(START_S, self.process.kill)
         watchdog.start()
-        self.ports = None
+        self.ready = self.ports = None
         for line in self.process.stdout:
             if line.startswith("ready "):
+                self.ready = line.rstrip()
                 self.ports = {key: int(value) for key, value in
                               (pair.split("=") for pair in line.split()[1:]) if value.isdigit()}
                 break

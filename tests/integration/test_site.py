@@ -14,7 +14,7 @@ import numpy as np
 import tritonclient.grpc as triton
 
 from certificates import certify, day
-from serving import SOURCE, TACTUS, WAIT_S
+from serving import SOURCE, TACTUS, WAIT_S, add_model
 from site_processes import Process, Site, free_port
 
 
@@ -179,6 +179,35 @@ class SiteWithCertificatesTest(unittest.TestCase):
         site.certificate("n2")
         site.workers.append(late)
         self.assertEqual(site.leader(), 0, "with both workers")
+
+
+# A pipeline of one model.
+CHAIN = """platform: "ensemble"
+max_batch_size: 1
+input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]
+ensemble_scheduling { step [ {
+  model_name: "MODEL" model_version: -1
+  input_map { key: "INPUT0" value: "INPUT0" }
+  output_map { key: "OUTPUT0" value: "OUTPUT0" } } ] }
+"""
+
+
+class SiteReadyTest(unittest.TestCase):
+    def test_the_ready_line_of_a_front_end_names_what_is_not_ready(self):
+        """A program that waits for the line would else take a pipeline for one that answers,
+        though no worker has its model."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        models = pathlib.Path(folder.name)
+        add_model(models, "lonely", CHAIN.replace("MODEL", "nowhere"))
+        site = Site(schedulers=1, workers=1, front_end=("--models", models))
+        self.addCleanup(site.close)
+        self.assertRegex(site.front_end.ready,
+                         r"^ready http=\d+ grpc=\d+ metrics=\d+ not_ready=lonely$")
+        without = site.start("other", "front-end", "--schedulers", ",".join(site.places),
+                             "--http-port", 0, "--grpc-port", 0, "--metrics-port", 0)
+        self.assertRegex(without.ready, r"^ready http=\d+ grpc=\d+ metrics=\d+$")
 
 
 class SiteBadInputTest(unittest.TestCase):

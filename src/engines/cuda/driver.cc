@@ -12,8 +12,7 @@
 namespace tactus {
 namespace {
 
-constexpr const char* kInstall =
-    "install NVIDIA's driver (580 or later) and restart the machine, or serve without --device";
+constexpr const char* kInstall = "install NVIDIA's driver (580 or later) and restart the machine";
 
 // Work queues between the host and a device. Streams beyond their number share one, where work of
 // either waits behind the other's, whatever its priority; the driver makes 8 unless it is told to

@@ -17,8 +17,8 @@ Status RefuseBytes(const ModelSpec& spec) {
     for (const TensorSpec& tensor : *side) {
       if (tensor.type != DataType::kBytes) continue;
       return Fail(ErrorCode::kUnimplemented,
-                  fmt::format("model '{}': tensor '{}' is of BYTES, which no device takes; serve "
-                              "the model without --device",
+                  fmt::format("model '{}': tensor '{}' is of BYTES, which no device takes; "
+                              "leave --device out to run the model on the processor",
                               spec.name, tensor.name));
     }
   }

@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace tactus {
 namespace {
@@ -13,8 +15,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kNames[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
+constexpr const char* kInstalled = ".cache/onnxruntime/lib";  // below the project's root
 constexpr const char* kRemedy =
     "run ./run build to install it, or set ONNXRUNTIME_ROOT to the folder of a release";
+constexpr const char* kRemedyWhereTold =
+    "name the library or its folder; ./run build installs one into .cache/onnxruntime/lib";
 
 void AddFolder(std::vector<fs::path>& paths, const fs::path& folder) {
   for (const char* name : kNames) paths.push_back(folder / name);
@@ -38,8 +43,8 @@ Expected<std::string> Open(const fs::path& path) {
     dlclose(library);
     return Internal(
         fmt::format("{}: version {} is older than the headers that this program was "
-                    "built with (API {}); {}",
-                    path.string(), version, ORT_API_VERSION, kRemedy));
+                    "built with (API {})",
+                    path.string(), version, ORT_API_VERSION));
   }
   Ort::InitApi(api);
   return version;
@@ -69,11 +74,28 @@ std::vector<fs::path> LibraryCandidates(const fs::path& library) {
     AddFolder(paths, program.parent_path().parent_path() / "lib" / "tactus");
     for (fs::path above = program.parent_path(); above != above.root_path();
          above = above.parent_path()) {
-      AddFolder(paths, above / ".cache" / "onnxruntime" / "lib");
+      AddFolder(paths, above / kInstalled);
     }
   }
   for (const char* name : kNames) paths.emplace_back(name);
   return paths;
+}
+
+std::string WhereLooked(const fs::path& library) {
+  const std::vector<fs::path> paths = LibraryCandidates(library);
+  if (paths.size() == 1) return paths.front().string();
+  std::vector<std::string> folders;
+  bool installed = false;
+  for (const fs::path& path : paths) {
+    if (path.filename() != kNames[0]) continue;  // each folder once
+    const std::string folder = path.parent_path().string();
+    const bool above = library.empty() && folder.ends_with(kInstalled);
+    if (above && std::exchange(installed, true)) continue;
+    folders.push_back(folder.empty() ? "the system's folders"
+                      : above        ? folder + " and that of each folder above"
+                                     : folder);
+  }
+  return fmt::format("{} in {}", fmt::join(kNames, " or "), fmt::join(folders, ", "));
 }
 
 Ort::Env MakeEnv(const char* name) {
@@ -89,19 +111,20 @@ Expected<std::string> OpenOnnxRuntime(const fs::path& library) {
   std::lock_guard lock(mutex);
   if (opened) return *opened;
   setenv("ORT_DISABLE_TELEMETRY", "1", 1);  // before the library's first look at it
-  std::string tried;
+  std::string unfit;
   for (const fs::path& path : LibraryCandidates(library)) {
     std::error_code ignored;
-    if (path.has_parent_path() && !fs::exists(path, ignored)) {
-      tried += "\n  " + path.string();
-      continue;
-    }
+    if (path.has_parent_path() && !fs::exists(path, ignored)) continue;
     Expected<std::string> version = Open(path);
     if (version) return *(opened = *version);
-    tried += "\n  " + path.string() + ": " + version.error().message;
+    const std::string& why = version.error().message;
+    // The system's loader: it has none of this name.
+    if (!path.has_parent_path() && why.starts_with(path.string() + ": cannot open")) continue;
+    unfit += "; " + why;
   }
-  return NotFound(
-      fmt::format("ONNX Runtime's library was not found; {}. Looked at:{}", kRemedy, tried));
+  return NotFound(fmt::format("ONNX Runtime's library was not found (looked for {}{}); {}",
+                              WhereLooked(library), unfit,
+                              library.empty() ? kRemedy : kRemedyWhereTold));
 }
 
 }  // namespace tactus

@@ -27,5 +27,7 @@ Ort::Env MakeEnv(const char* name);
 
 // Where OpenOnnxRuntime looks, in order; the last ones are names for the system's loader.
 std::vector<std::filesystem::path> LibraryCandidates(const std::filesystem::path& library);
+// The same for people, in one line.
+std::string WhereLooked(const std::filesystem::path& library);
 
 }  // namespace tactus

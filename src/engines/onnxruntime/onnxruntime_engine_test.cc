@@ -451,15 +451,31 @@ TEST(OnnxRuntimeLibrary, LooksWhereToldThenBesideTheProgramThenWhereTheSystemDoe
   EXPECT_EQ(searched.back(), "libonnxruntime.so");
 }
 
+// A server logs it for each model: it is one line, however many folders there are.
+TEST(OnnxRuntimeLibrary, WhereItLooksIsSaidInOneLine) {
+  EXPECT_EQ(WhereLooked("/opt/x/lib.so"), "/opt/x/lib.so");
+  EXPECT_EQ(WhereLooked("/tmp"), "libonnxruntime.so.1 or libonnxruntime.so in /tmp");
+  const std::string searched = WhereLooked({});
+  const std::string program = fs::read_symlink("/proc/self/exe").parent_path().string();
+  EXPECT_THAT(searched, ::testing::HasSubstr(", " + program +
+                                             "/.cache/onnxruntime/lib and that of "
+                                             "each folder above, the system's folders"));
+  EXPECT_THAT(searched, ::testing::Not(::testing::HasSubstr("\n")));
+  const auto first = searched.find("/.cache/onnxruntime/lib");
+  EXPECT_EQ(searched.find("/.cache/onnxruntime/lib", first + 1), std::string::npos);
+}
+
 // In a process of its own, because a library that is open stays open.
-TEST(OnnxRuntimeLibraryDeathTest, AMissingLibraryIsAnErrorThatListsWhereItWasLookedFor) {
+TEST(OnnxRuntimeLibraryDeathTest, AMissingLibraryIsAnErrorThatSaysWhereItWasLookedFor) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto open_nothing = [] {
     const auto engine = MakeOnnxRuntimeEngine("/nonexistent/libonnxruntime.so");
     std::fputs(engine ? "opened" : engine.error().message.c_str(), stderr);
     std::exit(engine ? 0 : 3);
   };
-  EXPECT_EXIT(open_nothing(), ::testing::ExitedWithCode(3), "/nonexistent/libonnxruntime.so");
+  EXPECT_EXIT(open_nothing(), ::testing::ExitedWithCode(3),
+              "^ONNX Runtime's library was not found .looked for /nonexistent/libonnxruntime.so.; "
+              "name the library or its folder; [^\n]*$");
 }
 
 TEST(OnnxRuntimeLibraryDeathTest, AFileThatIsNotTheLibraryIsAnError) {
