@@ -119,7 +119,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
                                       .access = *access,
                                       .limits = *limits,
                                       .objectives = *objectives,
-                                      .log_settings = logs.settings(),
+                                      .logs = logs,
                                       .connections = connections,
                                       .metrics = [&metrics] { return metrics.Text(); }});
   if (!ports) return ReportBadInput(ports.error());

@@ -340,7 +340,7 @@ Status ServeCommand::OpenPorts() {
                                        .limits = limits_,
                                        .lag = lag_,
                                        .objectives = objectives_,
-                                       .log_settings = logs_.settings(),
+                                       .logs = logs_,
                                        .folders = o_.folders,
                                        .connections = connections_,
                                        .streams = streams_.get(),

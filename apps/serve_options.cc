@@ -402,6 +402,11 @@ void DeclareHeld(ServeOptions& o, CLI::App& command) {
 
 void DeclareEnd(ServeOptions& o, CLI::App& command) {
   command
+      .add_option("--trace-file", o.trace_file,
+                  "Write traces of calls to this file, once a client asks for them with "
+                  "/v2/trace/setting")
+      ->check(WritableFile());
+  command
       .add_option("--grace-seconds", o.grace_s,
                   "On SIGTERM: how long calls under way may take to end")
       ->check(CLI::NonNegativeNumber)

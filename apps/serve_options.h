@@ -86,6 +86,7 @@ struct ServeOptions {
   AutoscaleOptions autoscale;
 
   std::string journal;
+  std::string trace_file;  // empty: no call can be traced
   double grace_s = 5;
   std::string log_level = "info";
 };

@@ -6,17 +6,40 @@
 
 #include <fmt/format.h>
 
+#include "log_queue.h"
 #include "serve_access.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
 #include "server/http/http_server.h"
+#include "server/kserve/trace_file.h"
+#include "server/kserve/trace_settings.h"
+#include "server/kserve/traced_service.h"
 #include "stream/stream_set.h"
 
 namespace tactus {
 
+// What is traced, and where; without a --trace-file nothing, and calls take no detour.
+struct ServedTraces {
+  std::shared_ptr<TraceSettings> settings;
+  std::unique_ptr<TraceFile> file;         // or null
+  std::unique_ptr<TracedService> service;  // or null
+
+  static Expected<ServedTraces> Make(const std::string& path, InferenceService& service, Log log) {
+    ServedTraces traces{.settings = std::make_shared<TraceSettings>(path)};
+    if (path.empty()) return traces;
+    auto file = TraceFile::Create(
+        path, [log = std::move(log)](const std::string& line) { log->warn(line); });
+    if (!file) return std::unexpected(std::move(file.error()));
+    traces.file = *std::move(file);
+    traces.service = std::make_unique<TracedService>(service, *traces.settings, *traces.file);
+    return traces;
+  }
+};
+
 struct ServerPorts::Body {
   std::string address;
   bool tls = false;
+  ServedTraces traces;
   HttpServer http;
   GrpcServer grpc;
   HttpServer page;
@@ -27,7 +50,8 @@ struct ServerPorts::Body {
 
 namespace {
 
-HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts) {
+HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts,
+                          const ServedTraces& traces) {
   HttpOptions http{.address = o.address, .port = o.http_port, .threads = o.http_threads};
   http.max_body = o.max_body_mb << 20;
   http.strict_triton = o.strict_triton;
@@ -35,13 +59,15 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
   http.limits = parts.limits;
   http.lag = parts.lag;
   http.objectives = parts.objectives;
-  http.log_settings = parts.log_settings;
+  http.log_settings = parts.logs.settings();
+  http.trace_settings = traces.settings;
   http.folders = parts.folders;
   http.max_connections = parts.connections;
   return http;
 }
 
-GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts) {
+GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts,
+                          const ServedTraces& traces) {
   return {.address = o.address,
           .port = o.grpc_port,
           .strict_triton = o.strict_triton,
@@ -50,7 +76,8 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .takes_entered = !o.routes.empty() && o.peer_tls.empty(),
           .limits = parts.limits,
           .objectives = parts.objectives,
-          .log_settings = parts.log_settings,
+          .log_settings = parts.logs.settings(),
+          .trace_settings = traces.settings,
           .folders = parts.folders,
           .max_body = o.max_body_mb << 20,
           .memory = (o.pending_mb << 20) + (std::size_t{64} << 20),
@@ -71,11 +98,18 @@ ServerPorts::ServerPorts(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 ServerPorts::~ServerPorts() = default;
 
 Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o, Parts parts) {
+  auto made = ServedTraces::Make(o.trace_file, parts.service, parts.logs.log());
+  if (!made) return std::unexpected(std::move(made.error()));
+  ServedTraces traces = *std::move(made);
+  InferenceService& traced = traces.service ? *traces.service : parts.service;
+  HttpOptions http = HttpOptionsOf(o, parts, traces);
+  GrpcOptions grpc = GrpcOptionsOf(o, parts, traces);
   std::unique_ptr<Body> body(
       new Body{.address = o.address,
                .tls = parts.access->has_tls(),
-               .http = HttpServer(HttpOptionsOf(o, parts), parts.service, parts.streams),
-               .grpc = GrpcServer(GrpcOptionsOf(o, parts), parts.service, parts.sampler),
+               .traces = std::move(traces),
+               .http = HttpServer(std::move(http), traced, parts.streams),
+               .grpc = GrpcServer(std::move(grpc), traced, parts.sampler),
                .page = HttpServer(PageOptionsOf(o, parts), parts.metrics, &parts.service)});
   const auto start = [](auto& server, std::uint16_t& port, const char* option) -> Status {
     const auto started = server.Start();

@@ -15,7 +15,7 @@
 namespace tactus {
 
 class LoadSampler;
-class LogSettings;
+class LogQueue;
 class LoopLag;
 class ModelFolders;
 class Objectives;
@@ -29,7 +29,7 @@ class ServerPorts {
     std::shared_ptr<ClientLimits> limits;
     std::shared_ptr<LoopLag> lag = nullptr;  // of HTTP; may be null
     std::shared_ptr<const Objectives> objectives = nullptr;
-    std::shared_ptr<LogSettings> log_settings = nullptr;
+    const LogQueue& logs;
     std::shared_ptr<ModelFolders> folders = nullptr;  // for files with a load; null: none are taken
     std::size_t connections = 0;                      // at most, of HTTP and of gRPC each
     StreamSet* streams = nullptr;

@@ -89,6 +89,8 @@ struct InferCall {
   // By entry of `outputs`: how many classes the front end makes of it, 0 none; empty: of none. A
   // service answers with the tensor.
   std::vector<std::uint32_t> classes;
+  std::string_view
+      id;  // the client's name for it, of `keepalive` or of what `reply` holds; or empty
   std::chrono::steady_clock::time_point received;
   TimeLimit limit;             // what clients and proxies allow; see DeadlineOf
   bool due_by_limit = false;   // the model's own SLO does not hold: of an ensemble's steps

@@ -117,7 +117,8 @@ Expected<std::uint16_t> GrpcServer::Start() {
       body.service, *body.slow,
       CallGate(body.options.access, body.options.limits, body.options.max_body,
                body.options.objectives, body.options.takes_granted, body.options.takes_entered),
-      body.options.strict_triton, body.options.log_settings, body.options.folders);
+      body.options.strict_triton, body.options.log_settings, body.options.trace_settings,
+      body.options.folders);
 
   grpc::ServerBuilder builder;
   body.credentials = body.options.credentials != nullptr ? body.options.credentials

@@ -28,6 +28,7 @@ class LoadSampler;
 class LogSettings;
 class ModelFolders;
 class Objectives;
+class TraceSettings;
 
 struct GrpcOptions {
   // Loopback unless the operator says otherwise.
@@ -51,6 +52,8 @@ struct GrpcOptions {
   std::shared_ptr<const Objectives> objectives;
   // Read and changed by LogSettings. Null: the server does not know that extension.
   std::shared_ptr<LogSettings> log_settings = nullptr;
+  // Read and changed by TraceSetting. Null: as above.
+  std::shared_ptr<TraceSettings> trace_settings = nullptr;
   // Where files that are sent with a load go. Null: the server takes none.
   std::shared_ptr<ModelFolders> folders = nullptr;
   // A larger message is refused.

@@ -15,6 +15,7 @@
 #include "grpc_service.grpc.pb.h"
 #include "server/grpc/server_fixture_for_test.h"
 #include "server/kserve/log_settings.h"
+#include "server/kserve/trace_settings.h"
 
 namespace tactus {
 namespace {
@@ -411,6 +412,49 @@ TEST_F(GrpcServerTest, LogSettingsAreReadAndChanged) {
   (*request.mutable_settings())["log_warning"];
   EXPECT_EQ(ask(request, &response), StatusCode::INVALID_ARGUMENT);
   EXPECT_FALSE(applied.info);
+}
+
+TEST_F(GrpcServerTest, TraceSettingsAreReadAndChanged) {
+  server_->Stop(std::chrono::milliseconds(0));
+  GrpcOptions options{.port = 0};
+  options.trace_settings = std::make_shared<TraceSettings>("t.json");
+  Start(std::move(options));
+  inference::TraceSettingRequest request;
+  inference::TraceSettingResponse response;
+  const auto ask = [&] {
+    grpc::ClientContext context;
+    Bound(context);
+    response.Clear();
+    return stub_->TraceSetting(&context, request, &response).error_code();
+  };
+  const auto said = [&](const std::string& name) {
+    const auto& values = response.settings().at(name).value();
+    return std::vector<std::string>(values.begin(), values.end());
+  };
+  (*request.mutable_settings())["trace_level"].add_value("TIMESTAMPS");
+  (*request.mutable_settings())["trace_rate"].add_value("7");
+  request.set_model_name("echo");
+  ASSERT_EQ(ask(), StatusCode::OK);
+  EXPECT_EQ(response.settings().size(), 6u);
+  EXPECT_EQ(said("trace_level"), std::vector<std::string>{"TIMESTAMPS"});
+  EXPECT_EQ(said("trace_rate"), std::vector<std::string>{"7"});
+
+  // Another level, but also a rate that cannot be: neither is taken.
+  (*request.mutable_settings())["trace_level"].set_value(0, "OFF");
+  (*request.mutable_settings())["trace_rate"].set_value(0, "0");
+  EXPECT_EQ(ask(), StatusCode::INVALID_ARGUMENT);
+
+  // No value clears; a request without settings reads.
+  request.mutable_settings()->clear();
+  (*request.mutable_settings())["trace_rate"];
+  ASSERT_EQ(ask(), StatusCode::OK);
+  EXPECT_EQ(said("trace_level"), std::vector<std::string>{"TIMESTAMPS"});
+  EXPECT_EQ(said("trace_rate"), std::vector<std::string>{"1000"});
+  request.Clear();
+  ASSERT_EQ(ask(), StatusCode::OK);
+  EXPECT_EQ(said("trace_level"), std::vector<std::string>{"OFF"});
+  request.set_model_name("none");
+  EXPECT_EQ(ask(), StatusCode::NOT_FOUND);
 }
 
 TEST_F(GrpcServerTest, APortInUseIsAnErrorThatNamesIt) {

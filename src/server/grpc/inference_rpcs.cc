@@ -10,6 +10,7 @@
 #include "server/kserve/log_settings.h"
 #include "server/kserve/model_config_message.h"
 #include "server/kserve/model_control.h"
+#include "server/kserve/trace_settings.h"
 #include "server/kserve/validation.h"
 
 namespace tactus {
@@ -144,7 +145,8 @@ ServerUnaryReactor* InferenceRpcs::ServerMetadata(CallbackServerContext* context
                                                   inference::ServerMetadataResponse* response) {
   response->set_name(std::string(ServerName(strict_triton_)));
   response->set_version(std::string(kServerVersion));
-  for (std::string_view extension : ServerExtensions(log_settings_ != nullptr)) {
+  for (std::string_view extension : ServerExtensions(
+           {.logging = log_settings_ != nullptr, .trace = trace_settings_ != nullptr})) {
     response->add_extensions(std::string(extension));
   }
   return End(context, {});
@@ -249,9 +251,25 @@ ServerUnaryReactor* InferenceRpcs::CudaSharedMemoryUnregister(
   return Unserved(context, "cuda_shared_memory");
 }
 ServerUnaryReactor* InferenceRpcs::TraceSetting(CallbackServerContext* context,
-                                                const inference::TraceSettingRequest*,
-                                                inference::TraceSettingResponse*) {
-  return Unserved(context, "trace");
+                                                const inference::TraceSettingRequest* request,
+                                                inference::TraceSettingResponse* response) {
+  if (trace_settings_ == nullptr) return Unserved(context, "trace");
+  const std::string& name = request->model_name();
+  if (!name.empty()) {
+    if (const auto model = service_.Find(name, -1); !model) {
+      return End(context, std::unexpected(model.error()));
+    }
+  }
+  TraceValues values;
+  for (const auto& [setting, given] : request->settings()) {
+    values[setting].assign(given.value().begin(), given.value().end());
+  }
+  if (Status set = trace_settings_->Set(name, values); !set) return End(context, set);
+  for (const auto& [setting, texts] : trace_settings_->Get(name)) {
+    auto& said = (*response->mutable_settings())[setting];
+    said.mutable_value()->Assign(texts.begin(), texts.end());
+  }
+  return End(context, {});
 }
 ServerUnaryReactor* InferenceRpcs::LogSettings(CallbackServerContext* context,
                                                const inference::LogSettingsRequest* request,

@@ -16,6 +16,7 @@ namespace tactus {
 
 class LogSettings;
 class ModelFolders;
+class TraceSettings;
 
 // The generated service offers one mix-in for each method, by how it is handled: all as callbacks,
 // and ModelInfer and ModelStreamInfer as bytes (see wire.h).
@@ -40,15 +41,17 @@ using All =
 
 class InferenceRpcs final : public rpc_layers::All {
  public:
-  // `log_settings` and `folders` may be null.
+  // `log_settings`, `trace_settings` and `folders` may be null.
   InferenceRpcs(InferenceService& service, SlowCalls& slow, CallGate gate, bool strict_triton,
                 std::shared_ptr<class LogSettings> log_settings,
+                std::shared_ptr<TraceSettings> trace_settings,
                 std::shared_ptr<ModelFolders> folders)
       : service_(service),
         slow_(slow),
         gate_(std::move(gate)),
         strict_triton_(strict_triton),
         log_settings_(std::move(log_settings)),
+        trace_settings_(std::move(trace_settings)),
         folders_(std::move(folders)) {}
 
   grpc::ServerUnaryReactor* ModelInfer(grpc::CallbackServerContext* context,
@@ -107,8 +110,8 @@ class InferenceRpcs final : public rpc_layers::All {
       grpc::CallbackServerContext* context, const inference::CudaSharedMemoryUnregisterRequest*,
       inference::CudaSharedMemoryUnregisterResponse*) override;
   grpc::ServerUnaryReactor* TraceSetting(grpc::CallbackServerContext* context,
-                                         const inference::TraceSettingRequest*,
-                                         inference::TraceSettingResponse*) override;
+                                         const inference::TraceSettingRequest* request,
+                                         inference::TraceSettingResponse* response) override;
   grpc::ServerUnaryReactor* LogSettings(grpc::CallbackServerContext* context,
                                         const inference::LogSettingsRequest* request,
                                         inference::LogSettingsResponse* response) override;
@@ -127,6 +130,7 @@ class InferenceRpcs final : public rpc_layers::All {
   const CallGate gate_;
   const bool strict_triton_;
   const std::shared_ptr<class LogSettings> log_settings_;
+  const std::shared_ptr<TraceSettings> trace_settings_;
   const std::shared_ptr<ModelFolders> folders_;
 };
 

@@ -133,7 +133,9 @@ Expected<InferCall> CallFrom(const InferenceService& service,
     call.parameters.emplace_back(name, *value);
   }
   auto made = MakeCall(std::move(*model), call, received);
-  if (made) made->keepalive = std::move(owner);
+  if (!made) return made;
+  made->id = owner->message->id();
+  made->keepalive = std::move(owner);
   return made;
 }
 

@@ -65,6 +65,8 @@ TEST_F(HttpAccessTest, EveryEndpointByEveryScope) {
       {"POST", "http://other/v2/models/numbers/infer", "infer"},
       {"POST", "/v2/repository/models/numbers/load", "admin"},
       {"POST", "/v2/repository/models/numbers/unload", "admin"},
+      {"GET", "/v2/trace/setting", "read"},
+      {"GET", "/v2/models/numbers/trace/setting", "read"},
       {"POST", "/v2/trace/setting", "admin"},
       {"POST", "/v2/models/numbers/trace/setting", "admin"},
       {"POST", "/v2/logging", "admin"},

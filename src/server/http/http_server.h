@@ -25,6 +25,7 @@ class LoopLag;
 class ModelFolders;
 class Objectives;
 class StreamSet;
+class TraceSettings;
 
 struct HttpOptions {
   // Loopback unless the operator says otherwise.
@@ -62,6 +63,8 @@ struct HttpOptions {
   std::shared_ptr<const Objectives> objectives;
   // Read and changed by /v2/logging. Null: the server does not know that extension.
   std::shared_ptr<LogSettings> log_settings = nullptr;
+  // Read and changed by /v2/trace/setting, and of a model. Null: as above.
+  std::shared_ptr<TraceSettings> trace_settings = nullptr;
   // Where files that are sent with a load go. Null: the server takes none.
   std::shared_ptr<ModelFolders> folders = nullptr;
 };

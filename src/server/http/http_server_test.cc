@@ -13,6 +13,7 @@
 #include "server/kserve/compression.h"
 #include "server/kserve/log_settings.h"
 #include "server/kserve/objectives.h"
+#include "server/kserve/trace_settings.h"
 
 namespace tactus {
 namespace {
@@ -295,6 +296,52 @@ TEST_F(HttpServerTest, LogSettingsAreReadAndChangedAllOrNone) {
                                             .verbose_level = 2,
                                             .form = LogChoice::Form::kDefault}}));
   EXPECT_EQ(Call("PUT /v2/logging HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").status, 405);
+}
+
+// As /v2/trace/setting says it, with the rate and the levels given.
+std::string Traced(const char* rate, const char* levels) {
+  return fmt::format(R"({{"log_frequency":"0","trace_count":"-1","trace_file":"t.json",)"
+                     R"("trace_level":[{}],"trace_mode":"triton","trace_rate":"{}"}})",
+                     levels, rate);
+}
+
+TEST_F(HttpServerTest, TraceSettingsOfTheServerAndOfAModelAreReadAndChanged) {
+  options_.trace_settings = std::make_shared<TraceSettings>("t.json");
+  const std::string global = "/v2/trace/setting";
+  const std::string model = "/v2/models/numbers/trace/setting";
+  const std::string version = "/v2/models/numbers/versions/1/trace/setting";
+  EXPECT_EQ(Call(Get(global)).body, Traced("1000", R"("OFF")"));
+  EXPECT_EQ(Call(Post(model, "")).body, Traced("1000", R"("OFF")"));
+  EXPECT_TRUE(Contains(Call(Get("/v2")).body, R"("binary_tensor_data","trace"])"));
+
+  EXPECT_EQ(Call(Post(global, R"({"trace_rate":"5","trace_level":["TIMESTAMPS"]})")).body,
+            Traced("5", R"("TIMESTAMPS")"));
+  EXPECT_EQ(Call(Post(version, R"({"trace_rate":7})")).body, Traced("7", R"("TIMESTAMPS")"));
+  EXPECT_EQ(Call(Get(model)).body, Traced("7", R"("TIMESTAMPS")"));
+  EXPECT_EQ(Call(Get("/v2/models/words/trace/setting")).body, Traced("5", R"("TIMESTAMPS")"));
+  EXPECT_EQ(Call(Post(model, R"({"trace_rate":null})")).body, Traced("5", R"("TIMESTAMPS")"));
+  EXPECT_EQ(Call(Post(global, R"({"trace_level":[],"trace_rate":null})")).body,
+            Traced("1000", R"("OFF")"));
+
+  const std::pair<const char*, int> kRefused[] = {
+      {R"({"log_frequency":"1","trace_rate":"0"})", 400},
+      {R"({"log_frequency":"1","trace_x":"1"})", 400},
+      {R"({"trace_rate":1.5})", 400},
+      {R"({"trace_rate":true})", 400},
+      {R"({"trace_level":{}})", 400},
+      {R"({"trace_level":[null]})", 400},
+      {R"({"trace_level":"TENSORS"})", 501},
+      {R"({"trace_file":"x"})", 501},
+      {"[]", 400}};
+  for (const auto& [body, status] : kRefused) {
+    EXPECT_EQ(Call(Post(global, body)).status, status) << body;
+    EXPECT_EQ(Call(Get(global)).body, Traced("1000", R"("OFF")")) << body;
+  }
+  EXPECT_EQ(Call(Get("/v2/models/none/trace/setting")).body,
+            R"({"error":"Request for unknown model: 'none' is not found"})");
+  EXPECT_EQ(Call(Post("/v2/models/none/trace/setting", R"({"trace_rate":"1"})")).status, 404);
+  EXPECT_EQ(Call("PUT /v2/trace/setting HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").status,
+            405);
 }
 
 TEST(HttpServerMetrics, ServesTheTextItIsGiven) {

@@ -18,6 +18,7 @@
 #include "server/kserve/objectives.h"
 #include "server/kserve/rest_bodies.h"
 #include "server/kserve/server_timing.h"
+#include "server/kserve/trace_settings.h"
 
 namespace tactus {
 namespace {
@@ -84,6 +85,7 @@ class KServeHandler final : public HttpHandler {
         max_body_(options.max_body),
         objectives_(options.objectives),
         log_settings_(options.log_settings),
+        trace_settings_(options.trace_settings),
         folders_(options.folders),
         strict_(options.strict_triton),
         waiting_(kWaitingCalls) {
@@ -138,8 +140,9 @@ class KServeHandler final : public HttpHandler {
     const bool unknown = route.endpoint == Endpoint::kUnknown || IsOfStreams(route.endpoint);
     if (unknown) return ErrorResponse(404, "Not Found");
     const bool logging = route.endpoint == Endpoint::kLogging;
+    const bool trace = route.endpoint == Endpoint::kTrace;
     if (route.endpoint == Endpoint::kUnsupported || route.endpoint == Endpoint::kSettings ||
-        (logging && log_settings_ == nullptr)) {
+        (logging && log_settings_ == nullptr) || (trace && trace_settings_ == nullptr)) {
       return ErrorResponse(
           501, fmt::format("the {} extension is not supported", ExtensionOf(request.target)));
     }
@@ -150,6 +153,7 @@ class KServeHandler final : public HttpHandler {
       return MethodNotAllowed(allowed);
     }
     if (logging) return Logging(request, post);
+    if (trace) return Trace(request, route, post);
     if (post) return AnswerPost(request, route, exchange);
     return AnswerGet(route);
   }
@@ -166,6 +170,23 @@ class KServeHandler final : public HttpHandler {
     return JsonResponse(LogSettingsJson(log_settings_->Get()));
   }
 
+  HttpResponse Trace(const HttpRequest& request, const Route& route, bool change) {
+    if (!route.model.empty()) {
+      if (const auto model = Find(route); !model) return Refusal(model.error());
+    }
+    if (change) {
+      auto body = Inflated(request);
+      if (!body) return Refusal(body.error());
+      if (body->too_large) return TooLarge();
+      const auto values = ParseTraceSettings(Text(body->bytes));
+      if (!values) return Refusal(values.error());
+      if (Status set = trace_settings_->Set(route.model, *values); !set) {
+        return Refusal(set.error());
+      }
+    }
+    return JsonResponse(TraceSettingsJson(trace_settings_->Get(route.model)));
+  }
+
   HttpResponse AnswerGet(const Route& route) {
     switch (route.endpoint) {
       case Endpoint::kHealthLive:
@@ -173,7 +194,8 @@ class KServeHandler final : public HttpHandler {
       case Endpoint::kHealthReady:
         return Health("ready", service_.Ready(), strict_);
       case Endpoint::kServer:
-        return JsonResponse(ServerMetadataJson(strict_, log_settings_ != nullptr));
+        return JsonResponse(ServerMetadataJson(
+            strict_, {.logging = log_settings_ != nullptr, .trace = trace_settings_ != nullptr}));
       case Endpoint::kStatistics:
         return Statistics(route);
       default:
@@ -329,6 +351,7 @@ class KServeHandler final : public HttpHandler {
     auto pending = std::make_shared<Pending>(Pending{std::move(exchange), std::move(decoded->form),
                                                      ChooseCoding(request.accept_encoding), strict_,
                                                      std::move(call->classes)});
+    call->id = pending->form.id;
     call->reply = [pending = std::move(pending)](InferReply&& reply) {
       Exchange& to = *pending->exchange;
       const bool heavy = IsHeavy(reply, *pending);
@@ -389,8 +412,9 @@ class KServeHandler final : public HttpHandler {
   InferenceService& service_;
   const std::size_t max_body_;
   const std::shared_ptr<const Objectives> objectives_;
-  const std::shared_ptr<LogSettings> log_settings_;  // or null
-  const std::shared_ptr<ModelFolders> folders_;      // or null
+  const std::shared_ptr<LogSettings> log_settings_;      // or null
+  const std::shared_ptr<TraceSettings> trace_settings_;  // or null
+  const std::shared_ptr<ModelFolders> folders_;          // or null
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode
   WaitingThread waiting_;

@@ -60,7 +60,7 @@ using Segments = std::span<const std::string_view>;
 
 Endpoint ModelEndpoint(Segments rest) {
   if (rest.empty()) return Endpoint::kModel;
-  if (rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting") return Endpoint::kSettings;
+  if (rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting") return Endpoint::kTrace;
   if (rest.size() != 1) return Endpoint::kUnknown;
   if (rest[0] == "infer") return Endpoint::kInfer;
   if (rest[0] == "ready") return Endpoint::kModelReady;
@@ -122,8 +122,10 @@ Route RouteOf(std::string_view target) {
     if (rest[1] == "ready") return {Endpoint::kHealthReady, {}, {}};
   }
   const bool memory = rest[0] == "systemsharedmemory" || rest[0] == "cudasharedmemory";
-  const bool settings = rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting";
-  if (memory || settings) return {Endpoint::kSettings, {}, {}};
+  if (memory) return {Endpoint::kSettings, {}, {}};
+  if (rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting") {
+    return {Endpoint::kTrace, {}, {}};
+  }
   if (rest.size() == 1 && rest[0] == "logging") return {Endpoint::kLogging, {}, {}};
   return {};
 }
@@ -151,6 +153,7 @@ Scope ScopeOf(Endpoint endpoint, Verb verb) {
     case Endpoint::kSettings:
     case Endpoint::kLogging:
       return Scope::kAdmin;
+    case Endpoint::kTrace:
     case Endpoint::kStream:
       return verb == Verb::kGet || verb == Verb::kHead ? Scope::kRead : Scope::kAdmin;
     default:
@@ -166,6 +169,7 @@ std::string_view AllowedVerbs(Endpoint endpoint) {
     case Endpoint::kUnload:
       return "POST";
     case Endpoint::kLogging:
+    case Endpoint::kTrace:
       return "GET, HEAD, POST";
     case Endpoint::kStream:
       return "GET, HEAD, POST, DELETE";

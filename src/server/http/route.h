@@ -14,11 +14,12 @@ namespace tactus {
 enum class Endpoint {
   kUnknown,
   kUnsupported,  // of the protocol, but not of this server: generation
-  kSettings,     // the same: shared memory, tracing, which change the server
+  kSettings,     // the same: shared memory, which changes the server
   kHealthLive,
   kHealthReady,
   kServer,
   kLogging,
+  kTrace,  // of the server, or of a model
   kModel,
   kModelReady,
   kInfer,
@@ -44,10 +45,11 @@ struct Route {
 // one slash at the end does no harm.
 Route RouteOf(std::string_view target);
 
-// What a token must grant for it. Streams are read by readers, and changed by admins.
+// What a token must grant for it. Streams and trace settings are read by readers, and changed by
+// admins.
 Scope ScopeOf(Endpoint endpoint, Verb verb);
 
-// The extension that a path of kUnsupported, kSettings or kLogging belongs to: "trace".
+// The extension that a path of kUnsupported, kSettings, kLogging or kTrace belongs to: "trace".
 std::string_view ExtensionOf(std::string_view target);
 
 // Whether it is of streams.

@@ -8,7 +8,6 @@
 
 #include "base/base64.h"
 #include "server/kserve/json_text.h"
-#include "server/kserve/validation.h"
 
 namespace tactus {
 namespace {
@@ -80,10 +79,11 @@ std::string ErrorJson(std::string_view text) {
   return json;
 }
 
-std::string ServerMetadataJson(bool strict_triton, bool logging) {
+std::string ServerMetadataJson(bool strict_triton, SettingsServed settings) {
   Json extensions = Json::array();
-  for (const std::string_view extension : ServerExtensions(logging))
+  for (const std::string_view extension : ServerExtensions(settings)) {
     extensions.push_back(extension);
+  }
   return Text({{"name", ServerName(strict_triton)},
                {"version", kServerVersion},
                {"extensions", std::move(extensions)}});
@@ -194,6 +194,38 @@ std::string LogSettingsJson(const LogValues& values) {
   Json json = Json::object();
   for (const auto& [name, value] : values) {
     std::visit([&, &name = name](const auto& each) { json[name] = each; }, value);
+  }
+  return Text(json);
+}
+
+Expected<TraceValues> ParseTraceSettings(std::string_view body) {
+  const auto json = ParseObject(body);
+  if (!json) return std::unexpected(json.error());
+  TraceValues values;
+  for (const auto& [name, value] : json->items()) {
+    std::vector<std::string>& texts = values[name];
+    const Json list = value.is_array()  ? value
+                      : value.is_null() ? Json::array()
+                                        : Json::array({value});
+    for (const Json& each : list) {
+      if (each.is_string()) {
+        texts.push_back(each.get<std::string>());
+      } else if (each.is_number_integer()) {
+        texts.push_back(each.dump());
+      } else {
+        return InvalidArgument(fmt::format(
+            "trace setting '{}' must be a string, a list of strings, or null to clear it", name));
+      }
+    }
+  }
+  return values;
+}
+
+// Triton has a list of levels, and one string of everything else.
+std::string TraceSettingsJson(const TraceValues& values) {
+  Json json = Json::object();
+  for (const auto& [name, texts] : values) {
+    json[name] = name == "trace_level" || texts.size() != 1 ? Json(texts) : Json(texts.front());
   }
   return Text(json);
 }

@@ -9,13 +9,14 @@
 #include "base/expected.h"
 #include "server/kserve/log_settings.h"
 #include "server/kserve/model_control.h"
+#include "server/kserve/trace_settings.h"
+#include "server/kserve/validation.h"
 #include "service/inference_service.h"
 
 namespace tactus {
 
 std::string ErrorJson(std::string_view text);
-// `logging`: whether it has log settings.
-std::string ServerMetadataJson(bool strict_triton, bool logging);
+std::string ServerMetadataJson(bool strict_triton, SettingsServed settings);
 // `versions`: all that are ready.
 std::string ModelMetadataJson(const ModelSpec& model, std::span<const std::int64_t> versions);
 std::string ModelReadyJson(std::string_view model, bool ready);
@@ -32,5 +33,9 @@ Expected<bool> ParseUnloadRequest(std::string_view body);
 // The body of a change of log settings, {"log_info": false}; an empty one changes nothing.
 Expected<LogValues> ParseLogSettings(std::string_view body);
 std::string LogSettingsJson(const LogValues& values);
+// The body of a change of trace settings, {"trace_level": ["TIMESTAMPS"], "trace_rate": "10"}: null
+// and an empty list clear a setting; a whole number stands for its text.
+Expected<TraceValues> ParseTraceSettings(std::string_view body);
+std::string TraceSettingsJson(const TraceValues& values);
 
 }  // namespace tactus

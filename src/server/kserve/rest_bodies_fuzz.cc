@@ -29,6 +29,21 @@ void ChangeLogSettings(std::string_view body) {
         "they read as written");
 }
 
+void ChangeTraceSettings(std::string_view body) {
+  const auto values = ParseTraceSettings(body);
+  if (!values) return CHECK(!values.error().message.empty(), "a mistake has a text");
+  TraceSettings settings("traces.json");
+  for (const char* const model : {"", "m"}) {
+    const TraceValues before = settings.Get(model);
+    const bool set = settings.Set(model, *values).has_value();
+    CHECK(set || settings.Get(model) == before, "all of a request or none");
+    CHECK(ParseTraceSettings(TraceSettingsJson(settings.Get(model))) == settings.Get(model),
+          "they read as written");
+    CHECK(settings.Set(model, settings.Get(model)).has_value(), "what is said may be set");
+    (void)settings.Sample("m");
+  }
+}
+
 }  // namespace
 }  // namespace tactus
 
@@ -36,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace tactus;
   if (size == 0) return 0;
   const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 4) {
+  switch (static_cast<std::uint8_t>(data[0] - '0') % 5) {
     case 0:
       Load(body);
       break;
@@ -46,8 +61,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 2:
       (void)ParseIndexRequest(body);
       break;
-    default:
+    case 3:
       (void)ParseUnloadRequest(body);
+      break;
+    default:
+      ChangeTraceSettings(body);
   }
   return 0;
 }

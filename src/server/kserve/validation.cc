@@ -340,11 +340,12 @@ Expected<std::int64_t> ParseVersion(std::string_view text) {
   return version;
 }
 
-std::span<const std::string_view> ServerExtensions(bool logging) {
-  static constexpr std::array<std::string_view, 6> kExtensions{
-      "model_repository", "model_configuration", "schedule_policy",
-      "statistics",       "binary_tensor_data",  "logging"};
-  return std::span(kExtensions).first(kExtensions.size() - (logging ? 0 : 1));
+std::vector<std::string_view> ServerExtensions(SettingsServed settings) {
+  std::vector<std::string_view> extensions{"model_repository", "model_configuration",
+                                           "schedule_policy", "statistics", "binary_tensor_data"};
+  if (settings.trace) extensions.push_back("trace");
+  if (settings.logging) extensions.push_back("logging");
+  return extensions;
 }
 
 }  // namespace tactus

@@ -87,7 +87,11 @@ constexpr std::string_view ServerName(bool strict_triton) {
   return strict_triton ? "triton" : "tactus";
 }
 inline constexpr std::string_view kServerVersion = "0.1.0";
-// `logging`: whether it has log settings.
-std::span<const std::string_view> ServerExtensions(bool logging);
+// Which of the extensions that not every server has it has.
+struct SettingsServed {
+  bool logging = false;
+  bool trace = false;
+};
+std::vector<std::string_view> ServerExtensions(SettingsServed settings);
 
 }  // namespace tactus
