@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pwd.h>
@@ -20,8 +21,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <gtest/gtest.h>
 
 namespace tactus::knowledge {
 namespace {
@@ -55,8 +54,8 @@ std::string TailOf(const std::filesystem::path& log) {
   return text.size() > 2'000 ? text.substr(text.size() - 2'000) : text;
 }
 
-// What a child needs to become that user. It is found before the fork: other threads of the test may
-// hold the locks of malloc and of getpwnam at that moment, and no child would ever get them.
+// What a child needs to become that user. It is found before the fork: other threads of the test
+// may hold the locks of malloc and of getpwnam at that moment, and no child would ever get them.
 struct Account {
   uid_t user = 0;
   gid_t group = 0;
