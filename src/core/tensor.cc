@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace tactus {
 namespace {
 
@@ -42,6 +44,35 @@ std::size_t ElementSize(DataType type) { return kTypes[static_cast<std::size_t>(
 bool FitsDims(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims) {
   return std::ranges::equal(
       shape, dims, [](std::int64_t size, std::int64_t dim) { return dim < 0 || dim == size; });
+}
+
+bool SameElements(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
+  const auto until_open = [](std::span<const std::int64_t> dims) {
+    const auto open = std::ranges::find_if(dims, [](std::int64_t dim) { return dim < 0; });
+    return static_cast<std::size_t>(open - dims.begin());
+  };
+  for (;;) {
+    const std::size_t i = until_open(a);
+    const std::size_t j = until_open(b);
+    const auto count = ElementCount(a.first(i));
+    if (!count || count != ElementCount(b.first(j))) return false;
+    if (i == a.size() || j == b.size()) return i == a.size() && j == b.size();
+    a = a.subspan(i + 1);
+    b = b.subspan(j + 1);
+  }
+}
+
+Shape Reshaped(std::span<const std::int64_t> shape, std::span<const std::int64_t> from,
+               std::span<const std::int64_t> to) {
+  Shape made(to.begin(), to.end());
+  auto next = made.begin();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i] >= 0) continue;
+    next = std::find_if(next, made.end(), [](std::int64_t dim) { return dim < 0; });
+    CHECK(next != made.end(), "as many dimensions are open in both");
+    *next++ = shape[i];
+  }
+  return made;
 }
 
 std::optional<std::int64_t> ElementCount(std::span<const std::int64_t> shape) {

@@ -41,11 +41,22 @@ using Shape = std::vector<std::int64_t>;
 struct TensorSpec {
   std::string name;
   DataType type = DataType::kFp32;
-  Shape dims;
+  Shape dims;  // as clients send or receive it
+  // As the model itself takes or gives it, where that is another shape of the same elements
+  // (SameElements). Only engines need it.
+  std::optional<Shape> reshape = std::nullopt;
 };
 
 // Whether a tensor of this shape can be one of these dims, of which -1 is any.
 bool FitsDims(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims);
+// Whether tensors of the two dims have the same elements in the same order, whatever their open
+// dimensions (-1) are: there are as many in both, and the sizes before, between and behind them
+// have equal products.
+bool SameElements(std::span<const std::int64_t> a, std::span<const std::int64_t> b);
+// `shape`, which fits `from`, as it is by `to`: its open dimensions take the sizes that it has in
+// those of `from`, in their order. SameElements(from, to) holds.
+Shape Reshaped(std::span<const std::int64_t> shape, std::span<const std::int64_t> from,
+               std::span<const std::int64_t> to);
 // Elements of a shape; nothing for a negative dimension or a product beyond 2^62.
 std::optional<std::int64_t> ElementCount(std::span<const std::int64_t> shape);
 // Bytes of the first `elements` strings of a BYTES tensor's; nothing where they run past the end.

@@ -349,5 +349,26 @@ TEST(IdentityEngine, AnswersWithTheVeryBytesOfARequestThatMayBeKept) {
   EXPECT_EQ(copy.output->tensors[1].Row(1, 2).size(), 4 + 6u);
 }
 
+TEST(IdentityEngine, ReshapesBothWays) {
+  auto engine = MakeEngine("identity", {}).value();
+  ModelSpec spec{.name = "echo", .max_batch = 4};
+  spec.inputs = {{"IN", DataType::kUint16, {-1, 1, -1, 2}, Shape{-1, -1, 2}}};
+  spec.outputs = {{"OUT", DataType::kUint16, {-1, -1, 2, 1}, Shape{-1, -1, 2}}};
+  const ModelHandle model = engine->Load(spec, LaneSpec{}).value();
+  std::vector<Row> rows;
+  for (const std::uint16_t first : {0, 10}) {
+    rows.push_back(Row().Add<std::uint16_t>({1, 1, 3, 2}, std::vector<std::uint16_t>(6, first)));
+  }
+  const BatchResult result = RunBatch(*engine, model, rows);
+  ASSERT_TRUE(result.status);
+  EXPECT_THAT(result.output->tensors[0].shape, ElementsAre(2, 3, 2, 1));
+  EXPECT_EQ(Values<std::uint16_t>(result.output->tensors[0].Row(1, 2)),
+            std::vector<std::uint16_t>(6, 10));
+  spec.outputs[0].reshape.reset();
+  const auto other = engine->Load(spec, LaneSpec{});
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, ::testing::HasSubstr("'OUT' is UINT16 [-1,-1,2,1], but"));
+}
+
 }  // namespace
 }  // namespace tactus

@@ -27,7 +27,7 @@ struct DeviceStream {
 struct DeviceTensor {
   std::uint64_t address = 0;
   std::size_t bytes = 0;
-  Shape shape;  // of the whole batch
+  Shape shape;  // of the whole batch, as the program has it (TensorSpec::reshape)
 };
 
 struct DeviceOutputs {

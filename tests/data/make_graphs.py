@@ -8,6 +8,8 @@ pair.onnx      a [N,H,W] float, b [N,H,W] float -> sum [N,H,W], rows [N,W] (the 
 long.onnx      x [N,4] float -> y [N,4]: adds 1 a billion times, so it runs until it is stopped
 single.onnx    x [3] int64 -> y [3]: twice x; no batch dimension
 scalar.onnx    x [] float, word [] string -> y []: twice x, same []
+vector.onnx    x [N] float, cells [N,M,2] float, word [N] string -> y [N]: x times the sum of the
+               row's cells, doubled [N,M,2]: twice the cells, same [N]: the word
 pick.onnx      x [N,1] int64 -> y [N,1] float: 10, 20, 30 or 40 by x from 0 to 3; any other x fails
 steps.onnx     x [N,1] int64 -> y [N,1]: as x, after as many steps as the largest x says
 divide.onnx    x [N,1] int64 -> y [N,1]: x divided by -1, which kills the process for the least x
@@ -78,6 +80,19 @@ def divisions():
           [x], [y], [least, minus])
 
 
+def vector():
+    cells = ["N", "M", 2]
+    write("vector",
+          [helper.make_node("ReduceSum", ["cells", "axes"], ["sum"], keepdims=0),
+           helper.make_node("Mul", ["x", "sum"], ["y"]),
+           helper.make_node("Add", ["cells", "cells"], ["doubled"]),
+           helper.make_node("Identity", ["word"], ["same"])],
+          [tensor("x", FLOAT, ["N"]), tensor("cells", FLOAT, cells), tensor("word", STRING, ["N"])],
+          [tensor("y", FLOAT, ["N"]), tensor("doubled", FLOAT, cells),
+           tensor("same", STRING, ["N"])],
+          [constant("axes", [1, 2], np.int64)])
+
+
 def main():
     divisions()
     write("strings", [helper.make_node("Identity", ["text"], ["same"])],
@@ -95,6 +110,7 @@ def main():
            helper.make_node("Identity", ["word"], ["same"])],
           [tensor("x", FLOAT, []), tensor("word", STRING, [])],
           [tensor("y", FLOAT, []), tensor("same", STRING, [])])
+    vector()
     write("pick", [helper.make_node("Gather", ["table", "x"], ["y"], axis=0)],
           [tensor("x", INT64, ["N", 1])], [tensor("y", FLOAT, ["N", 1])],
           [constant("table", [10, 20, 30, 40], np.float32)])

@@ -15,7 +15,7 @@ import tritonclient.http as http_client
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException
 
-from serving import WAIT_S, Server, ServedTest, add_model, identity_config, make_repository
+from serving import SOURCE, WAIT_S, Server, ServedTest, add_model, identity_config, make_repository
 
 RAW = {"Inference-Header-Content-Length": "0"}
 
@@ -228,6 +228,68 @@ class ModelControlTest(unittest.TestCase):
                 connected.unload_model("twice", unload_dependents=True)
                 self.assertFalse(connected.is_model_ready("twice"))
                 self.assertFalse(connected.is_model_ready("echo"))
+
+
+class ReshapeTest(unittest.TestCase):
+    """A graph whose tensors are [batch] and [batch, cells, 2]; clients have a dimension more."""
+
+    def fill(self, root):
+        # Without the batch dimension: name, type, what clients have, what the graph has.
+        inputs = (("x", "FP32", "1", ""), ("cells", "FP32", "-1, 1, 2", "-1, 2"),
+                  ("word", "STRING", "1", ""))
+        outputs = (("y", "FP32", "1, 1", ""), ("doubled", "FP32", "1, -1, 2", "-1, 2"),
+                   ("same", "STRING", "1", ""))
+
+        def tensors(side, of, inside=True):
+            return "".join(
+                f'{side} {{ name: "{name}" data_type: TYPE_{kind} dims: [ {dims} ] '
+                f'{f"reshape {{ shape: [ {shape} ] }}" if inside else ""} }}\n'
+                for name, kind, dims, shape in of)
+        add_model(root, "vector", 'platform: "onnxruntime_onnx"\nmax_batch_size: 8\n'
+                  + tensors("input", inputs) + tensors("output", outputs)
+                  + 'parameters { key: "slo_ms" value: { string_value: "60000" } }\n')
+        shutil.copy(SOURCE / "tests" / "data" / "vector.onnx", root / "vector" / "1" / "model.onnx")
+        maps = "".join(f'{side}_map {{ key: "{each[0]}" value: "{each[0]}" }} '
+                       for side, of in (("input", inputs), ("output", outputs)) for each in of)
+        add_model(root, "around", 'platform: "ensemble"\nmax_batch_size: 8\n'
+                  + tensors("input", inputs, False) + tensors("output", outputs, False)
+                  + f'ensemble_scheduling {{ step {{ model_name: "vector" {maps} }} }}\n'
+                  + 'parameters { key: "slo_ms" value: { string_value: "60000" } }\n')
+
+    def ask(self, client, connected, model, rows):
+        x = numpy.arange(1, rows + 1, dtype="f4").reshape(rows, 1)
+        cells = numpy.arange(rows * 6, dtype="f4").reshape(rows, 3, 1, 2)
+        words = numpy.array([[b"word %d" % row] for row in range(rows)], dtype=numpy.object_)
+        tensors = []
+        for name, values, kind in (("x", x, "FP32"), ("cells", cells, "FP32"),
+                                   ("word", words, "BYTES")):
+            tensors.append(client.InferInput(name, values.shape, kind))
+            tensors[-1].set_data_from_numpy(values)
+        answer = connected.infer(model, tensors)
+        numpy.testing.assert_array_equal(
+            answer.as_numpy("y"), (x[:, 0] * cells.sum(axis=(1, 2, 3))).reshape(rows, 1, 1))
+        numpy.testing.assert_array_equal(answer.as_numpy("doubled"),
+                                         2 * cells.reshape(rows, 1, 3, 2))
+        numpy.testing.assert_array_equal(answer.as_numpy("same"), words)
+
+    def test_clients_send_and_receive_dims_and_the_graph_has_its_own(self):
+        for arguments in ((), ("--isolate",)):
+            with contextlib.closing(Server(*arguments, fill=self.fill)) as server:
+                for client, connected in both_clients(server):
+                    for model in ("vector", "around"):
+                        for rows in (1, 3, 8):
+                            self.ask(client, connected, model, rows)
+                    flat = client.InferInput("x", [1], "FP32")
+                    flat.set_data_from_numpy(numpy.zeros(1, "f4"))
+                    with self.assertRaisesRegex(InferenceServerException,
+                                                r"Expected \[-1,1\], got \[1\]"):
+                        connected.infer("vector", [flat])
+                config = json.loads(server.get("/v2/models/vector/config"))
+                self.assertEqual([each["reshape"]["shape"] for each in config["input"]],
+                                 [[], [-1, 2], []])
+                self.assertEqual(config["output"][1]["dims"], [1, -1, 2])
+                metadata = json.loads(server.get("/v2/models/vector"))
+                self.assertEqual(metadata["outputs"][0]["shape"], [-1, 1, 1])
 
 
 class LogSettingsTest(unittest.TestCase):

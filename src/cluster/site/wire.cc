@@ -34,6 +34,9 @@ void PutTensors(const std::vector<TensorSpec>& tensors,
     put.set_name(tensor.name);
     put.set_datatype(std::string(Name(tensor.type)));
     for (const std::int64_t dim : tensor.dims) put.add_dims(dim);
+    if (!tensor.reshape) continue;
+    site::Dims& reshape = *put.mutable_reshape();
+    for (const std::int64_t dim : *tensor.reshape) reshape.add_dims(dim);
   }
 }
 
@@ -70,6 +73,11 @@ Status TakeTensors(const google::protobuf::RepeatedPtrField<site::Tensor>& wire,
     const auto type = ParseDataType(tensor.datatype());
     if (!type) return Bad("a tensor of no known type: '" + tensor.datatype().substr(0, 32) + "'");
     tensors.push_back({tensor.name(), *type, {tensor.dims().begin(), tensor.dims().end()}});
+    TensorSpec& taken = tensors.back();
+    if (!tensor.has_reshape()) continue;
+    const auto& dims = tensor.reshape().dims();
+    taken.reshape.emplace(dims.begin(), dims.end());
+    if (!SameElements(taken.dims, *taken.reshape)) return Bad("a reshape of other elements");
   }
   return {};
 }

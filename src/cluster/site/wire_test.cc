@@ -18,7 +18,7 @@ WorkerModel SomeModel() {
                 .max_batch = 2,
                 .slo = Millis(50),
                 .priority = 2,
-                .inputs = {{"x", DataType::kFp32, {-1, 4}}},
+                .inputs = {{"x", DataType::kFp32, {-1, 4}, Shape{-1, 2, 2}}},
                 .outputs = {{"y", DataType::kBytes, {-1}}},
                 .exits = {{"1", {}, 0.5}, {"2", {}, 0.9}},
                 .profile = {},
@@ -68,6 +68,8 @@ TEST(SiteWireTest, AWorkerSaysAllThatFrontEndsMustKnow) {
   const WorkerModel& model = worker.models.at(0);
   EXPECT_EQ(model.spec.version, 3);
   EXPECT_EQ(model.spec.inputs.at(0).dims, (Shape{-1, 4}));
+  EXPECT_EQ(model.spec.inputs.at(0).reshape, (Shape{-1, 2, 2}));
+  EXPECT_FALSE(model.spec.outputs.at(0).reshape);
   EXPECT_EQ(model.spec.outputs.at(0).type, DataType::kBytes);
   EXPECT_EQ(model.spec.parameters.at("key"), "value");
   EXPECT_EQ(model.spec.config, "bytes");
@@ -124,6 +126,7 @@ TEST(SiteWireTest, RefusesWhatIsOutOfRange) {
   EXPECT_TRUE(bad_model([](Model& m) { m.set_slo_ns(-1); }));
   EXPECT_TRUE(bad_model([](Model& m) { m.mutable_exits(0)->set_accuracy(2); }));
   EXPECT_TRUE(bad_model([](Model& m) { m.mutable_inputs(0)->set_datatype("FP31"); }));
+  EXPECT_TRUE(bad_model([](Model& m) { m.mutable_inputs(0)->mutable_reshape()->add_dims(2); }));
   EXPECT_TRUE(refused([](Wire& w) { *w.mutable_join(0)->add_models() = w.join(0).models(0); }))
       << "one name twice";
   EXPECT_TRUE(refused([](Wire& w) { w.set_seen(~std::uint64_t{0}); }));

@@ -34,6 +34,21 @@ ModelSpec PairOf(std::string name, int priority = 1) {
 }
 Row Pair(float a, float b) { return Row().Add<float>({1, 2}, {a, b}); }
 
+// Notes the shapes of what it is given.
+class Watched final : public DeviceProgram {
+ public:
+  Watched(std::unique_ptr<DeviceProgram> program, std::vector<Shape>& seen)
+      : program_(std::move(program)), seen_(seen) {}
+  Expected<DeviceOutputs> Enqueue(ExitId exit, std::span<const DeviceTensor> inputs) override {
+    for (const DeviceTensor& input : inputs) seen_.push_back(input.shape);
+    return program_->Enqueue(exit, inputs);
+  }
+
+ private:
+  const std::unique_ptr<DeviceProgram> program_;
+  std::vector<Shape>& seen_;
+};
+
 class CudaEngineTest : public ::testing::Test {
  protected:
   Expected<std::unique_ptr<Engine>> Make() { return Make(FakeCudaOptions(script_)); }
@@ -212,6 +227,35 @@ TEST_F(CudaEngineTest, TensorsOfBytesAreRefused) {
   ASSERT_FALSE(handle);
   EXPECT_EQ(handle.error().code, ErrorCode::kUnimplemented);
   EXPECT_THAT(handle.error().message, HasSubstr("'words'"));
+}
+
+TEST_F(CudaEngineTest, AProgramHasTheShapeOfItsReshapeAndClientsTheirs) {
+  CudaOptions options = FakeCudaOptions(script_);
+  std::vector<Shape> seen;
+  options.load = [&, load = options.load](ModelSpec& spec, const DeviceStream& stream) {
+    auto program = load(spec, stream);
+    if (program) program = std::make_unique<Watched>(*std::move(program), seen);
+    return program;
+  };
+  auto engine = Make(std::move(options)).value();
+  ModelSpec spec = PairOf("pair");
+  spec.inputs[0].reshape = {-1, 2, 1};
+  spec.outputs = {{"y", DataType::kFp32, {-1, 1, 2}, Shape{-1, 2, 1}}};
+  const ModelHandle model = Load(*engine, spec);
+  std::vector<Row> rows{Pair(1, 2), Pair(3, 4)};
+  const BatchResult result = RunBatch(*engine, model, rows);
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_THAT(seen, ElementsAre(Shape{2, 2, 1}));
+  EXPECT_THAT(result.output->tensors[0].shape, ElementsAre(2, 1, 2));
+  EXPECT_THAT(Values<float>(result.output->tensors[0].data), ElementsAre(1, 2, 3, 4));
+  const BatchResult wrong = RunBatch(*engine, model, Row().Add<float>({1, 1, 2}, {1, 2}));
+  ASSERT_FALSE(wrong.status);
+  EXPECT_EQ(wrong.status.error().code, ErrorCode::kInvalidArgument);
+  spec.outputs[0].reshape = {-1, 2};
+  const BatchResult other = RunBatch(*engine, Load(*engine, spec), Pair(1, 2));
+  ASSERT_FALSE(other.status);
+  EXPECT_THAT(other.status.error().message,
+              HasSubstr("output 'y' has shape [1,2,1], which its reshape [-1,2] does not allow"));
 }
 
 TEST_F(CudaEngineTest, RowsThatDoNotFitAreTheCallersError) {

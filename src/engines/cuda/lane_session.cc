@@ -147,7 +147,13 @@ Status LaneSession::Gather(const BatchJob& job, Batch& batch) {
 Status LaneSession::GatherInput(std::size_t i, std::span<const RowInputs> rows,
                                 Batch& batch) const {
   const TensorView& first = rows[0].inputs[i];
-  DeviceTensor tensor{.shape = Shape(first.shape.begin(), first.shape.end())};
+  const TensorSpec& spec = inputs_[i];
+  if (spec.reshape && !FitsDims(first.shape, spec.dims)) {
+    return InvalidArgument(fmt::format("input '{}' has shape {}, which is none of {}", spec.name,
+                                       ToString(first.shape), ToString(spec.dims)));
+  }
+  DeviceTensor tensor{.shape = spec.reshape ? Reshaped(first.shape, spec.dims, *spec.reshape)
+                                            : Shape(first.shape.begin(), first.shape.end())};
   const std::size_t row_bytes = static_cast<std::size_t>(ElementCount(tensor.shape).value_or(0)) *
                                 ElementSize(inputs_[i].type);
   for (const RowInputs& row : rows) {
@@ -239,6 +245,11 @@ Status LaneSession::Download(Batch& batch) {
                       "row for each of its inputs",
                       outputs_[i].name, ToString(tensor.shape), batch.rows));
     }
+    const TensorSpec& spec = outputs_[i];
+    if (spec.reshape && !FitsDims(tensor.shape, *spec.reshape)) {
+      return Internal(fmt::format("output '{}' has shape {}, which its reshape {} does not allow",
+                                  spec.name, ToString(tensor.shape), ToString(*spec.reshape)));
+    }
     const auto host = batch.staging->output(i).Get(tensor.bytes);
     if (!host) return std::unexpected(host.error());
     if (tensor.bytes == 0) continue;
@@ -273,9 +284,13 @@ std::shared_ptr<const BatchOutput> LaneSession::Answer(Batch& batch) const {
     DeviceTensor& tensor = batch.outputs.tensors[i];
     const std::byte* data = batch.staging->output(i).data();
     const std::vector<std::byte>& copy = storage->emplace_back(data, data + tensor.bytes);
+    const TensorSpec& spec = outputs_[i];
     Shape shape = std::move(tensor.shape);
-    // A scalar may be stated as [1], and is answered so.
-    if (shape.empty() && !batches_) shape.assign(outputs_[i].dims.size(), 1);
+    if (spec.reshape) {
+      shape = Reshaped(shape, *spec.reshape, spec.dims);
+    } else if (shape.empty() && !batches_) {
+      shape.assign(spec.dims.size(), 1);  // a package's scalar may be stated as [1]
+    }
     output->tensors.push_back({.shape = std::move(shape), .data = copy});
   }
   output->storage = std::move(storage);

@@ -15,9 +15,14 @@ using Clock = std::chrono::steady_clock;
 
 struct Identity {
   std::vector<TensorSpec> inputs;
-  std::size_t outputs = 0;
+  std::vector<TensorSpec> outputs;
   bool batches = false;
 };
+
+// As the engine itself has the tensor.
+const Shape& Inner(const TensorSpec& tensor) {
+  return tensor.reshape ? *tensor.reshape : tensor.dims;
+}
 
 // Bytes that an output may point into: a copy of its own, or the requests' owners.
 struct Storage {
@@ -32,8 +37,8 @@ Status CheckOutputs(ModelSpec& spec) {
   }
   if (spec.outputs.empty()) {
     for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-      spec.outputs.push_back(
-          {fmt::format("OUTPUT{}", i), spec.inputs[i].type, spec.inputs[i].dims});
+      spec.outputs.push_back(spec.inputs[i]);
+      spec.outputs.back().name = fmt::format("OUTPUT{}", i);
     }
   }
   if (spec.outputs.size() > spec.inputs.size()) {
@@ -46,12 +51,12 @@ Status CheckOutputs(ModelSpec& spec) {
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     const TensorSpec& in = spec.inputs[i];
     const TensorSpec& out = spec.outputs[i];
-    if (in.type == out.type && in.dims == out.dims) continue;
+    if (in.type == out.type && Inner(in) == Inner(out)) continue;
     return InvalidArgument(
         fmt::format("model '{}': output '{}' is {} {}, but input '{}', which the identity engine "
                     "answers with, is {} {}",
-                    spec.name, out.name, Name(out.type), ToString(out.dims), in.name, Name(in.type),
-                    ToString(in.dims)));
+                    spec.name, out.name, Name(out.type), ToString(Inner(out)), in.name,
+                    Name(in.type), ToString(Inner(in))));
   }
   if (spec.exits.empty()) spec.exits.push_back({"1", {}, 0});
   return {};
@@ -63,7 +68,7 @@ class IdentityEngine final : public Engine {
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
     if (Status ok = CheckOutputs(spec); !ok) return std::unexpected(ok.error());
-    return models_.Add({spec.inputs, spec.outputs.size(), spec.max_batch > 0});
+    return models_.Add({spec.inputs, spec.outputs, spec.max_batch > 0});
   }
 
   void Unload(ModelHandle handle) override { models_.Remove(handle); }
@@ -75,8 +80,8 @@ class IdentityEngine final : public Engine {
     }
     const auto begin = Clock::now();
     auto output = std::make_shared<BatchOutput>();
-    auto storage = std::make_shared<std::vector<Storage>>(model->outputs);
-    for (std::size_t i = 0; i < model->outputs; ++i) {
+    auto storage = std::make_shared<std::vector<Storage>>(model->outputs.size());
+    for (std::size_t i = 0; i < model->outputs.size(); ++i) {
       output->tensors.push_back(Answer(*model, job, i, (*storage)[i]));
     }
     output->storage = std::move(storage);
@@ -84,10 +89,18 @@ class IdentityEngine final : public Engine {
   }
 
  private:
+  static Shape AnswerShape(const Identity& model, std::span<const std::int64_t> sent,
+                           std::size_t i) {
+    const TensorSpec& in = model.inputs[i];
+    const TensorSpec& out = model.outputs[i];
+    if (!FitsDims(sent, in.dims)) return Shape(sent.begin(), sent.end());
+    return Reshaped(Reshaped(sent, in.dims, Inner(in)), Inner(out), out.dims);
+  }
+
   static BatchOutput::Tensor Answer(const Identity& model, const BatchJob& job, std::size_t i,
                                     Storage& storage) {
     const TensorView& first = job.rows[0].inputs[i];
-    BatchOutput::Tensor tensor{.shape = Shape(first.shape.begin(), first.shape.end())};
+    BatchOutput::Tensor tensor{.shape = AnswerShape(model, first.shape, i)};
     if (model.batches) tensor.shape[0] = static_cast<std::int64_t>(job.rows.size());
     const bool strings = model.inputs[i].type == DataType::kBytes;
     if (job.rows.size() == 1 && job.rows[0].owner != nullptr) {

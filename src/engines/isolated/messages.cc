@@ -49,20 +49,28 @@ void PutTensors(ByteWriter& to, const std::vector<TensorSpec>& tensors) {
     to.Put(std::string_view(tensor.name));
     to.Put(tensor.type);
     PutShape(to, tensor.dims);
+    to.Put(static_cast<std::uint8_t>(tensor.reshape ? 1 : 0));
+    if (tensor.reshape) PutShape(to, *tensor.reshape);
   }
 }
 
+// -1 is an open dimension.
+Shape TakeDims(ByteReader& from) {
+  Shape dims = TakeShape(from);
+  if (std::ranges::any_of(dims, [](std::int64_t dim) { return dim < -1; })) from.Spoil();
+  return dims;
+}
+
 std::vector<TensorSpec> TakeTensors(ByteReader& from) {
-  std::vector<TensorSpec> tensors(from.TakeCount(9));
+  std::vector<TensorSpec> tensors(from.TakeCount(10));
   for (TensorSpec& tensor : tensors) {
     tensor.name = from.TakeText();
     const auto type = from.Take<std::uint8_t>();
     if (type > kLastType) from.Spoil();
     tensor.type = static_cast<DataType>(std::min(type, kLastType));
-    tensor.dims = TakeShape(from);
-    for (const std::int64_t dim : tensor.dims) {
-      if (dim < -1) from.Spoil();
-    }
+    tensor.dims = TakeDims(from);
+    if (from.TakeBool()) tensor.reshape = TakeDims(from);
+    if (tensor.reshape && !SameElements(tensor.dims, *tensor.reshape)) from.Spoil();
   }
   return tensors;
 }

@@ -130,7 +130,7 @@ TEST(Messages, AnAnswerThatIsCutOffIsNone) {
                              .handle = 3,
                              .max_batch = 4,
                              .inputs = Outputs(),
-                             .outputs = Outputs(),
+                             .outputs = {{"y", DataType::kFp32, {-1, 1}, Shape{-1}}},
                              .exits = {"1", "2"}},
                   ReadLoadAnswer);
   ExpectOnlyWhole(MemoryUse{1, 2}, ReadMemoryUse);
@@ -157,11 +157,19 @@ TEST(Messages, ATensorOfNoTypeIsRefused) {
   ByteWriter dims;
   Put(dims, answer);
   EXPECT_FALSE(ReadLoadAnswer(dims.bytes()));
+  answer.inputs[0].dims = {-1, 2};
+  for (const Shape& reshape : {Shape{-1, 3}, Shape{-2, 2}, Shape{2}}) {
+    answer.inputs[0].reshape = reshape;
+    ByteWriter other;
+    Put(other, answer);
+    EXPECT_FALSE(ReadLoadAnswer(other.bytes())) << ToString(reshape);
+  }
 }
 
 TEST(Messages, AModelArrivesAsItWasSent) {
   ModelSpec spec{.name = "m", .version = 3, .platform = "p", .max_batch = -1};
   spec.inputs = Outputs();
+  spec.inputs[0].reshape = {-1, 1, 2};
   spec.exits = {{"1", "/a/b.onnx", 0.5}};
   spec.parameters = {{"key", "value"}};
   ByteWriter bytes;
@@ -172,7 +180,9 @@ TEST(Messages, AModelArrivesAsItWasSent) {
   EXPECT_EQ(got.spec.name, "m");
   EXPECT_EQ(got.spec.version, 3);
   EXPECT_EQ(got.spec.max_batch, -1);
+  EXPECT_EQ(got.spec.inputs[0].reshape, (Shape{-1, 1, 2}));
   EXPECT_EQ(got.spec.inputs[1].type, DataType::kBytes);
+  EXPECT_FALSE(got.spec.inputs[1].reshape);
   EXPECT_EQ(got.spec.exits[0].graph, "/a/b.onnx");
   EXPECT_EQ(got.spec.parameters, spec.parameters);
   EXPECT_EQ(got.placement.threads, 2);

@@ -98,7 +98,14 @@ Status BatchInputs::Gather(std::span<const TensorSpec> specs, bool batches,
                       ToString(shape), ToString(row.inputs[i].shape)));
     }
     shape_.assign(shape.begin(), shape.end());
-    if (specs[i].dims.empty()) shape_.clear();
+    if (specs[i].reshape) {
+      if (!FitsDims(shape, specs[i].dims)) {
+        return InvalidArgument(fmt::format("input '{}' has shape {}, which is none of {}",
+                                           specs[i].name, ToString(shape),
+                                           ToString(specs[i].dims)));
+      }
+      shape_ = Reshaped(shape, specs[i].dims, *specs[i].reshape);
+    }
     const Status ok = specs[i].type == DataType::kBytes ? GatherStrings(specs[i], i, rows)
                                                         : GatherNumbers(specs[i], i, rows);
     if (!ok) return ok;
@@ -169,12 +176,18 @@ Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& v
     const Ort::Value& value = storage->values[i];
     const auto info = value.GetTensorTypeAndShapeInfo();
     Shape shape = info.GetShape();
-    if (shape.empty() && !batches) shape.assign(specs[i].dims.size(), 1);
     if (batches && (shape.empty() || shape[0] != static_cast<std::int64_t>(rows))) {
       return Internal(
           fmt::format("output {} has shape {} for a batch of {}; a model that batches "
                       "gives one row for each of its inputs",
                       i, ToString(shape), rows));
+    }
+    if (specs[i].reshape) {
+      if (!FitsDims(shape, *specs[i].reshape)) {
+        return Internal(fmt::format("output '{}' has shape {}, which its reshape {} does not allow",
+                                    specs[i].name, ToString(shape), ToString(*specs[i].reshape)));
+      }
+      shape = Reshaped(shape, *specs[i].reshape, specs[i].dims);
     }
     const std::size_t count = info.GetElementCount();
     const DataType type = FromOnnx(info.GetElementType()).value();

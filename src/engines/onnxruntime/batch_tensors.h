@@ -17,8 +17,7 @@ namespace tactus {
 class BatchInputs {
  public:
   // `batches`: the first dimension is the batch. The rows must outlive the run. kInvalidArgument if
-  // rows differ in shape or a row's bytes are not what its shape says. A spec without dims is a
-  // scalar, whatever shape its row has.
+  // rows differ in shape or a row's bytes are not what its shape says.
   Status Gather(std::span<const TensorSpec> specs, bool batches, std::span<const RowInputs> rows);
 
   std::span<const Ort::Value> values() const { return values_; }
@@ -34,7 +33,7 @@ class BatchInputs {
 
 // The rows of a batch as spans into ONNX Runtime's own output, which the result keeps alive;
 // `graph` too, whose session allocated it. BYTES are encoded anew. `specs` are the outputs', in the
-// order of `values`: a scalar that is stated as [1] is answered so.
+// order of `values`, whose shapes become those that clients receive.
 Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& values,
                                                      std::span<const TensorSpec> specs,
                                                      bool batches, std::size_t rows,

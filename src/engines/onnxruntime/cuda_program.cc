@@ -75,10 +75,6 @@ class OnnxCudaProgram final : public DeviceProgram {
         outputs_(spec.outputs),
         exits_(std::move(exits)),
         memory_("Cuda", OrtDeviceAllocator, device, OrtMemTypeDefault) {
-    for (TensorSpec& input : inputs_) {
-      const auto real = std::ranges::find(exits_[0]->inputs, input.name, &TensorSpec::name);
-      if (real != exits_[0]->inputs.end()) input.dims = real->dims;
-    }
     // The engine waits for the stream itself, with the answer of the batch.
     run_.AddConfigEntry("disable_synchronize_execution_providers", "1");
   }
@@ -96,8 +92,7 @@ class OnnxCudaProgram final : public DeviceProgram {
   DeviceOutputs Run(Graph& graph, std::span<const DeviceTensor> inputs) {
     Ort::IoBinding binding(graph.session);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      // A scalar's row has a shape, the scalar has none.
-      const Shape& shape = inputs_[i].dims.empty() ? inputs_[i].dims : inputs[i].shape;
+      const Shape& shape = inputs[i].shape;
       binding.BindInput(inputs_[i].name.c_str(),
                         Ort::Value::CreateTensor(
                             memory_, reinterpret_cast<void*>(inputs[i].address), inputs[i].bytes,
@@ -116,7 +111,7 @@ class OnnxCudaProgram final : public DeviceProgram {
     return outputs;
   }
 
-  std::vector<TensorSpec> inputs_;  // scalars without dims, as ONNX Runtime takes them
+  const std::vector<TensorSpec> inputs_;
   const std::vector<TensorSpec> outputs_;
   const std::vector<std::shared_ptr<Graph>> exits_;
   const Ort::MemoryInfo memory_;

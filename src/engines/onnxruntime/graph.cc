@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -101,22 +102,40 @@ const TensorSpec* Find(const std::vector<TensorSpec>& tensors, const std::string
   return found == tensors.end() ? nullptr : &*found;
 }
 
-// config.pbtxt cannot write a scalar's dims, which are none: it says [1], as Triton has it.
-bool IsScalarStatedAsOne(const TensorSpec& stated, const TensorSpec& actual) {
-  return actual.dims.empty() && stated.dims == Shape{1};
+// Narrows `dims` by what the graph knows. False if the two contradict each other.
+bool Narrow(Shape& dims, const Shape& actual) {
+  if (dims.size() != actual.size()) return false;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == actual[i] || actual[i] < 0) continue;
+    if (dims[i] >= 0) return false;
+    dims[i] = actual[i];
+  }
+  return true;
 }
 
 // Narrows `stated` by what the graph knows. False if the two contradict each other.
 bool Agree(TensorSpec& stated, const TensorSpec& actual) {
   if (stated.type != actual.type) return false;
-  if (IsScalarStatedAsOne(stated, actual)) return true;
-  if (stated.dims.size() != actual.dims.size()) return false;
-  for (std::size_t i = 0; i < stated.dims.size(); ++i) {
-    if (stated.dims[i] == actual.dims[i] || actual.dims[i] < 0) continue;
-    if (stated.dims[i] >= 0) return false;
-    stated.dims[i] = actual.dims[i];
-  }
+  // config.pbtxt cannot write a scalar's dims, which are none: it says [1], as Triton has it.
+  const bool scalar = actual.dims.empty() && stated.dims == Shape{1};
+  if (scalar && !stated.reshape) stated.reshape.emplace();
+  if (!stated.reshape) return Narrow(stated.dims, actual.dims);
+  Shape narrowed = *stated.reshape;
+  if (!Narrow(narrowed, actual.dims)) return false;
+  stated.dims = Reshaped(narrowed, *stated.reshape, stated.dims);
+  stated.reshape = std::move(narrowed);
   return true;
+}
+
+// What `actual` is, and what is stated instead; where a reshape would do, how to say so.
+std::string Difference(const TensorSpec& stated, const TensorSpec& actual, bool batches) {
+  std::string text =
+      fmt::format("is {} {} in the graph, not {} {}", Name(actual.type), ToString(actual.dims),
+                  Name(stated.type), ToString(stated.reshape.value_or(stated.dims)));
+  if (stated.reshape) return text + " (reshape)";
+  if (stated.type != actual.type || !SameElements(stated.dims, actual.dims)) return text;
+  return text + fmt::format(" (if that is the clients' shape, state `reshape {{ shape: {} }}`)",
+                            ToString(std::span(actual.dims).subspan(batches ? 1 : 0)));
 }
 
 // The batch dimension must be open; a graph for exactly one row passes where one is the most.
@@ -153,11 +172,12 @@ Status MatchSide(const ModelSpec& spec, const Graph& graph, std::vector<TensorSp
     }
     if (!Agree(tensor, *real)) {
       return Mismatch(spec, graph,
-                      fmt::format("{} '{}' is {} {} in the graph, not {} {}", side, tensor.name,
-                                  Name(real->type), ToString(real->dims), Name(tensor.type),
-                                  ToString(tensor.dims)));
+                      fmt::format("{} '{}' {}", side, tensor.name,
+                                  Difference(tensor, *real, spec.max_batch > 0)));
     }
-    if (spec.max_batch > 0) tensor.dims[0] = -1;
+    if (spec.max_batch == 0) continue;
+    tensor.dims[0] = -1;
+    if (tensor.reshape) tensor.reshape->front() = -1;
   }
   return {};
 }

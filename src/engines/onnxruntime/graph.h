@@ -36,8 +36,8 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
                                            const std::function<Ort::SessionOptions()>& options);
 
 // Completes the tensors of `spec` from the graph where there are none, and checks them where there
-// are: the same input names, outputs that the graph has, equal types and dimensions that agree. A
-// scalar of the graph may be stated as [1].
+// are: the same input names, outputs that the graph has, equal types and dimensions, or those of
+// their `reshape`, that agree. A scalar of the graph may be stated as [1]: that is a reshape.
 Status MatchTensors(ModelSpec& spec, const Graph& graph);
 
 }  // namespace tactus

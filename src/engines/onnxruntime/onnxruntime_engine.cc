@@ -42,20 +42,10 @@ struct Stop {
   }
 };
 
-// The inputs that a model states, in its order; scalars of the graph have no dims.
-std::vector<TensorSpec> AsTheGraphHasThem(std::vector<TensorSpec> stated,
-                                          const std::vector<TensorSpec>& graph) {
-  for (TensorSpec& input : stated) {
-    const auto real = std::ranges::find(graph, input.name, &TensorSpec::name);
-    if (real != graph.end() && real->dims.empty()) input.dims.clear();
-  }
-  return stated;
-}
-
 class OnnxModel {
  public:
   OnnxModel(const ModelSpec& spec, std::vector<std::shared_ptr<Graph>> exits)
-      : inputs_(AsTheGraphHasThem(spec.inputs, exits[0]->inputs)),
+      : inputs_(spec.inputs),
         outputs_(spec.outputs),
         batches_(spec.max_batch > 0),
         exits_(std::move(exits)) {
@@ -176,7 +166,7 @@ class OnnxModel {
     spare_.push_back(std::move(scratch));
   }
 
-  const std::vector<TensorSpec> inputs_;  // scalars without dims, as ONNX Runtime takes them
+  const std::vector<TensorSpec> inputs_;
   const std::vector<TensorSpec> outputs_;
   const bool batches_;
   const std::vector<std::shared_ptr<Graph>> exits_;

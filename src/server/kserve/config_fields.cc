@@ -12,6 +12,7 @@
 
 #include "core/request.h"
 #include "server/kserve/ensemble_config.h"
+#include "server/kserve/tensor_config.h"
 #include "server/kserve/warmup_config.h"
 
 namespace tactus {
@@ -25,9 +26,6 @@ constexpr int kMostBatch = 65536;
 // A day: longer is a mistake in the unit.
 constexpr double kLongestSloMs = 86'400'000;
 constexpr int kMostExits = 64;
-// Its engine reads the keys of its operators, and says which it does not know.
-constexpr std::string_view kOperators = "tactus_op";
-
 constexpr std::array<std::pair<inference::DataType, DataType>, 14> kTypes{{
     {inference::TYPE_BOOL, DataType::kBool},
     {inference::TYPE_UINT8, DataType::kUint8},
@@ -74,46 +72,6 @@ std::optional<Number> ReadNumber(std::string_view text) {
 const std::string* FindParameter(const ModelConfig& config, const std::string& key) {
   const auto found = config.parameters().find(key);
   return found == config.parameters().end() ? nullptr : &found->second.string_value();
-}
-
-// ModelInput or ModelOutput, which differ in what Tactus does not use.
-template <class Tensor>
-Expected<TensorSpec> ReadTensor(const DeclaredConfig& config, const Tensor& tensor,
-                                std::string_view field, int index) {
-  const auto wrong = [&](std::string_view why) {
-    return config.Wrong(field, fmt::format("'{}': {}", tensor.name(), why), index);
-  };
-  if (tensor.name().empty()) return config.Wrong(field, "a tensor needs a name", index);
-  const std::optional<DataType> type = FromWire(tensor.data_type());
-  if (!type) return wrong("data_type is missing");
-  if (tensor.dims().empty()) return wrong("dims is missing");
-  if (tensor.has_reshape()) return wrong("reshape is not supported");
-  TensorSpec spec{.name = tensor.name(), .type = *type, .dims = {}};
-  if (config.message().max_batch_size() > 0) spec.dims.push_back(-1);
-  for (const std::int64_t dim : tensor.dims()) {
-    if (dim < -1 || dim == 0) return wrong(fmt::format("dims: {} is neither a size nor -1", dim));
-    spec.dims.push_back(dim);
-  }
-  Shape fixed = spec.dims;
-  std::replace(fixed.begin(), fixed.end(), std::int64_t{-1}, std::int64_t{1});
-  if (!ElementCount(fixed)) return wrong("dims: their product is too large");
-  return spec;
-}
-
-template <class Tensors>
-Expected<std::vector<TensorSpec>> ReadTensors(const DeclaredConfig& config, const Tensors& tensors,
-                                              std::string_view field) {
-  std::vector<TensorSpec> specs;
-  std::set<std::string_view> names;
-  for (int i = 0; i < tensors.size(); ++i) {
-    auto spec = ReadTensor(config, tensors[i], field, i);
-    if (!spec) return std::unexpected(spec.error());
-    if (!names.insert(tensors[i].name()).second) {
-      return config.Wrong(field, fmt::format("'{}' is declared twice", spec->name), i);
-    }
-    specs.push_back(std::move(*spec));
-  }
-  return specs;
 }
 
 Status CheckSupported(const DeclaredConfig& config) {
@@ -250,7 +208,8 @@ constexpr std::string_view kShapeKey = "profile_shape.";
 bool IsOurs(const ModelConfig& config, std::string_view key) {
   if (IsEnsemble(config)) return IsEnsembleKey(key);
   if (std::find(kOurKeys.begin(), kOurKeys.end(), key) != kOurKeys.end()) return true;
-  if (PlatformOf(config) == kOperators && (key == "op" || key.find('.') != key.npos)) return true;
+  if (PlatformOf(config) == kOperatorPlatform && (key == "op" || key.find('.') != key.npos))
+    return true;
   if (!key.starts_with(kShapeKey)) return false;
   key.remove_prefix(kShapeKey.size());
   // A model that declares no inputs takes them from its file.
@@ -346,7 +305,7 @@ bool IsEnsemble(const ModelConfig& config) { return config.platform() == kEnsemb
 
 bool ReadsGraphs(const ModelConfig& config) {
   const std::string platform = PlatformOf(config);
-  if (platform == kOperators) return !config.default_model_filename().empty();
+  if (platform == kOperatorPlatform) return !config.default_model_filename().empty();
   return platform != "identity" && platform != "emulated" && platform != kEnsemblePlatform;
 }
 
@@ -387,9 +346,9 @@ Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const fs::path& folder,
   if (auto supported = CheckSupported(config); !supported) {
     return std::unexpected(supported.error());
   }
-  auto inputs = ReadTensors(config, message.input(), "input");
+  auto inputs = ReadInputs(config);
   if (!inputs) return std::unexpected(inputs.error());
-  auto outputs = ReadTensors(config, message.output(), "output");
+  auto outputs = ReadOutputs(config);
   if (!outputs) return std::unexpected(outputs.error());
   spec.inputs = std::move(*inputs);
   spec.outputs = std::move(*outputs);

@@ -12,6 +12,9 @@
 
 namespace tactus {
 
+// Its engine reads the keys of its operators, and says which it does not know.
+inline constexpr std::string_view kOperatorPlatform = "tactus_op";
+
 // `folder` is the model's; graph paths lie in its version folder. No file is opened.
 Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const std::filesystem::path& folder,
                            std::int64_t version);

@@ -124,6 +124,10 @@ void Complete(const std::vector<TensorSpec>& served, bool batches,
     for (std::size_t i = batches ? 1 : 0; i < spec.dims.size(); ++i) {
       tensor->add_dims(spec.dims[i]);
     }
+    if (!spec.reshape && !tensor->has_reshape()) continue;
+    const Shape& inside = spec.reshape ? *spec.reshape : spec.dims;  // declared, though the same
+    auto* shape = tensor->mutable_reshape()->mutable_shape();
+    shape->Assign(inside.begin() + (batches ? 1 : 0), inside.end());
   }
   declared->Swap(&completed);
 }

@@ -198,6 +198,77 @@ TEST_F(ModelConfigTest, MistakesNameLineColumnAndField) {
               HasSubstr("not a file of the version folder"));
 }
 
+TEST_F(ModelConfigTest, ReshapeIsWhatTheModelHasInPlaceOfDims) {
+  Config(
+      "max_batch_size: 8\n"
+      "input { name: 'x' data_type: TYPE_FP32 dims: 1 reshape { shape: [] } }\n"
+      "input { name: 'z' data_type: TYPE_FP32 dims: [ 4, -1, 6 ] reshape { shape: [ 2, 2, -1, 3, "
+      "2 ] } }\n"
+      "output { name: 'y' data_type: TYPE_FP32 dims: [ 2, 3 ] reshape { shape: 6 } }\n"
+      "output { name: 'w' data_type: TYPE_FP32 dims: 5 reshape { shape: 5 } }");
+  Graph("1", "model.onnx");
+  auto spec = ReadModelSpec(folder_, 1, "");
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  EXPECT_THAT(spec->inputs[0].dims, ElementsAre(-1, 1));
+  EXPECT_EQ(spec->inputs[0].reshape, (Shape{-1}));
+  EXPECT_EQ(spec->inputs[1].reshape, (Shape{-1, 2, 2, -1, 3, 2}));
+  EXPECT_THAT(spec->outputs[0].dims, ElementsAre(-1, 2, 3));
+  EXPECT_EQ(spec->outputs[0].reshape, (Shape{-1, 6}));
+  EXPECT_FALSE(spec->outputs[1].reshape) << "nothing to do";
+  // The engine knows an open dimension.
+  spec->inputs[1].dims[2] = 9;
+  spec->inputs[1].reshape->at(3) = 9;
+  const auto config = nlohmann::json::parse(ModelConfigJson(*spec).value());
+  EXPECT_EQ(config["input"][0]["dims"], (std::vector{1}));
+  EXPECT_EQ(config["input"][0]["reshape"]["shape"], nlohmann::json::array());
+  EXPECT_EQ(config["input"][1]["reshape"]["shape"], (std::vector{2, 2, 9, 3, 2}));
+  EXPECT_EQ(config["output"][0]["reshape"]["shape"], (std::vector{6}));
+  EXPECT_EQ(config["output"][1]["reshape"]["shape"], (std::vector{5}));
+
+  Config("input { name: 'x' data_type: TYPE_FP32 dims: 1 reshape { shape: [] } }");
+  const auto scalar = ReadModelSpec(folder_, 1, "");
+  ASSERT_TRUE(scalar.has_value()) << scalar.error().message;
+  EXPECT_EQ(scalar->inputs[0].reshape, Shape{});
+}
+
+// The model would be run with a tensor of another size than its bytes.
+TEST_F(ModelConfigTest, AReshapeOfOtherElementsIsAMistake) {
+  const auto mistake = [&](std::string_view dims, std::string_view shape,
+                           std::string_view model = "max_batch_size: 4") {
+    return Mistake(fmt::format(
+        "{}\ninput {{ name: 'x' data_type: TYPE_FP32 dims: [ {} ] reshape {{ shape: [ {} ] }} }}",
+        model, dims, shape));
+  };
+  EXPECT_EQ(mistake("2, 3", "4"),
+            "2:1: input: 'x': reshape: [4] does not have as many elements as dims [2,3]; make the "
+            "products of their sizes equal");
+  EXPECT_EQ(mistake("2", ""),
+            "2:1: input: 'x': reshape: [] does not have as many elements as dims [2]; make the "
+            "products of their sizes equal");
+  EXPECT_EQ(
+      mistake("6", "-1"),
+      "2:1: input: 'x': reshape: [-1] has 1 of -1, and dims [6] has 0; state as many in both");
+  EXPECT_THAT(mistake("-1, -1", "-1"), HasSubstr("[-1] has 1 of -1, and dims [-1,-1] has 2"));
+  EXPECT_EQ(mistake("-1, 6", "6, -1"),
+            "2:1: input: 'x': reshape: [6,-1] does not have as many elements as dims [-1,6]; make "
+            "the products of their sizes equal before, between and behind the -1");
+  EXPECT_THAT(mistake("6", "0, 6"), HasSubstr("'x': reshape: 0 is neither a size nor -1"));
+  EXPECT_THAT(mistake("6", "-2"), HasSubstr("'x': reshape: -2 is neither a size nor -1"));
+  EXPECT_THAT(mistake("6", "4294967296, 4294967296"), HasSubstr("reshape: their product is too"));
+  EXPECT_THAT(Mistake("output { name: 'y' data_type: TYPE_FP32 dims: 2 reshape { shape: 3 } }"),
+              HasSubstr("1:1: output: 'y': reshape: [3] does not have as many"));
+}
+
+TEST_F(ModelConfigTest, AModelWithoutAGraphOfItsOwnHasNoReshape) {
+  const std::string input =
+      "input { name: 'x' data_type: TYPE_FP32 dims: 1 reshape { shape: [] } }\n";
+  EXPECT_THAT(Mistake("platform: 'ensemble'\n" + input + "ensemble_scheduling {}"),
+              testing::StartsWith("2:1: input: 'x': reshape: an ensemble has no graph of its own; "
+                                  "state it in the configuration of the step's model"));
+  EXPECT_THAT(Mistake("platform: 'tactus_op'\n" + input),
+              testing::StartsWith("2:1: input: 'x': reshape: operators take tensors as they are"));
+}
+
 TEST_F(ModelConfigTest, TextThatIsNotUtf8IsAMistake) {
   EXPECT_EQ(Mistake("backend:\n \"\xFF\""), "2:3: the text is not UTF-8");
   EXPECT_THAT(Mistake(R"(backend: "\xff")"), HasSubstr("do not spell UTF-8"));

@@ -1,0 +1,125 @@
+#include "server/kserve/tensor_config.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "server/kserve/config_fields.h"
+
+namespace tactus {
+namespace {
+
+using google::protobuf::RepeatedField;
+
+// A tensor's dims or reshape.shape, with the batch dimension in front where there is one; the error
+// is why not.
+Expected<Shape> ReadDims(const RepeatedField<std::int64_t>& dims, bool batches,
+                         std::string_view field) {
+  Shape read;
+  if (batches) read.push_back(-1);
+  for (const std::int64_t dim : dims) {
+    if (dim < -1 || dim == 0) {
+      return InvalidArgument(fmt::format("{}: {} is neither a size nor -1", field, dim));
+    }
+    read.push_back(dim);
+  }
+  Shape fixed = read;
+  std::replace(fixed.begin(), fixed.end(), std::int64_t{-1}, std::int64_t{1});
+  if (!ElementCount(fixed)) {
+    return InvalidArgument(fmt::format("{}: their product is too large", field));
+  }
+  return read;
+}
+
+// Why a model of this platform can have no reshape; empty: it can.
+std::string_view ReshapeRefusal(const inference::ModelConfig& config) {
+  if (IsEnsemble(config)) {
+    return "reshape: an ensemble has no graph of its own; state it in the configuration of the "
+           "step's model";
+  }
+  if (PlatformOf(config) == kOperatorPlatform) {
+    return "reshape: operators take tensors as they are sent; state these dims and no reshape";
+  }
+  return {};
+}
+
+// `dims` and the result with the batch dimension.
+Expected<Shape> ReadReshape(const DeclaredConfig& config, const inference::ModelTensorReshape& from,
+                            const Shape& dims) {
+  const inference::ModelConfig& message = config.message();
+  if (const auto refusal = ReshapeRefusal(message); !refusal.empty()) {
+    return InvalidArgument(std::string(refusal));
+  }
+  const bool batches = message.max_batch_size() > 0;
+  auto reshape = ReadDims(from.shape(), batches, "reshape");
+  if (!reshape || SameElements(dims, *reshape)) return reshape;
+  const auto sizes = [&](const Shape& shape) {
+    return ToString(std::span(shape).subspan(batches));
+  };
+  const auto open = [&](const Shape& shape) {
+    return std::count(shape.begin() + (batches ? 1 : 0), shape.end(), std::int64_t{-1});
+  };
+  if (open(dims) != open(*reshape)) {
+    return InvalidArgument(
+        fmt::format("reshape: {} has {} of -1, and dims {} has {}; state as many in both",
+                    sizes(*reshape), open(*reshape), sizes(dims), open(dims)));
+  }
+  return InvalidArgument(fmt::format(
+      "reshape: {} does not have as many elements as dims {}; make the products of "
+      "their sizes equal{}",
+      sizes(*reshape), sizes(dims), open(dims) > 0 ? " before, between and behind the -1" : ""));
+}
+
+// ModelInput or ModelOutput, which differ in what Tactus does not use.
+template <class Tensor>
+Expected<TensorSpec> ReadTensor(const DeclaredConfig& config, const Tensor& tensor,
+                                std::string_view field, int index) {
+  const auto wrong = [&](std::string_view why) {
+    return config.Wrong(field, fmt::format("'{}': {}", tensor.name(), why), index);
+  };
+  if (tensor.name().empty()) return config.Wrong(field, "a tensor needs a name", index);
+  const std::optional<DataType> type = FromWire(tensor.data_type());
+  if (!type) return wrong("data_type is missing");
+  if (tensor.dims().empty()) return wrong("dims is missing");
+  auto dims = ReadDims(tensor.dims(), config.message().max_batch_size() > 0, "dims");
+  if (!dims) return wrong(dims.error().message);
+  TensorSpec spec{.name = tensor.name(), .type = *type, .dims = *std::move(dims)};
+  if (!tensor.has_reshape()) return spec;
+  auto reshape = ReadReshape(config, tensor.reshape(), spec.dims);
+  if (!reshape) return wrong(reshape.error().message);
+  if (*reshape != spec.dims) spec.reshape = *std::move(reshape);
+  return spec;
+}
+
+template <class Tensors>
+Expected<std::vector<TensorSpec>> ReadTensors(const DeclaredConfig& config, const Tensors& tensors,
+                                              std::string_view field) {
+  std::vector<TensorSpec> specs;
+  std::set<std::string_view> names;
+  for (int i = 0; i < tensors.size(); ++i) {
+    auto spec = ReadTensor(config, tensors[i], field, i);
+    if (!spec) return std::unexpected(spec.error());
+    if (!names.insert(tensors[i].name()).second) {
+      return config.Wrong(field, fmt::format("'{}' is declared twice", spec->name), i);
+    }
+    specs.push_back(std::move(*spec));
+  }
+  return specs;
+}
+
+}  // namespace
+
+Expected<std::vector<TensorSpec>> ReadInputs(const DeclaredConfig& config) {
+  return ReadTensors(config, config.message().input(), "input");
+}
+
+Expected<std::vector<TensorSpec>> ReadOutputs(const DeclaredConfig& config) {
+  return ReadTensors(config, config.message().output(), "output");
+}
+
+}  // namespace tactus
