@@ -54,6 +54,16 @@ std::string TensorsText(const char* side, const std::vector<TensorSpec>& tensors
   return text;
 }
 
+// Whether the graph may run in batches though nobody assumed so: of a vector, the batch dimension
+// leaves nothing, and clients need something to send.
+bool MayBatch(const ModelSpec& spec) {
+  const auto open = [](const TensorSpec& tensor) {
+    return !tensor.dims.empty() && tensor.dims[0] < 0;
+  };
+  return spec.max_batch == 0 && !spec.inputs.empty() && std::ranges::all_of(spec.inputs, open) &&
+         std::ranges::all_of(spec.outputs, open);
+}
+
 std::string ConfigText(const ModelSpec& spec, const fs::path& graph) {
   std::string text = fmt::format(
       "# Written by `tactus init {}`; what is commented out is the default.\n"
@@ -62,7 +72,14 @@ std::string ConfigText(const ModelSpec& spec, const fs::path& graph) {
   if (graph.filename() != "model.onnx") {
     text += fmt::format("default_model_filename: \"{}\"\n", graph.filename().string());
   }
-  text += "# Rows that may run together; 0: the graph has no open dimension in front for them.\n";
+  if (MayBatch(spec)) {
+    text +=
+        "# Rows that may run together. All tensors have an open dimension in front. If it is the\n"
+        "# batch, state a number above 0, and leave the first -1 out of all dims; where none is\n"
+        "# left, say `dims: [ 1 ] reshape { shape: [ ] }`: clients send one number in each row.\n";
+  } else {
+    text += "# Rows that may run together; 0: the graph has no open dimension in front for them.\n";
+  }
   text += fmt::format("max_batch_size: {}\n", spec.max_batch);
   text += TensorsText("input", spec.inputs, spec.max_batch > 0);
   text += TensorsText("output", spec.outputs, spec.max_batch > 0);

@@ -91,6 +91,14 @@ class InitTest(unittest.TestCase):
                 config = json.loads(server.get("/v2/models/bare/config"))
                 self.assertEqual(config["max_batch_size"], 4)
 
+    def test_init_says_how_a_graph_of_vectors_may_batch(self):
+        data = serving.SOURCE / "tests" / "data"
+        for name, told in (("vector", True), ("single", False), ("scalar", False)):
+            done = init(data / f"{name}.onnx", "--out", "-")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("max_batch_size: 0", done.stdout)
+            self.assertEqual("`dims: [ 1 ] reshape { shape: [ ] }`" in done.stdout, told, name)
+
     def test_what_is_no_graph_is_said(self):
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
             file.write(b"no graph")
