@@ -93,7 +93,8 @@ class IdentityEngine final : public Engine {
                            std::size_t i) {
     const TensorSpec& in = model.inputs[i];
     const TensorSpec& out = model.outputs[i];
-    if (!FitsDims(sent, in.dims)) return Shape(sent.begin(), sent.end());
+    const bool reshapes = in.reshape || out.reshape;
+    if (!reshapes || !FitsDims(sent, in.dims)) return Shape(sent.begin(), sent.end());
     return Reshaped(Reshaped(sent, in.dims, Inner(in)), Inner(out), out.dims);
   }
 
