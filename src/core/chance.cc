@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/check.h"
 #include "base/rng.h"
 #include "base/weighted_turn.h"
 #include "core/window_drop.h"
@@ -14,8 +15,8 @@
 namespace tactus {
 namespace {
 
-// Requests a second that an entry carries.
-double Carries(const LanePlan& lane, const PlanEntry& entry) {
+// Requests a second that an entry serves if its batches are full.
+double PlannedRps(const LanePlan& lane, const PlanEntry& entry) {
   return entry.batch / ToSeconds(std::max(lane.cycle, Nanos(1)));
 }
 
@@ -32,6 +33,8 @@ class LanesRun {
     Lane& lane = lanes_.emplace_back();
     for (const PlanEntry& entry : planned.entries) {
       const std::size_t m = QueueOf(entry.model);
+      CHECK(entry.batch >= 1 && entry.batch <= input_.profile->max_batch(entry.model),
+            "a plan that fits its profile");
       Turn& turn = lane.turns.emplace_back();
       turn.queue = m;
       turn.route = queues_[m].routes.size();
@@ -46,7 +49,7 @@ class LanesRun {
       Queue& queue = queues_[m];
       queue.quickest = std::min(queue.quickest, turn.takes.front());
       queue.batch = std::max(queue.batch, entry.batch);
-      queue.routes.push_back({.weight = Carries(planned, entry)});
+      queue.routes.push_back({.weight = PlannedRps(planned, entry)});
       queue.credit.push_back(0);
     }
   }
@@ -63,7 +66,7 @@ class LanesRun {
       }
       now_ = next;
       while (next_ <= now_) Arrive(all_rps);
-      for (Queue& queue : queues_) GiveUpLost(queue);
+      for (Queue& queue : queues_) GiveUpUnmeetable(queue);
       for (Lane& lane : lanes_) {
         while (lane.until <= now_ && ServeNext(lane)) {
         }
@@ -75,14 +78,14 @@ class LanesRun {
   std::int64_t arrived() const { return arrived_; }
 
   // Of the requests that came to the models of these lanes.
-  void Tell(std::vector<ChanceLoss>& losses) const {
+  void WriteLosses(std::vector<ChanceLoss>& losses) const {
     for (const Queue& queue : queues_) losses[queue.model.value()] = LossOf(queue);
   }
-  // Whether it is known of each model, unless it is rare, that it loses too much or does not; it is
-  // enough to know of one that it does.
+  // Whether every common model is three standard errors from the limit, or one is that far above
+  // it. Rare models would need too long.
   bool Decided() const {
-    constexpr double kErrors = 3;    // standard
-    constexpr double kRare = 0.005;  // of the requests
+    constexpr double kErrors = 3;    // standard errors
+    constexpr double kRare = 0.005;  // part of all requests
     bool all = true;
     for (const Queue& queue : queues_) {
       if (queue.rate_rps < kRare * queues_.back().rates_until) continue;
@@ -129,7 +132,7 @@ class LanesRun {
       came.erase(came.begin(), came.begin() + static_cast<std::ptrdiff_t>(head));
       head = 0;
     }
-    // What no lane takes, those lose that have most to take.
+    // Each is taken from the claims of the lane that has most of them.
     void GiveUp(int count) {
       lost += count;
       Pop(count);
@@ -190,7 +193,7 @@ class LanesRun {
     next_ += std::max(Nanos(1), FromSeconds(rng_.Exponential(all_rps)));
   }
 
-  void GiveUpLost(Queue& queue) {
+  void GiveUpUnmeetable(Queue& queue) {
     for (; queue.waiting() > 0 && now_ + queue.quickest > queue.deadline(0); ++steps_) {
       queue.GiveUp(1);
     }
@@ -276,17 +279,17 @@ std::vector<std::size_t> GroupsOf(const Plan& plan, std::size_t models) {
   return group;
 }
 
-// As long as it takes to know.
+// In slices until Decided, up to a limit.
 void RunLanes(LanesRun& run, std::vector<ChanceLoss>& losses) {
-  constexpr std::int64_t kSlice = 2'000;
-  constexpr int kLeast = 3;  // slices
+  constexpr std::int64_t kSlice = 2'000;  // batches
+  constexpr int kLeast = 3;               // slices
   constexpr int kMost = 30;
   constexpr std::int64_t kMostRequests = 1'000'000;
   for (int slice = 1; slice <= kMost && run.arrived() < kMostRequests; ++slice) {
     if (!run.Run(kSlice)) return;
     if (slice >= kLeast && run.Decided()) break;
   }
-  run.Tell(losses);
+  run.WriteLosses(losses);
 }
 
 }  // namespace

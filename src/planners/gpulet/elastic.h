@@ -42,8 +42,8 @@ struct ElasticRetryOptions {
 // interference also without a neighbour in mind, with the mildest, and whole devices. Where
 // no free gpu-let helps, a part of the rate goes to the one in use that can take most of it. The
 // error is that of the round that lacked least.
-// Whoever would lose too much by chance (core/chance.h) is planned for as if it asked for more, by
-// steps, as long as there is a plan for that; then the next rule is tried.
+// A model that would lose too much by chance (core/chance.h) is planned for as if it asked for
+// more, by steps, as long as there is a plan for that; then the next rule is tried.
 Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOptions& options);
 
 // The lane class at the knee of the model's affordable rate over the share of the device: where the
