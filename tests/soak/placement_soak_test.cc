@@ -61,6 +61,8 @@ Scenario RandomScenario(std::uint64_t seed) {
     for (const ScenarioModel& model : scenario.models) {
       if (chance.OneIn(3)) kind.models.push_back(model.name);
     }
+    // None would mean all of them, and Nexus plans only for such lanes if all are alike.
+    if (kind.models.empty()) kind.models.push_back(scenario.models[0].name);
     scenario.lanes += kind.count;
     scenario.lane_kinds.push_back(std::move(kind));
   }
