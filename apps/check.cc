@@ -1,7 +1,9 @@
 // tactus check: what is doubtful about a scenario, or about what a server would serve; nothing
 // runs.
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -80,6 +82,15 @@ Status RefuseServerOptions(const CLI::App& command) {
   return {};
 }
 
+Status RefuseFolder(const std::string& scenario) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(scenario, ignored)) return {};
+  return InvalidArgument(fmt::format(
+      "{}: is a folder, and a scenario is a file, such as scenarios/three-resnets.toml; to check "
+      "the models in a repository, write `tactus check --models {}`",
+      scenario, scenario));
+}
+
 int RunCheckModels(const ServeOptions& options) {
   if (const Status fit = CheckLoadedModels(options); !fit) return ReportBadInput(fit.error());
   const auto found = CheckServing(options);
@@ -116,7 +127,9 @@ void AddCheck(CLI::App& app, CommandContext& context) {
     if (models->count() > 0) {
       context.exit_code = RunCheckModels(options->serve);
     } else if (scenario->count() > 0) {
-      if (const Status fit = RefuseServerOptions(*command); !fit) {
+      Status fit = RefuseFolder(options->scenario);
+      if (fit) fit = RefuseServerOptions(*command);
+      if (!fit) {
         context.exit_code = ReportBadInput(fit.error());
         return;
       }

@@ -66,7 +66,7 @@ bool MayBatch(const ModelSpec& spec) {
 
 std::string ConfigText(const ModelSpec& spec, const fs::path& graph) {
   std::string text = fmt::format(
-      "# Written by `tactus init {}`; what is commented out is the default.\n"
+      "# Written by `tactus init {}`; what is commented out is optional.\n"
       "name: \"{}\"\nplatform: \"onnxruntime_onnx\"\n",
       graph.string(), spec.name);
   if (graph.filename() != "model.onnx") {
@@ -84,7 +84,8 @@ std::string ConfigText(const ModelSpec& spec, const fs::path& graph) {
   text += TensorsText("input", spec.inputs, spec.max_batch > 0);
   text += TensorsText("output", spec.outputs, spec.max_batch > 0);
   text +=
-      "# Time from arrival to answer, in milliseconds, and the class: 1 goes first.\n"
+      "# Time from arrival to answer, in milliseconds (an example; without it the server's\n"
+      "# --default-slo-ms counts), and the class: 1, the default, goes first.\n"
       "# parameters { key: \"slo_ms\" value: { string_value: \"100\" } }\n"
       "# parameters { key: \"priority\" value: { string_value: \"1\" } }\n";
   for (const TensorSpec& input : spec.inputs) {

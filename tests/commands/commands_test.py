@@ -56,6 +56,9 @@ class Commands(CommandCase):
         self.assertEqual(text.count("policy, doubtful: "), 3, text)
         self.bad("check", SCENARIO, "--set", "policy=magic", says="no policy 'magic'")
         self.bad("check", says="scenario or --models")
+        self.bad("check", self.folder,
+                 says=f"to check the models in a repository, write `tactus check --models "
+                 f"{self.folder}`")
         for option, value in (("--policy", "fifo"), ("--lanes", 2), ("--profile", "p.json"),
                               ("--slots", 2)):  # a server's: nothing would judge them here
             self.bad("check", SCENARIO, option, value, says=f"{option}: belongs to a server, and a "

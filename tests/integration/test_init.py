@@ -81,6 +81,8 @@ class InitTest(unittest.TestCase):
             text = (root / "bare" / "config.pbtxt").read_text()
             self.assertIn('name: "bare"', text)
             self.assertIn("max_batch_size: 4", text)
+            self.assertIn("what is commented out is optional", text)
+            self.assertIn("(an example; without it the server's\n# --default-slo-ms counts)", text)
             again = init(graph)
             self.assertEqual((again.returncode, "--force" in again.stderr), (2, True), again.stderr)
             self.assertEqual(init(graph, "--out", "-").stdout, text)

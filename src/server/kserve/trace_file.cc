@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -36,12 +38,22 @@ std::unexpected<Error> Taken(const std::string& path) {
               fmt::format("{}: another process writes its traces there; name another", path));
 }
 
+// Whether nothing is lost with the file: it is empty, or has what a run without traces leaves.
+bool HoldsNothing(const std::string& path) {
+  const std::string empty = fmt::format("{}{}", kOpening, kClosing);
+  std::error_code failed;
+  const std::uintmax_t size = std::filesystem::file_size(path, failed);
+  if (failed || size == 0) return size == 0;
+  if (size != empty.size()) return false;
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {}) == empty;
+}
+
 // The last run's traces.
 Status KeepOld(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failed;
-  const std::uintmax_t empty = kOpening.size() + kClosing.size();
-  if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) <= empty) return {};
+  if (!fs::is_regular_file(path, failed) || HoldsNothing(path)) return {};
   if (const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC); file >= 0) {
     const bool free = Lock(file);
     close(file);

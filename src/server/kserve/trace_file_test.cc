@@ -130,6 +130,18 @@ TEST_F(TraceFileTest, TheLastRunsTracesAreKept) {
   EXPECT_THAT(IdsIn(path_), ElementsAre());
 }
 
+TEST_F(TraceFileTest, AShortFileThatIsNoEmptyArrayIsKept) {
+  for (const std::string_view text : {"x", "mine", "[\n{\n", "[{}]\n"}) {
+    std::ofstream(path_) << text;
+    Make();
+    EXPECT_EQ(TextOf(path_ + ".old"), text);
+    EXPECT_THAT(IdsIn(path_), ElementsAre());
+  }
+  std::ofstream(path_).flush();  // an empty one takes nothing's place
+  Make();
+  EXPECT_EQ(TextOf(path_ + ".old"), "[{}]\n");
+}
+
 TEST_F(TraceFileTest, TwoServersDoNotShareAFile) {
   const auto first = Make();
   for (const std::uint64_t id : {0u, 1u}) {
