@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -74,6 +75,24 @@ SiteFrontEnd::Options SiteOptionsOf(const FrontEndFlags& flags, const PeerTls& t
           .say = std::move(warn)};
 }
 
+// Says when calls stop reaching workers, and when they do again.
+std::jthread FollowSite(const SiteFrontEnd& site, const Log& log) {
+  return std::jthread([&site, log](std::stop_token stop) {
+    std::optional<std::string> before = site.WhyNotReady();
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+      std::optional<std::string> now = site.WhyNotReady();
+      if (now == before) continue;
+      if (now) {
+        log->warn("not ready: {}; calls wait until their deadlines", *now);
+      } else {
+        log->info("ready again: a worker serves");
+      }
+      before = std::move(now);
+    }
+  });
+}
+
 int RunFrontEnd(const FrontEndFlags& flags) {
   const ServeOptions& o = flags.serve;
   StopSignals signals;  // before anything starts a thread
@@ -98,6 +117,8 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   SiteFrontEnd site(SiteOptionsOf(flags, *tls, metrics, warn));
   site.Start();
   Runtime& runtime = site.runtime();
+  log->info("waiting up to 10 s for a scheduler with a worker at {}",
+            fmt::join(o.schedulers, ", "));
   if (!site.AwaitModels(Seconds(10))) {
     log->warn("no scheduler with a worker answers at {}: it serves once one does",
               fmt::join(o.schedulers, ", "));
@@ -108,7 +129,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
     if (!made) return ReportBadInput(made.error());
     node = *std::move(made);
   }
-  InferenceService& service = node ? node->service() : runtime;
+  InferenceService& service = node ? node->service() : site.service();
   metrics.Watch([&] {
     RuntimeReading reading = ReadingOf(runtime, service);
     if (node) node->AddTo(reading);
@@ -126,6 +147,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   if (Status opened = node ? node->Open() : Status(); !opened)
     return ReportBadInput(opened.error());
   const std::jthread refresh = FollowAccess(*access);
+  const std::jthread follow = FollowSite(site, log);
   const std::jthread memory = GiveBackKeptMemory(metrics, runtime);
   PrintServed(o, service);
   (*ports)->PrintPlaces(node ? node->peer_port() : 0, NotReadyIn(service));

@@ -66,10 +66,10 @@ Expected<std::unique_ptr<FrontEndNode>> FrontEndNode::Make(const ServeOptions& o
   std::unique_ptr<FrontEndNode> node(new FrontEndNode(options, tls, log));
   const ServeOptions& o = node->o_;
   if (o.model_control == "explicit") {
-    node->models_ = std::make_unique<SiteModels>(site.runtime(), SiteModelsOf(o, site));
+    node->models_ = std::make_unique<SiteModels>(site.service(), SiteModelsOf(o, site));
   }
   InferenceService& models =
-      node->models_ ? static_cast<InferenceService&>(*node->models_) : site.runtime();
+      node->models_ ? static_cast<InferenceService&>(*node->models_) : site.service();
   if (Status host = node->StartHost(models, metrics); !host) return std::unexpected(host.error());
   const std::vector<const Runtime*> runtimes = {&site.runtime(), &node->host_->runtime()};
   node->composed_ = ServeStepEnsembles(o, node->Models(), CostIn(runtimes), metrics, log);

@@ -21,7 +21,7 @@ std::jthread StopSignals::EndAtOnce() const {
     while (!started.stop_requested()) {
       const int received = sigtimedwait(&set, nullptr, &briefly);
       if (received <= 0) continue;
-      fmt::print(stderr, "tactus serve: stopped while it started; it had served nothing\n");
+      fmt::print(stderr, "tactus: stopped while it started; it had served nothing\n");
       std::_Exit(128 + received);
     }
   });

@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 import numpy as np
 import tritonclient.grpc as triton
@@ -128,6 +130,56 @@ class SiteTest(unittest.TestCase):
         self.call_all(300, self.site.workers[0].kill)
         self.site.workers[0] = self.site.worker("w0")
         self.site.leader()
+        self.call_all(30, lambda: None)
+
+    def is_ready(self):
+        try:
+            with urllib.request.urlopen(f"http://{self.site.http}/v2/health/ready",
+                                        timeout=WAIT_S) as reply:
+                return reply.status == 200
+        except urllib.error.HTTPError as error:
+            with error:
+                return False
+
+    def await_ready(self, ready):
+        end = time.monotonic() + WAIT_S
+        while self.is_ready() != ready:
+            self.assertLess(time.monotonic(), end, self.site.front_end.errors())
+            time.sleep(0.02)
+
+    def await_said(self, text):
+        end = time.monotonic() + WAIT_S
+        while text not in self.site.front_end.errors():
+            self.assertLess(time.monotonic(), end, self.site.front_end.errors())
+            time.sleep(0.02)
+
+    def test_a_front_end_is_ready_while_calls_reach_a_worker(self):
+        self.await_ready(True)
+        self.site.workers[0].kill()
+        self.site.leader()  # who knows of the death
+        self.assertTrue(self.is_ready())
+        self.site.workers[1].kill()
+        self.await_ready(False)
+        self.await_said("not ready: no worker serves")
+        self.site.workers[0] = self.site.worker("w0")
+        self.await_ready(True)
+        self.await_said("ready again")
+        for scheduler in self.site.schedulers:
+            scheduler.kill()
+        self.await_ready(False)
+        self.await_said("not ready: no scheduler answers")
+        self.site.schedulers[0] = self.site.scheduler(0)
+        self.await_ready(True)
+
+    def test_models_are_not_loaded_or_unloaded_at_a_front_end(self):
+        url = f"http://{self.site.http}/v2/repository/models/echo/"
+        for what in ("load", "unload"):
+            request = urllib.request.Request(url + what, data=b"{}", method="POST")
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(request, timeout=WAIT_S)
+            with refused.exception as error:
+                self.assertEqual(error.code, 503)
+                self.assertIn("not allowed at a front end", error.read().decode())
         self.call_all(30, lambda: None)
 
     def test_without_workers_calls_are_answered_by_their_deadlines(self):

@@ -11,6 +11,7 @@
 
 #include "cluster/site/remote_engine.h"
 #include "cluster/site/scheduler_link.h"
+#include "cluster/site/site_service.h"
 #include "site/granted_policy.h"
 
 namespace tactus {
@@ -19,6 +20,8 @@ namespace {
 // Batches of one front end on one worker at a time: more than it has lanes, for an answer is on its
 // way while the next batch begins.
 constexpr int kSlots = 64;
+// Of a take-over there are some ten milliseconds, and peers hear each other every five.
+constexpr std::chrono::seconds kAway{1};
 
 }  // namespace
 
@@ -38,7 +41,8 @@ struct SiteFrontEnd::Body final : OfferPort {
                   },
               .say = options.say,
               .now = [this] { return runtime.At(std::chrono::steady_clock::now()); }}),
-        runtime(RuntimeOptionsHere(), Parts()) {}
+        runtime(RuntimeOptionsHere(), Parts()),
+        service(runtime, [this] { return !WhyNotReady(); }) {}
 
   RuntimeOptions RuntimeOptionsHere() const {
     RuntimeOptions runtime_options;
@@ -87,6 +91,7 @@ struct SiteFrontEnd::Body final : OfferPort {
     out_changed.notify_one();
   }
 
+  std::optional<std::string> WhyNotReady() const;
   void Hear(std::uint32_t scheduler, ToPeer&& message);
   void SendOffers();
   void ServeModels();
@@ -99,6 +104,9 @@ struct SiteFrontEnd::Body final : OfferPort {
   std::mutex follow_mutex;
   FollowedTerm followed;
   std::atomic<Term> term{0};
+  // Of the scheduler that is followed: when it said something last.
+  std::atomic<std::chrono::steady_clock::time_point> heard{};
+  std::atomic<bool> workers_serve{false};  // some model, by what it said
 
   std::mutex out_mutex;
   std::condition_variable out_changed;
@@ -117,10 +125,17 @@ struct SiteFrontEnd::Body final : OfferPort {
 
   SchedulerLink link;
   Runtime runtime;
+  SiteService service;
   std::thread sender;
   std::thread loader;
   bool started = false;
 };
+
+std::optional<std::string> SiteFrontEnd::Body::WhyNotReady() const {
+  if (std::chrono::steady_clock::now() - heard.load() > kAway) return "no scheduler answers";
+  if (!workers_serve.load()) return "no worker serves";
+  return std::nullopt;
+}
 
 // The lock is kept while workers are taken over: of two leaders the later one's hold.
 void SiteFrontEnd::Body::Hear(std::uint32_t scheduler, ToPeer&& message) {
@@ -128,6 +143,7 @@ void SiteFrontEnd::Body::Hear(std::uint32_t scheduler, ToPeer&& message) {
   if (followed.Older(message)) link.Send(scheduler, {.seen = followed.term()});
   const bool leads = followed.Hear(scheduler, message);
   if (!followed.Follows(scheduler, message)) return;
+  heard.store(std::chrono::steady_clock::now());
   if (leads) {
     {
       const std::lock_guard out_lock(out_mutex);
@@ -143,6 +159,7 @@ void SiteFrontEnd::Body::Hear(std::uint32_t scheduler, ToPeer&& message) {
     made_up.SetWorkers(message.workers);
     const std::lock_guard models_lock(mutex);
     models.clear();
+    workers_serve.store(!message.models.empty());
     for (WorkerModel& model : message.models) models[model.spec.name] = std::move(model);
     models_new = true;
     models_changed.notify_all();
@@ -242,6 +259,10 @@ void SiteFrontEnd::Stop(Duration grace) {
   body.out_changed.notify_all();
   body.sender.join();
 }
+
+InferenceService& SiteFrontEnd::service() { return body_->service; }
+
+std::optional<std::string> SiteFrontEnd::WhyNotReady() const { return body_->WhyNotReady(); }
 
 Runtime& SiteFrontEnd::runtime() { return body_->runtime; }
 

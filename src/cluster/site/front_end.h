@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cluster/tls/peer_tls.h"
 #include "runtime/runtime.h"
+#include "service/inference_service.h"
 #include "service/observer.h"
 #include "site/messages.h"
 
@@ -41,7 +43,11 @@ class SiteFrontEnd {
   // Lets the calls that it has end within `grace`.
   void Stop(Duration grace = {});
 
-  // What HTTP and gRPC speak to.
+  // What HTTP and gRPC speak to: the runtime's models, not ready while WhyNotReady says something.
+  InferenceService& service();
+  // Why calls cannot reach a worker now; nothing: they can. A scheduler counts as away when it has
+  // not been heard for a second, so that a take-over is none.
+  std::optional<std::string> WhyNotReady() const;
   Runtime& runtime();
   Term term() const;  // that it follows; 0: nobody leads
 
