@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,14 @@ std::string ConfigText(const ModelSpec& spec, const fs::path& graph) {
   }
   text += fmt::format("max_batch_size: {}\n", spec.max_batch);
   text += TensorsText("input", spec.inputs, spec.max_batch > 0);
+  if (!spec.defaulted.empty()) {
+    constexpr std::size_t kShown = 8;
+    const auto shown = std::span(spec.defaulted).first(std::min(kShown, spec.defaulted.size()));
+    text += fmt::format(
+        "# The graph has defaults for: {}{}. If requests may replace one, state it as\n"
+        "# an input with `optional: true`: a request that leaves it out gets the default.\n",
+        fmt::join(shown, ", "), shown.size() < spec.defaulted.size() ? ", ..." : "");
+  }
   text += TensorsText("output", spec.outputs, spec.max_batch > 0);
   text +=
       "# Time from arrival to answer, in milliseconds (an example; without it the server's\n"

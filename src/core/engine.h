@@ -46,6 +46,7 @@ struct TensorView {
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
   std::span<const std::int64_t> shape;
+  bool absent = false;  // an optional input that the request leaves out: the model's default
 };
 // BYTES tensors are, element by element, a little-endian u32 length and that many bytes.
 struct RowInputs {
@@ -55,6 +56,7 @@ struct RowInputs {
   std::shared_ptr<const void> owner;
 };
 
+// The rows have equal shapes and leave out the same inputs.
 struct BatchJob {
   BatchId id;
   ModelId model;

@@ -49,6 +49,9 @@ struct ModelSpec {
   // Of all that its folder holds, where whoever reads it is asked for it; empty: nobody said.
   std::string digest = {};
   std::vector<StatedSample> sample = {};  // inputs that are not here are made up
+  // Inputs that the graph has defaults for, as far as the engine says. Of these, `inputs` has the
+  // ones that the folder states.
+  std::vector<std::string> defaulted = {};
 };
 
 }  // namespace tactus

@@ -45,6 +45,7 @@ struct TensorSpec {
   // As the model itself takes or gives it, where that is another shape of the same elements
   // (SameElements). Only engines need it.
   std::optional<Shape> reshape = std::nullopt;
+  bool optional = false;  // of an input: a request may leave it out, for the model's own default
 };
 
 // Whether a tensor of this shape can be one of these dims, of which -1 is any.

@@ -349,6 +349,17 @@ TEST(IdentityEngine, AnswersWithTheVeryBytesOfARequestThatMayBeKept) {
   EXPECT_EQ(copy.output->tensors[1].Row(1, 2).size(), 4 + 6u);
 }
 
+TEST(RefuseOptional, IsOfEnginesThatNeedAllInputs) {
+  ModelSpec spec{.name = "echo", .max_batch = 4};
+  spec.inputs = {{"IN", DataType::kUint16, {-1, 2}, {}, true}};
+  for (const char* name : {"identity", "op"}) {
+    const auto refused = MakeEngine(name, {}).value()->Load(spec, LaneSpec{});
+    ASSERT_FALSE(refused) << name;
+    EXPECT_THAT(refused.error().message,
+                ::testing::StartsWith("model 'echo': input 'IN' is optional, but "));
+  }
+}
+
 TEST(IdentityEngine, ReshapesBothWays) {
   auto engine = MakeEngine("identity", {}).value();
   ModelSpec spec{.name = "echo", .max_batch = 4};

@@ -31,7 +31,12 @@ class Row {
     return AddBytes(std::move(shape), std::move(bytes));
   }
   Row& AddBytes(Shape shape, std::vector<std::byte> bytes) {
-    tensors_->push_back({std::move(shape), std::move(bytes)});
+    tensors_->push_back({std::move(shape), std::move(bytes), false});
+    return *this;
+  }
+  // The row leaves this input out.
+  Row& Absent() {
+    tensors_->push_back({{}, {}, true});
     return *this;
   }
   // Makes the bytes outlive the row for engines that ask for it.
@@ -43,7 +48,9 @@ class Row {
   // Good until the next Add.
   RowInputs inputs() {
     views_.clear();
-    for (const Tensor& t : *tensors_) views_.push_back({t.bytes.data(), t.bytes.size(), t.shape});
+    for (const Tensor& t : *tensors_) {
+      views_.push_back({t.bytes.data(), t.bytes.size(), t.shape, t.absent});
+    }
     return {views_, owned_ ? std::shared_ptr<const void>(tensors_) : nullptr};
   }
 
@@ -51,6 +58,7 @@ class Row {
   struct Tensor {
     Shape shape;
     std::vector<std::byte> bytes;
+    bool absent;
   };
   std::shared_ptr<std::vector<Tensor>> tensors_ = std::make_shared<std::vector<Tensor>>();
   std::vector<TensorView> views_;

@@ -81,9 +81,13 @@ Expected<CallTensors::Inputs> CallTensors::InputsOf(StageRun run,
   Owners owners;
   const auto& edges = bound_->tensors.stages[run.stage.value()].inputs;
   for (std::size_t i = 0; i < edges.size(); ++i) {
+    const TensorSpec& spec = model.inputs[i];
+    if (edges[i].index == TensorEdge::kNone) {
+      inputs.tensors.push_back({.name = spec.name, .type = spec.type, .absent = true});
+      continue;
+    }
     auto tensor = Fetch(edges[i], level, run.item, model.max_batch > 0, progress, owners);
     if (!tensor) return std::unexpected(std::move(tensor.error()));
-    const TensorSpec& spec = model.inputs[i];
     if (!FitsDims(tensor->shape, spec.dims)) {
       return InvalidArgument(fmt::format("input '{}' of model '{}' takes {}, but the call has {}",
                                          spec.name, model.name, ToString(spec.dims),

@@ -422,6 +422,26 @@ TEST(EnsembleService, RefusesModelsThatDoNotFit) {
   EXPECT_TRUE(bench.service->Find("chain", -1));
 }
 
+TEST(EnsembleService, AStepLeavesOutWhatNothingIsPassedTo) {
+  EnsembleBench bench;
+  DeclareChain(bench);
+  ModelSpec second = FloatModel("second", 8, {Row4("scale"), Row4("in")}, {Row4("out")});
+  second.inputs[0].optional = true;
+  bench.steps.Add(second);
+  bench.Call("chain", {1, 4}, {1, 2, 3, 4});
+  bench.steps.Answer(bench.steps.Of("first").id, {{{1, 4}, {5, 6, 7, 8}}});
+  const auto& inputs = bench.steps.Of("second").call.inputs;
+  EXPECT_TRUE(inputs.at(0).absent);
+  EXPECT_EQ(inputs.at(0).name, "scale");
+  EXPECT_FALSE(inputs.at(1).absent);
+  EXPECT_EQ(inputs.at(1).shape, (Shape{1, 4}));
+  // One that became required is no longer the same model.
+  second.inputs[0].optional = false;
+  bench.steps.Add(second);
+  EXPECT_THAT(bench.service->Find("chain", -1).error().message,
+              HasSubstr("nothing is passed to input 'scale'"));
+}
+
 TEST(EnsembleService, GivesItsPriorityToItsSteps) {
   EnsembleBench bench;
   bench.steps.Add(FloatModel("only", 8, {Row4("in")}, {Row4("out")}));

@@ -195,6 +195,10 @@ class Binding {
     }
     for (const TensorSpec& input : spec.inputs) {
       const auto link = std::ranges::find(stage.inputs, input.name, &TensorLink::tensor);
+      if (link == stage.inputs.end() && input.optional) {
+        bound_.stages[id.value()].inputs.push_back({StageId{}, TensorEdge::kNone});
+        continue;
+      }
       if (link == stage.inputs.end()) {
         return WrongStage(stage, fmt::format("nothing is passed to input '{}' of model '{}'; name "
                                              "it in the input_map",

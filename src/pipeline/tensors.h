@@ -23,9 +23,13 @@ enum class TensorPassing : std::uint8_t {
 };
 
 struct TensorEdge {
-  StageId from;   // invalid: the request
-  int index = 0;  // in PipelineTensors::Stage::outputs of `from`, or of the request's inputs
+  StageId from;  // invalid: the request
+  // In PipelineTensors::Stage::outputs of `from`, or of the request's inputs. kNone: nothing goes
+  // to this optional input, and the step's model takes its default.
+  int index = 0;
   TensorPassing passing = TensorPassing::kWhole;
+
+  static constexpr int kNone = -1;
 };
 
 struct PipelineTensors {

@@ -74,6 +74,20 @@ TEST(Tensors, GoWholeByRowAndGathered) {
   EXPECT_EQ(bound->outputs[2].passing, TensorPassing::kWhole);
 }
 
+TEST(Tensors, AnOptionalInputNeedsNoTensor) {
+  Fitting fit = Rows();
+  ModelSpec read = *fit.models[1];
+  read.inputs.insert(read.inputs.begin(), {"scale", DataType::kFp32, {-1, 1}, {}, true});
+  fit.models[1] = std::make_shared<const ModelSpec>(read);
+  const auto bound = fit.Bind();
+  ASSERT_TRUE(bound) << fit.Error();
+  EXPECT_EQ(bound->stages[1].inputs[0].index, TensorEdge::kNone);
+  EXPECT_EQ(bound->stages[1].inputs[1].from, StageId{0});
+  read.inputs[0].optional = false;
+  fit.models[1] = std::make_shared<const ModelSpec>(read);
+  EXPECT_THAT(fit.Error(), HasSubstr("nothing is passed to input 'scale' of model 'read'"));
+}
+
 TEST(Tensors, WhatDoesNotFitNamesThePlaceAndBothSides) {
   Fitting shape = Rows();
   shape.ensemble.model.outputs[1].dims = {-1, 5};

@@ -320,6 +320,22 @@ TEST(SampleRow, TakesOpenDimensionsFromTheConfiguration) {
   }
 }
 
+TEST(SampleRow, LeavesOutOptionalInputsThatAreNotStated) {
+  ModelSpec spec{.name = "m", .max_batch = 4};
+  spec.inputs = {{"z", DataType::kFp32, {-1, 2}, {}, true}, {"x", DataType::kFp32, {-1, 2}}};
+  const auto absent = [&] {
+    const auto row = SampleRow::Make(spec, 1);
+    EXPECT_TRUE(row && !row->inputs().inputs[1].absent);
+    return row->inputs().inputs[0].absent;
+  };
+  EXPECT_TRUE(absent());
+  spec.parameters["profile_shape.z"] = "2";
+  EXPECT_FALSE(absent());
+  spec.parameters.clear();
+  spec.sample = {{.input = "z", .dims = {2}, .data = StatedSample::Data::kZeros, .file = {}}};
+  EXPECT_FALSE(absent());
+}
+
 TEST(SampleRow, IsWhatTheModelsFolderStates) {
   const TemporaryFolder folder;
   const auto write = [&](const std::string& name, const std::string& bytes) {

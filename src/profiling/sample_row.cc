@@ -120,6 +120,13 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed) {
   for (const TensorSpec& input : spec.inputs) {
     const auto stated = std::ranges::find(spec.sample, input.name, &StatedSample::input);
     const StatedSample* const sample = stated == spec.sample.end() ? nullptr : &*stated;
+    row.absent_.push_back(input.optional && sample == nullptr &&
+                          !spec.parameters.contains("profile_shape." + input.name));
+    if (row.absent_.back()) {
+      row.shapes_.emplace_back();
+      row.bytes_.emplace_back();
+      continue;
+    }
     Expected<Shape> shape =
         sample == nullptr ? RowShape(spec, input) : StatedShape(spec, input, *sample);
     if (!shape) return std::unexpected(std::move(shape.error()));
@@ -160,6 +167,7 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed, c
   for (SampleTensor& sample : samples) {
     row.shapes_.push_back(std::move(sample.shape));
     row.bytes_.push_back(std::move(sample.bytes));
+    row.absent_.push_back(false);
   }
   row.View();
   return row;
@@ -167,7 +175,7 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed, c
 
 void SampleRow::View() {
   for (std::size_t i = 0; i < bytes_.size(); ++i) {
-    views_.push_back({bytes_[i].data(), bytes_[i].size(), shapes_[i]});
+    views_.push_back({bytes_[i].data(), bytes_[i].size(), shapes_[i], absent_[i]});
   }
 }
 

@@ -13,7 +13,8 @@ namespace tactus {
 // One row. An input is what ModelSpec::sample says of it. One that is not there is made up: normal
 // noise where the type is FP32 or FP64, zeros (empty strings) elsewhere, so that no index is out of
 // range. A dimension that the model leaves open is then what its parameter "profile_shape.<input>"
-// says ("3,320,320", the batch dimension left out), else 1.
+// says ("3,320,320", the batch dimension left out), else 1. An optional input is left out where
+// neither is stated.
 class SampleRow {
  public:
   static Expected<SampleRow> Make(const ModelSpec& spec, std::uint64_t seed);
@@ -34,7 +35,8 @@ class SampleRow {
 
   std::vector<Shape> shapes_;
   std::vector<std::vector<std::byte>> bytes_;
-  std::vector<TensorView> views_;  // into the two above, which moves do not disturb
+  std::vector<bool> absent_;
+  std::vector<TensorView> views_;  // into the first two, which moves do not disturb
 };
 
 }  // namespace tactus

@@ -26,6 +26,7 @@ struct InputTensor {
   DataType type = DataType::kFp32;
   Shape shape;
   std::span<const std::byte> data;
+  bool absent = false;  // the call leaves it out, as TensorSpec::optional allows
 };
 
 // How a call was served; front ends put it into the response's parameters.

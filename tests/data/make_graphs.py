@@ -13,6 +13,9 @@ vector.onnx    x [N] float, cells [N,M,2] float, word [N] string -> y [N]: x tim
 pick.onnx      x [N,1] int64 -> y [N,1] float: 10, 20, 30 or 40 by x from 0 to 3; any other x fails
 steps.onnx     x [N,1] int64 -> y [N,1]: as x, after as many steps as the largest x says
 divide.onnx    x [N,1] int64 -> y [N,1]: x divided by -1, which kills the process for the least x
+offset.onnx    x [N,4] float, and with defaults factor [F,1]: 2, offset [M,4]: 10, 20, 30, 40,
+               extra [E,1]: 0 -> y [N,4]: x times factor, plus offset, plus extra
+defaults.onnx  with a default, x [3] int64: 1, 2, 3 -> y [3]: twice x
 folded.onnx    x [N,1] int64 -> y [N,1]: x and the least number divided by -1, which kills whoever
                computes constants while it loads the graph
 """
@@ -93,7 +96,24 @@ def vector():
           [constant("axes", [1, 2], np.int64)])
 
 
+def defaults():
+    """Initializers that are inputs too: a request may replace them."""
+    write("offset",
+          [helper.make_node("Mul", ["x", "factor"], ["scaled"]),
+           helper.make_node("Add", ["scaled", "offset"], ["moved"]),
+           helper.make_node("Add", ["moved", "extra"], ["y"])],
+          [tensor("x", FLOAT, ["N", 4]), tensor("factor", FLOAT, ["F", 1]),
+           tensor("offset", FLOAT, ["M", 4]), tensor("extra", FLOAT, ["E", 1])],
+          [tensor("y", FLOAT, ["N", 4])],
+          [constant("factor", [[2]], np.float32), constant("extra", [[0]], np.float32),
+           constant("offset", [[10, 20, 30, 40]], np.float32)])
+    write("defaults", [helper.make_node("Add", ["x", "x"], ["y"])],
+          [tensor("x", INT64, [3])], [tensor("y", INT64, [3])],
+          [constant("x", [1, 2, 3], np.int64)])
+
+
 def main():
+    defaults()
     divisions()
     write("strings", [helper.make_node("Identity", ["text"], ["same"])],
           [tensor("text", STRING, ["N", 2])], [tensor("same", STRING, ["N", 2])])

@@ -24,10 +24,11 @@ constexpr int kMostMessage = 1 << 30;
 // All rows of the job as the inputs of one call.
 void PutInputs(const ModelSpec& spec, const BatchJob& job, inference::ModelInferRequest& request) {
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    const TensorView& first = job.rows.front().inputs[i];
+    if (first.absent) continue;
     inference::ModelInferRequest::InferInputTensor& input = *request.add_inputs();
     input.set_name(spec.inputs[i].name);
     input.set_datatype(std::string(Name(spec.inputs[i].type)));
-    const TensorView& first = job.rows.front().inputs[i];
     for (const std::int64_t dim : first.shape) input.add_shape(dim);
     if (spec.max_batch > 0) input.set_shape(0, static_cast<std::int64_t>(job.rows.size()));
     std::string& bytes = *request.add_raw_input_contents();

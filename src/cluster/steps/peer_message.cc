@@ -84,6 +84,7 @@ void Put(const InferCall& call, Duration left, inference::ModelInferRequest& out
   if (call.group != nullptr) parameters["tactus_enter"].set_string_param(call.group->described);
   if (call.priority > 0) parameters["priority"].set_int64_param(call.priority);
   for (const InputTensor& each : call.inputs) {
+    if (each.absent) continue;
     auto& input = *out.add_inputs();
     input.set_name(std::string(each.name));
     input.set_datatype(std::string(Name(each.type)));
@@ -133,6 +134,12 @@ Expected<ModelSpec> SpecOf(const inference::ModelMetadataResponse& metadata,
   auto outputs = TensorsIn(metadata.outputs());
   if (!outputs) return std::unexpected(std::move(outputs.error()));
   spec.inputs = *std::move(inputs);
+  for (TensorSpec& input : spec.inputs) {
+    const auto& declared = config.config().input();
+    const auto same = [&](const auto& each) { return each.name() == input.name; };
+    const auto found = std::find_if(declared.begin(), declared.end(), same);
+    input.optional = found != declared.end() && found->optional();
+  }
   spec.outputs = *std::move(outputs);
   spec.exits = {{"elsewhere", {}, 0}};
   return spec;

@@ -353,6 +353,32 @@ TEST(RoutedSteps, EndsWithCallsUnderWay) {
   EXPECT_FALSE(asked.reply.get().status);
 }
 
+TEST(PeerMessage, AnOptionalInputIsKnownAndMayBeLeftOut) {
+  inference::ModelMetadataResponse metadata;
+  inference::ModelConfigResponse config;
+  for (const char* name : {"x", "z"}) {
+    auto& input = *metadata.add_inputs();
+    input.set_name(name);
+    input.set_datatype("FP32");
+    input.add_shape(2);
+    auto& declared = *config.mutable_config()->add_input();
+    declared.set_name(name);
+    declared.set_optional(declared.name() == "z");
+  }
+  InferCall call;
+  call.model = std::make_shared<const ModelSpec>(SpecOf(metadata, config).value());
+  EXPECT_FALSE(call.model->inputs[0].optional);
+  EXPECT_TRUE(call.model->inputs[1].optional);
+  const std::vector<float> values{1, 2};
+  call.inputs = {{"x", DataType::kFp32, {2}, std::as_bytes(std::span(values))},
+                 {.name = "z", .absent = true}};
+  inference::ModelInferRequest out;
+  Put(call, Millis(80), out);
+  ASSERT_EQ(out.inputs_size(), 1);
+  EXPECT_EQ(out.inputs(0).name(), "x");
+  EXPECT_EQ(out.raw_input_contents_size(), 1);
+}
+
 // A peer may be of another version: what it says is checked before a step reads it.
 TEST(PeerMessage, AnswersThatAreNotWhatTheyClaimAreRefused) {
   InferCall call;

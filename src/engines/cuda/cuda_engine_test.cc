@@ -229,6 +229,15 @@ TEST_F(CudaEngineTest, TensorsOfBytesAreRefused) {
   EXPECT_THAT(handle.error().message, HasSubstr("'words'"));
 }
 
+TEST_F(CudaEngineTest, AnOptionalInputIsRefused) {
+  auto engine = Make().value();
+  ModelSpec spec = PairOf("pair");
+  spec.inputs[0].optional = true;
+  const auto handle = engine->Load(spec, LaneSpec{});
+  ASSERT_FALSE(handle);
+  EXPECT_THAT(handle.error().message, HasSubstr("leave --device out"));
+}
+
 TEST_F(CudaEngineTest, AProgramHasTheShapeOfItsReshapeAndClientsTheirs) {
   CudaOptions options = FakeCudaOptions(script_);
   std::vector<Shape> seen;

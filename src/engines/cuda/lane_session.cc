@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "engines/optional_inputs.h"
+
 namespace tactus {
 namespace {
 
@@ -56,6 +58,11 @@ Expected<std::unique_ptr<LaneSession>> LaneSession::Load(Device& device,
   ok = session->MakeStreams(level);
   if (ok) ok = session->LoadProgram(load, spec);
   if (ok) ok = RefuseBytes(spec);
+  if (ok) {
+    ok = RefuseOptional(spec,
+                        "a model on a device needs all inputs (leave --device out to run it on "
+                        "the processor)");
+  }
   if (!ok) return std::unexpected(ok.error());
   session->inputs_ = spec.inputs;
   session->outputs_ = spec.outputs;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engines/loaded_models.h"
+#include "engines/optional_inputs.h"
 
 namespace tactus {
 namespace {
@@ -34,6 +35,10 @@ Status CheckOutputs(ModelSpec& spec) {
   if (spec.inputs.empty()) {
     return InvalidArgument(
         fmt::format("model '{}': the identity engine needs `input` in config.pbtxt", spec.name));
+  }
+  if (Status ok = RefuseOptional(spec, "the identity engine has nothing else to answer with");
+      !ok) {
+    return ok;
   }
   if (spec.outputs.empty()) {
     for (std::size_t i = 0; i < spec.inputs.size(); ++i) {

@@ -51,6 +51,7 @@ void PutTensors(ByteWriter& to, const std::vector<TensorSpec>& tensors) {
     PutShape(to, tensor.dims);
     to.Put(static_cast<std::uint8_t>(tensor.reshape ? 1 : 0));
     if (tensor.reshape) PutShape(to, *tensor.reshape);
+    to.Put(tensor.optional);
   }
 }
 
@@ -62,7 +63,7 @@ Shape TakeDims(ByteReader& from) {
 }
 
 std::vector<TensorSpec> TakeTensors(ByteReader& from) {
-  std::vector<TensorSpec> tensors(from.TakeCount(10));
+  std::vector<TensorSpec> tensors(from.TakeCount(11));
   for (TensorSpec& tensor : tensors) {
     tensor.name = from.TakeText();
     const auto type = from.Take<std::uint8_t>();
@@ -71,6 +72,7 @@ std::vector<TensorSpec> TakeTensors(ByteReader& from) {
     tensor.dims = TakeDims(from);
     if (from.TakeBool()) tensor.reshape = TakeDims(from);
     if (tensor.reshape && !SameElements(tensor.dims, *tensor.reshape)) from.Spoil();
+    tensor.optional = from.TakeBool();
   }
   return tensors;
 }
@@ -265,6 +267,9 @@ void PutRun(ByteWriter& to, std::uint64_t handle, const BatchJob& job,
   to.Put(static_cast<std::uint32_t>(offsets.size()));
   to.Put(static_cast<std::uint32_t>(job.rows.size()));
   for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const bool absent = !job.rows.empty() && job.rows[0].inputs[i].absent;  // in all rows
+    to.Put(absent);
+    if (absent) continue;
     to.Put(static_cast<std::uint64_t>(offsets[i]));
     std::span<const std::int64_t> last;
     for (std::size_t r = 0; r < job.rows.size(); ++r) {
@@ -291,6 +296,10 @@ std::optional<RunRequest> TakeRun(ByteReader& from, std::span<const std::byte> i
   run.views.resize(std::size_t{count} * rows);
   run.shapes.reserve(run.views.size());  // so that the views' spans stay good
   for (std::uint32_t i = 0; i < count; ++i) {
+    if (from.TakeBool()) {
+      for (std::uint32_t r = 0; r < rows; ++r) run.views[std::size_t{r} * count + i].absent = true;
+      continue;
+    }
     auto at = from.Take<std::uint64_t>();
     for (std::uint32_t r = 0; r < rows; ++r) {
       const auto bytes = from.Take<std::uint64_t>();

@@ -170,6 +170,7 @@ TEST(Messages, AModelArrivesAsItWasSent) {
   ModelSpec spec{.name = "m", .version = 3, .platform = "p", .max_batch = -1};
   spec.inputs = Outputs();
   spec.inputs[0].reshape = {-1, 1, 2};
+  spec.inputs[1].optional = true;
   spec.exits = {{"1", "/a/b.onnx", 0.5}};
   spec.parameters = {{"key", "value"}};
   ByteWriter bytes;
@@ -183,6 +184,8 @@ TEST(Messages, AModelArrivesAsItWasSent) {
   EXPECT_EQ(got.spec.inputs[0].reshape, (Shape{-1, 1, 2}));
   EXPECT_EQ(got.spec.inputs[1].type, DataType::kBytes);
   EXPECT_FALSE(got.spec.inputs[1].reshape);
+  EXPECT_FALSE(got.spec.inputs[0].optional);
+  EXPECT_TRUE(got.spec.inputs[1].optional);
   EXPECT_EQ(got.spec.exits[0].graph, "/a/b.onnx");
   EXPECT_EQ(got.spec.parameters, spec.parameters);
   EXPECT_EQ(got.placement.threads, 2);
@@ -210,6 +213,25 @@ TEST(Messages, ABatchArrivesAsItWasSent) {
   EXPECT_THAT(run->rows[1].inputs[1].shape, ElementsAre(1, 3));
   ByteReader again(bytes.bytes());
   EXPECT_FALSE(TakeRun(again, std::span(memory).first(66))) << "beyond the memory";
+}
+
+TEST(Messages, AnInputThatABatchLeavesOutIsLeftOutThere) {
+  const std::vector<std::byte> memory(64);
+  const Shape one{1, 2};
+  const TensorView rows[2][2] = {{{.absent = true}, {nullptr, 8, one}},
+                                 {{.absent = true}, {nullptr, 8, one}}};
+  const std::vector<RowInputs> inputs{{rows[0], nullptr}, {rows[1], nullptr}};
+  const std::vector<std::size_t> offsets{0, 0};
+  ByteWriter bytes;
+  PutRun(bytes, 9, {BatchId{7}, ModelId{0}, ExitId{1}, inputs}, offsets, 2);
+  ByteReader from(bytes.bytes());
+  const auto run = TakeRun(from, memory);
+  ASSERT_TRUE(run);
+  for (const RowInputs& row : run->rows) {
+    EXPECT_TRUE(row.inputs[0].absent);
+    EXPECT_FALSE(row.inputs[1].absent);
+  }
+  EXPECT_EQ(run->rows[1].inputs[1].data, memory.data() + 8);
 }
 
 }  // namespace

@@ -85,18 +85,26 @@ BatchOutput::Tensor EncodeStrings(const Ort::Value& value, Shape shape, std::siz
 Status BatchInputs::Gather(std::span<const TensorSpec> specs, bool batches,
                            std::span<const RowInputs> rows) {
   values_.clear();
+  names_.clear();
   buffers_.resize(specs.size());
   if (!batches && rows.size() != 1) {
     return InvalidArgument("a model without a batch dimension runs one request at a time");
   }
   for (std::size_t i = 0; i < specs.size(); ++i) {
+    const bool absent = rows[0].inputs[i].absent;
     const std::span<const std::int64_t> shape = rows[0].inputs[i].shape;
     for (const RowInputs& row : rows) {
+      if (row.inputs[i].absent != absent) {
+        return InvalidArgument(fmt::format(
+            "input '{}': rows with it and without it cannot share a batch", specs[i].name));
+      }
       if (std::ranges::equal(row.inputs[i].shape, shape)) continue;
       return InvalidArgument(
           fmt::format("input '{}': rows of shapes {} and {} cannot share a batch", specs[i].name,
                       ToString(shape), ToString(row.inputs[i].shape)));
     }
+    if (absent) continue;
+    names_.push_back(specs[i].name.c_str());
     shape_.assign(shape.begin(), shape.end());
     if (specs[i].reshape) {
       if (!FitsDims(shape, specs[i].dims)) {

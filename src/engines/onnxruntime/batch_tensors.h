@@ -16,17 +16,21 @@ namespace tactus {
 // used where they lie; other rows are copied once, into buffers that are kept for the next batch.
 class BatchInputs {
  public:
-  // `batches`: the first dimension is the batch. The rows must outlive the run. kInvalidArgument if
-  // rows differ in shape or a row's bytes are not what its shape says.
+  // `batches`: the first dimension is the batch. The specs and rows must outlive the run.
+  // kInvalidArgument if rows differ in shape or in what they leave out, or a row's bytes are not
+  // what its shape says.
   Status Gather(std::span<const TensorSpec> specs, bool batches, std::span<const RowInputs> rows);
 
+  // Of the inputs that the rows have, and their names.
   std::span<const Ort::Value> values() const { return values_; }
+  const char* const* names() const { return names_.data(); }
 
  private:
   Status GatherNumbers(const TensorSpec& spec, std::size_t i, std::span<const RowInputs> rows);
   Status GatherStrings(const TensorSpec& spec, std::size_t i, std::span<const RowInputs> rows);
 
   std::vector<Ort::Value> values_;
+  std::vector<const char*> names_;
   std::vector<std::vector<std::byte>> buffers_;
   Shape shape_;  // of the tensor that is being gathered
 };

@@ -56,6 +56,11 @@ Status DescribeTensors(Graph& graph) {
     if (!spec) return std::unexpected(spec.error());
     graph.inputs.push_back(*std::move(spec));
   }
+  const std::vector<std::string> defaulted = graph.session.GetOverridableInitializerNames();
+  for (std::size_t i = 0; i < defaulted.size(); ++i) {
+    auto spec = Describe(defaulted[i], graph.session.GetOverridableInitializerTypeInfo(i));
+    if (spec) graph.defaulted.push_back(*std::move(spec));  // else it keeps its default
+  }
   const std::vector<std::string> outputs = graph.session.GetOutputNames();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     auto spec = Describe(outputs[i], graph.session.GetOutputTypeInfo(i));
@@ -156,9 +161,21 @@ int AssumedBatch(const Graph& graph) {
   return batches ? kTritonsDefault : 0;
 }
 
+// A request may leave out only what the graph has a default for.
+Status CheckOptional(const ModelSpec& spec, const Graph& graph) {
+  for (const TensorSpec& input : spec.inputs) {
+    if (!input.optional || Find(graph.defaulted, input.name) != nullptr) continue;
+    return InvalidArgument(fmt::format(
+        "model '{}': {}: input '{}' is optional in config.pbtxt, but the graph has no "
+        "default for it; remove `optional: true` there, or export the graph (with an IR "
+        "version of 4 or above) so that the input is also an initializer",
+        spec.name, graph.path.string(), input.name));
+  }
+  return {};
+}
+
 Status MatchSide(const ModelSpec& spec, const Graph& graph, std::vector<TensorSpec>& stated,
                  const std::vector<TensorSpec>& actual, const char* side) {
-  if (stated.empty()) stated = actual;
   for (TensorSpec& tensor : stated) {
     const TensorSpec* real = Find(actual, tensor.name);
     if (real == nullptr) {
@@ -238,11 +255,20 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
 
 Status MatchTensors(ModelSpec& spec, const Graph& graph) {
   if (spec.max_batch < 0) spec.max_batch = AssumedBatch(graph);
-  if (Status ok = MatchSide(spec, graph, spec.inputs, graph.inputs, "input"); !ok) return ok;
+  if (spec.inputs.empty()) spec.inputs = graph.inputs;
+  if (Status ok = CheckOptional(spec, graph); !ok) return ok;
+  std::vector<TensorSpec> inputs = graph.inputs;
+  spec.defaulted.clear();
+  for (const TensorSpec& tensor : graph.defaulted) {
+    inputs.push_back(tensor);
+    spec.defaulted.push_back(tensor.name);
+  }
+  if (Status ok = MatchSide(spec, graph, spec.inputs, inputs, "input"); !ok) return ok;
   for (const TensorSpec& tensor : graph.inputs) {
     if (Find(spec.inputs, tensor.name) != nullptr) continue;
     return Mismatch(spec, graph, fmt::format("its input '{}' is not stated", tensor.name));
   }
+  if (spec.outputs.empty()) spec.outputs = graph.outputs;
   return MatchSide(spec, graph, spec.outputs, graph.outputs, "output");
 }
 

@@ -21,6 +21,9 @@ struct Graph {
   std::filesystem::path path;
   std::vector<TensorSpec> inputs;  // in the graph's order; a dimension that is open is -1
   std::vector<TensorSpec> outputs;
+  // Inputs that have a default in the graph, an initializer of the same name, and need not be given
+  // (ONNX Runtime's overridable initializers); those of types that we have.
+  std::vector<TensorSpec> defaulted;
   std::uint64_t file_bytes = 0;
   Ort::Session session{nullptr};
 };
@@ -36,8 +39,9 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
                                            const std::function<Ort::SessionOptions()>& options);
 
 // Completes the tensors of `spec` from the graph where there are none, and checks them where there
-// are: the same input names, outputs that the graph has, equal types and dimensions, or those of
-// their `reshape`, that agree. A scalar of the graph may be stated as [1]: that is a reshape.
+// are: the inputs that the graph needs, any that have a default in it, outputs that the graph has,
+// equal types and dimensions, or those of their `reshape`, that agree. A scalar of the graph may be
+// stated as [1]: that is a reshape. An optional input needs a default.
 Status MatchTensors(ModelSpec& spec, const Graph& graph);
 
 }  // namespace tactus

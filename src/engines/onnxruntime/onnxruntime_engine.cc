@@ -49,7 +49,6 @@ class OnnxModel {
         outputs_(spec.outputs),
         batches_(spec.max_batch > 0),
         exits_(std::move(exits)) {
-    for (const TensorSpec& tensor : inputs_) input_names_.push_back(tensor.name.c_str());
     for (const TensorSpec& tensor : outputs_) output_names_.push_back(tensor.name.c_str());
   }
   OnnxModel(const OnnxModel&) = delete;
@@ -85,7 +84,7 @@ class OnnxModel {
       BatchInputs inputs;
       ran = inputs.Gather(inputs_, batches_, jobs[i].rows);
       if (!ran) break;
-      (*graph)->session.Run(Ort::RunOptions(), input_names_.data(), inputs.values().data(),
+      (*graph)->session.Run(Ort::RunOptions(), inputs.names(), inputs.values().data(),
                             inputs.values().size(), output_names_.data(), output_names_.size());
     }
     Ort::AllocatorWithDefaultOptions allocator;
@@ -118,7 +117,7 @@ class OnnxModel {
     {
       const RunningBatches<Stop>::Running entry(running, job.id, stop);
       try {
-        outputs = graph->session.Run(scratch.options, input_names_.data(), values.data(),
+        outputs = graph->session.Run(scratch.options, scratch.inputs.names(), values.data(),
                                      values.size(), output_names_.data(), output_names_.size());
       } catch (const Ort::Exception& e) {
         failure = e.what();
@@ -170,7 +169,6 @@ class OnnxModel {
   const std::vector<TensorSpec> outputs_;
   const bool batches_;
   const std::vector<std::shared_ptr<Graph>> exits_;
-  std::vector<const char*> input_names_;   // into inputs_
   std::vector<const char*> output_names_;  // into outputs_
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scratch>> spare_;  // at most one for each slot of the lane

@@ -9,6 +9,7 @@
 
 #include "engines/loaded_models.h"
 #include "engines/op/chain.h"
+#include "engines/optional_inputs.h"
 
 namespace tactus {
 namespace {
@@ -53,6 +54,9 @@ class OpEngine final : public Engine {
   EngineTraits traits() const override { return {.name = "op", .max_slots = 64}; }
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
+    if (Status ok = RefuseOptional(spec, "operators need all inputs"); !ok) {
+      return std::unexpected(ok.error());
+    }
     auto chain = op::Chain::Make(spec);
     if (!chain) return std::unexpected(std::move(chain.error()));
     if (spec.exits.empty()) spec.exits.push_back({"1", {}, 0});

@@ -18,16 +18,26 @@ Expected<std::int64_t> CountRows(const InferCall& call, const ModelSpec& spec) {
     return InvalidArgument(fmt::format("model '{}' takes {} inputs, not {}", spec.name,
                                        spec.inputs.size(), call.inputs.size()));
   }
-  if (spec.max_batch == 0) return 1;
+  std::optional<std::int64_t> rows;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.inputs[i].absent) {
+      if (!spec.inputs[i].optional) return BadInput(spec, i, "is required, and the call has none");
+      continue;
+    }
+    if (spec.max_batch == 0) continue;
     const Shape& shape = call.inputs[i].shape;
     if (shape.empty() || shape[0] < 1) return BadInput(spec, i, "has no rows");
-    if (shape[0] != call.inputs[0].shape[0]) {
-      return BadInput(spec, i, "has another number of rows than the first input");
+    if (shape[0] != rows.value_or(shape[0])) {
+      return BadInput(spec, i, "has another number of rows than the inputs before it");
     }
+    rows = shape[0];
   }
-  return call.inputs[0].shape[0];
+  return rows.value_or(1);
 }
+
+// In place of a row's shape: no tensor has it, so rows with and without the input are of different
+// classes and share no batch.
+constexpr std::int64_t kAbsent = -1;
 
 // Splits input `i` into its rows' views.
 Status FillInput(PendingCall& pending, std::size_t i) {
@@ -35,6 +45,13 @@ Status FillInput(PendingCall& pending, std::size_t i) {
   const InputTensor& input = pending.call.inputs[i];
   const std::size_t inputs = pending.call.inputs.size();
   const auto rows = static_cast<std::int64_t>(pending.rows.size());
+  if (input.absent) {
+    pending.row_shapes[i] = {kAbsent};
+    for (std::size_t r = 0; r < pending.rows.size(); ++r) {
+      pending.views[r * inputs + i] = {.absent = true};
+    }
+    return {};
+  }
   const auto elements = ElementCount(input.shape);
   if (!elements) return BadInput(spec, i, "its shape is negative or too large");
   Shape& row_shape = pending.row_shapes[i];

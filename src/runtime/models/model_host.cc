@@ -34,6 +34,7 @@ ProfileTable::ModelRows Unprofiled(const ModelSpec& spec, int max_batch) {
 bool FixedShapes(const ModelSpec& spec) {
   const std::size_t first = spec.max_batch > 0 ? 1 : 0;
   for (const TensorSpec& input : spec.inputs) {
+    if (input.optional) return false;  // a row that leaves it out is of another shape
     for (std::size_t i = first; i < input.dims.size(); ++i) {
       if (input.dims[i] < 0) return false;
     }

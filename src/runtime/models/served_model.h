@@ -73,7 +73,7 @@ struct ServedModel {
   Model model;                       // as the dispatcher knows it
   ProfileTable::ModelRows rows;      // its part of the profile table
   std::vector<ModelHandle> handles;  // by LaneId; 0: it is not on that lane
-  bool fixed_shapes = true;          // no input leaves a dimension (but the batch) open
+  bool fixed_shapes = true;          // no input is optional, or open but for the batch
   ModelId id;                        // set when it is published
 
   // The longest that a batch took of late; the dispatch loop's. Long until one has run.

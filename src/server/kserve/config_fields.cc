@@ -86,11 +86,6 @@ Status CheckSupported(const DeclaredConfig& config) {
   if (message.model_transaction_policy().decoupled()) {
     return config.Wrong("model_transaction_policy", "decoupled: not supported");
   }
-  for (int i = 0; i < message.input_size(); ++i) {
-    if (message.input(i).optional()) {
-      return config.Wrong("input", "optional: not supported: every input is needed", i);
-    }
-  }
   if (message.batch_input_size() > 0) return config.Wrong("batch_input", "not supported", 0);
   if (message.batch_output_size() > 0) return config.Wrong("batch_output", "not supported", 0);
   return {};

@@ -269,6 +269,27 @@ TEST_F(ModelConfigTest, AModelWithoutAGraphOfItsOwnHasNoReshape) {
               testing::StartsWith("2:1: input: 'x': reshape: operators take tensors as they are"));
 }
 
+TEST_F(ModelConfigTest, OptionalInputsAreThoseThatARequestMayLeaveOut) {
+  const std::string tensors =
+      "input { name: 'x' data_type: TYPE_FP32 dims: 4 }\n"
+      "input { name: 'z' data_type: TYPE_FP32 dims: 4 optional: true }\n";
+  Config("max_batch_size: 8\n" + tensors);
+  Graph("1", "model.onnx");
+  const auto spec = ReadModelSpec(folder_, 1, "");
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  EXPECT_FALSE(spec->inputs[0].optional);
+  EXPECT_TRUE(spec->inputs[1].optional);
+  const auto config = nlohmann::json::parse(ModelConfigJson(*spec).value());
+  EXPECT_EQ(config["input"][0]["optional"], false);
+  EXPECT_EQ(config["input"][1]["optional"], true);
+  EXPECT_THAT(Mistake("platform: 'ensemble'\n" + tensors + "ensemble_scheduling {}"),
+              testing::StartsWith("3:1: input: 'z': optional: an ensemble passes on all of its"));
+  const std::string all = "input { name: 'z' data_type: TYPE_FP32 dims: 4 optional: true }\n";
+  EXPECT_THAT(Mistake(all + "max_batch_size: 8"),
+              testing::StartsWith("1:1: input: optional: all inputs are, and with max_batch_size"));
+  EXPECT_EQ(Mistake(all), "no mistake");
+}
+
 TEST_F(ModelConfigTest, TextThatIsNotUtf8IsAMistake) {
   EXPECT_EQ(Mistake("backend:\n \"\xFF\""), "2:3: the text is not UTF-8");
   EXPECT_THAT(Mistake(R"(backend: "\xff")"), HasSubstr("do not spell UTF-8"));

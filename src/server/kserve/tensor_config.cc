@@ -115,7 +115,27 @@ Expected<std::vector<TensorSpec>> ReadTensors(const DeclaredConfig& config, cons
 }  // namespace
 
 Expected<std::vector<TensorSpec>> ReadInputs(const DeclaredConfig& config) {
-  return ReadTensors(config, config.message().input(), "input");
+  const inference::ModelConfig& message = config.message();
+  auto specs = ReadTensors(config, message.input(), "input");
+  if (!specs) return specs;
+  bool required = false;
+  for (int i = 0; i < message.input_size(); ++i) {
+    TensorSpec& spec = (*specs)[static_cast<std::size_t>(i)];
+    spec.optional = message.input(i).optional();
+    required = required || !spec.optional;
+    if (!spec.optional || !IsEnsemble(message)) continue;
+    return config.Wrong(
+        "input",
+        fmt::format("'{}': optional: an ensemble passes on all of its inputs; remove it, or leave "
+                    "the input out here and in the steps' input_map: their models take defaults",
+                    spec.name),
+        i);
+  }
+  if (required || message.max_batch_size() == 0 || specs->empty()) return specs;
+  return config.Wrong("input",
+                      "optional: all inputs are, and with max_batch_size above 0 one must say how "
+                      "many rows a request has; make one of them required, or max_batch_size 0",
+                      0);
 }
 
 Expected<std::vector<TensorSpec>> ReadOutputs(const DeclaredConfig& config) {

@@ -216,6 +216,23 @@ class InputCheck {
   std::int64_t rows_ = 0;
 };
 
+// In Triton's words.
+std::unexpected<Error> MissingInputs(const ModelSpec& model, const CallMessage& message,
+                                     const std::vector<std::string_view>& missing) {
+  std::vector<std::string_view> got;
+  for (const InputMessage& input : message.inputs) got.push_back(input.name);
+  const auto required = std::ranges::count(model.inputs, false, &TensorSpec::optional);
+  const std::size_t all = model.inputs.size();
+  const std::string expected =
+      static_cast<std::size_t>(required) == all
+          ? fmt::format("{} inputs", all)
+          : fmt::format("number of inputs between {} and {}", required, all);
+  return InvalidArgument(fmt::format(
+      "expected {} but got {} inputs for model '{}'. Got input(s) {}, but missing required "
+      "input(s) {}. Please provide all required input(s).",
+      expected, message.inputs.size(), model.name, Quoted(got), Quoted(missing)));
+}
+
 Status FillInputs(const ModelSpec& model, const CallMessage& message, InferCall& call) {
   call.inputs.resize(model.inputs.size());
   std::vector<bool> given(model.inputs.size(), false);
@@ -235,17 +252,14 @@ Status FillInputs(const ModelSpec& model, const CallMessage& message, InferCall&
     call.inputs[index] = {
         .name = spec.name, .type = spec.type, .shape = input.shape, .data = input.data};
   }
-  if (std::find(given.begin(), given.end(), false) == given.end()) return {};
-  std::vector<std::string_view> got;
   std::vector<std::string_view> missing;
-  for (const InputMessage& input : message.inputs) got.push_back(input.name);
   for (std::size_t i = 0; i < given.size(); ++i) {
-    if (!given[i]) missing.push_back(model.inputs[i].name);
+    if (given[i]) continue;
+    const TensorSpec& spec = model.inputs[i];
+    if (!spec.optional) missing.push_back(spec.name);
+    call.inputs[i] = {.name = spec.name, .type = spec.type, .absent = true};
   }
-  return InvalidArgument(fmt::format(
-      "expected {} inputs but got {} inputs for model '{}'. Got input(s) {}, but missing required "
-      "input(s) {}. Please provide all required input(s).",
-      model.inputs.size(), message.inputs.size(), model.name, Quoted(got), Quoted(missing)));
+  return missing.empty() ? Status() : MissingInputs(model, message, missing);
 }
 
 Status FillOutputs(const ModelSpec& model, const CallMessage& message, InferCall& call) {

@@ -165,6 +165,31 @@ TEST(MakeCall, BadInputHasAnAnswer) {
   }
 }
 
+TEST(MakeCall, OnlyOptionalInputsMayBeLeftOut) {
+  ModelSpec spec = *Model();
+  spec.inputs[1].optional = true;
+  const auto make = [&](const CallMessage& message) {
+    return MakeCall(std::make_shared<const ModelSpec>(spec), message, {});
+  };
+  CallMessage message = Good();
+  EXPECT_FALSE(make(message)->inputs[1].absent);
+  message.inputs.erase(message.inputs.begin());  // the words
+  const auto call = make(message);
+  ASSERT_TRUE(call.has_value()) << call.error().message;
+  EXPECT_FALSE(call->inputs[0].absent);
+  EXPECT_TRUE(call->inputs[1].absent);
+  EXPECT_EQ(call->inputs[1].name, "words");
+  message = Good();
+  message.inputs.pop_back();
+  const auto missing = make(message);
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_EQ(missing.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(missing.error().message,
+            "expected number of inputs between 1 and 2 but got 1 inputs for model 'm'. Got "
+            "input(s) ['words'], but missing required input(s) ['image']. Please provide all "
+            "required input(s).");
+}
+
 TEST(ReadParameters, WhatClientsSendIsUnderstood) {
   const std::vector<Parameter> parameters{{"priority", std::int64_t{0}},
                                           {"timeout", std::uint64_t{0}},
