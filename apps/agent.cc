@@ -66,6 +66,39 @@ Status Join(const AgentFlags& flags, StopSignals& signals, const Agent::Log& log
   });
 }
 
+// What the agent itself tells its worker.
+std::vector<std::string> OptionsOfAgent(const AgentFlags& flags) {
+  std::vector<std::string> own = {"--address", "--model-control-mode", "--routes"};
+  if (!flags.site.empty()) own.emplace_back("--schedulers");
+  if (!flags.tls.empty()) own.insert(own.end(), {"--peer-tls", "--peer-listen"});
+  return own;
+}
+
+Expected<WorkerOptions> WorkerOptionsOf(const AgentFlags& flags) {
+  WorkerOptions worker{.program = ThisProgram(),
+                       .models = {},
+                       .arguments = flags.serve,
+                       .schedulers = flags.site,
+                       .address = flags.address,
+                       .state = flags.state,
+                       .peer_tls = flags.tls,
+                       .peer_address = flags.address};
+  auto ports = TakeWorkerPorts(worker.arguments, OptionsOfAgent(flags));
+  if (!ports) return std::unexpected(std::move(ports.error()));
+  worker.ports = *ports;
+  if (flags.peer_address.empty()) return worker;
+  auto peers = ParsePeerAddress(flags.peer_address);
+  if (!peers) return std::unexpected(std::move(peers.error()));
+  if (peers->port != 0 && flags.tls.empty()) {
+    return InvalidArgument("--peer-address " + flags.peer_address +
+                           ": without --tls other nodes send to the worker's gRPC port; name that "
+                           "one (-- --grpc-port N)");
+  }
+  worker.peer_address = std::move(peers->host);
+  worker.ports.peer = peers->port;
+  return worker;
+}
+
 int RunAgent(const AgentFlags& flags) {
   StopSignals signals;
   LogQueue logs("info");
@@ -75,6 +108,8 @@ int RunAgent(const AgentFlags& flags) {
                            "--controller '" + each + "': write HOST:PORT, several with commas"});
   }
   const Agent::Log log = [to = logs.log()](const std::string& line) { to->info("{}", line); };
+  auto worker = WorkerOptionsOf(flags);
+  if (!worker) return ReportBadInput(worker.error());
   if (!flags.join.empty()) {
     if (const Status joined = Join(flags, signals, log); !joined) {
       const int bad_input = ReportBadInput(joined.error());
@@ -88,21 +123,13 @@ int RunAgent(const AgentFlags& flags) {
     if (site) site = CheckReach(each, *tls);
   }
   if (!site) return ReportBadInput(site.error());
-  AgentOptions options{
-      .node = flags.node,
-      .controllers = flags.controllers,
-      .tls = *std::move(tls),
-      .worker = {.program = ThisProgram(),
-                 .models = {},
-                 .arguments = flags.serve,
-                 .schedulers = flags.site,
-                 .address = flags.address,
-                 .state = flags.state,
-                 .peer_tls = flags.tls,
-                 .peer_address = flags.peer_address.empty() ? flags.address : flags.peer_address},
-      .models = {.state = {},
-                 .own = flags.models,
-                 .most_bytes = static_cast<std::uint64_t>(flags.cache_mb * 1e6)}};
+  AgentOptions options{.node = flags.node,
+                       .controllers = flags.controllers,
+                       .tls = *std::move(tls),
+                       .worker = *std::move(worker),
+                       .models = {.state = {},
+                                  .own = flags.models,
+                                  .most_bytes = static_cast<std::uint64_t>(flags.cache_mb * 1e6)}};
   auto agent = Agent::Start(std::move(options), log);
   if (!agent) return ReportBadInput(agent.error());
   std::optional<CertificateRenewal> renewal;
@@ -152,7 +179,7 @@ void AddAgent(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command->add_option("--peer-address", flags->peer_address,
                       "With --tls: address at which the other nodes send pipeline steps to this "
-                      "node's worker (default: --address)");
+                      "node's worker, HOST or HOST:PORT (default: --address, at any free port)");
   command->add_option("--tls", flags->tls,
                       "Folder with authority.pem, node.pem and node.key: this node's certificate, "
                       "for the controller and for other nodes; the worker has it as --peer-tls");
@@ -174,7 +201,8 @@ void AddAgent(CLI::App& app, CommandContext& context) {
       ->option_text(kCommaList);
   command->add_option("serve", flags->serve,
                       "After --, options of `tactus serve` for the worker, with --site of `tactus "
-                      "front-end`");
+                      "front-end`. Ports that are not named there (--http-port, --grpc-port, "
+                      "--metrics-port) are any free ones, the same after a restart");
   command->callback([flags, &context] { context.exit_code = RunAgent(*flags); });
 }
 

@@ -2,6 +2,7 @@
 // grants. With a repository it runs the pipelines of that, of the site's models.
 #include "cluster/site/front_end.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,6 +28,7 @@
 #include "server/kserve/validation.h"
 #include "server/metrics/serving_metrics.h"
 #include "server_ports.h"
+#include "service/starting_service.h"
 #include "stop_signals.h"
 
 namespace tactus {
@@ -75,22 +78,81 @@ SiteFrontEnd::Options SiteOptionsOf(const FrontEndFlags& flags, const PeerTls& t
           .say = std::move(warn)};
 }
 
-// Says when calls stop reaching workers, and when they do again.
+// Says when calls stop reaching workers, of all models or of some, and when they do again.
+class SiteFollower {
+ public:
+  SiteFollower(const SiteFrontEnd& site, Log log) : site_(site), log_(std::move(log)) {}
+
+  void Look() {
+    std::optional<std::string> why = site_.WhyNotReady();
+    if (why != why_ && why) log_->warn("not ready: {}; calls wait until their deadlines", *why);
+    if (why != why_ && !why) log_->info("ready again: a worker serves");
+    why_ = std::move(why);
+    if (why_) return;  // that is all that there is to say
+    std::vector<std::string> unserved = site_.Unserved();
+    for (const std::string& each : unserved) {
+      if (std::ranges::binary_search(unserved_, each)) continue;
+      log_->warn(
+          "model '{}' is not ready: no worker of the site serves it; its calls wait until "
+          "their deadlines",
+          each);
+    }
+    for (const std::string& each : unserved_) {
+      if (std::ranges::binary_search(unserved, each)) continue;
+      log_->info("model '{}' is ready again: a worker serves it", each);
+    }
+    unserved_ = std::move(unserved);
+  }
+
+ private:
+  const SiteFrontEnd& site_;
+  const Log log_;
+  std::optional<std::string> why_;
+  std::vector<std::string> unserved_;  // in order
+};
+
 std::jthread FollowSite(const SiteFrontEnd& site, const Log& log) {
-  return std::jthread([&site, log](std::stop_token stop) {
-    std::optional<std::string> before = site.WhyNotReady();
-    while (!stop.stop_requested()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(250));
-      std::optional<std::string> now = site.WhyNotReady();
-      if (now == before) continue;
-      if (now) {
-        log->warn("not ready: {}; calls wait until their deadlines", *now);
-      } else {
-        log->info("ready again: a worker serves");
-      }
-      before = std::move(now);
+  return std::jthread([follower = SiteFollower(site, log)](const std::stop_token& stop) mutable {
+    for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(250))) {
+      follower.Look();
     }
   });
+}
+
+// What the options say of peers and clients.
+struct Admission {
+  PeerTls tls;
+  std::shared_ptr<Access> access;
+  std::size_t connections = 0;
+  std::shared_ptr<ClientLimits> limits;
+  std::shared_ptr<const Objectives> objectives;
+};
+
+Expected<Admission> AdmissionOf(const ServeOptions& o,
+                                const std::function<void(const std::string&)>& warn) {
+  auto tls = PeerTls::Open(o.peer_tls);
+  if (!tls) return std::unexpected(std::move(tls.error()));
+  if (Status fine = CheckSchedulers("--schedulers", o.schedulers, o.insecure || tls->on()); !fine)
+    return std::unexpected(std::move(fine.error()));
+  if (Status fine = CheckFrontEndNode(o); !fine) return std::unexpected(std::move(fine.error()));
+  auto access = AccessOf(o, warn);
+  if (!access) return std::unexpected(std::move(access.error()));
+  const std::size_t connections = MostConnections();
+  auto limits = LimitsOf(o, connections);
+  if (!limits) return std::unexpected(std::move(limits.error()));
+  auto objectives = ObjectivesOf(o);
+  if (!objectives) return std::unexpected(std::move(objectives.error()));
+  return Admission{*std::move(tls), *std::move(access), connections, *std::move(limits),
+                   *std::move(objectives)};
+}
+
+void AwaitWorker(SiteFrontEnd& site, const ServeOptions& o, const Log& log) {
+  log->info("waiting up to 10 s for a scheduler with a worker at {}; not ready meanwhile",
+            fmt::join(o.schedulers, ", "));
+  if (!site.AwaitModels(Seconds(10))) {
+    log->warn("no scheduler with a worker answers at {}: it serves once one does",
+              fmt::join(o.schedulers, ", "));
+  }
 }
 
 int RunFrontEnd(const FrontEndFlags& flags) {
@@ -100,32 +162,27 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   const Log log = logs.log();
   const auto warn = [log](const std::string& line) { log->warn(line); };
   std::jthread starting = signals.EndAtOnce();
-  auto tls = PeerTls::Open(o.peer_tls);
-  if (!tls) return ReportBadInput(tls.error());
-  if (Status fine = CheckSchedulers("--schedulers", o.schedulers, o.insecure || tls->on()); !fine)
-    return ReportBadInput(fine.error());
-  if (Status fine = CheckFrontEndNode(o); !fine) return ReportBadInput(fine.error());
-  auto access = AccessOf(o, warn);
-  if (!access) return ReportBadInput(access.error());
-  const std::size_t connections = MostConnections();
-  auto limits = LimitsOf(o, connections);
-  if (!limits) return ReportBadInput(limits.error());
-  auto objectives = ObjectivesOf(o);
-  if (!objectives) return ReportBadInput(objectives.error());
+  const auto admission = AdmissionOf(o, warn);
+  if (!admission) return ReportBadInput(admission.error());
 
   ServingMetrics metrics(MetricsOptionsOf(o));
-  SiteFrontEnd site(SiteOptionsOf(flags, *tls, metrics, warn));
+  SiteFrontEnd site(SiteOptionsOf(flags, admission->tls, metrics, warn));
   site.Start();
   Runtime& runtime = site.runtime();
-  log->info("waiting up to 10 s for a scheduler with a worker at {}",
-            fmt::join(o.schedulers, ", "));
-  if (!site.AwaitModels(Seconds(10))) {
-    log->warn("no scheduler with a worker answers at {}: it serves once one does",
-              fmt::join(o.schedulers, ", "));
-  }
   std::unique_ptr<FrontEndNode> node;
+  // Probes have an answer from now on.
+  StartingService door("no scheduler with a worker has answered yet");
+  auto ports = ServerPorts::Start(o, {.service = door,
+                                      .access = admission->access,
+                                      .limits = admission->limits,
+                                      .objectives = admission->objectives,
+                                      .logs = logs,
+                                      .connections = admission->connections,
+                                      .metrics = [&metrics] { return metrics.Text(); }});
+  if (!ports) return ReportBadInput(ports.error());
+  AwaitWorker(site, o, log);
   if (!o.models.empty()) {
-    auto made = FrontEndNode::Make(o, *tls, site, metrics, log);
+    auto made = FrontEndNode::Make(o, admission->tls, site, metrics, log);
     if (!made) return ReportBadInput(made.error());
     node = *std::move(made);
   }
@@ -136,17 +193,10 @@ int RunFrontEnd(const FrontEndFlags& flags) {
     return reading;
   });
   starting = {};
-  auto ports = ServerPorts::Start(o, {.service = service,
-                                      .access = *access,
-                                      .limits = *limits,
-                                      .objectives = *objectives,
-                                      .logs = logs,
-                                      .connections = connections,
-                                      .metrics = [&metrics] { return metrics.Text(); }});
-  if (!ports) return ReportBadInput(ports.error());
+  door.Open(service);
   if (Status opened = node ? node->Open() : Status(); !opened)
     return ReportBadInput(opened.error());
-  const std::jthread refresh = FollowAccess(*access);
+  const std::jthread refresh = FollowAccess(admission->access);
   const std::jthread follow = FollowSite(site, log);
   const std::jthread memory = GiveBackKeptMemory(metrics, runtime);
   PrintServed(o, service);

@@ -15,6 +15,8 @@
 #include "metrics/report.h"
 #include "output_file.h"
 #ifdef TACTUS_SERVER
+#include <absl/synchronization/mutex.h>
+
 #include "serve_isolation.h"
 #endif
 
@@ -169,6 +171,9 @@ int tactus::ReportBadInput(const Error& error) {
 int main(int argc, char** argv) {
 #ifdef TACTUS_SERVER
   tactus::RunIfEngineProcess(argc, argv);
+  // gRPC's mutexes are absl's, which Debian builds with its search for deadlocks on: that takes a
+  // lock of the whole process, twice, with every mutex.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
   // What gRPC logs by itself repeats, at length, what its calls return.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);

@@ -22,6 +22,9 @@ class PeerPort::RunsOnly final : public InferenceService {
                                                   std::int64_t version) const override {
     return models_.Find(model, version);
   }
+  Status ModelReady(std::string_view model, std::int64_t version) const override {
+    return models_.ModelReady(model, version);
+  }
   Expected<std::shared_ptr<const ModelSpec>> Enter(std::string_view described) const override {
     return pipelines_.Enter(described);
   }

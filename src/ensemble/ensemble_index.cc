@@ -36,8 +36,9 @@ std::vector<ModelState> EnsembleService::Index() const {
   }
   for (const auto& [name, version] : ensembles) {
     const auto served = Served(name, version);
+    const Status ready = served ? StepsReady(**served) : std::unexpected(served.error());
     index.push_back(
-        {name, version, served ? "READY" : "UNAVAILABLE", served ? "" : served.error().message});
+        {name, version, ready ? "READY" : "UNAVAILABLE", ready ? "" : ready.error().message});
   }
   for (const std::string& name :
        options_.is_explicit ? folders_.list() : std::vector<std::string>()) {

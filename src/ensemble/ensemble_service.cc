@@ -170,6 +170,28 @@ Expected<std::shared_ptr<const ModelSpec>> EnsembleService::Find(std::string_vie
   return std::shared_ptr<const ModelSpec>(*served, &(*served)->spec());
 }
 
+Status EnsembleService::ModelReady(std::string_view model, std::int64_t version) const {
+  if (!IsEnsemble(model)) return steps_.ModelReady(model, version);
+  const auto served = Served(model, version);
+  if (!served && served.error().code == ErrorCode::kUnavailable) {
+    return NotReady(model, version, served.error().message);
+  }
+  if (!served) return std::unexpected(served.error());
+  const Status ready = StepsReady(**served);
+  return ready ? ready : NotReady(model, version, ready.error().message);
+}
+
+Status EnsembleService::StepsReady(const ServedEnsemble& served) {
+  const ServedEnsemble& plain = served.plain() != nullptr ? *served.plain() : served;
+  for (const auto& step : plain.pipeline().stages) {
+    const Status ready = plain.steps().ModelReady(step.model, step.version);
+    if (ready) continue;
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("step '{}': {}", step.name, ready.error().message));
+  }
+  return {};
+}
+
 CallId EnsembleService::Refuse(InferCall& call, ErrorCode code, std::string why,
                                Observer* observer) {
   if (observer != nullptr) observer->OnRefused(call.model->name, code);

@@ -100,6 +100,8 @@ class EnsembleService final : public InferenceService {
 
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override;
+  // Of an ensemble: whether the models of all its steps are ready.
+  Status ModelReady(std::string_view model, std::int64_t version) const override;
   // Keeps the last kMostEntered that were described. Their steps run on this node.
   Expected<std::shared_ptr<const ModelSpec>> Enter(std::string_view described) const override;
   static constexpr std::size_t kMostEntered = 64;
@@ -166,6 +168,7 @@ class EnsembleService final : public InferenceService {
   Expected<std::shared_ptr<ServedEnsemble>> Served(std::string_view model,
                                                    std::int64_t version) const;
   bool IsCurrent(const ServedEnsemble& served) const;
+  static Status StepsReady(const ServedEnsemble& served);
   StageCost CostOf(const ModelSpec& model) const;
   static CallId Refuse(InferCall& call, ErrorCode code, std::string why, Observer* observer);
   void Poll(std::stop_token stop);

@@ -369,6 +369,26 @@ TEST(EnsembleService, IsReadyWithoutAStepWhereReadinessIsNotStrict) {
   EXPECT_TRUE(bench.service->Ready());
 }
 
+// Where steps run on the workers of a site, a model may be known that none of them serves.
+TEST(EnsembleService, IsNotReadyWhileNobodyServesAStepThatMayBeCalled) {
+  EnsembleBench bench;
+  DeclareChain(bench);
+  EXPECT_TRUE(bench.service->ModelReady("chain", -1));
+  EXPECT_TRUE(bench.service->ModelReady("second", -1));
+  bench.steps.unserved = "second";
+  EXPECT_THAT(bench.service->ModelReady("chain", -1).error().message,
+              HasSubstr("step 'second': no worker serves it"));
+  EXPECT_FALSE(bench.service->ModelReady("second", -1));
+  EXPECT_TRUE(bench.service->ModelReady("first", -1));
+  EXPECT_TRUE(bench.service->Find("chain", -1)) << "its calls wait for a worker";
+  EXPECT_EQ(bench.service->ModelReady("nobody", -1).error().code, ErrorCode::kNotFound);
+  const auto index = bench.service->Index();
+  const auto chain = std::ranges::find(index, "chain", &ModelState::name);
+  ASSERT_NE(chain, index.end());
+  EXPECT_EQ(chain->state, "UNAVAILABLE");
+  EXPECT_EQ(chain->reason, "step 'second': no worker serves it");
+}
+
 TEST(EnsembleService, IsReadyWhileItsStepsAre) {
   EnsembleOptions options;
   options.is_explicit = true;

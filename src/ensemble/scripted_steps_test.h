@@ -122,6 +122,12 @@ class ScriptedSteps final : public InferenceService {
     }
     return found->second;
   }
+  Status ModelReady(std::string_view model, std::int64_t version) const override {
+    const auto found = Find(model, version);
+    if (!found) return std::unexpected(found.error());
+    if (model == unserved) return Fail(ErrorCode::kUnavailable, "no worker serves it");
+    return {};
+  }
   CallId Infer(InferCall&& call) override {
     const CallId id = next_++;
     if (refuses && refuses(*call.model)) {
@@ -168,6 +174,7 @@ class ScriptedSteps final : public InferenceService {
 
   std::map<std::string, std::shared_ptr<const ModelSpec>, std::less<>> models;
   std::map<std::string, ModelSpec> on_disk;
+  std::string unserved;  // may be called, and is not ready
   std::function<bool(const ModelSpec&)> refuses;
   bool runs_on = false;
   std::shared_ptr<const std::vector<std::vector<float>>> last_storage;

@@ -233,7 +233,17 @@ void FleetLeader::Step(TimePoint now) {
   if (superseded() || now < nothing_new_until_) return;
   Work(now);
   const bool rests = planned_ && (!rollout_ || (ended_ && rollout_->over()));
-  nothing_new_until_ = rests ? std::min(Next(), now + kLookWithoutNews) : kStart;
+  if (!rests) {
+    nothing_new_until_ = kStart;
+    return;
+  }
+  next_at_rest_ = WhenDue();
+  nothing_new_until_ = std::min(next_at_rest_, now + kLookWithoutNews);
+}
+
+TimePoint FleetLeader::Next() const {
+  if (superseded()) return kNever;
+  return nothing_new_until_ == kStart ? WhenDue() : next_at_rest_;
 }
 
 void FleetLeader::Work(TimePoint now) {

@@ -92,7 +92,8 @@ class FleetLeader {
   void Step(TimePoint now);
   LeaderActions Take();
   void WasKept() { confirmed_ = kept_; }
-  // When Step may next have something, if nobody says anything.
+  // When Step may next have something, if nobody says anything. It looks at no node while Step has
+  // nothing to do: a driver may ask after each report.
   TimePoint Next() const;
 
   // A leader of a later term is there. This one has ended: it sends nothing any more.
@@ -125,6 +126,8 @@ class FleetLeader {
   void Greeted(const FromNode& message, bool new_life);
   void Reported(const FromNode& message, TimePoint now);
   void Work(TimePoint now);
+  // Next, by all that is known now.
+  TimePoint WhenDue() const;
   void Lead(TimePoint now);
   void Watch(TimePoint now);
   void Roll(TimePoint now);
@@ -180,6 +183,7 @@ class FleetLeader {
   bool leading_ = false;
   TimePoint since_;                       // it gathers, or it leads
   TimePoint nothing_new_until_ = kStart;  // if no node says otherwise, Step has nothing to do
+  TimePoint next_at_rest_ = kNever;       // WhenDue, when Step last found nothing to do
   std::uint64_t seen_term_ = 0;
   std::optional<Rollout> rollout_;
   bool ended_ = true;           // Ended has seen the roll-out's end

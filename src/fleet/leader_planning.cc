@@ -290,8 +290,7 @@ void FleetLeader::RollOut(TimePoint now, const FleetInput& input, FleetPlan plan
   current_ = std::move(plan);
 }
 
-TimePoint FleetLeader::Next() const {
-  if (superseded()) return kNever;
+TimePoint FleetLeader::WhenDue() const {
   TimePoint next = membership_.Next();
   if (!leading_) return std::min(next, since_ + options_.settle);
   if (rollout_) next = std::min(next, rollout_->Next());

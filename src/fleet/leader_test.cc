@@ -48,6 +48,23 @@ TEST_F(LeaderTest, LeadsByALaterTermAndCountsOnAndTellsItsHistory) {
               ElementsAre("server0 alive", "edge0 alive", "plan 8 for 2", "adopted 8 "));
 }
 
+// A controller of a thousand nodes asks after each report: it would look at all of them each time.
+TEST_F(LeaderTest, WhatIsDueNextIsNotSoughtAgainForReportsThatSayNothingNew) {
+  for (int i = 0; i < 10; ++i) Pass(Seconds(1));
+  Pass(Millis(50));
+  const TimePoint next = leader.Next();
+  EXPECT_GT(next, now);
+  for (NodeState* node : {&server, &edge}) {
+    const NodeActions actions = node->Take(now + Seconds(1));
+    ASSERT_EQ(actions.send.size(), 1u);
+    leader.Receive(actions.send[0], now);
+  }
+  leader.Step(now);
+  EXPECT_EQ(leader.Next(), next) << "not 50 ms later, when the nodes were last heard";
+  leader.Step(next);
+  EXPECT_GT(leader.Next(), next) << "it was sought again once that time had come";
+}
+
 // A source that does not hear where its server is, or where it has moved to, sends nowhere.
 TEST_F(LeaderTest, TellsASourceWhereItsServerIsAndWhereItMoves) {
   server.WorkerUp({}, "", "", "here:1");

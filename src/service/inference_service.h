@@ -55,6 +55,12 @@ class InferenceService {
   // The ready model, or NotFound / Unavailable with the text for the client. `version` < 0: latest.
   virtual Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                           std::int64_t version) const = 0;
+  // Whether calls of the model are answered now, for probes: an error as of Find, or kUnavailable
+  // with the reason where the model may be called and nobody could run it at the moment.
+  virtual Status ModelReady(std::string_view model, std::int64_t version) const {
+    const auto found = Find(model, version);
+    return found ? Status() : std::unexpected(found.error());
+  }
   // Some steps of another node's pipeline, to be run here as one: what a call of them looks like,
   // for Infer. `described`: as StepGroup::described. kUnimplemented where it cannot be run here.
   virtual Expected<std::shared_ptr<const ModelSpec>> Enter(std::string_view /*described*/) const {

@@ -37,6 +37,13 @@ Expected<std::shared_ptr<const ModelSpec>> RoutedService::Find(std::string_view 
   return second_knows ? std::move(other) : std::move(found);
 }
 
+Status RoutedService::ModelReady(std::string_view model, std::int64_t version) const {
+  if (first_.Find(model, version)) return first_.ModelReady(model, version);
+  if (second_.Find(model, version)) return second_.ModelReady(model, version);
+  const auto found = Find(model, version);
+  return found ? Status() : std::unexpected(found.error());
+}
+
 CallId RoutedService::Infer(InferCall&& call) {
   if (call.model == nullptr || !routes_.calls(*call.model)) return first_.Infer(std::move(call));
   const CallId id = second_.Infer(std::move(call));

@@ -26,6 +26,7 @@ class RoutedService final : public InferenceService {
 
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override;
+  Status ModelReady(std::string_view model, std::int64_t version) const override;
   CallId Infer(InferCall&& call) override;
   void Cancel(CallId call) override;
   bool Live() const override;

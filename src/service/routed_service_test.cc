@@ -31,6 +31,12 @@ class NotingService final : public InferenceService {
     if (version > 1) return NotFound("no such version of " + std::string(model));
     return found->second;
   }
+  Status ModelReady(std::string_view model, std::int64_t version) const override {
+    const auto found = Find(model, version);
+    if (!found) return std::unexpected(found.error());
+    if (model == unserved) return Fail(ErrorCode::kUnavailable, "no worker serves it");
+    return {};
+  }
   CallId Infer(InferCall&& call) override {
     noted.push_back("infer " + call.model->name);
     return refuse ? 0 : ++calls_ | CallId{7} << 32;
@@ -69,6 +75,7 @@ class NotingService final : public InferenceService {
   std::vector<std::string> noted;
   std::map<std::string, std::shared_ptr<const ModelSpec>, std::less<>> models;
   std::string unloaded;  // known, and not served
+  std::string unserved;  // may be called, and is not ready
   bool ready = true;
   bool refuse = false;
 
@@ -119,6 +126,18 @@ TEST_F(RoutedServiceTest, FindsTheModelsOfBothAndSaysWhyNot) {
   EXPECT_TRUE(both.Find("other", -1));
   net.unloaded = "other";
   EXPECT_EQ(both.Find("other", -1).error().message, "other is unloaded");
+}
+
+TEST_F(RoutedServiceTest, AModelIsReadyWhereItIs) {
+  EXPECT_TRUE(both.ModelReady("net", -1));
+  EXPECT_TRUE(both.ModelReady("crop", -1));
+  EXPECT_EQ(both.ModelReady("nobody", -1).error().message, "no model nobody");
+  net.unserved = "net";
+  EXPECT_EQ(both.ModelReady("net", -1).error().message, "no worker serves it");
+  EXPECT_TRUE(both.ModelReady("crop", -1));
+  host.unserved = "crop";
+  EXPECT_FALSE(both.ModelReady("crop", -1));
+  EXPECT_TRUE(both.Find("crop", -1)) << "and may be called";
 }
 
 TEST_F(RoutedServiceTest, OneIndexAndOneTable) {

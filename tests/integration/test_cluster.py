@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 
 from serving import SOURCE, TACTUS, WAIT_S
+from site_processes import free_port
 
 FLEET = SOURCE / "examples" / "street" / "fleet.toml"
 MODELS = SOURCE / "examples" / "street" / "models"
@@ -269,6 +270,30 @@ class FaultsTest(unittest.TestCase):
         self.assertEqual(self.cluster.worker_pid("server"), worker)
         self.assert_all_answer(nodes)
 
+    def test_a_worker_listens_at_the_ports_that_are_named(self):
+        """A proxy or a firewall has to know them; a worker that is found at others starts anew."""
+        ports = {name: free_port() for name in ("http", "grpc", "metrics")}
+        before = self.cluster.worker_pid("server")
+        self.cluster.agents["server"].kill()
+        self.cluster.agents["server"].wait(timeout=WAIT_S)
+        self.cluster.start_agent(
+            "server", serve=[f"--{name}-port={port}" for name, port in ports.items()])
+        until("the ports", lambda: self.cluster.nodes()["server"]["http"]
+              == f"127.0.0.1:{ports['http']}")
+        self.assertFalse(runs(before))
+        nodes = self.cluster.await_served(["server", "south"])
+        self.assertEqual(nodes["server"]["grpc"], f"127.0.0.1:{ports['grpc']}")
+        self.assert_all_answer(nodes)
+        with urllib.request.urlopen(f"http://127.0.0.1:{ports['metrics']}/metrics",
+                                    timeout=WAIT_S) as page:
+            self.assertEqual(page.status, 200)
+        worker = self.cluster.worker_pid("server")
+        self.cluster.agents["server"].kill()
+        self.cluster.agents["server"].wait(timeout=WAIT_S)
+        self.cluster.start_agent("server", serve=["--http-port", str(ports["http"])])
+        self.cluster.await_served(["server", "south"])
+        self.assertEqual(self.cluster.worker_pid("server"), worker, "it has this port")
+
     def test_a_worker_killed_is_started_again_with_its_models(self):
         for times in range(2):
             worker = self.cluster.worker_pid("south")
@@ -341,6 +366,31 @@ class BadPeersTest(unittest.TestCase):
                               capture_output=True, text=True, timeout=WAIT_S, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("beyond this machine", done.stderr)
+
+
+class WorkerPortsTest(unittest.TestCase):
+    def refused(self, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([TACTUS, "agent", "--node", "server", "--state", folder,
+                                   *arguments], capture_output=True, text=True, timeout=WAIT_S,
+                                  check=False)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        return done.stderr
+
+    def test_ports_that_are_none_are_refused_before_anything_starts(self):
+        self.assertIn("--http-port '80000' is no port", self.refused("--", "--http-port", "80000"))
+        self.assertIn("are both 8000", self.refused("--", "--http-port=8000", "--grpc-port=8000"))
+        self.assertIn("--address is the agent's to give", self.refused("--", "--address", "::1"))
+        self.assertIn("is not HOST or HOST:PORT", self.refused("--peer-address", "here:x"))
+        self.assertIn("without --tls", self.refused("--peer-address", "127.0.0.1:8200"))
+
+    def test_the_port_for_other_nodes_is_that_of_the_peer_address(self):
+        cluster = Cluster([], tls=True)
+        self.addCleanup(cluster.close)
+        port = free_port()
+        cluster.start_agent("server", more=["--peer-address", f"127.0.0.1:{port}"])
+        state = cluster.root / "state-server" / "worker.state"
+        until("the port", lambda: state.exists() and f"peer: {port}" in state.read_text())
 
 
 class EnrolmentTest(unittest.TestCase):

@@ -16,8 +16,18 @@ import numpy as np
 import tritonclient.grpc as triton
 
 from certificates import certify, day
-from serving import SOURCE, TACTUS, WAIT_S, add_model
+from serving import SOURCE, TACTUS, WAIT_S, add_model, identity_config
 from site_processes import Process, Site, free_port
+
+
+def status_of(url):
+    """The status of a GET."""
+    try:
+        with urllib.request.urlopen(url, timeout=WAIT_S) as reply:
+            return reply.status
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
 
 
 class SiteTest(unittest.TestCase):
@@ -132,18 +142,13 @@ class SiteTest(unittest.TestCase):
         self.site.leader()
         self.call_all(30, lambda: None)
 
-    def is_ready(self):
-        try:
-            with urllib.request.urlopen(f"http://{self.site.http}/v2/health/ready",
-                                        timeout=WAIT_S) as reply:
-                return reply.status == 200
-        except urllib.error.HTTPError as error:
-            with error:
-                return False
+    def is_ready(self, model=None):
+        path = "/v2/health/ready" if model is None else f"/v2/models/{model}/ready"
+        return status_of(f"http://{self.site.http}{path}") == 200
 
-    def await_ready(self, ready):
+    def await_ready(self, ready, model=None):
         end = time.monotonic() + WAIT_S
-        while self.is_ready() != ready:
+        while self.is_ready(model) != ready:
             self.assertLess(time.monotonic(), end, self.site.front_end.errors())
             time.sleep(0.02)
 
@@ -170,6 +175,46 @@ class SiteTest(unittest.TestCase):
         self.await_said("not ready: no scheduler answers")
         self.site.schedulers[0] = self.site.scheduler(0)
         self.await_ready(True)
+
+    def test_a_model_is_ready_while_some_worker_serves_it(self):
+        """One probe for each model: of a site without the model's last worker, too."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        add_model(pathlib.Path(folder.name), "rare",
+                  identity_config("rare", 8, [("INPUT0", "TYPE_FP32", [4])]))
+        client = triton.InferenceServerClient(f"127.0.0.1:{self.site.front_end.ports['grpc']}")
+        self.addCleanup(client.close)
+        self.assertEqual(status_of(f"http://{self.site.http}/v2/models/rare/ready"), 404)
+        start = lambda name: self.site.start(
+            name, "serve", "--models", folder.name, "--schedulers", ",".join(self.site.places),
+            "--worker-name", name, "--http-port", 0, "--grpc-port", 0, "--metrics-port", 0)
+        special = start("special")
+        self.await_ready(True, "rare")
+        self.assertTrue(client.is_model_ready("rare"))
+        self.assertTrue(client.is_model_ready("rare", "1"))
+        self.assertFalse(client.is_model_ready("rare", "2"))
+        gauge = 'tactus_model_ready{model="rare",version="1"}'
+        self.assertEqual(self.site.front_end.page()[gauge], 1)
+
+        special.kill()
+        self.await_ready(False, "rare")
+        self.assertEqual(status_of(f"http://{self.site.http}/v2/models/rare/ready"), 503)
+        self.assertFalse(client.is_model_ready("rare"))
+        self.assertEqual(self.site.front_end.page()[gauge], 0)
+        self.await_said("model 'rare' is not ready: no worker of the site serves it")
+        reasons = [each.reason for each in client.get_model_repository_index().models
+                   if each.name == "rare"]
+        self.assertEqual(reasons, ["no worker of the site serves it"])
+        self.assertTrue(self.is_ready("echo"))
+        self.assertTrue(self.is_ready())
+
+        start("special2")
+        self.await_ready(True, "rare")
+        self.await_said("model 'rare' is ready again")
+        for scheduler in self.site.schedulers:
+            scheduler.kill()
+        self.await_ready(False, "echo")
+        self.assertFalse(client.is_model_ready("echo"))
 
     def test_models_are_not_loaded_or_unloaded_at_a_front_end(self):
         url = f"http://{self.site.http}/v2/repository/models/echo/"
@@ -246,6 +291,43 @@ ensemble_scheduling { step [ {
 
 
 class SiteReadyTest(unittest.TestCase):
+    def test_probes_are_answered_before_there_is_a_scheduler(self):
+        """Kubernetes would restart a front end whose port does not answer, and send calls to one
+        that is ready without workers."""
+        site = Site(schedulers=1, workers=0, front_end=None)
+        self.addCleanup(site.close)
+        scheduler = site.schedulers.pop()
+        scheduler.kill()
+        http, grpc, page = (free_port() for _ in range(3))
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            starts = pool.submit(site.start, "front-end", "front-end", "--schedulers",
+                                 ",".join(site.places), "--http-port", http, "--grpc-port", grpc,
+                                 "--metrics-port", page)
+            end = time.monotonic() + WAIT_S
+            while True:
+                try:
+                    self.assertEqual(status_of(f"http://127.0.0.1:{page}/v2/health/live"), 200)
+                    break
+                except urllib.error.URLError:
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.01)
+            if not starts.done():  # on a busy machine it may have waited long enough
+                self.assertEqual(status_of(f"http://127.0.0.1:{page}/v2/health/ready"), 503)
+                self.assertEqual(status_of(f"http://127.0.0.1:{http}/v2/health/ready"), 503)
+                self.assertEqual(status_of(f"http://127.0.0.1:{http}/v2/health/live"), 200)
+                self.assertEqual(status_of(f"http://127.0.0.1:{http}/v2/models/echo/ready"), 503)
+                self.assertEqual(status_of(f"http://127.0.0.1:{page}/metrics"), 200)
+            site.schedulers.append(site.scheduler(0))
+            site.workers.append(site.worker("w0"))
+            site.front_end = starts.result()
+        site.http = f"127.0.0.1:{http}"
+        end = time.monotonic() + WAIT_S
+        while status_of(f"http://127.0.0.1:{page}/v2/health/ready") != 200:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+        status, answer = site.infer("echo", [[1, 2, 3, 4]], timeout_us=5_000_000)
+        self.assertEqual(status, 200, answer)
+
     def test_the_ready_line_of_a_front_end_names_what_is_not_ready(self):
         """A program that waits for the line would else take a pipeline for one that answers,
         though no worker has its model."""

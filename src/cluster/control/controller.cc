@@ -116,7 +116,7 @@ struct Controller::Body final : control::Control::CallbackService {
   const WallClock clock;
   Enrolment enrolment;
   ToldHistory history;
-  Loop loop;
+  Loop loop{kGather};
   FleetLeader leader;  // of the loop, as what follows
   using Peer = std::tuple<std::string, std::uint64_t, std::uint64_t>;  // name, home, start
   std::map<Peer, std::weak_ptr<AttendReactor::Line>> lines;
@@ -139,7 +139,7 @@ grpc::ServerBidiReactor<control::FromNode, control::ToNode>* Controller::Body::A
   if (options.tls.on() && node.empty()) node = "?";
   return new AttendReactor(
       node, [this](FromNode message, const std::shared_ptr<AttendReactor::Line>& line) {
-        loop.Post([this, message, line] { Heard(message, line); });
+        loop.Post([this, message = std::move(message), line] { Heard(message, line); });
       });
 }
 
@@ -250,8 +250,7 @@ void Controller::Body::Work() {
 
 void Controller::Body::Run() {
   while (loop.RunUntil(clock.RealAt(due))) {
-    // Whatever came may have changed all.
-    due = std::min(due, clock.Now() + kGather);
+    due = kStart;  // whatever came may have changed all
     Work();
   }
 }

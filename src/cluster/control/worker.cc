@@ -70,8 +70,9 @@ struct Worker::Body {
     std::optional<KeptWorker> last = ReadWorker(options.state);
     if (last && Runs(last->process)) {
       // One that was still starting when its agent ended: nobody knows its ports. Another's
-      // repository: it would not find what is placed.
-      const bool fits = last->http != 0 && last->models == Serves();
+      // repository: it would not find what is placed. Other ports: clients would not find it.
+      const bool fits =
+          last->http != 0 && last->models == Serves() && HasPorts(*last, options.ports);
       if (!fits) StopProcess(last->process, last->http == 0 ? kStartingEnds : kOtherEnds);
       if (fits) Watch(stop, *last, true);
       if (stop.stop_requested()) return;
@@ -106,9 +107,7 @@ struct Worker::Body {
   }
 
   std::vector<std::string> Command(const std::optional<KeptWorker>& last) const {
-    const auto port = [&](std::uint16_t KeptWorker::*which) {
-      return std::to_string(last ? (*last).*which : 0);
-    };
+    const WorkerPorts ports = PortsToStartWith(options.ports, last.value_or(KeptWorker{}));
     std::vector<std::string> command = {options.program.string(),
                                         options.schedulers.empty() ? "serve" : "front-end",
                                         "--models",
@@ -118,11 +117,11 @@ struct Worker::Body {
                                         "--address",
                                         options.address,
                                         "--http-port",
-                                        port(&KeptWorker::http),
+                                        std::to_string(ports.http),
                                         "--grpc-port",
-                                        port(&KeptWorker::grpc),
+                                        std::to_string(ports.grpc),
                                         "--metrics-port",
-                                        port(&KeptWorker::metrics),
+                                        std::to_string(ports.metrics),
                                         "--routes",
                                         RoutesIn(options.state).string()};
     if (!options.schedulers.empty()) {
@@ -132,7 +131,7 @@ struct Worker::Body {
     if (!options.peer_tls.empty()) {
       for (const std::string& each :
            {std::string("--peer-tls"), options.peer_tls.string(), std::string("--peer-listen"),
-            options.peer_address + ":" + port(&KeptWorker::peer)}) {
+            options.peer_address + ":" + std::to_string(ports.peer)}) {
         command.push_back(each);
       }
     }
@@ -140,8 +139,8 @@ struct Worker::Body {
     return command;
   }
 
-  // Starts one, on the ports of the last if that was ever ready, and watches it to its end; why it
-  // ended.
+  // Starts one, on the ports that are named, else of the last if that was ever ready, and watches
+  // it to its end; why it ended.
   std::string Serve(const std::stop_token& stop, const std::optional<KeptWorker>& last,
                     bool& was_ready) {
     std::error_code none;

@@ -12,6 +12,7 @@
 
 #include "base/expected.h"
 #include "cluster/control/state_file.h"
+#include "cluster/control/worker_ports.h"
 
 namespace tactus {
 
@@ -27,6 +28,7 @@ struct WorkerOptions {
   // to the gRPC port, in plaintext.
   std::filesystem::path peer_tls;
   std::string peer_address = "127.0.0.1";  // of that port, as others reach it
+  WorkerPorts ports = {};
   std::chrono::milliseconds first_pause{500};
   std::chrono::milliseconds longest_pause{30'000};
   // One that lives so long has not failed at its start, and the next one is started at once.

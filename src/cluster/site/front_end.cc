@@ -13,6 +13,7 @@
 #include "cluster/site/scheduler_link.h"
 #include "cluster/site/site_service.h"
 #include "site/granted_policy.h"
+#include "site/site_reach.h"
 
 namespace tactus {
 namespace {
@@ -20,8 +21,6 @@ namespace {
 // Batches of one front end on one worker at a time: more than it has lanes, for an answer is on its
 // way while the next batch begins.
 constexpr int kSlots = 64;
-// Of a take-over there are some ten milliseconds, and peers hear each other every five.
-constexpr std::chrono::seconds kAway{1};
 
 }  // namespace
 
@@ -40,9 +39,12 @@ struct SiteFrontEnd::Body final : OfferPort {
                     followed.Lost(s);
                   },
               .say = options.say,
-              .now = [this] { return runtime.At(std::chrono::steady_clock::now()); }}),
+              .now = [this] { return Now(); }}),
         runtime(RuntimeOptionsHere(), Parts()),
-        service(runtime, [this] { return !WhyNotReady(); }) {}
+        service(runtime,
+                {.site = [this] { return WhyNotReady(); },
+                 .model = [this](std::string_view model,
+                                 std::int64_t version) { return WhyNotReady(model, version); }}) {}
 
   RuntimeOptions RuntimeOptionsHere() const {
     RuntimeOptions runtime_options;
@@ -92,6 +94,8 @@ struct SiteFrontEnd::Body final : OfferPort {
   }
 
   std::optional<std::string> WhyNotReady() const;
+  std::optional<std::string> WhyNotReady(std::string_view model, std::int64_t version) const;
+  TimePoint Now() const { return runtime.At(std::chrono::steady_clock::now()); }
   void Hear(std::uint32_t scheduler, ToPeer&& message);
   void SendOffers();
   void ServeModels();
@@ -104,9 +108,8 @@ struct SiteFrontEnd::Body final : OfferPort {
   std::mutex follow_mutex;
   FollowedTerm followed;
   std::atomic<Term> term{0};
-  // Of the scheduler that is followed: when it said something last.
-  std::atomic<std::chrono::steady_clock::time_point> heard{};
-  std::atomic<bool> workers_serve{false};  // some model, by what it said
+  mutable std::mutex reach_mutex;
+  SiteReach reach;  // under the mutex: what the scheduler that is followed says
 
   std::mutex out_mutex;
   std::condition_variable out_changed;
@@ -132,9 +135,14 @@ struct SiteFrontEnd::Body final : OfferPort {
 };
 
 std::optional<std::string> SiteFrontEnd::Body::WhyNotReady() const {
-  if (std::chrono::steady_clock::now() - heard.load() > kAway) return "no scheduler answers";
-  if (!workers_serve.load()) return "no worker serves";
-  return std::nullopt;
+  const std::lock_guard lock(reach_mutex);
+  return reach.WhyNot(Now());
+}
+
+std::optional<std::string> SiteFrontEnd::Body::WhyNotReady(std::string_view model,
+                                                           std::int64_t version) const {
+  const std::lock_guard lock(reach_mutex);
+  return reach.WhyNot(Now(), model, version);
 }
 
 // The lock is kept while workers are taken over: of two leaders the later one's hold.
@@ -143,7 +151,11 @@ void SiteFrontEnd::Body::Hear(std::uint32_t scheduler, ToPeer&& message) {
   if (followed.Older(message)) link.Send(scheduler, {.seen = followed.term()});
   const bool leads = followed.Hear(scheduler, message);
   if (!followed.Follows(scheduler, message)) return;
-  heard.store(std::chrono::steady_clock::now());
+  {
+    const std::lock_guard reach_lock(reach_mutex);
+    reach.Heard(Now());
+    if (message.has_workers) reach.Serve(message.models);
+  }
   if (leads) {
     {
       const std::lock_guard out_lock(out_mutex);
@@ -159,7 +171,6 @@ void SiteFrontEnd::Body::Hear(std::uint32_t scheduler, ToPeer&& message) {
     made_up.SetWorkers(message.workers);
     const std::lock_guard models_lock(mutex);
     models.clear();
-    workers_serve.store(!message.models.empty());
     for (WorkerModel& model : message.models) models[model.spec.name] = std::move(model);
     models_new = true;
     models_changed.notify_all();
@@ -263,6 +274,16 @@ void SiteFrontEnd::Stop(Duration grace) {
 InferenceService& SiteFrontEnd::service() { return body_->service; }
 
 std::optional<std::string> SiteFrontEnd::WhyNotReady() const { return body_->WhyNotReady(); }
+
+std::vector<std::string> SiteFrontEnd::Unserved() const {
+  std::vector<std::string> names;
+  if (WhyNotReady()) return names;
+  const std::lock_guard lock(body_->mutex);
+  for (const auto& [name, spec] : body_->served) {
+    if (!body_->models.contains(name)) names.push_back(name);
+  }
+  return names;
+}
 
 Runtime& SiteFrontEnd::runtime() { return body_->runtime; }
 

@@ -43,11 +43,15 @@ class SiteFrontEnd {
   // Lets the calls that it has end within `grace`.
   void Stop(Duration grace = {});
 
-  // What HTTP and gRPC speak to: the runtime's models, not ready while WhyNotReady says something.
+  // What HTTP and gRPC speak to: the runtime's models, not ready while WhyNotReady says something;
+  // a model is not ready, either, while no worker serves it.
   InferenceService& service();
   // Why calls cannot reach a worker now; nothing: they can. A scheduler counts as away when it has
   // not been heard for a second, so that a take-over is none.
   std::optional<std::string> WhyNotReady() const;
+  // The models that it has served and that no worker serves now, in order; none while WhyNotReady
+  // says something.
+  std::vector<std::string> Unserved() const;
   Runtime& runtime();
   Term term() const;  // that it follows; 0: nobody leads
 

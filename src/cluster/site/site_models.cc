@@ -27,6 +27,11 @@ Expected<std::shared_ptr<const ModelSpec>> SiteModels::Find(std::string_view mod
   return site_.Find(model, version);
 }
 
+Status SiteModels::ModelReady(std::string_view model, std::int64_t version) const {
+  if (!Holds(model)) return NotLoaded(model);
+  return site_.ModelReady(model, version);
+}
+
 bool SiteModels::Ready() const {
   if (!site_.Ready()) return false;
   const std::shared_lock lock(mutex_);

@@ -28,6 +28,7 @@ class SiteModels final : public InferenceService {
 
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override;
+  Status ModelReady(std::string_view model, std::int64_t version) const override;
   CallId Infer(InferCall&& call) override { return site_.Infer(std::move(call)); }
   void Cancel(CallId call) override { site_.Cancel(call); }
   bool Live() const override { return site_.Live(); }

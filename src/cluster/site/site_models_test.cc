@@ -27,6 +27,9 @@ class TwoModels final : public PlainService {
     spec->name = std::string(model);
     return spec;
   }
+  Status ModelReady(std::string_view model, std::int64_t) const override {
+    return unserved == model ? Fail(ErrorCode::kUnavailable, "no worker serves it") : Status();
+  }
   CallId Infer(InferCall&&) override { return 7; }
   std::vector<ModelState> Index() const override {
     return {{"a", 1, "READY", ""}, {"b", 1, "READY", ""}};
@@ -39,6 +42,7 @@ class TwoModels final : public PlainService {
     return all;
   }
   std::string gone;
+  std::string unserved;
 };
 
 class SiteModelsTest : public testing::Test {
@@ -87,6 +91,15 @@ TEST_F(SiteModelsTest, HasWhatWasLoadedAndNothingElse) {
   EXPECT_TRUE(models.Ready());
   EXPECT_THAT(Names(), ElementsAre());
   EXPECT_EQ(models.Unload("a").error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(SiteModelsTest, AModelIsReadyThatWasLoadedAndThatAWorkerServes) {
+  EXPECT_EQ(models.ModelReady("a", -1).error().code, ErrorCode::kNotFound);
+  ASSERT_TRUE(models.Load("a", ""));
+  EXPECT_TRUE(models.ModelReady("a", -1));
+  site.unserved = "a";
+  EXPECT_EQ(models.ModelReady("a", -1).error().message, "no worker serves it");
+  EXPECT_TRUE(models.Find("a", -1)) << "its calls wait for a worker";
 }
 
 TEST_F(SiteModelsTest, LoadsOnlyTheBytesThatThePlanSays) {

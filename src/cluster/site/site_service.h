@@ -1,9 +1,12 @@
 // A site as its clients see it: the models of a front end's runtime, ready while calls reach
-// workers. Thread-safe.
+// workers and each model while some worker serves it. Calls of a model that no worker serves wait
+// for one until their deadlines. Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,19 +18,25 @@ namespace tactus {
 
 class SiteService final : public InferenceService {
  public:
-  // `models` runs the calls, and outlives this. `reachable`: a scheduler leads that has a worker.
-  SiteService(InferenceService& models, std::function<bool()> reachable)
-      : models_(models), reachable_(std::move(reachable)) {}
+  // Why calls do not reach a worker now; nothing: they do. Version < 0: any.
+  struct WhyNot {
+    std::function<std::optional<std::string>()> site;
+    std::function<std::optional<std::string>(std::string_view model, std::int64_t version)> model;
+  };
 
+  // `models` runs the calls, and outlives this.
+  SiteService(InferenceService& models, WhyNot why_not)
+      : models_(models), why_not_(std::move(why_not)) {}
+
+  // kUnavailable, not kNotFound, while the site cannot be asked which models it has.
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
-                                                  std::int64_t version) const override {
-    return models_.Find(model, version);
-  }
+                                                  std::int64_t version) const override;
+  Status ModelReady(std::string_view model, std::int64_t version) const override;
   CallId Infer(InferCall&& call) override { return models_.Infer(std::move(call)); }
   void Cancel(CallId call) override { models_.Cancel(call); }
   bool Live() const override { return models_.Live(); }
-  bool Ready() const override { return models_.Ready() && reachable_(); }
-  std::vector<ModelState> Index() const override { return models_.Index(); }
+  bool Ready() const override { return models_.Ready() && !why_not_.site(); }
+  std::vector<ModelState> Index() const override;
   // The workers load and unload: what were unloaded here alone could not be loaded again.
   Status Load(const std::string& model, const std::string& config) override;
   Status Unload(const std::string& model) override;
@@ -38,7 +47,7 @@ class SiteService final : public InferenceService {
 
  private:
   InferenceService& models_;
-  const std::function<bool()> reachable_;
+  const WhyNot why_not_;
 };
 
 }  // namespace tactus

@@ -112,6 +112,18 @@ Expected<std::shared_ptr<const ModelSpec>> RoutedSteps::Find(std::string_view mo
                                                              std::int64_t version) const {
   auto here = local_.Find(model, version);
   if (here || version >= 0) return here;
+  return FindElsewhere(model, here.error());
+}
+
+Status RoutedSteps::ModelReady(std::string_view model, std::int64_t version) const {
+  Status here = local_.ModelReady(model, version);
+  if (here || version >= 0) return here;
+  const auto there = FindElsewhere(model, here.error());
+  return there ? Status() : std::unexpected(there.error());
+}
+
+Expected<std::shared_ptr<const ModelSpec>> RoutedSteps::FindElsewhere(std::string_view model,
+                                                                      const Error& here) const {
   const std::scoped_lock lock(body_->mutex);
   std::string nodes;
   bool routed = false;
@@ -122,7 +134,7 @@ Expected<std::shared_ptr<const ModelSpec>> RoutedSteps::Find(std::string_view mo
       if (to.peer != nullptr) nodes += (nodes.empty() ? "" : ", ") + to.node;
     }
   }
-  if (!routed || nodes.empty()) return here;
+  if (!routed || nodes.empty()) return std::unexpected(here);
   if (const auto known = body_->specs.find(model); known != body_->specs.end()) {
     return known->second;
   }

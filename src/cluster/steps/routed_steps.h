@@ -49,6 +49,8 @@ class RoutedSteps final : public InferenceService {
   // kUnavailable until one has.
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override;
+  // Of a model that a route sends elsewhere, too, that its node has described it.
+  Status ModelReady(std::string_view model, std::int64_t version) const override;
   CallId Infer(InferCall&& call) override;
   void Cancel(CallId call) override;
   bool Live() const override { return local_.Live(); }
@@ -84,6 +86,9 @@ class RoutedSteps final : public InferenceService {
 
  private:
   struct Body;
+  // Of a model that is not here: as Find, or what `here` says where no route has it.
+  Expected<std::shared_ptr<const ModelSpec>> FindElsewhere(std::string_view model,
+                                                           const Error& here) const;
   InferenceService& local_;
   const std::unique_ptr<Body> body_;
 };

@@ -127,6 +127,21 @@ TEST(RoutedSteps, AStepRunsWhereItsRouteSaysWithTheTimeThatIsLeft) {
   EXPECT_GT(*limit, Seconds(1));
 }
 
+// A probe of a pipeline asks for its steps: those of another node, and those of this one.
+TEST(RoutedSteps, AModelIsReadyHereOrWhereARouteSendsIt) {
+  Node peer;
+  ScriptedService here;
+  here.unserved = true;
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
+  EXPECT_EQ(steps.ModelReady("echo", -1).error().message, "no worker serves it");
+  Nothing nothing;
+  RoutedSteps elsewhere(nothing, {.connect = GrpcPeers({})});
+  EXPECT_EQ(elsewhere.ModelReady("echo", -1).error().code, ErrorCode::kNotFound);
+  elsewhere.Follow(To({peer.target("server")}));
+  Await(elsewhere);
+  EXPECT_TRUE(elsewhere.ModelReady("echo", -1));
+}
+
 // One that clients send, as those of another node are, stays here: nothing goes round in circles.
 TEST(RoutedSteps, ACallThatIsOfNoStepStaysHere) {
   Node peer;

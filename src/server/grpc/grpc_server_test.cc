@@ -329,6 +329,14 @@ TEST_F(GrpcServerTest, HealthAndMetadata) {
   inference::ModelReadyResponse model_ready;
   ASSERT_TRUE(stub_->ModelReady(&c5, unknown, &model_ready).ok());
   EXPECT_FALSE(model_ready.ready());
+  // Of a site: calls of a model that no worker serves wait for one.
+  for (const bool unserved : {false, true}) {
+    service_.unserved = unserved;
+    unknown.set_name("echo");
+    grpc::ClientContext context;
+    ASSERT_TRUE(stub_->ModelReady(&context, unknown, &model_ready).ok());
+    EXPECT_EQ(model_ready.ready(), !unserved);
+  }
 }
 
 TEST_F(GrpcServerTest, StatisticsCarryEveryCounter) {

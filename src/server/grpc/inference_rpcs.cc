@@ -131,12 +131,14 @@ ServerUnaryReactor* InferenceRpcs::ServerReady(CallbackServerContext* context,
 ServerUnaryReactor* InferenceRpcs::ModelReady(CallbackServerContext* context,
                                               const inference::ModelReadyRequest* request,
                                               inference::ModelReadyResponse* response) {
-  const auto model = Find(request->name(), request->version());
+  const auto version = ParseVersion(request->version());
+  const Status ready =
+      version ? service_.ModelReady(request->name(), *version) : std::unexpected(version.error());
   // An unknown model is not ready; only a request that makes no sense is an error.
-  if (!model && model.error().code == ErrorCode::kInvalidArgument) {
-    return End(context, std::unexpected(model.error()));
+  if (!ready && ready.error().code == ErrorCode::kInvalidArgument) {
+    return End(context, std::unexpected(ready.error()));
   }
-  response->set_ready(model.has_value());
+  response->set_ready(ready.has_value());
   return End(context, {});
 }
 

@@ -77,6 +77,12 @@ class ScriptedService final : public InferenceService {
     }
     return std::shared_ptr<const ModelSpec>(found->second);
   }
+  Status ModelReady(std::string_view model, std::int64_t version) const override {
+    const auto found = Find(model, version);
+    if (!found) return std::unexpected(found.error());
+    if (unserved) return Fail(ErrorCode::kUnavailable, "no worker serves it");
+    return {};
+  }
   CallId Infer(InferCall&& call) override {
     std::unique_lock lock(mutex_);
     const CallId id = next_++;
@@ -140,6 +146,7 @@ class ScriptedService final : public InferenceService {
   }
 
   std::atomic<bool> ready = true;
+  std::atomic<bool> unserved = false;  // models may be called, and are not ready
 
  private:
   // Every input back as the output of its position, in two parts to show that parts are joined.

@@ -53,6 +53,12 @@ class FakeService final : public InferenceService {
     failure_ = std::move(error);
   }
 
+  // This model is not ready from now on, though it may be called.
+  void Unserve(std::string model) {
+    const std::lock_guard lock(mutex_);
+    unserved_ = std::move(model);
+  }
+
   // Return when there have been so many.
   void AwaitCalls(int n) {
     Await([&] { return calls_ >= n; });
@@ -74,6 +80,13 @@ class FakeService final : public InferenceService {
       return NotFound("Request for unknown model: '" + std::string(model) + "' is not found");
     }
     return found->second;
+  }
+
+  Status ModelReady(std::string_view model, std::int64_t version) const override {
+    const auto found = Find(model, version);
+    if (!found) return std::unexpected(found.error());
+    if (model == Read(unserved_)) return Fail(ErrorCode::kUnavailable, "no worker serves it");
+    return {};
   }
 
   CallId Infer(InferCall&& call) override {
@@ -193,6 +206,7 @@ class FakeService final : public InferenceService {
   std::function<void()> begin_;
   std::function<void()> control_;
   std::optional<Error> failure_;
+  std::string unserved_;
   std::optional<Duration> last_limit_;
   std::chrono::steady_clock::time_point last_received_;
   std::uint32_t last_priority_ = 0;

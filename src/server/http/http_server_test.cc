@@ -47,6 +47,17 @@ TEST_F(HttpServerTest, HealthHasABodyForClientsThatParseIt) {
   EXPECT_EQ(ready.status, 200);
   EXPECT_EQ(ready.body, R"({"name":"numbers","ready":true})");
   EXPECT_EQ(Call(Get("/v2/models/none/ready")).status, 404);
+  EXPECT_EQ(Call(Get("/v2/models/numbers/versions/one/ready")).status, 400);
+}
+
+// A front end of a site knows models that no worker serves: their calls may wait for one.
+TEST_F(HttpServerTest, AModelThatMayBeCalledIsNotReadyWhileNobodyServesIt) {
+  service_.Unserve("numbers");
+  const auto ready = Call(Get("/v2/models/numbers/ready"));
+  EXPECT_EQ(ready.status, 503);
+  EXPECT_EQ(ready.body, R"({"name":"numbers","ready":false})");
+  EXPECT_EQ(Call(Get("/v2/models/numbers")).status, 200);
+  EXPECT_EQ(Call(Get("/v2/models/words/ready")).status, 200);
 }
 
 TEST_F(HttpServerTest, MetadataConfigStatisticsAndIndex) {

@@ -204,8 +204,8 @@ class KServeHandler final : public HttpHandler {
   }
 
   HttpResponse AnswerModel(const Route& route) {
+    if (route.endpoint == Endpoint::kModelReady) return ModelReady(route);
     const auto model = Find(route);
-    if (route.endpoint == Endpoint::kModelReady) return ModelReady(route, model);
     if (!model) return Refusal(model.error());
     if (route.endpoint == Endpoint::kModel) {
       return JsonResponse(ModelMetadataJson(**model, ReadyVersions((*model)->name)));
@@ -214,10 +214,12 @@ class KServeHandler final : public HttpHandler {
     return config ? JsonResponse(std::move(*config)) : Refusal(config.error());
   }
 
-  HttpResponse ModelReady(const Route& route,
-                          const Expected<std::shared_ptr<const ModelSpec>>& model) const {
-    if (model) return JsonResponse(ModelReadyJson(route.model, true));
-    if (model.error().code != ErrorCode::kUnavailable) return Refusal(model.error());
+  HttpResponse ModelReady(const Route& route) const {
+    const auto version = ParseVersion(route.version);
+    if (!version) return Refusal(version.error());
+    const Status ready = service_.ModelReady(route.model, *version);
+    if (ready) return JsonResponse(ModelReadyJson(route.model, true));
+    if (ready.error().code != ErrorCode::kUnavailable) return Refusal(ready.error());
     return JsonResponse(ModelReadyJson(route.model, false), strict_ ? 400 : 503);
   }
 

@@ -30,6 +30,9 @@ class TracedService final : public InferenceService {
                                                   std::int64_t version) const override {
     return service_.Find(model, version);
   }
+  Status ModelReady(std::string_view model, std::int64_t version) const override {
+    return service_.ModelReady(model, version);
+  }
   Expected<std::shared_ptr<const ModelSpec>> Enter(std::string_view described) const override {
     return service_.Enter(described);
   }

@@ -28,6 +28,9 @@ class KeptCalls final : public PlainService {
     calls_.push_back(std::move(call));
     return calls_.size();
   }
+  Status ModelReady(std::string_view, std::int64_t) const override {
+    return Fail(ErrorCode::kUnavailable, "no worker serves it");
+  }
   void Answer(InferReply reply) {
     const InferCall call = std::move(calls_.front());
     calls_.erase(calls_.begin());
@@ -162,6 +165,10 @@ TEST_F(TracedServiceTest, TracesWhatTheSettingsChoose) {
   while (kept_.size() > 0) kept_.Answer({});
   EXPECT_EQ(replies_.size(), 6u);
   EXPECT_EQ(Objects().size(), 2u);  // two objects: one trace
+}
+
+TEST_F(TracedServiceTest, AModelIsReadyWhereItsServiceSaysSo) {
+  EXPECT_EQ(traced_->ModelReady("m", -1).error().message, "no worker serves it");
 }
 
 TEST_F(TracedServiceTest, ALongNameOfACallIsCut) {

@@ -96,8 +96,8 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
       Add(ratios, std::move(labels), model.latency_ratios[c]);
     }
   }
-  MetricFamily ready =
-      Family("tactus_model_ready", "1 where the model version takes requests.", MetricType::Gauge);
+  MetricFamily ready = Family(
+      "tactus_model_ready", "1 where calls of the model version are answered.", MetricType::Gauge);
   for (const ModelState& model : reading.models) {
     Add(ready, ModelLabels(model.name, model.version), model.state == "READY" ? 1 : 0);
   }

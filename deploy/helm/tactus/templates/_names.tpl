@@ -124,7 +124,7 @@ one that a StatefulSet's pod has in its own /etc/hosts, so it can listen there a
 {{/* Health on the metrics port: a thread and a listener of its own, and no token (docs/security.md). */}}
 {{- define "tactus.healthProbes" -}}
 {{- $scheme := ternary "HTTPS" "HTTP" (ne .Values.security.tlsSecret "") -}}
-startupProbe:   # models are loaded, and measured where there is no profile, before ports open
+startupProbe:   # a worker loads models, and measures them without a profile, before its ports open
   httpGet: {path: /v2/health/live, port: metrics, scheme: {{ $scheme }}}
   periodSeconds: 2
   failureThreshold: 300
