@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <expected>
 #include <memory>
 #include <utility>
 
@@ -24,6 +25,21 @@ class ByteBudget {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
     return Taken::kBeyondWhole;
   }
+  // As Take; beyond the limits, one at a time of all clients may have its bytes nevertheless, or
+  // what needs more than the limit would be refused for ever. `exceeds`: this is the one; Give it
+  // so.
+  Taken TakeOrExceed(std::size_t bytes, bool& exceeds) {
+    const Taken taken = Take(bytes);
+    exceeds = taken != Taken::kYes && !all().exceeded_.exchange(true, std::memory_order_relaxed);
+    if (!exceeds) return taken;
+    used_.fetch_add(bytes, std::memory_order_relaxed);
+    if (whole_ != nullptr) whole_->used_.fetch_add(bytes, std::memory_order_relaxed);
+    return Taken::kYes;
+  }
+  void GiveExceeding(std::size_t bytes) {
+    Give(bytes);
+    all().exceeded_.store(false, std::memory_order_relaxed);
+  }
   void Give(std::size_t bytes) {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
     if (whole_ != nullptr) whole_->Give(bytes);
@@ -33,9 +49,41 @@ class ByteBudget {
   std::size_t limit() const { return limit_; }
 
  private:
+  ByteBudget& all() { return whole_ != nullptr ? *whole_ : *this; }
+
   const std::size_t limit_;
   const std::shared_ptr<ByteBudget> whole_;
   std::atomic<std::size_t> used_{0};
+  std::atomic<bool> exceeded_{false};  // of the whole
+};
+
+// Bytes of a budget, which may be exceeded by one lease at a time. Given back at its end.
+class ByteLease {
+ public:
+  // A null budget has no limit.
+  static std::expected<ByteLease, ByteBudget::Taken> Of(std::shared_ptr<ByteBudget> budget,
+                                                        std::size_t bytes) {
+    ByteLease lease;
+    if (budget == nullptr) return lease;
+    const ByteBudget::Taken taken = budget->TakeOrExceed(bytes, lease.exceeds_);
+    if (taken != ByteBudget::Taken::kYes) return std::unexpected(taken);
+    lease.budget_ = std::move(budget);
+    lease.bytes_ = bytes;
+    return lease;
+  }
+  ByteLease(ByteLease&& other) noexcept = default;
+  ByteLease& operator=(ByteLease&&) = delete;
+  ~ByteLease() {
+    if (budget_ == nullptr) return;
+    exceeds_ ? budget_->GiveExceeding(bytes_) : budget_->Give(bytes_);
+  }
+
+ private:
+  ByteLease() = default;
+
+  std::shared_ptr<ByteBudget> budget_;
+  std::size_t bytes_ = 0;
+  bool exceeds_ = false;
 };
 
 }  // namespace tactus

@@ -110,7 +110,8 @@ void Connection::Begin() {
 
 void Connection::Refuse(HttpResponse response) {
   thread_->Add(this);
-  if (stream_.secret()) return Close();  // nobody shakes hands to be refused
+  // Nobody shakes hands to be refused.
+  if (stream_.secret() || !thread_->MayTell()) return Close();
   Write(std::move(response), false);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "server/access/client_limits.h"
 #include "server/kserve/rest_bodies.h"
 
 namespace tactus {
@@ -56,6 +57,13 @@ HttpResponse ErrorResponse(int status, std::string_view text) {
   HttpResponse response;
   response.status = status;
   response.body = ErrorJson(text);
+  return response;
+}
+
+HttpResponse OverBudgetResponse(ByteBudget::Taken taken) {
+  const int status = taken == ByteBudget::Taken::kBeyondLimit ? 429 : 503;
+  HttpResponse response = ErrorResponse(status, ClientLimits::BytesText(taken));
+  response.fields = "Retry-After: 1\r\n";
   return response;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "server/access/byte_budget.h"
 #include "server/access/scope.h"
 #include "service/deadline.h"
 #include "service/infer_call.h"
@@ -33,6 +34,8 @@ struct HttpRequest {
   Expected<TimeLimit> limit;  // of kTimeHeaders together; the first that makes no sense
   std::span<const std::byte> body;
   std::shared_ptr<const void> body_owner;
+  // What the body's bytes are taken of, and what becomes of it may be; null: no limit.
+  std::shared_ptr<ByteBudget> budget;
   std::chrono::steady_clock::time_point received;  // when it was whole
 };
 
@@ -54,11 +57,14 @@ struct HttpResponse {
   std::string body;
   std::vector<std::span<const std::byte>> parts;  // follow the body
   std::shared_ptr<const void> storage;            // owns what `parts` point to
+  std::shared_ptr<const void> lease;              // kept until the response is out; null: nothing
   bool close = false;                             // the connection ends with this response
   std::shared_ptr<LongBody> rest;                 // goes out after `parts`; its end is the close
 };
 
 HttpResponse ErrorResponse(int status, std::string_view text);
+// For a request whose bytes do not fit (not kYes): 429 or 503, and when to try again.
+HttpResponse OverBudgetResponse(ByteBudget::Taken taken);
 
 // Status line and header fields, empty line included. `keep_alive` is what the connection will do.
 std::string ResponseHead(const HttpResponse& response, bool keep_alive);

@@ -161,8 +161,7 @@ class KServeHandler final : public HttpHandler {
   HttpResponse Logging(const HttpRequest& request, bool change) {
     if (change) {
       auto body = Inflated(request);
-      if (!body) return Refusal(body.error());
-      if (body->too_large) return TooLarge();
+      if (!body) return std::move(body.error());
       const auto values = ParseLogSettings(Text(body->bytes));
       if (!values) return Refusal(values.error());
       if (Status set = log_settings_->Set(*values); !set) return Refusal(set.error());
@@ -176,8 +175,7 @@ class KServeHandler final : public HttpHandler {
     }
     if (change) {
       auto body = Inflated(request);
-      if (!body) return Refusal(body.error());
-      if (body->too_large) return TooLarge();
+      if (!body) return std::move(body.error());
       const auto values = ParseTraceSettings(Text(body->bytes));
       if (!values) return Refusal(values.error());
       if (Status set = trace_settings_->Set(route.model, *values); !set) {
@@ -247,8 +245,7 @@ class KServeHandler final : public HttpHandler {
   std::optional<HttpResponse> AnswerPost(const HttpRequest& request, Route& route,
                                          std::shared_ptr<Exchange>& exchange) {
     auto body = Inflated(request);
-    if (!body) return Refusal(body.error());
-    if (body->too_large) return TooLarge();
+    if (!body) return std::move(body.error());
     const std::string_view text = Text(body->bytes);
     if (route.endpoint == Endpoint::kIndex) {
       const auto ready_only = ParseIndexRequest(text);
@@ -294,27 +291,27 @@ class KServeHandler final : public HttpHandler {
   struct PlainBody {
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> owner;
-    bool too_large = false;
   };
 
-  Expected<PlainBody> Inflated(const HttpRequest& request) const {
-    PlainBody body{request.body, request.body_owner, false};
-    if (request.content_encoding.empty()) return body;
+  // The body without its coding; what refuses it otherwise.
+  std::expected<PlainBody, HttpResponse> Inflated(const HttpRequest& request) const {
+    PlainBody plain{request.body, request.body_owner};
+    if (request.content_encoding.empty()) return plain;
     const auto coding = ParseContentEncoding(request.content_encoding);
-    if (!coding) return std::unexpected(coding.error());
-    if (*coding == Coding::kIdentity) return body;
+    if (!coding) return std::unexpected(Refusal(coding.error()));
+    if (*coding == Coding::kIdentity) return plain;
     auto inflated = Inflate(*coding, request.body, max_body_);
-    if (inflated) return PlainBody{{inflated->data.get(), inflated->size}, inflated->data, false};
-    if (inflated.error().code != ErrorCode::kResourceExhausted) {
-      return std::unexpected(inflated.error());
+    if (!inflated && inflated.error().code == ErrorCode::kResourceExhausted) {
+      return std::unexpected(ErrorResponse(
+          413, fmt::format("the inflated body is larger than the limit of {} bytes", max_body_)));
     }
-    body.too_large = true;
-    return body;
-  }
-
-  HttpResponse TooLarge() const {
-    return ErrorResponse(
-        413, fmt::format("the inflated body is larger than the limit of {} bytes", max_body_));
+    if (!inflated) return std::unexpected(Refusal(inflated.error()));
+    auto lease = ByteLease::Of(request.budget, inflated->size);
+    if (!lease) return std::unexpected(OverBudgetResponse(lease.error()));
+    plain.bytes = {inflated->data.get(), inflated->size};
+    plain.owner = std::make_shared<std::pair<InflatedBody, ByteLease>>(*std::move(inflated),
+                                                                       *std::move(lease));
+    return plain;
   }
 
   // What the answer needs to know of its request.
@@ -324,7 +321,20 @@ class KServeHandler final : public HttpHandler {
     Coding coding = Coding::kIdentity;
     bool strict = false;
     std::vector<std::uint32_t> classes;
+    std::shared_ptr<const void> lease;
   };
+
+  // The bytes of tensors that came as text, and as many again for the answer: they outlive the
+  // text, which is counted by the body. Null where they are few.
+  static std::expected<std::shared_ptr<const void>, HttpResponse> LeaseOf(
+      const HttpRequest& request, const InferCall& call) {
+    std::size_t bytes = 0;
+    for (const InputTensor& input : call.inputs) bytes += input.data.size();
+    if (request.inference_header_length || bytes < kHeavyAnswer) return nullptr;
+    auto lease = ByteLease::Of(request.budget, 2 * bytes);
+    if (!lease) return std::unexpected(OverBudgetResponse(lease.error()));
+    return std::make_shared<ByteLease>(*std::move(lease));
+  }
 
   std::optional<CallId> Infer(const HttpRequest& request, const Route& route, std::size_t thread,
                               std::shared_ptr<Exchange> exchange) {
@@ -336,8 +346,7 @@ class KServeHandler final : public HttpHandler {
     auto model = Find(route);
     if (!model) return refuse(Refusal(model.error()));
     auto body = Inflated(request);
-    if (!body) return refuse(Refusal(body.error()));
-    if (body->too_large) return refuse(TooLarge());
+    if (!body) return refuse(std::move(body.error()));
 
     auto decoded = Decode(request, *body, **model, thread);
     if (!decoded) return refuse(Refusal(decoded.error()));
@@ -345,6 +354,8 @@ class KServeHandler final : public HttpHandler {
     if (!call) return refuse(Refusal(call.error()));
     if (Status form = CheckForm(*call, decoded->form); !form) return refuse(Refusal(form.error()));
     if (!request.limit) return refuse(Refusal(request.limit.error()));
+    auto lease = LeaseOf(request, *call);
+    if (!lease) return refuse(std::move(lease.error()));
     call->limit.Tighten(request.limit->shortest());
     if (objectives_ != nullptr && call->priority == 0) {
       call->priority = objectives_->PriorityOf(request.objective);
@@ -352,7 +363,7 @@ class KServeHandler final : public HttpHandler {
     call->keepalive = std::move(decoded->keepalive);
     auto pending = std::make_shared<Pending>(Pending{std::move(exchange), std::move(decoded->form),
                                                      ChooseCoding(request.accept_encoding), strict_,
-                                                     std::move(call->classes)});
+                                                     std::move(call->classes), *std::move(lease)});
     call->id = pending->form.id;
     call->reply = [pending = std::move(pending)](InferReply&& reply) {
       Exchange& to = *pending->exchange;
@@ -399,6 +410,7 @@ class KServeHandler final : public HttpHandler {
     if (!encoded) return RefusalOf(encoded.error(), pending.strict);
     HttpResponse response;
     response.fields = std::move(timing);
+    response.lease = pending.lease;
     if (encoded->has_binary) {
       response.content_type = "application/octet-stream";
       response.fields +=

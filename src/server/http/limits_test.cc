@@ -2,7 +2,9 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,6 +12,8 @@
 
 #include "server/access/client_limits.h"
 #include "server/http/server_fixture_for_test.h"
+#include "server/http/told_refusals.h"
+#include "server/kserve/compression.h"
 
 namespace tactus {
 namespace {
@@ -26,6 +30,17 @@ std::string Infer(std::size_t numbers = 1) {
   return fmt::format(
       "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}",
       body.size(), body);
+}
+
+// The same, compressed.
+std::string InferPacked(std::size_t numbers) {
+  const std::string plain = Infer(numbers);
+  const std::string body = plain.substr(plain.find("\r\n\r\n") + 4);
+  const std::string packed = Deflate(Coding::kGzip, {{std::as_bytes(std::span(body))}});
+  return fmt::format(
+      "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n"
+      "Content-Length: {}\r\n\r\n{}",
+      packed.size(), packed);
 }
 
 class LimitsTest : public ServerFixture {
@@ -73,6 +88,29 @@ TEST_F(LimitsTest, AClientBeyondItsConnectionsIsTold) {
   EXPECT_EQ(first.Call(kAskLive).status, 200);
 }
 
+TEST_F(LimitsTest, AFloodOfConnectionsIsClosedWithoutAWord) {
+  Limit({.connections = 1});
+  LoopbackClient first(port());
+  EXPECT_EQ(first.Call(kAskLive).status, 200);
+  int told = 0, closed = 0;
+  for (int i = 0; i < 3 * ToldRefusals::kEachSecond; ++i) {
+    const int status = LoopbackClient(port()).Receive().status;
+    told += status == 429;
+    closed += status == 0;
+  }
+  EXPECT_EQ(told + closed, 3 * ToldRefusals::kEachSecond);
+  EXPECT_GE(told, ToldRefusals::kEachSecond);
+  EXPECT_EQ(first.Call(kAskLive).status, 200);
+}
+
+TEST(ToldRefusalsTest, AHundredEachSecond) {
+  ToldRefusals refusals;
+  const ToldRefusals::Clock::time_point start{};
+  for (int i = 0; i < ToldRefusals::kEachSecond; ++i) EXPECT_TRUE(refusals.Take(start));
+  EXPECT_FALSE(refusals.Take(start + std::chrono::milliseconds(999)));
+  EXPECT_TRUE(refusals.Take(start + std::chrono::seconds(1)));
+}
+
 TEST_F(LimitsTest, AClientBeyondItsCallsIsToldAndHealthIsNoCall) {
   Limit({.calls = 1});
   service_.Hold();
@@ -110,6 +148,28 @@ TEST_F(LimitsTest, BytesOfOneClientCountUntilTheyAreAnswered) {
   EXPECT_EQ(first.Receive().status, 200);
   first.Close();
   EXPECT_EQ(options_.limits->options().bytes, 1'500u);
+}
+
+TEST_F(LimitsTest, WhatBecomesOfATextCountsUntilItsAnswerIsOut) {
+  // The text has 40 kB; its tensor, and the answer's, 80 kB each. The compressed text has 100
+  // bytes.
+  Limit({.bytes = 300'000});
+  service_.Hold();
+  LoopbackClient first(port());
+  first.Send(InferPacked(20'000));
+  service_.AwaitCalls(1);
+  LoopbackClient alone(port());
+  alone.Send(InferPacked(20'000));  // beyond the limit, as the only one
+  service_.AwaitCalls(2);
+  const auto response = Call(InferPacked(20'000));
+  EXPECT_EQ(response.status, 429) << response.body;
+  EXPECT_EQ(response.fields.at("Retry-After"), "1");
+  service_.Release();
+  EXPECT_EQ(first.Receive().status, 200);
+  EXPECT_EQ(alone.Receive().status, 200);
+  // A client may have its answer just before its bytes are given back. The connections keep some.
+  while (options_.limits->all_bytes()->used() > 100'000) std::this_thread::yield();
+  EXPECT_EQ(Call(InferPacked(20'000)).status, 200);
 }
 
 TEST_F(LimitsTest, HealthTakesNoBody) {

@@ -14,7 +14,6 @@
 #include <boost/beast/http/parser.hpp>
 
 #include "base/check.h"
-#include "server/access/client_limits.h"
 #include "server/kserve/json_codec.h"
 #include "server/kserve/objectives.h"
 #include "server/kserve/time_headers.h"
@@ -228,10 +227,7 @@ RequestReader::State RequestReader::Body::TooLarge() {
 }
 
 RequestReader::State RequestReader::Body::OutOfMemory(ByteBudget::Taken taken) {
-  const int status = taken == ByteBudget::Taken::kBeyondLimit ? 429 : 503;
-  HttpResponse response = ErrorResponse(status, ClientLimits::BytesText(taken));
-  response.fields = "Retry-After: 1\r\n";
-  return Fail(std::move(response));
+  return Fail(OverBudgetResponse(taken));
 }
 
 void RequestReader::Body::Compact() {
@@ -360,6 +356,7 @@ RequestReader::State RequestReader::Body::OnWhole() {
   if (body_size > 0) {
     request.body = {body->data(), body_size};
     request.body_owner = BodyBuffer::Lend(body);
+    request.budget = budget;
     if (body->capacity() > kKeptBody) body.reset();
   }
   return state = State::kWhole;
