@@ -224,7 +224,7 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
   table.AddColumn("SLO", "ms");
   table.AddColumn("carries", "r/s");
   table.AddColumn("late", "%");
-  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
+  const std::vector<ChanceLoss> losses = LossesByChance(plan, input).models;
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
       const PlannedModel& model = input.models[entry.model.value()];
@@ -262,7 +262,7 @@ std::string NeighboursText(const GpuletOptions& options, const Scenario& scenari
   const bool counted_on = !options.interference.empty() || !scenario.plan_interference.empty();
   if (scenario.capacity.empty() || (counted_on && !options.planner.starts_with("nexus"))) return "";
   return "interference: not counted on, but lanes of a device slow each other in this scenario "
-         "([contention]): more will be late\n";
+         "([contention]): more will be late; --interference=0,0,0,0,1.2 counts on a fifth\n";
 }
 
 int RunGpulet(const GpuletOptions& options) {

@@ -1,11 +1,14 @@
 // How long gpu-lets' planners take. Five models on four devices, at each of the paper's 1,023 loads
-// (each the least of several equal runs, so that the machine's other work does not count); then up
-// to 200 models on 256 devices.
+// (each the least of several equal runs, so that the machine's other work does not count), as if
+// requests came evenly and as the server plans, which counts on chance (core/chance.h); then up to
+// 200 models on 256 devices.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <fstream>
 #include <functional>
+#include <iterator>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +34,8 @@ constexpr const char* kScenario = TACTUS_SOURCE_DIR "/scenarios/gpulets/equal.to
 constexpr std::array kShares = {0.2, 0.4, 0.5, 0.6, 0.8, 1.0};
 constexpr LaneClass kHalf{2};
 constexpr double kBar = 1e6;  // ns
+// Of what is planned for with chance, what is expected: [plan] headroom's default is beyond it.
+constexpr double kHeadroom = 0.25;
 
 // The authors' coefficients for a 2080 Ti (casys-kaist/glet at 3c1c2aa).
 constexpr InterferenceModel kInterference{.c = {0.1129, 0.7160, 0.3549, 0.0882, 0.8954}};
@@ -69,6 +74,7 @@ struct Subject {
   const char* name;
   bool has_bar;
   std::function<Expected<Plan>(const PlanInput&)> solve;
+  bool by_chance = false;
 };
 
 std::vector<Subject> Subjects() {
@@ -83,6 +89,21 @@ std::vector<Subject> Subjects() {
           {"gpulet-retry+int", true, [](const PlanInput& in) {
              return PlanElasticRetrying(in, {.interference = &kInterference});
            }}};
+}
+
+// As the server plans (placement/replanner.h).
+std::vector<Subject> SubjectsByChance() {
+  return {{.name = "gpulet-retry, chance",
+           .has_bar = true,
+           .solve = [](const PlanInput& in) { return PlanElasticRetrying(in, {}); },
+           .by_chance = true},
+          {.name = "gpulet-retry+int, chance",
+           .has_bar = true,
+           .solve =
+               [](const PlanInput& in) {
+                 return PlanElasticRetrying(in, {.interference = &kInterference});
+               },
+           .by_chance = true}};
 }
 
 struct Taken {
@@ -108,6 +129,7 @@ struct Row {
   int devices = 0;
   std::size_t loads = 0;
   int planned = 0;  // those for which there was a plan
+  double mean_ns = 0;
   double median_ns = 0;
   double p99_ns = 0;
   double worst_ns = 0;
@@ -127,6 +149,8 @@ class Timings {
             .devices = devices,
             .loads = nanos_.size(),
             .planned = planned_,
+            .mean_ns = std::accumulate(nanos_.begin(), nanos_.end(), 0.0) /
+                       static_cast<double>(nanos_.size()),
             .median_ns = nanos_[nanos_.size() / 2],
             .p99_ns = nanos_[nanos_.size() * 99 / 100],
             .worst_ns = nanos_.back()};
@@ -140,16 +164,17 @@ class Timings {
 constexpr std::size_t kModels = 5;
 constexpr int kDevices = 4;
 constexpr int kLoads = 1024;
-void SetLoad(int load, PlanInput& input) {
+void SetLoad(int load, PlanInput& input, bool by_chance = false) {
   for (PlannedModel& model : input.models) {
     model.rate_rps = 200 * (load % 4);
+    model.expected_rps = by_chance ? model.rate_rps / (1 + kHeadroom) : 0;
     load /= 4;
   }
 }
 
 void Print(const Row& row) {
-  fmt::print("{:<18} {:>8} {:>9.1f} {:>9.1f} {:>9.1f}\n", row.planner, row.planned,
-             row.median_ns / 1e3, row.p99_ns / 1e3, row.worst_ns / 1e3);
+  fmt::print("{:<24} {:>8} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", row.planner, row.planned,
+             row.mean_ns / 1e3, row.median_ns / 1e3, row.p99_ns / 1e3, row.worst_ns / 1e3);
 }
 
 Status TimeLoads(double clock_cost, Report& report, std::vector<Row>& rows) {
@@ -157,17 +182,26 @@ Status TimeLoads(double clock_cost, Report& report, std::vector<Row>& rows) {
   auto problem = MakeProblem(kModels, kDevices);
   if (!problem) return std::unexpected(problem.error());
   problem->input.profile = &problem->profile;
-  fmt::print("5 models, 4 devices, 1,023 loads: us a plan\n{:<18} {:>8} {:>9} {:>9} {:>9}\n",
-             "planner", "planned", "median", "P99", "worst");
-  for (const Subject& subject : Subjects()) {
+  fmt::print("5 models, 4 devices, 1,023 loads: us a plan\n{:<24} {:>8} {:>9} {:>9} {:>9} {:>9}\n",
+             "planner", "planned", "mean", "median", "P99", "worst");
+  std::vector<Subject> subjects = Subjects();
+  std::ranges::move(SubjectsByChance(), std::back_inserter(subjects));
+  for (const Subject& subject : subjects) {
     Timings timings;
     for (int load = 1; load < kLoads; ++load) {
-      SetLoad(load, problem->input);
+      SetLoad(load, problem->input, subject.by_chance);
       timings.Add(Time(subject, problem->input, kRepetitions, clock_cost));
     }
     const Row& row = rows.emplace_back(timings.Over(subject.name, kModels, kDevices));
     Print(row);
-    if (subject.has_bar) {
+    if (subject.by_chance) {
+      report.checks.push_back(AtMost(
+          fmt::format("{}: ns a plan of 5 models on 4 devices, the mean of 1,023", subject.name),
+          row.mean_ns, kBar));
+      report.checks.push_back(Reported(
+          fmt::format("{}: ns a plan of 5 models on 4 devices, the worst of 1,023", subject.name),
+          row.worst_ns));
+    } else if (subject.has_bar) {
       report.checks.push_back(AtMost(
           fmt::format("{}: ns a plan of 5 models on 4 devices, the worst of 1,023", subject.name),
           row.worst_ns, kBar));
@@ -204,7 +238,7 @@ Status TimeIdeal(double clock_cost, std::vector<Row>& rows) {
     Row& row = rows.emplace_back(timings.Over(subject.name, kModels, kDevices));
     row.prepared_ns = prepared;
     Print(row);
-    fmt::print("{:<18} after {} choices of a device in {:.2f} s\n", "", ideal->choices(),
+    fmt::print("{:<24} after {} choices of a device in {:.2f} s\n", "", ideal->choices(),
                prepared / 1e9);
   }
   return {};
@@ -263,12 +297,13 @@ Status WriteCsv(const std::vector<Row>& rows, const std::string& path) {
   file << fmt::format(
       "# ./run bench planners, commit {}, {}: 1,023 loads of 5 models on 4 devices, then one load "
       "of each size\n"
-      "planner,models,devices,loads,planned,median_us,p99_us,worst_us,prepared_ms\n",
+      "planner,models,devices,loads,planned,mean_us,median_us,p99_us,worst_us,prepared_ms\n",
       BuildCommit(), MachineKind());
   for (const Row& row : rows) {
-    file << fmt::format("{},{},{},{},{},{:.1f},{:.1f},{:.1f},{:.1f}\n", row.planner, row.models,
-                        row.devices, row.loads, row.planned, row.median_ns / 1e3, row.p99_ns / 1e3,
-                        row.worst_ns / 1e3, row.prepared_ns / 1e6);
+    file << fmt::format("\"{}\",{},{},{},{},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f}\n", row.planner,
+                        row.models, row.devices, row.loads, row.planned, row.mean_ns / 1e3,
+                        row.median_ns / 1e3, row.p99_ns / 1e3, row.worst_ns / 1e3,
+                        row.prepared_ns / 1e6);
   }
   file.close();
   if (file) return {};

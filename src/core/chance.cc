@@ -5,243 +5,24 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <optional>
+#include <utility>
 
-#include "base/check.h"
-#include "base/rng.h"
-#include "base/weighted_turn.h"
-#include "core/window_drop.h"
+#include "core/chance_bound.h"
 
 namespace tactus {
 namespace {
 
-// Requests a second that an entry serves if its batches are full.
+constexpr std::int64_t kSliceBatches = 150;  // batches
+constexpr std::size_t kLeastSlices = 8;      // slices, for them to tell how much they differ
+constexpr std::size_t kMostSlices = 400;
+constexpr std::int64_t kMostRequests = 1'000'000;
+constexpr double kErrors = 3;         // standard errors
+constexpr double kSurelyFew = 0.001;  // a bound of losses under which nothing is simulated
+constexpr double kRare = 0.02;        // part of the lanes' requests
+
 double PlannedRps(const LanePlan& lane, const PlanEntry& entry) {
   return entry.batch / ToSeconds(std::max(lane.cycle, Nanos(1)));
 }
-
-// Lanes that share models, as policies/planned runs them: on each its models take turns, each up to
-// its planned batch, or more if it is alone; heads are given up that would hold a batch under its
-// size. A model's requests lie in one queue; they are divided among its lanes as they come, and a
-// lane takes as many from the queue's front as were sent to it.
-class LanesRun {
- public:
-  explicit LanesRun(const PlanInput& input) : input_(input), rng_(Rng::Stream(1, "core/chance")) {}
-
-  // `beside`: the part of the time in which the device's other lanes run batches.
-  void Add(const LanePlan& planned, double beside) {
-    Lane& lane = lanes_.emplace_back();
-    for (const PlanEntry& entry : planned.entries) {
-      const std::size_t m = QueueOf(entry.model);
-      CHECK(entry.batch >= 1 && entry.batch <= input_.profile->max_batch(entry.model),
-            "a plan that fits its profile");
-      Turn& turn = lane.turns.emplace_back();
-      turn.queue = m;
-      turn.route = queues_[m].routes.size();
-      turn.batch = entry.batch;
-      for (int b = 1; b <= input_.profile->max_batch(entry.model); ++b) {
-        turn.takes.push_back(input_.Latency(entry.model, b, planned.spec.lane_class));
-      }
-      const double planned_s = ToSeconds(turn.takes[entry.batch - 1]);
-      if (planned_s > 0) {
-        turn.slowdown += beside * std::max(0.0, ToSeconds(entry.length) / planned_s - 1);
-      }
-      Queue& queue = queues_[m];
-      queue.quickest = std::min(queue.quickest, turn.takes.front());
-      queue.batch = std::max(queue.batch, entry.batch);
-      queue.routes.push_back({.weight = PlannedRps(planned, entry)});
-      queue.credit.push_back(0);
-    }
-  }
-
-  // Until that many batches have run, or as many requests were lost; nothing where none come.
-  bool Run(std::int64_t batches) {
-    double all_rps = 0;
-    for (Queue& queue : queues_) queue.rates_until = all_rps += queue.rate_rps;
-    if (all_rps <= 0) return false;
-    for (const std::int64_t until = steps_ + batches; steps_ < until;) {
-      TimePoint next = next_;
-      for (const Lane& lane : lanes_) {
-        if (lane.until > now_) next = std::min(next, lane.until);
-      }
-      now_ = next;
-      while (next_ <= now_) Arrive(all_rps);
-      for (Queue& queue : queues_) GiveUpUnmeetable(queue);
-      for (Lane& lane : lanes_) {
-        while (lane.until <= now_ && ServeNext(lane)) {
-        }
-      }
-    }
-    for (Queue& queue : queues_) queue.slices.push_back({queue.arrived, queue.lost});
-    return true;
-  }
-  std::int64_t arrived() const { return arrived_; }
-
-  // Of the requests that came to the models of these lanes.
-  void WriteLosses(std::vector<ChanceLoss>& losses) const {
-    for (const Queue& queue : queues_) losses[queue.model.value()] = LossOf(queue);
-  }
-  // Whether every common model is three standard errors from the limit, or one is that far above
-  // it. Rare models would need too long.
-  bool Decided() const {
-    constexpr double kErrors = 3;    // standard errors
-    constexpr double kRare = 0.005;  // part of all requests
-    bool all = true;
-    for (const Queue& queue : queues_) {
-      if (queue.rate_rps < kRare * queues_.back().rates_until) continue;
-      const ChanceLoss loss = LossOf(queue);
-      const double off = std::abs(loss.part - kMostLostByChance);
-      if (off < kErrors * loss.error) {
-        all = false;
-      } else if (loss.part > kMostLostByChance) {
-        return true;
-      }
-    }
-    return all;
-  }
-
- private:
-  struct Route {
-    double weight = 0;
-    int claims = 0;
-  };
-  struct Slice {  // of a run: what had come and was lost at its end
-    std::int64_t arrived = 0;
-    std::int64_t lost = 0;
-  };
-  struct Queue {
-    ModelId model;
-    int batch = 1;  // the largest planned
-    double rate_rps = 0;
-    double rates_until = 0;  // of this one and those before it
-    Duration slo{};
-    Duration quickest = kNever - kStart;
-    std::vector<Route> routes;
-    std::vector<double> credit;  // by route
-    std::vector<TimePoint> came;
-    std::size_t head = 0;  // those before it are gone
-    std::int64_t arrived = 0;
-    std::int64_t lost = 0;
-    std::vector<Slice> slices;
-
-    int waiting() const { return static_cast<int>(came.size() - head); }
-    TimePoint deadline(int i) const { return came[head + i] + slo; }
-    void Pop(int count) {
-      head += count;
-      if (2 * head < came.size()) return;
-      came.erase(came.begin(), came.begin() + static_cast<std::ptrdiff_t>(head));
-      head = 0;
-    }
-    // Each is taken from the claims of the lane that has most of them.
-    void GiveUp(int count) {
-      lost += count;
-      Pop(count);
-      for (; count > 0; --count) --std::ranges::max_element(routes, {}, &Route::claims)->claims;
-    }
-  };
-  struct Turn {
-    std::size_t queue = 0;
-    std::size_t route = 0;
-    int batch = 1;                // as planned
-    std::vector<Duration> takes;  // by batch less 1, without neighbours: what the policy counts on
-    double slowdown = 1;
-  };
-  struct Lane {
-    std::vector<Turn> turns;
-    std::size_t next = 0;
-    TimePoint until = kStart;
-  };
-
-  std::size_t QueueOf(ModelId m) {
-    for (std::size_t q = 0; q < queues_.size(); ++q) {
-      if (queues_[q].model == m) return q;
-    }
-    const PlannedModel& model = input_.models[m.value()];
-    queues_.push_back({.model = m, .rate_rps = model.expected_rps, .slo = model.slo});
-    return queues_.size() - 1;
-  }
-
-  // Losses come in bursts: how much slices differ tells how well their mean is known, and where
-  // none was lost yet, the next burst may be a batch.
-  static ChanceLoss LossOf(const Queue& queue) {
-    const auto arrived = static_cast<double>(std::max<std::int64_t>(1, queue.arrived));
-    ChanceLoss loss = {.part = static_cast<double>(queue.lost) / arrived};
-    double squares = 0;
-    Slice before;
-    for (const Slice& slice : queue.slices) {
-      const auto came = static_cast<double>(slice.arrived - before.arrived);
-      const double off = static_cast<double>(slice.lost - before.lost) - loss.part * came;
-      squares += off * off;
-      before = slice;
-    }
-    loss.error = std::max(std::sqrt(squares) / arrived,
-                          std::sqrt(kMostLostByChance * queue.batch / arrived));
-    return loss;
-  }
-
-  void Arrive(double all_rps) {
-    const double drawn = all_rps * rng_.Uniform();
-    std::size_t q = 0;
-    while (q + 1 < queues_.size() && drawn >= queues_[q].rates_until) ++q;
-    Queue& queue = queues_[q];
-    queue.came.push_back(next_);
-    ++queue.arrived;
-    ++arrived_;
-    const std::size_t route = TakeTurn(
-        queue.credit, [&](std::size_t r) { return std::optional(queue.routes[r].weight); });
-    ++queue.routes[route].claims;
-    next_ += std::max(Nanos(1), FromSeconds(rng_.Exponential(all_rps)));
-  }
-
-  void GiveUpUnmeetable(Queue& queue) {
-    for (; queue.waiting() > 0 && now_ + queue.quickest > queue.deadline(0); ++steps_) {
-      queue.GiveUp(1);
-    }
-  }
-
-  bool ServeNext(Lane& lane) {
-    for (std::size_t i = 0; i < lane.turns.size(); ++i) {
-      const std::size_t at = (lane.next + i) % lane.turns.size();
-      if (!Serve(lane, lane.turns[at])) continue;
-      lane.next = (at + 1) % lane.turns.size();
-      return true;
-    }
-    return false;
-  }
-
-  bool Serve(Lane& lane, const Turn& turn) {
-    Queue& queue = queues_[turn.queue];
-    Route& route = queue.routes[turn.route];
-    if (route.claims == 0) return false;
-    const auto fits = [&](int head, int batch) {
-      return now_ + turn.takes[batch - 1] <= queue.deadline(head);
-    };
-    const bool alone = lane.turns.size() == 1;
-    queue.GiveUp(alone && route.claims < turn.batch
-                     ? MostServedFrom(turn.batch, route.claims, fits)
-                     : WindowDrop(queue.waiting(), turn.batch, route.claims, fits));
-    const int most = alone ? static_cast<int>(turn.takes.size()) : turn.batch;
-    int batch = std::min(route.claims, most);
-    while (batch > 0 && !fits(0, batch)) --batch;
-    if (batch == 0) return false;
-    const double takes_s = ToSeconds(turn.takes[batch - 1]) * turn.slowdown;
-    lane.until = now_ + std::max(Nanos(1), FromSeconds(takes_s));
-    for (int i = 0; i < batch; ++i) queue.lost += queue.deadline(i) < lane.until ? 1 : 0;
-    ++steps_;
-    queue.Pop(batch);
-    route.claims -= batch;
-    return true;
-  }
-
-  const PlanInput& input_;
-  Rng rng_;
-  std::vector<Queue> queues_;
-  std::vector<Lane> lanes_;
-  TimePoint now_ = kStart;
-  TimePoint next_ = kStart;
-  std::int64_t arrived_ = 0;
-  std::int64_t steps_ = 0;  // batches, and requests that were lost
-};
 
 // Of the time, that a lane beside this one runs batches, as planned.
 double BusyBeside(const Plan& plan, std::size_t lane) {
@@ -256,18 +37,20 @@ double BusyBeside(const Plan& plan, std::size_t lane) {
   return std::min(busy, 1.0);
 }
 
-// By lane: the first of those that it shares models with, over others too.
-std::vector<std::size_t> GroupsOf(const Plan& plan, std::size_t models) {
+// By lane: the first of those that it shares models with, over others too. Models of which nothing
+// is expected bring no lanes together.
+std::vector<std::size_t> GroupsOf(const Plan& plan, const PlanInput& input) {
   constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> group(plan.lanes.size());
   std::iota(group.begin(), group.end(), std::size_t{0});
-  std::vector<std::size_t> first(models, kNone);  // lane of a model
+  std::vector<std::size_t> first(input.models.size(), kNone);  // lane of a model
   const auto root = [&](std::size_t lane) {
     while (group[lane] != lane) lane = group[lane];
     return lane;
   };
   for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
     for (const PlanEntry& entry : plan.lanes[i].entries) {
+      if (input.models[entry.model.value()].expected_rps <= 0) continue;
       std::size_t& of_model = first[entry.model.value()];
       if (of_model == kNone) of_model = i;
       const std::size_t a = root(of_model);
@@ -279,55 +62,228 @@ std::vector<std::size_t> GroupsOf(const Plan& plan, std::size_t models) {
   return group;
 }
 
-// In slices until Decided, up to a limit.
-void RunLanes(LanesRun& run, std::vector<ChanceLoss>& losses) {
-  constexpr std::int64_t kSlice = 2'000;  // batches
-  constexpr int kLeast = 3;               // slices
-  constexpr int kMost = 30;
-  constexpr std::int64_t kMostRequests = 1'000'000;
-  for (int slice = 1; slice <= kMost && run.arrived() < kMostRequests; ++slice) {
-    if (!run.Run(kSlice)) return;
-    if (slice >= kLeast && run.Decided()) break;
+// How many times longer a batch takes than alone, beyond 1, rounded up.
+int SlowdownSteps(Duration alone, Duration window, double beside) {
+  if (alone <= Duration{} || window <= alone) return 0;
+  const double slowdown = beside * (ToSeconds(window) / ToSeconds(alone) - 1);
+  constexpr double kRounding = 1e-6;
+  return static_cast<int>(std::ceil(LaneWork::kSlowdownSteps * slowdown - kRounding));
+}
+
+// `carried`: by model, of the whole plan.
+LaneWork WorkOf(const Plan& plan, std::size_t lane, const PlanInput& input,
+                const std::vector<double>& carried) {
+  const LanePlan& planned = plan.lanes[lane];
+  const double beside = BusyBeside(plan, lane);
+  LaneWork work = {.lane_class = planned.spec.lane_class, .alone = planned.entries.size() == 1};
+  for (const PlanEntry& entry : planned.entries) {
+    if (input.models[entry.model.value()].expected_rps <= 0) continue;
+    const Duration alone = input.Latency(entry.model, entry.batch, work.lane_class);
+    const double part = PlannedRps(planned, entry) / carried[entry.model.value()];
+    work.turns.push_back(
+        {.model = entry.model,
+         .batch = entry.batch,
+         .slowdown = SlowdownSteps(alone, entry.length, beside),
+         .weight = std::max(1, static_cast<int>(std::lround(LaneWork::kWeightSteps * part)))});
   }
-  run.WriteLosses(losses);
+  return work;
+}
+
+// By the first lane of those that share models; empty for the others.
+std::vector<std::vector<LaneWork>> WorkOf(const Plan& plan, const PlanInput& input) {
+  std::vector<double> carried(input.models.size());
+  for (const LanePlan& lane : plan.lanes) {
+    for (const PlanEntry& entry : lane.entries) {
+      carried[entry.model.value()] += PlannedRps(lane, entry);
+    }
+  }
+  const std::vector<std::size_t> groups = GroupsOf(plan, input);
+  std::vector<std::vector<LaneWork>> all(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    LaneWork work = WorkOf(plan, i, input, carried);
+    if (!work.turns.empty()) all[groups[i]].push_back(std::move(work));
+  }
+  return all;
+}
+
+// Losses come in bursts: how much slices differ tells how well their mean is known, and where
+// none was lost yet, the next burst may be half a batch: of one that is late the first are.
+ChanceLoss LossOf(const LanesRun& run, std::size_t q, std::size_t slices) {
+  const LanesRun::Counted& counted = run.counted(q, slices);
+  const double burst = (1.0 + run.batch(q)) / 2;
+  const auto arrived = static_cast<double>(std::max<std::int64_t>(1, counted.arrived));
+  ChanceLoss loss = {.part = static_cast<double>(counted.lost) / arrived};
+  const double squares = counted.lost_lost - 2 * loss.part * counted.lost_came +
+                         loss.part * loss.part * counted.came_came;
+  // Of as many bursts as 6.6 in the mean one is missed as seldom as by three standard errors.
+  constexpr double kUnseen = 6.6 / kErrors;  // bursts
+  loss.error = counted.lost == 0 ? kUnseen * burst / arrived
+                                 : std::max(std::sqrt(std::max(0.0, squares)) / arrived,
+                                            std::sqrt(kMostLostByChance * burst / arrived));
+  return loss;
+}
+
+// A sum of losses, by the rates of those who lose.
+class Sum {
+ public:
+  void Add(double rate_rps, const ChanceLoss& loss) {
+    rate_rps_ += rate_rps;
+    lost_ += rate_rps * loss.part;
+    variance_ += rate_rps * rate_rps * loss.error * loss.error;
+  }
+  ChanceLoss loss() const {
+    if (rate_rps_ <= 0) return {};
+    return {.part = lost_ / rate_rps_, .error = std::sqrt(variance_) / rate_rps_};
+  }
+  double rate_rps() const { return rate_rps_; }
+  double variance() const { return variance_; }
+
+ private:
+  double rate_rps_ = 0;
+  double lost_ = 0;
+  double variance_ = 0;
+};
+
+Sum SumOf(const LanesRun& run, std::size_t slices) {
+  Sum sum;
+  for (std::size_t q = 0; q < run.models(); ++q) sum.Add(run.rate_rps(q), LossOf(run, q, slices));
+  return sum;
+}
+
+bool Clear(const ChanceLoss& loss) {
+  return loss.error <= kPrecise || std::abs(loss.part - kMostLostByChance) >= kErrors * loss.error;
+}
+
+bool AtEnd(const LanesRun& run, std::size_t slices) {
+  std::int64_t arrived = 0;
+  for (std::size_t q = 0; q < run.models(); ++q) arrived += run.counted(q, slices).arrived;
+  return slices >= kMostSlices || arrived >= kMostRequests;
+}
+
+bool Clear(const LanesRun& run, std::size_t slices) {
+  const Sum all = SumOf(run, slices);
+  if (!Clear(all.loss())) return false;
+  for (std::size_t q = 0; q < run.models(); ++q) {
+    const bool rare = run.rate_rps(q) < kRare * all.rate_rps();
+    if (!rare && !Clear(LossOf(run, q, slices))) return false;
+  }
+  return true;
+}
+
+void RunUntil(LanesRun& run, std::size_t slices) {
+  while (run.slices() < slices) run.RunSlice(kSliceBatches);
+}
+
+// Whether a model is clear to lose too much.
+bool Refused(const LanesRun& run, std::size_t slices) {
+  const double all_rps = SumOf(run, slices).rate_rps();
+  for (std::size_t q = 0; q < run.models(); ++q) {
+    const ChanceLoss loss = LossOf(run, q, slices);
+    const bool rare = run.rate_rps(q) < kRare * all_rps;
+    if (!rare && loss.part - kMostLostByChance >= kErrors * loss.error) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-std::vector<ChanceLoss> LossesByChance(const Plan& plan, const PlanInput& input) {
-  std::vector<ChanceLoss> all(input.models.size());
-  const std::vector<std::size_t> groups = GroupsOf(plan, all.size());
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    if (groups[group] != group) continue;
-    LanesRun run(input);
-    for (std::size_t i = group; i < groups.size(); ++i) {
-      if (groups[i] == group) run.Add(plan.lanes[i], BusyBeside(plan, i));
-    }
-    std::vector<ChanceLoss> losses(all.size());
-    RunLanes(run, losses);
-    for (std::size_t m = 0; m < all.size(); ++m) {
-      if (losses[m].error > 0) all[m] = losses[m];
+ChanceEstimator::Lanes& ChanceEstimator::Find(std::vector<LaneWork> work) {
+  std::ranges::sort(work);  // which device is which does not matter
+  const auto [at, added] = found_.try_emplace(work);
+  Lanes& lanes = at->second;
+  if (!added) return lanes;
+  bool few = true;
+  for (std::size_t l = 0; l < work.size() && few; ++l) {
+    for (std::size_t t = 0; t < work[l].turns.size() && few; ++t) {
+      const LaneWork::Turn& turn = work[l].turns[t];
+      auto most = std::ranges::find(lanes.bounds, turn.model, &Most::model);
+      if (most == lanes.bounds.end()) most = lanes.bounds.insert(most, {.model = turn.model});
+      most->part += MostLostByChance(work[l], t, input_) * turn.weight / LaneWork::kWeightSteps;
+      few = most->part <= kSurelyFew;
     }
   }
-  return all;
+  if (few) return lanes;
+  lanes.bounds.clear();
+  lanes.run = std::make_unique<LanesRun>(work, input_, streams_);
+  return lanes;
 }
 
-ChanceLoss LossOfAll(const std::vector<ChanceLoss>& losses, const PlanInput& input) {
-  ChanceLoss all;
-  double expected_rps = 0;
-  double variance = 0;
-  for (std::size_t m = 0; m < losses.size(); ++m) {
-    const double rate_rps = input.models[m].expected_rps;
-    expected_rps += rate_rps;
-    all.part += rate_rps * losses[m].part;
-    variance += rate_rps * rate_rps * losses[m].error * losses[m].error;
+std::size_t ChanceEstimator::Needed(Lanes& lanes) {
+  LanesRun& run = *lanes.run;
+  if (lanes.needed > 0) return lanes.needed;
+  std::size_t needed = kLeastSlices;
+  for (RunUntil(run, needed); !Clear(run, needed) && !AtEnd(run, needed);) RunUntil(run, ++needed);
+  return lanes.needed = needed;
+}
+
+ChanceEstimator::Judged ChanceEstimator::Take(const Plan& plan) {
+  Judged judged{.bounds = std::vector<ChanceLoss>(input_.models.size())};
+  for (std::vector<LaneWork>& work : WorkOf(plan, input_)) {
+    if (work.empty()) continue;
+    Lanes& lanes = Find(std::move(work));
+    if (lanes.run) judged.parts.push_back({&lanes, kLeastSlices});
+    for (const Most& most : lanes.bounds) judged.bounds[most.model.value()].part = most.part;
   }
-  if (expected_rps <= 0) return {};
-  all.part /= expected_rps;
-  all.error = std::sqrt(variance) / expected_rps;
-  return all;
+  for (const Part& part : judged.parts) RunUntil(*part.lanes->run, kLeastSlices);
+  return judged;
 }
 
-bool TooMuch(const ChanceLoss& loss) { return loss.part > kMostLostByChance + loss.error; }
+ChanceLosses ChanceEstimator::LossesOf(const Judged& judged) const {
+  ChanceLosses losses = {.models = judged.bounds};
+  for (const Part& part : judged.parts) {
+    const LanesRun& run = *part.lanes->run;
+    for (std::size_t q = 0; q < run.models(); ++q) {
+      losses.models[run.model(q).value()] = LossOf(run, q, part.slices);
+    }
+  }
+  Sum all;
+  for (std::size_t m = 0; m < losses.models.size(); ++m) {
+    all.Add(input_.models[m].expected_rps, losses.models[m]);
+  }
+  losses.all = all.loss();
+  return losses;
+}
+
+ChanceLosses ChanceEstimator::Of(const Plan& plan) {
+  Judged judged = Take(plan);
+  for (Part& part : judged.parts) part.slices = Needed(*part.lanes);
+  for (;;) {
+    ChanceLosses losses = LossesOf(judged);
+    if (Clear(losses.all)) return losses;
+    Part* least_known = nullptr;
+    double most = 0;
+    for (Part& part : judged.parts) {
+      const double variance = SumOf(*part.lanes->run, part.slices).variance();
+      if (variance <= most || AtEnd(*part.lanes->run, part.slices)) continue;
+      most = variance;
+      least_known = &part;
+    }
+    if (least_known == nullptr) return losses;
+    RunUntil(*least_known->lanes->run, least_known->slices += kLeastSlices);
+  }
+}
+
+ChanceLosses ChanceEstimator::UntilRefused(const Plan& plan) {
+  Judged judged = Take(plan);
+  bool refused = std::ranges::any_of(
+      judged.parts, [](const Part& part) { return Refused(*part.lanes->run, part.slices); });
+  for (std::size_t i = 0; i < judged.parts.size() && !refused; ++i) {
+    Part& part = judged.parts[i];
+    part.slices = Needed(*part.lanes);
+    for (std::size_t q = 0; q < part.lanes->run->models(); ++q) {
+      refused = refused || TooMuch(LossOf(*part.lanes->run, q, part.slices));
+    }
+  }
+  return refused ? LossesOf(judged) : Of(plan);
+}
+
+ChanceLosses LossesByChance(const Plan& plan, const PlanInput& input) {
+  return ChanceEstimator(input).Of(plan);
+}
+
+bool TooMuch(const ChanceLoss& loss) {
+  const double unknown = loss.error <= kPrecise ? 0 : loss.error;
+  return loss.part > kMostLostByChance + unknown;
+}
 
 }  // namespace tactus

@@ -5,8 +5,11 @@
 // same, so the same plan loses the same.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <vector>
 
+#include "core/lanes_run.h"
 #include "core/planner.h"
 
 namespace tactus {
@@ -17,20 +20,72 @@ struct ChanceLoss {
   double error = 0;  // standard, of the part: few requests were drawn of a model that is rare
 };
 
-// By ModelId. Requests of a model come one by one, independently of each other (Poisson), as many a
-// second as `expected_rps` says, and are divided among the model's lanes as the plan divides its
-// rate. A model of which nothing is expected loses nothing and takes no time. Batches take as long
-// as they do alone, slowed as their windows allow for neighbours, in proportion to the time in
-// which the device's other lanes are planned to be busy. ValidateLanes holds of `plan`, and each
-// model of which something is expected has a lane.
-std::vector<ChanceLoss> LossesByChance(const Plan& plan, const PlanInput& input);
+// Of a plan.
+struct ChanceLosses {
+  std::vector<ChanceLoss> models;  // by ModelId
+  ChanceLoss all;                  // of all requests, by what is expected of each model
+};
 
-// Of all models together, by what is expected of each.
-ChanceLoss LossOfAll(const std::vector<ChanceLoss>& losses, const PlanInput& input);
+// Requests of a model come one by one, independently of each other (Poisson), as many a second as
+// `expected_rps` says, and are divided among the model's lanes as the plan divides its rate. A
+// model of which nothing is expected loses nothing and takes no time. Batches take as long as they
+// do alone, slowed as their windows allow for neighbours, in proportion to the time in which the
+// device's other lanes are planned to be busy.
+//
+// Lanes are run until it is clear of each model whether it loses more than kMostLostByChance (three
+// standard errors from it), or its loss is known as precisely as kPrecise; the same holds of the
+// lanes' requests together, and of the plan's. Not of a model with less than two percent of its
+// lanes' requests, and no longer than 60,000 batches.
+class ChanceEstimator {
+ public:
+  // `input` outlives this.
+  explicit ChanceEstimator(const PlanInput& input) : input_(input) {}
+
+  // ValidateLanes holds of `plan`, and each model of which something is expected has a lane. The
+  // answer is the same whatever was asked before, but what was found of lanes is remembered, for
+  // other plans that have them too.
+  ChanceLosses Of(const Plan& plan);
+  // The same of a plan of which no model loses too much. Else what is known as soon as it is known
+  // that one does, and of others perhaps only from 1,200 batches.
+  ChanceLosses UntilRefused(const Plan& plan);
+
+ private:
+  struct Most {  // that a model loses
+    ModelId model;
+    double part = 0;
+  };
+  struct Lanes {                    // that share models
+    std::vector<Most> bounds;       // by model; empty where they are too high to tell
+    std::unique_ptr<LanesRun> run;  // where they are
+    std::size_t needed = 0;         // slices of it; 0: not known yet
+  };
+  struct Part {  // of a plan, and what is looked at of it
+    Lanes* lanes = nullptr;
+    std::size_t slices = 0;
+  };
+  struct Judged {
+    std::vector<Part> parts;
+    std::vector<ChanceLoss> bounds;  // by ModelId, of those in no part
+  };
+
+  Lanes& Find(std::vector<LaneWork> work);
+  static std::size_t Needed(Lanes& lanes);
+  Judged Take(const Plan& plan);
+  ChanceLosses LossesOf(const Judged& judged) const;
+
+  const PlanInput& input_;
+  ArrivalStreams streams_;
+  std::map<std::vector<LaneWork>, Lanes> found_;
+};
+
+// By one that knows no other plan.
+ChanceLosses LossesByChance(const Plan& plan, const PlanInput& input);
 
 // Plans are held to less than the 1 % that a run may lose: its own luck comes on top of the mean.
 inline constexpr double kMostLostByChance = 0.006;
-// Whether it is above that by more than its standard error.
+// A standard error that is small enough to judge by.
+inline constexpr double kPrecise = 0.0015;
+// Whether it is above kMostLostByChance; of what is known less precisely, by more than its error.
 bool TooMuch(const ChanceLoss& loss);
 
 }  // namespace tactus

@@ -168,16 +168,15 @@ Status CheckRates(const Plan& plan, const PlanInput& input) {
 }
 
 Status CheckChance(const Plan& plan, const PlanInput& input) {
-  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
-  const ChanceLoss all = LossOfAll(losses, input);
-  if (!TooMuch(all)) return {};
+  const ChanceLosses losses = LossesByChance(plan, input);
+  if (!TooMuch(losses.all)) return {};
   const auto percent = [](double part) { return PercentText(std::round(1000 * part) / 1000); };
-  const auto worst = std::ranges::max_element(losses, {}, &ChanceLoss::part);
+  const auto worst = std::ranges::max_element(losses.models, {}, &ChanceLoss::part);
   return InvalidArgument(
       "the plan carries the load only if requests come evenly: as they come by "
       "chance, about " +
-      percent(all.part) + " of them would be late or lost, " + percent(worst->part) +
-      " of those of '" + input.models[worst - losses.begin()].name +
+      percent(losses.all.part) + " of them would be late or lost, " + percent(worst->part) +
+      " of those of '" + input.models[worst - losses.models.begin()].name +
       "'; plan for more headroom, or with gpulet-retry, which looks for it");
 }
 

@@ -112,7 +112,7 @@ TEST_F(AcceptedPlans, WhatIsSaidToBeLostIsLost) {
     const PlanInput wanted = Wanted(rates);
     const auto plan = planner->Solve(wanted);
     if (!plan) continue;
-    const auto losses = LossesByChance(*plan, wanted);
+    const auto losses = LossesByChance(*plan, wanted).models;
     const RunReport report = Run(rates, *plan);
     for (std::size_t m = 0; m < rates.size(); ++m) {
       if (rates[m] < 30) continue;  // too few to tell

@@ -246,11 +246,17 @@ std::optional<Plan> PlanInRounds(const PlanInput& input, const ElasticRetryOptio
   return std::nullopt;
 }
 
-std::vector<ModelId> LosersByChance(const Plan& plan, const PlanInput& input) {
-  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
+// Where all together lose too much, but none does by itself: who loses most requests.
+std::vector<ModelId> LosersByChance(const ChanceLosses& losses, const PlanInput& input) {
   std::vector<ModelId> losers;
-  for (ModelId::rep m = 0; m < losses.size(); ++m) {
-    if (TooMuch(losses[m])) losers.push_back(ModelId{m});
+  std::vector<double> lost_rps;
+  for (ModelId::rep m = 0; m < losses.models.size(); ++m) {
+    if (TooMuch(losses.models[m])) losers.push_back(ModelId{m});
+    lost_rps.push_back(losses.models[m].part * input.models[m].expected_rps);
+  }
+  if (losers.empty() && TooMuch(losses.all)) {
+    const auto most = std::ranges::max_element(lost_rps) - lost_rps.begin();
+    losers.push_back(ModelId{static_cast<ModelId::rep>(most)});
   }
   return losers;
 }
@@ -298,12 +304,13 @@ Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOpt
   if (auto valid = CheckPlannable(input); !valid) return std::unexpected(valid.error());
   std::optional<Shortage> least;
   std::optional<ModelId> loser;
+  ChanceEstimator chance(input);
   for (const Rules& rules : AllRules(options.interference != nullptr)) {
     PlanInput raised = input;
     for (int raise = 0; raise <= kRaises; ++raise) {
       auto plan = PlanInRounds(raised, options, rules, least);
       if (!plan) break;
-      const std::vector<ModelId> losers = LosersByChance(*plan, input);
+      const std::vector<ModelId> losers = LosersByChance(chance.UntilRefused(*plan), input);
       if (losers.empty()) return std::move(*plan);
       if (!loser) loser = losers.front();
       for (const ModelId m : losers) raised.models[m.value()].rate_rps *= kRaise;
