@@ -92,8 +92,11 @@ void SetTotalRate(Scenario& scenario, double rate_rps) {
   for (const double rate : Rates(scenario)) total += rate;
   const double factor = rate_rps / total;
   scenario.rate_rps *= factor;
-  for (ScenarioModel& model : scenario.models) model.rate_rps *= factor;
-  for (ScenarioPipeline& pipeline : scenario.pipelines) pipeline.rate_rps *= factor;
+  const auto scale = [factor](std::optional<double>& rate) {
+    if (rate) *rate *= factor;
+  };
+  for (ScenarioModel& model : scenario.models) scale(model.rate_rps);
+  for (ScenarioPipeline& pipeline : scenario.pipelines) scale(pipeline.rate_rps);
 }
 
 Expected<std::vector<AffineModel>> AffineModels(const Scenario& scenario,
