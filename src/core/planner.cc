@@ -11,6 +11,7 @@ namespace tactus {
 namespace {
 
 constexpr double kRounding = 1e-6;
+constexpr int kHalvings = 6;  // after which LargestPart knows the fraction to a 64th
 
 // Rounded for a reader.
 std::string Requests(double rate_rps) {
@@ -246,7 +247,6 @@ std::string TooMuchMemory(const PlanInput& input, int device, std::span<const Mo
 }
 
 PartialPlan LargestPart(const PlanInput& input, const Solver& solve) {
-  constexpr int kHalvings = 6;
   PartialPlan largest;
   PlanInput less = input;
   double high = 1;
@@ -264,7 +264,10 @@ PartialPlan LargestPart(const PlanInput& input, const Solver& solve) {
 }
 
 std::string DescribeShortage(const PlanInput& input, double part) {
-  std::string text = NumberText(std::floor(100 * part)) + " % of the load would fit";
+  const double least = std::ldexp(1.0, -kHalvings);  // below it the fraction is not known
+  std::string text = part < least ? "less than " + NumberText(std::ceil(100 * least))
+                                  : NumberText(std::floor(100 * part));
+  text += " % of the load would fit";
   const char* before = "; ";
   for (const PlannedModel& model : input.models) {
     if (model.rate_rps <= 0) continue;

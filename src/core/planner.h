@@ -76,7 +76,7 @@ struct PartialPlan {
 using Solver = std::function<Expected<Plan>(const PlanInput& input)>;
 PartialPlan LargestPart(const PlanInput& input, const Solver& solve);
 // What each model lacks where only this part of its rate is carried: "60 % of the load would fit;
-// 'a' lacks 4 of 10 requests/s".
+// 'a' lacks 4 of 10 requests/s"; "less than 2 %" for 0, since LargestPart tries nothing smaller.
 std::string DescribeShortage(const PlanInput& input, double part);
 
 class Planner {
