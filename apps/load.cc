@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "base/error_line.h"
 #include "commands.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_files.h"
@@ -232,7 +233,7 @@ void PrintNotes(const LoadFlags& flags, const LoadResult& result, const std::str
 
 // 2 for what the user can mend, 1 for a run that did not end well.
 int Complain(const Error& error) {
-  fmt::print(stderr, "tactus load: {}\n", error.message);
+  PrintError(error.message);
   return error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kNotFound ? 2 : 1;
 }
 

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_line.h"
 #include "check/doubts.h"
 #include "commands.h"
 #include "core/chance.h"
@@ -271,7 +272,7 @@ int RunGpulet(const GpuletOptions& options) {
   const PlanInput& input = asked->wanted;
   const Scenario& scenario = asked->experiment.scenario;
   if (const auto doubt = MemoryDoubt(asked->experiment.scenario, asked->experiment.profile)) {
-    fmt::print(stderr, "tactus: warning: {}\n", *doubt);
+    PrintWarning(*doubt);
   }
   const auto plan = Solve(options, *asked);
   if (!plan) {

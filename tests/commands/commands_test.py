@@ -372,6 +372,19 @@ slo_ms = 100
             text = self.good(*words, "--help")
             self.assertEqual(len(re.findall(re.escape(line) + r"\s*$", text, re.M)), 1, text)
 
+    def test_errors_begin_with_the_command(self):
+        for words, says in ((("zzz",), "tactus: there is no command"),
+                            (("simulate", SCENARIO, "--polcy", "x"), "tactus simulate: there is"),
+                            (("simulate", SCENARIO, "--seed", "x"), "tactus simulate: "),
+                            (("simulate", SCENARIO, "--policy", "zz"), "tactus simulate: "),
+                            (("plan", "lane"), "tactus plan: there is no command"),
+                            (("plan", "lanes", SCENARIO, "--policies", "zz"),
+                             "tactus plan lanes: "),
+                            (("serve", "--models", self.folder / "x"), "tactus serve: "),
+                            (("load", self.folder / "x.toml"), "tactus load: ")):
+            done = tactus(*words)
+            self.assertEqual((done.returncode, done.stderr[:len(says)]), (2, says), done.stderr)
+
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")

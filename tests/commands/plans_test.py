@@ -113,7 +113,7 @@ class Plans(CommandCase):
             self.assertRegex(done.stderr, r"equal\.toml: " + why)
         done = tactus("simulate", SOURCE / "scenarios/gpulets/waves.toml", *slo)
         self.assertEqual(done.returncode, 2)
-        self.assertRegex(done.stderr, f"^tactus: {why}")  # and nothing of rates
+        self.assertRegex(done.stderr, f"^tactus simulate: {why}")  # and nothing of rates
 
     def with_memory(self, name):
         """The scenario with models that need 1,000 MB each."""
@@ -156,8 +156,8 @@ class Plans(CommandCase):
                         [*simulate, "--policy", "planned", "--set", "plan.planner=gpulet"]):
             done = tactus(*command)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertRegex(done.stderr, r"^tactus: warning: \[plan\] memory_mb: the profile "
-                             r"does not say what memory 'LeNet', .* need, which count as 0; .*"
+            self.assertRegex(done.stderr, r"^tactus (simulate|plan gpulet): warning: \[plan\] "
+                             r"memory_mb: the profile does not say what memory 'LeNet', .* need, which count as 0; .*"
                              r"`tactus profile` measures does\n$")
         self.good(*simulate)  # nobody looks at it
 
@@ -173,7 +173,7 @@ class Plans(CommandCase):
                  "planned for an SLO of 5 ms of 'LeNet', here it is 50")):
             done = tactus(*run, *setting)
             self.assertEqual((done.returncode, done.stderr),
-                             (0, f"tactus: warning: {plan}: {says}\n"))
+                             (0, f"tactus simulate: warning: {plan}: {says}\n"))
 
     def test_a_plan_is_written_run_and_refused_elsewhere(self):
         folder = SOURCE / "scenarios/gpulets"
@@ -368,6 +368,7 @@ class Plans(CommandCase):
         self.assertIn("a batch must be to stop another (3; 0: never)\n", one)
         self.assertNotIn("symphony", one)
         self.bad("policies", "zz", says="no policy 'zz'")
+        self.bad("policies", "horizn", says="no policy 'horizn' (did you mean 'horizon'?)")
         for name in re.findall(r"(?m)^  ([a-z-]+)  ", text):  # each option is one line
             for line in re.findall(r"(?m)^      (.*)", self.good("policies", name)):
                 self.assertRegex(line, r"^([a-z_]+=|published|to compare it: )")
