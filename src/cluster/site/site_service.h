@@ -3,41 +3,26 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "service/inference_service.h"
+#include "service/forwarding_service.h"
 
 namespace tactus {
 
-class SiteService final : public InferenceService {
+class SiteService final : public ForwardingService {
  public:
   // `models` runs the calls, and outlives this. `reachable`: a scheduler leads that has a worker.
   SiteService(InferenceService& models, std::function<bool()> reachable)
-      : models_(models), reachable_(std::move(reachable)) {}
+      : ForwardingService(models), reachable_(std::move(reachable)) {}
 
-  Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
-                                                  std::int64_t version) const override {
-    return models_.Find(model, version);
-  }
-  CallId Infer(InferCall&& call) override { return models_.Infer(std::move(call)); }
-  void Cancel(CallId call) override { models_.Cancel(call); }
-  bool Live() const override { return models_.Live(); }
-  bool Ready() const override { return models_.Ready() && reachable_(); }
-  std::vector<ModelState> Index() const override { return models_.Index(); }
+  bool Ready() const override { return next().Ready() && reachable_(); }
   // The workers load and unload: what were unloaded here alone could not be loaded again.
   Status Load(const std::string& model, const std::string& config) override;
   Status Unload(const std::string& model) override;
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
-                                                    std::int64_t version) const override {
-    return models_.Statistics(model, version);
-  }
+  Status UnloadWithSteps(const std::string& model) override { return Unload(model); }
 
  private:
-  InferenceService& models_;
   const std::function<bool()> reachable_;
 };
 
