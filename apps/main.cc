@@ -97,8 +97,8 @@ std::string Unknown(const CLI::App& app, const std::vector<std::string>& words) 
     name += command->get_name() + " ";
   }
   if (option == words.end() || command == &app) {
-    return "there is no command '" + words.front() + "'" +
-           NearestCommand(*command, words.front()) + "; " + name + "--help lists them\n";
+    return "there is no command '" + words.front() + "'" + NearestCommand(*command, words.front()) +
+           "; " + name + "--help lists them\n";
   }
   const std::string alike = AlikeOptions(*command, *option);
   return "there is no option '" + *option + "'" +

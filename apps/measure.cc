@@ -65,8 +65,9 @@ void WarnOfTheMachine(const Experiment& experiment, const Measurement& measured)
   const std::string difference =
       MachineDifference(experiment.profile, ThisMachine(measured.engine));
   if (difference.empty()) return;
-  PrintWarning(difference + ": the latencies that policies counted on may be wrong here. "
-                            "Measure with `tactus profile`");
+  PrintWarning(difference +
+               ": the latencies that policies counted on may be wrong here. "
+               "Measure with `tactus profile`");
 }
 
 // A row for each batch that had neighbours, in the order of their ends: how many times longer than
@@ -80,9 +81,8 @@ Status WritePredictions(const Measurement& measured, const std::string& path) {
   file.close();
   const auto rows = static_cast<std::int64_t>(measured.predictions.size());
   if (const std::int64_t lost = measured.prediction->batches - rows; lost > 0) {
-    PrintWarning(
-        fmt::format("{}: the machine was too busy to write down {} of {} predictions", path, lost,
-                    measured.prediction->batches));
+    PrintWarning(fmt::format("{}: the machine was too busy to write down {} of {} predictions",
+                             path, lost, measured.prediction->batches));
   }
   if (file) return {};
   return Fail(ErrorCode::kUnavailable, fmt::format("{}: cannot be written", path));

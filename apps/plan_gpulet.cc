@@ -223,20 +223,21 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
   table.AddColumn("runs for", "ms");
   table.AddColumn("of a cycle of", "ms");
   table.AddColumn("SLO", "ms");
-  table.AddColumn("carries", "r/s");
-  table.AddColumn("late", "%");
-  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
+  table.AddColumn("sustains", "r/s");
+  table.AddColumn("violations", "%");
+  const std::vector<ChanceViolations> by_chance = ViolationsByChance(plan, input);
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
       const PlannedModel& model = input.models[entry.model.value()];
-      table.Add(
-          {model.name, std::to_string(lane.spec.device.value()),
-           fmt::format("{:.4g}", 100 * lane.spec.fraction), std::to_string(entry.batch),
-           fmt::format("{:.2f}", ToMillis(entry.length)),
-           fmt::format("{:.2f}", ToMillis(lane.cycle)), fmt::format("{:.4g}", ToMillis(model.slo)),
-           fmt::format("{:.1f}", entry.batch / ToSeconds(lane.cycle)),
-           model.expected_rps > 0 ? fmt::format("{:.1f}", 100 * losses[entry.model.value()].part)
-                                  : "-"});
+      table.Add({model.name, std::to_string(lane.spec.device.value()),
+                 fmt::format("{:.4g}", 100 * lane.spec.fraction), std::to_string(entry.batch),
+                 fmt::format("{:.2f}", ToMillis(entry.length)),
+                 fmt::format("{:.2f}", ToMillis(lane.cycle)),
+                 fmt::format("{:.4g}", ToMillis(model.slo)),
+                 fmt::format("{:.1f}", entry.batch / ToSeconds(lane.cycle)),
+                 model.expected_rps > 0
+                     ? fmt::format("{:.1f}", 100 * by_chance[entry.model.value()].ratio)
+                     : "-"});
     }
   }
   return table.Print();
@@ -263,7 +264,7 @@ std::string NeighboursText(const GpuletOptions& options, const Scenario& scenari
   const bool counted_on = !options.interference.empty() || !scenario.plan_interference.empty();
   if (scenario.capacity.empty() || (counted_on && !options.planner.starts_with("nexus"))) return "";
   return "interference: not counted on, but lanes of a device slow each other in this scenario "
-         "([contention]): more will be late\n";
+         "([contention]): there will be more violations\n";
 }
 
 int RunGpulet(const GpuletOptions& options) {

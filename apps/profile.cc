@@ -199,7 +199,7 @@ int Import(const ProfileCommand& command) {
   return Finish(*profile, command);
 }
 
-// As shares of what the processor can do, which is measured before and after: it may be busy.
+// As fractions of what the processor can do, which is measured before and after: it may be busy.
 void AddUses(const MachinePeaks& before, Profiler& profiler, std::vector<ProfiledModel>& models) {
   const MachinePeaks after = MeasurePeaks({});
   std::vector<std::string> warnings = profiler.AddUses(Best(before, after), models);

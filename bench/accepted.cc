@@ -29,7 +29,7 @@ constexpr const char* kProgram = "tactus_bench_accepted";
 constexpr std::array kScenarios = {"equal", "long-only", "short-skew", "game", "traffic"};
 // scenarios/gpulets/waves.toml: about what is fitted to pairs of batches on the simulated device.
 constexpr InterferenceModel kInterference{.c = {-0.119, 0.057, 0.456, 0.417, 0.873}};
-constexpr double kMostLost = 0.01;
+constexpr double kMostViolations = 0.01;
 // Of the loads whose plan holds as it is, those that may be refused nevertheless.
 constexpr double kMostRefused = 0.03;
 constexpr double kHeadroom = 0.25;  // [plan] headroom's default
@@ -88,7 +88,7 @@ struct Subject {
   const char* planner;
   bool counts_on_neighbours = false;
   bool neighbours_slow = false;  // in the run
-  bool refuses_little = false;   // it can plan for more where too much would be lost
+  bool refuses_little = false;   // it can plan for more where there would be too many violations
   bool knows_the_device = true;
 };
 
@@ -117,7 +117,7 @@ const std::vector<Subject>& Subjects() {
   return all;
 }
 
-struct Lost {
+struct Violations {
   double all = 0;    // of all requests
   double worst = 0;  // of the worst model's
 };
@@ -128,25 +128,25 @@ struct Row {
   bool chance = false;
   int accepted = 0;
   int over = 0;
-  int models_over = 0;        // plans under which some model loses too much
-  int refused_good = 0;       // by chance, whose plan loses at most 1 % as it is
+  int models_over = 0;        // plans under which some model has too many
+  int refused_good = 0;       // by chance, whose plan has at most 1 % as it is
   int refused_better = 0;     // of those, at most 1 % of each model's requests
-  double worst = 0;           // of what plans lose
+  double worst = 0;           // of the violations under plans
   double sum = 0;             // of it
   double planning = 0;        // ms, for all loads
   double worst_planning = 0;  // ms, for one
 
-  void Count(const Lost& lost) {
+  void Count(const Violations& violations) {
     ++accepted;
-    over += lost.all > kMostLost ? 1 : 0;
-    models_over += lost.worst > kMostLost ? 1 : 0;
-    worst = std::max(worst, lost.all);
-    sum += lost.all;
+    over += violations.all > kMostViolations ? 1 : 0;
+    models_over += violations.worst > kMostViolations ? 1 : 0;
+    worst = std::max(worst, violations.all);
+    sum += violations.all;
   }
 };
 
-Expected<Lost> Run(const Mix& mix, const Subject& subject, const std::vector<double>& rates,
-                   Plan plan) {
+Expected<Violations> Run(const Mix& mix, const Subject& subject, const std::vector<double>& rates,
+                         Plan plan) {
   Scenario scenario = mix.scenario;
   for (std::size_t m = 0; m < rates.size(); ++m) scenario.models[m].rate_rps = rates[m];
   if (!subject.neighbours_slow) scenario.capacity.clear();
@@ -156,18 +156,18 @@ Expected<Lost> Run(const Mix& mix, const Subject& subject, const std::vector<dou
                             {.plan = std::make_shared<const Plan>(std::move(plan))});
   if (!run) return std::unexpected(run.error());
   const RunReport report = MakeReport(scenario, mix.profile, *run);
-  Lost lost{.all = report.all.bad_ratio};
+  Violations violations{.all = report.all.bad_ratio};
   for (const ModelSummary& model : report.models) {
     constexpr int kEnough = 200;  // requests, for one of the model to be no more than 0.5 %
     if (model.figures.requests < kEnough) continue;
-    lost.worst = std::max(lost.worst, model.figures.bad_ratio);
+    violations.worst = std::max(violations.worst, model.figures.bad_ratio);
   }
-  return lost;
+  return violations;
 }
 
 // Nothing where no plan is accepted.
-Expected<std::optional<Lost>> PlanAndRun(const Mix& mix, const Subject& subject,
-                                         const std::vector<double>& rates, Row& row) {
+Expected<std::optional<Violations>> PlanAndRun(const Mix& mix, const Subject& subject,
+                                               const std::vector<double>& rates, Row& row) {
   PlanInput wanted = mix.question.input;
   for (std::size_t m = 0; m < rates.size(); ++m) {
     wanted.models[m].rate_rps = (1 + kHeadroom) * rates[m];
@@ -182,10 +182,10 @@ Expected<std::optional<Lost>> PlanAndRun(const Mix& mix, const Subject& subject,
   row.planning += took;
   row.worst_planning = std::max(row.worst_planning, took);
   if (!plan || !Validate(*plan, wanted)) return std::nullopt;
-  const auto lost = Run(mix, subject, rates, std::move(*plan));
-  if (!lost) return std::unexpected(lost.error());
-  row.Count(*lost);
-  return *lost;
+  const auto violations = Run(mix, subject, rates, std::move(*plan));
+  if (!violations) return std::unexpected(violations.error());
+  row.Count(*violations);
+  return *violations;
 }
 
 // Two rows for each subject: without chance, with it.
@@ -210,10 +210,10 @@ Expected<std::vector<Row>> RunAll(const Options& options) {
       if (!even) return std::unexpected(even.error());
       const auto chance = PlanAndRun(mix, Subjects()[s], rates, rows[2 * s + 1]);
       if (!chance) return std::unexpected(chance.error());
-      const bool good = even->has_value() && (*even)->all <= kMostLost;
+      const bool good = even->has_value() && (*even)->all <= kMostViolations;
       if (!good || chance->has_value()) continue;
       ++rows[2 * s + 1].refused_good;
-      if ((*even)->worst <= kMostLost) ++rows[2 * s + 1].refused_better;
+      if ((*even)->worst <= kMostViolations) ++rows[2 * s + 1].refused_better;
     }
   }
   return rows;
@@ -221,9 +221,10 @@ Expected<std::vector<Row>> RunAll(const Options& options) {
 
 void Print(const std::vector<Row>& rows, const Options& options) {
   fmt::print(
-      "{} random loads of five scenarios, seed {}, {:g} s of Poisson arrivals each; % of the "
-      "requests that are late or lost\n(good but refused: in brackets those that lose at most 1 % "
-      "of every model's)\n{:<30} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} {:>9}\n",
+      "{} random loads of five scenarios, seed {}, {:g} s of Poisson arrivals each; violations "
+      "in %\n(good but refused: in brackets those with at most 1 % of every model's; NAME+int: "
+      "--planner NAME with --interference)\n{:<30} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} "
+      "{:>9}\n",
       options.loads, options.seed, options.seconds, "planner", "accepted", "over 1 %", "worst",
       "mean", "models", "good but", "ms a", "the");
   fmt::print("{:<30} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} {:>9}\n", "", "", "", "", "",
@@ -248,8 +249,9 @@ Report Check(const std::vector<Row>& rows, const Options& options) {
     const Subject& subject = Subjects()[s];
     const Row& even = rows[2 * s];
     const Row& chance = rows[2 * s + 1];
-    add(chance, "plans accepted that lose over 1 %,", chance.over, 0, subject.knows_the_device);
-    add(chance, "loads refused whose plan loses at most 1 %,", chance.refused_good,
+    add(chance, "accepted plans with over 1 % violations,", chance.over, 0,
+        subject.knows_the_device);
+    add(chance, "refused loads whose plan has at most 1 % violations,", chance.refused_good,
         kMostRefused * (even.accepted - even.over),
         subject.knows_the_device && subject.refuses_little);
   }

@@ -157,8 +157,10 @@ Status TimeLoads(double clock_cost, Report& report, std::vector<Row>& rows) {
   auto problem = MakeProblem(kModels, kDevices);
   if (!problem) return std::unexpected(problem.error());
   problem->input.profile = &problem->profile;
-  fmt::print("5 models, 4 devices, 1,023 loads: us a plan\n{:<18} {:>8} {:>9} {:>9} {:>9}\n",
-             "planner", "planned", "median", "P99", "worst");
+  fmt::print(
+      "5 models, 4 devices, 1,023 loads: us a plan (NAME+int: with --interference)\n{:<18} {:>8} "
+      "{:>9} {:>9} {:>9}\n",
+      "planner", "planned", "median", "P99", "worst");
   for (const Subject& subject : Subjects()) {
     Timings timings;
     for (int load = 1; load < kLoads; ++load) {

@@ -54,7 +54,8 @@ class LanesRun {
     }
   }
 
-  // Until that many batches have run, or as many requests were lost; nothing where none come.
+  // Until that many batches have run, or as many requests violated their deadlines; nothing where
+  // none come.
   bool Run(std::int64_t batches) {
     double all_rps = 0;
     for (Queue& queue : queues_) queue.rates_until = all_rps += queue.rate_rps;
@@ -72,28 +73,28 @@ class LanesRun {
         }
       }
     }
-    for (Queue& queue : queues_) queue.slices.push_back({queue.arrived, queue.lost});
+    for (Queue& queue : queues_) queue.slices.push_back({queue.arrived, queue.violations});
     return true;
   }
   std::int64_t arrived() const { return arrived_; }
 
   // Of the requests that came to the models of these lanes.
-  void WriteLosses(std::vector<ChanceLoss>& losses) const {
-    for (const Queue& queue : queues_) losses[queue.model.value()] = LossOf(queue);
+  void WriteViolations(std::vector<ChanceViolations>& models) const {
+    for (const Queue& queue : queues_) models[queue.model.value()] = ViolationsOf(queue);
   }
   // Whether every common model is three standard errors from the limit, or one is that far above
   // it. Rare models would need too long.
   bool Decided() const {
     constexpr double kErrors = 3;    // standard errors
-    constexpr double kRare = 0.005;  // part of all requests
+    constexpr double kRare = 0.005;  // fraction of all requests
     bool all = true;
     for (const Queue& queue : queues_) {
       if (queue.rate_rps < kRare * queues_.back().rates_until) continue;
-      const ChanceLoss loss = LossOf(queue);
-      const double off = std::abs(loss.part - kMostLostByChance);
-      if (off < kErrors * loss.error) {
+      const ChanceViolations violations = ViolationsOf(queue);
+      const double off = std::abs(violations.ratio - kMostViolationsByChance);
+      if (off < kErrors * violations.error) {
         all = false;
-      } else if (loss.part > kMostLostByChance) {
+      } else if (violations.ratio > kMostViolationsByChance) {
         return true;
       }
     }
@@ -105,9 +106,9 @@ class LanesRun {
     double weight = 0;
     int claims = 0;
   };
-  struct Slice {  // of a run: what had come and was lost at its end
+  struct Slice {  // of a run: the counts at its end
     std::int64_t arrived = 0;
-    std::int64_t lost = 0;
+    std::int64_t violations = 0;
   };
   struct Queue {
     ModelId model;
@@ -121,7 +122,7 @@ class LanesRun {
     std::vector<TimePoint> came;
     std::size_t head = 0;  // those before it are gone
     std::int64_t arrived = 0;
-    std::int64_t lost = 0;
+    std::int64_t violations = 0;
     std::vector<Slice> slices;
 
     int waiting() const { return static_cast<int>(came.size() - head); }
@@ -134,7 +135,7 @@ class LanesRun {
     }
     // Each is taken from the claims of the lane that has most of them.
     void GiveUp(int count) {
-      lost += count;
+      violations += count;
       Pop(count);
       for (; count > 0; --count) --std::ranges::max_element(routes, {}, &Route::claims)->claims;
     }
@@ -161,22 +162,23 @@ class LanesRun {
     return queues_.size() - 1;
   }
 
-  // Losses come in bursts: how much slices differ tells how well their mean is known, and where
-  // none was lost yet, the next burst may be a batch.
-  static ChanceLoss LossOf(const Queue& queue) {
+  // Violations come in bursts: how much slices differ tells how well their mean is known, and where
+  // there was none yet, the next burst may be a batch.
+  static ChanceViolations ViolationsOf(const Queue& queue) {
     const auto arrived = static_cast<double>(std::max<std::int64_t>(1, queue.arrived));
-    ChanceLoss loss = {.part = static_cast<double>(queue.lost) / arrived};
+    ChanceViolations all = {.ratio = static_cast<double>(queue.violations) / arrived};
     double squares = 0;
     Slice before;
     for (const Slice& slice : queue.slices) {
       const auto came = static_cast<double>(slice.arrived - before.arrived);
-      const double off = static_cast<double>(slice.lost - before.lost) - loss.part * came;
+      const double off =
+          static_cast<double>(slice.violations - before.violations) - all.ratio * came;
       squares += off * off;
       before = slice;
     }
-    loss.error = std::max(std::sqrt(squares) / arrived,
-                          std::sqrt(kMostLostByChance * queue.batch / arrived));
-    return loss;
+    all.error = std::max(std::sqrt(squares) / arrived,
+                         std::sqrt(kMostViolationsByChance * queue.batch / arrived));
+    return all;
   }
 
   void Arrive(double all_rps) {
@@ -226,7 +228,7 @@ class LanesRun {
     if (batch == 0) return false;
     const double takes_s = ToSeconds(turn.takes[batch - 1]) * turn.slowdown;
     lane.until = now_ + std::max(Nanos(1), FromSeconds(takes_s));
-    for (int i = 0; i < batch; ++i) queue.lost += queue.deadline(i) < lane.until ? 1 : 0;
+    for (int i = 0; i < batch; ++i) queue.violations += queue.deadline(i) < lane.until ? 1 : 0;
     ++steps_;
     queue.Pop(batch);
     route.claims -= batch;
@@ -240,7 +242,7 @@ class LanesRun {
   TimePoint now_ = kStart;
   TimePoint next_ = kStart;
   std::int64_t arrived_ = 0;
-  std::int64_t steps_ = 0;  // batches, and requests that were lost
+  std::int64_t steps_ = 0;  // batches, and requests that were given up
 };
 
 // Of the time, that a lane beside this one runs batches, as planned.
@@ -280,7 +282,7 @@ std::vector<std::size_t> GroupsOf(const Plan& plan, std::size_t models) {
 }
 
 // In slices until Decided, up to a limit.
-void RunLanes(LanesRun& run, std::vector<ChanceLoss>& losses) {
+void RunLanes(LanesRun& run, std::vector<ChanceViolations>& models) {
   constexpr std::int64_t kSlice = 2'000;  // batches
   constexpr int kLeast = 3;               // slices
   constexpr int kMost = 30;
@@ -289,13 +291,13 @@ void RunLanes(LanesRun& run, std::vector<ChanceLoss>& losses) {
     if (!run.Run(kSlice)) return;
     if (slice >= kLeast && run.Decided()) break;
   }
-  run.WriteLosses(losses);
+  run.WriteViolations(models);
 }
 
 }  // namespace
 
-std::vector<ChanceLoss> LossesByChance(const Plan& plan, const PlanInput& input) {
-  std::vector<ChanceLoss> all(input.models.size());
+std::vector<ChanceViolations> ViolationsByChance(const Plan& plan, const PlanInput& input) {
+  std::vector<ChanceViolations> all(input.models.size());
   const std::vector<std::size_t> groups = GroupsOf(plan, all.size());
   for (std::size_t group = 0; group < groups.size(); ++group) {
     if (groups[group] != group) continue;
@@ -303,31 +305,34 @@ std::vector<ChanceLoss> LossesByChance(const Plan& plan, const PlanInput& input)
     for (std::size_t i = group; i < groups.size(); ++i) {
       if (groups[i] == group) run.Add(plan.lanes[i], BusyBeside(plan, i));
     }
-    std::vector<ChanceLoss> losses(all.size());
-    RunLanes(run, losses);
+    std::vector<ChanceViolations> of_group(all.size());
+    RunLanes(run, of_group);
     for (std::size_t m = 0; m < all.size(); ++m) {
-      if (losses[m].error > 0) all[m] = losses[m];
+      if (of_group[m].error > 0) all[m] = of_group[m];
     }
   }
   return all;
 }
 
-ChanceLoss LossOfAll(const std::vector<ChanceLoss>& losses, const PlanInput& input) {
-  ChanceLoss all;
+ChanceViolations ViolationsOfAll(const std::vector<ChanceViolations>& models,
+                                 const PlanInput& input) {
+  ChanceViolations all;
   double expected_rps = 0;
   double variance = 0;
-  for (std::size_t m = 0; m < losses.size(); ++m) {
+  for (std::size_t m = 0; m < models.size(); ++m) {
     const double rate_rps = input.models[m].expected_rps;
     expected_rps += rate_rps;
-    all.part += rate_rps * losses[m].part;
-    variance += rate_rps * rate_rps * losses[m].error * losses[m].error;
+    all.ratio += rate_rps * models[m].ratio;
+    variance += rate_rps * rate_rps * models[m].error * models[m].error;
   }
   if (expected_rps <= 0) return {};
-  all.part /= expected_rps;
+  all.ratio /= expected_rps;
   all.error = std::sqrt(variance) / expected_rps;
   return all;
 }
 
-bool TooMuch(const ChanceLoss& loss) { return loss.part > kMostLostByChance + loss.error; }
+bool TooMany(const ChanceViolations& violations) {
+  return violations.ratio > kMostViolationsByChance + violations.error;
+}
 
 }  // namespace tactus

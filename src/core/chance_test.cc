@@ -36,9 +36,9 @@ class ChanceTest : public ::testing::Test {
   double Lost(double a_rps, double b_rps = 0) {
     input_.models[0].expected_rps = a_rps;
     input_.models[1].expected_rps = b_rps;
-    const auto losses = LossesByChance(plan_, input_);
-    EXPECT_EQ(losses.size(), 2u);
-    return losses[0].part;
+    const auto violations = ViolationsByChance(plan_, input_);
+    EXPECT_EQ(violations.size(), 2u);
+    return violations[0].ratio;
   }
 
   ProfileTable profile_;
@@ -53,7 +53,7 @@ TEST_F(ChanceTest, NothingIsLostOfNothingNorWhereThereIsMuchRoom) {
 }
 
 // A server without a queue (Erlang's loss formula, B = r / (1 + r)): no request can wait, so those
-// are lost that come while a batch runs.
+// that come while a batch runs are given up.
 TEST_F(ChanceTest, WithoutRoomToWaitItIsErlangsLoss) {
   input_.models[0].slo = Millis(10);
   AddLane(Millis(10), {Entry(0, 1, {}, Millis(10))});
@@ -103,7 +103,7 @@ TEST_F(ChanceTest, TheSamePlanLosesTheSame) {
   EXPECT_EQ(Lost(70, 140), once);
 }
 
-TEST_F(ChanceTest, APlanThatLosesTooMuchIsRefused) {
+TEST_F(ChanceTest, APlanWithTooManyViolationsIsRefused) {
   input_.models[0].slo = Millis(26);
   AddLane(Millis(13), {Entry(0, 4, {}, Millis(13))});
   input_.models[0].rate_rps = 4 / 0.013;
@@ -115,16 +115,16 @@ TEST_F(ChanceTest, APlanThatLosesTooMuchIsRefused) {
   const auto refused = Validate(plan_, input_);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
-              HasSubstr("the plan carries the load only if requests come evenly: as they come by "
+              HasSubstr("the plan sustains the load only if requests come evenly: as they come by "
                         "chance, about "));
   // Of few among many it is not too much.
   AddLane(Millis(13), {Entry(1, 4, {}, Millis(13))});
   input_.models[0].expected_rps = 1;
   input_.models[0].slo = Millis(9);  // never met
   input_.models[1].expected_rps = 200;
-  const auto losses = LossesByChance(plan_, input_);
-  EXPECT_EQ(losses[0].part, 1);
-  EXPECT_NEAR(LossOfAll(losses, input_).part, 1.0 / 201, 0.001);
+  const auto violations = ViolationsByChance(plan_, input_);
+  EXPECT_EQ(violations[0].ratio, 1);
+  EXPECT_NEAR(ViolationsOfAll(violations, input_).ratio, 1.0 / 201, 0.001);
 }
 
 }  // namespace

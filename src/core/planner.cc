@@ -152,33 +152,33 @@ Status CheckMemory(const PlanInput& input) {
 }
 
 Status CheckRates(const Plan& plan, const PlanInput& input) {
-  std::vector<double> carried(input.models.size());
+  std::vector<double> sustained(input.models.size());
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
-      carried[entry.model.value()] += entry.batch / ToSeconds(lane.cycle);
+      sustained[entry.model.value()] += entry.batch / ToSeconds(lane.cycle);
     }
   }
-  for (std::size_t m = 0; m < carried.size(); ++m) {
+  for (std::size_t m = 0; m < sustained.size(); ++m) {
     const PlannedModel& model = input.models[m];
-    if (carried[m] >= model.rate_rps * (1 - kRounding)) continue;
-    return InvalidArgument("the plan carries too little: '" + model.name + "' lacks " +
-                           NumberText(model.rate_rps - carried[m]) + " of " +
+    if (sustained[m] >= model.rate_rps * (1 - kRounding)) continue;
+    return InvalidArgument("the plan sustains too little: '" + model.name + "' lacks " +
+                           NumberText(model.rate_rps - sustained[m]) + " of " +
                            NumberText(model.rate_rps) + " requests/s");
   }
   return {};
 }
 
 Status CheckChance(const Plan& plan, const PlanInput& input) {
-  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
-  const ChanceLoss all = LossOfAll(losses, input);
-  if (!TooMuch(all)) return {};
-  const auto percent = [](double part) { return PercentText(std::round(1000 * part) / 1000); };
-  const auto worst = std::ranges::max_element(losses, {}, &ChanceLoss::part);
+  const std::vector<ChanceViolations> models = ViolationsByChance(plan, input);
+  const ChanceViolations all = ViolationsOfAll(models, input);
+  if (!TooMany(all)) return {};
+  const auto percent = [](double ratio) { return PercentText(std::round(1000 * ratio) / 1000); };
+  const auto worst = std::ranges::max_element(models, {}, &ChanceViolations::ratio);
   return InvalidArgument(
-      "the plan carries the load only if requests come evenly: as they come by "
+      "the plan sustains the load only if requests come evenly: as they come by "
       "chance, about " +
-      percent(all.part) + " of them would be late or lost, " + percent(worst->part) +
-      " of those of '" + input.models[worst - losses.begin()].name +
+      percent(all.ratio) + " of them would be violations, " + percent(worst->ratio) +
+      " of those of '" + input.models[worst - models.begin()].name +
       "'; plan for more headroom, or with gpulet-retry, which looks for it");
 }
 

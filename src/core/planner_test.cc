@@ -133,7 +133,7 @@ TEST_F(PlanTest, NothingIsPlannedForAModelWhoseBatchesTakeMoreThanHalfOfItsSlo) 
 }
 
 TEST_F(PlanTest, SaysWhichModelLacksHowMuch) {
-  input_.models[1].rate_rps = 200;  // 2 in 12 ms carry 166.7
+  input_.models[1].rate_rps = 200;  // 2 in 12 ms sustain 166.7
   EXPECT_THAT(Fault(), HasSubstr("'b' lacks 33.3333"));
 }
 

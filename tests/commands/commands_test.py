@@ -166,7 +166,7 @@ class Commands(CommandCase):
                       refused.stderr)
         said = tactus("stream", "nothere.mp4", "--model", "m")
         self.assertEqual(said.returncode, 2)
-        if "reads no video" not in said.stderr:  # of a build without libav
+        if "built without libav" not in said.stderr:  # of a build without libav
             self.assertIn("nothere.mp4: there is no such file; name one, or an rtsp", said.stderr)
         self.bad("replay", SCENARIO, says="is no Tactus journal")
         self.bad("replay", self.folder / "nothing", says="cannot read")
@@ -216,7 +216,7 @@ class Commands(CommandCase):
             self.assertIn("identical: ", self.good("replay", journal))
             run = json.loads(file.read_text())["runs"][0]
             for level in run["priorities"]:
-                self.assertIn(f"bad {level['priority']} ", printed)
+                self.assertIn(f"viol. {level['priority']} ", printed)
             self.assertEqual([p.pop("priority") for p in run["priorities"]], sorted((high, low)))
             return run["priorities"], run["models"]
 

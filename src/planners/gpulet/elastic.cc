@@ -33,9 +33,9 @@ double Curvature(const Point& a, const Point& b, const Point& c) {
 
 // What gpu-let a model asks for.
 enum class ShareRule {
-  kKnee,      // the knee, or what carries the rest of its rate if that is smaller: the paper's
-  kBestRate,  // the same with the size that carries most for each percent of it
-  kRequired,  // what carries the rest of its rate
+  kKnee,      // the knee, or what sustains the rest of its rate if that is smaller: the paper's
+  kBestRate,  // the same with the size that sustains most for each percent of it
+  kRequired,  // what sustains the rest of its rate
   kWhole,     // a whole device
   kKneeOnly,  // guided self-tuning
 };
@@ -67,7 +67,7 @@ Order ByRate(const PlanInput& input) {
   return order;
 }
 
-// The size that carries most for each percent of the device.
+// The size that sustains most for each percent of the device.
 LaneClass BestRate(const PlanInput& input, ModelId m) {
   LaneClass best = input.whole();
   double most = 0;
@@ -99,7 +99,7 @@ class Elastic {
   Elastic(const PlanInput& input, const Layout& empty, Rules rules)
       : input_(input), rules_(rules), layout_(empty) {}
 
-  // Nothing: all are carried.
+  // Nothing: all are sustained.
   std::optional<Shortage> Place(const Order& order) {
     for (const ModelId m : order) {
       const double left = Place(m);
@@ -140,7 +140,7 @@ class Elastic {
     return Knee(input_, m);
   }
 
-  // The smallest share that carries the rate alone; the whole device where none does.
+  // The smallest share that sustains the rate alone; the whole device where none does.
   LaneClass Required(ModelId m, double rate_rps) const {
     for (LaneClass::rep c = 0; c < input_.shares.size(); ++c) {
       if (layout_.MostAlone(LaneClass{c}, m) >= rate_rps) return LaneClass{c};
@@ -223,8 +223,8 @@ std::unexpected<Error> NoPlaceFor(const PlanInput& input, const Shortage& shorta
 std::unexpected<Error> NoRoomForChance(const PlanInput& input, ModelId m) {
   return Fail(ErrorCode::kResourceExhausted,
               "not schedulable: the requests of model '" + input.models[m.value()].name +
-                  "' would fit if they came evenly; as they come by chance, too many would be "
-                  "late or lost; more devices, a longer SLO or less load may help");
+                  "' would fit if they came evenly; as they come by chance, there would be too "
+                  "many violations; more devices, a longer SLO or less load may help");
 }
 
 // By one rule; whoever fell short is first in the next round. `least`: the shortage of the round
@@ -246,13 +246,13 @@ std::optional<Plan> PlanInRounds(const PlanInput& input, const ElasticRetryOptio
   return std::nullopt;
 }
 
-std::vector<ModelId> LosersByChance(const Plan& plan, const PlanInput& input) {
-  const std::vector<ChanceLoss> losses = LossesByChance(plan, input);
-  std::vector<ModelId> losers;
-  for (ModelId::rep m = 0; m < losses.size(); ++m) {
-    if (TooMuch(losses[m])) losers.push_back(ModelId{m});
+std::vector<ModelId> ShortByChance(const Plan& plan, const PlanInput& input) {
+  const std::vector<ChanceViolations> models = ViolationsByChance(plan, input);
+  std::vector<ModelId> short_ones;
+  for (ModelId::rep m = 0; m < models.size(); ++m) {
+    if (TooMany(models[m])) short_ones.push_back(ModelId{m});
   }
-  return losers;
+  return short_ones;
 }
 
 }  // namespace
@@ -297,19 +297,19 @@ Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOpt
   constexpr double kRaise = 1.15;
   if (auto valid = CheckPlannable(input); !valid) return std::unexpected(valid.error());
   std::optional<Shortage> least;
-  std::optional<ModelId> loser;
+  std::optional<ModelId> short_one;
   for (const Rules& rules : AllRules(options.interference != nullptr)) {
     PlanInput raised = input;
     for (int raise = 0; raise <= kRaises; ++raise) {
       auto plan = PlanInRounds(raised, options, rules, least);
       if (!plan) break;
-      const std::vector<ModelId> losers = LosersByChance(*plan, input);
-      if (losers.empty()) return std::move(*plan);
-      if (!loser) loser = losers.front();
-      for (const ModelId m : losers) raised.models[m.value()].rate_rps *= kRaise;
+      const std::vector<ModelId> short_ones = ShortByChance(*plan, input);
+      if (short_ones.empty()) return std::move(*plan);
+      if (!short_one) short_one = short_ones.front();
+      for (const ModelId m : short_ones) raised.models[m.value()].rate_rps *= kRaise;
     }
   }
-  if (loser) return NoRoomForChance(input, *loser);
+  if (short_one) return NoRoomForChance(input, *short_one);
   CHECK(least, "at least one round is made");
   return NoPlaceFor(input, *least);
 }
