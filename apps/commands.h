@@ -21,7 +21,7 @@ struct CommandContext {
 
 inline constexpr char kProgramVersion[] = "0.1.0";
 
-// One line on stderr: "tactus: MESSAGE". Returns the exit code of bad input, 2.
+// One line on stderr: "tactus COMMAND: MESSAGE". Returns the exit code of bad input, 2.
 int ReportBadInput(const Error& error);
 
 // How the help shows an option that takes several: the library's own "TEXT ..." reads as if spaces

@@ -39,7 +39,7 @@ Expected<HeldOut> HoldOut(const InterferencePairs& pairs, const FitOptions& opti
   if (!held_out.samples.held_out.empty()) return held_out;
   return InvalidArgument(fmt::format(
       "{}: held_out is 0 in every row, so nothing says how far the fit is off; --held-out {} draws "
-      "that part of the pairs",
+      "that fraction of the pairs",
       options.pairs, kPart));
 }
 

@@ -1,4 +1,4 @@
-// tactus goodput: how much load each policy carries, and what no scheduler beats beside it.
+// tactus goodput: how much load each policy sustains, and what no scheduler beats beside it.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -77,7 +77,7 @@ std::string LoadTable(const std::vector<Row>& rows) {
   table.AddColumn("offered", "r/s");
   table.AddColumn("goodput", "r/s");
   table.AddColumn("of peak's", "%");
-  table.AddColumn("bad", "%");
+  table.AddColumn("viol.", "%");
   AddUsageColumns(table);
   for (const Row& row : rows) {
     for (const LoadedRuns& load : row.result.beside) {
@@ -188,7 +188,7 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
                         const Found& found) {
   std::string text = fmt::format(
       "{} (simulated, {:.4g} s for each run, {} seed{})\nprofile: {}\n"
-      "peak: the highest offered rate at which no {}'s bad ratio exceeds {:.4g} %\n",
+      "peak: the highest offered rate at which no {}'s violation ratio exceeds {:.4g} %\n",
       experiment.scenario.name, experiment.scenario.duration_s, options.search.seeds,
       options.search.seeds > 1 ? "s" : "", experiment.profile.provenance,
       experiment.scenario.pipelines.empty() ? "model" : "pipeline's and no other model",
@@ -223,8 +223,8 @@ std::string InVain(const std::string& policy, const GoodputPeak& search, const S
   if (!least.refused.empty()) return text + fmt::format("; there: {}\n", least.refused);
   const GoodputProbe* best = BestProbe(search);
   if (best != nullptr) {
-    text += fmt::format("; the best seen is {:.2f} % bad of {}, at {} r/s", 100 * best->worst,
-                        name_of(*best), Rate(best->rate_rps));
+    text += fmt::format("; the best seen is {:.2f} % violations of {}, at {} r/s",
+                        100 * best->worst, name_of(*best), Rate(best->rate_rps));
   }
   if (!least.judged) {
     text += fmt::format(
@@ -270,7 +270,7 @@ std::string OtherCrossings(const Row& row, const GoodputOptions& options) {
     const double multiple = options.multiples[i];
     if (row.result.beside[i].runs.empty() || multiple == 1 || fails == (multiple > 1)) continue;
     text += fmt::format(
-        "{}: at {:.4g} times the peak {:.2f} % of one is bad: here the bad ratio does not rise "
+        "{}: at {:.4g} times the peak one has {:.2f} % violations: here their ratio does not rise "
         "with the load, and the peak is one of several\n",
         row.policy, multiple, 100 * worst);
   }
@@ -339,7 +339,7 @@ int RunGoodput(const GoodputOptions& options) {
 void AddGoodput(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<GoodputOptions>();
   CLI::App* command =
-      app.add_subcommand("goodput", "Find the highest load that each policy carries in time");
+      app.add_subcommand("goodput", "Find the highest load that each policy sustains in time");
   Declare(options->search, *command,
           "How many seeds, from --first-seed, each with a search of its own");
   command->add_option("--precision", options->precision_percent, "Precision of each search, in %")
@@ -353,12 +353,12 @@ void AddGoodput(CLI::App& app, CommandContext& context) {
       ->option_text(kCommaList)
       ->allow_extra_args(false);
   command->add_option("--least-staggered", options->least_staggered,
-                      "Exit with 1 where the peak is below this part of the staggered bound");
+                      "Exit with 1 where the peak is below this fraction of the staggered bound");
   command->add_option("--least-fluid", options->least_fluid,
-                      "Exit with 1 where the peak is below this part of the fluid limit");
+                      "Exit with 1 where the peak is below this fraction of the fluid limit");
   command->add_option(
       "--least-flat-top", options->least_flat_top,
-      "Exit with 1 where an --at above 1 keeps less than this part of the peak's goodput");
+      "Exit with 1 where an --at above 1 keeps less than this fraction of the peak's goodput");
   command->add_option("--json", options->json, "Write every run and check to this file")
       ->check(WritableFile());
   command->callback([options, &context] { context.exit_code = RunGoodput(*options); });

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "base/error_line.h"
 #include "commands.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_files.h"
@@ -65,7 +66,7 @@ struct LoadFlags {
 
 std::unexpected<Error> Wrong(const std::string& message) { return InvalidArgument(message); }
 
-// "ee_s:3,ee_m:2,ee_l": names with their shares of the rate, 1 where none is given.
+// "ee_s:3,ee_m:2,ee_l": names with their weights in the rate, 1 where none is given.
 Status ReadModels(const std::string& text, Scenario& scenario) {
   std::string_view rest = text;
   while (!rest.empty()) {
@@ -74,11 +75,11 @@ Status ReadModels(const std::string& text, Scenario& scenario) {
     ScenarioModel model;
     model.name = item.substr(0, item.find(':'));
     if (item.size() > model.name.size()) {
-      const std::string_view share = item.substr(model.name.size() + 1);
+      const std::string_view weight = item.substr(model.name.size() + 1);
       const auto [end, error] =
-          std::from_chars(share.data(), share.data() + share.size(), model.ratio);
-      if (error != std::errc() || end != share.data() + share.size() || model.ratio <= 0) {
-        return Wrong(fmt::format("--models: '{}' should be NAME or NAME:SHARE", item));
+          std::from_chars(weight.data(), weight.data() + weight.size(), model.ratio);
+      if (error != std::errc() || end != weight.data() + weight.size() || model.ratio <= 0) {
+        return Wrong(fmt::format("--models: '{}' should be NAME or NAME:WEIGHT", item));
       }
     }
     if (model.name.empty()) return Wrong(fmt::format("--models: a name is missing in '{}'", text));
@@ -232,7 +233,7 @@ void PrintNotes(const LoadFlags& flags, const LoadResult& result, const std::str
 
 // 2 for what the user can mend, 1 for a run that did not end well.
 int Complain(const Error& error) {
-  fmt::print(stderr, "tactus load: {}\n", error.message);
+  PrintError(error.message);
   return error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kNotFound ? 2 : 1;
 }
 
@@ -385,7 +386,7 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
   command.add_option("--url", flags.url,
                      "host:port (default 127.0.0.1:8000 for HTTP, 127.0.0.1:8001 for gRPC)");
   command.add_option("--models", flags.models,
-                     "without a scenario: the models and their shares of the rate, NAME:SHARE,...");
+                     "without a scenario: the models, and weights in the rate, NAME:WEIGHT,...");
   command.add_option("--rate", flags.rate, "requests per second, all models together")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

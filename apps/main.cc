@@ -1,7 +1,7 @@
 // tactus: one binary; `tactus COMMAND --help` explains each command.
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <iterator>
 #include <memory>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error_line.h"
 #include "base/nearest.h"
 #include "commands.h"
 #include "metrics/report.h"
@@ -76,6 +77,17 @@ std::string NearestCommand(const CLI::App& app, const std::string& unknown) {
   return tactus::DidYouMean(unknown, names);
 }
 
+// "tactus plan gpulet" of a line that calls it.
+std::string CalledAs(const CLI::App& app) {
+  const CLI::App* command = &app;
+  std::string name = "tactus";
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  return name;
+}
+
 // What the line says of a word that no command or option takes.
 std::string Unknown(const CLI::App& app, const std::vector<std::string>& words) {
   const auto is_option = [](const std::string& word) { return word.starts_with("--"); };
@@ -87,11 +99,11 @@ std::string Unknown(const CLI::App& app, const std::vector<std::string>& words) 
     name += command->get_name() + " ";
   }
   if (option == words.end() || command == &app) {
-    return "tactus: there is no command '" + words.front() + "'" +
-           NearestCommand(*command, words.front()) + "; " + name + "--help lists them\n";
+    return "there is no command '" + words.front() + "'" + NearestCommand(*command, words.front()) +
+           "; " + name + "--help lists them\n";
   }
   const std::string alike = AlikeOptions(*command, *option);
-  return "tactus: there is no option '" + *option + "'" +
+  return "there is no option '" + *option + "'" +
          (alike.empty() ? NearestOption(*command, *option) : "") + "; " + name +
          "--help lists them" + alike + "\n";
 }
@@ -103,10 +115,11 @@ std::string BadOption(const CLI::App* app, const CLI::Error& error) {
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const bool option =
       std::ranges::any_of(unknown, [](const std::string& word) { return word.starts_with("--"); });
-  if (!unknown.empty() && (missing || (extra && option))) return Unknown(*app, unknown);
+  const std::string begin = CalledAs(*app) + ": ";
+  if (!unknown.empty() && (missing || (extra && option))) return begin + Unknown(*app, unknown);
   const bool value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
   const std::string said = missing ? Missing(app, error.what()) : error.what();
-  return "tactus: " + said + (value ? "\n" : "; --help explains\n");
+  return begin + said + (value ? "\n" : "; --help explains\n");
 }
 
 // The parser reads "nan" as a number, and no comparison with a bound refuses it. Nor does a number
@@ -164,7 +177,7 @@ void AddCommands(CLI::App& app, tactus::CommandContext& context) {
 }  // namespace
 
 int tactus::ReportBadInput(const Error& error) {
-  std::fprintf(stderr, "tactus: %s\n", error.message.c_str());
+  PrintError(error.message);
   return 2;
 }
 
@@ -183,8 +196,13 @@ int main(int argc, char** argv) {
   app.failure_message(BadOption);
   app.set_version_flag("--version", std::string("tactus ") + tactus::kProgramVersion + ", commit " +
                                         tactus::BuildCommit());
+  std::string called_as;
   // Before the command's own callback, which runs it.
-  app.parse_complete_callback([&app] { tactus::RefuseSharedFiles(app); });
+  app.parse_complete_callback([&app, &called_as] {
+    tactus::RefuseSharedFiles(app);
+    called_as = CalledAs(app);
+    program_invocation_short_name = called_as.data();  // base/error_line.h
+  });
   tactus::CommandContext context;
   AddCommands(app, context);
   RefuseWhatIsNoNumber(app);

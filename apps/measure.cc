@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_line.h"
 #include "check/doubts.h"
 #include "commands.h"
 #include "engines/registry.h"
@@ -59,15 +60,14 @@ void WarnOfTheMachine(const Experiment& experiment, const Measurement& measured)
   const Scenario& scenario = experiment.scenario;
   const auto cores = static_cast<int>(AllowedCores().size());
   if (const auto doubt = CoresDoubt(scenario.lanes * scenario.slots, cores)) {
-    fmt::print(stderr, "tactus: warning: {}\n", *doubt);
+    PrintWarning(*doubt);
   }
   const std::string difference =
       MachineDifference(experiment.profile, ThisMachine(measured.engine));
   if (difference.empty()) return;
-  fmt::print(stderr,
-             "tactus: warning: {}: the latencies that policies counted on may be wrong here. "
-             "Measure with `tactus profile`\n",
-             difference);
+  PrintWarning(difference +
+               ": the latencies that policies counted on may be wrong here. "
+               "Measure with `tactus profile`");
 }
 
 // A row for each batch that had neighbours, in the order of their ends: how many times longer than
@@ -81,9 +81,8 @@ Status WritePredictions(const Measurement& measured, const std::string& path) {
   file.close();
   const auto rows = static_cast<std::int64_t>(measured.predictions.size());
   if (const std::int64_t lost = measured.prediction->batches - rows; lost > 0) {
-    fmt::print(stderr,
-               "tactus: warning: {}: the machine was too busy to write down {} of {} predictions\n",
-               path, lost, measured.prediction->batches);
+    PrintWarning(fmt::format("{}: the machine was too busy to write down {} of {} predictions",
+                             path, lost, measured.prediction->batches));
   }
   if (file) return {};
   return Fail(ErrorCode::kUnavailable, fmt::format("{}: cannot be written", path));
@@ -128,8 +127,7 @@ int RunMeasure(const MeasureCommand& command) {
              PolicyDoubts(*experiment, experiment->scenario.policy), ToTable(runs, command.wide));
   PrintOverheads(*measured);
   if (!measured->journal_complete) {
-    fmt::print(stderr,
-               "tactus: the disk was too slow for the journal: it holds a beginning only\n");
+    PrintError("the disk was too slow for the journal: it holds a beginning only");
   }
   if (!command.overheads.empty()) {
     const auto written = SaveProfile(WithOverheads(*experiment, *measured), command.overheads);

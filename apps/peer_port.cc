@@ -9,43 +9,30 @@
 #include <unistd.h>
 
 #include "server/access/access.h"
+#include "service/forwarding_service.h"
 
 namespace tactus {
 
 // What other nodes may do with this one's models.
-class PeerPort::RunsOnly final : public InferenceService {
+class PeerPort::RunsOnly final : public ForwardingService {
  public:
   RunsOnly(InferenceService& models, InferenceService& pipelines)
-      : models_(models), pipelines_(pipelines) {}
+      : ForwardingService(models), pipelines_(pipelines) {}
 
-  Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
-                                                  std::int64_t version) const override {
-    return models_.Find(model, version);
-  }
-  Status ModelReady(std::string_view model, std::int64_t version) const override {
-    return models_.ModelReady(model, version);
-  }
   Expected<std::shared_ptr<const ModelSpec>> Enter(std::string_view described) const override {
     return pipelines_.Enter(described);
   }
   CallId Infer(InferCall&& call) override { return pipelines_.Infer(std::move(call)); }
   void Cancel(CallId call) override { pipelines_.Cancel(call); }
-  bool Live() const override { return models_.Live(); }
-  bool Ready() const override { return models_.Ready(); }
-  std::vector<ModelState> Index() const override { return models_.Index(); }
   Status Load(const std::string&, const std::string&) override { return Refused(); }
   Status Unload(const std::string&) override { return Refused(); }
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
-                                                    std::int64_t version) const override {
-    return models_.Statistics(model, version);
-  }
+  Status UnloadWithSteps(const std::string&) override { return Refused(); }
 
  private:
   static Status Refused() {
     return Fail(ErrorCode::kUnimplemented,
                 "other nodes run this node's models; its agent loads and unloads them");
   }
-  InferenceService& models_;
   InferenceService& pipelines_;
 };
 

@@ -52,7 +52,7 @@ std::map<std::pair<FleetPipelineId, FleetStageId>, StageLine> ByStage(const Flee
   return lines;
 }
 
-// Forever is what an item waits for a link, or an instance, that more comes to than it carries.
+// Forever is what an item waits for a link, or an instance, that gets more than it sustains.
 std::string LatencyText(Duration latency, Duration slo) {
   if (latency >= kForever) return fmt::format("overloaded (SLO {:.4g} ms)", ToMillis(slo));
   return fmt::format("{:.4g} of {:.4g} ms", ToMillis(latency), ToMillis(slo));
@@ -141,7 +141,7 @@ std::string Shortages(const FleetPlan& plan, const FleetInput& input) {
   std::string text;
   for (const FleetShortage& each : plan.short_of) {
     const FleetPipeline& pipeline = input.pipelines[each.pipeline.value()];
-    text += fmt::format("  {}/{}: {:.4g} r/s not carried: {}\n", pipeline.name,
+    text += fmt::format("  {}/{}: {:.4g} r/s not sustained: {}\n", pipeline.name,
                         pipeline.stages[each.stage.value()].name, each.missing_rps, each.why);
   }
   return text.empty() ? "" : "short of\n" + text;

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_line.h"
 #include "check/doubts.h"
 #include "commands.h"
 #include "core/chance.h"
@@ -222,9 +223,9 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
   table.AddColumn("runs for", "ms");
   table.AddColumn("of a cycle of", "ms");
   table.AddColumn("SLO", "ms");
-  table.AddColumn("carries", "r/s");
-  table.AddColumn("late", "%");
-  const std::vector<ChanceLoss> losses = LossesByChance(plan, input).models;
+  table.AddColumn("sustains", "r/s");
+  table.AddColumn("violations", "%");
+  const std::vector<ChanceViolations> losses = ViolationsByChance(plan, input).models;
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
       const PlannedModel& model = input.models[entry.model.value()];
@@ -262,7 +263,8 @@ std::string NeighboursText(const GpuletOptions& options, const Scenario& scenari
   const bool counted_on = !options.interference.empty() || !scenario.plan_interference.empty();
   if (scenario.capacity.empty() || (counted_on && !options.planner.starts_with("nexus"))) return "";
   return "interference: not counted on, but lanes of a device slow each other in this scenario "
-         "([contention]): more will be late; --interference=0,0,0,0,1.2 counts on a fifth\n";
+         "([contention]): there will be more violations; --interference=0,0,0,0,1.2 counts on a "
+         "fifth\n";
 }
 
 int RunGpulet(const GpuletOptions& options) {
@@ -271,7 +273,7 @@ int RunGpulet(const GpuletOptions& options) {
   const PlanInput& input = asked->wanted;
   const Scenario& scenario = asked->experiment.scenario;
   if (const auto doubt = MemoryDoubt(asked->experiment.scenario, asked->experiment.profile)) {
-    fmt::print(stderr, "tactus: warning: {}\n", *doubt);
+    PrintWarning(*doubt);
   }
   const auto plan = Solve(options, *asked);
   if (!plan) {

@@ -40,7 +40,7 @@ struct FoundLanes {
   std::vector<FailedPolicy> failed;
 };
 
-// The model or pipeline with the largest bad ratio of any seed.
+// The model or pipeline with the largest violation ratio of any seed.
 struct Worst {
   std::string name;
   double bad_ratio = -1;
@@ -103,7 +103,7 @@ std::string ToTable(const FoundLanes& found, const LanesOptions& options) {
   table.AddColumn("lanes", "needed");
   table.AddColumn("over", "fluid");
   table.AddColumn("goodput", "r/s");
-  table.AddColumn("worst", "bad %");
+  table.AddColumn("worst", "viol. %");
   AddUsageColumns(table);
   table.AddColumn("worst", "model");
   for (const LanesRow& row : found.rows) {
@@ -130,7 +130,7 @@ std::string Explanation(const Experiment& experiment, const LanesOptions& option
   for (const double rate : Rates(scenario)) rate_rps += rate;
   std::string text = fmt::format(
       "{} (simulated, {:.4g} s for each run, {} seed{}), {:.4g} r/s\nprofile: {}\n"
-      "lanes needed: the fewest on which no {}'s bad ratio exceeds {:.4g} % at any seed\n",
+      "lanes needed: the fewest on which no {}'s violation ratio exceeds {:.4g} % at any seed\n",
       scenario.name, scenario.duration_s, options.search.seeds, options.search.seeds > 1 ? "s" : "",
       rate_rps, experiment.profile.provenance,
       scenario.pipelines.empty() ? "model" : "pipeline's and no other model",
@@ -155,7 +155,8 @@ std::string Doubts(const LanesRow& row, const LanesOptions& options) {
   std::string text;
   if (row.least.lanes == 0) {
     text += fmt::format(
-        "{}: {} lanes (--most) are not enough, as shown; if more lanes do not lower the bad ratio, "
+        "{}: {} lanes (--most) are not enough, as shown; if more lanes do not lower the violation "
+        "ratio, "
         "the cause is the policy or an SLO\n",
         row.policy, options.most);
   }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/error_line.h"
 #include "commands.h"
 #include "engines/device_name.h"
 #include "engines/registry.h"
@@ -125,7 +126,7 @@ Status AddModels(const ProfileCommand& command, Profiler& profiler, Engine& host
                                    : profiler.Add(*std::move(spec));
     if (added) continue;
     if (!command.only.empty()) return added;
-    fmt::print(stderr, "tactus: left out: {}\n", added.error().message);
+    PrintError("left out: " + added.error().message);
     ++failed;
   }
   if (failed == static_cast<int>(names->size())) {
@@ -173,14 +174,14 @@ Expected<bool> Measure(const ProfileCommand& command, const Machine& machine, Pr
   if (profiler.complete()) return true;
   saved = SaveSamples(profiler.samples(), machine, partial);
   if (!saved) return std::unexpected(saved.error());
-  fmt::print(stderr, "tactus: interrupted; the same command with --resume goes on\n");
+  PrintError("interrupted; the same command with --resume goes on");
   return false;
 }
 
 int Finish(const ProfileFile& profile, const ProfileCommand& command) {
   fmt::print("{}", ToTable(profile));
   for (const std::string& warning : Warnings(profile)) {
-    fmt::print(stderr, "tactus: warning: {}\n", warning);
+    PrintWarning(warning);
   }
   const Status saved = SaveProfile(profile, command.out);
   if (!saved) return ReportBadInput(saved.error());
@@ -198,13 +199,13 @@ int Import(const ProfileCommand& command) {
   return Finish(*profile, command);
 }
 
-// As shares of what the processor can do, which is measured before and after: it may be busy.
+// As fractions of what the processor can do, which is measured before and after: it may be busy.
 void AddUses(const MachinePeaks& before, Profiler& profiler, std::vector<ProfiledModel>& models) {
   const MachinePeaks after = MeasurePeaks({});
   std::vector<std::string> warnings = profiler.AddUses(Best(before, after), models);
   for (std::string& line : Disagreements(before, after)) warnings.push_back(std::move(line));
   for (const std::string& warning : warnings) {
-    fmt::print(stderr, "tactus: warning: {}\n", warning);
+    PrintWarning(warning);
   }
 }
 
@@ -219,7 +220,7 @@ void AddDeviceUses(const ProfileCommand& command, Profiler& profiler,
     if (made) examiner = *std::move(made);
   }
   for (const std::string& warning : profiler.AddDeviceUses(examiner.get(), models)) {
-    fmt::print(stderr, "tactus: warning: {}\n", warning);
+    PrintWarning(warning);
   }
 }
 
@@ -264,12 +265,12 @@ int MeasureModels(const ProfileCommand& command) {
   const MachinePeaks before = on_cpu ? MeasurePeaks({}) : MachinePeaks{};
   const auto whole = Measure(command, profile.machine, profiler);
   if (!whole) {
-    fmt::print(stderr, "tactus: {}\n", whole.error().message);
+    PrintError(whole.error().message);
     return 1;
   }
   if (!*whole) return 1;
   for (const std::string& why : profiler.left_out()) {
-    fmt::print(stderr, "tactus: left out: {}\n", why);
+    PrintError("left out: " + why);
     ++failed;
   }
   profile.models = profiler.Result();

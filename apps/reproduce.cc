@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_line.h"
 #include "commands.h"
 #include "experiment/experiment.h"
 #include "experiment/progress.h"
@@ -73,7 +74,7 @@ Expected<nlohmann::json> RunFigures(const Paper& paper, const ReproduceOptions& 
   for (const Figure& figure : paper.figures) {
     if (const std::string lacking = Lacking(figure, options); !lacking.empty()) {
       if (paper.figures.size() == 1) return InvalidArgument(figure.Heading() + ": " + lacking);
-      fmt::print(stderr, "tactus: {} is left out: {}\n", figure.Heading(), lacking);
+      PrintError(fmt::format("{} is left out: {}", figure.Heading(), lacking));
       continue;
     }
     const auto run = RunFigure(paper, figure, options, progress, done);

@@ -27,7 +27,7 @@ void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds
   command
       .add_option(
           "--bad", options.bad_percent,
-          "Most bad requests of any model or pipeline (late, shed, expired or failed), in %")
+          "Highest violation ratio of any model or pipeline (late, shed, expired or failed), in %")
       ->check(CLI::Range(0.0, 99.0))
       ->capture_default_str();
   command.add_option("--set", options.settings, "Change a key: lanes.count=8, models.*.slo_ms=20")

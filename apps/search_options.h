@@ -1,5 +1,5 @@
 // What `tactus goodput` and `tactus plan lanes` share: which policies and seeds a search is made
-// with, what counts as bad, and when its answer is coarse.
+// with, what may be violations, and when its answer is coarse.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,8 @@ struct Judged {
 std::vector<Judged> JudgedOf(const RunReport& run);
 
 // A line that names the first model or pipeline of which too few requests counted in a run: so few
-// that one of them moves its bad ratio by a tenth of the limit or more. Empty where there is none.
+// that one of them moves its violation ratio by a tenth of the limit or more. Empty where there is
+// none.
 std::string CoarseRuns(const SearchOptions& options, const std::string& policy,
                        std::span<const RunReport> runs);
 

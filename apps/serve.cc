@@ -444,28 +444,24 @@ void ServeCommand::Stop() {
 }
 
 int ServeCommand::Run() {
-  const auto fail = [](const Error& error) {
-    fmt::print(stderr, "tactus serve: {}\n", error.message);
-    return 2;
-  };
   std::jthread starting = signals_.EndAtOnce();
   auto access = AccessOf(o_, [log = log_](const std::string& line) { log->warn(line); });
-  if (!access) return fail(access.error());
+  if (!access) return ReportBadInput(access.error());
   access_ = *std::move(access);
   connections_ = MostConnections();
   auto limits = LimitsOf(o_, connections_);
-  if (!limits) return fail(limits.error());
+  if (!limits) return ReportBadInput(limits.error());
   limits_ = *std::move(limits);
   auto peer_tls = PeerTls::Open(o_.peer_tls);
-  if (!peer_tls) return fail(peer_tls.error());
+  if (!peer_tls) return ReportBadInput(peer_tls.error());
   peer_tls_ = *std::move(peer_tls);
   auto objectives = ObjectivesOf(o_);
-  if (!objectives) return fail(objectives.error());
+  if (!objectives) return ReportBadInput(objectives.error());
   objectives_ = *std::move(objectives);
-  if (Status kept = ServedJournals::KeepOld(o_.journal); !kept) return fail(kept.error());
-  if (Status made = MakeRuntime(); !made) return fail(made.error());
+  if (Status kept = ServedJournals::KeepOld(o_.journal); !kept) return ReportBadInput(kept.error());
+  if (Status made = MakeRuntime(); !made) return ReportBadInput(made.error());
   starting = {};
-  if (Status started = OpenPorts(); !started) return fail(started.error());
+  if (Status started = OpenPorts(); !started) return ReportBadInput(started.error());
   access_refresh_ = FollowAccess(access_);
   processes_watch_ = WatchProcesses(o_, *engines_, *runtime_, host_.get());
   idle_memory_ = GiveBackKeptMemory(*metrics_, *runtime_);

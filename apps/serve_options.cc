@@ -124,7 +124,7 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
                   "with defaults: "
                   "period=20 (s, between questions), weight=0.7 (of the last period in the average "
                   "of rates), headroom=0.25 (planned for beyond that average), bad_threshold=0.01 "
-                  "(if more than this part of "
+                  "(if more than this fraction of "
                   "a second's calls is late, the planner is asked at once), least=0.1 "
                   "(requests/s that any model is "
                   "planned for). The first layout is that of --plan, else one for the least rates")
@@ -294,13 +294,13 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
   number("--autoscale-most", o.autoscale.most, "Never more lanes than these")
       ->check(CLI::Range(1, 1 << 20));
   number("--autoscale-bad-threshold", o.autoscale.bad_threshold,
-         "Lanes are added when more than this part of the calls misses its deadline")
+         "Lanes are added when the violation ratio exceeds this")
       ->check(CLI::Range(0.0, 0.999));
   number("--autoscale-idle-threshold", o.autoscale.idle_threshold,
-         "Lanes are given back when they are idle for more than this part of the time")
+         "Lanes are given back when they are idle for more than this fraction of the time")
       ->check(CLI::Range(0.0, 0.999));
   number("--autoscale-idle-kept", o.autoscale.idle_kept,
-         "The idle part that is kept when lanes are given back, as room for a rise")
+         "The idle fraction that is kept when lanes are given back, as room for a rise")
       ->check(CLI::Range(0.0, 0.999));
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_line.h"
 #include "check/doubts.h"
 #include "commands.h"
 #include "experiment/device_split.h"
@@ -98,7 +99,7 @@ int RunSimulate(const SimulateOptions& options) {
   }
   if (experiment->plan != nullptr || experiment->scenario.plan_planner != "none") {
     if (const auto doubt = MemoryDoubt(experiment->scenario, experiment->profile)) {
-      fmt::print(stderr, "tactus: warning: {}\n", *doubt);
+      PrintWarning(*doubt);
     }
   }
   std::optional<Progress> progress;

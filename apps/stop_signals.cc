@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include <fmt/format.h>
+#include "base/error_line.h"
 
 namespace tactus {
 
@@ -21,7 +21,7 @@ std::jthread StopSignals::EndAtOnce() const {
     while (!started.stop_requested()) {
       const int received = sigtimedwait(&set, nullptr, &briefly);
       if (received <= 0) continue;
-      fmt::print(stderr, "tactus: stopped while it started; it had served nothing\n");
+      PrintError("stopped while it started; it had served nothing");
       std::_Exit(128 + received);
     }
   });

@@ -233,7 +233,7 @@ Expected<std::vector<Row>> RunAll(const Options& options) {
 void Print(const std::vector<Row>& rows, const Options& options) {
   fmt::print(
       "{} random loads of five scenarios, seed {}, {:g} s of Poisson arrivals each; % of the "
-      "requests that are late or lost\n(good but refused: in brackets those that lose at most 1 % "
+      "requests that are violations\n(good but refused: in brackets those that lose at most 1 % "
       "of every model's)\n{:<33} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} {:>9}\n",
       options.loads, options.seed, options.seconds, "planner", "accepted", "over 1 %", "worst",
       "mean", "models", "good but", "ms a", "the");

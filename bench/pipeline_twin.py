@@ -268,8 +268,8 @@ def device_ms(case, light):
 
 
 def serve(case, folder, tactus, shares, seconds, seed, say):
-    """One server: the light load, then each share of what that shows the device to carry. What the
-    clients saw of each, with the rate, and after how many calls each ended."""
+    """One server: the light load, then each share of what that shows the device to sustain. What
+    the clients saw of each, with the rate, and after how many calls each ended."""
     journal = folder / 'journal'
     # Policies read a model's SLO; a scenario's stages have their pipeline's.
     arguments = ['--journal', journal, '--policy', case.policy, '--default-slo-ms', case.slo_ms,

@@ -200,7 +200,7 @@ std::string Table(const Results& results, const std::vector<Workload>& suite,
     bool least;
   } columns[] = {
       {"fig. 4", "acc.", "edgeserving", &Result::accuracy, 100, false},
-      {"", "bad %", "edgeserving", &Result::bad, 100, false},
+      {"", "violations %", "edgeserving", &Result::bad, 100, false},
       {"combin.", "value", "combination", &Result::value, 100, false},
       {"", "high %", "combination", &Result::bad_high, 100, false},
       {"", "low %", "combination", &Result::bad_low, 100, false},
@@ -270,7 +270,7 @@ void CheckRun(const Workload& workload, const Result& own, const Results& others
                              ? workload.name
                              : fmt::format("{} at {:.0f}/s", workload.name, own.rate);
   if (workload.part == "edgeserving") {
-    checks.push_back(AtMost(at + ": bad ratio", own.bad, 0.005));
+    checks.push_back(AtMost(at + ": violation ratio", own.bad, 0.005));
     if (const Result* rival = Find(others, "edgeserving")) {
       checks.push_back(
           AtLeast(at + ": accuracy over EdgeServing's", own.accuracy - rival->accuracy, 0));
@@ -278,15 +278,15 @@ void CheckRun(const Workload& workload, const Result& own, const Results& others
   } else if (workload.part == "combination") {
     const double value = Most(others, &Result::value);
     checks.push_back(AtLeast(at + ": value over the best rival's", own.value / value, 0.99));
-    checks.push_back(AtMost(at + ": bad ratio of high priority over the least",
+    checks.push_back(AtMost(at + ": violation ratio of high priority over the least",
                             own.bad_high - Least(others, &Result::bad_high), 0.01));
-    checks.push_back(
-        AtMost(at + ": bad ratio over the least", own.bad - Least(others, &Result::bad), 0.01));
+    checks.push_back(AtMost(at + ": violation ratio over the least",
+                            own.bad - Least(others, &Result::bad), 0.01));
   } else if (workload.part == "strait") {
-    checks.push_back(AtMost(at + ": bad ratio of high priority over the least",
+    checks.push_back(AtMost(at + ": violation ratio of high priority over the least",
                             own.bad_high - Least(others, &Result::bad_high), 0.0005));
     if (const Result* rival = Find(others, "strait")) {
-      checks.push_back(AtMost(at + ": bad ratio of low priority over Strait's",
+      checks.push_back(AtMost(at + ": violation ratio of low priority over Strait's",
                               own.bad_low - rival->bad_low, 0));
     }
   } else {
@@ -318,7 +318,7 @@ std::vector<Check> Checks(const Results& results, const std::vector<Workload>& s
   };
   if (!Of(results, suite, "edgeserving", kOurs, &Result::bad).empty()) {
     checks.push_back(
-        AtMost("Figure 4: mean bad ratio", of("edgeserving", kOurs, &Result::bad), 0.0005));
+        AtMost("Figure 4: mean violation ratio", of("edgeserving", kOurs, &Result::bad), 0.0005));
     checks.push_back(AtLeast("Figure 4: mean accuracy over EdgeServing's",
                              of("edgeserving", kOurs, &Result::accuracy) -
                                  of("edgeserving", "edgeserving", &Result::accuracy),

@@ -14,7 +14,7 @@ namespace tactus {
 
 enum class Measure {
   kLoads,  // runs at given loads: accuracy and misses
-  kPeak,   // the highest load that is carried, and runs beside it
+  kPeak,   // the highest load that is sustained, and runs beside it
 };
 
 struct Workload {

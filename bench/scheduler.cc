@@ -4,7 +4,7 @@
 // those of Table 3 (GTX 1080 Ti), in turns where there are more, each with its SLO and with the
 // largest batch that its SLO allows. Millions of requests a second are work for thousands of those
 // GPUs; to ask them of any number of lanes, latencies (not SLOs) are divided by one factor, so that
-// the lanes could carry kCapacity at full batches. Dispatched and dropped are counted apart: a
+// the lanes could sustain kCapacity at full batches. Dispatched and dropped are counted apart: a
 // dropped request is the cheaper one.
 //
 // Line rate: the source pushes as fast as the shards read. Paced: kPacedRate. Processor time is
@@ -40,7 +40,7 @@ namespace tactus {
 namespace {
 
 constexpr const char* kProgram = "tactus_bench_scheduler";
-constexpr double kCapacity = 16e6;  // requests a second that the lanes could carry
+constexpr double kCapacity = 16e6;  // requests a second that the lanes could sustain
 constexpr double kPacedRate = 1e6;  // requests a second
 constexpr double kBar = 5e6;        // requests a second of processor time, 35 models on 512 lanes
 constexpr double kSpread = 0.8;     // of that, at least, with more lanes or more models

@@ -22,7 +22,7 @@ namespace {
 struct Figure4 {
   std::string name;
   std::vector<std::string> models;
-  std::vector<double> loads;  // of what a lane carries in the largest batches at the last exits
+  std::vector<double> loads;  // of what a lane sustains in the largest batches at the last exits
   std::function<Expected<ServedRun>(const Experiment&)> serve;
 };
 

@@ -110,7 +110,7 @@ Status MeasureStrait(const Bench& bench) {
   const auto peaks = PeaksOf(bench.device);
   if (!peaks) return std::unexpected(peaks.error());
   AddUses(*peaks, bench.device.facts, *profile);
-  constexpr double kLoad = 1.1;  // of what one batch at a time carries
+  constexpr double kLoad = 1.1;  // of what one batch at a time sustains
   std::vector<Mix> mixes = StraitMixes(*profile);
   if (bench.options.quick) mixes.resize(1);
   for (const Mix& mix : mixes) {
@@ -150,7 +150,7 @@ Status MeasureDeferred(const Bench& bench) {
     const auto lane_time = [](const RunReport& run) {
       return run.all.goodput_rps > 0 ? BusyRatio(run) / run.all.goodput_rps : 0;
     };
-    bench.Add(AtMost(fmt::format("deferred at {:g} % load: bad ratio", 100 * load),
+    bench.Add(AtMost(fmt::format("deferred at {:g} % load: violation ratio", 100 * load),
                      deferred->all.bad_ratio, 0.01));
     bench.Add(AtMost(
         fmt::format("deferred at {:g} % load: device time of a request over eager", 100 * load),

@@ -131,7 +131,8 @@ Expected<ServedRun> ServeBy(const BenchDevice& device, const Experiment& experim
 
 void PrintRun(const BenchDevice& device, const RunReport& run, double load) {
   fmt::print(
-      "  {}{:<16} {:>4.0f} % {:<44} {:9.1f} met/s {:6.2f} % bad, P50 {:7.2f} P95 {:7.2f} ms, "
+      "  {}{:<16} {:>4.0f} % {:<44} {:9.1f} met/s {:6.2f} % violations, P50 {:7.2f} P95 {:7.2f} "
+      "ms, "
       "batch {:4.1f}\n",
       device.mark(), run.scenario, 100 * load, run.policy, run.all.goodput_rps,
       100 * run.all.bad_ratio, run.all.p50_ms, run.all.p95_ms, run.all.mean_batch);

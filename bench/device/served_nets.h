@@ -40,8 +40,8 @@ Expected<ProfileFile> ProfileNets(const BenchDevice& device, const std::vector<s
 // Adds what they use of it.
 void AddUses(const DevicePeaks& peaks, const DeviceFacts& facts, ProfileFile& profile);
 
-// The P50 of the net's largest batch at its last exit, and requests/s that one lane carries in such
-// batches. The profile has the net.
+// The P50 of the net's largest batch at its last exit, and the requests/s that one lane sustains in
+// such batches. The profile has the net.
 Duration LargestBatch(const ProfileFile& profile, const std::string& net);
 double FullBatchRps(const ProfileFile& profile, const std::string& net);
 

@@ -1,4 +1,5 @@
-// Without this, options that leave no time within an SLO run at 100 % bad and nobody says why.
+// Without this, options that leave no time within an SLO run at 100 % violations and nobody says
+// why.
 #include "check/never_served.h"
 
 #include <string>

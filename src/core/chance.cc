@@ -70,16 +70,16 @@ int SlowdownSteps(Duration alone, Duration window, double beside) {
   return static_cast<int>(std::ceil(LaneWork::kSlowdownSteps * slowdown - kRounding));
 }
 
-// `carried`: by model, of the whole plan.
+// `sustained`: by model, of the whole plan.
 LaneWork WorkOf(const Plan& plan, std::size_t lane, const PlanInput& input,
-                const std::vector<double>& carried) {
+                const std::vector<double>& sustained) {
   const LanePlan& planned = plan.lanes[lane];
   const double beside = BusyBeside(plan, lane);
   LaneWork work = {.lane_class = planned.spec.lane_class, .alone = planned.entries.size() == 1};
   for (const PlanEntry& entry : planned.entries) {
     if (input.models[entry.model.value()].expected_rps <= 0) continue;
     const Duration alone = input.Latency(entry.model, entry.batch, work.lane_class);
-    const double part = PlannedRps(planned, entry) / carried[entry.model.value()];
+    const double part = PlannedRps(planned, entry) / sustained[entry.model.value()];
     work.turns.push_back(
         {.model = entry.model,
          .batch = entry.batch,
@@ -91,16 +91,16 @@ LaneWork WorkOf(const Plan& plan, std::size_t lane, const PlanInput& input,
 
 // By the first lane of those that share models; empty for the others.
 std::vector<std::vector<LaneWork>> WorkOf(const Plan& plan, const PlanInput& input) {
-  std::vector<double> carried(input.models.size());
+  std::vector<double> sustained(input.models.size());
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
-      carried[entry.model.value()] += PlannedRps(lane, entry);
+      sustained[entry.model.value()] += PlannedRps(lane, entry);
     }
   }
   const std::vector<std::size_t> groups = GroupsOf(plan, input);
   std::vector<std::vector<LaneWork>> all(groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    LaneWork work = WorkOf(plan, i, input, carried);
+    LaneWork work = WorkOf(plan, i, input, sustained);
     if (!work.turns.empty()) all[groups[i]].push_back(std::move(work));
   }
   return all;
@@ -108,30 +108,30 @@ std::vector<std::vector<LaneWork>> WorkOf(const Plan& plan, const PlanInput& inp
 
 // Losses come in bursts: how much slices differ tells how well their mean is known, and where
 // none was lost yet, the next burst may be half a batch: of one that is late the first are.
-ChanceLoss LossOf(const LanesRun& run, std::size_t q, std::size_t slices) {
+ChanceViolations LossOf(const LanesRun& run, std::size_t q, std::size_t slices) {
   const LanesRun::Counted& counted = run.counted(q, slices);
   const double burst = (1.0 + run.batch(q)) / 2;
   const auto arrived = static_cast<double>(std::max<std::int64_t>(1, counted.arrived));
-  ChanceLoss loss = {.part = static_cast<double>(counted.lost) / arrived};
+  ChanceViolations loss = {.part = static_cast<double>(counted.lost) / arrived};
   const double squares = counted.lost_lost - 2 * loss.part * counted.lost_came +
                          loss.part * loss.part * counted.came_came;
   // Of as many bursts as 6.6 in the mean one is missed as seldom as by three standard errors.
   constexpr double kUnseen = 6.6 / kErrors;  // bursts
   loss.error = counted.lost == 0 ? kUnseen * burst / arrived
                                  : std::max(std::sqrt(std::max(0.0, squares)) / arrived,
-                                            std::sqrt(kMostLostByChance * burst / arrived));
+                                            std::sqrt(kMostViolationsByChance * burst / arrived));
   return loss;
 }
 
 // A sum of losses, by the rates of those who lose.
 class Sum {
  public:
-  void Add(double rate_rps, const ChanceLoss& loss) {
+  void Add(double rate_rps, const ChanceViolations& loss) {
     rate_rps_ += rate_rps;
     lost_ += rate_rps * loss.part;
     variance_ += rate_rps * rate_rps * loss.error * loss.error;
   }
-  ChanceLoss loss() const {
+  ChanceViolations loss() const {
     if (rate_rps_ <= 0) return {};
     return {.part = lost_ / rate_rps_, .error = std::sqrt(variance_) / rate_rps_};
   }
@@ -150,8 +150,9 @@ Sum SumOf(const LanesRun& run, std::size_t slices) {
   return sum;
 }
 
-bool Clear(const ChanceLoss& loss) {
-  return loss.error <= kPrecise || std::abs(loss.part - kMostLostByChance) >= kErrors * loss.error;
+bool Clear(const ChanceViolations& loss) {
+  return loss.error <= kPrecise ||
+         std::abs(loss.part - kMostViolationsByChance) >= kErrors * loss.error;
 }
 
 bool AtEnd(const LanesRun& run, std::size_t slices) {
@@ -178,9 +179,9 @@ void RunUntil(LanesRun& run, std::size_t slices) {
 bool Refused(const LanesRun& run, std::size_t slices) {
   const double all_rps = SumOf(run, slices).rate_rps();
   for (std::size_t q = 0; q < run.models(); ++q) {
-    const ChanceLoss loss = LossOf(run, q, slices);
+    const ChanceViolations loss = LossOf(run, q, slices);
     const bool rare = run.rate_rps(q) < kRare * all_rps;
-    if (!rare && loss.part - kMostLostByChance >= kErrors * loss.error) return true;
+    if (!rare && loss.part - kMostViolationsByChance >= kErrors * loss.error) return true;
   }
   return false;
 }
@@ -217,7 +218,7 @@ std::size_t ChanceEstimator::Needed(Lanes& lanes) {
 }
 
 ChanceEstimator::Judged ChanceEstimator::Take(const Plan& plan) {
-  Judged judged{.bounds = std::vector<ChanceLoss>(input_.models.size())};
+  Judged judged{.bounds = std::vector<ChanceViolations>(input_.models.size())};
   for (std::vector<LaneWork>& work : WorkOf(plan, input_)) {
     if (work.empty()) continue;
     Lanes& lanes = Find(std::move(work));
@@ -271,19 +272,19 @@ ChanceLosses ChanceEstimator::UntilRefused(const Plan& plan) {
     Part& part = judged.parts[i];
     part.slices = Needed(*part.lanes);
     for (std::size_t q = 0; q < part.lanes->run->models(); ++q) {
-      refused = refused || TooMuch(LossOf(*part.lanes->run, q, part.slices));
+      refused = refused || TooMany(LossOf(*part.lanes->run, q, part.slices));
     }
   }
   return refused ? LossesOf(judged) : Of(plan);
 }
 
-ChanceLosses LossesByChance(const Plan& plan, const PlanInput& input) {
+ChanceLosses ViolationsByChance(const Plan& plan, const PlanInput& input) {
   return ChanceEstimator(input).Of(plan);
 }
 
-bool TooMuch(const ChanceLoss& loss) {
+bool TooMany(const ChanceViolations& loss) {
   const double unknown = loss.error <= kPrecise ? 0 : loss.error;
-  return loss.part > kMostLostByChance + unknown;
+  return loss.part > kMostViolationsByChance + unknown;
 }
 
 }  // namespace tactus

@@ -15,15 +15,15 @@
 namespace tactus {
 
 // Of a model's requests, those that would be late or given up.
-struct ChanceLoss {
+struct ChanceViolations {
   double part = 0;
   double error = 0;  // standard, of the part: few requests were drawn of a model that is rare
 };
 
 // Of a plan.
 struct ChanceLosses {
-  std::vector<ChanceLoss> models;  // by ModelId
-  ChanceLoss all;                  // of all requests, by what is expected of each model
+  std::vector<ChanceViolations> models;  // by ModelId
+  ChanceViolations all;                  // of all requests, by what is expected of each model
 };
 
 // Requests of a model come one by one, independently of each other (Poisson), as many a second as
@@ -32,9 +32,9 @@ struct ChanceLosses {
 // do alone, slowed as their windows allow for neighbours, in proportion to the time in which the
 // device's other lanes are planned to be busy.
 //
-// Lanes are run until it is clear of each model whether it loses more than kMostLostByChance (three
-// standard errors from it), or its loss is known as precisely as kPrecise; the same holds of the
-// lanes' requests together, and of the plan's. Not of a model with less than two percent of its
+// Lanes are run until it is clear of each model whether it loses more than kMostViolationsByChance
+// (three standard errors from it), or its loss is known as precisely as kPrecise; the same holds of
+// the lanes' requests together, and of the plan's. Not of a model with less than two percent of its
 // lanes' requests, and no longer than 60,000 batches.
 class ChanceEstimator {
  public:
@@ -65,7 +65,7 @@ class ChanceEstimator {
   };
   struct Judged {
     std::vector<Part> parts;
-    std::vector<ChanceLoss> bounds;  // by ModelId, of those in no part
+    std::vector<ChanceViolations> bounds;  // by ModelId, of those in no part
   };
 
   Lanes& Find(std::vector<LaneWork> work);
@@ -79,13 +79,14 @@ class ChanceEstimator {
 };
 
 // By one that knows no other plan.
-ChanceLosses LossesByChance(const Plan& plan, const PlanInput& input);
+ChanceLosses ViolationsByChance(const Plan& plan, const PlanInput& input);
 
 // Plans are held to less than the 1 % that a run may lose: its own luck comes on top of the mean.
-inline constexpr double kMostLostByChance = 0.006;
+inline constexpr double kMostViolationsByChance = 0.006;
 // A standard error that is small enough to judge by.
 inline constexpr double kPrecise = 0.0015;
-// Whether it is above kMostLostByChance; of what is known less precisely, by more than its error.
-bool TooMuch(const ChanceLoss& loss);
+// Whether it is above kMostViolationsByChance; of what is known less precisely, by more than its
+// error.
+bool TooMany(const ChanceViolations& loss);
 
 }  // namespace tactus

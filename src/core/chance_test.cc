@@ -42,7 +42,7 @@ class ChanceTest : public ::testing::Test {
   double Lost(double a_rps, double b_rps = 0) {
     input_.models[0].expected_rps = a_rps;
     input_.models[1].expected_rps = b_rps;
-    const auto losses = LossesByChance(plan_, input_).models;
+    const auto losses = ViolationsByChance(plan_, input_).models;
     EXPECT_EQ(losses.size(), 2u);
     return losses[0].part;
   }
@@ -116,10 +116,11 @@ TEST_F(ChanceTest, EveryModelAndAllTogetherAreJudgedFromALongEnoughRun) {
   AddLane(Millis(24), {Entry(0, 2, {}, Millis(11)), Entry(1, 4, Millis(11), Millis(13))});
   input_.models[0].expected_rps = 20;
   input_.models[1].expected_rps = 90;
-  const ChanceLosses losses = LossesByChance(plan_, input_);
+  const ChanceLosses losses = ViolationsByChance(plan_, input_);
   EXPECT_GT(losses.models[0].part, 0.05) << "clear at once";
-  for (const ChanceLoss& loss : {losses.models[0], losses.models[1], losses.all}) {
-    EXPECT_TRUE(loss.error <= 0.0015 || std::abs(loss.part - kMostLostByChance) >= 3 * loss.error)
+  for (const ChanceViolations& loss : {losses.models[0], losses.models[1], losses.all}) {
+    EXPECT_TRUE(loss.error <= 0.0015 ||
+                std::abs(loss.part - kMostViolationsByChance) >= 3 * loss.error)
         << loss.part << " +- " << loss.error;
   }
 }
@@ -127,10 +128,10 @@ TEST_F(ChanceTest, EveryModelAndAllTogetherAreJudgedFromALongEnoughRun) {
 // Of what is known precisely nothing is added, or plans that lose a little more pass by their
 // error.
 TEST_F(ChanceTest, OnlyWhatIsHardlyKnownIsGivenItsError) {
-  EXPECT_FALSE(TooMuch({.part = 0.006, .error = 0.001}));
-  EXPECT_TRUE(TooMuch({.part = 0.0061, .error = 0.0015}));
-  EXPECT_FALSE(TooMuch({.part = 0.01, .error = 0.005}));
-  EXPECT_TRUE(TooMuch({.part = 0.012, .error = 0.005}));
+  EXPECT_FALSE(TooMany({.part = 0.006, .error = 0.001}));
+  EXPECT_TRUE(TooMany({.part = 0.0061, .error = 0.0015}));
+  EXPECT_FALSE(TooMany({.part = 0.01, .error = 0.005}));
+  EXPECT_TRUE(TooMany({.part = 0.012, .error = 0.005}));
 }
 
 // A planner asks of many plans that have lanes in common.
@@ -147,12 +148,12 @@ TEST_F(ChanceTest, WhatWasAskedBeforeDoesNotMatter) {
   const Plan other = plan_;
   estimator.UntilRefused(one);
   for (const Plan& plan : {one, other, one}) {
-    const ChanceLosses alone = LossesByChance(plan, input_);
+    const ChanceLosses alone = ViolationsByChance(plan, input_);
     const ChanceLosses after = estimator.Of(plan);
     EXPECT_EQ(after.all.part, alone.all.part);
     EXPECT_EQ(after.all.error, alone.all.error);
     const auto refuses = [](const ChanceLosses& losses) {
-      return std::ranges::any_of(losses.models, TooMuch);
+      return std::ranges::any_of(losses.models, TooMany);
     };
     EXPECT_EQ(refuses(estimator.UntilRefused(plan)), refuses(alone));
   }
@@ -203,14 +204,14 @@ TEST_F(ChanceTest, APlanThatLosesTooMuchIsRefused) {
   const auto refused = Validate(plan_, input_);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
-              HasSubstr("the plan carries the load only if requests come evenly: as they come by "
+              HasSubstr("the plan sustains the load only if requests come evenly: as they come by "
                         "chance, about "));
   // Of few among many it is not too much.
   AddLane(Millis(13), {Entry(1, 4, {}, Millis(13))});
   input_.models[0].expected_rps = 1;
   input_.models[0].slo = Millis(9);  // never met
   input_.models[1].expected_rps = 200;
-  const auto losses = LossesByChance(plan_, input_);
+  const auto losses = ViolationsByChance(plan_, input_);
   EXPECT_EQ(losses.models[0].part, 1);
   EXPECT_NEAR(losses.all.part, 1.0 / 201, 0.001);
 }

@@ -164,7 +164,7 @@ struct FleetRoute {
   bool operator==(const FleetRoute&) const = default;
 };
 
-// A stage of which less is carried than comes.
+// A stage of which less is sustained than comes.
 struct FleetShortage {
   FleetPipelineId pipeline;
   FleetStageId stage;

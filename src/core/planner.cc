@@ -11,6 +11,7 @@ namespace tactus {
 namespace {
 
 constexpr double kRounding = 1e-6;
+constexpr int kHalvings = 6;  // after which LargestPart knows the fraction to a 64th
 
 // Rounded for a reader.
 std::string Requests(double rate_rps) {
@@ -151,31 +152,31 @@ Status CheckMemory(const PlanInput& input) {
 }
 
 Status CheckRates(const Plan& plan, const PlanInput& input) {
-  std::vector<double> carried(input.models.size());
+  std::vector<double> sustained(input.models.size());
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
-      carried[entry.model.value()] += entry.batch / ToSeconds(lane.cycle);
+      sustained[entry.model.value()] += entry.batch / ToSeconds(lane.cycle);
     }
   }
-  for (std::size_t m = 0; m < carried.size(); ++m) {
+  for (std::size_t m = 0; m < sustained.size(); ++m) {
     const PlannedModel& model = input.models[m];
-    if (carried[m] >= model.rate_rps * (1 - kRounding)) continue;
-    return InvalidArgument("the plan carries too little: '" + model.name + "' lacks " +
-                           NumberText(model.rate_rps - carried[m]) + " of " +
+    if (sustained[m] >= model.rate_rps * (1 - kRounding)) continue;
+    return InvalidArgument("the plan sustains too little: '" + model.name + "' lacks " +
+                           NumberText(model.rate_rps - sustained[m]) + " of " +
                            NumberText(model.rate_rps) + " requests/s");
   }
   return {};
 }
 
 Status CheckChance(const Plan& plan, const PlanInput& input) {
-  const ChanceLosses losses = LossesByChance(plan, input);
-  if (!TooMuch(losses.all)) return {};
+  const ChanceLosses losses = ViolationsByChance(plan, input);
+  if (!TooMany(losses.all)) return {};
   const auto percent = [](double part) { return PercentText(std::round(1000 * part) / 1000); };
-  const auto worst = std::ranges::max_element(losses.models, {}, &ChanceLoss::part);
+  const auto worst = std::ranges::max_element(losses.models, {}, &ChanceViolations::part);
   return InvalidArgument(
-      "the plan carries the load only if requests come evenly: as they come by "
+      "the plan sustains the load only if requests come evenly: as they come by "
       "chance, about " +
-      percent(losses.all.part) + " of them would be late or lost, " + percent(worst->part) +
+      percent(losses.all.part) + " of them would be violations, " + percent(worst->part) +
       " of those of '" + input.models[worst - losses.models.begin()].name +
       "'; plan for more headroom, or with gpulet-retry, which looks for it");
 }
@@ -245,7 +246,6 @@ std::string TooMuchMemory(const PlanInput& input, int device, std::span<const Mo
 }
 
 PartialPlan LargestPart(const PlanInput& input, const Solver& solve) {
-  constexpr int kHalvings = 6;
   PartialPlan largest;
   PlanInput less = input;
   double high = 1;
@@ -263,7 +263,10 @@ PartialPlan LargestPart(const PlanInput& input, const Solver& solve) {
 }
 
 std::string DescribeShortage(const PlanInput& input, double part) {
-  std::string text = NumberText(std::floor(100 * part)) + " % of the load would fit";
+  const double least = std::ldexp(1.0, -kHalvings);  // below it the fraction is not known
+  std::string text = part < least ? "less than " + NumberText(std::ceil(100 * least))
+                                  : NumberText(std::floor(100 * part));
+  text += " % of the load would fit";
   const char* before = "; ";
   for (const PlannedModel& model : input.models) {
     if (model.rate_rps <= 0) continue;

@@ -18,7 +18,7 @@ namespace tactus {
 
 struct PlannedModel {
   std::string name;
-  double rate_rps = 0;   // that must be carried
+  double rate_rps = 0;   // that must be sustained
   Duration slo{};        // from arrival to answer
   double memory_mb = 0;  // on every device that serves it
   // Of the rate, what comes in the mean, by chance (core/chance.h); the rest is headroom. 0: not
@@ -54,12 +54,12 @@ Status CheckPlannable(const PlanInput& input);
 
 // Whether the plan does what `input` asks: lanes that the profile knows and that fit their devices
 // in share and memory, windows that are disjoint and long enough, each request answered within its
-// SLO (a cycle and its own batch later, Nexus's arithmetic), every model's rate carried, few of its
-// requests lost where they come by chance (core/chance.h). The error names lane, model and what is
+// SLO (a cycle and its own batch later, Nexus's arithmetic), every model's rate sustained, few
+// violations where requests come by chance (core/chance.h). The error names lane, model and what is
 // missing.
 Status Validate(const Plan& plan, const PlanInput& input);
-// The same but for the rates and chance: whether the plan may serve, whatever part of the load it
-// is for.
+// The same but for the rates and chance: whether the plan may serve, whatever fraction of the load
+// it is for.
 Status ValidateLanes(const Plan& plan, const PlanInput& input);
 
 // What models need together on a device that serves them: "1200 MB ('a' 600, 'b' 600)".
@@ -67,16 +67,17 @@ std::string MemoryText(const PlanInput& input, std::span<const ModelId> models);
 // "the models of device 0 need 1200 MB ('a' 600, 'b' 600); it has 1000".
 std::string TooMuchMemory(const PlanInput& input, int device, std::span<const ModelId> models);
 
-// Where no plan sustains all rates of the input: the largest part of them that has one, by halving,
-// to a 64th.
+// Where no plan sustains all rates of the input: the largest fraction of them that has one, by
+// halving, to a 64th.
 struct PartialPlan {
   double part = 0;
   std::optional<Plan> plan;  // none where not even a 64th has
 };
 using Solver = std::function<Expected<Plan>(const PlanInput& input)>;
 PartialPlan LargestPart(const PlanInput& input, const Solver& solve);
-// What each model lacks where only this part of its rate is carried: "60 % of the load would fit;
-// 'a' lacks 4 of 10 requests/s".
+// What each model lacks where only this fraction of its rate is sustained: "60 % of the load would
+// fit; 'a' lacks 4 of 10 requests/s"; "less than 2 %" for 0, since LargestPart tries nothing
+// smaller.
 std::string DescribeShortage(const PlanInput& input, double part);
 
 class Planner {
@@ -86,8 +87,9 @@ class Planner {
   // kInvalidArgument, with the remedy, where it plans nothing for devices that may have just these
   // shares, whatever the load.
   virtual Status Suits(std::span<const double>) const { return {}; }
-  // kResourceExhausted where the load cannot be carried: what is in the way, as far as the planner
-  // knows. LargestPart tells how much is missing. What CheckPlannable says where none could be.
+  // kResourceExhausted where the load cannot be sustained: what is in the way, as far as the
+  // planner knows. LargestPart tells how much is missing. What CheckPlannable says where none could
+  // be.
   virtual Expected<Plan> Solve(const PlanInput& input) = 0;
 };
 

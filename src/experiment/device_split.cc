@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "base/check.h"
+#include "base/error_line.h"
 #include "core/shares.h"
 #include "experiment/kept_files.h"
 #include "sim/world/plan_question.h"
@@ -90,7 +91,7 @@ Expected<std::string> TakePlan(const std::string& path, Experiment& experiment,
   auto plan = FitPlan(*file, path, question->input);
   if (!plan) return std::unexpected(plan.error());
   if (const auto other = ExplainPlanMismatch(*file, question->input, KnownRates::kYes)) {
-    fmt::print(stderr, "tactus: warning: {}: {}\n", path, *other);
+    PrintWarning(fmt::format("{}: {}", path, *other));
   }
   experiment.plan = std::make_shared<const Plan>(std::move(*plan));
   experiment.planned_rps = RatesOf(*file, experiment.scenario);

@@ -81,7 +81,7 @@ struct ModelSummary {
 
 struct StageLosses {
   std::string name;
-  std::int64_t dropped = 0;  // pipeline requests that were lost there
+  std::int64_t dropped = 0;  // pipeline requests that ended there
 };
 
 struct PipelineSummary {
@@ -94,7 +94,7 @@ struct PipelineSummary {
   std::int64_t items_lost = 0;  // ... those that the answer does without
   double offered_rps = 0;
   double goodput_rps = 0;  // on time
-  double bad_ratio = 0;    // late or dropped, over all
+  double bad_ratio = 0;    // violations (docs/deadlines.md) over all
   double p50_ms = 0;       // of those answered, from the arrival to the last answer
   double p95_ms = 0;
   double p99_ms = 0;
@@ -126,7 +126,7 @@ struct LaneSummary {
   std::string kind = {};  // empty where all are alike
 };
 
-// What a goodput search found: the highest offered rate at which no model's bad ratio exceeds
+// What a goodput search found: the highest offered rate at which no model's violation ratio exceeds
 // `bad_limit`, as the mean over seeds, and beside it what no scheduler beats (workload/bounds.h).
 struct PeakGoodput {
   double rate_rps = 0;

@@ -54,7 +54,7 @@ std::vector<Column> FigureColumns(std::span<const RunReport> runs) {
   std::vector<Column> columns = {
       {"offered", "r/s", [](const Summary& s) { return Rate(s.offered_rps); }},
       {"goodput", "r/s", [](const Summary& s) { return Rate(s.goodput_rps); }},
-      {"bad", "%", [](const Summary& s) { return Percent(s.bad_ratio); }},
+      {"viol.", "%", [](const Summary& s) { return Percent(s.bad_ratio); }},
       {"P50", "ms", [](const Summary& s) { return Millis(s.p50_ms); }},
       {"P95", "ms", [](const Summary& s) { return Millis(s.p95_ms); }},
       {"P99", "ms", [](const Summary& s) { return Millis(s.p99_ms); }},
@@ -72,7 +72,7 @@ std::vector<Column> FigureColumns(std::span<const RunReport> runs) {
   return columns;
 }
 
-// "bad 1", "bad 2": the bad ratio of each priority.
+// "viol. 1", "viol. 2": the violation ratio of each priority.
 std::vector<std::string> PriorityCells(const RunReport& run, std::size_t columns) {
   std::vector<std::string> cells;
   for (const PrioritySummary& level : run.priorities) {
@@ -114,7 +114,7 @@ std::string KindsOf(const RunReport& run) {
   return text.empty() ? "" : text + "\n";
 }
 
-std::string LostOf(const Summary& s) {
+std::string OutcomesOf(const Summary& s) {
   std::string text;
   for (int i = 0; i < kOutcomes; ++i) {
     const auto outcome = static_cast<Outcome>(i);
@@ -140,7 +140,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   if (limited) grid.AddColumn("limit", "%");  // largest batch always/as the rate allows
   const std::size_t levels = runs.front().priorities.size();
   for (const PrioritySummary& level : runs.front().priorities) {
-    grid.AddColumn(fmt::format("bad {}", level.priority), "%");
+    grid.AddColumn(fmt::format("viol. {}", level.priority), "%");
   }
   const bool several =
       std::ranges::any_of(runs, [](const auto& run) { return run.lanes.size() > 1; });
@@ -179,7 +179,8 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   }
   if (!wide) return text;
   for (const RunReport& run : runs) {
-    text += fmt::format("{}: {} requests, {}\n", NameOf(run), run.all.requests, LostOf(run.all));
+    text +=
+        fmt::format("{}: {} requests, {}\n", NameOf(run), run.all.requests, OutcomesOf(run.all));
   }
   return text;
 }
@@ -191,7 +192,7 @@ std::string PipelineTable(std::span<const RunReport> runs) {
   for (const auto& [what, unit] : {std::pair{"SLO", "ms"},
                                    {"offered", "requests/s"},
                                    {"on time", "requests/s"},
-                                   {"bad", "%"},
+                                   {"violations", "%"},
                                    {"late", "%"},
                                    {"dropped", "%"},
                                    {"P50", "ms"},
@@ -226,7 +227,7 @@ std::string ScalingTable(const RunReport& run) {
   table.AddColumn("open", "lanes");
   table.AddColumn("starting", "");
   table.AddColumn("advised", "");
-  table.AddColumn("bad", "%");
+  table.AddColumn("violations", "%");
   table.AddColumn("idle", "%");
   const ScalingPoint* before = nullptr;
   for (const ScalingPoint& point : run.scaling) {
@@ -252,7 +253,7 @@ std::string LayoutTable(const RunReport& run) {
   table.AddColumn("in use", "devices");
   table.AddColumn("lanes", "");
   table.AddColumn("plans", "");
-  table.AddColumn("bad", "%");
+  table.AddColumn("violations", "%");
   for (const LayoutPoint& point : run.layout) {
     table.Add({fmt::format("{:.4g}", point.at_s), fmt::format("{:.1f}", point.offered_rps),
                fmt::format("{:.2f}", point.devices_used), fmt::format("{}", point.lanes),

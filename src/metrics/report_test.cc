@@ -81,7 +81,7 @@ TEST(Summarize, SetsPrioritiesApartWhereModelsDiffer) {
   EXPECT_EQ(mean.prediction->batches, 20);
   EXPECT_DOUBLE_EQ(mean.priorities[0].figures.bad_ratio, 1 / 6.0);
   const std::string table = ToTable(std::span(&run, 1), true);
-  EXPECT_THAT(table, HasSubstr("bad 3"));
+  EXPECT_THAT(table, HasSubstr("viol. 3"));
   EXPECT_THAT(table, HasSubstr("66.67"));
   EXPECT_THAT(table, HasSubstr("off by 5.0 % at P50, 20.0 % at P95, 40.0 % at P99; "
                                "neighbours cost 60 % at P50, 245 % at P99"));
@@ -249,7 +249,7 @@ TEST(ReportTable, IsAlignedAndFitsAPage) {
   }
   EXPECT_EQ(rows, 1 + 2 * 3 + 1 + 2);  // units, figures, the long name, outcomes
   EXPECT_THAT(ToTable(runs, false), HasSubstr("20-50"));
-  EXPECT_THAT(ToTable(runs, false), HasSubstr("50.00"));  // bad, in percent
+  EXPECT_THAT(ToTable(runs, false), HasSubstr("50.00"));  // violations, in percent
   EXPECT_THAT(ToTable(runs, false), HasSubstr("25/75"));
 }
 

@@ -1,4 +1,4 @@
-// How many requests of a pipeline may be under way at once. Past what can be carried, work on a
+// How many requests of a pipeline may be under way at once. Past what can be sustained, work on a
 // request that is lost behind its first stage is in vain; to refuse another one as it comes costs
 // nothing. So the window closes with each that was lost there for want of time, and opens with each
 // that was in time while it was half full or more. Nothing is refused before the first such loss.

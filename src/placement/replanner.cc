@@ -7,7 +7,7 @@ namespace tactus {
 namespace {
 
 // By model.
-std::vector<double> Carries(const Plan& plan, std::size_t models) {
+std::vector<double> Sustained(const Plan& plan, std::size_t models) {
   std::vector<double> rates(models);
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
@@ -19,10 +19,10 @@ std::vector<double> Carries(const Plan& plan, std::size_t models) {
 
 // The part of `wanted`, by model, that all models get of the plan.
 double Part(const Plan& plan, const std::vector<double>& wanted) {
-  const std::vector<double> carried = Carries(plan, wanted.size());
+  const std::vector<double> sustained = Sustained(plan, wanted.size());
   double part = 1;
   for (std::size_t m = 0; m < wanted.size(); ++m) {
-    if (wanted[m] > 0) part = std::min(part, carried[m] / wanted[m]);
+    if (wanted[m] > 0) part = std::min(part, sustained[m] / wanted[m]);
   }
   return part;
 }
@@ -97,14 +97,14 @@ std::optional<Plan> Replanner::Look(const Plan& current, bool busy, Duration pas
 
 std::optional<Plan> Replanner::Better(const Plan& current, const std::vector<double>& rates_rps,
                                       bool late) {
-  const std::vector<double> carried = Carries(current, rates_rps.size());
+  const std::vector<double> sustained = Sustained(current, rates_rps.size());
   std::vector<double> wanted;
   bool enough = true;
   for (std::size_t m = 0; m < rates_rps.size(); ++m) {
     wanted.push_back(Wanted(rates_rps[m]));
     input_.models[m].rate_rps = wanted[m];
     input_.models[m].expected_rps = rates_rps[m];
-    enough = enough && carried[m] >= (late ? 1 : options_.kept) * wanted[m];
+    enough = enough && sustained[m] >= (late ? 1 : options_.kept) * wanted[m];
   }
   std::optional<Plan> plan = Largest();
   if (!plan) return std::nullopt;

@@ -1,6 +1,6 @@
 // When a new plan is due, and for what rates (gpu-lets, Section 4.1 and Algorithm 1, line 1): rates
 // are averaged over periods, the newest with most weight; at the end of each, and sooner where
-// requests miss their deadlines, it is asked whether the plan that serves still carries them, or
+// requests miss their deadlines, it is asked whether the plan that serves still sustains them, or
 // takes more of the devices than it has to.
 #pragma once
 
@@ -20,8 +20,8 @@ struct ReplannerOptions {
   // Planned for beyond the average, as a part of it: rates go on rising while a plan is taken up,
   // and arrivals of a Poisson process come in bunches.
   double headroom = 0.25;
-  // A plan is kept while it carries this part of what would be planned for now, or all of it where
-  // deadlines are missed ...
+  // A plan is kept while it sustains this fraction of what would be planned for now, or all of it
+  // where deadlines are missed ...
   double kept = 0.9;
   // ... unless another one takes less of the devices, by this many of them.
   double saving = 0.2;
@@ -49,16 +49,16 @@ class Replanner {
   void Ended(bool in_time, std::int64_t requests = 1) { (in_time ? good_ : bad_) += requests; }
 
   // Once `passed` has gone by since the last. `current` serves. A plan where another one is due;
-  // where the load is more than any plan carries, one for the largest part of it, if that is more
-  // than `current` carries. `busy`: a plan is being taken up; then it only counts, and what falls
-  // due is asked at the first look after.
+  // where the load is more than any plan sustains, one for the largest fraction of it, if that is
+  // more than `current` sustains. `busy`: a plan is being taken up; then it only counts, and what
+  // falls due is asked at the first look after.
   std::optional<Plan> Look(const Plan& current, bool busy, Duration passed = kLook);
 
   // The plan that it gave could not be made: until its period ends it gives no other.
   void GivenUp() { given_up_ = true; }
 
   const std::vector<double>& rates_rps() const { return average_; }  // by model
-  // Of the last question: which model lacks how much; empty where a plan carries all of the load.
+  // Of the last question: which model lacks how much; empty where a plan sustains all of the load.
   const std::string& shortage() const { return shortage_.message; }
   std::int64_t questions() const { return questions_; }
 

@@ -1,5 +1,5 @@
 // When a layout changes and when it stays. Without these a server could split its device anew at
-// every look, keep a layout that carries nothing, or leave a model without a place.
+// every look, keep a layout that sustains nothing, or leave a model without a place.
 #include "placement/replanner.h"
 
 #include <limits>
@@ -94,7 +94,7 @@ TEST_F(ReplannerTest, MissedDeadlinesBringTheQuestionForward) {
   EXPECT_TRUE(replanner.Look(first, false));
 }
 
-// It says what is missing, and changes the layout only where another carries more of the load.
+// It says what is missing, and changes the layout only where another sustains more of the load.
 TEST_F(ReplannerTest, AnOverloadHasOnePlanAndAShortage) {
   Replanner replanner = Make();
   const Plan first = *replanner.First();

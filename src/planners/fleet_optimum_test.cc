@@ -25,10 +25,10 @@ FleetInput SmallFleet(Rng& rng) {
   return input;
 }
 
-// Results a second that the placement carries in time, by the estimates that planners have: none of
-// a pipeline whose worst case is later than its SLO; of the others the part that the devices of
-// their stages have time for.
-double Carried(const FleetInput& input, const FleetPlacement& placement) {
+// Results a second that the placement sustains in time, by the estimates that planners have: none
+// of a pipeline whose worst case is later than its SLO; of the others the fraction that the devices
+// of their stages have time for.
+double Sustained(const FleetInput& input, const FleetPlacement& placement) {
   std::vector<double> busy(input.devices.size());
   LinkLoads links(input.links.size());
   for (FleetPipelineId::rep p = 0; p < placement.size(); ++p) {
@@ -40,7 +40,7 @@ double Carried(const FleetInput& input, const FleetPlacement& placement) {
                                         *BatchOf(input, model, at.device, at.batch));
     }
   }
-  double carried = 0;
+  double sustained = 0;
   for (FleetPipelineId::rep p = 0; p < placement.size(); ++p) {
     const FleetPipelineId id{p};
     if (WorstLatency(input, id, placement[p], links) > input.pipelines[p].slo) continue;
@@ -50,9 +50,9 @@ double Carried(const FleetInput& input, const FleetPlacement& placement) {
       part = std::min(part, has / std::max(busy[at.device.value()], has));
     }
     const auto last = static_cast<FleetStageId::rep>(placement[p].size() - 1);
-    carried += part * input.RateOf(id, FleetStageId{last});
+    sustained += part * input.RateOf(id, FleetStageId{last});
   }
-  return carried;
+  return sustained;
 }
 
 // Every device and batch of every stage, one after the other.
@@ -71,7 +71,7 @@ class EveryPlacement {
  private:
   void Place(FleetPipelineId::rep p, FleetStageId::rep s) {
     if (p == placement_.size()) {
-      best_ = std::max(best_, Carried(input_, placement_));
+      best_ = std::max(best_, Sustained(input_, placement_));
       return;
     }
     if (s == placement_[p].size()) return Place(p + 1, 0);
@@ -93,7 +93,7 @@ class EveryPlacement {
   double best_ = 0;
 };
 
-TEST(FleetOptimum, CwdWithReliefCarriesNearlyWhatTheBestPlacementDoes) {
+TEST(FleetOptimum, CwdWithReliefSustainsNearlyWhatTheBestPlacementDoes) {
   constexpr std::uint64_t kSeed = 19;
   constexpr int kFleets = 500;
   Rng rng = Rng::Stream(kSeed, "small fleets");
@@ -103,12 +103,12 @@ TEST(FleetOptimum, CwdWithReliefCarriesNearlyWhatTheBestPlacementDoes) {
     const FleetInput input = SmallFleet(rng);
     ASSERT_TRUE(CheckFleet(input)) << "seed " << kSeed << ", fleet " << i;
     const double most = EveryPlacement(input).Best();
-    const double carried =
-        Carried(input, DistributeWorkload(input, {.relieve = true, .windows = false}).placement);
-    ASSERT_LE(carried, most * (1 + 1e-9)) << "seed " << kSeed << ", fleet " << i;
-    ours += carried;
+    const double sustained =
+        Sustained(input, DistributeWorkload(input, {.relieve = true, .windows = false}).placement);
+    ASSERT_LE(sustained, most * (1 + 1e-9)) << "seed " << kSeed << ", fleet " << i;
+    ours += sustained;
     best += most;
-    equal += carried >= most * (1 - 1e-9) ? 1 : 0;
+    equal += sustained >= most * (1 - 1e-9) ? 1 : 0;
   }
   std::cout << "of the best placements' results: " << ours / best << "; as good: " << equal
             << " of " << kFleets << "\n";

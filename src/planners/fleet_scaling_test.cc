@@ -85,7 +85,7 @@ TEST(FleetScaling, PlansWithoutWindowsStaySo) {
   auto plan = PlanFleet("octopinf-relieved", input);
   ASSERT_TRUE(plan) << plan.error().message;
   const std::size_t before = plan->instances.size();
-  input.pipelines[0].rate_rps = 90;  // of 100 that one carries
+  input.pipelines[0].rate_rps = 90;  // of 100 that one sustains
   FleetScaling scaling("octopinf-relieved");
   EXPECT_THAT(scaling.Step(input, *plan, kStart), SizeIs(1));
   EXPECT_THAT(plan->instances, SizeIs(before + 1));

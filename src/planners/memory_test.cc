@@ -79,7 +79,7 @@ TEST_F(MemoryTest, ThatItIsInTheWayIsSaidWithWhatADeviceWouldNeed) {
       {"gpulet-retry", "memory is in its way on "},
       {"nexus", nexus},
       {"nexus-half", nexus},
-      {"ideal", "no placement that their memory allows carries these rates"}};
+      {"ideal", "no placement that their memory allows sustains these rates"}};
   for (const auto& [planner, says] : all) {
     SCOPED_TRACE(planner);
     const auto plan = Solve(planner);

@@ -127,7 +127,7 @@ Expected<FigureRow> LeastLanesPoint(const Experiment& experiment, const Reproduc
                                     {.seeds = Seeds(options), .most = 256});
   if (!lanes) return std::unexpected(lanes.error());
   FigureRow row = {{"fluid_lanes", FluidLanes(*models)}};
-  if (lanes->lanes > 0) row["lanes"] = lanes->lanes;  // else no bar: 256 do not carry it
+  if (lanes->lanes > 0) row["lanes"] = lanes->lanes;  // else no bar: 256 do not sustain it
   return row;
 }
 

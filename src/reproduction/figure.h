@@ -16,7 +16,7 @@ namespace tactus {
 enum class Question {
   kRun,            // what happens at the point's rate
   kPeak,           // the peak goodput; also the goodput at half as much again
-  kLeastLanes,     // the fewest lanes that carry the point's rate
+  kLeastLanes,     // the fewest lanes that sustain the point's rate
   kBatchSizes,     // at the peak: a row for each size, by size
   kQueueingDelay,  // at the peak: a row for each percentile
   kTimeline,       // a row for each step of the run's time, and a series for each model

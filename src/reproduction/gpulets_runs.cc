@@ -58,7 +58,7 @@ Expected<RunReport> RunPipelines(Experiment experiment, const PlanInput& input,
   return MakeReport(experiment.scenario, experiment.profile, *result);
 }
 
-// Of its requests, those that are late or dropped.
+// The violations among its requests.
 Expected<double> BadPercent(const Experiment& experiment, const PlanInput& input,
                             const std::shared_ptr<const Plan>& plan, std::uint64_t seed) {
   const auto report = Run(experiment, input, plan, seed);

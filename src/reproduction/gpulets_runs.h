@@ -1,5 +1,5 @@
-// What gpu-lets' figures ask of plans that run: what is lost where lanes of a device slow each
-// other (Figure 13).
+// What gpu-lets' figures ask of plans that run: which violations there are where lanes of a device
+// slow each other (Figure 13).
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 namespace tactus {
 
 // Planned for beyond the rates that arrive, as a Poisson process brings them in bunches. With none,
-// plans lose more than 1 % even where lanes do not slow each other.
+// plans have more than 1 % violations even where lanes do not slow each other.
 inline constexpr double kHeadroom = 0.15;
 
 // The planner's largest rate of the scenario's mix with kHeadroom, and runs of its plan at that
 // rate:
 //   rate_rps       of all models
-//   bad_percent    late or dropped, of the seeds' runs the one in the middle, as in the paper
+//   bad_percent    violations, of the seeds' runs the one in the middle, as in the paper
 //   worst_percent  and the largest of them
 //   alone_percent  the one in the middle where lanes do not slow each other
 Expected<FigureRow> RunMost(const SetScenario& scenario, const std::string& planner,
@@ -34,7 +34,7 @@ enum class Sharing { kTemporal, kUnsplit, k20And80, k40And60 };
 
 // LeNet and VGG-16, each at `rate_rps`, on one device (Figure 5): bad_percent of both together,
 // lenet_bad_percent and vgg_bad_percent, run once, with the batches, of 1 to 32 in powers of two,
-// with which least is lost in that way of sharing: lenet_batch and vgg_batch.
+// with the fewest violations in that way of sharing: lenet_batch and vgg_batch.
 Expected<FigureRow> RunShared(const SetScenario& scenario, Sharing sharing, double rate_rps);
 
 }  // namespace tactus

@@ -15,7 +15,7 @@ constexpr const char* kAll = "all workloads";
 
 struct Comparison {
   const char* name;
-  double (*ratio)(const GridResult& result);  // 0: neither carries anything
+  double (*ratio)(const GridResult& result);  // 0: neither sustains anything
 };
 
 // By GridPolicies: deferred as published, ours, eager, eager with the window.

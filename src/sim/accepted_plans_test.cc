@@ -100,7 +100,7 @@ TEST_F(AcceptedPlans, RandomLoadsLoseAtMostOnePercent) {
 
 // The lanes of core/chance.h run as those of the policy do: what it says is lost a run loses, of
 // the paper's own plans, where nobody knew of chance.
-TEST_F(AcceptedPlans, WhatIsSaidToBeLostIsLost) {
+TEST_F(AcceptedPlans, TheViolationsForetoldComeTrue) {
   constexpr int kLoads = 40;
   scenario_.capacity.clear();  // lanes do not slow each other
   scenario_.duration_s = 60;
@@ -112,7 +112,7 @@ TEST_F(AcceptedPlans, WhatIsSaidToBeLostIsLost) {
     const PlanInput wanted = Wanted(rates);
     const auto plan = planner->Solve(wanted);
     if (!plan) continue;
-    const auto losses = LossesByChance(*plan, wanted).models;
+    const auto losses = ViolationsByChance(*plan, wanted).models;
     const RunReport report = Run(rates, *plan);
     for (std::size_t m = 0; m < rates.size(); ++m) {
       if (rates[m] < 30) continue;  // too few to tell

@@ -1,4 +1,4 @@
-// Past what can be carried, work on what is lost later is the whole loss: on each of the four
+// Past what can be sustained, work on what is lost later is the whole loss: on each of the four
 // pipelines of scenarios/pipelines the rule `spare` must have more on time than its rivals have.
 #include <cstdint>
 #include <map>

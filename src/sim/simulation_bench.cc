@@ -1,4 +1,4 @@
-// How many requests the simulator carries in a CPU-second. Bars: 2 million; 3 million with Symphony
+// How many requests the simulator handles in a CPU-second. Bars: 2 million; 3 million with Symphony
 // on the 35-model zoo.
 #include <benchmark/benchmark.h>
 
@@ -24,7 +24,7 @@ ProfileFile Models(int count) {
 void Simulating(benchmark::State& state, const char* policy_text) {
   const int models = static_cast<int>(state.range(0));
   const ProfileFile profile = Models(models);
-  // Some 80 % of what one lane carries in full batches.
+  // Some 80 % of what one lane sustains in full batches.
   const Scenario scenario = ScenarioOf(profile, 1600, 200);
   std::int64_t requests = 0;
   for (auto _ : state) {
@@ -40,7 +40,7 @@ void Fifo(benchmark::State& state) { Simulating(state, "fifo"); }
 void AllFinal(benchmark::State& state) { Simulating(state, "all-final"); }
 void EdgeServing(benchmark::State& state) { Simulating(state, "edgeserving"); }
 
-// The zoo of the paper's Table 3 on 64 lanes, at nine tenths of what they carry.
+// The zoo of the paper's Table 3 on 64 lanes, at nine tenths of what they sustain.
 void SymphonyZoo(benchmark::State& state, const char* policy_text) {
   auto scenario = LoadScenario(TACTUS_SOURCE_DIR "/scenarios/symphony/zoo-1080ti-all.toml");
   if (!scenario) return state.SkipWithError(scenario.error().message.c_str());

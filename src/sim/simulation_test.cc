@@ -171,7 +171,7 @@ TEST(Simulation, IsTheSameEveryTime) {
 TEST(Simulation, EndsEveryRequestOnce) {
   for (const char* expiry : {"never", "passed", "unmeetable"}) {
     Scenario scenario = Busy();
-    scenario.rate_rps = 5000;  // far more than two lanes carry
+    scenario.rate_rps = 5000;  // far more than two lanes sustain
     scenario.expiry = expiry;
     scenario.queue_capacity = 50;
     const SimulationResult result = Serve(scenario, ThreeModels(), 4);

@@ -55,7 +55,7 @@ TEST(SiteTest, PastThePeakTheLostAreGivenUpAndTheOthersAreInTime) {
       ExpectAllEndedOnce(world);
       return world.counts();
     };
-    const Counts below = run(2400);  // two lanes carry 3,200 a second in batches of 8
+    const Counts below = run(2400);  // two lanes sustain 3,200 a second in batches of 8
     const Counts past = run(4800);
     EXPECT_LE(static_cast<double>(past.late), 0.01 * static_cast<double>(past.accepted));
     EXPECT_GE(past.met, below.met);
@@ -118,7 +118,7 @@ TEST(SiteTest, AWorkerThatDiesCostsNoAnswer) {
   world.KillWorker(1);
   world.clock().RunUntil(At(3000));
   ExpectAllEndedOnce(world);
-  EXPECT_LE(world.counts().refused - refused, 20U) << "the other two carry what it had";
+  EXPECT_LE(world.counts().refused - refused, 20U) << "the other two serve what it had";
 }
 
 struct FaultyRun {

@@ -43,7 +43,7 @@ std::optional<std::size_t> StageOf(const ScenarioPipeline& pipeline, std::string
 // A stage's model whose own settings would be read by nobody.
 Status ValidateStageModel(const ScenarioModel& model) {
   const ScenarioModel fresh;
-  const char* const said = model.rate_rps > 0             ? "rate_rps"
+  const char* const said = model.rate_rps.has_value()     ? "rate_rps"
                            : model.slo_ms != fresh.slo_ms ? "slo_ms"
                            : model.ratio != fresh.ratio   ? "ratio"
                                                           : nullptr;

@@ -247,7 +247,7 @@ TEST(Pipelines, DeadlinesMayBeEqualOrWhole) {
 }
 
 // The batch matters where latencies grow unlike each other: 1 + b and 5 ms.
-TEST(Pipelines, TheBatchThatDividesTheSloIsOneThatItCarries) {
+TEST(Pipelines, TheBatchThatDividesTheSloIsOneThatItSustains) {
   const Scenario s = Read(
       "[[models]]\nname = 'a'\n[[models]]\nname = 'b'\n[[pipelines]]\nname = "
       "'p'\nslo_ms = 16\nstages = [{model = 'a'}, {model = 'b', after = "

@@ -81,7 +81,7 @@ TEST_F(PlanFileTest, FindsModelsByName) {
   EXPECT_EQ(plan->lanes[0].entries[0].model, ModelId{1});
 }
 
-// Whoever overloads a plan on purpose may: what it carries is not what comes.
+// Whoever overloads a plan on purpose may: what it sustains is not what comes.
 TEST_F(PlanFileTest, IsNotHeldToTheRatesItWasMadeFor) {
   const PlanFile file = Made();
   input_.models[0].rate_rps = 1e6;

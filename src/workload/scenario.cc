@@ -265,7 +265,7 @@ bool HasModel(const Scenario& scenario, std::string_view name) {
 std::vector<double> ArrivalRates(const Scenario& scenario) {
   struct Source {
     double weight = 0;
-    double own = 0;
+    std::optional<double> own = {};
     double each = 1;  // requests that it brings
   };
   std::vector<Source> sources;
@@ -284,7 +284,7 @@ std::vector<double> ArrivalRates(const Scenario& scenario) {
   std::vector<double> rates;
   for (const Source& source : sources) {
     const double share = total > 0 ? source.weight / total : 0;
-    rates.push_back(source.own > 0 ? source.own : scenario.rate_rps * share / source.each);
+    rates.push_back(source.own.value_or(scenario.rate_rps * share / source.each));
   }
   return rates;
 }

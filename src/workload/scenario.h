@@ -93,7 +93,7 @@
 //   max_batch = 10                 # default: the profile's
 //   ratio = 3
 //   priority = 1                   # 1 is the highest; up to 1000000, an order only
-//   rate_rps = 0                   # > 0: instead of its share of the total
+//   rate_rps = 40                  # default: its share of the total; 0: no requests
 //   exits = ["1", "4"]             # default: all that the profile knows
 //   accuracy = [0.076, 0.744]      # default: the profile's
 //   profile_as = "ResNet50"        # default: name; lets one profile serve several models
@@ -102,7 +102,7 @@
 //   name = "traffic"               # of which has its requests from these alone (docs/pipelines.md)
 //   slo_ms = 136                   # from the pipeline request's arrival to its last answer
 //   ratio = 1                      # of arrivals' rate_rps, which counts requests to models
-//   rate_rps = 0                   # > 0: pipeline requests per second instead of that share
+//   rate_rps = 10                  # pipeline requests per second; default: that share
 //   deadlines = "latency"          # or equal, whole, ...: pipeline/declaration.h
 //   answer = "all"                 # all | each: without the rows that are late
 //
@@ -119,6 +119,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -141,7 +142,7 @@ struct ScenarioModel {
   int max_batch = 0;  // 0: the profile's
   double ratio = 1;
   int priority = 1;
-  double rate_rps = 0;             // > 0 overrides the share of the total rate
+  std::optional<double> rate_rps;  // none: its share of the total rate
   std::vector<std::string> exits;  // empty: all
   std::vector<double> accuracy;    // empty: the profile's
 };
@@ -173,7 +174,7 @@ struct ScenarioPipeline {
   std::string name;
   double slo_ms = 0;
   double ratio = 1;
-  double rate_rps = 0;  // > 0 overrides the share of the total rate
+  std::optional<double> rate_rps = {};  // none: its share of the total rate
   std::string deadlines = "latency";
   std::string answer = "all";
   std::vector<ScenarioStage> stages;
@@ -254,7 +255,8 @@ Expected<Scenario> ParseScenario(std::string_view toml, const std::filesystem::p
 
 // "rate_rps=200", "policy=all-final", "models.ResNet50.slo_ms=20", "models.*.slo_ms=20",
 // "lane_kinds.fast.speed=3", "pipelines.game.rate_rps=5": as the command line's --set and --sweep
-// say it. A total rate is refused where everything states its own, since it would change nothing.
+// say it. Without a value, "models.*.rate_rps=", a rate is the share of the total again. A total
+// rate is refused where everything states its own, since it would change nothing.
 Status Override(Scenario& scenario, std::string_view key, std::string_view value);
 // Several, of which each may need another: a shorter run and a shorter warm-up, in either order.
 // All or none are taken; what is wrong is blamed on the key since which it is.

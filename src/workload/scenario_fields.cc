@@ -167,6 +167,14 @@ class Assignment {
     if (number) member = *number;
     return number.has_value();
   }
+  // An empty text (--set KEY=) restores the default.
+  bool Set(std::optional<double>& member, const ScenarioValue& value) const {
+    const auto* text = std::get_if<std::string>(&value.is);
+    const auto number = Number(value);
+    const bool fits = number || (text != nullptr && text->empty());
+    if (fits) member = number;
+    return fits;
+  }
   template <class Whole>
   requires std::is_integral_v<Whole>
   bool Set(Whole& member, const ScenarioValue& value) const {
@@ -223,7 +231,8 @@ class Assignment {
       for (std::size_t at; (at = names.find('|')) != std::string::npos;) names.replace(at, 1, ", ");
       return fmt::format("must be one of {}{}", names, field_.remark);
     }
-    if constexpr (std::is_floating_point_v<Member>) {
+    if constexpr (std::is_floating_point_v<Member> ||
+                  std::is_same_v<Member, std::optional<double>>) {
       return fmt::format("must be a number from {} to {}", field_.low, field_.high);
     } else if constexpr (std::is_integral_v<Member>) {
       return fmt::format("must be a whole number from {} to {:.0f}", field_.low, field_.high);

@@ -2,6 +2,7 @@
 // so they cannot differ in what they accept.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,10 +21,10 @@ struct ScenarioValue {
 template <class Owner>
 struct ScenarioField {
   using Target =
-      std::variant<double Owner::*, int Owner::*, std::int64_t Owner::*, std::uint64_t Owner::*,
-                   std::string Owner::*, std::filesystem::path Owner::*, ArrivalProcess Owner::*,
-                   Popularity Owner::*, std::vector<std::string> Owner::*,
-                   std::vector<double> Owner::*>;
+      std::variant<double Owner::*, std::optional<double> Owner::*, int Owner::*,
+                   std::int64_t Owner::*, std::uint64_t Owner::*, std::string Owner::*,
+                   std::filesystem::path Owner::*, ArrivalProcess Owner::*, Popularity Owner::*,
+                   std::vector<std::string> Owner::*, std::vector<double> Owner::*>;
   std::string_view section;
   std::string_view key;
   Target target;

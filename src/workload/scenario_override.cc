@@ -75,10 +75,10 @@ Status OverrideNamed(std::vector<Owner>& owners, std::span<const ScenarioField<O
 bool AllStateTheirRates(const Scenario& scenario) {
   return std::ranges::all_of(scenario.models,
                              [&](const ScenarioModel& model) {
-                               return model.rate_rps > 0 || IsStage(scenario, model.name);
+                               return model.rate_rps || IsStage(scenario, model.name);
                              }) &&
          std::ranges::all_of(scenario.pipelines, [](const ScenarioPipeline& pipeline) {
-           return pipeline.rate_rps > 0;
+           return pipeline.rate_rps.has_value();
          });
 }
 
@@ -117,11 +117,11 @@ Status Set(Scenario& changed, std::string_view key, std::string_view value) {
   if (field->key == "rate_rps" && AllStateTheirRates(changed)) {
     return Blame(key, changed.pipelines.empty()
                           ? "every model states its own rate, so this would change nothing; "
-                            "write models.NAME.rate_rps, or models.*.rate_rps=0 before it to "
+                            "write models.NAME.rate_rps, or models.*.rate_rps= before it to "
                             "share a total"
                           : "every model states its own rate and every pipeline its own, so this "
                             "would change nothing; write pipelines.NAME.rate_rps, or "
-                            "pipelines.*.rate_rps=0 before it to share a total");
+                            "pipelines.*.rate_rps= before it to share a total");
   }
   return {};
 }

@@ -283,7 +283,7 @@ TEST(Scenario, RatesFollowThePopularity) {
   EXPECT_THAT(Rates(s), ElementsAre(DoubleEq(30), DoubleEq(20), DoubleEq(5)));
   s.popularity = Popularity::kZipf;
   s.zipf = 1;
-  s.models[2].rate_rps = 0;
+  s.models[2].rate_rps.reset();
   EXPECT_THAT(Rates(s), ElementsAre(DoubleEq(60 * 6 / 11.0), DoubleEq(60 * 3 / 11.0),
                                     DoubleEq(60 * 2 / 11.0)));
 }
@@ -365,8 +365,22 @@ TEST(Override, RefusesATotalRateWhereEveryModelHasItsOwn) {
   ASSERT_FALSE(set);
   EXPECT_THAT(set.error().message, HasSubstr("every model states its own rate"));
   EXPECT_NE(s.rate_rps, 200);
-  ASSERT_TRUE(Override(s, "models.a.rate_rps", "0"));  // one shares the total: now it counts
+  ASSERT_TRUE(Override(s, "models.a.rate_rps", ""));  // one shares the total: now it counts
   EXPECT_TRUE(Override(s, "rate_rps", "200"));
+}
+
+// Without this a rate of 0 stands for a share of the total: a run "without d" serves it.
+TEST(Override, ARateOfNothingBringsNoRequests) {
+  Scenario s = Full();
+  ASSERT_TRUE(Override(s, "models.d.rate_rps", "0"));
+  EXPECT_THAT(Rates(s), ElementsAre(DoubleEq(30), DoubleEq(20), 0));
+  ASSERT_TRUE(Override(s, "models.a.rate_rps", "0"));
+  EXPECT_THAT(Rates(s), ElementsAre(0, DoubleEq(20), 0)) << "the others keep their rates";
+  ASSERT_TRUE(Override(s, "models.d.rate_rps", ""));
+  EXPECT_THAT(Rates(s), ElementsAre(0, DoubleEq(20), DoubleEq(10)));
+  const auto none = Override(s, "models.*.rate_rps", "0");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "models.*.rate_rps: nothing would arrive: every rate is 0");
 }
 
 ProfileFile TwoExits() {

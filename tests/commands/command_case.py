@@ -38,4 +38,5 @@ class CommandCase(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertEqual(done.stdout, "")
         self.assertIn(says, done.stderr)
+        self.assertRegex(done.stderr, r"^tactus[a-z -]*: ")
         self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)

@@ -166,7 +166,7 @@ class Commands(CommandCase):
                       refused.stderr)
         said = tactus("stream", "nothere.mp4", "--model", "m")
         self.assertEqual(said.returncode, 2)
-        if "reads no video" not in said.stderr:  # of a build without libav
+        if "built without libav" not in said.stderr:  # of a build without libav
             self.assertIn("nothere.mp4: there is no such file; name one, or an rtsp", said.stderr)
         self.bad("replay", SCENARIO, says="is no Tactus journal")
         self.bad("replay", self.folder / "nothing", says="cannot read")
@@ -216,7 +216,7 @@ class Commands(CommandCase):
             self.assertIn("identical: ", self.good("replay", journal))
             run = json.loads(file.read_text())["runs"][0]
             for level in run["priorities"]:
-                self.assertIn(f"bad {level['priority']} ", printed)
+                self.assertIn(f"viol. {level['priority']} ", printed)
             self.assertEqual([p.pop("priority") for p in run["priorities"]], sorted((high, low)))
             return run["priorities"], run["models"]
 
@@ -371,6 +371,19 @@ slo_ms = 100
                             (["stream"], "--in-flight INT:INT in [1 - 100000]=1")):
             text = self.good(*words, "--help")
             self.assertEqual(len(re.findall(re.escape(line) + r"\s*$", text, re.M)), 1, text)
+
+    def test_errors_begin_with_the_command(self):
+        for words, says in ((("zzz",), "tactus: there is no command"),
+                            (("simulate", SCENARIO, "--polcy", "x"), "tactus simulate: there is"),
+                            (("simulate", SCENARIO, "--seed", "x"), "tactus simulate: "),
+                            (("simulate", SCENARIO, "--policy", "zz"), "tactus simulate: "),
+                            (("plan", "lane"), "tactus plan: there is no command"),
+                            (("plan", "lanes", SCENARIO, "--policies", "zz"),
+                             "tactus plan lanes: "),
+                            (("serve", "--models", self.folder / "x"), "tactus serve: "),
+                            (("load", self.folder / "x.toml"), "tactus load: ")):
+            done = tactus(*words)
+            self.assertEqual((done.returncode, done.stderr[:len(says)]), (2, says), done.stderr)
 
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")

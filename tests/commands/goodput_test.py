@@ -78,8 +78,8 @@ class Goodput(CommandCase):
         # Batches that are gathered for a while miss some deadlines at every rate, high or low.
         text = self.in_vain("goodput", SCENARIO, "--policies", "symphony:published", "--seeds",
                             1)
-        seen = re.search(r"no rate from 8.0 r/s up passes; the best seen is ([\d.]+) % bad of "
-                         r"model 'ResNet\d+', at [\d.]+ r/s; less load is no remedy: "
+        seen = re.search(r"no rate from 8.0 r/s up passes; the best seen is ([\d.]+) % violations "
+                         r"of model 'ResNet\d+', at [\d.]+ r/s; less load is no remedy: "
                          r"[\d.]+ % at 8.0 r/s", text)
         self.assertTrue(seen, text)
         self.assertTrue(1 < float(seen[1]) < 20, text)
@@ -91,7 +91,7 @@ class Goodput(CommandCase):
         text = self.in_vain("goodput", SCENARIO, *SHORT, "--set", "warmup_requests=0", "--set",
                             f"schedule={self.folder / 'rates.csv'}", "--seeds", 1)
         self.assertRegex(text, r"nothing of model 'ResNet152' was counted, which a longer run may")
-        self.assertNotIn("100.00 % bad", text)
+        self.assertNotIn("100.00 % violations", text)
 
     def test_what_is_no_number_is_refused_by_every_command(self):
         for words in (["goodput", SCENARIO, "--at", "nan"], ["goodput", SCENARIO, "--at", "1,NaN"],
@@ -134,7 +134,7 @@ class Goodput(CommandCase):
         text = self.in_vain("goodput", SCENARIO, "--policies", "all-final", "--set",
                             "duration_s=2", "--set", "models.ResNet152.slo_ms=3", "--set",
                             "expiry=unmeetable", "--seeds", 1, "--json", file)
-        self.assertRegex(text, r"no rate from .* passes; the best seen is .* % bad of model")
+        self.assertRegex(text, r"no rate from .* passes; the best seen is .* % violations of model")
         self.assertNotIn("coarse", text)
         self.assertEqual(json.loads(file.read_text())["runs"][0]["peak"]["rate_rps"], 0)
 

@@ -104,7 +104,7 @@ class Gpulets(CommandCase):
         written["shares"].insert(0, 10)
         plan.write_text(json.dumps(written))
         self.bad("simulate", EQUAL, "--plan", plan,
-                 says=f"tactus: {plan}: shares: no share is the complement of 10 %")
+                 says=f"tactus simulate: {plan}: shares: no share is the complement of 10 %")
 
     def test_more_than_arrives_is_planned_for(self):
         words = ["plan", "gpulet", EQUAL, "--set", "rate_rps=500"]

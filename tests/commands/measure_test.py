@@ -68,8 +68,8 @@ class Measure(CommandCase):
                  says="--predictions: policy 'temporal' predicts nothing")
 
     def test_every_prediction_of_a_turn_is_written_however_many_there_are(self):
-        # 5000 requests in a tenth of a second, for lanes that carry an eighth of that: each runs by
-        # itself and beside others.
+        # 5000 requests in a tenth of a second, for lanes that sustain an eighth of that: each runs
+        # by itself and beside others.
         (self.folder / "p.json").write_text(json.dumps({
             "tactus_profile": 1, "provenance": "made for a test",
             "machine": {"fingerprint": "test"}, "models": [

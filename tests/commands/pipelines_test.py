@@ -55,7 +55,7 @@ class Pipelines(CommandCase):
         file = self.folder / "peak.json"
         text = self.good("goodput", GAME, "--set", "duration_s=10", "--policies", "symphony",
                          "--seeds", 1, "--precision", 5, "--json", file)
-        self.assertIn("no pipeline's and no other model's bad ratio", text)
+        self.assertIn("no pipeline's and no other model's violation ratio", text)
         run = json.loads(file.read_text())["runs"][0]
         self.assertLessEqual(run["pipelines"][0]["bad_ratio"], 0.01)
         self.assertEqual(run["peak"]["limiting_model"], "game")

@@ -86,7 +86,7 @@ class Plans(CommandCase):
     def test_a_plan_that_holds_only_without_chance_is_refused(self):
         scenario = SOURCE / "scenarios/gpulets/equal.toml"
         words = ["plan", "gpulet", scenario]
-        why = ("the plan carries the load only if requests come evenly: as they come by chance, "
+        why = ("the plan sustains the load only if requests come evenly: as they come by chance, "
                "about ")
         self.bad(*words, "--planner", "gpulet", says=why)
         self.good(*words, "--planner", "gpulet", "--set", "arrivals.process=uniform")
@@ -94,9 +94,9 @@ class Plans(CommandCase):
         self.assertIn("planned by gpulet-retry\n", text)
         self.assertIn("interference: not counted on, but lanes of a device slow each other", text)
         rows = re.findall(r"(?m)^[\w-]+ +\d .*", text)
-        late = [float(row.split()[-1]) for row in rows]
-        self.assertGreaterEqual(len(late), 5, text)
-        self.assertLessEqual(max(late), 0.6)
+        violations = [float(row.split()[-1]) for row in rows]
+        self.assertGreaterEqual(len(violations), 5, text)
+        self.assertLessEqual(max(violations), 0.6)
         self.assertNotIn("interference:", self.good(*words, "--set", "rate_rps=200",
                                                     "--interference", "0,0,0,0,1"))
 
@@ -113,7 +113,7 @@ class Plans(CommandCase):
             self.assertRegex(done.stderr, r"equal\.toml: " + why)
         done = tactus("simulate", SOURCE / "scenarios/gpulets/waves.toml", *slo)
         self.assertEqual(done.returncode, 2)
-        self.assertRegex(done.stderr, f"^tactus: {why}")  # and nothing of rates
+        self.assertRegex(done.stderr, f"^tactus simulate: {why}")  # and nothing of rates
 
     def with_memory(self, name):
         """The scenario with models that need 1,000 MB each."""
@@ -156,9 +156,9 @@ class Plans(CommandCase):
                         [*simulate, "--policy", "planned", "--set", "plan.planner=gpulet"]):
             done = tactus(*command)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertRegex(done.stderr, r"^tactus: warning: \[plan\] memory_mb: the profile "
-                             r"does not say what memory 'LeNet', .* need, which count as 0; .*"
-                             r"`tactus profile` measures does\n$")
+            self.assertRegex(done.stderr, r"^tactus (simulate|plan gpulet): warning: \[plan\] "
+                             r"memory_mb: the profile does not say what memory 'LeNet', .* need, "
+                             r"which count as 0; .*`tactus profile` measures does\n$")
         self.good(*simulate)  # nobody looks at it
 
     def test_a_plan_for_another_load_or_slo_says_so(self):
@@ -173,7 +173,7 @@ class Plans(CommandCase):
                  "planned for an SLO of 5 ms of 'LeNet', here it is 50")):
             done = tactus(*run, *setting)
             self.assertEqual((done.returncode, done.stderr),
-                             (0, f"tactus: warning: {plan}: {says}\n"))
+                             (0, f"tactus simulate: warning: {plan}: {says}\n"))
 
     def test_a_plan_is_written_run_and_refused_elsewhere(self):
         folder = SOURCE / "scenarios/gpulets"
@@ -246,10 +246,10 @@ class Plans(CommandCase):
             self.assertLessEqual(max(bad[planner, mix] for mix in mixes), 1, bad)
         for mix in ("3", "5"):  # as in the paper
             self.assertGreater(bad["gpulet", mix], 1, bad)
-        for key, row in rows.items():  # what is lost is lost by neighbours, not by bad luck
+        for key, row in rows.items():  # violations come from neighbours, not from chance
             self.assertLessEqual(float(row["alone_percent"]), 1, key)
         claims = (self.folder / "claims.csv").read_text()
-        self.assertRegex(claims, r"14,.*late or dropped of all requests.*,yes\n")
+        self.assertRegex(claims, r"14,.*violations of all requests.*,yes\n")
         self.assertRegex(claims, r"14,.*shares in use follow the load.*,yes\n")
 
     def test_a_policy_whose_options_leave_no_time_is_pointed_out(self):
@@ -286,9 +286,9 @@ class Plans(CommandCase):
                                                "preemptive-priority"))
         self.assertIn("cost=US: ", self.good("policies", "fifo"))
 
-    def test_a_load_that_has_no_plan_is_one_that_is_not_carried(self):
-        # The search begins at the fluid limit, for which devices cannot be split. Half may be bad,
-        # for what is looked for is where plans end.
+    def test_a_load_that_has_no_plan_is_one_that_is_not_sustained(self):
+        # The search begins at the fluid limit, for which devices cannot be split. Half may be
+        # violations, for what is looked for is where plans end.
         words = ["goodput", SOURCE / "scenarios/gpulets/equal.toml", "--policies", "planned",
                  "--set", "plan.planner=gpulet", "--set", "plan.headroom=0", "--set",
                  "duration_s=8", "--seeds", 1, "--bad", 50]
@@ -342,7 +342,7 @@ class Plans(CommandCase):
             row = next(r for r in text.splitlines() if r.startswith(entry["policy"]))
             self.assertEqual(row.split()[1], str(entry["lanes"]))
         self.assertIn(f"fewer than {found['all-final']['fluid_lanes']}\n", text)
-        # The number is the least: one lane less carries it no more.
+        # The number is the least: one lane less no longer sustains it.
         few = found["all-final"]["lanes"] - 1
         text = self.in_vain(*words[:-1], "all-final", "--most", few, "--json", file)
         self.assertIn(f"> {few}", text)
@@ -368,6 +368,7 @@ class Plans(CommandCase):
         self.assertIn("a batch must be to stop another (3; 0: never)\n", one)
         self.assertNotIn("symphony", one)
         self.bad("policies", "zz", says="no policy 'zz'")
+        self.bad("policies", "horizn", says="no policy 'horizn' (did you mean 'horizon'?)")
         for name in re.findall(r"(?m)^  ([a-z-]+)  ", text):  # each option is one line
             for line in re.findall(r"(?m)^      (.*)", self.good("policies", name)):
                 self.assertRegex(line, r"^([a-z_]+=|published|to compare it: )")

@@ -16,7 +16,7 @@ namespace tactus {
 namespace {
 
 // Three models of 4 + 1 b ms (two exits, the first in half the time) on two lanes: batches of eight
-// carry 1333 requests per second at the final exit.
+// sustain 1333 requests per second at the final exit.
 constexpr double kCapacity = 2 * 8 / 0.012;
 
 ProfileFile Profile() {

@@ -83,7 +83,7 @@ TEST(EveryWindowMode, AnswersAllOfAnOverloadAndServesOn) {
     std::int64_t ended = 0;
     for (const std::int64_t count : report.all.outcomes) ended += count;
     EXPECT_EQ(ended, report.all.requests);
-    // The plan's batches of eight, 48 in 36 ms, carry 1333 a second.
+    // The plan's batches of eight, 48 in 36 ms, sustain 1333 a second.
     EXPECT_GE(report.all.goodput_rps, 1300);
   }
 }

@@ -73,6 +73,18 @@ def make_repository(root):
               'parameters { key: "slo_ms" value: { string_value: "60000" } }\n')
 
 
+def make_repository_with_pipeline(root):
+    """The usual models, and "twice", an ensemble whose one step is "echo"."""
+    make_repository(root)
+    tensor = '{ name: "%s" data_type: TYPE_FP32 dims: [ 4 ] }'
+    mapped = '{ key: "%s" value: "%s" }'
+    add_model(root, "twice", 'name: "twice"\nplatform: "ensemble"\nmax_batch_size: 8\n'
+              f'input [ {tensor % "INPUT0"} ]\noutput [ {tensor % "OUTPUT0"} ]\n'
+              'ensemble_scheduling { step [ { model_name: "echo" model_version: -1 '
+              f'input_map {mapped % ("INPUT0", "INPUT0")} '
+              f'output_map {mapped % ("OUTPUT0", "OUTPUT0")} }} ] }}\n')
+
+
 class Server:
     """One server process. `repository` is a folder of its own, which tests may change; `under` is a
     command that becomes the server: what limits it, for instance."""

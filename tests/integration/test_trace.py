@@ -13,22 +13,10 @@ import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
 from tritonclient.utils import InferenceServerException
 
-from serving import WAIT_S, Server, identity_config, make_repository
+from serving import WAIT_S, Server, make_repository_with_pipeline
 
 OUTER = ["REQUEST_START", "QUEUE_START", "REQUEST_END"]
 WHOLE = ["REQUEST_START", "QUEUE_START", "COMPUTE_START", "COMPUTE_END", "REQUEST_END"]
-
-
-def fill(root):
-    """The usual models, and a pipeline of one of them."""
-    make_repository(root)
-    (root / "twice" / "1").mkdir(parents=True)
-    (root / "twice" / "config.pbtxt").write_text(identity_config(
-        "twice", 8, [("INPUT0", "TYPE_FP32", [4])],
-        'output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
-        'ensemble_scheduling { step [ { model_name: "echo" model_version: -1 '
-        'input_map { key: "INPUT0" value: "INPUT0" } '
-        'output_map { key: "OUTPUT0" value: "OUTPUT0" } } ] }').replace('"identity"', '"ensemble"'))
 
 
 def both_clients(server):
@@ -82,7 +70,8 @@ class TraceTest(unittest.TestCase):
         self.file = pathlib.Path(folder.name) / "traces.json"
 
     def serve(self, *arguments):
-        server = Server("--trace-file", str(self.file), *arguments, fill=fill)
+        server = Server("--trace-file", str(self.file), *arguments,
+                        fill=make_repository_with_pipeline)
         self.addCleanup(server.close)
         return server
 

@@ -15,7 +15,8 @@ import tritonclient.http as http_client
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException
 
-from serving import SOURCE, WAIT_S, Server, ServedTest, add_model, identity_config, make_repository
+from serving import (SOURCE, WAIT_S, Server, ServedTest, add_model, identity_config,
+                     make_repository_with_pipeline)
 
 RAW = {"Inference-Header-Content-Length": "0"}
 
@@ -172,20 +173,9 @@ class ClassesTest(unittest.TestCase):
 
 
 class ModelControlTest(unittest.TestCase):
-    def fill(self, root):
-        make_repository(root)
-        (root / "twice" / "1").mkdir(parents=True)
-        (root / "twice" / "config.pbtxt").write_text(identity_config(
-            "twice", 8, [("INPUT0", "TYPE_FP32", [4])],
-            'output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
-            'ensemble_scheduling { step [ { model_name: "echo" model_version: -1 '
-            'input_map { key: "INPUT0" value: "INPUT0" } '
-            'output_map { key: "OUTPUT0" value: "OUTPUT0" } } ] }').replace(
-                '"identity"', '"ensemble"'))
-
     def explicit(self, *arguments):
         return contextlib.closing(Server("--model-control-mode", "explicit", *arguments,
-                                         fill=self.fill))
+                                         fill=make_repository_with_pipeline))
 
     def message(self, ask, *arguments, **more):
         with self.assertRaises(InferenceServerException) as error:

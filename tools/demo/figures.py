@@ -29,7 +29,7 @@ def exit_mix(run):
 
 HEADER = ('policy', 'load', 'offered', 'goodput', 'late or', 'P50', 'P95', 'P99',
           'exits 1/2/3/4', 'accuracy', 'limit')
-UNITS = ('', 'of full', 'req/s', 'req/s', 'lost %', 'ms', 'ms', 'ms', '% of answers', 'measured',
+UNITS = ('', 'of full', 'req/s', 'req/s', 'viol. %', 'ms', 'ms', 'ms', '% of answers', 'measured',
          '%')
 
 
@@ -117,11 +117,11 @@ set tics nomirror textcolor rgb '#333333'
 set xlabel 'offered load'
 set xrange [{left}:{right}]
 set format x '%.0f %%'
-set label 1 "what full depth\\ncan carry" at 100, graph 0.62 right offset -0.7,0 tc rgb '#777777'
+set label 1 "what full depth\\ncan sustain" at 100, graph 0.62 right offset -0.7,0 tc rgb '#777777'
 set arrow 1 from 100, graph 0 to 100, graph 1 nohead dt 2 lc rgb '#999999'
 set lmargin 9
 set rmargin 3
-set title 'late or lost requests, %'
+set title 'violations, %'
 set yrange [-2:102]
 set key left top reverse Left samplen 2
 plot {violations}

@@ -96,10 +96,10 @@ def video(pictures, size, fps):
 
 
 def table(rows):
-    """`rows`: (load, rule, offered, on time, late or lost in %, P95 ms, is ours)."""
+    """`rows`: (load, rule, offered, on time, violations in %, P95 ms, is ours)."""
     most = max(row[3] for row in rows) or 1
     lines = ['<tr><th>steps have</th><th>load</th><th>offered, 1/s</th><th>on time, 1/s</th>'
-             '<th></th><th>late or lost, %</th><th>P95, ms</th></tr>']
+             '<th></th><th>violations, %</th><th>P95, ms</th></tr>']
     for load, rule, offered, good, bad, p95, ours in rows:
         kind = ' class="ours"' if ours else ''
         lines.append(f'<tr{kind}><td>{html.escape(rule)}</td><td>{load:g}</td>'
@@ -124,7 +124,7 @@ another: HTTP, decoding, every model and every operator included.</p>
 {film}
 <p>And four pictures of it in full size:</p>
 <div class="pictures">{"".join(frames)}</div>
-<h2>Past what this machine carries</h2>
+<h2>Past what this machine sustains</h2>
 <p>{html.escape(told)}</p>
 {table(loads)}
 </html>

@@ -203,7 +203,7 @@ def series(metric, labels, values):
 
 
 def query_test(metadata):
-    """promtool's test: three workers of four lanes, half idle, one of ten requests bad."""
+    """promtool's test: three workers of four lanes, half idle, one of ten requests a violation."""
     service = re.search(r'service="([^"]*)-worker-metrics"', metadata['query']).group(1)
     worker = {'namespace': 'models', 'service': f'{service}-worker-metrics'}
     front = {'namespace': 'models', 'service': f'{service}-front-end-metrics'}

@@ -175,6 +175,13 @@ RETIRED = {
     r'[Hh]opeless|[Dd]oomed': 'unmeetable',
     r'_fps\b': 'pipeline requests per second are _rps too',
     r'[Rr]eorgani[sz](?:e|es|er|ed|ation)': 'plan transition',
+    # Of a load: a call carries tensors, and the simulator carries decisions out.
+    r'\b(?:polic(?:y|ies)|plans?|lanes?|slots?|devices?|machine|depth|batches)'
+    r'(?: can| could| would| still)? carr(?:y|ies|ied)\b(?! out)'
+    r'|\b[Cc]arr(?:y|ies|ied) [^.;\n]{0,30}\b(?:loads?\b|rates?\b|r/s|'
+    r'(?:requests?|frames?)(?:/s| (?:a|per) second))|AddColumn\("carries"': 'sustains',
+    r'\b(?:late|expired) or (?:lost|dropped|unanswered)\b|\b(?:bad|lost) %|% (?:bad|lost)\b'
+    r'|\bbad (?:ratios?|requests)\b': 'violations, violation ratio (docs/deadlines.md)',
     r'HowPlannedOtherwise|WhyNeverSplit|WhatEachLacks|SayWhatIsNeverServed|DoubtOfCores':
         'a verb and a noun (ExplainPlanMismatch, DescribeShortage)',
 }

@@ -44,6 +44,12 @@ BROKEN = {
     'a script too wide': ('bench/wide', '#!/bin/sh\n# ' + 'x' * 99 + '\n', 2, '101 columns'),
     'an address in a script': ('tools/get.sh', '#!/bin/sh\ncurl https://example.org/x\n', 2,
                                'example.org'),
+    'a load that is carried': ('docs/carry.md', 'fine\nas much as the lanes can carry\n', 2,
+                               'say sustains'),
+    'a load that a plan carries': ('src/core/c.h', '#pragma once\n// It carries all of the load.\n',
+                                   2, 'say sustains'),
+    'violations under another name': ('docs/late.md', 'fine\n\n0.3 % late or lost\n', 3,
+                                      'say violations'),
     'a dead link': ('docs/dead.md', 'a\n\n[b](../src/gone.h), [c](dead.md#here)\n', 3,
                     '../src/gone.h leads to no file'),
     'a dead picture': ('docs/picture.md', '![a](a.png)\n', 1, 'a.png leads to no file'),
@@ -68,7 +74,9 @@ int F(int x) { return x; }
     'src/core/speed_bench.cc': 'auto t = std::chrono::steady_clock::now();\n',
     'src/metrics/report.h': '#pragma once\nstruct Run { double p50_ms = 0; };\n',
     'tests/fuzz_corpus/x_fuzz/seed': '{' * 200,
-    'README.md': 'See https://example.org/paper and `curl http://127.0.0.1:8000/v2`.\n'
+    'README.md': 'A call carries tensors; lanes carry out plans. A link carries less than half.\n'
+                 'No request is lost. A frame that would be late is dropped.\n'
+                 'See https://example.org/paper and `curl http://127.0.0.1:8000/v2`.\n'
                  '[a folder](docs), [a file](docs/results/README.md#top), [here](#there), `[x](y)`\n',
     'docs/results/README.md': '```\n[code](is/no/link)\n```\n[rows](a.csv), [up](../..)\n',
     'docs/results/a.csv': '1\n',

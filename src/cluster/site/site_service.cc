@@ -19,7 +19,7 @@ std::unexpected<Error> NotReached(std::string_view model, const std::string& why
 
 Expected<std::shared_ptr<const ModelSpec>> SiteService::Find(std::string_view model,
                                                              std::int64_t version) const {
-  auto found = models_.Find(model, version);
+  auto found = next().Find(model, version);
   if (found || found.error().code != ErrorCode::kNotFound) return found;
   if (const auto why = why_not_.site()) return NotReached(model, *why);
   return found;
@@ -33,7 +33,7 @@ Status SiteService::ModelReady(std::string_view model, std::int64_t version) con
 }
 
 std::vector<ModelState> SiteService::Index() const {
-  std::vector<ModelState> states = models_.Index();
+  std::vector<ModelState> states = next().Index();
   for (ModelState& each : states) {
     if (each.state != "READY") continue;
     if (auto why = why_not_.model(each.name, each.version)) {

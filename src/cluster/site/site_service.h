@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "service/inference_service.h"
+#include "service/forwarding_service.h"
 
 namespace tactus {
 
-class SiteService final : public InferenceService {
+class SiteService final : public ForwardingService {
  public:
   // Why calls do not reach a worker now; nothing: they do. Version < 0: any.
   struct WhyNot {
@@ -26,27 +26,20 @@ class SiteService final : public InferenceService {
 
   // `models` runs the calls, and outlives this.
   SiteService(InferenceService& models, WhyNot why_not)
-      : models_(models), why_not_(std::move(why_not)) {}
+      : ForwardingService(models), why_not_(std::move(why_not)) {}
 
   // kUnavailable, not kNotFound, while the site cannot be asked which models it has.
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override;
   Status ModelReady(std::string_view model, std::int64_t version) const override;
-  CallId Infer(InferCall&& call) override { return models_.Infer(std::move(call)); }
-  void Cancel(CallId call) override { models_.Cancel(call); }
-  bool Live() const override { return models_.Live(); }
-  bool Ready() const override { return models_.Ready() && !why_not_.site(); }
+  bool Ready() const override { return next().Ready() && !why_not_.site(); }
   std::vector<ModelState> Index() const override;
   // The workers load and unload: what were unloaded here alone could not be loaded again.
   Status Load(const std::string& model, const std::string& config) override;
   Status Unload(const std::string& model) override;
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
-                                                    std::int64_t version) const override {
-    return models_.Statistics(model, version);
-  }
+  Status UnloadWithSteps(const std::string& model) override { return Unload(model); }
 
  private:
-  InferenceService& models_;
   const WhyNot why_not_;
 };
 

@@ -1,7 +1,8 @@
-// Without this a front end could call a model ready that no worker serves, or tell clients that a
-// model does not exist while it cannot know.
+// Without this a front end could call a model ready that no worker serves, tell clients that a
+// model does not exist while it cannot know, or unload one that only the workers can load again.
 #include "cluster/site/site_service.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -26,6 +27,16 @@ class Known final : public PlainService {
   CallId Infer(InferCall&&) override { return 7; }
   std::vector<ModelState> Index() const override {
     return {{"a", 1, "READY", ""}, {"b", 1, "READY", ""}, {"c", 1, "LOADING", "it loads"}};
+  }
+  Status Load(const std::string&, const std::string&) override { return Changed(); }
+  Status Unload(const std::string&) override { return Changed(); }
+
+  int changes = 0;
+
+ private:
+  Status Changed() {
+    ++changes;
+    return {};
   }
 };
 
@@ -74,6 +85,15 @@ TEST_F(SiteServiceTest, AModelIsUnknownOnlyToASiteThatCanBeAsked) {
   away = "no scheduler answers";
   EXPECT_EQ(site.Find("nobody", -1).error().code, ErrorCode::kUnavailable);
   EXPECT_EQ(site.Find("nobody", -1).error().message, "model 'nobody': no scheduler answers");
+}
+
+TEST_F(SiteServiceTest, LeavesModelsToTheWorkers) {
+  for (const Status& status : {site.Load("m", ""), site.Unload("m"), site.UnloadWithSteps("m")}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::kUnavailable);
+    EXPECT_THAT(status.error().message, HasSubstr("model 'm' at the workers of the site"));
+  }
+  EXPECT_EQ(models.changes, 0);
 }
 
 }  // namespace

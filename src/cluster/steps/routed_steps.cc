@@ -99,7 +99,7 @@ void RoutedSteps::Follow(const WorkerRoutes& told) {
 }
 
 RoutedSteps::RoutedSteps(InferenceService& local, Options options)
-    : local_(local), body_(std::make_unique<Body>(local, std::move(options))) {}
+    : ForwardingService(local), body_(std::make_unique<Body>(local, std::move(options))) {}
 
 RoutedSteps::~RoutedSteps() = default;
 
@@ -110,13 +110,13 @@ std::size_t RoutedSteps::underway() const {
 
 Expected<std::shared_ptr<const ModelSpec>> RoutedSteps::Find(std::string_view model,
                                                              std::int64_t version) const {
-  auto here = local_.Find(model, version);
+  auto here = next().Find(model, version);
   if (here || version >= 0) return here;
   return FindElsewhere(model, here.error());
 }
 
 Status RoutedSteps::ModelReady(std::string_view model, std::int64_t version) const {
-  Status here = local_.ModelReady(model, version);
+  Status here = next().ModelReady(model, version);
   if (here || version >= 0) return here;
   const auto there = FindElsewhere(model, here.error());
   return there ? Status() : std::unexpected(there.error());
@@ -176,9 +176,9 @@ CallId RoutedSteps::Infer(InferCall&& call) {
   std::vector<bool> tried(route != nullptr ? route->targets.size() : 0);
   const auto first = route != nullptr ? route->Next(tried) : std::nullopt;
   if (!first || route->targets[*first].here) {
-    if (auto model = local_.Find(call.model->name, -1)) {
+    if (auto model = next().Find(call.model->name, -1)) {
       call.model = *std::move(model);
-      return local_.Infer(std::move(call));
+      return next().Infer(std::move(call));
     }
   }
   const auto sent = body_->Hold(std::move(call), routes, route, std::move(tried));
@@ -352,7 +352,7 @@ void RoutedSteps::Body::Finish(const std::shared_ptr<SentStep>& sent, InferReply
 }
 
 void RoutedSteps::Cancel(CallId call) {
-  if ((call & kAtPeers) == 0) return local_.Cancel(call);
+  if ((call & kAtPeers) == 0) return next().Cancel(call);
   std::shared_ptr<SentStep> sent;
   {
     const std::scoped_lock lock(body_->mutex);
@@ -369,7 +369,7 @@ void RoutedSteps::Cancel(CallId call) {
     here = sent->local;
   }
   if (stop) stop();
-  if (here != 0) local_.Cancel(here);
+  if (here != 0) next().Cancel(here);
 }
 
 }  // namespace tactus

@@ -25,13 +25,13 @@
 
 #include "cluster/steps/peer.h"
 #include "fleet/worker_routes.h"
-#include "service/inference_service.h"
+#include "service/forwarding_service.h"
 #include "service/remote_step.h"
 #include "service/step_group.h"
 
 namespace tactus {
 
-class RoutedSteps final : public InferenceService {
+class RoutedSteps final : public ForwardingService {
  public:
   struct Options {
     MakePeer connect;  // grpc_peer.h
@@ -53,20 +53,6 @@ class RoutedSteps final : public InferenceService {
   Status ModelReady(std::string_view model, std::int64_t version) const override;
   CallId Infer(InferCall&& call) override;
   void Cancel(CallId call) override;
-  bool Live() const override { return local_.Live(); }
-  bool Ready() const override { return local_.Ready(); }
-  std::vector<ModelState> Index() const override { return local_.Index(); }
-  Status Load(const std::string& model, const std::string& config) override {
-    return local_.Load(model, config);
-  }
-  Status Unload(const std::string& model) override { return local_.Unload(model); }
-  Status UnloadWithSteps(const std::string& model) override {
-    return local_.UnloadWithSteps(model);
-  }
-  Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
-                                                    std::int64_t version) const override {
-    return local_.Statistics(model, version);
-  }
 
   // The ways to the nodes of the routes: probes each of them, which may take seconds, and says what
   // calls and probes have shown of late.
@@ -89,7 +75,6 @@ class RoutedSteps final : public InferenceService {
   // Of a model that is not here: as Find, or what `here` says where no route has it.
   Expected<std::shared_ptr<const ModelSpec>> FindElsewhere(std::string_view model,
                                                            const Error& here) const;
-  InferenceService& local_;
   const std::unique_ptr<Body> body_;
 };
 

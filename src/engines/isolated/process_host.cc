@@ -233,7 +233,7 @@ void LiveWithServer(long server) {
 
 void RunEngineProcess(int argc, char** argv, const HostedEngineMaker& make) {
   if (argc < 3) {
-    std::fprintf(stderr, "tactus: %s is started by a server, not by hand\n", kEngineProcess);
+    std::fprintf(stderr, "tactus %s: started by a server, not by hand\n", kEngineProcess);
     std::exit(2);
   }
   isolated::LiveWithServer(std::strtol(argv[2], nullptr, 10));

@@ -35,7 +35,7 @@ TEST(AdviseLanes, AsksForWhatTheLoadNeeds) {
        "no more than idleness gives back"},
       {{.lanes = 10, .requests = 100, .bad_ratio = 0, .idle_ratio = 0.95, .untouched = 7},
        2,
-       "nothing is bad: as ever"},
+       "no violations: as ever"},
       {{.lanes = 10, .requests = 100, .bad_ratio = 0.9, .idle_ratio = 0}, 20, "twice at the most"},
       {{.lanes = 10, .requests = 100, .bad_ratio = 1, .idle_ratio = 0}, 20, "no division by 0"},
       {{.lanes = 1, .requests = 100, .bad_ratio = 0.02, .idle_ratio = 0}, 2, "one is not enough"},
@@ -73,7 +73,7 @@ TEST(AdviseLanes, ComesToRest) {
         changes += next != now;
         now = next;
       }
-      // What is bad by less than the threshold may stay so.
+      // Violations below the threshold may stay.
       EXPECT_GE(now, 0.99 * needed) << lanes << " lanes, " << needed << " needed";
       EXPECT_LE(now, std::max(1.0, needed / 0.8 + 1)) << lanes << " lanes, " << needed;
       EXPECT_LE(changes, 10);

@@ -1,4 +1,4 @@
-// What a lane carries whose models run one after another, round and round: each gathers a batch
+// What a lane sustains whose models run one after another, round and round: each gathers a batch
 // while the others run (Nexus, Section 6.1; gpu-lets, Section 2.2).
 #pragma once
 
@@ -24,7 +24,7 @@ struct DutyCycle {
   std::vector<int> batches;  // by member
 };
 
-// A cycle d with batches b_i that carries all members: b_i >= rate_i d, sum L(b_i) <= d, and
+// A cycle d with batches b_i that sustains all members: b_i >= rate_i d, sum L(b_i) <= d, and
 // L(b_i) + d <= SLO_i. Of those that there are, the one that leaves most of the lane idle. Exact:
 // between two instants at which some rate_i d is whole, batches stay as they are. Nothing where no
 // cycle fits, or for no member.

@@ -34,7 +34,7 @@ TEST(DutyCycle, ASeldomModelWaitsNoLongerThanItsSloLeaves) {
   EXPECT_EQ(fit->cycle, Millis(24 - 3));
 }
 
-// Whether any batches carry the members, by trying all; the shortest cycle of a set of batches is
+// Whether any batches sustain the members, by trying all; the shortest cycle of a set of batches is
 // their time.
 bool AnyBatchesFit(const PlanInput& input, LaneClass lane, const std::vector<LaneMember>& members) {
   std::vector<int> batches(members.size(), 1);

@@ -33,9 +33,9 @@ double Curvature(const Point& a, const Point& b, const Point& c) {
 
 // What gpu-let a model asks for.
 enum class ShareRule {
-  kKnee,      // the knee, or what carries the rest of its rate if that is smaller: the paper's
-  kBestRate,  // the same with the size that carries most for each percent of it
-  kRequired,  // what carries the rest of its rate
+  kKnee,      // the knee, or what sustains the rest of its rate if that is smaller: the paper's
+  kBestRate,  // the same with the size that sustains most for each percent of it
+  kRequired,  // what sustains the rest of its rate
   kWhole,     // a whole device
   kKneeOnly,  // guided self-tuning
 };
@@ -67,7 +67,7 @@ Order ByRate(const PlanInput& input) {
   return order;
 }
 
-// The size that carries most for each percent of the device.
+// The size that sustains most for each percent of the device.
 LaneClass BestRate(const PlanInput& input, ModelId m) {
   LaneClass best = input.whole();
   double most = 0;
@@ -99,7 +99,7 @@ class Elastic {
   Elastic(const PlanInput& input, const Layout& empty, Rules rules)
       : input_(input), rules_(rules), layout_(empty) {}
 
-  // Nothing: all are carried.
+  // Nothing: all are sustained.
   std::optional<Shortage> Place(const Order& order) {
     for (const ModelId m : order) {
       const double left = Place(m);
@@ -140,7 +140,7 @@ class Elastic {
     return Knee(input_, m);
   }
 
-  // The smallest share that carries the rate alone; the whole device where none does.
+  // The smallest share that sustains the rate alone; the whole device where none does.
   LaneClass Required(ModelId m, double rate_rps) const {
     for (LaneClass::rep c = 0; c < input_.shares.size(); ++c) {
       if (layout_.MostAlone(LaneClass{c}, m) >= rate_rps) return LaneClass{c};
@@ -223,8 +223,8 @@ std::unexpected<Error> NoPlaceFor(const PlanInput& input, const Shortage& shorta
 std::unexpected<Error> NoRoomForChance(const PlanInput& input, ModelId m) {
   return Fail(ErrorCode::kResourceExhausted,
               "not schedulable: the requests of model '" + input.models[m.value()].name +
-                  "' would fit if they came evenly; as they come by chance, too many would be "
-                  "late or lost; more devices, a longer SLO or less load may help");
+                  "' would fit if they came evenly; as they come by chance, there would be too "
+                  "many violations; more devices, a longer SLO or less load may help");
 }
 
 // By one rule; whoever fell short is first in the next round. `least`: the shortage of the round
@@ -251,10 +251,10 @@ std::vector<ModelId> LosersByChance(const ChanceLosses& losses, const PlanInput&
   std::vector<ModelId> losers;
   std::vector<double> lost_rps;
   for (ModelId::rep m = 0; m < losses.models.size(); ++m) {
-    if (TooMuch(losses.models[m])) losers.push_back(ModelId{m});
+    if (TooMany(losses.models[m])) losers.push_back(ModelId{m});
     lost_rps.push_back(losses.models[m].part * input.models[m].expected_rps);
   }
-  if (losers.empty() && TooMuch(losses.all)) {
+  if (losers.empty() && TooMany(losses.all)) {
     const auto most = std::ranges::max_element(lost_rps) - lost_rps.begin();
     losers.push_back(ModelId{static_cast<ModelId::rep>(most)});
   }

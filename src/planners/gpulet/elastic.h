@@ -1,6 +1,6 @@
 // Elastic partitioning (gpu-lets, Algorithm 1): each model, the most asked-for first, gets gpu-lets
-// of the size at which another percent of the device stops paying (the knee of what it carries over
-// its size), or of the size that it needs if that is smaller; what can share time with another
+// of the size at which another percent of the device stops paying (the knee of what it sustains
+// over its size), or of the size that it needs if that is smaller; what can share time with another
 // gpu-let does.
 #pragma once
 
@@ -36,13 +36,13 @@ struct ElasticRetryOptions {
 };
 
 // Ours: PlanElastic's plan where it finds one, else the algorithm again and again until everybody
-// is carried. Whoever fell short is first in the next round; after `rounds` of them another rule
-// says what gpu-let a model asks for: first the paper's, then what carries the rest of its rate
-// alone, then the size that carries most for each percent of it if that is smaller; with
+// is sustained. Whoever fell short is first in the next round; after `rounds` of them another rule
+// says what gpu-let a model asks for: first the paper's, then what sustains the rest of its rate
+// alone, then the size that sustains most for each percent of it if that is smaller; with
 // interference also without a neighbour in mind, with the mildest, and whole devices. Where
 // no free gpu-let helps, a part of the rate goes to the one in use that can take most of it. The
 // error is that of the round that lacked least.
-// A model that would lose too much by chance (core/chance.h) is planned for as if it asked for
+// A model with too many violations by chance (core/chance.h) is planned for as if it asked for
 // more, by steps, as long as there is a plan for that; then the next rule is tried.
 Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOptions& options);
 

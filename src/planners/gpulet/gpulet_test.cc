@@ -79,7 +79,7 @@ TEST(Elastic, SaysWhichModelHasNoPlace) {
       << plan.error().message;
 }
 
-// One order and one rule leave loads unserved that others carry.
+// One order and one rule leave loads unserved that others sustain.
 TEST(Elastic, WhoeverFellShortIsFirstInTheNextRound) {
   int more = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {

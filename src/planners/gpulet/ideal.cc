@@ -59,7 +59,7 @@ class IdealPlanner::Maker {
   };
 
   // The sets that a device has memory for and that no further model could join: whatever a device
-  // serves lies within one of them. Lanes are compared within a set only, for one that carries
+  // serves lies within one of them. Lanes are compared within a set only, for one that sustains
   // more may do so with another model, and leave no memory for those in the device's other lane.
   std::vector<Models> LargestSets() const {
     const auto fits = [&](Models models) {
@@ -397,7 +397,7 @@ Expected<Plan> IdealPlanner::Solve(std::span<const double> rates_rps) const {
     return Fail(ErrorCode::kResourceExhausted,
                 "not schedulable: no split of " + std::to_string(input_->devices) +
                     " devices and no placement " + (limited ? "that their memory allows " : "") +
-                    "carries these rates");
+                    "sustains these rates");
   }
   if (answer == Search::Answer::kGaveUp) {
     return Fail(ErrorCode::kDeadlineExceeded, "the exhaustive search gave up; allow it more steps");

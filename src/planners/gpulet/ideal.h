@@ -1,5 +1,5 @@
 // The upper bound of every planner here: whether any split of the devices, any placement of the
-// models and any division of their rates carries the load (gpu-lets, Section 6.2, "ideal"). Exact,
+// models and any division of their rates sustains the load (gpu-lets, Section 6.2, "ideal"). Exact,
 // and exponential in the models: for a handful.
 //
 // A lane's choice is a batch of each model; its cycle is their time, its rates batch over cycle. Of

@@ -90,7 +90,7 @@ TEST(PlanSquishy, AModelThatOnlyAWholeDeviceServesIsNamedWhereItGetsHalfOfOne) {
   const auto halves = *MakePlanner("nexus-half", std::nullopt);
   const auto plan = halves->Solve(problem.input);
   ASSERT_FALSE(plan);
-  EXPECT_EQ(plan.error().code, ErrorCode::kResourceExhausted) << "whole devices would carry it";
+  EXPECT_EQ(plan.error().code, ErrorCode::kResourceExhausted) << "whole devices would sustain it";
   EXPECT_EQ(plan.error().message,
             "model 'm0': no batch meets half of its SLO of 10 ms on 50 % of a device, which is "
             "what this planner splits them into: the quickest takes 6 ms; a longer SLO or another "

@@ -27,7 +27,7 @@ Duration InputThere(const FleetInput& input, FleetPipelineId p, FleetStageId s, 
 }
 
 // The stages that the same instances run, and how many of these: one runs once in a cycle, so that
-// the instances that CWD counts, which run all the time, would not carry the load.
+// the instances that CWD counts, which run all the time, would not sustain the load.
 struct WantedWindows {
   std::vector<FleetStageRef> stages;
   StagePlacement at;

@@ -12,7 +12,7 @@
 namespace tactus {
 namespace {
 
-// Of a pipeline's placement, to be smaller (EstThrpt): all of the load is carried by as many
+// Of a pipeline's placement, to be smaller (EstThrpt): all of the load is sustained by as many
 // instances as it needs, so what differs is what they cost.
 struct Cost {
   double busy = 0;       // accelerators

@@ -182,8 +182,8 @@ class Relief {
       }
       if (!first) continue;
       const double others = busy_[d.value()];
-      const auto carried = [&](double busy) { return Has(d) / std::max(busy, Has(d)); };
-      lost += others * (carried(others) - carried(others + added));
+      const auto sustained = [&](double busy) { return Has(d) / std::max(busy, Has(d)); };
+      lost += others * (sustained(others) - sustained(others + added));
     }
     return lost;
   }

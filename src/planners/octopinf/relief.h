@@ -25,7 +25,7 @@ struct ReliefOptions {
 };
 
 // Changes batches and devices of such pipelines' stages, one stage at a time, as long as that
-// carries more results in time; reasons and links with them. Nothing where all is carried.
+// sustains more results in time; reasons and links with them. Nothing where all is sustained.
 void RelievePipelines(const FleetInput& input, const ReliefOptions& options, PlacedFleet& placed);
 
 }  // namespace tactus

@@ -43,7 +43,7 @@ struct PartitionProblem {
 // would help. An OK is no promise that there is a partition.
 Status Validate(const PartitionProblem& problem);
 
-// What one sub-cluster carries.
+// What one sub-cluster sustains.
 struct SubClusterLoad {
   int models = 0;
   double rate_rps = 0;

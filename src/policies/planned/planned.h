@@ -7,7 +7,7 @@
 // (core/planner.h): the paper's duty cycle is the longest round, and its windows are the order in a
 // round.
 //
-// A model on several lanes is divided among them by what the plan lets each of them carry. Heads
+// A model on several lanes is divided among them by what the plan lets each of them sustain. Heads
 // are given up that no lane of the model could answer in time any more, or that would hold a batch
 // under its planned size. A model that has a lane to itself may run larger batches than planned.
 //

@@ -148,7 +148,7 @@ void PlanningThread::Look(Duration passed) {
     problem_.clear();
   } else {
     WarnOnce("shortage",
-             fmt::format("plan: {}: {}", plan ? "for a part of the load" : "what serves stays",
+             fmt::format("plan: {}: {}", plan ? "for a fraction of the load" : "what serves stays",
                          shortage));
   }
 }

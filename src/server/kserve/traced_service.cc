@@ -28,10 +28,10 @@ std::optional<Trace::Compute> ComputeIn(const ServedBy& served, const Trace& tra
 CallId TracedService::Infer(InferCall&& call) {
   const bool of_client = !call.granted && !call.step && call.group == nullptr;
   if (!settings_.on() || call.model == nullptr || !of_client) {
-    return service_.Infer(std::move(call));
+    return next().Infer(std::move(call));
   }
   const auto sample = settings_.Sample(call.model->name);
-  if (!sample) return service_.Infer(std::move(call));
+  if (!sample) return next().Infer(std::move(call));
 
   auto trace = std::make_shared<Trace>();
   trace->id = sample->id;
@@ -53,7 +53,7 @@ CallId TracedService::Infer(InferCall&& call) {
     file_.Add(std::move(*trace));
     reply(std::move(answer));
   };
-  return service_.Infer(std::move(call));
+  return next().Infer(std::move(call));
 }
 
 }  // namespace tactus

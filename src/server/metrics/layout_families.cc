@@ -20,15 +20,15 @@ std::vector<MetricFamily> LayoutFamilies(const DeviceLayout& layout) {
       Family("tactus_lane_share_ratio", "Share of the device that the lane has; 0: it is closed.",
              MetricType::Gauge);
   std::map<std::string, double> shares;
-  std::map<std::string, double> carried;
-  for (const std::string& model : layout.models) shares[model] = carried[model] = 0;
+  std::map<std::string, double> sustained;
+  for (const std::string& model : layout.models) shares[model] = sustained[model] = 0;
   for (std::size_t i = 0; i < layout.plan->lanes.size(); ++i) {
     const LanePlan& lane = layout.plan->lanes[i];
     Add(lanes, {{"lane", std::to_string(i)}}, lane.entries.empty() ? 0 : lane.spec.fraction);
     for (const PlanEntry& entry : lane.entries) {
       const std::string& model = layout.models[entry.model.value()];
       shares[model] += lane.spec.fraction * ToSeconds(entry.length) / ToSeconds(lane.cycle);
-      carried[model] += entry.batch / ToSeconds(lane.cycle);
+      sustained[model] += entry.batch / ToSeconds(lane.cycle);
     }
   }
   MetricFamily models = Family(
@@ -38,8 +38,8 @@ std::vector<MetricFamily> LayoutFamilies(const DeviceLayout& layout) {
   for (const auto& [model, share] : shares) Add(models, {{"model", model}}, share);
   MetricFamily rates =
       Family("tactus_model_planned_rps",
-             "Requests (rows) a second that the plan carries of the model.", MetricType::Gauge);
-  for (const auto& [model, rps] : carried) Add(rates, {{"model", model}}, rps);
+             "Requests (rows) a second that the plan sustains of the model.", MetricType::Gauge);
+  for (const auto& [model, rps] : sustained) Add(rates, {{"model", model}}, rps);
   return {std::move(lanes),
           std::move(models),
           std::move(rates),

@@ -104,7 +104,7 @@ void ExpectAllEndOnce(const FleetReport& report) {
   EXPECT_LE(report.on_time() + report.late(), report.offered());
 }
 
-TEST(FleetSimulation, CarriesAllThatItCan) {
+TEST(FleetSimulation, ServesAllThatItCan) {
   for (const FleetPlannerInfo& planner : FleetPlanners()) {
     if (planner.name == "octopinf-edge") continue;  // a camera that can only detect
     const FleetReport report =

@@ -90,7 +90,7 @@ Expected<GoodputPeak> FindPeak(const BadRatios& bad_ratios, const GoodputSearchO
     return InvalidArgument("a goodput search starts at a rate above 0");
   }
   if (!(options.bad_limit >= 0 && options.bad_limit < 1)) {
-    return InvalidArgument("the bad ratio's limit lies in [0, 1)");
+    return InvalidArgument("the violation ratio's limit lies in [0, 1)");
   }
   if (!(options.precision > 0)) return InvalidArgument("a search's precision is above 0");
   if (!(options.first_step > 1 && options.first_step <= 2)) {

@@ -1,6 +1,6 @@
-// The peak goodput of a system: the highest offered rate at which every model's bad ratio stays at
-// or under a limit (1 % in Symphony, Section 5). The search knows nothing of simulation: it is
-// given a function from a rate to the models' bad ratios.
+// The peak goodput of a system: the highest offered rate at which every model's violation ratio
+// stays at or under a limit (1 % in Symphony, Section 5). The search knows nothing of simulation:
+// it is given a function from a rate to the models' violation ratios.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@
 
 namespace tactus {
 
-// The bad ratio of each model when `rate_rps` is offered in all, in the models' proportions. NaN:
-// no request of the model was counted, which shows nothing about it, so the rate does not pass.
-// kResourceExhausted: there is no way to carry this rate (no plan for it, say), nothing ran, and it
-// does not pass; every other error ends the search.
+// The violation ratio of each model when `rate_rps` is offered in all, in the models' proportions.
+// NaN: no request of the model was counted, which shows nothing about it, so the rate does not
+// pass. kResourceExhausted: there is no way to sustain this rate (no plan for it, say), nothing
+// ran, and it does not pass; every other error ends the search.
 using BadRatios = std::function<Expected<std::vector<double>>(double rate_rps)>;
 
 struct GoodputSearchOptions {
   // Where to begin; a good guess (the fluid limit) saves probes, a bad one is mended by doubling or
   // halving.
   double start_rps = 1000;
-  // A rate passes when no model's bad ratio exceeds this.
+  // A rate passes when no model's violation ratio exceeds this.
   double bad_limit = 0.01;
   // The search ends when the highest rate that passed and the lowest that did not differ by no more
   // than this part of the first.
@@ -39,7 +39,7 @@ struct GoodputSearchOptions {
 
 struct GoodputProbe {
   double rate_rps = 0;
-  double worst = 0;  // the largest bad ratio ...
+  double worst = 0;  // the largest violation ratio ...
   std::size_t worst_model = 0;
   bool judged = true;  // false: nothing of worst_model was counted, and no other model failed
   bool passed = false;
@@ -55,10 +55,10 @@ struct GoodputPeak {
 };
 
 // Doubles or halves (or takes smaller steps first: first_step) from the start until the peak is
-// between two rates, then bisects. It takes the bad ratio to rise with the rate: where it does not,
-// the peak is one of the crossings. With one seed for all rates (arrivals are then the same dice on
-// another scale) it nearly does.
-// The error of `bad_ratios`, or kInvalidArgument for options that make no sense.
+// between two rates, then bisects. It takes the violation ratio to rise with the rate: where it
+// does not, the peak is one of the crossings. With one seed for all rates (arrivals are then the
+// same dice on another scale) it nearly does. The error of `bad_ratios`, or kInvalidArgument for
+// options that make no sense.
 Expected<GoodputPeak> FindPeak(const BadRatios& bad_ratios, const GoodputSearchOptions& options);
 
 // The judged probe whose worst model was the best off, the first of several; null where none was

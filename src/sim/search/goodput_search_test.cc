@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Two models: the first is bad above 700 r/s in all, the second above `knee`.
+// Two models: the first has violations above 700 r/s in all, the second above `knee`.
 BadRatios Knee(double knee) {
   return [knee](double rate) -> Expected<std::vector<double>> {
     return std::vector{rate > 700 ? 0.5 : 0.001, rate > knee ? 0.02 : 0.0};
@@ -109,7 +109,7 @@ TEST(GoodputSearch, EndsWhereAllOrNothingPasses) {
   EXPECT_EQ(none->failed_rps, 1);
 }
 
-// Where the bad ratio does not rise with the rate, what fails must not look worse than it is.
+// Where the violation ratio does not rise with the rate, what fails must not look worse than it is.
 TEST(GoodputSearch, StopsAtTheLeastRateAndKnowsTheBestProbe) {
   const BadRatios dip = [](double rate) -> Expected<std::vector<double>> {
     return std::vector{0.0, rate == 40 ? 0.04 : 0.07};

@@ -56,7 +56,7 @@ bool Pass(const std::vector<double>& ratios, double limit) {
 }
 
 // `highest_rps`: a load far above all that the search will offer.
-Status CheckSearchable(const Scenario& scenario, double highest_rps, double carried_rps) {
+Status CheckSearchable(const Scenario& scenario, double highest_rps, double sustained_rps) {
   if (scenario.scale_interval_s > 0) {
     return InvalidArgument(
         fmt::format("{}: its lanes follow the load ([autoscale]), so there is no one highest load, "
@@ -70,7 +70,7 @@ Status CheckSearchable(const Scenario& scenario, double highest_rps, double carr
       "{}: too short a run to judge a load by: for {:.0f} requests of every model to count it "
       "takes {:.3g} r/s, and there are about {:.3g}; --set duration_s=... makes it longer, and "
       "warmup_requests and warmup_s do not count",
-      scenario.name, kLeastCounted, least_rps, carried_rps));
+      scenario.name, kLeastCounted, least_rps, sustained_rps));
 }
 
 // The model that held the peak down for most of the seeds.
@@ -92,8 +92,11 @@ void SetTotalRate(Scenario& scenario, double rate_rps) {
   for (const double rate : Rates(scenario)) total += rate;
   const double factor = rate_rps / total;
   scenario.rate_rps *= factor;
-  for (ScenarioModel& model : scenario.models) model.rate_rps *= factor;
-  for (ScenarioPipeline& pipeline : scenario.pipelines) pipeline.rate_rps *= factor;
+  const auto scale = [factor](std::optional<double>& rate) {
+    if (rate) *rate *= factor;
+  };
+  for (ScenarioModel& model : scenario.models) scale(model.rate_rps);
+  for (ScenarioPipeline& pipeline : scenario.pipelines) scale(pipeline.rate_rps);
 }
 
 Expected<std::vector<AffineModel>> AffineModels(const Scenario& scenario,
@@ -167,7 +170,7 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
   GoodputSearchOptions search = options.search;
   if (search.start_rps == 0) search.start_rps = std::max(1.0, fluid_rps);
   constexpr double kBeyond =
-      16;  // times what the lanes can carry: whatever is found there is no peak
+      16;  // times what the lanes can sustain: whatever is found there is no peak
   if (auto checked = CheckSearchable(scenario, kBeyond * search.start_rps, search.start_rps);
       !checked) {
     return std::unexpected(checked.error());
@@ -258,7 +261,7 @@ Expected<LeastLanes> FindLeastLanes(const Scenario& scenario, const ProfileFile&
   if (!fluid) return std::unexpected(fluid.error());
   LeastLanes least{.fluid = scenario.pipelines.empty() ? *fluid : 0};
   std::size_t probes = 0;
-  const auto carries = [&](int lanes) -> Expected<bool> {
+  const auto sustains = [&](int lanes) -> Expected<bool> {
     const Scenario tried = OnLanes(scenario, lanes);
     std::vector<RunReport> runs;
     bool enough = true;
@@ -278,18 +281,18 @@ Expected<LeastLanes> FindLeastLanes(const Scenario& scenario, const ProfileFile&
   // a percent may do with less than that limit.
   int too_few = GivenLanes(scenario) - 1;
   for (int step = 1, lanes = *fluid;; step *= 2) {
-    const auto carried = carries(lanes);
-    if (!carried) return std::unexpected(carried.error());
-    if (*carried) break;
+    const auto sustained = sustains(lanes);
+    if (!sustained) return std::unexpected(sustained.error());
+    if (*sustained) break;
     if (lanes == options.most) return least;
     too_few = lanes;
     lanes = std::min(lanes + step, options.most);
   }
   while (least.lanes - too_few > 1) {
     const int middle = too_few + (least.lanes - too_few) / 2;
-    const auto carried = carries(middle);
-    if (!carried) return std::unexpected(carried.error());
-    if (!*carried) too_few = middle;
+    const auto sustained = sustains(middle);
+    if (!sustained) return std::unexpected(sustained.error());
+    if (!*sustained) too_few = middle;
   }
   return least;
 }

@@ -87,8 +87,9 @@ struct LeastLanes {
   std::vector<RunReport> runs;
 };
 
-// The fewest lanes on which the policy carries the scenario's own rate. Those of [[lane_kinds]] are
-// given; the others are plain. It takes the bad ratios to fall as lanes are added. Errors as above.
+// The fewest lanes on which the policy sustains the scenario's own rate. Those of [[lane_kinds]]
+// are given; the others are plain. It takes the violation ratios to fall as lanes are added. Errors
+// as above.
 Expected<LeastLanes> FindLeastLanes(const Scenario& scenario, const ProfileFile& profile,
                                     const PolicyFactory& make_policy,
                                     const LeastLanesOptions& options);

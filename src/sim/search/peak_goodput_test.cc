@@ -133,7 +133,7 @@ TEST(PeakGoodput, IsJudgedOnlyWhereRequestsOfEveryModelCome) {
 }
 
 // With lanes that follow the load, slow to start, the search found less than a hundredth of what
-// the scenario carries.
+// the scenario sustains.
 TEST(PeakGoodput, HasNoMeaningWhereLanesFollowTheLoad) {
   Scenario scenario = Single();
   scenario.scale_interval_s = 1;

@@ -30,8 +30,8 @@ inline constexpr const char* kMixed = "mixed";
 // paper speaks of 5,880 workloads and does not say which of them it left out.
 std::vector<GridCell> WorkloadGrid(int zoo_models);
 
-// How long a probe is. Copies of one model are alike, so their bad ratio is taken over all of them
-// together, which needs far fewer requests than the worst of each would.
+// How long a probe is. Copies of one model are alike, so their violation ratio is taken over all of
+// them together, which needs far fewer requests than the worst of each would.
 struct GridEffort {
   double warmup_s = 0.5;           // fills the window from which Symphony knows its rates
   double least_s = 1;              // counted after it, and ...

@@ -182,7 +182,7 @@ TEST_F(PlanExecutorTest, APlanOfOnesOwnServesUntilThePlannerHasAnother) {
     EXPECT_EQ(result->layout.at(0).devices_used, 3);
     return result->layout.at(1).devices_used;
   };
-  EXPECT_LT(used_after(100), 3) << "as many as arrive: less of the devices carries them";
+  EXPECT_LT(used_after(100), 3) << "as many as arrive: fewer devices sustain them";
   EXPECT_GE(used_after(3000), 3) << "three tenths of the average are of the plan's";
 }
 
@@ -242,7 +242,7 @@ TEST_F(PlanExecutorTest, WhereNoLaneCanBeMadeTheFirstLayoutServesOn) {
   EXPECT_LT(some.all.bad_ratio, report.all.bad_ratio) << "what is given up is tried again";
 }
 
-// What cannot be carried at all is carried in part, as ever.
+// A load that no plan sustains is served in part.
 TEST_F(PlanExecutorTest, AnOverloadIsServedInPart) {
   scenario_.rate_rps = 1500;
   scenario_.duration_s = 240;
