@@ -1,0 +1,29 @@
+// How many connections are told why they are refused.
+#pragma once
+
+#include <chrono>
+
+namespace tactus {
+
+// A flood of connections would delay others by what it is told: an answer costs more than a close.
+class ToldRefusals {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  static constexpr int kEachSecond = 100;
+
+  // Whether one more may be told at `now`, which does not run backwards.
+  bool Take(Clock::time_point now) {
+    if (now - since_ >= std::chrono::seconds(1)) {
+      since_ = now;
+      told_ = 0;
+    }
+    return told_++ < kEachSecond;
+  }
+
+ private:
+  Clock::time_point since_{};
+  int told_ = 0;
+};
+
+}  // namespace tactus
