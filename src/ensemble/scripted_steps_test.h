@@ -256,4 +256,25 @@ class EnsembleBench {
   std::vector<std::unique_ptr<Asked>> asked_;
 };
 
+inline TensorSpec Row4(std::string name) { return {std::move(name), DataType::kFp32, {-1, 4}}; }
+
+// first -> second, models of one input and one output that batch.
+inline void DeclareChain(EnsembleBench& bench, DeadlineRule rule = DeadlineRule::kRedivide) {
+  for (const char* name : {"first", "second"}) {
+    bench.steps.Add(FloatModel(name, 8, {Row4("in")}, {Row4("out")}));
+  }
+  PipelineDeclaration chain;
+  chain.deadlines = rule;
+  chain.stages = {
+      {.name = "first", .model = "first", .inputs = {{"in", "x"}}, .outputs = {{"out", "between"}}},
+      {.name = "second",
+       .model = "second",
+       .inputs = {{"in", "between"}},
+       .outputs = {{"out", "y"}}}};
+  ModelSpec model = FloatModel("chain", 4, {Row4("x")}, {Row4("y")});
+  model.slo = Millis(100);
+  bench.Declare(std::move(model), std::move(chain));
+  bench.service->Open({"*"});
+}
+
 }  // namespace tactus
