@@ -232,9 +232,10 @@ Expected<std::vector<Row>> RunAll(const Options& options) {
 
 void Print(const std::vector<Row>& rows, const Options& options) {
   fmt::print(
-      "{} random loads of five scenarios, seed {}, {:g} s of Poisson arrivals each; % of the "
-      "requests that are violations\n(good but refused: in brackets those that lose at most 1 % "
-      "of every model's)\n{:<33} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} {:>9}\n",
+      "{} random loads of five scenarios, seed {}, {:g} s of Poisson arrivals each; violations "
+      "in %\n(good but refused: in brackets those with at most 1 % of every model's; NAME+int: "
+      "--planner NAME with --interference)\n{:<33} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} "
+      "{:>9}\n",
       options.loads, options.seed, options.seconds, "planner", "accepted", "over 1 %", "worst",
       "mean", "models", "good but", "ms a", "the");
   fmt::print("{:<33} {:>8} {:>9} {:>8} {:>7} {:>7} {:>10} {:>9} {:>9}\n", "", "", "", "", "",
@@ -259,8 +260,9 @@ Report Check(const std::vector<Row>& rows, const Options& options) {
     const Subject& subject = Subjects()[s];
     const Row& even = rows[2 * s];
     const Row& chance = rows[2 * s + 1];
-    add(chance, "plans accepted that lose over 1 %,", chance.over, 0, subject.knows_the_device);
-    add(chance, "loads refused whose plan loses at most 1 %,", chance.refused_good,
+    add(chance, "accepted plans with over 1 % violations,", chance.over, 0,
+        subject.knows_the_device);
+    add(chance, "refused loads whose plan has at most 1 % violations,", chance.refused_good,
         kMostRefused * (even.accepted - even.over),
         subject.knows_the_device && subject.refuses_little);
   }

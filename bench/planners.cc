@@ -182,8 +182,10 @@ Status TimeLoads(double clock_cost, Report& report, std::vector<Row>& rows) {
   auto problem = MakeProblem(kModels, kDevices);
   if (!problem) return std::unexpected(problem.error());
   problem->input.profile = &problem->profile;
-  fmt::print("5 models, 4 devices, 1,023 loads: us a plan\n{:<24} {:>8} {:>9} {:>9} {:>9} {:>9}\n",
-             "planner", "planned", "mean", "median", "P99", "worst");
+  fmt::print(
+      "5 models, 4 devices, 1,023 loads: us a plan (NAME+int: with --interference)\n"
+      "{:<24} {:>8} {:>9} {:>9} {:>9} {:>9}\n",
+      "planner", "planned", "mean", "median", "P99", "worst");
   std::vector<Subject> subjects = Subjects();
   std::ranges::move(SubjectsByChance(), std::back_inserter(subjects));
   for (const Subject& subject : subjects) {
