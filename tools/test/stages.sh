@@ -168,7 +168,7 @@ asan_build() {
 stage_fuzz() {
   asan_build || return
   local status=0 targets
-  step fuzz bash tools/test/fuzz.sh 5 || status=1
+  step fuzz bash tools/test/fuzz.sh 10 || status=1
   targets=$(grep -c '^ok ' "$logs/fuzz.log")
   passed=$((passed + targets))
   [ $status = 0 ] && return
