@@ -81,12 +81,6 @@ ModelHost::Options HostOptions(const RuntimeOptions& options, const CpuAffinity&
   return host;
 }
 
-std::size_t InputBytes(const InferCall& call) {
-  std::size_t bytes = 0;
-  for (const InputTensor& input : call.inputs) bytes += input.data.size();
-  return bytes;
-}
-
 }  // namespace
 
 struct Runtime::Body {

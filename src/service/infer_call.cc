@@ -14,4 +14,10 @@ void AppendPart(OutputTensor& tensor, std::span<const std::byte> bytes) {
   tensor.parts.push_back(bytes);
 }
 
+std::size_t InputBytes(const InferCall& call) {
+  std::size_t bytes = 0;
+  for (const InputTensor& input : call.inputs) bytes += input.data.size();
+  return bytes;
+}
+
 }  // namespace tactus

@@ -104,4 +104,7 @@ struct InferCall {
   std::function<void(InferReply&&)> reply;
 };
 
+// Of all input tensors together.
+std::size_t InputBytes(const InferCall& call);
+
 }  // namespace tactus

@@ -17,6 +17,7 @@
 #include <sched.h>
 
 #include "base/temporary_folder_test.h"
+#include "engines/onnxruntime/engine_fixture_for_test.h"
 #include "engines/onnxruntime/library.h"
 #include "engines/submit_testing.h"
 
@@ -65,14 +66,8 @@ Reference ReadReference() {
   return reference;
 }
 
-class OnnxRuntimeEngine : public ::testing::Test {
+class OnnxRuntimeEngine : public OnnxEngineFixture {
  protected:
-  void SetUp() override {
-    auto engine = MakeOnnxRuntimeEngine({});
-    ASSERT_TRUE(engine) << engine.error().message;
-    engine_ = *std::move(engine);
-  }
-
   static ModelSpec Small(const std::string& graph, int max_batch) {
     ModelSpec spec{.name = graph, .max_batch = max_batch};
     spec.exits = {{"1", kRoot / "tests/data" / (graph + ".onnx")}};
@@ -83,11 +78,6 @@ class OnnxRuntimeEngine : public ::testing::Test {
     EXPECT_TRUE(handle) << handle.error().message;
     return handle.value_or(ModelHandle{});
   }
-  Error LoadError(ModelSpec spec) {
-    auto handle = engine_->Load(spec, LaneSpec{});
-    EXPECT_FALSE(handle);
-    return handle ? Error{} : handle.error();
-  }
   ModelSpec WithGraph(const std::string& bytes) {
     std::ofstream(folder_ / "g.onnx", std::ios::binary) << bytes;
     ModelSpec spec{.name = "m", .max_batch = 10};
@@ -95,7 +85,6 @@ class OnnxRuntimeEngine : public ::testing::Test {
     return spec;
   }
 
-  std::unique_ptr<Engine> engine_;
   const TemporaryFolder folder_;
 };
 

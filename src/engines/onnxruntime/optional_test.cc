@@ -2,14 +2,13 @@
 // input too. Were such an input run with a tensor of nothing, answers would be wrong without a
 // word.
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engines/onnxruntime/onnxruntime_engine.h"
+#include "engines/onnxruntime/engine_fixture_for_test.h"
 #include "engines/submit_testing.h"
 
 namespace tactus {
@@ -39,21 +38,7 @@ ModelSpec Offset() {
   return spec;
 }
 
-class OnnxOptional : public ::testing::Test {
- protected:
-  void SetUp() override {
-    auto engine = MakeOnnxRuntimeEngine({});
-    ASSERT_TRUE(engine) << engine.error().message;
-    engine_ = *std::move(engine);
-  }
-  std::string LoadError(ModelSpec spec) {
-    const auto handle = engine_->Load(spec, LaneSpec{});
-    EXPECT_FALSE(handle);
-    return handle ? std::string() : handle.error().message;
-  }
-
-  std::unique_ptr<Engine> engine_;
-};
+using OnnxOptional = OnnxEngineFixture;
 
 TEST_F(OnnxOptional, WhatABatchLeavesOutIsTheGraphsDefaultForEachRow) {
   ModelSpec spec = Offset();
@@ -139,18 +124,19 @@ TEST_F(OnnxOptional, AGraphMayNeedNoInputAtAll) {
 TEST_F(OnnxOptional, WithoutADefaultAnInputCannotBeOptional) {
   ModelSpec spec = Offset();
   spec.inputs[1].optional = true;
-  EXPECT_THAT(LoadError(spec),
+  EXPECT_THAT(LoadError(spec).message,
               AllOf(HasSubstr("model 'offset': "), HasSubstr("offset.onnx: input 'x' is optional"),
                     HasSubstr("the graph has no default for it; remove `optional: true`")));
   spec = Offset();
   spec.inputs.push_back({"bias", DataType::kFp32, {-1, 4}});
-  EXPECT_THAT(LoadError(spec), HasSubstr("the graph has no input 'bias'"));
+  EXPECT_THAT(LoadError(spec).message, HasSubstr("the graph has no input 'bias'"));
   spec = Offset();
   spec.inputs[0].dims = {-1, 5};
-  EXPECT_THAT(LoadError(spec), HasSubstr("input 'offset' is FP32 [-1,4] in the graph, not FP32 "));
+  EXPECT_THAT(LoadError(spec).message,
+              HasSubstr("input 'offset' is FP32 [-1,4] in the graph, not FP32 "));
   spec = Offset();
   spec.inputs.erase(spec.inputs.begin() + 1);
-  EXPECT_THAT(LoadError(spec), HasSubstr("its input 'x' is not stated"));
+  EXPECT_THAT(LoadError(spec).message, HasSubstr("its input 'x' is not stated"));
 }
 
 }  // namespace

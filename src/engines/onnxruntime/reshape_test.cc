@@ -1,14 +1,13 @@
 // Graphs whose tensors have another shape than clients send and receive: without `reshape` a graph
 // of [batch] alone could not batch at all.
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engines/onnxruntime/onnxruntime_engine.h"
+#include "engines/onnxruntime/engine_fixture_for_test.h"
 #include "engines/submit_testing.h"
 
 namespace tactus {
@@ -43,21 +42,7 @@ Row RowOf(float x, const std::vector<float>& cells, const std::string& word) {
       .Add<float>({1, 1, pairs, 2, 1}, cells);
 }
 
-class OnnxReshape : public ::testing::Test {
- protected:
-  void SetUp() override {
-    auto engine = MakeOnnxRuntimeEngine({});
-    ASSERT_TRUE(engine) << engine.error().message;
-    engine_ = *std::move(engine);
-  }
-  std::string LoadError(ModelSpec spec) {
-    const auto handle = engine_->Load(spec, LaneSpec{});
-    EXPECT_FALSE(handle);
-    return handle ? std::string() : handle.error().message;
-  }
-
-  std::unique_ptr<Engine> engine_;
-};
+using OnnxReshape = OnnxEngineFixture;
 
 TEST_F(OnnxReshape, ABatchOfClientsRowsIsTheGraphsTensor) {
   ModelSpec spec = Vector();
@@ -130,22 +115,23 @@ TEST_F(OnnxReshape, AScalarThatIsStatedAsOneElementIsAReshape) {
   ASSERT_TRUE(engine_->Load(spec, LaneSpec{}));
   EXPECT_EQ(spec.inputs[0].reshape, Shape{});
   spec.inputs[0].reshape = {1, 1};
-  EXPECT_THAT(LoadError(spec), HasSubstr("input 'x' is FP32 [] in the graph, not FP32 [1,1]"));
+  EXPECT_THAT(LoadError(spec).message,
+              HasSubstr("input 'x' is FP32 [] in the graph, not FP32 [1,1]"));
 }
 
 TEST_F(OnnxReshape, AReshapeThatTheGraphHasNotIsAnError) {
   ModelSpec spec = Vector();
   spec.inputs[1].reshape.reset();
-  EXPECT_THAT(LoadError(spec),
+  EXPECT_THAT(LoadError(spec).message,
               AllOf(HasSubstr("input 'x' is FP32 [-1] in the graph, not FP32 "
                               "[-1,1] (if that is the clients' shape, state `reshape "
                               "{ shape: [] }`);"),
                     HasSubstr("vector.onnx")));
   spec.inputs[1].dims = {-1, 3};
-  EXPECT_THAT(LoadError(spec), HasSubstr("not FP32 [-1,3]; make"));
+  EXPECT_THAT(LoadError(spec).message, HasSubstr("not FP32 [-1,3]; make"));
   spec = Vector();
   spec.outputs[0].reshape = {-1, 1};
-  EXPECT_THAT(LoadError(spec),
+  EXPECT_THAT(LoadError(spec).message,
               HasSubstr("output 'y' is FP32 [-1] in the graph, not FP32 [-1,1] (reshape)"));
 }
 

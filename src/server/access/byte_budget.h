@@ -25,9 +25,9 @@ class ByteBudget {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
     return Taken::kBeyondWhole;
   }
-  // As Take; beyond the limits, one at a time of all clients may have its bytes nevertheless, or
-  // what needs more than the limit would be refused for ever. `exceeds`: this is the one; Give it
-  // so.
+  // As Take, but one caller at a time, of all clients, may exceed the limits: a request that needs
+  // more than a limit would otherwise be refused for ever. Sets `exceeds` for that caller, who
+  // returns the bytes by GiveExceeding.
   Taken TakeOrExceed(std::size_t bytes, bool& exceeds) {
     const Taken taken = Take(bytes);
     exceeds = taken != Taken::kYes && !all().exceeded_.exchange(true, std::memory_order_relaxed);

@@ -34,7 +34,7 @@ struct HttpRequest {
   Expected<TimeLimit> limit;  // of kTimeHeaders together; the first that makes no sense
   std::span<const std::byte> body;
   std::shared_ptr<const void> body_owner;
-  // What the body's bytes are taken of, and what becomes of it may be; null: no limit.
+  // The budget that counts the body, and what it expands to; null: no limit.
   std::shared_ptr<ByteBudget> budget;
   std::chrono::steady_clock::time_point received;  // when it was whole
 };

@@ -293,7 +293,7 @@ class KServeHandler final : public HttpHandler {
     std::shared_ptr<const void> owner;
   };
 
-  // The body without its coding; what refuses it otherwise.
+  // The body without its coding, or the response that refuses it.
   std::expected<PlainBody, HttpResponse> Inflated(const HttpRequest& request) const {
     PlainBody plain{request.body, request.body_owner};
     if (request.content_encoding.empty()) return plain;
@@ -324,12 +324,11 @@ class KServeHandler final : public HttpHandler {
     std::shared_ptr<const void> lease;
   };
 
-  // The bytes of tensors that came as text, and as many again for the answer: they outlive the
-  // text, which is counted by the body. Null where they are few.
+  // A lease on the bytes of tensors that came as text, and on as many again for the answer. They
+  // outlive the text, which the body counts. Null where they are few.
   static std::expected<std::shared_ptr<const void>, HttpResponse> LeaseOf(
       const HttpRequest& request, const InferCall& call) {
-    std::size_t bytes = 0;
-    for (const InputTensor& input : call.inputs) bytes += input.data.size();
+    const std::size_t bytes = InputBytes(call);
     if (request.inference_header_length || bytes < kHeavyAnswer) return nullptr;
     auto lease = ByteLease::Of(request.budget, 2 * bytes);
     if (!lease) return std::unexpected(OverBudgetResponse(lease.error()));

@@ -5,7 +5,7 @@
 
 namespace tactus {
 
-// A flood of connections would delay others by what it is told: an answer costs more than a close.
+// An answer costs more than a close, so answering all of a flood would delay the other clients.
 class ToldRefusals {
  public:
   using Clock = std::chrono::steady_clock;
