@@ -110,8 +110,7 @@ void Connection::Begin() {
 
 void Connection::Refuse(HttpResponse response) {
   thread_->Add(this);
-  // Nobody shakes hands to be refused.
-  if (stream_.secret() || !thread_->MayTell()) return Close();
+  if (stream_.secret()) return Close();  // nobody shakes hands to be refused
   Write(std::move(response), false);
 }
 

@@ -36,7 +36,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   ~Connection() override;
 
   void Start();
-  // Answers `response` without reading a request, unless too many were told lately; then closes.
+  // Answers `response` without reading a request, then closes.
   void Refuse(HttpResponse response);
   void Answer(std::move_only_function<HttpResponse()> make) override;
   void AnswerHeavy(std::move_only_function<HttpResponse()> make) override;

@@ -15,7 +15,6 @@
 #include "server/http/http_message.h"
 #include "server/http/http_server.h"
 #include "server/http/request_reader.h"
-#include "server/http/told_refusals.h"
 
 namespace tactus {
 
@@ -49,9 +48,6 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   // one that has no request under way. False: all are busy.
   bool MakeRoom();
 
-  // From this thread: whether a connection that is refused now hears why.
-  bool MayTell() { return told_.Take(std::chrono::steady_clock::now()); }
-
   // From this thread.
   void Add(Connection* connection) { connections_.insert(connection); }
   void Remove(Connection* connection) { connections_.erase(connection); }
@@ -65,7 +61,6 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   boost::asio::io_context io_;
   boost::asio::steady_timer sweep_;
   std::unordered_set<Connection*> connections_;
-  ToldRefusals told_;
   bool swept_ = false;
   bool draining_ = false;
   bool expired_ = false;  // every connection has been told that the grace is over

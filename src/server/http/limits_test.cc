@@ -12,7 +12,6 @@
 
 #include "server/access/client_limits.h"
 #include "server/http/server_fixture_for_test.h"
-#include "server/http/told_refusals.h"
 #include "server/kserve/compression.h"
 
 namespace tactus {
@@ -86,29 +85,6 @@ TEST_F(LimitsTest, AClientBeyondItsConnectionsIsTold) {
   EXPECT_EQ(response.fields.at("Retry-After"), "1");
   EXPECT_TRUE(Contains(response.body, "1 connections"));
   EXPECT_EQ(first.Call(kAskLive).status, 200);
-}
-
-TEST_F(LimitsTest, AFloodOfConnectionsIsClosedWithoutAWord) {
-  Limit({.connections = 1});
-  LoopbackClient first(port());
-  EXPECT_EQ(first.Call(kAskLive).status, 200);
-  int told = 0, closed = 0;
-  for (int i = 0; i < 3 * ToldRefusals::kEachSecond; ++i) {
-    const int status = LoopbackClient(port()).Receive().status;
-    told += status == 429;
-    closed += status == 0;
-  }
-  EXPECT_EQ(told + closed, 3 * ToldRefusals::kEachSecond);
-  EXPECT_GE(told, ToldRefusals::kEachSecond);
-  EXPECT_EQ(first.Call(kAskLive).status, 200);
-}
-
-TEST(ToldRefusalsTest, AHundredEachSecond) {
-  ToldRefusals refusals;
-  const ToldRefusals::Clock::time_point start{};
-  for (int i = 0; i < ToldRefusals::kEachSecond; ++i) EXPECT_TRUE(refusals.Take(start));
-  EXPECT_FALSE(refusals.Take(start + std::chrono::milliseconds(999)));
-  EXPECT_TRUE(refusals.Take(start + std::chrono::seconds(1)));
 }
 
 TEST_F(LimitsTest, AClientBeyondItsCallsIsToldAndHealthIsNoCall) {
