@@ -225,18 +225,19 @@ std::string ToTable(const Plan& plan, const PlanInput& input) {
   table.AddColumn("SLO", "ms");
   table.AddColumn("sustains", "r/s");
   table.AddColumn("violations", "%");
-  const std::vector<ChanceViolations> losses = ViolationsByChance(plan, input).models;
+  const std::vector<ChanceViolations> violations = ViolationsByChance(plan, input).models;
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
       const PlannedModel& model = input.models[entry.model.value()];
-      table.Add(
-          {model.name, std::to_string(lane.spec.device.value()),
-           fmt::format("{:.4g}", 100 * lane.spec.fraction), std::to_string(entry.batch),
-           fmt::format("{:.2f}", ToMillis(entry.length)),
-           fmt::format("{:.2f}", ToMillis(lane.cycle)), fmt::format("{:.4g}", ToMillis(model.slo)),
-           fmt::format("{:.1f}", entry.batch / ToSeconds(lane.cycle)),
-           model.expected_rps > 0 ? fmt::format("{:.1f}", 100 * losses[entry.model.value()].part)
-                                  : "-"});
+      table.Add({model.name, std::to_string(lane.spec.device.value()),
+                 fmt::format("{:.4g}", 100 * lane.spec.fraction), std::to_string(entry.batch),
+                 fmt::format("{:.2f}", ToMillis(entry.length)),
+                 fmt::format("{:.2f}", ToMillis(lane.cycle)),
+                 fmt::format("{:.4g}", ToMillis(model.slo)),
+                 fmt::format("{:.1f}", entry.batch / ToSeconds(lane.cycle)),
+                 model.expected_rps > 0
+                     ? fmt::format("{:.1f}", 100 * violations[entry.model.value()].ratio)
+                     : "-"});
     }
   }
   return table.Print();

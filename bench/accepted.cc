@@ -31,7 +31,7 @@ constexpr std::array kScenarios = {"equal", "long-only", "short-skew", "game", "
 constexpr InterferenceModel kInterference{.c = {-0.119, 0.057, 0.456, 0.417, 0.873}};
 // Where nobody knows how much lanes slow each other: a fifth.
 constexpr InterferenceModel kAFifth{.c = {0, 0, 0, 0, 1.2}};
-constexpr double kMostLost = 0.01;
+constexpr double kMostViolations = 0.01;
 // Of the loads whose plan holds as it is, those that may be refused nevertheless.
 constexpr double kMostRefused = 0.03;
 constexpr double kHeadroom = 0.25;  // [plan] headroom's default
@@ -90,7 +90,7 @@ struct Subject {
   const char* planner;
   std::optional<InterferenceModel> interference = std::nullopt;  // that is counted on
   bool neighbours_slow = false;                                  // in the run
-  bool refuses_little = false;  // it can plan for more where too much would be lost
+  bool refuses_little = false;  // it can plan for more where there would be too many violations
   bool knows_the_device = true;
 };
 
@@ -129,7 +129,7 @@ const std::vector<Subject>& Subjects() {
   return all;
 }
 
-struct Lost {
+struct Violations {
   double all = 0;    // of all requests
   double worst = 0;  // of the worst model's
 };
@@ -140,25 +140,25 @@ struct Row {
   bool chance = false;
   int accepted = 0;
   int over = 0;
-  int models_over = 0;        // plans under which some model loses too much
-  int refused_good = 0;       // by chance, whose plan loses at most 1 % as it is
+  int models_over = 0;        // plans under which some model has too many
+  int refused_good = 0;       // by chance, whose plan has at most 1 % as it is
   int refused_better = 0;     // of those, at most 1 % of each model's requests
-  double worst = 0;           // of what plans lose
+  double worst = 0;           // of the violations under plans
   double sum = 0;             // of it
   double planning = 0;        // ms, for all loads
   double worst_planning = 0;  // ms, for one
 
-  void Count(const Lost& lost) {
+  void Count(const Violations& violations) {
     ++accepted;
-    over += lost.all > kMostLost ? 1 : 0;
-    models_over += lost.worst > kMostLost ? 1 : 0;
-    worst = std::max(worst, lost.all);
-    sum += lost.all;
+    over += violations.all > kMostViolations ? 1 : 0;
+    models_over += violations.worst > kMostViolations ? 1 : 0;
+    worst = std::max(worst, violations.all);
+    sum += violations.all;
   }
 };
 
-Expected<Lost> Run(const Mix& mix, const Subject& subject, const std::vector<double>& rates,
-                   Plan plan) {
+Expected<Violations> Run(const Mix& mix, const Subject& subject, const std::vector<double>& rates,
+                         Plan plan) {
   Scenario scenario = mix.scenario;
   for (std::size_t m = 0; m < rates.size(); ++m) scenario.models[m].rate_rps = rates[m];
   if (!subject.neighbours_slow) scenario.capacity.clear();
@@ -168,18 +168,18 @@ Expected<Lost> Run(const Mix& mix, const Subject& subject, const std::vector<dou
                             {.plan = std::make_shared<const Plan>(std::move(plan))});
   if (!run) return std::unexpected(run.error());
   const RunReport report = MakeReport(scenario, mix.profile, *run);
-  Lost lost{.all = report.all.bad_ratio};
+  Violations violations{.all = report.all.bad_ratio};
   for (const ModelSummary& model : report.models) {
     constexpr int kEnough = 200;  // requests, for one of the model to be no more than 0.5 %
     if (model.figures.requests < kEnough) continue;
-    lost.worst = std::max(lost.worst, model.figures.bad_ratio);
+    violations.worst = std::max(violations.worst, model.figures.bad_ratio);
   }
-  return lost;
+  return violations;
 }
 
 // Nothing where no plan is accepted.
-Expected<std::optional<Lost>> PlanAndRun(const Mix& mix, const Subject& subject,
-                                         const std::vector<double>& rates, Row& row) {
+Expected<std::optional<Violations>> PlanAndRun(const Mix& mix, const Subject& subject,
+                                               const std::vector<double>& rates, Row& row) {
   PlanInput wanted = mix.question.input;
   for (std::size_t m = 0; m < rates.size(); ++m) {
     wanted.models[m].rate_rps = (1 + kHeadroom) * rates[m];
@@ -193,10 +193,10 @@ Expected<std::optional<Lost>> PlanAndRun(const Mix& mix, const Subject& subject,
   row.planning += took;
   row.worst_planning = std::max(row.worst_planning, took);
   if (!plan || !Validate(*plan, wanted)) return std::nullopt;
-  const auto lost = Run(mix, subject, rates, std::move(*plan));
-  if (!lost) return std::unexpected(lost.error());
-  row.Count(*lost);
-  return *lost;
+  const auto violations = Run(mix, subject, rates, std::move(*plan));
+  if (!violations) return std::unexpected(violations.error());
+  row.Count(*violations);
+  return *violations;
 }
 
 // Two rows for each subject: without chance, with it.
@@ -221,10 +221,10 @@ Expected<std::vector<Row>> RunAll(const Options& options) {
       if (!even) return std::unexpected(even.error());
       const auto chance = PlanAndRun(mix, Subjects()[s], rates, rows[2 * s + 1]);
       if (!chance) return std::unexpected(chance.error());
-      const bool good = even->has_value() && (*even)->all <= kMostLost;
+      const bool good = even->has_value() && (*even)->all <= kMostViolations;
       if (!good || chance->has_value()) continue;
       ++rows[2 * s + 1].refused_good;
-      if ((*even)->worst <= kMostLost) ++rows[2 * s + 1].refused_better;
+      if ((*even)->worst <= kMostViolations) ++rows[2 * s + 1].refused_better;
     }
   }
   return rows;

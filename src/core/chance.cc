@@ -17,8 +17,8 @@ constexpr std::size_t kLeastSlices = 8;      // slices, for them to tell how muc
 constexpr std::size_t kMostSlices = 400;
 constexpr std::int64_t kMostRequests = 1'000'000;
 constexpr double kErrors = 3;         // standard errors
-constexpr double kSurelyFew = 0.001;  // a bound of losses under which nothing is simulated
-constexpr double kRare = 0.02;        // part of the lanes' requests
+constexpr double kSurelyFew = 0.001;  // a bound of the violations under which nothing is simulated
+constexpr double kRare = 0.02;        // fraction of the lanes' requests
 
 double PlannedRps(const LanePlan& lane, const PlanEntry& entry) {
   return entry.batch / ToSeconds(std::max(lane.cycle, Nanos(1)));
@@ -106,53 +106,56 @@ std::vector<std::vector<LaneWork>> WorkOf(const Plan& plan, const PlanInput& inp
   return all;
 }
 
-// Losses come in bursts: how much slices differ tells how well their mean is known, and where
-// none was lost yet, the next burst may be half a batch: of one that is late the first are.
-ChanceViolations LossOf(const LanesRun& run, std::size_t q, std::size_t slices) {
+// Violations come in bursts: how much slices differ tells how well their mean is known. Where there
+// was none yet, the next burst may be half a batch: of a late batch only the first are violations.
+ChanceViolations ModelViolations(const LanesRun& run, std::size_t q, std::size_t slices) {
   const LanesRun::Counted& counted = run.counted(q, slices);
   const double burst = (1.0 + run.batch(q)) / 2;
   const auto arrived = static_cast<double>(std::max<std::int64_t>(1, counted.arrived));
-  ChanceViolations loss = {.part = static_cast<double>(counted.lost) / arrived};
-  const double squares = counted.lost_lost - 2 * loss.part * counted.lost_came +
-                         loss.part * loss.part * counted.came_came;
+  ChanceViolations violations = {.ratio = static_cast<double>(counted.violations) / arrived};
+  const double squares = counted.violations_squared -
+                         2 * violations.ratio * counted.violations_came +
+                         violations.ratio * violations.ratio * counted.came_squared;
   // Of as many bursts as 6.6 in the mean one is missed as seldom as by three standard errors.
   constexpr double kUnseen = 6.6 / kErrors;  // bursts
-  loss.error = counted.lost == 0 ? kUnseen * burst / arrived
-                                 : std::max(std::sqrt(std::max(0.0, squares)) / arrived,
-                                            std::sqrt(kMostViolationsByChance * burst / arrived));
-  return loss;
+  violations.error = counted.violations == 0
+                         ? kUnseen * burst / arrived
+                         : std::max(std::sqrt(std::max(0.0, squares)) / arrived,
+                                    std::sqrt(kMostViolationsByChance * burst / arrived));
+  return violations;
 }
 
-// A sum of losses, by the rates of those who lose.
-class Sum {
+// The violations of several models together: their mean, weighted by rate.
+class WeightedMean {
  public:
-  void Add(double rate_rps, const ChanceViolations& loss) {
+  void Add(double rate_rps, const ChanceViolations& violations) {
     rate_rps_ += rate_rps;
-    lost_ += rate_rps * loss.part;
-    variance_ += rate_rps * rate_rps * loss.error * loss.error;
+    violations_ += rate_rps * violations.ratio;
+    variance_ += rate_rps * rate_rps * violations.error * violations.error;
   }
-  ChanceViolations loss() const {
+  ChanceViolations mean() const {
     if (rate_rps_ <= 0) return {};
-    return {.part = lost_ / rate_rps_, .error = std::sqrt(variance_) / rate_rps_};
+    return {.ratio = violations_ / rate_rps_, .error = std::sqrt(variance_) / rate_rps_};
   }
   double rate_rps() const { return rate_rps_; }
   double variance() const { return variance_; }
 
  private:
   double rate_rps_ = 0;
-  double lost_ = 0;
+  double violations_ = 0;
   double variance_ = 0;
 };
 
-Sum SumOf(const LanesRun& run, std::size_t slices) {
-  Sum sum;
-  for (std::size_t q = 0; q < run.models(); ++q) sum.Add(run.rate_rps(q), LossOf(run, q, slices));
-  return sum;
+WeightedMean MeanOf(const LanesRun& run, std::size_t slices) {
+  WeightedMean mean;
+  for (std::size_t q = 0; q < run.models(); ++q)
+    mean.Add(run.rate_rps(q), ModelViolations(run, q, slices));
+  return mean;
 }
 
-bool Clear(const ChanceViolations& loss) {
-  return loss.error <= kPrecise ||
-         std::abs(loss.part - kMostViolationsByChance) >= kErrors * loss.error;
+bool Clear(const ChanceViolations& violations) {
+  return violations.error <= kPrecise ||
+         std::abs(violations.ratio - kMostViolationsByChance) >= kErrors * violations.error;
 }
 
 bool AtEnd(const LanesRun& run, std::size_t slices) {
@@ -162,11 +165,11 @@ bool AtEnd(const LanesRun& run, std::size_t slices) {
 }
 
 bool Clear(const LanesRun& run, std::size_t slices) {
-  const Sum all = SumOf(run, slices);
-  if (!Clear(all.loss())) return false;
+  const WeightedMean all = MeanOf(run, slices);
+  if (!Clear(all.mean())) return false;
   for (std::size_t q = 0; q < run.models(); ++q) {
     const bool rare = run.rate_rps(q) < kRare * all.rate_rps();
-    if (!rare && !Clear(LossOf(run, q, slices))) return false;
+    if (!rare && !Clear(ModelViolations(run, q, slices))) return false;
   }
   return true;
 }
@@ -175,13 +178,14 @@ void RunUntil(LanesRun& run, std::size_t slices) {
   while (run.slices() < slices) run.RunSlice(kSliceBatches);
 }
 
-// Whether a model is clear to lose too much.
+// Whether a model clearly has too many violations.
 bool Refused(const LanesRun& run, std::size_t slices) {
-  const double all_rps = SumOf(run, slices).rate_rps();
+  const double all_rps = MeanOf(run, slices).rate_rps();
   for (std::size_t q = 0; q < run.models(); ++q) {
-    const ChanceViolations loss = LossOf(run, q, slices);
+    const ChanceViolations violations = ModelViolations(run, q, slices);
     const bool rare = run.rate_rps(q) < kRare * all_rps;
-    if (!rare && loss.part - kMostViolationsByChance >= kErrors * loss.error) return true;
+    if (!rare && violations.ratio - kMostViolationsByChance >= kErrors * violations.error)
+      return true;
   }
   return false;
 }
@@ -199,8 +203,9 @@ ChanceEstimator::Lanes& ChanceEstimator::Find(std::vector<LaneWork> work) {
       const LaneWork::Turn& turn = work[l].turns[t];
       auto most = std::ranges::find(lanes.bounds, turn.model, &Most::model);
       if (most == lanes.bounds.end()) most = lanes.bounds.insert(most, {.model = turn.model});
-      most->part += MostLostByChance(work[l], t, input_) * turn.weight / LaneWork::kWeightSteps;
-      few = most->part <= kSurelyFew;
+      most->ratio +=
+          MostViolationsByChance(work[l], t, input_) * turn.weight / LaneWork::kWeightSteps;
+      few = most->ratio <= kSurelyFew;
     }
   }
   if (few) return lanes;
@@ -223,48 +228,48 @@ ChanceEstimator::Judged ChanceEstimator::Take(const Plan& plan) {
     if (work.empty()) continue;
     Lanes& lanes = Find(std::move(work));
     if (lanes.run) judged.parts.push_back({&lanes, kLeastSlices});
-    for (const Most& most : lanes.bounds) judged.bounds[most.model.value()].part = most.part;
+    for (const Most& most : lanes.bounds) judged.bounds[most.model.value()].ratio = most.ratio;
   }
   for (const Part& part : judged.parts) RunUntil(*part.lanes->run, kLeastSlices);
   return judged;
 }
 
-ChanceLosses ChanceEstimator::LossesOf(const Judged& judged) const {
-  ChanceLosses losses = {.models = judged.bounds};
+PlanViolations ChanceEstimator::ViolationsOf(const Judged& judged) const {
+  PlanViolations violations = {.models = judged.bounds};
   for (const Part& part : judged.parts) {
     const LanesRun& run = *part.lanes->run;
     for (std::size_t q = 0; q < run.models(); ++q) {
-      losses.models[run.model(q).value()] = LossOf(run, q, part.slices);
+      violations.models[run.model(q).value()] = ModelViolations(run, q, part.slices);
     }
   }
-  Sum all;
-  for (std::size_t m = 0; m < losses.models.size(); ++m) {
-    all.Add(input_.models[m].expected_rps, losses.models[m]);
+  WeightedMean all;
+  for (std::size_t m = 0; m < violations.models.size(); ++m) {
+    all.Add(input_.models[m].expected_rps, violations.models[m]);
   }
-  losses.all = all.loss();
-  return losses;
+  violations.all = all.mean();
+  return violations;
 }
 
-ChanceLosses ChanceEstimator::Of(const Plan& plan) {
+PlanViolations ChanceEstimator::Of(const Plan& plan) {
   Judged judged = Take(plan);
   for (Part& part : judged.parts) part.slices = Needed(*part.lanes);
   for (;;) {
-    ChanceLosses losses = LossesOf(judged);
-    if (Clear(losses.all)) return losses;
+    PlanViolations violations = ViolationsOf(judged);
+    if (Clear(violations.all)) return violations;
     Part* least_known = nullptr;
     double most = 0;
     for (Part& part : judged.parts) {
-      const double variance = SumOf(*part.lanes->run, part.slices).variance();
+      const double variance = MeanOf(*part.lanes->run, part.slices).variance();
       if (variance <= most || AtEnd(*part.lanes->run, part.slices)) continue;
       most = variance;
       least_known = &part;
     }
-    if (least_known == nullptr) return losses;
+    if (least_known == nullptr) return violations;
     RunUntil(*least_known->lanes->run, least_known->slices += kLeastSlices);
   }
 }
 
-ChanceLosses ChanceEstimator::UntilRefused(const Plan& plan) {
+PlanViolations ChanceEstimator::UntilRefused(const Plan& plan) {
   Judged judged = Take(plan);
   bool refused = std::ranges::any_of(
       judged.parts, [](const Part& part) { return Refused(*part.lanes->run, part.slices); });
@@ -272,19 +277,19 @@ ChanceLosses ChanceEstimator::UntilRefused(const Plan& plan) {
     Part& part = judged.parts[i];
     part.slices = Needed(*part.lanes);
     for (std::size_t q = 0; q < part.lanes->run->models(); ++q) {
-      refused = refused || TooMany(LossOf(*part.lanes->run, q, part.slices));
+      refused = refused || TooMany(ModelViolations(*part.lanes->run, q, part.slices));
     }
   }
-  return refused ? LossesOf(judged) : Of(plan);
+  return refused ? ViolationsOf(judged) : Of(plan);
 }
 
-ChanceLosses ViolationsByChance(const Plan& plan, const PlanInput& input) {
+PlanViolations ViolationsByChance(const Plan& plan, const PlanInput& input) {
   return ChanceEstimator(input).Of(plan);
 }
 
-bool TooMany(const ChanceViolations& loss) {
-  const double unknown = loss.error <= kPrecise ? 0 : loss.error;
-  return loss.part > kMostViolationsByChance + unknown;
+bool TooMany(const ChanceViolations& violations) {
+  const double unknown = violations.error <= kPrecise ? 0 : violations.error;
+  return violations.ratio > kMostViolationsByChance + unknown;
 }
 
 }  // namespace tactus

@@ -1,8 +1,8 @@
-// What a plan loses where requests come by chance. Cycles and batches are planned for requests that
-// come evenly: of cycles with two requests in the mean, one in seven has four or more (Poisson).
-// How long these wait depends on everything else that the lane runs, so lanes are simulated as the
-// `planned` policy runs them, those that share models together. The random numbers are always the
-// same, so the same plan loses the same.
+// The violations of a plan where requests come by chance. Cycles and batches are planned for
+// requests that come evenly: of cycles with two requests in the mean, one in seven has four or more
+// (Poisson). How long these wait depends on everything else that the lane runs, so lanes are
+// simulated as the `planned` policy runs them, those that share models together. The random numbers
+// are always the same, so the same plan has the same violations.
 #pragma once
 
 #include <map>
@@ -16,26 +16,26 @@ namespace tactus {
 
 // Of a model's requests, those that would be late or given up.
 struct ChanceViolations {
-  double part = 0;
-  double error = 0;  // standard, of the part: few requests were drawn of a model that is rare
+  double ratio = 0;
+  double error = 0;  // standard, of the ratio: few requests were drawn of a model that is rare
 };
 
 // Of a plan.
-struct ChanceLosses {
+struct PlanViolations {
   std::vector<ChanceViolations> models;  // by ModelId
   ChanceViolations all;                  // of all requests, by what is expected of each model
 };
 
 // Requests of a model come one by one, independently of each other (Poisson), as many a second as
 // `expected_rps` says, and are divided among the model's lanes as the plan divides its rate. A
-// model of which nothing is expected loses nothing and takes no time. Batches take as long as they
-// do alone, slowed as their windows allow for neighbours, in proportion to the time in which the
-// device's other lanes are planned to be busy.
+// model of which nothing is expected has no violations and takes no time. Batches take as long as
+// they do alone, slowed as their windows allow for neighbours, in proportion to the time in which
+// the device's other lanes are planned to be busy.
 //
-// Lanes are run until it is clear of each model whether it loses more than kMostViolationsByChance
-// (three standard errors from it), or its loss is known as precisely as kPrecise; the same holds of
-// the lanes' requests together, and of the plan's. Not of a model with less than two percent of its
-// lanes' requests, and no longer than 60,000 batches.
+// Lanes are run until each model's ratio of violations is three standard errors away from
+// kMostViolationsByChance or is known as precisely as kPrecise. The same holds of the lanes'
+// requests together, and of the plan's. It does not hold of a model with less than two percent of
+// its lanes' requests, and lanes run for 60,000 batches at most.
 class ChanceEstimator {
  public:
   // `input` outlives this.
@@ -44,15 +44,15 @@ class ChanceEstimator {
   // ValidateLanes holds of `plan`, and each model of which something is expected has a lane. The
   // answer is the same whatever was asked before, but what was found of lanes is remembered, for
   // other plans that have them too.
-  ChanceLosses Of(const Plan& plan);
-  // The same of a plan of which no model loses too much. Else what is known as soon as it is known
+  PlanViolations Of(const Plan& plan);
+  // The same of a plan of which no model has too many. Else what is known as soon as it is known
   // that one does, and of others perhaps only from 1,200 batches.
-  ChanceLosses UntilRefused(const Plan& plan);
+  PlanViolations UntilRefused(const Plan& plan);
 
  private:
-  struct Most {  // that a model loses
+  struct Most {  // violations of a model, by the bound
     ModelId model;
-    double part = 0;
+    double ratio = 0;
   };
   struct Lanes {                    // that share models
     std::vector<Most> bounds;       // by model; empty where they are too high to tell
@@ -71,7 +71,7 @@ class ChanceEstimator {
   Lanes& Find(std::vector<LaneWork> work);
   static std::size_t Needed(Lanes& lanes);
   Judged Take(const Plan& plan);
-  ChanceLosses LossesOf(const Judged& judged) const;
+  PlanViolations ViolationsOf(const Judged& judged) const;
 
   const PlanInput& input_;
   ArrivalStreams streams_;
@@ -79,14 +79,14 @@ class ChanceEstimator {
 };
 
 // By one that knows no other plan.
-ChanceLosses ViolationsByChance(const Plan& plan, const PlanInput& input);
+PlanViolations ViolationsByChance(const Plan& plan, const PlanInput& input);
 
-// Plans are held to less than the 1 % that a run may lose: its own luck comes on top of the mean.
+// Plans are held to less than the 1 % that a run may have: its own luck comes on top of the mean.
 inline constexpr double kMostViolationsByChance = 0.006;
 // A standard error that is small enough to judge by.
 inline constexpr double kPrecise = 0.0015;
 // Whether it is above kMostViolationsByChance; of what is known less precisely, by more than its
 // error.
-bool TooMany(const ChanceViolations& loss);
+bool TooMany(const ChanceViolations& violations);
 
 }  // namespace tactus

@@ -115,7 +115,7 @@ class Waiting {
 
 }  // namespace
 
-double MostLostByChance(const LaneWork& lane, std::size_t turn, const PlanInput& input) {
+double MostViolationsByChance(const LaneWork& lane, std::size_t turn, const PlanInput& input) {
   constexpr int kMostRoom = 40;
   const LaneWork::Turn& own = lane.turns[turn];
   const PlannedModel& model = input.models[own.model.value()];

@@ -39,12 +39,12 @@ class ChanceTest : public ::testing::Test {
     lane.cycle = cycle;
     lane.entries = std::move(entries);
   }
-  double Lost(double a_rps, double b_rps = 0) {
+  double Ratio(double a_rps, double b_rps = 0) {
     input_.models[0].expected_rps = a_rps;
     input_.models[1].expected_rps = b_rps;
-    const auto losses = ViolationsByChance(plan_, input_).models;
-    EXPECT_EQ(losses.size(), 2u);
-    return losses[0].part;
+    const auto violations = ViolationsByChance(plan_, input_).models;
+    EXPECT_EQ(violations.size(), 2u);
+    return violations[0].ratio;
   }
 
   ProfileTable profile_;
@@ -54,34 +54,34 @@ class ChanceTest : public ::testing::Test {
 
 TEST_F(ChanceTest, NothingIsLostOfNothingNorWhereThereIsMuchRoom) {
   AddLane(Millis(13), {Entry(0, 4, {}, Millis(13))});
-  EXPECT_EQ(Lost(0), 0);
-  EXPECT_LE(Lost(30), 0.001) << "a bound, where nothing is simulated";
+  EXPECT_EQ(Ratio(0), 0);
+  EXPECT_LE(Ratio(30), 0.001) << "a bound, where nothing is simulated";
 }
 
 // A server without a queue (Erlang's loss formula, B = r / (1 + r)): no request can wait, so those
-// are lost that come while a batch runs.
+// that come while a batch runs are given up.
 TEST_F(ChanceTest, WithoutRoomToWaitItIsErlangsLoss) {
   input_.models[0].slo = Millis(10);
   AddLane(Millis(10), {Entry(0, 1, {}, Millis(10))});
   for (const double rate_rps : {5.0, 20.0, 100.0}) {
     const double busy = rate_rps * 0.010;
-    EXPECT_NEAR(Lost(rate_rps), busy / (1 + busy), 0.02) << rate_rps;
+    EXPECT_NEAR(Ratio(rate_rps), busy / (1 + busy), 0.02) << rate_rps;
   }
 }
 
 TEST_F(ChanceTest, WhatIsBeyondTheLaneIsLost) {
   AddLane(Millis(13), {Entry(0, 4, {}, Millis(13))});
   const double most_rps = 4 / 0.013;
-  EXPECT_NEAR(Lost(2 * most_rps), 0.5, 0.02);
+  EXPECT_NEAR(Ratio(2 * most_rps), 0.5, 0.02);
 }
 
 // Each lane has half of the requests and its own luck, but they share a queue.
 TEST_F(ChanceTest, TwoLanesOfAModelLoseLessThanOneWithHalfOfTheLoad) {
   input_.models[0].slo = Millis(26);
   AddLane(Millis(13), {Entry(0, 4, {}, Millis(13))});
-  const double one = Lost(230);
+  const double one = Ratio(230);
   AddLane(Millis(13), {Entry(0, 4, {}, Millis(13))});
-  const double two = Lost(460);
+  const double two = Ratio(460);
   EXPECT_GT(one, 0.005);
   EXPECT_LT(two, 0.5 * one);
 }
@@ -90,12 +90,12 @@ TEST_F(ChanceTest, TwoLanesOfAModelLoseLessThanOneWithHalfOfTheLoad) {
 TEST_F(ChanceTest, NeighboursCountAsFarAsTheyAreBusy) {
   input_.models[0].slo = Millis(40);
   AddLane(Millis(20), {Entry(0, 4, {}, Millis(19))});
-  const double alone = Lost(200);
+  const double alone = Ratio(200);
   AddLane(Millis(100), {Entry(1, 1, {}, Millis(10))});
   plan_.lanes[1].spec.device = DeviceId{0};
-  const double beside_little = Lost(200, 1);
+  const double beside_little = Ratio(200, 1);
   plan_.lanes[1].cycle = Millis(10);
-  const double beside_much = Lost(200, 1);
+  const double beside_much = Ratio(200, 1);
   EXPECT_LT(alone, 0.01);
   EXPECT_LE(alone, beside_little);
   EXPECT_GT(beside_much, beside_little + 0.05);
@@ -104,9 +104,9 @@ TEST_F(ChanceTest, NeighboursCountAsFarAsTheyAreBusy) {
 TEST_F(ChanceTest, TheSamePlanLosesTheSame) {
   AddLane(Millis(24), {Entry(0, 2, {}, Millis(11)), Entry(1, 4, Millis(11), Millis(13))});
   input_.models[0].slo = Millis(40);
-  const double once = Lost(70, 140);
+  const double once = Ratio(70, 140);
   EXPECT_GT(once, 0);
-  EXPECT_EQ(Lost(70, 140), once);
+  EXPECT_EQ(Ratio(70, 140), once);
 }
 
 // Otherwise the short run in which the one is found out would judge the other, and all.
@@ -116,22 +116,23 @@ TEST_F(ChanceTest, EveryModelAndAllTogetherAreJudgedFromALongEnoughRun) {
   AddLane(Millis(24), {Entry(0, 2, {}, Millis(11)), Entry(1, 4, Millis(11), Millis(13))});
   input_.models[0].expected_rps = 20;
   input_.models[1].expected_rps = 90;
-  const ChanceLosses losses = ViolationsByChance(plan_, input_);
-  EXPECT_GT(losses.models[0].part, 0.05) << "clear at once";
-  for (const ChanceViolations& loss : {losses.models[0], losses.models[1], losses.all}) {
-    EXPECT_TRUE(loss.error <= 0.0015 ||
-                std::abs(loss.part - kMostViolationsByChance) >= 3 * loss.error)
-        << loss.part << " +- " << loss.error;
+  const PlanViolations violations = ViolationsByChance(plan_, input_);
+  EXPECT_GT(violations.models[0].ratio, 0.05) << "clear at once";
+  for (const ChanceViolations& each :
+       {violations.models[0], violations.models[1], violations.all}) {
+    EXPECT_TRUE(each.error <= 0.0015 ||
+                std::abs(each.ratio - kMostViolationsByChance) >= 3 * each.error)
+        << each.ratio << " +- " << each.error;
   }
 }
 
-// Of what is known precisely nothing is added, or plans that lose a little more pass by their
+// Of what is known precisely nothing is added, or plans with a few more pass by their
 // error.
 TEST_F(ChanceTest, OnlyWhatIsHardlyKnownIsGivenItsError) {
-  EXPECT_FALSE(TooMany({.part = 0.006, .error = 0.001}));
-  EXPECT_TRUE(TooMany({.part = 0.0061, .error = 0.0015}));
-  EXPECT_FALSE(TooMany({.part = 0.01, .error = 0.005}));
-  EXPECT_TRUE(TooMany({.part = 0.012, .error = 0.005}));
+  EXPECT_FALSE(TooMany({.ratio = 0.006, .error = 0.001}));
+  EXPECT_TRUE(TooMany({.ratio = 0.0061, .error = 0.0015}));
+  EXPECT_FALSE(TooMany({.ratio = 0.01, .error = 0.005}));
+  EXPECT_TRUE(TooMany({.ratio = 0.012, .error = 0.005}));
 }
 
 // A planner asks of many plans that have lanes in common.
@@ -148,12 +149,12 @@ TEST_F(ChanceTest, WhatWasAskedBeforeDoesNotMatter) {
   const Plan other = plan_;
   estimator.UntilRefused(one);
   for (const Plan& plan : {one, other, one}) {
-    const ChanceLosses alone = ViolationsByChance(plan, input_);
-    const ChanceLosses after = estimator.Of(plan);
-    EXPECT_EQ(after.all.part, alone.all.part);
+    const PlanViolations alone = ViolationsByChance(plan, input_);
+    const PlanViolations after = estimator.Of(plan);
+    EXPECT_EQ(after.all.ratio, alone.all.ratio);
     EXPECT_EQ(after.all.error, alone.all.error);
-    const auto refuses = [](const ChanceLosses& losses) {
-      return std::ranges::any_of(losses.models, TooMany);
+    const auto refuses = [](const PlanViolations& violations) {
+      return std::ranges::any_of(violations.models, TooMany);
     };
     EXPECT_EQ(refuses(estimator.UntilRefused(plan)), refuses(alone));
   }
@@ -175,7 +176,7 @@ TEST_F(ChanceTest, NoMoreIsLostThanTheBoundSays) {
           lane.turns.push_back(
               {.model = ModelId{0}, .batch = batch, .slowdown = 10, .weight = 1024});
           if (!alone) lane.turns.push_back({.model = ModelId{1}, .batch = 1, .weight = 1024});
-          const double most = MostLostByChance(lane, 0, input_);
+          const double most = MostViolationsByChance(lane, 0, input_);
           if (most > 0.1) continue;
           ++told;
           ArrivalStreams streams;
@@ -183,7 +184,8 @@ TEST_F(ChanceTest, NoMoreIsLostThanTheBoundSays) {
           run.RunSlice(20'000);
           const LanesRun::Counted& counted = run.counted(0, 1);
           const auto came = static_cast<double>(counted.arrived);
-          EXPECT_LE(static_cast<double>(counted.lost) / came, most + 4 * std::sqrt(most / came))
+          EXPECT_LE(static_cast<double>(counted.violations) / came,
+                    most + 4 * std::sqrt(most / came))
               << batch << " of " << rate_rps << "/s in " << slo_ms << " ms, alone " << alone;
         }
       }
@@ -211,9 +213,9 @@ TEST_F(ChanceTest, APlanThatLosesTooMuchIsRefused) {
   input_.models[0].expected_rps = 1;
   input_.models[0].slo = Millis(9);  // never met
   input_.models[1].expected_rps = 200;
-  const auto losses = ViolationsByChance(plan_, input_);
-  EXPECT_EQ(losses.models[0].part, 1);
-  EXPECT_NEAR(losses.all.part, 1.0 / 201, 0.001);
+  const auto violations = ViolationsByChance(plan_, input_);
+  EXPECT_EQ(violations.models[0].ratio, 1);
+  EXPECT_NEAR(violations.all.ratio, 1.0 / 201, 0.001);
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ std::size_t LanesRun::Queue::NextRoute() {
 
 // Each is taken from the claims of the lane that has most of them.
 void LanesRun::Queue::GiveUp(int count) {
-  lost += count;
+  violations += count;
   head += count;
   for (; count > 0; --count) --std::ranges::max_element(routes, {}, &Route::claims)->claims;
 }
@@ -136,12 +136,12 @@ void LanesRun::Queue::GiveUp(int count) {
 void LanesRun::Queue::Count() {
   Counted now = counted.empty() ? Counted{} : counted.back();
   const auto came = static_cast<double>(static_cast<std::int64_t>(tail) - now.arrived);
-  const auto gone = static_cast<double>(lost - now.lost);
+  const auto gone = static_cast<double>(violations - now.violations);
   now.arrived = static_cast<std::int64_t>(tail);
-  now.lost = lost;
-  now.lost_lost += gone * gone;
-  now.lost_came += gone * came;
-  now.came_came += came * came;
+  now.violations = violations;
+  now.violations_squared += gone * gone;
+  now.violations_came += gone * came;
+  now.came_squared += came * came;
   counted.push_back(now);
 }
 
@@ -212,7 +212,7 @@ bool LanesRun::Serve(Lane& lane, const Turn& turn) {
   if (batch == 0) return false;
   lane.until = now_ + turn.takes[batch - 1] * turn.slowdown;
   // Deadlines ascend.
-  for (int i = 0; i < batch && queue.deadline(i) < lane.until; ++i) ++queue.lost;
+  for (int i = 0; i < batch && queue.deadline(i) < lane.until; ++i) ++queue.violations;
   ++steps_;
   queue.head += batch;
   route.claims -= batch;

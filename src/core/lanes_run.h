@@ -18,8 +18,8 @@
 
 namespace tactus {
 
-// What the loss of lanes depends on, of a plan. Finely rounded, so that lanes which hardly differ
-// are the same.
+// What the violations of lanes depend on, of a plan. Finely rounded, so that lanes which hardly
+// differ are the same.
 struct LaneWork {
   static constexpr int kSlowdownSteps = 128;  // in a slowdown of 1
   static constexpr int kWeightSteps = 1024;   // in all of a model's requests
@@ -28,7 +28,7 @@ struct LaneWork {
     ModelId model;
     int batch = 1;     // as planned
     int slowdown = 0;  // beyond 1, in steps: how much longer its batches take than alone
-    int weight = 0;    // its part of the model's requests, in steps
+    int weight = 0;    // its fraction of the model's requests, in steps
 
     auto operator<=>(const Turn&) const = default;
   };
@@ -65,17 +65,17 @@ class LanesRun {
   // What a run had counted at the end of one of its slices.
   struct Counted {
     std::int64_t arrived = 0;
-    std::int64_t lost = 0;
-    // Over the slices: sums of squares and products of what came and was lost in each.
-    double lost_lost = 0;
-    double lost_came = 0;
-    double came_came = 0;
+    std::int64_t violations = 0;
+    // Over the slices: sums of squares and products of the arrivals and violations of each.
+    double violations_squared = 0;
+    double violations_came = 0;
+    double came_squared = 0;
   };
 
   // `streams` outlives this.
   LanesRun(std::span<const LaneWork> lanes, const PlanInput& input, ArrivalStreams& streams);
 
-  // Until `batches` more batches have run or requests were lost.
+  // Until `batches` more batches have run or requests were given up.
   void RunSlice(std::int64_t batches);
 
   std::size_t slices() const { return queues_.front().counted.size(); }
@@ -111,7 +111,7 @@ class LanesRun {
     std::size_t head = 0;  // those before it are gone
     std::size_t tail = 0;  // those from it on have not come yet
     double next = 0;       // when that is to come
-    std::int64_t lost = 0;
+    std::int64_t violations = 0;
     std::vector<Counted> counted;  // by slice
 
     int waiting() const { return static_cast<int>(tail - head); }

@@ -169,15 +169,15 @@ Status CheckRates(const Plan& plan, const PlanInput& input) {
 }
 
 Status CheckChance(const Plan& plan, const PlanInput& input) {
-  const ChanceLosses losses = ViolationsByChance(plan, input);
-  if (!TooMany(losses.all)) return {};
+  const PlanViolations violations = ViolationsByChance(plan, input);
+  if (!TooMany(violations.all)) return {};
   const auto percent = [](double part) { return PercentText(std::round(1000 * part) / 1000); };
-  const auto worst = std::ranges::max_element(losses.models, {}, &ChanceViolations::part);
+  const auto worst = std::ranges::max_element(violations.models, {}, &ChanceViolations::ratio);
   return InvalidArgument(
       "the plan sustains the load only if requests come evenly: as they come by "
       "chance, about " +
-      percent(losses.all.part) + " of them would be violations, " + percent(worst->part) +
-      " of those of '" + input.models[worst - losses.models.begin()].name +
+      percent(violations.all.ratio) + " of them would be violations, " + percent(worst->ratio) +
+      " of those of '" + input.models[worst - violations.models.begin()].name +
       "'; plan for more headroom, or with gpulet-retry, which looks for it");
 }
 

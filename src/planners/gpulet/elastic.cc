@@ -246,19 +246,19 @@ std::optional<Plan> PlanInRounds(const PlanInput& input, const ElasticRetryOptio
   return std::nullopt;
 }
 
-// Where all together lose too much, but none does by itself: who loses most requests.
-std::vector<ModelId> LosersByChance(const ChanceLosses& losses, const PlanInput& input) {
-  std::vector<ModelId> losers;
-  std::vector<double> lost_rps;
-  for (ModelId::rep m = 0; m < losses.models.size(); ++m) {
-    if (TooMany(losses.models[m])) losers.push_back(ModelId{m});
-    lost_rps.push_back(losses.models[m].part * input.models[m].expected_rps);
+// The models with too many violations; where only all together have too many, the one with most.
+std::vector<ModelId> ShortByChance(const PlanViolations& violations, const PlanInput& input) {
+  std::vector<ModelId> short_models;
+  std::vector<double> violations_rps;
+  for (ModelId::rep m = 0; m < violations.models.size(); ++m) {
+    if (TooMany(violations.models[m])) short_models.push_back(ModelId{m});
+    violations_rps.push_back(violations.models[m].ratio * input.models[m].expected_rps);
   }
-  if (losers.empty() && TooMany(losses.all)) {
-    const auto most = std::ranges::max_element(lost_rps) - lost_rps.begin();
-    losers.push_back(ModelId{static_cast<ModelId::rep>(most)});
+  if (short_models.empty() && TooMany(violations.all)) {
+    const auto most = std::ranges::max_element(violations_rps) - violations_rps.begin();
+    short_models.push_back(ModelId{static_cast<ModelId::rep>(most)});
   }
-  return losers;
+  return short_models;
 }
 
 }  // namespace
@@ -303,20 +303,20 @@ Expected<Plan> PlanElasticRetrying(const PlanInput& input, const ElasticRetryOpt
   constexpr double kRaise = 1.15;
   if (auto valid = CheckPlannable(input); !valid) return std::unexpected(valid.error());
   std::optional<Shortage> least;
-  std::optional<ModelId> loser;
+  std::optional<ModelId> short_model;
   ChanceEstimator chance(input);
   for (const Rules& rules : AllRules(options.interference != nullptr)) {
     PlanInput raised = input;
     for (int raise = 0; raise <= kRaises; ++raise) {
       auto plan = PlanInRounds(raised, options, rules, least);
       if (!plan) break;
-      const std::vector<ModelId> losers = LosersByChance(chance.UntilRefused(*plan), input);
-      if (losers.empty()) return std::move(*plan);
-      if (!loser) loser = losers.front();
-      for (const ModelId m : losers) raised.models[m.value()].rate_rps *= kRaise;
+      const std::vector<ModelId> short_models = ShortByChance(chance.UntilRefused(*plan), input);
+      if (short_models.empty()) return std::move(*plan);
+      if (!short_model) short_model = short_models.front();
+      for (const ModelId m : short_models) raised.models[m.value()].rate_rps *= kRaise;
     }
   }
-  if (loser) return NoRoomForChance(input, *loser);
+  if (short_model) return NoRoomForChance(input, *short_model);
   CHECK(least, "at least one round is made");
   return NoPlaceFor(input, *least);
 }
