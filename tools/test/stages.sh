@@ -124,19 +124,36 @@ ctest_step() {
   return $status
 }
 
-# Release: what users run. The build serves the three stages after it.
+wanted() { [[ " ${stages[*]} " == *" $1 "* ]]; }
+
+# Release: what users run. The build serves three stages.
 release_built=
 release_build() {
   [ -n "$release_built" ] && { plan=("${plan[@]:1}"); return; }
   build_step build-release release && release_built=1
 }
-stage_unit() {
+# The tests of all three that are wanted run at once, one more than there are processors, by the
+# first of them: integration waits more than it computes. What must not run beside what is said
+# where the tests are declared (RESOURCE_LOCK).
+release_tests=
+release_step() {
   release_build || return
-  ctest_step unit release -j "$jobs" -LE '^(lint|integration)$'
+  [ -n "$release_tests" ] && { plan=("${plan[@]:1}"); return; }
+  release_tests=begun
+  local chosen=() others=() stage which
+  for stage in unit lint integration; do
+    if wanted "$stage"; then chosen+=("$stage"); else others+=("$stage"); fi
+  done
+  # A unit test has its module's name as its label.
+  if wanted unit; then which=(-LE "^($(IFS='|'; echo "${others[*]:-none}"))\$"); else
+    which=(-L "^($(IFS='|'; echo "${chosen[*]}"))\$")
+  fi
+  ctest_step tests release -j $((jobs + 1)) "${which[@]}"
 }
+stage_unit() { release_step; }
+stage_integration() { release_step; }
 stage_lint() {
-  release_build || return
-  ctest_step lint release -j "$jobs" -L '^lint$'
+  release_step
   if command -v clang-format >/dev/null; then
     if step format ./run format --check; then passed=$((passed + 1)); else
       failed=$((failed + 1))
@@ -146,11 +163,6 @@ stage_lint() {
   else
     plan=("${plan[@]:1}")
   fi
-}
-stage_integration() {
-  release_build || return
-  # Those that start servers and load them say that they run alone (RUN_SERIAL).
-  ctest_step integration release -j "$jobs" -L '^integration$'
 }
 
 # One build by clang serves both: what is fuzzed is what the tests run under the sanitizers.
@@ -181,7 +193,7 @@ stage_asan() {
   asan_build || return
   export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
   export LSAN_OPTIONS=suppressions=$PWD/tools/test/leaks.supp
-  ctest_step asan asan-ubsan -j "$jobs" -LE '^(lint|integration)$'
+  ctest_step asan asan-ubsan -j $((jobs + 1)) -LE '^(lint|integration)$'
 }
 
 # Only what has threads: ThreadSanitizer has nothing to say about the rest. Not gRPC's tests:
@@ -204,12 +216,12 @@ stage_tsan() {
 # The steps of each stage, with the seconds each takes from nothing on two cores.
 steps_of() {
   case $1 in
-    unit) echo "build-release:550 unit:15" ;;
-    lint) echo "build-release:550 lint:120 format:1" ;;
-    integration) echo "build-release:550 integration:30" ;;
-    fuzz) echo "build-asan:500 fuzz:70" ;;
-    asan) echo "build-asan:500 asan:60" ;;
-    tsan) echo "build-tsan:300 tsan:15" ;;
+    unit) echo "build-release:550 tests:500" ;;
+    lint) echo "build-release:550 tests:500 format:5" ;;
+    integration) echo "build-release:550 tests:500" ;;
+    fuzz) echo "build-asan:500 fuzz:160" ;;
+    asan) echo "build-asan:500 asan:550" ;;
+    tsan) echo "build-tsan:300 tsan:45" ;;
     *) return 1 ;;
   esac
 }
