@@ -19,6 +19,7 @@
 #include "log_queue.h"
 #include "platform/process.h"
 #include "serve_site.h"
+#include "server/access/admin_socket.h"
 #include "stop_signals.h"
 
 namespace tactus {
@@ -68,13 +69,35 @@ Status Join(const AgentFlags& flags, StopSignals& signals, const Agent::Log& log
 
 // What the agent itself tells its worker.
 std::vector<std::string> OptionsOfAgent(const AgentFlags& flags) {
-  std::vector<std::string> own = {"--address", "--model-control-mode", "--routes"};
+  std::vector<std::string> own = {"--address", "--admin-socket", "--model-control-mode",
+                                  "--routes"};
   if (!flags.site.empty()) own.emplace_back("--schedulers");
   if (!flags.tls.empty()) own.insert(own.end(), {"--peer-tls", "--peer-listen"});
   return own;
 }
 
+// Nodes without certificates of their own send each other steps as any client would: in plaintext,
+// without a token.
+Status CheckClientsAccess(const AgentFlags& flags) {
+  if (!flags.tls.empty()) return {};
+  for (const std::string& each : flags.serve) {
+    const std::string name = each.substr(0, each.find('='));
+    if (name != "--tls-cert" && name != "--tokens") continue;
+    return InvalidArgument(
+        "an option after --: " + name +
+        " needs --tls before --: without it, other nodes send steps of pipelines "
+        "to the worker's gRPC port in plaintext and without a token");
+  }
+  return {};
+}
+
 Expected<WorkerOptions> WorkerOptionsOf(const AgentFlags& flags) {
+  if (Status fits = FitsSocket(AdminSocketIn(flags.state)); !fits) {
+    return InvalidArgument("--state: " + fits.error().message);
+  }
+  if (Status fine = CheckClientsAccess(flags); !fine) {
+    return std::unexpected(std::move(fine.error()));
+  }
   WorkerOptions worker{.program = ThisProgram(),
                        .models = {},
                        .arguments = flags.serve,

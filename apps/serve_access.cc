@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "platform/process.h"
+#include "server/access/admin_socket.h"
 
 namespace tactus {
 namespace {
@@ -21,6 +22,11 @@ Expected<std::shared_ptr<Access>> AccessOf(const ServeOptions& o,
   if (!access) return access;
   if (Status fine = CheckListening(o.address, **access, o.insecure); !fine) {
     return std::unexpected(std::move(fine.error()));
+  }
+  if (!o.admin_socket.empty()) {
+    if (Status fine = CheckAdminSocket(o.admin_socket); !fine) {
+      return std::unexpected(std::move(fine.error()));
+    }
   }
   return access;
 }

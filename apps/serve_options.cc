@@ -207,8 +207,10 @@ void DeclarePredictor(ServeOptions& o, CLI::App& command) {
       ->group(kGroup);
 }
 
-void DeclareNetwork(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Network";
+constexpr const char* kNetwork = "Network";
+
+void DeclareAccess(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = kNetwork;
   command
       .add_option(
           "--address", o.address,
@@ -229,6 +231,18 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
       .add_flag("--insecure", o.insecure,
                 "Listen beyond this machine without TLS or without tokens")
       ->group(kGroup);
+  command
+      .add_option(
+          "--admin-socket", o.admin_socket,
+          "Unix socket with KServe v2 over gRPC, without TLS or tokens, for whoever may open "
+          "it: its folder must be this user's alone")
+      ->option_text("PATH")
+      ->group(kGroup);
+}
+
+void DeclareNetwork(ServeOptions& o, CLI::App& command) {
+  constexpr const char* kGroup = kNetwork;
+  DeclareAccess(o, command);
   const auto port = [&](const char* name, std::uint16_t& value, const char* what) {
     command.add_option(name, value, std::string(what) + "; 0: any free port")
         ->check(CLI::Range(0, 65535))

@@ -71,6 +71,7 @@ struct ServeOptions {
   std::string tls_key;
   std::string tls_client_ca;
   std::string tokens;
+  std::string admin_socket;
   bool insecure = false;
   std::string client_limits;
   std::vector<std::string> objectives;  // NAME=PRIORITY

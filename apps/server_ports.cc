@@ -8,6 +8,7 @@
 
 #include "log_queue.h"
 #include "serve_access.h"
+#include "server/access/admin_socket.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
 #include "server/http/http_server.h"
@@ -43,6 +44,7 @@ struct ServerPorts::Body {
   HttpServer http;
   GrpcServer grpc;
   HttpServer page;
+  std::unique_ptr<GrpcServer> admin;  // or null
   std::uint16_t http_port = 0;
   std::uint16_t grpc_port = 0;
   std::uint16_t metrics_port = 0;
@@ -84,6 +86,17 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .max_connections = parts.connections};
 }
 
+// Whoever opens the socket may do everything, without limits of a client.
+GrpcOptions AdminOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts,
+                           const ServedTraces& traces) {
+  GrpcOptions admin = GrpcOptionsOf(o, parts, traces);
+  admin.address = GrpcAddressOf(o.admin_socket);
+  admin.access = nullptr;
+  admin.limits = nullptr;
+  admin.takes_entered = false;
+  return admin;
+}
+
 HttpOptions PageOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts) {
   return {.address = o.address,
           .port = o.metrics_port,
@@ -104,13 +117,18 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   InferenceService& traced = traces.service ? *traces.service : parts.service;
   HttpOptions http = HttpOptionsOf(o, parts, traces);
   GrpcOptions grpc = GrpcOptionsOf(o, parts, traces);
+  std::unique_ptr<GrpcServer> admin;
+  if (!o.admin_socket.empty()) {
+    admin = std::make_unique<GrpcServer>(AdminOptionsOf(o, parts, traces), traced);
+  }
   std::unique_ptr<Body> body(
       new Body{.address = o.address,
                .tls = parts.access->has_tls(),
                .traces = std::move(traces),
                .http = HttpServer(std::move(http), traced, parts.streams),
                .grpc = GrpcServer(std::move(grpc), traced, parts.sampler),
-               .page = HttpServer(PageOptionsOf(o, parts), parts.metrics, &parts.service)});
+               .page = HttpServer(PageOptionsOf(o, parts), parts.metrics, &parts.service),
+               .admin = std::move(admin)});
   const auto start = [](auto& server, std::uint16_t& port, const char* option) -> Status {
     const auto started = server.Start();
     if (!started) {
@@ -129,6 +147,12 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
                                 start(body->grpc, body->grpc_port, "--grpc-port"),
                                 start(body->page, body->metrics_port, "--metrics-port")}) {
     if (!started) return std::unexpected(started.error());
+  }
+  if (body->admin) {
+    if (const auto started = body->admin->Start(); !started) {
+      return std::unexpected(
+          Error{started.error().code, "--admin-socket: " + started.error().message});
+    }
   }
   return std::unique_ptr<ServerPorts>(new ServerPorts(std::move(body)));
 }
@@ -150,6 +174,9 @@ std::uint16_t ServerPorts::grpc_port() const { return body_->grpc_port; }
 
 void ServerPorts::Stop(std::chrono::milliseconds grace) {
   std::jthread http([&] { body_->http.Stop(grace); });
+  std::jthread admin([&] {
+    if (body_->admin) body_->admin->Stop(grace);
+  });
   body_->grpc.Stop(grace);
 }
 

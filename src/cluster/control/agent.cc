@@ -176,7 +176,7 @@ void Agent::Body::Run() {
 void Agent::Body::Up(const KeptWorker& kept, bool adopted) {
   const int now = ++life;
   rates = {};
-  Point(std::make_shared<WorkerCalls>(AddressOf(kept.grpc)));
+  Point(std::make_shared<WorkerCalls>(AdminSocketIn(options.worker.state)));
   log("worker " + std::to_string(kept.process.pid) + (adopted ? " found again" : " started") +
       ": http " + AddressOf(kept.http) + ", grpc " + AddressOf(kept.grpc));
   errands.Post([this, now, kept, digests = state.DigestsInUse(), planned = ModelsOf(state.slice()),

@@ -70,9 +70,12 @@ struct Worker::Body {
     std::optional<KeptWorker> last = ReadWorker(options.state);
     if (last && Runs(last->process)) {
       // One that was still starting when its agent ended: nobody knows its ports. Another's
-      // repository: it would not find what is placed. Other ports: clients would not find it.
-      const bool fits =
-          last->http != 0 && last->models == Serves() && HasPorts(*last, options.ports);
+      // repository: it would not find what is placed. Other ports: clients would not find it. An
+      // earlier version's has no socket for its agent.
+      std::error_code none;
+      const bool fits = last->http != 0 && last->models == Serves() &&
+                        HasPorts(*last, options.ports) &&
+                        std::filesystem::exists(AdminSocketIn(options.state), none);
       if (!fits) StopProcess(last->process, last->http == 0 ? kStartingEnds : kOtherEnds);
       if (fits) Watch(stop, *last, true);
       if (stop.stop_requested()) return;
@@ -122,6 +125,8 @@ struct Worker::Body {
                                         std::to_string(ports.grpc),
                                         "--metrics-port",
                                         std::to_string(ports.metrics),
+                                        "--admin-socket",
+                                        AdminSocketIn(options.state).string(),
                                         "--routes",
                                         RoutesIn(options.state).string()};
     if (!options.schedulers.empty()) {
@@ -146,6 +151,7 @@ struct Worker::Body {
     std::error_code none;
     const auto size = std::filesystem::file_size(log, none);
     const std::uintmax_t from = none ? 0 : size;
+    if (Status made = MakeAdminFolder(options.state); !made) return made.error().message;
     const auto process = StartProcess(Command(last), log);
     if (!process) return process.error().message;
     KeptWorker kept{.process = *process, .models = Serves()};

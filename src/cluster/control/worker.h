@@ -23,7 +23,7 @@ struct WorkerOptions {
   // Of the site that the node is, HOST:PORT; none: the process runs models itself.
   std::vector<std::string> schedulers = {};
   std::string address = "127.0.0.1";
-  std::filesystem::path state;  // folder: worker.state, worker.log, worker.routes
+  std::filesystem::path state;  // folder: worker.state, .log, .routes, .admin
   // Other nodes' calls come to a port of their own, with the certificates in this folder. Empty:
   // to the gRPC port, in plaintext.
   std::filesystem::path peer_tls;
@@ -55,11 +55,16 @@ class Worker {
   std::unique_ptr<Body> body_;
 };
 
+// Where the worker takes calls of its agent, whatever TLS and tokens it asks of clients.
+std::filesystem::path AdminSocketIn(const std::filesystem::path& state);
+// The socket's folder, this user's alone.
+Status MakeAdminFolder(const std::filesystem::path& state);
+
 // The models that a worker holds, and what it is asked to do, by KServe's repository calls over
 // gRPC.
 class WorkerCalls {
  public:
-  explicit WorkerCalls(const std::string& address);
+  explicit WorkerCalls(const std::filesystem::path& socket);
   ~WorkerCalls();
 
   Expected<std::vector<std::string>> Loaded();

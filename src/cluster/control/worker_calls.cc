@@ -21,16 +21,28 @@ Error ErrorOf(const grpc::Status& status) {
 
 }  // namespace
 
+std::filesystem::path AdminSocketIn(const std::filesystem::path& state) {
+  return state / "worker.admin" / "socket";
+}
+
+Status MakeAdminFolder(const std::filesystem::path& state) {
+  const std::filesystem::path folder = AdminSocketIn(state).parent_path();
+  std::error_code code;
+  std::filesystem::create_directory(folder, code);
+  if (!code) std::filesystem::permissions(folder, std::filesystem::perms::owner_all, code);
+  if (!code) return {};
+  return Fail(ErrorCode::kUnavailable, folder.string() + ": " + code.message());
+}
+
 struct WorkerCalls::Body {
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub;
 };
 
-WorkerCalls::WorkerCalls(const std::string& address) : body_(std::make_unique<Body>()) {
+WorkerCalls::WorkerCalls(const std::filesystem::path& socket) : body_(std::make_unique<Body>()) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  body_->stub = inference::GRPCInferenceService::NewStub(
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  body_->stub = inference::GRPCInferenceService::NewStub(grpc::CreateCustomChannel(
+      "unix:" + socket.string(), grpc::InsecureChannelCredentials(), arguments));
 }
 
 WorkerCalls::~WorkerCalls() = default;

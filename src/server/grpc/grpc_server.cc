@@ -77,6 +77,11 @@ struct GrpcServer::Body {
   }
   // grpc.health.v1 pushes changes to those who watch it, so somebody has to notice them.
   void FollowReadiness(std::stop_token stop);
+  // Where connections come from: gRPC's own listener on a Unix socket, ours on a port, which
+  // accepts nothing yet. The port, or 0.
+  Expected<std::uint16_t> Listen(grpc::ServerBuilder& builder);
+
+  bool on_socket() const { return options.address.starts_with("unix:"); }
 
   const GrpcOptions options;
   InferenceService& service;
@@ -104,6 +109,23 @@ void GrpcServer::Body::FollowReadiness(std::stop_token stop) {
   }
 }
 
+Expected<std::uint16_t> GrpcServer::Body::Listen(grpc::ServerBuilder& builder) {
+  credentials =
+      options.credentials != nullptr ? options.credentials : CredentialsOf(options.access);
+  if (on_socket()) {
+    builder.AddListeningPort(options.address, credentials);
+    return 0;
+  }
+  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  acceptor = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, credentials);
+  listener.emplace(options.max_connections, [this](int descriptor) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = descriptor;
+    acceptor->HandleNewConnection(&connection);
+  });
+  return listener->Open(options.address, options.port);
+}
+
 GrpcServer::GrpcServer(GrpcOptions options, InferenceService& service, LoadSampler* sampler)
     : body_(std::make_unique<Body>(std::move(options), service, sampler)) {}
 
@@ -121,26 +143,19 @@ Expected<std::uint16_t> GrpcServer::Start() {
       body.options.folders);
 
   grpc::ServerBuilder builder;
-  body.credentials = body.options.credentials != nullptr ? body.options.credentials
-                                                         : CredentialsOf(body.options.access);
-  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  body.acceptor =
-      builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, body.credentials);
-  body.listener.emplace(body.options.max_connections, [&body](int descriptor) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = descriptor;
-    body.acceptor->HandleNewConnection(&connection);
-  });
-  const auto port = body.listener->Open(body.options.address, body.options.port);
+  const auto port = body.Listen(builder);
   if (!port) return port;
   builder.RegisterService(&*body.rpcs);
   builder.RegisterService(&body.scaler.emplace(body.sampler));
   SetLimits(body.options, builder);
   body.server = builder.BuildAndStart();
+  if (body.server == nullptr && body.on_socket()) {
+    return Fail(ErrorCode::kUnavailable, "gRPC cannot listen on " + body.options.address);
+  }
   if (body.server == nullptr) return Internal("gRPC did not start");
   body.TellHealth(body.service.Ready());
   body.readiness = std::jthread([&body](std::stop_token stop) { body.FollowReadiness(stop); });
-  body.listener->Start();
+  if (body.listener) body.listener->Start();
   return port;
 }
 
@@ -149,7 +164,7 @@ void GrpcServer::Stop(std::chrono::milliseconds grace) {
   if (body.server == nullptr) return;
   body.readiness.request_stop();
   body.readiness.join();
-  body.listener->Stop();
+  if (body.listener) body.listener->Stop();
   body.slow->Refuse();
   body.server->GetHealthCheckService()->Shutdown();
   if (body.scaler) body.scaler->EndStreams();

@@ -31,7 +31,7 @@ class Objectives;
 class TraceSettings;
 
 struct GrpcOptions {
-  // Loopback unless the operator says otherwise.
+  // Loopback unless the operator says otherwise. "unix:PATH" is a Unix socket, without a port.
   std::string address = "127.0.0.1";
   std::uint16_t port = 8001;  // 0: any free port; Start says which
   // Triton's status codes and texts where they differ from the standard's or from sense.
@@ -77,7 +77,8 @@ class GrpcServer {
   GrpcServer(GrpcOptions options, InferenceService& service, LoadSampler* sampler = nullptr);
   ~GrpcServer();  // Stop(0), if it was not stopped
 
-  // Listens and starts the threads. Unavailable when the port is taken, with address and port.
+  // Listens and starts the threads. Returns the port, 0 of a Unix socket. Unavailable when the port
+  // is taken, with address and port.
   Expected<std::uint16_t> Start();
 
   // Tells health checks, accepts no more; calls under way have `grace` to end and are cancelled
