@@ -72,6 +72,14 @@ class ClientsTest(unittest.TestCase):
         until("the worker", lambda: f"worker {worker} found again" in cluster.log("near"))
         cluster.await_served(NODES)
         self.assertEqual(self.ask(edge)[0], 200)
+        # A worker of a version that had no socket makes room for one that has.
+        cluster.agents["near"].kill()
+        cluster.agents["near"].wait(timeout=WAIT_S)
+        socket.unlink()
+        cluster.start_agent("near", serve=self.serve)
+        until("another worker", lambda: cluster.worker_pid("near") != worker and socket.exists())
+        cluster.await_served(NODES)
+        until("the pipeline", lambda: self.ask(edge)[0] == 200)
 
     def refusal(self, *options):
         done = subprocess.run([TACTUS, "agent", "--node", "near", *options], capture_output=True,
