@@ -409,7 +409,9 @@ slo_ms = 100
                  says="--grace-seconds: Value 1e300 not in range 0.0")
         self.bad("serve", "--models", "x", "--jitter-ms", "-1",
                  says="--jitter-ms: Value -1 not in range 0.0")
-        self.bad("load", "--rate", 0, says="--rate: '0' is no number above 0\n")
+        self.bad("load", "--rate", "1e300", says="--rate: Value 1e300 not in range 0.000001")
+        self.bad("load", "--slo-ms", "1e300", says="--slo-ms: Value 1e300 not in range 0.0")
+        self.bad("load", "--cv", 0, says="--cv: '0' is no number above 0\n")
         self.bad("load", "--warmup", "x", says="--warmup: 'x' is no number from 0 on\n")
         self.bad("compare", "--sweep-all", "x", says="there is no option '--sweep-all'; compare "
                  "--help lists them (there is --sweep)")
