@@ -63,6 +63,7 @@ Expected<ServingDoubts> ServingCheck::Run() {
                       o_.folders->Text(),
                       (std::filesystem::path(o_.models.front()) / "NAME/1/model.onnx").string()));
   }
+  for (const std::string& folder : o_.folders->Overlooked()) Doubt(folder);
   for (const std::string& model : *models) CheckModel(model);
   return std::move(found_);
 }

@@ -47,6 +47,20 @@ inline CLI::Validator SeedCount() {
           "", ""};
 }
 
+// For numbers without a largest value, in place of the library's own: those print their bounds, and
+// the largest double has 309 digits.
+inline CLI::Validator NumberFrom(bool zero) {
+  return {[zero](std::string& text) -> std::string {
+            double value = 0;
+            const bool number = CLI::detail::lexical_cast(text, value);
+            if (number && (value > 0 || (zero && value == 0))) return "";
+            return "'" + text + "' is no number " + (zero ? "from 0 on" : "above 0");
+          },
+          zero ? "NONNEGATIVE" : "POSITIVE", ""};
+}
+inline CLI::Validator AboveZero() { return NumberFrom(false); }
+inline CLI::Validator NotBelowZero() { return NumberFrom(true); }
+
 // In alphabetical order; main.cc calls each.
 void AddAgent(CLI::App& app, CommandContext& context);
 void AddCheck(CLI::App& app, CommandContext& context);

@@ -388,22 +388,22 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
   command.add_option("--models", flags.models,
                      "without a scenario: the models, and weights in the rate, NAME:WEIGHT,...");
   command.add_option("--rate", flags.rate, "requests per second, all models together")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1e-6, 1e7))
       ->capture_default_str();
   command.add_option("--process", flags.process, "poisson, gamma, uniform or trace")
       ->check(CLI::IsMember({"poisson", "gamma", "uniform", "trace"}))
       ->capture_default_str();
   command.add_option("--cv", flags.cv, "gamma: coefficient of variation of the gaps")
-      ->check(CLI::PositiveNumber)
+      ->check(AboveZero())
       ->capture_default_str();
   command.add_option("--trace", flags.trace, "trace: arrival instants in seconds, one a line")
       ->check(CLI::ExistingFile)
       ->check(ReadFile());
   command.add_option("--duration", flags.duration, "seconds of sending")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
   command.add_option("--warmup", flags.warmup, "seconds at the start that do not count")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotBelowZero())
       ->capture_default_str();
   command.add_option("--seed", flags.seed, "seed of arrivals and inputs")
       ->check(SeedRange())
@@ -414,12 +414,12 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
   command
       .add_option("--slo-ms", flags.slo,
                   "deadline of every request (default: what the server's models say)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e8));
   command
       .add_option("--timeout-ms", flags.timeout,
                   "timeout that each request carries; over gRPC also the call's deadline (default: "
                   "none)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e8));
   command
       .add_option("--priority", flags.priority,
                   "priority of each request: 1 is the highest; 0: the model's default")
@@ -430,7 +430,7 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
                   "number (default 1)")
       ->check(CLI::Range(0, 4096));
   command.add_option("--drain", flags.drain_s, "seconds to wait for the last answers")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command.add_option("--shape", flags.shapes, "size of dynamic dimensions: INPUT=3,48,160");
   command.add_option("--input", flags.inputs,

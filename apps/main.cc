@@ -108,6 +108,15 @@ std::string Unknown(const CLI::App& app, const std::vector<std::string>& words) 
          "--help lists them" + alike + "\n";
 }
 
+// The library's words for an option that is given more often than once are of its own arguments.
+std::string OnceOnly(std::string said) {
+  constexpr std::string_view kTooMany = ": At Most 1 required but received ";
+  const std::size_t at = said.find(kTooMany);
+  if (at == said.npos) return said;
+  return said.substr(0, at) + " is given " + said.substr(at + kTooMany.size()) +
+         " times; give it once";
+}
+
 // One line, as every other bad input gets.
 std::string BadOption(const CLI::App* app, const CLI::Error& error) {
   const std::vector<std::string> unknown = app->remaining(true);
@@ -118,7 +127,7 @@ std::string BadOption(const CLI::App* app, const CLI::Error& error) {
   const std::string begin = CalledAs(*app) + ": ";
   if (!unknown.empty() && (missing || (extra && option))) return begin + Unknown(*app, unknown);
   const bool value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
-  const std::string said = missing ? Missing(app, error.what()) : error.what();
+  const std::string said = missing ? Missing(app, error.what()) : OnceOnly(error.what());
   return begin + said + (value ? "\n" : "; --help explains\n");
 }
 

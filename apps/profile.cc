@@ -314,7 +314,7 @@ void AddProfile(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--budget", options->budget_s,
                    "Seconds for the runs of one cell; slow cells get fewer, but at least 30")
-      ->check(CLI::PositiveNumber)
+      ->check(AboveZero())
       ->capture_default_str();
   command->add_option("--max-batch", options->max_batch, "No larger batch than this")
       ->check(CLI::Range(1, 1024));

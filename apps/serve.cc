@@ -237,6 +237,7 @@ Status ServeCommand::MakeRuntime() {
                                                              .commit = BuildCommit(),
                                                              .policy = o_.policy});
   runtime_ = std::make_unique<Runtime>(options, Parts(*std::move(policy), journals_.dispatcher()));
+  for (const std::string& each : o_.folders->Overlooked()) log_->warn(each);
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
   if (Status host = StartHost(options); !host) return host;
   if (Status split = SplitDevice(); !split) return split;

@@ -26,7 +26,7 @@ void DeclareControl(ServeOptions& o, CLI::App& command) {
                   "With explicit control: load this model at the start; repeatable, * means all")
       ->group(kGroup);
   command.add_option("--poll-seconds", o.poll_s, "With poll: how often the folder is read")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str()
       ->group(kGroup);
 }
@@ -83,7 +83,7 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--jitter-ms", o.jitter_ms, "Margin added to every profiled latency")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 86'400'000.0))
       ->capture_default_str()
       ->group(kGroup);
   command
@@ -99,7 +99,7 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
                 "Serve with a profile that was measured on another machine")
       ->group(kGroup);
   command.add_option("--default-slo-ms", o.default_slo_ms, "SLO of models that state none")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(0.001, 86'400'000.0))
       ->capture_default_str()
       ->group(kGroup);
 }
@@ -145,7 +145,7 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
       .add_option("--device-memory-mb", o.device_memory_mb,
                   "With --plan or --planner: memory that all models together may use, as far as "
                   "profiles or model files state it; 0: the machine's memory, or the --device's")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotBelowZero())
       ->capture_default_str()
       ->group(kGroup);
 }
@@ -423,7 +423,7 @@ void DeclareEnd(ServeOptions& o, CLI::App& command) {
   command
       .add_option("--grace-seconds", o.grace_s,
                   "On SIGTERM: how long calls under way may take to end")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command.add_option("--log-level", o.log_level, "On standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))

@@ -234,7 +234,7 @@ void AddStream(CLI::App& app, CommandContext& context) {
                     "read a file as fast as its frames are answered, and answer each");
   command
       ->add_option("--duration", flags->duration_s, "stop after this many seconds; 0: at the end")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotBelowZero())
       ->capture_default_str();
   command->add_flag("--quiet", flags->quiet, "no line for each frame, only the counts");
   command->callback([flags, &context] { context.exit_code = Run(*flags); });

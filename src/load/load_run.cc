@@ -15,6 +15,23 @@
 namespace tactus {
 namespace {
 
+// Each is kept until the report.
+constexpr double kMostLoadRequests = 1e8;
+
+// A run of which nothing could be reported, or not everything kept.
+Status CheckSize(const Scenario& scenario, double requests) {
+  if (scenario.warmup_s >= scenario.duration_s) {
+    return InvalidArgument(
+        fmt::format("nothing would count: the warmup of {} s is no shorter than the duration of "
+                    "{} s; lengthen --duration or shorten --warmup",
+                    scenario.warmup_s, scenario.duration_s));
+  }
+  if (requests <= kMostLoadRequests) return {};
+  return InvalidArgument(
+      fmt::format("some {:g} requests are more than a run keeps ({:g}); lower --rate or --duration",
+                  requests, kMostLoadRequests));
+}
+
 using std::chrono::steady_clock;
 
 constexpr Duration kReportEvery = Millis(200);
@@ -174,6 +191,7 @@ Expected<LoadResult> RunLoad(Transport& transport, const LoadOptions& options,
   auto targets = Resolve(transport, options);
   if (!targets) return std::unexpected(targets.error());
   const double expected = options.scenario.duration_s * options.scenario.rate_rps * 1.1;
+  if (Status fit = CheckSize(options.scenario, expected); !fit) return std::unexpected(fit.error());
   Ledger ledger(targets->models, targets->inputs, static_cast<std::size_t>(expected) + 1000);
   if (auto ready = transport.Prepare(targets->inputs, ledger); !ready) {
     return std::unexpected(ready.error());

@@ -2,6 +2,8 @@
 #include "load/load_run.h"
 
 #include <atomic>
+#include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,6 +87,21 @@ TEST(RunLoad, SendsEveryArrivalOfTheScenario) {
   EXPECT_FALSE(result->accuracy_measured) << "these models take no labelled images";
   for (std::size_t i = 1; i < result->records.size(); ++i) {
     EXPECT_LE(result->records[i - 1].arrival, result->records[i].arrival);
+  }
+}
+
+TEST(RunLoad, ARunThatCouldNotBeReportedSendsNothing) {
+  LoadOptions warm = Short();
+  warm.scenario.warmup_s = warm.scenario.duration_s;
+  LoadOptions large = Short();
+  large.scenario.rate_rps = 1e9;
+  for (const auto& [options, says] :
+       {std::pair(warm, "shorten --warmup"), std::pair(large, "lower --rate or --duration")}) {
+    ScriptedTransport transport;
+    const auto result = RunLoad(transport, options, {});
+    ASSERT_FALSE(result.has_value());
+    EXPECT_NE(result.error().message.find(says), std::string::npos) << result.error().message;
+    EXPECT_EQ(transport.sent_, 0);
   }
 }
 

@@ -45,6 +45,25 @@ bool HoldsModel(const fs::path& folder) {
   return false;
 }
 
+bool HoldsGraph(const fs::path& folder) {
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    if (it->path().extension() == ".onnx") return true;
+  }
+  return false;
+}
+
+// Graphs in it, or one folder deeper, under a name that is no version: meant as a model, it seems.
+bool ResemblesModel(const fs::path& folder) {
+  if (HoldsGraph(folder)) return true;
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    std::error_code ignored;
+    if (it->is_directory(ignored) && HoldsGraph(it->path())) return true;
+  }
+  return false;
+}
+
 // Protobuf and the metrics page take nothing else.
 bool IsUtf8(const std::string& text) {
   for (std::size_t i = 0; i < text.size();) {
@@ -189,6 +208,24 @@ Expected<std::vector<std::string>> ModelFolders::List() const {
   const auto twice = std::ranges::unique(names);
   names.erase(twice.begin(), twice.end());
   return names;
+}
+
+std::vector<std::string> ModelFolders::Overlooked() const {
+  std::vector<std::string> doubts;
+  for (const fs::path& each : repositories_) {
+    std::error_code failed;
+    for (fs::directory_iterator it(each, failed), end; !failed && it != end; it.increment(failed)) {
+      const fs::path& folder = it->path();
+      if (!IsPlainName(folder.filename().string()) || HoldsModel(folder)) continue;
+      if (!ResemblesModel(folder)) continue;
+      doubts.push_back(fmt::format(
+          "{0}: is not served, as it has neither a config.pbtxt nor a version folder (1, 2, ...); "
+          "put the model's files into {0}/1",
+          folder.string()));
+    }
+  }
+  std::ranges::sort(doubts);
+  return doubts;
 }
 
 std::string ModelFolders::Text() const {

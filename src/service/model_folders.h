@@ -40,6 +40,8 @@ class ModelFolders {
   Status Check(const std::string& model) const;
   // All models, by name, ascending. NotFound where a repository cannot be read.
   Expected<std::vector<std::string>> List() const;
+  // What to say of folders that hold graphs and are no models, as where the version is missing.
+  std::vector<std::string> Overlooked() const;
   // The repositories for people: "a, b".
   std::string Text() const;
 

@@ -399,6 +399,20 @@ slo_ms = 100
                  says="no policy 'fif' (did you mean 'fifo'?); there are horizon, ")
         self.bad("serve", "--models", "x", "--http-port", 99999,
                  says="--http-port: Value 99999 not in range 0 to 65535")
+        self.bad("serve", "--models", "x", "--http-port", 1, "--http-port", 2,
+                 says="--http-port is given 2 times; give it once")
+        self.bad("serve", "--models", "x", "--default-slo-ms", "1e300",
+                 says="--default-slo-ms: Value 1e300 not in range 0.001")
+        self.bad("serve", "--models", "x", "--poll-seconds", "1e300",
+                 says="--poll-seconds: Value 1e300 not in range 0.001")
+        self.bad("serve", "--models", "x", "--grace-seconds", "1e300",
+                 says="--grace-seconds: Value 1e300 not in range 0.0")
+        self.bad("serve", "--models", "x", "--jitter-ms", "-1",
+                 says="--jitter-ms: Value -1 not in range 0.0")
+        self.bad("load", "--rate", "1e300", says="--rate: Value 1e300 not in range 0.000001")
+        self.bad("load", "--slo-ms", "1e300", says="--slo-ms: Value 1e300 not in range 0.0")
+        self.bad("load", "--cv", 0, says="--cv: '0' is no number above 0\n")
+        self.bad("load", "--warmup", "x", says="--warmup: 'x' is no number from 0 on\n")
         self.bad("compare", "--sweep-all", "x", says="there is no option '--sweep-all'; compare "
                  "--help lists them (there is --sweep)")
         self.bad("serve", "--models", "x", "--tls", "y", says="there is no option '--tls'; serve "

@@ -167,6 +167,16 @@ class LoadTest(unittest.TestCase):
         self.assertIn("offset", done.stdout.split("defaults for: ")[1].splitlines()[0])
         self.assertNotIn('name: "factor"', done.stdout)
 
+    def test_without_a_configuration_a_model_may_have_no_inputs(self):
+        def bare(root):
+            (root / "defaults" / "1").mkdir(parents=True)
+            shutil.copy(DATA / "defaults.onnx", root / "defaults" / "1" / "model.onnx")
+        for options in ([], ["--isolate"]):
+            with contextlib.closing(Server(*options, fill=bare)) as server:
+                for _, connected, _ in clients(server.http, server.grpc):
+                    answer = connected.infer("defaults", [])
+                    self.assertEqual(answer.as_numpy("y").tolist(), [2, 4, 6])
+
     def test_a_model_may_need_no_input_and_be_measured_without(self):
         def nothing(root):
             add_graph(root, "input_optional", offset_config("", "", "")

@@ -34,6 +34,13 @@ constexpr const char* kDamaged =
 constexpr const char* kNotRunHere =
     "its file is whole: export it again with operators, types and an opset that this version has";
 
+// ONNX Runtime ends some of its messages with a new line.
+std::string OneLine(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 Expected<TensorSpec> Describe(const std::string& name, const Ort::TypeInfo& type) {
   if (type.GetONNXType() != ONNX_TYPE_TENSOR) {
     return Fail(
@@ -248,7 +255,8 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
   } catch (const Ort::Exception& e) {
     const bool whole = size > 0 && e.GetOrtErrorCode() != ORT_INVALID_PROTOBUF;
     return InvalidArgument(fmt::format("{}: ONNX Runtime cannot load this graph; {} ({})",
-                                       path.string(), whole ? kNotRunHere : kDamaged, e.what()));
+                                       path.string(), whole ? kNotRunHere : kDamaged,
+                                       OneLine(e.what())));
   }
   return graph;
 }

@@ -14,9 +14,15 @@ std::unexpected<Error> BadInput(const ModelSpec& spec, std::size_t input, std::s
 }
 
 Expected<std::int64_t> CountRows(const InferCall& call, const ModelSpec& spec) {
-  if (call.inputs.size() != spec.inputs.size() || spec.inputs.empty()) {
+  if (call.inputs.size() != spec.inputs.size()) {
     return InvalidArgument(fmt::format("model '{}' takes {} inputs, not {}", spec.name,
                                        spec.inputs.size(), call.inputs.size()));
+  }
+  if (spec.inputs.empty() && spec.max_batch > 0) {
+    return InvalidArgument(
+        fmt::format("model '{}' has no input that says how many rows a call has; its "
+                    "configuration needs max_batch_size 0",
+                    spec.name));
   }
   std::optional<std::int64_t> rows;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {

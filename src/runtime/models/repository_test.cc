@@ -356,6 +356,21 @@ TEST_F(Repository, AFolderWhoseNameIsNotUtf8IsNoModel) {
   EXPECT_EQ(*ListModels(root_.path()), (std::vector<std::string>{"a", "h\xC3\xA4"}));
 }
 
+TEST_F(Repository, GraphsOutsideAVersionFolderArePointedOut) {
+  Add("a", 1);
+  for (const char* const file : {"bare/model.onnx", "named/v1/model.onnx", "zero/0/model.onnx",
+                                 "scripts/train.py", "nested/model/1/model.onnx"}) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << "?";
+  }
+  const auto said = ModelFolders({root_.path()}).Overlooked();
+  ASSERT_EQ(said.size(), 3u);
+  EXPECT_THAT(said[0], HasSubstr("bare: is not served"));
+  EXPECT_THAT(said[0], HasSubstr("put the model's files into " + (root_ / "bare/1").string()));
+  EXPECT_THAT(said[1], HasSubstr("named: is not served"));
+  EXPECT_THAT(said[2], HasSubstr("zero: is not served"));
+}
+
 TEST_F(Repository, AModelThatRejectsItsSampleServesUnprofiled) {
   Add("a", 1);
   Harness h;

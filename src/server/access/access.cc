@@ -1,5 +1,7 @@
 #include "server/access/access.h"
 
+#include <array>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -20,6 +22,13 @@ std::string_view TokenIn(std::string_view authorization) {
   authorization.remove_prefix(kScheme.size());
   const std::size_t begin = authorization.find_first_not_of(' ');
   return begin == authorization.npos ? std::string_view() : authorization.substr(begin);
+}
+
+// Names are not looked up: what they stand for may change.
+bool IsIpAddress(const std::string& address) {
+  std::array<std::byte, sizeof(in6_addr)> either{};
+  return inet_pton(AF_INET, address.c_str(), either.data()) == 1 ||
+         inet_pton(AF_INET6, address.c_str(), either.data()) == 1;
 }
 
 }  // namespace
@@ -108,6 +117,12 @@ bool IsLoopback(const std::string& address) {
 }
 
 Status CheckListening(std::string_view address, const Access& access, bool insecure) {
+  if (!IsIpAddress(std::string(address))) {
+    return InvalidArgument(
+        fmt::format("--address {}: is no IP address; give one, such as 127.0.0.1 (this machine "
+                    "only) or 0.0.0.0 (every network that it is in)",
+                    address));
+  }
   if (insecure || IsLoopback(std::string(address))) return {};
   if (access.has_tls() && access.has_tokens()) return {};
   const char* const lacks = access.has_tls()      ? "--tokens"

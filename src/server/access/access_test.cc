@@ -43,8 +43,8 @@ TEST(TokenList, AnErrorNamesTheLineAndNeverTheToken) {
       {"# only words\n", "t: no tokens"},
       {"a read\n", "t:1: a line is NAME"},
       {"\na read secret-0123456789 more\n", "t:2: a line is NAME"},
-      {"a write secret-0123456789\n", "t:1: a scope is none"},
-      {"a read, secret-0123456789\n", "t:1: a scope is none"},
+      {"a write secret-0123456789\n", "t:1: each scope must be infer, read or admin"},
+      {"a read, secret-0123456789\n", "t:1: each scope must be infer, read or admin"},
       {"a read secret\n", "t:1: a token has 16"},
       {"a read secret-0123456789\nb infer secret-0123456789\n", "t:2: the name or the token"},
       {"a read secret-0123456789\na infer secret-9876543210\n", "t:2: the name or the token"},
@@ -138,7 +138,9 @@ TEST_F(AccessTest, WhatIsNoUseIsRefusedAtTheStart) {
   EXPECT_NE(error({.tls = {pem, pem, {}}, .tokens = {}}).find("no private key"), std::string::npos);
   EXPECT_NE(error({.tls = {pem, key, key}, .tokens = {}}).find("a.key: no cert"),
             std::string::npos);
-  EXPECT_NE(error({.tls = {}, .tokens = folder_ / "none"}).find("cannot be read"),
+  EXPECT_NE(error({.tls = {}, .tokens = folder_}).find("cannot be read (Is a directory)"),
+            std::string::npos);
+  EXPECT_NE(error({.tls = {}, .tokens = folder_ / "none"}).find("cannot be read (No such file"),
             std::string::npos);
   MakeCertificate(folder_, "old", true);
   EXPECT_NE(error({.tls = {folder_ / "old.pem", folder_ / "old.key", {}}, .tokens = {}})
@@ -153,7 +155,7 @@ TEST_F(AccessTest, BeyondThisMachineItTakesBothOrAWord) {
   for (const char* const here : {"127.0.0.1", "127.8.8.8", "::1"}) {
     EXPECT_TRUE(CheckListening(here, **none, false).has_value()) << here;
   }
-  for (const char* const beyond : {"0.0.0.0", "::", "10.0.0.1", "::ffff:127.0.0.1", "localhost"}) {
+  for (const char* const beyond : {"0.0.0.0", "::", "10.0.0.1", "::ffff:127.0.0.1"}) {
     EXPECT_FALSE(CheckListening(beyond, **none, false).has_value()) << beyond;
     EXPECT_TRUE(CheckListening(beyond, **none, true).has_value()) << beyond;
     EXPECT_TRUE(CheckListening(beyond, *both, false).has_value()) << beyond;
@@ -165,6 +167,16 @@ TEST_F(AccessTest, BeyondThisMachineItTakesBothOrAWord) {
   EXPECT_NE(refused.error().message.find("give --tls-cert and --tls-key, or say --insecure"),
             std::string::npos)
       << refused.error().message;
+}
+
+TEST_F(AccessTest, ANameIsNoAddressToListenOn) {
+  const auto both = Open();
+  for (const bool insecure : {false, true}) {
+    const Status refused = CheckListening("localhost", *both, insecure);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_TRUE(refused.error().message.starts_with("--address localhost: is no IP address; "))
+        << refused.error().message;
+  }
 }
 
 }  // namespace

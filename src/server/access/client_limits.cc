@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -84,6 +85,7 @@ double ClientBook::Spend(Entry& entry, ClientLimits::Clock::time_point now) cons
 }
 
 Status ReadClientLimits(const std::string& text, ClientLimitOptions& options) {
+  std::vector<std::string_view> names;
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::string_view item = rest.substr(0, rest.find(','));
@@ -101,6 +103,10 @@ Status ReadClientLimits(const std::string& text, ClientLimitOptions& options) {
                       "connections=N, with N from 1",
                       item));
     }
+    if (std::ranges::count(names, name) > 0) {
+      return InvalidArgument(fmt::format("'{}' is given twice; state it once", name));
+    }
+    names.push_back(name);
     const auto whole = static_cast<std::size_t>(value);
     if (name == "calls") options.calls = whole;
     if (name == "rate") options.rate = value;

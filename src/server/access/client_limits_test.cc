@@ -90,6 +90,9 @@ TEST(ClientLimits, AreReadByName) {
     ASSERT_FALSE(read.has_value()) << bad;
     EXPECT_NE(read.error().message.find("calls=N"), std::string::npos);
   }
+  const Status twice = ReadClientLimits("calls=2,mb=1,calls=3", options);
+  ASSERT_FALSE(twice.has_value());
+  EXPECT_EQ(twice.error().message, "'calls' is given twice; state it once");
 }
 
 }  // namespace

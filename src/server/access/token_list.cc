@@ -34,7 +34,9 @@ Expected<std::uint8_t> ParseScopes(std::string_view words) {
   for (;;) {
     const std::size_t comma = words.find(',');
     const auto scope = ParseScope(words.substr(0, comma));
-    if (!scope) return InvalidArgument("a scope is none of infer, admin, read");
+    if (!scope)
+      return InvalidArgument(
+          "each scope must be infer, read or admin, with commas and no spaces between them");
     scopes |= static_cast<std::uint8_t>(*scope);
     if (comma == words.npos) return scopes;
     words.remove_prefix(comma + 1);

@@ -1,8 +1,8 @@
 // The tokens of a --tokens file: who may do what.
 //
 //   # one bearer a line: NAME SCOPE[,SCOPE...] TOKEN
-//   router   infer,read    3uV0cX4mJ2b8QyT1nL7e
-//   operator read,admin    c9Kf5wZs0dRh6aXpUo2i
+//   router   infer,read    TOKEN
+//   operator read,admin    TOKEN
 #pragma once
 
 #include <array>

@@ -1,7 +1,9 @@
 #include "server/access/watched_file.h"
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -26,9 +28,11 @@ Expected<std::string> ReadSmallFile(const std::filesystem::path& path) {
   std::error_code failed;
   const std::uintmax_t size = std::filesystem::file_size(path, failed);
   std::ifstream file(path, std::ios::binary);
-  if (failed || !file) {
-    return InvalidArgument(
-        fmt::format("{}: cannot be read; is it there, and may this user read it?", path.string()));
+  if (!failed && !file) failed = {errno, std::generic_category()};
+  if (failed) {
+    return InvalidArgument(fmt::format(
+        "{}: cannot be read ({}); name a file that is there and that this user may read",
+        path.string(), failed.message()));
   }
   if (size > kLargest) {
     return InvalidArgument(fmt::format("{}: larger than 1 MiB: the wrong file?", path.string()));

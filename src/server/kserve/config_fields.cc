@@ -329,7 +329,8 @@ Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const fs::path& folder,
   spec.max_batch = message.max_batch_size();
   if (!message.name().empty() && message.name() != spec.name) {
     return config.Wrong(
-        "name", fmt::format("'{}' is not the folder's name '{}'", message.name(), spec.name));
+        "name", fmt::format("'{}' is not the folder's name '{}'; make them equal, or leave it out",
+                            message.name(), spec.name));
   }
   if (spec.max_batch < 0 || spec.max_batch > kMostBatch) {
     return config.Wrong("max_batch_size",

@@ -404,6 +404,8 @@ TEST(RestBodies, RequestsOfTheRepository) {
   EXPECT_FALSE(ParseIndexRequest(R"({"ready":1})").has_value());
   EXPECT_FALSE(ParseIndexRequest("[").has_value());
   EXPECT_EQ(ParseLoadRequest(R"({"parameters":{"config":"{\"a\":1}"}})")->config, "{\"a\":1}");
+  EXPECT_EQ(ParseLoadRequest(R"({"parameters":)").error().message,
+            "failed to parse the request JSON: the body is cut off or is no JSON");
   EXPECT_EQ(ParseLoadRequest(R"({"parameters":{"file:1/m":"AQI=","file:l":""}})")->files,
             (ModelFiles{{"1/m", "\1\2"}, {"l", ""}}));
   for (const char* wrong : {R"({"config":{}})", R"({"file:1/m":"AQI"})", R"({"file:1/m":7})",

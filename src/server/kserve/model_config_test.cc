@@ -182,7 +182,8 @@ TEST_F(ModelConfigTest, MistakesNameLineColumnAndField) {
             "2:14: Message type \"inference.ModelConfig\" has no field named \"max_batchsize\".");
   EXPECT_THAT(Mistake("\n\nmax_batch_size: -1\n"), HasSubstr("3:1: max_batch_size: -1"));
   EXPECT_THAT(Mistake("max_batch_size: \"8\""), testing::StartsWith("1:17: Expected integer"));
-  EXPECT_THAT(Mistake("name: \"other\""), HasSubstr("1:1: name: 'other' is not the folder's name"));
+  EXPECT_THAT(Mistake("name: \"other\""),
+              HasSubstr("1:1: name: 'other' is not the folder's name 'net'; make them equal"));
   EXPECT_THAT(Mistake("input [ {"), testing::StartsWith("1:10: "));
   EXPECT_THAT(Mistake("input { name: 'a' data_type: TYPE_FP32 dims: 1 }\n"
                       "input { name: 'a' data_type: TYPE_FP32 dims: 1 }"),

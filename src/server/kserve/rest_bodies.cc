@@ -65,7 +65,9 @@ Json ToJson(const ModelStatistics& model) {
 Expected<Json> ParseObject(std::string_view body) {
   if (body.empty()) return Json::object();
   Json json = Json::parse(body, nullptr, false);
-  if (json.is_discarded()) return InvalidArgument("failed to parse the request JSON");
+  if (json.is_discarded()) {
+    return InvalidArgument("failed to parse the request JSON: the body is cut off or is no JSON");
+  }
   if (!json.is_object()) return InvalidArgument("the request JSON must be an object");
   return json;
 }

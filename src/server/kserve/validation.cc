@@ -31,6 +31,12 @@ std::string Quoted(const std::vector<std::string_view>& names) {
   return names.empty() ? "[]" : fmt::format("['{}']", fmt::join(names, "','"));
 }
 
+std::vector<std::string_view> NamesOf(const std::vector<TensorSpec>& tensors) {
+  std::vector<std::string_view> names;
+  for (const TensorSpec& each : tensors) names.push_back(each.name);
+  return names;
+}
+
 // Whether a sequence parameter asks for a sequence: 0, "" and false are what clients send without.
 bool AsksForSequence(const ParameterValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag;
@@ -241,7 +247,8 @@ Status FillInputs(const ModelSpec& model, const CallMessage& message, InferCall&
     const int index = IndexOf(model.inputs, input.name);
     if (index < 0) {
       return InvalidArgument(
-          fmt::format("unexpected inference input '{}' for model '{}'", input.name, model.name));
+          fmt::format("unexpected inference input '{}' for model '{}', which has {}", input.name,
+                      model.name, Quoted(NamesOf(model.inputs))));
     }
     if (given[index]) {
       return InvalidArgument(fmt::format("input '{}' is given twice", input.name));
@@ -267,7 +274,8 @@ Status FillOutputs(const ModelSpec& model, const CallMessage& message, InferCall
     const int index = IndexOf(model.outputs, name);
     if (index < 0) {
       return InvalidArgument(
-          fmt::format("unexpected inference output '{}' for model '{}'", name, model.name));
+          fmt::format("unexpected inference output '{}' for model '{}', which has {}", name,
+                      model.name, Quoted(NamesOf(model.outputs))));
     }
     if (std::find(call.outputs.begin(), call.outputs.end(), index) != call.outputs.end()) {
       return InvalidArgument(

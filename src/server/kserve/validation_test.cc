@@ -69,7 +69,7 @@ struct BadInput {
 };
 const BadInput kBadInputs[] = {
     {"unknown input", [](CallMessage& m) { m.inputs[0].name = "x"; },
-     "unexpected inference input 'x' for model 'm'"},
+     "unexpected inference input 'x' for model 'm', which has ['image','words']"},
     {"missing input", [](CallMessage& m) { m.inputs.pop_back(); },
      "expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['words'], but missing "
      "required input(s) ['image']. Please provide all required input(s)."},
@@ -146,7 +146,7 @@ const BadInput kBadInputs[] = {
      },
      "BYTES element 0 says 9 bytes where 8 are left"},
     {"unknown output", [](CallMessage& m) { m.outputs = {"r"}; },
-     "unexpected inference output 'r' for model 'm'"},
+     "unexpected inference output 'r' for model 'm', which has ["},
     {"output twice",
      [](CallMessage& m) {
        m.outputs = {"p", "p"};
