@@ -17,8 +17,10 @@
 #include "cluster/tls/token.h"
 #include "commands.h"
 #include "log_queue.h"
+#include "peer_port.h"
 #include "platform/process.h"
 #include "serve_site.h"
+#include "server/access/access.h"
 #include "stop_signals.h"
 
 namespace tactus {
@@ -74,6 +76,27 @@ std::vector<std::string> OptionsOfAgent(const AgentFlags& flags) {
   return own;
 }
 
+// The agent's own calls to its worker are unencrypted and without a token.
+Status CheckClients(const AgentFlags& flags) {
+  bool insecure = false;
+  for (const std::string& each : flags.serve) {
+    const std::string name = each.substr(0, each.find('='));
+    insecure |= name == "--insecure";
+    for (const char* const option : {"--tls-cert", "--tls-key", "--tls-client-ca", "--tokens"}) {
+      if (name != option) continue;
+      return InvalidArgument("an option after --: " + name +
+                             " does not work under an agent; leave it out, and put a proxy that "
+                             "does TLS and tokens in front of the worker (docs/cluster.md)");
+    }
+  }
+  if (insecure || flags.address == "localhost" || IsLoopback(flags.address)) return {};
+  return InvalidArgument(
+      "--address " + flags.address +
+      " is beyond this machine, and the worker of an agent has neither TLS nor tokens: leave it at "
+      "127.0.0.1 and put a proxy in front of the worker, or add -- --insecure where the network "
+      "keeps strangers out (docs/cluster.md)");
+}
+
 Expected<WorkerOptions> WorkerOptionsOf(const AgentFlags& flags) {
   WorkerOptions worker{.program = ThisProgram(),
                        .models = {},
@@ -103,11 +126,11 @@ int RunAgent(const AgentFlags& flags) {
   StopSignals signals;
   LogQueue logs("info");
   for (const std::string& each : flags.controllers) {
-    if (each.find(':') != std::string::npos) continue;
-    return ReportBadInput({ErrorCode::kInvalidArgument,
-                           "--controller '" + each + "': write HOST:PORT, several with commas"});
+    if (const auto place = PlaceOf("--controller", each); !place)
+      return ReportBadInput(place.error());
   }
   const Agent::Log log = [to = logs.log()](const std::string& line) { to->info("{}", line); };
+  if (const Status clients = CheckClients(flags); !clients) return ReportBadInput(clients.error());
   auto worker = WorkerOptionsOf(flags);
   if (!worker) return ReportBadInput(worker.error());
   if (!flags.join.empty()) {

@@ -383,6 +383,15 @@ class WorkerPortsTest(unittest.TestCase):
         self.assertIn("--address is the agent's to give", self.refused("--", "--address", "::1"))
         self.assertIn("is not HOST or HOST:PORT", self.refused("--peer-address", "here:x"))
         self.assertIn("without --tls", self.refused("--peer-address", "127.0.0.1:8200"))
+        self.assertIn("--controller: '127.0.0.1:99999' is not HOST:PORT",
+                      self.refused("--controller", "127.0.0.1:99999"))
+
+    def test_what_does_not_work_under_an_agent_is_refused_before_anything_starts(self):
+        """The worker would refuse each attempt with advice that no agent can follow."""
+        for option in ("--tls-cert", "--tls-key", "--tls-client-ca", "--tokens"):
+            self.assertIn(f"{option} does not work under an agent", self.refused("--", option, "x"))
+        self.assertIn("put a proxy", self.refused("--", "--tokens=x", "--insecure"))
+        self.assertIn("add -- --insecure", self.refused("--address", "10.0.0.6"))
 
     def test_the_port_for_other_nodes_is_that_of_the_peer_address(self):
         cluster = Cluster([], tls=True)
