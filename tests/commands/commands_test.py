@@ -167,7 +167,7 @@ class Commands(CommandCase):
         self.assertEqual(tactus("cluster", "certificate", "north", "--tls", tls, "--out",
                                 self.folder / "north").returncode, 0)
         self.bad("controller", fleet, "--state", self.folder / "controller", "--tls",
-                 self.folder / "north", says="north/node.pem is of node 'north', and a controller's")
+                 self.folder / "north", says="node.pem is of node 'north', and a controller's is")
         for option, value in (("--rate", 5), ("--models", "a"), ("--duration", 1), ("--seed", 2)):
             self.bad("load", SCENARIO, option, value,
                      says=f"{option}: {SCENARIO} says it; change it there, or leave one out")
