@@ -387,7 +387,6 @@ class WorkerPortsTest(unittest.TestCase):
                       self.refused("--controller", "127.0.0.1:99999"))
 
     def test_what_does_not_work_under_an_agent_is_refused_before_anything_starts(self):
-        """The worker would refuse each attempt with advice that no agent can follow."""
         for option in ("--tls-cert", "--tls-key", "--tls-client-ca", "--tokens"):
             self.assertIn(f"{option} does not work under an agent", self.refused("--", option, "x"))
         self.assertIn("put a proxy", self.refused("--", "--tokens=x", "--insecure"))
@@ -475,11 +474,9 @@ class UpTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="tactus-cluster-test-") as folder:
             up = subprocess.Popen([TACTUS, "cluster", "up", str(FLEET.parent), "--state", folder],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            said = []
-            for line in up.stdout:
-                said.append(line)
-                if line.startswith("ready control="):
-                    break
+            said = [next(up.stdout)]
+            while not said[-1].startswith("ready control="):
+                said.append(next(up.stdout))
             text = "".join(said)
             command = re.search(r"curl -s (\S+) -d '(.*)'", text)
             self.assertTrue(command, text)
@@ -489,6 +486,10 @@ class UpTest(unittest.TestCase):
             workers = [int(re.search(r"pid: (\d+)", path.read_text())[1])
                        for path in pathlib.Path(folder).glob("node-*/worker.state")]
             self.assertEqual(len(workers), 3)
+            # A worker outlives its agent, but not its cluster.
+            children = pathlib.Path(f"/proc/{up.pid}/task/{up.pid}/children").read_text().split()
+            os.kill(next(int(each) for each in children if b"\0agent\0" in
+                         pathlib.Path(f"/proc/{each}/cmdline").read_bytes()), signal.SIGKILL)
             up.send_signal(signal.SIGINT)
             rest, _ = up.communicate(timeout=SETTLE_S)
             self.assertEqual(up.returncode, 0, rest)
