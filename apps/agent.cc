@@ -17,8 +17,10 @@
 #include "cluster/tls/token.h"
 #include "commands.h"
 #include "log_queue.h"
+#include "peer_port.h"
 #include "platform/process.h"
 #include "serve_site.h"
+#include "server/access/access.h"
 #include "server/access/admin_socket.h"
 #include "stop_signals.h"
 
@@ -76,17 +78,26 @@ std::vector<std::string> OptionsOfAgent(const AgentFlags& flags) {
   return own;
 }
 
-// Nodes without certificates of their own send each other steps as any client would: in plaintext,
-// without a token.
-Status CheckClientsAccess(const AgentFlags& flags) {
-  if (!flags.tls.empty()) return {};
+// What the worker would refuse is refused at once. Nodes without certificates of their own send
+// each other steps as any client would: in plaintext, without a token.
+Status CheckClients(const AgentFlags& flags) {
+  bool tls = false;
+  bool tokens = false;
+  bool insecure = false;
   for (const std::string& each : flags.serve) {
     const std::string name = each.substr(0, each.find('='));
-    if (name != "--tls-cert" && name != "--tokens") continue;
+    tls |= name == "--tls-cert";
+    tokens |= name == "--tokens";
+    insecure |= name == "--insecure";
+  }
+  if ((tls || tokens) && flags.tls.empty()) {
     return InvalidArgument(
-        "an option after --: " + name +
+        "an option after --: " + std::string(tls ? "--tls-cert" : "--tokens") +
         " needs --tls before --: without it, other nodes send steps of pipelines "
         "to the worker's gRPC port in plaintext and without a token");
+  }
+  if (Status fine = CheckListening(flags.address, tls, tokens, insecure); !fine) {
+    return InvalidArgument(fine.error().message + "; these are options of the worker, after --");
   }
   return {};
 }
@@ -94,9 +105,6 @@ Status CheckClientsAccess(const AgentFlags& flags) {
 Expected<WorkerOptions> WorkerOptionsOf(const AgentFlags& flags) {
   if (Status fits = FitsSocket(AdminSocketIn(flags.state)); !fits) {
     return InvalidArgument("--state: " + fits.error().message);
-  }
-  if (Status fine = CheckClientsAccess(flags); !fine) {
-    return std::unexpected(std::move(fine.error()));
   }
   WorkerOptions worker{.program = ThisProgram(),
                        .models = {},
@@ -126,11 +134,11 @@ int RunAgent(const AgentFlags& flags) {
   StopSignals signals;
   LogQueue logs("info");
   for (const std::string& each : flags.controllers) {
-    if (each.find(':') != std::string::npos) continue;
-    return ReportBadInput({ErrorCode::kInvalidArgument,
-                           "--controller '" + each + "': write HOST:PORT, several with commas"});
+    if (const auto place = PlaceOf("--controller", each); !place)
+      return ReportBadInput(place.error());
   }
   const Agent::Log log = [to = logs.log()](const std::string& line) { to->info("{}", line); };
+  if (const Status clients = CheckClients(flags); !clients) return ReportBadInput(clients.error());
   auto worker = WorkerOptionsOf(flags);
   if (!worker) return ReportBadInput(worker.error());
   if (!flags.join.empty()) {

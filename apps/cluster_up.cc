@@ -14,6 +14,7 @@
 
 #include "base/whole_file.h"
 #include "cluster/control/controller.h"
+#include "cluster/control/state_file.h"
 #include "cluster_text.h"
 #include "commands.h"
 #include "controller_life.h"
@@ -74,6 +75,9 @@ class LocalCluster {
   Status CheckProcesses(bool serves) const;
   void SayWhatLacks(const Expected<LeaderView>& view) const;
   void Stop();
+  std::filesystem::path NodeFolder(const std::string& node) const {
+    return state_ / ("node-" + node);
+  }
   std::filesystem::path AgentLog(const std::string& node) const {
     return state_ / ("agent-" + node + ".log");
   }
@@ -151,7 +155,7 @@ Status LocalCluster::StartAgents(const FleetInput& fleet, int port) {
                                         "--node",
                                         device.name,
                                         "--state",
-                                        (state_ / ("node-" + device.name)).string(),
+                                        NodeFolder(device.name).string(),
                                         "--models",
                                         models_.string()};
     if (const auto site = sites_.find(device.name); site != sites_.end()) {
@@ -299,6 +303,8 @@ void LocalCluster::Stop() {
   for (const LocalAgent& each : agents_) AskToStop(each.process);
   for (const LocalAgent& each : agents_) {
     if (!EndsWithin(each.process, kGrace)) StopProcess(each.process, kGrace);
+    // One whose agent was killed serves on.
+    if (const auto worker = ReadWorker(NodeFolder(each.node))) StopProcess(worker->process, kGrace);
   }
   StopProcess(controller_, kGrace);
   std::error_code code;

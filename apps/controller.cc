@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cluster/tls/tls.h"
 #include "commands.h"
 #include "controller_life.h"
 #include "controller_models.h"
@@ -53,6 +54,15 @@ int RunController(const ControllerFlags& flags) {
   }
   auto tls = PeerTls::Open(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
+  if (const Status reach = CheckReach(flags.listen, *tls); !reach)
+    return ReportBadInput(reach.error());
+  if (tls->on() && tls->node() != kControllerNode) {
+    return ReportBadInput(
+        {ErrorCode::kInvalidArgument, fmt::format("--tls {0}: {0}/node.pem is of node '{1}', and a "
+                                                  "controller's is of `tactus cluster init`: name "
+                                                  "the folder that it made",
+                                                  flags.tls, tls->node())});
+  }
   ControllerOptions options{.listen = flags.listen, .state = flags.state, .tls = *std::move(tls)};
   options.authority = flags.tls;
   options.leader.replan_every = FromSeconds(flags.replan_s);

@@ -138,14 +138,18 @@ int RunScheduler(const SchedulerFlags& flags) {
       [&] { return MetricsText(server.reading(), journals ? journals->whole() : std::nullopt); },
       nullptr);
   const auto page_port = page.Start();
-  if (!page_port) return ReportBadInput(page_port.error());
+  if (!page_port) {
+    return ReportBadInput(
+        {page_port.error().code,
+         page_port.error().message + "; choose another --metrics-port (0: any free one)"});
+  }
   fmt::print("tactus scheduler of {} with {}\n\nready scheduler={} metrics={}\n",
              flags.schedulers.empty() ? flags.listen
                                       : fmt::format("{}", fmt::join(flags.schedulers, ", ")),
              flags.policy, *port, *page_port);
   std::fflush(stdout);
   const char* const signal = signals.Wait([] {});
-  log->info("{}: a spare takes over", signal);
+  log->info("{}: {}", signal, flags.schedulers.size() > 1 ? "a spare takes over" : "stops");
   server.Stop();
   page.Stop(std::chrono::milliseconds(0));
   return 0;
@@ -188,6 +192,7 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
                    "Where the metrics are; beyond this machine with --insecure")
       ->capture_default_str();
   command->add_option("--metrics-port", f->metrics_port, "Prometheus metrics at /metrics; 0: any")
+      ->check(CLI::Range(0, 65'535))
       ->capture_default_str();
   command
       ->add_option("--peer-tls", f->tls,

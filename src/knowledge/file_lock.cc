@@ -55,9 +55,7 @@ Expected<std::uint64_t> FileLock::Acquire(TimePoint, std::uint64_t above) {
     Heard(name == 0 || end < name ? "" : holder.substr(name, end - name));
     Resign();
     return Fail(ErrorCode::kUnavailable,
-                fmt::format("{}: another controller uses this knowledge base, term {}; stop it, or "
-                            "use PostgreSQL, which several controllers can share",
-                            path_, holder));
+                fmt::format("{}: another controller leads, term {}", path_, holder));
   }
   const std::uint64_t term = std::max(TermIn(ReadHolder(file_)), above) + 1;
   const std::string holder = fmt::format("{} {} (process {})\n", term, name_, ::getpid());

@@ -157,6 +157,17 @@ class Commands(CommandCase):
                  "name a fleet's file")
         self.bad("cluster", "status", "--controller", "127.0.0.1:1",
                  says="is one up that listens there (--controller HOST:PORT)")
+        for address in ("here", "127.0.0.1:99999", ":7400", "127.0.0.1:"):
+            self.bad("cluster", "status", "--controller", address,
+                     says=f"'{address}' is not HOST:PORT, with a port from 0 to 65535")
+        self.bad("controller", fleet, "--state", self.folder / "controller", "--listen",
+                 "127.0.0.1:99999", says="'127.0.0.1:99999' is not HOST:PORT")
+        tls = self.folder / "authority"
+        self.assertEqual(tactus("cluster", "init", tls).returncode, 0)
+        self.assertEqual(tactus("cluster", "certificate", "north", "--tls", tls, "--out",
+                                self.folder / "north").returncode, 0)
+        self.bad("controller", fleet, "--state", self.folder / "controller", "--tls",
+                 self.folder / "north", says="node.pem is of node 'north', and a controller's is")
         for option, value in (("--rate", 5), ("--models", "a"), ("--duration", 1), ("--seed", 2)):
             self.bad("load", SCENARIO, option, value,
                      says=f"{option}: {SCENARIO} says it; change it there, or leave one out")

@@ -383,6 +383,14 @@ class WorkerPortsTest(unittest.TestCase):
         self.assertIn("--address is the agent's to give", self.refused("--", "--address", "::1"))
         self.assertIn("is not HOST or HOST:PORT", self.refused("--peer-address", "here:x"))
         self.assertIn("without --tls", self.refused("--peer-address", "127.0.0.1:8200"))
+        self.assertIn("--controller: '127.0.0.1:99999' is not HOST:PORT",
+                      self.refused("--controller", "127.0.0.1:99999"))
+
+    def test_a_worker_beyond_this_machine_needs_tls_and_tokens(self):
+        said = self.refused("--address", "10.0.0.6")
+        self.assertIn("give --tls-cert, --tls-key and --tokens", said)
+        self.assertIn("options of the worker, after --", said)
+        self.assertIn("is no IP address", self.refused("--address", "localhost"))
 
     def test_the_port_for_other_nodes_is_that_of_the_peer_address(self):
         cluster = Cluster([], tls=True)
@@ -466,11 +474,9 @@ class UpTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="tactus-cluster-test-") as folder:
             up = subprocess.Popen([TACTUS, "cluster", "up", str(FLEET.parent), "--state", folder],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            said = []
-            for line in up.stdout:
-                said.append(line)
-                if line.startswith("ready control="):
-                    break
+            said = [next(up.stdout)]
+            while not said[-1].startswith("ready control="):
+                said.append(next(up.stdout))
             text = "".join(said)
             command = re.search(r"curl -s (\S+) -d '(.*)'", text)
             self.assertTrue(command, text)
@@ -480,6 +486,10 @@ class UpTest(unittest.TestCase):
             workers = [int(re.search(r"pid: (\d+)", path.read_text())[1])
                        for path in pathlib.Path(folder).glob("node-*/worker.state")]
             self.assertEqual(len(workers), 3)
+            # A worker outlives its agent, but not its cluster.
+            children = pathlib.Path(f"/proc/{up.pid}/task/{up.pid}/children").read_text().split()
+            os.kill(next(int(each) for each in children if b"\0agent\0" in
+                         pathlib.Path(f"/proc/{each}/cmdline").read_bytes()), signal.SIGKILL)
             up.send_signal(signal.SIGINT)
             rest, _ = up.communicate(timeout=SETTLE_S)
             self.assertEqual(up.returncode, 0, rest)

@@ -39,7 +39,9 @@ void AttendReactor::OnReadDone(bool ok) {
   if (!node_.empty() && message->node != node_) {
     return End({grpc::StatusCode::PERMISSION_DENIED, "the certificate is of node '" + node_ +
                                                          "', and the agent says that it is '" +
-                                                         message->node + "'"});
+                                                         message->node +
+                                                         "'; give it the --tls folder of its "
+                                                         "own node"});
   }
   told_(*std::move(message), line_);
   read_.Clear();

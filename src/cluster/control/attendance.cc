@@ -11,6 +11,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "cluster/control/codec.h"
+#include "cluster/control/spare.h"
 #include "cluster/tls/tls.h"
 #include "control.grpc.pb.h"
 
@@ -108,8 +109,10 @@ struct Attendance::Body {
     }
     writer.join();
     const grpc::Status status = stream->Finish();
-    const std::string said =
-        status.ok() ? "the controller ended the connection" : status.error_message();
+    std::string said = status.ok() ? "the controller ended the connection" : status.error_message();
+    const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+    if (away && !heard && !said.starts_with(kNotTheLeader))
+      said += "; is one up there, with the same --tls?";
     if (heard) why.clear();  // what the others said before is past
     Add(why, at, said);
     return heard;

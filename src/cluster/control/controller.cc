@@ -201,7 +201,9 @@ Status Controller::Body::Listen() {
   server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     return Fail(ErrorCode::kUnavailable,
-                "cannot listen at " + options.listen + "; is another controller there?");
+                "cannot listen at " + options.listen +
+                    "; is another process there, and is it an address of this machine? Choose "
+                    "another --listen");
   }
   return {};
 }

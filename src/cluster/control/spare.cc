@@ -106,7 +106,9 @@ Expected<std::unique_ptr<SpareController>> SpareController::Start(
   body->server = builder.BuildAndStart();
   if (body->server == nullptr || body->port == 0) {
     return Fail(ErrorCode::kUnavailable,
-                "cannot listen at " + listen + "; is another controller there?");
+                "cannot listen at " + listen +
+                    "; is another process there, and is it an address of this machine? Choose "
+                    "another --listen");
   }
   return std::unique_ptr<SpareController>(new SpareController(std::move(body)));
 }

@@ -78,6 +78,11 @@ TEST(SpareController, SaysWhoLeadsHearsTheTermAndTheAgentFindsTheLeader) {
     return alone.why() == "not the leader; ctl0 leads" && (*spare)->term_heard() == 41;
   })) << alone.why();
 
+  Caller lost({"127.0.0.1:1"});
+  EXPECT_TRUE(HoldsInTime([&] {
+    return lost.why().ends_with("; is one up there, with the same --tls?");
+  })) << lost.why();
+
   const TemporaryFolder folder;
   auto leader =
       Controller::Start({.listen = "127.0.0.1:0",

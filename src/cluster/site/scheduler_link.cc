@@ -18,6 +18,9 @@
 namespace tactus {
 namespace {
 
+// Attempts in a row that hear nothing before that is said: a restart takes fewer.
+constexpr int kAttemptsUntilSaid = 20;
+
 bool IsRefusal(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::FAILED_PRECONDITION ||
          status.error_code() == grpc::StatusCode::PERMISSION_DENIED;
@@ -34,6 +37,7 @@ struct SchedulerLink::Body {
     std::shared_ptr<Stream> stream;  // null: between two attempts
     std::chrono::steady_clock::time_point again{};
     std::string refused;  // what it said last when it ended a stream
+    int unheard = 0;      // attempts in a row in which it said nothing
   };
 
   explicit Body(Options with) : options(std::move(with)), places(options.schedulers.size()) {
@@ -45,6 +49,7 @@ struct SchedulerLink::Body {
   }
 
   void Run();
+  void OnHeard(std::uint32_t scheduler);
   void OnGone(std::uint32_t scheduler, Stream* stream, const grpc::Status& why);
 
   const Options options;
@@ -81,6 +86,7 @@ class SchedulerLink::Body::Stream final
 
   void OnReadDone(bool ok) override {
     if (!ok) return End();
+    if (!std::exchange(heard_, true)) body_.OnHeard(scheduler_);
     auto message = Decode(read_);
     if (message) {
       body_.options.hear(scheduler_, *std::move(message));
@@ -114,10 +120,17 @@ class SchedulerLink::Body::Stream final
   const std::uint32_t scheduler_;
   grpc::ClientContext context_;
   site::ToPeer read_;
+  bool heard_ = false;  // of the reads
   std::mutex mutex_;
   WriteQueue<site::FromPeer> writes_;
   bool ended_ = false;
 };
+
+void SchedulerLink::Body::OnHeard(std::uint32_t scheduler) {
+  const std::lock_guard lock(mutex);
+  const bool missed = std::exchange(places[scheduler].unheard, 0) >= kAttemptsUntilSaid;
+  if (missed && options.say) options.say(options.schedulers[scheduler] + " answers again");
+}
 
 void SchedulerLink::Body::OnGone(std::uint32_t scheduler, Stream* stream, const grpc::Status& why) {
   std::string news;
@@ -128,10 +141,14 @@ void SchedulerLink::Body::OnGone(std::uint32_t scheduler, Stream* stream, const 
       place.stream.reset();
       place.again = std::chrono::steady_clock::now() + options.again;
     }
-    // Once, as it refuses each attempt; a scheduler that is not there says nothing.
+    // Each once, as every attempt ends alike.
     if (IsRefusal(why) && place.refused != why.error_message()) {
       news = options.schedulers[scheduler] + " refuses this process: " + why.error_message();
       place.refused = why.error_message();
+    } else if (!IsRefusal(why) && !stop && ++place.unheard == kAttemptsUntilSaid) {
+      news = options.schedulers[scheduler] + " does not answer: " + why.error_message() +
+             "; is a scheduler up there, and do both ends have --peer-tls, or neither, with "
+             "certificates of one authority that have not expired (docs/site.md)?";
     }
   }
   if (!news.empty() && options.say) options.say(news);

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/temporary_folder_test.h"
@@ -186,6 +187,39 @@ TEST(SiteGrpcTest, AWorkerIsOfTheNodeThatItsCertificateNames) {
   for (; reading.workers.empty(); reading = scheduler->reading()) std::this_thread::yield();
   ASSERT_EQ(reading.workers.size(), 1u);
   EXPECT_EQ(reading.workers[0].name, "b/1");
+  front_end.Stop();
+}
+
+// Its operator would wait for it in vain, and nothing would say why.
+TEST(SiteGrpcTest, AProcessThatNoSchedulerAnswersSaysWhyOnceAndThatItIsOver) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(MakeAuthority(folder.path() / "authority", {"localhost"}));
+  ASSERT_TRUE(MakeNode(folder.path() / "authority", "a", folder.path() / "a"));
+  const PeerTls a = *PeerTls::Open(folder.path() / "a");
+  const std::vector<std::string> places = FreePlaces(1);
+  auto scheduler = StartScheduler(places, 0, a);
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> said;
+  const auto say = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    said.push_back(line);
+    changed.notify_all();
+  };
+  const auto await = [&](std::size_t lines) {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, std::chrono::seconds(60), [&] { return said.size() >= lines; });
+    return said;
+  };
+  SiteFrontEnd front_end({.schedulers = places, .tls = {}, .workers = 4, .say = say});
+  front_end.Start();
+  ASSERT_EQ(await(1).size(), 1u) << "it has no certificate";
+  EXPECT_THAT(said[0], ::testing::HasSubstr(places[0] + " does not answer: "));
+  EXPECT_THAT(said[0], ::testing::HasSubstr("do both ends have --peer-tls"));
+  scheduler.reset();
+  scheduler = StartScheduler(places, 0);
+  ASSERT_EQ(await(2).size(), 2u);
+  EXPECT_EQ(said[1], places[0] + " answers again");
   front_end.Stop();
 }
 

@@ -12,7 +12,7 @@ class AuthContext;
 
 namespace tactus {
 
-// kInvalidArgument: plaintext is for addresses of this machine only.
+// kInvalidArgument: not HOST:PORT; or plaintext, which is for addresses of this machine only.
 Status CheckReach(const std::string& address, const PeerTls& tls);
 
 // The node that the peer's certificate names; empty: it has none that this cluster's authority

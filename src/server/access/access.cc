@@ -116,7 +116,7 @@ bool IsLoopback(const std::string& address) {
          std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
 }
 
-Status CheckListening(std::string_view address, const Access& access, bool insecure) {
+Status CheckListening(std::string_view address, bool tls, bool tokens, bool insecure) {
   if (!IsIpAddress(std::string(address))) {
     return InvalidArgument(
         fmt::format("--address {}: is no IP address; give one, such as 127.0.0.1 (this machine "
@@ -124,10 +124,10 @@ Status CheckListening(std::string_view address, const Access& access, bool insec
                     address));
   }
   if (insecure || IsLoopback(std::string(address))) return {};
-  if (access.has_tls() && access.has_tokens()) return {};
-  const char* const lacks = access.has_tls()      ? "--tokens"
-                            : access.has_tokens() ? "--tls-cert and --tls-key"
-                                                  : "--tls-cert, --tls-key and --tokens";
+  if (tls && tokens) return {};
+  const char* const lacks = tls      ? "--tokens"
+                            : tokens ? "--tls-cert and --tls-key"
+                                     : "--tls-cert, --tls-key and --tokens";
   return InvalidArgument(
       fmt::format("--address {} is beyond this machine, where others could read and change what "
                   "is served: give {}, or say --insecure where the network in front of it keeps "

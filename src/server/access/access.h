@@ -79,6 +79,9 @@ bool IsLoopback(const std::string& address);
 
 // What must hold before a server listens on `address`: beyond this machine it needs TLS and tokens,
 // or an operator who says that it does not. InvalidArgument with what to do.
-Status CheckListening(std::string_view address, const Access& access, bool insecure);
+Status CheckListening(std::string_view address, bool tls, bool tokens, bool insecure);
+inline Status CheckListening(std::string_view address, const Access& access, bool insecure) {
+  return CheckListening(address, access.has_tls(), access.has_tokens(), insecure);
+}
 
 }  // namespace tactus
