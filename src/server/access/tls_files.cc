@@ -38,13 +38,18 @@ Owned<X509> ReadCertificate(const std::string& text) {
 Status CheckPair(const TlsFiles& files, const TlsMaterial& tls) {
   const auto certificate = ReadCertificate(tls.certificate);
   if (certificate == nullptr) {
-    return InvalidArgument(fmt::format("{}: no certificate in PEM", files.certificate.string()));
+    return InvalidArgument(
+        fmt::format("{}: no certificate in PEM (lines from BEGIN CERTIFICATE to END CERTIFICATE); "
+                    "is it the key?",
+                    files.certificate.string()));
   }
   const auto bio = Reader(tls.key);
   const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr));
   if (key == nullptr) {
     return InvalidArgument(
-        fmt::format("{}: no private key in PEM without a passphrase", files.key.string()));
+        fmt::format("{}: no private key in PEM without a passphrase; `openssl pkey -in FILE -out "
+                    "FILE` writes one",
+                    files.key.string()));
   }
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return InvalidArgument(fmt::format("{} is not the key of the certificate {}",
@@ -71,7 +76,9 @@ Expected<TlsMaterial> ReadTls(const TlsFiles& files) {
   }
   Status fine = CheckPair(files, tls);
   if (fine && !files.client_ca.empty() && ReadCertificate(tls.client_ca) == nullptr) {
-    fine = InvalidArgument(fmt::format("{}: no certificate in PEM", files.client_ca.string()));
+    fine = InvalidArgument(
+        fmt::format("{}: no certificate in PEM; --tls-client-ca names that of the authority",
+                    files.client_ca.string()));
   }
   ERR_clear_error();  // of this thread, which may run connections too
   if (!fine) return std::unexpected(std::move(fine.error()));

@@ -116,7 +116,7 @@ TEST_F(ConnectionTest, AnOversizedBodyIsRefusedBeforeItIsSent) {
   const auto response = client.Receive();
   EXPECT_EQ(response.status, 413);
   EXPECT_EQ(response.fields.at("Connection"), "close");
-  EXPECT_TRUE(Contains(response.body, "1000 bytes"));
+  EXPECT_TRUE(Contains(response.body, "1000 bytes; send less, or raise the server's --max-body"));
   // Chunks say their sizes one at a time.
   LoopbackClient chunks(port());
   chunks.Send(

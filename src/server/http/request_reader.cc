@@ -222,8 +222,14 @@ RequestReader::State RequestReader::Body::Fail(HttpResponse response) {
 }
 
 RequestReader::State RequestReader::Body::TooLarge() {
-  return Fail(ErrorResponse(413, "the request's body is larger than the limit of " +
-                                     std::to_string(limits.body) + " bytes"));
+  std::string text =
+      "the request's body is larger than the limit of " + std::to_string(limits.body) + " bytes";
+  if (limits.body > 0) {
+    text +=
+        "; send less, or raise the server's --max-body-mb, --pending-mb or mb of "
+        "--client-limits";
+  }
+  return Fail(ErrorResponse(413, text));
 }
 
 RequestReader::State RequestReader::Body::OutOfMemory(ByteBudget::Taken taken) {

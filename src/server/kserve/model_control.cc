@@ -57,8 +57,10 @@ Status LoadOf(InferenceService& service, ModelFolders* folders, const std::strin
         !given.files.empty()
             ? fmt::format("failed to load '{}' with the files given: {}", model, error.message)
         : given.config.empty() ? fmt::format("load failed for model '{}': {}", model, error.message)
-                               : fmt::format("failed to load '{}' with the configuration given: {}",
-                                             model, error.message);
+                               : fmt::format(
+                                     "failed to load '{}' with the configuration given (instead of "
+                                     "all of its config.pbtxt): {}",
+                                     model, error.message);
   }
   return std::unexpected(std::move(error));
 }

@@ -46,7 +46,7 @@ TEST(LoadOf, SaysInTritonsWordsWhatFailed) {
   EXPECT_EQ(LoadOf(service, nullptr, "m", {}).error().message,
             "load failed for model 'm': m/config.pbtxt:3:5: no");
   EXPECT_THAT(LoadOf(service, nullptr, "m", {.config = "{}"}).error().message,
-              StartsWith("failed to load 'm' with"));
+              StartsWith("failed to load 'm' with the configuration given (instead of all of"));
   EXPECT_EQ(LoadOf(service, nullptr, "m", {.config = "{}"}).error().code,
             ErrorCode::kInvalidArgument);
   service.status = Fail(ErrorCode::kUnavailable, "not now");
