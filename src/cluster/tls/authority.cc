@@ -209,7 +209,12 @@ Status MakeAuthority(const std::filesystem::path& folder, const std::vector<std:
 }
 
 Status CheckNodeName(const std::string& node) {
-  if (IsPlain(node) && node != kControllerNode) return {};
+  if (node == kControllerNode) {
+    return InvalidArgument("'" + node +
+                           "': that is what all controllers are called; a node needs "
+                           "another name");
+  }
+  if (IsPlain(node)) return {};
   return InvalidArgument("'" + node + "': a node's name is made of letters, digits, - _ and .");
 }
 

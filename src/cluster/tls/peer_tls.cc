@@ -69,11 +69,21 @@ struct FreeKey {
 };
 using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
 
-// Null: it is none.
+// Null: it is none, or has a passphrase, which nobody is asked for.
 Key KeyOf(const std::string& pem) {
   const std::unique_ptr<BIO, decltype(&BIO_free_all)> text(
       BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free_all);
-  return Key(PEM_read_bio_PrivateKey(text.get(), nullptr, nullptr, nullptr));
+  const auto no_passphrase = [](char*, int, int, void*) { return -1; };
+  return Key(PEM_read_bio_PrivateKey(text.get(), nullptr, no_passphrase, nullptr));
+}
+
+bool IsOfKey(const std::string& certificate, const std::string& key) {
+  const Certificate read = CertificateOf(certificate);
+  const Key secret = KeyOf(key);
+  const bool fits =
+      read != nullptr && secret != nullptr && X509_check_private_key(read.get(), secret.get()) == 1;
+  ERR_clear_error();
+  return fits;
 }
 
 std::chrono::sys_seconds InstantOf(const ASN1_TIME* time) {
@@ -105,16 +115,25 @@ Expected<PeerTls> PeerTls::Open(const std::filesystem::path& folder,
                                 std::chrono::seconds read_again) {
   PeerTls tls;
   if (folder.empty()) return tls;
-  std::string certificate;
-  for (const char* const name : {"authority.pem", "node.key", "node.pem"}) {
-    auto text = ReadPem(folder / name);
-    if (!text) return std::unexpected(std::move(text.error()));
-    certificate = *std::move(text);
+  const auto authority = ReadPem(folder / "authority.pem"), key = ReadPem(folder / "node.key"),
+             certificate = ReadPem(folder / "node.pem");
+  for (const auto* const read : {&authority, &key, &certificate}) {
+    if (!*read) return std::unexpected(read->error());
   }
-  tls.node_ = NodeOfCertificate(certificate);
+  if (CertificateOf(*authority) == nullptr) {
+    return InvalidArgument((folder / "authority.pem").string() +
+                           " is no certificate in PEM; copy it from the controller's folder");
+  }
+  tls.node_ = NodeOfCertificate(*certificate);
   if (tls.node_.empty()) {
     return InvalidArgument((folder / "node.pem").string() +
                            " is not a node's certificate: tactus cluster certificate makes one");
+  }
+  if (!IsOfKey(*certificate, *key)) {
+    return InvalidArgument(
+        (folder / "node.pem").string() +
+        " is of another key than node.key, which was made with it; copy both, or "
+        "make both again by tactus cluster certificate");
   }
   tls.files_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
       (folder / "node.key").string(), (folder / "node.pem").string(),
@@ -182,15 +201,12 @@ Status CheckCertificate(const std::filesystem::path& folder, const std::string& 
     if (!*read) return std::unexpected(read->error());
   }
   const Certificate issuer = CertificateOf(*authority), certificate = CertificateOf(*own);
-  const Key secret = KeyOf(*key);
   if (NodeOfCertificate(*own) != node) {
     return InvalidArgument(file.string() + " is not of node '" + node + "'");
   }
   const bool signed_here =
       issuer != nullptr && X509_verify(certificate.get(), X509_get0_pubkey(issuer.get())) == 1;
-  const bool fits =
-      secret != nullptr && X509_check_private_key(certificate.get(), secret.get()) == 1;
-  ERR_clear_error();
+  const bool fits = IsOfKey(*own, *key);
   if (!signed_here) return InvalidArgument(file.string() + " is of another authority");
   if (!fits) return InvalidArgument(file.string() + " is of another key than node.key");
   const Validity validity = *ValidityOf(*own);

@@ -3,6 +3,8 @@
 #include "cluster/tls/peer_tls.h"
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <string>
@@ -134,9 +136,29 @@ TEST_F(PeerTlsTest, AFolderThatIsNoneSaysWhatMakesIt) {
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("authority.pem"), std::string::npos);
   EXPECT_FALSE(MakeNode(folder_.path() / "ours", "a/b", FolderOf("x")));
-  EXPECT_FALSE(MakeNode(folder_.path() / "ours", "controller", FolderOf("x")));
+  const Status taken = MakeNode(folder_.path() / "ours", "controller", FolderOf("x"));
+  ASSERT_FALSE(taken);
+  EXPECT_NE(taken.error().message.find("what all controllers are called"), std::string::npos);
   EXPECT_FALSE(MakeNode(folder_.path() / "none", "a", FolderOf("x")));
   EXPECT_FALSE(MakeNode(folder_.path() / "ours", "a", folder_.path() / "ours"));
+}
+
+// Without this a process would say that it is ready, and no other could reach it.
+TEST_F(PeerTlsTest, FilesThatDoNotBelongTogetherAreRefused) {
+  const auto mixed = folder_.path() / "mixed";
+  std::filesystem::copy(FolderOf("ours.alpha"), mixed);
+  const auto why = [&] {
+    const auto opened = PeerTls::Open(mixed);
+    return opened ? std::string() : opened.error().message;
+  };
+  EXPECT_EQ(why(), "");
+  std::filesystem::copy_file(FolderOf("ours.beta") / "node.key", mixed / "node.key",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_NE(why().find("node.pem is of another key than node.key"), std::string::npos);
+  std::ofstream(mixed / "node.key") << "garbage";
+  EXPECT_NE(why().find("another key than node.key"), std::string::npos);
+  std::ofstream(mixed / "authority.pem") << "garbage";
+  EXPECT_NE(why().find("authority.pem is no certificate"), std::string::npos);
 }
 
 }  // namespace
