@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error_line.h"
@@ -145,6 +146,15 @@ void RefuseWhatIsNoNumber(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) RefuseWhatIsNoNumber(*command);
 }
 
+// "tactus help serve" is "tactus serve --help", as many expect.
+std::vector<const char*> WithoutHelpCommand(int argc, char** argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  if (argc < 2 || std::string_view(words[1]) != "help") return words;
+  words.erase(words.begin() + 1);
+  words.push_back("--help");
+  return words;
+}
+
 // A program for the demo alone has only these (apps/CMakeLists.txt).
 #ifdef TACTUS_SERVING_ONLY
 void AddCommands(CLI::App& app, tactus::CommandContext& context) {
@@ -216,7 +226,8 @@ int main(int argc, char** argv) {
   AddCommands(app, context);
   RefuseWhatIsNoNumber(app);
   try {
-    app.parse(argc, argv);
+    const std::vector<const char*> words = WithoutHelpCommand(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

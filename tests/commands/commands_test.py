@@ -396,6 +396,10 @@ slo_ms = 100
             done = tactus(*words)
             self.assertEqual((done.returncode, done.stderr[:len(says)]), (2, says), done.stderr)
 
+    def test_help_is_a_word_too(self):
+        self.assertEqual(self.good("help"), self.good("--help"))
+        self.assertEqual(self.good("help", "plan", "lanes"), self.good("plan", "lanes", "--help"))
+
     def test_bad_input_is_one_clear_line(self):
         self.bad("simulate", self.folder / "x.toml", says="cannot read this scenario")
         self.bad("simulate", SCENARIO, "--policy", "zz", says="zz")
