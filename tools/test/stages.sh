@@ -132,9 +132,10 @@ release_build() {
   [ -n "$release_built" ] && { plan=("${plan[@]:1}"); return; }
   build_step build-release release && release_built=1
 }
-# The tests of all three that are wanted run at once, one more than there are processors, by the
-# first of them: integration waits more than it computes. What must not run beside what is said
-# where the tests are declared (RESOURCE_LOCK).
+
+# The tests of the stages that are wanted run at once, in the first of them, one test more than
+# there are processors: those of integration wait more than they compute. RESOURCE_LOCK, where the
+# tests are declared, keeps apart those that must not run side by side.
 release_tests=
 release_step() {
   release_build || return
