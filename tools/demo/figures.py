@@ -27,10 +27,9 @@ def exit_mix(run):
     return mix
 
 
-HEADER = ('policy', 'load', 'offered', 'goodput', 'late or', 'P50', 'P95', 'P99',
+HEADER = ('policy', 'load', 'offered', 'goodput', 'violations', 'P50', 'P95', 'P99',
           'exits 1/2/3/4', 'accuracy', 'limit')
-UNITS = ('', 'of full', 'req/s', 'req/s', 'viol. %', 'ms', 'ms', 'ms', '% of answers', 'measured',
-         '%')
+UNITS = ('', 'of full', 'req/s', 'req/s', '%', 'ms', 'ms', 'ms', '% of answers', 'measured', '%')
 
 
 def row(run):
