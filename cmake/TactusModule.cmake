@@ -1,4 +1,4 @@
-# tactus_module(NAME [DIR dir] [DEPS targets...] [VENDOR targets...])
+# tactus_module(NAME [DIR dir] [COLD] [DEPS targets...] [VENDOR targets...])
 #
 # One library `tactus_NAME` from every .cc below DIR (default: the current folder). Beside the code lie
 #   *_test.cc   -> one executable tactus_NAME_test, each TEST known to ctest
@@ -7,6 +7,7 @@
 # EXCLUDE names folders below DIR that are modules of their own.
 # DEPS are the modules that this one may include: they are its arrows, and tools/layers checks them.
 # VENDOR are third-party targets; they stay private to the module.
+# COLD says that its tests wait more than they compute: tactus_quick_to_sanitize.
 
 include(GoogleTest)
 
@@ -30,6 +31,14 @@ function(tactus_together TARGET)
   endif()
 endfunction()
 
+# Under sanitizers, compiles the target without optimisation: a third to half of the compiler's time. The same
+# is checked, but it runs slower; for tests and for code that computes little in them.
+function(tactus_quick_to_sanitize TARGET)
+  if(TACTUS_SANITIZE)
+    target_compile_options(${TARGET} PRIVATE -O0)
+  endif()
+endfunction()
+
 # Defines TACTUS_SOURCE_DIR for those of the target's files that use it, and for no others: the
 # compiler cache can then serve the rest to every checkout, whatever its path. Files that are compiled
 # together are given the same definitions, so all of the target's.
@@ -49,7 +58,7 @@ function(tactus_tell_source_dir TARGET)
 endfunction()
 
 function(tactus_module NAME)
-  cmake_parse_arguments(M "" "DIR" "DEPS;VENDOR;TEST_DEPS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(M "COLD" "DIR" "DEPS;VENDOR;TEST_DEPS;EXCLUDE" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${M_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
@@ -67,6 +76,13 @@ function(tactus_module NAME)
     add_library(tactus_${NAME} STATIC ${sources})
     target_link_libraries(tactus_${NAME} PRIVATE ${M_VENDOR} Threads::Threads)
     tactus_together(tactus_${NAME})
+    if(TACTUS_FUZZ)
+      # What libFuzzer steers by. Tests and commands do without: it is a tenth of compiling them.
+      target_compile_options(tactus_${NAME} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
+    if(M_COLD)
+      tactus_quick_to_sanitize(tactus_${NAME})
+    endif()
   else()
     add_library(tactus_${NAME} INTERFACE)
     set(scope INTERFACE)
@@ -82,10 +98,8 @@ function(tactus_module NAME)
                           GTest::gmock GTest::gtest_main Threads::Threads)
     tactus_tell_source_dir(tactus_${NAME}_test)
     tactus_together(tactus_${NAME}_test)
-    if(TACTUS_SANITIZE)
-      # A third less to compile; what they test is optimised as ever.
-      target_compile_options(tactus_${NAME}_test PRIVATE -O0)
-    elseif(CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo)
+    tactus_quick_to_sanitize(tactus_${NAME}_test)
+    if(NOT TACTUS_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo)
       # Some sixth less to compile; GoogleTest names the line of a failure itself.
       target_compile_options(tactus_${NAME}_test PRIVATE -O1 -g0)
     endif()
@@ -105,6 +119,7 @@ function(tactus_module NAME)
       add_executable(${stem} ${source})
       add_dependencies(tactus_fuzzers ${stem})
       set_target_properties(${stem} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzzers)
+      target_compile_options(${stem} PRIVATE -fsanitize=fuzzer-no-link)
       target_link_libraries(${stem} PRIVATE tactus_${NAME} ${M_VENDOR} Threads::Threads -fsanitize=fuzzer)
     endforeach()
   endif()

@@ -24,8 +24,5 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   # clang 16 takes std::expected from libstdc++ only when told that its concepts are complete.
   add_compile_options(-D__cpp_concepts=202002L -Wno-builtin-macro-redefined -Wno-macro-redefined)
 endif()
-if(TACTUS_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)
-endif()
 
 find_package(Threads REQUIRED)

@@ -12,7 +12,7 @@ import tomllib
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 MODULE_CALL = re.compile(r'^\s*tactus_module\(\s*(\w+)\s+([^)]*)\)', re.MULTILINE)
-KEYWORDS = ('DIR', 'DEPS', 'VENDOR', 'TEST_DEPS', 'EXCLUDE')
+KEYWORDS = ('DIR', 'COLD', 'DEPS', 'VENDOR', 'TEST_DEPS', 'EXCLUDE')
 # May be included by *_test.cc, *_bench.cc and *_fuzz.cc of any module.
 TEST_TOOLS = ('gtest/', 'gmock/', 'benchmark/', 'fuzzer/')
 TEST_FILE = re.compile(r'_(?:test|bench|fuzz)\.(?:cc|h)$')

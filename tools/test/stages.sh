@@ -80,19 +80,29 @@ step() {
 }
 
 pid=
+ahead=  # the build that runs beside the release's tests (see build_asan_ahead)
 stop() {
   [ -n "$pid" ] && kill -- "-$pid" 2>/dev/null
+  [ -n "$ahead" ] && kill -- "-$ahead" 2>/dev/null
   echo "interrupted"
   exit 130
 }
 trap stop INT TERM HUP
 
+# One at a time in each folder: a build that was begun ahead is waited for, then found complete.
+build() {  # PRESET TARGET...
+  mkdir -p build
+  flock "build/$1.lock" bash -c \
+    'bash tools/test/configure.sh "$1" && ninja -C "build/$1" -j "$2" "${@:3}"' _ \
+    "$1" "$jobs" "${@:2}"
+}
+export -f build
+export jobs
+
 build_step() {  # NAME PRESET TARGET...
   local name=$1 preset=$2
   shift 2
-  step "$name" bash -c \
-    'bash tools/test/configure.sh "$1" && ninja -C "build/$1" -j "$2" "${@:3}"' _ \
-    "$preset" "$jobs" "$@" && return
+  step "$name" bash -c 'build "$@"' _ "$preset" "$@" && return
   grep -E -A 12 'error:|FAILED:|CMake Error' "$logs/$name.log" | head -n 60
   failed=$((failed + 1))
   failures+=("$name")
@@ -149,6 +159,7 @@ release_step() {
   if wanted unit; then which=(-LE "^($(IFS='|'; echo "${others[*]:-none}"))\$"); else
     which=(-L "^($(IFS='|'; echo "${chosen[*]}"))\$")
   fi
+  if wanted fuzz || wanted asan; then build_asan_ahead; fi
   ctest_step tests release -j $((jobs + 1)) "${which[@]}"
 }
 stage_unit() { release_step; }
@@ -166,7 +177,16 @@ stage_lint() {
   fi
 }
 
-# One build by clang serves both: what is fuzzed is what the tests run under the sanitizers.
+# One build by clang serves both: what is fuzzed is what the tests run under the sanitizers. The
+# release's tests mostly wait, so it begins beside them, at the lowest priority, where both are wanted.
+asan_targets=(tactus_tests tactus_fuzzers)
+build_asan_ahead() {
+  command -v clang++-16 >/dev/null || return
+  setsid nice -n 19 bash -c 'build "$@"' _ asan-ubsan "${asan_targets[@]}" \
+    >"$logs/build-asan-ahead.log" 2>&1 </dev/null &
+  ahead=$!
+}
+
 asan_built=
 asan_build() {
   [ -n "$asan_built" ] && { plan=("${plan[@]:1}"); return; }
@@ -176,7 +196,9 @@ asan_build() {
     plan=("${plan[@]:2}")
     return 1
   fi
-  build_step build-asan asan-ubsan tactus_tests tactus_fuzzers && asan_built=1
+  build_step build-asan asan-ubsan "${asan_targets[@]}" || return
+  ahead=
+  asan_built=1
 }
 stage_fuzz() {
   asan_build || return
