@@ -178,7 +178,7 @@ stage_lint() {
 }
 
 # One build by clang serves both: what is fuzzed is what the tests run under the sanitizers. The
-# release's tests mostly wait, so it begins beside them, at the lowest priority, where both are wanted.
+# release's tests mostly wait, so it begins beside them if both are wanted, at the lowest priority.
 asan_targets=(tactus_tests tactus_fuzzers)
 build_asan_ahead() {
   command -v clang++-16 >/dev/null || return
