@@ -239,12 +239,12 @@ stage_tsan() {
 # The steps of each stage, with the seconds each takes from nothing on two cores.
 steps_of() {
   case $1 in
-    unit) echo "build-release:550 tests:500" ;;
-    lint) echo "build-release:550 tests:500 format:5" ;;
-    integration) echo "build-release:550 tests:500" ;;
-    fuzz) echo "build-asan:500 fuzz:160" ;;
-    asan) echo "build-asan:500 asan:550" ;;
-    tsan) echo "build-tsan:300 tsan:45" ;;
+    unit) echo "build-release:700 tests:700" ;;
+    lint) echo "build-release:700 tests:700 format:5" ;;
+    integration) echo "build-release:700 tests:700" ;;
+    fuzz) echo "build-asan:600 fuzz:160" ;;
+    asan) echo "build-asan:600 asan:430" ;;
+    tsan) echo "build-tsan:210 tsan:95" ;;
     *) return 1 ;;
   esac
 }
