@@ -7,7 +7,7 @@
 # EXCLUDE names folders below DIR that are modules of their own.
 # DEPS are the modules that this one may include: they are its arrows, and tools/layers checks them.
 # VENDOR are third-party targets; they stay private to the module.
-# COLD says that its tests wait more than they compute: tactus_quick_to_sanitize.
+# COLD: the module computes little in tests, so sanitizers check it unoptimised (tactus_quick_to_sanitize).
 
 include(GoogleTest)
 
@@ -31,8 +31,8 @@ function(tactus_together TARGET)
   endif()
 endfunction()
 
-# Under sanitizers, compiles the target without optimisation: a third to half of the compiler's time. The same
-# is checked, but it runs slower; for tests and for code that computes little in them.
+# Under sanitizers, compiles the target without optimisation, which saves a third to three fifths of the
+# compiler's time. The same is checked, but it runs slower: for tests, and for code that computes little in them.
 function(tactus_quick_to_sanitize TARGET)
   if(TACTUS_SANITIZE)
     target_compile_options(${TARGET} PRIVATE -O0)
