@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "base/source_path_for_test.h"
 #include "planners/gpulet/duty_cycle.h"
 #include "planners/registry.h"
 #include "policies/registry.h"
@@ -52,7 +53,7 @@ struct Mix {
 // Each model's requests by themselves, within its own SLO, also where pipelines send them.
 Expected<Mix> LoadMix(const std::string& name, const Options& options) {
   auto scenario =
-      LoadScenario(fmt::format("{}/scenarios/gpulets/{}.toml", TACTUS_SOURCE_DIR, name));
+      LoadScenario(fmt::format("{}/scenarios/gpulets/{}.toml", kSourceDir, name));
   if (!scenario) return std::unexpected(scenario.error());
   auto profile = LoadProfile(scenario->profile);
   if (!profile) return std::unexpected(profile.error());

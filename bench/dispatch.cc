@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "base/source_path_for_test.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
 #include "program.h"
@@ -165,7 +166,7 @@ void CheckDecisions(const std::vector<Point>& points, std::vector<Check>& checks
 
 // Requests through arrivals, dispatcher, policy and recorder in a second of processor time.
 Expected<double> SimulatorRate() {
-  auto scenario = LoadScenario(TACTUS_SOURCE_DIR "/scenarios/three-resnets.toml");
+  auto scenario = LoadScenario(SourcePath("scenarios/three-resnets.toml"));
   if (!scenario) return std::unexpected(scenario.error());
   const auto profile = LoadProfile(scenario->profile);
   if (!profile) return std::unexpected(profile.error());

@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/source_path_for_test.h"
 #include "engines/onnxruntime/raw_loop.h"
 #include "engines/registry.h"
 #include "metrics/report.h"
@@ -32,7 +33,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 struct BenchOptions {
-  std::string models = TACTUS_SOURCE_DIR "/models";
+  std::string models = SourcePath("models");
   std::vector<std::string> names = {"ee_s", "ee_m", "ee_l"};
   int rounds = 5;
   double seconds = 2;

@@ -14,6 +14,7 @@
 #include "cluster/control/codec.h"
 #include "fleet/slices.h"
 #endif
+#include "base/source_path_for_test.h"
 #include "planners/fleet_registry.h"
 #include "planners/octopinf/autoscaler.h"
 #include "policies/registry.h"
@@ -25,9 +26,9 @@
 namespace tactus {
 namespace {
 
-constexpr const char* kTestbed = TACTUS_SOURCE_DIR "/scenarios/fleets/testbed.toml";
+const std::string kTestbed = SourcePath("scenarios/fleets/testbed.toml");
 constexpr int kManyDevices = 1000;
-constexpr const char* kSimulated = TACTUS_SOURCE_DIR "/scenarios/octopinf/testbed.toml";
+const std::string kSimulated = SourcePath("scenarios/octopinf/testbed.toml");
 constexpr double kItemsBar = 1e6;  // a second of CPU time
 constexpr double kTestbedBarMs = 100, kManyBarMs = 2000, kStepBarMs = 5;
 constexpr double kSliceBarBytes = 2000;

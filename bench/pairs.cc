@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "base/source_path_for_test.h"
 #include "engines/registry.h"
 #include "platform/cpu_affinity.h"
 #include "policies/strait/interference.h"
@@ -37,7 +38,7 @@ constexpr const char* kProgram = "tactus_bench_pairs";
 namespace fs = std::filesystem;
 
 struct PairsOptions {
-  std::string models = TACTUS_SOURCE_DIR "/models";
+  std::string models = SourcePath("models");
   std::vector<std::string> names;
   int lanes = 1;
   int cores = 0;

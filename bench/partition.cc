@@ -11,6 +11,7 @@
 #include "planners/subcluster/partition_search.h"
 #include "program.h"
 #ifdef TACTUS_WITH_CBC
+#include "base/source_path_for_test.h"
 #include "cbc/cbc_partition.h"
 #endif
 
@@ -63,7 +64,7 @@ Expected<Report> Compare(const std::string& file, double seconds) {
 
 int main(int argc, char** argv) {
   CLI::App app("The local search for partitions beside the random and the exact solver");
-  std::string file = TACTUS_SOURCE_DIR "/scenarios/partition/zoo.toml";
+  std::string file = SourcePath("scenarios/partition/zoo.toml");
   std::string json;
   double seconds = 10;
   app.add_option("file", file, "Cluster and models (TOML)")->capture_default_str();

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "base/source_path_for_test.h"
 #include "planners/gpulet/duty_cycle.h"
 #include "planners/gpulet/elastic.h"
 #include "planners/gpulet/ideal.h"
@@ -30,7 +31,7 @@ namespace tactus {
 namespace {
 
 constexpr const char* kProgram = "tactus_bench_planners";
-constexpr const char* kScenario = TACTUS_SOURCE_DIR "/scenarios/gpulets/equal.toml";
+const std::string kScenario = SourcePath("scenarios/gpulets/equal.toml");
 constexpr std::array kShares = {0.2, 0.4, 0.5, 0.6, 0.8, 1.0};
 constexpr LaneClass kHalf{2};
 constexpr double kBar = 1e6;  // ns

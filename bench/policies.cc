@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/source_path_for_test.h"
 #include "metrics/report.h"
 #include "metrics/text_table.h"
 #include "policies/registry.h"
@@ -386,7 +387,7 @@ int Main(int argc, char** argv) {
   for (const std::string& policy : policies) {
     if (const auto made = MakePolicy(policy); !made) return CannotRun(kProgram, made.error());
   }
-  auto suite = MakeSuite(TACTUS_SOURCE_DIR, options.seed, options.requests);
+  auto suite = MakeSuite(kSourceDir, options.seed, options.requests);
   if (!suite) return CannotRun(kProgram, suite.error());
   std::erase_if(*suite, [&](const Workload& workload) {
     return std::ranges::find(options.parts, workload.part) == options.parts.end();
@@ -406,7 +407,7 @@ int Main(int argc, char** argv) {
   std::map<std::string, Cost> costs;
   for (const std::string& policy : policies) {
     const bool asked = options.rivals.empty() || policy == kOurs || policy == kPublished;
-    costs[policy] = asked ? CostOf(policy, TACTUS_SOURCE_DIR) : Cost{};
+    costs[policy] = asked ? CostOf(policy, kSourceDir) : Cost{};
   }
   report.checks = Checks(results, *suite, policies, costs);
   fmt::print(

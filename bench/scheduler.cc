@@ -25,6 +25,7 @@
 
 #include "base/allocation_hook.h"
 #include "base/rng.h"
+#include "base/source_path_for_test.h"
 #include "metrics/report.h"
 #include "program.h"
 #include "scheduler/sharded_scheduler.h"
@@ -45,7 +46,7 @@ constexpr double kPacedRate = 1e6;  // requests a second
 constexpr double kBar = 5e6;        // requests a second of processor time, 35 models on 512 lanes
 constexpr double kSpread = 0.8;     // of that, at least, with more lanes or more models
 
-constexpr const char* kProfile = TACTUS_SOURCE_DIR "/scenarios/profiles/symphony-1080ti.json";
+const std::string kProfile = SourcePath("scenarios/profiles/symphony-1080ti.json");
 constexpr const char* kAlone = "ResNet50";  // where there is one model only
 
 // The published setting, and the one with a flat top (docs/papers/symphony.md).

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/allocation_count.h"
+#include "base/source_path_for_test.h"
 #include "core/learner.h"
 #include "metrics/report.h"
 #include "policies/registry.h"
@@ -128,7 +129,7 @@ struct Costs {
 
 Expected<Costs> Measure(const std::string& workload, double clock_cost) {
   auto scenario =
-      LoadScenario(fmt::format("{}/scenarios/strait/{}.toml", TACTUS_SOURCE_DIR, workload));
+      LoadScenario(fmt::format("{}/scenarios/strait/{}.toml", kSourceDir, workload));
   if (!scenario) return std::unexpected(scenario.error());
   constexpr int kDevices = 4;
   scenario->lanes = kDevices;

@@ -19,16 +19,59 @@ option(TACTUS_UNITY "Compile a target's files several at a time: quick from noth
 add_custom_target(tactus_tests)
 add_custom_target(tactus_fuzzers)
 
-# With TACTUS_UNITY, compiles the target's files together. So many at a time that most targets are one
-# file, and none takes so long that at the end all wait for it.
+# tactus_together(TARGET [SIZE]): with TACTUS_UNITY, compiles the target's files together, SIZE (16) at a time: so many
+# that most targets are one file, and so few that at the end nobody waits for one of them. A source that has options of
+# its own or SKIP_UNITY_BUILD_INCLUSION stays alone. CMake's UNITY_BUILD does the same with absolute paths, which the
+# compiler cache cannot serve to another checkout.
 function(tactus_together TARGET)
   if(TACTUS_UNITY)
-    set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
-    # Files that are included look like headers to it, in which it would be right.
-    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-      target_compile_options(${TARGET} PRIVATE -Wno-subobject-linkage)
+    set(size ${ARGN})
+    if(NOT size)
+      set(size 16)
     endif()
+    # At the end of the folder: then all sources are added, and their properties set.
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL tactus_write_unity ${TARGET} ${size})")
   endif()
+endfunction()
+
+function(tactus_write_unity TARGET SIZE)
+  get_target_property(sources ${TARGET} SOURCES)
+  set(folder ${PROJECT_BINARY_DIR}/unity)
+  set(batch 0)
+  set(left ${SIZE})
+  set(includes "")
+  foreach(source ${sources})
+    cmake_path(ABSOLUTE_PATH source)
+    get_source_file_property(alone ${source} SKIP_UNITY_BUILD_INCLUSION)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    if(NOT source MATCHES "\\.cc$" OR source MATCHES "\\$<" OR alone OR options)
+      continue()
+    endif()
+    set_source_files_properties(${source} PROPERTIES HEADER_FILE_ONLY ON)  # no object of its own
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${folder})
+    string(APPEND includes "#include \"${source}\"\n")
+    math(EXPR left "${left} - 1")
+    if(left EQUAL 0)
+      tactus_write_unity_file(${TARGET} ${folder}/${TARGET}_${batch}.cc "${includes}")
+      math(EXPR batch "${batch} + 1")
+      set(left ${SIZE})
+      set(includes "")
+    endif()
+  endforeach()
+  if(includes)
+    tactus_write_unity_file(${TARGET} ${folder}/${TARGET}_${batch}.cc "${includes}")
+  endif()
+  # Messages name files from the source folder on.
+  target_compile_options(${TARGET} PRIVATE -fmacro-prefix-map=unity/../../../=)
+  # Files that are included look like headers to it, in which it would be right.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${TARGET} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
+
+function(tactus_write_unity_file TARGET FILE INCLUDES)
+  file(CONFIGURE OUTPUT ${FILE} CONTENT "// Written by cmake/TactusModule.cmake.\n@INCLUDES@" @ONLY)
+  target_sources(${TARGET} PRIVATE ${FILE})
 endfunction()
 
 # Under sanitizers, compiles the target without optimisation, which saves a third to three fifths of the
@@ -39,22 +82,19 @@ function(tactus_quick_to_sanitize TARGET)
   endif()
 endfunction()
 
-# Defines TACTUS_SOURCE_DIR for those of the target's files that use it, and for no others: the
-# compiler cache can then serve the rest to every checkout, whatever its path. Files that are compiled
-# together are given the same definitions, so all of the target's.
-function(tactus_tell_source_dir TARGET)
-  get_target_property(sources ${TARGET} SOURCES)
-  foreach(source ${sources})
-    cmake_path(ABSOLUTE_PATH source)
-    file(STRINGS ${source} uses REGEX TACTUS_SOURCE_DIR LIMIT_COUNT 1)
-    if(uses AND TACTUS_UNITY)
-      target_compile_definitions(${TARGET} PRIVATE TACTUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-      return()
-    elseif(uses)
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
-                   TACTUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    endif()
-  endforeach()
+# tactus_source_path(TARGET): the target may use base/source_path_for_test.h. The path is in one small file.
+function(tactus_source_path TARGET)
+  if(NOT TARGET tactus_source_path)
+    set(file ${PROJECT_BINARY_DIR}/generated/source_path.cc)
+    file(CONFIGURE OUTPUT ${file} @ONLY CONTENT "// Written by cmake/TactusModule.cmake.
+namespace tactus {
+extern const char* const kSourceDir;
+const char* const kSourceDir = \"@PROJECT_SOURCE_DIR@\";
+}  // namespace tactus
+")
+    add_library(tactus_source_path STATIC ${file})
+  endif()
+  target_link_libraries(${TARGET} PRIVATE tactus_source_path)
 endfunction()
 
 function(tactus_module NAME)
@@ -96,7 +136,7 @@ function(tactus_module NAME)
     add_executable(tactus_${NAME}_test ${tests})
     target_link_libraries(tactus_${NAME}_test PRIVATE tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR}
                           GTest::gmock GTest::gtest_main Threads::Threads)
-    tactus_tell_source_dir(tactus_${NAME}_test)
+    tactus_source_path(tactus_${NAME}_test)
     tactus_together(tactus_${NAME}_test)
     tactus_quick_to_sanitize(tactus_${NAME}_test)
     if(NOT TACTUS_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo)
@@ -111,7 +151,7 @@ function(tactus_module NAME)
     add_executable(tactus_${NAME}_bench ${benches})
     target_link_libraries(tactus_${NAME}_bench PRIVATE tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR}
                           benchmark::benchmark benchmark::benchmark_main Threads::Threads)
-    tactus_tell_source_dir(tactus_${NAME}_bench)
+    tactus_source_path(tactus_${NAME}_bench)
   endif()
   if(TACTUS_FUZZ)
     foreach(source ${fuzzers})

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "base/source_path_for_test.h"
 #include "engines/aoti/aoti_program.h"
 #include "engines/cuda/cuda_engine.h"
 #include "engines/cuda/scripted_driver_test.h"
@@ -115,7 +116,7 @@ TEST_F(AotiOnFakeDevice, AnswersAsTheGraphThatItWasExportedFrom) {
   ASSERT_TRUE(model) << model.error().message;
   auto onnx = MakeEngine("onnxruntime", {});
   ASSERT_TRUE(onnx) << onnx.error().message;
-  ModelSpec graph = SmallNet(std::filesystem::path(TACTUS_SOURCE_DIR) / "models/ee_s/1", ".onnx");
+  ModelSpec graph = SmallNet(std::filesystem::path(kSourceDir) / "models/ee_s/1", ".onnx");
   const auto beside = (*onnx)->Load(graph, LaneSpec{});
   ASSERT_TRUE(beside) << beside.error().message;
   for (const std::size_t batch : {1, 2, 10}) {

@@ -15,6 +15,7 @@
 #include "engines/registry.h"
 #include "engines/submit_testing.h"
 #ifdef TACTUS_HAVE_CUDA
+#include "base/source_path_for_test.h"
 #include "engines/cuda/fake_program_test.h"
 #endif
 
@@ -83,7 +84,7 @@ class EngineConformance : public ::testing::TestWithParam<std::string> {
     for (int i = 1; i <= kExits; ++i) {
       const std::string name = std::to_string(i);
       spec.exits.push_back(
-          {name, fs::path(TACTUS_SOURCE_DIR) / "models/ee_s/1" / ("exit" + name + ".onnx")});
+          {name, fs::path(kSourceDir) / "models/ee_s/1" / ("exit" + name + ".onnx")});
     }
     return spec;
   }
@@ -93,7 +94,7 @@ class EngineConformance : public ::testing::TestWithParam<std::string> {
     ModelSpec spec = Spec();
     if (Name() != "onnxruntime") return spec;
     spec.inputs.clear();
-    spec.exits = {{"1", fs::path(TACTUS_SOURCE_DIR) / "tests/data/long.onnx"}};
+    spec.exits = {{"1", fs::path(kSourceDir) / "tests/data/long.onnx"}};
     return spec;
   }
   ExitId EndlessExit() const { return Name() == "onnxruntime" ? ExitId{0} : kEndless; }

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "base/temporary_folder_test.h"
 #include "experiment/kept_files.h"
 
@@ -16,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-constexpr const char* kScenario = TACTUS_SOURCE_DIR "/scenarios/three-resnets.toml";
+const std::string kScenario = SourcePath("scenarios/three-resnets.toml");
 
 TEST(Experiment, SplitsASettingAtItsFirstEqualsSign) {
   EXPECT_THAT(*SplitSetting("policy=timeout:k=5"), Pair("policy", "timeout:k=5"));

@@ -1,3 +1,4 @@
+#include "base/source_path_for_test.h"
 #include "knowledge/process_test.h"
 
 #include <atomic>
@@ -124,7 +125,7 @@ std::vector<pid_t> ChildrenOf(pid_t parent) {
 
 std::filesystem::path EtcdProgram() {
   const std::filesystem::path fetched =
-      std::filesystem::path(TACTUS_SOURCE_DIR) / ".cache/etcd/etcd";
+      std::filesystem::path(kSourceDir) / ".cache/etcd/etcd";
   for (const auto& program : {fetched, std::filesystem::path("/usr/bin/etcd")}) {
     if (std::filesystem::exists(program)) return program;
   }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "base/temporary_folder_test.h"
 #include "experiment/experiment.h"
 #include "reproduction/answers.h"
@@ -17,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::filesystem::path kFigures = TACTUS_SOURCE_DIR "/figures";
+const std::filesystem::path kFigures = SourcePath("figures");
 
 TEST(FigureFile, EveryPointOfEveryPaperNamesWhatThereIs) {
   for (const char* key : {"edgeserving", "symphony", "strait", "gpulets", "octopinf"}) {
@@ -25,7 +26,7 @@ TEST(FigureFile, EveryPointOfEveryPaperNamesWhatThereIs) {
     ASSERT_TRUE(paper) << paper.error().message;
     EXPECT_FALSE(paper->figures.empty());
     const ReproduceOptions options{
-        .out = {}, .scenarios = TACTUS_SOURCE_DIR "/scenarios/" + paper->key, .scheduler = {}};
+        .out = {}, .scenarios = SourcePath("scenarios/") + paper->key, .scheduler = {}};
     for (const Figure& figure : paper->figures) {
       for (const FigureSeries& series : figure.series) {
         ASSERT_FALSE(series.points.empty()) << key << " " << figure.id << " " << series.label;

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "base/source_path_for_test.h"
 #include "core/chance.h"
 #include "core/planner.h"
 #include "planners/registry.h"
@@ -27,7 +28,7 @@ constexpr InterferenceModel kSlowdown{.c = {-0.119, 0.057, 0.456, 0.417, 0.873}}
 class AcceptedPlans : public ::testing::Test {
  protected:
   AcceptedPlans() {
-    const std::string root = TACTUS_SOURCE_DIR;
+    const std::string root = kSourceDir;
     scenario_ = *LoadScenario(root + "/scenarios/gpulets/equal.toml");
     profile_ = *LoadProfile(scenario_.profile);
     scenario_.plan_shares = {20, 40, 50, 60, 80};

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "policies/registry.h"
 #include "sim/search/peak_goodput.h"
 #include "sim/simulation.h"
@@ -19,9 +20,9 @@ constexpr int kSeeds = 3;
 
 // Requests in time, of all seeds; where rows are answered alone, rows.
 std::int64_t OnTime(const std::string& name, const std::string& rule, double rate) {
-  auto scenario = LoadScenario(TACTUS_SOURCE_DIR "/scenarios/pipelines/" + name + ".toml");
+  auto scenario = LoadScenario(SourcePath("scenarios/pipelines/" + name + ".toml"));
   const auto profile =
-      LoadProfile(TACTUS_SOURCE_DIR "/scenarios/profiles/gpulets-standin-2080ti.json");
+      LoadProfile(SourcePath("scenarios/profiles/gpulets-standin-2080ti.json"));
   EXPECT_TRUE(scenario && profile) << name;
   scenario->duration_s = 20;
   scenario->pipelines[0].deadlines = rule;

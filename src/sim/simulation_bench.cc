@@ -2,6 +2,7 @@
 // on the 35-model zoo.
 #include <benchmark/benchmark.h>
 
+#include "base/source_path_for_test.h"
 #include "policies/registry.h"
 #include "sim/sim_testing.h"
 #include "sim/simulation.h"
@@ -42,7 +43,7 @@ void EdgeServing(benchmark::State& state) { Simulating(state, "edgeserving"); }
 
 // The zoo of the paper's Table 3 on 64 lanes, at nine tenths of what they sustain.
 void SymphonyZoo(benchmark::State& state, const char* policy_text) {
-  auto scenario = LoadScenario(TACTUS_SOURCE_DIR "/scenarios/symphony/zoo-1080ti-all.toml");
+  auto scenario = LoadScenario(SourcePath("scenarios/symphony/zoo-1080ti-all.toml"));
   if (!scenario) return state.SkipWithError(scenario.error().message.c_str());
   const auto profile = LoadProfile(scenario->profile);
   if (!profile) return state.SkipWithError(profile.error().message.c_str());

@@ -1,3 +1,4 @@
+#include "base/source_path_for_test.h"
 #include "workload/accuracy_limit.h"
 
 #include <string>
@@ -89,7 +90,7 @@ TEST(AccuracyLimit, SpendsOnTheBestPriceFirst) {
 
 // The published figures for the stand-in profile of EdgeServing's experiment, rates 3 : 2 : 1.
 TEST(AccuracyLimit, MatchesAnIndependentCalculationForTheThreeResNets) {
-  const std::string root = TACTUS_SOURCE_DIR;
+  const std::string root = kSourceDir;
   auto scenario = LoadScenario(root + "/scenarios/three-resnets.toml");
   ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
   const auto profile = LoadProfile(scenario->profile);

@@ -1,5 +1,6 @@
 // A fleet as people write it. A number that is read wrongly, or a name that is taken for another,
 // plans for a fleet that is not there.
+#include "base/source_path_for_test.h"
 #include "workload/fleet_file.h"
 
 #include <gmock/gmock.h>
@@ -95,7 +96,7 @@ TEST(FleetFile, NamesTheLineAndTheRemedy) {
 }
 
 TEST(FleetFile, TheShippedFleetsCanBeRead) {
-  const auto fleet = LoadFleet(TACTUS_SOURCE_DIR "/scenarios/fleets/testbed.toml");
+  const auto fleet = LoadFleet(SourcePath("scenarios/fleets/testbed.toml"));
   ASSERT_TRUE(fleet) << fleet.error().message;
   EXPECT_EQ(fleet->devices.size(), 10u);
   EXPECT_EQ(fleet->pipelines.size(), 9u);

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "base/temporary_folder_test.h"
 #include "workload/fleet_traces.h"
 
@@ -122,7 +123,7 @@ TEST_F(FleetScenarioTest, RefusesLinksOfNothingAndSourcesThatNobodyReaches) {
 
 TEST(FleetScenarios, OctopInfsTestbedCanBeRead) {
   for (const std::string traces : {"5g.csv", "lte.csv"}) {
-    const auto read = LoadFleetScenario(TACTUS_SOURCE_DIR "/scenarios/octopinf/testbed.toml",
+    const auto read = LoadFleetScenario(SourcePath("scenarios/octopinf/testbed.toml"),
                                         std::vector<std::string>{"traces=" + traces});
     ASSERT_TRUE(read.has_value()) << read.error().message;
     EXPECT_EQ(read->input.devices.size(), 10u);

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
 
@@ -13,7 +14,7 @@ namespace tactus {
 namespace {
 
 RunReport WithMargin(const std::string& policy, double jitter_ms) {
-  Scenario scenario = *LoadScenario(TACTUS_SOURCE_DIR "/scenarios/three-resnets.toml");
+  Scenario scenario = *LoadScenario(SourcePath("scenarios/three-resnets.toml"));
   scenario.policy = policy;
   scenario.rate_rps = 1000;  // full depth is 800
   scenario.duration_s = 10;
@@ -39,7 +40,7 @@ TEST(HorizonConformance, CountsAMarginOnceForEachAnswer) {
 RunReport Flooded(bool exits, double flood_rps, double calm_rps, int lanes, int calm_priority = 1) {
   Scenario scenario;
   scenario.name = "flood";
-  scenario.profile = TACTUS_SOURCE_DIR "/scenarios/profiles/edgeserving-standin.json";
+  scenario.profile = SourcePath("scenarios/profiles/edgeserving-standin.json");
   scenario.policy = "horizon";
   scenario.duration_s = 10;
   scenario.warmup_s = 2;

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "base/source_path_for_test.h"
 #include "core/learner.h"
 #include "core/prediction_errors.h"
 #include "policies/registry.h"
@@ -26,7 +27,7 @@ struct Played {
 
 Expected<Scenario> Workload(const std::string& name) {
   const std::filesystem::path folder =
-      std::filesystem::path(TACTUS_SOURCE_DIR) / "scenarios/strait";
+      std::filesystem::path(kSourceDir) / "scenarios/strait";
   return LoadScenario(folder / (name + ".toml"));
 }
 
@@ -57,7 +58,7 @@ Played Play(const std::string& workload, const std::string& text, double drift =
 // %; when a device is oversubscribed the P99 is near 245 % and the largest near 680 %
 // (Section 5.4).
 TEST(Strait, TheSimulatedDeviceHasThePublishedShapes) {
-  const std::filesystem::path folder = std::filesystem::path(TACTUS_SOURCE_DIR) / "scenarios";
+  const std::filesystem::path folder = std::filesystem::path(kSourceDir) / "scenarios";
   const auto scenario = LoadScenario(folder / "strait/balanced.toml");
   const auto profile = LoadProfile(folder / "profiles/strait-standin-l4.json");
   ASSERT_TRUE(scenario && profile);

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
 
@@ -26,7 +27,7 @@ struct Figures {
 
 Figures Play(const std::string& scenario_name, const std::string& policy_text, double rate_rps,
              std::uint64_t seed, double seconds = 10, std::vector<LaneKind> kinds = {}) {
-  auto scenario = LoadScenario(TACTUS_SOURCE_DIR "/scenarios/symphony/" + scenario_name + ".toml");
+  auto scenario = LoadScenario(SourcePath("scenarios/symphony/" + scenario_name + ".toml"));
   EXPECT_TRUE(scenario) << scenario.error().message;
   const auto profile = LoadProfile(scenario->profile);
   EXPECT_TRUE(profile) << profile.error().message;

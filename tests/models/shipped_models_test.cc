@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "engines/registry.h"
 #include "profiling/sample_row.h"
 #include "server/kserve/model_config.h"
@@ -17,7 +18,7 @@ namespace tactus {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kModels = fs::path(TACTUS_SOURCE_DIR) / "models";
+const fs::path kModels = fs::path(kSourceDir) / "models";
 
 class Answer final : public Completions {
  public:

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include "base/source_path_for_test.h"
 #include "base/temporary_folder_test.h"
 #include "engines/onnxruntime/engine_fixture_for_test.h"
 #include "engines/onnxruntime/library.h"
@@ -35,7 +36,7 @@ using testing::Row;
 using testing::RunBatch;
 using testing::Values;
 
-const fs::path kRoot = TACTUS_SOURCE_DIR;
+const fs::path kRoot = kSourceDir;
 
 struct Reference {
   std::vector<std::vector<float>> images;               // scaled

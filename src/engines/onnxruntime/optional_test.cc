@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "engines/onnxruntime/engine_fixture_for_test.h"
 #include "engines/submit_testing.h"
 
@@ -23,7 +24,7 @@ using testing::Values;
 
 ModelSpec Of(const std::string& graph, int max_batch) {
   ModelSpec spec{.name = graph, .max_batch = max_batch};
-  const std::filesystem::path root = TACTUS_SOURCE_DIR;
+  const std::filesystem::path root = kSourceDir;
   spec.exits = {{"1", root / "tests/data" / (graph + ".onnx")}};
   return spec;
 }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "engines/onnxruntime/engine_fixture_for_test.h"
 #include "engines/submit_testing.h"
 
@@ -29,7 +30,7 @@ ModelSpec Vector() {
   spec.outputs = {{"y", DataType::kFp32, {-1, 1, 1}, Shape{-1}},
                   {"doubled", DataType::kFp32, {-1, -1, 1, 2}, Shape{-1, -1, 2}},
                   {"same", DataType::kBytes, {-1, 1}, Shape{-1}}};
-  const std::filesystem::path root = TACTUS_SOURCE_DIR;
+  const std::filesystem::path root = kSourceDir;
   spec.exits = {{"1", root / "tests/data/vector.onnx"}};
   return spec;
 }
@@ -108,7 +109,7 @@ TEST_F(OnnxReshape, WhatTheGraphKnowsBothShapesKnow) {
 }
 
 TEST_F(OnnxReshape, AScalarThatIsStatedAsOneElementIsAReshape) {
-  const std::filesystem::path root = TACTUS_SOURCE_DIR;
+  const std::filesystem::path root = kSourceDir;
   ModelSpec spec{.name = "scalar", .max_batch = 0};
   spec.exits = {{"1", root / "tests/data/scalar.onnx"}};
   spec.inputs = {{"x", DataType::kFp32, {1}}, {"word", DataType::kBytes, {1, 1}, Shape{}}};

@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "engines/op/chain.h"
 #include "engines/op/ctc.h"
 
@@ -24,7 +25,7 @@ constexpr float kNear = 1e-4f;
 
 std::map<std::string, Tensor> ReadGolden() {
   std::map<std::string, Tensor> all;
-  std::ifstream file(std::string(TACTUS_SOURCE_DIR) + "/tests/data/operators.golden",
+  std::ifstream file(SourcePath("tests/data/operators.golden"),
                      std::ios::binary);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);

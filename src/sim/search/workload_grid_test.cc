@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/source_path_for_test.h"
 #include "policies/registry.h"
 #include "sim/sim_testing.h"
 
@@ -15,7 +16,7 @@ PolicyFactory FactoryOf(const char* text) {
 }
 
 ProfileFile Zoo() {
-  const auto zoo = LoadProfile(TACTUS_SOURCE_DIR "/scenarios/profiles/symphony-1080ti.json");
+  const auto zoo = LoadProfile(SourcePath("scenarios/profiles/symphony-1080ti.json"));
   EXPECT_TRUE(zoo) << zoo.error().message;
   return *zoo;
 }
