@@ -70,21 +70,12 @@ if(TACTUS_WITH_CBC)
   set(TACTUS_CBC ${TACTUS_CBC_SOLVER} ${TACTUS_CBC_LIBRARY})
 endif()
 
-# Headers only: the library is opened at run time (engines/onnxruntime/library.h).
-option(TACTUS_ONNXRUNTIME "Build the engine that runs ONNX graphs (needs ONNX Runtime's headers)" ON)
+# Its headers are in the tree; the library is opened at run time (engines/onnxruntime/library.h).
+option(TACTUS_ONNXRUNTIME "Build the engine that runs ONNX graphs" ON)
 if(TACTUS_ONNXRUNTIME)
-  find_path(TACTUS_ONNXRUNTIME_INCLUDE onnxruntime_cxx_api.h
-            HINTS $ENV{ONNXRUNTIME_ROOT}/include ${PROJECT_SOURCE_DIR}/.cache/onnxruntime/include
-            PATH_SUFFIXES onnxruntime onnxruntime/core/session)
-  if(TACTUS_ONNXRUNTIME_INCLUDE)
-    message(STATUS "ONNX Runtime headers: ${TACTUS_ONNXRUNTIME_INCLUDE}")
-    add_library(onnxruntime_headers INTERFACE)
-    target_include_directories(onnxruntime_headers SYSTEM INTERFACE ${TACTUS_ONNXRUNTIME_INCLUDE})
-  else()
-    message(WARNING "ONNX Runtime's headers were not found, so this build has no engine that runs "
-                    "ONNX graphs. Run ./run build, or tools/setup/onnxruntime.sh, or set "
-                    "ONNXRUNTIME_ROOT to an unpacked release; or say -DTACTUS_ONNXRUNTIME=OFF.")
-  endif()
+  add_library(onnxruntime_headers INTERFACE)
+  target_include_directories(onnxruntime_headers SYSTEM INTERFACE
+                             ${PROJECT_SOURCE_DIR}/third_party/onnxruntime/include)
 endif()
 
 # The headers of NVIDIA's driver and of its management library only: both are opened at run time

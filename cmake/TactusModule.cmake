@@ -1,7 +1,8 @@
 # tactus_module(NAME [DIR dir] [COLD] [DEPS targets...] [VENDOR targets...])
 #
 # One library `tactus_NAME` from every .cc below DIR (default: the current folder). Beside the code lie
-#   *_test.cc   -> one executable tactus_NAME_test, each TEST known to ctest
+#   *_test.cc   -> one executable tactus_NAME_test, each TEST known to ctest. Those of what only optimised code shows
+#                  (*allocation_test.cc, *_twin_test.cc) are in tactus_NAME_optimised_test, which sanitizers do without
 #   *_bench.cc  -> one executable tactus_NAME_bench (Google Benchmark)
 #   *_fuzz.cc   -> one libFuzzer executable each, when TACTUS_FUZZ is on
 # EXCLUDE names folders below DIR that are modules of their own.
@@ -15,8 +16,10 @@ include(GoogleTest)
 # compiled several at a time. After a change one file is quicker than sixteen.
 option(TACTUS_UNITY "Compile a target's files several at a time: quick from nothing, slow to work with" OFF)
 
-# Every module adds to these: build the one to have what `ctest` or `./run fuzz` runs.
+# Every module adds to these. tactus_tests: what runs under sanitizers, or in any other build, when nobody asks for
+# less. tactus_program_tests: what needs optimised code. tactus_fuzzers: what `./run fuzz` runs.
 add_custom_target(tactus_tests)
+add_custom_target(tactus_program_tests)
 add_custom_target(tactus_fuzzers)
 
 # tactus_together(TARGET [SIZE]): with TACTUS_UNITY, compiles the target's files together, SIZE (16) at a time: so many
@@ -97,6 +100,28 @@ const char* const kSourceDir = \"@PROJECT_SOURCE_DIR@\";
   target_link_libraries(${TARGET} PRIVATE tactus_source_path)
 endfunction()
 
+# tactus_test(NAME GROUP sources... DEPS targets... [LABEL label]): the executable tactus_NAME_test, part of the target
+# tactus_GROUP, each TEST known to ctest with the label, which is NAME when none is given.
+function(tactus_test NAME GROUP)
+  cmake_parse_arguments(T "" "LABEL" "DEPS" ${ARGN})
+  if(NOT T_LABEL)
+    set(T_LABEL ${NAME})
+  endif()
+  set(target tactus_${NAME}_test)
+  add_executable(${target} ${T_UNPARSED_ARGUMENTS})
+  target_link_libraries(${target} PRIVATE ${T_DEPS} GTest::gmock GTest::gtest_main Threads::Threads)
+  tactus_source_path(${target})
+  tactus_together(${target})
+  tactus_quick_to_sanitize(${target})
+  if(NOT TACTUS_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo)
+    # Some sixth less to compile; GoogleTest names the line of a failure itself.
+    target_compile_options(${target} PRIVATE -O1 -g0)
+  endif()
+  add_dependencies(tactus_${GROUP} ${target})
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST
+                       PROPERTIES LABELS ${T_LABEL} TIMEOUT 600)  # a build may run beside it
+endfunction()
+
 function(tactus_module NAME)
   cmake_parse_arguments(M "COLD" "DIR" "DEPS;VENDOR;TEST_DEPS;EXCLUDE" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${M_DIR})
@@ -132,20 +157,15 @@ function(tactus_module NAME)
   target_link_libraries(tactus_${NAME} ${scope} ${M_DEPS})
 
   list(TRANSFORM M_TEST_DEPS PREPEND tactus_)
+  set(optimised ${tests})
+  list(FILTER optimised INCLUDE REGEX "(allocation|_twin)_test\\.cc$")
+  list(REMOVE_ITEM tests ${optimised} "")
   if(tests)
-    add_executable(tactus_${NAME}_test ${tests})
-    target_link_libraries(tactus_${NAME}_test PRIVATE tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR}
-                          GTest::gmock GTest::gtest_main Threads::Threads)
-    tactus_source_path(tactus_${NAME}_test)
-    tactus_together(tactus_${NAME}_test)
-    tactus_quick_to_sanitize(tactus_${NAME}_test)
-    if(NOT TACTUS_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo)
-      # Some sixth less to compile; GoogleTest names the line of a failure itself.
-      target_compile_options(tactus_${NAME}_test PRIVATE -O1 -g0)
-    endif()
-    add_dependencies(tactus_tests tactus_${NAME}_test)
-    gtest_discover_tests(tactus_${NAME}_test DISCOVERY_MODE PRE_TEST
-                         PROPERTIES LABELS ${NAME} TIMEOUT 300)
+    tactus_test(${NAME} tests ${tests} DEPS tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR})
+  endif()
+  if(optimised AND NOT TACTUS_SANITIZE)
+    tactus_test(${NAME}_optimised program_tests ${optimised} DEPS tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR}
+                LABEL program)
   endif()
   if(benches AND NOT TACTUS_FUZZ)
     add_executable(tactus_${NAME}_bench ${benches})

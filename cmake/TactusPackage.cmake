@@ -19,12 +19,8 @@ add_custom_command(
   COMMAND tactus completions fish > ${printed}/tactus.fish
   COMMAND ${CMAKE_COMMAND} -E touch ${printed}/printed
   DEPENDS tactus COMMENT "manual pages and completions" VERBATIM)
-if(TACTUS_SANITIZE)
-  add_custom_target(tactus_package_files DEPENDS ${printed}/printed)
-else()
-  add_custom_target(tactus_package_files ALL DEPENDS ${printed}/printed)  # for tests/deploy
-  add_dependencies(tactus_tests tactus_package_files)
-endif()
+add_custom_target(tactus_package_files DEPENDS ${printed}/printed)
+add_dependencies(tactus_program_tests tactus_package_files)  # for tests/deploy
 
 install(TARGETS tactus DESTINATION usr/bin)
 install(DIRECTORY ${printed}/man/ DESTINATION usr/share/man/man1)

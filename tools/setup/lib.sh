@@ -107,15 +107,16 @@ any_pip() {
 # pip_fetch PACKAGE==VERSION FILE SHA256: leaves the verified wheel in .cache/downloads. Downloads
 # only: nothing of it is installed or run.
 pip_fetch() {
-  local downloads=$cache/downloads pip
+  local downloads=$cache/downloads pip platform platforms=()
   mkdir -p "$downloads"
   if [ ! -f "$downloads/$2" ]; then
     pip=$(any_pip)
     say "downloading $1"
+    for platform in manylinux2014 manylinux_2_27 manylinux_2_28; do
+      platforms+=(--platform "${platform}_$(uname -m)")
+    done
     $pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-      --platform manylinux2014_x86_64 --platform manylinux_2_27_x86_64 \
-      --platform manylinux_2_28_x86_64 --python-version 3.11 --dest "$downloads" "$1" \
-      >"$cache/pip.log" 2>&1 || {
+      "${platforms[@]}" --python-version 3.11 --dest "$downloads" "$1" >"$cache/pip.log" 2>&1 || {
       tail -n 5 "$cache/pip.log" >&2
       fail "pip could not fetch $1" \
         "check the network and pip's configuration (\`pip config list\`), then run again"

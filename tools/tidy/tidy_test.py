@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A lint that reports nothing proves nothing: each rule must find its own violation, at its line."""
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -140,8 +141,19 @@ TEST(A, Works) {
         self.assertEqual([('A', 5, 7), ('TEST', 11, 12)], found)
 
 
+def commit_on_days(root, first, last):
+    """All of root on the FIRST day of a month, and a commit that changes nothing on the LAST."""
+    git = ['git', '-C', str(root), '-c', 'user.name=n', '-c', 'user.email=n@localhost']
+    subprocess.run([*git, 'init', '-q'], check=True)
+    subprocess.run([*git, 'add', '-A'], check=True)
+    for day in (first, last):
+        date = f'2026-01-0{day}T12:00:00Z'
+        subprocess.run([*git, 'commit', '-q', '--allow-empty', '-m', 'n'], check=True,
+                       env={**os.environ, 'GIT_AUTHOR_DATE': date, 'GIT_COMMITTER_DATE': date})
+
+
 class Headers(unittest.TestCase):
-    def check(self, text, source='', together=()):
+    def check(self, text, source='', together=(), committed=False):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             (root / 'src').mkdir()
@@ -149,9 +161,12 @@ class Headers(unittest.TestCase):
             (root / 'src/h.h').write_text(text)
             (root / 'src/a.cc').write_text(source)
             (root / 'src/b.cc').write_text('#include <string>\n')
-            file = 'build/unity_0.cxx' if together else 'src/a.cc'
-            (root / 'build/unity_0.cxx').write_text(
-                ''.join(f'#include "{root}/src/{name}"\n' for name in together))
+            (root / 'build/unity').mkdir()
+            file = 'build/unity/h_0.cc' if together else 'src/a.cc'
+            (root / 'build/unity/h_0.cc').write_text(
+                ''.join(f'#include "../../src/{name}"\n' for name in together))
+            if committed:
+                commit_on_days(root, 1, 3)
             (root / 'build/compile_commands.json').write_text(json.dumps(
                 [{'file': file, 'command': f'g++ -I{root}/src -std=c++20 -c {file}',
                   'directory': folder}]))
@@ -176,7 +191,13 @@ class Headers(unittest.TestCase):
                              '#include "h.h"\n', 1), ('#include "other.h"\n', 1)):
             code, output = self.check(leans, source)
             self.assertEqual(code, here, output)
-            self.assertIn(f'{1 - here} compiled by the build, {here} here, ', output)
+            self.assertIn(f'{1 - here} were compiled by the build; {here} compiled here, ', output)
+
+    def test_what_changed_before_the_last_day_is_left_to_the_run_of_all(self):
+        leans = '#pragma once\ninline std::string Name();\n'
+        code, output = self.check(leans, committed=True)
+        self.assertEqual(code, 0, output)
+        self.assertIn('of which 1 have not changed', output)
 
     def test_of_sources_compiled_together_only_the_first_counts(self):
         leans = '#pragma once\ninline std::string Name();\n'
