@@ -33,6 +33,7 @@ struct ControllerFlags {
   double replan_s = 360;
   double autoscale_s = -1;  // below 0: the file's
   double links_s = 30;
+  double dead_s = 10;
   double forget_s = 600;
   ControllerLifeFlags life;
 };
@@ -67,6 +68,8 @@ int RunController(const ControllerFlags& flags) {
   options.authority = flags.tls;
   options.leader.replan_every = FromSeconds(flags.replan_s);
   options.leader.links_every = FromSeconds(flags.links_s);
+  options.leader.membership = MembershipOptions::DeadAfter(FromSeconds(flags.dead_s));
+  options.leader.settle = options.leader.membership.suspect_after;
   options.leader.forget_after = FromSeconds(flags.forget_s);
   const auto models =
       flags.models.empty() ? ModelsBeside(flags.fleet) : std::filesystem::path(flags.models);
@@ -149,6 +152,11 @@ void AddController(CLI::App& app, CommandContext& context) {
           "Least time between two plans that changed links cause: links that carry far less or "
           "far more than the plan was made for")
       ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+  command
+      ->add_option("--dead-seconds", flags->dead_s,
+                   "How long a node may be silent before plans leave it out")
+      ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   command
       ->add_option(

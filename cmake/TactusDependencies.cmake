@@ -4,10 +4,18 @@ find_package(tomlplusplus REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(GTest REQUIRED)
-find_package(benchmark REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(SQLite3 REQUIRED)
+
+# Tests and benchmarks. Without these two the program builds.
+find_package(GTest QUIET)
+find_package(benchmark QUIET)
+if(GTest_FOUND AND benchmark_FOUND)
+  set(TACTUS_TESTS ON)
+else()
+  set(TACTUS_TESTS OFF)
+  message(STATUS "GoogleTest or Google Benchmark was not found: no tests and no benchmarks (./run build all)")
+endif()
 
 # engines/op decodes JPEGs with it.
 find_path(TACTUS_TURBOJPEG_INCLUDE turbojpeg.h)

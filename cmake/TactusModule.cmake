@@ -1,4 +1,4 @@
-# tactus_module(NAME [DIR dir] [COLD] [DEPS targets...] [VENDOR targets...])
+# tactus_module(NAME [DIR dir] [HOT] [DEPS targets...] [VENDOR targets...])
 #
 # One library `tactus_NAME` from every .cc below DIR (default: the current folder). Beside the code lie
 #   *_test.cc   -> one executable tactus_NAME_test, each TEST known to ctest. Those of what only optimised code shows
@@ -8,7 +8,7 @@
 # EXCLUDE names folders below DIR that are modules of their own.
 # DEPS are the modules that this one may include: they are its arrows, and tools/layers checks them.
 # VENDOR are third-party targets; they stay private to the module.
-# COLD: the module computes little in tests, so sanitizers check it unoptimised (tactus_quick_to_sanitize).
+# HOT: tests compute much in the module, so it is optimised under sanitizers too (tactus_quick_to_sanitize).
 
 include(GoogleTest)
 
@@ -123,7 +123,7 @@ function(tactus_test NAME GROUP)
 endfunction()
 
 function(tactus_module NAME)
-  cmake_parse_arguments(M "COLD" "DIR" "DEPS;VENDOR;TEST_DEPS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(M "HOT" "DIR" "DEPS;VENDOR;TEST_DEPS;EXCLUDE" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${M_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
@@ -145,7 +145,7 @@ function(tactus_module NAME)
       # What libFuzzer steers by. Tests and commands do without: it is a tenth of compiling them.
       target_compile_options(tactus_${NAME} PRIVATE -fsanitize=fuzzer-no-link)
     endif()
-    if(M_COLD)
+    if(NOT M_HOT)
       tactus_quick_to_sanitize(tactus_${NAME})
     endif()
   else()
@@ -156,6 +156,9 @@ function(tactus_module NAME)
   list(TRANSFORM M_DEPS PREPEND tactus_)
   target_link_libraries(tactus_${NAME} ${scope} ${M_DEPS})
 
+  if(NOT TACTUS_TESTS)
+    return()
+  endif()
   list(TRANSFORM M_TEST_DEPS PREPEND tactus_)
   set(optimised ${tests})
   list(FILTER optimised INCLUDE REGEX "(allocation|_twin)_test\\.cc$")

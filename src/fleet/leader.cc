@@ -90,7 +90,7 @@ void FleetLeader::Greeted(const FromNode& message, bool new_life) {
   // A COMMIT of a later plan may still be on its way.
   std::erase_if(node.in_force, [&](const FleetSlice& each) { return each.id <= slice.id; });
   node.in_force.insert(node.in_force.begin(), slice);
-  Send(message.node, message.who, WelcomeOrder{});
+  Send(message.node, message.who, Welcome());
 }
 
 void FleetLeader::Reported(const FromNode& message, TimePoint now) {
@@ -104,7 +104,7 @@ void FleetLeader::Reported(const FromNode& message, TimePoint now) {
     Measure(node, *beat, now);
   }
   if (!leading_) return;
-  if (node.report.term < kept_.term) return Send(message.node, message.who, WelcomeOrder{});
+  if (node.report.term < kept_.term) return Send(message.node, message.who, Welcome());
   std::erase_if(node.in_force,
                 [&](const FleetSlice& each) { return each.id < node.report.committed; });
   const bool known = std::ranges::any_of(
@@ -165,7 +165,7 @@ void FleetLeader::Lead(TimePoint now) {
   }
   if (history_ != nullptr) history_->OnLead(now, kept_.term);
   for (const auto& [name, member] : membership_.members()) {
-    if (member.present()) Send(name, member.who, WelcomeOrder{});
+    if (member.present()) Send(name, member.who, Welcome());
   }
 }
 

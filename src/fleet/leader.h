@@ -122,6 +122,7 @@ class FleetLeader {
     };
     std::map<std::string, Way> links;  // to other nodes, as they were last measured
   };
+  WelcomeOrder Welcome() const { return {options_.membership.beat_every}; }
   void Send(const std::string& node, const Incarnation& to, decltype(ToNode::what) what);
   void Greeted(const FromNode& message, bool new_life);
   void Reported(const FromNode& message, TimePoint now);

@@ -15,6 +15,10 @@ namespace tactus {
 struct MembershipOptions {
   Duration suspect_after = Seconds(3);  // of silence
   Duration dead_after = Seconds(10);
+  Duration beat_every = Seconds(1);  // what nodes are told: a sign of life so often
+
+  // A node is suspected after 0.3 of `dead`, and gives a sign of life ten times in it.
+  static MembershipOptions DeadAfter(Duration dead) { return {dead * 3 / 10, dead, dead / 10}; }
 };
 
 enum class Standing {

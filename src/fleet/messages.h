@@ -161,6 +161,7 @@ struct FromNode {
 const NodeReport& ReportOf(const FromNode& message);
 
 struct WelcomeOrder {
+  Duration beat_every{};  // 0: as the node does by itself
   bool operator==(const WelcomeOrder&) const = default;
 };
 // Say hello (again): this leader does not know what you serve.

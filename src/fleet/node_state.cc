@@ -95,8 +95,11 @@ void NodeState::Receive(const ToNode& order, TimePoint) {
     welcomed_ = false;
   }
   if (order.term != welcomed_by_) welcomed_ = false;
-  std::visit(Overloaded{[&](const WelcomeOrder&) {
+  std::visit(Overloaded{[&](const WelcomeOrder& welcome) {
                           welcomed_ = true;
+                          if (welcome.beat_every > Duration::zero()) {
+                            options_.beat_every = welcome.beat_every;
+                          }
                           welcomed_by_ = order.term;
                           denied_.clear();
                         },

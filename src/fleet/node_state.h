@@ -30,7 +30,7 @@ struct NodeKept {
 
 struct NodeStateOptions {
   std::string name;
-  Duration beat_every = Seconds(1);
+  Duration beat_every = Seconds(1);  // until a leader says another
   Duration load_again = Seconds(5);  // after a model that it serves did not load, or did not come
 };
 
@@ -123,7 +123,7 @@ class NodeState {
              NodeActions& actions);
   void NoteLoaded(const std::string& name, const std::string& digest);
 
-  const NodeStateOptions options_;
+  NodeStateOptions options_;
   NodeKept kept_;
   std::optional<NodeKept> offered_;    // what Take last asked to be kept
   std::optional<NodeKept> confirmed_;  // what lies on disk

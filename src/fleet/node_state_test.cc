@@ -71,6 +71,18 @@ TEST(NodeState, ObeysNoLeaderOfAnEarlierTermAndSaysWhichItObeys) {
   EXPECT_EQ(node.Report().term, 3u) << "meant for others";
 }
 
+TEST(NodeState, GivesSignsOfLifeAsOftenAsItsLeaderSays) {
+  NodeState node = Ready({"x"});
+  node.Take(kNow);
+  EXPECT_EQ(node.Next(), kNow + Seconds(1));
+  Order(node, 3, WelcomeOrder{Millis(200)});
+  node.Take(kNow);
+  EXPECT_EQ(node.Next(), kNow + Millis(200));
+  Order(node, 4, WelcomeOrder{});  // of an earlier version, which says nothing of it
+  node.Take(kNow);
+  EXPECT_EQ(node.Next(), kNow + Millis(200));
+}
+
 TEST(NodeState, ALatePrepareBringsNoAbandonedPlanBack) {
   NodeState node = Ready();
   const PrepareOrder prepare{Slice({1, 1}, {"x"})};

@@ -20,7 +20,7 @@ from site_processes import free_port
 
 FLEET = SOURCE / "examples" / "street" / "fleet.toml"
 MODELS = SOURCE / "examples" / "street" / "models"
-SETTLE_S = 90  # dead after 10 s of silence, and a machine under load; nothing here is timed
+SETTLE_S = 90  # a machine under load; nothing here is timed
 BODY = json.dumps({"inputs": [{"name": "input", "datatype": "FP32", "shape": [1, 16],
                                "data": [0] * 16}]}).encode()
 
@@ -54,6 +54,7 @@ class Cluster:
         self.own = own
         self.env = env or {}  # by process: what its environment has besides
         self.planning = planning  # options of the controller
+        self.dead = ("--dead-seconds", "3")  # a test waits for it
         self.tls = None
         self.folder = tempfile.TemporaryDirectory(prefix="tactus-cluster-test-")
         self.root = pathlib.Path(self.folder.name)
@@ -107,7 +108,7 @@ class Cluster:
         seen = self.log("controller").count("ready control=")
         self.controller = self._start(
             "controller", ["controller", str(self.fleet), "--state", str(self.root / "controller"),
-                           "--listen", f"127.0.0.1:{self.port}", *self.planning,
+                           "--listen", f"127.0.0.1:{self.port}", *self.dead, *self.planning,
                            *self.secure()])
 
         def ready():
@@ -163,12 +164,11 @@ class Cluster:
         return int(re.search(r"pid: (\d+)", text)[1])
 
     def close(self):
-        for process in [*self.agents.values(), *self.more, self.controller]:
-            if process is not None and process.poll() is None:
+        processes = [*self.agents.values(), *self.more, self.controller]
+        for process in filter(None, processes):
+            if process.poll() is None:
                 process.terminate()
-        for process in [*self.agents.values(), *self.more, self.controller]:
-            if process is None:
-                continue
+        for process in filter(None, processes):
             try:
                 process.wait(timeout=WAIT_S)
             except subprocess.TimeoutExpired:

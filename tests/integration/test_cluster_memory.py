@@ -38,7 +38,8 @@ class Controllers(Cluster):
         process = self._start(
             f"controller-{name}",
             ["controller", str(self.fleet), "--state", str(self.root / f"controller-{name}"),
-             "--listen", f"127.0.0.1:{self.ports.get(name, 0)}", "--name", name, *self.options,
+             "--listen", f"127.0.0.1:{self.ports.get(name, 0)}", "--name", name, *self.dead,
+             *self.options,
              *self.secure_controller(name)])
         self.controllers[name] = process
         self.more.append(process)

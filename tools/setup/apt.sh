@@ -5,7 +5,8 @@ source "$(dirname "$0")/lib.sh"
 
 wanted() {  # the entries of the groups that GROUP includes
   awk -v group="$1" '/^#/ || NF < 2 { next }
-    $1 == "build" || $1 == group || (group == "pipelines" && $1 == "demo") { print $2 }' \
+    $1 == "build" || $1 == group || (group == "pipelines" && $1 == "demo") ||
+      (group == "test" && $1 == "all") { print $2 }' \
     "$root/tools/setup/packages.txt" | sort -u
 }
 

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # setup.sh GROUP: makes this machine ready for `./run GROUP` (build, demo or test). Group pipelines
-# is for `./run demo pipelines`, street and bench, groups video and postgres for `./run build video`
-# and `./run build postgres`, group package for `./run package`, group gpu for `tactus serve
-# --device cuda:0`. Installs what is missing and says what; takes a fraction of a second when
-# nothing is. Downloads stay in .cache.
+# is for `./run demo pipelines` and street, group all for tests and benchmarks, groups video and
+# postgres for `./run build video` and `./run build postgres`, group package for `./run package`,
+# group gpu for `tactus serve --device cuda:0`. Installs what is missing and says what; takes a
+# fraction of a second when nothing is. Downloads stay in .cache.
 here=$(dirname "$0")
 source "$here/lib.sh"
 
 group=${1:-build}
 case $group in
-  build | demo | pipelines | test | video | postgres | package | gpu) ;;
-  *) fail "unknown group $group" "build, demo, pipelines, test, video, postgres, package or gpu" ;;
+  build | all | demo | pipelines | test | video | postgres | package | gpu) ;;
+  *) fail "unknown group $group" \
+    "build, all, demo, pipelines, test, video, postgres, package or gpu" ;;
 esac
 
 # Two set-ups at once (two terminals) would unpack over each other.

@@ -7,9 +7,9 @@
 #   integration  the program as a server, with real clients (release)
 #   lint         style, arrows, headers, format
 # All of them when none is named; `all` is all of them, with every header instead of those that
-# changed. Two rows of steps run side by side: the release is built and tested at once, for its tests
-# mostly wait; what needs sanitizers is built and tested beside that, at the lowest priority. Keeps
-# every step's output in build/logs; ends with `N passed, N failed` on a line of its own.
+# changed. Two rows of steps run side by side: the release is built first and tested, which is
+# mostly waiting; what needs sanitizers is built and tested beside that, at the lowest priority.
+# Keeps every step's output in build/logs; ends with `N passed, N failed` on a line of its own.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -51,7 +51,7 @@ run_step() {
       ! wanted program || labels+=(program)
       ! wanted integration || labels+=(integration)
       # One test more than there are processors: those of integration wait more than they compute.
-      # RESOURCE_LOCK, where the tests are declared, keeps apart those that must not run side by side.
+      # RESOURCE_LOCK, where the tests are declared, keeps apart those that must not be together.
       run_ctest release -j $((jobs + 1)) -L "^($(IFS='|'; echo "${labels[*]}"))\$"
       ;;
     format) ./run format --check ;;
@@ -170,7 +170,8 @@ count() {  # STEP STATUS
       else
         fail "$1"
       fi
-      grep -E 'Failure$|: Failure|SUMMARY: |ERROR: |Error: |remedy|^\s+[0-9]+ - ' "$log" | head -n 60
+      grep -E 'Failure$|: Failure|SUMMARY: |ERROR: |Error: |remedy|^\s+[0-9]+ - ' "$log" |
+        head -n 60
       ;;
   esac
 }
@@ -217,7 +218,8 @@ seconds_left() {  # ROW
   echo "$sum"
 }
 
-# The sanitizers' row waits for the release's build, if there is one: both would only share the processors.
+# The sanitizers' row waits for the release's build, if there is one: both would only share the
+# processors.
 building() { [[ ${step_of[release]:-} = build-release && -n ${pid[release]:-} ]]; }
 seconds_to_go() {
   local release sanitizers build=0

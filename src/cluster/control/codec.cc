@@ -283,7 +283,9 @@ void Encode(const ToNode& message, control::ToNode& out) {
   out.set_home(message.to.home);
   out.set_count(message.to.count);
   out.set_term(message.term);
-  std::visit(Cases{[&](const WelcomeOrder&) { out.mutable_welcome(); },
+  std::visit(Cases{[&](const WelcomeOrder& welcome) {
+                     out.mutable_welcome()->set_beat_ns(welcome.beat_every.count());
+                   },
                    [&](const GreetOrder&) { out.mutable_greet(); },
                    [&](const DenyOrder& deny) { out.mutable_deny()->set_why(deny.why); },
                    [&](const PrepareOrder& prepare) {
@@ -313,7 +315,7 @@ Expected<ToNode> Decode(const control::ToNode& in) {
   ToNode message{checked.Name(in.node(), "node"), {in.home(), in.count()}, in.term(), {}};
   switch (in.what_case()) {
     case control::ToNode::kWelcome:
-      message.what = WelcomeOrder{};
+      message.what = WelcomeOrder{checked.Time(in.welcome().beat_ns(), "beat")};
       break;
     case control::ToNode::kGreet:
       message.what = GreetOrder{};

@@ -51,7 +51,7 @@ TEST(Codec, EveryMessageComesBackAsItWas) {
   ExpectSame<control::FromNode>(
       FromNode{"a", {1, 2}, 4, NodeBeat{report, {{"m", 1.5}}, {{"b", {2.5, Millis(3)}}}}});
   for (const decltype(ToNode::what)& what : std::vector<decltype(ToNode::what)>{
-           WelcomeOrder{}, GreetOrder{}, DenyOrder{"why"}, PrepareOrder{ASlice()},
+           WelcomeOrder{Millis(200)}, GreetOrder{}, DenyOrder{"why"}, PrepareOrder{ASlice()},
            CommitOrder{{3, 9}, {{"a", "h:1"}}}, PeersOrder{{{"a", "h:1"}}},
            RetireOrder{{3, 9}, {"m"}}, AbandonOrder{{3, 9}, true, {"m"}}}) {
     ExpectSame<control::ToNode>(ToNode{"a", {1, 2}, 3, what});
