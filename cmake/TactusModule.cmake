@@ -1,4 +1,4 @@
-# tactus_module(NAME [DIR dir] [HOT] [DEPS targets...] [VENDOR targets...])
+# tactus_module(NAME [DIR dir] [HOT] [FUZZED] [DEPS targets...] [VENDOR targets...])
 #
 # One library `tactus_NAME` from every .cc below DIR (default: the current folder). Beside the code lie
 #   *_test.cc   -> one executable tactus_NAME_test, each TEST known to ctest. Those of what only optimised code shows
@@ -8,6 +8,7 @@
 # EXCLUDE names folders below DIR that are modules of their own.
 # DEPS are the modules that this one may include: they are its arrows, and tools/layers checks them.
 # VENDOR are third-party targets; they stay private to the module.
+# FUZZED: it has no fuzz target of its own, and those of others are steered by what it does.
 # HOT: tests compute much in the module, so it is optimised under sanitizers too (tactus_quick_to_sanitize).
 
 include(GoogleTest)
@@ -123,7 +124,7 @@ function(tactus_test NAME GROUP)
 endfunction()
 
 function(tactus_module NAME)
-  cmake_parse_arguments(M "HOT" "DIR" "DEPS;VENDOR;TEST_DEPS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(M "HOT;FUZZED" "DIR" "DEPS;VENDOR;TEST_DEPS;EXCLUDE" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${M_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
@@ -141,8 +142,8 @@ function(tactus_module NAME)
     add_library(tactus_${NAME} STATIC ${sources})
     target_link_libraries(tactus_${NAME} PRIVATE ${M_VENDOR} Threads::Threads)
     tactus_together(tactus_${NAME})
-    if(TACTUS_FUZZ)
-      # What libFuzzer steers by. Tests and commands do without: it is a tenth of compiling them.
+    if(TACTUS_FUZZ AND (fuzzers OR M_FUZZED))
+      # What libFuzzer steers by. The other modules do without: it is up to a third of compiling them.
       target_compile_options(tactus_${NAME} PRIVATE -fsanitize=fuzzer-no-link)
     endif()
     if(NOT M_HOT)
