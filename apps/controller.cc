@@ -155,8 +155,9 @@ void AddController(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command
       ->add_option("--dead-seconds", flags->dead_s,
-                   "How long a node may be silent before plans leave it out")
-      ->check(CLI::Range(1.0, 1e6))
+                   "How long a node may be silent before plans leave it out (an agent looks for "
+                   "its controller again every 2 s)")
+      ->check(CLI::Range(4.0, 1e6))
       ->capture_default_str();
   command
       ->add_option(

@@ -52,8 +52,7 @@ struct Mix {
 
 // Each model's requests by themselves, within its own SLO, also where pipelines send them.
 Expected<Mix> LoadMix(const std::string& name, const Options& options) {
-  auto scenario =
-      LoadScenario(fmt::format("{}/scenarios/gpulets/{}.toml", kSourceDir, name));
+  auto scenario = LoadScenario(fmt::format("{}/scenarios/gpulets/{}.toml", kSourceDir, name));
   if (!scenario) return std::unexpected(scenario.error());
   auto profile = LoadProfile(scenario->profile);
   if (!profile) return std::unexpected(profile.error());

@@ -128,8 +128,7 @@ struct Costs {
 };
 
 Expected<Costs> Measure(const std::string& workload, double clock_cost) {
-  auto scenario =
-      LoadScenario(fmt::format("{}/scenarios/strait/{}.toml", kSourceDir, workload));
+  auto scenario = LoadScenario(fmt::format("{}/scenarios/strait/{}.toml", kSourceDir, workload));
   if (!scenario) return std::unexpected(scenario.error());
   constexpr int kDevices = 4;
   scenario->lanes = kDevices;

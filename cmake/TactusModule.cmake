@@ -66,7 +66,7 @@ function(tactus_write_unity TARGET SIZE)
     tactus_write_unity_file(${TARGET} ${folder}/${TARGET}_${batch}.cc "${includes}")
   endif()
   # Messages name files from the source folder on.
-  target_compile_options(${TARGET} PRIVATE -fmacro-prefix-map=unity/../../../=)
+  target_compile_options(${TARGET} PRIVATE -fmacro-prefix-map=${folder}/../../../=)
   # Files that are included look like headers to it, in which it would be right.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(${TARGET} PRIVATE -Wno-subobject-linkage)

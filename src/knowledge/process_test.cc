@@ -1,4 +1,3 @@
-#include "base/source_path_for_test.h"
 #include "knowledge/process_test.h"
 
 #include <atomic>
@@ -22,6 +21,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/source_path_for_test.h"
 
 namespace tactus::knowledge {
 namespace {
@@ -124,8 +125,7 @@ std::vector<pid_t> ChildrenOf(pid_t parent) {
 }
 
 std::filesystem::path EtcdProgram() {
-  const std::filesystem::path fetched =
-      std::filesystem::path(kSourceDir) / ".cache/etcd/etcd";
+  const std::filesystem::path fetched = std::filesystem::path(kSourceDir) / ".cache/etcd/etcd";
   for (const auto& program : {fetched, std::filesystem::path("/usr/bin/etcd")}) {
     if (std::filesystem::exists(program)) return program;
   }

@@ -21,8 +21,7 @@ constexpr int kSeeds = 3;
 // Requests in time, of all seeds; where rows are answered alone, rows.
 std::int64_t OnTime(const std::string& name, const std::string& rule, double rate) {
   auto scenario = LoadScenario(SourcePath("scenarios/pipelines/" + name + ".toml"));
-  const auto profile =
-      LoadProfile(SourcePath("scenarios/profiles/gpulets-standin-2080ti.json"));
+  const auto profile = LoadProfile(SourcePath("scenarios/profiles/gpulets-standin-2080ti.json"));
   EXPECT_TRUE(scenario && profile) << name;
   scenario->duration_s = 20;
   scenario->pipelines[0].deadlines = rule;

@@ -1,4 +1,3 @@
-#include "base/source_path_for_test.h"
 #include "workload/accuracy_limit.h"
 
 #include <string>
@@ -6,6 +5,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "base/source_path_for_test.h"
 
 namespace tactus {
 namespace {

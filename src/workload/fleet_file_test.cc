@@ -1,10 +1,11 @@
 // A fleet as people write it. A number that is read wrongly, or a name that is taken for another,
 // plans for a fleet that is not there.
-#include "base/source_path_for_test.h"
 #include "workload/fleet_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "base/source_path_for_test.h"
 
 namespace tactus {
 namespace {

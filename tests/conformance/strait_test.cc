@@ -26,8 +26,7 @@ struct Played {
 };
 
 Expected<Scenario> Workload(const std::string& name) {
-  const std::filesystem::path folder =
-      std::filesystem::path(kSourceDir) / "scenarios/strait";
+  const std::filesystem::path folder = std::filesystem::path(kSourceDir) / "scenarios/strait";
   return LoadScenario(folder / (name + ".toml"));
 }
 

@@ -54,7 +54,6 @@ class Cluster:
         self.own = own
         self.env = env or {}  # by process: what its environment has besides
         self.planning = planning  # options of the controller
-        self.dead = ("--dead-seconds", "3")  # a test waits for it
         self.tls = None
         self.folder = tempfile.TemporaryDirectory(prefix="tactus-cluster-test-")
         self.root = pathlib.Path(self.folder.name)
@@ -108,7 +107,7 @@ class Cluster:
         seen = self.log("controller").count("ready control=")
         self.controller = self._start(
             "controller", ["controller", str(self.fleet), "--state", str(self.root / "controller"),
-                           "--listen", f"127.0.0.1:{self.port}", *self.dead, *self.planning,
+                           "--listen", f"127.0.0.1:{self.port}", *self.planning,
                            *self.secure()])
 
         def ready():

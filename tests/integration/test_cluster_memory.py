@@ -38,8 +38,7 @@ class Controllers(Cluster):
         process = self._start(
             f"controller-{name}",
             ["controller", str(self.fleet), "--state", str(self.root / f"controller-{name}"),
-             "--listen", f"127.0.0.1:{self.ports.get(name, 0)}", "--name", name, *self.dead,
-             *self.options,
+             "--listen", f"127.0.0.1:{self.ports.get(name, 0)}", "--name", name, *self.options,
              *self.secure_controller(name)])
         self.controllers[name] = process
         self.more.append(process)
@@ -223,6 +222,7 @@ class BadOptionsTest(unittest.TestCase):
         self.assertIn("none", said)
         self.assertIn("etcd://HOST:PORT", self.controller("--elect", "etcd://nowhere"))
         self.assertIn("lease", self.controller("--elect", "none", "--lease-seconds", "1"))
+        self.assertIn("--dead-seconds", self.controller("--dead-seconds", "1"))
         self.assertIn("--elect", self.controller("--name", "a"))
         history = ("cluster", "history", "--store")
         self.assertIn("no such file",

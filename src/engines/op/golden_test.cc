@@ -25,8 +25,7 @@ constexpr float kNear = 1e-4f;
 
 std::map<std::string, Tensor> ReadGolden() {
   std::map<std::string, Tensor> all;
-  std::ifstream file(SourcePath("tests/data/operators.golden"),
-                     std::ios::binary);
+  std::ifstream file(SourcePath("tests/data/operators.golden"), std::ios::binary);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     std::string name, type, sizes;
