@@ -101,10 +101,10 @@ const char* const kSourceDir = \"@PROJECT_SOURCE_DIR@\";
   target_link_libraries(${TARGET} PRIVATE tactus_source_path)
 endfunction()
 
-# tactus_test(NAME GROUP sources... DEPS targets... [LABEL label]): the executable tactus_NAME_test, part of the target
-# tactus_GROUP, each TEST known to ctest with the label, which is NAME when none is given.
+# tactus_test(NAME GROUP sources... DEPS targets... [HOT] [LABEL label]): the executable tactus_NAME_test, part of the
+# target tactus_GROUP, each TEST known to ctest with the label, which is NAME when none is given.
 function(tactus_test NAME GROUP)
-  cmake_parse_arguments(T "" "LABEL" "DEPS" ${ARGN})
+  cmake_parse_arguments(T "HOT" "LABEL" "DEPS" ${ARGN})
   if(NOT T_LABEL)
     set(T_LABEL ${NAME})
   endif()
@@ -113,7 +113,9 @@ function(tactus_test NAME GROUP)
   target_link_libraries(${target} PRIVATE ${T_DEPS} GTest::gmock GTest::gtest_main Threads::Threads)
   tactus_source_path(${target})
   tactus_together(${target})
-  tactus_quick_to_sanitize(${target})
+  if(NOT T_HOT)
+    tactus_quick_to_sanitize(${target})
+  endif()
   if(NOT TACTUS_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo)
     # Some sixth less to compile; GoogleTest names the line of a failure itself.
     target_compile_options(${target} PRIVATE -O1 -g0)
@@ -165,6 +167,10 @@ function(tactus_module NAME)
   list(FILTER optimised INCLUDE REGEX "(allocation|_twin)_test\\.cc$")
   list(REMOVE_ITEM tests ${optimised} "")
   if(tests)
+    if(M_HOT)
+      # Of an inline function that is in both, the linker may keep the test's copy.
+      list(PREPEND tests HOT)
+    endif()
     tactus_test(${NAME} tests ${tests} DEPS tactus_${NAME} ${M_TEST_DEPS} ${M_VENDOR})
   endif()
   if(optimised AND NOT TACTUS_SANITIZE)

@@ -283,4 +283,8 @@ show_cache "$cache_before"
 line="$passed passed, $failed failed"
 [ $skipped = 0 ] || line+=", $skipped skipped"
 echo "$line"
-[ $failed = 0 ]
+[ $failed = 0 ] || exit 1
+# What tools/tidy/headers.py compares with the next time.
+if [ "$stages" = "$every" ] && [ -z "$(git status --porcelain 2>&1)" ]; then
+  git rev-parse HEAD >.cache/passed-commit
+fi

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """headers.py BUILD_DIR [SOURCE_DIR]: headers of src/ and apps/ compile by themselves.
 
-Checks those that changed since the last commit that passed `./run test` here, or, where none did,
-since the day before the last commit; with TACTUS_ALL_HEADERS=1, or outside git, all. A header that a
+Checks those that changed since the last commit that passed `./run test` here; where none did, since
+the branch left origin/main; on main itself, in the six hours before the last commit. With
+TACTUS_ALL_HEADERS=1, or outside git, all. A header that a
 source of the build includes before anything else does, for the build compiled that source. The
 others are compiled here, with the include paths from BUILD_DIR/compile_commands.json, and not again
 until one of them, or a header of this repository that it includes, changes (BUILD_DIR/headers.json
@@ -86,14 +87,16 @@ def changed_headers(source):
                              check=False)
         return run.stdout.strip() if run.returncode == 0 else ''
 
+    head, last = git('rev-parse', 'HEAD'), git('log', '-1', '--format=%cI')
+    if not last:
+        return None
     passed = source / '.cache/passed-commit'
     base = passed.read_text().strip() if passed.is_file() else ''
-    if not base or not git('merge-base', base, 'HEAD') == base:
-        last = git('log', '-1', '--format=%cI')
-        if not last:
-            return None
-        day_before = datetime.datetime.fromisoformat(last) - datetime.timedelta(days=1)
-        base = git('rev-list', '-1', f'--before={day_before.isoformat()}', 'HEAD')
+    if not base or git('merge-base', base, 'HEAD') != base:
+        base = git('merge-base', 'origin/main', 'HEAD')
+        if base in ('', head):
+            before = datetime.datetime.fromisoformat(last) - datetime.timedelta(hours=6)
+            base = git('rev-list', '-1', f'--before={before.isoformat()}', 'HEAD')
     if not base:
         return None
     names = git('diff', '--name-only', '--diff-filter=d', base).split('\n')

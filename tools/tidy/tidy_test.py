@@ -193,7 +193,7 @@ class Headers(unittest.TestCase):
             self.assertEqual(code, here, output)
             self.assertIn(f'{1 - here} were compiled by the build; {here} compiled here, ', output)
 
-    def test_what_changed_before_the_last_day_is_left_to_the_run_of_all(self):
+    def test_what_changed_long_before_the_last_commit_is_left_to_the_run_of_all(self):
         leans = '#pragma once\ninline std::string Name();\n'
         code, output = self.check(leans, committed=True)
         self.assertEqual(code, 0, output)
