@@ -54,6 +54,7 @@ run_step() {
       # RESOURCE_LOCK, where the tests are declared, keeps apart those that must not be together.
       run_ctest release -j $((jobs + 1)) -L "^($(IFS='|'; echo "${labels[*]}"))\$"
       ;;
+    set-up) bash tools/setup/setup.sh test ;;
     format) ./run format --check ;;
     build-asan)
       ! wanted unit || targets+=(tactus_tests)
@@ -86,22 +87,22 @@ if [ "${1:-}" = --step ]; then
   exit
 fi
 
-# The steps of the two rows that STAGE needs, each with the seconds it takes from nothing on two
-# cores. A step runs when the one before it, in its row, has ended; one whose build failed does not.
+# The steps that STAGE needs, each with the seconds it takes from nothing on two cores. A step runs
+# when the one before it, in its row, has ended, and what it needs; if that failed it does not.
 steps_of() {
   case $1 in
-    unit) echo "build-asan:600 unit:330" ;;
-    fuzz) echo "build-asan:600 fuzz:160" ;;
-    tsan) echo "build-tsan:200 tsan:95" ;;
-    program | integration) echo "build-release:450 tests-release:520" ;;
-    lint) echo "build-release:450 tests-release:520 format:5" ;;
+    unit) echo "set-up:60 build-asan:820 unit:420" ;;
+    fuzz) echo "build-asan:820 fuzz:150" ;;
+    tsan) echo "set-up:60 build-tsan:200 tsan:95" ;;
+    program | integration) echo "set-up:60 build-release:480 tests-release:360" ;;
+    lint) echo "set-up:60 build-release:480 tests-release:360 format:5" ;;
     *) return 1 ;;
   esac
 }
-declare -A rows=([release]='build-release tests-release format'
+declare -A rows=([set-up]=set-up [release]='build-release tests-release format'
   [sanitizers]='build-asan unit build-tsan tsan fuzz')
-declare -A build_of=([tests-release]=build-release [unit]=build-asan [fuzz]=build-asan
-  [tsan]=build-tsan)
+declare -A needs=([tests-release]='build-release set-up' [unit]='build-asan set-up'
+  [fuzz]=build-asan [tsan]='build-tsan set-up')
 
 every='unit program integration lint tsan fuzz'
 stages="${*:-$every}"
@@ -121,7 +122,7 @@ for stage in $stages; do
     expected[$step]=${known:-${entry#*:}}
   done
 done
-for row in release sanitizers; do
+for row in set-up release sanitizers; do
   for step in ${rows[$row]}; do
     [ -z "${expected[$step]:-}" ] || left[$row]+="$step "
   done
@@ -147,6 +148,12 @@ count() {  # STEP STATUS
       broken[$1]=1
       fail "$1"
       grep -E -A 12 'error:|FAILED:|CMake Error' "$log" | head -n 60
+      ;;
+    set-up)
+      cat "$log"  # what it has installed, or why it could not
+      [ "$2" = 0 ] && return
+      broken[$1]=1
+      fail "$1"
       ;;
     format)
       if [ "$2" = 0 ]; then passed=$((passed + 1)); else fail format; tail -n 20 "$log"; fi
@@ -176,13 +183,23 @@ count() {  # STEP STATUS
   esac
 }
 
-begin() {  # ROW: starts its next step, if there is one
-  local row=$1 step priority=(nice -n 19)
+# Nothing of the sanitizers' row runs beside the release's build: both would only share the
+# processors. No test runs before the set-up is done.
+must_wait() {  # ROW STEP
+  [[ $1 = sanitizers && ${step_of[release]:-} = build-release && -n ${pid[release]:-} ]] ||
+    [[ " ${needs[$2]:-} " == *" set-up "* && -n ${pid[set-up]:-} ]]
+}
+
+begin() {  # ROW: starts its next step, if there is one that can
+  local row=$1 step need can priority=()
+  [ "$row" != sanitizers ] || priority=(nice -n 19)
   while [ -n "${left[$row]:-}" ]; do
     step=${left[$row]%% *}
+    must_wait "$row" "$step" && return
     left[$row]=${left[$row]#* }
-    [ -z "${broken[${build_of[$step]:-none}]:-}" ] || continue
-    [ "$row" = sanitizers ] || priority=()
+    can=1
+    for need in ${needs[$step]:-}; do [ -z "${broken[$need]:-}" ] || can=; done
+    [ -n "$can" ] || continue
     # A process group of its own, so that an interrupt ends all of it (see stop).
     setsid "${priority[@]}" bash "$0" --step "$step" "$stages" \
       >"$logs/$step.log" 2>&1 </dev/null &
@@ -218,24 +235,19 @@ seconds_left() {  # ROW
   echo "$sum"
 }
 
-# The sanitizers' row waits for the release's build, if there is one: both would only share the
-# processors.
-building() { [[ ${step_of[release]:-} = build-release && -n ${pid[release]:-} ]]; }
 seconds_to_go() {
-  local release sanitizers build=0
+  local release sanitizers
   release=$(seconds_left release)
   sanitizers=$(seconds_left sanitizers)
-  if building; then
-    build=$((expected[build-release] - SECONDS + started[release]))
-    [ $build -gt 0 ] || build=0
+  if [ -n "${left[sanitizers]:-}" ] && must_wait sanitizers ''; then
+    sanitizers=$((sanitizers + expected[build-release] - SECONDS + started[release]))
   fi
-  sanitizers=$((sanitizers + build))
   echo $((release > sanitizers ? release : sanitizers))
 }
 
 show_progress() {
   local row line='' what
-  for row in release sanitizers; do
+  for row in set-up release sanitizers; do
     [ -n "${pid[$row]:-}" ] || continue
     what=$(grep -oE '^\[[0-9]+/[0-9]+\]|^ *[0-9]+/[0-9]+ Test' "$logs/${step_of[$row]}.log" |
       tail -n 1 | tr -d ' []Test')
@@ -258,18 +270,14 @@ began=$SECONDS
 pause=150  # in fifths of a second, between two lines
 [ -t 1 ] && pause=5
 cache_before=$(cache_counts)
-release_first=${left[release]:-}
-begin release
-building || begin sanitizers
+for row in set-up release sanitizers; do begin $row; done
 echo "stages: $stages; about $(clock "$(seconds_to_go)") minutes on this machine"
 tick=0
 while [ ${#pid[@]} -gt 0 ]; do
-  for row in release sanitizers; do
-    [ -n "${pid[$row]:-}" ] && ! kill -0 "${pid[$row]}" 2>/dev/null || continue
-    end $row
-    begin $row
+  for row in set-up release sanitizers; do
+    if [ -n "${pid[$row]:-}" ] && ! kill -0 "${pid[$row]}" 2>/dev/null; then end $row; fi
+    if [ -z "${pid[$row]:-}" ]; then begin $row; fi
   done
-  if ! building && [ -z "${pid[sanitizers]:-}" ]; then begin sanitizers; fi
   [ $((tick % pause)) != 0 ] || show_progress
   tick=$((tick + 1))
   sleep 0.2
