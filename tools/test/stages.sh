@@ -187,7 +187,7 @@ count() {  # STEP STATUS
 # processors. No test runs before the set-up is done.
 must_wait() {  # ROW STEP
   [[ $1 = sanitizers && ${step_of[release]:-} = build-release && -n ${pid[release]:-} ]] ||
-    [[ " ${needs[$2]:-} " == *" set-up "* && -n ${pid[set-up]:-} ]]
+    [[ " ${needs[${2:-none}]:-} " == *" set-up "* && -n ${pid[set-up]:-} ]]
 }
 
 begin() {  # ROW: starts its next step, if there is one that can
