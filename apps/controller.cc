@@ -69,7 +69,7 @@ int RunController(const ControllerFlags& flags) {
   options.leader.replan_every = FromSeconds(flags.replan_s);
   options.leader.links_every = FromSeconds(flags.links_s);
   options.leader.membership = MembershipOptions::DeadAfter(FromSeconds(flags.dead_s));
-  options.leader.settle = options.leader.membership.suspect_after;
+  options.leader.settle = std::min(options.leader.settle, options.leader.membership.suspect_after);
   options.leader.forget_after = FromSeconds(flags.forget_s);
   const auto models =
       flags.models.empty() ? ModelsBeside(flags.fleet) : std::filesystem::path(flags.models);
@@ -155,8 +155,8 @@ void AddController(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command
       ->add_option("--dead-seconds", flags->dead_s,
-                   "How long a node may be silent before plans leave it out (an agent looks for "
-                   "its controller again every 2 s)")
+                   "How long a node may be silent before plans leave it out; at least 4, for an "
+                   "agent may need 2 to find its controller again")
       ->check(CLI::Range(4.0, 1e6))
       ->capture_default_str();
   command

@@ -8,7 +8,7 @@
 # EXCLUDE names folders below DIR that are modules of their own.
 # DEPS are the modules that this one may include: they are its arrows, and tools/layers checks them.
 # VENDOR are third-party targets; they stay private to the module.
-# FUZZED: it has no fuzz target of its own, and those of others are steered by what it does.
+# FUZZED: libFuzzer steers by its branches too, though its fuzz targets are in other modules.
 # HOT: tests compute much in the module, so it is optimised under sanitizers too (tactus_quick_to_sanitize).
 
 include(GoogleTest)
@@ -17,8 +17,8 @@ include(GoogleTest)
 # compiled several at a time. After a change one file is quicker than sixteen.
 option(TACTUS_UNITY "Compile a target's files several at a time: quick from nothing, slow to work with" OFF)
 
-# Every module adds to these. tactus_tests: what runs under sanitizers, or in any other build, when nobody asks for
-# less. tactus_program_tests: what needs optimised code. tactus_fuzzers: what `./run fuzz` runs.
+# Every module adds to these. tactus_tests: unit tests. tactus_program_tests: those that need an optimised library.
+# tactus_fuzzers: what `./run fuzz` runs.
 add_custom_target(tactus_tests)
 add_custom_target(tactus_program_tests)
 add_custom_target(tactus_fuzzers)

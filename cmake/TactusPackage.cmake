@@ -20,7 +20,6 @@ add_custom_command(
   COMMAND ${CMAKE_COMMAND} -E touch ${printed}/printed
   DEPENDS tactus COMMENT "manual pages and completions" VERBATIM)
 add_custom_target(tactus_package_files DEPENDS ${printed}/printed)
-add_dependencies(tactus_program_tests tactus_package_files)  # for tests/deploy
 
 install(TARGETS tactus DESTINATION usr/bin)
 install(DIRECTORY ${printed}/man/ DESTINATION usr/share/man/man1)

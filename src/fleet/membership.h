@@ -2,6 +2,7 @@
 // silent and dead when they stay so. Pure: the caller says what came and what time it is.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,8 +18,10 @@ struct MembershipOptions {
   Duration dead_after = Seconds(10);
   Duration beat_every = Seconds(1);  // what nodes are told: a sign of life so often
 
-  // A node is suspected after 0.3 of `dead`, and gives a sign of life ten times in it.
-  static MembershipOptions DeadAfter(Duration dead) { return {dead * 3 / 10, dead, dead / 10}; }
+  // A node is suspected after 0.3 of `dead`, and gives ten signs of life in it, or one each second.
+  static MembershipOptions DeadAfter(Duration dead) {
+    return {dead * 3 / 10, dead, std::min(dead / 10, Duration(Seconds(1)))};
+  }
 };
 
 enum class Standing {

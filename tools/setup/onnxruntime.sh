@@ -10,7 +10,8 @@ version=1.30.0
 target=$cache/onnxruntime
 
 if [ -n "${ONNXRUNTIME_ROOT:-}" ]; then
-  library=$(find "$ONNXRUNTIME_ROOT"/lib* -name 'libonnxruntime.so*' 2>/dev/null | head -n 1)
+  library=$(find "$ONNXRUNTIME_ROOT"/lib* -name 'libonnxruntime.so*' 2>/dev/null | head -n 1) ||
+    true
   [ -n "$library" ] && exit 0
   fail "ONNXRUNTIME_ROOT=$ONNXRUNTIME_ROOT lacks lib/libonnxruntime.so*" \
     "point it to an unpacked release of ONNX Runtime, or unset it to have one fetched"

@@ -4,7 +4,7 @@
 # groups video and postgres for `./run build video` and `./run build postgres`, group package for
 # `./run package`, group gpu for `tactus serve --device cuda:0`. Installs what is missing and says
 # what; takes a fraction of a second when nothing is. Downloads stay in .cache. With --compile, only
-# what the compiler needs: `./run test` fetches the rest while it compiles.
+# Debian's packages and headers: `./run test` fetches the rest while it compiles.
 here=$(dirname "$0")
 source "$here/lib.sh"
 

@@ -42,7 +42,8 @@ run_step() {
   case $1 in
     build-release)
       ! wanted lint || targets+=(tactus_proto)  # whose headers are among those that are checked
-      ! wanted program || targets+=(tactus tactus_demo tactus_package_files tactus_program_tests)
+      ! wanted program ||
+        targets+=(tactus tactus_demo tactus_package_files tactus_bench_gpu tactus_program_tests)
       ! wanted integration || targets+=(tactus tactus_street_link tactus_bench_gpu)
       build release "${targets[@]}"
       ;;
@@ -87,8 +88,8 @@ if [ "${1:-}" = --step ]; then
   exit
 fi
 
-# The steps that STAGE needs, each with the seconds it takes from nothing on two cores. A step runs
-# when the one before it, in its row, has ended, and what it needs; if that failed it does not.
+# The steps that STAGE needs, each with the seconds it takes from nothing on two cores. A step
+# begins when the one before it in its row has ended. One whose build or set-up failed is left out.
 steps_of() {
   case $1 in
     unit) echo "set-up:60 build-asan:820 unit:420" ;;
@@ -134,8 +135,9 @@ passed=0 failed=0 skipped=0
 failures=()
 declare -A pid step_of started broken
 
-fail() {  # STEP: counts it; shows what its log says of it
-  failed=$((failed + ${2:-1}))
+fail() {  # STEP [TESTS]: counts it as one failure, or as so many
+  local tests=${2:-1}
+  failed=$((failed + (tests > 0 ? tests : 1)))
   failures+=("$1")
 }
 
@@ -267,6 +269,7 @@ stop() {
 trap stop INT TERM HUP
 
 began=$SECONDS
+commit=$(git rev-parse HEAD 2>/dev/null)
 pause=150  # in fifths of a second, between two lines
 [ -t 1 ] && pause=5
 cache_before=$(cache_counts)
@@ -293,6 +296,7 @@ line="$passed passed, $failed failed"
 echo "$line"
 [ $failed = 0 ] || exit 1
 # What tools/tidy/headers.py compares with the next time.
-if [ "$stages" = "$every" ] && [ -z "$(git status --porcelain 2>&1)" ]; then
-  git rev-parse HEAD >.cache/passed-commit
+if [ "$stages" = "$every" ] && [ -n "$commit" ] && [ -z "$(git status --porcelain)" ] &&
+  [ "$(git rev-parse HEAD)" = "$commit" ]; then
+  echo "$commit" >.cache/passed-commit
 fi

@@ -50,7 +50,11 @@ def compiled_by_build(commands, roots):
     """The headers that are the first thing that a source includes."""
     found = set()
     for entry in commands:
-        file = (pathlib.Path(entry['directory']) / entry['file']).resolve()
+        folder = pathlib.Path(entry['directory'])
+        output = re.search(r' -o (\S+)', entry['command'])
+        if output is not None and not (folder / output.group(1)).exists():
+            continue  # listed, and not built
+        file = (folder / entry['file']).resolve()
         if file.parent.name == 'unity':
             # Sources that are compiled together: what the first includes, no other has prepared.
             first = ANY_INCLUDE.search(file.read_text(encoding='utf-8')).group(2)
@@ -83,8 +87,11 @@ def closure_digest(header, roots, seen=None):
 def changed_headers(source):
     """The headers that differ from the commit that is taken as good; None: not known."""
     def git(*arguments):
-        run = subprocess.run(['git', '-C', str(source), *arguments], capture_output=True, text=True,
-                             check=False)
+        try:
+            run = subprocess.run(['git', '-C', str(source), *arguments], capture_output=True,
+                                 text=True, check=False)
+        except FileNotFoundError:
+            return ''
         return run.stdout.strip() if run.returncode == 0 else ''
 
     head, last = git('rev-parse', 'HEAD'), git('log', '-1', '--format=%cI')
