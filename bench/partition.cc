@@ -7,11 +7,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/source_path_for_test.h"
 #include "planners/subcluster/partition_file.h"
 #include "planners/subcluster/partition_search.h"
 #include "program.h"
 #ifdef TACTUS_WITH_CBC
-#include "base/source_path_for_test.h"
 #include "cbc/cbc_partition.h"
 #endif
 
