@@ -11,11 +11,11 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "base/source_path_for_test.h"
 #include "base/temporary_folder_test.h"
 #include "engines/registry.h"
 #include "engines/submit_testing.h"
 #ifdef TACTUS_HAVE_CUDA
-#include "base/source_path_for_test.h"
 #include "engines/cuda/fake_program_test.h"
 #endif
 
