@@ -64,7 +64,7 @@ Expected<Report> Compare(const std::string& file, double seconds) {
 
 int main(int argc, char** argv) {
   CLI::App app("The local search for partitions beside the random and the exact solver");
-  std::string file = SourcePath("scenarios/partition/zoo.toml");
+  std::string file = tactus::SourcePath("scenarios/partition/zoo.toml");
   std::string json;
   double seconds = 10;
   app.add_option("file", file, "Cluster and models (TOML)")->capture_default_str();
