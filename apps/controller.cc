@@ -1,6 +1,7 @@
 // tactus controller: plans a fleet for the nodes that are here, and rolls the plans out.
 #include "cluster/control/controller.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>

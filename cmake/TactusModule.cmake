@@ -66,7 +66,9 @@ function(tactus_write_unity TARGET SIZE)
     tactus_write_unity_file(${TARGET} ${folder}/${TARGET}_${batch}.cc "${includes}")
   endif()
   # Messages name files from the source folder on.
-  target_compile_options(${TARGET} PRIVATE -fmacro-prefix-map=${folder}/../../../=)
+  set(top ${PROJECT_SOURCE_DIR})
+  cmake_path(RELATIVE_PATH top BASE_DIRECTORY ${folder})
+  target_compile_options(${TARGET} PRIVATE -fmacro-prefix-map=${folder}/${top}/=)
   # Files that are included look like headers to it, in which it would be right.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(${TARGET} PRIVATE -Wno-subobject-linkage)

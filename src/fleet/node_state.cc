@@ -6,6 +6,10 @@
 namespace tactus {
 namespace {
 
+// Whatever a leader says, its node neither spins nor falls silent.
+constexpr Duration kOftenest = Millis(100);
+constexpr Duration kSeldomest = Seconds(1);
+
 template <class... Ts>
 struct Overloaded : Ts... {
   using Ts::operator()...;
@@ -98,7 +102,8 @@ void NodeState::Receive(const ToNode& order, TimePoint) {
   std::visit(Overloaded{[&](const WelcomeOrder& welcome) {
                           welcomed_ = true;
                           if (welcome.beat_every > Duration::zero()) {
-                            options_.beat_every = welcome.beat_every;
+                            options_.beat_every =
+                                std::clamp(welcome.beat_every, kOftenest, kSeldomest);
                           }
                           welcomed_by_ = order.term;
                           denied_.clear();

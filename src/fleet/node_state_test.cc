@@ -81,6 +81,12 @@ TEST(NodeState, GivesSignsOfLifeAsOftenAsItsLeaderSays) {
   Order(node, 4, WelcomeOrder{});  // of an earlier version, which says nothing of it
   node.Take(kNow);
   EXPECT_EQ(node.Next(), kNow + Millis(200));
+  Order(node, 5, WelcomeOrder{Nanos(1)});
+  node.Take(kNow);
+  EXPECT_EQ(node.Next(), kNow + Millis(100));
+  Order(node, 6, WelcomeOrder{Seconds(1000)});
+  node.Take(kNow);
+  EXPECT_EQ(node.Next(), kNow + Seconds(1));
 }
 
 TEST(NodeState, ALatePrepareBringsNoAbandonedPlanBack) {
