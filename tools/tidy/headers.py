@@ -3,11 +3,12 @@
 
 Checks those that changed since the last commit that passed `./run test` here; where none did, since
 the branch left origin/main; on main itself, in the six hours before the last commit. With
-TACTUS_ALL_HEADERS=1, or outside git, all. A header that a
-source of the build includes before anything else does, for the build compiled that source. The
+TACTUS_ALL_HEADERS=1, or outside git, all.
+
+A header needs no check if the build compiled a source that includes it before anything else. The
 others are compiled here, with the include paths from BUILD_DIR/compile_commands.json, and not again
 until one of them, or a header of this repository that it includes, changes (BUILD_DIR/headers.json
-remembers). Prints `file:line: ...` for each that does not, and exits 1.
+remembers). Prints `file:line: ...` for each that does not compile, and exits 1.
 """
 import concurrent.futures
 import datetime
