@@ -23,6 +23,7 @@
 #include "commands.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_files.h"
+#include "load/closed_report.h"
 #include "load/inputs.h"
 #include "load/load_run.h"
 #include "load/transport.h"
@@ -61,6 +62,7 @@ struct LoadFlags {
   std::string profile;
   int lanes = 0;  // of the server; 0: the scenario's
   int concurrency = 0;
+  double retry_after_s = 0;
   std::string json;
 };
 
@@ -294,39 +296,32 @@ Status AddAccuracyLimit(const LoadFlags& flags, const Scenario& scenario, RunRep
   return {};
 }
 
-// As fast as answers come, `concurrency` at a time: for overhead and saturation, not for deadlines.
+// As fast as answers come: for overhead, saturation and callers that insist.
 int RunClosed(const LoadFlags& flags, const LoadOptions& options, Transport& transport) {
   ClosedLoopOptions closed;
-  closed.model = options.scenario.models.front().name;
+  for (const ScenarioModel& model : options.scenario.models) {
+    closed.models.push_back({.name = model.name, .weight = model.ratio});
+  }
   closed.concurrency = flags.concurrency;
+  closed.retry_after = FromSeconds(flags.retry_after_s);
   closed.warmup = std::chrono::milliseconds(static_cast<std::int64_t>(flags.warmup * 1000));
   closed.duration = std::chrono::milliseconds(static_cast<std::int64_t>(flags.duration * 1000));
+  closed.drain = options.drain;
   closed.inputs = options.inputs;
   const auto result = RunClosedLoop(transport, closed);
   if (!result) return Complain(result.error());
   if (result->emulated) fmt::print("{}", kEmulated);
-  fmt::print("{} answers at concurrency {}: {:.0f} a second, P50 {:.1f} us, P99 {:.1f} us\n",
-             result->answered, flags.concurrency, result->per_second, result->p50_us,
-             result->p99_us);
-  if (!result->first_error.empty()) fmt::print("first error: {}\n", result->first_error);
+  fmt::print("{}", ToText(*result, flags.concurrency));
   if (!flags.json.empty()) {
-    RunReport run;
-    run.scenario = fmt::format("closed loop, concurrency {}", flags.concurrency);
+    RunReport run = ReportOf(*result, flags.concurrency);
     run.source = fmt::format("load {}{}", transport.name(), result->emulated ? ", emulated" : "");
     run.commit = BuildCommit();
     run.machine = MachineKind();
     run.duration_s = flags.duration;
-    run.all.requests = result->answered + result->failed;
-    run.all.outcomes[static_cast<int>(Outcome::kMet)] = result->answered;
-    run.all.outcomes[static_cast<int>(Outcome::kError)] = result->failed;
-    run.all.offered_rps = run.all.goodput_rps = result->per_second;
-    run.all.p50_ms = result->p50_us / 1000;
-    run.all.p99_ms = result->p99_us / 1000;
-    const auto written = WriteRun(
-        run, {{"failed", result->failed}, {"first_error", result->first_error}}, flags.json);
+    const auto written = WriteRun(run, GeneratorJson(*result), flags.json);
     if (!written) return Complain(written.error());
   }
-  return result->failed > 0 ? 1 : 0;
+  return result->failed() > 0 || result->unanswered > 0 ? 1 : 0;
 }
 
 int Run(const LoadFlags& flags) {
@@ -454,8 +449,13 @@ void DeclareReport(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::Range(1, 4096));
   command
       .add_option("--concurrency", flags.concurrency,
-                  "closed loop instead: this many calls at a time to the first model")
+                  "closed loop instead: this many callers, shared among the models by weight; each "
+                  "calls again when it has its answer")
       ->check(CLI::Range(1, 4096));
+  command
+      .add_option("--retry-after", flags.retry_after_s,
+                  "closed loop: seconds until a caller that was refused calls again")
+      ->check(CLI::Range(0.0, 1e6));
   command.add_option("--json", flags.json, "write the report to this file")->check(WritableFile());
 }
 

@@ -9,6 +9,7 @@
 #include "log_queue.h"
 #include "serve_access.h"
 #include "server/access/admin_socket.h"
+#include "server/access/refusal_pace.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
 #include "server/http/http_server.h"
@@ -41,6 +42,7 @@ struct ServerPorts::Body {
   std::string address;
   bool tls = false;
   ServedTraces traces;
+  std::shared_ptr<PacedRefusals> refusals;
   HttpServer http;
   GrpcServer grpc;
   HttpServer page;
@@ -117,6 +119,10 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   InferenceService& traced = traces.service ? *traces.service : parts.service;
   HttpOptions http = HttpOptionsOf(o, parts, traces);
   GrpcOptions grpc = GrpcOptionsOf(o, parts, traces);
+  auto refusals = std::make_shared<PacedRefusals>();
+  http.refusals = refusals;
+  // Another node that waits for a refusal keeps its client waiting.
+  if (o.routes.empty()) grpc.refusals = refusals;
   std::unique_ptr<GrpcServer> admin;
   if (!o.admin_socket.empty()) {
     admin = std::make_unique<GrpcServer>(AdminOptionsOf(o, parts, traces), traced);
@@ -125,6 +131,7 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
       new Body{.address = o.address,
                .tls = parts.access->has_tls(),
                .traces = std::move(traces),
+               .refusals = std::move(refusals),
                .http = HttpServer(std::move(http), traced, parts.streams),
                .grpc = GrpcServer(std::move(grpc), traced, parts.sampler),
                .page = HttpServer(PageOptionsOf(o, parts), parts.metrics, &parts.service),
@@ -173,6 +180,7 @@ void ServerPorts::PrintPlaces(std::uint16_t peers, const std::string& not_ready)
 std::uint16_t ServerPorts::grpc_port() const { return body_->grpc_port; }
 
 void ServerPorts::Stop(std::chrono::milliseconds grace) {
+  body_->refusals->Stop();
   std::jthread http([&] { body_->http.Stop(grace); });
   std::jthread admin([&] {
     if (body_->admin) body_->admin->Stop(grace);

@@ -102,7 +102,8 @@ class ScriptedSteps final : public InferenceService {
     }
     last_storage = storage;
     reply.storage = std::move(storage);
-    reply.served = {.outcome = Outcome::kMet, .batch = 2, .queue_us = 100, .execution_us = 200};
+    reply.served = {
+        .outcome = Outcome::kMet, .batch = 2, .queue_us = queue_us, .execution_us = 200};
     reply.model = call.call.model;
     call.call.reply(std::move(reply));
   }
@@ -178,6 +179,7 @@ class ScriptedSteps final : public InferenceService {
   std::function<bool(const ModelSpec&)> refuses;
   bool runs_on = false;
   std::shared_ptr<const std::vector<std::vector<float>>> last_storage;
+  std::int64_t queue_us = 100;  // of what Answer answers
 
  private:
   CallId next_ = 1;

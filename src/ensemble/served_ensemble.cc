@@ -197,7 +197,10 @@ void ServedEnsemble::TellAnswer(std::uint32_t place, InferReply&& reply) {
     if (!counted) return Tell(place, counted.error(), kFailed);
     rows = *counted;
   }
-  if (!latencies_.empty()) latencies_[stage.value()].Add(now_, now_ - run.began);
+  if (!latencies_.empty()) {
+    const Duration queue = std::min(Duration{Micros(reply.served.queue_us)}, now_ - run.began);
+    latencies_[stage.value()].Add(now_, now_ - run.began - queue);
+  }
   call.queue += Micros(reply.served.queue_us);
   call.execution += Micros(reply.served.execution_us);
   call.batch = std::max(call.batch, reply.served.batch);

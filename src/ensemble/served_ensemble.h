@@ -17,9 +17,9 @@
 #include <variant>
 #include <vector>
 
+#include "base/deadline_timer.h"
 #include "base/expected.h"
 #include "ensemble/call_tensors.h"
-#include "ensemble/deadline_timer.h"
 #include "ensemble/ensemble_counters.h"
 #include "ensemble/pipeline_journal.h"
 #include "ensemble/step_latency.h"

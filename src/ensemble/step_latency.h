@@ -1,6 +1,8 @@
-// What a step has needed of late, queue and execution together: by this the time that a request has
-// left is divided. The median of the last seconds, smoothed, so that one slow batch moves nothing
-// and a lasting change is there within a few seconds. Pure: the instant is a parameter.
+// What a step has needed of late, from when its call left the queue to its answer: by this the time
+// that a request has left is divided. The wait in queues does not count: what is learned of a crowd
+// would leave the first step no time, and keep the crowd's place empty. The median of the last
+// seconds, smoothed, so that one slow batch moves nothing and a lasting change is there within a
+// few seconds. Pure: the instant is a parameter.
 #pragma once
 
 #include <array>

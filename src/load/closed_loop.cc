@@ -5,6 +5,9 @@
 #include <mutex>
 #include <thread>
 
+#include <fmt/format.h>
+
+#include "base/deadline_timer.h"
 #include "load/load_run.h"
 
 namespace tactus {
@@ -12,87 +15,180 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Sends from within the answer, so that no thread has to be woken between two calls.
+// After an error that is no refusal: a server that fails at once must not turn this into a busy
+// loop.
+constexpr Duration kAfterError = Millis(10);
+
+TimePoint Now() {
+  return TimePoint(std::chrono::duration_cast<Duration>(steady_clock::now().time_since_epoch()));
+}
+
+// What the calls to one model came to, in the counted time.
+struct Counts {
+  Duration slo{};  // 0: the server states none
+  std::vector<Duration> latencies;
+  std::int64_t in_time = 0, refused = 0, expired = 0, failed = 0;
+};
+
+// Sends from within the answer, so that no thread has to be woken between two calls; a call that
+// follows a refusal leaves by the timer.
 class Loop final : public AnswerSink {
  public:
-  Loop(Transport& transport, int concurrency, std::uint32_t samples)
-      : transport_(transport), samples_(samples), sent_(static_cast<std::size_t>(concurrency)) {}
+  // `callers`: the model of each.
+  Loop(Transport& transport, std::vector<std::uint32_t> callers,
+       std::span<const PreparedInputs> inputs, std::span<const Duration> slos, Duration retry_after)
+      : transport_(transport), retry_after_(retry_after) {
+    for (const std::uint32_t model : callers) callers_.push_back({.model = model, .sent = {}});
+    for (std::size_t m = 0; m < inputs.size(); ++m) {
+      samples_.push_back(inputs[m].samples);
+      counts_.push_back({.slo = slos[m], .latencies = {}});
+    }
+  }
 
   void Start() {
     running_ = true;
-    in_flight_ = static_cast<int>(sent_.size());
-    for (std::size_t i = 0; i < sent_.size(); ++i) Send(i);
+    in_flight_ = static_cast<int>(callers_.size());
+    timer_.Start(Now);
+    for (std::size_t i = 0; i < callers_.size(); ++i) Send(i);
   }
   void Count(bool on) { counting_ = on; }
-  void Finish() {
+  // Waits for what is under way; how many calls had no answer.
+  int Finish(std::chrono::milliseconds drain) {
     running_ = false;
+    timer_.Run(kNever);
     std::unique_lock lock(mutex_);
-    idle_.wait_for(lock, std::chrono::seconds(10), [this] { return in_flight_ == 0; });
+    idle_.wait_for(lock, drain, [this] { return in_flight_ == 0; });
+    return in_flight_;
   }
+  void StopTimer() { timer_.Stop(); }
 
   void OnAnswer(const Answer& answer) noexcept override {
-    const auto sender = static_cast<std::size_t>(answer.token);
-    const Duration latency = answer.received - sent_[sender];
-    Record(answer, latency);
-    // A server that fails at once must not turn this into a busy loop without end.
-    if (running_ && failures_ < kMostFailures) {
-      Send(sender);
-      return;
-    }
-    const std::lock_guard lock(mutex_);
-    if (--in_flight_ == 0) idle_.notify_all();
+    const auto caller = static_cast<std::size_t>(answer.token);
+    Record(callers_[caller].model, answer, answer.received - callers_[caller].sent);
+    if (answer.kind == Answered::kServed) return Next(caller);
+    const bool refused = answer.kind == Answered::kShed || answer.kind == Answered::kExpired;
+    const Duration pause = refused ? retry_after_ : std::max(retry_after_, kAfterError);
+    if (pause <= Duration{} || !running_) return Next(caller);
+    timer_.At(Now() + pause, [this, caller] { Next(caller); });
   }
 
   // After Stop of the transport.
-  std::vector<Duration>& latencies() { return latencies_; }
-  std::int64_t failures() const { return failures_; }
+  std::vector<Counts>& counts() { return counts_; }
   const std::string& first_error() const { return first_error_; }
 
  private:
-  static constexpr std::int64_t kMostFailures = 1000;
+  struct Caller {
+    std::uint32_t model = 0;
+    SteadyTime sent;  // written by whoever sends for it
+  };
 
-  void Send(std::size_t sender) {
-    sent_[sender] = steady_clock::now();
-    transport_.Send({sender, 0, next_sample_++ % samples_});
-  }
-  void Record(const Answer& answer, Duration latency) {
+  void Next(std::size_t caller) {
+    if (running_) return Send(caller);
     const std::lock_guard lock(mutex_);
-    if (answer.kind == Answered::kServed) {
-      if (counting_) latencies_.push_back(latency);
-      return;
+    if (--in_flight_ == 0) idle_.notify_all();
+  }
+  void Send(std::size_t caller) {
+    Caller& sender = callers_[caller];
+    sender.sent = steady_clock::now();
+    transport_.Send({caller, sender.model, next_sample_++ % samples_[sender.model]});
+  }
+  void Record(std::uint32_t model, const Answer& answer, Duration latency) {
+    const std::lock_guard lock(mutex_);
+    if (answer.kind != Answered::kServed && first_error_.empty()) {
+      first_error_ = std::string(answer.error);
     }
-    ++failures_;
-    if (first_error_.empty()) first_error_ = std::string(answer.error);
+    if (!counting_) return;
+    Counts& of = counts_[model];
+    switch (answer.kind) {
+      case Answered::kServed:
+        of.latencies.push_back(latency);
+        of.in_time += of.slo <= Duration{} || latency <= of.slo ? 1 : 0;
+        break;
+      case Answered::kShed:
+        ++of.refused;
+        break;
+      case Answered::kExpired:
+        ++of.expired;
+        break;
+      default:
+        ++of.failed;
+    }
   }
 
   Transport& transport_;
-  const std::uint32_t samples_;
-  std::vector<SteadyTime> sent_;  // by sender; written by whoever sends for it
+  const Duration retry_after_;
+  std::vector<Caller> callers_;
+  std::vector<std::uint32_t> samples_;  // by model
+  DeadlineTimer timer_;
   std::atomic<std::uint32_t> next_sample_{0};
   std::atomic<bool> running_{false};
   std::atomic<bool> counting_{false};
-  std::atomic<std::int64_t> failures_{0};
   std::mutex mutex_;
   std::condition_variable idle_;
   int in_flight_ = 0;
-  std::vector<Duration> latencies_;
+  std::vector<Counts> counts_;  // by model
   std::string first_error_;
 };
 
+// The model of each of `concurrency` callers: to each model its share, at least one, spread out.
+std::vector<std::uint32_t> CallersOf(const std::vector<ClosedLoopModel>& models, int concurrency) {
+  double whole = 0;
+  for (const ClosedLoopModel& each : models) whole += each.weight;
+  std::vector<double> due(models.size(), 0);
+  std::vector<std::uint32_t> callers;
+  for (int i = 0; i < concurrency; ++i) {
+    for (std::size_t m = 0; m < models.size(); ++m) due[m] += models[m].weight / whole;
+    const auto next = static_cast<std::uint32_t>(std::ranges::max_element(due) - due.begin());
+    due[next] -= 1;
+    callers.push_back(next);
+  }
+  return callers;
+}
+
+ClosedLoopResult::OfModel OfModel(const std::string& name, Counts& counts, double seconds) {
+  ClosedLoopResult::OfModel of{.name = name,
+                               .answered = static_cast<std::int64_t>(counts.latencies.size()),
+                               .in_time = counts.in_time,
+                               .refused = counts.refused,
+                               .expired = counts.expired,
+                               .failed = counts.failed};
+  of.per_second = static_cast<double>(of.answered) / seconds;
+  of.in_time_per_second = static_cast<double>(of.in_time) / seconds;
+  of.p50_us = ToMicros(Percentile(counts.latencies, 50));
+  of.p99_us = ToMicros(Percentile(counts.latencies, 99));
+  return of;
+}
+
 }  // namespace
 
+std::int64_t ClosedLoopResult::failed() const {
+  std::int64_t all = 0;
+  for (const OfModel& of : models) all += of.failed;
+  return all;
+}
+
 Expected<ClosedLoopResult> RunClosedLoop(Transport& transport, const ClosedLoopOptions& options) {
-  auto served = transport.Describe(options.model);
-  if (!served) return std::unexpected(served.error());
-  auto inputs = PrepareInputs(options.model, served->inputs, options.inputs, 1);
-  if (!inputs) return std::unexpected(inputs.error());
-  if (Status used = CheckUsed(options.inputs, {&*inputs, 1}); !used) {
-    return std::unexpected(used.error());
+  if (options.concurrency < static_cast<int>(options.models.size())) {
+    return InvalidArgument(
+        fmt::format("{} callers are too few for {} models: each needs one at least",
+                    options.concurrency, options.models.size()));
   }
-  Loop loop(transport, options.concurrency, inputs->samples);
-  if (auto ready = transport.Prepare({&*inputs, 1}, loop); !ready) {
-    return std::unexpected(ready.error());
+  ClosedLoopResult result;
+  std::vector<PreparedInputs> inputs;
+  std::vector<Duration> slos;
+  for (const ClosedLoopModel& model : options.models) {
+    auto served = transport.Describe(model.name);
+    if (!served) return std::unexpected(served.error());
+    result.emulated = result.emulated || served->emulated;
+    slos.push_back(served->model.slo);
+    auto prepared = PrepareInputs(model.name, served->inputs, options.inputs, 1);
+    if (!prepared) return std::unexpected(prepared.error());
+    inputs.push_back(*std::move(prepared));
   }
+  if (Status used = CheckUsed(options.inputs, inputs); !used) return std::unexpected(used.error());
+  Loop loop(transport, CallersOf(options.models, options.concurrency), inputs, slos,
+            options.retry_after);
+  if (auto ready = transport.Prepare(inputs, loop); !ready) return std::unexpected(ready.error());
   loop.Start();
   std::this_thread::sleep_for(options.warmup);
   const SteadyTime begin = steady_clock::now();
@@ -100,16 +196,13 @@ Expected<ClosedLoopResult> RunClosedLoop(Transport& transport, const ClosedLoopO
   std::this_thread::sleep_for(options.duration);
   loop.Count(false);
   const double seconds = ToSeconds(steady_clock::now() - begin);
-  loop.Finish();
+  result.unanswered = loop.Finish(options.drain);
   transport.Stop();
+  loop.StopTimer();
 
-  ClosedLoopResult result;
-  result.emulated = served->emulated;
-  result.answered = static_cast<std::int64_t>(loop.latencies().size());
-  result.failed = loop.failures();
-  result.per_second = static_cast<double>(result.answered) / seconds;
-  result.p50_us = ToMicros(Percentile(loop.latencies(), 50));
-  result.p99_us = ToMicros(Percentile(loop.latencies(), 99));
+  for (std::size_t m = 0; m < options.models.size(); ++m) {
+    result.models.push_back(OfModel(options.models[m].name, loop.counts()[m], seconds));
+  }
   result.first_error = loop.first_error();
   return result;
 }

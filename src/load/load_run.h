@@ -65,23 +65,41 @@ using OnProgress = std::function<void(const LoadProgress&)>;
 Expected<LoadResult> RunLoad(Transport& transport, const LoadOptions& options,
                              const OnProgress& progress, std::stop_token stop = {});
 
+struct ClosedLoopModel {
+  std::string name;
+  double weight = 1;  // of the callers
+};
 struct ClosedLoopOptions {
-  std::string model;
-  int concurrency = 1;                    // calls in flight, each followed by the next
+  std::vector<ClosedLoopModel> models;
+  int concurrency = 1;     // callers, each of which calls again when it has its answer ...
+  Duration retry_after{};  // ... or so long after it was refused
   std::chrono::milliseconds warmup{500};  // not counted
   std::chrono::milliseconds duration{3000};
+  std::chrono::milliseconds drain{10'000};  // how long answers may be outstanding then
   InputChoice inputs;
 };
 struct ClosedLoopResult {
-  std::int64_t answered = 0;  // served, in the counted time
-  std::int64_t failed = 0;
-  double per_second = 0;
-  double p50_us = 0;
-  double p99_us = 0;
-  bool emulated = false;  // see LoadResult
+  struct OfModel {  // all in the counted time
+    std::string name;
+    std::int64_t answered = 0;
+    std::int64_t in_time = 0;  // of those; all where the server states no SLO
+    std::int64_t refused = 0;
+    std::int64_t expired = 0;
+    std::int64_t failed = 0;  // neither answered nor refused
+    double per_second = 0;    // answered
+    double in_time_per_second = 0;
+    double p50_us = 0;
+    double p99_us = 0;
+  };
+  std::vector<OfModel> models;
+  std::int64_t unanswered = 0;  // when the drain ended
+  bool emulated = false;        // see LoadResult
   std::string first_error;
+
+  std::int64_t failed() const;  // of all models
 };
-// For overhead and saturation: the next call leaves when one is answered.
+// For overhead, saturation and callers that insist: the next call leaves when one is answered.
+// InvalidArgument where there are fewer callers than models.
 Expected<ClosedLoopResult> RunClosedLoop(Transport& transport, const ClosedLoopOptions& options);
 
 }  // namespace tactus

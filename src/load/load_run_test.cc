@@ -152,16 +152,44 @@ TEST(LoadProgressText, SaysHowFarAndHowWell) {
             "12.3/20.0 s  sent 1480  in flight 5  120 req/s  violations 0.21 %");
 }
 
-TEST(RunClosedLoop, GivesUpOnAServerThatOnlyRefuses) {
+ClosedLoopOptions Closed(int concurrency) {
+  return {.models = {{.name = "a", .weight = 3}, {.name = "b", .weight = 1}},
+          .concurrency = concurrency,
+          .retry_after = Millis(1),
+          .warmup = std::chrono::milliseconds(0),
+          .duration = std::chrono::milliseconds(30)};
+}
+
+TEST(RunClosedLoop, CallersThatAreRefusedComeBackLater) {
   ScriptedTransport transport;
   transport.refuse_ = true;
-  const auto result = RunClosedLoop(transport, {.model = "a",
-                                                .concurrency = 2,
-                                                .warmup = std::chrono::milliseconds(0),
-                                                .duration = std::chrono::milliseconds(1)});
+  const auto result = RunClosedLoop(transport, Closed(4));
   ASSERT_TRUE(result);
-  EXPECT_EQ(result->answered, 0);
+  ASSERT_EQ(result->models.size(), 2u);
+  for (const ClosedLoopResult::OfModel& of : result->models) {
+    EXPECT_EQ(of.answered, 0);
+    EXPECT_GT(of.refused, 0);
+  }
+  EXPECT_EQ(result->unanswered, 0);
   EXPECT_EQ(result->first_error, "full");
+}
+
+TEST(RunClosedLoop, ACallWithoutAnAnswerIsReported) {
+  ScriptedTransport transport;
+  transport.silent_every_ = 1;
+  auto options = Closed(2);
+  options.models.resize(1);
+  options.drain = std::chrono::milliseconds(1);
+  const auto result = RunClosedLoop(transport, options);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->unanswered, 2);
+}
+
+TEST(RunClosedLoop, EachModelNeedsACaller) {
+  ScriptedTransport transport;
+  const auto result = RunClosedLoop(transport, Closed(1));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, "1 callers are too few for 2 models: each needs one at least");
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // How many requests of a pipeline may be under way at once. Past what can be sustained, work on a
 // request that is lost behind its first stage is in vain; to refuse another one as it comes costs
-// nothing. So the window closes with each that was lost there for want of time, and opens with each
-// that was in time while it was half full or more. Nothing is refused before the first such loss.
+// nothing. So the window closes a little with each that was lost there for want of time; at once to
+// twice what was answered while the lost one was under way, since the machine sustains no more;
+// never below what was in time meanwhile, however many are lost together. It opens with each that
+// was in time while it was half full or more. Nothing is refused before the first such loss.
 //
 // Pure and deterministic: no clock, no chance.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 
 namespace tactus {
@@ -15,24 +18,38 @@ class AdmissionWindow {
  public:
   enum class End {
     kInTime,
-    kInVain,   // lost behind its first stage for want of time, or late, in whole or in part
+    kInPart,   // answered in time, but for a part that was lost for want of time
+    kInVain,   // lost behind its first stage for want of time, or late
     kNeither,  // of which nothing is learned: cancelled, failed, refused before any work was done
+  };
+  // Of one that is inside.
+  struct Place {
+    int inside = 0;              // with it; 0: it is not
+    std::uint64_t answered = 0;  // until then, in time or in part
+    std::uint64_t in_time = 0;   // of those
   };
 
   bool IsFull() const { return inside_ >= most_; }
-  // How many are inside then, this one included; Leave asks for it.
-  int Enter() { return ++inside_; }
-  void Leave(int entered, End end) {
-    // Losses that came when few were inside were not for their number.
-    const int met = std::max(entered, inside_);
+  Place Enter() { return {++inside_, answered_, in_time_}; }
+  // `stayed`: for how much of the SLO it was under way, above 0.
+  void Leave(const Place& place, End end, double stayed) {
+    const int met = std::max(place.inside, inside_);
     --inside_;
-    if (end == End::kInVain) {
-      most_ = std::max(kLeast, std::min(most_, kRoom * met) - kCloses);
+    answered_ += end == End::kInTime || end == End::kInPart ? 1 : 0;
+    in_time_ += end == End::kInTime ? 1 : 0;
+    if (end == End::kInVain || end == End::kInPart) {
+      // While the lost one was under way, or had it stayed for the whole SLO.
+      const double slo = std::clamp(stayed, kShortest, 1.0);
+      const double answered = static_cast<double>(answered_ - place.answered) / slo;
+      const double in_time = static_cast<double>(in_time_ - place.in_time) / slo;
+      // Losses that came when few were inside were not for their number.
+      const double room = kRoom * std::min<double>(met, answered);
+      most_ = std::min(most_, std::max({kLeast, in_time, std::min(most_, room) - kCloses}));
       streak_ = 0;
     }
     if (end != End::kInTime) return;
     ++streak_;
-    if (kRoom * entered >= most_) most_ += kOpens * (1 + kFaster * streak_ / most_);
+    if (kRoom * place.inside >= most_) most_ += kOpens * (1 + kFaster * streak_ / most_);
   }
 
  private:
@@ -41,13 +58,16 @@ class AdmissionWindow {
   static constexpr double kCloses = 0.5;
   static constexpr double kOpens = 0.05;
   static constexpr double kRoom = 2;
+  static constexpr double kShortest = 0.1;
   // What was lost while the machine stood still for a moment is soon forgotten: the window opens
-  // faster the longer nothing is lost, and never is so small that one lane's batches are of one.
+  // faster the longer nothing is lost.
   static constexpr double kFaster = 0.3;
-  static constexpr double kLeast = 4;
+  static constexpr double kLeast = 2;
 
   int inside_ = 0;
-  double streak_ = 0;  // in time since the last that was lost in vain
+  std::uint64_t answered_ = 0;
+  std::uint64_t in_time_ = 0;
+  double streak_ = 0;  // in time since the last that was lost
   double most_ = std::numeric_limits<double>::infinity();
 };
 

@@ -2,60 +2,89 @@
 // lets work go on that is lost later.
 #include "pipeline/admission_window.h"
 
+#include <cstddef>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace tactus {
 namespace {
 
 using End = AdmissionWindow::End;
+using Place = AdmissionWindow::Place;
 
-// Enters as many as fit, at most `most`.
-int Fill(AdmissionWindow& window, int most) {
-  int entered = 0;
-  while (entered < most && !window.IsFull()) entered = window.Enter();
-  return entered;
+// As many as fit, at most `most`.
+std::vector<Place> Fill(AdmissionWindow& window, int most) {
+  std::vector<Place> inside;
+  while (static_cast<int>(inside.size()) < most && !window.IsFull()) {
+    inside.push_back(window.Enter());
+  }
+  return inside;
+}
+
+// Callers come in rounds, each of an SLO's time, in which the machine answers `sustains` of them;
+// how many of `callers` were admitted in each of the rounds.
+std::vector<int> Rounds(AdmissionWindow& window, int callers, int sustains, int rounds) {
+  std::vector<int> admitted;
+  for (int round = 0; round < rounds; ++round) {
+    const std::vector<Place> inside = Fill(window, callers);
+    admitted.push_back(static_cast<int>(inside.size()));
+    for (int i = 0; i < admitted.back(); ++i) {
+      window.Leave(inside[static_cast<std::size_t>(i)], i < sustains ? End::kInTime : End::kInVain,
+                   1);
+    }
+  }
+  return admitted;
 }
 
 TEST(AdmissionWindow, IsOpenUntilSomethingIsLostInVain) {
   AdmissionWindow window;
-  ASSERT_EQ(Fill(window, 1000), 1000);
-  for (int i = 1000; i > 0; --i) window.Leave(i, i % 2 == 0 ? End::kInTime : End::kNeither);
-  EXPECT_EQ(Fill(window, 5000), 5000);
-}
-
-TEST(AdmissionWindow, ClosesWithLossesAndOpensAgain) {
-  AdmissionWindow window;
-  // Forty come at once again and again, and those beyond ten are lost.
-  int admitted = 0;
-  for (int round = 0; round < 50; ++round) {
-    admitted = Fill(window, 40);
-    for (int i = admitted; i > 0; --i) window.Leave(i, i > 10 ? End::kInVain : End::kInTime);
+  const std::vector<Place> inside = Fill(window, 1000);
+  ASSERT_EQ(inside.size(), 1000u);
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    window.Leave(inside[i], i % 2 == 0 ? End::kInTime : End::kNeither, 1);
   }
-  EXPECT_GE(admitted, 10);
-  EXPECT_LE(admitted, 12);
-  // Then all are in time: slowly at first, and faster the longer nothing is lost.
-  int rounds = 0;
-  for (; admitted < 40 && rounds < 100; ++rounds) {
-    admitted = Fill(window, 40);
-    for (int i = admitted; i > 0; --i) window.Leave(i, End::kInTime);
+  EXPECT_EQ(Fill(window, 5000).size(), 5000u);
+}
+
+// One round of losses is enough, however many came at once.
+TEST(AdmissionWindow, ClosesInOneRoundToTwiceWhatTheMachineSustains) {
+  for (const int callers : {12, 40, 1000}) {
+    AdmissionWindow window;
+    const std::vector<int> admitted = Rounds(window, callers, 10, 60);
+    EXPECT_EQ(admitted[0], callers);
+    EXPECT_LE(admitted[1], 20);
+    for (std::size_t round = 1; round < admitted.size(); ++round) {
+      EXPECT_GE(admitted[round], 10) << "round " << round << " of " << callers << " callers";
+      if (round < 3) continue;
+      EXPECT_LE(admitted[round], 12) << "round " << round << " of " << callers << " callers";
+    }
   }
-  EXPECT_EQ(admitted, 40);
-  EXPECT_GT(rounds, 5);
-  EXPECT_LT(rounds, 25);
 }
 
-// A loss that has another reason than many at once must not shut others out.
-TEST(AdmissionWindow, OneLossAmongFewLeavesRoomForTwiceAsMany) {
+// What was lost while the machine stood still is soon forgotten.
+TEST(AdmissionWindow, OpensFasterTheLongerNothingIsLost) {
   AdmissionWindow window;
-  const int entered = Fill(window, 8);
-  window.Leave(entered, End::kInVain);
-  EXPECT_EQ(Fill(window, 100), 16);  // 2 * 8 - 0.5, and the next whole one
+  Rounds(window, 40, 0, 1);
+  const std::vector<int> admitted = Rounds(window, 40, 40, 34);
+  EXPECT_EQ(admitted.front(), 2);
+  EXPECT_EQ(admitted.back(), 40) << "an SLO's time a round";
 }
 
-TEST(AdmissionWindow, AlwaysAdmitsFour) {
+// Who was given up early saw only a part of what is answered in time.
+TEST(AdmissionWindow, CountsForHowLongTheLostOneStayed) {
   AdmissionWindow window;
-  for (int i = 0; i < 1000; ++i) window.Leave(window.Enter(), End::kInVain);
-  EXPECT_EQ(Fill(window, 50), 4);
+  const std::vector<Place> inside = Fill(window, 20);
+  for (int i = 0; i < 5; ++i) window.Leave(inside[static_cast<std::size_t>(i)], End::kInTime, 0.5);
+  for (int i = 5; i < 20; ++i) window.Leave(inside[static_cast<std::size_t>(i)], End::kInVain, 0.5);
+  // Twice the 10 of a whole SLO, less a half for each of 15.
+  EXPECT_EQ(Fill(window, 100).size(), 13u);
+}
+
+TEST(AdmissionWindow, AlwaysAdmitsTwo) {
+  AdmissionWindow window;
+  for (int i = 0; i < 1000; ++i) window.Leave(window.Enter(), End::kInVain, 1);
+  EXPECT_EQ(Fill(window, 50).size(), 2u);
 }
 
 }  // namespace

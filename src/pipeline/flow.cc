@@ -12,6 +12,10 @@ namespace {
 // kSpare: so many times what those behind a stage need is kept for them, since a stage that is late
 // by a little is a loss there, and one that was early is none.
 constexpr double kReserve = 1.5;
+// ... but at most so much of the time that is left, as long as they can do with that: what was slow
+// of late must not leave the first stage no time, or nothing would run and nothing better be
+// learned.
+constexpr double kMostReserved = 0.75;
 // Who had less than so much of the SLO teaches the window nothing: its time was short before any
 // other came.
 constexpr double kTaught = 0.9;
@@ -84,27 +88,30 @@ PipelineRequestId Flow::Begin(std::uint32_t pipeline, TimePoint now, TimePoint d
 }
 
 bool Flow::Admit(Request& request, PipelineEntry entry) {
-  request.entered = 0;
+  request.place = {};
   const bool counts = pipelines_[request.pipeline].deadlines == DeadlineRule::kSpare &&
                       entry == PipelineEntry::kByWindow;
   if (!counts) return true;
   AdmissionWindow& window = timing_[request.pipeline].window;
   if (window.IsFull()) return false;
-  request.entered = window.Enter();
+  request.place = window.Enter();
   return true;
 }
 
-void Flow::Leave(const Request& request, PipelineOutcome outcome) {
-  if (request.entered == 0) return;
-  const bool in_vain = request.in_vain || outcome == PipelineOutcome::kLate;
-  const bool in_time = outcome == PipelineOutcome::kOnTime && !in_vain;
+void Flow::Leave(const Request& request, PipelineOutcome outcome, TimePoint now) {
+  if (request.place.inside == 0) return;
   const Duration slo = pipelines_[request.pipeline].slo;
   const bool taught = outcome != PipelineOutcome::kCancelled &&
                       ToSeconds(request.deadline - request.arrival) >= kTaught * ToSeconds(slo);
-  auto end = AdmissionWindow::End::kNeither;
-  if (taught && in_vain) end = AdmissionWindow::End::kInVain;
-  if (taught && in_time) end = AdmissionWindow::End::kInTime;
-  timing_[request.pipeline].window.Leave(request.entered, end);
+  using WindowEnd = AdmissionWindow::End;
+  auto end = WindowEnd::kNeither;
+  if (taught && outcome == PipelineOutcome::kOnTime) {
+    end = request.in_vain ? WindowEnd::kInPart : WindowEnd::kInTime;
+  } else if (taught && (request.in_vain || outcome == PipelineOutcome::kLate)) {
+    end = WindowEnd::kInVain;
+  }
+  const double stayed = ToSeconds(now - request.arrival) / ToSeconds(slo);
+  timing_[request.pipeline].window.Leave(request.place, end, stayed);
 }
 
 bool Flow::Redivides(const Request& request) const {
@@ -125,8 +132,11 @@ TimePoint Flow::StageDeadline(const Request& request, StageId stage, TimePoint n
   // As with kRedivide where less is left than all of them need; but never so little that it could
   // not wait for one batch and run in the next, as long as the quickest path fits behind it.
   const Duration least = pipelines_[request.pipeline].stages[stage.value()].least;
-  const TimePoint latest = request.deadline - timing.least_behind[stage.value()];
-  const TimePoint spared = request.deadline - FromSeconds(kReserve * ToSeconds(behind));
+  const Duration least_behind = timing.least_behind[stage.value()];
+  const TimePoint latest = request.deadline - least_behind;
+  const double left = ToSeconds(request.deadline - now);
+  const double reserve = std::min(kReserve * ToSeconds(behind), kMostReserved * left);
+  const TimePoint spared = request.deadline - std::max(least_behind, FromSeconds(reserve));
   return std::max({part, spared, std::min(now + 2 * least, latest)});
 }
 
@@ -263,7 +273,7 @@ void Flow::End(PipelineRequestId id, PipelineOutcome outcome, StageId stage, Tim
                bool not_admitted) {
   Request& request = At(id);
   request.ended = true;
-  Leave(request, outcome);
+  Leave(request, outcome, now);
   Note(Kind::kEnd,
        {id.value(), static_cast<std::int64_t>(outcome), stage.value(), request.progress.items(),
         request.progress.items_lost(), request.progress.rows_cut()});

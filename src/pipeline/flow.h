@@ -114,7 +114,7 @@ class Flow {
     ItemProgress progress;
     std::size_t running = 0;  // started and not reported yet
     bool ended = false;
-    int entered = 0;       // the window with so many inside; 0: it is not in there
+    AdmissionWindow::Place place;
     bool in_vain = false;  // it, or a row of it, was lost for want of time behind its first stage
   };
   struct Timing {                  // of a pipeline, by stage
@@ -139,7 +139,7 @@ class Flow {
   void StartOne(const RunKey& key, TimePoint now);
   TimePoint StageDeadline(const Request& request, StageId stage, TimePoint now) const;
   bool Admit(Request& request, PipelineEntry entry);
-  void Leave(const Request& request, PipelineOutcome outcome);
+  void Leave(const Request& request, PipelineOutcome outcome, TimePoint now);
   // Whether a row that fails leaves the others their answer.
   static bool IsRowAlone(const Pipeline& pipeline, StageId stage);
   // Takes the run back from the driver; whether anybody still wants its answer.

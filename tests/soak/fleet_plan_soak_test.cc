@@ -143,7 +143,7 @@ void ScaleRandomly(FleetInput input, std::uint64_t seed) {
 }
 
 TEST(FleetPlanSoak, EveryPlanIsValidAndSaysWhatItLacks) {
-  const Seeds seeds = SeedsOf(1500);
+  const Seeds seeds = SeedsOf(400);
   PlanCounts counts;
   for (; seeds.More(counts.fleets) && !HasFailure(); ++counts.fleets) {
     const std::uint64_t seed = seeds.first + counts.fleets;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/access/client_address.h"
+#include "server/grpc/infer_reactor.h"
 
 namespace tactus {
 namespace {
@@ -42,6 +43,12 @@ Expected<CallGate::Place> CallGate::Enter(const grpc::CallbackServerContext& con
     return Fail(ErrorCode::kResourceExhausted, ClientLimits::BytesText(taken));
   }
   return std::make_shared<const Held>(*std::move(call), bytes);
+}
+
+void CallGate::Refuse(const grpc::CallbackServerContext& context, std::size_t bytes,
+                      std::function<void()> tell) const {
+  if (refusals_ == nullptr) return tell();
+  refusals_->Tell(ClientOf(context, access_.get()), bytes, TimeLeft(context), std::move(tell));
 }
 
 }  // namespace tactus

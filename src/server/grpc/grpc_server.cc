@@ -135,12 +135,12 @@ Expected<std::uint16_t> GrpcServer::Start() {
   Body& body = *body_;
   SetUpLibraries();
   body.slow.emplace();
-  body.rpcs.emplace(
-      body.service, *body.slow,
-      CallGate(body.options.access, body.options.limits, body.options.max_body,
-               body.options.objectives, body.options.takes_granted, body.options.takes_entered),
-      body.options.strict_triton, body.options.log_settings, body.options.trace_settings,
-      body.options.folders);
+  body.rpcs.emplace(body.service, *body.slow,
+                    CallGate(body.options.access, body.options.limits, body.options.refusals,
+                             body.options.max_body, body.options.objectives,
+                             body.options.takes_granted, body.options.takes_entered),
+                    body.options.strict_triton, body.options.log_settings,
+                    body.options.trace_settings, body.options.folders);
 
   grpc::ServerBuilder builder;
   const auto port = body.Listen(builder);

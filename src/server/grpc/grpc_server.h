@@ -28,6 +28,7 @@ class LoadSampler;
 class LogSettings;
 class ModelFolders;
 class Objectives;
+class PacedRefusals;
 class TraceSettings;
 
 struct GrpcOptions {
@@ -48,6 +49,8 @@ struct GrpcOptions {
   bool takes_entered = false;
   // What each client may have, shared by all front ends. Null: no limits.
   std::shared_ptr<ClientLimits> limits;
+  // Says when a client hears that its call was refused. Null: at once.
+  std::shared_ptr<PacedRefusals> refusals = nullptr;
   // What the names in x-llm-d-inference-objective mean. Null: nothing.
   std::shared_ptr<const Objectives> objectives;
   // Read and changed by LogSettings. Null: the server does not know that extension.

@@ -77,32 +77,41 @@ grpc::Status ToGrpcStatus(const Error& error, bool strict_triton,
 InferReactor::InferReactor(InferenceService& service, const CallGate& gate, bool strict_triton,
                            grpc::CallbackServerContext& context, grpc::ByteBuffer& request,
                            grpc::ByteBuffer& response)
-    : service_(service), strict_triton_(strict_triton), context_(context), response_(response) {
+    : service_(service),
+      gate_(gate),
+      strict_triton_(strict_triton),
+      context_(context),
+      size_(request.Length()),
+      response_(response) {
   Status begun;
   try {
-    begun = Begin(gate, request);
+    begun = Begin(request);
   } catch (const std::bad_alloc&) {
     begun = Fail(ErrorCode::kResourceExhausted, "no memory for this call: try again later");
   }
-  if (!begun) {
-    Finish(ToGrpcStatus(begun.error(), strict_triton_, &context_));
-  }
+  if (!begun) Refuse(begun.error());
 }
 
-Status InferReactor::Begin(const CallGate& gate, grpc::ByteBuffer& request) {
+void InferReactor::Refuse(const Error& error) {
+  const auto tell = [this, error] { Finish(ToGrpcStatus(error, strict_triton_, &context_)); };
+  if (!IsRefusal(std::unexpected(error))) return tell();
+  gate_.Refuse(context_, size_, tell);
+}
+
+Status InferReactor::Begin(grpc::ByteBuffer& request) {
   const auto received = std::chrono::steady_clock::now();
-  if (Status unpacked = Unpack(request, gate.max_message); !unpacked) return unpacked;
-  auto place = gate.Enter(context_, request.Length());
+  if (Status unpacked = Unpack(request, gate_.max_message); !unpacked) return unpacked;
+  auto place = gate_.Enter(context_, request.Length());
   if (!place) return std::unexpected(std::move(place.error()));
   place_ = *std::move(place);
   auto message = ParseInferRequest(request);
   if (!message) return std::unexpected(std::move(message.error()));
   id_ = (*message)->id();
   auto call =
-      CallFrom(service_, std::move(*message), received, gate.takes_granted, gate.takes_entered);
+      CallFrom(service_, std::move(*message), received, gate_.takes_granted, gate_.takes_entered);
   if (!call) return std::unexpected(std::move(call.error()));
   if (Status read = ReadTimeMetadata(context_, call->limit); !read) return read;
-  if (call->priority == 0) call->priority = ObjectiveOf(context_, gate);
+  if (call->priority == 0) call->priority = ObjectiveOf(context_, gate_);
   grpc_deadline_ = TightenByGrpc(context_, *call);
   call->reply = [this, classes = std::move(call->classes)](InferReply&& reply) {
     Answer(Classified(classes, std::move(reply)));
@@ -115,7 +124,7 @@ void InferReactor::Answer(InferReply&& reply) {
   context_.AddTrailingMetadata("server-timing", ServerTiming(reply));
   if (!reply.status) {
     if (strict_triton_ && grpc_deadline_ && IsExpired(reply)) return Finish(DeadlinePassed());
-    return Finish(ToGrpcStatus(reply.status.error(), strict_triton_, &context_));
+    return Refuse(reply.status.error());
   }
   OnArena<inference::ModelInferResponse> head;
   FillHead(reply, id_, *head);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -58,13 +59,16 @@ class InferReactor final : public grpc::ServerUnaryReactor {
   bool InternalInlineable() override { return true; }
 
  private:
-  Status Begin(const CallGate& gate, grpc::ByteBuffer& request);
+  Status Begin(grpc::ByteBuffer& request);
   // On whichever thread answers, maybe inside an Infer. `this` may be gone after Finish.
   void Answer(InferReply&& reply);
+  void Refuse(const Error& error);
 
   InferenceService& service_;
+  const CallGate& gate_;
   const bool strict_triton_;
   grpc::CallbackServerContext& context_;
+  const std::size_t size_;  // of the request, as it came
   grpc::ByteBuffer& response_;
   CallGate::Place place_;
   std::string id_;

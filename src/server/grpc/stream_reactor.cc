@@ -114,9 +114,14 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
     calls_.emplace(serial, kNotYet);
   }
   // The call's place is given back with what answers it.
-  call->reply = [this, serial, id, final_flag, of_stream, classes = std::move(call->classes),
+  call->reply = [this, serial, id, size, final_flag, of_stream, classes = std::move(call->classes),
                  place = *std::move(place)](InferReply&& reply) {
     if (strict_triton_ && of_stream && IsExpired(reply)) return Expire(serial);
+    if (IsRefusal(reply.status)) {
+      return gate_.Refuse(context_, size, [this, serial, id, reply, place] {
+        Answer(serial, id, false, InferReply(reply));
+      });
+    }
     Answer(serial, id, final_flag, Classified(classes, std::move(reply)));
   };
   const CallId started = service_.Infer(std::move(*call));

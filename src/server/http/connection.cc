@@ -282,7 +282,8 @@ bool Connection::Heavy() {
 
 // On the I/O thread, or on one that decodes: the request stays as it is until OnHandled.
 std::optional<CallId> Connection::HandleOn(std::size_t thread) {
-  const HttpRequest& request = reader_.request();
+  HttpRequest& request = reader_.request();
+  request.client = client_;
   try {
     return thread_->server().handler->Handle(request, thread, shared_from_this());
   } catch (const std::bad_alloc&) {

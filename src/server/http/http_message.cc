@@ -8,6 +8,9 @@
 namespace tactus {
 namespace {
 
+// Smaller answers gain nothing from being compressed.
+constexpr std::size_t kLeastCompressed = 1024;
+
 std::string_view Reason(int status) {
   switch (status) {
     case 200:
@@ -80,6 +83,21 @@ std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
   // Said in both cases: clients of HTTP/1.0 keep a connection only when told.
   head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
   return head;
+}
+
+void Compress(Coding coding, HttpResponse& response) {
+  std::vector<std::span<const std::byte>> pieces;
+  pieces.push_back(std::as_bytes(std::span(response.body)));
+  std::size_t size = response.body.size();
+  for (const auto part : response.parts) {
+    pieces.push_back(part);
+    size += part.size();
+  }
+  if (coding == Coding::kIdentity || size < kLeastCompressed) return;
+  response.body = Deflate(coding, pieces);
+  response.parts.clear();
+  response.storage = nullptr;
+  response.fields += fmt::format("Content-Encoding: {}\r\n", Name(coding));
 }
 
 }  // namespace tactus

@@ -15,6 +15,7 @@
 #include "base/expected.h"
 #include "server/access/byte_budget.h"
 #include "server/access/scope.h"
+#include "server/kserve/compression.h"
 #include "service/deadline.h"
 #include "service/infer_call.h"
 
@@ -30,6 +31,7 @@ struct HttpRequest {
   std::string_view content_encoding;  // fields that are absent are empty
   std::string_view accept_encoding;
   std::string_view objective;  // kObjectiveHeader
+  std::string_view client;     // as limits know it
   std::optional<std::string_view> inference_header_length;
   Expected<TimeLimit> limit;  // of kTimeHeaders together; the first that makes no sense
   std::span<const std::byte> body;
@@ -65,6 +67,9 @@ struct HttpResponse {
 HttpResponse ErrorResponse(int status, std::string_view text);
 // For a request whose bytes do not fit (not kYes): 429 or 503, and when to try again.
 HttpResponse OverBudgetResponse(ByteBudget::Taken taken);
+
+// Body and parts together, where they are large enough to gain by it.
+void Compress(Coding coding, HttpResponse& response);
 
 // Status line and header fields, empty line included. `keep_alive` is what the connection will do.
 std::string ResponseHead(const HttpResponse& response, bool keep_alive);

@@ -24,6 +24,7 @@ class LogSettings;
 class LoopLag;
 class ModelFolders;
 class Objectives;
+class PacedRefusals;
 class StreamSet;
 class TraceSettings;
 
@@ -57,6 +58,8 @@ struct HttpOptions {
   std::shared_ptr<const Access> access;
   // What each client may have, shared by all front ends; beyond it 429. Null: no limits.
   std::shared_ptr<ClientLimits> limits;
+  // Says when a client hears that its call was refused. Null: at once.
+  std::shared_ptr<PacedRefusals> refusals = nullptr;
   // Told by how much the I/O threads are late, ten times a second. Null: nobody is.
   std::shared_ptr<LoopLag> lag;
   // What the names in x-llm-d-inference-objective mean. Null: nothing.

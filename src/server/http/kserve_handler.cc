@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "server/access/refusal_pace.h"
 #include "server/http/route.h"
 #include "server/http/streams_handler.h"
 #include "server/http/waiting_thread.h"
@@ -27,8 +28,6 @@ namespace {
 constexpr std::size_t kWaitingCalls = 64;
 // Bytes of tensors that take a millisecond or so to become text.
 constexpr std::size_t kHeavyAnswer = std::size_t{64} << 10;
-// Smaller answers gain nothing from being compressed.
-constexpr std::size_t kLeastCompressed = 1024;
 
 std::string_view Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -63,21 +62,6 @@ Expected<std::optional<std::size_t>> ReadHeaderLength(std::optional<std::string_
   return length;
 }
 
-void Compress(Coding coding, HttpResponse& response) {
-  std::vector<std::span<const std::byte>> pieces;
-  pieces.push_back(std::as_bytes(std::span(response.body)));
-  std::size_t size = response.body.size();
-  for (const auto part : response.parts) {
-    pieces.push_back(part);
-    size += part.size();
-  }
-  if (coding == Coding::kIdentity || size < kLeastCompressed) return;
-  response.body = Deflate(coding, pieces);
-  response.parts.clear();
-  response.storage = nullptr;
-  response.fields += fmt::format("Content-Encoding: {}\r\n", Name(coding));
-}
-
 class KServeHandler final : public HttpHandler {
  public:
   KServeHandler(const HttpOptions& options, InferenceService& service, StreamSet* streams)
@@ -86,6 +70,7 @@ class KServeHandler final : public HttpHandler {
         objectives_(options.objectives),
         log_settings_(options.log_settings),
         trace_settings_(options.trace_settings),
+        refusals_(options.refusals),
         folders_(options.folders),
         strict_(options.strict_triton),
         waiting_(kWaitingCalls) {
@@ -322,6 +307,17 @@ class KServeHandler final : public HttpHandler {
     bool strict = false;
     std::vector<std::uint32_t> classes;
     std::shared_ptr<const void> lease;
+    std::string client;
+    std::size_t bytes = 0;  // of the request's body
+    std::chrono::steady_clock::time_point received;
+    TimeLimit limit;  // the client's
+
+    // For how much longer the client waits for an answer; nothing where it did not say.
+    std::optional<Duration> Patience() const {
+      const auto limited = limit.shortest();
+      if (!limited) return limited;
+      return *limited - (std::chrono::steady_clock::now() - received);
+    }
   };
 
   // A lease on the bytes of tensors that came as text, and on as many again for the answer. They
@@ -360,12 +356,20 @@ class KServeHandler final : public HttpHandler {
       call->priority = objectives_->PriorityOf(request.objective);
     }
     call->keepalive = std::move(decoded->keepalive);
-    auto pending = std::make_shared<Pending>(Pending{std::move(exchange), std::move(decoded->form),
-                                                     ChooseCoding(request.accept_encoding), strict_,
-                                                     std::move(call->classes), *std::move(lease)});
+    auto pending = std::make_shared<Pending>(Pending{
+        std::move(exchange), std::move(decoded->form), ChooseCoding(request.accept_encoding),
+        strict_, std::move(call->classes), *std::move(lease), std::string(request.client),
+        request.body.size(), request.received, call->limit});
     call->id = pending->form.id;
-    call->reply = [pending = std::move(pending)](InferReply&& reply) {
+    call->reply = [this, pending = std::move(pending)](InferReply&& reply) {
       Exchange& to = *pending->exchange;
+      if (refusals_ != nullptr && IsRefusal(reply.status)) {
+        return refusals_->Tell(
+            pending->client, pending->bytes, pending->Patience(), [pending, reply] {
+              pending->exchange->Answer(
+                  [pending, reply]() mutable { return ResponseTo(std::move(reply), *pending); });
+            });
+      }
       const bool heavy = IsHeavy(reply, *pending);
       auto make = [pending, reply = std::move(reply)]() mutable {
         return ResponseTo(std::move(reply), *pending);
@@ -427,6 +431,7 @@ class KServeHandler final : public HttpHandler {
   const std::shared_ptr<const Objectives> objectives_;
   const std::shared_ptr<LogSettings> log_settings_;      // or null
   const std::shared_ptr<TraceSettings> trace_settings_;  // or null
+  const std::shared_ptr<PacedRefusals> refusals_;        // or null
   const std::shared_ptr<ModelFolders> folders_;          // or null
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode

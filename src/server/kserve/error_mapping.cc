@@ -62,4 +62,11 @@ WireError ToWire(const Error& error, bool strict_triton) {
   return wire;
 }
 
+bool IsRefusal(const Status& status) {
+  if (status) return false;
+  const ErrorCode code = status.error().code;
+  return code == ErrorCode::kUnavailable || code == ErrorCode::kResourceExhausted ||
+         code == ErrorCode::kDeadlineExceeded;
+}
+
 }  // namespace tactus

@@ -27,4 +27,7 @@ struct WireError {
 
 WireError ToWire(const Error& error, bool strict_triton);
 
+// Refused for want of room, of time or of a model: whoever asked may ask again.
+bool IsRefusal(const Status& status);
+
 }  // namespace tactus

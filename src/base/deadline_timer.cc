@@ -1,4 +1,4 @@
-#include "ensemble/deadline_timer.h"
+#include "base/deadline_timer.h"
 
 #include <utility>
 
@@ -24,7 +24,8 @@ DeadlineTimer::Key DeadlineTimer::At(TimePoint at, std::function<void()> then) {
   {
     const std::lock_guard lock(mutex_);
     key = {at, next_++};
-    first = entries_.emplace(key, std::move(then)).first == entries_.begin();
+    const auto added = entries_.emplace(key, std::move(then)).first;
+    first = added == entries_.begin();  // not in one line: begin() could be asked for before
   }
   if (first) earlier_.notify_all();
   return key;
