@@ -318,7 +318,7 @@ int RunClosed(const LoadFlags& flags, const LoadOptions& options, Transport& tra
     run.commit = BuildCommit();
     run.machine = MachineKind();
     run.duration_s = flags.duration;
-    const auto written = WriteRun(run, GeneratorJson(*result), flags.json);
+    const auto written = WriteRun(run, Json::parse(GeneratorJson(*result)), flags.json);
     if (!written) return Complain(written.error());
   }
   return result->failed() > 0 || result->unanswered > 0 ? 1 : 0;

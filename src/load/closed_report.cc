@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -49,7 +50,7 @@ RunReport ReportOf(const ClosedLoopResult& result, int concurrency) {
   return run;
 }
 
-nlohmann::json GeneratorJson(const ClosedLoopResult& result) {
+std::string GeneratorJson(const ClosedLoopResult& result) {
   nlohmann::json models = nlohmann::json::array();
   for (const ClosedLoopResult::OfModel& of : result.models) {
     models.push_back({{"name", of.name},
@@ -62,10 +63,11 @@ nlohmann::json GeneratorJson(const ClosedLoopResult& result) {
                       {"p50_ms", of.p50_us / 1000},
                       {"p99_ms", of.p99_us / 1000}});
   }
-  return {{"failed", result.failed()},
-          {"unanswered", result.unanswered},
-          {"models", std::move(models)},
-          {"first_error", result.first_error}};
+  const nlohmann::json generator = {{"failed", result.failed()},
+                                    {"unanswered", result.unanswered},
+                                    {"models", std::move(models)},
+                                    {"first_error", result.first_error}};
+  return generator.dump();
 }
 
 }  // namespace tactus

@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "load/load_run.h"
 #include "metrics/report.h"
 
@@ -14,7 +12,7 @@ namespace tactus {
 std::string ToText(const ClosedLoopResult& result, int concurrency);
 // All models together; of several, times are the first one's.
 RunReport ReportOf(const ClosedLoopResult& result, int concurrency);
-// What a report does not have, for its "generator".
-nlohmann::json GeneratorJson(const ClosedLoopResult& result);
+// What a report does not have, for its "generator": a JSON object.
+std::string GeneratorJson(const ClosedLoopResult& result);
 
 }  // namespace tactus

@@ -310,8 +310,8 @@ class DemoTest(unittest.TestCase):
     def test_draws_what_the_pipelines_find(self):
         with tempfile.TemporaryDirectory(prefix="tactus-demo-") as out:
             done = subprocess.run(
-                [SOURCE / "tools/demo/pipelines", "--slo-ms", "60000", "--seconds", "1",
-                 "--loads", "0.3", "--out", out, "--json", f"{out}/demo.json",
+                [SOURCE / "tools/demo/pipelines", "--slo-ms", "60000", "--seconds", "2",
+                 "--loads", "1", "--out", out, "--json", f"{out}/demo.json",
                  "--binary", os.environ["TACTUS"]], capture_output=True, text=True, timeout=200)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("NOTICE | DOUBLE | PARKING", done.stdout)
