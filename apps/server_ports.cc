@@ -121,8 +121,9 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   GrpcOptions grpc = GrpcOptionsOf(o, parts, traces);
   auto refusals = std::make_shared<PacedRefusals>();
   http.refusals = refusals;
-  // Another node that waits for a refusal keeps its client waiting.
-  if (o.routes.empty()) grpc.refusals = refusals;
+  // Another node that waits for a refusal keeps its client waiting: those of a cluster call nodes
+  // with routes, and the front ends of sites.
+  if (o.routes.empty() && o.schedulers.empty()) grpc.refusals = refusals;
   std::unique_ptr<GrpcServer> admin;
   if (!o.admin_socket.empty()) {
     admin = std::make_unique<GrpcServer>(AdminOptionsOf(o, parts, traces), traced);
