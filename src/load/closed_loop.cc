@@ -3,12 +3,15 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
+#include <ranges>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "base/deadline_timer.h"
 #include "load/load_run.h"
+#include "platform/wall_clock.h"
 
 namespace tactus {
 namespace {
@@ -18,10 +21,6 @@ using std::chrono::steady_clock;
 // After an error that is no refusal: a server that fails at once must not turn this into a busy
 // loop.
 constexpr Duration kAfterError = Millis(10);
-
-TimePoint Now() {
-  return TimePoint(std::chrono::duration_cast<Duration>(steady_clock::now().time_since_epoch()));
-}
 
 // What the calls to one model came to, in the counted time.
 struct Counts {
@@ -47,16 +46,14 @@ class Loop final : public AnswerSink {
 
   void Start() {
     running_ = true;
-    in_flight_ = static_cast<int>(callers_.size());
-    timer_.Start(Now);
-    for (std::size_t i = 0; i < callers_.size(); ++i) Send(i);
+    timer_.Start([this] { return clock_.Now(); });
+    for (std::size_t i = 0; i < callers_.size(); ++i) Begin(i);
   }
   void Count(bool on) { counting_ = on; }
   // Waits for what is under way; how many calls had no answer.
   int Finish(std::chrono::milliseconds drain) {
-    running_ = false;
-    timer_.Run(kNever);
     std::unique_lock lock(mutex_);
+    running_ = false;
     idle_.wait_for(lock, drain, [this] { return in_flight_ == 0; });
     return in_flight_;
   }
@@ -65,11 +62,13 @@ class Loop final : public AnswerSink {
   void OnAnswer(const Answer& answer) noexcept override {
     const auto caller = static_cast<std::size_t>(answer.token);
     Record(callers_[caller].model, answer, answer.received - callers_[caller].sent);
-    if (answer.kind == Answered::kServed) return Next(caller);
-    const bool refused = answer.kind == Answered::kShed || answer.kind == Answered::kExpired;
-    const Duration pause = refused ? retry_after_ : std::max(retry_after_, kAfterError);
-    if (pause <= Duration{} || !running_) return Next(caller);
-    timer_.At(Now() + pause, [this, caller] { Next(caller); });
+    Duration pause{};
+    if (answer.kind == Answered::kShed || answer.kind == Answered::kExpired) pause = retry_after_;
+    if (answer.kind > Answered::kExpired) pause = std::max(retry_after_, kAfterError);
+    if (running_ && pause == Duration{}) return Send(caller);
+    if (running_) timer_.At(clock_.Now() + pause, [this, caller] { Begin(caller); });
+    const std::lock_guard lock(mutex_);
+    if (--in_flight_ == 0) idle_.notify_all();
   }
 
   // After Stop of the transport.
@@ -82,10 +81,13 @@ class Loop final : public AnswerSink {
     SteadyTime sent;  // written by whoever sends for it
   };
 
-  void Next(std::size_t caller) {
-    if (running_) return Send(caller);
-    const std::lock_guard lock(mutex_);
-    if (--in_flight_ == 0) idle_.notify_all();
+  void Begin(std::size_t caller) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!running_) return;
+      ++in_flight_;
+    }
+    Send(caller);
   }
   void Send(std::size_t caller) {
     Caller& sender = callers_[caller];
@@ -117,6 +119,7 @@ class Loop final : public AnswerSink {
 
   Transport& transport_;
   const Duration retry_after_;
+  const WallClock clock_;
   std::vector<Caller> callers_;
   std::vector<std::uint32_t> samples_;  // by model
   DeadlineTimer timer_;
@@ -125,21 +128,25 @@ class Loop final : public AnswerSink {
   std::atomic<bool> counting_{false};
   std::mutex mutex_;
   std::condition_variable idle_;
-  int in_flight_ = 0;
+  int in_flight_ = 0;           // callers that have a call under way
   std::vector<Counts> counts_;  // by model
   std::string first_error_;
 };
 
-// The model of each of `concurrency` callers: to each model its share, at least one, spread out.
+// The model of each of `concurrency` callers: each model has one at least, and else its share.
 std::vector<std::uint32_t> CallersOf(const std::vector<ClosedLoopModel>& models, int concurrency) {
   double whole = 0;
   for (const ClosedLoopModel& each : models) whole += each.weight;
-  std::vector<double> due(models.size(), 0);
-  std::vector<std::uint32_t> callers;
-  for (int i = 0; i < concurrency; ++i) {
-    for (std::size_t m = 0; m < models.size(); ++m) due[m] += models[m].weight / whole;
-    const auto next = static_cast<std::uint32_t>(std::ranges::max_element(due) - due.begin());
-    due[next] -= 1;
+  std::vector<std::uint32_t> callers(models.size());
+  std::iota(callers.begin(), callers.end(), 0);
+  std::vector<double> has(models.size(), 1);
+  while (static_cast<int>(callers.size()) < concurrency) {
+    const auto lacks = [&](std::uint32_t m) {
+      return concurrency * models[m].weight / whole - has[m];
+    };
+    const auto every = std::views::iota(0U, static_cast<std::uint32_t>(models.size()));
+    const std::uint32_t next = *std::ranges::max_element(every, {}, lacks);
+    ++has[next];
     callers.push_back(next);
   }
   return callers;

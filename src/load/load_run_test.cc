@@ -33,6 +33,7 @@ class ScriptedTransport final : public Transport {
   void Send(const Call& call) override {
     EXPECT_LT(call.model, models_);
     const std::int64_t n = sent_++;
+    models_sent_ |= 1U << call.model;
     if (silent_every_ > 0 && n % silent_every_ == 0) return;
     Answer answer;
     answer.token = call.token;
@@ -46,6 +47,7 @@ class ScriptedTransport final : public Transport {
   void Stop() override { stopped_ = true; }
 
   std::atomic<std::int64_t> sent_{0};
+  std::atomic<std::uint32_t> models_sent_{0};  // a bit for each
   std::int64_t silent_every_ = 0;
   bool refuse_ = false;
   bool emulated_ = false;
@@ -172,6 +174,21 @@ TEST(RunClosedLoop, CallersThatAreRefusedComeBackLater) {
   }
   EXPECT_EQ(result->unanswered, 0);
   EXPECT_EQ(result->first_error, "full");
+}
+
+// The loop ends although all its callers wait to call again; and whatever the weights, each model
+// is called.
+TEST(RunClosedLoop, NobodyWaitsForACallerThatWaits) {
+  ScriptedTransport transport;
+  transport.refuse_ = true;
+  auto options = Closed(2);
+  options.models[0].weight = 1000;
+  options.retry_after = Seconds(1000);
+  options.drain = std::chrono::hours(1);
+  const auto result = RunClosedLoop(transport, options);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->unanswered, 0);
+  EXPECT_EQ(transport.models_sent_, 0b11U);
 }
 
 TEST(RunClosedLoop, ACallWithoutAnAnswerIsReported) {

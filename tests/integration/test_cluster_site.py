@@ -175,10 +175,11 @@ class SiteNodeCase(unittest.TestCase):
         answers = traffic.stop()
         self.assertEqual(len(answers), traffic.sent, "each is answered, once")
         wrong = [said for _, right, said in answers if not right]
-        # Nodes ping each other, and who has no answer within a second is gone. Nothing that is
+        # Nodes ping each other, and who has no answer within three seconds is gone. Nothing that is
         # killed here is such a peer: where it happens, the machine itself stood still.
-        if wrong and any("keepalive watchdog timeout" in said for said in wrong):
-            self.skipTest("this machine stood still for a second: a ping had no answer")
+        if (any("keepalive watchdog timeout" in said for said in wrong)
+                and all("no node runs model" in said for said in wrong)):
+            self.skipTest("this machine stood still for three seconds: a ping had no answer")
         self.assertEqual(wrong, [])
         return answers
 

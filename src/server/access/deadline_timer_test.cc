@@ -6,21 +6,19 @@
 
 #include <gtest/gtest.h>
 
+#include "platform/wall_clock.h"
+
 namespace tactus {
 namespace {
 
-TimePoint SteadyNow() {
-  return TimePoint(
-      std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
-}
-
 // Its thread sleeps where nothing waits: the first that comes must wake it, each time anew.
 TEST(DeadlineTimer, IsWokenByWhatComesToAnEmptyOne) {
+  const WallClock clock;
   DeadlineTimer timer;
-  timer.Start(SteadyNow);
+  timer.Start([&clock] { return clock.Now(); });
   for (int time = 0; time < 20; ++time) {
     std::promise<void> called;
-    timer.At(SteadyNow() + Micros(200), [&called] { called.set_value(); });
+    timer.At(clock.Now() + Micros(200), [&called] { called.set_value(); });
     ASSERT_EQ(called.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready)
         << "time " << time;
   }

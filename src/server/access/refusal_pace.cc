@@ -1,18 +1,9 @@
 #include "server/access/refusal_pace.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace tactus {
-namespace {
-
-TimePoint Now() {
-  return TimePoint(
-      std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
-}
-
-}  // namespace
 
 TimePoint RefusalPace::When(const std::string& client, std::size_t bytes, Duration patience,
                             TimePoint now) {
@@ -34,11 +25,11 @@ void PacedRefusals::Tell(const std::string& client, std::size_t bytes,
                          std::optional<Duration> patience, std::function<void()> tell) {
   {
     const std::lock_guard lock(mutex_);
-    const TimePoint now = Now();
+    const TimePoint now = clock_.Now();
     const TimePoint at =
         stopped_ ? now : pace_.When(client, bytes, patience.value_or(RefusalPace::kInvited), now);
     if (at > now && timer_.waiting() < kMostHeld) {
-      if (!started_) timer_.Start(Now);
+      if (!started_) timer_.Start([this] { return clock_.Now(); });
       started_ = true;
       timer_.At(at, std::move(tell));
       return;

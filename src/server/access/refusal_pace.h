@@ -15,6 +15,7 @@
 
 #include "base/deadline_timer.h"
 #include "base/serving_time.h"
+#include "platform/wall_clock.h"
 
 namespace tactus {
 
@@ -54,6 +55,7 @@ class PacedRefusals {
  private:
   static constexpr std::size_t kMostHeld = 16'384;
 
+  const WallClock clock_;
   std::mutex mutex_;
   bool started_ = false;
   bool stopped_ = false;
