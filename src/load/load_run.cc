@@ -129,6 +129,7 @@ bool Pacer::SleepUntil(TimePoint at, const Ledger& ledger) {
 Status Pacer::Run(const Targets& targets, Ledger& ledger, SteadyTime zero) {
   zero_ = zero;
   const TimePoint end = TimePoint{FromSeconds(options_.scenario.duration_s)};
+  if (Status open = CheckOpenLoop(options_.scenario); !open) return open;
   auto arrivals = MakeArrivals(options_.scenario, end);
   if (!arrivals) return std::unexpected(arrivals.error());
   std::vector<TimePoint> next;

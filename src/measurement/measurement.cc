@@ -198,6 +198,7 @@ Status RealTime::Prepare() {
   auto served_models = MakeServedModels(scenario_, experiment_.profile);
   if (!served_models) return std::unexpected(served_models.error());
   served_models_ = *std::move(served_models);
+  if (auto open = CheckOpenLoop(scenario_); !open) return open;
   auto arrivals = MakeArrivals(scenario_, kStart + FromSeconds(scenario_.duration_s));
   if (!arrivals) return std::unexpected(arrivals.error());
   arrivals_ = *std::move(arrivals);

@@ -9,7 +9,9 @@
 #include "sim/devices/machine_drift.h"
 #include "sim/devices/shared_devices.h"
 #include "sim/devices/sim_device.h"
+#include "sim/world/callers.h"
 #include "sim/world/event_heap.h"
+#include "sim/world/expected_requests.h"
 #include "sim/world/lane_scaler.h"
 #include "sim/world/pipeline_requests.h"
 #include "sim/world/plan_executor.h"
@@ -23,12 +25,6 @@ namespace {
 
 // How often somebody is told how far a run is, in questions to the dispatcher.
 constexpr std::uint64_t kStepsBetweenTold = 1 << 17;
-
-double ExpectedRequests(const Scenario& scenario) {
-  double total = 0;
-  for (const double rate : Rates(scenario)) total += rate;
-  return total * scenario.duration_s;
-}
 
 // One run: the world around a dispatcher.
 class World final : public Outbox, public PipelineWorld {
@@ -48,6 +44,7 @@ class World final : public Outbox, public PipelineWorld {
         answer_overhead_(FromMillis(selected.answer_overhead_ms)),
         served_models_(std::move(served_models)),
         arrivals_(std::move(arrivals)),
+        callers_(scenario),
         policy_(policy),
         executor_(std::move(executor)),
         planning_(options.plan != nullptr || executor_ != nullptr
@@ -183,7 +180,11 @@ class World final : public Outbox, public PipelineWorld {
   void Reject(ModelId model, const Request& request, DropReason reason) override {
     recorder_.Reject(model, request, reason, now_);
     if (reason != DropReason::kCancelled) CountEnd(false);
-    if (request.payload != 0) pipeline_requests_->Refused(request, reason, now_);
+    if (request.payload != 0) {
+      pipeline_requests_->Refused(request, reason, now_);
+    } else {
+      callers_.Ended(model.value(), false, now_, heap_);
+    }
     last_ = now_;
   }
 
@@ -192,7 +193,11 @@ class World final : public Outbox, public PipelineWorld {
     recorder_.Complete(batch, report, answered);
     for (const Request& request : batch.requests) {
       CountEnd(answered <= request.deadline);
-      if (request.payload != 0) pipeline_requests_->Answered(request, answered);
+      if (request.payload != 0) {
+        pipeline_requests_->Answered(request, answered);
+      } else {
+        callers_.Ended(batch.model.value(), true, answered, heap_);
+      }
     }
     last_ = answered;
   }
@@ -278,6 +283,11 @@ class World final : public Outbox, public PipelineWorld {
   }
 
   void Cancel(ModelId model, RequestId request) override { dispatcher_.Cancel(model, request); }
+
+  void PipelineEnded(std::uint32_t pipeline, bool answered, TimePoint at) override {
+    const auto models = static_cast<std::uint32_t>(served_models_->models.size());
+    callers_.Ended(models + pipeline, answered, at, heap_);
+  }
 
   // Of a model's requests or, behind the models, of a pipeline's.
   void PushArrival(std::size_t source) {
@@ -419,6 +429,7 @@ class World final : public Outbox, public PipelineWorld {
   const Duration answer_overhead_;
   const std::shared_ptr<const ServedModels> served_models_;
   std::vector<std::unique_ptr<Arrivals>> arrivals_;
+  Callers callers_;
   Policy& policy_;
   const std::unique_ptr<PlanExecutor> executor_;  // null: lanes stay what they are
   std::optional<Planning> planning_;
@@ -456,11 +467,8 @@ class World final : public Outbox, public PipelineWorld {
 
 Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile& profile,
                                     Policy& policy, const SimulationOptions& options) {
-  if (const double requests = ExpectedRequests(scenario); requests > kMostSimulatedRequests) {
-    return InvalidArgument(fmt::format(
-        "{:.0f} requests would come in {:g} s, and a simulation keeps {:.0f} at most: lower "
-        "rate_rps or duration_s",
-        requests, scenario.duration_s, kMostSimulatedRequests));
+  if (Status fits = CheckRequests(scenario, kMostSimulatedRequests); !fits) {
+    return std::unexpected(fits.error());
   }
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());

@@ -176,6 +176,26 @@ Expected<std::vector<std::unique_ptr<Arrivals>>> MakeTraceArrivals(const Scenari
   return streams;
 }
 
+// The first calls of callers that wait for their answers, each at an instant of its own.
+class FirstCalls final : public Arrivals {
+ public:
+  FirstCalls(Rng rng, const Scenario& scenario, TimePoint end) : end_(end) {
+    const double within = (scenario.think_ms + 1) * 1e-3;  // s
+    for (int i = 0; i < scenario.callers; ++i) at_.push_back(rng.Uniform() * within);
+    std::ranges::sort(at_);
+  }
+  TimePoint Next() override {
+    if (next_ == at_.size()) return kNever;
+    const TimePoint next = kStart + FromSeconds(at_[next_++]);
+    return next < end_ ? next : kNever;
+  }
+
+ private:
+  std::vector<double> at_;  // seconds from the start, rising
+  std::size_t next_ = 0;
+  TimePoint end_;
+};
+
 class NoArrivals final : public Arrivals {
  public:
   TimePoint Next() override { return kNever; }
@@ -191,6 +211,8 @@ Expected<std::vector<std::unique_ptr<Arrivals>>> MakeSteadyArrivals(const Scenar
     const Rng rng = Rng::Stream(scenario.seed, "arrivals/" + ArrivalName(scenario, i));
     if (rates[i] <= 0) {
       streams.push_back(std::make_unique<NoArrivals>());
+    } else if (scenario.process == ArrivalProcess::kClosed) {
+      streams.push_back(std::make_unique<FirstCalls>(rng, scenario, end));
     } else if (scenario.process == ArrivalProcess::kGamma) {
       streams.push_back(std::make_unique<GammaArrivals>(rng, rates[i], scenario.cv, end));
     } else if (scenario.process == ArrivalProcess::kUniform) {
@@ -203,6 +225,13 @@ Expected<std::vector<std::unique_ptr<Arrivals>>> MakeSteadyArrivals(const Scenar
 }
 
 }  // namespace
+
+Status CheckOpenLoop(const Scenario& scenario) {
+  if (scenario.process != ArrivalProcess::kClosed) return {};
+  return InvalidArgument(
+      "[arrivals] process = \"closed\" is simulated only; against a server, "
+      "`tactus load --concurrency` has callers that wait for their answers");
+}
 
 Expected<std::vector<std::unique_ptr<Arrivals>>> MakeArrivals(const Scenario& scenario,
                                                               TimePoint end) {

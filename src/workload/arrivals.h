@@ -19,8 +19,12 @@ class Arrivals {
   virtual TimePoint Next() = 0;
 };
 
+// An error where callers wait for their answers, which only the simulator drives.
+Status CheckOpenLoop(const Scenario& scenario);
+
 // One stream for each model of the scenario, by index, then one for each pipeline's requests
 // (ArrivalRates), each ending at `end`.
+// Where callers wait for their answers: the first call of each; the others are the driver's.
 Expected<std::vector<std::unique_ptr<Arrivals>>> MakeArrivals(const Scenario& scenario,
                                                               TimePoint end);
 

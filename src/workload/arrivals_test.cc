@@ -120,6 +120,21 @@ TEST(Arrivals, DependOnTheSeedAlone) {
   EXPECT_NE(once, Instants(scenario, 5));
 }
 
+// Callers that wait for their answers: what comes after their first calls, answers decide.
+TEST(ClosedArrivals, AreTheFirstCallOfEachCaller) {
+  Scenario scenario = Models({"a", "b"});
+  scenario.process = ArrivalProcess::kClosed;
+  scenario.callers = 5;
+  scenario.think_ms = 20;
+  for (const auto& instants : Instants(scenario, 5)) {
+    ASSERT_EQ(instants.size(), 5u);
+    EXPECT_TRUE(std::ranges::is_sorted(instants));
+    EXPECT_LE(instants.back(), 0.021);
+  }
+  EXPECT_FALSE(CheckOpenLoop(scenario));
+  EXPECT_TRUE(CheckOpenLoop(Models({"a"})));
+}
+
 class TraceArrivalsTest : public ::testing::Test {
  protected:
   Scenario Trace(const char* text) {

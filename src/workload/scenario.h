@@ -78,11 +78,14 @@
 //   make_most_s = 15
 //
 //   [arrivals]
-//   process = "poisson"            # poisson | gamma | uniform | trace
+//   process = "poisson"            # poisson | gamma | uniform | trace | closed
 //   rate_rps = 120                 # all models together; or per model below
 //   cv = 2                         # gamma: standard deviation of a gap over its mean
 //   trace = "trace.csv"            # relative to this file; instants in seconds, one a line, the
 //                                  # first column; scaled to rate_rps, repeated when it ends
+//   callers = 8                    # closed, in simulation: so many for each model and pipeline,
+//   think_ms = 0                   # each of which calls again so long after its answer, or ...
+//   retry_ms = 1                   # ... after it was refused: 0.5 to 1.5 times these, by chance
 //   schedule = "rates.csv"         # how the rates change: workload/rate_schedule.h
 //   popularity = "ratio"           # equal | ratio | zipf
 //   zipf = 0.9
@@ -132,7 +135,7 @@
 
 namespace tactus {
 
-enum class ArrivalProcess { kPoisson, kGamma, kUniform, kTrace };
+enum class ArrivalProcess { kPoisson, kGamma, kUniform, kTrace, kClosed };
 enum class Popularity { kEqual, kRatio, kZipf };
 
 struct ScenarioModel {
@@ -242,6 +245,9 @@ struct Scenario {
   double rate_rps = 100;
   double cv = 1;
   std::filesystem::path trace;
+  int callers = 8;  // of each model and pipeline with a rate, where the process is kClosed
+  double think_ms = 0;
+  double retry_ms = 1;
   std::filesystem::path schedule;  // empty: rates stay
   Popularity popularity = Popularity::kEqual;
   double zipf = 0.9;

@@ -15,7 +15,7 @@
 namespace tactus {
 namespace {
 
-constexpr std::string_view kProcesses = "poisson|gamma|uniform|trace";
+constexpr std::string_view kProcesses = "poisson|gamma|uniform|trace|closed";
 constexpr std::string_view kUtilizationBases = "largest-batch|device";
 constexpr std::string_view kPlanners = "none|gpulet|gpulet-retry|self-tuning|nexus|nexus-half";
 constexpr std::string_view kIdeal =
@@ -90,6 +90,9 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"arrivals", "rate_rps", &S::rate_rps, 0, kMostRps},
     ScenarioField<S>{"arrivals", "cv", &S::cv, 0.01, 100},
     ScenarioField<S>{"arrivals", "trace", &S::trace},
+    ScenarioField<S>{"arrivals", "callers", &S::callers, 1, 1e6},
+    ScenarioField<S>{"arrivals", "think_ms", &S::think_ms, 0, kLongestMillis},
+    ScenarioField<S>{"arrivals", "retry_ms", &S::retry_ms, 0.1, kLongestMillis},
     ScenarioField<S>{"arrivals", "schedule", &S::schedule},
     ScenarioField<S>{"arrivals", "popularity", &S::popularity, 0, 0, kPopularities},
     ScenarioField<S>{"arrivals", "zipf", &S::zipf, 0, 10},
@@ -427,6 +430,11 @@ Status Validate(const Scenario& scenario) {
   }
   if (scenario.process == ArrivalProcess::kTrace && scenario.trace.empty()) {
     return InvalidArgument("process = \"trace\" needs a file: trace = \"FILE\"");
+  }
+  if (scenario.process == ArrivalProcess::kClosed && !scenario.schedule.empty()) {
+    return InvalidArgument(
+        "process = \"closed\" has callers, no rate that a schedule could change; leave out "
+        "schedule");
   }
   std::set<std::string_view> names;
   for (const ScenarioModel& model : scenario.models) {

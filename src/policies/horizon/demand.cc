@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "policies/candidate.h"
 
@@ -20,6 +21,12 @@ constexpr double kLeadWithExits = 2;  // what starts early takes the time of dee
 constexpr double kCrowd = 2;
 // Before there is a rate nobody knows what waiting would do to others: this part of the SLO.
 constexpr double kFirstLead = 0.2;
+// Arrivals follow answers if they see so many requests fewer under way than time does, ...
+constexpr double kFewer = 0.2;
+// ... and so many standard errors.
+constexpr double kCertain = 2;
+// Steps over which this is averaged: two seconds.
+constexpr double kRemembered = 40;
 // Longer than the time that any request has (366 days), short enough for sums.
 constexpr Duration kAnyTime = Seconds(std::int64_t{1000} * 24 * 3600);
 
@@ -41,11 +48,35 @@ void Demand::Prepare(const View& view, const LaneKinds& kinds) {
   Review(view, kinds);
 }
 
-bool Demand::Count(ModelId m, TimePoint at) {
+bool Demand::Count(ModelId m, TimePoint at, std::int64_t underway) {
+  if (!std::exchange(counted_, true)) {
+    underway_.seen += static_cast<double>(underway);
+    ++underway_.arrivals;
+  }
   const bool over = at >= step_end_;
   if (over) Roll(at);
   ++counts_[m.value()].current;
   return over;
+}
+
+void Demand::NoteUnderway(std::int64_t underway, TimePoint now) {
+  const double seconds = ToSeconds(now - std::exchange(noted_, now).value_or(now));
+  counted_ = false;
+  underway_.seconds += seconds;
+  underway_.sum += seconds * now_underway_;
+  underway_.squares += seconds * now_underway_ * now_underway_;
+  now_underway_ = static_cast<double>(underway);
+}
+
+// Arrivals by chance see what time sees (Wolff, "Poisson arrivals see time averages", 1982). Those
+// of callers that wait for their answers, and of the next step of a pipeline, come when a batch
+// has just ended, so they see fewer requests under way.
+bool Demand::AnswersBringRequests() const {
+  if (underway_.seconds <= 0 || underway_.arrivals <= 0) return false;
+  const double mean = underway_.sum / underway_.seconds;
+  const double variance = std::max(0.0, underway_.squares / underway_.seconds - mean * mean);
+  const double fewer = mean - underway_.seen / underway_.arrivals;
+  return fewer > std::max(kFewer, kCertain * std::sqrt(variance / underway_.arrivals));
 }
 
 bool Demand::Pass(TimePoint now) {
@@ -72,6 +103,12 @@ void Demand::Roll(TimePoint at) {
     counts.lost *= 1 - 1.0 / kSteps;
     counts.lost_part = counts.seen > 0 ? std::min(1.0, counts.lost / counts.seen) : 0;
     counts.current = 0;
+  }
+  answers_bring_requests_ = AnswersBringRequests();
+  const double kept = std::pow(1 - 1.0 / kRemembered, at_step_ < 0 ? 1 : step - at_step_);
+  for (double* const sum : {&underway_.seconds, &underway_.sum, &underway_.squares,
+                            &underway_.arrivals, &underway_.seen}) {
+    *sum *= kept;
   }
   at_step_ = step;
   step_end_ = kStart + (step + 1) * kStep;
@@ -130,7 +167,7 @@ void Demand::ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t 
     Outlook& own = outlook(m);
     // One lane has nothing better to do while it is free: whatever waits goes, also a step of an
     // ensemble that is due long after the SLO of its model.
-    own.lead = lanes == 1 ? kAnyTime
+    own.lead = lanes == 1 || answers_bring_requests_ ? kAnyTime
                : mean > 0 ? FromSeconds((1 + for_others * others) * mean / lanes)
                           : FromSeconds(kFirstLead * ToSeconds(view.models[i].slo));
   }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "policies/horizon/lane_kinds.h"
@@ -26,8 +27,14 @@ class Demand {
  public:
   void Prepare(const View& view, const LaneKinds& kinds);
 
-  // An arrival; instants do not fall. True when the outlook has to be reviewed.
-  bool Count(ModelId m, TimePoint at);
+  // An arrival, while so many requests of all models waited or ran; instants do not fall. True when
+  // the outlook has to be reviewed.
+  bool Count(ModelId m, TimePoint at, std::int64_t underway);
+  // So many wait or run from now on.
+  void NoteUnderway(std::int64_t underway, TimePoint now);
+  // Whether requests come because others were answered: callers that wait for their answers, or
+  // the next steps of pipelines. Then nobody comes to join a batch while lanes wait for it.
+  bool answers_bring_requests() const { return answers_bring_requests_; }
   // Where nothing came in a whole step: the rates fall with time alone, so that whoever came last
   // does not wait for company until its deadline. True when the outlook has to be reviewed.
   bool Pass(TimePoint now);
@@ -61,8 +68,18 @@ class Demand {
   };
 
   void Roll(TimePoint at);
+  bool AnswersBringRequests() const;
   void ReviewKind(const View& view, const LaneKinds& kinds, std::uint32_t kind);
   void ShareOut(const KindOfLane& kind, std::uint32_t k);
+
+  // The requests under way as time sees them and as arrivals see them; decays.
+  struct Underway {
+    double seconds = 0;
+    double sum = 0;       // over time
+    double squares = 0;   // over time
+    double arrivals = 0;  // of several at once, the first
+    double seen = 0;      // by them, in sum
+  };
 
   std::vector<Counts> counts_;     // by ModelId
   std::vector<Outlook> outlooks_;  // by kind, then model
@@ -70,6 +87,11 @@ class Demand {
   std::vector<Duration> longest_;  // by kind
   std::vector<double> load_;       // by ModelId: lanes that it takes of the kind at hand
   std::vector<int> sustained_;     // by ModelId: b* there
+  Underway underway_;
+  double now_underway_ = 0;
+  std::optional<TimePoint> noted_;  // since when they are so many
+  bool counted_ = false;            // an arrival since then
+  bool answers_bring_requests_ = false;
   std::int64_t first_step_ = -1;
   std::int64_t at_step_ = -1;
   TimePoint step_end_{Duration::min()};

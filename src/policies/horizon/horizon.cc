@@ -12,6 +12,9 @@ namespace {
 constexpr double kNearly = 1.1;
 // So many schedules are made for one question at the most.
 constexpr std::size_t kMostPassedOver = 4;
+// Where requests come because others were answered, a schedule of everything has more of them in
+// time; among more models or lanes than these it costs too much.
+constexpr std::size_t kFewTogether = 16;
 // Less time than this is none to wait for.
 constexpr double kAtOnce = 1e-4;
 
@@ -34,16 +37,17 @@ void Horizon::Prepare(const View& view) {
     planned_ |= model.exit_count() > 1 || priority.value_or(model.priority) != model.priority;
     priority = model.priority;
   }
+  few_ = models <= kFewTogether && view.lanes.size() <= kFewTogether;
   kinds_.Prepare(view);
   seen_.Prepare(view.profile);
   demand_.Prepare(view, kinds_);
   schedule_.Prepare(view, kinds_);
   match_.Resize(models, kinds_.kind_of_lane(), kinds_.size());
   spare_.Prepare(kinds_);
-  for (const Lane& lane : view.lanes) {
-    match_.SetFree(lane.id, lane.HasFreeSlot());
-    spare_.SetFree(lane.id, lane.HasFreeSlot());
-  }
+  underway_ = 0;
+  running_.assign(view.lanes.size(), 0);
+  waiting_.assign(models, 0);
+  for (const Lane& lane : view.lanes) OnLaneChange(lane);
   grown_.resize(kinds_.size());
   for (auto& grown : grown_) grown.Resize(models);
   spared_.resize(kinds_.size());
@@ -70,7 +74,9 @@ void Horizon::TouchAll() {
 
 void Horizon::OnArrive(ModelId m, const Request& request) {
   if (shared_) return beside_->OnArrive(m, request);
-  review_ |= demand_.Count(m, request.arrival);
+  review_ |= demand_.Count(m, request.arrival, underway_);
+  ++underway_;
+  ++waiting_[m.value()];
   Touch(m);
   if (request.priority == 0 || planned_) return;
   planned_ = true;
@@ -91,6 +97,11 @@ void Horizon::OnLaneChange(const Lane& lane) {
   if (shared_) return beside_->OnLaneChange(lane);
   match_.SetFree(lane.id, lane.HasFreeSlot());
   spare_.SetFree(lane.id, lane.HasFreeSlot());
+  int& running = running_[lane.id.value()];
+  underway_ -= running;
+  running = 0;
+  for (const RunningBatch& batch : lane.running()) running += batch.batch;
+  underway_ += running;
 }
 
 void Horizon::OnBatchDone(LaneId lane, const RunningBatch& batch, const BatchReport& report,
@@ -154,6 +165,8 @@ void Horizon::RefreshTouched(const View& view, TimePoint now) {
       if (kinds_[k].courses[m.value()].served()) Refresh(view, m, k, now);
     }
     const RequestQueue& queue = view.queues[m.value()];
+    const auto size = static_cast<std::int64_t>(queue.size());
+    underway_ += size - std::exchange(waiting_[m.value()], size);
     if (queue.empty()) {
       lost_.Erase(m.value());
     } else {  // where no lane serves the model, its requests are lost at once
@@ -163,6 +176,7 @@ void Horizon::RefreshTouched(const View& view, TimePoint now) {
     }
   }
   changed_.clear();
+  demand_.NoteUnderway(underway_, now);
 }
 
 Decision Horizon::Launch(const Dispatch& dispatch) {
@@ -186,7 +200,8 @@ Decision Horizon::Decide(const View& view, TimePoint now) {
     }
     wake = std::min(lost_.top_key(), std::max(demand_.quiet(), now)) + Nanos(1);
   }
-  return planned_ ? TakePlanned(view, now, wake) : TakeLeastLatest(view, now, wake);
+  const bool together = few_ && demand_.answers_bring_requests();
+  return planned_ || together ? TakePlanned(view, now, wake) : TakeLeastLatest(view, now, wake);
 }
 
 // Where nobody's time has come: of the batches that have grown, the one with the least latest

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/indexed_heap.h"
@@ -78,6 +79,7 @@ class Horizon final : public Policy, public Learner {
   const std::unique_ptr<Policy> beside_;
   Learner& learner_;      // the same
   bool shared_ = false;   // some lane has several slots: beside_ decides
+  bool few_ = false;      // models and lanes
   bool planned_ = false;  // some model has several exits, or somebody a priority of its own
   LaneKinds kinds_;
   RevisionsSeen seen_;
@@ -89,10 +91,13 @@ class Horizon final : public Policy, public Learner {
   std::vector<SymphonyCandidate> offers_;      // by model, then kind; of size 0: none
   std::vector<IndexedHeap<TimePoint>> grown_;  // by kind: models whose batch has, by its latest
   std::vector<IndexedHeap<TimePoint>>
-      spared_;                        // by kind: models that a flood is to spare, by latest
-  std::vector<ModelId> passed_over_;  // in one question, to go later
-  TimePoint postponed_ = kNever;      // the first instant at which one of these goes
-  std::vector<bool> touched_;         // by ModelId: it is in changed_
+      spared_;                         // by kind: models that a flood is to spare, by latest
+  std::vector<ModelId> passed_over_;   // in one question, to go later
+  TimePoint postponed_ = kNever;       // the first instant at which one of these goes
+  std::int64_t underway_ = 0;          // requests that wait or run, of all models
+  std::vector<std::int64_t> waiting_;  // of them, by ModelId
+  std::vector<int> running_;           // of them, by LaneId
+  std::vector<bool> touched_;          // by ModelId: it is in changed_
   std::vector<ModelId> changed_;
   IndexedHeap<TimePoint> lost_;        // models by when their head is lost on every lane
   std::optional<Dispatch> launching_;  // decided, and not yet carried out

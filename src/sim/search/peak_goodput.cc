@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/simulation.h"
+#include "workload/arrivals.h"
 
 namespace tactus {
 namespace {
@@ -153,6 +154,7 @@ double LeastJudgedRate(const Scenario& scenario) {
 Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile& profile,
                                      const PolicyFactory& make_policy, const PeakOptions& options) {
   if (options.seeds.empty()) return InvalidArgument("a goodput search needs a seed");
+  if (Status open = CheckOpenLoop(scenario); !open) return std::unexpected(open.error());
   const auto models = AffineModels(scenario, profile);
   if (!models) return std::unexpected(models.error());
   PeakResult result;

@@ -122,6 +122,9 @@ void PipelineRequests::Ended(const PipelineEnd& end) {
                       .outcome = end.outcome,
                       .items = end.items,
                       .items_lost = end.items_lost});
+  const bool answered =
+      end.outcome == PipelineOutcome::kOnTime || end.outcome == PipelineOutcome::kLate;
+  world_.PipelineEnded(end.pipeline, answered, end.ended);
 }
 
 std::vector<PipelineRecord> PipelineRequests::Take(TimePoint now) && {

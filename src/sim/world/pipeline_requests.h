@@ -21,6 +21,8 @@ class PipelineWorld {
   // To the dispatcher, which may refuse it at once.
   virtual void Send(ModelId model, const Request& request) = 0;
   virtual void Cancel(ModelId model, RequestId request) = 0;
+  // A pipeline's request ended at `at`; `answered`: in time or late.
+  virtual void PipelineEnded(std::uint32_t pipeline, bool answered, TimePoint at) = 0;
 };
 
 class PipelineRequests final : private FlowOutbox {

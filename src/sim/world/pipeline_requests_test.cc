@@ -48,6 +48,7 @@ class Script final : public PipelineWorld {
     Write("cancel {}", id.value());
     requests_.Refused(sent_[id.value()], DropReason::kCancelled, kStart);
   }
+  void PipelineEnded(std::uint32_t, bool, TimePoint) override {}
 
   void Arrive(int ms) { requests_.Arrive(0, kStart + Millis(ms)); }
   void Answer(std::uint64_t id, int ms) { requests_.Answered(sent_[id], kStart + Millis(ms)); }
