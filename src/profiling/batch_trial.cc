@@ -231,6 +231,7 @@ BatchTrial Trial::TryBatch() {
   int rounds = 0;
   int doubtful = 0;
   for (int round = 0; round < kRounds && !Late(); ++round) {
+    if (round == 2 && doubtful == 0) break;  // it would decide between the two
     // Another size, if there is one; the first that ran stays the model's.
     if (round == 1 && HasOpenInput(spec_) && !NextSize()) spec_.found_shapes = found;
     if (round == 2) spec_.found_shapes = found;

@@ -19,7 +19,7 @@ struct RowDifference {
 };
 
 // The elements of one row of an output. Kernels add up in another order for another number of rows,
-// so numbers of floating-point types may differ by `slack` times 0.2 % of themselves and 0.05 % of
+// so numbers of floating-point types may differ by `slack` times 0.1 % of themselves and 0.02 % of
 // the row's largest (FP16: ten times, BF16: thirty times as much). All others must be equal.
 RowDifference Compare(DataType type, std::span<const std::byte> alone,
                       std::span<const std::byte> together, double slack);
