@@ -130,6 +130,31 @@ class AssumedTest(unittest.TestCase):
                 self.assertIn("model 'reflected': its open dimensions are taken to be 'x' [224]",
                               server.errors())
 
+    def test_a_batch_that_comes_out_misshapen_when_it_serves_is_none_from_then_on(self):
+        for arguments in ([], ["--lanes", "2"], ["--isolate"]):
+            server = serving.Server(*arguments, fill=lambda root: put(root, "folds"))
+            with self.subTest(arguments), contextlib.closing(server):
+                config = json.loads(server.get("/v2/models/folds/config"))
+                self.assertEqual(config["max_batch_size"], 4)
+                jobs = []
+                for number in range(48):
+                    rows = 1 + number % 3
+                    values = [number + i / 8 for i in range(8 * rows)]
+                    if number % 5 == 4:
+                        values[3] = 2000
+                    jobs.append((values, [rows, 8]))
+                with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                    answers = list(pool.map(lambda job: call(server, "folds", *job), jobs))
+                for (values, shape), (got, data) in zip(jobs, answers):
+                    folds = max(values) > 1000
+                    self.assertEqual(got, [2 * shape[0], 4] if folds else shape, data)
+                    self.assertEqual(data, values)
+                config = json.loads(server.get("/v2/models/folds/config"))
+                self.assertEqual(config["max_batch_size"], 0)
+                self.assertIn("batching_stopped", config["parameters"])
+                self.assertIn("model 'folds' runs in batches no more", server.errors())
+                self.assertEqual(server.metric("tactus_model_batching_stopped"), 1)
+
     def test_a_declared_batch_is_judged(self):
         def declared(root):
             put(root, "patches", config='max_batch_size: 4\n'
