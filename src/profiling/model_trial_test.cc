@@ -36,11 +36,7 @@ class GraphEngine final : public Engine {
   void Unload(ModelHandle) override { --loaded; }
   void Submit(ModelHandle, const BatchJob& job, Completions& done) noexcept override {
     Table rows;
-    shapes.clear();
     for (const RowInputs& row : job.rows) {
-      for (const TensorView& input : row.inputs) {
-        shapes.emplace_back(input.shape.begin(), input.shape.end());
-      }
       auto& values = rows.emplace_back(row.inputs[0].bytes / sizeof(float));
       std::memcpy(values.data(), row.inputs[0].data, row.inputs[0].bytes);
     }
@@ -63,7 +59,6 @@ class GraphEngine final : public Engine {
   }
 
   int loaded = 0;
-  std::vector<Shape> shapes;  // of the inputs of the last batch
 
  private:
   const Graph graph_;
@@ -275,7 +270,7 @@ TEST(ModelTrial, DimensionsOfOneNameHaveTheSizeThatIsStatedOfOne) {
   spec.parameters["profile_shape.x"] = "50";
   const auto tried = TryGraph(engine, spec);
   ASSERT_TRUE(tried);
-  EXPECT_EQ(engine.shapes.at(1), (Shape{1, 50, 2}));
+  EXPECT_EQ(tried->spec.found_shapes.at("mask"), (Shape{1, 50, 2}));
 }
 
 TEST(ModelTrial, WhatCannotBeTriedIsNotSaidToDependOnAnything) {
