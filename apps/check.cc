@@ -109,7 +109,7 @@ void AddCheck(CLI::App& app, CommandContext& context) {
       app.add_subcommand("check", "Warn about doubtful settings of a scenario, or of a server");
   command->footer(
       "`check SCENARIO` takes --set and no other option. `check --models` takes the options of "
-      "`tactus serve` and judges what a server started with them would serve; it starts nothing, "
+      "`tactus serve` and judges what a server started with them would serve; it opens the graphs, "
       "listens on no port and writes no file.\n"
       "Exit code: 0 no warning, 1 warnings, 2 it would not start.");
   CLI::Option* scenario =

@@ -11,12 +11,15 @@
 
 #include "check/doubts.h"
 #include "check/never_served.h"
+#include "engines/registry.h"
 #include "ensemble/nested_steps.h"
 #include "experiment/experiment.h"
 #include "pipeline/build.h"
 #include "pipeline/tensors.h"
 #include "platform/cpu_affinity.h"
+#include "profiling/model_trial.h"
 #include "runtime/models/model_profile.h"
+#include "serve_device.h"
 #include "serve_plan.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
@@ -44,11 +47,16 @@ class ServingCheck {
   // What the model's batches take; an error where it would be refused; nothing where it is not
   // profiled and would be measured.
   Expected<std::optional<ProfileTable::ModelRows>> RowsFor(const ModelSpec& spec);
+  // Loads the model's graph where an engine of this process can, and tries it as a server would:
+  // the spec as it would serve, and the line of which sizes it would be measured with. Nothing: it
+  // is refused.
+  std::optional<std::string> TryGraph(ModelSpec& spec);
   void CheckService(const ModelSpec& spec, ProfileTable::ModelRows rows);
   void Doubt(std::string line) { found_.doubts.push_back(std::move(line)); }
 
   const ServeOptions o_;
   std::unique_ptr<Policy> policy_;
+  std::unique_ptr<Engine> graphs_;  // runs ONNX graphs; null: none here does
   std::optional<ProfileFile> profile_;
   std::vector<ShareProfile> shares_;  // where a plan splits the device
   ServingDoubts found_;
@@ -87,6 +95,15 @@ Status ServingCheck::ReadInputs() {
     shares_ = *std::move(shares);
     if (auto doubt = SharesDoubt(shares_)) Doubt(*std::move(doubt));
   }
+  if (!OnDevices(o_) && (o_.engine.empty() || o_.engine == "onnxruntime")) {
+    auto graphs =
+        MakeEngine("onnxruntime", {.emulated = {}, .onnxruntime_library = o_.onnxruntime});
+    if (graphs) {
+      graphs_ = *std::move(graphs);
+    } else {
+      Doubt("graphs are not opened here: " + graphs.error().message);
+    }
+  }
   const auto cores = static_cast<int>(AllowedCores().size());
   if (auto doubt = CoresDoubt(o_, cores)) Doubt(*std::move(doubt));
   return {};
@@ -101,11 +118,13 @@ void ServingCheck::CheckModel(const std::string& name) {
   const auto versions = ListVersions(folder, "");
   if (!versions) return found_.refused.push_back(versions.error().message);
   for (const std::int64_t version : *versions) {
-    const auto spec = ReadModelSpec(folder, version, "", {PlatformsOf(o_), &found_.doubts});
+    auto spec = ReadModelSpec(folder, version, "", {PlatformsOf(o_), &found_.doubts});
     if (!spec) {
       found_.refused.push_back(spec.error().message);
       continue;
     }
+    const auto sizes = TryGraph(*spec);
+    if (!sizes) continue;
     auto rows = RowsFor(*spec);
     if (!rows) {
       found_.refused.push_back(rows.error().message);
@@ -116,6 +135,7 @@ void ServingCheck::CheckModel(const std::string& name) {
           fmt::format("model '{}' has no profile: it would be measured quickly as it is "
                       "loaded; `tactus profile` measures it properly",
                       spec->name));
+      if (!sizes->empty()) Doubt(*sizes);
     }
   }
 }
@@ -208,6 +228,20 @@ Expected<std::optional<ProfileTable::ModelRows>> ServingCheck::RowsFor(const Mod
     if (auto assumed = UseWarning(spec.name, &**known)) Doubt(*std::move(assumed));
   }
   return rows;
+}
+
+std::optional<std::string> ServingCheck::TryGraph(ModelSpec& spec) {
+  if (graphs_ == nullptr || spec.platform != "onnxruntime_onnx") return "";
+  const LaneSpec lane{.placement = CpuPlacement{.threads = o_.threads}};
+  auto tried = LoadTried(spec, *graphs_, {&lane, 1}, BatchId{0});
+  if (!tried) {
+    found_.refused.push_back(std::move(tried.error().message));
+    return std::nullopt;
+  }
+  graphs_->Unload(tried->handles[0]);
+  for (std::string& line : tried->said) Doubt(std::move(line));
+  spec = std::move(tried->spec);
+  return std::move(tried->sizes);
 }
 
 // Where a plan splits the device, only the plan knows which lanes there will be.

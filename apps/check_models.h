@@ -14,7 +14,8 @@ struct ServingDoubts {
   std::vector<std::string> refused;  // models that would not serve, and why
 };
 
-// Reads folders and profiles, and loads and measures nothing. An error for options with which the
+// Reads folders and profiles, and loads ONNX graphs, one at a time, to try what they are; it
+// measures nothing. An error for options with which the
 // server would not start.
 Expected<ServingDoubts> CheckServing(const ServeOptions& options);
 

@@ -11,11 +11,14 @@
 
 #include <fmt/format.h>
 
+#include "base/error_line.h"
 #include "commands.h"
 #include "core/engine.h"
 #include "engines/registry.h"
 #include "experiment/experiment.h"
 #include "output_file.h"
+#include "profiling/model_trial.h"
+#include "profiling/quick_profile.h"
 
 namespace tactus {
 namespace {
@@ -48,7 +51,14 @@ std::string TensorsText(const char* side, const std::vector<TensorSpec>& tensors
   std::string text;
   for (const TensorSpec& tensor : tensors) {
     Shape dims(tensor.dims.begin() + (batches ? 1 : 0), tensor.dims.end());
-    if (dims.empty()) dims = {1};  // a scalar has no dims to write
+    if (dims.empty()) {
+      text += fmt::format(
+          "# '{}' is a scalar, which cannot be written here: [ 1 ] stands for it. Clients may "
+          "send\n"
+          "# either; an answer has [ 1 ].\n",
+          tensor.name);
+      dims = {1};
+    }
     text += fmt::format("{} {{\n  name: \"{}\"\n  data_type: {}\n  dims: [ {} ]\n}}\n", side,
                         tensor.name, TypeName(tensor.type), fmt::join(dims, ", "));
   }
@@ -65,23 +75,105 @@ bool MayBatch(const ModelSpec& spec) {
          std::ranges::all_of(spec.outputs, open);
 }
 
-std::string ConfigText(const ModelSpec& spec, const fs::path& graph) {
+// The graphs of a model with early exits, as they are named here: exit1.onnx, exit2.onnx, ...
+std::vector<std::string> ExitsBeside(const fs::path& graph) {
+  std::vector<std::string> exits;
+  std::error_code ignored;
+  for (int e = 1;; ++e) {
+    const std::string name = fmt::format("exit{}.onnx", e);
+    if (!fs::is_regular_file(fs::absolute(graph).parent_path() / name, ignored)) return exits;
+    exits.push_back(name);
+  }
+}
+
+// All of them where the graph is one, else the graph alone.
+std::vector<ExitSpec> ExitsOf(const fs::path& graph) {
+  const std::vector<std::string> beside = ExitsBeside(graph);
+  if (std::ranges::find(beside, graph.filename().string()) == beside.end()) {
+    return {{.name = "1", .graph = graph}};
+  }
+  std::vector<ExitSpec> exits;
+  for (const std::string& name : beside) {
+    exits.push_back({.name = std::to_string(exits.size() + 1),
+                     .graph = fs::absolute(graph).parent_path() / name});
+  }
+  return exits;
+}
+
+// The batch up to which a row gets cheaper by a tenth with each doubling; no larger than 32.
+Expected<int> PayingBatch(Engine& engine, const ModelSpec& tried) {
+  constexpr int kMost = 32;
+  ModelSpec spec = tried;
+  spec.max_batch = kMost;
+  const auto handle = engine.Load(spec, LaneSpec{});
+  if (!handle) return std::unexpected(handle.error());
+  const WallClock clock;
+  auto rows = QuickProfile(engine, *handle, spec, tried.max_batch, clock, BatchId{1u << 20});
+  // Where a few rows take long, larger batches take longer than anybody wants to wait here.
+  const bool quick = rows && rows->latency.back() < Millis(100);
+  if (quick) rows = QuickProfile(engine, *handle, spec, kMost, clock, BatchId{1u << 21});
+  engine.Unload(*handle);
+  if (!rows) return std::unexpected(rows.error());
+  if (!quick) return tried.max_batch;
+  const std::size_t last = static_cast<std::size_t>(rows->exits - 1) * kMost;
+  const auto a_row = [&](int batch) {
+    return ToMillis(rows->latency[last + static_cast<std::size_t>(batch) - 1]) / batch;
+  };
+  int batch = tried.max_batch;
+  while (2 * batch <= kMost && a_row(2 * batch) < 0.9 * a_row(batch)) batch *= 2;
+  return batch;
+}
+
+// "3,320,320": what was found that the graph takes, or 1 for each open dimension.
+std::string SizesOf(const ModelSpec& spec, const TensorSpec& input) {
+  const auto found = spec.found_shapes.find(input.name);
+  Shape shape = found == spec.found_shapes.end() ? input.dims : found->second;
+  for (std::int64_t& dim : shape) dim = std::max<std::int64_t>(dim, 1);
+  return fmt::format("{}", fmt::join(std::span(shape).subspan(spec.max_batch > 0 ? 1 : 0), ","));
+}
+
+std::string BatchText(const ModelSpec& spec, int pays) {
+  std::string text;
+  if (MayBatch(spec)) {
+    text +=
+        "# Rows that may run together; 0: each request runs alone. All tensors have an open\n"
+        "# dimension in front, but it was not found to be a batch. If it is, state a number above\n"
+        "# 0, and leave the first -1 out of all dims; where none is left, say\n"
+        "# `dims: [ 1 ] reshape { shape: [ ] }`: clients send one number in each row.\n";
+  } else if (spec.max_batch == 0) {
+    text += "# Rows that may run together; 0: the graph has no open dimension in front for them.\n";
+  } else {
+    text +=
+        "# Rows that may run together; 0: none. Unlike rows gave together what each gives alone.\n";
+  }
+  if (pays > spec.max_batch) {
+    text += fmt::format("# Measured briefly, a row gets cheaper up to {} in a batch.\n", pays);
+  }
+  return text + fmt::format("max_batch_size: {}\n", spec.max_batch);
+}
+
+std::string ExitsText(const fs::path& graph) {
+  const std::vector<std::string> beside = ExitsBeside(graph);
+  if (beside.empty()) return "";
+  const bool served = std::ranges::find(beside, graph.filename().string()) != beside.end();
+  return fmt::format(
+      "# Graphs of the same model, cut off behind its exits, shallowest first.\n"
+      "{}parameters {{ key: \"exits\" value: {{ string_value: \"{}\" }} }}\n",
+      served ? "" : "# ", fmt::join(beside, ","));
+}
+
+// `pays`: as of PayingBatch.
+std::string ConfigText(const ModelSpec& spec, const fs::path& graph, int pays) {
   std::string text = fmt::format(
       "# Written by `tactus init {}`; what is commented out is optional.\n"
       "name: \"{}\"\nplatform: \"onnxruntime_onnx\"\n",
       graph.string(), spec.name);
-  if (graph.filename() != "model.onnx") {
+  const std::vector<std::string> beside = ExitsBeside(graph);
+  const bool exit = std::ranges::find(beside, graph.filename().string()) != beside.end();
+  if (graph.filename() != "model.onnx" && !exit) {
     text += fmt::format("default_model_filename: \"{}\"\n", graph.filename().string());
   }
-  if (MayBatch(spec)) {
-    text +=
-        "# Rows that may run together. All tensors have an open dimension in front. If it is the\n"
-        "# batch, state a number above 0, and leave the first -1 out of all dims; where none is\n"
-        "# left, say `dims: [ 1 ] reshape { shape: [ ] }`: clients send one number in each row.\n";
-  } else {
-    text += "# Rows that may run together; 0: the graph has no open dimension in front for them.\n";
-  }
-  text += fmt::format("max_batch_size: {}\n", spec.max_batch);
+  text += BatchText(spec, pays);
   text += TensorsText("input", spec.inputs, spec.max_batch > 0);
   if (!spec.defaulted.empty()) {
     constexpr std::size_t kShown = 8;
@@ -92,6 +184,7 @@ std::string ConfigText(const ModelSpec& spec, const fs::path& graph) {
         fmt::join(shown, ", "), shown.size() < spec.defaulted.size() ? ", ..." : "");
   }
   text += TensorsText("output", spec.outputs, spec.max_batch > 0);
+  text += ExitsText(graph);
   text +=
       "# Time from arrival to answer, in milliseconds (an example; without it the server's\n"
       "# --default-slo-ms counts), and the class: 1, the default, goes first.\n"
@@ -102,9 +195,9 @@ std::string ConfigText(const ModelSpec& spec, const fs::path& graph) {
                                  input.dims.end(), std::int64_t{-1});
     if (open == 0) continue;
     text += fmt::format(
-        "# Sizes of '{0}' while it is measured, where its dims are open.\n"
-        "# parameters {{ key: \"profile_shape.{0}\" value: {{ string_value: \"1\" }} }}\n",
-        input.name);
+        "# Sizes of '{0}' while it is tried and measured, where its dims are open.\n"
+        "# parameters {{ key: \"profile_shape.{0}\" value: {{ string_value: \"{1}\" }} }}\n",
+        input.name, SizesOf(spec, input));
   }
   return text;
 }
@@ -130,11 +223,15 @@ int RunInit(const InitCommand& command) {
   spec.name = NameOf(command.graph);
   spec.platform = "onnxruntime_onnx";
   spec.max_batch = -1;  // for the engine to find out
-  spec.exits.push_back({.name = "1", .graph = command.graph});
-  const auto handle = (*engine)->Load(spec, LaneSpec{});
-  if (!handle) return ReportBadInput(handle.error());
-  (*engine)->Unload(*handle);
-  const std::string text = ConfigText(spec, command.graph);
+  const fs::path graph = command.graph;
+  spec.exits = ExitsOf(graph);
+  const LaneSpec lane;
+  auto tried = LoadTried(std::move(spec), **engine, {&lane, 1}, BatchId{0});
+  if (!tried) return ReportBadInput(tried.error());
+  (*engine)->Unload(tried->handles[0]);
+  for (const std::string& line : tried->said) PrintWarning(line);
+  const Expected<int> pays = tried->spec.max_batch > 0 ? PayingBatch(**engine, tried->spec) : 0;
+  const std::string text = ConfigText(tried->spec, graph, pays.value_or(0));
   if (command.out == "-") {
     fmt::print("{}", text);
     return 0;

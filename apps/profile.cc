@@ -256,6 +256,7 @@ int MeasureModels(const ProfileCommand& command) {
   if (const Status added = AddModels(command, profiler, **host, failed); !added) {
     return ReportBadInput(added.error());
   }
+  for (const std::string& line : profiler.said()) PrintWarning(line);
   ProfileFile profile;
   profile.machine = ThisMachine((*engine)->traits(), command.threads, command.share / 100);
   profile.commit = BuildCommit();

@@ -32,6 +32,9 @@ struct EngineTraits {
   // It runs in processes of its own, which may die. A model is first tried in a process without
   // other models (kTrialProcess), then loaded on the lanes.
   bool isolated = false;
+  // Its models are graphs that say too little of themselves: whether their first dimension is a
+  // batch is tried as they are loaded (profiling/model_trial.h).
+  bool tries = false;
   int max_slots = 1;                                 // batches at once in one lane
   std::optional<DeviceFacts> device = std::nullopt;  // that it runs on; none: the processor
 };
@@ -106,6 +109,9 @@ struct BatchResult {
   // With lane_lost: the lane died under this batch, perhaps because of it. The batch's requests run
   // one by one from then on, and a request under which the lane dies again is refused.
   bool suspect = false;
+  // With an error: an output has not one row for each of the batch's. No row's content is to blame,
+  // so nothing is run row by row.
+  bool misshapen = false;
 };
 
 class Completions {

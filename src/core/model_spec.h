@@ -30,6 +30,13 @@ struct StatedSample {
   std::filesystem::path file;  // kFile: the elements as an engine takes them
 };
 
+// Why a model batches, or does not.
+enum class BatchOrigin {
+  kDeclared,   // somebody says so: config.pbtxt, or whoever made the spec
+  kAssumed,    // nobody does, and it was tried (profiling/model_trial.h)
+  kDisproved,  // it was tried, and answered wrong all the same when it served
+};
+
 // What a model's folder says, completed from its graphs on load.
 struct ModelSpec {
   std::string name;
@@ -52,6 +59,11 @@ struct ModelSpec {
   // Inputs that the graph has defaults for, as far as the engine says. Of these, `inputs` has the
   // ones that the folder states.
   std::vector<std::string> defaulted = {};
+  BatchOrigin batch_origin = BatchOrigin::kDeclared;
+  // Where max_batch_size is declared: "models/m/config.pbtxt:3:1"; empty: nobody said.
+  std::string batch_place = {};
+  // A shape that the model takes of a row of each input with open dimensions, found by trial.
+  std::map<std::string, Shape> found_shapes = {};
 };
 
 }  // namespace tactus

@@ -296,7 +296,9 @@ Expected<std::shared_ptr<const ModelSpec>> ServedEnsemble::ModelOf(StageId stage
   if (!found) return Fail(found.error().code, WhyNoModel(step, found.error()));
   if (found->get() == &known) return found;
   const ModelSpec& now = **found;
-  if (now.max_batch == known.max_batch && SameTensors(now.inputs, known.inputs) &&
+  // One that was found to have no batch takes the same tensors, whole.
+  const bool whole = now.batch_origin == BatchOrigin::kDisproved;
+  if ((now.max_batch == known.max_batch || whole) && SameTensors(now.inputs, known.inputs) &&
       SameTensors(now.outputs, known.outputs)) {
     return found;
   }

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/rng.h"
 #include "platform/cpu_affinity.h"
+#include "profiling/model_trial.h"
 #include "profiling/one_answer.h"
 
 namespace tactus {
@@ -18,6 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr Duration kBetweenReports = Millis(100);
+constexpr BatchId kTrial{std::uint64_t{1} << 63};  // measured batches count from 0
 
 // Fisher and Yates, with our own generator: std::shuffle differs between libraries.
 void Shuffle(std::vector<std::size_t>& order, Rng& rng) {
@@ -44,14 +46,17 @@ LaneSpec Profiler::Lane() const {
 Status Profiler::Add(ModelSpec spec) { return Add(std::move(spec), engine_); }
 
 Status Profiler::Add(ModelSpec spec, Engine& engine) {
-  Expected<ModelHandle> handle = engine.Load(spec, Lane());
-  if (!handle) return std::unexpected(std::move(handle.error()));
+  const LaneSpec lane = Lane();
+  auto tried = LoadTried(std::move(spec), engine, {&lane, 1}, kTrial);
+  if (!tried) return std::unexpected(std::move(tried.error()));
+  for (std::string& line : tried->said) said_.push_back(std::move(line));
+  if (!tried->sizes.empty()) said_.push_back(std::move(tried->sizes));
   auto subject = std::make_unique<Subject>(engine);
-  subject->handle = *handle;
-  subject->max_batch = std::max(1, spec.max_batch);
+  subject->handle = tried->handles[0];
+  subject->spec = std::move(tried->spec);
+  subject->max_batch = std::max(1, subject->spec.max_batch);
   if (options_.max_batch > 0) subject->max_batch = std::min(subject->max_batch, options_.max_batch);
-  subject->bytes = engine.Memory(*handle).weight_bytes;
-  subject->spec = std::move(spec);
+  subject->bytes = engine.Memory(subject->handle).weight_bytes;
   Subject& added = *subjects_.emplace_back(std::move(subject));
   for (int b = 1; b <= added.max_batch; ++b) {
     auto row = SampleRow::Make(added.spec, options_.seed + static_cast<std::uint64_t>(b), engine,

@@ -73,6 +73,8 @@ class Profiler {
   bool complete() const;
   // Why models were left out: they did not run their samples. Run fails where all are.
   const std::vector<std::string>& left_out() const { return left_out_; }
+  // What was decided of the models that nobody declared (TriedModel::said).
+  const std::vector<std::string>& said() const { return said_; }
   Samples samples() const;
   // What was measured. Every cell must have a run.
   std::vector<ProfiledModel> Result() const;
@@ -134,6 +136,7 @@ class Profiler {
   Engine& engine_;
   const ProfilerOptions options_;
   std::vector<std::string> left_out_;
+  std::vector<std::string> said_;
   std::vector<std::unique_ptr<Subject>> subjects_;
   std::vector<Cell> cells_;
   std::vector<RowInputs> inputs_;

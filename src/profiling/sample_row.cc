@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "base/whole_file.h"
+#include "core/half.h"
 
 namespace tactus {
 namespace {
@@ -56,7 +57,11 @@ Expected<Shape> RowShape(const ModelSpec& spec, const TensorSpec& input) {
                                          ToString(input.dims)));
     }
   }
-  for (std::int64_t& dim : shape) dim = dim < 0 ? 1 : dim;
+  const auto found = spec.found_shapes.find(input.name);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] >= 0) continue;
+    shape[i] = found != spec.found_shapes.end() ? found->second[i] : 1;
+  }
   return shape;
 }
 
@@ -97,17 +102,67 @@ Expected<std::vector<std::byte>> ReadElements(const TensorSpec& input,
       Name(input.type), strings ? ", each a length in 32 bits and that many bytes" : ""));
 }
 
-template <class T>
-void FillWithNoise(std::vector<std::byte>& bytes, Rng& rng) {
+template <class T, class Draw>
+void Fill(std::vector<std::byte>& bytes, Draw draw) {
   for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
-    const T value = static_cast<T>(rng.Normal());
+    const T value = static_cast<T>(draw());
     std::memcpy(bytes.data() + at, &value, sizeof(T));
+  }
+}
+
+void FillWithNoise(DataType type, double scale, std::vector<std::byte>& bytes, Rng& rng) {
+  const auto noise = [&] { return scale * rng.Normal(); };
+  if (type == DataType::kFp32) Fill<float>(bytes, noise);
+  if (type == DataType::kFp64) Fill<double>(bytes, noise);
+  if (type == DataType::kFp16) Fill<std::uint16_t>(bytes, [&] { return HalfOf(noise()); });
+  if (type == DataType::kBf16) Fill<std::uint16_t>(bytes, [&] { return BrainHalfOf(noise()); });
+}
+
+void FillWithIntegers(DataType type, int most, std::vector<std::byte>& bytes, Rng& rng) {
+  const auto up_to = [&rng](int last) {
+    return [&rng, last] { return rng.Below(static_cast<std::uint64_t>(last) + 1); };
+  };
+  switch (type) {
+    case DataType::kBool:
+      return Fill<std::uint8_t>(bytes, up_to(1));
+    case DataType::kUint8:
+    case DataType::kInt8:
+      return Fill<std::uint8_t>(bytes, up_to(most));
+    case DataType::kUint16:
+    case DataType::kInt16:
+      return Fill<std::uint16_t>(bytes, up_to(most));
+    case DataType::kUint32:
+    case DataType::kInt32:
+      return Fill<std::uint32_t>(bytes, up_to(most));
+    case DataType::kUint64:
+    case DataType::kInt64:
+      return Fill<std::uint64_t>(bytes, up_to(most));
+    default:
+      return;
+  }
+}
+
+// As many strings, each a number in [0, most], as there are empty ones in `bytes`.
+void FillWithNumbers(int most, std::vector<std::byte>& bytes, Rng& rng) {
+  const std::size_t count = bytes.size() / 4;
+  bytes.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string text = std::to_string(rng.Below(static_cast<std::uint64_t>(most) + 1));
+    for (int shift = 0; shift < 32; shift += 8) {
+      bytes.push_back(static_cast<std::byte>(text.size() >> shift & 0xff));
+    }
+    for (const char c : text) bytes.push_back(static_cast<std::byte>(c));
   }
 }
 
 }  // namespace
 
-Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed) {
+bool StatesShape(const ModelSpec& spec, const TensorSpec& input) {
+  return spec.parameters.contains("profile_shape." + input.name) ||
+         std::ranges::find(spec.sample, input.name, &StatedSample::input) != spec.sample.end();
+}
+
+Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, const SampleDraw& draw) {
   for (const StatedSample& each : spec.sample) {
     if (std::ranges::find(spec.inputs, each.input, &TensorSpec::name) == spec.inputs.end()) {
       return InvalidArgument(
@@ -120,8 +175,7 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed) {
   for (const TensorSpec& input : spec.inputs) {
     const auto stated = std::ranges::find(spec.sample, input.name, &StatedSample::input);
     const StatedSample* const sample = stated == spec.sample.end() ? nullptr : &*stated;
-    row.absent_.push_back(input.optional && sample == nullptr &&
-                          !spec.parameters.contains("profile_shape." + input.name));
+    row.absent_.push_back(input.optional && !StatesShape(spec, input));
     if (row.absent_.back()) {
       row.shapes_.emplace_back();
       row.bytes_.emplace_back();
@@ -139,7 +193,7 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed) {
       return InvalidArgument(fmt::format("model '{}': a row of input '{}' is too large: {}",
                                          spec.name, input.name, ToString(*shape)));
     }
-    if (sample != nullptr && sample->data == StatedSample::Data::kFile) {
+    if (draw.integers == 0 && sample != nullptr && sample->data == StatedSample::Data::kFile) {
       auto bytes = ReadElements(input, sample->file, *count);
       if (!bytes) return std::unexpected(std::move(bytes.error()));
       row.bytes_.push_back(*std::move(bytes));
@@ -149,10 +203,14 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed) {
     // An empty string is its length, four zero bytes.
     std::vector<std::byte>& bytes =
         row.bytes_.emplace_back(static_cast<std::size_t>(*count) * element);
-    const bool noise = sample == nullptr || sample->data == StatedSample::Data::kNoise;
-    Rng rng = Rng::Stream(seed, "sample/" + input.name);
-    if (noise && input.type == DataType::kFp32) FillWithNoise<float>(bytes, rng);
-    if (noise && input.type == DataType::kFp64) FillWithNoise<double>(bytes, rng);
+    const bool noise =
+        draw.integers > 0 || sample == nullptr || sample->data == StatedSample::Data::kNoise;
+    Rng rng = Rng::Stream(draw.seed, "sample/" + input.name);
+    if (noise) FillWithNoise(input.type, draw.scale, bytes, rng);
+    if (draw.integers > 0) FillWithIntegers(input.type, draw.integers, bytes, rng);
+    if (draw.integers > 0 && input.type == DataType::kBytes) {
+      FillWithNumbers(draw.integers, bytes, rng);
+    }
     row.shapes_.push_back(*std::move(shape));
   }
   row.View();

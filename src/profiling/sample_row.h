@@ -10,14 +10,30 @@
 
 namespace tactus {
 
+// How the values of a row are drawn.
+struct SampleDraw {
+  std::uint64_t seed = 1;
+  double scale = 1;  // of the noise
+  // Above 0: rows are to be unlike each other. Integers lie in [0, integers], strings are such
+  // numbers, and what the folder states has its shape alone from there. 0: zeros, empty strings.
+  int integers = 0;
+};
+
+// Whether the model's folder states the shape of a row of this input.
+bool StatesShape(const ModelSpec& spec, const TensorSpec& input);
+
 // One row. An input is what ModelSpec::sample says of it. One that is not there is made up: normal
-// noise where the type is FP32 or FP64, zeros (empty strings) elsewhere, so that no index is out of
-// range. A dimension that the model leaves open is then what its parameter "profile_shape.<input>"
-// says ("3,320,320", the batch dimension left out), else 1. An optional input is left out where
-// neither is stated.
+// noise where the type is a floating-point one, zeros (empty strings) elsewhere, so that no index
+// is out of range. A dimension that the model leaves open is then what its parameter
+// "profile_shape.<input>" says ("3,320,320", the batch dimension left out), else what
+// ModelSpec::found_shapes has, else 1. An optional input is left out where neither of the first two
+// is stated.
 class SampleRow {
  public:
-  static Expected<SampleRow> Make(const ModelSpec& spec, std::uint64_t seed);
+  static Expected<SampleRow> Make(const ModelSpec& spec, const SampleDraw& draw);
+  static Expected<SampleRow> Make(const ModelSpec& spec, std::uint64_t seed) {
+    return Make(spec, SampleDraw{.seed = seed});
+  }
   // What the engine gives as a sample of the model that it has loaded; Make where it gives none, or
   // the model's folder states one.
   static Expected<SampleRow> Make(const ModelSpec& spec, std::uint64_t seed, const Engine& engine,

@@ -60,6 +60,8 @@ class FakeEngine final : public Engine {
 
   // What becomes of a batch; null: answered. Called on lane threads.
   std::function<Status(const std::string& model, const BatchJob&)> verdict;
+  // Whether this batch's output has not one row for each; null: all have.
+  std::function<bool(const BatchJob&)> misshapen;
   // Whether the lane dies under this batch; null: none does. Called on lane threads.
   std::function<bool()> dies;
   // The same, and perhaps because of the batch.
@@ -73,6 +75,8 @@ class FakeEngine final : public Engine {
   bool terminates = false;
   bool runs_apart = true;
   bool isolated = false;
+  bool tries = false;
+  int assumes = 0;  // rows of a batch that nobody declared
   int max_slots = 64;
 
   // Terminate is called inside a turn, which allocates nothing.
@@ -83,12 +87,14 @@ class FakeEngine final : public Engine {
             .terminates = terminates,
             .runs_apart = runs_apart,
             .isolated = isolated,
+            .tries = tries,
             .max_slots = max_slots};
   }
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) override {
     if (spec.name == slow_model) loads.Pass();
     if (broken_models.contains(spec.name)) return Internal("a broken model");
+    if (spec.max_batch < 0) spec.max_batch = assumes;
     const std::lock_guard lock(mutex_);
     models_[++last_] = spec.name;
     lanes_.push_back(lane);
@@ -121,6 +127,10 @@ class FakeEngine final : public Engine {
       died_.fetch_add(1);
       return done.Done(
           job.id, {.status = Internal("signal 8 (SIGFPE)"), .lane_lost = true, .suspect = true});
+    }
+    if (misshapen && misshapen(job)) {
+      return done.Done(job.id,
+                       {.status = Internal("output 0 has no row for each"), .misshapen = true});
     }
     if (verdict) {
       if (Status status = verdict(model, job); !status) {

@@ -17,6 +17,7 @@
 #include "runtime/layout/lane_layout.h"
 #include "runtime/layout/lane_reviver.h"
 #include "runtime/models/model_host.h"
+#include "runtime/models/second_thoughts.h"
 #include "service/deadline.h"
 
 namespace tactus {
@@ -89,7 +90,28 @@ struct Runtime::Body {
         parts(std::move(runtime_parts)),
         plan(CoresFor(options)),
         slab(options.call_capacity, options.pending_bytes),
-        replies({plan.others, options.spin}, slab, clock, parts.observer, calls),
+        thoughts({.stop_batching =
+                      [this](const ServedModel& model, const std::string& why) {
+                        return repository->StopBatching(model, why);
+                      },
+                  .try_again =
+                      [this](const ServedModel& model, const std::map<std::string, Shape>& shapes) {
+                        repository->TryAgain(model, shapes);
+                      },
+                  .infer = [this](InferCall&& call,
+                                  Status served) { InferWhole(std::move(call), served); }}),
+        replies(
+            {.cores = plan.others,
+             .spin = options.spin,
+             .not_batched =
+                 [this](InferCall&& call, std::shared_ptr<ServedModel> model, Error why) {
+                   thoughts.NotBatched(std::move(call), std::move(model), std::move(why));
+                 },
+             .shown =
+                 [this](std::shared_ptr<ServedModel> model, std::map<std::string, Shape> shapes) {
+                   thoughts.Shown(std::move(model), std::move(shapes));
+                 }},
+            slab, clock, parts.observer, calls),
         loop(Watched(LoopOptions(options, plan)), clock, *parts.policy, parts.journal, slab,
              replies),
         loader(LaneLayout::Lanes().size(), parts.log),
@@ -148,6 +170,24 @@ struct Runtime::Body {
     return 0;
   }
 
+  // A call that a batch failed, of the model that serves without batches by now; or its error. It
+  // is counted as under way already.
+  void InferWhole(InferCall&& call, const Status& served) {
+    const std::string name = call.model->name;
+    const auto now = repository->Find(name, call.model->version);
+    if (served && now) {
+      call.model = *now;
+      Infer(std::move(call));
+    } else {
+      const Error why = served ? now.error() : served.error();
+      Refuse(call, why.code, why.message);
+      calls.fetch_add(1);  // Refuse takes off what Infer added
+    }
+    calls.fetch_sub(1, std::memory_order_release);
+  }
+
+  CallId Infer(InferCall&& call);
+
   const RuntimeOptions options;
   RuntimeParts parts;
   const CpuAffinity plan;
@@ -157,6 +197,7 @@ struct Runtime::Body {
   std::atomic<bool> stopped{false};
   std::mutex stop_mutex;
   PayloadSlab slab;
+  SecondThoughts thoughts;
   ReplyQueue replies;
   DispatchTurns loop;
   LaneLoader loader;  // of a split device
@@ -250,6 +291,7 @@ void Runtime::Stop(Duration grace) {
   body_->repository->RetireAll();
   body_->loop.Stop();
   body_->replies.Stop();
+  body_->thoughts.Stop();
   body_->stopped.store(true);
 }
 
@@ -258,53 +300,53 @@ Expected<std::shared_ptr<const ModelSpec>> Runtime::Find(std::string_view model,
   return body_->repository->Find(model, version);
 }
 
-CallId Runtime::Infer(InferCall&& call) {
-  Body& body = *body_;
+CallId Runtime::Body::Infer(InferCall&& call) {
   // Counted before `accepting` is read: Stop clears it first and then waits for the count.
-  body.calls.fetch_add(1);
-  if (!body.accepting.load()) {
+  calls.fetch_add(1);
+  if (!accepting.load()) {
     // Triton's words: clients look for them.
-    return body.Refuse(call, ErrorCode::kUnavailable,
-                       "Server is stopping, scheduler for model has stopped accepting new "
-                       "inference requests");
+    return Refuse(call, ErrorCode::kUnavailable,
+                  "Server is stopping, scheduler for model has stopped accepting new "
+                  "inference requests");
   }
   // Whatever --expiry says: it would be the most urgent of all, and nobody waits for it.
   if (const auto limit = call.limit.shortest(); limit && *limit <= Duration{}) {
-    return body.Refuse(call, ErrorCode::kDeadlineExceeded,
-                       "the request's time was over when it came");
+    return Refuse(call, ErrorCode::kDeadlineExceeded, "the request's time was over when it came");
   }
-  std::shared_ptr<ServedModel> model = body.repository->Acquire(call.model.get());
+  std::shared_ptr<ServedModel> model = repository->Acquire(call.model.get());
   if (model == nullptr) {
-    return body.Refuse(call, ErrorCode::kUnavailable, "the model was unloaded just now");
+    return Refuse(call, ErrorCode::kUnavailable, "the model was unloaded just now");
   }
-  PendingCall* pending = body.slab.Acquire(InputBytes(call));
+  PendingCall* pending = slab.Acquire(InputBytes(call));
   if (pending == nullptr) {
     model->outstanding.fetch_sub(1, std::memory_order_release);
-    return body.Refuse(call, ErrorCode::kResourceExhausted,
-                       fmt::format("the server holds all it may hold ({} calls, {} bytes of input)",
-                                   body.options.call_capacity, body.options.pending_bytes));
+    return Refuse(call, ErrorCode::kResourceExhausted,
+                  fmt::format("the server holds all it may hold ({} calls, {} bytes of input)",
+                              options.call_capacity, options.pending_bytes));
   }
   pending->call = std::move(call);
   pending->model = std::move(model);
   if (Status filled = FillRows(*pending); !filled) {
     InferCall refused = std::move(pending->call);
     pending->model->outstanding.fetch_sub(1, std::memory_order_release);
-    body.slab.Release(*pending);
-    return body.Refuse(refused, filled.error().code, filled.error().message);
+    slab.Release(*pending);
+    return Refuse(refused, filled.error().code, filled.error().message);
   }
   pending->model->counters.offered.fetch_add(pending->rows.size(), std::memory_order_relaxed);
-  pending->received = body.clock.At(pending->call.received);
+  pending->received = clock.At(pending->call.received);
   const Duration slo = pending->call.due_by_limit ? TimeLimit::kLongest : pending->model->model.slo;
   pending->deadline = DeadlineOf(pending->received, slo, pending->call.limit);
-  if (pending->call.granted && body.parts.place_granted) {
-    const RowsPlace place = body.parts.place_granted(*pending->call.granted, pending->deadline);
+  if (pending->call.granted && parts.place_granted) {
+    const RowsPlace place = parts.place_granted(*pending->call.granted, pending->deadline);
     if (place.group != 0) pending->shape_class = place.group;
     pending->deadline = place.deadline;
   }
   const CallId id = pending->id();
-  body.loop.Submit(*pending);
+  loop.Submit(*pending);
   return id;
 }
+
+CallId Runtime::Infer(InferCall&& call) { return body_->Infer(std::move(call)); }
 
 void Runtime::Cancel(CallId call) { body_->loop.Cancel(call); }
 

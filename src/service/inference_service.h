@@ -26,6 +26,7 @@ struct ModelStatistics {
   std::string name;
   std::int64_t version = 1;
   bool emulated = false;                // see ServedBy
+  bool batching_stopped = false;        // BatchOrigin::kDisproved
   std::uint64_t last_inference_ms = 0;  // Unix time
   std::uint64_t inference_count = 0;    // rows
   std::uint64_t execution_count = 0;    // batches

@@ -16,6 +16,11 @@ divide.onnx    x [N,1] int64 -> y [N,1]: x divided by -1, which kills the proces
 offset.onnx    x [N,4] float, and with defaults factor [F,1]: 2, offset [M,4]: 10, 20, 30, 40,
                extra [E,1]: 0 -> y [N,4]: x times factor, plus offset, plus extra
 defaults.onnx  with a default, x [3] int64: 1, 2, 3 -> y [3]: twice x
+turned.onnx    x [time,N,4] float -> y [N,time,4]: the time is in front, and no batch
+centred.onnx   x [N,8] float -> y [N,8]: x less the mean of its column, so rows depend on each other
+patches.onnx   x [N,30,4] float -> y [P,4]: 30 rows for each
+folds.onnx     x [N,8] float -> y [R,C]: x, or [2N,4] of it where a number in it is above 1000
+reflected.onnx x [N,S] float -> y [N,R]: x with 64 numbers reflected behind it, so S is above 64
 folded.onnx    x [N,1] int64 -> y [N,1]: x and the least number divided by -1, which kills whoever
                computes constants while it loads the graph
 """
@@ -112,8 +117,31 @@ def defaults():
           [constant("x", [1, 2, 3], np.int64)])
 
 
+def no_batches():
+    """An open dimension in front of every tensor, which is the batch of `reflected` alone."""
+    write("turned", [helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0, 2])],
+          [tensor("x", FLOAT, ["time", "N", 4])], [tensor("y", FLOAT, ["N", "time", 4])])
+    write("centred", [helper.make_node("ReduceMean", ["x"], ["mean"], axes=[0]),
+                      helper.make_node("Sub", ["x", "mean"], ["y"])],
+          [tensor("x", FLOAT, ["N", 8])], [tensor("y", FLOAT, ["N", 8])])
+    write("patches", [helper.make_node("Reshape", ["x", "shape"], ["y"])],
+          [tensor("x", FLOAT, ["N", 30, 4])], [tensor("y", FLOAT, ["P", 4])],
+          [constant("shape", [-1, 4], np.int64)])
+    write("folds", [helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0),
+                    helper.make_node("Greater", ["most", "bound"], ["folded"]),
+                    helper.make_node("Where", ["folded", "four", "eight"], ["shape"]),
+                    helper.make_node("Reshape", ["x", "shape"], ["y"])],
+          [tensor("x", FLOAT, ["N", 8])], [tensor("y", FLOAT, ["R", "C"])],
+          [constant("bound", 1000, np.float32), constant("four", [-1, 4], np.int64),
+           constant("eight", [-1, 8], np.int64)])
+    write("reflected", [helper.make_node("Pad", ["x", "pads"], ["y"], mode="reflect")],
+          [tensor("x", FLOAT, ["N", "S"])], [tensor("y", FLOAT, ["N", "R"])],
+          [constant("pads", [0, 0, 0, 64], np.int64)])
+
+
 def main():
     defaults()
+    no_batches()
     divisions()
     write("strings", [helper.make_node("Identity", ["text"], ["same"])],
           [tensor("text", STRING, ["N", 2])], [tensor("same", STRING, ["N", 2])])

@@ -37,6 +37,7 @@ class CudaEngine final : public Engine, public DeviceMeter {
   EngineTraits traits() const override {
     return {.name = fmt::format("{} on {}", options_.name, devices_[0]->facts().name),
             .deferred = true,
+            .tries = options_.name.starts_with("onnxruntime"),
             .max_slots = 64,
             .device = devices_[0]->facts()};
   }

@@ -38,6 +38,7 @@ struct LaneSession::Batch {
   DeviceOutputs outputs;
   Duration gather{};
   std::function<void(BatchResult&&)> done;
+  bool misshapen = false;  // an output has not one row for each
 };
 
 LaneSession::LaneSession(Device& device, CompletionThread& completions, const ModelSpec& spec,
@@ -247,6 +248,7 @@ Status LaneSession::Download(Batch& batch) {
     const DeviceTensor& tensor = batch.outputs.tensors[i];
     if (batches_ &&
         (tensor.shape.empty() || tensor.shape[0] != static_cast<std::int64_t>(batch.rows))) {
+      batch.misshapen = true;
       return Internal(
           fmt::format("output '{}' has shape {} for a batch of {}; a model that batches gives one "
                       "row for each of its inputs",
@@ -320,6 +322,7 @@ BatchResult LaneSession::Finish(Batch& batch, Status status) {
     result.scatter += Clock::now() - begin;
   } else {
     result.lane_lost = IsDeviceLost(status.error());
+    result.misshapen = batch.misshapen;
     result.status = std::move(status);
   }
   batch.outputs = {};

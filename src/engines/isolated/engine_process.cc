@@ -275,6 +275,7 @@ BatchResult EngineProcess::Run(std::uint64_t handle, const BatchJob& job,
   BatchResult result{.status = std::move(answer->status),
                      .gather = answer->gather + (copied - begin),
                      .infer = answer->infer};
+  result.misshapen = !result.status && answer->misshapen;
   if (result.status) {
     const std::shared_ptr<SharedMemory> memory = line.outputs[*number - 1];
     auto output = MakeOutput(*answer, asked, memory->bytes(), memory);

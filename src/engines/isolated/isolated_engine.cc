@@ -42,6 +42,7 @@ class IsolatedEngine final : public Engine {
     traits_ = {.name = (*process)->engine().name,
                .terminates = (*process)->engine().terminates,
                .isolated = true,
+               .tries = (*process)->engine().tries,
                .max_slots = 1};
     return {};
   }

@@ -52,6 +52,8 @@ void PutTensors(ByteWriter& to, const std::vector<TensorSpec>& tensors) {
     to.Put(static_cast<std::uint8_t>(tensor.reshape ? 1 : 0));
     if (tensor.reshape) PutShape(to, *tensor.reshape);
     to.Put(tensor.optional);
+    to.Put(static_cast<std::uint32_t>(tensor.dim_names.size()));
+    for (const std::string& name : tensor.dim_names) to.Put(std::string_view(name));
   }
 }
 
@@ -63,7 +65,7 @@ Shape TakeDims(ByteReader& from) {
 }
 
 std::vector<TensorSpec> TakeTensors(ByteReader& from) {
-  std::vector<TensorSpec> tensors(from.TakeCount(11));
+  std::vector<TensorSpec> tensors(from.TakeCount(15));
   for (TensorSpec& tensor : tensors) {
     tensor.name = from.TakeText();
     const auto type = from.Take<std::uint8_t>();
@@ -73,6 +75,8 @@ std::vector<TensorSpec> TakeTensors(ByteReader& from) {
     if (from.TakeBool()) tensor.reshape = TakeDims(from);
     if (tensor.reshape && !SameElements(tensor.dims, *tensor.reshape)) from.Spoil();
     tensor.optional = from.TakeBool();
+    tensor.dim_names.resize(from.TakeCount(4));
+    for (std::string& name : tensor.dim_names) name = from.TakeText();
   }
   return tensors;
 }
@@ -142,6 +146,7 @@ void Put(ByteWriter& to, const HelloAnswer& answer) {
   PutStatus(to, answer.status);
   to.Put(std::string_view(answer.name));
   to.Put(answer.terminates);
+  to.Put(answer.tries);
 }
 
 Expected<HelloAnswer> ReadHelloAnswer(std::span<const std::byte> bytes) {
@@ -149,6 +154,7 @@ Expected<HelloAnswer> ReadHelloAnswer(std::span<const std::byte> bytes) {
   HelloAnswer answer{.status = TakeStatus(from), .name = {}};
   answer.name = from.TakeText();
   answer.terminates = from.TakeBool();
+  answer.tries = from.TakeBool();
   if (!from.whole()) return BadAnswer("an engine's name");
   return answer;
 }
@@ -323,6 +329,7 @@ void Put(ByteWriter& to, const RunAnswer& answer) {
   PutDuration(to, answer.gather);
   PutDuration(to, answer.infer);
   PutDuration(to, answer.scatter);
+  to.Put(answer.misshapen);
   to.Put(static_cast<std::uint32_t>(answer.tensors.size()));
   for (const RunAnswer::Tensor& tensor : answer.tensors) {
     PutShape(to, tensor.shape);
@@ -340,6 +347,7 @@ Expected<RunAnswer> ReadRunAnswer(std::span<const std::byte> bytes) {
   answer.gather = TakeDuration(from);
   answer.infer = TakeDuration(from);
   answer.scatter = TakeDuration(from);
+  answer.misshapen = from.TakeBool();
   answer.tensors.resize(from.TakeCount(24));
   for (RunAnswer::Tensor& tensor : answer.tensors) {
     tensor.shape = TakeShape(from);

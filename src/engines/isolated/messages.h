@@ -43,6 +43,7 @@ struct HelloAnswer {
   Status status;
   std::string name;  // of the engine, with its version
   bool terminates = false;
+  bool tries = false;
 };
 void Put(ByteWriter& to, const HelloAnswer& answer);
 Expected<HelloAnswer> ReadHelloAnswer(std::span<const std::byte> bytes);
@@ -100,6 +101,7 @@ struct RunAnswer {
   std::uint64_t needs = 0;  // not 0: so many bytes of memory are needed; then kFetch
   std::vector<Tensor> tensors;
   Duration gather{}, infer{}, scatter{};
+  bool misshapen = false;
 };
 void Put(ByteWriter& to, const RunAnswer& answer);
 Expected<RunAnswer> ReadRunAnswer(std::span<const std::byte> bytes);

@@ -161,6 +161,7 @@ class Conversation {
     answer.gather = result_.gather;
     answer.infer = result_.infer;
     answer.scatter = result_.scatter;
+    answer.misshapen = result_.misshapen;
     if (answer.status && result_.output == nullptr) answer.status = Internal("there is no output");
     if (!answer.status) return answer;
     const std::span<std::byte> memory = segments_[output_segment_].bytes();
@@ -208,6 +209,7 @@ void LiveWithServer(long server) {
   if (engine) {
     answer.name = (*engine)->traits().name;
     answer.terminates = (*engine)->traits().terminates;
+    answer.tries = (*engine)->traits().tries;
   } else {
     answer.status = std::unexpected(engine.error());
   }

@@ -171,6 +171,13 @@ Status BatchInputs::GatherStrings(const TensorSpec& spec, std::size_t i,
   return {};
 }
 
+bool HaveRows(std::span<const Ort::Value> values, std::size_t rows) {
+  return std::ranges::all_of(values, [rows](const Ort::Value& value) {
+    const Shape shape = value.GetTensorTypeAndShapeInfo().GetShape();
+    return !shape.empty() && shape[0] == static_cast<std::int64_t>(rows);
+  });
+}
+
 Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& values,
                                                      std::span<const TensorSpec> specs,
                                                      bool batches, std::size_t rows,

@@ -35,6 +35,9 @@ class BatchInputs {
   Shape shape_;  // of the tensor that is being gathered
 };
 
+// Whether each output of a batch has one row for each of its `rows`.
+bool HaveRows(std::span<const Ort::Value> values, std::size_t rows);
+
 // The rows of a batch as spans into ONNX Runtime's own output, which the result keeps alive;
 // `graph` too, whose session allocated it. BYTES are encoded anew. `specs` are the outputs', in the
 // order of `values`, whose shapes become those that clients receive.

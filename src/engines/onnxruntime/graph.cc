@@ -53,7 +53,9 @@ Expected<TensorSpec> Describe(const std::string& name, const Ort::TypeInfo& type
     return std::unexpected(
         Error{element.error().code, fmt::format("'{}' {}", name, element.error().message)});
   }
-  return TensorSpec{name, *element, info.GetShape()};
+  TensorSpec spec{name, *element, info.GetShape()};
+  for (const char* dim : info.GetSymbolicDimensions()) spec.dim_names.emplace_back(dim);
+  return spec;
 }
 
 Status DescribeTensors(Graph& graph) {
@@ -131,7 +133,10 @@ bool Agree(TensorSpec& stated, const TensorSpec& actual) {
   // config.pbtxt cannot write a scalar's dims, which are none: it says [1], as Triton has it.
   const bool scalar = actual.dims.empty() && stated.dims == Shape{1};
   if (scalar && !stated.reshape) stated.reshape.emplace();
-  if (!stated.reshape) return Narrow(stated.dims, actual.dims);
+  if (!stated.reshape) {
+    stated.dim_names = actual.dim_names;
+    return Narrow(stated.dims, actual.dims);
+  }
   Shape narrowed = *stated.reshape;
   if (!Narrow(narrowed, actual.dims)) return false;
   stated.dims = Reshaped(narrowed, *stated.reshape, stated.dims);
@@ -156,15 +161,42 @@ bool HasBatchDimension(const TensorSpec& tensor, int max_batch) {
   return tensor.dims[0] < 0 || (tensor.dims[0] == 1 && max_batch == 1);
 }
 
-// Where nothing is declared: an open dimension in front of every tensor is taken for the batch, as
-// Triton does, and with its default. Of a vector it would leave nothing.
+// Names that exporters give dimensions of which they know nothing, each another one.
+bool MadeUp(std::string_view name) {
+  for (const char* part : {"unk__", "dynamic_axes", "DynamicDimension", "None", "?"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return name.empty();
+}
+
+// Whether the inputs' names of their dimensions say that the first is no batch: there are several
+// names, or a further dimension has the same.
+bool NamesSpeakAgainst(const std::vector<TensorSpec>& inputs) {
+  std::string_view batch;
+  for (const TensorSpec& input : inputs) {
+    const std::string_view name = input.dim_name(0);
+    if (MadeUp(name)) continue;
+    if (!batch.empty() && name != batch) return true;
+    batch = name;
+  }
+  return !batch.empty() && std::ranges::any_of(inputs, [batch](const TensorSpec& input) {
+    for (std::size_t i = 1; i < input.dims.size(); ++i) {
+      if (input.dim_name(i) == batch) return true;
+    }
+    return false;
+  });
+}
+
+// Where nothing is declared: an open dimension in front of every tensor may be the batch, as it is
+// to Triton, and with its default; whoever loads the model tries it. Of a vector it would leave
+// nothing.
 int AssumedBatch(const Graph& graph) {
   constexpr int kTritonsDefault = 4;
   const auto open = [](const TensorSpec& tensor) {
     return tensor.dims.size() > 1 && tensor.dims[0] < 0;
   };
   const bool batches = !graph.inputs.empty() && std::ranges::all_of(graph.inputs, open) &&
-                       std::ranges::all_of(graph.outputs, open);
+                       std::ranges::all_of(graph.outputs, open) && !NamesSpeakAgainst(graph.inputs);
   return batches ? kTritonsDefault : 0;
 }
 

@@ -130,6 +130,7 @@ class OnnxModel {
                                  : Internal(fmt::format("{}: {}", graph->path.string(), failure));
       return;
     }
+    result.misshapen = batches_ && !HaveRows(outputs, job.rows.size());
     auto output = Scatter(std::move(outputs), outputs_, batches_, job.rows.size(), graph);
     if (output) {
       result.output = *std::move(output);
@@ -180,7 +181,7 @@ class OnnxRuntimeEngine final : public Engine {
       : name_("onnxruntime " + std::move(version)), env_(MakeEnv("tactus")) {}
 
   EngineTraits traits() const override {
-    return {.name = name_, .terminates = true, .max_slots = 64};
+    return {.name = name_, .terminates = true, .tries = true, .max_slots = 64};
   }
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) override {

@@ -37,9 +37,10 @@ void DispatchTurns::BlameSuspects(const LaunchOrder& order) {
 
 // A row of a batch that failed: it has an answer all the same if it ran well alone.
 void DispatchTurns::EndFailed(const LaunchOrder& order, CallRow& row) {
-  if (order.apart.empty()) {
+  if (order.apart.empty() || order.no_batch) {
     row.outcome = Outcome::kError;
     row.error = order.error;
+    row.no_batch = order.no_batch;
     return;
   }
   const LaunchOrder::Apart& apart = order.apart[row.position];
@@ -54,6 +55,7 @@ void DispatchTurns::EndFailed(const LaunchOrder& order, CallRow& row) {
   } else if (apart.error != nullptr) {
     row.outcome = Outcome::kError;
     row.error = apart.error;
+    row.no_batch = apart.misshapen;
   } else {
     const bool stopping = order.abandoned.load(std::memory_order_relaxed);
     row.reason = stopping ? DropReason::kUnloaded : DropReason::kExpired;

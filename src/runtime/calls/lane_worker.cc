@@ -66,6 +66,8 @@ void LaneWorker::Submit() {
 void LaneWorker::Begin(LaunchOrder& order) {
   order.output.reset();
   order.error.reset();
+  order.no_batch = false;
+  failed_together_ = false;
   order.apart.clear();
   order.suspects = {};
   order.gather = order.infer = order.scatter = Duration{};
@@ -153,6 +155,7 @@ void LaneWorker::Take(BatchResult&& result) {
     order_.report.status = BatchStatus::kAborted;
   } else {
     order_.report.status = BatchStatus::kFailed;
+    order_.no_batch = result.misshapen;
     order_.error = std::make_shared<const Error>(
         result.status ? Error{ErrorCode::kInternal, "the engine gave no output"}
                       : std::move(result.status.error()));
@@ -162,7 +165,10 @@ void LaneWorker::Take(BatchResult&& result) {
 // The batch has failed, whatever becomes of its rows; only a lane that dies is more than that.
 void LaneWorker::TakeApart(BatchResult&& result) {
   LaunchOrder::Apart& row = order_.apart[apart_row_];
-  row = {.gather = result.gather, .infer = result.infer, .scatter = result.scatter};
+  row = {.misshapen = result.misshapen,
+         .gather = result.gather,
+         .infer = result.infer,
+         .scatter = result.scatter};
   if (result.status && result.output != nullptr) {
     row.output = std::move(result.output);
   } else if (!result.status && result.lane_lost) {
@@ -194,11 +200,13 @@ void LaneWorker::BeginApart(LaunchOrder& order) {
 }
 
 // One bad row fails its whole batch: where a batch of several rows has failed, each of them runs
-// once alone, so that only the calls that brought a bad one hear of an error. True: the next is
-// apart_row_.
+// once alone, so that only the calls that brought a bad one hear of an error. Not where the batch's
+// shape was wrong: that no row brought. True: the next is apart_row_.
 bool LaneWorker::NextApart(LaunchOrder& order) {
   if (order.report.status != BatchStatus::kFailed || order.rows.size() < 2) return false;
+  if (order.no_batch) return false;
   if (order.apart.empty()) {
+    failed_together_ = true;
     if (!order.model->engine.traits().runs_apart) return false;
     if (!order.model->apart.Pass(order.report.ended)) return false;
     order.apart.resize(order.rows.size());
@@ -206,7 +214,11 @@ bool LaneWorker::NextApart(LaunchOrder& order) {
   } else {
     ++apart_row_;
   }
-  return SkipToRow(order);
+  if (SkipToRow(order)) return true;
+  const bool assumed = order.model->spec.batch_origin == BatchOrigin::kAssumed;
+  const auto well = [](const LaunchOrder::Apart& row) { return row.output != nullptr; };
+  order.no_batch = assumed && failed_together_ && std::ranges::all_of(order.apart, well);
+  return false;
 }
 
 // From apart_row_ on; false: there is none.

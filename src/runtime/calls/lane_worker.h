@@ -33,6 +33,7 @@ struct LaunchOrder {
   struct Apart {
     std::shared_ptr<const BatchOutput> output;
     std::shared_ptr<const Error> error;
+    bool misshapen = false;
     Duration gather{}, infer{}, scatter{};
   };
 
@@ -54,6 +55,9 @@ struct LaunchOrder {
   Duration gather{}, infer{}, scatter{};
   std::shared_ptr<const BatchOutput> output;
   std::shared_ptr<const Error> error;
+  // With an error: what the model takes for a batch is none (BatchResult::misshapen, or all rows
+  // run well alone and not together).
+  bool no_batch = false;
   std::vector<Apart> apart;  // by row, where the batch failed and its rows ran apart; else empty
   // Where the lane died: under these rows, perhaps because of one of them.
   std::span<const Row> suspects;
@@ -133,6 +137,7 @@ class LaneWorker final : private Completions {
   Doorbell bell_;           // of launches, for the worker's thread
   Doorbell answered_bell_;  // of the engine's report, for the thread that runs the batch
   std::vector<RowInputs> inputs_;
+  bool failed_together_ = false;       // the batch, whose rows run apart for it
   std::size_t apart_row_ = 0;          // that runs alone, where order_.apart is not empty
   std::atomic<bool> answered_{false};  // the engine's report of the batch that runs is in order_
   bool tell_ = false;  // the batch that runs is a deferred engine's: Done tells the listener

@@ -26,6 +26,7 @@ struct CallRow {
   DropReason reason = DropReason::kShed;  // when it has none
   std::shared_ptr<const BatchOutput> output;
   std::shared_ptr<const Error> error;  // when the engine failed
+  bool no_batch = false;               // since what the model takes for a batch is none
   std::uint32_t position = 0;          // its place in the batch
   std::uint32_t batch = 0;             // rows in the batch; 0: it never ran
   std::uint32_t deaths = 0;            // of lanes that ran it

@@ -1,6 +1,7 @@
 #include "runtime/calls/reply_queue.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -121,6 +122,28 @@ void Count(const PendingCall& pending, Outcome outcome, TimePoint now) {
   counters.last_inference_ms.store(WallClock::UnixMillis(), std::memory_order_relaxed);
 }
 
+// Why the call cannot be answered as the rows of batches, where its model was only assumed to have
+// them: a batch was none, or its rows' answers do not fit together.
+std::optional<Error> NotBatched(const PendingCall& pending, const InferReply& reply) {
+  if (pending.model->spec.batch_origin != BatchOrigin::kAssumed || pending.call.granted ||
+      pending.model->spec.max_batch == 0) {
+    return std::nullopt;
+  }
+  for (const CallRow& row : pending.rows) {
+    if (row.no_batch) return *row.error;
+  }
+  const bool all_answered = Weight(Worst(pending.rows).outcome) == 0;
+  return all_answered && !reply.status ? std::optional(reply.status.error()) : std::nullopt;
+}
+
+std::map<std::string, Shape> ShapesOf(const InferCall& call) {
+  std::map<std::string, Shape> shapes;
+  for (const InputTensor& input : call.inputs) {
+    if (!input.absent) shapes[std::string(input.name)] = input.shape;
+  }
+  return shapes;
+}
+
 }  // namespace
 
 ReplyQueue::ReplyQueue(Options options, PayloadSlab& slab, const WallClock& clock,
@@ -200,6 +223,16 @@ void ReplyQueue::AnswerAll(PendingCall& first) {
 void ReplyQueue::AnswerNow(PendingCall& pending) {
   const TimePoint now = clock_.Now();
   InferReply reply = MakeReply(pending, now);
+  if (auto why = options_.not_batched ? NotBatched(pending, reply) : std::nullopt) {
+    std::shared_ptr<ServedModel> model = pending.model;
+    InferCall call = std::move(pending.call);
+    slab_.Release(pending);
+    model->outstanding.fetch_sub(1, std::memory_order_release);
+    return options_.not_batched(std::move(call), std::move(model), *std::move(why));
+  }
+  if (reply.status && options_.shown && pending.model->untried.exchange(false)) {
+    options_.shown(pending.model, ShapesOf(pending.call));
+  }
   Count(pending, reply.served.outcome, now);
   if (observer_ != nullptr) {
     observer_->OnAnswered(pending.model->spec, MakeRecord(pending, reply.served.outcome, now),

@@ -5,6 +5,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -27,6 +31,11 @@ class ReplyQueue {
   struct Options {
     std::vector<int> cores;
     Duration spin{};
+    // Takes over a call that a batch failed which its model was assumed to have and has not. It is
+    // still counted in `calls`. Empty: such calls end with the error.
+    std::function<void(InferCall&&, std::shared_ptr<ServedModel>, Error why)> not_batched = {};
+    // The shapes of the first call that a model answered which nobody could try. Empty: none asks.
+    std::function<void(std::shared_ptr<ServedModel>, std::map<std::string, Shape>)> shown = {};
   };
   // `calls` counts the calls under way; one is taken off it after each reply.
   ReplyQueue(Options options, PayloadSlab& slab, const WallClock& clock, Observer* observer,

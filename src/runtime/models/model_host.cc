@@ -9,6 +9,7 @@
 
 #include "check/never_served.h"
 #include "placement/plan_question.h"
+#include "profiling/model_trial.h"
 #include "profiling/quick_profile.h"
 #include "runtime/models/model_profile.h"
 
@@ -59,20 +60,6 @@ Status ModelHost::CheckSlots(const ModelSpec& spec, const EngineTraits& traits) 
   return {};
 }
 
-Status ModelHost::LoadOnLanes(ModelSpec& spec, Engine& engine, const std::vector<LaneSpec>& lanes,
-                              std::vector<ModelHandle>& handles) {
-  for (const LaneSpec& lane : lanes) {
-    Expected<ModelHandle> handle = engine.Load(spec, lane);
-    if (!handle) {
-      for (const ModelHandle loaded : handles) engine.Unload(loaded);
-      handles.clear();
-      return std::unexpected(handle.error());
-    }
-    handles.push_back(*handle);
-  }
-  return {};
-}
-
 std::vector<LaneSpec> ModelHost::LanesAtFirst(const EngineTraits& traits) const {
   if (options_.loader == nullptr && !traits.isolated) return options_.lanes;
   std::vector<LaneSpec> first(1);
@@ -87,16 +74,16 @@ std::vector<LaneSpec> ModelHost::LanesAtFirst(const EngineTraits& traits) const 
 
 Status ModelHost::MoveToLanes(ServedModel& model) const {
   const ModelHandle first = model.handles[0];
-  std::vector<ModelHandle> handles;
   ModelSpec spec = model.spec;
-  Status loaded = LoadOnLanes(spec, model.engine, options_.lanes, handles);
+  auto handles = LoadOnLanes(spec, model.engine, options_.lanes);
   model.engine.Unload(first);
-  model.handles = std::move(handles);
-  return loaded;
+  if (!handles) return std::unexpected(std::move(handles.error()));
+  model.handles = *std::move(handles);
+  return {};
 }
 
 Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served, ModelHandle handle,
-                                                      bool assumed, int& max_batch) {
+                                                      BatchId first, int& max_batch) {
   const ModelSpec& spec = served.spec;
   if (options_.loader != nullptr) {
     auto rows = RowsOf(options_.shares, spec, max_batch, options_.profile_options);
@@ -129,10 +116,7 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
     }
     Say(fmt::format("model '{}': its profile does not fit: {}", spec.name, rows.error().message));
   }
-  // Batch ids of the upper half, a million for each model: the dispatcher counts from 0.
-  const BatchId first{(std::uint64_t{1} << 63) | (measured_models_.fetch_add(1) << 20)};
   auto rows = QuickProfile(served.engine, handle, spec, max_batch, clock_, first);
-  if (!rows && assumed) return rows;
   if (!rows) {
     Say(fmt::format(
         "model '{}' serves unprofiled, its batches are taken to last {:g} ms until some have run: "
@@ -166,41 +150,28 @@ void ModelHost::WarnIfNeverServed(const ServedModel& served) const {
 }
 
 Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
-  if (spec.max_batch >= 0) return PrepareAs(std::move(spec));
-  ModelSpec alone = spec;
-  alone.max_batch = 0;
-  auto assumed = PrepareAs(std::move(spec));
-  if (assumed) return assumed;
-  auto plain = PrepareAs(std::move(alone));
-  if (plain) {
-    Say(
-        fmt::format("model '{}': no batch dimension was declared, and it does not run in batches: "
-                    "each request runs alone",
-                    (*plain)->spec.name));
-  }
-  return plain ? plain : assumed;
-}
-
-Expected<std::shared_ptr<ServedModel>> ModelHost::PrepareAs(ModelSpec spec) {
-  const bool assumed = spec.max_batch < 0;
   const Expected<Engine*> engine = options_.engine_for(spec.platform);
   if (!engine) return std::unexpected(engine.error());
   const EngineTraits traits = (*engine)->traits();
   if (Status fit = CheckSlots(spec, traits); !fit) return std::unexpected(fit.error());
-  std::vector<ModelHandle> handles;
-  Status loaded = LoadOnLanes(spec, **engine, LanesAtFirst(traits), handles);
-  if (!loaded) return std::unexpected(loaded.error());
-  spec.max_batch = std::max(spec.max_batch, 0);
+  // Batch ids of the upper half, a million for the trial of each model and one for its measurement:
+  // the dispatcher counts from 0.
+  const BatchId first{(std::uint64_t{1} << 63) | (measured_models_.fetch_add(1) << 21)};
+  auto tried = LoadTried(std::move(spec), **engine, LanesAtFirst(traits), first);
+  if (!tried) return std::unexpected(std::move(tried.error()));
+  for (const std::string& line : tried->said) Say(line);
+  if (!tried->sizes.empty()) Say(tried->sizes);
   // Whatever the model is made for: nobody is to take these answers for the model's own.
-  if (traits.emulated) spec.platform = "emulated";
-  auto model = std::make_shared<ServedModel>(std::move(spec), **engine);
-  model->handles = std::move(handles);
+  if (traits.emulated) tried->spec.platform = "emulated";
+  auto model = std::make_shared<ServedModel>(std::move(tried->spec), **engine);
+  model->handles = std::move(tried->handles);
+  model->untried = tried->untried;
   model->fixed_shapes = FixedShapes(model->spec);
   int max_batch = std::min(model->rows_per_batch(), kMaxBatch);
   Expected<ProfileTable::ModelRows> rows =
       model->spec.exits.empty()
           ? InvalidArgument(fmt::format("model '{}' has no exit to run", model->spec.name))
-          : FindRows(*model, model->handles[0], assumed && model->spec.max_batch > 0, max_batch);
+          : FindRows(*model, model->handles[0], BatchId{first.value() + (1u << 20)}, max_batch);
   if (!rows) {
     for (const ModelHandle handle : model->handles) model->engine.Unload(handle);
     return std::unexpected(rows.error());

@@ -71,15 +71,9 @@ class ModelHost {
   std::vector<std::shared_ptr<const ServedModel>> served() const;
 
  private:
-  // `max_batch` as it is: declared, or below 0 for the engine to find out.
-  Expected<std::shared_ptr<ServedModel>> PrepareAs(ModelSpec spec);
-  // `assumed`: nobody declared that the model batches, so one that cannot be tried in batches does
-  // not.
+  // What it measures is numbered from `first` on.
   Expected<ProfileTable::ModelRows> FindRows(const ServedModel& model, ModelHandle handle,
-                                             bool assumed, int& max_batch);
-  // All of `lanes` or none.
-  static Status LoadOnLanes(ModelSpec& spec, Engine& engine, const std::vector<LaneSpec>& lanes,
-                            std::vector<ModelHandle>& handles);
+                                             BatchId first, int& max_batch);
   Status CheckSlots(const ModelSpec& spec, const EngineTraits& traits) const;
   // The lanes that a model is loaded on to find out what it is like.
   std::vector<LaneSpec> LanesAtFirst(const EngineTraits& traits) const;

@@ -98,6 +98,7 @@ Expected<std::vector<ModelStatistics>> ModelRepository::Statistics(std::string_v
       statistics.name = name;
       statistics.version = number;
       statistics.pending = state.served->outstanding.load(std::memory_order_relaxed);
+      statistics.batching_stopped = state.served->spec.batch_origin == BatchOrigin::kDisproved;
       statistics.emulated = state.served->traits.emulated;
       all.push_back(std::move(statistics));
     }

@@ -247,6 +247,52 @@ Status ModelRepository::Put(const std::string& model, std::int64_t version,
   return {};
 }
 
+Status ModelRepository::Replace(const ServedModel& old, ModelSpec spec) {
+  const std::string model = spec.name;
+  const std::int64_t version = spec.version;
+  const auto operation = OperationLock(model);
+  if (!operation) return std::unexpected(operation.error());
+  const std::lock_guard one_at_a_time(**operation);
+  {
+    const std::shared_lock lock(mutex_);
+    const auto entry = entries_.find(model);
+    if (entry == entries_.end()) return {};
+    const auto found = entry->second.versions.find(version);
+    if (found == entry->second.versions.end() || found->second.served.get() != &old) return {};
+  }
+  return Put(model, version, std::move(spec));
+}
+
+Status ModelRepository::StopBatching(const ServedModel& old, const std::string& why) {
+  ModelSpec spec = old.spec;
+  spec.max_batch = 0;
+  spec.batch_origin = BatchOrigin::kDisproved;
+  spec.parameters["batching_stopped"] = why;
+  Status replaced = Replace(old, std::move(spec));
+  if (!old.batching_stopped.exchange(true)) {
+    Say(replaced
+            ? fmt::format("model '{}' runs in batches no more, each request runs alone: it was "
+                          "assumed to, and {}",
+                          old.spec.name, why)
+            : fmt::format("model '{}' should run in batches no more, since {}; it cannot be "
+                          "loaded without: {}",
+                          old.spec.name, why, replaced.error().message));
+  }
+  return replaced;
+}
+
+void ModelRepository::TryAgain(const ServedModel& old, const std::map<std::string, Shape>& shapes) {
+  // As many rows as an assumed batch takes at most; larger calls would be refused from then on.
+  constexpr std::int64_t kMostRows = 4;
+  for (const auto& [input, shape] : shapes) {
+    if (!shape.empty() && shape[0] > kMostRows) return;
+  }
+  ModelSpec spec = old.spec;
+  spec.max_batch = -1;
+  spec.found_shapes = shapes;
+  if (Status tried = Replace(old, std::move(spec)); !tried) Say(tried.error().message);
+}
+
 Status ModelRepository::Unload(const std::string& model) {
   if (options_.control != ModelControl::kExplicit) {
     return Fail(ErrorCode::kUnavailable, kNotExplicit);

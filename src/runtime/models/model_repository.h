@@ -68,6 +68,12 @@ class ModelRepository {
   Status Unload(const std::string& model);
   // A model without a folder; replaces the version that serves under its name.
   Status Serve(ModelSpec spec);
+  // Serves `old` without batches from now on, since its calls showed that it has none; says so.
+  // Where it no longer serves, nothing happens. Blocking.
+  Status StopBatching(const ServedModel& old, const std::string& why);
+  // Tries `old`, of which no made-up row ran, with rows as of a call with inputs of these shapes,
+  // and serves it in batches if it has them. Blocking.
+  void TryAgain(const ServedModel& old, const std::map<std::string, Shape>& shapes);
   // Waits for loads and unloads under way; those that come later are refused.
   void Close();
   // After Close: takes every model off its lanes.
@@ -103,6 +109,8 @@ class ModelRepository {
   Status LoadVersion(const std::filesystem::path& folder, const std::string& model,
                      std::int64_t version, const std::string& config);
   Status Put(const std::string& model, std::int64_t version, Expected<ModelSpec> spec);
+  // In place of `old`, if that serves: `spec`.
+  Status Replace(const ServedModel& old, ModelSpec spec);
   void Miss(const std::string& model, const std::string& reason);
   std::string OverrideOf(const std::string& model) const;
   void Remove(const std::string& model, std::int64_t version, const std::string& reason);

@@ -75,6 +75,9 @@ struct ServedModel {
   std::vector<ModelHandle> handles;  // by LaneId; 0: it is not on that lane
   bool fixed_shapes = true;          // no input is optional, or open but for the batch
   ModelId id;                        // set when it is published
+  // No made-up row ran (TriedModel); until a call has shown what the model takes.
+  std::atomic<bool> untried{false};
+  mutable std::atomic<bool> batching_stopped{false};  // for the log: it was told
 
   // The longest that a batch took of late; the dispatch loop's. Long until one has run.
   Duration recent_batch = Seconds(1);

@@ -336,6 +336,7 @@ Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const fs::path& folder,
     return config.Wrong("max_batch_size",
                         fmt::format("{} is not in [0, {}]", spec.max_batch, kMostBatch));
   }
+  spec.batch_place = config.PlaceOfField("max_batch_size");
   if (!IsPlainFileName(GraphFileOf(message))) {
     return config.Wrong("default_model_filename", "not a file of the version folder");
   }

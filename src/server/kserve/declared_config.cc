@@ -126,18 +126,15 @@ DeclaredConfig DeclaredConfig::Empty(std::string file) {
 
 std::unexpected<Error> DeclaredConfig::Wrong(std::string_view field, std::string_view why,
                                              int index) const {
-  if (places_ != nullptr) {
-    const auto* descriptor =
-        inference::ModelConfig::descriptor()->FindFieldByName(std::string(field));
-    if (descriptor != nullptr) {
-      const auto place = places_->GetLocation(descriptor, descriptor->is_repeated() ? index : -1);
-      if (place.line >= 0) {
-        return InvalidArgument(
-            fmt::format("{}:{}:{}: {}: {}", file_, place.line + 1, place.column + 1, field, why));
-      }
-    }
-  }
-  return InvalidArgument(fmt::format("{}: {}: {}", file_, field, why));
+  return InvalidArgument(fmt::format("{}: {}: {}", PlaceOfField(field, index), field, why));
+}
+
+std::string DeclaredConfig::PlaceOfField(std::string_view field, int index) const {
+  const auto* of = inference::ModelConfig::descriptor()->FindFieldByName(std::string(field));
+  if (places_ == nullptr || of == nullptr) return file_;
+  const auto place = places_->GetLocation(of, of->is_repeated() ? index : -1);
+  if (place.line < 0) return file_;
+  return fmt::format("{}:{}:{}", file_, place.line + 1, place.column + 1);
 }
 
 std::string DeclaredConfig::PlaceOfTensor(std::string_view field, int index) const {

@@ -32,6 +32,8 @@ class DeclaredConfig {
 
   // "file:line:column: field: why". `index` counts the entries of a repeated field.
   std::unexpected<Error> Wrong(std::string_view field, std::string_view why, int index = -1) const;
+  // "file:line:column", or "file" where it does not stand there.
+  std::string PlaceOfField(std::string_view field, int index = -1) const;
   // Of a step of ensemble_scheduling: "file:line:column", or "file".
   std::string PlaceOfStep(int step) const;
   // Of an `input` or `output`, so too.

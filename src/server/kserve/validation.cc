@@ -125,6 +125,13 @@ int IndexOf(std::span<const TensorSpec> tensors, std::string_view name) {
   return -1;
 }
 
+// Whether one is a scalar, [], and the other says it as config.pbtxt must, [1].
+bool SameScalar(const Shape& shape, const TensorSpec& spec) {
+  const Shape one{1};
+  return (shape == one && spec.dims.empty()) ||
+         (shape.empty() && spec.dims == one && spec.reshape && spec.reshape->empty());
+}
+
 // One model's inputs against one call's.
 class InputCheck {
  public:
@@ -157,7 +164,7 @@ class InputCheck {
     if (!ElementCount(input.shape)) {
       return TooManyElements(input);
     }
-    if (!FitsDims(input.shape, spec.dims)) {
+    if (!FitsDims(input.shape, spec.dims) && !SameScalar(input.shape, spec)) {
       return InvalidArgument(
           fmt::format("unexpected shape for input '{}' for model '{}'. Expected {}, got {}",
                       input.name, model_.name, ToString(spec.dims), ToString(input.shape)));
@@ -256,8 +263,10 @@ Status FillInputs(const ModelSpec& model, const CallMessage& message, InferCall&
     given[index] = true;
     const TensorSpec& spec = model.inputs[index];
     if (Status status = check.Check(input, spec); !status) return status;
-    call.inputs[index] = {
-        .name = spec.name, .type = spec.type, .shape = input.shape, .data = input.data};
+    call.inputs[index] = {.name = spec.name,
+                          .type = spec.type,
+                          .shape = SameScalar(input.shape, spec) ? spec.dims : input.shape,
+                          .data = input.data};
   }
   std::vector<std::string_view> missing;
   for (std::size_t i = 0; i < given.size(); ++i) {

@@ -25,6 +25,31 @@ std::uint64_t Of(const OutcomeCounts& counts, Outcome outcome) {
   return counts[static_cast<std::size_t>(outcome)];
 }
 
+// Of models of which something is unusual.
+struct ModelFlags {
+  MetricFamily emulated;
+  MetricFamily unbatched;
+};
+
+ModelFlags FlagsOf(const RuntimeReading& reading) {
+  MetricFamily emulated = Family("tactus_model_emulated",
+                                 "1 where the model's times come from a profile and its answers "
+                                 "are zeros; there is no device.",
+                                 MetricType::Gauge);
+  for (const ModelStatistics& model : reading.statistics) {
+    if (model.emulated) Add(emulated, ModelLabels(model.name, model.version), 1);
+  }
+  MetricFamily unbatched =
+      Family("tactus_model_batching_stopped",
+             "1 where the model was assumed to run in batches, and its calls showed that it does "
+             "not: each runs alone.",
+             MetricType::Gauge);
+  for (const ModelStatistics& model : reading.statistics) {
+    if (model.batching_stopped) Add(unbatched, ModelLabels(model.name, model.version), 1);
+  }
+  return {std::move(emulated), std::move(unbatched)};
+}
+
 }  // namespace
 
 std::vector<double> BusyRatio::Update(Duration uptime, const std::vector<LaneLoad>& lanes) {
@@ -78,13 +103,7 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
     Add(stuck_runs, lane, static_cast<double>(reading.lanes[i].stuck_runs));
   }
 
-  MetricFamily emulated = Family("tactus_model_emulated",
-                                 "1 where the model's times come from a profile and its answers "
-                                 "are zeros; there is no device.",
-                                 MetricType::Gauge);
-  for (const ModelStatistics& model : reading.statistics) {
-    if (model.emulated) Add(emulated, ModelLabels(model.name, model.version), 1);
-  }
+  ModelFlags flags = FlagsOf(reading);
   MetricFamily ratios =
       Family("tactus_latency_ratio",
              "What the model's batches count as beside what was profiled, on lanes of the class.",
@@ -101,9 +120,10 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
   for (const ModelState& model : reading.models) {
     Add(ready, ModelLabels(model.name, model.version), model.state == "READY" ? 1 : 0);
   }
-  return {std::move(pending), std::move(calls),   std::move(uptime),    std::move(ratio),
-          std::move(busy),    std::move(batches), std::move(ready),     std::move(emulated),
-          std::move(ratios),  std::move(stuck),   std::move(stuck_runs)};
+  return {std::move(pending), std::move(calls),          std::move(uptime),
+          std::move(ratio),   std::move(busy),           std::move(batches),
+          std::move(ready),   std::move(flags.emulated), std::move(ratios),
+          std::move(stuck),   std::move(stuck_runs),     std::move(flags.unbatched)};
 }
 
 // What the process around the runtime says of itself.

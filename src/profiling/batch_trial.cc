@@ -1,0 +1,298 @@
+#include "profiling/batch_trial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "profiling/one_answer.h"
+
+namespace tactus {
+namespace {
+
+constexpr std::chrono::seconds kLongest{1};  // of a model, beyond the few runs that it needs
+
+// Sizes of open dimensions, the first that a graph takes is used. Even ones and powers of two suit
+// networks that halve, hundreds those that look at pictures, thousands those that listen. 1 is the
+// last: padding, pooling and strides refuse it, or make nothing of it.
+constexpr std::array<std::int64_t, 12> kSizes{2,   8,   16,   32,   64,    224,
+                                              320, 640, 1024, 4096, 16000, 1};
+constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // of an input of a made-up row
+
+// Of the rows that run together. One that is far larger than its neighbours shows what is shared:
+// a scale, a mean, a sum.
+constexpr std::array<double, 4> kScales{1, 10, 0.1, 3};
+// Integers of rows, at first. What has no such index is given 0 and 1, then zeros.
+constexpr int kIntegers = 9;
+constexpr int kRounds = 3;
+constexpr double kDeviceSlack = 10;  // devices multiply with fewer bits than the processor
+
+bool HasOpenInput(const ModelSpec& spec) {
+  const std::size_t from = spec.max_batch > 0 ? 1 : 0;
+  return std::ranges::any_of(spec.inputs, [&](const TensorSpec& input) {
+    return !input.optional &&
+           std::ranges::any_of(input.dims.begin() + (input.dims.empty() ? 0 : from),
+                               input.dims.end(), [](auto dim) { return dim < 0; });
+  });
+}
+
+// Whether they differ in the first dimension at most.
+bool SameTail(const Shape& a, const Shape& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::equal(a.begin() + 1, a.end(), b.begin() + 1, b.end()));
+}
+
+}  // namespace
+
+bool Trial::TimeIsUp() const { return Clock::now() - begin_ > kLongest; }
+
+BatchResult Trial::Run(std::span<const RowInputs> rows, std::size_t exit) {
+  OneAnswer answer;
+  engine_.Submit(handle_,
+                 {BatchId{next_batch_++}, ModelId{}, ExitId{static_cast<ExitId::rep>(exit)}, rows},
+                 answer);
+  BatchResult result = answer.Wait();
+  if (result.status && result.output == nullptr) result.status = Internal("there is no output");
+  if (!result.status) failure_ = result.status.error().message;
+  return result;
+}
+
+// The sizes that a graph's names tie together are stated once, by whoever states one of them.
+Trial::Shapes Trial::ShapesOf(std::int64_t first, std::int64_t size) const {
+  const bool batches = spec_.max_batch > 0;
+  std::map<std::string, std::int64_t, std::less<>> named;
+  const auto stated = SampleRow::Make(spec_, SampleDraw{});
+  if (stated) {
+    const RowInputs row = stated->inputs();
+    for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
+      const TensorSpec& input = spec_.inputs[i];
+      if (!StatesShape(spec_, input) || row.inputs[i].absent) continue;
+      for (std::size_t d = batches ? 1 : 0; d < input.dims.size(); ++d) {
+        if (!input.dim_name(d).empty())
+          named[std::string(input.dim_name(d))] = row.inputs[i].shape[d];
+      }
+    }
+  }
+  Shapes shapes;
+  for (const TensorSpec& input : spec_.inputs) {
+    if (std::ranges::none_of(input.dims, [](auto dim) { return dim < 0; })) continue;
+    Shape shape = input.dims;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] >= 0) continue;
+      const auto known = named.find(input.dim_name(d));
+      shape[d] = d == 0 && batches            ? 1
+                 : known != named.end()       ? known->second
+                 : d == 0 && shape.size() > 1 ? first
+                                              : size;
+    }
+    shapes[input.name] = std::move(shape);
+  }
+  return shapes;
+}
+
+bool Trial::TryShapes(Shapes shapes) {
+  for (const auto& [name, shape] : shapes) {
+    if (ElementCount(shape).value_or(kMostElements) >= kMostElements) return false;
+  }
+  spec_.found_shapes = std::move(shapes);
+  const auto row = SampleRow::Make(spec_, SampleDraw{});
+  if (!row) {
+    failure_ = row.error().message;
+    return false;
+  }
+  const RowInputs inputs = row->inputs();
+  const BatchResult result = Run({&inputs, 1});
+  misshapen_ = result.misshapen;
+  if (!result.status) return false;
+  const auto has_elements = [](const auto& tensor) { return !tensor.data.empty(); };
+  if (std::ranges::any_of(result.output->tensors, has_elements)) return true;
+  if (!empty_) empty_ = spec_.found_shapes;  // too small for the graph, or it found nothing there
+  return false;
+}
+
+// From `size_` on.
+bool Trial::NextSize() {
+  const bool open = HasOpenInput(spec_);
+  while (size_ < kSizes.size()) {
+    const std::int64_t size = kSizes[size_++];
+    Shapes shapes = ShapesOf(1, size);
+    if (size_ > 1 && shapes == spec_.found_shapes) return false;  // no size makes a difference
+    if (TryShapes(std::move(shapes))) return true;
+    if (misshapen_ || !open || TimeIsUp()) return false;
+  }
+  return false;
+}
+
+bool Trial::FindSizes() {
+  // Shapes that a real call had.
+  if (!spec_.found_shapes.empty() && TryShapes(spec_.found_shapes)) return true;
+  size_ = 0;
+  if (NextSize()) return true;
+  const bool open = HasOpenInput(spec_);
+  for (std::size_t s = 0; !misshapen_ && open && spec_.max_batch == 0 && s < kSizes.size(); ++s) {
+    if (TimeIsUp()) break;
+    if (TryShapes(ShapesOf(kSizes[s], kSizes[s]))) return true;
+  }
+  spec_.found_shapes = empty_.value_or(Shapes());
+  return empty_.has_value() && !misshapen_;
+}
+
+bool Trial::DrawRows(int round) {
+  for (const int integers : {round == 1 ? 1 : kIntegers, 1, 0}) {
+    if (DrawRows(round, integers)) return true;
+  }
+  return false;
+}
+
+bool Trial::DrawRows(int round, int integers) {
+  const std::size_t count = static_cast<std::size_t>(std::clamp(spec_.max_batch, 2, 4));
+  rows_.clear();
+  alone_.clear();
+  for (std::size_t r = 0; r < count; ++r) {
+    if (r >= 2 && TimeIsUp()) return true;
+    const std::uint64_t seed = 100 * static_cast<std::uint64_t>(round + 1) + r;
+    // The last round's rows are as like each other as those that a model is measured with.
+    const double scale =
+        round + 1 == kRounds ? 1 : kScales[(r + static_cast<std::size_t>(round)) % 4];
+    auto row = SampleRow::Make(spec_, SampleDraw{seed, integers > 0 ? scale : 1, integers});
+    if (!row) return false;
+    const RowInputs inputs = row->inputs();
+    std::vector<std::shared_ptr<const BatchOutput>> outputs;
+    for (std::size_t e = 0; e < spec_.exits.size(); ++e) {
+      BatchResult result = Run({&inputs, 1}, e);
+      misshapen_ = result.misshapen;
+      if (!result.status) return false;
+      outputs.push_back(std::move(result.output));
+    }
+    rows_.push_back(*std::move(row));
+    alone_.push_back(std::move(outputs));
+  }
+  return true;
+}
+
+RowDifference Trial::DifferenceOf(const BatchOutput& batch, std::size_t place, std::size_t rows,
+                                  const BatchOutput& alone) {
+  RowDifference all;
+  for (std::size_t t = 0; t < batch.tensors.size() && t < spec_.outputs.size(); ++t) {
+    RowDifference one = Compare(spec_.outputs[t].type, alone.tensors[t].Row(0, 1),
+                                batch.tensors[t].Row(place, rows), on_device_ ? kDeviceSlack : 1);
+    if (!SameTail(alone.tensors[t].shape, batch.tensors[t].shape)) {
+      one = {.largest = std::numeric_limits<double>::infinity(), .elements = 1, .beyond = 1};
+    }
+    all.largest = std::max(all.largest, one.largest);
+    // The output that differs most is the one that counts.
+    if (one.beyond * std::max<std::size_t>(1, all.elements) >= all.beyond * one.elements) {
+      all.beyond = one.beyond;
+      all.elements = one.elements;
+    }
+  }
+  return all;
+}
+
+bool Trial::CompareRow(const BatchOutput& batch, std::size_t place, std::size_t rows,
+                       std::size_t row, std::size_t exit) {
+  const RowDifference difference = DifferenceOf(batch, place, rows, *alone_[row][exit]);
+  if (chance_) return true;
+  if (!difference.none()) {
+    const RowInputs inputs = rows_[row].inputs();
+    const BatchResult again = Run({&inputs, 1}, exit);
+    if (again.status && !DifferenceOf(*again.output, 0, 1, *alone_[row][exit]).none()) {
+      chance_ = true;  // no fault of the batch; its shapes alone can be judged
+      return true;
+    }
+  }
+  largest_ = std::max(largest_, difference.largest);
+  few_ = few_ || difference.few();
+  if (difference.none() || difference.few()) return true;
+  return End(BatchTrial::End::kDiffers, "");
+}
+
+bool Trial::TryOrder(std::span<const std::size_t> order) {
+  std::vector<RowInputs> rows;
+  for (const std::size_t row : order) rows.push_back(rows_[row].inputs());
+  for (std::size_t e = 0; e < spec_.exits.size(); ++e) {
+    const BatchResult result = Run(rows, e);
+    if (result.misshapen) return End(BatchTrial::End::kMisshapen, failure_);
+    if (!result.status) return End(BatchTrial::End::kFails, failure_);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (!CompareRow(*result.output, i, order.size(), order[i], e)) return false;
+    }
+  }
+  return true;
+}
+
+BatchTrial Trial::TryBatch() {
+  if (!FindSizes()) {
+    return {misshapen_ ? BatchTrial::End::kMisshapen : BatchTrial::End::kUntried, failure_};
+  }
+  if (spec_.max_batch < 2) return {BatchTrial::End::kHolds, ""};
+  const Shapes found = spec_.found_shapes;
+  int rounds = 0;
+  int doubtful = 0;
+  for (int round = 0; round < kRounds && !Late(); ++round) {
+    if (round == 2 && doubtful == 0) break;  // it would decide between the two
+    // Another size, if there is one; the first that ran stays the model's.
+    if (round == 1 && HasOpenInput(spec_) && !NextSize()) spec_.found_shapes = found;
+    if (round == 2) spec_.found_shapes = found;
+    few_ = false;
+    misshapen_ = false;
+    if (!DrawRows(round)) {
+      if (misshapen_) ended_ = {BatchTrial::End::kMisshapen, failure_};
+      if (round == 0 && !misshapen_) ended_ = {BatchTrial::End::kUntried, failure_};
+      if (misshapen_ || round == 0) break;
+      continue;
+    }
+    const std::size_t n = rows_.size();
+    std::vector<std::size_t> all(n);
+    for (std::size_t i = 0; i < n; ++i) all[i] = i;
+    const std::array<std::size_t, 2> pair{0, 1};
+    const std::array<std::size_t, 2> turned{1, 0};
+    bool whole = TryOrder(pair);
+    enough_ = true;
+    if (whole && !Late()) whole = TryOrder(turned);
+    if (whole && !Late() && n > 2) whole = TryOrder(all);
+    std::ranges::reverse(all);
+    if (whole && !Late() && n > 2) whole = TryOrder(all);
+    if (!whole) break;
+    ended_ = {BatchTrial::End::kHolds, ""};
+    ++rounds;
+    doubtful += few_ ? 1 : 0;
+  }
+  spec_.found_shapes = found;
+  if (ended_.end == BatchTrial::End::kHolds && 2 * doubtful > rounds)
+    ended_.end = BatchTrial::End::kDiffers;
+  if (ended_.end == BatchTrial::End::kDiffers) {
+    ended_.why = "answers depend on what else is in the batch";
+    ended_.why +=
+        std::isfinite(largest_) ? fmt::format(": up to {:.2g}", largest_) : ", in shape too";
+  }
+  return ended_;
+}
+
+bool Trial::AlwaysMisshapen() {
+  for (const std::size_t rows : {1, 2, 3}) {
+    if (rows > static_cast<std::size_t>(spec_.max_batch)) break;
+    std::optional<std::string> same;
+    bool always = true;
+    for (const double scale : {1.0, 0.0, -1.0}) {
+      Rows made;
+      for (std::size_t r = 0; r < rows && always; ++r) {
+        // Noise, zeros, and each in turn.
+        const double of_row = scale < 0 ? static_cast<double>(r % 2) : scale;
+        auto row = SampleRow::Make(spec_, SampleDraw{r, of_row, scale == 0 ? 0 : 1});
+        if (row) made.push_back(*std::move(row));
+      }
+      std::vector<RowInputs> inputs;
+      for (const SampleRow& row : made) inputs.push_back(row.inputs());
+      if (inputs.size() != rows) return false;
+      const BatchResult result = Run(inputs);
+      always = always && result.misshapen && same.value_or(failure_) == failure_;
+      same = failure_;
+    }
+    if (always) return true;
+  }
+  return false;
+}
+
+}  // namespace tactus

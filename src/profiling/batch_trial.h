@@ -1,0 +1,98 @@
+// Tries a loaded model: with which sizes of its open dimensions it runs, and whether rows that run
+// together give what each gives alone. For model_trial.h, which says what follows of it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine.h"
+#include "profiling/row_difference.h"
+#include "profiling/sample_row.h"
+
+namespace tactus {
+
+// What became of the trial of a batch.
+struct BatchTrial {
+  enum class End {
+    kHolds,
+    kDiffers,    // rows answer otherwise among others
+    kMisshapen,  // an output has not one row for each
+    kFails,      // rows that ran alone do not run together
+    kUntried,    // no row ran alone
+  };
+  End end = End::kUntried;
+  std::string why;  // unless it holds
+};
+
+class Trial {
+ public:
+  // The batches are numbered from `first` on. All but the number outlive the trial.
+  Trial(Engine& engine, ModelHandle handle, ModelSpec& spec, std::uint64_t first)
+      : engine_(engine),
+        handle_(handle),
+        spec_(spec),
+        next_batch_(first),
+        on_device_(engine.traits().device.has_value()) {}
+
+  // Leaves in the spec's found_shapes the first sizes with which a row runs alone; false, and none,
+  // where no size does. Stops early where an output of one row has not one row: no size mends that.
+  bool FindSizes();
+  BatchTrial TryBatch();
+  // Of rows whose batch came out misshapen: whether it always does, whatever their values are.
+  bool AlwaysMisshapen();
+
+  // Of the last row that did not run.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Rows = std::vector<SampleRow>;
+  using Shapes = std::map<std::string, Shape>;
+
+  BatchResult Run(std::span<const RowInputs> rows, std::size_t exit = 0);
+  bool TryShapes(Shapes shapes);
+  Shapes ShapesOf(std::int64_t first, std::int64_t size) const;
+  bool NextSize();
+  // Rows unlike each other that all run alone, and what they give, by row and exit.
+  bool DrawRows(int round);
+  bool DrawRows(int round, int integers);
+  // Of the rows in this order; false: the trial has ended.
+  bool TryOrder(std::span<const std::size_t> order);
+  bool CompareRow(const BatchOutput& batch, std::size_t place, std::size_t rows, std::size_t row,
+                  std::size_t exit);
+  RowDifference DifferenceOf(const BatchOutput& batch, std::size_t place, std::size_t rows,
+                             const BatchOutput& alone);
+  bool TimeIsUp() const;
+  bool Late() const { return enough_ && TimeIsUp(); }
+  bool End(BatchTrial::End end, std::string why) {
+    ended_ = {end, std::move(why)};
+    return false;
+  }
+
+  Engine& engine_;
+  const ModelHandle handle_;
+  ModelSpec& spec_;
+  std::uint64_t next_batch_;
+  const bool on_device_;
+  const Clock::time_point begin_ = Clock::now();
+  std::size_t size_ = 0;         // the next of kSizes to be tried
+  std::optional<Shapes> empty_;  // the first that ran and gave nothing
+  std::string failure_;
+  bool misshapen_ = false;  // it ran, and had not one row
+  bool enough_ = false;     // the least has run
+  bool chance_ = false;     // the same row gives another answer each time
+  bool few_ = false;        // this round, a few numbers differed
+  double largest_ = 0;
+  Rows rows_;
+  std::vector<std::vector<std::shared_ptr<const BatchOutput>>> alone_;
+  BatchTrial ended_;
+};
+
+}  // namespace tactus

@@ -1,0 +1,159 @@
+#include "profiling/model_trial.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "profiling/batch_trial.h"
+#include "profiling/sample_row.h"
+
+namespace tactus {
+namespace {
+
+void Unload(Engine& engine, const std::vector<ModelHandle>& handles) {
+  for (const ModelHandle handle : handles) engine.Unload(handle);
+}
+
+// Which sizes were made up, and for which of the model's inputs.
+std::string SizesText(const ModelSpec& spec) {
+  std::string text;
+  std::string first;
+  for (const TensorSpec& input : spec.inputs) {
+    const auto found = spec.found_shapes.find(input.name);
+    if (found == spec.found_shapes.end() || input.optional || StatesShape(spec, input)) continue;
+    const Shape& shape = found->second;
+    const std::size_t batch = spec.max_batch > 0 ? 1 : 0;
+    bool chosen = false;
+    for (std::size_t d = batch; d < shape.size(); ++d) {
+      chosen = chosen || (input.dims[d] < 0 && (d > 0 || shape[d] != 1));
+    }
+    if (!chosen) continue;
+    if (first.empty()) first = input.name;
+    text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", input.name,
+                        ToString(std::span(shape).subspan(batch)));
+  }
+  if (text.empty()) return text;
+  return fmt::format(
+      "model '{}': its open dimensions are taken to be {} where it is tried and measured; "
+      "profile_shape.{} in its parameters states other sizes",
+      spec.name, text, first);
+}
+
+std::string Untried(const ModelSpec& spec, const std::string& failure) {
+  return fmt::format(
+      "model '{}' could not be tried, no made-up row ran: {}; state a row that it takes in "
+      "model_warmup, or 'profile_shape.<input>' in its parameters",
+      spec.name, failure);
+}
+
+// The assumed batch did not hold: without one.
+Expected<TriedModel> LoadPlain(ModelSpec spec, Engine& engine, std::span<const LaneSpec> lanes,
+                               std::uint64_t first, const BatchTrial& batch) {
+  const bool shown = !spec.found_shapes.empty();  // by a call
+  TriedModel tried{.spec = std::move(spec)};
+  tried.spec.max_batch = 0;
+  tried.spec.batch_origin = BatchOrigin::kAssumed;
+  auto handles = LoadOnLanes(tried.spec, engine, lanes);
+  if (!handles) return std::unexpected(std::move(handles.error()));
+  tried.handles = *std::move(handles);
+  Trial trial(engine, tried.handles[0], tried.spec, first);
+  const bool ran = trial.FindSizes();
+  const bool unknown = batch.end == BatchTrial::End::kUntried;
+  tried.untried = unknown && !ran && !shown;
+  if (unknown && !ran) {
+    tried.said.push_back(Untried(tried.spec, batch.why) +
+                         "; until a real call has shown what it takes, each request runs alone");
+  } else {
+    tried.said.push_back(fmt::format(
+        "model '{}': no batch dimension was declared, and it does not run in batches ({}): each "
+        "request runs alone",
+        tried.spec.name, batch.why));
+  }
+  if (ran) tried.sizes = SizesText(tried.spec);
+  return tried;
+}
+
+// What a trial says of a batch that somebody declared.
+Status JudgeDeclared(const ModelSpec& spec, Trial& trial, const BatchTrial& batch,
+                     std::vector<std::string>& said) {
+  switch (batch.end) {
+    case BatchTrial::End::kHolds:
+      return {};
+    case BatchTrial::End::kUntried:
+      said.push_back(Untried(spec, batch.why));
+      return {};
+    case BatchTrial::End::kMisshapen:
+      if (trial.AlwaysMisshapen()) {
+        return InvalidArgument(fmt::format(
+            "{}{}max_batch_size: {}: model '{}' does not run in batches, whatever its inputs are: "
+            "{}; state 0, and the first dimension in all dims",
+            spec.batch_place, spec.batch_place.empty() ? "" : ": ", spec.max_batch, spec.name,
+            batch.why));
+      }
+      [[fallthrough]];
+    default:
+      said.push_back(fmt::format(
+          "{}{}model '{}': max_batch_size is {}, and {}{}; state 0 where that must not "
+          "be, and the first dimension in all dims",
+          spec.batch_place, spec.batch_place.empty() ? "" : ": ", spec.name, spec.max_batch,
+          batch.end == BatchTrial::End::kDiffers ? "" : "not all batches run: ", batch.why));
+      return {};
+  }
+}
+
+}  // namespace
+
+Expected<std::vector<ModelHandle>> LoadOnLanes(ModelSpec& spec, Engine& engine,
+                                               std::span<const LaneSpec> lanes) {
+  std::vector<ModelHandle> handles;
+  for (const LaneSpec& lane : lanes) {
+    Expected<ModelHandle> handle = engine.Load(spec, lane);
+    if (!handle) {
+      for (const ModelHandle loaded : handles) engine.Unload(loaded);
+      return std::unexpected(std::move(handle.error()));
+    }
+    handles.push_back(*handle);
+  }
+  return handles;
+}
+
+Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const LaneSpec> lanes,
+                               BatchId first) {
+  const bool assumed = spec.max_batch < 0;
+  const ModelSpec declared = spec;
+  TriedModel tried{.spec = std::move(spec)};
+  auto handles = LoadOnLanes(tried.spec, engine, lanes);
+  if (!handles) return std::unexpected(std::move(handles.error()));
+  tried.handles = *std::move(handles);
+  tried.spec.max_batch = std::max(tried.spec.max_batch, 0);
+  if (assumed) tried.spec.batch_origin = BatchOrigin::kAssumed;
+  if (!engine.traits().tries || tried.spec.exits.empty()) return tried;
+  Trial trial(engine, tried.handles[0], tried.spec, first.value());
+  if (tried.spec.max_batch == 0) {
+    if (!trial.FindSizes()) {
+      tried.said.push_back(Untried(tried.spec, trial.failure()));
+      return tried;
+    }
+  } else {
+    const BatchTrial batch = trial.TryBatch();
+    if (assumed && batch.end != BatchTrial::End::kHolds) {
+      Unload(engine, tried.handles);
+      return LoadPlain(declared, engine, lanes, first.value() + (std::uint64_t{1} << 16), batch);
+    }
+    if (assumed) {
+      tried.said.push_back(fmt::format(
+          "model '{}': no batch dimension was declared; unlike rows gave together what each gives "
+          "alone, so max_batch_size is {}",
+          tried.spec.name, tried.spec.max_batch));
+    }
+    if (Status fine = JudgeDeclared(tried.spec, trial, batch, tried.said); !fine) {
+      Unload(engine, tried.handles);
+      return std::unexpected(std::move(fine.error()));
+    }
+  }
+  tried.sizes = SizesText(tried.spec);
+  return tried;
+}
+
+}  // namespace tactus

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""What is assumed of a graph without a config.pbtxt: every command takes a graph for the same, and
+its answers depend on its own inputs alone."""
+
+import concurrent.futures
+import contextlib
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import serving
+
+DATA = serving.SOURCE / "tests" / "data"
+# Graphs and their max_batch_size.
+GRAPHS = {"turned": 0, "centred": 0, "patches": 0, "reflected": 4, "pair": 4, "strings": 4}
+
+
+def command(*arguments):
+    return subprocess.run([serving.TACTUS, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=serving.START_S)
+
+
+def put(root, graph, name=None, config=None):
+    folder = root / (name or graph)
+    (folder / "1").mkdir(parents=True)
+    shutil.copy(DATA / f"{graph}.onnx", folder / "1" / "model.onnx")
+    if config is not None:
+        (folder / "config.pbtxt").write_text(config)
+    return folder / "1" / "model.onnx"
+
+
+def fill(root):
+    """Each graph twice: as it is, and with what init makes of it."""
+    for graph in GRAPHS:
+        put(root, graph)
+        done = command("init", put(root, graph, f"{graph}_inited"))
+        assert done.returncode == 0, done.stderr
+
+
+def call(server, model, values, shape):
+    """The output's shape and data, or the status and its error."""
+    body = {"inputs": [{"name": "x", "shape": shape, "datatype": "FP32", "data": values}]}
+    status, _, answer = server.post(f"/v2/models/{model}/infer", json.dumps(body).encode())
+    if status != 200:
+        return status, answer.decode()
+    output = json.loads(answer)["outputs"][0]
+    return output["shape"], output["data"]
+
+
+def turned(values, shape):
+    time, rows, four = shape
+    return [rows, time, four], [values[(t * rows + r) * four + i]
+                                for r in range(rows) for t in range(time) for i in range(four)]
+
+
+def centred(values, shape):
+    rows, columns = shape
+    means = [sum(values[c::columns]) / rows for c in range(columns)]
+    return list(shape), [value - means[i % columns] for i, value in enumerate(values)]
+
+
+def reflected(values, shape):
+    rows, size = shape
+    out = []
+    for r in range(rows):
+        row = values[r * size:(r + 1) * size]
+        out += row + row[-2:-66:-1]
+    return [rows, size + 64], out
+
+
+class AssumedTest(unittest.TestCase):
+    def test_serve_init_profile_and_check_take_a_graph_for_the_same(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            root = pathlib.Path(folder) / "models"
+            root.mkdir()
+            fill(root)
+            for graph, most in GRAPHS.items():
+                text = (root / f"{graph}_inited" / "config.pbtxt").read_text()
+                self.assertIn(f"max_batch_size: {most}\n", text)
+            checked = command("check", "--models", root).stdout
+            self.assertNotIn("refused", checked)
+            for graph, most in GRAPHS.items():
+                line = "no batch dimension was declared"
+                lines = [each for each in checked.splitlines()
+                         if f"model '{graph}'" in each and line in each]
+                self.assertEqual(len(lines), 1, checked)
+                self.assertEqual("does not run in batches" in lines[0], most == 0, lines)
+            out = pathlib.Path(folder) / "profile.json"
+            done = command("profile", "--models", root, "--out", out, "--quick", "--repetitions",
+                           "1")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            measured = {model["name"]: len(model["exits"][0]["cells"])
+                        for model in json.loads(out.read_text())["models"]}
+            for graph, most in GRAPHS.items():
+                self.assertEqual(measured[graph], max(1, most), graph)
+                self.assertEqual(measured[f"{graph}_inited"], max(1, most), graph)
+
+    def test_answers_depend_on_their_own_inputs(self):
+        for arguments in ([], ["--isolate"]):
+            server = serving.Server(*arguments, fill=fill)
+            with self.subTest(arguments), contextlib.closing(server):
+                seed = 20261127
+                draw = random.Random(seed)
+                jobs = []
+                for _ in range(12):
+                    for name, make, shape in (
+                            ("turned", turned, [draw.randint(1, 4), draw.randint(1, 4), 4]),
+                            ("centred", centred, [draw.randint(1, 4), 8]),
+                            ("reflected", reflected, [draw.randint(1, 4), 80])):
+                        count = 1
+                        for dim in shape:
+                            count *= dim
+                        values = [draw.uniform(-9, 9) for _ in range(count)]
+                        for model in (name, f"{name}_inited"):
+                            jobs.append((model, values, shape, make(values, shape)))
+                with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                    answers = list(pool.map(lambda job: call(server, *job[:3]), jobs))
+                for (model, _, shape, expected), answer in zip(jobs, answers):
+                    self.assertEqual(answer[0], expected[0], (model, shape, seed, answer))
+                    for got, wanted in zip(answer[1], expected[1]):
+                        self.assertAlmostEqual(got, wanted, 4, (model, shape, seed))
+                for graph, most in GRAPHS.items():
+                    for model in (graph, f"{graph}_inited"):
+                        config = json.loads(server.get(f"/v2/models/{model}/config"))
+                        self.assertEqual(config["max_batch_size"], most, model)
+                self.assertIn("model 'reflected': its open dimensions are taken to be 'x' [224]",
+                              server.errors())
+
+    def test_a_batch_that_comes_out_misshapen_when_it_serves_is_none_from_then_on(self):
+        for arguments in ([], ["--lanes", "2"], ["--isolate"]):
+            server = serving.Server(*arguments, fill=lambda root: put(root, "folds"))
+            with self.subTest(arguments), contextlib.closing(server):
+                config = json.loads(server.get("/v2/models/folds/config"))
+                self.assertEqual(config["max_batch_size"], 4)
+                jobs = []
+                for number in range(48):
+                    rows = 1 + number % 3
+                    values = [number + i / 8 for i in range(8 * rows)]
+                    if number % 5 == 4:
+                        values[3] = 2000
+                    jobs.append((values, [rows, 8]))
+                with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                    answers = list(pool.map(lambda job: call(server, "folds", *job), jobs))
+                for (values, shape), (got, data) in zip(jobs, answers):
+                    folds = max(values) > 1000
+                    self.assertEqual(got, [2 * shape[0], 4] if folds else shape, data)
+                    self.assertEqual(data, values)
+                config = json.loads(server.get("/v2/models/folds/config"))
+                self.assertEqual(config["max_batch_size"], 0)
+                self.assertIn("batching_stopped", config["parameters"])
+                self.assertIn("model 'folds' runs in batches no more", server.errors())
+                self.assertEqual(server.metric("tactus_model_batching_stopped"), 1)
+
+    def test_a_declared_batch_is_judged(self):
+        def declared(root):
+            put(root, "patches", config='max_batch_size: 4\n'
+                'input { name: "x" data_type: TYPE_FP32 dims: [ 30, 4 ] }\n'
+                'output { name: "y" data_type: TYPE_FP32 dims: [ 4 ] }\n')
+            put(root, "centred", config='name: "centred"\nmax_batch_size: 4\n'
+                'input { name: "x" data_type: TYPE_FP32 dims: [ 8 ] }\n'
+                'output { name: "y" data_type: TYPE_FP32 dims: [ 8 ] }\n')
+        server = serving.Server("--strict-readiness", "false", fill=declared)
+        with contextlib.closing(server):
+            index = {each["name"]: each
+                     for each in json.loads(server.post("/v2/repository/index", b"{}")[2])}
+            self.assertEqual(index["patches"]["state"], "UNAVAILABLE")
+            self.assertIn("patches/config.pbtxt:1:1: max_batch_size: 4", index["patches"]["reason"])
+            self.assertEqual(index["centred"]["state"], "READY")
+            self.assertIn("answers depend on what else is in the batch: up to", server.errors())
+            config = json.loads(server.get("/v2/models/centred/config"))
+            self.assertEqual(config["max_batch_size"], 4)
+
+    def test_a_scalar_is_taken_as_it_is_and_as_a_configuration_writes_it(self):
+        def scalars(root):
+            put(root, "scalar")
+            done = command("init", put(root, "scalar", "scalar_inited"))
+            assert done.returncode == 0, done.stderr
+        with contextlib.closing(serving.Server(fill=scalars)) as server:
+            for model in ("scalar", "scalar_inited"):
+                for shape in ([], [1]):
+                    body = {"inputs": [
+                        {"name": "x", "shape": shape, "datatype": "FP32", "data": [4]},
+                        {"name": "word", "shape": shape, "datatype": "BYTES", "data": ["a"]}]}
+                    status, _, answer = server.post(f"/v2/models/{model}/infer",
+                                                    json.dumps(body).encode())
+                    self.assertEqual(status, 200, (model, shape, answer))
+                    data = {each["name"]: each["data"] for each in json.loads(answer)["outputs"]}
+                    self.assertEqual(data, {"y": [8], "same": ["a"]})
+
+    def test_init_proposes_exits(self):
+        done = command("init", serving.SOURCE / "models" / "ee_s" / "1" / "exit1.onnx", "--out",
+                       "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('\nparameters { key: "exits" value: { string_value: "exit1.onnx,exit2.onnx,'
+                      'exit3.onnx,exit4.onnx" } }', done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
