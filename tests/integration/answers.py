@@ -31,6 +31,7 @@ SERVERS = {"alone": ((), ("alone", "8 threads")), "lanes": (("--lanes", "2"), ("
            "isolate": (("--isolate",), ("isolate",))}
 THREADS = 8
 TIMEOUT_S = 120
+START_S = 300  # each of the models is tried first
 # Relative and absolute. Batches take sums in another order.
 TOLERANCES = {"float16": (4e-3, 4e-3), "float32": (1e-4, 1e-5), "float64": (1e-10, 1e-10)}
 REFUSALS_OF_GRPC = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE", "NOT_FOUND")
@@ -236,7 +237,8 @@ class Matrix:
         options, modes = SERVERS[kind]
         arguments = ("--default-slo-ms", "600000", "--log-level", "warning", *options)
         results = []
-        server = serving.Server(*arguments, fill=self.fill(configuration))
+        server = serving.Server(*arguments, fill=self.fill(configuration),
+                                start_s=START_S)
         with contextlib.closing(server):
             shapes = {}
             for name in self.names:
