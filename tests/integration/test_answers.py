@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every answer is ONNX Runtime's, whatever the graph, its configuration, the protocol and how the
-server runs: a part of the matrix of answers.py, with every graph. `./run bench answers` asks all."""
+server runs: a part of the matrix of answers.py, with all graphs. `./run bench answers` asks all."""
 
 import sys
 import unittest
