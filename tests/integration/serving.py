@@ -89,7 +89,7 @@ class Server:
     """One server process. `repository` is a folder of its own, which tests may change; `under` is a
     command that becomes the server: what limits it, for instance."""
 
-    def __init__(self, *arguments, fill=make_repository, under=()):
+    def __init__(self, *arguments, fill=make_repository, under=(), start_s=START_S):
         self.folder = tempfile.TemporaryDirectory(prefix="tactus-test-")
         self.repository = pathlib.Path(self.folder.name) / "models"
         self.repository.mkdir()
@@ -104,14 +104,14 @@ class Server:
             stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.said = []
         try:
-            self._await_ready()
+            self._await_ready(start_s)
         except BaseException:
             self.close()
             raise
 
-    def _await_ready(self):
+    def _await_ready(self, start_s):
         # A server that hangs is killed, which ends the loop over its output.
-        watchdog = threading.Timer(START_S, self.process.kill)
+        watchdog = threading.Timer(start_s, self.process.kill)
         watchdog.start()
         try:
             for line in self.process.stdout:

@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""export_answers.py FOLDER: writes small graphs on which servers go wrong, for the matrix of
+answers.py: FOLDER/NAME/1/model.onnx; beside it, in FOLDER.inputs, NAME.npz with the inputs of some
+calls ("CALL/INPUT"), NAME.pbtxt, a true configuration by hand, and calls.json, which names the
+calls that a server may refuse. Exit 77 where there is no onnx package."""
+
+import json
+import pathlib
+import sys
+import zlib
+
+try:
+    import numpy
+    import onnx
+    from onnx import TensorProto as T
+    from onnx import helper, numpy_helper
+except ImportError as missing:
+    print(f"{missing}: Debian's python3-onnx has it", file=sys.stderr)
+    sys.exit(77)
+
+ROWS = (1, 2, 3, 4, 2, 1)  # of the calls; none above 4, the batch that is assumed at most
+CONFIG_TYPES = {T.FLOAT: "FP32", T.DOUBLE: "FP64", T.FLOAT16: "FP16", T.INT8: "INT8",
+                T.UINT8: "UINT8", T.INT32: "INT32", T.INT64: "INT64", T.BOOL: "BOOL",
+                T.STRING: "STRING"}
+NUMPY_TYPES = {T.FLOAT: "f4", T.DOUBLE: "f8", T.FLOAT16: "f2", T.INT8: "i1", T.UINT8: "u1",
+               T.INT32: "i4", T.INT64: "i8", T.BOOL: "?"}
+# Open dimensions that are no rows have one of these sizes, by the number of the call.
+SIZES = {"time": (5, 2, 3, 2, 2, 7), "length": (3, 7, 3, 5, 1, 4), "k": (3, 3, 5, 2, 3, 3),
+         "height": (32, 16, 32, 16, 32, 64), "width": (16, 16, 32, 64, 16, 32),
+         "samples": (64, 48, 64, 100, 48, 64), "edges": (5, 2, 3, 1, 4, 4),
+         "table": (3, 2, 3, 5, 2, 4)}
+
+
+class Exporter:
+    def __init__(self, folder):
+        self.repository, self.inputs = pathlib.Path(folder), pathlib.Path(folder + ".inputs")
+        self.inputs.mkdir(parents=True)
+        self.may_be_refused = {}
+
+    def add(self, name, nodes, inputs, outputs, constants=None, batch=True, limit=None, calls=None,
+            refused=(), optional=None, external=False, truth=None):
+        """One graph. `inputs` and `outputs`: name to (type, shape); `batch`: the first dimension is
+        one; `limit`: what integers are below; `calls`: the inputs, in place of made-up ones;
+        `refused`: calls that may be refused, or True for all; `optional`: name to default;
+        `truth`: shapes of outputs that differ from what the graph states."""
+        values = [helper.make_tensor_value_info(key, kind, shape)
+                  for key, (kind, shape) in [*inputs.items(), *outputs.items()]]
+        weights = [numpy_helper.from_array(numpy.asarray(value), key)
+                   for key, value in {**(constants or {}), **(optional or {})}.items()]
+        graph = helper.make_graph(nodes, name, values[:len(inputs)], values[len(inputs):], weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        model.ir_version = 8
+        version = self.repository / name / "1"
+        version.mkdir(parents=True)
+        if external:
+            onnx.save_model(model, str(version / "model.onnx"), save_as_external_data=True,
+                            location="weights.bin", size_threshold=0)
+        else:
+            (version / "model.onnx").write_bytes(model.SerializeToString())
+        random = numpy.random.default_rng(zlib.crc32(name.encode()))
+        calls = calls or [made_up(random, inputs, at, limit) for at in range(len(ROWS))]
+        numpy.savez(self.inputs / name, **{f"{at}/{key}": value for at, call in enumerate(calls)
+                                           for key, value in call.items()})
+        lines = [f'name: "{name}"', 'platform: "onnxruntime_onnx"',
+                 f"max_batch_size: {4 if batch else 0}"]
+        places = [("input", inputs), ("output", {**outputs, **(truth or {})})]
+        for what, tensors in places:
+            for key, (kind, shape) in tensors.items():
+                dims = [d if isinstance(d, int) else -1 for d in shape[1 if batch else 0:]]
+                more = " optional: true" if key in (optional or {}) else ""
+                lines.append(f'{what} {{ name: "{key}" data_type: TYPE_{CONFIG_TYPES[kind]} '
+                             f'dims: [ {", ".join(map(str, dims or [1]))} ]{more} }}')
+        (self.inputs / f"{name}.pbtxt").write_text("\n".join(lines) + "\n")
+        self.may_be_refused[name] = list(range(len(calls)) if refused is True else refused)
+
+    def close(self):
+        (self.inputs / "calls.json").write_text(json.dumps(self.may_be_refused))
+        print(f"{len(self.may_be_refused)} graphs written; onnx {onnx.__version__}")
+
+
+def made_up(random, inputs, at, limit):
+    """The inputs of the call number `at`; each has numbers of another size than the last."""
+    call = {}
+    for key, (kind, shape) in inputs.items():
+        sizes = [d if isinstance(d, int) else SIZES[d][at] if d in SIZES else ROWS[at]
+                 for d in shape]
+        if kind == T.STRING:
+            count = int(numpy.prod(sizes))
+            call[key] = numpy.array([f"word {at} {i} \u00e9" for i in range(count)]).reshape(sizes)
+        elif kind in (T.FLOAT, T.DOUBLE, T.FLOAT16):
+            call[key] = numpy.asarray(random.normal(size=sizes) * (1 + 2 * at),
+                                      NUMPY_TYPES[kind]).reshape(sizes)
+        else:
+            call[key] = random.integers(0, limit or 2, size=sizes).astype(NUMPY_TYPES[kind])
+    return call
+
+
+def node(kind, inputs, outputs, **attributes):
+    return helper.make_node(kind, inputs.split(" "), outputs.split(" "), **attributes)
+
+
+def floats(*shape):
+    return (T.FLOAT, list(shape))
+
+
+def weights(*shape, seed=3):
+    return numpy.random.default_rng(seed).normal(size=shape).astype(numpy.float32)
+
+
+def ints(*values):
+    return numpy.array(values, numpy.int64)
+
+
+def add_usual(out):
+    """Rows are independent, and the first dimension is the batch."""
+    x, y = {"x": floats("batch", 8)}, {"y": floats("batch", 3)}
+    dense = [node("MatMul", "x w", "h"), node("Relu", "h", "y")]
+    out.add("dense", dense, x, y, {"w": weights(8, 3)})
+    out.add("external_data", dense, x, y, {"w": weights(8, 3, seed=4)}, external=True)
+    out.add("wide", [node("Add", "x w", "y")], {"x": floats("batch", 20000)},
+            {"y": floats("batch", 20000)}, {"w": weights(20000)})
+    out.add("image", [node("Conv", "x w", "c", pads=[1, 1, 1, 1]),
+                      node("GlobalAveragePool", "c", "p"), node("Flatten", "p", "y")],
+            {"x": floats("batch", 3, 16, 16)}, {"y": floats("batch", 4)},
+            {"w": weights(4, 3, 3, 3)})
+    picture = floats("batch", 3, "height", "width")
+    out.add("open_image", [node("Conv", "x w", "y", pads=[1, 1, 1, 1])], {"x": picture},
+            {"y": floats("batch", 2, "height", "width")}, {"w": weights(2, 3, 3, 3)})
+    out.add("resize", [node("Resize", "x  scales", "y", mode="linear")], {"x": picture},
+            {"y": floats("batch", 3, "rows", "columns")},
+            {"scales": numpy.array([1, 1, 0.5, 0.5], numpy.float32)})
+    ids = {"ids": (T.INT64, ["batch", "length"])}
+    out.add("embedding", [node("Gather", "table ids", "y")], ids,
+            {"y": floats("batch", "length", 4)}, {"table": weights(10, 4)}, limit=10)
+    out.add("masked_mean", [node("Gather", "table ids", "e"), node("Cast", "mask", "m", to=T.FLOAT),
+                            node("Unsqueeze", "m two", "u"), node("Mul", "e u", "p"),
+                            node("ReduceMean", "p", "y", axes=[1], keepdims=0)],
+            {**ids, "mask": (T.INT64, ["batch", "length"])}, {"y": floats("batch", 4)},
+            {"table": weights(10, 4), "two": ints(2)}, limit=10)
+    sequence = {"x": floats("batch", "length", 4)}
+    out.add("attention", [node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "x t", "s"),
+                          node("Softmax", "s", "p", axis=2), node("MatMul", "p x", "y")],
+            sequence, {"y": floats("batch", "length", 4)})
+    out.add("mean_of_open", [node("ReduceMean", "x", "y", axes=[1], keepdims=0)], sequence,
+            {"y": floats("batch", 4)})
+    out.add("rnn_last", [node("Transpose", "x", "t", perm=[1, 0, 2]),
+                         node("RNN", "t w r", " h", hidden_size=3), node("Squeeze", "h zero", "y")],
+            sequence, {"y": floats("batch", 3)},
+            {"w": weights(1, 3, 4), "r": weights(1, 3, 3), "zero": ints(0)})
+    out.add("top_k", [node("TopK", "x k", "y i", axis=1)], x,
+            {"y": floats("batch", 2), "i": (T.INT64, ["batch", 2])}, {"k": ints(2)})
+    out.add("two_matrices", [node("MatMul", "a b", "y")],
+            {"a": floats("batch", 2, "k"), "b": floats("batch", "k", 3)},
+            {"y": floats("batch", 2, 3)})
+    out.add("norm_inference", [node("BatchNormalization", "x s b m v", "y")], x,
+            {"y": floats("batch", 8)}, {"s": weights(8), "b": weights(8), "m": weights(8),
+                                        "v": abs(weights(8)) + 1})
+    for kind in (T.INT8, T.UINT8, T.INT64, T.BOOL, T.FLOAT16, T.DOUBLE, T.STRING):
+        name = CONFIG_TYPES[kind].lower()
+        tensor = (kind, ["batch", 4])
+        out.add(f"type_{name}", [node("Identity", "x", "m"), node("Concat", "m x", "y", axis=1)],
+                {"x": tensor}, {"y": (kind, ["batch", 8])}, limit=2 if kind == T.BOOL else 100)
+
+
+def add_sizes(out):
+    """Batches of independent rows, which not every size of the open dimensions suits."""
+    sound = {"x": floats("batch", 1, "samples")}
+    out.add("reflect_padding", [node("Pad", "x p", "y", mode="reflect")], sound,
+            {"y": floats("batch", 1, "padded")}, {"p": ints(0, 0, 8, 0, 0, 8)})
+    out.add("strides", [node("Conv", "x w", "y", strides=[4])], sound,
+            {"y": floats("batch", 2, "frames")}, {"w": weights(2, 1, 16)})
+    out.add("stft", [node("Pad", "x p", "q", mode="reflect"),
+                     node("Conv", "q w", "c", strides=[4]), node("Mul", "c c", "y")], sound,
+            {"y": floats("batch", 5, "frames")},
+            {"p": ints(0, 0, 16, 0, 0, 16), "w": weights(5, 1, 32)})
+    out.add("unet", [node("MaxPool", "x", "d", kernel_shape=[2, 2], strides=[2, 2]),
+                     node("Resize", "d  s", "u"), node("Concat", "x u", "y", axis=1)],
+            {"x": floats("batch", 3, "height", "width")},
+            {"y": floats("batch", 6, "height", "width")},
+            {"s": numpy.array([1, 1, 2, 2], numpy.float32)})
+
+
+def add_mixing(out):
+    """The first dimension is open, and rows depend on each other or on where they stand."""
+    def rows(name, nodes, constants=None, to=8, **more):
+        out.add(name, nodes, {"x": floats("batch", 8)}, {"y": floats("batch", to)}, constants,
+                batch=False, **more)
+
+    rows("listwise_softmax", [node("MatMul", "x w", "l"), node("Softmax", "l", "y", axis=0)],
+         {"w": weights(8, 1)}, to=1)
+    rows("batch_statistics", [node("ReduceMean", "x", "m", axes=[0]), node("Sub", "x m", "d"),
+                              node("Mul", "d d", "s"), node("ReduceMean", "s", "v", axes=[0]),
+                              node("Add", "v e", "w"), node("Sqrt", "w", "r"),
+                              node("Div", "d r", "y")], {"e": numpy.float32(1e-3)})
+    rows("running_sums", [node("CumSum", "x zero", "y")], {"zero": numpy.int64(0)})
+    rows("reversed", [node("Slice", "x a b axes steps", "y")],
+         {"a": ints(-1), "b": ints(-100), "axes": ints(0), "steps": ints(-1)})
+    rows("less_the_first", [node("Slice", "x a b", "f"), node("Sub", "x f", "y")],
+         {"a": ints(0), "b": ints(1)})
+    rows("largest_of_all", [node("ReduceMax", "x", "m", keepdims=0), node("Div", "x m", "y")])
+    rows("sorted_rows", [node("Shape", "x", "n"), node("Slice", "n a b", "k"),
+                         node("TopK", "x k", "y i", axis=0)], {"a": ints(0), "b": ints(1)})
+    rows("quantized", [node("DynamicQuantizeLinear", "x", "q s z"),
+                       node("MatMulInteger", "q w z", "i"), node("Cast", "i", "f", to=T.FLOAT),
+                       node("Mul", "f s", "y")],
+         {"w": (weights(8, 3) * 30).astype(numpy.int8)}, to=3)
+    rows("similarity", [node("Transpose", "x", "t"), node("MatMul", "x t", "y")], to="others")
+    out.add("time_in_front", [node("CumSum", "x zero", "y")], {"x": floats("time", "batch", 4)},
+            {"y": floats("time", "batch", 4)}, {"zero": numpy.int64(0)}, batch=False)
+    out.add("lstm", [node("LSTM", "x w r", "y h", hidden_size=3)],
+            {"x": floats("time", "batch", 4)},
+            {"y": floats("time", 1, "batch", 3), "h": floats(1, "batch", 3)},
+            {"w": weights(1, 12, 4), "r": weights(1, 12, 3)}, batch=False)
+    branches = [helper.make_graph([node(kind, "x", f"{kind}_y")], kind, [],
+                                  [helper.make_tensor_value_info(f"{kind}_y", T.FLOAT, None)])
+                for kind in ("Neg", "Exp")]
+    rows("if_on_all", [node("ReduceSum", "x", "s", keepdims=0), node("Greater", "s zero", "c"),
+                       node("If", "c", "y", then_branch=branches[0], else_branch=branches[1])],
+         {"zero": numpy.float32(0)})
+
+
+def add_shapes(out):
+    """What an output's first dimension is differs from what an input's is, or is no batch."""
+    x = {"x": floats("batch", 4)}
+    out.add("time_in_front_of_the_answer", [node("Transpose", "x", "y", perm=[2, 0, 1])],
+            {"x": floats("batch", 4, "time")}, {"y": floats("time", "batch", 4)}, batch=False)
+    out.add("nonzero", [node("NonZero", "x", "y")], x, {"y": (T.INT64, [2, "count"])}, batch=False)
+    out.add("nonzero_rows", [node("NonZero", "x", "n"), node("Transpose", "n", "y")], x,
+            {"y": (T.INT64, ["count", 2])}, batch=False)
+    out.add("rows_above_zero", [node("ReduceSum", "x axes", "r", keepdims=0),
+                                node("Greater", "r zero", "c"),
+                                node("Compress", "x c", "y", axis=0)], x, {"y": floats("kept", 4)},
+            {"zero": numpy.float32(0), "axes": ints(1)}, batch=False)
+    out.add("flat", [node("Reshape", "x all", "y")], x, {"y": floats("elements")},
+            {"all": ints(-1)}, batch=False)
+    out.add("twice_the_rows", [node("Concat", "x x", "y", axis=0)], x, {"y": floats("rows", 4)},
+            batch=False)
+    out.add("shape_of", [node("Shape", "x", "y")], x, {"y": (T.INT64, [2])}, batch=False)
+    out.add("table_beside_rows", [node("Add", "x x", "y"), node("Neg", "w", "z")], x,
+            {"y": floats("batch", 4), "z": floats(3, 5)}, {"w": weights(3, 5)}, batch=False)
+    out.add("total_beside_rows", [node("Add", "x x", "y"), node("ReduceSum", "x", "t", keepdims=0)],
+            x, {"y": floats("batch", 4), "t": floats()}, batch=False)
+    out.add("states_wrong_columns", [node("MatMul", "x w", "y")], x, {"y": floats("batch", 5)},
+            {"w": weights(4, 3)}, truth={"y": floats("batch", 3)})
+    out.add("states_wrong_rows", [node("Reshape", "x s", "r"),
+                                  node("ReduceMean", "r", "y", axes=[0])],
+            x, {"y": floats("batch", 4)}, {"s": ints(-1, 4)}, batch=False)
+    out.add("graph_network", [node("Gather", "edges zero", "src", axis=1),
+                              node("Gather", "nodes src", "m"), node("MatMul", "m w", "messages"),
+                              node("MatMul", "nodes w", "states")],
+            {"nodes": floats("batch", 4), "edges": (T.INT64, ["edges", 2])},
+            {"messages": floats("edges", 3), "states": floats("batch", 3)},
+            {"w": weights(4, 3), "zero": numpy.int64(0)}, limit=1, batch=False)
+    out.add("table_and_rows", [node("Transpose", "table", "t"), node("MatMul", "x t", "y")],
+            {**x, "table": floats("table", 4)}, {"y": floats("batch", "table")}, batch=False)
+    out.add("matrices", [node("MatMul", "a b", "y")],
+            {"a": floats("m", "k"), "b": floats("k", "n")}, {"y": floats("m", "n")}, batch=False)
+    out.add("no_batch", [node("Softmax", "x", "y")], {"x": floats(4)}, {"y": floats(4)},
+            batch=False)
+    out.add("no_batch_open", [node("ReduceSum", "x", "y")], {"x": floats("length")},
+            {"y": floats(1)}, batch=False)
+    for size in (1, 4):
+        out.add(f"batch_of_{size}", [node("MatMul", "x w", "y")], {"x": floats(size, 4)},
+                {"y": floats(size, 3)}, {"w": weights(4, 3)}, batch=False)
+
+
+def add_others(out):
+    random = numpy.random.default_rng(5)
+    out.add("scalars", [node("Mul", "x x", "y")], {"x": floats()}, {"y": floats()}, batch=False)
+    out.add("scalar_beside_rows", [node("Mul", "x scale", "y")],
+            {"x": floats("batch", 4), "scale": floats()}, {"y": floats("batch", 4)}, batch=False)
+    calls = [{"x": random.normal(size=(rows, 4)).astype("f4")} for rows in ROWS]
+    for at in (1, 3, 5):
+        calls[at]["bias"] = random.normal(size=(len(calls[at]["x"]), 4)).astype("f4")
+    # Without a configuration the default counts, and the input is unknown.
+    out.add("optional", [node("Add", "x bias", "y")],
+            {"x": floats("batch", 4), "bias": floats("batch", 4)}, {"y": floats("batch", 4)},
+            optional={"bias": weights(1, 4)}, calls=calls, refused=[1, 3, 5])
+    empty = [{"x": random.normal(size=(rows, 4)).astype("f4")} for rows in (0, 2, 0, 3)]
+    out.add("no_rows", [node("Abs", "x", "y")], {"x": floats("batch", 4)},
+            {"y": floats("batch", 4)}, calls=empty, refused=[0, 2])
+    many = [{"x": random.normal(size=(rows, 4)).astype("f4")} for rows in (1, 6, 2, 9)]
+    out.add("many_rows", [node("Exp", "x", "y")], {"x": floats("batch", 4)},
+            {"y": floats("batch", 4)}, calls=many, refused=[1, 3])
+    out.add("many_rows_mixed", [node("CumSum", "x zero", "y")], {"x": floats("batch", 4)},
+            {"y": floats("batch", 4)}, {"zero": numpy.int64(0)}, calls=many, batch=False)
+    out.add("bfloat16_inside", [node("Cast", "x", "b", to=T.BFLOAT16),
+                                node("Cast", "b", "y", to=T.FLOAT)],
+            {"x": floats("batch", 4)}, {"y": floats("batch", 4)})
+
+
+def main(folder):
+    out = Exporter(folder)
+    for add in (add_usual, add_sizes, add_mixing, add_shapes, add_others):
+        add(out)
+    out.close()
+
+
+main(sys.argv[1])
