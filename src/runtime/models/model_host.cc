@@ -166,6 +166,7 @@ void ModelHost::WarnIfNeverServed(const ServedModel& served) const {
 }
 
 Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
+  spec.load = loads_.fetch_add(1) + 1;
   if (spec.max_batch >= 0) return PrepareAs(std::move(spec));
   ModelSpec alone = spec;
   alone.max_batch = 0;
