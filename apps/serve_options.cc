@@ -252,6 +252,13 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
   port("--http-port", o.http_port, "KServe v2 over REST");
   port("--grpc-port", o.grpc_port, "KServe v2 over gRPC, health and reflection");
   port("--metrics-port", o.metrics_port, "Prometheus metrics at /metrics");
+  command
+      .add_option("--grpc-ping-s", o.grpc_ping_s,
+                  "Least interval of a gRPC client's keepalive pings; one that pings more often is "
+                  "closed (too_many_pings)")
+      ->check(CLI::Range(0.01, 7200.0))
+      ->capture_default_str()
+      ->group(kGroup);
   command.add_option("--http-threads", o.http_threads, "Threads that read and write HTTP")
       ->check(CLI::Range(1, 256))
       ->capture_default_str()

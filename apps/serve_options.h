@@ -67,6 +67,7 @@ struct ServeOptions {
   std::uint16_t http_port = 8000;
   std::uint16_t grpc_port = 8001;
   std::uint16_t metrics_port = 8002;
+  double grpc_ping_s = 1;
   std::string tls_cert;
   std::string tls_key;
   std::string tls_client_ca;

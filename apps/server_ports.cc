@@ -1,5 +1,7 @@
 #include "server_ports.h"
 
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <thread>
 #include <utility>
@@ -85,7 +87,8 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .folders = parts.folders,
           .max_body = o.max_body_mb << 20,
           .memory = (o.pending_mb << 20) + (std::size_t{64} << 20),
-          .max_connections = parts.connections};
+          .max_connections = parts.connections,
+          .least_ping_interval = std::chrono::milliseconds(std::llround(1e3 * o.grpc_ping_s))};
 }
 
 // Whoever opens the socket may do everything, without limits of a client.

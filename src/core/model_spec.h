@@ -55,6 +55,9 @@ struct ModelSpec {
   std::string config;  // as declared, encoded by the front ends; opaque elsewhere
   // Of all that its folder holds, where whoever reads it is asked for it; empty: nobody said.
   std::string digest = {};
+  // Which load of the model this is: lanes with one number share what the first of them read from
+  // its files. 0: shared with nobody.
+  std::uint64_t load = 0;
   std::vector<StatedSample> sample = {};  // inputs that are not here are made up
   // Inputs that the graph has defaults for, as far as the engine says. Of these, `inputs` has the
   // ones that the folder states.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -28,8 +29,11 @@ std::optional<double> ParseNumber(std::string_view text) {
   return value;
 }
 
+// As the server names them where nobody else does: 1, 2, 3.
 void Resize(Model& model, std::size_t exits) {
-  if (model.exits.size() < exits) model.exits.resize(exits);
+  while (model.exits.size() < exits) {
+    model.exits.push_back({std::to_string(model.exits.size() + 1), 0});
+  }
 }
 
 }  // namespace
@@ -69,6 +73,8 @@ bool ApplyParameter(Model& model, std::string_view key, std::string_view value) 
     const auto priority = ParseNumber(value);
     if (!priority || *priority < 0) return false;
     model.priority = static_cast<int>(*priority);
+  } else if (key == "exits") {
+    Resize(model, SplitList(value).size());
   } else if (key == "exit_names") {
     const auto names = SplitList(value);
     Resize(model, names.size());

@@ -48,6 +48,17 @@ TEST(ApplyParameter, ReadsSloExitsAndAccuracy) {
   EXPECT_FALSE(ApplyParameter(model, "accuracy", "0.5, high"));
 }
 
+// As the server names them: answers would name exits that the report does not know.
+TEST(ApplyParameter, ExitsWithoutNamesAreNumbered) {
+  Model model;
+  EXPECT_TRUE(ApplyParameter(model, "accuracy", "0.5, 0.75"));
+  EXPECT_TRUE(ApplyParameter(model, "exits", "a.onnx, b.onnx, c.onnx"));
+  ASSERT_EQ(model.exits.size(), 3U);
+  EXPECT_EQ(model.exits[0].name, "1");
+  EXPECT_EQ(model.exits[2].name, "3");
+  EXPECT_DOUBLE_EQ(model.exits[1].accuracy, 0.75);
+}
+
 TEST(MakeTransport, KnowsTwoProtocols) {
   EXPECT_TRUE(MakeTransport("http", {.url = "127.0.0.1:1"}));
   EXPECT_TRUE(MakeTransport("grpc", {.url = "127.0.0.1:1"}));

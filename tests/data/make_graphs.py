@@ -15,6 +15,7 @@ steps.onnx     x [N,1] int64 -> y [N,1]: as x, after as many steps as the larges
 divide.onnx    x [N,1] int64 -> y [N,1]: x divided by -1, which kills the process for the least x
 offset.onnx    x [N,4] float, and with defaults factor [F,1]: 2, offset [M,4]: 10, 20, 30, 40,
                extra [E,1]: 0 -> y [N,4]: x times factor, plus offset, plus extra
+weights.onnx   x [N,4] float -> y [N,4]: x plus 1, 2, 3, 4, which weights.bin holds
 defaults.onnx  with a default, x [3] int64: 1, 2, 3 -> y [3]: twice x
 turned.onnx    x [time,N,4] float -> y [N,time,4]: the time is in front, and no batch
 centred.onnx   x [N,8] float -> y [N,8]: x less the mean of its column, so rows depend on each other
@@ -45,8 +46,8 @@ def constant(name, values, kind):
 def write(name, nodes, inputs, outputs, constants=()):
     graph = helper.make_graph(nodes, name, inputs, outputs, list(constants))
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    checker.check_model(model)
     save(model, HERE / f"{name}.onnx")
+    checker.check_model(str(HERE / f"{name}.onnx"))
 
 
 def long():
@@ -139,9 +140,20 @@ def no_batches():
           [constant("pads", [0, 0, 0, 64], np.int64)])
 
 
+def weights():
+    beside = helper.make_tensor("beside", FLOAT, [4], np.zeros(4, np.float32).tobytes(), raw=True)
+    beside.ClearField("raw_data")
+    beside.data_location = TensorProto.EXTERNAL
+    beside.external_data.add(key="location", value="weights.bin")
+    (HERE / "weights.bin").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
+    write("weights", [helper.make_node("Add", ["x", "beside"], ["y"])],
+          [tensor("x", FLOAT, ["N", 4])], [tensor("y", FLOAT, ["N", 4])], [beside])
+
+
 def main():
     defaults()
     no_batches()
+    weights()
     divisions()
     write("strings", [helper.make_node("Identity", ["text"], ["same"])],
           [tensor("text", STRING, ["N", 2])], [tensor("same", STRING, ["N", 2])])

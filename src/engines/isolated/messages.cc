@@ -164,6 +164,7 @@ void Put(ByteWriter& to, const ModelSpec& spec, const CpuPlacement& placement) {
   to.Put(spec.version);
   to.Put(std::string_view(spec.platform));
   to.Put(static_cast<std::int32_t>(spec.max_batch));
+  to.Put(spec.load);
   PutTensors(to, spec.inputs);
   PutTensors(to, spec.outputs);
   to.Put(static_cast<std::uint32_t>(spec.exits.size()));
@@ -189,6 +190,7 @@ LoadRequest TakeLoadRequest(ByteReader& from) {
   spec.version = from.Take<std::int64_t>();
   spec.platform = from.TakeText();
   spec.max_batch = from.Take<std::int32_t>();
+  spec.load = from.Take<std::uint64_t>();
   spec.inputs = TakeTensors(from);
   spec.outputs = TakeTensors(from);
   spec.exits.resize(from.TakeCount(16));

@@ -171,6 +171,7 @@ TEST(Messages, AModelArrivesAsItWasSent) {
   spec.inputs = Outputs();
   spec.inputs[0].reshape = {-1, 1, 2};
   spec.inputs[1].optional = true;
+  spec.load = 9;
   spec.exits = {{"1", "/a/b.onnx", 0.5}};
   spec.parameters = {{"key", "value"}};
   ByteWriter bytes;
@@ -181,6 +182,7 @@ TEST(Messages, AModelArrivesAsItWasSent) {
   EXPECT_EQ(got.spec.name, "m");
   EXPECT_EQ(got.spec.version, 3);
   EXPECT_EQ(got.spec.max_batch, -1);
+  EXPECT_EQ(got.spec.load, 9u);
   EXPECT_EQ(got.spec.inputs[0].reshape, (Shape{-1, 1, 2}));
   EXPECT_EQ(got.spec.inputs[1].type, DataType::kBytes);
   EXPECT_FALSE(got.spec.inputs[1].reshape);

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "engines/onnxruntime/weights_beside.h"
 
 namespace tactus {
 namespace {
@@ -28,11 +33,61 @@ constexpr std::array<std::pair<ONNXTensorElementDataType, DataType>, 14> kTypes{
     {ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, DataType::kBf16},
 }};
 
-// Why a graph does not load, and what to do: by whether its file could be read.
-constexpr const char* kDamaged =
+// What the library says of a graph that does not load, and what to do. Where it says something
+// else, nobody knows what would help, and its words must do.
+struct Remedy {
+  std::string_view said;
+  std::string_view text;
+};
+constexpr Remedy kRemedies[] = {
+    {"escapes model directory",
+     "its weights lie outside of its folder: put their file beside the graph and export it so"},
+    {"External data path does not exist",
+     "the file that holds its weights is missing: copy it too, under the same name"},
+    {"External data path validation failed",
+     "the file that holds its weights cannot be had: copy it too, under the same name"},
+    {"out of bounds or can not be read",
+     "the file that holds its weights is shorter than the graph says: copy it again"},
+    {"Unsupported model IR version", "export it with an older IR version or opset"},
+    {"is not a registered function/op", "export it with operators that this version has"},
+    {"No Op registered", "export it with operators that this version has"},
+    {"Could not find an implementation",
+     "export it again with types and an opset that this version has the operator for"},
+    {"opset", "export it with an older opset"},
+};
+constexpr std::string_view kDamaged =
     "the file may be damaged or incomplete: install or export it again";
-constexpr const char* kNotRunHere =
-    "its file is whole: export it again with operators, types and an opset that this version has";
+
+// How files of other frameworks begin.
+struct Format {
+  std::size_t at;
+  std::string_view magic;
+  std::string_view name;
+};
+constexpr Format kFormats[] = {
+    {0, "PK\x03\x04", "a zip archive, as PyTorch saves models"},
+    {0, "\x80\x02", "a pickle, as PyTorch saves models"},
+    {0, "\x89HDF", "HDF5, as Keras saves models"},
+    {4, "TFL3", "a TensorFlow Lite model"},
+    {0, "version https://git-lfs", "a pointer of Git LFS: fetch the file itself (git lfs pull)"},
+};
+
+std::string WhatToDo(const std::filesystem::path& path, const Ort::Exception& e) {
+  const std::string_view said = e.what();
+  if (e.GetOrtErrorCode() == ORT_INVALID_PROTOBUF) {
+    std::string head(32, '\0');
+    std::ifstream(path, std::ios::binary).read(head.data(), 32);
+    for (const Format& format : kFormats) {
+      if (!std::string_view(head).substr(format.at).starts_with(format.magic)) continue;
+      const bool here = format.name.find(':') != format.name.npos;
+      return fmt::format("it is {}{}", format.name, here ? "" : "; export the model to ONNX");
+    }
+    return std::string(kDamaged);
+  }
+  const auto* known = std::ranges::find_if(
+      kRemedies, [&](const Remedy& remedy) { return said.find(remedy.said) != said.npos; });
+  return known == std::end(kRemedies) ? "" : std::string(known->text);
+}
 
 // ONNX Runtime ends some of its messages with a new line.
 std::string OneLine(std::string text) {
@@ -45,7 +100,9 @@ Expected<TensorSpec> Describe(const std::string& name, const Ort::TypeInfo& type
   if (type.GetONNXType() != ONNX_TYPE_TENSOR) {
     return Fail(
         ErrorCode::kUnimplemented,
-        fmt::format("'{}' is a sequence, map or optional; only tensors can be served", name));
+        fmt::format("'{}' is a sequence, map or optional; only tensors can be served. Graphs of "
+                    "scikit-learn's converter are to be converted with options={{'zipmap': False}}",
+                    name));
   }
   const auto info = type.GetTensorTypeAndShapeInfo();
   Expected<DataType> element = FromOnnx(info.GetElementType());
@@ -86,6 +143,20 @@ std::string Affinities(const CpuPlacement& lane) {
   const std::vector<std::string> each(static_cast<std::size_t>(lane.threads) - 1,
                                       fmt::format("{}", fmt::join(from_one, ",")));
   return fmt::format("{}", fmt::join(each, ";"));
+}
+
+// The library would map them: a file that is written in place would change what serves, and one
+// that is cut short would end the process.
+void AddWeights(Ort::SessionOptions& options, std::vector<WeightsFile>& files) {
+  std::vector<std::string> names;
+  std::vector<char*> bytes;
+  std::vector<std::size_t> lengths;
+  for (WeightsFile& file : files) {
+    names.push_back(file.name);
+    bytes.push_back(file.bytes.data());
+    lengths.push_back(file.bytes.size());
+  }
+  options.AddExternalInitializersFromFilesInMemory(names, bytes, lengths);
 }
 
 Ort::SessionOptions Options(const CpuPlacement& lane, const std::filesystem::path& trace) {
@@ -279,15 +350,19 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
   graph->path = path;
   graph->file_bytes = size;
   try {
-    graph->session = Ort::Session(env, path.c_str(), options());
+    Ort::SessionOptions wanted = options();
+    // Until the session is there.
+    std::vector<WeightsFile> weights = ReadWeightsBeside(path);
+    if (!weights.empty()) AddWeights(wanted, weights);
+    graph->session = Ort::Session(env, path.c_str(), wanted);
     if (Status ok = DescribeTensors(*graph); !ok) {
       return std::unexpected(
           Error{ok.error().code, fmt::format("{}: tensor {}", path.string(), ok.error().message)});
     }
   } catch (const Ort::Exception& e) {
-    const bool whole = size > 0 && e.GetOrtErrorCode() != ORT_INVALID_PROTOBUF;
-    return InvalidArgument(fmt::format("{}: ONNX Runtime cannot load this graph; {} ({})",
-                                       path.string(), whole ? kNotRunHere : kDamaged,
+    const std::string what = size > 0 ? WhatToDo(path, e) : std::string(kDamaged);
+    return InvalidArgument(fmt::format("{}: ONNX Runtime cannot load this graph{}{} ({})",
+                                       path.string(), what.empty() ? "" : "; ", what,
                                        OneLine(e.what())));
   }
   return graph;

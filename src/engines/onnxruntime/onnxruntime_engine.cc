@@ -190,7 +190,7 @@ class OnnxRuntimeEngine final : public Engine {
     }
     std::vector<std::shared_ptr<Graph>> exits;
     for (const ExitSpec& exit : spec.exits) {
-      auto graph = Share(exit.graph, OnCpu(lane.placement));
+      auto graph = Share(spec.load, exit.graph, OnCpu(lane.placement));
       if (!graph) return std::unexpected(std::move(graph.error()));
       if (Status ok = MatchTensors(spec, **graph); !ok) return std::unexpected(ok.error());
       exits.push_back(*std::move(graph));
@@ -234,19 +234,18 @@ class OnnxRuntimeEngine final : public Engine {
   }
 
  private:
-  // A graph that is loaded already, by another lane for instance, is used again: its weights lie in
-  // memory once. A file that has changed since is another graph, and so is one whose session has
-  // threads on other cores.
-  Expected<std::shared_ptr<Graph>> Share(const std::filesystem::path& path,
+  // The lanes of one load share a graph: its weights lie in memory once. Another load reads the
+  // files again, since nothing else tells for certain whether they changed: a file beside the graph
+  // may have, and size and time may be as they were. A session that has threads on other cores is
+  // another graph.
+  Expected<std::shared_ptr<Graph>> Share(std::uint64_t load, const std::filesystem::path& path,
                                          const CpuPlacement& lane) {
-    std::error_code error;
-    const auto changed = std::filesystem::last_write_time(path, error).time_since_epoch().count();
-    const auto size = std::filesystem::file_size(path, error);
-    std::string key = fmt::format("{}@{}+{}", path.string(), changed, size);
+    if (load == 0) return LoadGraph(env_, path, lane);
+    std::string key = fmt::format("{} {}", load, path.string());
     if (lane.threads > 1) {
       key += fmt::format("/{} on {}", lane.threads, fmt::join(lane.cores, ","));
     }
-    if (!error) {
+    {
       std::lock_guard lock(mutex_);
       if (auto graph = graphs_[key].lock()) return graph;
     }

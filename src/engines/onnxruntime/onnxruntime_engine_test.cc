@@ -17,7 +17,6 @@
 #include <sched.h>
 
 #include "base/source_path_for_test.h"
-#include "base/temporary_folder_test.h"
 #include "engines/onnxruntime/engine_fixture_for_test.h"
 #include "engines/onnxruntime/library.h"
 #include "engines/submit_testing.h"
@@ -79,14 +78,6 @@ class OnnxRuntimeEngine : public OnnxEngineFixture {
     EXPECT_TRUE(handle) << handle.error().message;
     return handle.value_or(ModelHandle{});
   }
-  ModelSpec WithGraph(const std::string& bytes) {
-    std::ofstream(folder_ / "g.onnx", std::ios::binary) << bytes;
-    ModelSpec spec{.name = "m", .max_batch = 10};
-    spec.exits = {{"1", folder_ / "g.onnx"}};
-    return spec;
-  }
-
-  const TemporaryFolder folder_;
 };
 
 TEST_F(OnnxRuntimeEngine, AnswersAsOnnxRuntimeCalledFromPythonDid) {
@@ -137,6 +128,7 @@ TEST_F(OnnxRuntimeEngine, ASessionHasTheThreadsOfItsLaneOnItsCores) {
   const int core = sched_getcpu();
   const LaneSpec lane{.placement = CpuPlacement{.threads = 3, .cores = {core}}};
   ModelSpec spec{.name = "ee_s", .max_batch = 10};
+  spec.load = 1;
   spec.exits = {{"1", kRoot / "models/ee_s/1/exit1.onnx"}};
   const ModelHandle alone = Load(spec);
   const std::set<pid_t> before = Threads();
@@ -312,35 +304,6 @@ TEST_F(OnnxRuntimeEngine, NothingIsKeptForTheVendor) {
     EXPECT_THAT(path, Not(HasSubstr("onnxruntime.db")));
     EXPECT_THAT(path, Not(HasSubstr("mat-debug")));
   }
-}
-
-TEST_F(OnnxRuntimeEngine, AMissingEmptyTruncatedOrForeignFileIsAnErrorWithARemedy) {
-  ModelSpec missing{.name = "m", .max_batch = 10};
-  missing.exits = {{"1", folder_ / "none.onnx"}};
-  const Error none = LoadError(missing);
-  EXPECT_EQ(none.code, ErrorCode::kNotFound);
-  EXPECT_THAT(none.message, AllOf(HasSubstr("none.onnx"), HasSubstr("config.pbtxt")));
-
-  std::ifstream file(kRoot / "models/ee_s/1/exit1.onnx", std::ios::binary);
-  const std::string whole{std::istreambuf_iterator<char>(file), {}};
-  ASSERT_GT(whole.size(), 1000u);
-  for (const std::string& bytes : {std::string(), std::string("\x89PNG\r\n"),
-                                   std::string(4096, '\0'), whole.substr(0, whole.size() / 2)}) {
-    const Error error = LoadError(WithGraph(bytes));
-    EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
-    EXPECT_THAT(error.message,
-                AllOf(HasSubstr("g.onnx"), HasSubstr("damaged"), Not(HasSubstr("\n"))));
-  }
-}
-
-TEST_F(OnnxRuntimeEngine, AnOperatorThatIsNotThereIsNotTakenForADamagedFile) {
-  std::ifstream file(kRoot / "tests/data/divide.onnx", std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  bytes.replace(bytes.find("Div"), 3, "Dix");
-  const Error error = LoadError(WithGraph(bytes));
-  EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
-  EXPECT_THAT(error.message, AllOf(HasSubstr("g.onnx"), HasSubstr("Dix"), HasSubstr("operators"),
-                                   Not(HasSubstr("damaged"))));
 }
 
 TEST_F(OnnxRuntimeEngine, AConfigurationThatContradictsTheGraphIsAnError) {

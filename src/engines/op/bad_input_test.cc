@@ -51,6 +51,15 @@ TEST(BadJpeg, ThatIsCutOffAnywhereIsRefused) {
   }
 }
 
+// As some cameras send them.
+TEST(BadJpeg, ThatLacksOnlyItsEndIsThePicture) {
+  const std::vector<std::byte> jpeg = SampleJpeg(64, 96);
+  const auto whole = DecodeJpeg(jpeg, kMostPixels);
+  const auto without = DecodeJpeg(std::span(jpeg).first(jpeg.size() - 2), kMostPixels);
+  ASSERT_TRUE(whole && without) << without.error().message;
+  EXPECT_EQ(whole->pixels, without->pixels);
+}
+
 TEST(BadJpeg, ThatClaimsToBeHugeTakesNoMemory) {
   std::vector<std::byte> jpeg = SampleJpeg(64, 96);
   for (std::size_t i = 0; i + 8 < jpeg.size(); ++i) {

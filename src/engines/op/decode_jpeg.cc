@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -22,6 +23,26 @@ std::unexpected<Error> NoJpeg(std::string_view why) {
 
 // What the library warns of and decodes rightly all the same.
 bool Harmless(std::string_view warning) { return warning.find("extraneous") != warning.npos; }
+
+// Empty where the picture was decoded; else why not.
+std::string Decompress(void* handle, std::span<const std::byte> jpeg, Image& image) {
+  if (tjDecompress2(handle, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size(),
+                    image.pixels.data(), image.width, 0, image.height, TJPF_RGB,
+                    TJFLAG_LIMITSCANS) == 0) {
+    return {};
+  }
+  std::string why = tjGetErrorStr2(handle);
+  const bool warns = tjGetErrorCode(handle) == TJERR_WARNING;
+  return warns && Harmless(why) ? std::string() : why;
+}
+
+// Some cameras leave out the two bytes that end a picture. With them it decodes without a
+// complaint, and one that lacks more does not.
+std::vector<std::byte> WithEnd(std::span<const std::byte> jpeg) {
+  std::vector<std::byte> whole(jpeg.begin(), jpeg.end());
+  whole.insert(whole.end(), {std::byte{0xff}, std::byte{0xd9}});
+  return whole;
+}
 
 }  // namespace
 
@@ -49,12 +70,11 @@ Expected<Image> DecodeJpeg(std::span<const std::byte> jpeg, std::int64_t most_pi
   }
   Image image{height, width, {}};
   image.pixels.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
-  if (tjDecompress2(handle.get(), bytes, jpeg.size(), image.pixels.data(), width, 0, height,
-                    TJPF_RGB, TJFLAG_LIMITSCANS) != 0 &&
-      !(tjGetErrorCode(handle.get()) == TJERR_WARNING && Harmless(tjGetErrorStr2(handle.get())))) {
-    return NoJpeg(tjGetErrorStr2(handle.get()));
-  }
-  return image;
+  const std::string why = Decompress(handle.get(), jpeg, image);
+  if (why.empty()) return image;
+  const bool ends_early = why.find("Premature end of JPEG") != why.npos;
+  if (ends_early && Decompress(handle.get(), WithEnd(jpeg), image).empty()) return image;
+  return NoJpeg(why);
 }
 
 std::vector<std::byte> SampleJpeg(int height, int width) {

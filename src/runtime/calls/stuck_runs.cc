@@ -34,6 +34,12 @@ std::string DispatchTurns::HoldStuck(std::size_t worker, TimePoint begun) {
 std::string DispatchTurns::HoldStuckNow(LaneWorker& worker, TimePoint begun) {
   LaunchOrder& order = worker.order();
   if (!order.busy || worker.running().begun != begun) return {};
+  // The profile may be of smaller inputs: what its owner allows is no run without end, nor is what
+  // the model was seen to take.
+  const ServedModel& model = *order.model;
+  const bool ran = model.counters.executions.load(std::memory_order_relaxed) > 0;
+  const Duration seen = ran ? 2 * model.recent_batch : Duration{};
+  if (now_ - begun <= std::max(model.model.slo, seen)) return {};
   if (!order.stuck) {
     order.stuck = true;
     stuck_lanes_[order.lane.value()].runs.fetch_add(1, std::memory_order_relaxed);

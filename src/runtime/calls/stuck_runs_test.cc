@@ -26,8 +26,14 @@ testing::HarnessOptions Watched(int lanes) {
   options.policy = "fifo:batch=1";
   options.runtime.lanes = lanes;
   options.runtime.watch = {.multiple = 20, .least = Millis(20)};
+  options.runtime.expiry = Expiry::kNever;
   options.profile = FlatProfile({"m", "other"}, 8, 0.05);
   return options;
+}
+
+// Its runs may take 20 ms.
+ModelSpec Short(const std::string& name, Duration slo = Millis(20)) {
+  return FloatModel(name, 8, {2}, slo);
 }
 
 // The answer of the first call that is served. A machine that stalls makes a good run look like one
@@ -53,7 +59,7 @@ TEST(StuckRuns, TheOnlyLanesWaitersAreRefusedUntilItIsBack) {
   {
     Harness h(std::move(options));
     h.runtime->Start();
-    ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+    ASSERT_TRUE(h.runtime->Serve(Short("m")));
     EXPECT_TRUE(h.runtime->Ready());
     h.engine.batches.Close();
     const std::size_t held = h.Send("m", {1, 2}, {1, 2});
@@ -93,7 +99,7 @@ TEST(StuckRuns, OtherLanesServeOn) {
   };
   h.runtime->Start();
   ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
-  ASSERT_TRUE(h.runtime->Serve(FloatModel("other")));
+  ASSERT_TRUE(h.runtime->Serve(Short("other")));
   const std::size_t held = h.Send("other", {1, 2}, {1, 2});
   const auto stuck = [&] {
     const auto lanes = h.runtime->lane_loads();
@@ -115,7 +121,7 @@ TEST(StuckRuns, ARunThatIsLateForEverybodyIsStopped) {
   Harness h(std::move(options));
   h.engine.terminates = true;
   h.runtime->Start();
-  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  ASSERT_TRUE(h.runtime->Serve(Short("m", Millis(200))));
   std::size_t call = 0;
   do {  // again where it expired before it ran
     h.engine.batches.Close();
@@ -127,6 +133,30 @@ TEST(StuckRuns, ARunThatIsLateForEverybodyIsStopped) {
   ASSERT_FALSE(stopped.status);
   EXPECT_EQ(stopped.served.outcome, Outcome::kExpired);
   EXPECT_THAT(stopped.status.error().message, HasSubstr("was stopped"));
+}
+
+// A profile of a small made-up input says little about a large one: a run that its callers have
+// time for is no run without end.
+TEST(StuckRuns, ARunWithinItsModelsSloIsNone) {
+  Harness h(Watched(2));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  ASSERT_TRUE(h.runtime->Serve(Short("other")));
+  h.engine.batches.Close();
+  const std::size_t slow = h.Send("m", {1, 2}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  const std::size_t endless = h.Send("other", {3, 4}, {1, 2});
+  h.engine.batches.AwaitWaiting(2);
+  const auto stuck = [&] {
+    int lanes = 0;
+    for (const auto& lane : h.runtime->lane_loads()) lanes += lane.stuck ? 1 : 0;
+    return lanes;
+  };
+  while (stuck() == 0) std::this_thread::yield();
+  EXPECT_EQ(stuck(), 1) << "the run that began before is held for endless too";
+  const std::size_t waiting = h.Send("m", {5, 6}, {1, 2});
+  h.engine.batches.Open();
+  for (const std::size_t call : {slow, endless, waiting}) EXPECT_TRUE(h.replies.Await(call).status);
 }
 
 TEST(StuckRuns, WhereNobodyWatchesARunMayTakeForEver) {

@@ -150,6 +150,7 @@ void ModelHost::WarnIfNeverServed(const ServedModel& served) const {
 }
 
 Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
+  spec.load = loads_.fetch_add(1) + 1;
   const Expected<Engine*> engine = options_.engine_for(spec.platform);
   if (!engine) return std::unexpected(engine.error());
   const EngineTraits traits = (*engine)->traits();

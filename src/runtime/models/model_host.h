@@ -106,6 +106,7 @@ class ModelHost {
   std::shared_ptr<const Plan> plan_;      // where the device is split; null: none yet
   std::vector<std::string> plan_models_;  // by the plan's ModelId
   std::atomic<std::uint64_t> measured_models_{0};
+  std::atomic<std::uint64_t> loads_{0};
 };
 
 }  // namespace tactus

@@ -22,33 +22,9 @@ constexpr const char* kNotExplicit =
     "explicit model load / unload is not allowed if polling is enabled or models are loaded at the "
     "start alone: start with --model-control-mode explicit";
 
-// Changes when a file of the folder is added, removed, resized or written.
-std::uint64_t Stamp(const fs::path& folder) {
-  std::uint64_t stamp = 1469598103934665603u;
-  const auto mix = [&stamp](std::uint64_t value) { stamp = (stamp ^ value) * 1099511628211u; };
-  struct File {
-    std::string name;
-    std::uint64_t written = 0;
-    std::uint64_t size = 0;
-    auto operator<=>(const File&) const = default;
-  };
-  std::vector<File> files;
-  std::error_code failed;
-  for (fs::recursive_directory_iterator it(folder, failed), end; !failed && it != end;
-       it.increment(failed)) {
-    std::error_code ignored;
-    const auto written = it->last_write_time(ignored).time_since_epoch().count();
-    const bool plain = it->is_regular_file(ignored);
-    files.push_back({it->path().string(), static_cast<std::uint64_t>(written),
-                     plain ? it->file_size(ignored) : 0});
-  }
-  std::sort(files.begin(), files.end());
-  for (const auto& [name, written, size] : files) {
-    for (const char c : name) mix(static_cast<unsigned char>(c));
-    mix(written);
-    mix(size);
-  }
-  return stamp;
+// Of the machine's clock, which files are dated by: ns since 1970.
+std::int64_t Today() {
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -150,7 +126,7 @@ Status ModelRepository::LoadFolder(const std::string& model, const std::string& 
   const fs::path folder = options_.folders->Of(model);  // now: the load before may have changed it
   // An override holds until another one, or until the model is unloaded.
   const std::string config = given.empty() ? OverrideOf(model) : given;
-  const std::uint64_t stamp = Stamp(folder);
+  const FolderStamp stamp = FolderStamp::Of(folder, Today());
   const auto versions = VersionsOf(folder, config);
   std::vector<std::int64_t> gone;
   {
@@ -379,7 +355,7 @@ void ModelRepository::Poll() {
       Say(folders.error().message);
       continue;
     }
-    std::map<std::string, std::uint64_t> known;
+    std::map<std::string, FolderStamp> known;
     std::vector<std::pair<std::string, std::int64_t>> gone;
     {
       const std::shared_lock maps(mutex_);
@@ -393,13 +369,17 @@ void ModelRepository::Poll() {
     }
     for (const std::string& name : *folders) {
       const auto it = known.find(name);
-      if (it != known.end() && it->second == Stamp(options_.folders->Of(name))) continue;
+      if (it != known.end() && it->second.StillHolds(options_.folders->Of(name), Today())) {
+        const std::unique_lock maps(mutex_);
+        entries_[name].stamp = it->second;
+        continue;
+      }
       if (Status loaded = LoadFolder(name, ""); !loaded) Say(loaded.error().message);
     }
     for (const auto& [name, version] : gone) {
       Remove(name, version, "its folder is gone");
       const std::unique_lock maps(mutex_);
-      entries_[name].stamp = 0;  // a folder that comes back is loaded, whatever its age
+      entries_[name].stamp = {};  // a folder that comes back is loaded, whatever its age
     }
   }
 }

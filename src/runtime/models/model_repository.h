@@ -18,6 +18,7 @@
 #include "base/expected.h"
 #include "base/serving_time.h"
 #include "core/engine.h"
+#include "runtime/models/folder_stamp.h"
 #include "runtime/models/served_model.h"
 #include "service/inference_service.h"
 #include "service/model_folders.h"
@@ -99,8 +100,8 @@ class ModelRepository {
   };
   struct Entry {
     std::map<std::int64_t, Version> versions;
-    std::uint64_t stamp = 0;  // of the folder as it was loaded; for polling
-    std::string config;       // that replaced the folder's; empty: none did
+    FolderStamp stamp;   // of the folder as it was loaded; for polling
+    std::string config;  // that replaced the folder's; empty: none did
   };
 
   // Of models that are served here.

@@ -25,8 +25,6 @@
 namespace tactus {
 namespace {
 
-// Who pings more often than that, several times, is cut off.
-constexpr int kPingsEvery = 1000;
 // Of the calls that gRPC answers itself, reflection above all, each has a thread while it lasts.
 constexpr int kMostThreads = 64;
 
@@ -55,7 +53,10 @@ void SetLimits(const GrpcOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.max_metadata);
   // Nodes of a cluster find out by pings that a link is away (cluster/tls/channel.h).
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingsEvery);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             static_cast<int>(options.least_ping_interval.count()));
+  // Else gRPC allows a connection without calls one ping in two hours.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                              static_cast<int>(options.idle_timeout.count()));
   // Only reflection and health are synchronous; they need no thread for each core.

@@ -69,6 +69,9 @@ struct GrpcOptions {
   std::size_t max_connections = 1024;
   // Bytes of one call's metadata.
   int max_metadata = 16 << 10;
+  // Connections whose keepalive pings come at shorter intervals end ("too_many_pings"), whether
+  // they have calls or none. Nodes of a cluster ping each other every two seconds.
+  std::chrono::milliseconds least_ping_interval{1000};
   // A connection without a call ends after so long; clients open another when they need it.
   std::chrono::milliseconds idle_timeout{300'000};
 };

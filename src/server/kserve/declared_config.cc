@@ -61,6 +61,9 @@ std::string PlaceOf(std::string_view text, std::size_t position) {
 
 Expected<DeclaredConfig> DeclaredConfig::FromText(std::string text, std::string file) {
   DeclaredConfig config = Empty(std::move(file));
+  // Editors of some systems begin a file with this mark of its encoding.
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   config.text_ = std::move(text);
   config.places_ = std::make_unique<TextFormat::ParseInfoTree>();
   if (const std::size_t good = Utf8Prefix(config.text_); good < config.text_.size()) {
@@ -73,7 +76,11 @@ Expected<DeclaredConfig> DeclaredConfig::FromText(std::string text, std::string 
   parser.WriteLocationsTo(config.places_.get());
   parser.SetRecursionLimit(kMostRecursion);
   if (!parser.ParseFromString(config.text_, &config.message_)) {
-    return InvalidArgument(errors.Text(config.file_));
+    std::string why = errors.Text(config.file_);
+    if (config.text_.find_first_not_of(" \t\r\n") == config.text_.find('{')) {
+      why += " This looks like JSON; config.pbtxt is protobuf text: name: \"m\" max_batch_size: 8";
+    }
+    return InvalidArgument(std::move(why));
   }
   config.FindDoubled();
   // The text parser takes any bytes that a string's escapes spell; a message must be UTF-8.

@@ -1,5 +1,9 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <deque>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +21,7 @@ namespace ondemand = simdjson::ondemand;
 static_assert(kBodyPadding >= simdjson::SIMDJSON_PADDING);
 
 constexpr std::size_t kMostDimensions = 64;
+constexpr double kMostWhole = 1LL << 53;  // beyond it, doubles have gaps
 // A parser that served a larger body is replaced: its memory grows with the body and never shrinks.
 constexpr std::size_t kKeptParser = std::size_t{4} << 20;
 
@@ -41,15 +46,50 @@ Status Get(ondemand::value value, T& out, std::string_view field, std::string_vi
   return Malformed(error);
 }
 
-// Calls visit(key, value) for each member; stops at the first error.
+// Finds keys that an object has twice: which of the values counts, clients and servers would not
+// agree on.
+class SeenKeys {
+ public:
+  bool Again(std::string_view key) {
+    if (count_ < few_.size()) {
+      const auto end = few_.begin() + static_cast<std::ptrdiff_t>(count_);
+      if (std::find(few_.begin(), end, key) != end) return true;
+      few_[count_++] = key;
+      return false;
+    }
+    if (many_.empty()) many_.insert(few_.begin(), few_.end());
+    return !many_.insert(key).second;
+  }
+
+ private:
+  std::array<std::string_view, 16> few_;
+  std::size_t count_ = 0;
+  std::set<std::string_view> many_;
+};
+
+// Calls visit(key, value) for each member; stops at the first error. A member that is null is as if
+// it were not there.
 template <class Visit>
 Status ForEachField(ondemand::object object, Visit visit) {
+  SeenKeys seen;
   for (auto member : object) {
     ondemand::field field;
     if (const auto error = std::move(member).get(field)) return Malformed(error);
     std::string_view key;
     if (const auto error = field.unescaped_key().get(key)) return Malformed(error);
-    if (Status status = visit(key, field.value()); !status) return status;
+    if (seen.Again(key)) {
+      return InvalidArgument(
+          fmt::format("failed to parse the request JSON: '{}' is given twice", key));
+    }
+    ondemand::value value = field.value();
+    ondemand::json_type type;
+    if (const auto error = value.type().get(type)) return Malformed(error);
+    if (type == ondemand::json_type::null) {
+      bool null = false;  // "nul" begins as null does
+      if (const auto error = value.is_null().get(null)) return Malformed(error);
+      continue;
+    }
+    if (Status status = visit(key, value); !status) return status;
   }
   return {};
 }
@@ -143,7 +183,7 @@ Status InferRequestDecoder::Body::ReadRequestParameters(ondemand::object paramet
   });
 }
 
-Status ReadShape(ondemand::value value, InputHead& head) {
+Status ReadShape(ondemand::value value, InputHead& head, bool like_triton) {
   ondemand::array dims;
   if (Status status = Get(value, dims, "shape", "an array"); !status) return status;
   head.message.shape.clear();
@@ -151,9 +191,15 @@ Status ReadShape(ondemand::value value, InputHead& head) {
     ondemand::value dim;
     if (const auto error = item.get(dim)) return Malformed(error);
     std::int64_t size = 0;
-    if (Status status = Get(dim, size, "shape", "an array of whole numbers"); !status) {
-      return status;
+    Status read = Get(dim, size, "shape", "an array of whole numbers");
+    // 2.0, as languages write it that have one kind of number; Triton refuses it.
+    double number = 0;
+    if (!read && !like_triton && dim.get_double().get(number) == simdjson::SUCCESS &&
+        number == std::floor(number) && std::abs(number) <= kMostWhole) {
+      size = static_cast<std::int64_t>(number);
+      read = {};
     }
+    if (!read) return read;
     if (head.message.shape.size() == kMostDimensions) {
       return InvalidArgument(fmt::format("a shape has more than {} dimensions", kMostDimensions));
     }
@@ -187,7 +233,6 @@ Status InferRequestDecoder::Body::ReadData(ondemand::value value, InputHead& hea
                                            std::string_view& late_data) {
   ondemand::array data;
   if (Status status = Get(value, data, "data", "an array"); !status) return status;
-  if (head.has_data) return InvalidArgument("an input has 'data' twice");
   head.has_data = true;
   if (head.has_shape && !head.message.datatype.empty()) return ReadTensor(data, head);
   if (const auto error = data.raw_json().get(late_data)) return Malformed(error);
@@ -259,7 +304,7 @@ Status InferRequestDecoder::Body::ReadInputField(std::string_view key, ondemand:
                                                  InputHead& head, std::string_view& late_data) {
   if (key == "name") return Get(value, head.message.name, key, "a string");
   if (key == "datatype") return Get(value, head.message.datatype, key, "a string");
-  if (key == "shape") return ReadShape(value, head);
+  if (key == "shape") return ReadShape(value, head, like_triton);
   if (key == "data") return ReadData(value, head, late_data);
   if (key == "parameters") {
     ondemand::object parameters;

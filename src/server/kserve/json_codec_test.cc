@@ -222,7 +222,18 @@ TEST_F(DecodeTest, BadJsonHasAnAnswer) {
       {R"({"inputs":[{"name":"x","datatype":"FP32","data":[1]}]})", "'shape' must be given"},
       {R"({"inputs":[{"shape":[1],"datatype":"FP32","data":[1]}]})", "'name' must be given"},
       {R"({"inputs":[{"name":"x","shape":[1.5],"datatype":"FP32","data":[1]}]})", "whole numbers"},
-      {R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1],"data":[1]}]})", "twice"},
+      {R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1],"data":[1]}]})",
+       "'data' is given twice"},
+      {R"({"inputs":[],"id":"a","inputs":[]})", "'inputs' is given twice"},
+      {R"({"parameters":{"timeout":1,"timeout":2}})", "'timeout' is given twice"},
+      {R"({"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1,"l":1,"m":1,"n":1,)"
+       R"("o":1,"p":1,"q":1,"r":1,"q":2})",
+       "'q' is given twice"},
+      {R"({"id":nul})", "failed to parse"},
+      {R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":null}]})",
+       "neither 'data' nor"},
+      {R"({"inputs":[{"name":null,"shape":[1],"datatype":"FP32","data":[1]}]})",
+       "'name' must be given"},
       {R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":)"
        R"({"shared_memory_region":"r"}}]})",
        "shared memory is not supported"},
@@ -240,6 +251,20 @@ TEST_F(DecodeTest, BadJsonHasAnAnswer) {
     ASSERT_FALSE(request.has_value()) << text;
     EXPECT_THAT(request.error().message, HasSubstr(answer)) << text;
   }
+}
+
+// Clients write what they do not know as null, and whole numbers as their language does.
+TEST_F(DecodeTest, NullIsAsIfItWereNotThereAndAWholeNumberMayHaveAPoint) {
+  const auto request =
+      Decode(R"({"id":null,"parameters":null,"outputs":null,"inputs":[{"name":"x","shape":[1.0,2],)"
+             R"("datatype":"FP32","parameters":null,"data":[1,2]}]})");
+  EXPECT_THAT(Values<float>(request), ElementsAre(1, 2));
+  EXPECT_TRUE(request->form.id.empty());
+  EXPECT_TRUE(request->message.outputs.empty());
+  EXPECT_THAT(request->message.inputs[0].shape, ElementsAre(1, 2));
+  const auto timeout = Decode(R"({"parameters":{"timeout":null,"priority":3},"inputs":[]})");
+  ASSERT_TRUE(timeout.has_value());
+  EXPECT_EQ(timeout->message.parameters.size(), 1U);
 }
 
 TEST_F(DecodeTest, BadTensorsHaveAnAnswer) {

@@ -1,9 +1,13 @@
 #include "server/kserve/model_config.h"
 
 #include <algorithm>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "server/kserve/config_fields.h"
 #include "server/kserve/declared_config.h"
@@ -36,6 +40,42 @@ Expected<std::string> ReadPlatform(const fs::path& model_folder, const std::stri
   if (!declared) return std::unexpected(declared.error());
   return PlatformOf(declared->message());
 }
+
+namespace {
+
+// What to do where the graph has another name, or is not ONNX.
+std::string FoundInstead(const fs::path& graph) {
+  std::error_code failed;
+  const fs::path folder = fs::is_directory(graph, failed) ? graph : graph.parent_path();
+  std::vector<std::string> graphs;
+  std::vector<std::string> others;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    const std::string kind = it->path().extension().string();
+    const bool torch = kind == ".pt" || kind == ".pth" || kind == ".safetensors";
+    if (kind == ".onnx") graphs.push_back(it->path().filename().string());
+    if (torch || kind == ".h5" || kind == ".keras" || kind == ".tflite" || kind == ".pb") {
+      others.push_back(it->path().filename().string());
+    }
+  }
+  if (graphs.size() == 1) {
+    return fmt::format(
+        "; {0} is there: rename it to {1}, or state `default_model_filename: "
+        "\"{0}\"` in config.pbtxt",
+        graphs[0], graph.filename().string());
+  }
+  if (!graphs.empty()) {
+    std::ranges::sort(graphs);
+    return fmt::format(
+        "; {} are there: name one with `default_model_filename`, or the exits' "
+        "graphs with the parameter `exits`, in config.pbtxt",
+        fmt::join(graphs, ", "));
+  }
+  if (others.empty()) return "";
+  std::ranges::sort(others);
+  return fmt::format("; {} is no ONNX graph: export the model to ONNX", others[0]);
+}
+
+}  // namespace
 
 Expected<std::vector<std::int64_t>> ListVersions(const fs::path& model_folder,
                                                  const std::string& config) {
@@ -70,11 +110,15 @@ Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t ver
   const bool undeclared =
       config.empty() && !fs::exists(model_folder / "config.pbtxt", unreadable) && !unreadable;
   if (undeclared) spec->max_batch = -1;
-  for (const ExitSpec& exit : spec->exits) {
+  for (ExitSpec& exit : spec->exits) {
     std::error_code error;
+    // Triton's layout for a graph of several files: a folder of the graph's name.
+    const fs::path inside = exit.graph / exit.graph.filename();
+    if (!exit.graph.empty() && fs::is_regular_file(inside, error)) exit.graph = inside;
     if (exit.graph.empty() || fs::is_regular_file(exit.graph, error)) continue;
-    return NotFound(fmt::format("{}: there is no such graph file (model '{}', exit '{}')",
-                                exit.graph.string(), spec->name, exit.name));
+    return NotFound(fmt::format("{}: there is no such graph file (model '{}', exit '{}'){}",
+                                exit.graph.string(), spec->name, exit.name,
+                                FoundInstead(exit.graph)));
   }
   ReadLabels(*declared, model_folder, *spec, reading.doubts);
   if (reading.doubts != nullptr) {

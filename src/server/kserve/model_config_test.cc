@@ -177,6 +177,37 @@ TEST_F(ModelConfigTest, MissingFilesAreNamed) {
   EXPECT_THAT(ReadModelSpec(folder_, 1, "").error().message, HasSubstr("1/other.onnx"));
 }
 
+// The graph that people have is nearly right; what is said must be what they are to do.
+TEST_F(ModelConfigTest, AGraphOfAnotherNameIsFoundAndNamed) {
+  const auto why = [this] { return ReadModelSpec(folder_, 1, "").error().message; };
+  Graph("1", "notes.txt");
+  EXPECT_THAT(why(), testing::EndsWith("exit '1')"));
+  Graph("1", "net.pt");
+  EXPECT_THAT(why(), HasSubstr("net.pt is no ONNX graph: export the model to ONNX"));
+  Graph("1", "net.onnx");
+  EXPECT_THAT(why(), HasSubstr("net.onnx is there: rename it to model.onnx, or state "
+                               "`default_model_filename: \"net.onnx\"`"));
+  Graph("1", "big.onnx");
+  EXPECT_THAT(why(), HasSubstr("big.onnx, net.onnx are there"));
+}
+
+// Triton's layout for a graph whose weights lie beside it.
+TEST_F(ModelConfigTest, AFolderOfTheGraphsNameHoldsTheGraph) {
+  Graph("1/model.onnx", "weights.bin");
+  EXPECT_THAT(ReadModelSpec(folder_, 1, "").error().message, HasSubstr("no such graph file"));
+  Graph("1/model.onnx", "model.onnx");
+  const auto spec = ReadModelSpec(folder_, 1, "");
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  EXPECT_EQ(spec->exits[0].graph, folder_ / "1/model.onnx/model.onnx");
+}
+
+TEST_F(ModelConfigTest, AMarkOfTheEncodingInFrontIsNoMistake) {
+  EXPECT_EQ(Mistake("\xEF\xBB\xBFmax_batch_size: 8\n"), "no mistake");
+  EXPECT_THAT(Mistake("\xEF\xBB\xBF\nmax_batchsize: 8\n"), HasSubstr("2:14: "));
+  EXPECT_THAT(Mistake("{ \"max_batch_size\": 8 }"),
+              testing::AllOf(testing::StartsWith("1:1: "), HasSubstr("looks like JSON")));
+}
+
 TEST_F(ModelConfigTest, MistakesNameLineColumnAndField) {
   EXPECT_EQ(Mistake("name: \"net\"\nmax_batchsize: 8\n"),
             "2:14: Message type \"inference.ModelConfig\" has no field named \"max_batchsize\".");

@@ -1,0 +1,112 @@
+#include "engines/onnxruntime/weights_beside.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "base/whole_file.h"
+
+namespace tactus {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Field numbers of onnx.proto.
+constexpr std::uint64_t kGraphOfModel = 7;
+constexpr std::uint64_t kInitializerOfGraph = 5;
+constexpr std::uint64_t kExternalDataOfTensor = 13;
+constexpr std::uint64_t kPath[] = {kGraphOfModel, kInitializerOfGraph, kExternalDataOfTensor};
+constexpr std::uint64_t kKey = 1;
+constexpr std::uint64_t kValue = 2;
+constexpr std::uint64_t kLongestText = 4096;
+
+// Walks the messages of a protobuf file and reads nothing of the fields between: weights that lie
+// in the graph itself may be large.
+class ProtobufWalk {
+ public:
+  explicit ProtobufWalk(const fs::path& path) : file_(path, std::ios::binary) {}
+
+  // The values of "location" in all messages at the end of `way`, of those that end at `end`.
+  void Collect(std::span<const std::uint64_t> way, std::uint64_t end, std::set<std::string>& into) {
+    std::string key;
+    while (At() < end) {
+      const std::uint64_t tag = Varint();
+      const std::uint64_t kind = tag & 7;
+      if (kind == 0) Varint();
+      if (kind == 1 || kind == 5) file_.seekg(kind == 1 ? 8 : 4, std::ios::cur);
+      if (kind != 2) {
+        if (kind == 3 || kind == 4 || kind > 5) file_.setstate(std::ios::failbit);
+        continue;
+      }
+      const std::uint64_t length = Varint();
+      const std::uint64_t behind = At() + length;
+      if (behind > end) return;
+      if (way.empty() && length <= kLongestText) {
+        std::string text(length, '\0');
+        file_.read(text.data(), static_cast<std::streamsize>(length));
+        if (tag >> 3 == kKey)
+          key = std::move(text);
+        else if (tag >> 3 == kValue && key == "location")
+          into.insert(std::move(text));
+      } else if (!way.empty() && tag >> 3 == way.front()) {
+        Collect(way.subspan(1), behind, into);
+      }
+      if (file_) file_.seekg(static_cast<std::streamoff>(behind));
+    }
+  }
+
+ private:
+  // The end of everything where the file does not go on.
+  std::uint64_t At() {
+    const std::streamoff at = file_ ? static_cast<std::streamoff>(file_.tellg()) : -1;
+    return at < 0 ? UINT64_MAX : static_cast<std::uint64_t>(at);
+  }
+  std::uint64_t Varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const int byte = file_.get();
+      if (byte < 0) return 0;
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    file_.setstate(std::ios::failbit);
+    return 0;
+  }
+
+  std::ifstream file_;
+};
+
+// The library refuses what lies elsewhere: weights of strangers' graphs are no way to read any
+// file.
+bool BelowFolder(const fs::path& name) {
+  return name.is_relative() && std::ranges::find(name, "..") == name.end();
+}
+
+}  // namespace
+
+std::vector<WeightsFile> ReadWeightsBeside(const fs::path& graph) {
+  std::error_code failed;
+  const std::uintmax_t size = fs::file_size(graph, failed);
+  if (failed) return {};
+  std::set<std::string> names;
+  ProtobufWalk(graph).Collect(kPath, size, names);
+  std::size_t left = kMostWeightsRead;
+  std::vector<WeightsFile> files;
+  for (const std::string& name : names) {
+    const fs::path path = graph.parent_path() / name;
+    const std::uintmax_t bytes = fs::file_size(path, failed);
+    if (failed || !BelowFolder(name) || bytes > left) return {};
+    left -= bytes;
+    auto text = ReadWhole(path, "weights");
+    if (!text) return {};
+    files.push_back({name, *std::move(text)});
+  }
+  return files;
+}
+
+}  // namespace tactus
