@@ -70,6 +70,7 @@ class FakeEngine final : public Engine {
   Gate loads;
   std::string slow_model;
   std::set<std::string> broken_models;  // refuse to load
+  std::atomic<bool> broken{false};      // every load is refused
   bool terminates = false;
   bool runs_apart = true;
   bool isolated = false;
@@ -88,7 +89,7 @@ class FakeEngine final : public Engine {
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) override {
     if (spec.name == slow_model) loads.Pass();
-    if (broken_models.contains(spec.name)) return Internal("a broken model");
+    if (broken || broken_models.contains(spec.name)) return Internal("a broken model");
     const std::lock_guard lock(mutex_);
     models_[++last_] = spec.name;
     lanes_.push_back(lane);
