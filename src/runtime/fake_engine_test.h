@@ -71,6 +71,7 @@ class FakeEngine final : public Engine {
   std::string slow_model;
   std::set<std::string> broken_models;  // refuse to load
   std::atomic<bool> broken{false};      // every load is refused
+  std::atomic<bool> no_memory{false};   // for what a model is measured with
   bool terminates = false;
   bool runs_apart = true;
   bool isolated = false;
@@ -94,6 +95,10 @@ class FakeEngine final : public Engine {
     models_[++last_] = spec.name;
     lanes_.push_back(lane);
     return ModelHandle{last_};
+  }
+  std::vector<SampleTensor> Sample(ModelHandle) const override {
+    if (no_memory) throw std::bad_alloc();
+    return {};
   }
   void Unload(ModelHandle handle) override {
     const std::lock_guard lock(mutex_);
