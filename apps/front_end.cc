@@ -59,10 +59,9 @@ MetricsOptions MetricsOptionsOf(const ServeOptions& o) {
 // All ports at once, so that calls of clients and of other nodes have the same time.
 void StopPorts(ServerPorts& ports, FrontEndNode* node, double grace_s) {
   const std::chrono::milliseconds grace(static_cast<std::int64_t>(grace_s * 1000));
-  const std::jthread peers([&] {
+  ports.Stop(grace, [&] {
     if (node != nullptr) node->StopPeers(grace);
   });
-  ports.Stop(grace);
 }
 
 SiteFrontEnd::Options SiteOptionsOf(const FrontEndFlags& flags, const PeerTls& tls,

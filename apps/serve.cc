@@ -421,12 +421,9 @@ void ServeCommand::Stop() {
   streams_->Stop();  // their watchers are connections
   routes_.reset();
   links_.reset();
-  {
-    const std::jthread peers([&] {
-      if (peer_port_ != nullptr) peer_port_->Stop(grace);
-    });
-    ports_->Stop(grace);
-  }
+  ports_->Stop(grace, [&] {
+    if (peer_port_ != nullptr) peer_port_->Stop(grace);
+  });
   if (sampler_ != nullptr) sampler_->Stop();
   runtime_->EndChanges();
   reload_.reset();

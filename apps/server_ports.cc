@@ -1,14 +1,16 @@
 #include "server_ports.h"
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <thread>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "log_queue.h"
+#include "platform/ready_thread.h"
 #include "serve_access.h"
 #include "server/access/admin_socket.h"
 #include "server/access/refusal_pace.h"
@@ -52,6 +54,8 @@ struct ServerPorts::Body {
   std::uint16_t http_port = 0;
   std::uint16_t grpc_port = 0;
   std::uint16_t metrics_port = 0;
+  // There may be no room for a thread when the ports stop.
+  std::array<std::unique_ptr<ReadyThread>, 3> stops{};
 };
 
 namespace {
@@ -140,6 +144,7 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
                .grpc = GrpcServer(std::move(grpc), traced, parts.sampler),
                .page = HttpServer(PageOptionsOf(o, parts), parts.metrics, &parts.service),
                .admin = std::move(admin)});
+  for (auto& each : body->stops) each = std::make_unique<ReadyThread>();
   const auto start = [](auto& server, std::uint16_t& port, const char* option) -> Status {
     const auto started = server.Start();
     if (!started) {
@@ -183,13 +188,17 @@ void ServerPorts::PrintPlaces(std::uint16_t peers, const std::string& not_ready)
 
 std::uint16_t ServerPorts::grpc_port() const { return body_->grpc_port; }
 
-void ServerPorts::Stop(std::chrono::milliseconds grace) {
+void ServerPorts::Stop(std::chrono::milliseconds grace, const std::function<void()>& beside) {
   body_->refusals->Stop();
-  std::jthread http([&] { body_->http.Stop(grace); });
-  std::jthread admin([&] {
+  body_->stops[0]->Start([&] { body_->http.Stop(grace); });
+  body_->stops[1]->Start([&] {
     if (body_->admin) body_->admin->Stop(grace);
   });
+  body_->stops[2]->Start([&] {
+    if (beside) beside();
+  });
   body_->grpc.Stop(grace);
+  for (auto& each : body_->stops) each.reset();
 }
 
 void ServerPorts::StopMetrics() { body_->page.Stop(std::chrono::milliseconds(0)); }

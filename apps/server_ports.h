@@ -47,8 +47,9 @@ class ServerPorts {
   void PrintPlaces(std::uint16_t peers = 0, const std::string& not_ready = "") const;
   std::uint16_t grpc_port() const;
 
-  // No new calls; those under way end within `grace`. The metrics stay.
-  void Stop(std::chrono::milliseconds grace);
+  // No new calls; those under way end within `grace`. The metrics stay. Calls `beside` meanwhile.
+  // Makes no thread.
+  void Stop(std::chrono::milliseconds grace, const std::function<void()>& beside);
   void StopMetrics();
 
  private:

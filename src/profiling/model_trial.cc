@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/memory_guard.h"
 #include "profiling/batch_trial.h"
 #include "profiling/sample_row.h"
 
@@ -104,11 +105,15 @@ Status JudgeDeclared(const ModelSpec& spec, Trial& trial, const BatchTrial& batc
 
 }  // namespace
 
+Expected<ModelHandle> LoadOnLane(ModelSpec& spec, Engine& engine, const LaneSpec& lane) {
+  return WithMemory(fmt::format("model '{}'", spec.name), [&] { return engine.Load(spec, lane); });
+}
+
 Expected<std::vector<ModelHandle>> LoadOnLanes(ModelSpec& spec, Engine& engine,
                                                std::span<const LaneSpec> lanes) {
   std::vector<ModelHandle> handles;
   for (const LaneSpec& lane : lanes) {
-    Expected<ModelHandle> handle = engine.Load(spec, lane);
+    Expected<ModelHandle> handle = LoadOnLane(spec, engine, lane);
     if (!handle) {
       for (const ModelHandle loaded : handles) engine.Unload(loaded);
       return std::unexpected(std::move(handle.error()));

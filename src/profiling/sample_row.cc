@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/memory_guard.h"
 #include "base/rng.h"
 #include "base/whole_file.h"
 #include "core/half.h"
@@ -163,6 +164,11 @@ bool StatesShape(const ModelSpec& spec, const TensorSpec& input) {
 }
 
 Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, const SampleDraw& draw) {
+  return WithMemory(fmt::format("model '{}': a made-up row of its inputs", spec.name),
+                    [&] { return Draw(spec, draw); });
+}
+
+Expected<SampleRow> SampleRow::Draw(const ModelSpec& spec, const SampleDraw& draw) {
   for (const StatedSample& each : spec.sample) {
     if (std::ranges::find(spec.inputs, each.input, &TensorSpec::name) == spec.inputs.end()) {
       return InvalidArgument(

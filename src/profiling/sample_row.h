@@ -47,6 +47,7 @@ class SampleRow {
   RowInputs inputs() const { return {views_, nullptr}; }
 
  private:
+  static Expected<SampleRow> Draw(const ModelSpec& spec, const SampleDraw& draw);
   void View();
 
   std::vector<Shape> shapes_;

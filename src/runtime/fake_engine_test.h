@@ -72,6 +72,8 @@ class FakeEngine final : public Engine {
   Gate loads;
   std::string slow_model;
   std::set<std::string> broken_models;  // refuse to load
+  std::atomic<bool> broken{false};      // every load is refused
+  std::atomic<bool> no_memory{false};   // for what a model is measured with
   bool terminates = false;
   bool runs_apart = true;
   bool isolated = false;
@@ -93,12 +95,16 @@ class FakeEngine final : public Engine {
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) override {
     if (spec.name == slow_model) loads.Pass();
-    if (broken_models.contains(spec.name)) return Internal("a broken model");
+    if (broken || broken_models.contains(spec.name)) return Internal("a broken model");
     if (spec.max_batch < 0) spec.max_batch = assumes;
     const std::lock_guard lock(mutex_);
     models_[++last_] = spec.name;
     lanes_.push_back(lane);
     return ModelHandle{last_};
+  }
+  std::vector<SampleTensor> Sample(ModelHandle) const override {
+    if (no_memory) throw std::bad_alloc();
+    return {};
   }
   void Unload(ModelHandle handle) override {
     const std::lock_guard lock(mutex_);

@@ -23,6 +23,9 @@
 namespace tactus {
 namespace {
 
+// Between two attempts to load what a lane came back without, at most: a model that is why
+// processes die costs one each time.
+constexpr Duration kRestoreLongest = Seconds(30);
 constexpr std::chrono::milliseconds kIdlePause{1};  // between two looks at what becomes idle
 
 // The lanes' cores and the others'.
@@ -115,11 +118,15 @@ struct Runtime::Body {
         loop(Watched(LoopOptions(options, plan)), clock, *parts.policy, parts.journal, slab,
              replies),
         loader(LaneLayout::Lanes().size(), parts.log),
-        host(HostOptions(options, plan, parts, &loader), clock, loop),
+        host(WithRestorer(HostOptions(options, plan, parts, &loader)), clock, loop),
         reviver({.period = options.revive_after,
                  .longest = options.revive_longest,
                  .revive = [this](LaneId lane) { return Revive(lane); },
                  .log = parts.log}),
+        restorer({.period = options.revive_after,
+                  .longest = std::max(options.revive_longest, kRestoreLongest),
+                  .revive = [this](LaneId lane) { return host.Restore(lane); },
+                  .log = {}}),
         watch(options.watch, clock, loop, parts.log) {
     if (!options.split) return;
     layout.emplace(LaneLayout::Options{.cores = DeviceCores(*options.split, plan),
@@ -133,6 +140,10 @@ struct Runtime::Body {
   DispatchTurns::Options Watched(DispatchTurns::Options loop_options) {
     loop_options.lost = [this](LaneId lane, const Error& why) { reviver.Lost(lane, why); };
     return loop_options;
+  }
+  ModelHost::Options WithRestorer(ModelHost::Options host_options) {
+    host_options.left_out = [this](LaneId lane, const Error& why) { restorer.Lost(lane, why); };
+    return host_options;
   }
   Status Revive(LaneId lane) {
     if (layout) {
@@ -204,6 +215,7 @@ struct Runtime::Body {
   ModelHost host;
   std::optional<LaneLayout> layout;
   LaneReviver reviver;
+  LaneReviver restorer;  // of models that a lane came back without
   RunWatch watch;
   std::unique_ptr<ModelRepository> repository;
 };
@@ -282,6 +294,7 @@ void Runtime::Stop(Duration grace) {
     std::this_thread::sleep_for(kIdlePause);
   }
   body_->reviver.Stop();
+  body_->restorer.Stop();
   body_->watch.Stop();
   if (body_->layout) body_->layout->Stop();
   body_->repository->Close();
@@ -355,6 +368,10 @@ bool Runtime::Live() const { return body_->repository != nullptr && !body_->stop
 bool Runtime::Ready() const {
   const bool models = !body_->options.strict_readiness || body_->repository->Ready();
   return body_->accepting.load() && models && !body_->loop.AllStuck();
+}
+
+Status Runtime::ModelReady(std::string_view model, std::int64_t version) const {
+  return body_->repository->ModelReady(model, version);
 }
 
 std::vector<ModelState> Runtime::Index() const { return body_->repository->Index(); }

@@ -161,6 +161,7 @@ class Runtime final : public InferenceService {
   void Cancel(CallId call) override;
   bool Live() const override;
   bool Ready() const override;
+  Status ModelReady(std::string_view model, std::int64_t version) const override;
   std::vector<ModelState> Index() const override;
   Status Load(const std::string& model, const std::string& config) override;
   Status Unload(const std::string& model) override;

@@ -184,6 +184,28 @@ TEST(IsolatedLanes, AModelThatCannotBeHadAgainDoesNotKeepItsLaneDead) {
   EXPECT_THAT(said, ::testing::Contains(HasSubstr("model 'bad' cannot be had on lane 0 again")));
 }
 
+// What kept a model from its lane may pass: without this it would be lost for good, and be called
+// ready all the while.
+TEST(IsolatedLanes, AModelThatALaneCameBackWithoutIsNotReadyAndIsTriedUntilItIsThere) {
+  Harness h(LanesThatComeBack(1));
+  h.engine.isolated = true;
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.broken = true;
+  h.runtime->LaneDied(LaneId{0}, Error{ErrorCode::kUnavailable, "signal 9 (SIGKILL)"});
+  while (h.runtime->ModelReady("m", -1)) std::this_thread::yield();
+  EXPECT_EQ(h.runtime->ModelReady("m", -1).error().code, ErrorCode::kUnavailable);
+  EXPECT_FALSE(h.runtime->Ready());
+  EXPECT_EQ(h.runtime->Index()[0].state, "UNAVAILABLE");
+  h.engine.broken = false;
+  while (!h.runtime->ModelReady("m", -1)) std::this_thread::yield();
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_EQ(h.runtime->Index()[0].state, "READY");
+  EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
+  h.runtime->Stop(Duration{});
+  EXPECT_EQ(h.engine.loaded(), 0u);
+}
+
 // Nobody has to lose a batch to find out.
 TEST(IsolatedLanes, ALaneThatDiesIdleIsLoadedAnew) {
   Harness h(LanesThatComeBack(1));

@@ -68,6 +68,14 @@ class LittleMemoryTest(unittest.TestCase):
         _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_AS)
         resource.prlimit(server.process.pid, resource.RLIMIT_AS, (size * 1024 + more_mb * MB, hard))
 
+    def test_a_server_that_can_make_no_thread_stops(self):
+        # A thread's stack of 1 GB finds no room, and everything else does.
+        under = ("prlimit", f"--stack={1 << 30}:{1 << 30}")
+        with contextlib.closing(Server(under=(*FEW_HEAPS, *under))) as server:
+            self.limit(server, 64)
+            self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
     def send_body(self, server, size_mb):
         """The status of a call with a body of so much text, as far as the server takes it."""
         host, port = server.http.split(":")

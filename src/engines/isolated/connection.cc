@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ namespace {
 using Length = std::uint32_t;
 constexpr std::size_t kMostMessage = std::size_t{64} << 20;
 constexpr std::size_t kReadAtLeast = 4096;
+constexpr int kParts = 10;  // of the time that somebody waits
 
 // A control message with one descriptor.
 struct HandOver {
@@ -114,9 +116,22 @@ void Connection::SendOrNot(std::span<const std::byte> message) {
   (void)sendmsg(descriptor_, &head, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+// In parts, each of which counts as long as it was meant to be, however long it took.
+bool Connection::AwaitInput(Duration limit) const {
+  if (limit == kNoLimit) return true;
+  pollfd input{descriptor_, POLLIN, 0};
+  const Duration part = std::max(limit / kParts, Duration{Millis(1)});
+  for (Duration waited{}; waited <= limit; waited += part) {
+    const Duration now = std::min(part, limit - waited);
+    if (poll(&input, 1, static_cast<int>(ToMillis(now))) > 0) return true;
+  }
+  return false;
+}
+
 // Until there are `bytes`.
-bool Connection::Read(std::size_t bytes) {
+bool Connection::Read(std::size_t bytes, Duration limit) {
   while (size_ < bytes) {
+    if (!AwaitInput(limit)) return false;
     if (buffer_.size() < std::max(bytes, kReadAtLeast)) {
       buffer_.resize(std::max(bytes, kReadAtLeast));
     }
@@ -136,13 +151,13 @@ bool Connection::Read(std::size_t bytes) {
   return true;
 }
 
-std::optional<std::span<const std::byte>> Connection::Receive() {
+std::optional<std::span<const std::byte>> Connection::Receive(Duration limit) {
   if (taken_ > 0) std::memmove(buffer_.data(), buffer_.data() + taken_, size_ - taken_);
   size_ -= std::exchange(taken_, 0);
-  if (!Read(sizeof(Length))) return {};
+  if (!Read(sizeof(Length), limit)) return {};
   Length length = 0;
   std::memcpy(&length, buffer_.data(), sizeof length);
-  if (length > kMostMessage || !Read(sizeof length + length)) return {};
+  if (length > kMostMessage || !Read(sizeof length + length, limit)) return {};
   taken_ = sizeof length + length;
   return std::span<const std::byte>(buffer_).subspan(sizeof length, length);
 }

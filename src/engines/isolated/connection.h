@@ -10,11 +10,14 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "base/serving_time.h"
 
 namespace tactus::isolated {
 
 class Connection {
  public:
+  static constexpr Duration kNoLimit{-1};
+
   // Both ends of a new one; neither outlives an exec.
   static Expected<std::pair<Connection, Connection>> Make();
   // Takes the descriptor.
@@ -29,15 +32,16 @@ class Connection {
   bool Send(std::span<const std::byte> message, int handed_over = -1);
   // A short message, or nothing where the other end does not read just now.
   void SendOrNot(std::span<const std::byte> message);
-  // The next message, good until the next call; nothing: the other end is gone, or sent more than
-  // any message has.
-  std::optional<std::span<const std::byte>> Receive();
+  // The next message, good until the next call; nothing: the other end is gone, sent more than any
+  // message has, or nothing for `limit`. A time in which this process stood still counts little.
+  std::optional<std::span<const std::byte>> Receive(Duration limit = kNoLimit);
   // What was handed over with the messages received, in their order: the caller's to close; -1:
   // there is none.
   int TakeHandedOver();
 
  private:
-  bool Read(std::size_t bytes);
+  bool Read(std::size_t bytes, Duration limit);
+  bool AwaitInput(Duration limit) const;
 
   int descriptor_;
   std::vector<int> handed_over_;   // a message's may come with the one before it

@@ -34,11 +34,23 @@ inline constexpr std::int64_t kLeave = -4;
 inline constexpr std::int64_t kForEver = -5;
 inline constexpr std::int64_t kSayProcess = -6;
 
-// Not a zombie.
-inline bool Running(pid_t process) {
+// As proc(5) names it; empty: there is no such process.
+inline std::string StateOf(pid_t process) {
   std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
   std::string number, name, state;
-  return static_cast<bool>(stat >> number >> name >> state) && state != "Z" && state != "X";
+  stat >> number >> name >> state;
+  return state;
+}
+
+// Not a zombie.
+inline bool Running(pid_t process) {
+  const std::string state = StateOf(process);
+  return !state.empty() && state != "Z" && state != "X";
+}
+
+inline void StandStill(pid_t process) {
+  kill(process, SIGSTOP);
+  while (StateOf(process) != "T") std::this_thread::yield();
 }
 
 class CrashingEngine final : public Engine {

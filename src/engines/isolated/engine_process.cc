@@ -19,6 +19,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kSmallest = std::size_t{64} << 10;  // of memory for a batch
+// What a question may take at most. A load reads and optimizes graphs of any size; the others are
+// quick, but for a machine that is out of breath. A run is the watchdog's (ProcessKeeper::Stop).
+constexpr Duration kHelloLimit = Seconds(30);
+constexpr Duration kLoadLimit = Seconds(900);
+constexpr Duration kQuickLimit = Seconds(60);
+
 constexpr std::size_t kOutputs = 8;  // answers of one connection that may be read at a time
 
 ByteWriter Asking(Question question) {
@@ -44,23 +50,27 @@ Expected<std::shared_ptr<EngineProcess>> EngineProcess::Start(const Options& opt
   command.push_back(options.title);
   const auto pid = keeper.Spawn(command, ends->second.descriptor(), options.cores);
   if (!pid) return std::unexpected(pid.error());
-  std::shared_ptr<EngineProcess> process(new EngineProcess(*pid, std::move(ends->first)));
+  std::shared_ptr<EngineProcess> process(new EngineProcess(*pid, std::move(ends->first), keeper));
   {
     const Connection gone = std::move(ends->second);  // so that the process's end is the only one
   }
   ByteWriter hello = Asking(Question::kHello);
   Put(hello, options.hello);
   const auto answer =
-      process->control_.Send(hello.bytes()) ? process->control_.Receive() : std::nullopt;
+      process->control_.Send(hello.bytes()) ? process->control_.Receive(kHelloLimit) : std::nullopt;
   if (!answer) return std::unexpected(process->Died());
   auto engine = ReadHelloAnswer(*answer);
   if (!engine) return std::unexpected(std::move(engine.error()));
   if (!engine->status) return std::unexpected(std::move(engine->status.error()));
   process->engine_ = *std::move(engine);
+  keeper.Watch(*process);
   return process;
 }
 
-EngineProcess::~EngineProcess() { Died(); }
+EngineProcess::~EngineProcess() {
+  keeper_.Forget(*this);
+  Died();
+}
 
 void EngineProcess::Kill() const {
   if (!dead()) kill(pid_, SIGKILL);
@@ -99,6 +109,9 @@ Error EngineProcess::Died() {
 }
 
 std::string EngineProcess::Ending() const {
+  if (hung_.load(std::memory_order_relaxed)) {
+    return fmt::format("process {} gave no sign of life and was killed", pid_);
+  }
   if (ending_ >= 0 && WIFSIGNALED(ending_)) {
     const int signal = WTERMSIG(ending_);
     const char* name = sigabbrev_np(signal);
@@ -136,11 +149,11 @@ void EngineProcess::GiveBack(std::unique_ptr<Line> line) {
   idle_.push_back(std::move(line));
 }
 
-Expected<std::vector<std::byte>> EngineProcess::Ask(const ByteWriter& question) {
+Expected<std::vector<std::byte>> EngineProcess::Ask(const ByteWriter& question, Duration limit) {
   auto line = TakeLine();
   if (!line) return std::unexpected(std::move(line.error()));
   Connection& connection = (*line)->connection;
-  const auto answer = connection.Send(question.bytes()) ? connection.Receive() : std::nullopt;
+  const auto answer = connection.Send(question.bytes()) ? connection.Receive(limit) : std::nullopt;
   if (!answer) return std::unexpected(Died());
   std::vector<std::byte> bytes(answer->begin(), answer->end());
   GiveBack(*std::move(line));
@@ -150,27 +163,48 @@ Expected<std::vector<std::byte>> EngineProcess::Ask(const ByteWriter& question) 
 Expected<LoadAnswer> EngineProcess::Load(const ModelSpec& spec, const CpuPlacement& placement) {
   ByteWriter question = Asking(Question::kLoad);
   Put(question, spec, placement);
-  const auto answer = Ask(question);
+  const auto answer = Ask(question, kLoadLimit);
   if (!answer) return std::unexpected(answer.error());
   return ReadLoadAnswer(*answer);
 }
 
-void EngineProcess::Unload(std::uint64_t handle) { (void)Ask(Asking(Question::kUnload, handle)); }
+void EngineProcess::Unload(std::uint64_t handle) {
+  (void)Ask(Asking(Question::kUnload, handle), kQuickLimit);
+}
 
 MemoryUse EngineProcess::Memory(std::uint64_t handle) {
-  const auto answer = Ask(Asking(Question::kMemory, handle));
+  const auto answer = Ask(Asking(Question::kMemory, handle), kQuickLimit);
   return answer ? ReadMemoryUse(*answer).value_or(MemoryUse{}) : MemoryUse{};
 }
 
 std::vector<SampleTensor> EngineProcess::Sample(std::uint64_t handle) {
-  const auto answer = Ask(Asking(Question::kSample, handle));
+  const auto answer = Ask(Asking(Question::kSample, handle), kQuickLimit);
   if (!answer) return {};
   return ReadSamples(*answer).value_or(std::vector<SampleTensor>{});
 }
 
+// Who holds the mutex may wait for a process that hangs.
+int EngineProcess::UnansweredLooks() {
+  const std::unique_lock lock(control_mutex_, std::try_to_lock);
+  if (lock && asked_) asked_ = !control_.Receive(Duration{}).has_value();
+  if (lock && !asked_) {
+    unanswered_ = 0;
+    control_.SendOrNot(Asking(Question::kAlive).bytes());
+    asked_ = true;
+  } else {
+    ++unanswered_;
+  }
+  return unanswered_;
+}
+
+void EngineProcess::KillAsHung() {
+  hung_.store(true, std::memory_order_relaxed);
+  Kill();
+}
+
 void EngineProcess::Terminate(BatchId batch) {
-  const std::lock_guard lock(control_mutex_);
-  control_.SendOrNot(Asking(Question::kTerminate, batch.value()).bytes());
+  const std::unique_lock lock(control_mutex_, std::try_to_lock);
+  if (lock) control_.SendOrNot(Asking(Question::kTerminate, batch.value()).bytes());
 }
 
 BatchResult EngineProcess::Lost(bool suspect) {

@@ -31,7 +31,8 @@ class EngineProcess {
     std::string title;       // the last argument, for people who list processes
     std::vector<int> cores;  // where all of its threads run; empty: anywhere
   };
-  // Blocks until the engine is there. The error is the engine's, or how the process ended.
+  // Blocks until the engine is there, for half a minute at most. The error is the engine's, or how
+  // the process ended. `keeper` outlives it, and kills it where it hangs.
   static Expected<std::shared_ptr<EngineProcess>> Start(const Options& options,
                                                         ProcessKeeper& keeper);
   // Ends it, whatever it does.
@@ -50,7 +51,7 @@ class EngineProcess {
   std::string Ending() const;
 
   // Each blocks until the process answers, and is an error where it died: kUnavailable with its
-  // ending. Thread-safe.
+  // ending. One that takes longer than such a question may is killed. Thread-safe.
   Expected<LoadAnswer> Load(const ModelSpec& spec, const CpuPlacement& placement);
   void Unload(std::uint64_t handle);
   MemoryUse Memory(std::uint64_t handle);
@@ -58,6 +59,11 @@ class EngineProcess {
 
   // With lane_lost where the process died; suspect where it did so under this batch.
   BatchResult Run(std::uint64_t handle, const BatchJob& job, const OutputsAsked& asked);
+  // Asks it for a sign of life where it has given one for the last question. How many questions in
+  // a row it has left without an answer. Quick; from one thread.
+  int UnansweredLooks();
+  // For one that gives no sign of life.
+  void KillAsHung();
   // Best effort, and quick.
   void Terminate(BatchId batch);
   // It is dead when this returns, or will be in a moment.
@@ -76,13 +82,14 @@ class EngineProcess {
     std::vector<std::size_t> at;  // where the inputs of the batch begin
   };
 
-  EngineProcess(pid_t pid, Connection control) : pid_(pid), control_(std::move(control)) {}
+  EngineProcess(pid_t pid, Connection control, ProcessKeeper& keeper)
+      : pid_(pid), keeper_(keeper), control_(std::move(control)) {}
 
   // kUnavailable: the process is dead.
   Expected<std::unique_ptr<Line>> TakeLine();
   void GiveBack(std::unique_ptr<Line> line);
   // The answer's bytes.
-  Expected<std::vector<std::byte>> Ask(const ByteWriter& question);
+  Expected<std::vector<std::byte>> Ask(const ByteWriter& question, Duration limit);
   Error Died();
   BatchResult Lost(bool suspect);
 
@@ -92,6 +99,7 @@ class EngineProcess {
   static Expected<std::uint32_t> TakeOutput(Line& line, std::size_t bytes);
 
   const pid_t pid_;
+  ProcessKeeper& keeper_;
   HelloAnswer engine_;
   std::mutex control_mutex_;
   Connection control_;
@@ -100,6 +108,9 @@ class EngineProcess {
   std::once_flag ended_;
   int ending_ = 0;  // as waitpid says it; -1: unknown
   std::atomic<bool> dead_{false};
+  bool asked_ = false;  // for a sign of life, and has not answered
+  int unanswered_ = 0;  // looks since
+  std::atomic<bool> hung_{false};
 };
 
 }  // namespace tactus::isolated

@@ -33,7 +33,9 @@ Status CompleteSpec(ModelSpec& spec, const isolated::LoadAnswer& answer) {
 class IsolatedEngine final : public Engine {
  public:
   IsolatedEngine(isolated::Hello hello, IsolationOptions options)
-      : hello_(std::move(hello)), options_(std::move(options)), keeper_(options_.stop_grace) {}
+      : hello_(std::move(hello)),
+        options_(std::move(options)),
+        keeper_(options_.stop_grace, options_.hang_limit) {}
 
   // A process that only says what the engine is.
   Status Ask() {

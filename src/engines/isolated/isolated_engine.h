@@ -19,6 +19,8 @@ struct IsolationOptions {
   std::vector<std::string> program = {"/proc/self/exe"};
   // After a batch was asked to stop, until its process is killed. 0: it never is.
   Duration stop_grace = Seconds(5);
+  // After the last sign of life of a process, until it is killed: it hangs. 0: it never is.
+  Duration hang_limit = Seconds(5);
 };
 
 // A lane's process, now.
@@ -40,6 +42,7 @@ struct EngineProcessReading {
 //
 // A batch under which the process dies is answered with lane_lost and suspect, and handles in it
 // are dead: models are to be loaded anew. A load under which it dies is kInternal and says so.
+// A process that hangs is killed, and so dies.
 Expected<std::unique_ptr<Engine>> MakeIsolatedEngine(const std::string& name,
                                                      const std::string& library,
                                                      const IsolationOptions& options);

@@ -167,6 +167,48 @@ TEST_F(IsolatedEngine, ARunThatHeedsNoStopIsStoppedWithItsProcess) {
   EXPECT_TRUE(RunBatch(*engine_, model, NumberRow(kNumber)).lane_lost);
 }
 
+// Without these a process that stands still (a stopped one, a library's deadlock) would hold its
+// lane, every load, and the end of its server for ever.
+TEST_F(IsolatedEngine, AHungProcessIsKilledWhateverItWasAsked) {
+  Make({.stop_grace = Seconds(3600), .hang_limit = Millis(500)});
+  const ModelHandle model = Load();
+  const pid_t process = ProcessOf(model);
+  testing::StandStill(process);
+  const BatchResult run = RunBatch(*engine_, model, NumberRow(kNumber));
+  EXPECT_TRUE(run.lane_lost);
+  EXPECT_THAT(run.status.error().message, HasSubstr("gave no sign of life"));
+
+  const ModelHandle second = Load();
+  testing::StandStill(ProcessOf(second));
+  ModelSpec spec = NumberModel();
+  const auto load = engine_->Load(spec, LaneOf(0));
+  ASSERT_FALSE(load);
+  EXPECT_THAT(load.error().message, HasSubstr("gave no sign of life"));
+
+  const ModelHandle third = Load();
+  testing::StandStill(ProcessOf(third));
+  engine_->Unload(third);
+  EXPECT_EQ(Ask(Load(), kNumber), kNumber);
+}
+
+TEST_F(IsolatedEngine, AHungProcessOfAnIdleLaneIsFound) {
+  Make({.hang_limit = Millis(500)});
+  testing::StandStill(ProcessOf(Load()));
+  while (ProcessesOf(*engine_)[0].runs) std::this_thread::yield();
+  EXPECT_THAT(ProcessesOf(*engine_)[0].ending, HasSubstr("gave no sign of life"));
+}
+
+TEST_F(IsolatedEngine, AProcessThatIsBusyDoesNotHang) {
+  Make({.stop_grace = {}, .hang_limit = Millis(500)});
+  const ModelHandle model = Load();
+  const pid_t process = ProcessOf(model);
+  std::thread lane([&] { RunBatch(*engine_, model, NumberRow(testing::kForEver)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_TRUE(ProcessesOf(*engine_)[0].runs);
+  kill(process, SIGKILL);
+  lane.join();
+}
+
 // The first answers of a connection find room for so much only, and later ones too much room.
 TEST_F(IsolatedEngine, OutputsOfAnySizeComeWholeAndStayAsTheyWere) {
   ModelSpec spec{.name = "large", .max_batch = 0};

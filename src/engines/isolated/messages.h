@@ -22,6 +22,7 @@ enum class Question : std::uint8_t {
   kHello,       // which engine; answered with its traits
   kConnection,  // the descriptor beside it is one more connection; no answer
   kTerminate,   // a batch; no answer
+  kAlive,       // answered with nothing, at once, whatever the engine does
   // On the others.
   kLoad,
   kUnload,

@@ -221,6 +221,8 @@ void LiveWithServer(long server) {
     const auto question = static_cast<Question>(asked.Take<std::uint8_t>());
     if (question == Question::kTerminate) {
       (*engine)->Terminate(BatchId{asked.Take<std::uint64_t>()});
+    } else if (question == Question::kAlive) {
+      if (!control.Send({})) _exit(0);
     } else if (question == Question::kConnection) {
       Engine& served = **engine;
       std::thread([&served, connection = Connection(control.TakeHandedOver())]() mutable {

@@ -23,6 +23,10 @@ using Clock = std::chrono::steady_clock;
 // Between two times that a batch is asked to stop: the first may have come before it began.
 constexpr std::chrono::milliseconds kAskAgain{20};
 
+// Looks in a row without a sign of life, until a process is taken to hang. They are counted, not
+// timed: where the whole machine stands still, no look is made.
+constexpr int kLooks = 5;
+
 // The started process has the cores of the thread that starts it.
 class OnCores {
  public:
@@ -75,8 +79,8 @@ Expected<pid_t> StartHere(const std::vector<std::string>& command, int control,
 
 }  // namespace
 
-ProcessKeeper::ProcessKeeper(Duration stop_grace)
-    : stop_grace_(stop_grace), thread_([this] { Run(); }) {}
+ProcessKeeper::ProcessKeeper(Duration stop_grace, Duration hang_limit)
+    : stop_grace_(stop_grace), hang_limit_(hang_limit), thread_([this] { Run(); }) {}
 
 ProcessKeeper::~ProcessKeeper() {
   {
@@ -96,6 +100,17 @@ Expected<pid_t> ProcessKeeper::Spawn(const std::vector<std::string>& command, in
     changed_.notify_all();
   }
   return started.get_future().get();
+}
+
+void ProcessKeeper::Watch(EngineProcess& process) {
+  const std::lock_guard lock(mutex_);
+  watched_.push_back(&process);
+  changed_.notify_all();
+}
+
+void ProcessKeeper::Forget(EngineProcess& process) {
+  const std::lock_guard lock(mutex_);
+  std::erase(watched_, &process);
 }
 
 ProcessKeeper::Running::Running(ProcessKeeper& keeper, EngineProcess& process, BatchId id)
@@ -142,6 +157,17 @@ std::optional<Clock::time_point> ProcessKeeper::LookAtStops() {
   return next;
 }
 
+std::optional<Clock::time_point> ProcessKeeper::LookForHangs() {
+  if (hang_limit_ <= Duration{} || watched_.empty()) return {};
+  const auto now = Clock::now();
+  if (now < look_at_) return look_at_;
+  for (EngineProcess* each : watched_) {
+    if (!each->dead() && each->UnansweredLooks() >= kLooks) each->KillAsHung();
+  }
+  look_at_ = now + hang_limit_ / kLooks;
+  return look_at_;
+}
+
 void ProcessKeeper::Run() {
   prctl(PR_SET_NAME, "engines");
   std::unique_lock lock(mutex_);
@@ -151,8 +177,11 @@ void ProcessKeeper::Run() {
       start();
       lock.lock();
     }
-    const auto next = LookAtStops();
-    const auto due = [this] { return ends_ || !starts_.empty(); };
+    auto next = LookAtStops();
+    if (const auto look = LookForHangs(); look && (!next || *look < *next)) next = look;
+    const auto due = [this, watched = watched_.size()] {
+      return ends_ || !starts_.empty() || watched_.size() > watched;
+    };
     if (next) {
       changed_.wait_until(lock, *next, due);
     } else {

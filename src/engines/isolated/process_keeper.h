@@ -26,7 +26,8 @@ class ProcessKeeper {
  public:
   // A run that is to stop is asked to, again and again; after so long its process is killed. 0: it
   // never is.
-  explicit ProcessKeeper(Duration stop_grace);
+  // A process that is watched and gives no sign of life for `hang_limit` is killed. 0: none is.
+  ProcessKeeper(Duration stop_grace, Duration hang_limit);
   ~ProcessKeeper();  // when nothing runs
   ProcessKeeper(const ProcessKeeper&) = delete;
   ProcessKeeper& operator=(const ProcessKeeper&) = delete;
@@ -35,6 +36,10 @@ class ProcessKeeper {
   // nothing else of this process's but standard error. The error is the system's.
   Expected<pid_t> Spawn(const std::vector<std::string>& command, int control,
                         const std::vector<int>& cores);
+
+  // Until it is forgotten.
+  void Watch(EngineProcess& process);
+  void Forget(EngineProcess& process);
 
   // A batch that runs in a process, as long as this lives.
   class Running {
@@ -65,11 +70,17 @@ class ProcessKeeper {
   // Asks those that are to stop once more, and kills. When to look again.
   std::optional<std::chrono::steady_clock::time_point> LookAtStops();
 
+  // Asks all processes for a sign of life, where it is time to. When to look again.
+  std::optional<std::chrono::steady_clock::time_point> LookForHangs();
+
   const Duration stop_grace_;
+  const Duration hang_limit_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Running*> running_;
   std::vector<std::function<void()>> starts_;
+  std::vector<EngineProcess*> watched_;
+  std::chrono::steady_clock::time_point look_at_{};
   bool ends_ = false;
   std::thread thread_;  // last: it uses what stands above
 };

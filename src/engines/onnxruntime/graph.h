@@ -9,6 +9,7 @@
 
 #include "base/expected.h"
 #include "core/engine.h"
+#include "engines/onnxruntime/arena_growth.h"
 #include "engines/onnxruntime/library.h"
 
 namespace tactus {
@@ -26,6 +27,7 @@ struct Graph {
   std::vector<TensorSpec> defaulted;
   std::uint64_t file_bytes = 0;
   Ort::Session session{nullptr};
+  ArenaGrowth arena;
 };
 
 // For a lane's threads and cores; the thread that runs a batch is one of the threads. An error

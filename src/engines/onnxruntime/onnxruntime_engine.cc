@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -28,9 +29,21 @@ using Clock = std::chrono::steady_clock;
 
 // What one run needs beside the model; kept from batch to batch so that its buffers are reused.
 struct Scratch {
+  Scratch() { shrinking.AddConfigEntry("memory.enable_memory_arena_shrinkage", "cpu:0"); }
   BatchInputs inputs;
   Ort::RunOptions options;
+  Ort::RunOptions shrinking;  // of a run after which the session's arena is smaller
 };
+
+// Of all inputs. 0 for a model of one size: its batches bound what its arena takes.
+std::uint64_t OpenBytes(bool fixed, std::span<const RowInputs> rows) {
+  std::uint64_t bytes = 0;
+  if (fixed) return bytes;
+  for (const RowInputs& row : rows) {
+    for (const TensorView& view : row.inputs) bytes += view.bytes;
+  }
+  return bytes;
+}
 
 // The Stop of RunningBatches.
 struct Stop {
@@ -48,6 +61,12 @@ class OnnxModel {
       : inputs_(spec.inputs),
         outputs_(spec.outputs),
         batches_(spec.max_batch > 0),
+        fixed_(std::ranges::all_of(inputs_,
+                                   [this](const TensorSpec& input) {
+                                     return std::ranges::none_of(
+                                         input.dims | std::views::drop(batches_ ? 1 : 0),
+                                         [](std::int64_t dim) { return dim < 0; });
+                                   })),
         exits_(std::move(exits)) {
     for (const TensorSpec& tensor : outputs_) output_names_.push_back(tensor.name.c_str());
   }
@@ -59,6 +78,7 @@ class OnnxModel {
     const auto begin = Clock::now();
     std::unique_ptr<Scratch> scratch = TakeScratch();
     scratch->options.UnsetTerminate();
+    scratch->shrinking.UnsetTerminate();
     result.status = scratch->inputs.Gather(inputs_, batches_, job.rows);
     const auto gathered = Clock::now();
     result.gather = gathered - begin;
@@ -112,13 +132,15 @@ class OnnxModel {
     const std::shared_ptr<Graph>& graph = exits_[job.exit.value()];
     const std::span<const Ort::Value> values = scratch.inputs.values();
     std::vector<Ort::Value> outputs;
-    Stop stop{scratch.options};
+    const bool shrinks = graph->arena.ShrinksAfter(OpenBytes(fixed_, job.rows));
+    Ort::RunOptions& options = shrinks ? scratch.shrinking : scratch.options;
+    Stop stop{options};
     std::string failure;
     {
       const RunningBatches<Stop>::Running entry(running, job.id, stop);
       try {
-        outputs = graph->session.Run(scratch.options, scratch.inputs.names(), values.data(),
-                                     values.size(), output_names_.data(), output_names_.size());
+        outputs = graph->session.Run(options, scratch.inputs.names(), values.data(), values.size(),
+                                     output_names_.data(), output_names_.size());
       } catch (const Ort::Exception& e) {
         failure = e.what();
       }
@@ -133,6 +155,9 @@ class OnnxModel {
     result.misshapen = batches_ && !HaveRows(outputs, job.rows.size());
     auto output = Scatter(std::move(outputs), outputs_, batches_, job.rows.size(), graph);
     if (output) {
+      std::uint64_t bytes = 0;
+      for (const BatchOutput::Tensor& tensor : (*output)->tensors) bytes += tensor.data.size();
+      if (!fixed_) graph->arena.Answered(bytes);
       result.output = *std::move(output);
     } else {
       result.status = std::unexpected(std::move(output.error()));
@@ -169,6 +194,7 @@ class OnnxModel {
   const std::vector<TensorSpec> inputs_;
   const std::vector<TensorSpec> outputs_;
   const bool batches_;
+  const bool fixed_;  // no dimension is open, but that of the batch
   const std::vector<std::shared_ptr<Graph>> exits_;
   std::vector<const char*> output_names_;  // into outputs_
   std::mutex mutex_;

@@ -12,6 +12,8 @@ namespace tactus {
 void RunWatch::Start() {
   if (!options_.on() || thread_.joinable()) return;
   told_.assign(loop_.workers().size(), kNever);
+  seen_.assign(told_.size(), {});
+  last_look_ = clock_.Now();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -31,12 +33,13 @@ void RunWatch::Run() {
   while (!changed_.wait_for(lock, std::chrono::nanoseconds(period.count()),
                             [this] { return stop_; })) {
     lock.unlock();
-    Look();
+    Look(2 * period);
     lock.lock();
   }
 }
 
-void RunWatch::Look() {
+void RunWatch::Look(Duration most) {
+  const TimePoint look = clock_.Now();
   for (std::size_t i = 0; i < told_.size(); ++i) {
     const LaneWorker::Running running = loop_.workers()[i]->running();
     const TimePoint now = clock_.Now();
@@ -47,8 +50,9 @@ void RunWatch::Look() {
             fmt::format("lane {}: the run that took too long has ended", loop_.lane_of(i).value()));
       told_[i] = kNever;
     }
-    if (running.begun == kNever || now - running.begun <= options_.Bound(running.expected))
-      continue;
+    if (running.begun == kNever) continue;
+    const Duration age = seen_[i].Age(running.begun, last_look_, now, most);
+    if (age <= options_.Bound(running.expected)) continue;
     // Again and again: its calls may have become late since.
     const std::string model = loop_.HoldStuck(i, running.begun);
     if (model.empty() || same) continue;
@@ -61,6 +65,7 @@ void RunWatch::Look() {
                     loop_.lane_of(i).value(), model, ToSeconds(now - running.begun),
                     ToMillis(running.expected)));
   }
+  last_look_ = look;
 }
 
 }  // namespace tactus

@@ -28,6 +28,23 @@ struct RunWatchOptions {
   Duration Bound(Duration expected) const { return std::max(multiple * expected, least); }
 };
 
+// How long a run has been seen to take. From one look to the next no more counts than `most`: where
+// more time has passed, the server itself stood still (a paused container, a moved machine), and
+// so did the run.
+class SeenRun {
+ public:
+  Duration Age(TimePoint begun, TimePoint last_look, TimePoint now, Duration most) {
+    if (begun != begun_) age_ = {};
+    begun_ = begun;
+    age_ += std::min(now - std::max(begun, last_look), most);
+    return age_;
+  }
+
+ private:
+  TimePoint begun_ = kNever;
+  Duration age_{};
+};
+
 class RunWatch {
  public:
   // The others outlive it. `log` may be empty.
@@ -42,13 +59,15 @@ class RunWatch {
 
  private:
   void Run();
-  void Look();
+  void Look(Duration most);
 
   const RunWatchOptions options_;
   const WallClock& clock_;
   DispatchTurns& loop_;
   const std::function<void(const std::string&)> log_;
   std::vector<TimePoint> told_;  // by worker: when the run that was told of began; kNever: none
+  std::vector<SeenRun> seen_;    // by worker
+  TimePoint last_look_ = kStart;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;

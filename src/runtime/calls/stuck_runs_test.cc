@@ -174,6 +174,19 @@ TEST(StuckRuns, WhereNobodyWatchesARunMayTakeForEver) {
   EXPECT_TRUE(h.replies.Await(waiting).status);
 }
 
+// Without this a server that was paused would refuse whoever waits for a run that was paused too.
+TEST(SeenRun, DoesNotAgeWhileTheServerStandsStill) {
+  const auto at = [](std::int64_t ms) { return kStart + Millis(ms); };
+  SeenRun run;
+  EXPECT_EQ(run.Age(at(150), at(100), at(200), Millis(200)), Millis(50));
+  EXPECT_EQ(run.Age(at(150), at(200), at(300), Millis(200)), Millis(150));
+  EXPECT_EQ(run.Age(at(150), at(300), at(60'000), Millis(200)), Millis(350)) << "a pause";
+  EXPECT_EQ(run.Age(at(150), at(60'000), at(60'100), Millis(200)), Millis(450)) << "it goes on";
+  EXPECT_EQ(run.Age(at(60'150), at(60'100), at(60'200), Millis(200)), Millis(50)) << "another run";
+  SeenRun beside;  // that no look saw before the pause
+  EXPECT_EQ(beside.Age(at(310), at(300), at(60'000), Millis(200)), Millis(200));
+}
+
 TEST(RunWatchOptions, BoundsByMultipleAndLeast) {
   const RunWatchOptions watch{.multiple = 20, .least = Seconds(5)};
   EXPECT_EQ(watch.Bound(Millis(1)), Seconds(5));

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/memory_guard.h"
 #include "check/never_served.h"
 #include "placement/plan_question.h"
 #include "profiling/model_trial.h"
@@ -46,7 +47,10 @@ bool FixedShapes(const ModelSpec& spec) {
 }  // namespace
 
 ModelHost::ModelHost(Options options, const WallClock& clock, DispatchTurns& loop)
-    : options_(std::move(options)), clock_(clock), loop_(loop) {}
+    : options_(std::move(options)),
+      clock_(clock),
+      loop_(loop),
+      lane_mutexes_(options_.lanes.size()) {}
 
 Status ModelHost::CheckSlots(const ModelSpec& spec, const EngineTraits& traits) const {
   for (const LaneSpec& lane : options_.lanes) {
@@ -172,7 +176,11 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
   Expected<ProfileTable::ModelRows> rows =
       model->spec.exits.empty()
           ? InvalidArgument(fmt::format("model '{}' has no exit to run", model->spec.name))
-          : FindRows(*model, model->handles[0], BatchId{first.value() + (1u << 20)}, max_batch);
+          : WithMemory(fmt::format("model '{}': a batch to measure it with", model->spec.name),
+                       [&] {
+                         return FindRows(*model, model->handles[0],
+                                         BatchId{first.value() + (1u << 20)}, max_batch);
+                       });
   if (!rows) {
     for (const ModelHandle handle : model->handles) model->engine.Unload(handle);
     return std::unexpected(rows.error());
@@ -251,7 +259,7 @@ Status ModelHost::LoadAnew(const std::vector<std::shared_ptr<ServedModel>>& mode
   for (std::size_t m = 0; m < models.size(); ++m) {
     if (models[m] == nullptr || models[m]->traits.isolated) continue;
     ModelSpec spec = models[m]->spec;
-    auto handle = models[m]->engine.Load(spec, lane);
+    auto handle = LoadOnLane(spec, models[m]->engine, lane);
     if (!handle) {
       for (std::size_t l = 0; l < m; ++l) {
         if (handles[l].value != 0) models[l]->engine.Unload(std::exchange(handles[l], {}));
@@ -273,12 +281,14 @@ void ModelHost::LoadIsolatedAnew(const std::vector<std::shared_ptr<ServedModel>>
   for (std::size_t m = 0; m < left.size(); ++m) {
     if (left[m] == nullptr || handles[m].value != 0) continue;
     ModelSpec spec = left[m]->spec;
-    auto handle = left[m]->engine.Load(spec, options_.lanes[lane.value()]);
+    auto handle = LoadOnLane(spec, left[m]->engine, options_.lanes[lane.value()]);
     if (handle) {
       handles[m] = *handle;
       continue;
     }
-    Say(fmt::format("model '{}' cannot be had on lane {} again: {}; the lane goes on without it",
+    Say(
+        fmt::format("model '{}' cannot be had on lane {} again: {}; the lane goes on without it, "
+                    "and it is tried again",
                     left[m]->spec.name, lane.value(), handle.error().message));
     const Engine& engine = left[m]->engine;
     left[m] = nullptr;
@@ -290,7 +300,73 @@ void ModelHost::LoadIsolatedAnew(const std::vector<std::shared_ptr<ServedModel>>
   }
 }
 
+int ModelHost::PutOnLane(const std::vector<std::shared_ptr<ServedModel>>& models, LaneId lane,
+                         Handles& handles, bool opens) {
+  // A model that came meanwhile was loaded on this lane too; one that leaves takes its handle with
+  // it, and ours goes.
+  const std::lock_guard lock(mutex_);
+  int without = 0;
+  loop_.Change([&](Dispatcher& dispatcher) {
+    for (std::size_t m = 0; m < models.size(); ++m) {
+      if (models[m] == nullptr || published_[m] != models[m] || leaving_[m]) continue;
+      if (!opens && handles[m].value == 0) {
+        without += models[m]->handles[lane.value()].value == 0 ? 1 : 0;
+        continue;
+      }
+      ModelHandle& on_lane = models[m]->handles[lane.value()];
+      const int had = on_lane.value != 0 ? 1 : 0;
+      std::swap(on_lane, handles[m]);
+      const int has = on_lane.value != 0 ? 1 : 0;
+      models[m]->lanes_without.fetch_add(had - has, std::memory_order_relaxed);
+      without += 1 - has;
+    }
+    if (opens) dispatcher.SetLaneOpen(lane, true);
+  });
+  return without;
+}
+
+Status ModelHost::Restore(LaneId lane) {
+  const std::lock_guard one_at_a_time(lane_mutexes_[lane.value()]);
+  std::vector<std::shared_ptr<ServedModel>> models;
+  {
+    const std::lock_guard lock(mutex_);
+    models = published_;
+    for (std::size_t m = 0; m < models.size(); ++m) {
+      const bool lacks = models[m] != nullptr && !leaving_[m] && models[m]->traits.isolated &&
+                         models[m]->handles[lane.value()].value == 0;
+      if (!lacks) models[m] = nullptr;
+    }
+  }
+  std::vector<ModelHandle> handles(models.size());
+  Error why{ErrorCode::kUnavailable, "a model is left out"};
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    if (models[m] == nullptr) continue;
+    LaneSpec trial = options_.lanes[lane.value()];
+    CpuPlacement placement = OnCpu(trial.placement);
+    placement.process = kTrialProcess;
+    trial.placement = std::move(placement);
+    for (const LaneSpec& where : {trial, options_.lanes[lane.value()]}) {
+      ModelSpec spec = models[m]->spec;
+      const auto handle = LoadOnLane(spec, models[m]->engine, where);
+      if (handles[m].value != 0) models[m]->engine.Unload(std::exchange(handles[m], {}));
+      if (!handle) {
+        why = handle.error();
+        break;
+      }
+      handles[m] = *handle;
+    }
+    if (handles[m].value == 0) continue;
+    Say(fmt::format("model '{}' is on lane {} again", models[m]->spec.name, lane.value()));
+  }
+  const int without = PutOnLane(models, lane, handles, false);
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    if (handles[m].value != 0) models[m]->engine.Unload(handles[m]);
+  }
+  return without == 0 ? Status() : std::unexpected(why);
+}
+
 Status ModelHost::Reload(LaneId lane) {
+  const std::lock_guard one_at_a_time(lane_mutexes_[lane.value()]);
   std::vector<std::shared_ptr<ServedModel>> models;
   {
     const std::lock_guard lock(mutex_);
@@ -305,19 +381,11 @@ Status ModelHost::Reload(LaneId lane) {
   const LaneSpec& spec = options_.lanes[lane.value()];
   if (Status loaded = LoadAnew(models, spec, handles); !loaded) return loaded;
   LoadIsolatedAnew(models, lane, handles);
-  {
-    // A model that came meanwhile was loaded on this lane too; one that leaves takes its handle
-    // with it, and ours goes below.
-    const std::lock_guard lock(mutex_);
-    loop_.Change([&](Dispatcher& dispatcher) {
-      for (std::size_t m = 0; m < models.size(); ++m) {
-        if (models[m] == nullptr || published_[m] != models[m] || leaving_[m]) continue;
-        std::swap(models[m]->handles[lane.value()], handles[m]);
-      }
-      dispatcher.SetLaneOpen(lane, true);
-    });
-  }
+  const int without = PutOnLane(models, lane, handles, true);
   unload();
+  if (without > 0 && options_.left_out) {
+    options_.left_out(lane, {ErrorCode::kUnavailable, "models were left out"});
+  }
   return {};
 }
 

@@ -31,6 +31,8 @@ class ModelHost {
     std::optional<ProfileFile> profile;
     ProfileOptions profile_options;
     std::function<void(const std::string&)> log;
+    // Somebody is to call Restore for the lane, until it succeeds. May be empty.
+    std::function<void(LaneId, const Error&)> left_out = {};
     // What others have measured; see RuntimeParts.
     std::function<std::optional<ProfileTable::ModelRows>(const ModelSpec&)> known_rows = {};
     const Policy* policy = nullptr;  // it may know that it will serve nothing of a model
@@ -59,9 +61,13 @@ class ModelHost {
 
   // Loads what is deployed anew on a lane that is closed and runs nothing, and opens it; an error,
   // and it stays closed, where a model cannot be had. A model of an engine in a process of its own
-  // is left out instead, for it may be why the process dies. Not where the device is split.
-  // Thread-safe.
+  // is left out instead, for it may be why the process dies, and `Options::left_out` is told. Not
+  // where the device is split. Thread-safe.
   Status Reload(LaneId lane);
+  // Loads on a lane that is open what Reload left out there: each model first in a process apart,
+  // so that one that kills its process costs the lane nothing. An error while one is left out.
+  // Thread-safe.
+  Status Restore(LaneId lane);
 
   // Refuses whatever waits and launches nothing more; models stay loaded until they are retired.
   void RefuseAll();
@@ -84,6 +90,10 @@ class ModelHost {
                          const LaneSpec& lane, Handles& handles);
   void LoadIsolatedAnew(const std::vector<std::shared_ptr<ServedModel>>& models, LaneId lane,
                         Handles& handles) const;
+  // Swaps the lane's new handles in, where the models are still there; what remains in `handles`
+  // is to be unloaded. How many models of isolated engines the lane has not.
+  int PutOnLane(const std::vector<std::shared_ptr<ServedModel>>& models, LaneId lane,
+                Handles& handles, bool opens);
   std::shared_ptr<const Plan> PlanHere() const;
   void WarnIfNeverServed(const ServedModel& served) const;
   void Say(const std::string& line) const {
@@ -98,6 +108,7 @@ class ModelHost {
   const Options options_;
   const WallClock& clock_;
   DispatchTurns& loop_;
+  std::vector<std::mutex> lane_mutexes_;  // one Reload or Restore at a time; before `mutex_`
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<ServedModel>> published_;  // by ModelId; null: free
   std::vector<Model> described_;                         // by ModelId: the last model there

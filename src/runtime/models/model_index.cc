@@ -6,6 +6,9 @@
 namespace tactus {
 namespace {
 
+constexpr std::string_view kLeftOut =
+    "a lane lost it when its engine's process ended, and does not get it again yet";
+
 // Triton's words, here and below: clients look for them.
 std::unexpected<Error> UnknownModel(std::string_view model) {
   return NotFound(fmt::format("Request for unknown model: '{}' is not found", model));
@@ -55,11 +58,22 @@ std::shared_ptr<ServedModel> ModelRepository::Acquire(const ModelSpec* spec) con
   return it->second;
 }
 
+Status ModelRepository::ModelReady(std::string_view model, std::int64_t version) const {
+  const auto found = Find(model, version);
+  if (!found) return std::unexpected(found.error());
+  const std::shared_lock lock(mutex_);
+  const auto it = serving_.find(found->get());
+  if (it == serving_.end() || it->second->lanes_without.load(std::memory_order_relaxed) == 0) {
+    return {};
+  }
+  return NotReady(model, version, kLeftOut);
+}
+
 bool ModelRepository::Ready() const {
   const std::shared_lock lock(mutex_);
   for (const auto& [name, entry] : entries_) {
     for (const auto& [number, version] : entry.versions) {
-      if (version.wanted && version.served == nullptr) return false;
+      if (version.wanted && (version.served == nullptr || LeftOut(version))) return false;
     }
   }
   return true;
@@ -75,7 +89,9 @@ std::vector<ModelState> ModelRepository::Index() const {
                           : version.state == State::kLoading   ? "LOADING"
                           : version.state == State::kUnloading ? "UNLOADING"
                                                                : "UNAVAILABLE";
-      index.push_back({name, number, state, version.reason});
+      const bool left_out = version.state == State::kReady && LeftOut(version);
+      index.push_back({name, number, left_out ? "UNAVAILABLE" : state,
+                       left_out ? std::string(kLeftOut) : version.reason});
     }
   }
   if (!folders) return index;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/memory_guard.h"
 #include "runtime/models/model_host.h"
 
 namespace tactus {
@@ -183,7 +184,9 @@ Status ModelRepository::LoadVersion(const fs::path& folder, const std::string& m
     entry.wanted = true;
     if (entry.served == nullptr) entry.state = State::kLoading;
   }
-  return Put(model, version, options_.read(folder, version, config));
+  return Put(model, version, WithMemory(fmt::format("model '{}'", model), [&] {
+               return options_.read(folder, version, config);
+             }));
 }
 
 Status ModelRepository::Serve(ModelSpec spec) {
@@ -198,8 +201,10 @@ Status ModelRepository::Serve(ModelSpec spec) {
 Status ModelRepository::Put(const std::string& model, std::int64_t version,
                             Expected<ModelSpec> spec) {
   Expected<std::shared_ptr<ServedModel>> fresh =
-      spec ? host_.Prepare(*std::move(spec))
-           : Expected<std::shared_ptr<ServedModel>>(std::unexpected(spec.error()));
+      WithMemory(fmt::format("model '{}'", model), [&]() -> Expected<std::shared_ptr<ServedModel>> {
+        if (!spec) return std::unexpected(spec.error());
+        return host_.Prepare(*std::move(spec));
+      });
   if (!fresh) {
     const std::unique_lock lock(mutex_);
     Version& entry = entries_[model].versions[version];

@@ -86,6 +86,8 @@ class ModelRepository {
   // which the caller takes back when the call is answered. Null if it no longer serves.
   std::shared_ptr<ServedModel> Acquire(const ModelSpec* spec) const;
   bool Ready() const;
+  // As InferenceService's.
+  Status ModelReady(std::string_view model, std::int64_t version) const;
   std::vector<ModelState> Index() const;
   Expected<std::vector<ModelStatistics>> Statistics(std::string_view model,
                                                     std::int64_t version) const;
@@ -104,6 +106,11 @@ class ModelRepository {
     std::string config;  // that replaced the folder's; empty: none did
   };
 
+  // It is loaded, and a lane lacks it.
+  static bool LeftOut(const Version& version) {
+    return version.served != nullptr &&
+           version.served->lanes_without.load(std::memory_order_relaxed) > 0;
+  }
   // Of models that are served here.
   Expected<std::vector<std::string>> Folders() const;
   Status LoadFolder(const std::string& model, const std::string& config);

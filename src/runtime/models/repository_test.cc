@@ -285,6 +285,18 @@ TEST_F(Repository, PollingFindsAFileOfAnotherSizeAndTheSameAge) {
   while (reads < 2) std::this_thread::yield();
 }
 
+TEST(MeasuredModel, ThatThereIsNoMemoryForIsAnErrorOfItsLoad) {
+  Harness h{testing::HarnessOptions{}};
+  h.runtime->Start();
+  h.engine.no_memory = true;
+  const Status served = h.runtime->Serve(FloatModel("large"));
+  ASSERT_FALSE(served);
+  EXPECT_EQ(served.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(h.engine.loaded(), 0u);
+  h.engine.no_memory = false;
+  EXPECT_TRUE(h.runtime->Serve(FloatModel("m")));
+}
+
 TEST_F(Repository, AModelThatIsAskedForAndIsNotThereIsNotReady) {
   Add("a", 1);
   RepositoryOptions options = Options(ModelControl::kExplicit);

@@ -90,6 +90,9 @@ struct ServedModel {
   // Batches launched whose record was not yet handed on; the handles stay until it is 0.
   std::atomic<std::int64_t> running{0};
 
+  // Lanes that lost it and have not got it again yet; it is not ready while there are any.
+  std::atomic<int> lanes_without{0};
+
   int rows_per_batch() const { return spec.max_batch > 0 ? spec.max_batch : 1; }
 };
 
