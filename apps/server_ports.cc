@@ -85,7 +85,8 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .folders = parts.folders,
           .max_body = o.max_body_mb << 20,
           .memory = (o.pending_mb << 20) + (std::size_t{64} << 20),
-          .max_connections = parts.connections};
+          .max_connections = parts.connections,
+          .warn = [log = parts.logs.log()](const std::string& line) { log->warn(line); }};
 }
 
 // Whoever opens the socket may do everything, without limits of a client.

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <deque>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,14 +44,36 @@ Status Get(ondemand::value value, T& out, std::string_view field, std::string_vi
   return Malformed(error);
 }
 
+// The keys of an object, which may stand in it once: of two, readers take different ones.
+class Keys {
+ public:
+  bool Add(std::string_view key) {
+    const auto first = few_.begin();
+    if (std::find(first, first + count_, key) != first + count_) return false;
+    if (count_ == static_cast<std::ptrdiff_t>(few_.size())) return more_.insert(key).second;
+    few_[static_cast<std::size_t>(count_++)] = key;
+    return true;
+  }
+
+ private:
+  std::array<std::string_view, 8> few_;
+  std::ptrdiff_t count_ = 0;
+  std::set<std::string_view> more_;
+};
+
 // Calls visit(key, value) for each member; stops at the first error.
 template <class Visit>
 Status ForEachField(ondemand::object object, Visit visit) {
+  Keys keys;
   for (auto member : object) {
     ondemand::field field;
     if (const auto error = std::move(member).get(field)) return Malformed(error);
     std::string_view key;
     if (const auto error = field.unescaped_key().get(key)) return Malformed(error);
+    if (!keys.Add(key)) {
+      return InvalidArgument(
+          fmt::format("failed to parse the request JSON: '{}' stands twice in one object", key));
+    }
     if (Status status = visit(key, field.value()); !status) return status;
   }
   return {};
@@ -187,7 +212,6 @@ Status InferRequestDecoder::Body::ReadData(ondemand::value value, InputHead& hea
                                            std::string_view& late_data) {
   ondemand::array data;
   if (Status status = Get(value, data, "data", "an array"); !status) return status;
-  if (head.has_data) return InvalidArgument("an input has 'data' twice");
   head.has_data = true;
   if (head.has_shape && !head.message.datatype.empty()) return ReadTensor(data, head);
   if (const auto error = data.raw_json().get(late_data)) return Malformed(error);
