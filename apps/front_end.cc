@@ -136,12 +136,13 @@ Expected<Admission> AdmissionOf(const ServeOptions& o,
   if (Status fine = CheckFrontEndNode(o); !fine) return std::unexpected(std::move(fine.error()));
   auto access = AccessOf(o, warn);
   if (!access) return std::unexpected(std::move(access.error()));
-  const std::size_t connections = MostConnections();
-  auto limits = LimitsOf(o, connections);
+  const auto connections = MostConnections();
+  if (!connections) return std::unexpected(connections.error());
+  auto limits = LimitsOf(o, *connections);
   if (!limits) return std::unexpected(std::move(limits.error()));
   auto objectives = ObjectivesOf(o);
   if (!objectives) return std::unexpected(std::move(objectives.error()));
-  return Admission{*std::move(tls), *std::move(access), connections, *std::move(limits),
+  return Admission{*std::move(tls), *std::move(access), *connections, *std::move(limits),
                    *std::move(objectives)};
 }
 

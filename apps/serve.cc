@@ -446,7 +446,9 @@ int ServeCommand::Run() {
   auto access = AccessOf(o_, [log = log_](const std::string& line) { log->warn(line); });
   if (!access) return ReportBadInput(access.error());
   access_ = *std::move(access);
-  connections_ = MostConnections();
+  const auto connections = MostConnections();
+  if (!connections) return ReportBadInput(connections.error());
+  connections_ = *connections;
   auto limits = LimitsOf(o_, connections_);
   if (!limits) return ReportBadInput(limits.error());
   limits_ = *std::move(limits);

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "platform/process.h"
 #include "server/access/admin_socket.h"
 
@@ -52,10 +54,18 @@ Expected<std::shared_ptr<const Objectives>> ObjectivesOf(const ServeOptions& o) 
   return std::make_shared<const Objectives>(*std::move(read));
 }
 
-std::size_t MostConnections() {
+Expected<std::size_t> MostConnections() {
+  constexpr std::size_t kFewest = 16;
+  constexpr std::size_t kKept = kOwnDescriptors + kPageConnections;
   const std::size_t descriptors = RaiseDescriptorLimit();
-  const std::size_t kept = kOwnDescriptors + kPageConnections;
-  return std::clamp<std::size_t>(descriptors > kept ? (descriptors - kept) / 2 : 0, 16, 1024);
+  if (descriptors < kKept + 2 * kFewest) {
+    return Fail(
+        ErrorCode::kResourceExhausted,
+        fmt::format("this process may open {} files, and needs {} for its models, files and "
+                    "connections; raise the limit (ulimit -Hn, LimitNOFILE= of systemd)",
+                    descriptors, kKept + 2 * kFewest));
+  }
+  return std::min<std::size_t>((descriptors - kKept) / 2, 1024);
 }
 
 std::jthread FollowAccess(std::shared_ptr<Access> access) {

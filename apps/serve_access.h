@@ -32,8 +32,9 @@ Expected<std::shared_ptr<const Objectives>> ObjectivesOf(const ServeOptions& opt
 inline constexpr std::size_t kPageConnections = 64;
 
 // Connections, of HTTP and of gRPC each, that leave enough file descriptors for models and files.
-// Raises the process's limit of descriptors to what the system allows it.
-std::size_t MostConnections();
+// Raises the process's limit of descriptors to what the system allows it. ResourceExhausted, with
+// the number that is needed, where that leaves none.
+Expected<std::size_t> MostConnections();
 
 // Looks four times a second whether a file has changed. No thread where there are none.
 std::jthread FollowAccess(std::shared_ptr<Access> access);

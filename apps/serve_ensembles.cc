@@ -104,6 +104,7 @@ EnsembleOptions OptionsOf(const ServeOptions& o, CostOfStep cost_of, Observer& o
   EnsembleOptions options;
   options.default_slo = FromMillis(o.default_slo_ms);
   options.most_calls = o.call_capacity;
+  options.most_runs = static_cast<std::int64_t>(std::min(o.queue_capacity, o.call_capacity));
   options.is_explicit = o.model_control == "explicit";
   options.strict_readiness = o.strict_readiness;
   if (o.model_control == "poll") options.poll_interval = FromSeconds(o.poll_s);

@@ -1,46 +1,114 @@
 #include "base/whole_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <limits>
 #include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace tactus {
 namespace {
 
-std::string Said(const std::filesystem::path& path, std::string_view says, std::string_view what,
-                 std::string_view after) {
+std::string Said(const std::filesystem::path& path, std::string_view says,
+                 std::string_view what = "", std::string_view after = "") {
   std::string text = path.string() + ": ";
   return text.append(says).append(what).append(after);
 }
 
-// `cause` is an errno; 0: the system gave none.
 std::unexpected<Error> Unreadable(const std::filesystem::path& path, std::string_view what,
                                   int cause, std::string_view remedy) {
-  std::string text = Said(path, "cannot read this ", what, "");
-  if (cause != 0) text += " (" + std::string(std::strerror(cause)) + ")";
-  return NotFound(text.append(remedy));
+  return NotFound(Said(path, "cannot read this ", what, " (")
+                      .append(std::strerror(cause))
+                      .append(")")
+                      .append(remedy));
 }
+
+bool WasGivenOpen(const std::filesystem::path& path) {
+  const std::string& name = path.native();
+  return name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/");
+}
+
+// A file to read. To open a pipe that nobody writes would wait for ever, hence O_NONBLOCK.
+class Opened {
+ public:
+  explicit Opened(const std::filesystem::path& path)
+      : descriptor_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+    cause_ = descriptor_ < 0 || fstat(descriptor_, &state_) != 0 ? errno : 0;
+  }
+  ~Opened() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+  int cause() const { return cause_; }  // an errno; 0: it is open
+  bool folder() const { return S_ISDIR(state_.st_mode); }
+  bool regular() const { return S_ISREG(state_.st_mode); }
+  std::size_t size() const { return static_cast<std::size_t>(state_.st_size); }
+
+  // Reads on to the end, but no more than one byte beyond `most`. False: cause() says why.
+  bool ReadTo(std::string& text, std::size_t most) {
+    constexpr std::size_t kAtOnce = 1 << 16;
+    fcntl(descriptor_, F_SETFL, 0);  // of a pipe that was given open: wait for its writer
+    text.reserve(std::min(size(), most) + 1);
+    for (;;) {
+      const std::size_t had = text.size();
+      const std::size_t more = std::min(std::max(kAtOnce, text.capacity() - had), most + 1 - had);
+      text.resize(had + more);
+      const ssize_t got = read(descriptor_, text.data() + had, more);
+      text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      if (got < 0 && errno != EINTR) cause_ = errno;
+      if (got == 0 || cause_ != 0 || text.size() > most) return cause_ == 0;
+    }
+  }
+
+ private:
+  const int descriptor_;
+  struct stat state_ {};
+  int cause_ = 0;
+};
+
+constexpr std::string_view kNoFile = "is no regular file but a pipe, a socket or a device";
+constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max() / 2;
 
 }  // namespace
 
+Expected<std::string> ReadRegular(const std::filesystem::path& path, std::size_t most) {
+  Opened file(path);
+  if (file.cause() == 0 && !file.regular()) {
+    return InvalidArgument(Said(path, file.folder() ? "is a directory, not a file" : kNoFile));
+  }
+  std::string text;
+  if (file.cause() != 0 || !file.ReadTo(text, most)) {
+    return NotFound(Said(path, "cannot be read (", std::strerror(file.cause()), ")"));
+  }
+  if (text.size() <= most) return text;
+  return InvalidArgument(
+      Said(path, "larger than ", std::to_string(most), " bytes: the wrong file?"));
+}
+
 Expected<std::string> ReadWhole(const std::filesystem::path& path, std::string_view what,
                                 std::string_view remedy) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
+  Opened file(path);
+  if (file.cause() != 0) return Unreadable(path, what, file.cause(), remedy);
+  if (file.folder()) {
     return InvalidArgument(Said(path, "is a directory, not a ", what, remedy));
   }
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Unreadable(path, what, errno, remedy);
-  if (in.peek() == std::ifstream::traits_type::eof()) {
+  if (!file.regular() && !WasGivenOpen(path)) {
+    return InvalidArgument(Said(path, kNoFile, ", not a ", what).append(remedy));
+  }
+  std::string text;
+  if (!file.ReadTo(text, kAny)) return Unreadable(path, what, file.cause(), remedy);
+  if (text.empty()) {
     return InvalidArgument(Said(path, "this ", what, " is empty").append(remedy));
   }
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!text || in.bad()) return Unreadable(path, what, errno, remedy);
-  return std::move(text).str();
+  return text;
 }
 
 Status WriteWhole(std::string_view text, const std::filesystem::path& path, std::string_view what) {

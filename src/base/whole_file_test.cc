@@ -5,9 +5,12 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/temporary_folder_test.h"
 
@@ -47,6 +50,51 @@ TEST_F(WholeFileTest, WhatCannotBeReadIsNamedWithTheRemedy) {
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(empty.error().message, EndsWith("/empty: this plan is empty"));
+}
+
+// Without this a pipe in place of a file held the thread that opened it, and the stop that joins
+// it.
+TEST_F(WholeFileTest, APipeThatNobodyWritesIsRefusedAndNotWaitedFor) {
+  const auto pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto whole = ReadWhole(pipe, "profile", "; make one");
+  ASSERT_FALSE(whole);
+  EXPECT_EQ(whole.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(whole.error().message,
+              EndsWith("is no regular file but a pipe, a socket or a device, not a profile; make "
+                       "one"));
+  for (const std::filesystem::path& other : {pipe, std::filesystem::path("/dev/zero")}) {
+    const auto regular = ReadRegular(other, 10);
+    ASSERT_FALSE(regular);
+    EXPECT_THAT(regular.error().message, EndsWith("but a pipe, a socket or a device"));
+  }
+}
+
+TEST_F(WholeFileTest, APipeThatWasGivenOpenIsReadToItsEnd) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::thread writer([&] {
+    EXPECT_EQ(write(ends[1], "one ", 4), 4);
+    std::this_thread::yield();
+    EXPECT_EQ(write(ends[1], "two", 3), 3);
+    close(ends[1]);
+  });
+  const auto read = ReadWhole("/dev/fd/" + std::to_string(ends[0]), "scenario");
+  writer.join();
+  close(ends[0]);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, "one two");
+}
+
+TEST_F(WholeFileTest, ARegularFileIsReadUpToItsLimit) {
+  ASSERT_TRUE(WriteWhole("12345", folder_ / "a", "text"));
+  EXPECT_EQ(ReadRegular(folder_ / "a", 5), "12345");
+  const auto larger = ReadRegular(folder_ / "a", 4);
+  ASSERT_FALSE(larger);
+  EXPECT_THAT(larger.error().message, EndsWith("/a: larger than 4 bytes: the wrong file?"));
+  EXPECT_EQ(ReadRegular(folder_ / "none", 4).error().code, ErrorCode::kNotFound);
+  std::ofstream(folder_ / "empty").close();
+  EXPECT_EQ(ReadRegular(folder_ / "empty", 4), "");
 }
 
 TEST_F(WholeFileTest, WhatCannotBeWrittenLeavesWhatWasThere) {

@@ -89,6 +89,17 @@ Expected<EnsembleService::Binding> EnsembleService::ModelsOf(const EnsembleDecla
 Expected<std::shared_ptr<ServedEnsemble>> EnsembleService::Make(Binding&& binding) const {
   auto pipeline = BuildPipeline(binding.declared.pipeline, binding.costs);
   if (!pipeline) return std::unexpected(std::move(pipeline.error()));
+  for (std::size_t s = 0; s < binding.declared.pipeline.stages.size(); ++s) {
+    const StageDeclaration& step = binding.declared.pipeline.stages[s];
+    const LevelId level = pipeline->levels.of(StageId{static_cast<StageId::rep>(s)});
+    std::int64_t runs = 1;
+    for (const LevelId each : pipeline->levels.path(level)) runs *= pipeline->levels.most(each);
+    if (options_.most_runs == 0 || runs <= options_.most_runs) continue;
+    return InvalidArgument(fmt::format(
+        "{}: step '{}': one request may run it {} times, and {} may wait for a model: give a "
+        "smaller demultiply_most, or a larger --queue-capacity and --call-capacity",
+        step.place, step.name, runs, options_.most_runs));
+  }
   auto tensors = BindTensors(binding.declared, pipeline->graph, pipeline->levels, binding.models);
   if (!tensors) return std::unexpected(std::move(tensors.error()));
   return std::make_shared<ServedEnsemble>(ServedEnsemble::Parts{

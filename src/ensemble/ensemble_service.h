@@ -51,6 +51,9 @@ struct EnsembleOptions {
   Duration default_slo = Seconds(10);
   // Calls of ensembles that may be under way at once; one more is refused.
   std::size_t most_calls = 16384;
+  // Runs of one step that may wait at once; an ensemble of which one request may make more does not
+  // load. 0: any number.
+  std::int64_t most_runs = 0;
   // Whether clients may load and unload.
   bool is_explicit = false;
   // Whether an ensemble that should serve and does not makes the whole not ready.

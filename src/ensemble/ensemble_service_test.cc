@@ -52,6 +52,22 @@ void DeclareRows(EnsembleBench& bench, AnswerRule answer, bool join = true) {
   bench.service->Open({"*"});
 }
 
+// Without this it loaded, and each request with so many rows failed.
+TEST(EnsembleService, MoreRunsThanMayWaitAreRefusedAtTheLoad) {
+  for (const int most : {3, 4}) {
+    EnsembleOptions options;
+    options.most_runs = most;
+    EnsembleBench bench(std::move(options));
+    DeclareRows(bench, AnswerRule::kAll);
+    const auto found = bench.service->Find("rows", -1);
+    EXPECT_EQ(found.has_value(), most == 4);
+    if (found) continue;
+    EXPECT_THAT(found.error().message, HasSubstr("step 'read': one request may run it 4 times, "
+                                                 "and 3 may wait for a model: give a smaller "
+                                                 "demultiply_most"));
+  }
+}
+
 // Bytes that a step has answered must reach the next step, and the client, where they lie.
 TEST(EnsembleService, PassesViewsFromStepToStep) {
   EnsembleBench bench;

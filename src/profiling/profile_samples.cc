@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/whole_file.h"
 #include "metrics/recorder.h"
 
 namespace tactus {
@@ -75,8 +76,9 @@ Status SaveSamples(const Samples& samples, const Machine& machine,
 }
 
 Expected<Samples> LoadSamples(const Machine& machine, const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) return NotFound(fmt::format("{}: cannot be opened", path.string()));
+  auto whole = ReadWhole(path, "file of samples");
+  if (!whole) return std::unexpected(std::move(whole.error()));
+  std::istringstream file(*std::move(whole));
   std::string line;
   if (!std::getline(file, line) || line != kHeading) return Unreadable(path, 1);
   if (!std::getline(file, line) || !line.starts_with("machine ")) return Unreadable(path, 2);

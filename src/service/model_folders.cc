@@ -216,7 +216,12 @@ std::vector<std::string> ModelFolders::Overlooked() const {
     std::error_code failed;
     for (fs::directory_iterator it(each, failed), end; !failed && it != end; it.increment(failed)) {
       const fs::path& folder = it->path();
-      if (!IsPlainName(folder.filename().string()) || HoldsModel(folder)) continue;
+      const std::string name = folder.filename().string();
+      if (!IsUtf8(name) && HoldsModel(folder)) {
+        doubts.push_back(fmt::format(
+            "{:?}: is not served, as the folder's name is not UTF-8; rename it", folder.string()));
+      }
+      if (!IsPlainName(name) || HoldsModel(folder)) continue;
       if (!ResemblesModel(folder)) continue;
       doubts.push_back(fmt::format(
           "{0}: is not served, as it has neither a config.pbtxt nor a version folder (1, 2, ...); "

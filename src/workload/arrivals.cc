@@ -1,13 +1,13 @@
 #include "workload/arrivals.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
+#include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/whole_file.h"
 #include "workload/csv.h"
 #include "workload/rate_schedule.h"
 
@@ -118,12 +118,9 @@ class TraceArrivals final : public Arrivals {
 };
 
 Expected<std::shared_ptr<const Trace>> LoadTrace(const std::filesystem::path& path) {
-  errno = 0;
-  std::ifstream in(path);
-  if (!in) {
-    return NotFound(
-        fmt::format("{}: cannot read this trace ({})", path.string(), std::strerror(errno)));
-  }
+  auto whole = ReadWhole(path, "trace");
+  if (!whole) return std::unexpected(std::move(whole.error()));
+  std::istringstream in(*std::move(whole));
   auto trace = std::make_shared<Trace>();
   std::string line;
   bool header_allowed = true;

@@ -1,6 +1,7 @@
 """tritonclient over gRPC: everything the protocol offers, and answers equal to ONNX Runtime's."""
 
 import queue
+import socket
 import unittest
 
 import grpc
@@ -17,6 +18,50 @@ def image_input(batch):
     tensor = client.InferInput("input", batch.shape, "FP32")
     tensor.set_data_from_numpy(batch)
     return tensor
+
+
+def frame(kind, flags, stream, payload=b""):
+    return (len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big")
+            + payload)
+
+
+def literal(name, value):
+    """A header field of HPACK that is in no table and is not packed."""
+    return bytes([0, len(name)]) + name + bytes([len(value)]) + value
+
+
+class FrameTest(ServedTest):
+    """Calls whose message's frame no client of gRPC would send."""
+
+    def answer_to(self, message):
+        """What the server sends, up to a call's end, for a ModelInfer with these bytes."""
+        data, end_stream, end_headers = 0, 1, 4
+        headers = b"".join(literal(*field) for field in (
+            (b":method", b"POST"), (b":scheme", b"http"), (b":authority", b"x"),
+            (b":path", b"/inference.GRPCInferenceService/ModelInfer"),
+            (b"content-type", b"application/grpc"), (b"te", b"trailers")))
+        host, port = self.server.grpc.split(":")
+        with socket.create_connection((host, int(port)), timeout=WAIT_S) as connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0)
+                               + frame(1, end_headers, 1, headers)
+                               + frame(data, end_stream, 1, message))
+            received = b""
+            while b"grpc-status" not in received or b"grpc-message" not in received:
+                more = connection.recv(65536)
+                if not more:
+                    break
+                received += more
+            return received
+
+    def test_a_message_whose_frame_is_cut_or_flagged_wrongly_is_internal(self):
+        whole = service_pb2.ModelInferRequest(model_name="none").SerializeToString()
+        head = len(whole).to_bytes(4, "big")
+        internal = b"\x0bgrpc-status\x0213"
+        self.assertIn(b"unknown model: 'none'", self.answer_to(b"\x00" + head + whole))
+        for message in (b"\x00" + head + whole[:-1], b"\x00" + head[:2], b"",
+                        b"\x02" + head + whole, b"\xff" + head + whole):
+            with self.subTest(message):
+                self.assertIn(internal, self.answer_to(message))
 
 
 class GrpcTest(ServedTest):

@@ -6,11 +6,14 @@ import json
 import pathlib
 import resource
 import socket
+import subprocess
+import tempfile
+import time
 import unittest
 
 import grpc
 
-from serving import WAIT_S, Server
+from serving import START_S, TACTUS, WAIT_S, Server, make_repository
 
 GOOD = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4],
                                "data": [0, 1, 2, 3]}]}).encode()
@@ -53,6 +56,37 @@ class FewDescriptorsTest(unittest.TestCase):
                     self.assertTrue(self.grpc_answers(server))
                     self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
             self.assertEqual(server.terminate(), 0)
+
+
+class TooFewDescriptorsTest(unittest.TestCase):
+    def test_a_server_that_could_accept_nobody_does_not_start(self):
+        for limit in (16, 18, 200):
+            with self.subTest(limit), tempfile.TemporaryDirectory() as folder:
+                make_repository(pathlib.Path(folder))
+                done = subprocess.run(
+                    ["prlimit", f"--nofile={limit}:{limit}", TACTUS, "serve", "--models", folder,
+                     "--http-port", "0", "--grpc-port", "0", "--metrics-port", "0"],
+                    capture_output=True, text=True, timeout=START_S, check=False)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(f"may open {limit} files, and needs 288", done.stderr)
+
+
+class LargestFileTest(unittest.TestCase):
+    """A file that may not grow costs what is written there, not the server."""
+
+    def test_a_journal_that_may_not_grow_ends_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            journal = pathlib.Path(folder) / "served.journal"
+            with contextlib.closing(Server("--journal", str(journal),
+                                           under=("prlimit", "--fsize=4096:4096"))) as server:
+                for _ in range(300):
+                    self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
+                end = time.monotonic() + WAIT_S
+                while server.metric("tactus_journal_whole") != 0 and time.monotonic() < end:
+                    time.sleep(0.05)
+                self.assertEqual(server.metric("tactus_journal_whole"), 0)
+                self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
+                self.assertEqual(server.terminate(), 0)
 
 
 # Glibc reserves 64 MB of addresses for the heap of each further thread, and those count here.

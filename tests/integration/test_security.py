@@ -170,6 +170,33 @@ class RenewalTest(unittest.TestCase):
                 self.renew_under_load(server, files, both)
                 self.assertEqual(server.terminate(), 0, server.errors())
 
+    def test_a_pipe_in_place_of_a_file_stops_nothing(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            files = pathlib.Path(folder)
+            serving.make_certificate(files, "server")
+            tokens = files / "tokens"
+            tokens.write_text(f"a admin {'x' * 32}\n")
+            server = serving.Server("--tls-cert", str(files / "server.pem"), "--tls-key",
+                                    str(files / "server.key"), "--tokens", str(tokens))
+            with contextlib.closing(server):
+                for path in (tokens, files / "server.pem", files / "server.key"):
+                    right = files / "right"
+                    path.rename(right)
+                    os.mkfifo(path)
+                    self.await_line(server, f"{path}: is no regular file but a pipe")
+                    path.unlink()
+                    right.rename(path)
+                self.await_line(server, "certificate and key were read again")
+                tokens.unlink()
+                os.mkfifo(tokens)
+                self.assertEqual(server.terminate(), 0, server.errors())
+
+    def await_line(self, server, text):
+        end = time.monotonic() + serving.WAIT_S
+        while text not in server.errors():
+            self.assertLess(time.monotonic(), end, server.errors())
+            time.sleep(0.05)
+
     def renew_under_load(self, server, files, both):
         failed, done, calls = [], threading.Event(), [0, 0]
 
@@ -266,6 +293,16 @@ class StartTest(unittest.TestCase):
         server = serving.Server("--address", "0.0.0.0", "--insecure")
         with contextlib.closing(server):
             self.assertIn("true", server.get("/v2/health/live"))
+
+    def test_a_pipe_is_not_waited_for(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            pipe = pathlib.Path(folder) / "pipe"
+            os.mkfifo(pipe)
+            for option in ("--tokens", "--profile"):
+                with self.subTest(option):
+                    code, said = self.start(option, str(pipe))
+                    self.assertEqual(code, 2)
+                    self.assertIn("is no regular file but a pipe", said)
 
     def test_half_a_pair_is_refused(self):
         with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:

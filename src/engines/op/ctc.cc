@@ -1,15 +1,15 @@
 #include "engines/op/ctc.h"
 
 #include <cstddef>
-#include <fstream>
-#include <system_error>
+#include <sstream>
+#include <utility>
 
-#include <fmt/format.h>
+#include "base/whole_file.h"
 
 namespace tactus::op {
 namespace {
 
-constexpr std::uintmax_t kLargestAlphabet = 4 << 20;
+constexpr std::size_t kLargestAlphabet = 4 << 20;
 
 }  // namespace
 
@@ -36,13 +36,9 @@ DecodedText DecodeCtc(std::span<const float> steps, std::size_t classes,
 }
 
 Expected<std::vector<std::string>> ReadAlphabet(const std::filesystem::path& file) {
-  std::error_code failed;
-  const std::uintmax_t size = std::filesystem::file_size(file, failed);
-  if (failed) return NotFound(fmt::format("{}: {}", file.string(), failed.message()));
-  if (size > kLargestAlphabet) {
-    return InvalidArgument(fmt::format("{}: larger than an alphabet can be", file.string()));
-  }
-  std::ifstream stream(file);
+  auto text = ReadRegular(file, kLargestAlphabet);
+  if (!text) return std::unexpected(std::move(text.error()));
+  std::istringstream stream(*std::move(text));
   std::vector<std::string> alphabet;
   for (std::string line; std::getline(stream, line);) alphabet.push_back(line);
   alphabet.emplace_back(" ");

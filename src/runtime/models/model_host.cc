@@ -215,7 +215,19 @@ void ModelHost::Publish(const std::shared_ptr<ServedModel>& model) {
   Deploy();
 }
 
+void ModelHost::PublishTogether(const std::function<void()>& publish) {
+  const auto set = [this](bool together) {
+    const std::lock_guard lock(mutex_);
+    together_ = together;
+    if (!together) Deploy();
+  };
+  set(true);
+  publish();
+  set(false);
+}
+
 void ModelHost::Deploy() {
+  if (together_) return;
   auto served_models = std::make_shared<ServedModels>();
   std::vector<ProfileTable::ModelRows> rows(published_.size());
   std::vector<ServedModel*> served(published_.size(), nullptr);
@@ -400,8 +412,9 @@ void ModelHost::Retire(const std::shared_ptr<ServedModel>& model, Duration grace
   AwaitIdle(*model, grace);
   {
     const std::lock_guard lock(mutex_);
+    const bool leaves = leaving_[model->id.value()];
     leaving_[model->id.value()] = true;
-    Deploy();
+    if (!leaves) Deploy();
   }
   // Whatever waited is refused by now; what runs ends with its batch.
   while (model->outstanding.load(std::memory_order_acquire) > 0 ||

@@ -49,6 +49,9 @@ class ModelHost {
   Expected<std::shared_ptr<ServedModel>> Prepare(ModelSpec spec);
   // Gives the model an id and the dispatcher the new set of served models. Thread-safe.
   void Publish(const std::shared_ptr<ServedModel>& model);
+  // What `publish` publishes the dispatcher has only at its end, all at once: a set costs what all
+  // its models do.
+  void PublishTogether(const std::function<void()>& publish);
   // Until no call is under way, for at most `grace`.
   void AwaitIdle(const ServedModel& model, Duration grace) const;
   // No new call reaches the model. Those it has end within `grace`, the rest are refused; then it
@@ -113,6 +116,7 @@ class ModelHost {
   std::vector<std::shared_ptr<ServedModel>> published_;  // by ModelId; null: free
   std::vector<Model> described_;                         // by ModelId: the last model there
   std::vector<bool> leaving_;  // by ModelId: no longer deployed, id not free yet
+  bool together_ = false;      // nothing is deployed for now
   std::shared_ptr<const ServedModels> served_models_ = std::make_shared<ServedModels>();
   std::shared_ptr<const Plan> plan_;      // where the device is split; null: none yet
   std::vector<std::string> plan_models_;  // by the plan's ModelId

@@ -82,13 +82,15 @@ Status ModelRepository::Open() {
       });
     }
   }
-  for (const std::string& name : names) {
-    // The index keeps the reason; the others serve.
-    if (Status loaded = LoadFolder(name, ""); !loaded) {
-      Say(loaded.error().message);
-      Miss(name, loaded.error().message);
+  host_.PublishTogether([&] {
+    for (const std::string& name : names) {
+      // The index keeps the reason; the others serve.
+      if (Status loaded = LoadFolder(name, ""); !loaded) {
+        Say(loaded.error().message);
+        Miss(name, loaded.error().message);
+      }
     }
-  }
+  });
   if (options_.control == ModelControl::kPoll) poller_ = std::thread([this] { Poll(); });
   return {};
 }

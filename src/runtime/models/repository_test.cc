@@ -366,6 +366,9 @@ TEST_F(Repository, AFolderWhoseNameIsNotUtf8IsNoModel) {
   Add("c\xED\xA0\x80", 1);
   Add("h\xC3\xA4", 1);
   EXPECT_EQ(*ListModels(root_.path()), (std::vector<std::string>{"a", "h\xC3\xA4"}));
+  const auto said = ModelFolders({root_.path()}).Overlooked();
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_THAT(said[0], HasSubstr("b\\xff\": is not served, as the folder's name is not UTF-8"));
 }
 
 TEST_F(Repository, GraphsOutsideAVersionFolderArePointedOut) {

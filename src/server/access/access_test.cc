@@ -5,6 +5,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <openssl/rsa.h>
+#include <sys/stat.h>
 
 #include "base/temporary_folder_test.h"
 #include "server/access/pki_for_test.h"
@@ -125,6 +127,39 @@ TEST_F(AccessTest, ACertificateWithoutItsKeyIsNotTaken) {
   EXPECT_NE(warnings_[0].find("is not the key"), std::string::npos) << warnings_[0];
 }
 
+// Without this such a renewal was logged as taken, and the next start failed.
+TEST_F(AccessTest, ARenewalThatOpenSslRefusesIsNotTaken) {
+  const auto access = Open();
+  const auto first = access->tls();
+  constexpr std::size_t kTooShort = 1024;
+  MakeCertificate(folder_, "a", false, EVP_RSA_gen(kTooShort));
+  access->Refresh();
+  EXPECT_EQ(access->tls(), first);
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("the old certificate stays in use"), std::string::npos);
+  EXPECT_NE(warnings_[0].find("key too small"), std::string::npos) << warnings_[0];
+}
+
+// Without this a pipe in place of a file stopped the thread that looks for changes, for ever.
+TEST_F(AccessTest, APipeInPlaceOfAFileIsWarnedOfAndTheOldOnesStay) {
+  const auto access = Open();
+  for (const char* name : {"tokens", "a.pem", "a.key"}) {
+    const auto first = access->tls();
+    std::filesystem::rename(folder_ / name, folder_ / "right");
+    ASSERT_EQ(mkfifo((folder_ / name).c_str(), 0600), 0);
+    warnings_.clear();
+    access->Refresh();
+    ASSERT_EQ(warnings_.size(), 1u) << name;
+    EXPECT_NE(warnings_[0].find("a pipe"), std::string::npos) << warnings_[0];
+    EXPECT_TRUE(access->Admit(Scope::kRead, std::string("Bearer ") + kReader).admitted());
+    EXPECT_EQ(access->tls(), first);
+    std::filesystem::remove(folder_ / name);
+    std::filesystem::rename(folder_ / "right", folder_ / name);
+    access->Refresh();
+    EXPECT_EQ(warnings_.size(), 2u) << "it is read again";
+  }
+}
+
 TEST_F(AccessTest, WhatIsNoUseIsRefusedAtTheStart) {
   const auto error = [](AccessOptions options) {
     const auto access = Access::Open(std::move(options), {});
@@ -138,7 +173,7 @@ TEST_F(AccessTest, WhatIsNoUseIsRefusedAtTheStart) {
   EXPECT_NE(error({.tls = {pem, pem, {}}, .tokens = {}}).find("`openssl pkey"), std::string::npos);
   EXPECT_NE(error({.tls = {pem, key, key}, .tokens = {}}).find("a.key: no cert"),
             std::string::npos);
-  EXPECT_NE(error({.tls = {}, .tokens = folder_}).find("cannot be read (Is a directory)"),
+  EXPECT_NE(error({.tls = {}, .tokens = folder_}).find("is a directory, not a file"),
             std::string::npos);
   EXPECT_NE(error({.tls = {}, .tokens = folder_ / "none"}).find("cannot be read (No such file"),
             std::string::npos);

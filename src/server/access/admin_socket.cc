@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -17,6 +18,26 @@ Status FitsSocket(const std::filesystem::path& socket) {
   return InvalidArgument(
       fmt::format("{}: {} bytes, and a socket's path may have {}; choose a shorter one", path,
                   path.size(), kMostBytes));
+}
+
+Status FreeSocket(const std::filesystem::path& socket) {
+  struct stat found {};
+  if (lstat(socket.c_str(), &found) != 0) return {};
+  if (!S_ISSOCK(found.st_mode)) {
+    return InvalidArgument(
+        fmt::format("{}: is there, and is no socket; name another path", socket.string()));
+  }
+  sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+  socket.string().copy(name.sun_path, sizeof name.sun_path - 1);
+  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const bool refused = probe >= 0 &&
+                       connect(probe, reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 &&
+                       errno == ECONNREFUSED;
+  if (probe >= 0) close(probe);
+  if (refused && unlink(socket.c_str()) == 0) return {};
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("{}: another server listens there; stop it, or name another path",
+                          socket.string()));
 }
 
 Status CheckAdminSocket(const std::filesystem::path& socket) {
@@ -43,6 +64,9 @@ Status CheckAdminSocket(const std::filesystem::path& socket) {
         fmt::format("{}: others may enter {} (mode {:o}), and whoever opens the socket may "
                     "do everything; chmod 700 it",
                     socket.string(), folder.string(), found.st_mode & 0777));
+  }
+  if (const Status free = FreeSocket(socket); !free) {
+    return Fail(free.error().code, "--admin-socket " + free.error().message);
   }
   return {};
 }

@@ -1,7 +1,12 @@
 #include "server/access/admin_socket.h"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "base/temporary_folder_test.h"
 
@@ -44,6 +49,28 @@ TEST_F(AdminSocketTest, AFolderThatIsNoneIsRefused) {
   EXPECT_THAT(WhyNot(folder_.path() / "none" / "socket"), HasSubstr("No such file or directory"));
   EXPECT_THAT(WhyNot(folder_.path() / "none" / "socket"), HasSubstr("mkdir -m 700"));
   EXPECT_THAT(WhyNot("/dev/null/socket"), HasSubstr("/dev/null is not a folder"));
+}
+
+// Without this a second server took the socket of a living one, and removed it at its end.
+TEST_F(AdminSocketTest, WhereAServerListensNoOtherMay) {
+  const auto path = folder_.path() / "own" / "socket";
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+  path.string().copy(name.sun_path, sizeof name.sun_path - 1);
+  ASSERT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+  ASSERT_EQ(listen(socket, 1), 0);
+  EXPECT_THAT(WhyNot(path), HasSubstr("another server listens there"));
+  EXPECT_TRUE(std::filesystem::exists(path));
+  close(socket);  // as one that is killed leaves it
+  EXPECT_EQ(WhyNot(path), "");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(AdminSocketTest, WhatIsNoSocketIsNotRemoved) {
+  const auto path = folder_.path() / "own" / "file";
+  std::ofstream(path) << "x";
+  EXPECT_THAT(WhyNot(path), HasSubstr("no socket"));
+  EXPECT_TRUE(std::filesystem::exists(path));
 }
 
 TEST_F(AdminSocketTest, APathThatASocketCannotHaveIsRefused) {

@@ -23,11 +23,12 @@ inline void WriteText(const std::filesystem::path& path, const std::string& text
 }
 
 // Makes `name`.pem and `name`.key in `folder` for 127.0.0.1; signed by itself, so that it is also
-// its own authority. It ends in a day, or ended yesterday.
+// its own authority. It ends in a day, or ended yesterday. Takes the key, where one is given.
 inline void MakeCertificate(const std::filesystem::path& folder, const std::string& name,
-                            bool expired = false) {
+                            bool expired = false, EVP_PKEY* with_key = nullptr) {
   constexpr long kDay = 24 * 3600;
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      with_key == nullptr ? EVP_EC_gen("P-256") : with_key, EVP_PKEY_free);
   const std::unique_ptr<X509, decltype(&X509_free)> certificate(X509_new(), X509_free);
   X509* const x = certificate.get();
   X509_set_version(x, X509_VERSION_3);

@@ -8,6 +8,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include "server/access/watched_file.h"
@@ -19,6 +20,7 @@ struct Freed {
   void operator()(BIO* bio) const { BIO_free(bio); }
   void operator()(X509* certificate) const { X509_free(certificate); }
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
 };
 template <class T>
 using Owned = std::unique_ptr<T, Freed>;
@@ -33,6 +35,22 @@ int NoPassphrase(char*, int, int, void*) { return 0; }
 Owned<X509> ReadCertificate(const std::string& text) {
   const auto bio = Reader(text);
   return Owned<X509>(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr));
+}
+
+// What OpenSSL knows and does not serve with, such as a key that is too short today.
+bool Serves(const std::string& chain, X509* certificate, EVP_PKEY* key) {
+  const Owned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
+  if (context == nullptr || SSL_CTX_use_certificate(context.get(), certificate) != 1 ||
+      SSL_CTX_use_PrivateKey(context.get(), key) != 1) {
+    return false;
+  }
+  const auto bio = Reader(chain);
+  Owned<X509> next(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr));  // the first
+  for (;;) {
+    next.reset(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr));
+    if (next == nullptr) return true;
+    if (SSL_CTX_add1_chain_cert(context.get(), next.get()) != 1) return false;
+  }
 }
 
 Status CheckPair(const TlsFiles& files, const TlsMaterial& tls) {
@@ -54,6 +72,14 @@ Status CheckPair(const TlsFiles& files, const TlsMaterial& tls) {
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return InvalidArgument(fmt::format("{} is not the key of the certificate {}",
                                        files.key.string(), files.certificate.string()));
+  }
+  ERR_clear_error();
+  if (!Serves(tls.certificate, certificate.get(), key.get())) {
+    const char* const why = ERR_reason_error_string(ERR_peek_last_error());
+    return InvalidArgument(fmt::format(
+        "{}: OpenSSL does not serve with this certificate and its key ({}); make others, such as "
+        "with `openssl req -newkey rsa:2048`",
+        files.certificate.string(), why == nullptr ? "no reason given" : why));
   }
   if (X509_cmp_current_time(X509_get0_notAfter(certificate.get())) < 0) {
     return InvalidArgument(

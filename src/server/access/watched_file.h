@@ -21,7 +21,8 @@ struct FileState {
 };
 FileState StateOf(const std::filesystem::path& path);
 
-// InvalidArgument, with the path, where it cannot be read or is larger than 1 MiB.
+// InvalidArgument, with the path, where it cannot be read, is no regular file or is larger than 1
+// MiB. Never waits.
 Expected<std::string> ReadSmallFile(const std::filesystem::path& path);
 
 }  // namespace tactus

@@ -33,6 +33,11 @@ struct Held {
 
 }  // namespace
 
+Status CallGate::Open() const {
+  if (!now->stopping.load()) return {};
+  return Fail(ErrorCode::kUnavailable, "the server is stopping: try another one");
+}
+
 Expected<CallGate::Place> CallGate::Enter(const grpc::CallbackServerContext& context,
                                           std::size_t bytes) const {
   if (limits_ == nullptr) return nullptr;

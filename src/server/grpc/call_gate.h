@@ -1,6 +1,7 @@
 // What one client may have of the server, asked for each inference call (access/client_limits.h).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -15,6 +16,13 @@
 #include "server/kserve/objectives.h"
 
 namespace tactus {
+
+// Inference calls that have no answer yet, and whether new ones are still taken. A call counts
+// first and looks then.
+struct CallsNow {
+  std::atomic<std::size_t> calls{0};
+  std::atomic<bool> stopping{false};
+};
 
 class CallGate {
  public:
@@ -41,7 +49,10 @@ class CallGate {
   const bool takes_entered;
   // What the names in kObjectiveHeader mean; null: nothing.
   const std::shared_ptr<const Objectives> objectives;
+  const std::shared_ptr<CallsNow> now = std::make_shared<CallsNow>();
 
+  // Unavailable once the server stops.
+  Status Open() const;
   // ResourceExhausted, in words for the client.
   Expected<Place> Enter(const grpc::CallbackServerContext& context, std::size_t bytes) const;
   // Calls `tell`, which refuses a call of so many bytes, at once or when it is time to

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <grpc/support/time.h>
 #include <gtest/gtest.h>
 
 #include "server/grpc/server_fixture_for_test.h"
@@ -38,6 +39,17 @@ TEST_F(GrpcDeadlineTest, TheEarlierOfGrpcTimeoutAndTimeoutParameterIsTheDeadline
   EXPECT_EQ(limit_of(std::chrono::seconds(100)), std::chrono::seconds(2));
   (*request.mutable_parameters())["timeout"].set_int64_param(500'000'000);
   EXPECT_LE(limit_of(std::chrono::seconds(100)), std::chrono::seconds(101));
+}
+
+// Without this a deadline in 300 years had passed.
+TEST_F(GrpcDeadlineTest, ATimeoutBeyondTheClockIsNone) {
+  grpc::ClientContext context;
+  const gpr_timespec years_1000 = gpr_time_from_hours(1000L * 366 * 24, GPR_TIMESPAN);
+  context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), years_1000));
+  ModelInferResponse response;
+  const grpc::Status status = stub_->ModelInfer(&context, RawRequest(), &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_FALSE(service_.last().limit.has_value());
 }
 
 // Without it a router's objective would say nothing here.

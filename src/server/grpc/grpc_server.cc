@@ -27,6 +27,10 @@ namespace {
 
 // Of the calls that gRPC answers itself, reflection above all, each has a thread while it lasts.
 constexpr int kMostThreads = 64;
+// While the server stops: how often is looked whether calls are left, and how long the answers of
+// other methods have to get out.
+constexpr std::chrono::milliseconds kLookPeriod{2};
+constexpr std::chrono::milliseconds kLastAnswers{20};
 
 // For the whole process, and before the first server is built: gRPC's plug-ins are switched on, and
 // what protobuf says on stderr is switched off. It has a line for each string of a message that is
@@ -59,6 +63,8 @@ void SetLimits(const GrpcOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                              static_cast<int>(options.idle_timeout.count()));
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(options.handshake_timeout.count()));
   // Only reflection and health are synchronous; they need no thread for each core.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
@@ -78,11 +84,11 @@ struct GrpcServer::Body {
   }
   // grpc.health.v1 pushes changes to those who watch it, so somebody has to notice them.
   void FollowReadiness(std::stop_token stop);
-  // Where connections come from: gRPC's own listener on a Unix socket, ours on a port, which
-  // accepts nothing yet. The port, or 0.
+  // Where connections come from; accepts nothing yet. The port, or 0.
   Expected<std::uint16_t> Listen(grpc::ServerBuilder& builder);
 
-  bool on_socket() const { return options.address.starts_with("unix:"); }
+  // Calls that have no answer at the end hear that the server is gone.
+  void Drain(std::chrono::milliseconds grace);
 
   const GrpcOptions options;
   InferenceService& service;
@@ -110,20 +116,34 @@ void GrpcServer::Body::FollowReadiness(std::stop_token stop) {
   }
 }
 
+// Not gRPC's own: its clients take what it cancels, and what they send until they know of the end,
+// for cancelled by themselves.
+void GrpcServer::Body::Drain(std::chrono::milliseconds grace) {
+  CallsNow& now = rpcs->now();
+  now.stopping.store(true);
+  const auto end = std::chrono::steady_clock::now() + grace;
+  while (now.calls.load() > 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kLookPeriod);
+  }
+  std::this_thread::sleep_for(kLastAnswers);
+  listener->Disconnect();
+}
+
 Expected<std::uint16_t> GrpcServer::Body::Listen(grpc::ServerBuilder& builder) {
   credentials =
       options.credentials != nullptr ? options.credentials : CredentialsOf(options.access);
-  if (on_socket()) {
-    builder.AddListeningPort(options.address, credentials);
-    return 0;
-  }
   using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   acceptor = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, credentials);
-  listener.emplace(options.max_connections, [this](int descriptor) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = descriptor;
-    acceptor->HandleNewConnection(&connection);
-  });
+  Listener::Limits limits{options.max_connections, options.max_connections};
+  if (options.limits) limits.of_client = options.limits->options().connections;
+  listener.emplace(
+      limits,
+      [this](int descriptor) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.fd = descriptor;
+        acceptor->HandleNewConnection(&connection);
+      },
+      options.warn);
   return listener->Open(options.address, options.port);
 }
 
@@ -150,9 +170,6 @@ Expected<std::uint16_t> GrpcServer::Start() {
   builder.RegisterService(&body.scaler.emplace(body.sampler));
   SetLimits(body.options, builder);
   body.server = builder.BuildAndStart();
-  if (body.server == nullptr && body.on_socket()) {
-    return Fail(ErrorCode::kUnavailable, "gRPC cannot listen on " + body.options.address);
-  }
   if (body.server == nullptr) return Internal("gRPC did not start");
   body.TellHealth(body.service.Ready());
   body.readiness = std::jthread([&body](std::stop_token stop) { body.FollowReadiness(stop); });
@@ -169,7 +186,8 @@ void GrpcServer::Stop(std::chrono::milliseconds grace) {
   body.slow->Refuse();
   body.server->GetHealthCheckService()->Shutdown();
   if (body.scaler) body.scaler->EndStreams();
-  body.server->Shutdown(std::chrono::system_clock::now() + grace);
+  body.Drain(grace);
+  body.server->Shutdown(std::chrono::system_clock::now());
   body.server->Wait();
   body.slow.reset();  // loads that were asked for end first
   body.server.reset();

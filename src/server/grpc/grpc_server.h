@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -65,8 +66,13 @@ struct GrpcOptions {
   std::size_t memory = std::size_t{1} << 30;
   // Calls under way on one connection; more wait at the client (HTTP/2).
   int max_streams = 4096;
-  // One more is closed as soon as it comes.
+  // One more is closed as soon as it comes; so is one beyond `connections` of `limits` that the
+  // client's address has open here.
   std::size_t max_connections = 1024;
+  // Hears of those, once a minute.
+  std::function<void(const std::string&)> warn = nullptr;
+  // A connection that has not shaken hands and sent its settings by then is closed.
+  std::chrono::milliseconds handshake_timeout{10'000};
   // Bytes of one call's metadata.
   int max_metadata = 16 << 10;
   // Connections whose keepalive pings come at shorter intervals end ("too_many_pings"), whether

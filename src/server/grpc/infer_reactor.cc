@@ -1,9 +1,13 @@
 #include "server/grpc/infer_reactor.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <new>
 #include <string_view>
 #include <utility>
+
+#include <grpc/support/time.h>
 
 #include "grpc_service.pb.h"
 #include "server/grpc/on_arena.h"
@@ -19,9 +23,12 @@
 namespace tactus {
 
 std::optional<Duration> TimeLeft(const grpc::CallbackServerContext& context) {
-  const auto deadline = context.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) return std::nullopt;
-  return deadline - std::chrono::system_clock::now();
+  // Not deadline(): in nanoseconds, one in 300 years has passed.
+  const gpr_timespec deadline = context.raw_deadline();
+  const gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  constexpr std::int64_t kLongest = TimeLimit::kLongest / Seconds(1);
+  if (left.tv_sec > kLongest) return std::nullopt;
+  return Seconds(std::max(left.tv_sec, -kLongest)) + Nanos(left.tv_nsec);
 }
 
 bool TightenByGrpc(const grpc::CallbackServerContext& context, InferCall& call) {
@@ -83,9 +90,10 @@ InferReactor::InferReactor(InferenceService& service, const CallGate& gate, bool
       context_(context),
       size_(request.Length()),
       response_(response) {
-  Status begun;
+  gate_.now->calls.fetch_add(1);
+  Status begun = gate_.Open();
   try {
-    begun = Begin(request);
+    if (begun) begun = Begin(request);
   } catch (const std::bad_alloc&) {
     begun = Fail(ErrorCode::kResourceExhausted, "no memory for this call: try again later");
   }

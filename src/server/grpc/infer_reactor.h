@@ -54,7 +54,11 @@ class InferReactor final : public grpc::ServerUnaryReactor {
   // The client cancelled, its deadline passed, or its connection broke. gRPC calls it only after
   // the handler that made this object has returned, hence after Infer.
   void OnCancel() override { service_.Cancel(call_id_.load()); }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    const auto now = gate_.now;
+    delete this;
+    now->calls.fetch_sub(1);
+  }
   // Both are quick and take no lock, so gRPC need not hand each call to its executor for them.
   bool InternalInlineable() override { return true; }
 

@@ -81,10 +81,12 @@ ServerUnaryReactor* InferenceRpcs::End(CallbackServerContext* context, const Sta
 ServerUnaryReactor* InferenceRpcs::EndLater(CallbackServerContext* context,
                                             std::function<Status()> slow) {
   ServerUnaryReactor* reactor = context->DefaultReactor();  // may be taken once
+  gate_.now->calls.fetch_add(1);
   slow_.Add([this, reactor, slow = std::move(slow)](bool refused) {
     const Status status =
         refused ? Status(Fail(ErrorCode::kUnavailable, "the server is stopping")) : slow();
     reactor->Finish(status ? grpc::Status::OK : ToGrpcStatus(status.error(), strict_triton_));
+    gate_.now->calls.fetch_sub(1);
   });
   return reactor;
 }

@@ -54,6 +54,8 @@ class InferenceRpcs final : public rpc_layers::All {
         trace_settings_(std::move(trace_settings)),
         folders_(std::move(folders)) {}
 
+  CallsNow& now() { return *gate_.now; }
+
   grpc::ServerUnaryReactor* ModelInfer(grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) override;

@@ -1,4 +1,5 @@
 // One client takes too much over gRPC: it is told so, and the others go on.
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -26,6 +27,24 @@ class GrpcLimitsTest : public GrpcServerFixture {
   // A client has its answer a moment before the server lets go of the call.
   void AwaitBytesGivenBack() {
     while (limits_->all_bytes()->used() > 0) std::this_thread::yield();
+  }
+  // A connection from that address of this machine.
+  int Connect(const char* from) const {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    inet_pton(AF_INET, from, &address.sin_addr);
+    const int s = socket(AF_INET, SOCK_STREAM, 0);
+    const auto* const name = reinterpret_cast<const sockaddr*>(&address);
+    EXPECT_EQ(bind(s, name, sizeof address), 0);
+    address.sin_port = htons(static_cast<std::uint16_t>(port_));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(s, name, sizeof address), 0);
+    return s;
+  }
+  // gRPC speaks first; whoever is one too many reads the end.
+  static bool Taken(int s) {
+    char byte = 0;
+    return recv(s, &byte, 1, 0) == 1;
   }
   std::shared_ptr<ClientLimits> limits_;
 };
@@ -97,31 +116,44 @@ TEST_F(GrpcLimitsTest, APackedMessageIsUnpackedUpToTheLimit) {
 
 TEST_F(GrpcLimitsTest, ConnectionsAreCountedAndThoseThatEndedMakeRoom) {
   Serve({.max_connections = 2});
-  const auto connect = [&] {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port_));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int s = socket(AF_INET, SOCK_STREAM, 0);
-    EXPECT_EQ(::connect(s, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-    return s;
-  };
-  // gRPC speaks first; whoever is one too many reads the end.
-  const auto taken = [](int s) {
-    char byte = 0;
-    return recv(s, &byte, 1, 0) == 1;
-  };
-  const int first = connect();
-  const int second = connect();
-  EXPECT_TRUE(taken(first));
-  EXPECT_TRUE(taken(second));
-  const int third = connect();
-  EXPECT_FALSE(taken(third));
+  const int first = Connect("127.0.0.1");
+  const int second = Connect("127.0.0.1");
+  EXPECT_TRUE(Taken(first));
+  EXPECT_TRUE(Taken(second));
+  const int third = Connect("127.0.0.1");
+  EXPECT_FALSE(Taken(third));
   close(first);
   close(second);
   // As soon as gRPC has seen the end of one.
-  for (int s = connect(); !taken(s); s = connect()) close(s);
+  for (int s = Connect("127.0.0.1"); !Taken(s); s = Connect("127.0.0.1")) close(s);
   close(third);
+}
+
+// Without these one address could close the port to everybody: with connections, or with silence.
+TEST_F(GrpcLimitsTest, OneAddressHasItsShareOfTheConnections) {
+  std::promise<std::string> said;
+  GrpcOptions options;
+  options.max_connections = 10;
+  options.warn = [&](const std::string& line) { said.set_value(line); };
+  Serve(std::move(options), {.connections = 2});
+  const int first = Connect("127.0.0.1");
+  const int second = Connect("127.0.0.1");
+  EXPECT_TRUE(Taken(first) && Taken(second));
+  EXPECT_FALSE(Taken(Connect("127.0.0.1")));
+  EXPECT_FALSE(Taken(Connect("127.0.0.1")));  // said once
+  EXPECT_TRUE(Taken(Connect("127.0.0.2")));
+  EXPECT_NE(said.get_future().get().find("127.0.0.1 has 2 connections"), std::string::npos);
+}
+
+TEST_F(GrpcLimitsTest, AConnectionThatStaysSilentIsClosed) {
+  GrpcOptions options;
+  options.handshake_timeout = std::chrono::milliseconds(100);
+  Serve(std::move(options));
+  EXPECT_TRUE(Infer(RawRequest()).ok());
+  const int silent = Connect("127.0.0.1");
+  while (Taken(silent)) {
+  }
+  EXPECT_TRUE(Infer(RawRequest()).ok());
 }
 
 TEST_F(GrpcLimitsTest, AConnectionHasNoMoreStreamsThanTheLimit) {

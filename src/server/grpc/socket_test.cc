@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "base/temporary_folder_test.h"
 #include "server/access/admin_socket.h"
@@ -39,11 +42,36 @@ TEST(GrpcSocket, ServesUntilItStopsAndLeavesNoFile) {
 TEST(GrpcSocket, OneThatAKilledServerLeftIsTakenOver) {
   const TemporaryFolder folder;
   const std::filesystem::path socket = folder.path() / "socket";
+  const int left = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+  socket.string().copy(name.sun_path, sizeof name.sun_path - 1);
+  ASSERT_EQ(bind(left, reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+  close(left);
   ScriptedService service;
-  GrpcServer left({.address = GrpcAddressOf(socket)}, service);
-  ASSERT_TRUE(left.Start().has_value());
   GrpcServer server({.address = GrpcAddressOf(socket)}, service);
   ASSERT_TRUE(server.Start().has_value());
+  EXPECT_TRUE(Live(GrpcAddressOf(socket)).ok());
+}
+
+// Without this a server that stopped took the socket of the next one with it.
+TEST(GrpcSocket, ThatOfALivingServerStaysItsOwn) {
+  const TemporaryFolder folder;
+  const std::filesystem::path socket = folder.path() / "socket";
+  ScriptedService service;
+  GrpcServer first({.address = GrpcAddressOf(socket)}, service);
+  ASSERT_TRUE(first.Start().has_value());
+  {
+    GrpcServer second({.address = GrpcAddressOf(socket)}, service);
+    const auto port = second.Start();
+    ASSERT_FALSE(port.has_value());
+    EXPECT_THAT(port.error().message, testing::HasSubstr("another server listens there"));
+  }
+  EXPECT_TRUE(Live(GrpcAddressOf(socket)).ok());
+  std::filesystem::remove(socket);
+  GrpcServer next({.address = GrpcAddressOf(socket)}, service);
+  ASSERT_TRUE(next.Start().has_value());
+  first.Stop(std::chrono::seconds(1));
+  EXPECT_TRUE(std::filesystem::exists(socket));
   EXPECT_TRUE(Live(GrpcAddressOf(socket)).ok());
 }
 

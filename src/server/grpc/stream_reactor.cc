@@ -98,6 +98,7 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
     return;
   }
   const std::string id = (*message)->id();
+  if (Status open = gate_.Open(); !open) return Refuse(open.error(), id);
   const bool final_flag = WantsFinalFlag(**message);
   auto call =
       CallFrom(service_, std::move(*message), received, gate_.takes_granted, gate_.takes_entered);
@@ -112,6 +113,7 @@ void StreamReactor::Begin(grpc::ByteBuffer bytes) {
     std::scoped_lock lock(mutex_);
     serial = next_serial_++;
     calls_.emplace(serial, kNotYet);
+    if (counted_ == 0) gate_.now->calls.fetch_add(counted_ = 1);
   }
   // The call's place is given back with what answers it.
   call->reply = [this, serial, id, size, final_flag, of_stream, classes = std::move(call->classes),
@@ -173,6 +175,8 @@ StreamReactor::Step StreamReactor::Take() {
   Step step;
   if (finished_) return step;
   if (cancelled_ && !writing_) outgoing_.clear();  // nobody would read it
+  const std::size_t counts = calls_.empty() && outgoing_.empty() ? 0 : 1;
+  gate_.now->calls.fetch_add(counts - std::exchange(counted_, counts));  // modulo 2^64
   if (!writing_ && !outgoing_.empty()) {
     writing_ = true;
     step.write = &outgoing_.front();

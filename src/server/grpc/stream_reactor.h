@@ -26,7 +26,12 @@ class StreamReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    const auto now = gate_.now;
+    const std::size_t counted = counted_;
+    delete this;
+    now->calls.fetch_sub(counted);
+  }
 
   // A stream with so many calls under way is not read until one of them is answered: the client
   // then feels it through HTTP/2's flow control.
@@ -68,6 +73,7 @@ class StreamReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   bool no_more_ = false;  // the client has closed its side, or the stream is broken
   bool cancelled_ = false;
   bool finished_ = false;
+  std::size_t counted_ = 0;  // in CallsNow: 1 while anything is under way or goes out
   grpc::Status status_;
 };
 

@@ -107,8 +107,12 @@ Status Unpack(grpc::ByteBuffer& bytes, std::size_t limit) {
 
 Expected<std::shared_ptr<inference::ModelInferRequest>> ParseInferRequest(grpc::ByteBuffer& bytes) {
   auto request = std::make_shared<inference::ModelInferRequest>();
-  bool parsed = !bytes.Valid();  // an empty message may come as no buffer at all
-  if (!parsed) {
+  // gRPC hands over nothing where the frame was cut off, or its flags or its size make no sense.
+  if (!bytes.Valid() || bytes.Length() == 0) {
+    return Internal("no whole message came: its frame is cut off or wrong");
+  }
+  bool parsed = false;
+  {
     grpc::ProtoBufferReader reader(&bytes);
     parsed = reader.status().ok() && request->ParseFromZeroCopyStream(&reader);
   }

@@ -9,6 +9,7 @@
 #include <boost/beast/core/string.hpp>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "server/access/access.h"
@@ -95,6 +96,20 @@ void Connection::Start() {
   if (thread_->server().stopping.load()) return Close();
   if (!stream_.secret()) return Begin();
   Limit(options().head_timeout);
+  // What waits for its turn costs nothing but its descriptor.
+  stream_.socket().async_wait(asio::socket_base::wait_read,
+                              [self = shared_from_this()](error_code error) {
+                                if (self->phase_ != Phase::kShaking) return;
+                                if (error) return self->Close();
+                                self->thread_->AwaitShake(std::move(self));
+                              });
+}
+
+void Connection::Shake() {
+  if (phase_ != Phase::kShaking) return;
+  // Whoever has gone already is not worth a signature.
+  pollfd gone{.fd = stream_.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+  if (poll(&gone, 1, 0) != 0) return Close();
   stream_.Shake([self = shared_from_this()](error_code error) {
     if (self->phase_ != Phase::kShaking) return;
     if (error) return self->Close();
@@ -162,6 +177,7 @@ std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Connection::Admit(
 
 void Connection::Read() {
   if (reading_ || phase_ == Phase::kClosed) return;
+  if (client_ended_) return phase_ == Phase::kReading ? Linger() : void();
   const std::span<char> space = reader_.Space();
   if (reader_.state() == RequestReader::State::kFailed && phase_ == Phase::kReading) {
     return Advance(reader_.state());  // there is no memory for the rest of a body
@@ -192,20 +208,26 @@ void Connection::OnRead(error_code error, std::size_t n) {
   reading_ = false;
   if (phase_ == Phase::kClosed) return;
   if (error) {
-    // While an answer goes out, the client may have closed its side on purpose: let it have it; but
-    // not where the answer has no end.
-    if (phase_ == Phase::kWriting) {
-      keep_alive_ = false;
-      client_ended_ = true;
-      return;
-    }
-    return Abort();
+    // Whoever has said all may still listen; but not to an answer that has no end.
+    const bool answering = phase_ == Phase::kHandling || phase_ == Phase::kWriting;
+    return error == asio::error::eof && answering ? OnEnd() : Abort();
   }
   if (phase_ == Phase::kLingering) return Read();
   heard_ = Clock::now();
   const RequestReader::State state = reader_.Commit(n);
   if (phase_ == Phase::kReading) return Advance(state);
   Read();
+}
+
+// The client sends no more. Whether it has gone shows where it resets the connection, or where a
+// write or the kernel's question fails.
+void Connection::OnEnd() {
+  client_ended_ = true;
+  NoticeSilentEnd();
+  stream_.socket().async_wait(asio::socket_base::wait_error,
+                              [self = shared_from_this()](error_code error) {
+                                if (!error && self->phase_ == Phase::kHandling) self->Abort();
+                              });
 }
 
 // Acts on what the reader has; called when a request may have become whole.
@@ -411,6 +433,7 @@ void Connection::Linger() {
   phase_ = Phase::kLingering;
   error_code ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  if (client_ended_) return Close();  // nothing comes any more
   Limit(kLinger);
   Read();
 }

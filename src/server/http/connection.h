@@ -23,9 +23,9 @@
 
 namespace tactus {
 
-// While a request is handled the socket is read on: the end of the stream means that the client has
-// left, and what comes instead is the next request, which waits in the reader. All members but
-// Answer are called on the I/O thread.
+// While a request is handled the socket is read on: a reset means that the client has left, and
+// what comes instead is the next request, which waits in the reader. The end of what it sends means
+// no more than that: it has its answers still. All members but Answer are called on the I/O thread.
 class Connection final : public Exchange, public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -36,6 +36,9 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   ~Connection() override;
 
   void Start();
+  // Its turn to shake hands for TLS has come.
+  void Shake();
+  const std::string& address() const { return address_; }
   // Answers `response` without reading a request, then closes.
   void Refuse(HttpResponse response);
   void Answer(std::move_only_function<HttpResponse()> make) override;
@@ -76,6 +79,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void Read();
   void AwakeAt(std::size_t bytes);
   void OnRead(boost::system::error_code error, std::size_t n);
+  void OnEnd();
   void Advance(RequestReader::State state);
   void Handle();
   void WriteContinue();
@@ -112,7 +116,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   bool interim_ = false;    // "100 Continue" is going out
   bool head_only_ = false;  // the answer goes without its body
   bool keep_alive_ = false;
-  bool client_ended_ = false;  // it closed its side while an answer went out
+  bool client_ended_ = false;  // it closed its side while it waited for an answer
   Clock::time_point time_limit_ = Clock::time_point::max();
   Clock::time_point heard_ = Clock::now();  // when the last bytes came
   std::optional<CallId> call_;

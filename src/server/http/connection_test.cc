@@ -63,7 +63,7 @@ TEST_F(ConnectionTest, AClientThatLeavesFreesItsPlace) {
   LoopbackClient client(port());
   client.Send(Infer("gone"));
   service_.AwaitCalls(1);
-  client.Close();
+  client.Reset();
   service_.AwaitCancels(1);
   // The server goes on for others.
   EXPECT_EQ(LoopbackClient(port()).Call(kLive).status, 200);
@@ -75,10 +75,77 @@ TEST_F(ConnectionTest, AClientThatLeavesBehindAPipelinedRequestIsNoticedToo) {
   LoopbackClient client(port());
   client.Send(Infer("first") + Infer("second"));
   service_.AwaitCalls(1);
-  client.Close();
+  client.Reset();
   service_.AwaitCancels(1);
   EXPECT_EQ(service_.calls(), 1);
   service_.Release();
+}
+
+// Without these whoever says all and then listens, as nc -N does, hears nothing.
+TEST_F(ConnectionTest, AClientThatHasSaidAllHasItsAnswers) {
+  service_.Hold();
+  LoopbackClient client(port());
+  client.Send(Infer("first") + Infer("second") + Infer("third"));
+  client.CloseSending();
+  service_.AwaitCalls(1);
+  // The I/O thread has seen the end once it has served a connection that came later.
+  EXPECT_EQ(LoopbackClient(port()).Call(kLive).status, 200);
+  service_.Release();
+  for (const char* id : {"first", "second", "third"}) {
+    const auto response = client.Receive();
+    ASSERT_EQ(response.status, 200);
+    EXPECT_TRUE(Contains(response.body, fmt::format(R"("id":"{}")", id))) << response.body;
+  }
+  EXPECT_TRUE(client.AtEnd());
+  EXPECT_EQ(service_.cancels(), 0);
+}
+
+TEST_F(ConnectionTest, ALargeAnswerReachesAClientThatHasSaidAll) {
+  options_.max_body = std::size_t{64} << 20;
+  std::string data = "1";
+  for (int i = 1; i < 300'000; ++i) data += ",1";
+  const std::string body = fmt::format(
+      R"({{"inputs":[{{"name":"x","shape":[1,300000],"datatype":"FP32","data":[{}]}}]}})", data);
+  LoopbackClient client(port());
+  client.Send(fmt::format(
+      "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}",
+      body.size(), body));
+  client.CloseSending();
+  const auto response = client.Receive();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(std::to_string(response.body.size()), response.fields.at("Content-Length"));
+  EXPECT_TRUE(client.AtEnd());
+}
+
+TEST_F(ConnectionTest, AClientThatHasSaidAllAndIsLostIsNoticed) {
+  service_.Hold();
+  LoopbackClient client(port());
+  client.Send(Infer("gone"));
+  client.CloseSending();
+  service_.AwaitCalls(1);
+  EXPECT_EQ(LoopbackClient(port()).Call(kLive).status, 200);
+  client.Reset();
+  service_.AwaitCancels(1);
+  service_.Release();
+}
+
+TEST_F(ConnectionTest, AnEmptyLineBeforeARequestIsSkipped) {
+  LoopbackClient client(port());
+  EXPECT_EQ(client.Call("\r\n" + Infer("a")).status, 200);
+  client.Send(Infer("b") + "\r");
+  EXPECT_EQ(client.Receive().status, 200);
+  EXPECT_EQ(client.Call("\n" + std::string(kLive)).status, 200);
+  EXPECT_EQ(client.Call("\r\n\r\n" + std::string(kLive)).status, 400) << "one, and no more";
+}
+
+TEST_F(ConnectionTest, TrailersThatAreTooLargeHaveAnAnswer) {
+  options_.max_header = 1000;
+  LoopbackClient client(port());
+  client.Send(
+      "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "2\r\n{}\r\n0\r\nX: " +
+      std::string(10'000, 'x') + "\r\n\r\n");
+  EXPECT_EQ(client.Receive().status, 431);
 }
 
 TEST_F(ConnectionTest, ATruncatedBodyIsNotACall) {

@@ -20,9 +20,7 @@ DecodeThreads::~DecodeThreads() {
 void DecodeThreads::Add(const std::string& client, Task task) {
   {
     const std::scoped_lock lock(mutex_);
-    std::deque<Task>& waiting = tasks_[client];
-    if (waiting.empty()) turns_.push_back(client);
-    waiting.push_back(std::move(task));
+    tasks_.Add(client, std::move(task));
   }
   changed_.notify_one();
 }
@@ -32,18 +30,9 @@ void DecodeThreads::Run(std::size_t thread) {
     Task task;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopped_ || !turns_.empty(); });
-      if (turns_.empty()) return;
-      std::string client = std::move(turns_.front());
-      turns_.pop_front();
-      const auto mine = tasks_.find(client);
-      task = std::move(mine->second.front());
-      mine->second.pop_front();
-      if (mine->second.empty()) {
-        tasks_.erase(mine);
-      } else {
-        turns_.push_back(std::move(client));
-      }
+      changed_.wait(lock, [this] { return stopped_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      task = tasks_.Take();
     }
     task(thread);
   }

@@ -4,13 +4,13 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "server/http/client_turns.h"
 
 namespace tactus {
 
@@ -31,10 +31,8 @@ class DecodeThreads {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Under the mutex. A client stands in `turns_` once while it has tasks.
-  std::map<std::string, std::deque<Task>> tasks_;
-  std::deque<std::string> turns_;
-  bool stopped_ = false;
+  ClientTurns<Task> tasks_;  // under the mutex
+  bool stopped_ = false;     // likewise
   std::vector<std::thread> threads_;
 };
 

@@ -30,6 +30,8 @@ using boost::system::error_code;
 // After a failed accept (no file descriptors left) the next try waits, or it would fail at once.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
+constexpr int kAcceptAtOnce = 64;
+
 // Of one client as much as of all.
 std::shared_ptr<ClientLimits> Unlimited(const HttpOptions& options) {
   constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max() / 2;
@@ -73,6 +75,7 @@ struct HttpServer::Body {
   Expected<std::uint16_t> Listen();
   void Accept();
   void OnAccept(error_code error, tcp::socket socket, std::shared_ptr<IoThread> thread);
+  void Welcome(tcp::socket socket, std::shared_ptr<IoThread> thread);
   void CloseAcceptor();
 };
 
@@ -116,6 +119,19 @@ void HttpServer::Body::OnAccept(error_code error, tcp::socket socket,
     });
     return;
   }
+  Welcome(std::move(socket), std::move(thread));
+  // The others that wait too: what each costs comes later, by turns.
+  acceptor->non_blocking(true, error);
+  for (int i = 1; i < kAcceptAtOnce && !error; ++i) {
+    std::shared_ptr<IoThread> other = io[next++ % io.size()];
+    tcp::socket more(other->io());
+    acceptor->accept(more, error);
+    if (!error) Welcome(std::move(more), std::move(other));
+  }
+  Accept();
+}
+
+void HttpServer::Body::Welcome(tcp::socket socket, std::shared_ptr<IoThread> thread) {
   const bool full = context->connections.fetch_add(1) >= context->options.max_connections;
   asio::io_context& loop = thread->io();
   auto connection = std::make_shared<Connection>(
@@ -127,7 +143,6 @@ void HttpServer::Body::OnAccept(error_code error, tcp::socket socket,
     if (!full || connection->thread().MakeRoom()) return connection->Start();
     connection->Refuse(TooMany(503, "too many connections: try again later"));
   });
-  Accept();
 }
 
 void HttpServer::Body::CloseAcceptor() {

@@ -49,6 +49,20 @@ bool IoThread::MakeRoom() {
   return true;
 }
 
+void IoThread::AwaitShake(std::shared_ptr<Connection> connection) {
+  const bool first = shaking_.empty();
+  const std::string& address = connection->address();
+  shaking_.Add(address, std::move(connection));
+  if (first) boost::asio::post(io_, [self = shared_from_this()] { self->ShakeNext(); });
+}
+
+void IoThread::ShakeNext() {
+  shaking_.Take()->Shake();
+  if (shaking_.empty()) return;
+  // Behind what the hello that is there has just set off.
+  boost::asio::post(io_, [self = shared_from_this()] { self->ShakeNext(); });
+}
+
 void IoThread::Sweep() {
   const auto now = std::chrono::steady_clock::now();
   if (LoopLag* const lag = server_->options.lag.get(); lag != nullptr && swept_) {

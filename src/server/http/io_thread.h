@@ -11,6 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "server/access/client_limits.h"
+#include "server/http/client_turns.h"
 #include "server/http/decode_threads.h"
 #include "server/http/http_message.h"
 #include "server/http/http_server.h"
@@ -48,12 +49,17 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   // one that has no request under way. False: all are busy.
   bool MakeRoom();
 
+  // From this thread: shakes hands once it is the connection's turn. Addresses take turns, and one
+  // signature is made between two looks at all that has come.
+  void AwaitShake(std::shared_ptr<Connection> connection);
+
   // From this thread.
   void Add(Connection* connection) { connections_.insert(connection); }
   void Remove(Connection* connection) { connections_.erase(connection); }
 
  private:
   void Sweep();
+  void ShakeNext();
 
   const std::size_t index_;
   const std::shared_ptr<ServerContext> server_;
@@ -61,6 +67,7 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   boost::asio::io_context io_;
   boost::asio::steady_timer sweep_;
   std::unordered_set<Connection*> connections_;
+  ClientTurns<std::shared_ptr<Connection>> shaking_;  // who waits to shake hands, by address
   bool swept_ = false;
   bool draining_ = false;
   bool expired_ = false;  // every connection has been told that the grace is over

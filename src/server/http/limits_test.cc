@@ -210,7 +210,7 @@ TEST_F(LimitsTest, AClientThatLeavesWhileItsBodyIsReadIsCancelled) {
   LoopbackClient heavy(port());
   heavy.Send(Infer(50'000));
   reading.get_future().wait();
-  heavy.Close();
+  heavy.Reset();
   // The I/O thread has seen the end once it has served a connection that came later.
   EXPECT_EQ(Call(kAskLive).status, 200);
   go_on.set_value();

@@ -65,6 +65,12 @@ class LoopbackClient {
   }
   // The server reads the end, and may still answer.
   void CloseSending() { ::shutdown(socket_, SHUT_WR); }
+  // As a client that is lost: closing alone says only that no more is sent.
+  void Reset() {
+    const linger at_once{1, 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    Close();
+  }
   void Close() {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   }

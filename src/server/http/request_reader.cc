@@ -12,6 +12,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <fmt/format.h>
 
 #include "base/check.h"
 #include "server/kserve/json_codec.h"
@@ -142,10 +143,14 @@ Expected<TimeLimit> TimeLimitOf(const http::fields& head) {
   return limit;
 }
 
+HttpResponse TooLongHead(std::string_view what) {
+  return ErrorResponse(431, fmt::format("the request's {} larger than the server's limit", what));
+}
+
 HttpResponse FailureOf(const beast::error_code& error) {
   HttpResponse response;
   if (error == http::error::header_limit) {
-    response = ErrorResponse(431, "the request's head is larger than the server's limit");
+    response = TooLongHead("head is");
   } else if (error == http::error::bad_version) {
     response = ErrorResponse(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
   } else {
@@ -180,6 +185,7 @@ struct RequestReader::Body {
   std::optional<Parser> parser;
   State state = State::kHead;
   bool touched = false;  // bytes of this request have been parsed
+  bool blank = false;    // an empty line before it was skipped
   bool expects_continue = false;
   bool keep_alive = false;
   std::shared_ptr<BodyBuffer> body;
@@ -192,6 +198,7 @@ struct RequestReader::Body {
   State Fail(HttpResponse response);
   State Parse();
   State ParseHead();
+  bool SkipBlank();
   State OnHead();
   State CopyKnownBody();
   State ParseChunks();
@@ -208,7 +215,7 @@ void RequestReader::Body::Begin() {
   parser->header_limit(static_cast<std::uint32_t>(limits.head));
   parser->body_limit(boost::none);  // checked here, to answer before anything is read
   state = State::kHead;
-  touched = false;
+  touched = blank = false;
   expects_continue = false;
   body_size = 0;
   body_expected.reset();
@@ -260,7 +267,18 @@ RequestReader::State RequestReader::Body::Parse() {
   return body_expected ? CopyKnownBody() : ParseChunks();
 }
 
+// An empty line before a request, which some clients send after a body (RFC 9112, 2.2). False: its
+// end has not come yet.
+bool RequestReader::Body::SkipBlank() {
+  if (touched || blank || buffer[begin] != '\r') return true;
+  if (end - begin < 2) return false;
+  if (buffer[begin + 1] == '\n') begin += 2;
+  blank = true;
+  return true;
+}
+
 RequestReader::State RequestReader::Body::ParseHead() {
+  if (begin < end && !SkipBlank()) return state;
   while (begin < end) {
     beast::error_code error;
     touched = true;
@@ -340,8 +358,10 @@ RequestReader::State RequestReader::Body::ParseChunks() {
       return Fail(FailureOf(error));
     }
     if (parser->is_done()) return OnWhole();
-    if (error == http::error::need_more || (used == 0 && body_size < body->capacity()))
+    if (error == http::error::need_more || (used == 0 && body_size < body->capacity())) {
+      if (begin == 0 && end == capacity) return Fail(TooLongHead("trailers are"));
       return state;
+    }
   }
 }
 

@@ -162,8 +162,10 @@ Expected<InflatedBody> Inflate(Coding coding, std::span<const std::byte> body, s
     const int state = inflate(&z, Z_NO_FLUSH);
     out.Filled(room - z.avail_out);
     if (state == Z_STREAM_END) {
-      if (z.avail_in > 0 || !body.empty()) return damaged();
-      return std::move(out).Take();
+      if (z.avail_in == 0 && body.empty()) return std::move(out).Take();
+      // gzip may have several members, one after the other (RFC 1952, 2.2).
+      if (coding != Coding::kGzip || inflateReset(&z) != Z_OK) return damaged();
+      continue;
     }
     if (state != Z_OK && state != Z_BUF_ERROR) return damaged();
     if (z.avail_out > 0 && z.avail_in == 0 && body.empty()) return damaged();  // cut off

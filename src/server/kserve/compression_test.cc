@@ -41,6 +41,18 @@ TEST(Compression, TheLimitAppliesToTheInflatedSize) {
   }
 }
 
+// As `cat a.gz b.gz` and parallel packers write it.
+TEST(Compression, GzipMayHaveSeveralMembers) {
+  const std::string two = Packed(Coding::kGzip, "one and ") + Packed(Coding::kGzip, "two");
+  const auto body = Inflate(Coding::kGzip, Bytes(two), 100);
+  ASSERT_TRUE(body.has_value());
+  EXPECT_EQ(Text(*body), "one and two");
+  EXPECT_FALSE(Inflate(Coding::kGzip, Bytes(two.substr(0, two.size() - 1)), 100).has_value());
+  EXPECT_FALSE(Inflate(Coding::kGzip, Bytes(two), 10).has_value()) << "the limit is of all";
+  const std::string deflated = Packed(Coding::kDeflate, "one") + Packed(Coding::kDeflate, "two");
+  EXPECT_FALSE(Inflate(Coding::kDeflate, Bytes(deflated), 100).has_value());
+}
+
 TEST(Compression, DamageIsNoticed) {
   for (const Coding coding : kCodings) {
     const std::string packed = Packed(coding, std::string(5000, 'a') + "b");

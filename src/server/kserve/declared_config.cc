@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -12,6 +11,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "base/whole_file.h"
 #include "server/kserve/json_text.h"
 #include "server/kserve/model_config_message.h"
 
@@ -47,7 +47,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 
 // Configurations are not recursive: deeper nesting can only be an attack on the stack.
 constexpr int kMostRecursion = 32;
-constexpr std::uintmax_t kLargestFile = 1 << 20;
+constexpr std::size_t kLargestFile = 1 << 20;
 
 std::string PlaceOf(std::string_view text, std::size_t position) {
   const std::string_view before = text.substr(0, position);
@@ -96,23 +96,11 @@ Expected<DeclaredConfig> DeclaredConfig::FromFolder(const std::filesystem::path&
   if (!override_json.empty()) return FromJson(override_json);
   const fs::path file = folder / "config.pbtxt";
   std::error_code error;
-  const auto kind = fs::status(file, error).type();
-  if (kind == fs::file_type::not_found) return Empty(file.string());
-  if (kind != fs::file_type::regular) {
-    return InvalidArgument(file.string() + ": cannot be read as a file");
-  }
-  const std::uintmax_t size = fs::file_size(file, error);
-  if (error || size > kLargestFile) {
-    return InvalidArgument(file.string() + ": larger than a configuration can be (1 MiB)");
-  }
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) {
-    if (size == 0) return Empty(file.string());
-    return InvalidArgument(file.string() + ": cannot be read");
-  }
-  return FromText(std::move(text).str(), file.string());
+  if (!fs::exists(file, error) && !error) return Empty(file.string());
+  const auto text = ReadRegular(file, kLargestFile);
+  if (!text) return InvalidArgument(text.error().message);
+  if (text->empty()) return Empty(file.string());
+  return FromText(*text, file.string());
 }
 
 Expected<DeclaredConfig> DeclaredConfig::FromJson(std::string_view json) {

@@ -234,6 +234,12 @@ TEST_F(DecodeTest, BadJsonHasAnAnswer) {
        "neither 'data' nor"},
       {R"({"inputs":[{"name":null,"shape":[1],"datatype":"FP32","data":[1]}]})",
        "'name' must be given"},
+      {R"({"inputs":[],"inputs":[]})", "'inputs' is given twice"},
+      {R"({"id":"a","i\u0064":"b"})", "'id' is given twice"},
+      {R"({"parameters":{"a":1,"b":1,"a":2}})", "'a' is given twice"},
+      {R"({"0":0,"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0,"8":0,"9":0,"8":0})",
+       "'8' is given twice"},
+      {R"({"outputs":[{"name":"a","name":"b"}]})", "'name' is given twice"},
       {R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":)"
        R"({"shared_memory_region":"r"}}]})",
        "shared memory is not supported"},
@@ -359,12 +365,18 @@ class EncodeTest : public testing::Test {
 
 TEST_F(EncodeTest, NumbersReadBackAsTheyWere) {
   Output<float>(DataType::kFp32, {0.1F, 1e-30F, -0.0F, 16777216.0F});
-  EXPECT_EQ(Json(), R"("data":[0.1,1e-30,-0,16777216]}]})");
+  EXPECT_EQ(Json(), R"("data":[0.1,1e-30,-0.0,16777216]}]})");
 }
 
 TEST_F(EncodeTest, WhatJsonCannotSayIsAWord) {
   Output<double>(DataType::kFp64, {NAN, INFINITY, -INFINITY});
   EXPECT_EQ(Json(), R"("data":["NaN","Infinity","-Infinity"]}]})");
+}
+
+// "-0" is a whole number to Python's json, and its sign is lost.
+TEST_F(EncodeTest, ZeroKeepsItsSign) {
+  Output<double>(DataType::kFp64, {-0.0, 0.0});
+  EXPECT_EQ(Json(), R"("data":[-0.0,0]}]})");
 }
 
 TEST_F(EncodeTest, Integers) {

@@ -1,5 +1,6 @@
 #include "server/kserve/json_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -51,8 +52,16 @@ void AppendEscaped(std::string& out, char c) {
   }
 }
 
+// "-0" is a whole number to readers of JSON, which has no sign.
+template <class Floating>
+char* WriteFinite(char* at, char* end, Floating value) {
+  constexpr std::string_view kMinusZero = "-0.0";
+  if (value == 0 && std::signbit(value)) return std::ranges::copy(kMinusZero, at).out;
+  return std::to_chars(at, end, value).ptr;
+}
+
 char* Write(char* at, char* end, double value) {
-  if (std::isfinite(value)) return std::to_chars(at, end, value).ptr;
+  if (std::isfinite(value)) return WriteFinite(at, end, value);
   const std::string_view word = std::isnan(value) ? "\"NaN\""
                                 : value > 0       ? "\"Infinity\""
                                                   : "\"-Infinity\"";
@@ -60,7 +69,7 @@ char* Write(char* at, char* end, double value) {
 }
 // The shortest text that reads back as the same float, not as the same double.
 char* Write(char* at, char* end, float value) {
-  if (std::isfinite(value)) return std::to_chars(at, end, value).ptr;
+  if (std::isfinite(value)) return WriteFinite(at, end, value);
   return Write(at, end, static_cast<double>(value));
 }
 template <class Integer>

@@ -1,25 +1,24 @@
 #include "server/kserve/labels.h"
 
-#include <fstream>
 #include <optional>
-#include <system_error>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/whole_file.h"
 #include "server/kserve/config_fields.h"
 
 namespace tactus {
 namespace {
 
 // A million names of 64 bytes; a larger file is another file.
-constexpr std::uintmax_t kMostBytes = 64 << 20;
+constexpr std::size_t kMostBytes = 64 << 20;
 
 std::optional<std::vector<std::string>> LinesOf(const std::filesystem::path& file) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(file, error);
-  std::ifstream stream(file);
-  if (error || size > kMostBytes || !stream) return std::nullopt;
+  auto text = ReadRegular(file, kMostBytes);
+  if (!text) return std::nullopt;
+  std::istringstream stream(*std::move(text));
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) {
     if (line.ends_with('\r')) line.pop_back();
