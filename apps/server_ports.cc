@@ -92,8 +92,8 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .max_body = o.max_body_mb << 20,
           .memory = (o.pending_mb << 20) + (std::size_t{64} << 20),
           .max_connections = parts.connections,
-          .least_ping_interval = std::chrono::milliseconds(std::llround(1e3 * o.grpc_ping_s)),
-          .warn = [log = parts.logs.log()](const std::string& line) { log->warn(line); }};
+          .warn = [log = parts.logs.log()](const std::string& line) { log->warn(line); },
+          .least_ping_interval = std::chrono::milliseconds(std::llround(1e3 * o.grpc_ping_s))};
 }
 
 // Whoever opens the socket may do everything, without limits of a client.

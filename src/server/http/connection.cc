@@ -219,10 +219,12 @@ void Connection::OnRead(error_code error, std::size_t n) {
   Read();
 }
 
-// The client sends no more. Whether it has gone shows where it resets the connection, or where a
-// write or the kernel's question fails.
+// The client sends no more. Whether it still listens shows where it is told something that it will
+// pass over (RFC 9110, 15.2): the host of a client that has gone resets the connection. Else where a
+// later write or the kernel's question fails.
 void Connection::OnEnd() {
   client_ended_ = true;
+  if (phase_ == Phase::kHandling && reader_.takes_interim() && !interim_) WriteContinue();
   NoticeSilentEnd();
   stream_.socket().async_wait(asio::socket_base::wait_error,
                               [self = shared_from_this()](error_code error) {

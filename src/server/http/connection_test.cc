@@ -70,6 +70,16 @@ TEST_F(ConnectionTest, AClientThatLeavesFreesItsPlace) {
   service_.Release();
 }
 
+TEST_F(ConnectionTest, AClientThatClosesFreesItsPlace) {
+  service_.Hold();
+  LoopbackClient client(port());
+  client.Send(Infer("gone"));
+  service_.AwaitCalls(1);
+  client.Close();
+  service_.AwaitCancels(1);
+  service_.Release();
+}
+
 TEST_F(ConnectionTest, AClientThatLeavesBehindAPipelinedRequestIsNoticedToo) {
   service_.Hold();
   LoopbackClient client(port());

@@ -88,6 +88,7 @@ class LoopbackClient {
   ClientResponse Receive(bool head_only = false) {
     ClientResponse response;
     std::string head = ReadUntil("\r\n\r\n");
+    while (head.starts_with("HTTP/1.1 100")) head = ReadUntil("\r\n\r\n");
     if (!head.starts_with("HTTP/1.1 ")) return response;
     response.status = std::stoi(head.substr(9, 3));
     std::size_t at = head.find("\r\n") + 2;

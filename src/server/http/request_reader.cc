@@ -187,6 +187,7 @@ struct RequestReader::Body {
   bool touched = false;  // bytes of this request have been parsed
   bool blank = false;    // an empty line before it was skipped
   bool expects_continue = false;
+  bool takes_interim = false;
   bool keep_alive = false;
   std::shared_ptr<BodyBuffer> body;
   std::size_t body_size = 0;                 // received so far
@@ -298,12 +299,13 @@ RequestReader::State RequestReader::Body::ParseHead() {
 RequestReader::State RequestReader::Body::OnHead() {
   const auto& head = parser->get();
   keep_alive = head.keep_alive();
+  takes_interim = head.version() >= 11;
   if (auto fault = FramingFault(*parser)) return Fail(std::move(*fault));
   if (const auto expect = head.find(http::field::expect); expect != head.end()) {
     if (!beast::iequals(expect->value(), "100-continue")) {
       return Fail(ErrorResponse(417, "only 'Expect: 100-continue' can be met"));
     }
-    expects_continue = head.version() >= 11;
+    expects_continue = takes_interim;
   }
   state = State::kBody;
   if (!parser->chunked()) {
@@ -441,6 +443,7 @@ bool RequestReader::TakeContinue() {
 }
 
 HttpRequest& RequestReader::request() { return body_->request; }
+bool RequestReader::takes_interim() const { return body_->takes_interim; }
 bool RequestReader::keep_alive() const { return body_->keep_alive; }
 const HttpResponse& RequestReader::failure() const { return body_->failure; }
 

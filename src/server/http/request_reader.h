@@ -68,6 +68,8 @@ class RequestReader {
   bool TakeContinue();
 
   HttpRequest& request();   // kWhole
+  // Whether its client understands answers before the answer (HTTP/1.1).
+  bool takes_interim() const;
   bool keep_alive() const;  // of the whole request
   const HttpResponse& failure() const;
 
