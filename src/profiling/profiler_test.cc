@@ -255,7 +255,7 @@ TEST(Profiler, AFileOfSamplesThatIsNotOneIsAnErrorThatNamesTheLine) {
     std::string place;
   };
   for (const Case& c :
-       {Case{"", ":1:"}, Case{"PNG", ":1:"}, Case{"tactus-profile-samples 1\n", ":2:"},
+       {Case{"", "is empty"}, Case{"PNG", ":1:"}, Case{"tactus-profile-samples 1\n", ":2:"},
         Case{head + "cell a 1 final\n", ":3:"},
         Case{head + "cell a 1 final 1 5\ncell a 1 final 0 5\n", ":4:"},
         Case{head + "cell a 1 final 1 -5\n", ":3:"},

@@ -178,7 +178,7 @@ TEST_F(TraceArrivalsTest, ReportsWhatIsNoTrace) {
            {"0\n-1\n", ":2: must be an instant"},
            {"5\n", "at least two"},
            {"5\n5\n", "at least two"},
-           {"", "at least two"}}) {
+           {"", "is empty"}}) {
     const auto streams = MakeArrivals(Trace(text), kStart + Seconds(1));
     ASSERT_FALSE(streams) << text;
     EXPECT_THAT(streams.error().message, ::testing::HasSubstr(message));

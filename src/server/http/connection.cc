@@ -220,8 +220,8 @@ void Connection::OnRead(error_code error, std::size_t n) {
 }
 
 // The client sends no more. Whether it still listens shows where it is told something that it will
-// pass over (RFC 9110, 15.2): the host of a client that has gone resets the connection. Else where a
-// later write or the kernel's question fails.
+// pass over (RFC 9110, 15.2): the host of a client that has gone resets the connection. Else it
+// shows where a later write or the kernel's question fails.
 void Connection::OnEnd() {
   client_ended_ = true;
   if (phase_ == Phase::kHandling && reader_.takes_interim() && !interim_) WriteContinue();

@@ -67,7 +67,7 @@ class RequestReader {
   // The client waits for "100 Continue" before it sends the body. True once for each request.
   bool TakeContinue();
 
-  HttpRequest& request();   // kWhole
+  HttpRequest& request();  // kWhole
   // Whether its client understands answers before the answer (HTTP/1.1).
   bool takes_interim() const;
   bool keep_alive() const;  // of the whole request
