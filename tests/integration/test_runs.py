@@ -29,9 +29,11 @@ def both(root):
     graph(root, "steps")
 
 
-def call(server, model, *rows):
+def call(server, model, *rows, timeout_s=None):
     body = {"inputs": [{"name": "x", "shape": [len(rows), 1], "datatype": "INT64",
                         "data": list(rows)}]}
+    if timeout_s:
+        body["parameters"] = {"timeout": int(timeout_s * 1e6)}
     status, headers, answer = server.post(f"/v2/models/{model}/infer", json.dumps(body).encode())
     return status, json.loads(answer)
 
@@ -70,8 +72,8 @@ class RunsTest(unittest.TestCase):
                 self.assertLess(time.monotonic(), end)
             self.assertEqual(server.metric("tactus_lane_stuck"), 0)
             self.assertGreaterEqual(server.metric("tactus_lane_stuck_runs_total"), 1)
-            self.assertIn("a run of model 'steps' has taken", server.errors())
             self.assertEqual(server.terminate(), 0, server.errors())
+            self.assertIn("a run of model 'steps' has taken", server.errors())
 
 
 if __name__ == "__main__":
