@@ -7,7 +7,7 @@ measured here. Needs numpy; for --format aoti, PyTorch 2.6 or later and a machin
 since a package is code for one kind of device.
 
     resnets.py --out DIR                          # ONNX graphs, half a gigabyte
-    resnets.py --out DIR --format aoti            # AOTInductor packages for the device
+    resnets.py --out DIR --format aoti            # AOTInductor packages for the device, side by side
     resnets.py --out DIR --width 8                # an eighth of the channels: for a test
 
 A model repository: DIR/resnet50/config.pbtxt and DIR/resnet50/1/exit1.onnx and so on; the graphs of
@@ -16,7 +16,10 @@ one fully connected layer), the last one is the network's own. Images are of --s
 32 as those of CIFAR-100 are, of which the paper's networks tell 100 classes.
 """
 import argparse
+import concurrent.futures
+import os
 import pathlib
+import subprocess
 import sys
 
 import numpy as np
@@ -163,7 +166,8 @@ def write_onnx(name, network, size, folder):
     weights.file.close()
 
 
-def write_aoti(network, size, device, folder):
+def write_package(options, name, number):
+    """The exit of this number, from 0, as a package."""
     import torch
     from torch.nn import functional
 
@@ -191,20 +195,39 @@ def write_aoti(network, size, device, folder):
                 known[output] = run[operator](attributes, *given)
             return known['logits']
 
+    network = Network(NETWORKS[name][0], options.width,
+                      [options.seed, list(NETWORKS).index(name)])
     batch = {0: torch.export.Dim('batch', min=1, max=MAX_BATCH)}
-    noise = torch.randn(MAX_BATCH, 3, size, size, generator=torch.Generator().manual_seed(1))
-    for number in range(len(network.heads)):
-        module = Exit(network.up_to(number)).to(device).eval()
-        path = folder / f'exit{number + 1}.pt2'
-        with torch.no_grad():
-            exported = torch.export.export(module, (noise.to(device),), dynamic_shapes={'x': batch})
-            torch._inductor.aoti_compile_and_package(exported, package_path=str(path))
-            packaged = torch._inductor.aoti_load_package(str(path))(noise.to(device))
-            right = module(noise.to(device))
-        off = ((packaged - right).abs().max() / right.abs().max()).item()
-        print(f'{path}: off by {off:.2g} of the largest answer at most', flush=True)
-        if not off < 0.05:  # devices may multiply with ten bits
-            sys.exit(f'resnets.py: {path} does not compute what its layers do')
+    noise = torch.randn(MAX_BATCH, 3, options.size, options.size,
+                        generator=torch.Generator().manual_seed(1)).to(options.device)
+    module = Exit(network.up_to(number)).to(options.device).eval()
+    path = options.out / name / '1' / f'exit{number + 1}.pt2'
+    with torch.no_grad():
+        exported = torch.export.export(module, (noise,), dynamic_shapes={'x': batch})
+        torch._inductor.aoti_compile_and_package(exported, package_path=str(path))
+        packaged = torch._inductor.aoti_load_package(str(path))(noise)
+        right = module(noise)
+    off = ((packaged - right).abs().max() / right.abs().max()).item()
+    print(f'{path}: off by {off:.2g} of the largest answer at most', flush=True)
+    if not off < 0.05:  # devices may multiply with ten bits
+        raise SystemExit(f'resnets.py: {path} does not compute what its layers do')
+
+
+def write_packages(options):
+    """A process for each exit, since most of the time is the compilers', on one core; the exits that
+    could not be made."""
+    # Each would start compilers of its own for every core.
+    environment = {'TORCHINDUCTOR_COMPILE_THREADS': '1', **os.environ}
+
+    def make(package):
+        arguments = [sys.executable, '-X', 'faulthandler', '-B', __file__, '--out', options.out,
+                     '--device', options.device, '--size', str(options.size), '--width',
+                     str(options.width), '--seed', str(options.seed), '--package', package]
+        return subprocess.run(arguments, env=environment, check=False).returncode == 0
+
+    packages = [f'{name}/{number}' for name in NETWORKS for number in range(4)]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        return [package for package, made in zip(packages, pool.map(make, packages)) if not made]
 
 
 def config(name, accuracies, size, aoti):
@@ -232,18 +255,26 @@ def main():
     parser.add_argument('--size', type=int, default=32, help='pixels a side')
     parser.add_argument('--width', type=int, default=64, help='channels of the first stage')
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='packages made at once')
+    parser.add_argument('--package', help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.package:
+        name, number = options.package.split('/')
+        write_package(options, name, int(number))
+        return 0
     for index, (name, (blocks, accuracies)) in enumerate(NETWORKS.items()):
         folder = options.out / name / '1'
         folder.mkdir(parents=True, exist_ok=True)
-        network = Network(blocks, options.width, [options.seed, index])
-        if options.format == 'aoti':
-            write_aoti(network, options.size, options.device, folder)
-        else:
+        if options.format == 'onnx':
+            network = Network(blocks, options.width, [options.seed, index])
             write_onnx(name, network, options.size, folder)
         text = config(name, accuracies, options.size, options.format == 'aoti')
         (options.out / name / 'config.pbtxt').write_text(text, encoding='utf-8')
-        print(f'{options.out / name}: {sum(blocks) * 3 + 2} layers, 4 exits')
+        print(f'{options.out / name}: {sum(blocks) * 3 + 2} layers, 4 exits', flush=True)
+    if options.format == 'aoti':
+        failed = write_packages(options)
+        if failed:
+            sys.exit(f'resnets.py: could not be made: {", ".join(failed)}; see above')
     return 0
 
 

@@ -38,4 +38,7 @@ if [ "$wanted" = yes ]; then
   fi
   [ -f "$folder/.complete" ] && set -- "$@" --resnets "$folder"
 fi
+# For the program alone: Python has libraries of its own.
+LD_LIBRARY_PATH=${BENCH_LIBRARIES:+$BENCH_LIBRARIES:}${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH
 exec "$program" "$@"
