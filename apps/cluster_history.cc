@@ -49,14 +49,13 @@ Status Keep(Expected<Records> read, std::optional<Records>& to) {
 
 Expected<ClusterPast> ReadPast(const HistoryFlags& flags, knowledge::Store& store,
                                knowledge::Window window) {
-  constexpr auto kRaw = knowledge::Resolution::kRaw;
   const bool all = !flags.plans && !flags.events && !flags.arrivals && !flags.links;
   ClusterPast past;
   Status read;
   if (all || flags.plans) read = Keep(store.Plans(window), past.plans);
   if (read && (all || flags.events)) read = Keep(store.Events(window), past.events);
-  if (read && flags.arrivals) read = Keep(store.Arrivals(window, kRaw), past.arrivals);
-  if (read && flags.links) read = Keep(store.NetworkSamples(window, kRaw), past.links);
+  if (read && flags.arrivals) read = Keep(store.Arrivals(window), past.arrivals);
+  if (read && flags.links) read = Keep(store.NetworkSamples(window), past.links);
   if (!read) return std::unexpected(std::move(read.error()));
   return past;
 }

@@ -28,7 +28,7 @@
 #include "base/source_path_for_test.h"
 #include "metrics/report.h"
 #include "program.h"
-#include "scheduler/sharded_scheduler.h"
+#include "shards/sharded_scheduler.h"
 #include "workload/profile_file.h"
 
 namespace {

@@ -48,15 +48,11 @@ bool IsText(std::string_view text) {
 
 // What is wrong with a field; null: nothing.
 template <class T>
-const char* FaultOfField(const T& field, Role role) {
+const char* FaultOfField(const T& field) {
   if constexpr (std::same_as<T, std::string>) {
     if (!IsText(field)) return "is not UTF-8, or holds NUL";
   } else if constexpr (std::same_as<T, double>) {
     if (!std::isfinite(field)) return "is not a finite number";
-  } else if constexpr (std::same_as<T, UtcTime>) {
-    if (role == Role::kAt && (field < kEarliest || field >= kLatest)) {
-      return "is not between the years 2000 and 2200";
-    }
   } else if constexpr (std::same_as<T, std::uint64_t>) {
     if (field > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) return "is above 2^63 - 1";
   }
@@ -65,16 +61,23 @@ const char* FaultOfField(const T& field, Role role) {
 
 template <class Record>
 void CheckRecord(const Record& record, std::string& fault) {
-  Fields<Record>::Visit(record, [&]<class T>(const char* column, const T& field, Role role) {
-    const char* wrong = fault.empty() ? FaultOfField(field, role) : nullptr;
-    if (wrong) fault = fmt::format("{}.{} {}", Fields<Record>::kTable, column, wrong);
-  });
+  const auto found = [&](const char* column, const char* wrong) {
+    if (wrong && fault.empty()) {
+      fault = fmt::format("{}.{} {}", Fields<Record>::kTable, column, wrong);
+    }
+  };
+  if constexpr (std::same_as<Record, ArrivalSample> || std::same_as<Record, NetworkSample>) {
+    const bool dated = record.at >= kEarliest && record.at < kLatest;
+    found("at", dated ? nullptr : "is not between the years 2000 and 2200");
+  }
+  Fields<Record>::Visit(
+      record, [&](const char* column, const auto& field) { found(column, FaultOfField(field)); });
 }
 
 std::size_t TextIn(const auto& record) {
   std::size_t bytes = 0;
   using Record = std::remove_cvref_t<decltype(record)>;
-  Fields<Record>::Visit(record, [&]<class T>(const char*, const T& field, Role) {
+  Fields<Record>::Visit(record, [&]<class T>(const char*, const T& field) {
     if constexpr (std::same_as<T, std::string>) bytes += field.size();
   });
   return bytes;
@@ -85,18 +88,13 @@ std::size_t TextIn(const auto& record) {
 Status CheckBatch(const Batch& batch) {
   std::string fault;
   for (const std::uint64_t number : {batch.term, batch.sequence}) {
-    if (const char* wrong = FaultOfField(number, Role::kKey)) {
+    if (const char* wrong = FaultOfField(number)) {
       fault = std::string("its term or sequence ") + wrong;
     }
   }
   ForEachList(batch, [&]<class Record>(const std::vector<Record>& list) {
     for (const Record& record : list) CheckRecord(record, fault);
   });
-  for (const Pipeline& pipeline : batch.pipelines) {
-    for (const Stage& stage : pipeline.stages) {
-      CheckRecord(StageOfPipeline{.pipeline = "", .number = 0, .stage = stage}, fault);
-    }
-  }
   if (fault.empty()) return {};
   return InvalidArgument("a batch for the knowledge base: " + fault + "; correct what wrote it");
 }

@@ -13,16 +13,8 @@ Status CheckBatch(const Batch& batch);
 // Each list of the batch in turn, in the order in which they are written.
 template <class Batch, class Visit>
 void ForEachList(Batch& batch, Visit&& visit) {
-  visit(batch.devices);
-  visit(batch.links);
-  visit(batch.models);
-  visit(batch.pipelines);
-  visit(batch.profiles);
   visit(batch.arrivals);
-  visit(batch.batch_latencies);
-  visit(batch.outcomes);
   visit(batch.network);
-  visit(batch.device_loads);
   visit(batch.plans);
   visit(batch.verdicts);
   visit(batch.events);

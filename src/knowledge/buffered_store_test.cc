@@ -222,8 +222,7 @@ TEST(BufferedStore, TenMinutesWithoutPostgresCostNothing) {
   server.Start();
   ASSERT_TRUE(store.Flush(kPatience)) << store.counts().last_error;
   auto reader = Must(OpenStore(where));
-  EXPECT_EQ(Must(reader->NetworkSamples({kNoon, kNoon + minutes(1)}, Resolution::kRaw)).size(),
-            1'199u);
+  EXPECT_EQ(Must(reader->NetworkSamples({kNoon, kNoon + minutes(1)})).size(), 1'199u);
   EXPECT_EQ(Must(reader->HighestSeen()).term, 3u);
 }
 

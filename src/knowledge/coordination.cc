@@ -2,7 +2,7 @@
 
 #include "knowledge/etcd/etcd_lease.h"
 #include "knowledge/file_lock.h"
-#ifdef TACTUS_HAVE_LIBPQXX
+#ifdef TACTUS_HAVE_LIBPQ
 #include "knowledge/postgres/advisory_lock.h"
 #endif
 
@@ -20,11 +20,11 @@ Expected<std::unique_ptr<Coordination>> OpenCoordination(std::string_view where,
   }
   if (where.starts_with("etcd://")) return OpenEtcdLease(where, options);
   if (where.starts_with("postgresql://") || where.starts_with("postgres://")) {
-#ifdef TACTUS_HAVE_LIBPQXX
+#ifdef TACTUS_HAVE_LIBPQ
     return std::make_unique<AdvisoryLock>(where, options);
 #else
     return InvalidArgument(
-        "leadership by PostgreSQL: this tactus was built without libpqxx; "
+        "leadership by PostgreSQL: this tactus was built without libpq; "
         "run ./run build postgres");
 #endif
   }

@@ -30,13 +30,10 @@ std::uint64_t Seed() {
 Batch NumberedBatch(std::uint64_t sequence) {
   Batch batch{.term = kTerm, .sequence = sequence};
   for (std::size_t i = 0; i < kRowsInABatch; ++i) {
-    batch.outcomes.push_back({kNoon + std::chrono::seconds(sequence),
-                              "street",
-                              std::to_string(i),
-                              std::int64_t(sequence),
-                              0,
-                              0,
-                              {}});
+    batch.arrivals.push_back({.at = kNoon + std::chrono::seconds(sequence),
+                              .pipeline = "street",
+                              .stage = std::to_string(i),
+                              .bytes_in = std::int64_t(sequence)});
   }
   batch.plans = {{sequence, kTerm, kNoon, "{}", "{}", "{}", PlanFate::kAdopted, kNoon, ""}};
   batch.events = {{0, kNoon, "batch", std::to_string(sequence), ""}};
@@ -48,16 +45,14 @@ Batch NumberedBatch(std::uint64_t sequence) {
 std::uint64_t CheckWhole(Store& store, std::uint64_t confirmed) {
   const Window all{kNoon, kNoon + std::chrono::hours(24)};
   std::map<std::int64_t, std::size_t> rows;
-  for (const OutcomeSample& sample : Must(store.Outcomes(all, Resolution::kRaw))) {
-    ++rows[sample.on_time];
-  }
+  for (const ArrivalSample& sample : Must(store.Arrivals(all))) ++rows[sample.bytes_in];
   const auto there = std::uint64_t{rows.size()};
   EXPECT_GE(there, confirmed);
   for (std::uint64_t sequence = 1; sequence <= there; ++sequence) {
     EXPECT_EQ(rows[std::int64_t(sequence)], kRowsInABatch) << "batch " << sequence;
   }
   EXPECT_EQ(Must(store.HighestSeen()).epoch, there);
-  EXPECT_EQ(Must(store.EventsSince(0, 1'000'000)).size(), there);
+  EXPECT_EQ(Must(store.Events(all)).size(), there);
   return there;
 }
 

@@ -206,8 +206,8 @@ ServerFolder::~ServerFolder() {
 }
 
 std::string PostgresServer::WhyNot() {
-#ifndef TACTUS_HAVE_LIBPQXX
-  return "this build has no libpqxx";
+#ifndef TACTUS_HAVE_LIBPQ
+  return "this build has no libpq";
 #endif
   if (!std::filesystem::exists(kPostgresBin / "postgres")) {
     return "no PostgreSQL 15 in " + kPostgresBin.string() + "; ./run test installs it";

@@ -1,14 +1,11 @@
-// What a knowledge base holds, as plain data: what the cluster is made of, what was measured, what
-// was planned, what happened. Instants are UTC and come from the caller; samples bear the instant
-// at which the controller received them.
+// What a knowledge base holds, as plain data: what was measured, who was let in, what was planned
+// and what happened. Instants are UTC and come from the caller; samples bear the instant at which
+// the controller received them.
 #pragma once
 
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/serving_time.h"
 
@@ -20,81 +17,6 @@ using UtcTime = std::chrono::sys_time<std::chrono::microseconds>;
 struct Window {
   UtcTime begin{};
   UtcTime end{};
-};
-
-// What the cluster is made of. A later record of the same key replaces the earlier one.
-
-struct Device {
-  std::string name;  // key
-  std::string kind;
-  std::string site;
-  int accelerators = 1;
-  double memory_mb = 0;  // of each accelerator
-  bool server = false;   // takes stages of other devices' pipelines
-  UtcTime seen{};        // last
-
-  bool operator==(const Device&) const = default;
-};
-
-// In one direction: an uplink and its downlink are two.
-struct Link {
-  std::string from_site;  // key
-  std::string to_site;    // key
-  double mbps = 0;        // as declared; what was measured are NetworkSamples
-  Duration rtt{};
-
-  bool operator==(const Link&) const = default;
-};
-
-struct Model {
-  std::string digest;  // key, "sha256:..."
-  std::string name;
-  std::int64_t bytes = 0;
-
-  bool operator==(const Model&) const = default;
-};
-
-struct Stage {
-  std::string name;
-  std::string model;  // digest
-  double items = 1;   // that it works on for each of the pipeline's frames, mean
-  double in_kb = 0;   // of an item, as it is sent over a link
-  double out_kb = 0;  // of an answer
-
-  bool operator==(const Stage&) const = default;
-};
-
-struct Pipeline {
-  std::string name;    // key
-  std::string source;  // the device that its frames come from
-  Duration slo{};
-  std::string declaration;    // JSON, whole: who waits for whom is here
-  std::vector<Stage> stages;  // in order; they replace those of the earlier record
-
-  bool operator==(const Pipeline&) const = default;
-};
-
-struct Percentiles {
-  Duration p50{};
-  Duration p95{};
-  Duration p99{};
-
-  bool operator==(const Percentiles&) const = default;
-};
-
-// What a batch of a model takes on devices of a kind.
-struct Profile {
-  std::string model;  // key, digest
-  std::string kind;   // key
-  int exit = 0;       // key, as numbered in the model's profile
-  int batch = 1;      // key
-  Percentiles pre, infer, post;
-  double memory_mb = 0;
-  std::array<double, 5> use{};  // shares of the device's peaks, in core/resource_use.h's order
-  std::string source;           // "measured on cam1", "derived from x"
-  UtcTime made{};
-
-  bool operator==(const Profile&) const = default;
 };
 
 // What was measured.
@@ -114,30 +36,6 @@ struct ArrivalSample {
   bool operator==(const ArrivalSample&) const = default;
 };
 
-struct BatchLatencySample {
-  UtcTime at{};
-  std::string device;
-  std::string model;  // digest
-  int exit = 0;
-  int batch = 1;
-  std::int64_t batches = 0;  // that were observed
-  Percentiles took;
-
-  bool operator==(const BatchLatencySample&) const = default;
-};
-
-struct OutcomeSample {
-  UtcTime at{};
-  std::string pipeline;
-  std::string stage;  // empty: the pipeline as a whole; else `dropped` is what was dropped here
-  std::int64_t on_time = 0;
-  std::int64_t late = 0;
-  std::int64_t dropped = 0;
-  Percentiles took;  // from arrival to answer
-
-  bool operator==(const OutcomeSample&) const = default;
-};
-
 struct NetworkSample {
   UtcTime at{};
   std::string from_site;
@@ -147,17 +45,6 @@ struct NetworkSample {
   double loss = 0;  // share of what was sent
 
   bool operator==(const NetworkSample&) const = default;
-};
-
-struct DeviceLoadSample {
-  UtcTime at{};
-  std::string device;
-  int accelerator = 0;
-  double use = 0;  // of its throughput
-  double memory_mb = 0;
-  double host_cores = 0;  // busy
-
-  bool operator==(const DeviceLoadSample&) const = default;
 };
 
 // Who was let in.

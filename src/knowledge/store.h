@@ -32,16 +32,8 @@ struct Batch {
   // whether it was committed, is not written twice. 0: not numbered.
   std::uint64_t sequence = 0;
 
-  std::vector<Device> devices = {};
-  std::vector<Link> links = {};
-  std::vector<Model> models = {};
-  std::vector<Pipeline> pipelines = {};
-  std::vector<Profile> profiles = {};
   std::vector<ArrivalSample> arrivals = {};
-  std::vector<BatchLatencySample> batch_latencies = {};
-  std::vector<OutcomeSample> outcomes = {};
   std::vector<NetworkSample> network = {};
-  std::vector<DeviceLoadSample> device_loads = {};
   std::vector<Plan> plans = {};
   std::vector<Verdict> verdicts = {};  // after the plans
   std::vector<Event> events = {};      // their numbers are the store's to give
@@ -52,22 +44,15 @@ struct Batch {
 
 enum class Written { kNow, kBefore };  // kBefore: this sequence number was committed earlier
 
-enum class Resolution { kRaw, kMinute, kHour };
-
-// Raw samples, their minutes and their hours.
+// How long a record is kept. The last adopted plan and whatever came after it stay for ever.
 struct Retention {
-  std::chrono::microseconds raw = std::chrono::hours(48);
-  std::chrono::microseconds minutes = std::chrono::days(30);
-  std::chrono::microseconds hours = std::chrono::days(365);
-  // A minute or an hour is rolled up when it has been over for so long. Samples of it that come
-  // later (a store that was away) stay raw.
-  std::chrono::microseconds settle = std::chrono::minutes(15);
-  // Of each table, deleted by one call; a day of PostgreSQL's raw samples goes at once.
+  std::chrono::microseconds samples = std::chrono::hours(48);
+  std::chrono::microseconds plans_and_events = std::chrono::days(365);
+  // Samples of each table that one call deletes; a day of PostgreSQL's goes at once.
   std::int64_t most_deleted = 50'000;
 };
 
 struct Retained {
-  std::int64_t rolled = 0;      // rows of roll-ups that were made
   std::int64_t deleted = 0;     // rows
   std::int64_t partitions = 0;  // days of samples that were dropped whole
   bool done = true;             // false: more is to be deleted; call again
@@ -98,54 +83,55 @@ class StoreWriter {
   // not there.
   virtual Expected<Written> Commit(const Batch& batch) = 0;
 
-  // Rolls up and deletes, as of `now`, in small transactions. Plans and events go after
-  // Retention::hours, but for the last adopted plan and whatever came after it.
+  // Deletes what is old, as of `now`, in small transactions.
   virtual Expected<Retained> Retain(UtcTime now, const Retention& limits = {}) = 0;
 };
 
-class Store : public StoreWriter {
+class Database;
+
+// Over SQLite or PostgreSQL (sql/database.h).
+class Store final : public StoreWriter {
  public:
+  // Of a database whose schema is today's. OpenStore() makes it.
+  explicit Store(std::unique_ptr<Database> database);
+  ~Store() override;
+
+  const std::string& place() const override;
+  Expected<Written> Commit(const Batch& batch) override;
+  Expected<Retained> Retain(UtcTime now, const Retention& limits = {}) override;
+
   // Writes down, in a transaction of its own, that the token was used. kBefore: for this public
   // key, earlier. kAlreadyExists: for another. Of several that ask at once, one is the first, in
   // whatever term. Forgets those that have expired, a month after it: clocks differ.
-  virtual Expected<Written> Use(const TokenUse& use) = 0;
+  Expected<Written> Use(const TokenUse& use);
 
-  // By key.
-  virtual Expected<std::vector<Device>> Devices() = 0;
-  virtual Expected<std::vector<Link>> Links() = 0;
-  virtual Expected<std::vector<Model>> Models() = 0;
-  virtual Expected<std::vector<Pipeline>> Pipelines() = 0;
-  virtual Expected<std::vector<Profile>> Profiles() = 0;
-
-  // Of a window, by instant and then by key. A roll-up is the mean of its samples, the sum of its
-  // counts, and of percentiles the highest: a P99 of an hour is that of its worst sample.
-  virtual Expected<std::vector<ArrivalSample>> Arrivals(Window window, Resolution by) = 0;
-  virtual Expected<std::vector<BatchLatencySample>> BatchLatencies(Window window,
-                                                                   Resolution by) = 0;
-  virtual Expected<std::vector<OutcomeSample>> Outcomes(Window window, Resolution by) = 0;
-  virtual Expected<std::vector<NetworkSample>> NetworkSamples(Window window, Resolution by) = 0;
-  virtual Expected<std::vector<DeviceLoadSample>> DeviceLoads(Window window, Resolution by) = 0;
-
-  // Mbit/s of which a share of `quantile` of the window's raw samples is at most so fast (nearest
+  // Of a window, by instant and then by key.
+  Expected<std::vector<ArrivalSample>> Arrivals(Window window);
+  Expected<std::vector<NetworkSample>> NetworkSamples(Window window);
+  // Mbit/s of which a share of `quantile` of the window's samples is at most so fast (nearest
   // rank); nothing where there is no sample.
-  virtual Expected<std::optional<double>> LinkBandwidth(std::string_view from_site,
-                                                        std::string_view to_site, Window window,
-                                                        double quantile = 0.25) = 0;
+  Expected<std::optional<double>> LinkBandwidth(std::string_view from_site,
+                                                std::string_view to_site, Window window,
+                                                double quantile = 0.25);
 
   // Of the adopted plans the one of the highest epoch.
-  virtual Expected<std::optional<Plan>> LastAdoptedPlan() = 0;
+  Expected<std::optional<Plan>> LastAdoptedPlan();
   // Made in the window, by epoch.
-  virtual Expected<std::vector<Plan>> Plans(Window made) = 0;
-  virtual Expected<Plan> PlanOf(std::uint64_t epoch) = 0;          // kNotFound
-  virtual Expected<Highest> HighestSeen() = 0;                     // 0 where there is none
-  virtual Expected<std::vector<Event>> Events(Window window) = 0;  // in order
-  // With a number above `number`, in order, the first `most`.
-  virtual Expected<std::vector<Event>> EventsSince(std::uint64_t number, std::size_t most) = 0;
+  Expected<std::vector<Plan>> Plans(Window made);
+  Expected<Plan> PlanOf(std::uint64_t epoch);          // kNotFound
+  Expected<Highest> HighestSeen();                     // 0 where there is none
+  Expected<std::vector<Event>> Events(Window window);  // in order
+
+ private:
+  // Takes the term and the sequence number, or says why not.
+  Expected<Written> Fence(const Batch& batch);
+
+  const std::unique_ptr<Database> database_;
 };
 
 // "sqlite:PATH" (the file is made where there is none) or "postgresql://USER@HOST:PORT/DATABASE".
 // Brings an older schema up to date, each step in a transaction; kInvalidArgument for a schema that
-// is newer than this program knows, and for PostgreSQL where this build has no libpqxx.
+// is newer than this program knows, and for PostgreSQL where this build has no libpq.
 Expected<std::unique_ptr<Store>> OpenStore(std::string_view where);
 
 }  // namespace tactus::knowledge

@@ -58,10 +58,7 @@ void WriteBuffer::DropSamples(Waiting& waiting) {
   auto kept = std::make_shared<Batch>(*waiting.batch);
   const std::size_t before = kept->records();
   kept->arrivals.clear();
-  kept->batch_latencies.clear();
-  kept->outcomes.clear();
   kept->network.clear();
-  kept->device_loads.clear();
   dropped_ += before - kept->records();
   bytes_ -= waiting.bytes;
   waiting = {kept, waiting.added, kept->bytes(), false};

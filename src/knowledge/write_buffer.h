@@ -1,6 +1,6 @@
 // Batches that wait to be written, oldest first, while a store is away or slow: at most so much and
-// so long. Samples go first, the oldest before the others, and are counted; plans, events and what
-// the cluster is made of stay. No thread and no clock: buffered_store.h has both.
+// so long. Samples go first, the oldest before the others, and are counted; plans and events
+// stay. No thread and no clock: buffered_store.h has both.
 #pragma once
 
 #include <chrono>

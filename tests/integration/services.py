@@ -154,6 +154,6 @@ def postgres_for(case):
     case.addCleanup(postgres.close)
     probe = subprocess.run([TACTUS, "cluster", "history", "--store", postgres.where()],
                            capture_output=True, text=True, timeout=WAIT_S, check=False)
-    if "without libpqxx" in probe.stderr:
-        case.skipTest("this tactus was built without libpqxx")
+    if "without libpq" in probe.stderr:
+        case.skipTest("this tactus was built without libpq")
     return postgres

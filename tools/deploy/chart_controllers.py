@@ -148,8 +148,8 @@ def main(tactus, rendered, example):
     probe = subprocess.run([tactus, 'cluster', 'history', '--store',
                             'postgresql://a@127.0.0.1:1/a'], capture_output=True, text=True,
                            check=False)
-    if 'without libpqxx' in probe.stderr:
-        print('chart: its controllers did not run: this tactus was built without libpqxx')
+    if 'without libpq' in probe.stderr:
+        print('chart: its controllers did not run: this tactus was built without libpq')
         return
     postgres = Postgres()
     try:

@@ -24,7 +24,7 @@ source tools/test/ccache.sh
 # thousands of times (unit runs them). Not server_kserve: it has no thread, and Debian's libprotobuf
 # and a program with ThreadSanitizer disagree about the layout of a map.
 # Nor whatever test of the knowledge base starts servers and has no thread of its own.
-threaded='base|dispatch|engines|knowledge|runtime|scheduler|load|server_(http|metrics)'
+threaded='base|dispatch|engines|knowledge|runtime|bench_shards|load|server_(http|metrics)'
 
 build() {  # PRESET TARGET...
   bash tools/test/configure.sh "$1" && ninja -C "build/$1" -j "$jobs" "${@:2}"

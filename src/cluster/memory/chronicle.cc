@@ -15,9 +15,6 @@ namespace {
 // Rates are the most of windows of 15, 30 and 60 s (fleet/rate_windows.h).
 constexpr Duration kRateWindow = Seconds(60);
 
-// Models have no digest yet: they do not travel.
-std::string ModelKey(const std::string& name) { return "name:" + name; }
-
 std::string PlanName(PlanId id) { return fmt::format("{}.{}", id.term, id.epoch); }
 
 std::string EventOf(Standing standing) { return std::string("node-") + Name(standing); }
@@ -113,56 +110,14 @@ std::vector<knowledge::Batch> Chronicle::Take() {
     if (now >= sampled_at_ + kSampleEvery) heard = heard_;
   }
   std::vector<knowledge::Batch> batches;
-  if (!std::exchange(told_made_of_, true)) batches.push_back(MadeOf());
   for (const Decided& each : decided) batches.push_back(BatchOf(each));
   if (heard) {
-    AddSamples(*heard, now, first);
+    AddArrivals(*heard, now, first);
+    AddLinks(*heard, now, first);
     sampled_at_ = now;
   }
   if (first.records() > 0) batches.push_back(std::move(first));
   return batches;
-}
-
-knowledge::Batch Chronicle::MadeOf() const {
-  knowledge::Batch batch;
-  for (const FleetLink& link : declared_.links) {
-    const std::string &a = declared_.sites[link.a.value()], &b = declared_.sites[link.b.value()];
-    batch.links.push_back({a, b, link.mbps, link.rtt});
-    batch.links.push_back({b, a, link.mbps, link.rtt});
-  }
-  for (const std::string& model : declared_.models) {
-    batch.models.push_back({.digest = ModelKey(model), .name = model});
-  }
-  for (const FleetPipeline& pipeline : declared_.pipelines) {
-    knowledge::Pipeline written{.name = pipeline.name,
-                                .source = declared_.devices[pipeline.source.value()].name,
-                                .slo = pipeline.slo,
-                                .declaration = PipelineJson(pipeline, declared_),
-                                .stages = {}};
-    for (const FleetStage& stage : pipeline.stages) {
-      written.stages.push_back({stage.name, ModelKey(declared_.models[stage.model.value()]),
-                                stage.items, stage.in_kb, stage.out_kb});
-    }
-    batch.pipelines.push_back(std::move(written));
-  }
-  return batch;
-}
-
-void Chronicle::AddSamples(const std::map<std::string, Heard>& heard, knowledge::UtcTime now,
-                           knowledge::Batch& batch) const {
-  for (const FleetDevice& device : declared_.devices) {
-    const auto node = heard.find(device.name);
-    if (node == heard.end() || node->second.at < sampled_at_) continue;
-    batch.devices.push_back({.name = device.name,
-                             .kind = declared_.kinds[device.kind.value()],
-                             .site = declared_.sites[device.site.value()],
-                             .accelerators = device.accelerators,
-                             .memory_mb = device.memory_mb,
-                             .server = device.server,
-                             .seen = node->second.at});
-  }
-  AddArrivals(heard, now, batch);
-  AddLinks(heard, now, batch);
 }
 
 // What reached a model anywhere, divided among its stages as they were declared: nodes count by

@@ -62,9 +62,6 @@ class Chronicle final : public FleetHistory {
   // Under the mutex.
   void Happened(const std::string& kind, const std::string& subject, const std::string& text);
 
-  knowledge::Batch MadeOf() const;  // what the cluster is made of, as declared
-  void AddSamples(const std::map<std::string, Heard>& heard, knowledge::UtcTime now,
-                  knowledge::Batch& batch) const;
   void AddArrivals(const std::map<std::string, Heard>& heard, knowledge::UtcTime now,
                    knowledge::Batch& batch) const;
   void AddLinks(const std::map<std::string, Heard>& heard, knowledge::UtcTime now,
@@ -76,8 +73,7 @@ class Chronicle final : public FleetHistory {
   const std::string mark_;
   const Utc utc_;
   const std::function<void()> urgent_;
-  bool told_made_of_ = false;  // of whoever takes, as the next
-  knowledge::UtcTime sampled_at_{};
+  knowledge::UtcTime sampled_at_{};  // of whoever takes
 
   mutable std::mutex mutex_;
   std::uint64_t term_ = 0;  // under the mutex, as what follows

@@ -122,10 +122,6 @@ std::string PredictedJson(const std::string& plan) {
   return Dump({{"latency_ms", document.at("latency_ms")}, {"short_of", document.at("short_of")}});
 }
 
-std::string PipelineJson(const FleetPipeline& pipeline, const FleetInput& input) {
-  return Dump(PipelineDocument(pipeline, input));
-}
-
 Expected<PlannedInput> ParseInput(const std::string& text, const FleetInput& declared) {
   PlannedInput input;
   try {

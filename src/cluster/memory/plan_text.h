@@ -20,8 +20,6 @@ std::string FleetMark(const FleetInput& declared, std::string_view planner);
 std::string InputJson(const FleetInput& input, const std::string& mark, std::string_view planner);
 // Of a plan as FleetPlanJson writes it: its latency_ms and its short_of.
 std::string PredictedJson(const std::string& plan);
-// A pipeline as it was declared, whole.
-std::string PipelineJson(const FleetPipeline& pipeline, const FleetInput& input);
 
 struct PlannedInput {
   std::string mark;

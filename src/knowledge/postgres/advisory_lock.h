@@ -2,11 +2,11 @@
 // session, and with it the lock, when its controller is gone or silent for longer than the lease.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "knowledge/coordination.h"
+#include "knowledge/postgres/postgres_connection.h"
 
 namespace tactus::knowledge {
 
@@ -15,20 +15,19 @@ class AdvisoryLock : public Coordination {
   AdvisoryLock(std::string_view uri, const LeaseOptions& options);
   ~AdvisoryLock() override;
 
-  const std::string& place() const override { return place_; }
+  const std::string& place() const override { return session_.place(); }
   Expected<std::uint64_t> Acquire(TimePoint now, std::uint64_t above) override;
   Status Renew(TimePoint now) override;
   void Resign() override;
 
  private:
-  struct Session;
   // The term; 0: another holds the lock.
-  std::uint64_t TryLock(std::uint64_t above);
-  std::string Holder();
+  Expected<std::uint64_t> TryLock(std::uint64_t above);
+  // The first cell of the answer; a text without characters: there is no row.
+  Expected<Value> Ask(const std::string& sql, const Row& values = {});
 
-  std::string uri_, place_;
-  LeaseOptions options_;
-  std::unique_ptr<Session> session_;
+  const LeaseOptions options_;
+  PostgresConnection session_;
 };
 
 }  // namespace tactus::knowledge

@@ -1,8 +1,8 @@
-// A database in PostgreSQL 15 or later, by libpqxx: raw samples in a partition for each day.
+// A database in PostgreSQL 15 or later, by libpq: samples in a partition for each day.
 #pragma once
 
 #include <memory>
-#include <string>
+#include <string_view>
 
 #include "knowledge/sql/database.h"
 
@@ -10,6 +10,6 @@ namespace tactus::knowledge {
 
 // postgresql://USER@HOST:PORT/DATABASE; the database must exist and be the user's. A connection
 // that is lost is made anew by what comes next.
-Expected<std::unique_ptr<Database>> OpenPostgres(const std::string& uri);
+Expected<std::unique_ptr<Database>> OpenPostgres(std::string_view uri);
 
 }  // namespace tactus::knowledge

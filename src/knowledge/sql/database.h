@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,10 +19,17 @@ namespace tactus::knowledge {
 using Value = std::variant<std::int64_t, double, std::string>;
 using Row = std::vector<Value>;
 
+// What a statement found, or else how many rows it changed.
+struct Answer {
+  std::vector<Row> rows;
+  std::int64_t changed = 0;
+};
+
 // What differs between the two in the statements themselves.
 struct Dialect {
-  std::string_view partitioned;  // after CREATE TABLE of raw samples
-  std::string_view row_id;       // of a table that is not partitioned
+  std::string_view partitioned;  // after CREATE TABLE of samples
+  // Within a transaction: until it ends, nobody else migrates. Empty: a transaction does that.
+  std::string_view lock_schema;
 };
 
 // One thread at a time. Parameters are $1, $2... in the order of their first appearance.
@@ -38,21 +44,17 @@ class Database {
   virtual Status Begin() = 0;
   virtual Status Commit() = 0;
   virtual void Rollback() = 0;
-  // Until the transaction ends, nobody else migrates.
-  virtual Status LockSchema() = 0;
 
   // Several statements without parameters, within a transaction.
   virtual Status Script(const std::string& sql) = 0;
-  // How many rows it changed.
-  virtual Expected<std::int64_t> Execute(const std::string& sql, const Row& values) = 0;
-  // Within a transaction or outside of one.
-  virtual Expected<std::vector<Row>> Query(const std::string& sql, const Row& values) = 0;
+  // One statement, within a transaction or outside of one.
+  virtual Expected<Answer> Run(const std::string& sql, const Row& values) = 0;
 
-  // Rows of raw samples, whose first column is their instant; within a transaction.
+  // Samples, whose first column is their instant; within a transaction.
   virtual Status Append(const std::string& table, const std::vector<std::string>& columns,
                         const std::vector<Row>& rows) = 0;
-  // Deletes the table's raw samples before that instant, at most so many rows of it, or else whole
-  // days however long. {rows, days}. In transactions of its own.
+  // Deletes the table's samples before that instant, at most so many of them, or else whole days
+  // however long. {rows, days}. In transactions of its own.
   virtual Expected<std::pair<std::int64_t, std::int64_t>> Forget(const std::string& table,
                                                                  UtcTime before,
                                                                  std::int64_t most) = 0;

@@ -140,11 +140,33 @@ CREATE TABLE token_use (
   at BIGINT NOT NULL, expires BIGINT NOT NULL);
 )sql";
 
-constexpr std::array<Migration, 4> kMigrations = {{
+// What was never filled, what a plan's input says too, and how far samples were rolled up. The
+// roll-ups of arrival and network stay with what an earlier tactus put into them.
+constexpr std::string_view kUnused = R"sql(
+DROP TABLE stage;
+DROP TABLE pipeline;
+DROP TABLE device;
+DROP TABLE link;
+DROP TABLE model;
+DROP TABLE profile;
+DROP TABLE batch_latency;
+DROP TABLE batch_latency_minute;
+DROP TABLE batch_latency_hour;
+DROP TABLE outcome;
+DROP TABLE outcome_minute;
+DROP TABLE outcome_hour;
+DROP TABLE device_load;
+DROP TABLE device_load_minute;
+DROP TABLE device_load_hour;
+DROP TABLE rolled;
+)sql";
+
+constexpr std::array<Migration, 5> kMigrations = {{
     {1, "records, samples, plans and events", kFirstSchema},
     {2, "terms of controllers", kTerms},
     {3, "roll-ups by minute and hour", kRollUps},
     {4, "tokens that were used", kTokens},
+    {5, "without what nobody reads", kUnused},
 }};
 
 std::string Spelled(std::string_view sql, const Dialect& dialect) {
@@ -157,9 +179,9 @@ std::string Spelled(std::string_view sql, const Dialect& dialect) {
 }
 
 Expected<std::int64_t> VersionOf(Database& database) {
-  auto rows = database.Query("SELECT version FROM schema_version", {});
-  if (!rows) return std::unexpected(rows.error());
-  return rows->empty() ? 0 : std::get<std::int64_t>(rows->front().at(0));
+  auto found = database.Run("SELECT version FROM schema_version", {});
+  if (!found) return std::unexpected(found.error());
+  return found->rows.empty() ? 0 : std::get<std::int64_t>(found->rows.front().at(0));
 }
 
 Error Newer(const Database& database, std::int64_t found, std::int64_t known) {
@@ -173,7 +195,9 @@ Error Newer(const Database& database, std::int64_t found, std::int64_t known) {
 Expected<std::int64_t> Step(Database& database, std::int64_t last) {
   auto transaction = Transaction::Begin(database);
   if (!transaction) return std::unexpected(transaction.error());
-  if (auto locked = database.LockSchema(); !locked) return std::unexpected(locked.error());
+  if (const std::string lock(database.dialect().lock_schema); !lock.empty()) {
+    if (auto locked = database.Script(lock); !locked) return std::unexpected(locked.error());
+  }
   auto made =
       database.Script("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)");
   if (!made) return std::unexpected(made.error());
@@ -186,10 +210,10 @@ Expected<std::int64_t> Step(Database& database, std::int64_t last) {
       return Fail(ran.error().code, fmt::format("{} (migration {}, {})", ran.error().message,
                                                 next.version, next.what));
     }
-    auto noted = database.Execute(*version == 0 ? "INSERT INTO schema_version (version) VALUES ($1)"
-                                                : "UPDATE schema_version SET version = $1",
-                                  {next.version});
-    if (!noted) return noted;
+    auto noted = database.Run(*version == 0 ? "INSERT INTO schema_version (version) VALUES ($1)"
+                                            : "UPDATE schema_version SET version = $1",
+                              {next.version});
+    if (!noted) return std::unexpected(noted.error());
     version = next.version;
   }
   if (auto done = transaction->Commit(); !done) return std::unexpected(done.error());

@@ -3,8 +3,7 @@
 
 #include <concepts>
 #include <string>
-#include <type_traits>
-#include <utility>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -50,8 +49,8 @@ void Decode(const Value& value, T& field) {
 template <class Record>
 Row RowOf(const Record& record) {
   Row row;
-  Fields<Record>::Visit(
-      record, [&](const char*, const auto& field, Role) { row.push_back(Encode(field)); });
+  Fields<Record>::Visit(record,
+                        [&](const char*, const auto& field) { row.push_back(Encode(field)); });
   return row;
 }
 
@@ -59,38 +58,24 @@ template <class Record>
 Record RecordOf(const Row& row) {
   Record record;
   std::size_t at = 0;
-  Fields<Record>::Visit(record,
-                        [&](const char*, auto& field, Role) { Decode(row.at(at++), field); });
+  Fields<Record>::Visit(record, [&](const char*, auto& field) { Decode(row.at(at++), field); });
   return record;
 }
 
-struct Column {
-  std::string name;
-  Role role = Role::kKey;
-  bool real = false;  // a double
-};
-
 template <class Record>
-std::vector<Column> ColumnsOf() {
-  std::vector<Column> columns;
+std::vector<std::string> ColumnsOf() {
+  std::vector<std::string> columns;
   const Record record;
-  Fields<Record>::Visit(record, [&]<class T>(const char* name, const T&, Role role) {
-    columns.push_back({name, role, std::same_as<T, double>});
-  });
+  Fields<Record>::Visit(record, [&](const char* name, const auto&) { columns.push_back(name); });
   return columns;
 }
 
-// The statements, of a table and its columns. Parameters in the columns' order.
-std::string InsertSql(const std::string& table, const std::vector<Column>& columns);
-// Replaces the row of the same key.
-std::string UpsertSql(const std::string& table, const std::vector<Column>& columns);
-// Ordered by instant and key. `where` may be empty.
-std::string SelectSql(const std::string& table, const std::vector<Column>& columns,
-                      const std::string& where);
-// Of samples in [$1, $2) of `from`, a row for each unit and key, into `to`. `weighted`: `from` is a
-// roll-up itself, and says of how many samples each row is.
-std::string RollUpSql(const std::string& from, const std::string& to,
-                      const std::vector<Column>& columns, std::chrono::microseconds unit,
-                      bool weighted);
+// "INSERT INTO table (a, b) VALUES ($1, $2)".
+std::string InsertSql(std::string_view table, const std::vector<std::string>& columns);
+
+template <class Record>
+std::string InsertSql() {
+  return InsertSql(Fields<Record>::kTable, ColumnsOf<Record>());
+}
 
 }  // namespace tactus::knowledge

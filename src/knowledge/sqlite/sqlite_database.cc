@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "knowledge/sql/rows.h"
+
 namespace tactus::knowledge {
 namespace {
 
@@ -61,7 +63,8 @@ class SqliteDatabase : public Database {
   SqliteDatabase(std::string place, File file) : place_(std::move(place)), file_(std::move(file)) {}
 
   const std::string& place() const override { return place_; }
-  Dialect dialect() const override { return {.partitioned = "", .row_id = "rowid"}; }
+  // BEGIN IMMEDIATE has locked the schema.
+  Dialect dialect() const override { return {.partitioned = "", .lock_schema = ""}; }
 
   Status Begin() override { return Script("BEGIN IMMEDIATE"); }
   Status Commit() override {
@@ -72,8 +75,6 @@ class SqliteDatabase : public Database {
   void Rollback() override {
     if (sqlite3_get_autocommit(file_.get()) == 0) (void)Script("ROLLBACK");
   }
-  // BEGIN IMMEDIATE has locked it.
-  Status LockSchema() override { return {}; }
 
   Status Script(const std::string& sql) override {
     const int result = sqlite3_exec(file_.get(), sql.c_str(), nullptr, nullptr, nullptr);
@@ -81,13 +82,7 @@ class SqliteDatabase : public Database {
     return {};
   }
 
-  Expected<std::int64_t> Execute(const std::string& sql, const Row& values) override {
-    auto rows = Query(sql, values);
-    if (!rows) return std::unexpected(rows.error());
-    return sqlite3_changes64(file_.get());
-  }
-
-  Expected<std::vector<Row>> Query(const std::string& sql, const Row& values) override;
+  Expected<Answer> Run(const std::string& sql, const Row& values) override;
 
   Status Append(const std::string& table, const std::vector<std::string>& columns,
                 const std::vector<Row>& rows) override;
@@ -154,22 +149,23 @@ Value ValueAt(sqlite3_stmt* statement, int column) {
   }
 }
 
-Expected<std::vector<Row>> SqliteDatabase::Query(const std::string& sql, const Row& values) {
+Expected<Answer> SqliteDatabase::Run(const std::string& sql, const Row& values) {
   auto prepared = Prepared(sql);
   if (!prepared) return std::unexpected(prepared.error());
   sqlite3_stmt* statement = *prepared;
   int result = Bind(statement, values);
-  std::vector<Row> rows;
+  Answer found;
   while (result == SQLITE_OK || result == SQLITE_ROW) {
     result = sqlite3_step(statement);
     if (result != SQLITE_ROW) break;
     Row row;
     const int columns = sqlite3_column_count(statement);
     for (int column = 0; column < columns; ++column) row.push_back(ValueAt(statement, column));
-    rows.push_back(std::move(row));
+    found.rows.push_back(std::move(row));
   }
   // Read before the reset, which would forget it.
-  Expected<std::vector<Row>> answer = std::move(rows);
+  found.changed = sqlite3_changes64(file_.get());
+  Expected<Answer> answer = std::move(found);
   if (result != SQLITE_DONE) answer = std::unexpected(ErrorOf(sql));
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
@@ -178,14 +174,9 @@ Expected<std::vector<Row>> SqliteDatabase::Query(const std::string& sql, const R
 
 Status SqliteDatabase::Append(const std::string& table, const std::vector<std::string>& columns,
                               const std::vector<Row>& rows) {
-  std::string names, places;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    names += (i == 0 ? "" : ", ") + columns[i];
-    places += fmt::format("{}${}", i == 0 ? "" : ", ", i + 1);
-  }
-  const std::string sql = "INSERT INTO " + table + " (" + names + ") VALUES (" + places + ")";
+  const std::string sql = InsertSql(table, columns);
   for (const Row& row : rows) {
-    if (auto put = Query(sql, row); !put) return std::unexpected(put.error());
+    if (auto put = Run(sql, row); !put) return std::unexpected(put.error());
   }
   return {};
 }
@@ -199,10 +190,10 @@ Expected<std::pair<std::int64_t, std::int64_t>> SqliteDatabase::Forget(const std
   while (deleted < most) {
     const std::int64_t chunk = std::min(kChunk, most - deleted);
     // Outside of a transaction each statement is one.
-    auto gone = Execute(sql, {std::int64_t{before.time_since_epoch().count()}, chunk});
+    auto gone = Run(sql, {Encode(before), chunk});
     if (!gone) return std::unexpected(gone.error());
-    deleted += *gone;
-    if (*gone < chunk) break;
+    deleted += gone->changed;
+    if (gone->changed < chunk) break;
   }
   return std::pair{deleted, std::int64_t{0}};
 }
@@ -225,7 +216,7 @@ Expected<std::unique_ptr<Database>> OpenSqlite(const std::string& path) {
   // synchronous = FULL: a commit survives a power cut too, at one fsync each.
   for (const char* setting :
        {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"}) {
-    if (auto set = database->Query(setting, {}); !set) return std::unexpected(set.error());
+    if (auto set = database->Run(setting, {}); !set) return std::unexpected(set.error());
   }
   return database;
 }

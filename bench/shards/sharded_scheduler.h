@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/ring.h"
-#include "scheduler/model_shard.h"
-#include "scheduler/rank.h"
+#include "shards/model_shard.h"
+#include "shards/rank.h"
 
 namespace tactus {
 

@@ -1,6 +1,6 @@
 // What threads must not break, whatever their order: every request ends once, no lane has two
 // batches, no batch starts late. No instant is asserted: on a busy machine more requests expire.
-#include "scheduler/sharded_scheduler.h"
+#include "shards/sharded_scheduler.h"
 
 #include <algorithm>
 #include <map>

@@ -13,8 +13,8 @@
 
 #include "base/indexed_heap.h"
 #include "policies/match.h"
-#include "scheduler/candidate_mailbox.h"
-#include "scheduler/messages.h"
+#include "shards/candidate_mailbox.h"
+#include "shards/messages.h"
 
 namespace tactus {
 

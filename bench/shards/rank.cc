@@ -1,4 +1,4 @@
-#include "scheduler/rank.h"
+#include "shards/rank.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include "base/allocation_count.h"
 #include "base/rng.h"
-#include "scheduler/stepped_scheduler.h"
+#include "shards/stepped_scheduler.h"
 
 namespace tactus {
 namespace {

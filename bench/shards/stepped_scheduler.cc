@@ -1,4 +1,4 @@
-#include "scheduler/stepped_scheduler.h"
+#include "shards/stepped_scheduler.h"
 
 #include <algorithm>
 

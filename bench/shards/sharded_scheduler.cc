@@ -1,4 +1,4 @@
-#include "scheduler/sharded_scheduler.h"
+#include "shards/sharded_scheduler.h"
 
 #include <algorithm>
 #include <ctime>

@@ -21,8 +21,8 @@
 #include "core/request_queue.h"
 #include "policies/symphony/arrival_rate.h"
 #include "policies/symphony/symphony_options.h"
-#include "scheduler/candidate_mailbox.h"
-#include "scheduler/messages.h"
+#include "shards/candidate_mailbox.h"
+#include "shards/messages.h"
 
 namespace tactus {
 

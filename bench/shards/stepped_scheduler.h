@@ -14,8 +14,8 @@
 #include <memory>
 #include <vector>
 
-#include "scheduler/model_shard.h"
-#include "scheduler/rank.h"
+#include "shards/model_shard.h"
+#include "shards/rank.h"
 
 namespace tactus {
 

@@ -1,5 +1,5 @@
 // What the shards say must reach the rank whole, and the last of it always.
-#include "scheduler/candidate_mailbox.h"
+#include "shards/candidate_mailbox.h"
 
 #include <thread>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "scheduler/model_shard.h"
+#include "shards/model_shard.h"
 
 #include <algorithm>
 

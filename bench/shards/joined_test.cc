@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "dispatch/dispatcher.h"
 #include "policies/symphony/symphony_plain.h"
-#include "scheduler/stepped_scheduler.h"
+#include "shards/stepped_scheduler.h"
 
 namespace tactus {
 namespace {
