@@ -48,7 +48,8 @@ struct Part {
   double runs;     // ... so many are runs of --seconds
 };
 
-// The seconds are an estimate: nobody has run it on a device.
+// The seconds are an estimate; an H200 took no longer for those parts that ran there
+// (docs/results/gpu).
 constexpr Part kParts[] = {
     {"parts", "on which SMs lanes with shares run", MeasureParts, 2, 0},
     {"priorities", "how long urgent work waits", MeasurePriorities, 4, 0},

@@ -1,7 +1,7 @@
-// The one thread that waits for all batches of an engine, whatever the number of lanes. Behind each
-// batch the stream calls back (cuLaunchHostFunc), which wakes the thread; whether the batch is done
-// and how says its event. A device that is lost calls nobody, so the thread also looks by itself
-// now and then.
+// The one thread that waits for all batches of an engine, whatever the number of lanes. It asks the
+// batches' events while they are young and the host has a core to spare. After that the stream's
+// call behind each batch (cuLaunchHostFunc) wakes it. A device that is lost calls nobody, so the
+// thread also looks by itself now and then.
 #pragma once
 
 #include <condition_variable>
