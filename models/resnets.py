@@ -7,7 +7,7 @@ measured here. Needs numpy; for --format aoti, PyTorch 2.6 or later and a machin
 since a package is code for one kind of device.
 
     resnets.py --out DIR                          # ONNX graphs, half a gigabyte
-    resnets.py --out DIR --format aoti            # AOTInductor packages for the device, side by side
+    resnets.py --out DIR --format aoti            # AOTInductor packages for the device
     resnets.py --out DIR --width 8                # an eighth of the channels: for a test
 
 A model repository: DIR/resnet50/config.pbtxt and DIR/resnet50/1/exit1.onnx and so on; the graphs of
@@ -214,8 +214,8 @@ def write_package(options, name, number):
 
 
 def write_packages(options):
-    """A process for each exit, since most of the time is the compilers', on one core; the exits that
-    could not be made."""
+    """Makes each exit in a process of its own, since the compilers use one core each; returns the
+    exits that could not be made."""
     # Each would start compilers of its own for every core.
     environment = {'TORCHINDUCTOR_COMPILE_THREADS': '1', **os.environ}
 
