@@ -82,7 +82,8 @@ Expected<std::unique_ptr<FrontEndNode>> FrontEndNode::Make(const ServeOptions& o
 }
 
 Status FrontEndNode::Open() {
-  auto peers = PeerPort::Start(o_, tls_, Models(), *service_);
+  auto peers = PeerPort::Start(o_, tls_, Models(), *service_,
+                               [log = log_](const std::string& line) { log->warn(line); });
   if (!peers) return std::unexpected(std::move(peers.error()));
   peers_ = *std::move(peers);
   if (routed_ == nullptr) return {};

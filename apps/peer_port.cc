@@ -3,11 +3,13 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "serve_access.h"
 #include "server/access/access.h"
 #include "service/forwarding_service.h"
 
@@ -44,7 +46,8 @@ PeerPort::~PeerPort() = default;
 
 Expected<std::unique_ptr<PeerPort>> PeerPort::Start(const ServeOptions& o, const PeerTls& tls,
                                                     InferenceService& models,
-                                                    InferenceService& pipelines) {
+                                                    InferenceService& pipelines,
+                                                    std::function<void(const std::string&)> warn) {
   if (o.schedulers.empty() && !tls.on()) return nullptr;
   const auto place = PlaceOf("--peer-listen", o.peer_listen);
   if (!place) return std::unexpected(place.error());
@@ -53,18 +56,31 @@ Expected<std::unique_ptr<PeerPort>> PeerPort::Start(const ServeOptions& o, const
       return std::unexpected(fine.error());
     }
   }
+  std::shared_ptr<Access> nodes;
+  if (tls.on()) {
+    const std::filesystem::path folder = o.peer_tls;
+    auto opened = Access::Open({.tls = {.certificate = folder / "node.pem",
+                                        .key = folder / "node.key",
+                                        .client_ca = folder / "authority.pem",
+                                        .may_have_expired = true},
+                                .tokens = {}},
+                               std::move(warn));
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    nodes = *std::move(opened);
+  }
   GrpcOptions options{.address = place->host,
                       .port = place->port,
                       .reflection = false,
-                      .credentials = tls.Listening(),
+                      .access = nodes,
                       .takes_granted = !o.schedulers.empty(),
                       .takes_entered = !o.routes.empty(),
                       .max_body = o.max_body_mb << 20,
-                      .memory = (o.pending_mb << 20) + (std::size_t{64} << 20)};
+                      .max_pending_bytes = o.pending_mb << 20};
   std::unique_ptr<PeerPort> port(new PeerPort(std::move(options), models, pipelines));
   const auto started = port->server_.Start();
   if (!started) return std::unexpected(started.error());
   port->port_ = *started;
+  if (nodes) port->follows_ = FollowAccess(std::move(nodes));
   const bool any = place->host == "0.0.0.0" || place->host == "::";
   const std::string host = any ? HostName() : place->host;
   const bool bare = host.find(':') == host.npos;  // no IPv6

@@ -5,8 +5,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "cluster/tls/peer_tls.h"
 #include "serve_options.h"
@@ -30,10 +32,12 @@ std::string HostName();
 class PeerPort {
  public:
   // Null where nobody would come: without --schedulers and --peer-tls. `pipelines` takes the calls
-  // of `models` too, and those that enter a pipeline half-way; both outlive it.
+  // of `models` too, and those that enter a pipeline half-way; both outlive it. `warn` hears of
+  // certificates that change.
   static Expected<std::unique_ptr<PeerPort>> Start(const ServeOptions& options, const PeerTls& tls,
                                                    InferenceService& models,
-                                                   InferenceService& pipelines);
+                                                   InferenceService& pipelines,
+                                                   std::function<void(const std::string&)> warn);
   ~PeerPort();
 
   std::uint16_t port() const { return port_; }
@@ -48,6 +52,7 @@ class PeerPort {
 
   const std::unique_ptr<RunsOnly> service_;
   GrpcServer server_;
+  std::jthread follows_;  // the files of certificates
   std::uint16_t port_ = 0;
   std::string place_;
 };

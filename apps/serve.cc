@@ -42,11 +42,11 @@
 #include "served_journals.h"
 #include "served_text.h"
 #include "server/autoscale/load_sampler.h"
-#include "server/http/loop_lag.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "server/kserve/validation.h"
 #include "server/metrics/serving_metrics.h"
+#include "server/net/loop_lag.h"
 #include "server_ports.h"
 #include "stop_signals.h"
 #include "stream/stream_set.h"
@@ -351,7 +351,8 @@ Status ServeCommand::OpenPorts() {
   ports_ = *std::move(ports);
   if (routed_) routes_ = std::make_unique<RoutesWatch>(o_, *routed_, *service_, log_);
   if (routed_) links_ = std::make_unique<LinksWatch>(o_, *routed_, log_);
-  auto peers = PeerPort::Start(o_, peer_tls_, Models(), *service_);
+  auto peers = PeerPort::Start(o_, peer_tls_, Models(), *service_,
+                               [log = log_](const std::string& line) { log->warn(line); });
   if (!peers) return std::unexpected(std::move(peers.error()));
   peer_port_ = *std::move(peers);
   return {};

@@ -259,7 +259,9 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(0.01, 7200.0))
       ->capture_default_str()
       ->group(kGroup);
-  command.add_option("--http-threads", o.http_threads, "Threads that read and write HTTP")
+  command
+      .add_option("--http-threads", o.http_threads,
+                  "Threads that read and write HTTP, and as many for gRPC")
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
       ->group(kGroup);

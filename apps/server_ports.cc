@@ -78,7 +78,8 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
 
 GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts,
                           const ServedTraces& traces) {
-  return {.address = o.address,
+  return {.threads = o.http_threads,
+          .address = o.address,
           .port = o.grpc_port,
           .strict_triton = o.strict_triton,
           .access = parts.access,
@@ -90,7 +91,7 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .trace_settings = traces.settings,
           .folders = parts.folders,
           .max_body = o.max_body_mb << 20,
-          .memory = (o.pending_mb << 20) + (std::size_t{64} << 20),
+          .max_pending_bytes = o.pending_mb << 20,
           .max_connections = parts.connections,
           .warn = [log = parts.logs.log()](const std::string& line) { log->warn(line); },
           .least_ping_interval = std::chrono::milliseconds(std::llround(1e3 * o.grpc_ping_s))};

@@ -20,7 +20,8 @@ from serving import SLOW_MS, WAIT_S, Server, add_model
 from site_processes import Site
 from test_cluster import Cluster, until
 from test_cluster_models import AROUND
-from test_cluster_pipelines import Traffic, ask, body, counted, crossed, page, repository
+from test_cluster_pipelines import (
+    Traffic, ask, body, counted, crossed, frames, page, repository)
 from test_operators import PICTURES, fill, graphs_are_there
 
 # Of each worker and of the leading scheduler, in each test that kills them.
@@ -154,7 +155,7 @@ class SiteNodeCase(unittest.TestCase):
         chance = random.Random(9)
         counts = (0, 1, 2, 5, 31)
         for count in counts:
-            sent = [[chance.uniform(-9, 9) for _ in range(16)] for _ in range(count)]
+            sent = frames(chance, count)
             here = ask(self.http["edge"], sent)
             self.assertEqual(here[0], 200, here)
             self.assertEqual(here, ask(server.http, sent))
@@ -411,7 +412,7 @@ class PipelinesTest(unittest.TestCase):
         until("the pipeline", lambda: ask(site.http, [[1] * 16])[0] == 200)
         chance = random.Random(10)
         for count in (0, 1, 5, 31):
-            sent = [[chance.uniform(-9, 9) for _ in range(16)] for _ in range(count)]
+            sent = frames(chance, count)
             self.assertEqual(ask(site.http, sent), ask(server.http, sent))
         rows = sum(counted(f"127.0.0.1:{worker.ports['http']}", "inner")
                    for worker in site.workers)

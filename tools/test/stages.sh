@@ -19,12 +19,12 @@ times=.cache/step-seconds  # what each step took on this machine the last time
 export NINJA_STATUS='[%f/%t] '
 source tools/test/ccache.sh
 
-# Only what has threads: ThreadSanitizer has nothing to say about the rest. Not gRPC's tests:
-# Debian's libgrpc is built without it, so what gRPC passes from thread to thread looks like a race,
-# thousands of times (unit runs them). Not server_kserve: it has no thread, and Debian's libprotobuf
-# and a program with ThreadSanitizer disagree about the layout of a map.
+# Only what has threads: ThreadSanitizer has nothing to say about the rest. Debian's libgrpc and
+# libprotobuf are built without it. So not tests with a client of gRPC: what it passes from thread
+# to thread looks like a race, thousands of times (unit runs them). Nor server_kserve, which has no
+# thread: libprotobuf and a program with ThreadSanitizer disagree about the layout of a map.
 # Nor whatever test of the knowledge base starts servers and has no thread of its own.
-threaded='base|dispatch|engines|knowledge|runtime|bench_shards|load|server_(http|metrics)'
+threaded='base|dispatch|engines|knowledge|runtime|bench_shards|load|server_(grpc|http|metrics|net)'
 
 build() {  # PRESET TARGET...
   bash tools/test/configure.sh "$1" && ninja -C "build/$1" -j "$jobs" "${@:2}"

@@ -21,6 +21,7 @@
 #include "cluster/tls/authority.h"
 #include "engines/engine_shelf.h"
 #include "policies/registry.h"
+#include "server/access/access.h"
 #include "server/grpc/grpc_server.h"
 
 namespace tactus {
@@ -65,7 +66,8 @@ std::vector<std::string> FreePlaces(int count) {
 
 // A worker as `tactus serve` is one.
 struct OneWorker {
-  OneWorker(std::vector<std::string> schedulers, std::string name, PeerTls tls = {})
+  OneWorker(std::vector<std::string> schedulers, std::string name, PeerTls tls = {},
+            std::shared_ptr<const Access> access = nullptr)
       : site({.schedulers = std::move(schedulers),
               .tls = tls,
               .name = std::move(name),
@@ -78,8 +80,7 @@ struct OneWorker {
              .engine_for = [this](std::string_view platform) { return engines.For(platform); },
              .place_granted = [this](const GrantedPart& part,
                                      TimePoint deadline) { return site.Place(part, deadline); }}),
-        grpc(GrpcOptions{.port = 0, .credentials = tls.Listening(), .takes_granted = true},
-             runtime) {
+        grpc(GrpcOptions{.port = 0, .access = std::move(access), .takes_granted = true}, runtime) {
     runtime.Start();
     EXPECT_TRUE(runtime.Serve(Echo()));
     site.Start(runtime, "127.0.0.1:" + std::to_string(grpc.Start().value()));
@@ -177,8 +178,12 @@ TEST(SiteGrpcTest, AWorkerIsOfTheNodeThatItsCertificateNames) {
   const PeerTls b = node("b");
   const std::vector<std::string> places = FreePlaces(1);
   const auto scheduler = StartScheduler(places, 0, a);
-  const OneWorker liar(places, "a/2", b);
-  const OneWorker worker(places, "b/1", b);
+  const std::filesystem::path files = folder.path() / "b";
+  const auto access = *Access::Open(
+      {.tls = {files / "node.pem", files / "node.key", files / "authority.pem"}, .tokens = {}},
+      [](const std::string&) {});
+  const OneWorker liar(places, "a/2", b, access);
+  const OneWorker worker(places, "b/1", b, access);
   SiteFrontEnd front_end({.schedulers = places, .tls = a, .workers = 4, .say = {}});
   front_end.Start();
   ASSERT_TRUE(front_end.AwaitModels(Seconds(60)));

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
 #include "cluster/steps/peer_message.h"
@@ -19,6 +20,20 @@ constexpr auto kSaysWithin = std::chrono::seconds(2);
 // link's return. A ping waits behind tensors; on a slow link those take their time.
 constexpr auto kPingWithin = std::chrono::milliseconds(3000);
 constexpr auto kConnectWithin = std::chrono::milliseconds(700);
+
+// Keeps the threads on which gRPC calls back, which are the process's, for as long as it lives.
+// gRPC 1.51 ends them with the last channel that has called, and where that ends on one of them, as
+// a call's own may, it frees their queue twice. A server keeps them too; one without a port is
+// nobody's.
+void KeepCallbackThreads() {
+  static grpc::Server* const kept = [] {
+    static grpc::CallbackGenericService* const none = new grpc::CallbackGenericService;
+    grpc::ServerBuilder builder;
+    builder.RegisterCallbackGenericService(none);
+    return builder.BuildAndStart().release();
+  }();
+  (void)kept;
+}
 
 class GrpcPeer final : public Peer {
  public:
@@ -107,6 +122,7 @@ Expected<ModelSpec> GrpcPeer::Describe(const std::string& model) {
 }  // namespace
 
 MakePeer GrpcPeers(PeerTls tls) {
+  KeepCallbackThreads();
   return [tls = std::move(tls)](const std::string& node, const std::string& address) {
     return std::make_shared<GrpcPeer>(ChannelTo(address, {.tls = tls,
                                                           .node = node,

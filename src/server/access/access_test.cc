@@ -181,6 +181,8 @@ TEST_F(AccessTest, WhatIsNoUseIsRefusedAtTheStart) {
   EXPECT_NE(error({.tls = {folder_ / "old.pem", folder_ / "old.key", {}}, .tokens = {}})
                 .find("has expired"),
             std::string::npos);
+  EXPECT_EQ(error({.tls = {folder_ / "old.pem", folder_ / "old.key", {}, true}, .tokens = {}}),
+            "opened");
 }
 
 TEST_F(AccessTest, BeyondThisMachineItTakesBothOrAWord) {

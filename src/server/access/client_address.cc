@@ -16,14 +16,6 @@ std::string TextOf(const unsigned char* bytes) {
   return inet_ntop(kFamily, bytes, text.data(), text.size()) != nullptr ? text.data() : "";
 }
 
-// What stands between `open` and `close`; empty where they do not.
-std::string_view Between(std::string_view text, std::string_view open, std::string_view close) {
-  const std::size_t begin = text.find(open);
-  const std::size_t end = text.rfind(close);
-  if (begin == text.npos || end == text.npos || end < begin + open.size()) return {};
-  return text.substr(begin + open.size(), end - begin - open.size());
-}
-
 }  // namespace
 
 std::string ClientAt(std::string_view address) {
@@ -36,16 +28,6 @@ std::string ClientAt(std::string_view address) {
   }
   std::fill(bytes.begin() + 8, bytes.end(), 0);
   return TextOf<AF_INET6>(bytes.data());
-}
-
-std::string ClientAtGrpcPeer(std::string_view peer) {
-  for (const auto& [open, close] : {std::pair("%5B", "%5D"), std::pair("[", "]")}) {
-    if (const std::string_view inner = Between(peer, open, close); !inner.empty()) {
-      return ClientAt(inner);
-    }
-  }
-  const std::string_view inner = Between(peer, ":", ":");
-  return ClientAt(inner.empty() ? peer : inner);
 }
 
 }  // namespace tactus

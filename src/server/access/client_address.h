@@ -11,8 +11,4 @@ namespace tactus {
 // address. What is no IP address, such as a Unix socket's name, stays as it is.
 std::string ClientAt(std::string_view address);
 
-// Of a peer as gRPC names it: "ipv4:10.0.0.1:43210", "ipv6:%5B2001:db8::1%5D:43210" or, in older
-// versions, "ipv6:[2001:db8::1]:43210".
-std::string ClientAtGrpcPeer(std::string_view peer);
-
 }  // namespace tactus

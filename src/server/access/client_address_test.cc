@@ -23,15 +23,5 @@ TEST(ClientAddress, OtherNamesStay) {
   EXPECT_EQ(ClientAt(""), "");
 }
 
-// Both front ends know a client by one name.
-TEST(ClientAddress, ReadsPeersOfGrpc) {
-  EXPECT_EQ(ClientAtGrpcPeer("ipv4:10.0.0.1:43210"), "10.0.0.1");
-  EXPECT_EQ(ClientAtGrpcPeer("ipv6:%5B2001:db8:1:2::7%5D:43210"), ClientAt("2001:db8:1:2::9"));
-  EXPECT_EQ(ClientAtGrpcPeer("ipv6:[2001:db8:1:2::7]:43210"), "2001:db8:1:2::");
-  EXPECT_EQ(ClientAtGrpcPeer("ipv6:%5Bfe80::1%25eth0%5D:80"), "fe80::");
-  EXPECT_EQ(ClientAtGrpcPeer("ipv6:%5B::ffff:10.0.0.1%5D:80"), "10.0.0.1");
-  EXPECT_EQ(ClientAtGrpcPeer("unix:/run/tactus.sock"), "unix:/run/tactus.sock");
-}
-
 }  // namespace
 }  // namespace tactus

@@ -161,8 +161,18 @@ std::expected<ClientLimits::Call, ClientLimits::OverLimit> ClientLimits::Begin(
   Call call;
   call.lease.body_ = body_;
   call.lease.client_ = client;
-  call.lease.call_ = true;
+  call.lease.kind_ = Lease::Kind::kCall;
   call.bytes = entry.bytes;
+  return call;
+}
+
+ClientLimits::Call ClientLimits::Hold(const std::string& client) {
+  const std::scoped_lock lock(body_->mutex);
+  Call call;
+  call.lease.body_ = body_;
+  call.lease.client_ = client;
+  call.lease.kind_ = Lease::Kind::kBytes;
+  call.bytes = body_->Find(client).bytes;
   return call;
 }
 
@@ -170,8 +180,9 @@ void ClientLimits::Lease::Return() {
   const auto body = std::exchange(body_, nullptr);
   if (body == nullptr) return;
   const std::scoped_lock lock(body->mutex);
-  const auto found = body->entries.find(client_);
-  --(call_ ? found->second.calls : found->second.connections);
+  ClientBook::Entry& entry = body->Find(client_);
+  if (kind_ == Kind::kCall) --entry.calls;
+  if (kind_ == Kind::kConnection) --entry.connections;
   body->Forget(client_);
 }
 

@@ -21,7 +21,7 @@ struct ClientLimitOptions {
   std::size_t calls = 12'288;  // under way
   double rate = 0;             // calls per second, with a burst of one second's; 0: any
   std::size_t bytes = std::size_t{768} << 20;  // of bodies, received and not yet answered
-  std::size_t connections = 768;               // HTTP, of each address
+  std::size_t connections = 768;               // of each address, both protocols
   // Of all clients together, both protocols.
   std::size_t all_bytes = std::size_t{1} << 30;
 };
@@ -40,7 +40,7 @@ class ClientLimits {
     int retry_after = 1;  // s
   };
 
-  // A call or a connection; gives its place back at its end.
+  // A call, a connection, or bytes alone; gives its place back at its end.
   class Lease {
    public:
     Lease() = default;
@@ -49,7 +49,7 @@ class ClientLimits {
       Return();
       body_ = std::move(other.body_);
       client_ = std::move(other.client_);
-      call_ = other.call_;
+      kind_ = other.kind_;
       return *this;
     }
     ~Lease() { Return(); }
@@ -60,7 +60,7 @@ class ClientLimits {
 
     std::shared_ptr<struct ClientBook> body_;  // null: of nothing
     std::string client_;
-    bool call_ = false;
+    enum class Kind { kConnection, kCall, kBytes } kind_ = Kind::kConnection;
   };
   struct Call {
     Lease lease;
@@ -71,6 +71,8 @@ class ClientLimits {
 
   std::expected<Lease, OverLimit> Connect(const std::string& client);
   std::expected<Call, OverLimit> Begin(const std::string& client, Clock::time_point now);
+  // Bytes of what counts as no call.
+  Call Hold(const std::string& client);
 
   const ClientLimitOptions& options() const;
   const std::shared_ptr<ByteBudget>& all_bytes() const;

@@ -12,6 +12,8 @@ struct TlsFiles {
   std::filesystem::path certificate;  // PEM: the server's certificate, then those that signed it
   std::filesystem::path key;          // PEM, without a passphrase
   std::filesystem::path client_ca;    // PEM; empty: clients need no certificate
+  // A node that comes too late to renew its certificate stays outside until it has, and serves on.
+  bool may_have_expired = false;
 };
 
 // The files' texts. Whoever holds them keeps one state of the files: never the certificate of one
@@ -23,7 +25,7 @@ struct TlsMaterial {
 };
 
 // InvalidArgument with the file and the remedy where one cannot be read, is no PEM, the key is not
-// the certificate's, or the certificate has expired.
+// the certificate's, or the certificate has expired and may not have.
 Expected<TlsMaterial> ReadTls(const TlsFiles& files);
 
 }  // namespace tactus

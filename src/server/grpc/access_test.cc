@@ -11,7 +11,7 @@
 #include "base/temporary_folder_test.h"
 #include "server/access/pki_for_test.h"
 #include "server/access/watched_file.h"
-#include "server/grpc/credentials.h"
+#include "server/grpc/method_scope.h"
 #include "server/grpc/server_fixture_for_test.h"
 
 namespace tactus {

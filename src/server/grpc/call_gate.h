@@ -7,12 +7,10 @@
 #include <memory>
 #include <utility>
 
-#include <grpcpp/server_context.h>
-
 #include "base/expected.h"
-#include "server/access/access.h"
 #include "server/access/client_limits.h"
 #include "server/access/refusal_pace.h"
+#include "server/grpc/call.h"
 #include "server/kserve/objectives.h"
 
 namespace tactus {
@@ -24,20 +22,34 @@ struct CallsNow {
   std::atomic<bool> stopping{false};
 };
 
+// A place for one call and its bytes; given back at the end of the last copy.
+class CallPlace {
+ public:
+  explicit CallPlace(ClientLimits::Call call) : call_(std::move(call)) {}
+  ~CallPlace() { call_.bytes->Give(bytes_); }
+  CallPlace(const CallPlace&) = delete;
+  CallPlace& operator=(const CallPlace&) = delete;
+
+  // ResourceExhausted, in words for the client. From one thread at a time.
+  Status Take(std::size_t bytes);
+
+ private:
+  ClientLimits::Call call_;
+  std::size_t bytes_ = 0;
+};
+
 class CallGate {
  public:
-  // A place for one call and its bytes; given back at the end of the last copy.
-  using Place = std::shared_ptr<const void>;
+  using Place = std::shared_ptr<CallPlace>;
 
-  // Null access: no tokens; null limits: no limits; null refusals: told at once.
-  CallGate(std::shared_ptr<const Access> access, std::shared_ptr<ClientLimits> limits,
-           std::shared_ptr<PacedRefusals> refusals, std::size_t max_message,
-           std::shared_ptr<const Objectives> objectives, bool takes_granted, bool takes_entered)
+  // Null refusals: told at once.
+  CallGate(std::shared_ptr<ClientLimits> limits, std::shared_ptr<PacedRefusals> refusals,
+           std::size_t max_message, std::shared_ptr<const Objectives> objectives,
+           bool takes_granted, bool takes_entered)
       : max_message(max_message),
         takes_granted(takes_granted),
         takes_entered(takes_entered),
         objectives(std::move(objectives)),
-        access_(std::move(access)),
         limits_(std::move(limits)),
         refusals_(std::move(refusals)) {}
 
@@ -54,14 +66,14 @@ class CallGate {
   // Unavailable once the server stops.
   Status Open() const;
   // ResourceExhausted, in words for the client.
-  Expected<Place> Enter(const grpc::CallbackServerContext& context, std::size_t bytes) const;
+  Expected<Place> Enter(const CallHead& head, std::size_t bytes) const;
+  // A place for bytes alone, which counts as no call.
+  Expected<Place> Hold(const CallHead& head, std::size_t bytes) const;
   // Calls `tell`, which refuses a call of so many bytes, at once or when it is time to
   // (access/refusal_pace.h), but before the client's own deadline.
-  void Refuse(const grpc::CallbackServerContext& context, std::size_t bytes,
-              std::function<void()> tell) const;
+  void Refuse(const CallHead& head, std::size_t bytes, std::function<void()> tell) const;
 
  private:
-  const std::shared_ptr<const Access> access_;
   const std::shared_ptr<ClientLimits> limits_;
   const std::shared_ptr<PacedRefusals> refusals_;
 };

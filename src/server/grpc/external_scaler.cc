@@ -2,82 +2,20 @@
 
 #include <array>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/server_callback.h>
+
+#include "external_scaler.pb.h"
+#include "server/grpc/unary_method.h"
 
 namespace tactus {
+namespace {
 
 using externalscaler::IsActiveResponse;
-using grpc::CallbackServerContext;
-using grpc::ServerUnaryReactor;
-
-// One StreamIsActive call: a message at its start and one for each change. Owns itself: gRPC's last
-// word is OnDone.
-class ActiveStream final : public grpc::ServerWriteReactor<IsActiveResponse> {
- public:
-  explicit ActiveStream(ExternalScalerRpcs& owner) : owner_(owner) {}
-
-  void Tell(bool active) {
-    Step([&] { active_ = active; });
-  }
-  void End(grpc::Status status) {
-    Step([&] {
-      if (!ended_) ended_ = std::move(status);
-    });
-  }
-
-  void OnWriteDone(bool ok) override {
-    Step([&] {
-      writing_ = false;
-      if (!ok && !ended_) ended_ = grpc::Status::CANCELLED;
-    });
-  }
-  void OnCancel() override { End(grpc::Status::CANCELLED); }
-  void OnDone() override {
-    owner_.Forget(this);
-    delete this;
-  }
-
- private:
-  // Changes the state under the lock, then does what it asks for without: one write at a time, the
-  // newest state only, and nothing after the end.
-  template <class Change>
-  void Step(Change change) {
-    bool write = false;
-    bool finish = false;
-    {
-      const std::lock_guard lock(mutex_);
-      change();
-      if (writing_ || finished_) return;
-      if (ended_) {
-        finish = finished_ = true;
-      } else if (active_ && active_ != told_) {
-        told_ = active_;
-        message_.set_result(*active_);
-        write = writing_ = true;
-      }
-    }
-    if (write) StartWrite(&message_);
-    if (finish) Finish(*ended_);
-  }
-
-  ExternalScalerRpcs& owner_;
-  std::mutex mutex_;  // guards what follows
-  IsActiveResponse message_;
-  std::optional<bool> active_;
-  std::optional<bool> told_;
-  std::optional<grpc::Status> ended_;  // never changes once it is set
-  bool writing_ = false;
-  bool finished_ = false;
-};
-
-namespace {
+using externalscaler::ScaledObjectRef;
 
 struct Metric {
   std::string_view name;
@@ -99,100 +37,86 @@ std::string KnownMetrics() {
   return all;
 }
 
-grpc::Status NoAdvice() {
-  return {grpc::StatusCode::UNIMPLEMENTED,
-          "this server gives no autoscale advice: it was started with --autoscale-interval-seconds "
-          "0; with 1 it looks at its load once a second"};
+Status NoAdvice() {
+  return Fail(ErrorCode::kUnimplemented,
+              "this server gives no autoscale advice: it was started with "
+              "--autoscale-interval-seconds 0; with 1 it looks at its load once a second");
 }
 
-ServerUnaryReactor* End(CallbackServerContext* context, const grpc::Status& status) {
-  ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
+std::string Said(const LoadSample& sample) {
+  IsActiveResponse response;
+  response.set_result(sample.active());
+  return response.SerializeAsString();
+}
+
+Status MetricSpecOf(const LoadSample& sample, externalscaler::GetMetricSpecResponse& response) {
+  const int lanes = sample.advice.reading.lanes;
+  externalscaler::MetricSpec& spec = *response.add_metricspecs();
+  spec.set_metricname(std::string(kMetrics[0].name));
+  spec.set_targetsize(lanes);
+  spec.set_targetsizefloat(lanes);
+  return {};
+}
+
+Status MetricsOf(const LoadSample& sample, const std::string& name,
+                 externalscaler::GetMetricsResponse& response) {
+  for (const Metric& metric : kMetrics) {
+    if (metric.name != name) continue;
+    const double value = metric.value(sample.advice);
+    externalscaler::MetricValue& answer = *response.add_metricvalues();
+    answer.set_metricname(name);
+    answer.set_metricvalue(std::llround(value));
+    answer.set_metricvaluefloat(value);
+    return {};
+  }
+  return InvalidArgument(fmt::format("unknown metric '{}'; there are: {}", name, KnownMetrics()));
 }
 
 }  // namespace
 
 ExternalScalerRpcs::ExternalScalerRpcs(LoadSampler* sampler) : sampler_(sampler) {
-  if (sampler_ == nullptr) return;
-  sampler_->Follow([this](const LoadSample& sample) { TellAll(sample.active()); });
+  if (sampler_ == nullptr) {
+    active_.EndStreams(EndOf(NoAdvice(), false));
+    return;
+  }
+  active_.Tell("", Said(sampler_->latest()));
+  sampler_->Follow([this](const LoadSample& sample) { active_.Tell("", Said(sample)); });
 }
 
 ExternalScalerRpcs::~ExternalScalerRpcs() {
   if (sampler_ != nullptr) sampler_->Follow({});
 }
 
-// The lock keeps the streams: what they start here ends on a thread of gRPC's, which then waits.
-void ExternalScalerRpcs::TellAll(bool active) {
-  const std::lock_guard lock(mutex_);
-  for (ActiveStream* stream : streams_) stream->Tell(active);
-}
-
 void ExternalScalerRpcs::EndStreams() {
-  const std::lock_guard lock(mutex_);
-  ended_ = true;
-  for (ActiveStream* stream : streams_) {
-    stream->End({grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
-  }
+  active_.EndStreams(EndOf(Fail(ErrorCode::kUnavailable, "the server is stopping"), false));
 }
 
-void ExternalScalerRpcs::Forget(ActiveStream* stream) {
-  const std::lock_guard lock(mutex_);
-  streams_.erase(stream);
-}
-
-ServerUnaryReactor* ExternalScalerRpcs::IsActive(CallbackServerContext* context,
-                                                 const externalscaler::ScaledObjectRef*,
-                                                 IsActiveResponse* response) {
-  if (sampler_ == nullptr) return End(context, NoAdvice());
-  response->set_result(sampler_->latest().active());
-  return End(context, grpc::Status::OK);
-}
-
-grpc::ServerWriteReactor<IsActiveResponse>* ExternalScalerRpcs::StreamIsActive(
-    CallbackServerContext*, const externalscaler::ScaledObjectRef*) {
-  auto* const stream = new ActiveStream(*this);
-  const bool active = sampler_ != nullptr && sampler_->latest().active();
-  const std::lock_guard lock(mutex_);
-  streams_.insert(stream);
-  if (sampler_ == nullptr) {
-    stream->End(NoAdvice());
-  } else if (ended_) {
-    stream->End({grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
-  } else {
-    stream->Tell(active);
-  }
-  return stream;
-}
-
-ServerUnaryReactor* ExternalScalerRpcs::GetMetricSpec(
-    CallbackServerContext* context, const externalscaler::ScaledObjectRef*,
-    externalscaler::GetMetricSpecResponse* response) {
-  if (sampler_ == nullptr) return End(context, NoAdvice());
-  const int lanes = sampler_->latest().advice.reading.lanes;
-  externalscaler::MetricSpec& spec = *response->add_metricspecs();
-  spec.set_metricname(std::string(kMetrics[0].name));
-  spec.set_targetsize(lanes);
-  spec.set_targetsizefloat(lanes);
-  return End(context, grpc::Status::OK);
-}
-
-ServerUnaryReactor* ExternalScalerRpcs::GetMetrics(CallbackServerContext* context,
-                                                   const externalscaler::GetMetricsRequest* request,
-                                                   externalscaler::GetMetricsResponse* response) {
-  if (sampler_ == nullptr) return End(context, NoAdvice());
-  for (const Metric& metric : kMetrics) {
-    if (metric.name != request->metricname()) continue;
-    const double value = metric.value(sampler_->latest().advice);
-    externalscaler::MetricValue& answer = *response->add_metricvalues();
-    answer.set_metricname(request->metricname());
-    answer.set_metricvalue(std::llround(value));
-    answer.set_metricvaluefloat(value);
-    return End(context, grpc::Status::OK);
-  }
-  return End(context, {grpc::StatusCode::INVALID_ARGUMENT,
-                       fmt::format("unknown metric '{}'; there are: {}", request->metricname(),
-                                   KnownMetrics())});
+void ExternalScalerRpcs::AddTo(RpcMethods& methods, const CallGate& gate) const {
+  const auto add = [&](const char* name, RpcMethod method) {
+    methods.emplace(fmt::format("/externalscaler.ExternalScaler/{}", name), std::move(method));
+  };
+  add("IsActive",
+      Unary<ScaledObjectRef, IsActiveResponse>(
+          gate, kSmallMessage, false, [this](const ScaledObjectRef&, IsActiveResponse& response) {
+            if (sampler_ == nullptr) return NoAdvice();
+            response.set_result(sampler_->latest().active());
+            return Status();
+          }));
+  add("StreamIsActive",
+      active_.Watch(kTinyMessage, [](const Message&) -> Expected<std::string> { return ""; }));
+  add("GetMetricSpec",
+      Unary<ScaledObjectRef, externalscaler::GetMetricSpecResponse>(
+          gate, kSmallMessage, false,
+          [this](const ScaledObjectRef&, externalscaler::GetMetricSpecResponse& response) {
+            return sampler_ == nullptr ? NoAdvice() : MetricSpecOf(sampler_->latest(), response);
+          }));
+  add("GetMetrics", Unary<externalscaler::GetMetricsRequest, externalscaler::GetMetricsResponse>(
+                        gate, kSmallMessage, false,
+                        [this](const externalscaler::GetMetricsRequest& request,
+                               externalscaler::GetMetricsResponse& response) {
+                          if (sampler_ == nullptr) return NoAdvice();
+                          return MetricsOf(sampler_->latest(), request.metricname(), response);
+                        }));
 }
 
 }  // namespace tactus

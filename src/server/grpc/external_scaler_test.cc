@@ -24,7 +24,7 @@ using externalscaler::ScaledObjectRef;
 using grpc::StatusCode;
 using testing::HasSubstr;
 
-class ExternalScalerTest : public testing::Test {
+class GrpcScalerTest : public testing::Test {
  protected:
   void SetUp() override {
     Pass(0, 0);
@@ -77,7 +77,7 @@ class ExternalScalerTest : public testing::Test {
   ScaledObjectRef ref_;
 };
 
-TEST_F(ExternalScalerTest, TheTargetIsTheServersLanesAndTheMetricItsAdvice) {
+TEST_F(GrpcScalerTest, TheTargetIsTheServersLanesAndTheMetricItsAdvice) {
   grpc::ClientContext context;
   externalscaler::GetMetricSpecResponse spec;
   ASSERT_TRUE(stub_->GetMetricSpec(&context, ref_, &spec).ok());
@@ -96,7 +96,7 @@ TEST_F(ExternalScalerTest, TheTargetIsTheServersLanesAndTheMetricItsAdvice) {
   EXPECT_EQ(whole.metricvalues(0).metricvalue(), 5);
 }
 
-TEST_F(ExternalScalerTest, AnUnknownMetricIsRefusedWithThoseThatExist) {
+TEST_F(GrpcScalerTest, AnUnknownMetricIsRefusedWithThoseThatExist) {
   for (const char* name : {"", "s0-tactus_autoscale_advice_lanes", "queue_length"}) {
     externalscaler::GetMetricsResponse response;
     const grpc::Status status = Ask(name, &response);
@@ -107,13 +107,13 @@ TEST_F(ExternalScalerTest, AnUnknownMetricIsRefusedWithThoseThatExist) {
   }
 }
 
-TEST_F(ExternalScalerTest, IsActiveWhileThereIsLoad) {
+TEST_F(GrpcScalerTest, IsActiveWhileThereIsLoad) {
   EXPECT_FALSE(Active());
   Pass(1, 0);
   EXPECT_TRUE(Active());
 }
 
-TEST_F(ExternalScalerTest, AStreamTellsEachChangeOnce) {
+TEST_F(GrpcScalerTest, AStreamTellsEachChangeOnce) {
   grpc::ClientContext context;
   const auto reader = stub_->StreamIsActive(&context, ref_);
   IsActiveResponse state;
@@ -134,7 +134,7 @@ TEST_F(ExternalScalerTest, AStreamTellsEachChangeOnce) {
 
 // KEDA keeps its stream for good. A stop that waited for it would use up its grace, and a stream
 // that survived it would be called by a sampler that is gone.
-TEST_F(ExternalScalerTest, AGracefulStopEndsTheStreamsAtOnce) {
+TEST_F(GrpcScalerTest, AGracefulStopEndsTheStreamsAtOnce) {
   grpc::ClientContext context;
   const auto reader = stub_->StreamIsActive(&context, ref_);
   IsActiveResponse state;
@@ -147,7 +147,7 @@ TEST_F(ExternalScalerTest, AGracefulStopEndsTheStreamsAtOnce) {
   Pass(5, 0);  // nobody follows any more
 }
 
-TEST_F(ExternalScalerTest, StreamsThatTheirClientLeavesAreForgotten) {
+TEST_F(GrpcScalerTest, StreamsThatTheirClientLeavesAreForgotten) {
   for (int i = 0; i < 20; ++i) {
     grpc::ClientContext context;
     const auto reader = stub_->StreamIsActive(&context, ref_);
@@ -167,7 +167,7 @@ TEST_F(ExternalScalerTest, StreamsThatTheirClientLeavesAreForgotten) {
 
 // A server that was told not to look at its load has no advice to give. Whoever set KEDA up must
 // learn why from the answer, which is all that the operator logs.
-TEST_F(ExternalScalerTest, WithoutASamplerSaysHowToGetOne) {
+TEST_F(GrpcScalerTest, WithoutASamplerSaysHowToGetOne) {
   GrpcServer silent({.port = 0}, service_);
   const auto port = silent.Start();
   ASSERT_TRUE(port);

@@ -17,10 +17,6 @@
 #include "base/expected.h"
 #include "service/inference_service.h"
 
-namespace grpc {
-class ServerCredentials;
-}  // namespace grpc
-
 namespace tactus {
 
 class Access;
@@ -33,6 +29,8 @@ class PacedRefusals;
 class TraceSettings;
 
 struct GrpcOptions {
+  // I/O threads. Calls are read and answers written on them, inference runs elsewhere.
+  int threads = 1;
   // Loopback unless the operator says otherwise. "unix:PATH" is a Unix socket, without a port.
   std::string address = "127.0.0.1";
   std::uint16_t port = 8001;  // 0: any free port; Start says which
@@ -42,8 +40,6 @@ struct GrpcOptions {
   bool reflection = true;
   // TLS and tokens; null: neither.
   std::shared_ptr<const Access> access;
-  // In place of what `access` says; null: as that says.
-  std::shared_ptr<grpc::ServerCredentials> credentials;
   // Whoever gets in is a front end of a site, and may bring parts of granted batches.
   bool takes_granted = false;
   // Whoever gets in may be another node, which has steps of its pipelines run here as one.
@@ -62,18 +58,24 @@ struct GrpcOptions {
   std::shared_ptr<ModelFolders> folders = nullptr;
   // A larger message is refused.
   std::size_t max_body = std::size_t{64} << 20;
-  // Bytes that gRPC may hold for its connections while it reads and writes them.
-  std::size_t memory = std::size_t{1} << 30;
+  // Where `limits` is null: bytes of messages being received or held, all connections together.
+  std::size_t max_pending_bytes = std::size_t{1} << 30;
   // Calls under way on one connection; more wait at the client (HTTP/2).
   int max_streams = 4096;
-  // One more is closed as soon as it comes; so is one beyond `connections` of `limits` that the
-  // client's address has open here.
+  // One more takes the place of the one without calls that has been silent for longest; where all
+  // are busy it is closed as soon as it comes. So is one beyond `connections` of `limits` that the
+  // client's address has open.
   std::size_t max_connections = 1024;
   // Hears of those, once a minute.
   std::function<void(const std::string&)> warn = nullptr;
-  // A connection that has not shaken hands and sent its settings by then is closed.
+  // A connection that has not shaken hands and sent its settings by then is closed; so is one whose
+  // call has not sent its whole header so long after the first part.
   std::chrono::milliseconds handshake_timeout{10'000};
-  // Bytes of one call's metadata.
+  // A call's message that is not there so long after its header, or a stream's after its first
+  // bytes, ends the call; so does an answer of which the client takes nothing for so long.
+  std::chrono::milliseconds body_timeout{60'000};
+  std::chrono::milliseconds write_timeout{60'000};
+  // Bytes of one call's metadata, each field counted with 32 more as HTTP/2 does.
   int max_metadata = 16 << 10;
   // Connections whose keepalive pings come at shorter intervals end ("too_many_pings"), whether
   // they have calls or none. Nodes of a cluster ping each other every two seconds.
@@ -93,9 +95,9 @@ class GrpcServer {
   // is taken, with address and port.
   Expected<std::uint16_t> Start();
 
-  // Tells health checks, accepts no more; calls under way have `grace` to end and are cancelled
-  // then. Returns when every call has had its reply from the service, which therefore must still
-  // run. Idempotent.
+  // Tells health checks, accepts no more; calls under way have `grace` to end, and are cancelled
+  // and answered so then. Returns when every call has had its reply from the service, which
+  // therefore must still run. Idempotent.
   void Stop(std::chrono::milliseconds grace);
 
  private:

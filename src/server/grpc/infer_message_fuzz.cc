@@ -1,14 +1,13 @@
 // A ModelInferRequest as it comes over gRPC, and all that is checked before the runtime sees a
-// call. The first byte says whether the message is packed, and whether another process of a site
-// sent it.
+// call. The first byte says whether the message is packed and how, and whether another process of a
+// site sent it.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <utility>
 
 #include <google/protobuf/stubs/logging.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/slice.h>
 
 #include "base/check.h"
 #include "grpc_service.pb.h"
@@ -35,22 +34,25 @@ void AddModel(ScriptedService& service) {
   service.Add(std::move(all));
 }
 
-void Run(const std::uint8_t* data, std::size_t size, bool packed, bool of_a_site) {
+void Run(const std::uint8_t* data, std::size_t size, int how) {
   static const std::unique_ptr<ScriptedService> service = [] {
     google::protobuf::SetLogHandler(nullptr);  // as the server does
     auto made = std::make_unique<ScriptedService>();
     AddModel(*made);
     return made;
   }();
-  const grpc::Slice slice(data, size);
-  grpc::ByteBuffer bytes(&slice, 1);
-  if (packed) {
-    if (!Unpack(bytes, kMostUnpacked)) return;
-    CHECK(bytes.Length() <= std::max(kMostUnpacked, size), "unpacked up to the limit");
+  const auto bytes = std::make_shared<std::byte[]>(size);
+  std::memcpy(bytes.get(), data, size);
+  Message message{.data = bytes, .size = size};
+  if ((how & 1) != 0) {
+    const Coding coding = (how & 4) != 0 ? Coding::kGzip : Coding::kDeflate;
+    if (!Unpack(coding, message, kMostUnpacked)) return;
+    CHECK(message.size <= kMostUnpacked, "unpacked up to the limit");
   }
-  auto message = ParseInferRequest(bytes);
-  if (!message) return;
-  const auto call = CallFrom(*service, *std::move(message), {}, of_a_site, false);
+  CHECK(BytesBesideRaw(message) <= message.size, "a part of the whole");
+  auto parsed = ParseInferRequest(message);
+  if (!parsed) return;
+  const auto call = CallFrom(*service, *std::move(parsed), {}, (how & 2) != 0, false);
   if (!call) {
     CHECK(!call.error().message.empty(), "a refusal says why");
     return;
@@ -67,6 +69,6 @@ void Run(const std::uint8_t* data, std::size_t size, bool packed, bool of_a_site
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  tactus::Run(data + 1, size - 1, (data[0] & 1) != 0, (data[0] & 2) != 0);
+  tactus::Run(data + 1, size - 1, data[0]);
   return 0;
 }

@@ -4,9 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "server/grpc/infer_reactor.h"
+#include "grpc_service.pb.h"
+#include "server/grpc/infer_method.h"
 #include "server/grpc/response_message.h"
-#include "server/grpc/stream_reactor.h"
+#include "server/grpc/stream_method.h"
 #include "server/kserve/log_settings.h"
 #include "server/kserve/model_config_message.h"
 #include "server/kserve/model_control.h"
@@ -14,10 +15,6 @@
 #include "server/kserve/validation.h"
 
 namespace tactus {
-
-using grpc::CallbackServerContext;
-using grpc::ServerUnaryReactor;
-
 namespace {
 
 // Nor does Triton know repositories by their names.
@@ -69,228 +66,217 @@ Expected<LogValues> ValuesOf(const inference::LogSettingsRequest& request) {
   return values;
 }
 
+// The answers, by the methods' names.
+struct Answers {
+  const InferenceRpcs::Parts& parts;
+
+  Expected<std::shared_ptr<const ModelSpec>> Find(const std::string& name,
+                                                  const std::string& version) const {
+    const auto number = ParseVersion(version);
+    if (!number) return std::unexpected(number.error());
+    return parts.service.Find(name, *number);
+  }
+
+  Status Of(const inference::ServerLiveRequest&, inference::ServerLiveResponse& response) const {
+    response.set_live(parts.service.Live());
+    return {};
+  }
+
+  Status Of(const inference::ServerReadyRequest&, inference::ServerReadyResponse& response) const {
+    response.set_ready(parts.service.Ready());
+    return {};
+  }
+
+  Status Of(const inference::ModelReadyRequest& request,
+            inference::ModelReadyResponse& response) const {
+    const auto version = ParseVersion(request.version());
+    const Status ready = version ? parts.service.ModelReady(request.name(), *version)
+                                 : std::unexpected(version.error());
+    // An unknown model is not ready; only a request that makes no sense is an error.
+    if (!ready && ready.error().code == ErrorCode::kInvalidArgument) return ready;
+    response.set_ready(ready.has_value());
+    return {};
+  }
+
+  Status Of(const inference::ServerMetadataRequest&,
+            inference::ServerMetadataResponse& response) const {
+    response.set_name(std::string(ServerName(parts.strict_triton)));
+    response.set_version(std::string(kServerVersion));
+    for (std::string_view extension : ServerExtensions({.logging = parts.log_settings != nullptr,
+                                      .trace = parts.trace_settings != nullptr})) {
+      response.add_extensions(std::string(extension));
+    }
+    return {};
+  }
+
+  Status Of(const inference::ModelMetadataRequest& request,
+            inference::ModelMetadataResponse& response) const {
+    const auto model = Find(request.name(), request.version());
+    if (!model) return std::unexpected(model.error());
+    response = MetadataOf(**model, parts.service.Index());
+    return {};
+  }
+
+  Status Of(const inference::ModelConfigRequest& request,
+            inference::ModelConfigResponse& response) const {
+    const auto model = Find(request.name(), request.version());
+    if (!model) return std::unexpected(model.error());
+    auto config = ConfigOf(**model);
+    if (!config) return std::unexpected(config.error());
+    *response.mutable_config() = std::move(*config);
+    return {};
+  }
+
+  Status Of(const inference::ModelStatisticsRequest& request,
+            inference::ModelStatisticsResponse& response) const {
+    const auto version = ParseVersion(request.version());
+    if (!version) return std::unexpected(version.error());
+    const auto statistics = parts.service.Statistics(request.name(), *version);
+    if (!statistics) return std::unexpected(statistics.error());
+    response = StatisticsOf(*statistics);
+    return {};
+  }
+
+  Status Of(const inference::RepositoryIndexRequest& request,
+            inference::RepositoryIndexResponse& response) const {
+    if (Status status = CheckRepository(request.repository_name()); !status) return status;
+    response = IndexOf(parts.service.Index(), request.ready());
+    return {};
+  }
+
+  Status Of(const inference::RepositoryModelLoadRequest& request,
+            inference::RepositoryModelLoadResponse&) const {
+    const auto given = OverrideIn(request);
+    if (!given) return std::unexpected(given.error());
+    return LoadOf(parts.service, parts.folders.get(), request.model_name(), *given);
+  }
+
+  Status Of(const inference::RepositoryModelUnloadRequest& request,
+            inference::RepositoryModelUnloadResponse&) const {
+    const auto found = request.parameters().find("unload_dependents");
+    const bool with_steps = found != request.parameters().end() && found->second.bool_param();
+    return UnloadOf(parts.service, parts.folders.get(), request.model_name(), with_steps,
+                    parts.strict_triton);
+  }
+
+  Status Of(const inference::TraceSettingRequest& request,
+            inference::TraceSettingResponse& response) const {
+    const std::string& name = request.model_name();
+    if (!name.empty()) {
+      if (const auto model = parts.service.Find(name, -1); !model) {
+        return std::unexpected(model.error());
+      }
+    }
+    TraceValues values;
+    for (const auto& [setting, given] : request.settings()) {
+      values[setting].assign(given.value().begin(), given.value().end());
+    }
+    if (Status set = parts.trace_settings->Set(name, values); !set) return set;
+    for (const auto& [setting, texts] : parts.trace_settings->Get(name)) {
+      auto& said = (*response.mutable_settings())[setting];
+      said.mutable_value()->Assign(texts.begin(), texts.end());
+    }
+    return {};
+  }
+
+  Status Of(const inference::LogSettingsRequest& request,
+            inference::LogSettingsResponse& response) const {
+    const auto values = ValuesOf(request);
+    if (!values) return std::unexpected(values.error());
+    if (Status set = parts.log_settings->Set(*values); !set) return set;
+    for (const auto& [name, value] : parts.log_settings->Get()) {
+      auto& setting = (*response.mutable_settings())[name];
+      if (const bool* const flag = std::get_if<bool>(&value)) setting.set_bool_param(*flag);
+      if (const auto* const number = std::get_if<std::uint32_t>(&value)) {
+        setting.set_uint32_param(*number);
+      }
+      if (const auto* const text = std::get_if<std::string>(&value)) {
+        setting.set_string_param(*text);
+      }
+    }
+    return {};
+  }
+};
+
+template <class Request, class Response>
+RpcMethod Quick(const InferenceRpcs::Parts& parts, std::size_t most_bytes = kSmallMessage) {
+  return Unary<Request, Response>(parts.gate, most_bytes, parts.strict_triton,
+                                  [&parts](const Request& request, Response& response) {
+                                    return Answers{parts}.Of(request, response);
+                                  });
+}
+
+// What may take seconds: on the thread of such calls. What the request holds is copied only when
+// its turn has come.
+template <class Request, class Response>
+RpcMethod Slow(const InferenceRpcs::Parts& parts) {
+  return UnaryBytes(parts.gate, parts.gate.max_message, [&parts](UnaryRequest given) {
+    auto request = std::make_shared<Request>();
+    Status fine = ParseMessage(given.message, *request);
+    given.message = {};
+    if (fine) fine = CheckRepository(request->repository_name());
+    if (!fine) return Answer(*given.call, fine, Response(), parts.strict_triton);
+    const auto now = parts.gate.now;
+    now->calls.fetch_add(1);
+    parts.slow.Add([&parts, given = std::move(given), request, now](bool refused) {
+      Response response;
+      const Status status = refused
+                                ? Status(Fail(ErrorCode::kUnavailable, "the server is stopping"))
+                                : Answers{parts}.Of(*request, response);
+      Answer(*given.call, status, response, parts.strict_triton);
+      given.call->Post([now] { now->calls.fetch_sub(1); });  // behind the answer
+    });
+  });
+}
+
+RpcMethod Unserved(const InferenceRpcs::Parts& parts, const char* extension) {
+  return UnaryBytes(parts.gate, kSmallMessage, [&parts, extension](const UnaryRequest& request) {
+    request.call->End(EndOf(Fail(ErrorCode::kUnimplemented,
+                                 fmt::format("the {} extension is not supported", extension)),
+                            parts.strict_triton));
+  });
+}
+
+template <class Method>
+RpcMethod Infers(const InferenceRpcs::Parts& parts, bool waits) {
+  return {.most_bytes = parts.gate.max_message,
+          .waits = waits,
+          .begin = [&parts](std::shared_ptr<ServerCall> call) -> std::shared_ptr<CallMethod> {
+            return std::make_shared<Method>(parts.service, parts.gate, parts.strict_triton,
+                                            std::move(call));
+          }};
+}
+
 }  // namespace
 
-ServerUnaryReactor* InferenceRpcs::End(CallbackServerContext* context, const Status& status) {
-  ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status ? grpc::Status::OK
-                         : ToGrpcStatus(status.error(), strict_triton_, context));
-  return reactor;
-}
-
-ServerUnaryReactor* InferenceRpcs::EndLater(CallbackServerContext* context,
-                                            std::function<Status()> slow) {
-  ServerUnaryReactor* reactor = context->DefaultReactor();  // may be taken once
-  gate_.now->calls.fetch_add(1);
-  slow_.Add([this, reactor, slow = std::move(slow)](bool refused) {
-    const Status status =
-        refused ? Status(Fail(ErrorCode::kUnavailable, "the server is stopping")) : slow();
-    reactor->Finish(status ? grpc::Status::OK : ToGrpcStatus(status.error(), strict_triton_));
-    gate_.now->calls.fetch_sub(1);
-  });
-  return reactor;
-}
-
-ServerUnaryReactor* InferenceRpcs::Unserved(CallbackServerContext* context, const char* extension) {
-  return End(context, Fail(ErrorCode::kUnimplemented,
-                           fmt::format("the {} extension is not supported", extension)));
-}
-
-Expected<std::shared_ptr<const ModelSpec>> InferenceRpcs::Find(const std::string& name,
-                                                               const std::string& version) const {
-  const auto number = ParseVersion(version);
-  if (!number) return std::unexpected(number.error());
-  return service_.Find(name, *number);
-}
-
-ServerUnaryReactor* InferenceRpcs::ModelInfer(CallbackServerContext* context,
-                                              const grpc::ByteBuffer* request,
-                                              grpc::ByteBuffer* response) {
-  // gRPC owns the buffer until the call ends and reads it no more: it may be emptied early.
-  return new InferReactor(service_, gate_, strict_triton_, *context,
-                          *const_cast<grpc::ByteBuffer*>(request), *response);
-}
-
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* InferenceRpcs::ModelStreamInfer(
-    CallbackServerContext* context) {
-  return new StreamReactor(service_, gate_, strict_triton_, *context);
-}
-
-ServerUnaryReactor* InferenceRpcs::ServerLive(CallbackServerContext* context,
-                                              const inference::ServerLiveRequest*,
-                                              inference::ServerLiveResponse* response) {
-  response->set_live(service_.Live());
-  return End(context, {});
-}
-
-ServerUnaryReactor* InferenceRpcs::ServerReady(CallbackServerContext* context,
-                                               const inference::ServerReadyRequest*,
-                                               inference::ServerReadyResponse* response) {
-  response->set_ready(service_.Ready());
-  return End(context, {});
-}
-
-ServerUnaryReactor* InferenceRpcs::ModelReady(CallbackServerContext* context,
-                                              const inference::ModelReadyRequest* request,
-                                              inference::ModelReadyResponse* response) {
-  const auto version = ParseVersion(request->version());
-  const Status ready =
-      version ? service_.ModelReady(request->name(), *version) : std::unexpected(version.error());
-  // An unknown model is not ready; only a request that makes no sense is an error.
-  if (!ready && ready.error().code == ErrorCode::kInvalidArgument) {
-    return End(context, std::unexpected(ready.error()));
+void InferenceRpcs::AddTo(RpcMethods& methods) const {
+  using namespace inference;
+  const auto add = [&](const char* name, RpcMethod method) {
+    methods.emplace(fmt::format("/inference.GRPCInferenceService/{}", name), std::move(method));
+  };
+  const Parts& p = parts_;
+  add("ModelInfer", Infers<InferMethod>(p, false));
+  add("ModelStreamInfer", Infers<StreamMethod>(p, true));
+  add("ServerLive", Quick<ServerLiveRequest, ServerLiveResponse>(p, kTinyMessage));
+  add("ServerReady", Quick<ServerReadyRequest, ServerReadyResponse>(p, kTinyMessage));
+  add("ServerMetadata", Quick<ServerMetadataRequest, ServerMetadataResponse>(p));
+  add("ModelReady", Quick<ModelReadyRequest, ModelReadyResponse>(p));
+  add("ModelMetadata", Quick<ModelMetadataRequest, ModelMetadataResponse>(p));
+  add("ModelConfig", Quick<ModelConfigRequest, ModelConfigResponse>(p));
+  add("ModelStatistics", Quick<ModelStatisticsRequest, ModelStatisticsResponse>(p));
+  add("RepositoryIndex", Quick<RepositoryIndexRequest, RepositoryIndexResponse>(p));
+  add("RepositoryModelLoad", Slow<RepositoryModelLoadRequest, RepositoryModelLoadResponse>(p));
+  add("RepositoryModelUnload",
+      Slow<RepositoryModelUnloadRequest, RepositoryModelUnloadResponse>(p));
+  for (const char* method : {"Status", "Register", "Unregister"}) {
+    add(fmt::format("SystemSharedMemory{}", method).c_str(), Unserved(p, "system_shared_memory"));
+    add(fmt::format("CudaSharedMemory{}", method).c_str(), Unserved(p, "cuda_shared_memory"));
   }
-  response->set_ready(ready.has_value());
-  return End(context, {});
-}
-
-ServerUnaryReactor* InferenceRpcs::ServerMetadata(CallbackServerContext* context,
-                                                  const inference::ServerMetadataRequest*,
-                                                  inference::ServerMetadataResponse* response) {
-  response->set_name(std::string(ServerName(strict_triton_)));
-  response->set_version(std::string(kServerVersion));
-  for (std::string_view extension : ServerExtensions(
-           {.logging = log_settings_ != nullptr, .trace = trace_settings_ != nullptr})) {
-    response->add_extensions(std::string(extension));
-  }
-  return End(context, {});
-}
-
-ServerUnaryReactor* InferenceRpcs::ModelMetadata(CallbackServerContext* context,
-                                                 const inference::ModelMetadataRequest* request,
-                                                 inference::ModelMetadataResponse* response) {
-  const auto model = Find(request->name(), request->version());
-  if (!model) return End(context, std::unexpected(model.error()));
-  *response = MetadataOf(**model, service_.Index());
-  return End(context, {});
-}
-
-ServerUnaryReactor* InferenceRpcs::ModelConfig(CallbackServerContext* context,
-                                               const inference::ModelConfigRequest* request,
-                                               inference::ModelConfigResponse* response) {
-  const auto model = Find(request->name(), request->version());
-  if (!model) return End(context, std::unexpected(model.error()));
-  auto config = ConfigOf(**model);
-  if (!config) return End(context, std::unexpected(config.error()));
-  *response->mutable_config() = std::move(*config);
-  return End(context, {});
-}
-
-ServerUnaryReactor* InferenceRpcs::ModelStatistics(CallbackServerContext* context,
-                                                   const inference::ModelStatisticsRequest* request,
-                                                   inference::ModelStatisticsResponse* response) {
-  const auto version = ParseVersion(request->version());
-  if (!version) return End(context, std::unexpected(version.error()));
-  const auto statistics = service_.Statistics(request->name(), *version);
-  if (!statistics) return End(context, std::unexpected(statistics.error()));
-  *response = StatisticsOf(*statistics);
-  return End(context, {});
-}
-
-ServerUnaryReactor* InferenceRpcs::RepositoryIndex(CallbackServerContext* context,
-                                                   const inference::RepositoryIndexRequest* request,
-                                                   inference::RepositoryIndexResponse* response) {
-  if (Status status = CheckRepository(request->repository_name()); !status) {
-    return End(context, status);
-  }
-  *response = IndexOf(service_.Index(), request->ready());
-  return End(context, {});
-}
-
-ServerUnaryReactor* InferenceRpcs::RepositoryModelLoad(
-    CallbackServerContext* context, const inference::RepositoryModelLoadRequest* request,
-    inference::RepositoryModelLoadResponse*) {
-  if (Status status = CheckRepository(request->repository_name()); !status) {
-    return End(context, status);
-  }
-  // The request lives until its call ends: what it holds is copied only when its turn has come.
-  return EndLater(context, [this, request]() -> Status {
-    const auto given = OverrideIn(*request);
-    if (!given) return std::unexpected(given.error());
-    return LoadOf(service_, folders_.get(), request->model_name(), *given);
-  });
-}
-
-ServerUnaryReactor* InferenceRpcs::RepositoryModelUnload(
-    CallbackServerContext* context, const inference::RepositoryModelUnloadRequest* request,
-    inference::RepositoryModelUnloadResponse*) {
-  if (Status status = CheckRepository(request->repository_name()); !status) {
-    return End(context, status);
-  }
-  const auto found = request->parameters().find("unload_dependents");
-  const bool with_steps = found != request->parameters().end() && found->second.bool_param();
-  return EndLater(context, [this, name = request->model_name(), with_steps] {
-    return UnloadOf(service_, folders_.get(), name, with_steps, strict_triton_);
-  });
-}
-
-ServerUnaryReactor* InferenceRpcs::SystemSharedMemoryStatus(
-    CallbackServerContext* context, const inference::SystemSharedMemoryStatusRequest*,
-    inference::SystemSharedMemoryStatusResponse*) {
-  return Unserved(context, "system_shared_memory");
-}
-ServerUnaryReactor* InferenceRpcs::SystemSharedMemoryRegister(
-    CallbackServerContext* context, const inference::SystemSharedMemoryRegisterRequest*,
-    inference::SystemSharedMemoryRegisterResponse*) {
-  return Unserved(context, "system_shared_memory");
-}
-ServerUnaryReactor* InferenceRpcs::SystemSharedMemoryUnregister(
-    CallbackServerContext* context, const inference::SystemSharedMemoryUnregisterRequest*,
-    inference::SystemSharedMemoryUnregisterResponse*) {
-  return Unserved(context, "system_shared_memory");
-}
-ServerUnaryReactor* InferenceRpcs::CudaSharedMemoryStatus(
-    CallbackServerContext* context, const inference::CudaSharedMemoryStatusRequest*,
-    inference::CudaSharedMemoryStatusResponse*) {
-  return Unserved(context, "cuda_shared_memory");
-}
-ServerUnaryReactor* InferenceRpcs::CudaSharedMemoryRegister(
-    CallbackServerContext* context, const inference::CudaSharedMemoryRegisterRequest*,
-    inference::CudaSharedMemoryRegisterResponse*) {
-  return Unserved(context, "cuda_shared_memory");
-}
-ServerUnaryReactor* InferenceRpcs::CudaSharedMemoryUnregister(
-    CallbackServerContext* context, const inference::CudaSharedMemoryUnregisterRequest*,
-    inference::CudaSharedMemoryUnregisterResponse*) {
-  return Unserved(context, "cuda_shared_memory");
-}
-ServerUnaryReactor* InferenceRpcs::TraceSetting(CallbackServerContext* context,
-                                                const inference::TraceSettingRequest* request,
-                                                inference::TraceSettingResponse* response) {
-  if (trace_settings_ == nullptr) return Unserved(context, "trace");
-  const std::string& name = request->model_name();
-  if (!name.empty()) {
-    if (const auto model = service_.Find(name, -1); !model) {
-      return End(context, std::unexpected(model.error()));
-    }
-  }
-  TraceValues values;
-  for (const auto& [setting, given] : request->settings()) {
-    values[setting].assign(given.value().begin(), given.value().end());
-  }
-  if (Status set = trace_settings_->Set(name, values); !set) return End(context, set);
-  for (const auto& [setting, texts] : trace_settings_->Get(name)) {
-    auto& said = (*response->mutable_settings())[setting];
-    said.mutable_value()->Assign(texts.begin(), texts.end());
-  }
-  return End(context, {});
-}
-ServerUnaryReactor* InferenceRpcs::LogSettings(CallbackServerContext* context,
-                                               const inference::LogSettingsRequest* request,
-                                               inference::LogSettingsResponse* response) {
-  if (log_settings_ == nullptr) return Unserved(context, "logging");
-  const auto values = ValuesOf(*request);
-  if (!values) return End(context, std::unexpected(values.error()));
-  if (Status set = log_settings_->Set(*values); !set) return End(context, set);
-  for (const auto& [name, value] : log_settings_->Get()) {
-    auto& setting = (*response->mutable_settings())[name];
-    if (const bool* const flag = std::get_if<bool>(&value)) setting.set_bool_param(*flag);
-    if (const auto* const number = std::get_if<std::uint32_t>(&value)) {
-      setting.set_uint32_param(*number);
-    }
-    if (const auto* const text = std::get_if<std::string>(&value)) setting.set_string_param(*text);
-  }
-  return End(context, {});
+  add("TraceSetting", p.trace_settings == nullptr
+                          ? Unserved(p, "trace")
+                          : Quick<TraceSettingRequest, TraceSettingResponse>(p));
+  add("LogSettings", p.log_settings == nullptr ? Unserved(p, "logging")
+                                               : Quick<LogSettingsRequest, LogSettingsResponse>(p));
 }
 
 }  // namespace tactus

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "grpc_service.pb.h"
 #include "server/grpc/typed_contents.h"
 #include "server/kserve/classification.h"
 #include "server/kserve/validation.h"
@@ -18,7 +17,7 @@ using inference::ModelInferRequest;
 
 // What a call's input spans point into.
 struct Received {
-  std::shared_ptr<ModelInferRequest> message;
+  std::shared_ptr<const InferMessage> message;
   ConvertedBytes converted;
 };
 
@@ -63,36 +62,36 @@ Expected<std::uint32_t> ClassesOf(const ModelInferRequest::InferRequestedOutputT
       "output '{}': 'classification' must be a whole number, not below 0", output.name()));
 }
 
-Expected<std::span<const std::byte>> BytesOf(const ModelInferRequest& message, int i,
+Expected<std::span<const std::byte>> BytesOf(const InferMessage& message, int i,
                                              ConvertedBytes& converted) {
-  const auto& input = message.inputs(i);
-  if (message.raw_input_contents().empty()) return TypedBytes(input, converted);
+  const auto& input = message.head.inputs(i);
+  if (message.raw.empty()) return TypedBytes(input, converted);
   if (input.has_contents()) {
     return InvalidArgument(
         fmt::format("contents field must not be specified when using raw_input_contents for '{}' "
                     "for model '{}'",
-                    input.name(), message.model_name()));
+                    input.name(), message.head.model_name()));
   }
   // As many as there are inputs, once all of them have been looked at.
-  if (i >= message.raw_input_contents_size()) return std::span<const std::byte>();
-  return std::as_bytes(std::span(message.raw_input_contents(i)));
+  const auto at = static_cast<std::size_t>(i);
+  return at < message.raw.size() ? message.raw[at] : std::span<const std::byte>();
 }
 
 Status AddInputs(Received& received, CallMessage& call) {
-  const ModelInferRequest& message = *received.message;
+  const ModelInferRequest& message = received.message->head;
   call.inputs.reserve(static_cast<std::size_t>(message.inputs_size()));
   for (int i = 0; i < message.inputs_size(); ++i) {
     const auto& input = message.inputs(i);
     if (Status known = CheckTensorParameters("input", input); !known) return known;
-    auto bytes = BytesOf(message, i, received.converted);
+    auto bytes = BytesOf(*received.message, i, received.converted);
     if (!bytes) return std::unexpected(std::move(bytes.error()));
     call.inputs.push_back({.name = input.name(),
                            .datatype = input.datatype(),
                            .shape = Shape(input.shape().begin(), input.shape().end()),
                            .data = *bytes});
   }
-  const int raw = message.raw_input_contents_size();
-  if (raw == 0 || raw == message.inputs_size()) return {};
+  const std::size_t raw = received.message->raw.size();
+  if (raw == 0 || raw == static_cast<std::size_t>(message.inputs_size())) return {};
   return InvalidArgument(
       fmt::format("raw_input_contents has {} entries for {} inputs: it must have one for each", raw,
                   message.inputs_size()));
@@ -101,15 +100,16 @@ Status AddInputs(Received& received, CallMessage& call) {
 }  // namespace
 
 Expected<InferCall> CallFrom(const InferenceService& service,
-                             std::shared_ptr<ModelInferRequest> message,
+                             std::shared_ptr<const InferMessage> message,
                              std::chrono::steady_clock::time_point received, bool takes_granted,
                              bool takes_entered) {
-  const auto version = ParseVersion(message->model_version());
+  const ModelInferRequest& head = message->head;
+  const auto version = ParseVersion(head.model_version());
   if (!version) return std::unexpected(version.error());
-  const auto entered = message->parameters().find("tactus_enter");
-  auto model = takes_entered && entered != message->parameters().end()
+  const auto entered = head.parameters().find("tactus_enter");
+  auto model = takes_entered && entered != head.parameters().end()
                    ? service.Enter(entered->second.string_param())
-                   : service.Find(message->model_name(), *version);
+                   : service.Find(head.model_name(), *version);
   if (!model) return std::unexpected(std::move(model.error()));
 
   auto owner = std::make_shared<Received>();
@@ -118,7 +118,7 @@ Expected<InferCall> CallFrom(const InferenceService& service,
   if (Status added = AddInputs(*owner, call); !added) {
     return std::unexpected(std::move(added.error()));
   }
-  for (const auto& output : owner->message->outputs()) {
+  for (const auto& output : head.outputs()) {
     if (Status known = CheckTensorParameters("output", output); !known) {
       return std::unexpected(std::move(known.error()));
     }
@@ -127,14 +127,14 @@ Expected<InferCall> CallFrom(const InferenceService& service,
     call.outputs.push_back(output.name());
     call.classes.push_back(*classes);
   }
-  for (const auto& [name, parameter] : owner->message->parameters()) {
+  for (const auto& [name, parameter] : head.parameters()) {
     auto value = ValueOf(name, parameter);
     if (!value) return std::unexpected(std::move(value.error()));
     call.parameters.emplace_back(name, *value);
   }
   auto made = MakeCall(std::move(*model), call, received);
   if (!made) return made;
-  made->id = owner->message->id();
+  made->id = head.id();
   made->keepalive = std::move(owner);
   return made;
 }

@@ -31,8 +31,11 @@ class ScriptedService final : public InferenceService {
   }
 
   void Add(std::shared_ptr<ModelSpec> spec) { models_[spec->name] = std::move(spec); }
-  // From now on calls wait until Release or Cancel.
-  void Hold() { hold_ = true; }
+  // From now on calls wait until Release or Cancel, or no longer do.
+  void Hold(bool hold = true) {
+    std::scoped_lock lock(mutex_);
+    hold_ = hold;
+  }
   // From now on calls end with this.
   void Refuse(Error error) { refuse_ = std::move(error); }
 

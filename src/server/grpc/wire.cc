@@ -1,14 +1,15 @@
 #include "server/grpc/wire.h"
 
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <optional>
+#include <utility>
 
 #include <google/protobuf/io/coded_stream.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/proto_buffer_reader.h>
-#include <grpcpp/support/slice.h>
 
 #include "grpc_service.pb.h"
+#include "server/grpc/request_message.h"
 #include "server/kserve/compression.h"
 
 namespace tactus {
@@ -16,8 +17,11 @@ namespace {
 
 using google::protobuf::io::CodedOutputStream;
 
-// Below this a copy costs less than a slice of its own (an allocation, and an entry of the iovec).
+// Below this a copy costs less than a piece of its own (an allocation, and an entry of the iovec).
 constexpr std::size_t kCopyBelow = 4096;
+
+// Fields that are looked through on an I/O thread, before it is left to others.
+constexpr std::size_t kFewFields = 1000;
 
 constexpr std::uint8_t LengthDelimited(int field) {
   return static_cast<std::uint8_t>(field << 3 | 2);
@@ -31,10 +35,64 @@ void AppendFieldHead(std::string& out, int field, std::size_t size) {
   out.append(reinterpret_cast<const char*>(head.data()), end - head.data());
 }
 
-// Collects copied bytes and shared spans in order.
-class SliceBuilder {
+// The fields of a message, one after the other.
+class FieldReader {
  public:
-  explicit SliceBuilder(WireResponse& out) : out_(out) {}
+  explicit FieldReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  bool done() const { return at_ == bytes_.size(); }
+  std::size_t at() const { return at_; }
+  // The next field's tag, and its bytes where it has a length. False: this is no message.
+  bool Next(std::uint64_t& tag, std::span<const std::byte>& content) {
+    content = {};
+    if (!Varint(tag) || tag >> 3 == 0 || tag > std::numeric_limits<std::uint32_t>::max()) {
+      return false;
+    }
+    std::uint64_t value = 0;
+    switch (tag & 7) {
+      case 0:
+        return Varint(value);
+      case 1:
+        return Skip(8);
+      case 2:
+        if (!Varint(value)) return false;
+        if (value > bytes_.size() - at_) return false;
+        content = bytes_.subspan(at_, value);
+        return Skip(value);
+      case 5:
+        return Skip(4);
+      default:
+        return false;  // groups, which this protocol has not
+    }
+  }
+
+ private:
+  bool Skip(std::uint64_t n) {
+    if (n > bytes_.size() - at_) return false;
+    at_ += n;
+    return true;
+  }
+  bool Varint(std::uint64_t& value) {
+    value = 0;
+    for (int shift = 0; shift < 64 && at_ < bytes_.size(); shift += 7) {
+      const auto byte = static_cast<std::uint8_t>(bytes_[at_++]);
+      value |= std::uint64_t{byte & 0x7Fu} << shift;
+      if ((byte & 0x80) == 0) return true;
+    }
+    return false;
+  }
+
+  const std::span<const std::byte> bytes_;
+  std::size_t at_ = 0;
+};
+
+constexpr std::uint64_t kRawTag =
+    LengthDelimited(inference::ModelInferRequest::kRawInputContentsFieldNumber);
+
+// Collects copied bytes and shared spans in order.
+class PieceBuilder {
+ public:
+  explicit PieceBuilder(OutMessage& out) : out_(out) {}
 
   std::string& copied() { return pending_; }
 
@@ -44,88 +102,86 @@ class SliceBuilder {
       return;
     }
     Flush();
-    auto* keepalive = new std::shared_ptr<const void>(storage);
-    // gRPC only reads the bytes; its C interface has no const.
-    out_.slices.emplace_back(
-        const_cast<std::byte*>(bytes.data()), bytes.size(),
-        [](void* p) { delete static_cast<std::shared_ptr<const void>*>(p); }, keepalive);
-    out_.size += bytes.size();
+    out_.Add(bytes, storage);
   }
 
   void Flush() {
-    if (pending_.empty()) return;
-    out_.slices.emplace_back(pending_);
-    out_.size += pending_.size();
-    pending_.clear();
+    if (!pending_.empty()) out_.Add(std::exchange(pending_, {}));
   }
 
  private:
-  WireResponse& out_;
+  OutMessage& out_;
   std::string pending_;
 };
 
-}  // namespace
-
-WireResponse::WireResponse() = default;
-WireResponse::~WireResponse() = default;
-WireResponse::WireResponse(WireResponse&&) noexcept = default;
-WireResponse& WireResponse::operator=(WireResponse&&) noexcept = default;
-
-namespace {
-
-// A message begins with a field's number and kind. Of what these begin with, 0x1f is no kind that
-// there is, and 0x78 a number that the message has not.
-std::optional<Coding> CodingOf(const std::vector<grpc::Slice>& slices) {
-  for (const grpc::Slice& slice : slices) {
-    if (slice.size() == 0) continue;
-    if (slice.begin()[0] == 0x1f) return Coding::kGzip;
-    if (slice.begin()[0] == 0x78) return Coding::kDeflate;
-    return std::nullopt;
-  }
-  return std::nullopt;
+std::unexpected<Error> NoInferRequest() {
+  return InvalidArgument("the request is not a ModelInferRequest message");
 }
 
 }  // namespace
 
-Status Unpack(grpc::ByteBuffer& bytes, std::size_t limit) {
-  std::vector<grpc::Slice> slices;
-  if (!bytes.Dump(&slices).ok()) return {};
-  const auto coding = CodingOf(slices);
-  if (!coding) return {};
-  std::vector<std::byte> packed;
-  packed.reserve(bytes.Length());
-  for (const grpc::Slice& slice : slices) {
-    const auto* begin = reinterpret_cast<const std::byte*>(slice.begin());
-    packed.insert(packed.end(), begin, begin + slice.size());
-  }
-  auto unpacked = Inflate(*coding, packed, limit);
+Status Unpack(Coding coding, Message& message, std::size_t limit) {
+  auto unpacked = Inflate(coding, message.bytes(), limit);
   if (!unpacked) return std::unexpected(std::move(unpacked.error()));
-  const grpc::Slice whole(unpacked->data.get(), unpacked->size);
-  bytes = grpc::ByteBuffer(&whole, 1);
+  message = {.data = std::move(unpacked->data), .size = unpacked->size, .packed = false};
   return {};
 }
 
-Expected<std::shared_ptr<inference::ModelInferRequest>> ParseInferRequest(grpc::ByteBuffer& bytes) {
-  auto request = std::make_shared<inference::ModelInferRequest>();
-  // gRPC hands over nothing where the frame was cut off, or its flags or its size make no sense.
-  if (!bytes.Valid() || bytes.Length() == 0) {
-    return Internal("no whole message came: its frame is cut off or wrong");
+std::size_t BytesBesideRaw(const Message& message) {
+  FieldReader fields(message.bytes());
+  std::size_t raw = 0;
+  for (std::size_t i = 0; !fields.done(); ++i) {
+    std::uint64_t tag = 0;
+    std::span<const std::byte> content;
+    if (!fields.Next(tag, content) || i == kFewFields) break;
+    if (tag == kRawTag) raw += content.size();
   }
-  bool parsed = false;
-  {
-    grpc::ProtoBufferReader reader(&bytes);
-    parsed = reader.status().ok() && request->ParseFromZeroCopyStream(&reader);
+  return message.size - raw;
+}
+
+Expected<std::shared_ptr<InferMessage>> ParseInferRequest(const Message& message) {
+  auto request = std::make_shared<InferMessage>();
+  const auto bytes = message.bytes();
+  // What is left between the tensors: mostly one piece before them.
+  std::span<const std::byte> rest;
+  std::string joined;
+  std::size_t from = 0;
+  const auto keep = [&](std::size_t to) {
+    const auto piece = bytes.subspan(from, to - from);
+    if (piece.empty()) return;
+    if (rest.empty()) {
+      rest = piece;
+      return;
+    }
+    if (joined.empty()) joined.assign(reinterpret_cast<const char*>(rest.data()), rest.size());
+    joined.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  };
+  FieldReader fields(bytes);
+  while (!fields.done()) {
+    const std::size_t begin = fields.at();
+    std::uint64_t tag = 0;
+    std::span<const std::byte> content;
+    if (!fields.Next(tag, content)) return NoInferRequest();
+    if (tag != kRawTag) continue;
+    keep(begin);
+    from = fields.at();
+    request->raw.push_back(content);
   }
-  bytes.Clear();
-  if (!parsed) return InvalidArgument("the request is not a ModelInferRequest message");
+  keep(bytes.size());
+  if (!joined.empty()) rest = std::as_bytes(std::span(joined));
+  if (rest.size() > std::numeric_limits<int>::max() ||
+      !request->head.ParseFromArray(rest.data(), static_cast<int>(rest.size()))) {
+    return NoInferRequest();
+  }
+  request->bytes = message.data;
   return request;
 }
 
-WireResponse EncodeResponse(const inference::ModelInferResponse& head,
-                            const std::vector<OutputTensor>& outputs,
-                            const std::shared_ptr<const void>& storage) {
-  WireResponse response;
-  SliceBuilder builder(response);
+OutMessage EncodeResponse(const inference::ModelInferResponse& head,
+                          const std::vector<OutputTensor>& outputs,
+                          const std::shared_ptr<const void>& storage) {
+  OutMessage response;
+  PieceBuilder builder(response);
   builder.copied().reserve(head.ByteSizeLong() + kCopyBelow);
   head.AppendToString(&builder.copied());
   for (const OutputTensor& output : outputs) {
@@ -139,27 +195,24 @@ WireResponse EncodeResponse(const inference::ModelInferResponse& head,
   return response;
 }
 
-grpc::ByteBuffer ToMessage(const WireResponse& response) {
-  return grpc::ByteBuffer(response.slices.data(), response.slices.size());
-}
-
-grpc::ByteBuffer ToStreamMessage(const WireResponse& response) {
+OutMessage ToStreamMessage(OutMessage response) {
   std::string head;
   AppendFieldHead(head, inference::ModelStreamInferResponse::kInferResponseFieldNumber,
                   response.size);
-  std::vector<grpc::Slice> slices;
-  slices.reserve(response.slices.size() + 1);
-  slices.emplace_back(head);
-  slices.insert(slices.end(), response.slices.begin(), response.slices.end());
-  return grpc::ByteBuffer(slices.data(), slices.size());
+  OutMessage message;
+  message.Add(std::move(head));
+  message.size += response.size;
+  for (OutMessage::Piece& piece : response.pieces) message.pieces.push_back(std::move(piece));
+  return message;
 }
 
-grpc::ByteBuffer ToStreamError(const std::string& message, const std::string& id) {
+OutMessage ToStreamError(const std::string& message, const std::string& id) {
   inference::ModelStreamInferResponse response;
   response.set_error_message(message);
   response.mutable_infer_response()->set_id(id);
-  const grpc::Slice slice(response.SerializeAsString());
-  return grpc::ByteBuffer(&slice, 1);
+  OutMessage out;
+  out.Add(response.SerializeAsString());
+  return out;
 }
 
 }  // namespace tactus

@@ -3,53 +3,45 @@
 // where the engine left them, without a copy.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/expected.h"
+#include "server/grpc/call.h"
 #include "service/inference_service.h"
 
-namespace grpc {
-class ByteBuffer;
-class Slice;
-}  // namespace grpc
 namespace inference {
-class ModelInferRequest;
 class ModelInferResponse;
 }  // namespace inference
 
 namespace tactus {
 
-// gRPC itself would unpack a message whole before it looks at its size, so it is left to this: a
-// packed message is replaced by what it holds, up to `limit` bytes. ResourceExhausted beyond them,
+struct InferMessage;  // request_message.h
+
+// Replaces a packed message by what it holds, up to `limit` bytes. ResourceExhausted beyond them,
 // InvalidArgument where it is damaged.
-Status Unpack(grpc::ByteBuffer& bytes, std::size_t limit);
+Status Unpack(Coding coding, Message& message, std::size_t limit);
 
-// Takes the message out of `bytes`, which is empty afterwards: a queued call then holds its tensors
-// once. Bytes that are not a ModelInferRequest are InvalidArgument.
-Expected<std::shared_ptr<inference::ModelInferRequest>> ParseInferRequest(grpc::ByteBuffer& bytes);
+// The tensors stay in the message's bytes, which the result keeps. Bytes that are not a
+// ModelInferRequest are InvalidArgument.
+Expected<std::shared_ptr<InferMessage>> ParseInferRequest(const Message& message);
 
-// A response without its tensors' bytes, and those bytes: `outputs` by position.
-struct WireResponse {
-  WireResponse();
-  ~WireResponse();
-  WireResponse(WireResponse&&) noexcept;
-  WireResponse& operator=(WireResponse&&) noexcept;
+// Of the message's bytes, those beside raw tensors, which take time to parse; all where there are
+// many fields to look through.
+std::size_t BytesBesideRaw(const Message& message);
 
-  std::vector<grpc::Slice> slices;
-  std::size_t size = 0;
-};
+// A ModelInferResponse: `head` has every field but raw_output_contents, `outputs` are by position.
+// The result keeps `storage` alive.
+OutMessage EncodeResponse(const inference::ModelInferResponse& head,
+                          const std::vector<OutputTensor>& outputs,
+                          const std::shared_ptr<const void>& storage);
 
-// `head` has every field but raw_output_contents. The slices keep `storage` alive.
-WireResponse EncodeResponse(const inference::ModelInferResponse& head,
-                            const std::vector<OutputTensor>& outputs,
-                            const std::shared_ptr<const void>& storage);
-
-// A ModelInferResponse, and the same inside a ModelStreamInferResponse.
-grpc::ByteBuffer ToMessage(const WireResponse& response);
-grpc::ByteBuffer ToStreamMessage(const WireResponse& response);
+// The same inside a ModelStreamInferResponse.
+OutMessage ToStreamMessage(OutMessage response);
 // A ModelStreamInferResponse that says what went wrong; `id` names the call.
-grpc::ByteBuffer ToStreamError(const std::string& message, const std::string& id);
+OutMessage ToStreamError(const std::string& message, const std::string& id);
 
 }  // namespace tactus

@@ -4,16 +4,15 @@
 #include <new>
 #include <utility>
 
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/string.hpp>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "server/access/access.h"
-#include "server/access/client_address.h"
 
 namespace tactus {
 namespace {
@@ -25,11 +24,6 @@ using boost::system::error_code;
 // closed with unread bytes would take the answer back.
 constexpr std::chrono::milliseconds kLinger{2000};
 
-// Asio's own condition hands the kernel 64 kB at a time, and asks for events after each.
-std::size_t AsMuchAsGoes(const error_code& error, std::size_t) {
-  return error ? 0 : std::size_t{4} << 20;
-}
-
 // A large body is taken in pieces of this size where it does not come at once: a reader that is
 // faster than its sender on the same machine makes it wake a thread with every few packets.
 constexpr std::size_t kBodyAtOnce = std::size_t{64} << 10;
@@ -37,20 +31,11 @@ constexpr std::size_t kBodyAtOnce = std::size_t{64} << 10;
 // A text of this size is read in a millisecond or so, and a client that sends many is one of many.
 constexpr std::size_t kHeavyText = std::size_t{32} << 10;
 
-// A connection that brings a request may be closed for a newcomer after so long without a byte.
-constexpr std::chrono::seconds kSilence{1};
-
 // A body that could never be held is refused as too large, not for now.
 ReaderLimits LimitsOf(const ServerContext& server) {
   const ClientLimitOptions& limits = server.limits->options();
   return {.head = server.options.max_header,
           .body = std::min({server.options.max_body, limits.bytes, limits.all_bytes})};
-}
-
-// As limits know a client: of IPv6 the network, since a client has all of its addresses.
-std::string AddressOf(const asio::ip::tcp::socket& socket) {
-  error_code failed;
-  return ClientAt(socket.remote_endpoint(failed).address().to_string());
 }
 
 // A browser says for which page it asks; any page may have it send something to this machine.
@@ -78,44 +63,11 @@ HttpResponse Made(std::move_only_function<HttpResponse()>& make) {
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> tls,
-                       std::shared_ptr<IoThread> thread)
-    : thread_(std::move(thread)),
-      work_(asio::make_work_guard(thread_->io())),
-      address_(AddressOf(socket)),
-      stream_(std::move(socket), std::move(tls)),
-      reader_(LimitsOf(thread_->server()),
-              [this](const RequestHead& head) { return Admit(head); }) {}
-
-Connection::~Connection() { thread_->server().connections.fetch_sub(1); }
-
-void Connection::Start() {
-  error_code ignored;
-  stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
-  thread_->Add(this);
-  if (thread_->server().stopping.load()) return Close();
-  if (!stream_.secret()) return Begin();
-  Limit(options().head_timeout);
-  // What waits for its turn costs nothing but its descriptor.
-  stream_.socket().async_wait(asio::socket_base::wait_read,
-                              [self = shared_from_this()](error_code error) {
-                                if (self->phase_ != Phase::kShaking) return;
-                                if (error) return self->Close();
-                                self->thread_->AwaitShake(std::move(self));
-                              });
-}
-
-void Connection::Shake() {
-  if (phase_ != Phase::kShaking) return;
-  // Whoever has gone already is not worth a signature.
-  pollfd gone{.fd = stream_.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
-  if (poll(&gone, 1, 0) != 0) return Close();
-  stream_.Shake([self = shared_from_this()](error_code error) {
-    if (self->phase_ != Phase::kShaking) return;
-    if (error) return self->Close();
-    self->Begin();
-  });
-}
+Connection::Connection(NetServer::Newcomer&& newcomer, std::shared_ptr<ServerContext> server)
+    : NetConnection(std::move(newcomer.socket), std::move(newcomer.tls),
+                    std::move(newcomer.thread)),
+      server_(std::move(server)),
+      reader_(LimitsOf(*server_), [this](const RequestHead& head) { return Admit(head); }) {}
 
 void Connection::Begin() {
   phase_ = Phase::kReading;
@@ -123,30 +75,24 @@ void Connection::Begin() {
   Read();
 }
 
-void Connection::Refuse(HttpResponse response) {
-  thread_->Add(this);
-  if (stream_.secret()) return Close();  // nobody shakes hands to be refused
+void Connection::Refuse(const std::optional<std::string>& beyond) {
+  if (stream().secret()) return Close();  // nobody shakes hands to be refused
+  HttpResponse response = beyond ? ErrorResponse(429, *beyond)
+                                 : ErrorResponse(503, "too many connections: try again later");
+  response.fields = "Retry-After: 1\r\n";
   Write(std::move(response), false);
-}
-
-std::optional<std::string> Connection::BeyondLimit() {
-  auto place = thread_->server().limits->Connect(address_);
-  if (!place) return std::move(place.error().text);
-  place_ = *std::move(place);
-  return std::nullopt;
 }
 
 bool Connection::MayGo(Clock::time_point now) const {
   if (phase_ == Phase::kReading && reader_.idle()) return true;
   const bool arriving = phase_ == Phase::kShaking || phase_ == Phase::kReading;
-  return arriving && now - heard_ > kSilence;
+  return arriving && now - heard() > kSilence;
 }
 
 std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Connection::Admit(
     const RequestHead& head) {
-  ServerContext& server = thread_->server();
-  const Scope needs = server.handler->Needs(head.verb, head.target);
-  client_ = address_;
+  const Scope needs = server_->handler->Needs(head.verb, head.target);
+  client_ = address();
   if (needs == Scope::kAdmin && IsForeign(head)) {
     return std::unexpected(ErrorResponse(
         403, "a page of another origin may not change the server: its Origin is not the Host"));
@@ -165,7 +111,7 @@ std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Connection::Admit(
     if (head.length == 0) return nullptr;
     return std::unexpected(ErrorResponse(413, "this path takes no body"));
   }
-  auto allowed = server.limits->Begin(client_, Clock::now());
+  auto allowed = server_->limits->Begin(client_, Clock::now());
   if (!allowed) {
     HttpResponse response = ErrorResponse(429, allowed.error().text);
     response.fields = fmt::format("Retry-After: {}\r\n", allowed.error().retry_after);
@@ -189,19 +135,19 @@ void Connection::Read() {
   }
   reading_ = true;
   AwakeAt(std::clamp(reader_.missing(), std::size_t{1}, kBodyAtOnce));
-  stream_.async_read_some(
+  stream().async_read_some(
       asio::buffer(space.data(), space.size()),
-      [self = shared_from_this()](error_code error, std::size_t n) { self->OnRead(error, n); });
+      [self = Self()](error_code error, std::size_t n) { self->OnRead(error, n); });
 }
 
 // What is there is read at once, however little; then the kernel wakes us when there is so much, or
 // when the client has gone.
 void Connection::AwakeAt(std::size_t bytes) {
-  if (stream_.secret()) return;  // what is missing is no number of bytes on the wire
+  if (stream().secret()) return;  // what is missing is no number of bytes on the wire
   if (std::exchange(awake_at_, bytes) == bytes) return;
   error_code ignored;
-  stream_.socket().set_option(asio::socket_base::receive_low_watermark(static_cast<int>(bytes)),
-                              ignored);
+  stream().socket().set_option(asio::socket_base::receive_low_watermark(static_cast<int>(bytes)),
+                               ignored);
 }
 
 void Connection::OnRead(error_code error, std::size_t n) {
@@ -213,7 +159,7 @@ void Connection::OnRead(error_code error, std::size_t n) {
     return error == asio::error::eof && answering ? OnEnd() : Abort();
   }
   if (phase_ == Phase::kLingering) return Read();
-  heard_ = Clock::now();
+  Heard();
   const RequestReader::State state = reader_.Commit(n);
   if (phase_ == Phase::kReading) return Advance(state);
   Read();
@@ -226,10 +172,9 @@ void Connection::OnEnd() {
   client_ended_ = true;
   if (phase_ == Phase::kHandling && reader_.takes_interim() && !interim_) WriteContinue();
   NoticeSilentEnd();
-  stream_.socket().async_wait(asio::socket_base::wait_error,
-                              [self = shared_from_this()](error_code error) {
-                                if (!error && self->phase_ == Phase::kHandling) self->Abort();
-                              });
+  stream().socket().async_wait(asio::socket_base::wait_error, [self = Self()](error_code error) {
+    if (!error && self->phase_ == Phase::kHandling) self->Abort();
+  });
 }
 
 // Acts on what the reader has; called when a request may have become whole.
@@ -258,8 +203,8 @@ void Connection::LimitArrival(Arrival arrival, std::chrono::milliseconds limit) 
 void Connection::WriteContinue() {
   static constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
   interim_ = true;
-  asio::async_write(stream_, asio::buffer(kInterim.data(), kInterim.size()),
-                    [self = shared_from_this()](error_code error, std::size_t) {
+  asio::async_write(stream(), asio::buffer(kInterim.data(), kInterim.size()),
+                    [self = Self()](error_code error, std::size_t) {
                       self->interim_ = false;
                       if (error) return self->Abort();
                       if (!self->waiting_) return;
@@ -271,26 +216,26 @@ void Connection::WriteContinue() {
 void Connection::Handle() {
   phase_ = Phase::kHandling;
   arrival_ = Arrival::kNothing;
-  time_limit_ = Clock::time_point::max();  // the call has a deadline of its own
+  Unlimit();  // the call has a deadline of its own
   HttpRequest& request = reader_.request();
   request.received = Clock::now();
   head_only_ = request.verb == Verb::kHead;
   keep_alive_ = reader_.keep_alive();
   call_.reset();
-  if (thread_->server().stopping.load(std::memory_order_relaxed)) {
+  if (server_->stopping.load(std::memory_order_relaxed)) {
     HttpResponse response = ErrorResponse(503, "Server not ready: it is stopping");
     response.fields = "Retry-After: 1\r\n";
     return Write(std::move(response), false);
   }
   handled_ = false;
   if (!Heavy()) {
-    OnHandled(HandleOn(thread_->index()));
+    OnHandled(HandleOn(thread().index()));
     return Read();
   }
-  thread_->server().decode->Add(client_, [self = shared_from_this()](std::size_t number) mutable {
+  server_->decode->Add(client_, [self = Self()](std::size_t number) mutable {
     const auto threads = static_cast<std::size_t>(self->options().threads);
     const std::optional<CallId> call = self->HandleOn(threads + number);
-    asio::io_context& loop = self->thread_->io();
+    asio::io_context& loop = self->thread().io();
     asio::post(loop, [self = std::move(self), call] { self->OnHandled(call); });
   });
   Read();
@@ -309,7 +254,7 @@ std::optional<CallId> Connection::HandleOn(std::size_t thread) {
   HttpRequest& request = reader_.request();
   request.client = client_;
   try {
-    return thread_->server().handler->Handle(request, thread, shared_from_this());
+    return server_->handler->Handle(request, thread, Self());
   } catch (const std::bad_alloc&) {
     Answer([] { return NoMemory(); });
     return std::nullopt;
@@ -320,7 +265,7 @@ void Connection::OnHandled(std::optional<CallId> call) {
   handled_ = true;
   reader_.request().body_owner = nullptr;  // whoever needs the body holds it by now
   if (phase_ == Phase::kClosed) {
-    if (call) thread_->server().handler->Cancel(*call);  // the client left meanwhile
+    if (call) server_->handler->Cancel(*call);  // the client left meanwhile
     return;
   }
   call_ = call;
@@ -328,7 +273,7 @@ void Connection::OnHandled(std::optional<CallId> call) {
 }
 
 void Connection::Answer(std::move_only_function<HttpResponse()> make) {
-  asio::post(thread_->io(), [self = shared_from_this(), make = std::move(make)]() mutable {
+  asio::post(thread().io(), [self = Self(), make = std::move(make)]() mutable {
     if (self->phase_ != Phase::kHandling) return;
     if (self->handled_) return self->OnAnswer(std::move(make));
     self->early_ = std::move(make);
@@ -338,11 +283,10 @@ void Connection::Answer(std::move_only_function<HttpResponse()> make) {
 void Connection::AnswerHeavy(std::move_only_function<HttpResponse()> make) {
   // The connection has the next request only once this one is answered, so `client_` stays.
   auto shared = std::make_shared<std::move_only_function<HttpResponse()>>(std::move(make));
-  thread_->server().decode->Add(client_,
-                                [self = shared_from_this(), make = std::move(shared)](std::size_t) {
-                                  auto response = std::make_shared<HttpResponse>(Made(*make));
-                                  self->Answer([response] { return std::move(*response); });
-                                });
+  server_->decode->Add(client_, [self = Self(), make = std::move(shared)](std::size_t) {
+    auto response = std::make_shared<HttpResponse>(Made(*make));
+    self->Answer([response] { return std::move(*response); });
+  });
 }
 
 void Connection::OnAnswer(std::move_only_function<HttpResponse()> make) {
@@ -358,7 +302,7 @@ void Connection::Write(HttpResponse response, bool keep_alive) {
     return;
   }
   keep_alive_ = keep_alive && !response.close && response.rest == nullptr &&
-                !thread_->server().stopping.load(std::memory_order_relaxed);
+                !server_->stopping.load(std::memory_order_relaxed);
   Limit(options().write_timeout);
   response_ = std::move(response);
   head_ = ResponseHead(response_, keep_alive_);
@@ -368,9 +312,8 @@ void Connection::Write(HttpResponse response, bool keep_alive) {
     buffers_.emplace_back(response_.body.data(), response_.body.size());
     for (const auto part : response_.parts) buffers_.emplace_back(part.data(), part.size());
   }
-  asio::async_write(
-      stream_, buffers_, AsMuchAsGoes,
-      [self = shared_from_this()](error_code error, std::size_t) { self->OnWritten(error); });
+  asio::async_write(stream(), buffers_, AsMuchAsGoes,
+                    [self = Self()](error_code error, std::size_t) { self->OnWritten(error); });
 }
 
 void Connection::OnWritten(error_code error) {
@@ -394,8 +337,8 @@ void Connection::OnWritten(error_code error) {
 // A client that goes without a word, as a laptop that falls asleep: the kernel asks after it.
 void Connection::NoticeSilentEnd() {
   error_code ignored;
-  stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);
-  const int fd = stream_.socket().native_handle();
+  stream().socket().set_option(asio::socket_base::keep_alive(true), ignored);
+  const int fd = stream().socket().native_handle();
   for (const auto& [name, value] :
        {std::pair(TCP_KEEPIDLE, 15), std::pair(TCP_KEEPINTVL, 5), std::pair(TCP_KEEPCNT, 3)}) {
     setsockopt(fd, IPPROTO_TCP, name, &value, sizeof value);
@@ -405,11 +348,11 @@ void Connection::NoticeSilentEnd() {
 // Waits for the next piece of a long body, however long it takes.
 void Connection::AskForMore() {
   phase_ = Phase::kStreaming;
-  time_limit_ = Clock::time_point::max();
+  Unlimit();
   // Whose end was read is not heard of again, though there be nothing to send for hours.
-  if (client_ended_ || thread_->server().stopping.load(std::memory_order_relaxed)) return Close();
-  rest_->Next([self = shared_from_this()](std::string piece) {
-    asio::io_context& loop = self->thread_->io();
+  if (client_ended_ || server_->stopping.load(std::memory_order_relaxed)) return Close();
+  rest_->Next([self = Self()](std::string piece) {
+    asio::io_context& loop = self->thread().io();
     asio::post(loop,
                [self, piece = std::move(piece)]() mutable { self->WriteMore(std::move(piece)); });
   });
@@ -424,8 +367,8 @@ void Connection::WriteMore(std::string piece) {
   }
   piece_ = std::move(piece);
   Limit(options().write_timeout);
-  asio::async_write(stream_, asio::buffer(piece_), AsMuchAsGoes,
-                    [self = shared_from_this()](error_code error, std::size_t) {
+  asio::async_write(stream(), asio::buffer(piece_), AsMuchAsGoes,
+                    [self = Self()](error_code error, std::size_t) {
                       if (self->phase_ != Phase::kStreaming) return;
                       error ? self->Close() : self->AskForMore();
                     });
@@ -434,14 +377,14 @@ void Connection::WriteMore(std::string piece) {
 void Connection::Linger() {
   phase_ = Phase::kLingering;
   error_code ignored;
-  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  stream().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   if (client_ended_) return Close();  // nothing comes any more
   Limit(kLinger);
   Read();
 }
 
 void Connection::CheckTime(Clock::time_point now) {
-  if (now < time_limit_) return;
+  if (!IsLate(now)) return;
   if (phase_ == Phase::kReading && !reader_.idle()) {
     HttpResponse response = ErrorResponse(408, "the request did not arrive in time");
     return Write(std::move(response), false);
@@ -462,13 +405,13 @@ void Connection::Expire() {
   HttpResponse response = ErrorResponse(503, "the server stopped before this call was answered");
   response.fields = "Retry-After: 1\r\n";
   Write(std::move(response), false);
-  if (call) thread_->server().handler->Cancel(*call);
+  if (call) server_->handler->Cancel(*call);
 }
 
 void Connection::Abort() {
   const std::optional<CallId> call = std::exchange(call_, std::nullopt);
   Close();
-  if (call) thread_->server().handler->Cancel(*call);
+  if (call) server_->handler->Cancel(*call);
 }
 
 void Connection::Close() {
@@ -477,11 +420,7 @@ void Connection::Close() {
   const auto self = weak_from_this().lock();  // a long body may hold the last of us
   if (rest_ != nullptr) std::exchange(rest_, nullptr)->Leave();
   allowed_.reset();
-  place_ = {};
-  error_code ignored;
-  stream_.socket().close(ignored);
-  // Handlers under way hold the connection until they have seen the end.
-  thread_->Remove(this);
+  CloseSocket();
 }
 
 }  // namespace tactus

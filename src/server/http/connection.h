@@ -12,57 +12,35 @@
 #include <vector>
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/ip/tcp.hpp>
 
 #include "server/access/client_limits.h"
-#include "server/http/client_stream.h"
 #include "server/http/http_message.h"
-#include "server/http/io_thread.h"
 #include "server/http/request_reader.h"
+#include "server/http/server_context.h"
+#include "server/net/net_connection.h"
+#include "server/net/net_newcomer.h"
 
 namespace tactus {
 
 // While a request is handled the socket is read on: a reset means that the client has left, and
 // what comes instead is the next request, which waits in the reader. The end of what it sends means
-// no more than that: it has its answers still. All members but Answer are called on the I/O thread.
-class Connection final : public Exchange, public std::enable_shared_from_this<Connection> {
+// no more than that: it has its answers still.
+class Connection final : public Exchange, public NetConnection {
  public:
-  using Clock = std::chrono::steady_clock;
+  Connection(NetServer::Newcomer&& newcomer, std::shared_ptr<ServerContext> server);
 
-  // `tls` null: in the clear.
-  Connection(boost::asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> tls,
-             std::shared_ptr<IoThread> thread);
-  ~Connection() override;
-
-  void Start();
-  // Its turn to shake hands for TLS has come.
-  void Shake();
-  const std::string& address() const { return address_; }
-  // Answers `response` without reading a request, then closes.
-  void Refuse(HttpResponse response);
   void Answer(std::move_only_function<HttpResponse()> make) override;
   void AnswerHeavy(std::move_only_function<HttpResponse()> make) override;
 
-  // Why this client may not have one more connection; from the I/O thread, before Start.
-  std::optional<std::string> BeyondLimit();
-  // Whether it may be closed for a newcomer: no request is under way, nor one that still comes.
-  bool MayGo(Clock::time_point now) const;
-  Clock::time_point heard() const { return heard_; }
-  IoThread& thread() { return *thread_; }
-
-  // Closes when a time limit has passed.
-  void CheckTime(Clock::time_point now);
-  // The server stops: closes if no request is under way.
-  void CloseIfIdle();
-  // The grace of a server that stops is over: a call under way is cancelled and answered so.
-  void Expire();
-  // Cancels what is under way and closes.
-  void Abort();
+  bool MayGo(Clock::time_point now) const override;
+  void CheckTime(Clock::time_point now) override;
+  void CloseIfIdle() override;
+  void Expire() override;
+  void Abort() override;
 
  private:
   enum class Phase {
-    kShaking,    // hands for TLS
+    kShaking,    // hands for TLS, or is refused
     kReading,    // a request is awaited or arriving
     kHandling,   // a request is whole and has no answer yet
     kWriting,    // its answer is going out
@@ -74,7 +52,12 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   // Which of the limits on a request's arrival runs.
   enum class Arrival { kNothing, kHead, kBody };
 
-  void Begin();
+  std::shared_ptr<Connection> Self() {
+    return std::static_pointer_cast<Connection>(shared_from_this());
+  }
+  std::chrono::milliseconds ShakeLimit() const override { return options().head_timeout; }
+  void Begin() override;
+  void Refuse(const std::optional<std::string>& beyond) override;
   std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Admit(const RequestHead& head);
   void Read();
   void AwakeAt(std::size_t bytes);
@@ -96,16 +79,9 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void Close();
 
   void LimitArrival(Arrival arrival, std::chrono::milliseconds limit);
-  // Says which limit of time runs from now on.
-  void Limit(std::chrono::milliseconds limit) { time_limit_ = Clock::now() + limit; }
-  const HttpOptions& options() { return thread_->server().options; }
+  const HttpOptions& options() const { return server_->options; }
 
-  const std::shared_ptr<IoThread> thread_;
-  // The loop must run until the last connection is gone, also while only the service holds it.
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  const std::string address_;  // of the client, as its limits know it
-  ClientStream stream_;
-  ClientLimits::Lease place_;
+  const std::shared_ptr<ServerContext> server_;
   std::string client_;  // of the request: a token's name, or the address
   std::optional<ClientLimits::Call> allowed_;
   RequestReader reader_;
@@ -117,8 +93,6 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   bool head_only_ = false;  // the answer goes without its body
   bool keep_alive_ = false;
   bool client_ended_ = false;  // it closed its side while it waited for an answer
-  Clock::time_point time_limit_ = Clock::time_point::max();
-  Clock::time_point heard_ = Clock::now();  // when the last bytes came
   std::optional<CallId> call_;
   bool handled_ = true;                            // the handler has returned
   std::move_only_function<HttpResponse()> early_;  // the answer that came before it had

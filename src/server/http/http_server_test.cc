@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "server/http/loop_lag.h"
 #include "server/http/server_fixture_for_test.h"
 #include "server/kserve/compression.h"
 #include "server/kserve/log_settings.h"
 #include "server/kserve/objectives.h"
 #include "server/kserve/trace_settings.h"
+#include "server/net/loop_lag.h"
 
 namespace tactus {
 namespace {

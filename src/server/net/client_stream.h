@@ -1,11 +1,13 @@
-// A client's socket, in the clear or inside TLS. Includes Boost.Asio: for this folder only.
+// A client's socket, in the clear or inside TLS. Includes Boost.Asio: for server/net and the
+// protocols' connections only.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
@@ -15,26 +17,40 @@ namespace tactus {
 
 class Access;
 struct TlsMaterial;
-using TlsContext = boost::asio::ssl::context;
+
+struct TlsContext : boost::asio::ssl::context {
+  explicit TlsContext(std::string agreed)
+      : context(boost::asio::ssl::context::tls_server), protocol(std::move(agreed)) {}
+  const std::string protocol;  // that both sides have to agree on (ALPN); empty: none is spoken of
+};
 
 // The TLS settings of new connections, made anew whenever the certificate changes; older
 // connections keep theirs. From one thread at a time.
 class TlsContexts {
  public:
+  explicit TlsContexts(std::string protocol = "") : protocol_(std::move(protocol)) {}
+
   // InvalidArgument where OpenSSL does not take the certificate. `access` may be null.
   Status Make(const Access* access);
   // As of the files now, or as before where OpenSSL does not take them. Null: in the clear.
   std::shared_ptr<TlsContext> Of(const Access* access);
 
  private:
+  std::string protocol_;
   std::shared_ptr<const TlsMaterial> material_;
   std::shared_ptr<TlsContext> context_;
 };
 
+// For async_write: Asio's own condition hands the kernel 64 kB at a time, and asks for events after
+// each.
+inline std::size_t AsMuchAsGoes(const boost::system::error_code& error, std::size_t) {
+  return error ? 0 : std::size_t{4} << 20;
+}
+
 // An AsyncStream of Asio; one read and one write may be under way at once.
 class ClientStream {
  public:
-  using Socket = boost::asio::ip::tcp::socket;
+  using Socket = boost::asio::generic::stream_protocol::socket;
   using executor_type = Socket::executor_type;
 
   ClientStream(Socket socket, std::shared_ptr<TlsContext> tls) : tls_(std::move(tls)) {
@@ -46,6 +62,8 @@ class ClientStream {
   }
 
   bool secret() const { return secret_.has_value(); }
+  // Once hands are shaken: whether both sides agree on the context's protocol, where it has one.
+  bool agreed();
   Socket& socket() { return secret_ ? secret_->next_layer() : *plain_; }
   executor_type get_executor() { return socket().get_executor(); }
 

@@ -1,5 +1,5 @@
 // ModelStreamInfer: many calls on one stream, answered as they finish.
-#include "server/grpc/stream_reactor.h"
+#include "server/grpc/stream_method.h"
 
 #include <string>
 #include <thread>
@@ -21,7 +21,7 @@ using inference::GRPCInferenceService;
 using inference::ModelInferRequest;
 using inference::ModelStreamInferResponse;
 
-class StreamTest : public testing::Test {
+class GrpcStreamTest : public testing::Test {
  protected:
   void SetUp() override {
     const auto port = server_.Start();
@@ -56,7 +56,7 @@ class StreamTest : public testing::Test {
   std::unique_ptr<grpc::ClientReaderWriter<ModelInferRequest, ModelStreamInferResponse>> stream_;
 };
 
-TEST_F(StreamTest, EveryCallIsAnsweredOnceAndErrorsLeaveTheStreamOpen) {
+TEST_F(GrpcStreamTest, EveryCallIsAnsweredOnceAndErrorsLeaveTheStreamOpen) {
   constexpr int kCalls = 1000;  // more than may be under way at once
   std::thread writer([&] {
     for (int i = 0; i < kCalls; ++i) {
@@ -79,7 +79,7 @@ TEST_F(StreamTest, EveryCallIsAnsweredOnceAndErrorsLeaveTheStreamOpen) {
   EXPECT_THAT(answers, testing::Each(1));
 }
 
-TEST_F(StreamTest, TheLastResponseOfACallIsMarkedWhenAsked) {
+TEST_F(GrpcStreamTest, TheLastResponseOfACallIsMarkedWhenAsked) {
   ModelInferRequest request = Request("a");
   (*request.mutable_parameters())["triton_enable_empty_final_response"].set_bool_param(true);
   ASSERT_TRUE(stream_->Write(request));
@@ -91,7 +91,7 @@ TEST_F(StreamTest, TheLastResponseOfACallIsMarkedWhenAsked) {
   EXPECT_EQ(response.infer_response().parameters().count("triton_final_response"), 0u);
 }
 
-TEST_F(StreamTest, CallsUnderWayAreAnsweredAfterTheClientHasNoMore) {
+TEST_F(GrpcStreamTest, CallsUnderWayAreAnsweredAfterTheClientHasNoMore) {
   service_.Hold();
   ASSERT_TRUE(stream_->Write(Request("a")));
   ASSERT_TRUE(stream_->Write(Request("b")));
@@ -107,7 +107,7 @@ TEST_F(StreamTest, CallsUnderWayAreAnsweredAfterTheClientHasNoMore) {
 }
 
 // tritonclient's stream_timeout is the stream's deadline, and its end is where clients look for it.
-TEST_F(StreamTest, StrictTritonLeavesTheDeadlineOfTheStreamToGrpc) {
+TEST_F(GrpcStreamTest, StrictTritonLeavesTheDeadlineOfTheStreamToGrpc) {
   GrpcServer strict({.port = 0, .strict_triton = true}, service_);
   const auto port = strict.Start();
   ASSERT_TRUE(port.has_value());
@@ -138,7 +138,7 @@ TEST_F(StreamTest, StrictTritonLeavesTheDeadlineOfTheStreamToGrpc) {
   strict.Stop(std::chrono::milliseconds(0));
 }
 
-TEST_F(StreamTest, ACancelledStreamFreesItsCalls) {
+TEST_F(GrpcStreamTest, ACancelledStreamFreesItsCalls) {
   service_.Hold();
   ASSERT_TRUE(stream_->Write(Request("a")));
   ASSERT_TRUE(stream_->Write(Request("b")));

@@ -1,5 +1,5 @@
 // Without turns a client that sends much would have all others wait until it is done.
-#include "server/http/decode_threads.h"
+#include "server/net/decode_threads.h"
 
 #include <future>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "server/http/io_thread.h"
+#include "server/net/io_thread.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,8 +6,7 @@
 
 #include <boost/asio/post.hpp>
 
-#include "server/http/connection.h"
-#include "server/http/loop_lag.h"
+#include "server/net/net_connection.h"
 
 namespace tactus {
 namespace {
@@ -18,7 +17,7 @@ constexpr std::chrono::milliseconds kSweepPeriod{100};
 
 }  // namespace
 
-IoThread::IoThread(std::size_t index, std::shared_ptr<ServerContext> server)
+IoThread::IoThread(std::size_t index, std::shared_ptr<NetContext> server)
     : index_(index), server_(std::move(server)), io_(1), sweep_(io_) {}
 
 void IoThread::Run() {
@@ -26,21 +25,22 @@ void IoThread::Run() {
   io_.run();
 }
 
-void IoThread::Drain(std::chrono::milliseconds grace) {
-  boost::asio::post(io_, [this, grace] {
+void IoThread::Drain(std::chrono::milliseconds grace, std::chrono::milliseconds farewell) {
+  boost::asio::post(io_, [this, grace, farewell] {
     draining_ = true;
-    drain_until_ = std::chrono::steady_clock::now() + grace;
+    drain_until_ = Clock::now() + grace;
+    farewell_ = farewell;
     // Closing removes from the set that is walked.
-    const std::vector<Connection*> all(connections_.begin(), connections_.end());
-    for (Connection* connection : all) connection->CloseIfIdle();
+    const std::vector<NetConnection*> all(connections_.begin(), connections_.end());
+    for (NetConnection* connection : all) connection->CloseIfIdle();
     sweep_.cancel();
   });
 }
 
 bool IoThread::MakeRoom() {
   const auto now = std::chrono::steady_clock::now();
-  Connection* longest = nullptr;
-  for (Connection* connection : connections_) {
+  NetConnection* longest = nullptr;
+  for (NetConnection* connection : connections_) {
     if (!connection->MayGo(now)) continue;
     if (longest == nullptr || connection->heard() < longest->heard()) longest = connection;
   }
@@ -49,7 +49,7 @@ bool IoThread::MakeRoom() {
   return true;
 }
 
-void IoThread::AwaitShake(std::shared_ptr<Connection> connection) {
+void IoThread::AwaitShake(std::shared_ptr<NetConnection> connection) {
   const bool first = shaking_.empty();
   const std::string& address = connection->address();
   shaking_.Add(address, std::move(connection));
@@ -65,21 +65,22 @@ void IoThread::ShakeNext() {
 
 void IoThread::Sweep() {
   const auto now = std::chrono::steady_clock::now();
-  if (LoopLag* const lag = server_->options.lag.get(); lag != nullptr && swept_) {
+  if (LoopLag* const lag = server_->lag.get(); lag != nullptr && swept_) {
     lag->Note(std::max(now - sweep_.expiry(), std::chrono::steady_clock::duration{}), now);
   }
   swept_ = true;
-  const std::vector<Connection*> all(connections_.begin(), connections_.end());
+  const std::vector<NetConnection*> all(connections_.begin(), connections_.end());
   const bool over = draining_ && now >= drain_until_;
-  for (Connection* connection : all) {
+  for (NetConnection* connection : all) {
     if (over && !expired_) {
       connection->Expire();
-    } else if (over) {
+    } else if (over && now >= abort_at_) {
       connection->Abort();
     } else {
       connection->CheckTime(now);
     }
   }
+  if (over && !expired_) abort_at_ = now + farewell_;
   expired_ = over;
   // Without the timer the loop ends with its last connection.
   if (draining_ && connections_.empty()) return;

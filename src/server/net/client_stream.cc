@@ -1,4 +1,6 @@
-#include "server/http/client_stream.h"
+#include "server/net/client_stream.h"
+
+#include <string_view>
 
 #include <boost/asio/buffer.hpp>
 #include <openssl/ssl.h>
@@ -10,16 +12,35 @@ namespace {
 
 namespace ssl = boost::asio::ssl;
 
-Expected<std::shared_ptr<TlsContext>> ContextOf(const TlsMaterial& tls) {
+std::string_view ViewOf(const unsigned char* text, unsigned size) {
+  return {reinterpret_cast<const char*>(text), size};
+}
+
+// What the client offers: names, each behind its length. Without ours there is nothing to say.
+int ChooseProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
+                   const unsigned char* offered, unsigned size, void* context) {
+  const std::string_view wanted = static_cast<const TlsContext*>(context)->protocol;
+  for (unsigned at = 0; at < size && at + 1 + offered[at] <= size; at += 1 + offered[at]) {
+    if (ViewOf(offered + at + 1, offered[at]) != wanted) continue;
+    *out = offered + at + 1;
+    *out_size = offered[at];
+    return SSL_TLSEXT_ERR_OK;
+  }
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+Expected<std::shared_ptr<TlsContext>> ContextOf(const TlsMaterial& tls,
+                                                const std::string& protocol) {
   const auto bytes = [](const std::string& text) { return boost::asio::buffer(text); };
   try {
-    auto context = std::make_shared<TlsContext>(ssl::context::tls_server);
+    auto context = std::make_shared<TlsContext>(protocol);
     SSL_CTX* const raw = context->native_handle();
     SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
     SSL_CTX_set_options(
         raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
     // Of TLS 1.2 only what keeps its secrets when the key is lost later; all of 1.3 does.
     SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20");
+    if (!protocol.empty()) SSL_CTX_set_alpn_select_cb(raw, ChooseProtocol, context.get());
     context->use_certificate_chain(bytes(tls.certificate));
     context->use_private_key(bytes(tls.key), ssl::context::pem);
     if (!tls.client_ca.empty()) {
@@ -41,7 +62,7 @@ Status TlsContexts::Make(const Access* access) {
   auto material = access == nullptr ? nullptr : access->tls();
   if (material == material_) return {};
   material_ = material;
-  auto made = ContextOf(*material);
+  auto made = ContextOf(*material, protocol_);
   if (!made) return std::unexpected(std::move(made.error()));
   context_ = *std::move(made);
   return {};
@@ -50,6 +71,14 @@ Status TlsContexts::Make(const Access* access) {
 std::shared_ptr<TlsContext> TlsContexts::Of(const Access* access) {
   (void)Make(access);  // where it fails, the last one serves on
   return context_;
+}
+
+bool ClientStream::agreed() {
+  if (!tls_ || tls_->protocol.empty()) return true;
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(secret_->native_handle(), &name, &size);
+  return ViewOf(name, size) == tls_->protocol;
 }
 
 }  // namespace tactus

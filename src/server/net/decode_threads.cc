@@ -1,4 +1,4 @@
-#include "server/http/decode_threads.h"
+#include "server/net/decode_threads.h"
 
 #include <utility>
 

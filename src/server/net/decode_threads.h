@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/http/client_turns.h"
+#include "server/net/client_turns.h"
 
 namespace tactus {
 

@@ -1,5 +1,5 @@
 // Without turns one client's thousand pieces are all taken before another's first.
-#include "server/http/client_turns.h"
+#include "server/net/client_turns.h"
 
 #include <string>
 

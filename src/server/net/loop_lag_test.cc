@@ -1,5 +1,5 @@
 // Without it a loop that is kept busy shows in no metric of the server, only at its clients.
-#include "server/http/loop_lag.h"
+#include "server/net/loop_lag.h"
 
 #include <gtest/gtest.h>
 

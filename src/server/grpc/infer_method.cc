@@ -1,0 +1,199 @@
+#include "server/grpc/infer_method.h"
+
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "grpc_service.pb.h"
+#include "server/grpc/on_arena.h"
+#include "server/grpc/request_message.h"
+#include "server/grpc/response_message.h"
+#include "server/grpc/wire.h"
+#include "server/kserve/classification.h"
+#include "server/kserve/error_mapping.h"
+#include "server/kserve/server_timing.h"
+#include "server/kserve/time_headers.h"
+
+namespace tactus {
+namespace {
+
+// A text of this size is read in a millisecond or so, and a client that sends many is one of many.
+constexpr std::size_t kHeavyText = std::size_t{32} << 10;
+
+// perf_analyzer and decoupled clients ask for a mark on the last response of a call.
+bool WantsFinalFlag(const inference::ModelInferRequest& message) {
+  const auto found = message.parameters().find("triton_enable_empty_final_response");
+  return found != message.parameters().end() && found->second.bool_param();
+}
+
+Status ReadTimes(const CallHead& head, TimeLimit& limit) {
+  for (const auto& [name, value] : head.times) {
+    if (Status read = ReadTimeHeader(name, value, limit); !read) return read;
+  }
+  return {};
+}
+
+Status Read(const InferenceService& service, const CallGate& gate, const CallHead& head,
+            CallPlace& place, Message message, std::chrono::steady_clock::time_point received,
+            ReadCall& read) {
+  if (message.packed) {
+    if (Status unpacked = Unpack(head.coding, message, gate.max_message); !unpacked) {
+      return unpacked;
+    }
+    if (Status taken = place.Take(message.size); !taken) return taken;
+  }
+  auto parsed = ParseInferRequest(message);
+  read.no_message = !parsed;
+  if (!parsed) return std::unexpected(std::move(parsed.error()));
+  read.id = (*parsed)->head.id();
+  read.final_flag = WantsFinalFlag((*parsed)->head);
+  auto call =
+      CallFrom(service, *std::move(parsed), received, gate.takes_granted, gate.takes_entered);
+  if (!call) return std::unexpected(std::move(call.error()));
+  if (Status times = ReadTimes(head, call->limit); !times) return times;
+  if (call->priority == 0 && gate.objectives != nullptr && !head.objective.empty()) {
+    call->priority = gate.objectives->PriorityOf(head.objective);
+  }
+  read.call = std::make_shared<InferCall>(*std::move(call));
+  return {};
+}
+
+}  // namespace
+
+ReadCall ReadInferCall(const InferenceService& service, const CallGate& gate, const CallHead& head,
+                       CallPlace& place, Message message,
+                       std::chrono::steady_clock::time_point received) {
+  ReadCall read;
+  try {
+    read.status = Read(service, gate, head, place, std::move(message), received, read);
+  } catch (const std::bad_alloc&) {
+    read.status = Fail(ErrorCode::kResourceExhausted, "no memory for this call: try again later");
+  }
+  return read;
+}
+
+bool IsHeavy(const Message& message) {
+  return message.packed || (message.size > kHeavyText && BytesBesideRaw(message) > kHeavyText);
+}
+
+bool TightenByGrpc(const CallHead& head, InferCall& call) {
+  TimeLimit others = call.limit;
+  if (call.model->slo > Duration{}) others.Tighten(call.model->slo);
+  if (!head.deadline) return false;
+  // The header may have come long before its message.
+  const auto left = std::chrono::duration_cast<Duration>(*head.deadline - call.received);
+  call.limit.Tighten(left);
+  return !others.shortest() || left < *others.shortest();
+}
+
+InferReply Classified(const std::vector<std::uint32_t>& classes, InferReply&& reply) {
+  if (Status classified = Classify(classes, reply); !classified) reply.status = classified;
+  return std::move(reply);
+}
+
+bool IsExpired(const InferReply& reply) {
+  return !reply.status && reply.status.error().code == ErrorCode::kDeadlineExceeded;
+}
+
+CallEnd DeadlinePassed() {
+  return EndOf(Fail(ErrorCode::kDeadlineExceeded, "Deadline Exceeded"), false);
+}
+
+InferMethod::InferMethod(InferenceService& service, const CallGate& gate, bool strict_triton,
+                         std::shared_ptr<ServerCall> call)
+    : service_(service),
+      gate_(gate),
+      now_(gate.now),
+      strict_triton_(strict_triton),
+      call_(std::move(call)) {
+  now_->calls.fetch_add(1);
+}
+
+InferMethod::~InferMethod() {
+  place_ = nullptr;
+  now_->calls.fetch_sub(1);
+}
+
+void InferMethod::OnBegin() {
+  if (const Status open = gate_.Open(); !open) Refuse(open.error());
+}
+
+CallMethod::Admission InferMethod::Admit(std::size_t size) {
+  if (came_) return Admission::kSkip;  // one message is all that there may be
+  came_ = true;
+  size_ = size;
+  auto place = gate_.Enter(call_->head(), size);
+  if (!place) {
+    Refuse(place.error());
+    return Admission::kEnd;
+  }
+  place_ = *std::move(place);
+  return Admission::kRead;
+}
+
+void InferMethod::OnMessage(Message message) {
+  if (message.data == nullptr && message.size > 0) return;
+  const auto received = std::chrono::steady_clock::now();
+  if (!IsHeavy(message)) {
+    return Start(
+        ReadInferCall(service_, gate_, call_->head(), *place_, std::move(message), received));
+  }
+  call_->Decode([self = shared_from_this(), message = std::move(message), received] {
+    InferMethod& s = *self;
+    auto read = ReadInferCall(s.service_, s.gate_, s.call_->head(), *s.place_, message, received);
+    s.call_->Post([self, read = std::move(read)]() mutable { self->Start(std::move(read)); });
+  });
+}
+
+void InferMethod::OnNoMore(bool cut) {
+  if (came_ && !cut) return;
+  Refuse({ErrorCode::kInternal, "no whole message came: its frame is cut off or wrong"});
+}
+
+void InferMethod::OnGone() {
+  gone_ = true;
+  if (running_) service_.Cancel(*running_);
+}
+
+void InferMethod::Start(ReadCall read) {
+  if (gone_) return;
+  if (!read.status) return Refuse(read.status.error());
+  id_ = std::move(read.id);
+  InferCall& call = *read.call;
+  grpc_deadline_ = TightenByGrpc(call_->head(), call);
+  // The answer comes by way of the loop, hence after Infer has returned.
+  call.reply = [self = shared_from_this(), classes = std::move(call.classes)](InferReply&& reply) {
+    self->call_->Post([self, reply = Classified(classes, std::move(reply))]() mutable {
+      self->Answer(std::move(reply));
+    });
+  };
+  running_ = service_.Infer(std::move(call));
+}
+
+void InferMethod::Refuse(const Error& error) {
+  CallEnd end = EndOf(std::unexpected(error), strict_triton_);
+  if (!timing_.empty()) end.trailers.emplace_back("server-timing", timing_);
+  if (!IsRefusal(std::unexpected(error))) return call_->End(std::move(end));
+  gate_.Refuse(call_->head(), size_, [self = shared_from_this(), end] { self->call_->End(end); });
+}
+
+void InferMethod::Answer(InferReply&& reply) {
+  running_.reset();
+  if (gone_) return;
+  timing_ = ServerTiming(reply);
+  CallEnd end;
+  if (!reply.status) {
+    if (!strict_triton_ || !grpc_deadline_ || !IsExpired(reply)) {
+      return Refuse(reply.status.error());
+    }
+    end = DeadlinePassed();
+  } else {
+    OnArena<inference::ModelInferResponse> head;
+    FillHead(reply, id_, *head);
+    call_->Send(EncodeResponse(*head, reply.outputs, reply.storage));
+  }
+  end.trailers.emplace_back("server-timing", std::move(timing_));
+  call_->End(std::move(end));
+}
+
+}  // namespace tactus

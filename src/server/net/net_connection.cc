@@ -1,0 +1,74 @@
+#include "server/net/net_connection.h"
+
+#include <utility>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "server/net/listening_socket.h"
+
+namespace tactus {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+NetConnection::NetConnection(ClientStream::Socket socket, std::shared_ptr<TlsContext> tls,
+                             std::shared_ptr<IoThread> thread)
+    : thread_(std::move(thread)),
+      work_(asio::make_work_guard(thread_->io())),
+      address_(ClientOfSocket(socket.native_handle())),
+      stream_(std::move(socket), std::move(tls)) {}
+
+NetConnection::~NetConnection() { thread_->server().connections.fetch_sub(1); }
+
+void NetConnection::Welcome(bool full) {
+  auto place = server().limits->Connect(address_);
+  thread_->Add(this);
+  if (!place) return Refuse(place.error().text);
+  place_ = *std::move(place);
+  if (full && !thread_->MakeRoom()) return Refuse(std::nullopt);
+  Start();
+}
+
+void NetConnection::Start() {
+  error_code ignored;
+  stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);  // fails on a Unix socket
+  if (server().stopping.load()) return Abort();
+  if (!stream_.secret()) {
+    shaken_ = true;
+    return Begin();
+  }
+  Limit(ShakeLimit());
+  // What waits for its turn costs nothing but its descriptor.
+  stream_.socket().async_wait(asio::socket_base::wait_read,
+                              [self = shared_from_this()](error_code error) {
+                                if (self->closed_) return;
+                                if (error) return self->Abort();
+                                self->thread_->AwaitShake(self);
+                              });
+}
+
+void NetConnection::Shake() {
+  if (closed_) return;
+  // Whoever has gone already is not worth a signature.
+  pollfd gone{.fd = stream_.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+  if (poll(&gone, 1, 0) != 0) return Abort();
+  stream_.Shake([self = shared_from_this()](error_code error) {
+    if (self->closed_) return;
+    if (error) return self->Abort();
+    self->shaken_ = true;
+    self->Begin();
+  });
+}
+
+void NetConnection::CloseSocket() {
+  closed_ = true;
+  place_ = {};
+  error_code ignored;
+  stream_.socket().close(ignored);
+  // Handlers under way hold the connection until they have seen the end.
+  thread_->Remove(this);
+}
+
+}  // namespace tactus

@@ -1,0 +1,87 @@
+// One client's connection, whichever protocol it speaks: its place among the others, the TLS
+// handshake, its limits of time. All members are called on its I/O thread.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/executor_work_guard.hpp>
+
+#include "server/net/client_stream.h"
+#include "server/net/io_thread.h"
+
+namespace tactus {
+
+class NetConnection : public std::enable_shared_from_this<NetConnection> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `tls` null: in the clear.
+  NetConnection(ClientStream::Socket socket, std::shared_ptr<TlsContext> tls,
+                std::shared_ptr<IoThread> thread);
+  virtual ~NetConnection();
+  NetConnection(const NetConnection&) = delete;
+  NetConnection& operator=(const NetConnection&) = delete;
+
+  // Takes its place, or is refused; then shakes hands and begins.
+  void Welcome(bool full);
+  // Its turn to shake hands for TLS has come.
+  void Shake();
+  const std::string& address() const { return address_; }  // of the client, as its limits know it
+  Clock::time_point heard() const { return heard_; }       // when the last bytes came
+
+  // Whether it may be closed for a newcomer: no request is under way, nor one that still comes.
+  virtual bool MayGo(Clock::time_point now) const = 0;
+  // Closes when a time limit has passed.
+  virtual void CheckTime(Clock::time_point now) = 0;
+  // The server stops: closes if no request is under way.
+  virtual void CloseIfIdle() = 0;
+  // The grace of a server that stops is over: calls under way are cancelled and answered so.
+  virtual void Expire() = 0;
+  // Cancels what is under way and closes.
+  virtual void Abort() = 0;
+
+ protected:
+  // A connection that brings a request may be closed for a newcomer after so long without a byte.
+  static constexpr std::chrono::seconds kSilence{1};
+
+  // Hands are shaken, where it is secret.
+  virtual void Begin() = 0;
+  // Is one too many: `beyond` of its client, or else of all. Ends it.
+  virtual void Refuse(const std::optional<std::string>& beyond) = 0;
+  // Whatever the protocol does with a closed connection comes before.
+  void CloseSocket();
+
+  bool shaken() const { return shaken_; }
+  bool closed() const { return closed_; }
+  IoThread& thread() { return *thread_; }
+  NetContext& server() { return thread_->server(); }
+  ClientStream& stream() { return stream_; }
+  void Heard() { heard_ = Clock::now(); }
+  // Says which limit of time runs from now on.
+  void Limit(std::chrono::milliseconds limit) { time_limit_ = Clock::now() + limit; }
+  void Unlimit() { time_limit_ = Clock::time_point::max(); }
+  bool IsLate(Clock::time_point now) const { return now >= time_limit_; }
+
+  // How long a client has to shake hands.
+  virtual std::chrono::milliseconds ShakeLimit() const = 0;
+
+ private:
+  void Start();
+
+  const std::shared_ptr<IoThread> thread_;
+  // The loop must run until the last connection is gone, also while only the service holds it.
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  const std::string address_;
+  ClientStream stream_;
+  ClientLimits::Lease place_;
+  bool shaken_ = false;
+  bool closed_ = false;
+  Clock::time_point time_limit_ = Clock::time_point::max();
+  Clock::time_point heard_ = Clock::now();
+};
+
+}  // namespace tactus

@@ -1,0 +1,30 @@
+// What all connections of a server share, whichever protocol they speak.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "server/access/access.h"
+#include "server/access/client_limits.h"
+#include "server/net/decode_threads.h"
+#include "server/net/loop_lag.h"
+
+namespace tactus {
+
+struct NetContext {
+  // TLS and tokens; null: neither.
+  std::shared_ptr<const Access> access;
+  std::shared_ptr<ClientLimits> limits;
+  // Told by how much the I/O threads are late. Null: nobody is.
+  std::shared_ptr<LoopLag> lag;
+  std::unique_ptr<DecodeThreads> decode;  // null once the server has stopped
+  std::size_t max_connections = 1024;
+  std::atomic<std::size_t> connections{0};
+  std::atomic<bool> stopping{false};
+};
+
+// Limits where the operator set none: of one client as much as of all.
+std::shared_ptr<ClientLimits> NoClientLimits(std::size_t max_pending_bytes);
+
+}  // namespace tactus
