@@ -132,7 +132,8 @@ ServedEnsemble::Call& ServedEnsemble::At(PipelineRequestId id) {
 
 void ServedEnsemble::Handle(Arrived& event) {
   const TimePoint received = around_->At(event.call.received);
-  const TimePoint deadline = DeadlineOf(received, declaration_.pipeline.slo, event.call.limit);
+  const TimePoint deadline =
+      DeadlineOf(received, declaration_.pipeline.slo, event.call.limit, event.call.way);
   const PipelineRequestId id = flow_.Begin(
       0, now_, deadline, WantedFor(event.call.outputs),
       is_part_ || event.call.priority > 0 ? PipelineEntry::kAside : PipelineEntry::kByWindow);

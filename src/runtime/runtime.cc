@@ -348,7 +348,7 @@ CallId Runtime::Body::Infer(InferCall&& call) {
   pending->model->counters.offered.fetch_add(pending->rows.size(), std::memory_order_relaxed);
   pending->received = clock.At(pending->call.received);
   const Duration slo = pending->call.due_by_limit ? TimeLimit::kLongest : pending->model->model.slo;
-  pending->deadline = DeadlineOf(pending->received, slo, pending->call.limit);
+  pending->deadline = DeadlineOf(pending->received, slo, pending->call.limit, pending->call.way);
   if (pending->call.granted && parts.place_granted) {
     const RowsPlace place = parts.place_granted(*pending->call.granted, pending->deadline);
     if (place.group != 0) pending->shape_class = place.group;

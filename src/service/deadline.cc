@@ -4,10 +4,11 @@
 
 namespace tactus {
 
-TimePoint DeadlineOf(TimePoint received, Duration slo, const TimeLimit& limit) {
-  const TimePoint model = slo < kNever - received ? received + slo : kNever;
-  if (!limit.shortest()) return model;
-  return std::min(model, received + *limit.shortest());
+TimePoint DeadlineOf(TimePoint received, Duration slo, const TimeLimit& limit, Duration way) {
+  TimePoint deadline = slo < kNever - received ? received + slo : kNever;
+  if (limit.shortest()) deadline = std::min(deadline, received + *limit.shortest());
+  if (deadline == kNever || deadline <= received) return deadline;
+  return deadline - std::min(way, (deadline - received) / 4);
 }
 
 }  // namespace tactus

@@ -27,7 +27,7 @@ class TimeLimit {
 };
 
 // The deadline of a request that arrived at `received`, for a model with this SLO. A client can
-// only tighten it.
-TimePoint DeadlineOf(TimePoint received, Duration slo, const TimeLimit& limit);
+// only tighten it. The answer is due `way` earlier, but at most a quarter of its time.
+TimePoint DeadlineOf(TimePoint received, Duration slo, const TimeLimit& limit, Duration way = {});
 
 }  // namespace tactus

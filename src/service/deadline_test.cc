@@ -36,5 +36,14 @@ TEST(DeadlineOf, SaturatesAtNever) {
   EXPECT_EQ(DeadlineOf(kReceived, Duration::max(), Of({Seconds(1)})), kReceived + Seconds(1));
 }
 
+// A server that is late itself must not answer at the last moment; nor have no time at all.
+TEST(DeadlineOf, LeavesTimeForTheWayBack) {
+  EXPECT_EQ(DeadlineOf(kReceived, Millis(40), {}, Millis(3)), kReceived + Millis(37));
+  EXPECT_EQ(DeadlineOf(kReceived, Millis(40), Of({Millis(20)}), Millis(30)),
+            kReceived + Millis(15));
+  EXPECT_EQ(DeadlineOf(kReceived, Duration::max(), {}, Millis(3)), kNever);
+  EXPECT_EQ(DeadlineOf(kReceived, Millis(40), Of({Duration{}}), Millis(3)), kReceived);
+}
+
 }  // namespace
 }  // namespace tactus

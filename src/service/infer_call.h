@@ -93,7 +93,10 @@ struct InferCall {
   std::string_view
       id;  // the client's name for it, of `keepalive` or of what `reply` holds; or empty
   std::chrono::steady_clock::time_point received;
-  TimeLimit limit;             // what clients and proxies allow; see DeadlineOf
+  TimeLimit limit;  // what clients and proxies allow; see DeadlineOf
+  // How long the answer takes from the service to the client, as far as the server can tell: by so
+  // much it is due earlier (DeadlineOf).
+  Duration way{};
   bool due_by_limit = false;   // the model's own SLO does not hold: of an ensemble's steps
   std::uint32_t priority = 0;  // 0: the model's default
   std::optional<GrantedPart> granted;

@@ -38,6 +38,7 @@ struct CallHead {
 
 // A message that came, maybe packed as the head says.
 struct Message {
+  std::chrono::steady_clock::time_point begun;  // when its length was there
   std::shared_ptr<const std::byte[]> data;
   std::size_t size = 0;
   bool packed = false;
@@ -83,6 +84,8 @@ class ServerCall {
   // also where the call has ended by then.
   virtual void Post(std::move_only_function<void()> task) = 0;
   virtual void Decode(std::function<void()> task) = 0;
+  // How long a call and its answer wait for the I/O thread.
+  virtual Duration Way() const = 0;
 
  protected:
   CallHead head_;

@@ -274,6 +274,18 @@ TEST_F(H2AttackTest, OnlyWhatIsAdmittedMayCome) {
   EXPECT_NE(heard->flags & kEndStream, 0);
 }
 
+// The client waits for as long.
+TEST_F(GrpcRawTest, TheTimeOfACallBeginsWithItsHeader) {
+  Start();
+  Attack();
+  Send(Call(1) + Frame(kPing, 0, 0, "12345678"));
+  ASSERT_TRUE(Await(kPing, 0).has_value());  // the header has been read
+  const auto between = std::chrono::steady_clock::now();
+  Send(Frame(kData, kEndStream, 1, MessageOf(RawRequest().SerializeAsString())));
+  EXPECT_TRUE(Await(kData, 1).has_value());
+  EXPECT_LT(service_.last().received, between);
+}
+
 TEST_F(GrpcRawTest, AClientThatTakesNothingLosesItsCallAlone) {
   Start({.write_timeout = std::chrono::milliseconds(300)});
   const std::string no_window = Number(4, 2) + Number(0, 4);  // SETTINGS_INITIAL_WINDOW_SIZE

@@ -141,7 +141,9 @@ void H2Stream::Feed(std::span<const std::byte> bytes) {
     }
     if (reader_.state() == MessageReader::State::kWhole) {
       bring_by_.reset();
-      method->OnMessage(reader_.Release());
+      Message message = reader_.Release();
+      message.begun = message_begun_;
+      method->OnMessage(std::move(message));
       continue;
     }
     if (bytes.empty()) return;
@@ -155,6 +157,7 @@ void H2Stream::Feed(std::span<const std::byte> bytes) {
 
 // A message's length is there: whether the rest may come.
 bool H2Stream::Begun() {
+  message_begun_ = Clock::now();
   const auto refuse = [this](ErrorCode code, std::string text) {
     Finish(EndOf(Fail(code, std::move(text)), false));
     return false;
@@ -233,8 +236,15 @@ void H2Stream::OnClosed() {
 }
 
 void H2Stream::Post(std::move_only_function<void()> task) {
-  boost::asio::post(connection_->io(),
-                    [self = shared_from_this(), task = std::move(task)]() mutable { task(); });
+  boost::asio::post(connection_->io(), [self = shared_from_this(), task = std::move(task),
+                                        posted = Clock::now()]() mutable {
+    self->connection_->context().delay.Note(Clock::now() - posted);
+    task();
+  });
+}
+
+Duration H2Stream::Way() const {
+  return 2 * std::chrono::duration_cast<Duration>(connection_->context().delay.NineOfTen());
 }
 
 void H2Stream::Decode(std::function<void()> task) {

@@ -33,6 +33,7 @@ class H2Stream final : public ServerCall,
   void ReadOn() override;
   void Post(std::move_only_function<void()> task) override;
   void Decode(std::function<void()> task) override;
+  Duration Way() const override;
 
   void OnField(std::string_view name, std::string_view value) override;
   void OnTooLarge() override { too_large_ = true; }
@@ -82,6 +83,7 @@ class H2Stream final : public ServerCall,
   bool responded_ = false;       // the header of the answer is out
   bool ended_ = false;
   bool closed_ = false;
+  Clock::time_point message_begun_;
   std::optional<Clock::time_point> bring_by_;  // the message that is awaited
   Clock::time_point moved_;                    // when something last went out, or was there to go
 

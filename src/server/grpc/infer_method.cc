@@ -80,7 +80,7 @@ bool TightenByGrpc(const CallHead& head, InferCall& call) {
   TimeLimit others = call.limit;
   if (call.model->slo > Duration{}) others.Tighten(call.model->slo);
   if (!head.deadline) return false;
-  // The header may have come long before its message.
+  // Of a stream the header may have come long before this message.
   const auto left = std::chrono::duration_cast<Duration>(*head.deadline - call.received);
   call.limit.Tighten(left);
   return !others.shortest() || left < *others.shortest();
@@ -133,7 +133,8 @@ CallMethod::Admission InferMethod::Admit(std::size_t size) {
 
 void InferMethod::OnMessage(Message message) {
   if (message.data == nullptr && message.size > 0) return;
-  const auto received = std::chrono::steady_clock::now();
+  // The client waits from its header on, however long its message takes.
+  const auto received = call_->head().arrived;
   if (!IsHeavy(message)) {
     return Start(
         ReadInferCall(service_, gate_, call_->head(), *place_, std::move(message), received));
@@ -160,6 +161,7 @@ void InferMethod::Start(ReadCall read) {
   if (!read.status) return Refuse(read.status.error());
   id_ = std::move(read.id);
   InferCall& call = *read.call;
+  call.way = call_->Way();
   grpc_deadline_ = TightenByGrpc(call_->head(), call);
   // The answer comes by way of the loop, hence after Infer has returned.
   call.reply = [self = shared_from_this(), classes = std::move(call.classes)](InferReply&& reply) {

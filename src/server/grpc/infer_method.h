@@ -23,8 +23,8 @@ struct ReadCall {
   bool final_flag = false;  // asks for a mark on the last response
   std::shared_ptr<InferCall> call;
 };
-// On any thread: unpacks, parses and checks a message that is whole since `received`. The call has
-// neither `reply` nor the client's own deadline.
+// On any thread: unpacks, parses and checks a message of a call that came at `received`. The call
+// has neither `reply` nor the client's own deadline.
 ReadCall ReadInferCall(const InferenceService& service, const CallGate& gate, const CallHead& head,
                        CallPlace& place, Message message,
                        std::chrono::steady_clock::time_point received);

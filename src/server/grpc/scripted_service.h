@@ -62,6 +62,7 @@ class ScriptedService final : public InferenceService {
     std::optional<Duration> limit;
     std::uint32_t priority = 0;
     std::vector<int> outputs;
+    std::chrono::steady_clock::time_point received;
   };
   Seen last() const {
     std::scoped_lock lock(mutex_);
@@ -89,7 +90,7 @@ class ScriptedService final : public InferenceService {
   CallId Infer(InferCall&& call) override {
     std::unique_lock lock(mutex_);
     const CallId id = next_++;
-    last_ = {call.limit.shortest(), call.priority, call.outputs};
+    last_ = {call.limit.shortest(), call.priority, call.outputs, call.received};
     if (refuse_) {
       InferReply reply{.status = std::unexpected(*refuse_), .served = {.outcome = Outcome::kShed}};
       lock.unlock();

@@ -40,7 +40,7 @@ CallMethod::Admission StreamMethod::Admit(std::size_t size) {
 }
 
 void StreamMethod::OnMessage(Message message) {
-  const auto received = std::chrono::steady_clock::now();
+  const auto received = message.begun;
   if (place_ == nullptr) return Deny(message);
   const Serial serial = next_serial_++;
   calls_.emplace(serial, std::nullopt);
@@ -86,6 +86,7 @@ void StreamMethod::Start(Serial serial, ReadCall read, CallGate::Place place, st
     return Refuse(fine.error(), read.id);
   }
   InferCall call = std::move(*std::exchange(read.call, nullptr));
+  call.way = call_->Way();
   const bool of_stream = TightenByGrpc(call_->head(), call);
   // The call's place is given back with what answers it.
   call.reply = [self = shared_from_this(), serial, size, of_stream, read = std::move(read),

@@ -160,6 +160,7 @@ void Connection::OnRead(error_code error, std::size_t n) {
   }
   if (phase_ == Phase::kLingering) return Read();
   Heard();
+  if (reader_.idle()) begun_ = heard();
   const RequestReader::State state = reader_.Commit(n);
   if (phase_ == Phase::kReading) return Advance(state);
   Read();
@@ -218,7 +219,8 @@ void Connection::Handle() {
   arrival_ = Arrival::kNothing;
   Unlimit();  // the call has a deadline of its own
   HttpRequest& request = reader_.request();
-  request.received = Clock::now();
+  request.received = begun_;
+  request.way = 2 * std::chrono::duration_cast<Duration>(server_->delay.NineOfTen());
   head_only_ = request.verb == Verb::kHead;
   keep_alive_ = reader_.keep_alive();
   call_.reset();
@@ -273,11 +275,13 @@ void Connection::OnHandled(std::optional<CallId> call) {
 }
 
 void Connection::Answer(std::move_only_function<HttpResponse()> make) {
-  asio::post(thread().io(), [self = Self(), make = std::move(make)]() mutable {
-    if (self->phase_ != Phase::kHandling) return;
-    if (self->handled_) return self->OnAnswer(std::move(make));
-    self->early_ = std::move(make);
-  });
+  asio::post(thread().io(),
+             [self = Self(), make = std::move(make), posted = Clock::now()]() mutable {
+               self->server_->delay.Note(Clock::now() - posted);
+               if (self->phase_ != Phase::kHandling) return;
+               if (self->handled_) return self->OnAnswer(std::move(make));
+               self->early_ = std::move(make);
+             });
 }
 
 void Connection::AnswerHeavy(std::move_only_function<HttpResponse()> make) {
@@ -330,6 +334,7 @@ void Connection::OnWritten(error_code error) {
   phase_ = Phase::kReading;
   head_only_ = false;
   const RequestReader::State state = reader_.Next();
+  begun_ = Clock::now();  // of one that came while this one was answered
   if (state == RequestReader::State::kHead) Limit(options().idle_timeout);
   Advance(state);
 }

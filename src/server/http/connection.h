@@ -89,8 +89,9 @@ class Connection final : public Exchange, public NetConnection {
   bool reading_ = false;      // a read is under way
   std::size_t awake_at_ = 1;  // bytes that wake a waiting read
   Arrival arrival_ = Arrival::kNothing;
-  bool interim_ = false;    // "100 Continue" is going out
-  bool head_only_ = false;  // the answer goes without its body
+  Clock::time_point begun_;  // when the first bytes of the request came
+  bool interim_ = false;     // "100 Continue" is going out
+  bool head_only_ = false;   // the answer goes without its body
   bool keep_alive_ = false;
   bool client_ended_ = false;  // it closed its side while it waited for an answer
   std::optional<CallId> call_;

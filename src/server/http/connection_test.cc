@@ -314,6 +314,21 @@ TEST_F(ConnectionTest, ExpectContinueIsMet) {
             417);
 }
 
+// The client waits for as long.
+TEST_F(ConnectionTest, TheTimeOfACallBeginsWithItsHeader) {
+  LoopbackClient client(port());
+  const std::string request = Infer("asks");
+  const std::size_t head = request.find("\r\n\r\n");
+  for (int i = 0; i < 2; ++i) {  // also of a second request of the connection
+    client.Send(request.substr(0, head) + "\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    const auto between = std::chrono::steady_clock::now();
+    client.Send(request.substr(head + 4));
+    EXPECT_EQ(client.Receive().status, 200);
+    EXPECT_LT(service_.last_received(), between);
+  }
+}
+
 TEST_F(ConnectionTest, ConnectionsEndWhenTheClientAsks) {
   LoopbackClient close(port());
   EXPECT_EQ(

@@ -38,7 +38,8 @@ struct HttpRequest {
   std::shared_ptr<const void> body_owner;
   // The budget that counts the body, and what it expands to; null: no limit.
   std::shared_ptr<ByteBudget> budget;
-  std::chrono::steady_clock::time_point received;  // when it was whole
+  std::chrono::steady_clock::time_point received;  // when its first bytes were
+  Duration way{};  // how long it and its answer wait for the I/O thread
 };
 
 // What follows a response's body piece by piece until the end: events, pictures.

@@ -347,6 +347,7 @@ class KServeHandler final : public HttpHandler {
     if (!decoded) return refuse(Refusal(decoded.error()));
     auto call = MakeCall(std::move(*model), decoded->message, request.received);
     if (!call) return refuse(Refusal(call.error()));
+    call->way = request.way;
     if (Status form = CheckForm(*call, decoded->form); !form) return refuse(Refusal(form.error()));
     if (!request.limit) return refuse(Refusal(request.limit.error()));
     auto lease = LeaseOf(request, *call);

@@ -180,7 +180,7 @@ TEST_F(LimitsTest, WhatTakesLongToReadHoldsUpNobody) {
 }
 
 // Else a server that is behind with reading would count late answers as met.
-TEST_F(LimitsTest, ACallsTimeRunsFromItsLastByteAlsoWhileItWaitsToBeRead) {
+TEST_F(LimitsTest, ACallsTimeRunsAlsoWhileItWaitsToBeRead) {
   std::promise<void> reading, go_on;
   service_.BeginWith([&, once = std::make_shared<std::atomic<bool>>(false)] {
     if (once->exchange(true)) return;

@@ -8,6 +8,7 @@
 #include "server/access/access.h"
 #include "server/access/client_limits.h"
 #include "server/net/decode_threads.h"
+#include "server/net/loop_delay.h"
 #include "server/net/loop_lag.h"
 
 namespace tactus {
@@ -18,6 +19,7 @@ struct NetContext {
   std::shared_ptr<ClientLimits> limits;
   // Told by how much the I/O threads are late. Null: nobody is.
   std::shared_ptr<LoopLag> lag;
+  LoopDelay delay;                        // of whatever the service says to the I/O threads
   std::unique_ptr<DecodeThreads> decode;  // null once the server has stopped
   std::size_t max_connections = 1024;
   std::atomic<std::size_t> connections{0};
