@@ -21,7 +21,7 @@ bool EnsembleService::Ready() const {
     }
   }
   return std::ranges::all_of(
-      names, [this](const std::string& name) { return Find(name, -1).has_value(); });
+      names, [this](const std::string& name) { return ModelReady(name, -1).has_value(); });
 }
 
 std::vector<ModelState> EnsembleService::Index() const {
