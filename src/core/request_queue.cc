@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace tactus {
 namespace {
@@ -17,7 +18,8 @@ bool Before(const Request& a, const Request& b) {
 RequestQueue::RequestQueue(std::size_t capacity)
     : capacity_(capacity),
       mask_(std::bit_ceil(capacity) - 1),
-      cells_(std::make_unique<Request[]>(mask_ + 1)) {
+      cells_(static_cast<Request*>(::operator new((mask_ + 1) * sizeof(Request)))) {
+  static_assert(std::is_trivially_copyable_v<Request>, "cells are assigned to, not made");
   CHECK(capacity > 0, "a queue that holds nothing would refuse every request");
 }
 
@@ -57,8 +59,8 @@ void RequestQueue::PopFront(std::size_t n) {
     if (At(i).shape != shape_) --others_;
     if (At(i).priority != 0) --prioritised_;
   }
-  head_ = (head_ + n) & mask_;
   size_ -= n;
+  head_ = size_ == 0 ? 0 : (head_ + n) & mask_;
 }
 
 std::optional<Request> RequestQueue::Remove(RequestId id) {
