@@ -67,7 +67,13 @@ std::optional<Request> RequestQueue::Remove(RequestId id) {
   for (std::size_t i = 0; i < size_; ++i) {
     if (At(i).id != id) continue;
     const Request found = At(i);
-    for (std::size_t j = i; j + 1 < size_; ++j) At(j) = At(j + 1);
+    // The shorter side moves up: a call that leaves takes all of its requests, most often in order.
+    if (i < size_ / 2) {
+      for (std::size_t j = i; j > 0; --j) At(j) = At(j - 1);
+      head_ = (head_ + 1) & mask_;
+    } else {
+      for (std::size_t j = i; j + 1 < size_; ++j) At(j) = At(j + 1);
+    }
     --size_;
     if (found.shape != shape_) --others_;
     if (found.priority != 0) --prioritised_;

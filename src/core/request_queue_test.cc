@@ -50,6 +50,18 @@ TEST(RequestQueue, RefusesBeyondItsCapacityWhateverThePowerOfTwo) {
   EXPECT_EQ(queue.size(), 3u);
 }
 
+// Without this a client that leaves would hold everybody while each of its rows moves the others:
+// this test would take minutes.
+TEST(RequestQueue, ManyThatLeaveInOrderMoveNoOthers) {
+  constexpr std::uint64_t kMany = 1 << 16;
+  RequestQueue queue(kMany);
+  for (std::uint64_t i = 0; i < kMany; ++i) ASSERT_TRUE(queue.Push(Make(i, Millis(1))));
+  for (std::uint64_t i = 0; i + 1 < kMany; ++i) {
+    ASSERT_TRUE(queue.Remove(RequestId{i}).has_value());
+    ASSERT_EQ(queue.front().id, RequestId{i + 1});
+  }
+}
+
 // Without this ten thousand models would hold three gigabytes for requests that never come.
 TEST(RequestQueue, TakesMemoryAsFarAsRequestsWait) {
   constexpr std::size_t kCapacity = std::size_t{1} << 20;
