@@ -169,9 +169,9 @@ int RunAgent(const AgentFlags& flags) {
   std::fflush(stdout);
   // Terminals and supervisors may signal twice: the worker must end all the same.
   signals.Wait([] {}, StopSignals::Second::kIsIgnored);
-  if (!flags.leave_worker) {
-    (*agent)->StopAll(std::chrono::milliseconds(static_cast<std::int64_t>(flags.grace_s * 1000)));
-  }
+  const std::chrono::milliseconds grace(static_cast<std::int64_t>(flags.grace_s * 1000));
+  StopSignals::EndWithin(grace);
+  if (!flags.leave_worker) (*agent)->StopAll(grace);
   return 0;
 }
 

@@ -45,6 +45,12 @@ class ControllerLife {
 
  private:
   enum class End { kStopped, kSuperseded };
+  // Looks for a moment.
+  bool ToldToEnd() {
+    const bool told = signals_.CameWithin(kLifeLook);
+    if (told) StopSignals::EndWithin({});
+    return told;
+  }
 
   // Errors that waiting does not mend: a wrong address, a newer schema, a folder that is missing.
   Status OpenMemory();
@@ -122,7 +128,7 @@ Expected<bool> ControllerLife::Wait() {
   if (!spare) return std::unexpected(spare.error());
   Ready((*spare)->port());
   for (;;) {
-    if (signals_.CameWithin(kLifeLook)) return false;
+    if (ToldToEnd()) return false;
     const std::uint64_t term = candidate_->term();
     if (term == 0) continue;
     if ((*spare)->term_heard() < term) return true;
@@ -172,7 +178,7 @@ Expected<ControllerLife::End> ControllerLife::Lead() {
   if (!controller) return std::unexpected(controller.error());
   writer.Start();
   Ready((*controller)->port());
-  while (!signals_.CameWithin(kLifeLook)) {
+  while (!ToldToEnd()) {
     const std::string why = (*controller)->superseded();
     if (why.empty()) continue;
     log_(why + (candidate_ ? "; it waits for its turn"

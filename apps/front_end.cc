@@ -59,6 +59,7 @@ MetricsOptions MetricsOptionsOf(const ServeOptions& o) {
 // All ports at once, so that calls of clients and of other nodes have the same time.
 void StopPorts(ServerPorts& ports, FrontEndNode* node, double grace_s) {
   const std::chrono::milliseconds grace(static_cast<std::int64_t>(grace_s * 1000));
+  StopSignals::EndWithin(grace);
   ports.Stop(grace, [&] {
     if (node != nullptr) node->StopPeers(grace);
   });

@@ -36,6 +36,7 @@ class HostLanes {
   void AddTo(RuntimeReading& reading) const;
   void LaneDied(LaneId lane, const Error& why) { runtime_.LaneDied(lane, why); }
   const Runtime& runtime() const { return runtime_; }
+  void Abandon() { runtime_.Abandon(); }
   void Stop(Duration grace) { runtime_.Stop(grace); }
 
  private:

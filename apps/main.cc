@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <set>
 #include <sstream>
 #include <string>
@@ -230,6 +231,9 @@ int main(int argc, char** argv) {
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::bad_alloc&) {
+    tactus::PrintError("there is not enough memory for this");
+    return 1;
   }
   return context.exit_code;
 }

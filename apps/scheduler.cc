@@ -150,6 +150,7 @@ int RunScheduler(const SchedulerFlags& flags) {
   std::fflush(stdout);
   const char* const signal = signals.Wait([] {});
   log->info("{}: {}", signal, flags.schedulers.size() > 1 ? "a spare takes over" : "stops");
+  StopSignals::EndWithin({});
   server.Stop();
   page.Stop(std::chrono::milliseconds(0));
   return 0;

@@ -417,24 +417,29 @@ void ServeCommand::PrintServed() const {
 
 void ServeCommand::Stop() {
   const milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
+  StopSignals::EndWithin(grace);
+  std::optional<PredictorFile> learnt;
+  if (!o_.save_predictor.empty()) learnt = PredictorHere();  // while the models are still there
   for (std::jthread* each : {&idle_memory_, &processes_watch_}) *each = {};
   if (site_ != nullptr) site_->Leave();
   streams_->Stop();  // their watchers are connections
   routes_.reset();
   links_.reset();
-  ports_->Stop(grace, [&] {
+  const auto peers = [&] {
     if (peer_port_ != nullptr) peer_port_->Stop(grace);
+  };
+  ports_->Stop(grace, peers, [&] {
+    if (host_ != nullptr) host_->Abandon();
+    runtime_->Abandon();
   });
   if (sampler_ != nullptr) sampler_->Stop();
   runtime_->EndChanges();
   reload_.reset();
   if (planning_ != nullptr) planning_->Stop();
-  std::optional<PredictorFile> learnt;
-  if (!o_.save_predictor.empty()) learnt = PredictorHere();  // while the models are still there
   if (host_ != nullptr) host_->Stop(Duration{});
   runtime_->Stop(Duration{});  // the front ends have waited for their calls
   if (learnt) {
-    Status kept = KeepPredictor(std::move(*learnt), *policy_, o_.save_predictor);
+    const auto kept = KeepPredictor(std::move(*learnt), *policy_, o_.save_predictor);
     if (!kept) log_->error("--save-predictor: {}", kept.error().message);
   }
   ports_->StopMetrics();

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <future>
 #include <memory>
 #include <utility>
 
@@ -55,7 +56,7 @@ struct ServerPorts::Body {
   std::uint16_t grpc_port = 0;
   std::uint16_t metrics_port = 0;
   // There may be no room for a thread when the ports stop.
-  std::array<std::unique_ptr<ReadyThread>, 3> stops{};
+  std::array<std::unique_ptr<ReadyThread>, 4> stops{};
 };
 
 namespace {
@@ -190,7 +191,9 @@ void ServerPorts::PrintPlaces(std::uint16_t peers, const std::string& not_ready)
 
 std::uint16_t ServerPorts::grpc_port() const { return body_->grpc_port; }
 
-void ServerPorts::Stop(std::chrono::milliseconds grace, const std::function<void()>& beside) {
+void ServerPorts::Stop(std::chrono::milliseconds grace, const std::function<void()>& beside,
+                       const std::function<void()>& at_end) {
+  std::promise<void> stopped;
   body_->refusals->Stop();
   body_->stops[0]->Start([&] { body_->http.Stop(grace); });
   body_->stops[1]->Start([&] {
@@ -199,7 +202,14 @@ void ServerPorts::Stop(std::chrono::milliseconds grace, const std::function<void
   body_->stops[2]->Start([&] {
     if (beside) beside();
   });
+  // Ports wait for loads, and for calls that an engine holds, whatever the grace.
+  body_->stops[3]->Start([&, all = stopped.get_future().share()] {
+    all.wait_for(grace);
+    if (at_end) at_end();
+  });
   body_->grpc.Stop(grace);
+  for (std::size_t i = 0; i < 3; ++i) body_->stops[i].reset();
+  stopped.set_value();
   for (auto& each : body_->stops) each.reset();
 }
 

@@ -47,9 +47,11 @@ class ServerPorts {
   void PrintPlaces(std::uint16_t peers = 0, const std::string& not_ready = "") const;
   std::uint16_t grpc_port() const;
 
-  // No new calls; those under way end within `grace`. The metrics stay. Calls `beside` meanwhile.
+  // No new calls; those under way end within `grace`. The metrics stay. Calls `beside` meanwhile,
+  // and `at_end`, which is to end what they wait for, when the grace is over or all have stopped.
   // Makes no thread.
-  void Stop(std::chrono::milliseconds grace, const std::function<void()>& beside);
+  void Stop(std::chrono::milliseconds grace, const std::function<void()>& beside,
+            const std::function<void()>& at_end = {});
   void StopMetrics();
 
  private:

@@ -1,10 +1,21 @@
 #include "stop_signals.h"
 
 #include <cstdlib>
+#include <string_view>
+
+#include <unistd.h>
 
 #include "base/error_line.h"
 
 namespace tactus {
+namespace {
+
+constexpr std::chrono::seconds kBeyondGrace{5};
+constexpr std::string_view kNoEnd =
+    "tactus: the stop has taken 5 s beyond its grace: something holds it, such as a library that "
+    "does not return or a disk that does not answer; the process ends without it\n";
+
+}  // namespace
 
 StopSignals::StopSignals() {
   sigemptyset(&set_);
@@ -36,6 +47,15 @@ const char* StopSignals::Wait(const std::function<void()>& on_hangup, Second sec
   }
   if (second == Second::kEndsAtOnce) pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
   return received == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
+void StopSignals::EndWithin(std::chrono::milliseconds grace) {
+  signal(SIGALRM, [](int) {
+    (void)!write(STDERR_FILENO, kNoEnd.data(), kNoEnd.size());
+    _exit(1);
+  });
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(grace + kBeyondGrace);
+  alarm(static_cast<unsigned>(seconds.count()));
 }
 
 bool StopSignals::CameWithin(std::chrono::milliseconds time) {

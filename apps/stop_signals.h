@@ -23,6 +23,9 @@ class StopSignals {
 
   // Until one that asks to stop comes; its name. Calls `on_hangup` for each SIGHUP before.
   const char* Wait(const std::function<void()>& on_hangup, Second second = Second::kEndsAtOnce);
+  // The stop has so long, and a little for what cannot be cut short. What is not over by then, in a
+  // library or on a disk, is not waited for: the process ends with an error. Where the stop begins.
+  static void EndWithin(std::chrono::milliseconds grace);
   // Whether one that asks to stop came within that time.
   bool CameWithin(std::chrono::milliseconds time);
 

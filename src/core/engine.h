@@ -154,6 +154,9 @@ class Engine {
   virtual void Submit(ModelHandle, const BatchJob&, Completions&) noexcept = 0;
   // Best effort, from any thread; the batch still reports, with kCancelled if it was stopped.
   virtual void Terminate(BatchId) noexcept {}
+  // The server stops and waits no longer: an engine in processes of its own ends them, whatever
+  // they run or load, and starts no more. From any thread; waits for nothing.
+  virtual void Abandon() noexcept {}
   virtual MemoryUse Memory(ModelHandle) const { return {}; }
   // Inputs to measure the model with, in the order of ModelSpec::inputs, where noise or zeros would
   // not do: no noise is a JPEG. Empty: they would.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace tactus {
 namespace {
@@ -17,7 +18,8 @@ bool Before(const Request& a, const Request& b) {
 RequestQueue::RequestQueue(std::size_t capacity)
     : capacity_(capacity),
       mask_(std::bit_ceil(capacity) - 1),
-      cells_(std::make_unique<Request[]>(mask_ + 1)) {
+      cells_(static_cast<Request*>(::operator new((mask_ + 1) * sizeof(Request)))) {
+  static_assert(std::is_trivially_copyable_v<Request>, "cells are assigned to, not made");
   CHECK(capacity > 0, "a queue that holds nothing would refuse every request");
 }
 
@@ -57,15 +59,21 @@ void RequestQueue::PopFront(std::size_t n) {
     if (At(i).shape != shape_) --others_;
     if (At(i).priority != 0) --prioritised_;
   }
-  head_ = (head_ + n) & mask_;
   size_ -= n;
+  head_ = size_ == 0 ? 0 : (head_ + n) & mask_;
 }
 
 std::optional<Request> RequestQueue::Remove(RequestId id) {
   for (std::size_t i = 0; i < size_; ++i) {
     if (At(i).id != id) continue;
     const Request found = At(i);
-    for (std::size_t j = i; j + 1 < size_; ++j) At(j) = At(j + 1);
+    // The shorter side moves up: a call that leaves takes all of its requests, most often in order.
+    if (i < size_ / 2) {
+      for (std::size_t j = i; j > 0; --j) At(j) = At(j - 1);
+      head_ = (head_ + 1) & mask_;
+    } else {
+      for (std::size_t j = i; j + 1 < size_; ++j) At(j) = At(j + 1);
+    }
     --size_;
     if (found.shape != shape_) --others_;
     if (found.priority != 0) --prioritised_;

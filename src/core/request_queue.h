@@ -2,11 +2,13 @@
 //
 // A ring sorted by deadline. With one SLO per model requests arrive in deadline order, so a push is
 // an append. A request with a deadline of its own is moved into place from the tail. Storage is
-// taken once. Not thread-safe: the dispatcher owns it, policies read it.
+// taken once; the system gives memory for it as far as requests ever waited, so that a queue of
+// which little is used costs little. Not thread-safe: the dispatcher owns it, policies read it.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 
 #include "base/check.h"
@@ -56,7 +58,10 @@ class RequestQueue {
   std::size_t others_ = 0;
   std::uint32_t shape_ = 0;
   std::size_t prioritised_ = 0;  // requests with a priority of their own
-  std::unique_ptr<Request[]> cells_;
+  struct FreeCells {
+    void operator()(Request* cells) const { ::operator delete(cells); }
+  };
+  std::unique_ptr<Request[], FreeCells> cells_;  // not written to before there is a request
 };
 
 }  // namespace tactus

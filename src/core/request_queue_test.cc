@@ -1,9 +1,12 @@
 #include "core/request_queue.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 
@@ -45,6 +48,37 @@ TEST(RequestQueue, RefusesBeyondItsCapacityWhateverThePowerOfTwo) {
   EXPECT_TRUE(queue.full());
   EXPECT_FALSE(queue.Push(Make(9, Millis(1))));
   EXPECT_EQ(queue.size(), 3u);
+}
+
+// Without this a client that leaves would hold everybody while each of its rows moves the others:
+// this test would take minutes.
+TEST(RequestQueue, ManyThatLeaveInOrderMoveNoOthers) {
+  constexpr std::uint64_t kMany = 1 << 16;
+  RequestQueue queue(kMany);
+  for (std::uint64_t i = 0; i < kMany; ++i) ASSERT_TRUE(queue.Push(Make(i, Millis(1))));
+  for (std::uint64_t i = 0; i + 1 < kMany; ++i) {
+    ASSERT_TRUE(queue.Remove(RequestId{i}).has_value());
+    ASSERT_EQ(queue.front().id, RequestId{i + 1});
+  }
+}
+
+// Without this ten thousand models would hold three gigabytes for requests that never come.
+TEST(RequestQueue, TakesMemoryAsFarAsRequestsWait) {
+  constexpr std::size_t kCapacity = std::size_t{1} << 20;
+  RequestQueue queue(kCapacity);
+  ASSERT_TRUE(queue.Push(Make(0, Millis(1))));
+  const Request* const first = &queue[0];
+  for (std::uint64_t i = 1; i < 1000; ++i) {
+    queue.PopFront(1);
+    ASSERT_TRUE(queue.Push(Make(i, Millis(1))));
+    ASSERT_EQ(&queue[0], first) << "what was used before is used again";
+  }
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(first) + page - 1) / page * page;
+  std::vector<unsigned char> resident((kCapacity - 1) * sizeof(Request) / page - 1);
+  ASSERT_EQ(mincore(reinterpret_cast<void*>(begin), resident.size() * page, resident.data()), 0);
+  const auto used = std::ranges::count_if(resident, [](unsigned char p) { return (p & 1) != 0; });
+  EXPECT_LT(static_cast<std::size_t>(used), resident.size() / 4);
 }
 
 // Tensors of different shapes cannot be stacked, so a batch ends where the shape changes.

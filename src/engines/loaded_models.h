@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -98,6 +99,8 @@ void RunAtOnce(LoadedModels<Model>& models, ModelHandle handle, const BatchJob& 
     result = run(*model, job);
   } catch (const std::bad_alloc&) {
     result = {.status = Fail(ErrorCode::kResourceExhausted, "there is no memory for the batch")};
+  } catch (const std::exception& e) {
+    result = {.status = Internal(e.what())};
   }
   done.Done(job.id, std::move(result));
 }

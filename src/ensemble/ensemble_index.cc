@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/memory_guard.h"
 #include "ensemble/ensemble_service.h"
 
 namespace tactus {
@@ -21,7 +22,7 @@ bool EnsembleService::Ready() const {
     }
   }
   return std::ranges::all_of(
-      names, [this](const std::string& name) { return Find(name, -1).has_value(); });
+      names, [this](const std::string& name) { return ModelReady(name, -1).has_value(); });
 }
 
 std::vector<ModelState> EnsembleService::Index() const {
@@ -49,6 +50,10 @@ std::vector<ModelState> EnsembleService::Index() const {
 }
 
 Status EnsembleService::Load(const std::string& model, const std::string& config) {
+  return WithMemory(fmt::format("model '{}'", model), [&] { return LoadHere(model, config); });
+}
+
+Status EnsembleService::LoadHere(const std::string& model, const std::string& config) {
   if (!options_.is_explicit || !folders_.holds(model, config)) {
     Status loaded = steps_.Load(model, config);
     if (!loaded) return loaded;

@@ -33,6 +33,7 @@ TEST(EnsembleReadiness, IsNotReadyWhileNobodyServesAStepThatMayBeCalled) {
   EXPECT_THAT(bench.service->ModelReady("chain", -1).error().message,
               HasSubstr("step 'second': no worker serves it"));
   EXPECT_FALSE(bench.service->ModelReady("second", -1));
+  EXPECT_FALSE(bench.service->Ready());
   EXPECT_TRUE(bench.service->ModelReady("first", -1));
   EXPECT_TRUE(bench.service->Find("chain", -1)) << "its calls wait for a worker";
   EXPECT_EQ(bench.service->ModelReady("nobody", -1).error().code, ErrorCode::kNotFound);

@@ -172,6 +172,8 @@ class EnsembleService final : public InferenceService {
                                                    std::int64_t version) const;
   bool IsCurrent(const ServedEnsemble& served) const;
   static Status StepsReady(const ServedEnsemble& served);
+  // Load, where there is the memory for it.
+  Status LoadHere(const std::string& model, const std::string& config);
   StageCost CostOf(const ModelSpec& model) const;
   static CallId Refuse(InferCall& call, ErrorCode code, std::string why, Observer* observer);
   void Poll(std::stop_token stop);

@@ -229,7 +229,9 @@ RunKey ServedEnsemble::Forget(std::uint32_t place) {
   run.told = true;
   around_->timer.Cancel(run.due);
   std::vector<std::uint32_t>& runs = At(run.key.request).runs;
-  *std::ranges::find(runs, place) = runs.back();
+  // A call may have as many runs as a queue has places.
+  runs[run.in_call] = runs.back();
+  runs_[runs.back()].in_call = run.in_call;
   runs.pop_back();
   return run.key;
 }
@@ -247,8 +249,13 @@ void ServedEnsemble::Start(const RunKey& key, TimePoint now, TimePoint deadline)
   }
   const std::uint32_t place = free_.back();
   free_.pop_back();
-  runs_[place] = {.key = key, .deadline = deadline, .began = now, .number = next_number_++};
-  At(key.request).runs.push_back(place);
+  std::vector<std::uint32_t>& runs = At(key.request).runs;
+  runs_[place] = {.key = key,
+                  .deadline = deadline,
+                  .began = now,
+                  .number = next_number_++,
+                  .in_call = runs.size()};
+  runs.push_back(place);
   actions_.emplace_back(StartRun{place});
 }
 

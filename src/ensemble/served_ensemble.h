@@ -123,7 +123,8 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
     TimePoint began;
     std::uint64_t number = 0;  // unlike any other run's
     CallId call = 0;
-    DeadlineTimer::Key due;  // where somebody looks whether it is late
+    std::size_t in_call = 0;  // its position among its call's runs
+    DeadlineTimer::Key due;   // where somebody looks whether it is late
     bool sent = false;
     bool cancelled = false;
     bool told = false;  // the Flow knows its end

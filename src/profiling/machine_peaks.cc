@@ -1,9 +1,11 @@
 #include "profiling/machine_peaks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <thread>
 
 #include <fmt/format.h>
@@ -64,10 +66,17 @@ Duration CoreTime() {
 // which returns the units done.
 double Rate(const std::vector<int>& cores, const std::function<std::function<double()>()>& make) {
   std::vector<double> rates(cores.size() * kRounds);
+  std::atomic<bool> no_memory{false};  // a thread had none to work on
   std::barrier start(static_cast<std::ptrdiff_t>(cores.size()));
   const auto measure = [&](std::size_t core) {
     PinThisThread({cores[core]});
-    const std::function<double()> work = make();
+    std::function<double()> work;
+    try {
+      work = make();
+    } catch (const std::bad_alloc&) {
+      no_memory.store(true);
+      return start.arrive_and_drop();
+    }
     work();
     for (int round = 0; round < kRounds; ++round) {
       start.arrive_and_wait();
@@ -85,6 +94,7 @@ double Rate(const std::vector<int>& cores, const std::function<std::function<dou
     std::vector<std::jthread> threads;
     for (std::size_t core = 0; core < cores.size(); ++core) threads.emplace_back(measure, core);
   }
+  if (no_memory.load()) throw std::bad_alloc();  // of whoever asked
   double best = 0;
   for (int round = 0; round < kRounds; ++round) {
     double sum = 0;

@@ -74,6 +74,7 @@ class FakeEngine final : public Engine {
   std::set<std::string> broken_models;  // refuse to load
   std::atomic<bool> broken{false};      // every load is refused
   std::atomic<bool> no_memory{false};   // for what a model is measured with
+  std::atomic<bool> abandoned{false};
   bool terminates = false;
   bool runs_apart = true;
   bool isolated = false;
@@ -95,6 +96,7 @@ class FakeEngine final : public Engine {
 
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec& lane) override {
     if (spec.name == slow_model) loads.Pass();
+    if (abandoned) return Fail(ErrorCode::kUnavailable, "the engine was abandoned");
     if (broken || broken_models.contains(spec.name)) return Internal("a broken model");
     if (spec.max_batch < 0) spec.max_batch = assumes;
     const std::lock_guard lock(mutex_);
@@ -121,6 +123,9 @@ class FakeEngine final : public Engine {
       seen_.push_back({model, job.rows.size(), job.exit, Shape(shape.begin(), shape.end())});
     }
     if (job.id.value() < (std::uint64_t{1} << 63)) batches.Pass();
+    if (abandoned) {
+      return done.Done(job.id, {.status = Internal("abandoned"), .lane_lost = true});
+    }
     if (terminates && Terminated(job.id)) {
       return done.Done(job.id, {.status = Fail(ErrorCode::kCancelled, "terminated")});
     }
@@ -148,6 +153,12 @@ class FakeEngine final : public Engine {
   void Terminate(BatchId id) noexcept override {
     const std::lock_guard lock(mutex_);
     terminated_.push_back(id.value());
+  }
+  // What waits behind a gate ends with it: with lane_lost, or without the model.
+  void Abandon() noexcept override {
+    abandoned = true;
+    batches.Open();
+    loads.Open();
   }
 
   std::vector<Seen> seen() const {

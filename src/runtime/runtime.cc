@@ -285,6 +285,16 @@ void Runtime::LaneDied(LaneId lane, const Error& why) {
 
 void Runtime::Nudge() { body_->loop.Nudge(); }
 
+void Runtime::Abandon() {
+  if (body_->repository == nullptr || body_->stopped.load()) return;
+  body_->accepting.store(false);
+  body_->reviver.Close();
+  body_->restorer.Close();
+  body_->host.RefuseAll();
+  if (body_->calls.load() > 0) body_->loop.AbandonRunning();
+  body_->host.AbandonEngines();
+}
+
 void Runtime::Stop(Duration grace) {
   const std::lock_guard once(body_->stop_mutex);
   if (body_->repository == nullptr || body_->stopped.load()) return;
@@ -293,13 +303,13 @@ void Runtime::Stop(Duration grace) {
   while (body_->calls.load() > 0 && body_->clock.Now() < end) {
     std::this_thread::sleep_for(kIdlePause);
   }
+  Abandon();
   body_->reviver.Stop();
   body_->restorer.Stop();
   body_->watch.Stop();
   if (body_->layout) body_->layout->Stop();
   body_->repository->Close();
-  body_->host.RefuseAll();
-  if (body_->calls.load() > 0) body_->loop.AbandonRunning();
+  Abandon();  // what was loaded meanwhile
   while (body_->calls.load() > 0) std::this_thread::sleep_for(kIdlePause);
   body_->repository->RetireAll();
   body_->loop.Stop();

@@ -152,7 +152,12 @@ class Runtime final : public InferenceService {
   // any thread.
   void Nudge();
 
+  // The grace of a stop is over: new calls and those that wait are refused, and so is what runs, as
+  // soon as its engine lets go of it; engines in processes of their own are ended, and no lane
+  // comes back. Waits for none of it. Stop does it too.
+  void Abandon();
   // Refuses new calls, lets those accepted end within `grace`, answers the rest, joins all threads.
+  // It waits for what an engine in this process does not end.
   void Stop(Duration grace);
 
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -437,6 +439,35 @@ TEST(Runtime, StopWithoutGraceAnswersWhatWaitsAndStopsWhatRuns) {
   h.engine.batches.Open();
   stop.join();
   EXPECT_EQ(h.replies.Await(running).status.error().code, ErrorCode::kUnavailable);
+}
+
+// Without this a stop would wait for what an engine's process never ends.
+TEST(Runtime, StopAbandonsEnginesThatHoldItsCallsAndLoads) {
+  testing::HarnessOptions options = WithProfile();
+  std::mutex mutex;
+  std::vector<std::string> said;
+  options.log = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    said.push_back(line);
+  };
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a", 1)));
+  h.engine.slow_model = "b";
+  h.engine.loads.Close();
+  h.engine.batches.Close();
+  const std::size_t running = h.Send("a", {1, 2}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  const std::size_t waiting = h.Send("a", {1, 2}, {1, 2});
+  std::thread load([&] { EXPECT_FALSE(h.runtime->Serve(FloatModel("b"))); });
+  h.engine.loads.AwaitWaiting(1);
+  h.runtime->Stop(Duration{});
+  load.join();
+  for (const std::size_t call : {running, waiting}) {
+    EXPECT_EQ(h.replies.Await(call).status.error().code, ErrorCode::kUnavailable);
+    EXPECT_EQ(h.replies.times(call), 1u);
+  }
+  for (const std::string& line : said) EXPECT_FALSE(line.starts_with("lane 0")) << line;
 }
 
 TEST(Runtime, RunsAllLanesOnTheCoresThatItIsGiven) {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <turbojpeg.h>
 
+#include "base/memory_guard.h"
+
 namespace tactus {
 namespace {
 
@@ -30,7 +32,9 @@ Expected<std::string> Compressed(const Compress& compress) {
     return InvalidArgument(
         fmt::format("no JPEG can be made of the frame: {}", tjGetErrorStr2(codec.get())));
   }
-  return std::string(reinterpret_cast<const char*>(bytes), size);
+  return WithMemory("the frame's JPEG", [&]() -> Expected<std::string> {
+    return std::string(reinterpret_cast<const char*>(bytes), size);
+  });
 }
 
 }  // namespace
@@ -48,8 +52,12 @@ Expected<RgbPicture> DecodeRgb(std::string_view jpeg) {
   if (!headed || std::int64_t{picture.width} * picture.height > kMostPixels) {
     return InvalidArgument("the frame is no JPEG, or a too large one");
   }
-  picture.pixels.resize(static_cast<std::size_t>(picture.width) *
-                        static_cast<std::size_t>(picture.height) * 3);
+  const Status room = WithMemory("the frame's picture", [&]() -> Status {
+    picture.pixels.resize(static_cast<std::size_t>(picture.width) *
+                          static_cast<std::size_t>(picture.height) * 3);
+    return {};
+  });
+  if (!room) return std::unexpected(room.error());
   if (tjDecompress2(codec.get(), bytes, jpeg.size(), picture.pixels.data(), picture.width, 0,
                     picture.height, TJPF_RGB, TJFLAG_LIMITSCANS) != 0 &&
       tjGetErrorCode(codec.get()) != TJERR_WARNING) {

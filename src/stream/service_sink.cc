@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory_guard.h"
+
 namespace tactus {
 namespace {
 
@@ -25,13 +27,16 @@ FrameEnd EndOf(const Error& error) {
   }
 }
 
-FrameAnswer AnswerOf(const InferReply& reply) {
+FrameAnswer Unanswered(Error why) {
   FrameAnswer answer;
-  if (!reply.status) {
-    answer.end = EndOf(reply.status.error());
-    answer.error = reply.status.error().message;
-    return answer;
-  }
+  answer.end = EndOf(why);
+  answer.error = std::move(why.message);
+  return answer;
+}
+
+Expected<FrameAnswer> AnswerOf(const InferReply& reply) {
+  if (!reply.status) return std::unexpected(reply.status.error());
+  FrameAnswer answer;
   answer.end = FrameEnd::kServed;
   answer.emulated = reply.served.emulated;
   for (const OutputTensor& output : reply.outputs) {
@@ -62,18 +67,17 @@ class ServiceSink final : public FrameSink {
 
   void Send(JpegBytes jpeg, Duration left, OnFrameAnswer done) override {
     auto model = service_.Find(model_, -1);
-    const auto fail = [&](Error error) {
-      FrameAnswer answer;
-      answer.end = EndOf(error);
-      answer.error = std::move(error.message);
-      done(std::move(answer));
-    };
+    const auto fail = [&](Error error) { done(Unanswered(std::move(error))); };
     if (!model) return fail(model.error());
     // A model may have been loaded anew meanwhile.
     auto input = JpegInputOf(model_, (*model)->inputs, (*model)->max_batch > 0);
     if (!input) return fail(input.error());
     if (const std::string prefix = input->Prefix(jpeg->size()); !prefix.empty()) {
-      jpeg = std::make_shared<const std::string>(prefix + *jpeg);
+      auto whole = WithMemory("the frame", [&]() -> Expected<JpegBytes> {
+        return std::make_shared<const std::string>(prefix + *jpeg);
+      });
+      if (!whole) return fail(std::move(whole.error()));
+      jpeg = *std::move(whole);
     }
     InferCall call;
     call.model = *std::move(model);
@@ -92,7 +96,8 @@ class ServiceSink final : public FrameSink {
         const std::lock_guard replied(mutex_);
         calls_.erase(number);
       }
-      done(AnswerOf(reply));
+      auto answer = WithMemory("the answer", [&] { return AnswerOf(reply); });
+      done(answer ? *std::move(answer) : Unanswered(std::move(answer.error())));
     };
     const CallId id = service_.Infer(std::move(call));
     lock.lock();

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/memory_guard.h"
+
 namespace tactus {
 namespace {
 
@@ -133,7 +135,7 @@ Expected<std::unique_ptr<VideoSource>> StreamRunner::Open(std::stop_token stop) 
   };
   const auto opening = std::make_shared<Opening>();
   std::thread([opening, open = parts_.open, options = config_.source, stop] {
-    auto source = open(options, stop);
+    auto source = WithMemory(Shown(options.source), [&] { return open(options, stop); });
     {
       const std::lock_guard lock(opening->mutex);
       opening->source.emplace(std::move(source));
@@ -180,7 +182,7 @@ void StreamRunner::ReadAll(std::stop_token stop) {
 Status StreamRunner::Pump(VideoSource& source, Reconnect& reconnect, std::stop_token stop) {
   std::optional<TimePoint> origin;  // of the source's own clock
   for (;;) {
-    auto frame = source.Read();
+    auto frame = WithMemory("a frame", [&] { return source.Read(); });
     if (!frame) return std::unexpected(frame.error());
     if (!*frame) return {};
     if (!origin) {
@@ -237,7 +239,7 @@ void StreamRunner::SendAll(std::stop_token stop) {
 }
 
 void StreamRunner::SendOne(Frame frame) {
-  auto jpeg = frame.picture->Jpeg();
+  auto jpeg = WithMemory("a frame", [&] { return frame.picture->Jpeg(); });
   frame.picture.reset();
   if (!jpeg) return EndUnsent(frame, FrameEnd::kUnmade, jpeg.error().message);
   const TimePoint now = clock_.Now();
@@ -262,13 +264,17 @@ void StreamRunner::OnAnswer(const Flight& flight, FrameAnswer&& answer) {
   const bool served = answer.end == FrameEnd::kServed;
   if (served && parts_.on_answer) {
     const auto age = static_cast<std::uint64_t>(std::max(0.0, ToMillis(latency)));
-    parts_.on_answer({.stream = name_,
-                      .number = flight.frame.number,
-                      .captured_at = WallClock::UnixMillis() - age,
-                      .latency = latency,
-                      .end = now > flight.frame.deadline ? FrameEnd::kLate : FrameEnd::kServed,
-                      .answer = answer,
-                      .jpeg = flight.jpeg});
+    // Who watches misses an answer for which there is no memory.
+    (void)WithMemory("an answer", [&]() -> Status {
+      parts_.on_answer({.stream = name_,
+                        .number = flight.frame.number,
+                        .captured_at = WallClock::UnixMillis() - age,
+                        .latency = latency,
+                        .end = now > flight.frame.deadline ? FrameEnd::kLate : FrameEnd::kServed,
+                        .answer = answer,
+                        .jpeg = flight.jpeg});
+      return {};
+    });
   }
   // Last: Stop goes on once nothing is in flight, and the stream may then be gone.
   const std::lock_guard lock(mutex_);

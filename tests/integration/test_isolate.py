@@ -152,6 +152,29 @@ class IsolateTest(unittest.TestCase):
                 self.assertLess(time.monotonic(), end)
             self.assertEqual(server.terminate(), 0, server.errors())
 
+    def test_processes_that_hang_hold_no_stop(self):
+        for hung_load in (False, True):
+            arguments = ["--grace-seconds", "0.2", "--lanes", "2"]
+            if hung_load:
+                arguments += ["--model-control-mode", "explicit", "--load-model", "*"]
+            with self.subTest(hung_load), contextlib.closing(Isolated(*arguments)) as server, \
+                    concurrent.futures.ThreadPoolExecutor() as pool:
+                processes = server.processes()
+                for process in processes:
+                    os.kill(process, signal.SIGSTOP)
+                calls = [pool.submit(call, server, "pick", 1) for _ in range(3)]
+                server.await_pending(3)
+                if hung_load:
+                    pool.submit(server.post, "/v2/repository/models/steps/load", b"{}")
+                self.assertEqual(server.terminate(), 0, server.errors())
+                for each in calls:
+                    with contextlib.suppress(OSError):  # a connection that was closed
+                        self.assertEqual(each.result(timeout=serving.WAIT_S)[0], 503)
+                # Nobody waited until it was known that they hang.
+                self.assertNotIn("no sign of life", server.errors())
+                self.assertNotIn("died", server.errors())
+                self.await_none(server.process.pid)
+
     def test_what_does_not_go_with_it_is_refused(self):
         for more, why in ((("--slots", "2"), "one batch at a time"),
                           (("--engine", "emulated"), "runs no graph"),

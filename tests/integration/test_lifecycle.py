@@ -208,6 +208,20 @@ class StopTest(unittest.TestCase):
                 except OSError:
                     pass
 
+    def test_what_nobody_can_end_does_not_hold_it_for_ever(self):
+        with tempfile.TemporaryDirectory() as folder:
+            journal = pathlib.Path(folder) / "journal"
+            os.mkfifo(journal)
+            unread = os.open(journal, os.O_RDWR | os.O_NONBLOCK)
+            fcntl.fcntl(unread, fcntl.F_SETPIPE_SZ, 4096)
+            with contextlib.closing(Server("--journal", str(journal), "--grace-seconds", "0",
+                                           fill=echo_only)) as server:
+                for _ in range(200):
+                    self.assertEqual(server.post("/v2/models/echo/infer", BODY)[0], 200)
+                self.assertEqual(server.terminate(), 1)
+                self.assertIn("something holds it", server.errors())
+            os.close(unread)
+
     def test_interrupt(self):
         with contextlib.closing(Server(fill=echo_only)) as server:
             server.process.send_signal(signal.SIGINT)

@@ -54,6 +54,8 @@ class PeerStanding {
   static constexpr int kSilentAfter = 3;
 
   bool away(TimePoint now) const { return now < until_; }
+  // And has not answered since.
+  bool failed() const { return failed_; }
   // Whether this was news.
   bool Failed(TimePoint now) {
     pause_ = pause_ == Duration{} ? kFirstPause : std::min(pause_ * 2, kLongestPause);

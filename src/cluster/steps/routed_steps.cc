@@ -119,7 +119,27 @@ Status RoutedSteps::ModelReady(std::string_view model, std::int64_t version) con
   Status here = next().ModelReady(model, version);
   if (here || version >= 0) return here;
   const auto there = FindElsewhere(model, here.error());
-  return there ? Status() : std::unexpected(there.error());
+  return there ? body_->Answered(model) : std::unexpected(there.error());
+}
+
+Status RoutedSteps::Body::Answered(std::string_view model) const {
+  for (const auto& route : *Now()) {
+    if (route->model != model) continue;
+    std::string silent;
+    for (const StepTarget& to : route->targets) {
+      if (to.peer == nullptr) continue;
+      const std::scoped_lock lock(to.peer->mutex);
+      if (!to.peer->standing.failed()) {
+        silent.clear();
+        break;
+      }
+      silent += (silent.empty() ? "" : ", ") + to.peer->text();
+    }
+    if (silent.empty()) continue;
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("model '{}' runs on {}, which does not answer", model, silent));
+  }
+  return {};
 }
 
 Expected<std::shared_ptr<const ModelSpec>> RoutedSteps::FindElsewhere(std::string_view model,

@@ -49,7 +49,8 @@ class RoutedSteps final : public ForwardingService {
   // kUnavailable until one has.
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override;
-  // Of a model that a route sends elsewhere, too, that its node has described it.
+  // Of a model that a route sends elsewhere, too: its node has described it, and one that has it
+  // answered the last call or probe (MeasureLinks).
   Status ModelReady(std::string_view model, std::int64_t version) const override;
   CallId Infer(InferCall&& call) override;
   void Cancel(CallId call) override;

@@ -126,6 +126,9 @@ struct RoutedSteps::Body {
   static StepRoute* Find(const StepRoutes& routes, const StepName& step, const std::string& model);
   // Of the group's first step, where those of all are alike; else null.
   static StepRoute* Find(const StepRoutes& routes, const StepGroup& group);
+  // Whether each route that sends the model elsewhere has a node that answered when it was last
+  // asked.
+  Status Answered(std::string_view model) const;
   std::shared_ptr<PeerNode> PeerAt(const WorkerTarget& target);
   void Say(const std::string& line) const {
     if (options.log) options.log(line);

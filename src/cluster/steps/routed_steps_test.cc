@@ -142,6 +142,27 @@ TEST(RoutedSteps, AModelIsReadyHereOrWhereARouteSendsIt) {
   EXPECT_TRUE(elsewhere.ModelReady("echo", -1));
 }
 
+// Without this a node would say that it is ready while it refuses each call of a pipeline.
+TEST(RoutedSteps, AModelIsReadyWhileANodeThatHasItAnswers) {
+  Node first;
+  Node second;
+  Nothing here;
+  RoutedSteps steps(here, {.connect = GrpcPeers({})});
+  steps.Follow(To({first.target("first"), second.target("second")}));
+  const auto model = Await(steps);
+  first.Kill();
+  steps.MeasureLinks();
+  EXPECT_TRUE(steps.ModelReady("echo", -1)) << "the other has it";
+  second.Kill();
+  EXPECT_FALSE(Ask(steps, model, 1).reply.get().status);
+  EXPECT_THAT(steps.ModelReady("echo", -1).error().message,
+              AllOf(HasSubstr("model 'echo' runs on node 'first' at "), HasSubstr("node 'second'"),
+                    HasSubstr("which does not answer")));
+  EXPECT_TRUE(steps.Find("echo", -1)) << "its calls are tried all the same";
+  second.Return();
+  while (!steps.ModelReady("echo", -1)) steps.MeasureLinks();
+}
+
 // One that clients send, as those of another node are, stays here: nothing goes round in circles.
 TEST(RoutedSteps, ACallThatIsOfNoStepStaysHere) {
   Node peer;

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 
 #include "base/check.h"
+#include "base/memory_guard.h"
 #include "base/rng.h"
 #include "engines/loaded_models.h"
 
@@ -179,7 +180,10 @@ void EmulatedEngine::AwaitChange(std::unique_lock<std::mutex>& lock) {
 void EmulatedEngine::Report(Begun&& batch) const {
   BatchResult result{.infer = Clock::now() - batch.at};
   if (batch.verdict) {
-    result.output = Zeros(*batch.model, batch.rows);
+    const auto zeros = WithMemory("the batch", [&]() -> Expected<decltype(result.output)> {
+      return Zeros(*batch.model, batch.rows);
+    });
+    zeros ? void(result.output = *zeros) : void(result.status = std::unexpected(zeros.error()));
   } else {
     result.status = std::move(batch.verdict);
   }

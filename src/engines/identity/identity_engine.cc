@@ -79,21 +79,21 @@ class IdentityEngine final : public Engine {
   void Unload(ModelHandle handle) override { models_.Remove(handle); }
 
   void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
-    const auto model = models_.Use(handle);
-    if (!model) {
-      return done.Done(job.id, {.status = Fail(ErrorCode::kUnavailable, "model is not loaded")});
-    }
-    const auto begin = Clock::now();
-    auto output = std::make_shared<BatchOutput>();
-    auto storage = std::make_shared<std::vector<Storage>>(model->outputs.size());
-    for (std::size_t i = 0; i < model->outputs.size(); ++i) {
-      output->tensors.push_back(Answer(*model, job, i, (*storage)[i]));
-    }
-    output->storage = std::move(storage);
-    done.Done(job.id, {.output = std::move(output), .gather = Clock::now() - begin});
+    RunAtOnce(models_, handle, job, done, Run);
   }
 
  private:
+  static BatchResult Run(const Identity& model, const BatchJob& job) {
+    const auto begin = Clock::now();
+    auto output = std::make_shared<BatchOutput>();
+    auto storage = std::make_shared<std::vector<Storage>>(model.outputs.size());
+    for (std::size_t i = 0; i < model.outputs.size(); ++i) {
+      output->tensors.push_back(Answer(model, job, i, (*storage)[i]));
+    }
+    output->storage = std::move(storage);
+    return {.output = std::move(output), .gather = Clock::now() - begin};
+  }
+
   static Shape AnswerShape(const Identity& model, std::span<const std::int64_t> sent,
                            std::size_t i) {
     const TensorSpec& in = model.inputs[i];

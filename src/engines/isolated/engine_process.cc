@@ -56,6 +56,7 @@ Expected<std::shared_ptr<EngineProcess>> EngineProcess::Start(const Options& opt
   }
   ByteWriter hello = Asking(Question::kHello);
   Put(hello, options.hello);
+  keeper.Watch(*process);
   const auto answer =
       process->control_.Send(hello.bytes()) ? process->control_.Receive(kHelloLimit) : std::nullopt;
   if (!answer) return std::unexpected(process->Died());
@@ -63,7 +64,7 @@ Expected<std::shared_ptr<EngineProcess>> EngineProcess::Start(const Options& opt
   if (!engine) return std::unexpected(std::move(engine.error()));
   if (!engine->status) return std::unexpected(std::move(engine->status.error()));
   process->engine_ = *std::move(engine);
-  keeper.Watch(*process);
+  process->greeted_.store(true, std::memory_order_release);
   return process;
 }
 
@@ -72,8 +73,10 @@ EngineProcess::~EngineProcess() {
   Died();
 }
 
-void EngineProcess::Kill() const {
-  if (!dead()) kill(pid_, SIGKILL);
+void EngineProcess::Kill(const char* why) {
+  if (dead()) return;
+  killed_since_.store(why, std::memory_order_relaxed);
+  kill(pid_, SIGKILL);
 }
 
 bool EngineProcess::StillRuns() {
@@ -109,8 +112,8 @@ Error EngineProcess::Died() {
 }
 
 std::string EngineProcess::Ending() const {
-  if (hung_.load(std::memory_order_relaxed)) {
-    return fmt::format("process {} gave no sign of life and was killed", pid_);
+  if (const char* why = killed_since_.load(std::memory_order_relaxed); why != nullptr) {
+    return fmt::format("process {} was killed, since {}", pid_, why);
   }
   if (ending_ >= 0 && WIFSIGNALED(ending_)) {
     const int signal = WTERMSIG(ending_);
@@ -185,6 +188,7 @@ std::vector<SampleTensor> EngineProcess::Sample(std::uint64_t handle) {
 
 // Who holds the mutex may wait for a process that hangs.
 int EngineProcess::UnansweredLooks() {
+  if (!greeted_.load(std::memory_order_acquire)) return 0;
   const std::unique_lock lock(control_mutex_, std::try_to_lock);
   if (lock && asked_) asked_ = !control_.Receive(Duration{}).has_value();
   if (lock && !asked_) {
@@ -195,11 +199,6 @@ int EngineProcess::UnansweredLooks() {
     ++unanswered_;
   }
   return unanswered_;
-}
-
-void EngineProcess::KillAsHung() {
-  hung_.store(true, std::memory_order_relaxed);
-  Kill();
 }
 
 void EngineProcess::Terminate(BatchId batch) {

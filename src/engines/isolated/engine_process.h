@@ -60,14 +60,14 @@ class EngineProcess {
   // With lane_lost where the process died; suspect where it did so under this batch.
   BatchResult Run(std::uint64_t handle, const BatchJob& job, const OutputsAsked& asked);
   // Asks it for a sign of life where it has given one for the last question. How many questions in
-  // a row it has left without an answer. Quick; from one thread.
+  // a row it has left without an answer; none before it has said what the engine is. Quick; from
+  // one thread.
   int UnansweredLooks();
-  // For one that gives no sign of life.
-  void KillAsHung();
   // Best effort, and quick.
   void Terminate(BatchId batch);
-  // It is dead when this returns, or will be in a moment.
-  void Kill() const;
+  // It is dead when this returns, or will be in a moment. `why`, which lives for ever, becomes a
+  // part of its ending.
+  void Kill(const char* why);
 
  private:
   // A connection with its memory: number 0 holds inputs, the others outputs, each of which is free
@@ -108,9 +108,10 @@ class EngineProcess {
   std::once_flag ended_;
   int ending_ = 0;  // as waitpid says it; -1: unknown
   std::atomic<bool> dead_{false};
-  bool asked_ = false;  // for a sign of life, and has not answered
-  int unanswered_ = 0;  // looks since
-  std::atomic<bool> hung_{false};
+  bool asked_ = false;                // for a sign of life, and has not answered
+  int unanswered_ = 0;                // looks since
+  std::atomic<bool> greeted_{false};  // it has said what the engine is
+  std::atomic<const char*> killed_since_{nullptr};
 };
 
 }  // namespace tactus::isolated

@@ -85,6 +85,7 @@ class IsolatedEngine final : public Engine {
   }
 
   void Terminate(BatchId batch) noexcept override { keeper_.Stop(batch); }
+  void Abandon() noexcept override { keeper_.KillAll(); }
 
   MemoryUse Memory(ModelHandle handle) const override {
     const auto model = models_.Use(handle);

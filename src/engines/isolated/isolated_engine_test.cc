@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <fcntl.h>
@@ -207,6 +208,42 @@ TEST_F(IsolatedEngine, AProcessThatIsBusyDoesNotHang) {
   EXPECT_TRUE(ProcessesOf(*engine_)[0].runs);
   kill(process, SIGKILL);
   lane.join();
+}
+
+// Without this the stop of a server would wait for processes that hang, beyond its grace.
+TEST_F(IsolatedEngine, WhatIsAbandonedEndsWhateverItDoesAndNoneIsStarted) {
+  Make({.stop_grace = Seconds(3600), .hang_limit = Seconds(3600)});
+  const ModelHandle model = Load(0);
+  const ModelHandle busy = Load(1);
+  testing::StandStill(ProcessOf(model));
+  Answers answers;
+  std::vector<std::thread> lanes;
+  for (const auto& [id, handle, number] :
+       {std::tuple(BatchId{5}, model, kNumber), std::tuple(BatchId{6}, busy, testing::kForEver)}) {
+    lanes.emplace_back([this, &answers, id, handle, number] {
+      std::vector<Row> rows{NumberRow(number)};
+      const std::vector<RowInputs> inputs{rows[0].inputs()};
+      engine_->Submit(handle, {id, ModelId{0}, ExitId{0}, inputs}, answers);
+    });
+  }
+  lanes.emplace_back([this] {
+    ModelSpec spec = NumberModel();
+    EXPECT_FALSE(engine_->Load(spec, LaneOf(0)));
+  });
+  engine_->Abandon();
+  for (std::thread& lane : lanes) lane.join();
+  for (const BatchId id : {BatchId{5}, BatchId{6}}) {
+    const BatchResult result = answers.Wait(id);
+    EXPECT_TRUE(result.lane_lost);
+    EXPECT_THAT(result.status.error().message, HasSubstr("the server is stopping"));
+  }
+  engine_->Unload(model);
+  ModelSpec spec = NumberModel();
+  for (const int process : {0, 2, kTrialProcess}) {
+    const auto handle = engine_->Load(spec, LaneOf(process));
+    ASSERT_FALSE(handle);
+    EXPECT_EQ(handle.error().code, ErrorCode::kUnavailable) << handle.error().message;
+  }
 }
 
 // The first answers of a connection find room for so much only, and later ones too much room.

@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/memory_guard.h"
 #include "engines/isolated/connection.h"
 #include "engines/isolated/engine_process.h"
 #include "engines/isolated/messages.h"
@@ -122,7 +123,8 @@ class Conversation {
     LoadRequest request = TakeLoadRequest(from);
     LaneSpec lane;
     lane.placement = request.placement;
-    const auto handle = engine_.Load(request.spec, lane);
+    const auto handle = WithMemory(fmt::format("model '{}'", request.spec.name),
+                                   [&] { return engine_.Load(request.spec, lane); });
     LoadAnswer answer{.inputs = {}, .outputs = {}, .exits = {}};
     if (!handle) {
       answer.status = std::unexpected(handle.error());

@@ -27,6 +27,9 @@ constexpr std::chrono::milliseconds kAskAgain{20};
 // timed: where the whole machine stands still, no look is made.
 constexpr int kLooks = 5;
 
+// Why none is started, and those that there are were killed.
+constexpr const char* kStopping = "the server is stopping";
+
 // The started process has the cores of the thread that starts it.
 class OnCores {
  public:
@@ -96,6 +99,7 @@ Expected<pid_t> ProcessKeeper::Spawn(const std::vector<std::string>& command, in
   std::promise<Expected<pid_t>> started;
   {
     const std::lock_guard lock(mutex_);
+    if (closed_) return Fail(ErrorCode::kUnavailable, kStopping);
     starts_.push_back([&] { started.set_value(StartHere(command, control, cores)); });
     changed_.notify_all();
   }
@@ -105,12 +109,19 @@ Expected<pid_t> ProcessKeeper::Spawn(const std::vector<std::string>& command, in
 void ProcessKeeper::Watch(EngineProcess& process) {
   const std::lock_guard lock(mutex_);
   watched_.push_back(&process);
+  if (closed_) process.Kill(kStopping);
   changed_.notify_all();
 }
 
 void ProcessKeeper::Forget(EngineProcess& process) {
   const std::lock_guard lock(mutex_);
   std::erase(watched_, &process);
+}
+
+void ProcessKeeper::KillAll() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  for (EngineProcess* each : watched_) each->Kill(kStopping);
 }
 
 ProcessKeeper::Running::Running(ProcessKeeper& keeper, EngineProcess& process, BatchId id)
@@ -148,7 +159,7 @@ std::optional<Clock::time_point> ProcessKeeper::LookAtStops() {
     if (!each->asked_ || each->killed_) continue;
     if (now >= each->kill_at_) {
       each->killed_ = true;
-      each->process_.Kill();
+      each->process_.Kill("it did not heed a stop");
       continue;
     }
     each->process_.Terminate(each->id_);
@@ -162,7 +173,7 @@ std::optional<Clock::time_point> ProcessKeeper::LookForHangs() {
   const auto now = Clock::now();
   if (now < look_at_) return look_at_;
   for (EngineProcess* each : watched_) {
-    if (!each->dead() && each->UnansweredLooks() >= kLooks) each->KillAsHung();
+    if (!each->dead() && each->UnansweredLooks() >= kLooks) each->Kill("it gave no sign of life");
   }
   look_at_ = now + hang_limit_ / kLooks;
   return look_at_;

@@ -40,6 +40,8 @@ class ProcessKeeper {
   // Until it is forgotten.
   void Watch(EngineProcess& process);
   void Forget(EngineProcess& process);
+  // Kills all that are watched or come to be, and starts no more. Waits for none of them.
+  void KillAll();
 
   // A batch that runs in a process, as long as this lives.
   class Running {
@@ -81,6 +83,7 @@ class ProcessKeeper {
   std::vector<std::function<void()>> starts_;
   std::vector<EngineProcess*> watched_;
   std::chrono::steady_clock::time_point look_at_{};
+  bool closed_ = false;  // by KillAll
   bool ends_ = false;
   std::thread thread_;  // last: it uses what stands above
 };

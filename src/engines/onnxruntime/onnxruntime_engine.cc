@@ -227,17 +227,13 @@ class OnnxRuntimeEngine final : public Engine {
   void Unload(ModelHandle handle) override { models_.Remove(handle); }
 
   void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
-    const auto model = models_.Use(handle);
-    if (!model) {
-      return done.Done(job.id, {.status = Fail(ErrorCode::kUnavailable, "model is not loaded")});
-    }
-    BatchResult result;
-    try {
-      result = (*model)->Run(job, running_);
-    } catch (const std::exception& e) {
-      result = {.status = Internal(fmt::format("ONNX Runtime: {}", e.what()))};
-    }
-    done.Done(job.id, std::move(result));
+    RunAtOnce(models_, handle, job, done, [this](auto& model, const BatchJob& batch) {
+      try {
+        return model->Run(batch, running_);
+      } catch (const Ort::Exception& e) {
+        return BatchResult{.status = Internal(fmt::format("ONNX Runtime: {}", e.what()))};
+      }
+    });
   }
 
   void Terminate(BatchId batch) noexcept override { running_.Terminate(batch); }

@@ -21,12 +21,14 @@ void LaneReviver::Lost(LaneId lane, const Error& why) {
   changed_.notify_all();
 }
 
+void LaneReviver::Close() {
+  const std::lock_guard lock(mutex_);
+  stop_ = true;
+  changed_.notify_all();
+}
+
 void LaneReviver::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    changed_.notify_all();
-  }
+  Close();
   if (thread_.joinable()) thread_.join();
 }
 

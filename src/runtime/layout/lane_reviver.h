@@ -53,7 +53,9 @@ class LaneReviver {
 
   // Quick; from any thread.
   void Lost(LaneId lane, const Error& why);
-  // No lane comes back from now on; waits for the attempt under way.
+  // No lane comes back from now on. Waits for nothing.
+  void Close();
+  // The same, and waits for the attempt under way.
   void Stop();
 
  private:

@@ -153,9 +153,18 @@ void ModelHost::WarnIfNeverServed(const ServedModel& served) const {
   if (why) Say(*why);
 }
 
+Expected<Engine*> ModelHost::EngineFor(const std::string& platform) {
+  const Expected<Engine*> engine = options_.engine_for(platform);
+  if (!engine) return engine;
+  const std::lock_guard lock(mutex_);
+  if (abandoned_) return Fail(ErrorCode::kUnavailable, "the server is stopping");
+  engines_.insert(*engine);
+  return engine;
+}
+
 Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
   spec.load = loads_.fetch_add(1) + 1;
-  const Expected<Engine*> engine = options_.engine_for(spec.platform);
+  const Expected<Engine*> engine = EngineFor(spec.platform);
   if (!engine) return std::unexpected(engine.error());
   const EngineTraits traits = (*engine)->traits();
   if (Status fit = CheckSlots(spec, traits); !fit) return std::unexpected(fit.error());
@@ -435,6 +444,12 @@ void ModelHost::RefuseAll() {
   const std::lock_guard lock(mutex_);
   leaving_.assign(published_.size(), true);
   Deploy();
+}
+
+void ModelHost::AbandonEngines() {
+  const std::lock_guard lock(mutex_);
+  abandoned_ = true;
+  for (Engine* engine : engines_) engine->Abandon();
 }
 
 std::shared_ptr<const ServedModels> ModelHost::served_models() const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,8 @@ class ModelHost {
 
   // Refuses whatever waits and launches nothing more; models stay loaded until they are retired.
   void RefuseAll();
+  // Every engine that a model was asked of is abandoned, and is asked for no more.
+  void AbandonEngines();
 
   std::shared_ptr<const ServedModels> served_models() const;
   // The models that are deployed.
@@ -83,6 +86,8 @@ class ModelHost {
   // What it measures is numbered from `first` on.
   Expected<ProfileTable::ModelRows> FindRows(const ServedModel& model, ModelHandle handle,
                                              BatchId first, int& max_batch);
+  // The engine of a platform, while there is one to be had.
+  Expected<Engine*> EngineFor(const std::string& platform);
   Status CheckSlots(const ModelSpec& spec, const EngineTraits& traits) const;
   // The lanes that a model is loaded on to find out what it is like.
   std::vector<LaneSpec> LanesAtFirst(const EngineTraits& traits) const;
@@ -116,6 +121,8 @@ class ModelHost {
   std::vector<std::shared_ptr<ServedModel>> published_;  // by ModelId; null: free
   std::vector<Model> described_;                         // by ModelId: the last model there
   std::vector<bool> leaving_;  // by ModelId: no longer deployed, id not free yet
+  std::set<Engine*> engines_;  // that a model was asked of
+  bool abandoned_ = false;     // all of them
   bool together_ = false;      // nothing is deployed for now
   std::shared_ptr<const ServedModels> served_models_ = std::make_shared<ServedModels>();
   std::shared_ptr<const Plan> plan_;      // where the device is split; null: none yet

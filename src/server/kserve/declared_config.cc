@@ -105,6 +105,11 @@ Expected<DeclaredConfig> DeclaredConfig::FromFolder(const std::filesystem::path&
 
 Expected<DeclaredConfig> DeclaredConfig::FromJson(std::string_view json) {
   DeclaredConfig config = Empty("config");
+  // Nor does the library live where memory runs out under a longer one.
+  if (json.size() > kLargestFile) {
+    return InvalidArgument(fmt::format("config: {} bytes, and a configuration has {} at most",
+                                       json.size(), kLargestFile));
+  }
   const auto status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(json.data(), json.size()), &config.message_);
   if (!status.ok()) {

@@ -454,6 +454,9 @@ TEST_F(ModelConfigTest, JsonReplacesTheFile) {
   ASSERT_TRUE(spec.has_value()) << spec.error().message;
   EXPECT_EQ(spec->max_batch, 3);
   EXPECT_EQ(spec->slo, Millis(7));
+  const std::string long_word = R"({"name": ")" + std::string(std::size_t{1} << 20, 'x') + "\"}";
+  EXPECT_THAT(ReadModelSpec(folder_, 1, long_word).error().message,
+              HasSubstr("config: 1048588 bytes, and a configuration has 1048576 at most"));
   EXPECT_THAT(ReadModelSpec(folder_, 1, R"({"max_batchsize": 3})").error().message,
               HasSubstr("max_batchsize"));
   EXPECT_EQ(ReadModelSpec(folder_, 1, "[]").error().code, ErrorCode::kInvalidArgument);
