@@ -193,7 +193,7 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
                         const Found& found) {
   std::string text = fmt::format(
       "{} (simulated, {:.4g} s for each run, {} seed{})\nprofile: {}\n"
-      "peak: the highest offered rate at which {} violation ratio exceeds {:.4g} %\n",
+      "peak: the highest offered rate at which {} {:.4g} %\n",
       experiment.scenario.name, experiment.scenario.duration_s, options.search.seeds,
       options.search.seeds > 1 ? "s" : "", experiment.profile.provenance,
       options.search.together ? "the violation ratio of all requests together does not exceed"

@@ -336,9 +336,7 @@ Status WriteJson(const GpuletOptions& options, const Asked& asked,
 
 int RunLoads(const GpuletOptions& options, Asked& asked) {
   const auto planned = WhichPlanned(options, asked);
-  if (!planned) {
-    return ReportBadInput({planned.error().code, options.loads + ": " + planned.error().message});
-  }
+  if (!planned) return ReportBadInput(planned.error());
   if (auto out = WriteJson(options, asked, *planned); !out) return ReportBadInput(out.error());
   fmt::print("{}: {} plans for {} of {} loads{} on {} devices\n", options.loads, options.planner,
              std::ranges::count(*planned, true), planned->size(),

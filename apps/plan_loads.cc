@@ -15,10 +15,10 @@ Expected<std::vector<PlanInput>> ReadLoads(const std::string& path, const PlanIn
   std::vector<PlanInput> loads(table->rows.size(), input);
   for (std::size_t m = 0; m < input.models.size(); ++m) {
     const auto column = table->Column(input.models[m].name);
-    if (!column || table->header.size() != input.models.size()) {
+    if (!column) {
       return InvalidArgument(
-          fmt::format("{}: its header must be the scenario's models, each once; '{}' is {}", path,
-                      input.models[m].name, column ? "there, and others are too" : "not there"));
+          fmt::format("{}: has no column '{}'; its header must be the models' names", path,
+                      input.models[m].name));
     }
     for (std::size_t i = 0; i < loads.size(); ++i) {
       const CsvTable::Row& row = table->rows[i];
@@ -29,6 +29,10 @@ Expected<std::vector<PlanInput>> ReadLoads(const std::string& path, const PlanIn
       }
       loads[i].models[m].rate_rps = *rate_rps;
     }
+  }
+  if (table->header.size() != input.models.size()) {
+    return InvalidArgument(fmt::format("{}: has {} columns for {} models; leave out the others",
+                                       path, table->header.size(), input.models.size()));
   }
   if (loads.empty()) return InvalidArgument(path + ": no row says a load");
   return loads;

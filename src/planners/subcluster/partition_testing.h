@@ -46,7 +46,7 @@ inline PartitionProblem LargePartitionProblem(std::uint64_t seed, int models = 8
   for (int i = 0; i < models; ++i) {
     problem.models.push_back({.name = "m" + std::to_string(i),
                               .rate_rps = rng.Exponential(0.01),
-                              .static_mb = 10 + static_cast<double>(rng.Below(500)),
+                              .static_mb = 10 + rng.Exponential(1.0 / 150),
                               .dynamic_mb = 1024});
   }
   return problem;
