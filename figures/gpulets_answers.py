@@ -127,8 +127,14 @@ def largest(mix, name, headroom=0):
     """The largest rate of the scenario's mix, in steps of one percent, that is planned for as are
     all below it: rate_rps, of all models together, and `times` those of the scenario's own rates.
     The planner is asked for `headroom` more of each, as a part of it."""
+    return _once((str(mix.path), *mix.settings, name, headroom),
+                 lambda: _largest(mix, name, headroom))
+
+
+def _largest(mix, name, headroom):
     first, factor, most = 0.2, 1.01, 2000
-    at_once = 30  # loads; the ideal planner is prepared for the largest of them
+    # So many loads at once. The ideal planner is prepared for the largest of them, which takes long.
+    at_once = 30 if name.startswith('ideal') else 120
 
     def load(step):
         return [rate * ((1 + headroom) * first * factor ** step) for rate in mix.rates()]
