@@ -133,7 +133,7 @@ def largest(mix, name, headroom=0):
 
 def _largest(mix, name, headroom):
     first, factor, most = 0.2, 1.01, 2000
-    # So many loads at once. The ideal planner is prepared for the largest of them, which takes long.
+    # Loads at once. The ideal planner is prepared for the largest of them, which takes long.
     at_once = 30 if name.startswith('ideal') else 120
 
     def load(step):
