@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/host_port.h"
 #include "cluster/tls/peer_tls.h"
 #include "serve_options.h"
 #include "server/grpc/grpc_server.h"
@@ -15,13 +16,8 @@
 
 namespace tactus {
 
-// Of HOST:PORT; brackets of IPv6 go.
-struct Place {
-  std::string host;
-  std::uint16_t port = 0;
-};
-// InvalidArgument names `option`.
-Expected<Place> PlaceOf(const std::string& option, const std::string& host_and_port);
+// ParseHostPort; InvalidArgument names `option`.
+Expected<HostPort> PlaceOf(const std::string& option, const std::string& host_and_port);
 // InvalidArgument where it is beyond this machine: what is said there would be in the clear, and
 // everybody could say it.
 Status CheckClear(const std::string& option, const std::string& host_and_port);

@@ -157,7 +157,7 @@ class Commands(CommandCase):
                  "name a fleet's file")
         self.bad("cluster", "status", "--controller", "127.0.0.1:1",
                  says="is one up that listens there (--controller HOST:PORT)")
-        for address in ("here", "127.0.0.1:99999", ":7400", "127.0.0.1:"):
+        for address in ("here", "127.0.0.1:99999", ":7400", "127.0.0.1:", "[::1:7400", "::1:7400"):
             self.bad("cluster", "status", "--controller", address,
                      says=f"'{address}' is not HOST:PORT, with a port from 0 to 65535")
         self.bad("controller", fleet, "--state", self.folder / "controller", "--listen",
