@@ -1,5 +1,6 @@
 // tactus fit: models of what was measured.
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,17 +8,24 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "experiment/experiment.h"
+#include "experiment/kept_files.h"
 #include "metrics/text_table.h"
+#include "output_file.h"
 #include "sim/devices/interference_pairs.h"
+#include "sim/world/simulated_pairs.h"
 
 namespace tactus {
 namespace {
 
 struct FitOptions {
-  std::string pairs;
+  std::string pairs;                  // a table of them, or a scenario
+  std::vector<std::string> settings;  // of the scenario
+  bool by_side = false;
+  std::string json;
   // Neither: what the file holds out, if it says so.
   std::optional<double> held_out;
   std::optional<std::uint64_t> seed;
@@ -28,12 +36,31 @@ struct HeldOut {
   std::string how;
 };
 
+bool IsScenario(const FitOptions& options) { return options.pairs.ends_with(".toml"); }
+
+Expected<InterferencePairs> LoadPairs(const FitOptions& options) {
+  if (!IsScenario(options)) {
+    if (options.settings.empty()) return LoadInterferencePairs(options.pairs);
+    return InvalidArgument("--set is for scenarios, and " + options.pairs + " is none");
+  }
+  const auto experiment = LoadExperiment(options.pairs, options.settings);
+  if (!experiment) return std::unexpected(experiment.error());
+  if (const auto kept = KeepFilesOf(experiment->scenario, {options.json}); !kept) {
+    return std::unexpected(kept.error());
+  }
+  auto samples = SimulatedPairs(experiment->scenario, experiment->profile);
+  if (!samples) return std::unexpected(samples.error());
+  return InterferencePairs{.samples = *std::move(samples), .held_out = {}};
+}
+
 Expected<HeldOut> HoldOut(const InterferencePairs& pairs, const FitOptions& options) {
   constexpr double kPart = 0.3;  // as in the paper
-  if (pairs.held_out.empty() || options.held_out || options.seed) {
+  if (pairs.held_out.empty() || options.held_out || options.seed || options.by_side) {
     const std::uint64_t seed = options.seed.value_or(1);
-    return HeldOut{SplitByPair(pairs.samples, options.held_out.value_or(kPart), seed),
-                   fmt::format("drawn by pairs, seed {}", seed)};
+    const double part = options.held_out.value_or(kPart);
+    return HeldOut{
+        options.by_side ? Split(pairs.samples, part, seed) : SplitByPair(pairs.samples, part, seed),
+        fmt::format("drawn by {}, seed {}", options.by_side ? "sides" : "pairs", seed)};
   }
   HeldOut held_out{SplitAsTold(pairs), "as the file says"};
   if (!held_out.samples.held_out.empty()) return held_out;
@@ -77,8 +104,25 @@ void PrintErrors(const std::vector<double>& fitted, const std::vector<double>& h
       PercentWithin(none, 0.1398));
 }
 
+Status WriteFit(const FitOptions& options, const InterferencePairs& pairs,
+                const InterferenceModel& model, const SplitSamples& split) {
+  if (options.json.empty()) return {};
+  nlohmann::ordered_json json = {{"pairs", options.pairs}, {"coefficients", model.c}};
+  for (const InterferenceSample& sample : pairs.samples) {
+    json["slowdowns"].push_back(sample.factor);
+  }
+  json["errors"] = {{"fitted", RelativeErrors(model, split.fitted)},
+                    {"held_out", RelativeErrors(model, split.held_out)},
+                    {"no_model", RelativeErrors(InterferenceModel{}, split.held_out)}};
+  std::ofstream out(options.json);
+  out << json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  out.close();
+  if (out) return {};
+  return InvalidArgument(options.json + ": cannot write this file");
+}
+
 int RunFit(const FitOptions& options) {
-  const auto pairs = LoadInterferencePairs(options.pairs);
+  const auto pairs = LoadPairs(options);
   if (!pairs) return ReportBadInput(pairs.error());
   const auto held_out = HoldOut(*pairs, options);
   if (!held_out) return ReportBadInput(held_out.error());
@@ -97,7 +141,8 @@ int RunFit(const FitOptions& options) {
       c[3], c[4], c[0], c[1], c[2], c[3], c[4]);
   PrintErrors(RelativeErrors(*model, split.fitted), RelativeErrors(*model, split.held_out),
               RelativeErrors(InterferenceModel{}, split.held_out));
-  return 0;
+  const auto written = WriteFit(options, *pairs, *model, split);
+  return written ? 0 : ReportBadInput(written.error());
 }
 
 void AddFitInterference(CLI::App& fit, CommandContext& context) {
@@ -107,8 +152,13 @@ void AddFitInterference(CLI::App& fit, CommandContext& context) {
   command
       ->add_option("pairs", options->pairs,
                    "Measured pairs (CSV): slowdown,l2,dram,beside_l2,beside_dram and, if it is "
-                   "there, held_out, among others; ./run bench pairs --csv writes it")
-      ->required();
+                   "there, held_out, among others; ./run bench pairs --csv writes it. Or a "
+                   "scenario (.toml): pairs of its models on its simulated device")
+      ->required()
+      ->check(ReadFile());
+  command->add_option("--set", options->settings, "Change a key of the scenario: plan.shares=20,80")
+      ->option_text(kSettings)
+      ->allow_extra_args(false);
   command
       ->add_option(
           "--held-out", options->held_out,
@@ -117,6 +167,13 @@ void AddFitInterference(CLI::App& fit, CommandContext& context) {
       ->check(CLI::Range(0.01, 0.9));
   command->add_option("--seed", options->seed, "Seed by which pairs are held out (default: 1)")
       ->check(SeedRange());
+  command->add_flag("--by-side", options->by_side,
+                    "Draw single measurements, so that one side of a pair may be fitted and the "
+                    "other held out");
+  command
+      ->add_option("--json", options->json,
+                   "Write the coefficients, the slowdowns and the errors to this file")
+      ->check(WritableFile());
   command->callback([options, &context] { context.exit_code = RunFit(*options); });
 }
 

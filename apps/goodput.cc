@@ -26,6 +26,8 @@ namespace {
 struct GoodputOptions {
   SearchOptions search;
   double precision_percent = 0.5;
+  double start_rps = 0;  // 0: the fluid limit
+  double first_step = 2;
   std::vector<double> multiples;
   std::optional<double> least_staggered;
   std::optional<double> least_fluid;
@@ -156,6 +158,9 @@ Expected<Found> Search(const GoodputOptions& options, const Experiment& experime
   PeakOptions search;
   search.search.bad_limit = options.search.bad_percent / 100;
   search.search.precision = options.precision_percent / 100;
+  search.search.start_rps = options.start_rps;
+  search.search.first_step = options.first_step;
+  search.together = options.search.together;
   search.multiples = options.multiples;
   search.seeds = SeedsOf(options.search);
   const std::vector<std::string> policies = PoliciesOf(options.search, experiment.scenario);
@@ -188,10 +193,13 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
                         const Found& found) {
   std::string text = fmt::format(
       "{} (simulated, {:.4g} s for each run, {} seed{})\nprofile: {}\n"
-      "peak: the highest offered rate at which no {}'s violation ratio exceeds {:.4g} %\n",
+      "peak: the highest offered rate at which {} {:.4g} %\n",
       experiment.scenario.name, experiment.scenario.duration_s, options.search.seeds,
       options.search.seeds > 1 ? "s" : "", experiment.profile.provenance,
-      experiment.scenario.pipelines.empty() ? "model" : "pipeline's and no other model",
+      options.search.together ? "the violation ratio of all requests together does not exceed"
+      : experiment.scenario.pipelines.empty()
+          ? "no model's violation ratio exceeds"
+          : "no pipeline's and no other model's violation ratio exceeds",
       options.search.bad_percent);
   if (!experiment.scenario.pipelines.empty()) {
     return text +
@@ -213,9 +221,11 @@ std::string Explanation(const Experiment& experiment, const GoodputOptions& opti
 }
 
 // Why there is no peak, as far as the probes tell.
-std::string InVain(const std::string& policy, const GoodputPeak& search, const Scenario& scenario) {
+std::string InVain(const std::string& policy, const GoodputPeak& search, const Scenario& scenario,
+                   bool together) {
   const GoodputProbe& least = *std::ranges::min_element(search.probes, {}, &GoodputProbe::rate_rps);
-  const auto name_of = [&](const GoodputProbe& probe) {
+  const auto name_of = [&](const GoodputProbe& probe) -> std::string {
+    if (together) return "all models together";
     return fmt::format("{} '{}'", probe.worst_model < scenario.models.size() ? "model" : "pipeline",
                        ArrivalName(scenario, probe.worst_model));
   };
@@ -236,13 +246,14 @@ std::string InVain(const std::string& policy, const GoodputPeak& search, const S
                         Rate(least.rate_rps));
   }
   return text + fmt::format("; at less than {} r/s too few requests come to judge by\n",
-                            Rate(LeastJudgedRate(scenario)));
+                            Rate(LeastJudgedRate(scenario, together)));
 }
 
 // What a reader must know before trusting a row.
 std::string Doubts(const Row& row, const Experiment& experiment, const GoodputOptions& options) {
   for (const GoodputPeak& search : row.result.searches) {
-    if (search.rate_rps == 0) return InVain(row.policy, search, experiment.scenario);
+    if (search.rate_rps > 0) continue;
+    return InVain(row.policy, search, experiment.scenario, options.search.together);
   }
   std::string text;
   for (const GoodputPeak& search : row.result.searches) {
@@ -253,10 +264,10 @@ std::string Doubts(const Row& row, const Experiment& experiment, const GoodputOp
   return text + CoarseRuns(options.search, row.policy, row.result.at_peak.runs);
 }
 
-double WorstBadRatio(const std::vector<RunReport>& runs) {
+double WorstBadRatio(const std::vector<RunReport>& runs, const SearchOptions& options) {
   double worst = 0;
   for (const RunReport& run : runs) {
-    for (const Judged& judged : JudgedOf(run)) worst = std::max(worst, judged.bad_ratio);
+    for (const Judged& judged : JudgedOf(run, options)) worst = std::max(worst, judged.bad_ratio);
   }
   return worst;
 }
@@ -265,7 +276,7 @@ double WorstBadRatio(const std::vector<RunReport>& runs) {
 std::string OtherCrossings(const Row& row, const GoodputOptions& options) {
   std::string text;
   for (std::size_t i = 0; i < row.result.beside.size(); ++i) {
-    const double worst = WorstBadRatio(row.result.beside[i].runs);
+    const double worst = WorstBadRatio(row.result.beside[i].runs, options.search);
     const bool fails = worst > options.search.bad_percent / 100;
     const double multiple = options.multiples[i];
     if (row.result.beside[i].runs.empty() || multiple == 1 || fails == (multiple > 1)) continue;
@@ -285,6 +296,10 @@ Status CheckBars(const GoodputOptions& options, const Scenario& scenario) {
         "--least-flat-top is about loads above the peak, and no --at is: add --at 1.5");
   }
   const std::size_t kinds = LaneKinds(scenario).size();
+  if (options.search.together && !scenario.pipelines.empty()) {
+    return InvalidArgument(fmt::format(
+        "--together is about single requests, and {} has pipelines: leave it out", scenario.name));
+  }
   if (options.least_fluid && !scenario.pipelines.empty()) {
     return InvalidArgument(fmt::format(
         "--least-fluid is about a bound that holds for single requests, and {} has pipelines: "
@@ -345,6 +360,19 @@ void AddGoodput(CLI::App& app, CommandContext& context) {
   command->add_option("--precision", options->precision_percent, "Precision of each search, in %")
       ->check(CLI::Range(0.001, 50.0))
       ->capture_default_str();
+  command
+      ->add_option("--start", options->start_rps,
+                   "Rate at which each search begins (default: the fluid limit); the closer to "
+                   "the peak, the fewer runs")
+      ->check(CLI::Range(0.001, 1e9));
+  command
+      ->add_option("--first-step", options->first_step,
+                   "Factor of a search's first step up or down; the next is its square, up to 2")
+      ->check(CLI::Range(1.001, 2.0))
+      ->capture_default_str();
+  command->add_flag("--together", options->search.together,
+                    "Judge a rate by the violations of all models' requests together, not of the "
+                    "worst model: for models that are alike");
   command
       ->add_option("--at", options->multiples,
                    "Also run at these multiples of the peak: 0.25,0.5,0.75,1.5")

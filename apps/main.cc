@@ -176,7 +176,6 @@ void AddCommands(CLI::App& app, tactus::CommandContext& context) {
   tactus::AddPlan(app, context);
   tactus::AddPolicies(app, context);
   tactus::AddReplay(app, context);
-  tactus::AddReproduce(app, context);
   tactus::AddSimulate(app, context);
 #ifdef TACTUS_SERVER  // these read model folders, or speak to servers
   tactus::AddAgent(app, context);

@@ -1,7 +1,6 @@
 #include "peer_port.h"
 
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <utility>
@@ -82,35 +81,21 @@ Expected<std::unique_ptr<PeerPort>> PeerPort::Start(const ServeOptions& o, const
   port->port_ = *started;
   if (nodes) port->follows_ = FollowAccess(std::move(nodes));
   const bool any = place->host == "0.0.0.0" || place->host == "::";
-  const std::string host = any ? HostName() : place->host;
-  const bool bare = host.find(':') == host.npos;  // no IPv6
-  port->place_ = !o.advertise.empty() ? o.advertise
-                 : bare               ? fmt::format("{}:{}", host, *started)
-                                      : fmt::format("[{}]:{}", host, *started);
+  port->place_ =
+      !o.advertise.empty() ? o.advertise : HostPortText(any ? HostName() : place->host, *started);
   return port;
 }
 
-Expected<Place> PlaceOf(const std::string& option, const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  Place place;
-  bool fine = colon != text.npos && colon != 0 && colon + 1 < text.size();
-  if (fine) {
-    const char* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data() + colon + 1, end, place.port);
-    fine = error == std::errc{} && at == end;
-  }
-  if (!fine) return InvalidArgument(fmt::format("{}: '{}' is not HOST:PORT", option, text));
-  place.host = text.substr(0, colon);
-  if (place.host.size() > 2 && place.host.front() == '[') {
-    place.host = place.host.substr(1, place.host.size() - 2);
-  }
-  return place;
+Expected<HostPort> PlaceOf(const std::string& option, const std::string& text) {
+  auto place = ParseHostPort(text);
+  if (place) return *std::move(place);
+  return InvalidArgument(fmt::format("{}: '{}' is not HOST:PORT", option, text));
 }
 
 Status CheckClear(const std::string& option, const std::string& text) {
   const auto place = PlaceOf(option, text);
   if (!place) return std::unexpected(place.error());
-  if (place->host == "localhost" || IsLoopback(place->host)) return {};
+  if (IsThisMachine(place->host)) return {};
   return InvalidArgument(fmt::format(
       "{} {} is beyond this machine: --peer-tls FOLDER keeps strangers out, with certificates of "
       "`tactus cluster certificate`; --insecure speaks in the clear (docs/site.md)",

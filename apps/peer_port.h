@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "base/host_port.h"
 #include "cluster/tls/peer_tls.h"
 #include "serve_options.h"
 #include "server/grpc/grpc_server.h"
@@ -17,13 +18,8 @@
 
 namespace tactus {
 
-// Of HOST:PORT; brackets of IPv6 go.
-struct Place {
-  std::string host;
-  std::uint16_t port = 0;
-};
-// InvalidArgument names `option`.
-Expected<Place> PlaceOf(const std::string& option, const std::string& host_and_port);
+// ParseHostPort; InvalidArgument names `option`.
+Expected<HostPort> PlaceOf(const std::string& option, const std::string& host_and_port);
 // InvalidArgument where it is beyond this machine: what is said there would be in the clear, and
 // everybody could say it.
 Status CheckClear(const std::string& option, const std::string& host_and_port);

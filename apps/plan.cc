@@ -31,6 +31,8 @@ struct PartitionOptions {
   std::optional<double> most_moves;
   double time_limit_s = 10;
   bool timed = true;  // false: the number of trials alone ends the search
+  std::string solver = "search";
+  int descents = 0;  // 0: until time or trials are over
   PartitionSearchOptions search;
   std::string json;
 };
@@ -70,8 +72,9 @@ Expected<FoundPartition> Search(const PartitionOptions& options, const Partition
   Deadline deadline(options);
   const StopPartition stop = [&](const PartitionProgress& at) { return deadline.Passed(at); };
   PartitionSearchOptions search = options.search;
-  search.descents = std::numeric_limits<int>::max();  // until the time is over
-  return SearchPartition(problem, search, stop);
+  search.descents = options.descents > 0 ? options.descents : std::numeric_limits<int>::max();
+  return options.solver == "random" ? DrawPartition(problem, search, stop)
+                                    : SearchPartition(problem, search, stop);
 }
 
 std::string NamesIn(const PartitionProblem& problem, const Partition& partition, int sub_cluster) {
@@ -207,6 +210,16 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
       "--trials", options->search.most_trials,
       "End after this many trials, so that the answer is the same on any machine");
   trials->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
+  command
+      ->add_option("--solver", options->solver,
+                   "Local search, or the best of partitions drawn at random to compare it with")
+      ->check(CLI::IsMember({"search", "random"}))
+      ->capture_default_str();
+  command
+      ->add_option("--descents", options->descents,
+                   "End the local search after so many descents, each from the best so far "
+                   "(default: when time or trials are over)")
+      ->check(CLI::Range(1, 1'000'000));
   command->add_option("--seed", options->search.seed, "Seed of the search")->capture_default_str();
   command->add_option("--json", options->json, "Write the partition to this file")
       ->check(WritableFile());

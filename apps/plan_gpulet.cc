@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error_line.h"
 #include "check/doubts.h"
@@ -21,6 +23,8 @@
 #include "experiment/progress.h"
 #include "metrics/text_table.h"
 #include "output_file.h"
+#include "plan_loads.h"
+#include "planners/gpulet/elastic.h"
 #include "planners/gpulet/ideal.h"
 #include "planners/registry.h"
 #include "sim/world/plan_question.h"
@@ -39,7 +43,11 @@ struct GpuletOptions {
   std::vector<double> interference;   // c1 to c5, or none
   std::vector<std::string> settings;
   std::string out;
+  std::string loads;
+  std::string json;
 };
+
+constexpr const char* kPublished = "gpulet-published";
 
 constexpr std::array kUsualShares = {20.0, 40.0, 50.0, 60.0, 80.0};  // percent, the paper's
 
@@ -70,10 +78,20 @@ Status SplitDevices(const GpuletOptions& options, std::span<const MeasuredShare>
   return Fail(valid.error().code, place + ": " + valid.error().message);
 }
 
+// The rates of `load`, and the scenario's headroom.
+PlanInput ToBePlannedFor(PlanInput load, const Scenario& scenario) {
+  const bool by_chance = scenario.process != ArrivalProcess::kUniform;
+  for (PlannedModel& model : load.models) {
+    if (by_chance) model.expected_rps = model.rate_rps;
+    model.rate_rps *= 1 + scenario.plan_headroom;
+  }
+  return load;
+}
+
 Expected<Asked> Ask(const GpuletOptions& options) {
   auto experiment = LoadExperiment(options.scenario, options.settings);
   if (!experiment) return std::unexpected(experiment.error());
-  if (const auto kept = KeepFilesOf(experiment->scenario, {options.out}); !kept) {
+  if (const auto kept = KeepFilesOf(experiment->scenario, {options.out, options.json}); !kept) {
     return std::unexpected(kept.error());
   }
   auto measured = ParseMeasuredShares(options.measured);
@@ -83,12 +101,7 @@ Expected<Asked> Ask(const GpuletOptions& options) {
   }
   auto question = MakePlanQuestion(experiment->scenario, experiment->profile, experiment->on_share);
   if (!question) return std::unexpected(question.error());
-  PlanInput wanted = question->input;
-  const bool by_chance = experiment->scenario.process != ArrivalProcess::kUniform;
-  for (PlannedModel& model : wanted.models) {
-    if (by_chance) model.expected_rps = model.rate_rps;
-    model.rate_rps *= 1 + experiment->scenario.plan_headroom;
-  }
+  PlanInput wanted = ToBePlannedFor(question->input, experiment->scenario);
   return Asked{std::move(*experiment), std::move(*measured), std::move(*question),
                std::move(wanted)};
 }
@@ -133,6 +146,13 @@ Expected<Solver> MakeSolver(const GpuletOptions& options, const Asked& asked) {
   }
   if (options.planner == "ideal") {
     return SolveIdeally(asked.wanted, interference ? &*interference : nullptr);
+  }
+  if (options.planner == kPublished) {
+    return [interference](const PlanInput& input) {
+      return PlanElastic(input, {.interference = interference ? &*interference : nullptr,
+                                 .neighbours_bear_it = false,
+                                 .expects_the_worst = false});
+    };
   }
   auto planner = MakePlanner(options.planner, interference);
   if (!planner) return std::unexpected(planner.error());
@@ -268,9 +288,66 @@ std::string NeighboursText(const GpuletOptions& options, const Scenario& scenari
          "fifth\n";
 }
 
+// Which of the loads can be planned for; each plan is checked.
+Expected<std::vector<bool>> WhichPlanned(const GpuletOptions& options, Asked& asked) {
+  auto loads = ReadLoads(options.loads, asked.question.input);
+  if (!loads) return std::unexpected(loads.error());
+  for (PlannedModel& model : asked.wanted.models) model.rate_rps = model.expected_rps = 0;
+  for (PlanInput& load : *loads) {
+    load = ToBePlannedFor(load, asked.experiment.scenario);
+    for (std::size_t m = 0; m < load.models.size(); ++m) {
+      PlannedModel& most = asked.wanted.models[m];
+      most.rate_rps = std::max(most.rate_rps, load.models[m].rate_rps);
+      most.expected_rps = std::max(most.expected_rps, load.models[m].expected_rps);
+    }
+  }
+  const auto solve = MakeSolver(options, asked);  // for the largest rates of all
+  if (!solve) return std::unexpected(solve.error());
+  std::vector<bool> planned;
+  for (const PlanInput& load : *loads) {
+    const auto plan = (*solve)(load);
+    if (!plan && plan.error().code != ErrorCode::kResourceExhausted) {
+      return std::unexpected(plan.error());
+    }
+    if (plan) {
+      if (auto valid = Validate(*plan, load); !valid) return std::unexpected(valid.error());
+    }
+    planned.push_back(plan.has_value());
+  }
+  return planned;
+}
+
+Status WriteJson(const GpuletOptions& options, const Asked& asked,
+                 const std::vector<bool>& planned) {
+  if (options.json.empty()) return {};
+  nlohmann::ordered_json json = {
+      {"scenario", asked.experiment.scenario.name},
+      {"profile", asked.experiment.profile.provenance},
+      {"planner", options.planner},
+      {"devices", asked.question.input.devices},
+      {"models", nlohmann::ordered_json::parse(OnSharesJson(asked.question.input))}};
+  if (!options.loads.empty()) json["loads_planned"] = planned;
+  std::ofstream out(options.json);
+  out << json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  out.close();
+  if (out) return {};
+  return InvalidArgument(options.json + ": cannot write this file");
+}
+
+int RunLoads(const GpuletOptions& options, Asked& asked) {
+  const auto planned = WhichPlanned(options, asked);
+  if (!planned) return ReportBadInput(planned.error());
+  if (auto out = WriteJson(options, asked, *planned); !out) return ReportBadInput(out.error());
+  fmt::print("{}: {} plans for {} of {} loads{} on {} devices\n", options.loads, options.planner,
+             std::ranges::count(*planned, true), planned->size(),
+             Headroom(asked.experiment.scenario), asked.question.input.devices);
+  return 0;
+}
+
 int RunGpulet(const GpuletOptions& options) {
-  const auto asked = Ask(options);
+  auto asked = Ask(options);
   if (!asked) return ReportBadInput(asked.error());
+  if (!options.loads.empty()) return RunLoads(options, *asked);
   const PlanInput& input = asked->wanted;
   const Scenario& scenario = asked->experiment.scenario;
   if (const auto doubt = MemoryDoubt(asked->experiment.scenario, asked->experiment.profile)) {
@@ -287,6 +364,7 @@ int RunGpulet(const GpuletOptions& options) {
   }
   if (auto valid = Validate(*plan, input); !valid) return ReportBadInput(valid.error());
   if (auto out = Write(options, *asked, *plan); !out) return ReportBadInput(out.error());
+  if (auto out = WriteJson(options, *asked, {}); !out) return ReportBadInput(out.error());
   double used = 0;
   double rate_rps = 0;
   for (const LanePlan& lane : plan->lanes) used += lane.spec.fraction;
@@ -317,7 +395,7 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
       ->required()
       ->check(ReadFile());
   std::vector<std::string> planners(PlannerNames().begin(), PlannerNames().end());
-  planners.emplace_back("ideal");
+  for (const char* slow_or_plain : {"ideal", kPublished}) planners.emplace_back(slow_or_plain);
   command->add_option("--planner", options->planner, "Planner to use")
       ->check(CLI::IsMember(planners))
       ->capture_default_str();
@@ -351,12 +429,25 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
       ->delimiter(',')
       ->check(CLI::Range(-100.0, 100.0))
       ->expected(5);
+  auto* loads =
+      command
+          ->add_option(
+              "--loads", options->loads,
+              "Instead of the scenario's rates: plan for each row of this CSV file, whose header "
+              "is the models' names, and say how many can be planned for; with --json, which")
+          ->check(ReadFile());
+  command
+      ->add_option("--json", options->json,
+                   "Write what each model does on each share of a device to this file, and which "
+                   "--loads can be planned for")
+      ->check(WritableFile());
   command
       ->add_option(
           "--out", options->out,
           "Write the plan and the shares that it was made for to this file, for `tactus simulate "
           "--plan` and `tactus serve --plan`")
-      ->check(WritableFile());
+      ->check(WritableFile())
+      ->excludes(loads);
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
       ->allow_extra_args(false);

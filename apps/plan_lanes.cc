@@ -46,10 +46,10 @@ struct Worst {
   double bad_ratio = -1;
 };
 
-Worst WorstOf(const LanesRow& row) {
+Worst WorstOf(const LanesRow& row, const SearchOptions& options) {
   Worst worst;
   for (const RunReport& run : row.least.runs) {
-    for (const Judged& judged : JudgedOf(run)) {
+    for (const Judged& judged : JudgedOf(run, options)) {
       if (judged.bad_ratio > worst.bad_ratio) worst = {judged.name, judged.bad_ratio};
     }
   }
@@ -108,7 +108,7 @@ std::string ToTable(const FoundLanes& found, const LanesOptions& options) {
   table.AddColumn("worst", "model");
   for (const LanesRow& row : found.rows) {
     const LeastLanes& least = row.least;
-    const Worst worst = WorstOf(row);
+    const Worst worst = WorstOf(row, options.search);
     const bool enough = least.lanes > 0;
     std::vector<std::string> cells = {
         row.policy, enough ? std::to_string(least.lanes) : fmt::format("> {}", options.most),
@@ -179,11 +179,14 @@ Status WritePlan(const FoundLanes& found, const LanesOptions& options) {
   }
   for (const LanesRow& row : found.rows) {
     const RunReport mean = Average(row.least.runs);
-    const Worst worst = WorstOf(row);
+    const Worst worst = WorstOf(row, options.search);
     nlohmann::ordered_json entry = {{"policy", row.policy}, {"lanes", nullptr}};
     if (row.least.lanes > 0) entry["lanes"] = row.least.lanes;
     entry["fluid_lanes"] = nullptr;
-    if (row.least.fluid > 0) entry["fluid_lanes"] = row.least.fluid;
+    if (row.least.fluid > 0) {
+      entry["fluid_lanes"] = row.least.fluid;
+      entry["fluid_lanes_exact"] = row.least.fluid_exact;
+    }
     entry["offered_rps"] = mean.all.offered_rps;
     entry["goodput_rps"] = mean.all.goodput_rps;
     entry["worst_bad_ratio"] = worst.bad_ratio;

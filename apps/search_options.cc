@@ -66,7 +66,10 @@ std::string FailuresOf(std::span<const FailedPolicy> failed) {
   return text;
 }
 
-std::vector<Judged> JudgedOf(const RunReport& run) {
+std::vector<Judged> JudgedOf(const RunReport& run, const SearchOptions& options) {
+  if (options.together) {
+    return {{"requests of", "all models", run.all.requests, run.all.bad_ratio}};
+  }
   std::vector<Judged> all;
   for (const ModelSummary& model : run.models) {
     if (model.staged) continue;
@@ -83,7 +86,7 @@ std::string CoarseRuns(const SearchOptions& options, const std::string& policy,
                        std::span<const RunReport> runs) {
   const double enough = options.bad_percent > 0 ? 10 / (options.bad_percent / 100) : 0;
   for (const RunReport& run : runs) {
-    for (const Judged& judged : JudgedOf(run)) {
+    for (const Judged& judged : JudgedOf(run, options)) {
       if (static_cast<double>(judged.counted) >= enough) continue;
       return fmt::format(
           "{}: only {} {} '{}' counted at seed {}, which makes it coarse; a longer run helps: "

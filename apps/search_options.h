@@ -22,6 +22,7 @@ struct SearchOptions {
   std::uint64_t first_seed = 1;
   double bad_percent = 1;  // of any model or pipeline, at most
   std::vector<std::string> settings;
+  bool together = false;  // all models' requests are judged as one's
 };
 
 // `seeds`: what the help says of their number.
@@ -36,14 +37,14 @@ Error NoneFound(std::span<const FailedPolicy> failed);
 // Where some did, a line for each.
 std::string FailuresOf(std::span<const FailedPolicy> failed);
 
-// What a run is judged by: pipelines, and models whose requests are not pipelines'.
+// What a run is judged by: pipelines, and models whose requests are not pipelines'; or all of them.
 struct Judged {
   const char* what;  // "requests of model" or "requests to pipeline"
   std::string name;
   std::int64_t counted = 0;
   double bad_ratio = 0;
 };
-std::vector<Judged> JudgedOf(const RunReport& run);
+std::vector<Judged> JudgedOf(const RunReport& run, const SearchOptions& options);
 
 // A line that names the first model or pipeline of which too few requests counted in a run: so few
 // that one of them moves its violation ratio by a tenth of the limit or more. Empty where there is

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/host_port.h"
 #include "log_queue.h"
 #include "platform/ready_thread.h"
 #include "serve_access.h"
@@ -178,8 +179,7 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
 
 void ServerPorts::PrintPlaces(std::uint16_t peers, const std::string& not_ready) const {
   const Body& b = *body_;
-  const std::string host =
-      b.address.find(':') == std::string::npos ? b.address : "[" + b.address + "]";
+  const std::string host = Bracketed(b.address);
   fmt::print("\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n\n", host,
              b.http_port, b.grpc_port, b.metrics_port, b.tls ? "https" : "http");
   // One line that programs wait for.

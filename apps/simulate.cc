@@ -49,12 +49,13 @@ int SimulateAFleet(const SimulateOptions& options) {
   if (options.seed && options.seeds == 0) {
     fleet.settings.push_back(fmt::format("seed={}", *options.seed));
   }
-  const bool other = !options.files.journal.empty() || !options.files.predictor.empty() ||
-                     !options.files.save_predictor.empty();
-  if (other) {
+  const RunFiles& files = options.files;
+  if (!files.journal.empty() || !files.predictor.empty() || !files.save_predictor.empty() ||
+      !files.requests.empty() || files.timeline_parts > 0) {
     return ReportBadInput({ErrorCode::kInvalidArgument,
-                           options.scenario + " is a fleet: leave out --journal, --predictor and "
-                                              "--save-predictor, which are of one machine"});
+                           options.scenario +
+                               " is a fleet: leave out --journal, --requests, --timeline, "
+                               "--predictor and --save-predictor, which are of one machine"});
   }
   return RunSimulateFleet(fleet);
 }
@@ -82,7 +83,7 @@ int RunSimulate(const SimulateOptions& options) {
   if (options.policy.empty() && !options.plan.empty()) settings.push_back("policy=planned");
   if (options.seed) settings.push_back(fmt::format("seed={}", *options.seed));
   const std::vector<std::string> files = {options.json, options.files.journal,
-                                          options.files.save_predictor};
+                                          options.files.save_predictor, options.files.requests};
   auto experiment = LoadExperiment(options.scenario, settings);
   if (!experiment) return ReportBadInput(experiment.error());
   if (const auto kept = KeepFilesOf(experiment->scenario, files); !kept) {
@@ -142,6 +143,16 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
       ->add_option("--journal", options->files.journal,
                    "Write every event and decision to this file")
       ->check(WritableFile());
+  command
+      ->add_option("--requests", options->files.requests,
+                   "Write a row for every request to this CSV file: when it arrived, started and "
+                   "ended, and how")
+      ->check(WritableFile());
+  command
+      ->add_option("--timeline", options->files.timeline_parts,
+                   "Report the load, the goodput and the busy lanes in each of so many parts of "
+                   "the run too (in --json)")
+      ->check(CLI::Range(1, 100'000));
   command
       ->add_option("--predictor", options->files.predictor,
                    "Start from what the policy learnt in an earlier run (strait)")

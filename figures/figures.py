@@ -1,36 +1,13 @@
-#!/usr/bin/env python3
-"""figures.py PAPER OUT [JSON]: draws a paper's figures and holds its claims against ours.
+"""Draws a paper's figures from their CSV files, and holds its claims against them.
 
-PAPER is a folder of this one: paper.toml and a file for each figure (src/reproduction/figure_file.h
-says what in them is run; pictures.py and claims.py say what is drawn and claimed). OUT is where
-`tactus reproduce` left a CSV file for each figure, and made.json, which names them. Writes a
-picture of each as SVG and PNG, and claims.csv; with JSON, the claims as checks.
+pictures.py and claims.py say what in a figure's file is drawn and claimed.
 """
 import csv
 import json
-import pathlib
-import sys
-import tomllib
 
 import claims
+import papers
 import pictures
-
-
-def load(path):
-    with open(path, 'rb') as file:
-        return tomllib.load(file)
-
-
-def stem_of(figure_id):
-    return figure_id if figure_id.startswith('table') else 'fig' + figure_id.rjust(2, '0')
-
-
-def load_figure(folder, stem):
-    """A figure's file; what it does not say, the one that it is `like` says."""
-    figure = load(folder / f'{stem}.toml')
-    if 'like' in figure:
-        figure = load(folder / f'{stem_of(figure["like"])}.toml') | figure
-    return figure
 
 
 def load_data(path):
@@ -76,28 +53,24 @@ def check(figure, claim):
             'ok': claim.holds}
 
 
-def main(arguments):
-    folder, out = map(pathlib.Path, arguments[:2])
-    paper = load(folder / 'paper.toml')
-    figures = json.loads((out / 'made.json').read_text(encoding='utf-8'))
-    made = []
-    for figure in figures:
-        says = load_figure(folder, figure['stem'])
+def draw_and_claim(folder, out, made, json_file):
+    """Of a paper's folder the figures `made`, whose CSV files are in `out`: a picture of each as
+    SVG and PNG, and claims.csv; with `json_file`, the claims as checks."""
+    paper = papers.load(folder / 'paper.toml')
+    found = []
+    for figure in made:
+        says = papers.load_figure(folder, figure['stem'])
         data = load_data(out / f'{figure["stem"]}.csv')
         pictures.draw(out / figure['stem'],
                       pictures.script(paper, figure, says, data, out / figure['stem']))
-        made += [(figure, claim) for claim in claims.of(paper, says, data)]
+        found += [(figure, claim) for claim in claims.of(paper, says, data)]
     print(f"{paper['title']}'s claims; ours are simulated with {paper['basis']}, unless the figure "
           "says otherwise.\n"
           "yes: the paper's effect shows here too, in its direction; how large stands beside it\n"
           'fig  holds')
-    show(made)
-    write_claims(out / 'claims.csv', {figure['id'] for figure in figures}, made)
+    show(found)
+    write_claims(out / 'claims.csv', {figure['id'] for figure in made}, found)
     print(f'CSV, SVG and PNG of each figure: {out}')
-    if len(arguments) > 2:
-        checks = {'runs': [], 'checks': [check(*each) for each in made]}
-        pathlib.Path(arguments[2]).write_text(json.dumps(checks, indent=1) + '\n', encoding='utf-8')
-
-
-if __name__ == '__main__':
-    main(sys.argv[1:])
+    if json_file:
+        checks = {'runs': [], 'checks': [check(*each) for each in found]}
+        json_file.write_text(json.dumps(checks, indent=1) + '\n', encoding='utf-8')

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "planners/subcluster/partition_experiment.h"
+#include "planners/subcluster/partition_search.h"
 #include "planners/subcluster/partition_testing.h"
 
 namespace tactus {
@@ -34,7 +34,7 @@ TEST(CbcPartition, AgreesWithTheSearchOnSmallProblems) {
 
 // Too many partitions to try them all: 4 ^ 14.
 TEST(CbcPartition, AgreesWithTheSearchWhereEnumerationEnds) {
-  PartitionProblem problem = MakePartitionProblem({.models = 14, .sub_clusters = 4}, 3);
+  const PartitionProblem problem = LargePartitionProblem(3, 14, 4);
   const auto exact = SolvePartitionByCbc(problem, kAmpleSeconds);
   const auto found = SearchPartition(problem, {.most_trials = 1'000'000});
   ASSERT_TRUE(exact && found);

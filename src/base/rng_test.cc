@@ -35,6 +35,14 @@ TEST(Rng, AStreamIsAFunctionOfSeedAndName) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(a.Next(), b.Next());
 }
 
+// figures/draws.py draws the same: tests/commands/figures_test.py has the same values.
+TEST(Rng, AStreamsNumbersStay) {
+  Rng rng = Rng::Stream(7, "a contract");
+  EXPECT_EQ(rng.Next(), 15242218863492673840u);
+  EXPECT_EQ(rng.Below(1000), 160u);
+  EXPECT_DOUBLE_EQ(rng.Exponential(0.5), 0.1851483601030673);
+}
+
 TEST(Rng, OtherNamesAndSeedsGiveOtherStreams) {
   Rng a = Rng::Stream(1, "arrivals/a");
   Rng b = Rng::Stream(1, "arrivals/b");

@@ -9,6 +9,7 @@
 #include "core/learner.h"
 #include "dispatch/journal_file.h"
 #include "experiment/kept_predictor.h"
+#include "metrics/request_file.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
 
@@ -152,7 +153,17 @@ Expected<RunReport> RunSimulated(
                       **policy, files.save_predictor);
     if (!saved) return std::unexpected(saved.error());
   }
+  if (!files.requests.empty()) {
+    const auto written = WriteRequests(
+        result->records, result->models,
+        Counting(result->records, result->begin, result->end, result->skip), files.requests);
+    if (!written) return std::unexpected(written.error());
+  }
   RunReport report = MakeReport(scenario, experiment.profile, *result);
+  if (files.timeline_parts > 0) {
+    report.timeline =
+        MakeTimeline(result->records, result->models, scenario.duration_s, files.timeline_parts);
+  }
   if (const PredictionErrors* errors = PredictionErrorsOf(**policy)) {
     report.prediction = SummaryOf(*errors);
   }
@@ -160,12 +171,22 @@ Expected<RunReport> RunSimulated(
 }
 
 PredictionSummary SummaryOf(const PredictionErrors& errors) {
-  return {.batches = errors.kernel.count(),
-          .p50 = errors.kernel.AbsolutePercentile(50),
-          .p95 = errors.kernel.AbsolutePercentile(95),
-          .p99 = errors.kernel.AbsolutePercentile(99),
-          .overhead_p50 = errors.overhead.Percentile(50),
-          .overhead_p99 = errors.overhead.Percentile(99)};
+  PredictionSummary summary{.batches = errors.kernel.count(),
+                            .p50 = errors.kernel.AbsolutePercentile(50),
+                            .p95 = errors.kernel.AbsolutePercentile(95),
+                            .p99 = errors.kernel.AbsolutePercentile(99),
+                            .overhead_p50 = errors.overhead.Percentile(50),
+                            .overhead_p99 = errors.overhead.Percentile(99)};
+  const auto add = [&](double percent) {
+    summary.percentiles.push_back({.percent = percent,
+                                   .error = errors.kernel.AbsolutePercentile(percent),
+                                   .signed_error = errors.kernel.Percentile(percent),
+                                   .latency_error = errors.latency.AbsolutePercentile(percent),
+                                   .overhead = errors.overhead.Percentile(percent)});
+  };
+  for (int percent = 1; percent < 100; ++percent) add(percent);
+  for (const double percent : {99.5, 99.9, 100.0}) add(percent);
+  return summary;
 }
 
 std::string TuningNotes(std::span<const std::string> policies, const Scenario& scenario) {

@@ -59,6 +59,8 @@ struct RunFiles {
   std::string journal;         // gets every event and decision
   std::string predictor;       // what the policy has learnt already
   std::string save_predictor;  // gets what it has learnt in the end
+  std::string requests;        // gets every request (metrics/request_file.h)
+  int timeline_parts = 0;      // of the run's time in the report's timeline; 0: it has none
 };
 
 // Simulates with the scenario's policy and prints nothing.

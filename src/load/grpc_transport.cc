@@ -12,6 +12,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
+#include "base/host_port.h"
 #include "base/underway.h"
 #include "grpc_service.grpc.pb.h"
 #include "load/transport.h"
@@ -115,8 +116,7 @@ class GrpcTransport final : public Transport {
 
 GrpcTransport::GrpcTransport(TransportOptions options, Endpoint endpoint)
     : options_(std::move(options)) {
-  const bool ipv6 = endpoint.host.find(':') != std::string::npos;
-  target_ = fmt::format(fmt::runtime(ipv6 ? "[{}]:{}" : "{}:{}"), endpoint.host, endpoint.port);
+  target_ = Bracketed(endpoint.host) + ":" + endpoint.port;
   options_.connections = std::max(options_.connections, 1);
   for (int i = 0; i < options_.connections; ++i) {
     grpc::ChannelArguments arguments;

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/host_port.h"
+
 namespace tactus {
 namespace {
 
@@ -47,21 +49,12 @@ Expected<Endpoint> ParseUrl(std::string_view url) {
     return InvalidArgument(fmt::format("'{}': only plain connections are supported", whole));
   }
   url = url.substr(0, url.find('/'));
-  Endpoint endpoint;
-  const std::size_t bracket = url.starts_with('[') ? url.find(']') : std::string_view::npos;
-  const std::size_t colon = url.rfind(':');
-  if (colon == std::string_view::npos || colon + 1 == url.size() ||
-      (bracket != std::string_view::npos && colon != bracket + 1)) {
-    return InvalidArgument(fmt::format("'{}': expected host:port, as in 127.0.0.1:8000", whole));
+  const auto place = ParseHostPort(url);
+  if (!place || place->port == 0) {
+    return InvalidArgument(fmt::format(
+        "'{}': expected host:port, as in 127.0.0.1:8000, or [::1]:8000 of an IPv6 address", whole));
   }
-  endpoint.host =
-      bracket == std::string_view::npos ? url.substr(0, colon) : url.substr(1, bracket - 1);
-  endpoint.port = url.substr(colon + 1);
-  const auto port = ParseNumber(endpoint.port);
-  if (endpoint.host.empty() || !port || *port < 1 || *port > 65535) {
-    return InvalidArgument(fmt::format("'{}': expected host:port, as in 127.0.0.1:8000", whole));
-  }
-  return endpoint;
+  return Endpoint{place->host, std::to_string(place->port)};
 }
 
 bool ApplyParameter(Model& model, std::string_view key, std::string_view value) {

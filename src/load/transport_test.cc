@@ -23,7 +23,7 @@ TEST(ParseUrl, TakesHostAndPortWithOrWithoutAScheme) {
 
 TEST(ParseUrl, RefusesTheRestByNamingIt) {
   for (const char* url : {"", "localhost", "localhost:", ":8000", "localhost:http", "h:0",
-                          "h:65536", "[::1]", "https://localhost:8000"}) {
+                          "h:65536", "[::1]", "[::1:9", "::1:9", "https://localhost:8000"}) {
     const auto endpoint = ParseUrl(url);
     ASSERT_FALSE(endpoint) << url;
     EXPECT_THAT(endpoint.error().message, ::testing::HasSubstr(url));

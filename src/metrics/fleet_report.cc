@@ -184,8 +184,8 @@ std::string FleetReportsJson(std::span<const FleetReport> reports) {
                 {"server_memory_mb", report.memory_mb},
                 {"offered_rps", report.duration_s > 0 ? report.offered() / report.duration_s : 0},
                 {"effective_rps", report.effective_rps()},
+                {"value_rps", report.value_rps()},
                 {"on_time_share", report.on_time_share()}};
-    if (report.exits) run["value_rps"] = report.value_rps();
     for (const FleetPipelineReport& each : report.pipelines) {
       run["pipelines"].push_back({{"name", each.name},
                                   {"slo_ms", each.slo_ms},

@@ -15,7 +15,9 @@
 //              "items", "items_lost"}],                  // where stages' answers have rows
 //              "priorities": [{"priority", the same figures}],  // where models differ in it
 //              "prediction": {"batches", "p50", "p95", "p99",  // of a policy that predicts
-//                             "overhead_p50", "overhead_p99"},
+//                             "overhead_p50", "overhead_p99",
+//                             "percentiles": [{"percent", "error", "signed_error",
+//                             "latency_error", "overhead"}]},
 //              "lanes_touched", "busy_ratio", "idle_ratio",
 //              "lanes": [{"busy_ratio", "open_ratio", "batches", "kind" where they differ}],
 //              "mean_open_lanes",
@@ -23,6 +25,8 @@
 //              "idle_ratio"}],     // under autoscaling
 //              "layout_over_time": [{"at_s", "lanes", "devices_used", "offered_rps", "bad_ratio",
 //              "plans"}],          // of each period, where devices are split anew as loads change
+//              "timeline": [{"model" or null for all, "end_s": [], "offered_rps": [],
+//              "goodput_rps": [], "bad_ratio": [], "busy_lanes": []}],  // by parts of the run
 //              "peak": {...}  // of a goodput search, below
 //             }],
 //    "failed": [{"policy", "why"}],  // of several, those that could not be run on the scenario
@@ -109,6 +113,16 @@ struct PrioritySummary {
   Summary figures;
 };
 
+// What `percent` of the predictions do not exceed, as parts: of the kernels' time, without its sign
+// and with it, of the whole latency, and of what neighbours cost.
+struct PredictionPercentile {
+  double percent = 0;
+  double error = 0;
+  double signed_error = 0;
+  double latency_error = 0;
+  double overhead = 0;
+};
+
 // How far a policy's predictions of the kernels' time were off, of batches that had neighbours.
 struct PredictionSummary {
   std::int64_t batches = 0;
@@ -117,6 +131,7 @@ struct PredictionSummary {
   double p99 = 0;
   double overhead_p50 = 0;  // what neighbours cost: the kernels' time over the profiled, less 1
   double overhead_p99 = 0;
+  std::vector<PredictionPercentile> percentiles;  // of one run; empty where several are averaged
 };
 
 struct LaneSummary {
@@ -136,6 +151,7 @@ struct PeakGoodput {
   std::string limiting_model;                 // the worst one just above the peak
   std::optional<double> staggered_bound_rps;  // of one model
   double fluid_limit_rps = 0;
+  std::vector<double> rates_rps;  // by seed, of which rate_rps is the mean; 0: no rate passed
 };
 
 // A moment at which autoscaling looked at the lanes.
@@ -162,6 +178,20 @@ struct LayoutPoint {
   std::int64_t given_up = 0;  // since one of their lanes could not be made
 };
 
+// One part of a run's time, by the requests that arrived in it, warm-up included.
+struct TimelineStep {
+  double end_s = 0;
+  double offered_rps = 0;
+  double goodput_rps = 0;
+  double bad_ratio = 0;   // whatever was not answered in time
+  double busy_lanes = 0;  // as a mean, of the batches that started in it
+};
+
+struct Timeline {
+  std::string model;  // empty: all
+  std::vector<TimelineStep> steps;
+};
+
 struct RunReport {
   std::string policy;
   std::string scenario;
@@ -186,6 +216,7 @@ struct RunReport {
   std::optional<PeakGoodput> peak;
   std::vector<ScalingPoint> scaling;  // where lanes come and go
   std::vector<LayoutPoint> layout;    // where devices are split anew
+  std::vector<Timeline> timeline;     // where it was asked for: each model's, then that of all
 };
 
 // Lanes that were there, as a mean over the run.
@@ -227,11 +258,31 @@ RunReport Summarize(std::span<const RequestRecord> records, std::span<const Mode
 void Summarize(std::span<const PipelineRecord> records, std::uint32_t pipeline, TimePoint begin,
                TimePoint end, PipelineSummary& summary);
 
+// Equal parts of the first `duration_s` seconds, at least one: a timeline for each model, and last
+// one for all. What comes later counts for the last part.
+std::vector<Timeline> MakeTimeline(std::span<const RequestRecord> records,
+                                   std::span<const Model> models, double duration_s, int parts);
+
 // Several seeds of one pipeline: counts are sums, all else is means. At least one.
 PipelineSummary Average(std::span<const PipelineSummary> seeds);
-// From when on the other Summarize counts.
-TimePoint CountedFrom(std::span<const RequestRecord> records, TimePoint begin, TimePoint end,
-                      std::int64_t skip);
+
+// What of a run counts: records that arrived in [begin, end), after the first `skip` of them to
+// arrive.
+class Counting {
+ public:
+  Counting(std::span<const RequestRecord> records, TimePoint begin, TimePoint end,
+           std::int64_t skip);
+
+  TimePoint from() const { return from_; }
+  // Asked once for each record, in their order: of those that arrive together as many are skipped
+  // as need be.
+  bool Counts(const RequestRecord& record);
+
+ private:
+  TimePoint from_;
+  const TimePoint end_;
+  std::int64_t to_skip_ = 0;  // of those that arrive at from_
+};
 
 std::string ToJson(const Report& report);
 Status WriteJson(const Report& report, const std::string& path);

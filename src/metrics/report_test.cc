@@ -88,10 +88,44 @@ TEST(Summarize, SetsPrioritiesApartWhereModelsDiffer) {
   const auto json = nlohmann::json::parse(ToJson({.runs = {run}}))["runs"][0];
   EXPECT_EQ(json["priorities"][1]["priority"], 3);
   EXPECT_EQ(json["prediction"]["p95"], 0.2);
+  EXPECT_FALSE(json["prediction"].contains("percentiles"));
+  run.prediction->percentiles = {{.percent = 99.5, .error = 0.3, .signed_error = -0.1}};
+  const auto spread = nlohmann::json::parse(ToJson({.runs = {run}}))["runs"][0]["prediction"];
+  EXPECT_EQ(spread["percentiles"][0]["percent"], 99.5);
+  EXPECT_EQ(spread["percentiles"][0]["signed_error"], -0.1);
   const RunReport same = Summarize(kRecords, kModels, kStart, kStart + Seconds(1), 0);
   EXPECT_TRUE(same.priorities.empty());
   const auto plain = nlohmann::json::parse(ToJson({.runs = {same}}))["runs"][0];
   EXPECT_FALSE(plain.contains("priorities") || plain.contains("prediction"));
+}
+
+// A figure over time is drawn from it: each request counts in the part in which it arrived, a batch
+// in that in which it started.
+TEST(Timeline, CountsEachPartOfTheRun) {
+  std::vector<RequestRecord> records = kRecords;
+  for (RequestRecord& record : records) record.started = record.arrival;
+  records[3].batch = records[4].batch = records[6].batch = 0;  // these never ran
+  const std::vector<Timeline> timelines = MakeTimeline(records, kModels, 1, 2);
+  ASSERT_EQ(timelines.size(), 3u);
+  EXPECT_EQ(timelines[1].model, "b");
+  EXPECT_EQ(timelines[2].model, "");
+  ASSERT_EQ(timelines[2].steps.size(), 2u);
+  const TimelineStep& first = timelines[2].steps[0];
+  EXPECT_DOUBLE_EQ(first.end_s, 0.5);
+  EXPECT_DOUBLE_EQ(first.offered_rps, 5 / 0.5);
+  EXPECT_DOUBLE_EQ(first.goodput_rps, 2 / 0.5);
+  EXPECT_DOUBLE_EQ(first.bad_ratio, 1 - 2 / 5.0);
+  EXPECT_DOUBLE_EQ(first.busy_lanes, (0.010 + 0.030 + 0.040) / 2 / 0.5);
+  EXPECT_DOUBLE_EQ(timelines[2].steps[1].offered_rps, 3 / 0.5);  // the last came after the end
+  EXPECT_DOUBLE_EQ(timelines[1].steps[0].goodput_rps, 1 / 0.5);
+  RunReport run = Summarize(kRecords, kModels, kStart, kStart + Seconds(1), 0);
+  run.timeline = timelines;
+  const auto json = nlohmann::json::parse(ToJson({.runs = {run}}))["runs"][0]["timeline"];
+  EXPECT_EQ(json[1]["model"], "b");
+  EXPECT_TRUE(json[2]["model"].is_null());
+  EXPECT_EQ(json[2]["end_s"], (std::vector{0.5, 1.0}));
+  EXPECT_EQ(json[2]["offered_rps"], (std::vector{10.0, 6.0}));
+  EXPECT_TRUE(Average(std::vector{run, run}).timeline.empty());
 }
 
 TEST(Summarize, JoinsExitsByNameShallowestFirst) {

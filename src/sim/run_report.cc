@@ -10,7 +10,7 @@ namespace {
 
 void AddPipelines(const Scenario& scenario, const SimulationResult& result, RunReport& report) {
   if (scenario.pipelines.empty()) return;
-  const TimePoint from = CountedFrom(result.records, result.begin, result.end, result.skip);
+  const TimePoint from = Counting(result.records, result.begin, result.end, result.skip).from();
   for (const ScenarioPipeline& pipeline : scenario.pipelines) {
     const auto index = static_cast<std::uint32_t>(report.pipelines.size());
     PipelineSummary& summary = report.pipelines.emplace_back();

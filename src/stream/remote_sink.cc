@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
+#include "base/host_port.h"
 #include "base/underway.h"
 #include "base/whole_file.h"
 #include "grpc_service.grpc.pb.h"
@@ -235,15 +236,10 @@ void RemoteSink::OnDone(Flight* flight, const grpc::Status& status) {
   flights_.End(flight);
 }
 
-bool IsThisMachine(std::string_view url) {
-  const std::string_view host = url.substr(0, url.rfind(':'));
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
-}
-
 // The first line of the file; empty without a file.
-Expected<std::string> ReadToken(const RemoteServer& server) {
+Expected<std::string> ReadToken(const RemoteServer& server, const HostPort& place) {
   if (server.token_file.empty()) return std::string();
-  if (server.ca.empty() && !IsThisMachine(server.url)) {
+  if (server.ca.empty() && !IsThisMachine(place.host)) {
     return InvalidArgument(
         fmt::format("the token would go to {} without TLS, where others can read it; give the "
                     "server's certificates too (--ca)",
@@ -276,15 +272,14 @@ Expected<std::shared_ptr<grpc::ChannelCredentials>> ReadCredentials(const Remote
 
 Expected<std::shared_ptr<FrameSink>> MakeRemoteSink(const RemoteServer& server, std::string model) {
   const std::string& url = server.url;
-  const std::size_t colon = url.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == url.size() ||
-      url.find('/') != std::string::npos) {
+  const auto place = ParseHostPort(url);
+  if (!place) {
     return InvalidArgument(
         fmt::format("'{}' is no address of a server; give HOST:PORT of its gRPC (--url), such as "
                     "127.0.0.1:8001",
                     url));
   }
-  auto token = ReadToken(server);
+  auto token = ReadToken(server, *place);
   if (!token) return std::unexpected(std::move(token.error()));
   const auto credentials = ReadCredentials(server);
   if (!credentials) return std::unexpected(credentials.error());

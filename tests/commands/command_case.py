@@ -16,6 +16,13 @@ def tactus(*words):
     return subprocess.run([TACTUS, *map(str, words)], capture_output=True, text=True, timeout=600)
 
 
+def reproduce(*words):
+    """What `./run figures` calls."""
+    words = [sys.executable, "-B", SOURCE / "figures/reproduce.py", *words, "--programs",
+             pathlib.Path(TACTUS).parent.parent]
+    return subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=600)
+
+
 class CommandCase(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

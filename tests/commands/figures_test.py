@@ -1,18 +1,19 @@
-"""A paper's figures as files: what is run, drawn and claimed.
+"""A paper's figures as files: what is run, drawn and claimed, by the command and its parts.
 
     figures_test.py TACTUS SOURCE_FOLDER
 """
 
 import csv
 import json
+import re
 import sys
 import unittest
 
-from command_case import CommandCase, SCENARIO, SOURCE
+from command_case import CommandCase, SCENARIO, SOURCE, reproduce
 
 sys.path.insert(0, str(SOURCE / "figures"))
 import claims
-import figures
+import papers
 import pictures
 
 PAPER = """
@@ -70,17 +71,25 @@ class Figures(CommandCase):
         super().setUp()
         self.paper = self.folder / "figures/paper"
         self.paper.mkdir(parents=True)
-        for name in ("figures.py", "claims.py", "pictures.py"):
-            (self.folder / "figures" / name).symlink_to(SOURCE / "figures" / name)
         (self.paper / "paper.toml").write_text(PAPER)
         (self.paper / "fig01.toml").write_text(FIGURE_1)
         (self.paper / "fig02.toml").write_text(FIGURE_2)
         text = SCENARIO.read_text().replace('profile = "', f'profile = "{SCENARIO.parent}/')
         (self.folder / "short.toml").write_text(text)
 
-    def reproduce(self, *words):
-        return ["reproduce", "paper", "--figures", self.folder / "figures", "--scenarios",
-                self.folder, "--out", self.folder / "out", "--seeds", 1, *words]
+    def made(self, *words):
+        done = reproduce("paper", "--figures", self.folder / "figures", "--scenarios", self.folder,
+                         "--out", self.folder / "out", "--seeds", 1, *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(re.sub(r"(?m)^\d+/\d+, about .*\n", "", done.stderr), "")
+        return done.stdout
+
+    def refused(self, *words, says):
+        done = reproduce("paper", "--figures", self.folder / "figures", "--scenarios", self.folder,
+                         "--out", self.folder / "out", *words)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn(says, done.stderr)
+        self.assertRegex(done.stderr, r"^figures: .*\n$")
 
     def rows(self, stem):
         with open(self.folder / f"out/{stem}.csv", encoding="utf-8") as file:
@@ -89,7 +98,7 @@ class Figures(CommandCase):
 
     # Without it a figure's file could say one thing, and another be run.
     def test_each_series_and_point_is_what_the_file_says(self):
-        text = self.good(*self.reproduce("--figure", "1,2", "--json", self.folder / "x.json"))
+        text = self.made("--figure", "1,2", "--json", self.folder / "x.json")
         first = self.rows("fig01")
         self.assertEqual(set(first), {(f"SLO {slo}: {system}", x) for slo in (40, 80)
                                       for system in ("First", "Second") for x in "12"})
@@ -108,19 +117,42 @@ class Figures(CommandCase):
             self.assertGreater((self.folder / "out" / name).stat().st_size, 1000, name)
 
     def test_what_was_claimed_of_other_figures_stays(self):
-        self.good(*self.reproduce("--figure", "1"))
-        self.good(*self.reproduce("--figure", "2"))
+        self.made("--figure", "1")
+        self.made("--figure", "2")
         lines = (self.folder / "out/claims.csv").read_text().splitlines()
         self.assertEqual([line.split(",")[0] for line in lines], ["figure"] + 5 * ["1"])
 
+    def test_what_was_made_is_not_made_again(self):
+        self.made("--figure", "1")
+        file = self.folder / "out/fig01.csv"
+        lines = file.read_text().splitlines(keepends=True)
+        # A point that was not there yet is run, and one that is stays as it is.
+        lines[2] = lines[2].replace(",", ",1,", 1).rsplit(",", 1)[0] + "\n"
+        kept = lines[3].split(",")
+        kept[2] = "12345"
+        file.write_text("".join([*lines[:3], ",".join(kept)]))
+        self.made("--figure", "1")
+        rows = self.rows("fig01")
+        self.assertEqual(len(rows), 8)
+        self.assertEqual(rows[kept[0], kept[1]]["offered_rps"], "12345")
+        self.made("--figure", "1", "--fresh")
+        self.assertNotEqual(self.rows("fig01")[kept[0], kept[1]]["offered_rps"], "12345")
+
     def test_bad_files_are_one_clear_line(self):
-        self.bad("reproduce", "paper", "--figures", self.folder, says="is no paper's folder; call")
-        self.bad(*self.reproduce("--figure", "9"), says="--figure 9: A paper has 1, 2, table3 here")
-        (self.paper / "table3.toml").write_text("title = \"\"\nask = \"nothing\"\n")
-        self.bad(*self.reproduce("--figure", "table3"), says="ask = 'nothing' is no question")
-        (self.paper / "table3.toml").write_text("title = \n")
-        self.bad(*self.reproduce("--figure", "table3"), says="table3.toml:1: ")
+        self.refused("--figures", self.folder, says="is no paper's folder; call")
+        self.refused("--figure", "9", says="--figure 9: A paper has 1, 2, table3 here")
+        table = self.paper / "table3.toml"
+        table.write_text("title = \"\"\nask = \"nothing\"\n")
+        self.refused("--figure", "table3", says="ask = 'nothing' is no question")
+        table.write_text("title = \n")
+        self.refused("--figure", "table3", says="table3.toml:1: ")
+        table.write_text("ask = 'fleet'\n[[series]]\nlabel = 'a, b'\n")
+        self.refused("--figure", "table3", says="label 'a, b': write it without a comma")
+        table.write_text("scenario = 'nowhere'\n[[series]]\nlabel = 'a'\n")
+        self.refused("--figure", "table3", says="nowhere.toml: cannot read this scenario")
         self.assertFalse((self.folder / "out").exists())
+        (self.paper / "fig01.toml").write_text(FIGURE_1.replace("duration_s=10", "duration=10"))
+        self.refused("--figure", "1", says="--set duration")
 
 
 class Claims(unittest.TestCase):
@@ -146,11 +178,11 @@ class Claims(unittest.TestCase):
 
     def test_every_figure_of_every_paper_can_be_read(self):
         for paper in sorted((SOURCE / "figures").glob("*/paper.toml")):
-            ids = figures.load(paper)["figures"]
-            self.assertEqual({figures.stem_of(each) + ".toml" for each in ids} | {"paper.toml"},
+            ids = papers.load(paper)["figures"]
+            self.assertEqual({papers.stem_of(each) + ".toml" for each in ids} | {"paper.toml"},
                              {file.name for file in paper.parent.iterdir()})
             for each in ids:
-                says = figures.load_figure(paper.parent, figures.stem_of(each))
+                says = papers.load_figure(paper.parent, papers.stem_of(each))
                 self.assertTrue(says["title"], each)
                 for panel in says.get("panels", []):
                     self.assertTrue(panel.get("y") or panel.get("cdf"), (each, panel))

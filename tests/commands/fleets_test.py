@@ -132,7 +132,7 @@ class Fleets(CommandCase):
         self.bad("simulate", TESTBED, "--planners", "best",
                  says="no planner 'best'; there are octopinf")
         self.bad("simulate", TESTBED, "--journal", self.folder / "j",
-                 says="leave out --journal, --predictor")
+                 says="leave out --journal, --requests, --timeline, --predictor")
         self.bad("simulate", SOURCE / "scenarios/three-resnets.toml", "--planners", "rim",
                  says="has no [[devices]]")
 

@@ -35,6 +35,24 @@ class Goodput(CommandCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("MISS  early-exit-edf:batch=1: goodput at 1.5 x the peak", done.stdout)
 
+    # Models that are alike are judged with fewer requests together than each by itself.
+    def test_goodput_of_all_requests_together_begins_where_it_is_told(self):
+        file = self.folder / "report.json"
+        words = ["goodput", SCENARIO, *SHORT, "--policies", "symphony", "--seeds", 2]
+        self.good(*words, "--json", file)
+        apart = json.loads(file.read_text())["runs"][0]["peak"]
+        self.assertEqual(len(apart["rates_rps"]), 2)
+        self.assertAlmostEqual(sum(apart["rates_rps"]) / 2, apart["rate_rps"])
+        text = self.good(*words, "--together", "--start", apart["rate_rps"], "--first-step", 1.1,
+                         "--json", file)
+        self.assertIn("at which the violation ratio of all requests together does not exceed 1 %",
+                      text)
+        together = json.loads(file.read_text())["runs"][0]["peak"]
+        self.assertGreaterEqual(together["rate_rps"], 0.99 * apart["rate_rps"])
+        self.assertEqual(together["limiting_model"], "")
+        self.bad("goodput", SOURCE / "scenarios/gpulets/game.toml", "--together",
+                 says="--together is about single requests")
+
     def test_a_policy_that_fails_takes_no_other_with_it(self):
         # Nexus's planner counts on the final exit, which takes longer than this SLO; to exit early
         # is in time.

@@ -232,6 +232,54 @@ class Gpulets(CommandCase):
         self.bad("load", scenario, "--json", profile, says=f"{profile}: gpulets-equal {lost}")
         self.assertEqual({path: path.read_bytes() for path in self.folder.iterdir()}, before)
 
+    # Without the largest load in mind, the ideal planner would refuse those above the first.
+    def test_many_loads_are_planned_for_at_once(self):
+        loads, file = self.folder / "loads.csv", self.folder / "plan.json"
+        names = "LeNet,GoogLeNet,ResNet50,SSD-MobileNet,VGG-16"
+        loads.write_text(f"{names}\n0,0,0,0,50\n50,50,50,50,50\n200,200,200,200,200\n0,9e6,0,0,0\n")
+        for planner in ("nexus", "gpulet-published", "gpulet-retry", "ideal"):
+            words = ["plan", "gpulet", EQUAL, "--loads", loads, "--planner", planner,
+                     "--set", "plan.headroom=0", "--set", "process=uniform"]
+            text = self.good(*words, "--json", file)
+            self.assertIn(f"{planner} plans for 3 of 4 loads on 4 devices\n", text)
+            told = json.loads(file.read_text())
+            self.assertEqual(told["loads_planned"], [True, True, True, False])
+        lenet, *_ = told["models"]
+        self.assertEqual((lenet["name"], lenet["slo_ms"], lenet["rate_rps"]), ("LeNet", 5, 50))
+        shares = lenet["on_share"]
+        self.assertEqual([each["share"] for each in shares], [0.2, 0.4, 0.5, 0.6, 0.8, 1])
+        self.assertEqual(sum(each["knee"] for each in shares), 1)
+        for less, more in zip(shares, shares[1:]):
+            self.assertGreaterEqual(less["latency_ms"][7], more["latency_ms"][7])
+            self.assertLessEqual(less["most_rps"], more["most_rps"])
+        self.assertEqual(len(shares[0]["latency_ms"]), 32)
+        for text, says in ((f"{names}\n1,1,1,1,-1\n", "loads.csv:2: '-1' is no rate"),
+                           (f"{names}\n", "no row says a load"),
+                           (f"{names},x\n1,1,1,1,1,1\n", "has 6 columns for 5 models"),
+                           ("LeNet\n1\n", "has no column 'GoogLeNet'")):
+            loads.write_text(text)
+            self.bad(*words, says=says)
+        self.bad(*words, "--out", file, says="--out")
+
+    # A scenario whose lanes slow each other says what its planners are to count on.
+    def test_interference_is_fitted_to_a_scenarios_device(self):
+        file = self.folder / "fit.json"
+        text = self.good("fit", "interference", EQUAL, "--json", file)
+        self.assertIn("2500 measurements, 754 of them held out, drawn by pairs, seed 1\n", text)
+        fit = json.loads(file.read_text())
+        self.assertEqual(len(fit["slowdowns"]), 2500)
+        self.assertGreaterEqual(min(fit["slowdowns"]), 1)
+        self.assertEqual(len(fit["errors"]["held_out"]), 754)
+        self.assertLess(fit["errors"]["held_out"][375], fit["errors"]["no_model"][375])
+        c = ",".join(map(repr, fit["coefficients"]))
+        self.good("plan", "gpulet", EQUAL, f"--interference={c}")
+        text = self.good("fit", "interference", EQUAL, "--by-side", "--set", "seed=2")
+        self.assertIn("drawn by sides, seed 1\n", text)
+        self.bad("fit", "interference", SCENARIO, says="lanes do not slow each other here")
+        measured = SOURCE / "docs/results/gpulets/pairs.csv"
+        self.bad("fit", "interference", measured, "--set", "seed=2",
+                 says="--set is for scenarios")
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

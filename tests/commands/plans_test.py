@@ -9,7 +9,7 @@ import re
 import sys
 import unittest
 
-from command_case import CommandCase, SCENARIO, SHORT, SOURCE, tactus
+from command_case import CommandCase, SCENARIO, SHORT, SOURCE, reproduce, tactus
 
 
 class Plans(CommandCase):
@@ -235,8 +235,10 @@ class Plans(CommandCase):
 
     # Figures 13 and 14 of gpu-lets: what a planner that counts on interference is for.
     def test_plans_that_count_on_interference_keep_their_slos_on_devices_that_have_it(self):
-        self.good("reproduce", "gpulets", "--figure", "13,14", "--seeds", 1, "--out", self.folder,
-                  "--scenarios", SOURCE / "scenarios/gpulets", "--figures", SOURCE / "figures")
+        done = reproduce("gpulets", "--figure", "13,14", "--seeds", 1, "--out", self.folder,
+                         "--scenarios", SOURCE / "scenarios/gpulets", "--figures",
+                         SOURCE / "figures")
+        self.assertEqual(done.returncode, 0, done.stderr)
         with open(self.folder / "fig13.csv", encoding="utf-8") as file:
             next(file)  # what it was made from
             rows = {(row["series"], row["load"]): row for row in csv.DictReader(file)}
@@ -418,6 +420,13 @@ class Plans(CommandCase):
         zoo = SOURCE / "scenarios/partition/zoo.toml"
         first, second = self.folder / "first.json", self.folder / "second.json"
         words = ["plan", "partition", zoo, "--trials", 60000]
+
+        def objective(*more):
+            file = self.folder / "compared.json"
+            self.good(*words, *more, "--json", file)
+            return json.loads(file.read_text())["objective"]
+
+        self.assertLess(objective("--descents", 1), objective("--solver", "random"))
         text = self.good(*words, "--json", first)
         self.assertEqual(text, self.good(*words), "the same seed and trials, another plan")
         # The trials alone end it, however short a time limit would be, unless one is stated.

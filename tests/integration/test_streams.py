@@ -267,6 +267,15 @@ class SecureServerTest(unittest.TestCase):
             self.assertEqual(code, 2, errors)
             self.assertIn(says, errors)
 
+    # A name that begins like this machine's address is another's, and would be told the token.
+    def test_a_token_goes_to_no_other_machine_in_the_clear(self):
+        for url in ("127.example.org:8001", "127.0.0.1.example.org:8001"):
+            done = subprocess.run(
+                [TACTUS, "stream", self.film, "--model", "echo", "--url", url, "--token-file",
+                 self.files / "token"], capture_output=True, text=True, timeout=2 * WAIT_S)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"the token would go to {url} without TLS", done.stderr)
+
     def test_a_stream_of_a_server(self):
         with contextlib.closing(serving.Server(fill=make_repository)) as near:
             config = {"source": str(self.film), "model": "echo", "realtime": False,

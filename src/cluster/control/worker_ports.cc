@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/host_port.h"
+
 namespace tactus {
 namespace {
 
@@ -82,16 +84,11 @@ Expected<PeerAddress> ParsePeerAddress(const std::string& text) {
     return InvalidArgument("--peer-address '" + text +
                            "' is not HOST or HOST:PORT (of an IPv6 address [HOST]:PORT)");
   };
-  const std::size_t colon = text.rfind(':');
-  const bool bracketed = text.starts_with('[');
-  // Several colons and no brackets: an IPv6 address without a port.
-  const bool bare = colon == text.npos || (!bracketed && text.find(':') != colon) ||
-                    (bracketed && text.ends_with(']'));
-  if (text.empty()) return wrong();
-  if (bare) return PeerAddress{.host = text};
-  const auto port = PortIn(std::string_view(text).substr(colon + 1));
-  if (!port || colon == 0 || (bracketed && text[colon - 1] != ']')) return wrong();
-  return PeerAddress{.host = text.substr(0, colon), .port = *port};
+  if (const auto place = ParseHostPort(text)) {
+    return PeerAddress{.host = Bracketed(place->host), .port = place->port};
+  }
+  if (!ParseHostPort(Bracketed(text) + ":0")) return wrong();
+  return PeerAddress{.host = text};
 }
 
 WorkerPorts PortsToStartWith(const WorkerPorts& named, const KeptWorker& last) {

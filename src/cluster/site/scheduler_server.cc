@@ -13,6 +13,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "base/host_port.h"
 #include "base/underway.h"
 #include "cluster/site/scheduler_link.h"
 #include "cluster/site/schedulers_list.h"
@@ -28,11 +29,6 @@ namespace {
 using std::chrono::steady_clock;
 
 TimePoint Now() { return TimePoint{steady_clock::now().time_since_epoch()}; }
-
-std::string Named(const std::string& host, std::uint16_t port) {
-  const bool v6 = host.find(':') != std::string::npos;
-  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
-}
 
 }  // namespace
 
@@ -341,7 +337,7 @@ Expected<std::uint16_t> SchedulerServer::Start() {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.SetMaxReceiveMessageSize(64 << 20);
   int port = 0;
-  const std::string address = Named(body.options.address, body.options.port);
+  const std::string address = HostPortText(body.options.address, body.options.port);
   builder.AddListeningPort(address, body.options.tls.Listening(), &port);
   builder.RegisterService(body.service.get());
   body.server = builder.BuildAndStart();

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/base64.h"
+#include "base/host_port.h"
 #include "knowledge/etcd/etcd_client.h"
 
 namespace tactus::knowledge {
@@ -172,18 +173,6 @@ void EtcdLease::Resign() {
   lease_.clear();
 }
 
-// HOST:PORT, an IPv6 address in brackets.
-std::optional<EtcdEndpoint> EndpointIn(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  const std::string_view port = text.substr(colon + 1);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const std::uint64_t number = NumberIn(port);
-  if (host.empty() || number == 0 || number > 65'535) return std::nullopt;
-  return EtcdEndpoint{std::string(host), std::to_string(number)};
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<Coordination>> OpenEtcdLease(std::string_view where,
@@ -194,9 +183,9 @@ Expected<std::unique_ptr<Coordination>> OpenEtcdLease(std::string_view where,
   bool sound = slash != std::string_view::npos && slash + 1 < rest.size();
   for (std::string_view list = rest.substr(0, slash); sound && !list.empty();) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    const auto member = EndpointIn(list.substr(0, comma));
-    if (member) members.push_back(*member);
-    sound = member.has_value();
+    const auto member = ParseHostPort(list.substr(0, comma));
+    sound = member && member->port != 0;
+    if (sound) members.push_back({member->host, std::to_string(member->port)});
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   if (!sound || members.empty()) {

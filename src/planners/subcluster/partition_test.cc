@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "planners/subcluster/partition_experiment.h"
 #include "planners/subcluster/partition_search.h"
 #include "planners/subcluster/partition_testing.h"
 
@@ -180,7 +179,7 @@ TEST(PartitionSearch, FindsTheBestOfAllPartitions) {
 }
 
 TEST(PartitionSearch, SameSeedAndTrialsSamePartition) {
-  const PartitionProblem problem = MakePartitionProblem({.models = 60, .sub_clusters = 5}, 7);
+  const PartitionProblem problem = LargePartitionProblem(7, 60, 5);
   const PartitionSearchOptions options{.seed = 3, .most_trials = 50'000};
   const auto one = SearchPartition(problem, options);
   const auto two = SearchPartition(problem, options);
@@ -195,7 +194,7 @@ TEST(PartitionSearch, SameSeedAndTrialsSamePartition) {
 
 // One descent of 60 models settles; where it settles, others find better.
 TEST(PartitionSearch, DescendsAgainFromElsewhere) {
-  const PartitionProblem problem = MakePartitionProblem({.models = 60, .sub_clusters = 5}, 7);
+  const PartitionProblem problem = LargePartitionProblem(7, 60, 5);
   const auto one = SearchPartition(problem, {.seed = 3, .patience = 4});
   const auto many = SearchPartition(problem, {.seed = 3, .patience = 4, .descents = 12});
   ASSERT_TRUE(one && many);
@@ -218,7 +217,7 @@ TEST(PartitionSearch, DescendsAgainWithinTheLimits) {
 }
 
 TEST(PartitionSearch, EndsWhenToldTo) {
-  const PartitionProblem problem = MakePartitionProblem({.models = 60, .sub_clusters = 5}, 7);
+  const PartitionProblem problem = LargePartitionProblem(7, 60, 5);
   std::vector<PartitionProgress> seen;
   const auto found = SearchPartition(problem, {}, [&](const PartitionProgress& progress) {
     seen.push_back(progress);
@@ -234,7 +233,7 @@ TEST(PartitionSearch, EndsWhenToldTo) {
 
 // Disruption: as many models move as may, and the more may the better.
 TEST(PartitionSearch, MovesNoMoreThanItMay) {
-  PartitionProblem problem = MakePartitionProblem({.models = 120, .sub_clusters = 6}, 5);
+  PartitionProblem problem = LargePartitionProblem(5, 120, 6);
   problem.previous = SearchPartition(problem, {.most_trials = 50'000})->partition;
   // The load changes: every fourth model's rate trebles, and two models are new.
   for (std::size_t i = 0; i < problem.models.size(); i += 4) problem.models[i].rate_rps *= 3;
@@ -251,36 +250,20 @@ TEST(PartitionSearch, MovesNoMoreThanItMay) {
   EXPECT_LT(before, 0.02);
 }
 
-// A.2 in small: the search against the baseline, with a part of the baseline's time.
-TEST(PartitionExperiment, TheSearchIsFarMoreEvenThanDrawing) {
+// Symphony's Appendix A.2 in small: the search against the baseline, with a part of the baseline's
+// time.
+TEST(PartitionSearch, IsFarMoreEvenThanDrawing) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const auto searched =
-        RunPartitionConfiguration({}, PartitionSolver::kSearch, seed, {.most_trials = 200'000}, {});
-    const auto drawn =
-        RunPartitionConfiguration({}, PartitionSolver::kRandom, seed, {.most_trials = 2000}, {});
+    const PartitionProblem problem = LargePartitionProblem(seed);
+    const auto searched = SearchPartition(problem, {.seed = seed, .most_trials = 200'000});
+    const auto drawn = DrawPartition(problem, {.seed = seed, .most_trials = 2000});
     ASSERT_TRUE(searched && drawn);
-    EXPECT_LT(searched->found.score.rate_imbalance, 0.05);
-    EXPECT_LT(searched->found.score.memory_imbalance, 0.05);
-    EXPECT_GT(drawn->found.score.rate_imbalance, 0.2);
-    EXPECT_GT(drawn->found.score.memory_imbalance, 0.2);
+    EXPECT_LT(searched->score.rate_imbalance, 0.05);
+    EXPECT_LT(searched->score.memory_imbalance, 0.05);
+    EXPECT_GT(drawn->score.rate_imbalance, 0.2);
+    EXPECT_GT(drawn->score.memory_imbalance, 0.2);
   }
-}
-
-TEST(PartitionExperiment, IsTheSameForASeed) {
-  const PartitionProblem one = MakePartitionProblem({}, 1);
-  const PartitionProblem two = MakePartitionProblem({}, 1);
-  const PartitionProblem other = MakePartitionProblem({}, 2);
-  ASSERT_EQ(one.models.size(), 800u);
-  EXPECT_EQ(one.sub_clusters, 20);
-  int different = 0;
-  for (std::size_t i = 0; i < one.models.size(); ++i) {
-    EXPECT_EQ(one.models[i].name, two.models[i].name);
-    EXPECT_EQ(one.models[i].rate_rps, two.models[i].rate_rps);
-    different += one.models[i].name != other.models[i].name ? 1 : 0;
-  }
-  EXPECT_GT(different, 600);
-  EXPECT_TRUE(Validate(one));
 }
 
 }  // namespace

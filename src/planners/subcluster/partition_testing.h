@@ -38,6 +38,20 @@ inline PartitionProblem RandomPartitionProblem(std::uint64_t seed) {
   return problem;
 }
 
+// 800 models of very different sizes and rates onto 20 sub-clusters, or as many as are asked for.
+inline PartitionProblem LargePartitionProblem(std::uint64_t seed, int models = 800,
+                                              int sub_clusters = 20) {
+  Rng rng = Rng::Stream(seed, "large partition problem");
+  PartitionProblem problem{.sub_clusters = sub_clusters, .most_memory_mb = 11264};
+  for (int i = 0; i < models; ++i) {
+    problem.models.push_back({.name = "m" + std::to_string(i),
+                              .rate_rps = rng.Exponential(0.01),
+                              .static_mb = 10 + rng.Exponential(1.0 / 150),
+                              .dynamic_mb = 1024});
+  }
+  return problem;
+}
+
 // By trying each of the sub_clusters ^ models partitions; nothing when none keeps the limits.
 inline std::optional<Partition> BestOfAllPartitions(const PartitionProblem& problem) {
   std::optional<Partition> best;

@@ -34,7 +34,11 @@ constexpr double kLeastCounted = 10;  // requests of every model, for a rate to 
 
 // Of what arrives (ArrivalName): of a pipeline its requests', and nothing of their models. NaN
 // where something could have come and none was counted.
-std::vector<double> BadRatiosOf(const RunReport& run, const Scenario& scenario) {
+std::vector<double> BadRatiosOf(const RunReport& run, const Scenario& scenario,
+                                bool together = false) {
+  if (together) {
+    return {run.all.requests == 0 ? std::numeric_limits<double>::quiet_NaN() : run.all.bad_ratio};
+  }
   const std::vector<double> rates = ArrivalRates(scenario);
   std::vector<double> ratios;
   const auto add = [&](std::int64_t counted, double bad_ratio) {
@@ -57,7 +61,8 @@ bool Pass(const std::vector<double>& ratios, double limit) {
 }
 
 // `highest_rps`: a load far above all that the search will offer.
-Status CheckSearchable(const Scenario& scenario, double highest_rps, double sustained_rps) {
+Status CheckSearchable(const Scenario& scenario, double highest_rps, double sustained_rps,
+                       bool together = false) {
   if (scenario.scale_interval_s > 0) {
     return InvalidArgument(
         fmt::format("{}: its lanes follow the load ([autoscale]), so there is no one highest load, "
@@ -65,13 +70,13 @@ Status CheckSearchable(const Scenario& scenario, double highest_rps, double sust
                     "number of lanes; --set autoscale.interval_s=0 takes all {} lanes at once",
                     scenario.name, scenario.lanes));
   }
-  const double least_rps = LeastJudgedRate(scenario);
+  const double least_rps = LeastJudgedRate(scenario, together);
   if (least_rps <= highest_rps) return {};
   return InvalidArgument(fmt::format(
-      "{}: too short a run to judge a load by: for {:.0f} requests of every model to count it "
-      "takes {:.3g} r/s, and there are about {:.3g}; --set duration_s=... makes it longer, and "
-      "warmup_requests and warmup_s do not count",
-      scenario.name, kLeastCounted, least_rps, sustained_rps));
+      "{}: too short a run to judge a load by: for {:.0f} requests{} to count it takes {:.3g} r/s, "
+      "and there are about {:.3g}; --set duration_s=... makes it longer, and warmup_requests and "
+      "warmup_s do not count",
+      scenario.name, kLeastCounted, together ? "" : " of every model", least_rps, sustained_rps));
 }
 
 // The model that held the peak down for most of the seeds.
@@ -140,11 +145,12 @@ Expected<double> FitError(const Scenario& scenario, const ProfileFile& profile) 
   return worst;
 }
 
-double LeastJudgedRate(const Scenario& scenario) {
+double LeastJudgedRate(const Scenario& scenario, bool together) {
   double total = 0;
-  double rarest = std::numeric_limits<double>::infinity();
   for (const double rate : Rates(scenario)) total += rate;
+  double rarest = together ? total : std::numeric_limits<double>::infinity();
   for (const double rate : ArrivalRates(scenario)) {
+    if (together) break;
     if (rate > 0) rarest = std::min(rarest, rate);
   }
   const auto skipped = static_cast<double>(scenario.warmup_requests);
@@ -173,11 +179,12 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
   if (search.start_rps == 0) search.start_rps = std::max(1.0, fluid_rps);
   constexpr double kBeyond =
       16;  // times what the lanes can sustain: whatever is found there is no peak
-  if (auto checked = CheckSearchable(scenario, kBeyond * search.start_rps, search.start_rps);
+  if (auto checked =
+          CheckSearchable(scenario, kBeyond * search.start_rps, search.start_rps, options.together);
       !checked) {
     return std::unexpected(checked.error());
   }
-  search.least_rps = std::max(search.least_rps, LeastJudgedRate(scenario));
+  search.least_rps = std::max(search.least_rps, LeastJudgedRate(scenario, options.together));
 
   for (const double multiple : options.multiples) result.beside.push_back({multiple, {}});
   std::vector<double> peaks;
@@ -189,7 +196,7 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
           if (options.on_probe) options.on_probe(s, probes++);
           auto run = RunAt(scenario, profile, make_policy, options.seeds[s], rate_rps);
           if (!run) return std::unexpected(run.error());
-          std::vector<double> ratios = BadRatiosOf(*run, scenario);
+          std::vector<double> ratios = BadRatiosOf(*run, scenario, options.together);
           // Rates that pass rise: the last one is the peak.
           if (Pass(ratios, search.bad_limit)) best = std::move(*run);
           return ratios;
@@ -212,7 +219,8 @@ Expected<PeakResult> FindPeakGoodput(const Scenario& scenario, const ProfileFile
   const ConfidentMean mean = MeanWithConfidence(peaks);
   peak.rate_rps = mean.mean;
   peak.half_width_rps = mean.half_width;
-  peak.limiting_model = LimitingModel(scenario, result.searches);
+  peak.rates_rps = peaks;
+  if (!options.together) peak.limiting_model = LimitingModel(scenario, result.searches);
   for (RunReport& run : result.at_peak.runs) run.peak = peak;
   return result;
 }
@@ -261,7 +269,13 @@ Expected<LeastLanes> FindLeastLanes(const Scenario& scenario, const ProfileFile&
   }
   const auto fluid = FluidLeastLanes(scenario, profile, options.most);
   if (!fluid) return std::unexpected(fluid.error());
-  LeastLanes least{.fluid = scenario.pipelines.empty() ? *fluid : 0};
+  LeastLanes least;
+  if (scenario.pipelines.empty()) {
+    const auto models = AffineModels(scenario, profile);
+    if (!models) return std::unexpected(models.error());
+    least.fluid = *fluid;
+    least.fluid_exact = FluidLanes(*models);
+  }
   std::size_t probes = 0;
   const auto sustains = [&](int lanes) -> Expected<bool> {
     const Scenario tried = OnLanes(scenario, lanes);

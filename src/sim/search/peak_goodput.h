@@ -37,6 +37,9 @@ struct PeakOptions {
   // start_rps 0: the fluid limit.
   GoodputSearchOptions search{.start_rps = 0};
   std::vector<std::uint64_t> seeds = {1};
+  // A rate is judged by the violation ratio of all requests together, not of the worst model: of
+  // models that are alike this takes far fewer requests. Not for pipelines.
+  bool together = false;
   // Runs at these multiples of each seed's peak besides: below 1 they show whether lanes are used
   // in proportion to the load, above 1 whether the goodput keeps its flat top (Symphony, 3.5).
   std::vector<double> multiples;
@@ -57,9 +60,9 @@ struct PeakResult {
   std::vector<LoadedRuns> beside;     // by PeakOptions::multiples
 };
 
-// The least total rate at which some 10 requests of every model count: at less, a model may have
-// none at all, and what is found is chance.
-double LeastJudgedRate(const Scenario& scenario);
+// The least total rate at which some 10 requests of every model count, or of all together: at less,
+// a model may have none at all, and what is found is chance.
+double LeastJudgedRate(const Scenario& scenario, bool together = false);
 
 // The mean over seeds of each seed's peak: arrivals differ between seeds, so the spread of the
 // peaks is what another day would bring. The scenario's own seed and rate do not matter. The
@@ -83,6 +86,8 @@ struct LeastLanes {
   // No policy that drops nothing and always runs the final exit does with fewer; `most` at the
   // most.
   int fluid = 0;
+  // The same without rounding, and without `most`.
+  double fluid_exact = 0;
   // By seed, on `lanes`; where those are 0, on `most` up to the seed at which they were too few.
   std::vector<RunReport> runs;
 };

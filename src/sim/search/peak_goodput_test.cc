@@ -47,6 +47,38 @@ TEST(PeakGoodput, OfAQueueIsBelowItsCapacity) {
   EXPECT_EQ(found->peak.limiting_model, "m");
 }
 
+// What follows from a peak, as a run at each seed's own, needs the peaks and not their mean.
+TEST(PeakGoodput, TellsEachSeedsPeak) {
+  const auto found = FindPeakGoodput(Single(), Affine(), Named("symphony:gather=prefix,lead=0"),
+                                     {.seeds = {7, 8}});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_THAT(found->peak.rates_rps,
+              ::testing::ElementsAre(found->searches[0].rate_rps, found->searches[1].rate_rps));
+  EXPECT_DOUBLE_EQ(found->peak.rate_rps, (found->peak.rates_rps[0] + found->peak.rates_rps[1]) / 2);
+}
+
+// Of models that are alike the worst is so by chance: judged together, their peak is higher, and a
+// run that is too short for each of them is long enough for all.
+TEST(PeakGoodput, OfModelsThatAreJudgedTogetherIsThatOfAllRequests) {
+  ProfileFile profile = Affine();
+  Scenario scenario = Single();
+  scenario.lanes = 4;
+  scenario.models.assign(8, scenario.models[0]);
+  for (std::size_t m = 0; m < scenario.models.size(); ++m) {
+    scenario.models[m].name = "m" + std::to_string(m);
+    scenario.models[m].profile_as = "m";
+  }
+  EXPECT_NEAR(LeastJudgedRate(scenario) / LeastJudgedRate(scenario, true), 8, 1e-9);
+  const auto policy = Named("symphony:gather=prefix,lead=0");
+  const auto worst = FindPeakGoodput(scenario, profile, policy, {.seeds = {7}});
+  const auto together =
+      FindPeakGoodput(scenario, profile, policy, {.seeds = {7}, .together = true});
+  ASSERT_TRUE(worst && together);
+  EXPECT_GT(together->peak.rate_rps, worst->peak.rate_rps);
+  EXPECT_LE(together->at_peak.runs[0].all.bad_ratio, 0.01);
+  EXPECT_EQ(together->peak.limiting_model, "");
+}
+
 // The runs must be those of the peak that is printed beside them.
 TEST(PeakGoodput, RunsAtThePeakAndBesideIt) {
   const auto found = FindPeakGoodput(Single(), Affine(), Named("symphony:gather=prefix,lead=0"),
@@ -212,6 +244,7 @@ TEST(LeastLanes, CarryTheRateAndOneLessDoesNot) {
   const auto models = AffineModels(scenario, Affine());
   EXPECT_GE(least->fluid, FluidLanes(*models));
   EXPECT_LT(least->fluid, FluidLanes(*models) + 1);
+  EXPECT_DOUBLE_EQ(least->fluid_exact, FluidLanes(*models));
   EXPECT_GE(least->lanes, least->fluid);
   ASSERT_EQ(least->runs.size(), 2u);
   for (const RunReport& run : least->runs) {
