@@ -35,7 +35,7 @@ struct Trace {
   int batch = 0;          // 0: it was in none
   std::string exit;       // empty: none served it
   bool emulated = false;  // its times come from a profile
-  Instant received;       // REQUEST_START: the whole request is there
+  Instant received;       // REQUEST_START: the first bytes of the request came
   Instant queued;         // QUEUE_START: it is read and checked
   struct Compute {
     Instant start;
