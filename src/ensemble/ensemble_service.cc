@@ -218,7 +218,8 @@ CallId EnsembleService::Infer(InferCall&& call) {
     ensemble = plain;
   }
   Observer* const observer = ensemble->is_part() ? nullptr : options_.observer;
-  if (const auto limit = call.limit.shortest(); limit && *limit <= Duration{}) {
+  const auto passed = std::chrono::duration_cast<Duration>(around_->clock() - call.received);
+  if (call.limit.IsOver(std::max(passed, Duration{}))) {
     return Refuse(call, ErrorCode::kDeadlineExceeded, "the request's time was over when it came",
                   observer);
   }

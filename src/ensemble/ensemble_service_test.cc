@@ -93,6 +93,17 @@ TEST(EnsembleService, PassesViewsFromStepToStep) {
   EXPECT_EQ(bench.service->unfinished(), 0u);
 }
 
+TEST(EnsembleService, ACallWhoseTimeWasOverWhenItHadComeStartsNoStep) {
+  EnsembleBench bench;
+  DeclareChain(bench);
+  bench.since_header = Millis(10);
+  auto& asked = bench.Call("chain", {1, 4}, {1, 2, 3, 4}, Millis(10));
+  ASSERT_EQ(asked.replies.size(), 1u);
+  EXPECT_EQ(asked.reply().status.error().code, ErrorCode::kDeadlineExceeded);
+  bench.Call("chain", {1, 4}, {1, 2, 3, 4}, Millis(11));
+  EXPECT_EQ(bench.steps.held.size(), 1u);
+}
+
 // A call without limits of its own must still end by the ensemble's SLO: its steps share it.
 TEST(EnsembleService, StepsShareTheTimeThatIsLeft) {
   EnsembleBench bench;

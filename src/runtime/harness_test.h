@@ -141,7 +141,7 @@ class Harness {
     InferCall call;
     call.inputs = {{"x", DataType::kFp32, std::move(shape), *bytes}};
     call.keepalive = bytes;
-    call.received = std::chrono::steady_clock::now();
+    call.received = std::chrono::steady_clock::now() - since_header;
     call.limit.Tighten(limit);
     call.due_by_limit = due_by_limit;
     call.model = std::move(spec);
@@ -153,6 +153,7 @@ class Harness {
     return index;
   }
 
+  Duration since_header{};  // how long the calls that are sent took to come
   FakeEngine engine;
   Replies replies;
   std::unique_ptr<Runtime> runtime;

@@ -333,7 +333,7 @@ CallId Runtime::Body::Infer(InferCall&& call) {
                   "inference requests");
   }
   // Whatever --expiry says: it would be the most urgent of all, and nobody waits for it.
-  if (const auto limit = call.limit.shortest(); limit && *limit <= Duration{}) {
+  if (call.limit.IsOver(std::max(clock.Now() - clock.At(call.received), Duration{}))) {
     return Refuse(call, ErrorCode::kDeadlineExceeded, "the request's time was over when it came");
   }
   std::shared_ptr<ServedModel> model = repository->Acquire(call.model.get());

@@ -260,6 +260,11 @@ TEST(Runtime, ACallWhoseTimeWasOverWhenItCameIsRefusedAndNotTheMostUrgent) {
     EXPECT_EQ(reply.served.outcome, Outcome::kExpired);
     EXPECT_EQ(reply.served.batch, 0);
   }
+  // It was over by the time that the last of its bytes had come.
+  h.since_header = Millis(20);
+  const InferReply& slow = h.replies.Await(h.Send("a", {1, 2}, {1, 2}, Millis(20)));
+  ASSERT_FALSE(slow.status);
+  EXPECT_EQ(slow.status.error().code, ErrorCode::kDeadlineExceeded);
   EXPECT_TRUE(h.replies.Await(h.Send("a", {1, 2}, {1, 2}, Seconds(60))).status);
 }
 

@@ -19,6 +19,8 @@ class TimeLimit {
     if (!limit || *limit > kLongest) return;
     if (!shortest_ || *limit < *shortest_) shortest_ = limit;
   }
+  // Whether it is over so long after the call's arrival.
+  bool IsOver(Duration passed) const { return shortest_ && *shortest_ <= passed; }
   // Empty if there is no limit.
   std::optional<Duration> shortest() const { return shortest_; }
 

@@ -25,6 +25,13 @@ TEST(TimeLimit, TheShortestCountsAndNonsenseIsNone) {
   EXPECT_EQ(Of({Millis(1), Duration::max()}).shortest(), Millis(1));
 }
 
+TEST(TimeLimit, IsOverOnceItHasPassed) {
+  EXPECT_FALSE(Of({}).IsOver(Seconds(1000)));
+  EXPECT_FALSE(Of({Millis(5)}).IsOver(Millis(4)));
+  EXPECT_TRUE(Of({Millis(5)}).IsOver(Millis(5)));
+  EXPECT_TRUE(Of({Millis(-5)}).IsOver(Duration{}));
+}
+
 TEST(DeadlineOf, IsTheEarlierOfModelAndClient) {
   EXPECT_EQ(DeadlineOf(kReceived, Millis(50), {}), kReceived + Millis(50));
   EXPECT_EQ(DeadlineOf(kReceived, Millis(50), Of({Millis(20)})), kReceived + Millis(20));

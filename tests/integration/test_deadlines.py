@@ -1,8 +1,10 @@
 """Timeouts, cancellation and clients that vanish, while the only lane is busy with a slow batch."""
 
 import concurrent.futures
+import contextlib
 import json
 import socket
+import time
 import unittest
 
 import numpy
@@ -10,7 +12,7 @@ import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
 from tritonclient.utils import InferenceServerException
 
-from serving import WAIT_S, ServedTest
+from serving import WAIT_S, ServedTest, Server
 
 ROW = numpy.arange(4, dtype=numpy.float32).reshape(1, 4)
 BODY = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4],
@@ -105,6 +107,27 @@ class DeadlineTest(ServedTest):
             self.server.await_pending(4)
         self.server.await_metric(before + 1, "tactus_requests_total", model="slow",
                                  outcome="cancelled")
+
+
+class SlowUploadTest(unittest.TestCase):
+    """The client waits from its header on, however long its body takes."""
+
+    def status(self, server, timeout_ms, pause_s):
+        host, port = server.http.split(":")
+        head = (f"POST /v2/models/echo/infer HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                f"X-Request-Timeout-Ms: {timeout_ms}\r\nContent-Length: {len(BODY)}\r\n\r\n")
+        with socket.create_connection((host, int(port)), timeout=WAIT_S) as connection:
+            connection.sendall(head.encode() + BODY[:10])
+            time.sleep(pause_s)
+            connection.sendall(BODY[10:])
+            return int(connection.recv(65536).split(b" ")[1])
+
+    def test_a_body_that_takes_longer_than_the_call_may_is_not_computed(self):
+        # Even where every request is computed however late.
+        with contextlib.closing(Server("--expiry", "never")) as server:
+            self.assertEqual(self.status(server, timeout_ms=1000 * WAIT_S, pause_s=0.3), 200)
+            self.assertEqual(self.status(server, timeout_ms=100, pause_s=0.3), 504)
+            self.assertEqual(server.terminate(), 0)
 
 
 if __name__ == "__main__":
