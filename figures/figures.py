@@ -8,6 +8,7 @@ import json
 import claims
 import papers
 import pictures
+from program import load_toml
 
 
 def load_data(path):
@@ -56,7 +57,7 @@ def check(figure, claim):
 def draw_and_claim(folder, out, made, json_file):
     """Of a paper's folder the figures `made`, whose CSV files are in `out`: a picture of each as
     SVG and PNG, and claims.csv; with `json_file`, the claims as checks."""
-    paper = papers.load(folder / 'paper.toml')
+    paper = load_toml(folder / 'paper.toml')
     found = []
     for figure in made:
         says = papers.load_figure(folder, figure['stem'])

@@ -25,10 +25,9 @@ a figure
 """
 import dataclasses
 import re
-import tomllib
 
 import answers
-from program import Failed
+from program import Failed, load_toml
 
 
 @dataclasses.dataclass
@@ -87,22 +86,11 @@ def stem_of(figure_id):
     return figure_id if figure_id.startswith('table') else 'fig' + figure_id.rjust(2, '0')
 
 
-def load(path):
-    try:
-        with open(path, 'rb') as file:
-            return tomllib.load(file)
-    except FileNotFoundError as error:
-        raise Failed(f'{path}: cannot read this file') from error
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r'line (\d+)', str(error))
-        raise Failed(f"{path}:{line[1] if line else '1'}: {error}") from error
-
-
 def load_figure(folder, stem):
     """A figure's file; what it does not say, the one that it is `like` says."""
-    figure = load(folder / f'{stem}.toml')
+    figure = load_toml(folder / f'{stem}.toml')
     if 'like' in figure:
-        figure = load(folder / f'{stem_of(figure["like"])}.toml') | figure
+        figure = load_toml(folder / f'{stem_of(figure["like"])}.toml') | figure
     return figure
 
 
@@ -173,7 +161,7 @@ def read_paper(folder, wanted=()):
     if not (folder / 'paper.toml').exists():
         raise Failed(f"{folder} is no paper's folder; call it from the root of the source, or give "
                      '--figures DIR')
-    paper = load(folder / 'paper.toml')
+    paper = load_toml(folder / 'paper.toml')
     for each in wanted:
         if each not in paper['figures']:
             raise Failed(f"--figure {each}: {paper['title']} has {', '.join(paper['figures'])} "

@@ -2,6 +2,7 @@
 import itertools
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -58,7 +59,10 @@ def load_toml(path):
         with open(path, 'rb') as file:
             return tomllib.load(file)
     except OSError as error:
-        raise Failed(f'{path}: cannot read this scenario') from error
+        raise Failed(f'{path}: cannot read this file') from error
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r'line (\d+)', str(error))
+        raise Failed(f"{path}:{line[1] if line else '1'}: {error}") from error
 
 
 def load_scenario(path):

@@ -298,7 +298,7 @@ class Programs(CommandCase):
         done = reproduce("symphony", "--figure", "2", "--out", out, "--scenarios", self.folder,
                          "--figures", SOURCE / "figures")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("cannot read this scenario", done.stderr)
+        self.assertIn("cannot read this file", done.stderr)
         self.assertFalse(out.exists())
 
 

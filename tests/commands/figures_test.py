@@ -15,6 +15,7 @@ sys.path.insert(0, str(SOURCE / "figures"))
 import claims
 import papers
 import pictures
+from program import load_toml
 
 PAPER = """
 title = "A paper"
@@ -178,7 +179,7 @@ class Claims(unittest.TestCase):
 
     def test_every_figure_of_every_paper_can_be_read(self):
         for paper in sorted((SOURCE / "figures").glob("*/paper.toml")):
-            ids = papers.load(paper)["figures"]
+            ids = load_toml(paper)["figures"]
             self.assertEqual({papers.stem_of(each) + ".toml" for each in ids} | {"paper.toml"},
                              {file.name for file in paper.parent.iterdir()})
             for each in ids:
