@@ -84,7 +84,7 @@ Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
   if (Status fine = CheckSchedulers("--schedulers", flags.schedulers, safe); !fine) {
     return std::unexpected(fine.error());
   }
-  if (!flags.insecure && !IsLoopback(flags.metrics_address)) {
+  if (!flags.insecure && !IsThisMachine(flags.metrics_address)) {
     return InvalidArgument(
         fmt::format("--metrics-address {} is beyond this machine, and the page is unencrypted and "
                     "open to everybody: --insecure allows it where the network keeps strangers out",

@@ -2,12 +2,13 @@
 
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+
+#include "base/host_port.h"
 
 namespace tactus {
 namespace {
@@ -108,14 +109,6 @@ Admission Access::Admit(Scope needed, std::string_view authorization) const {
   return {Outcome::kAdmitted, bearer->name, {}};
 }
 
-bool IsLoopback(const std::string& address) {
-  in_addr v4{};
-  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
-  in6_addr v6{};
-  return inet_pton(AF_INET6, address.c_str(), &v6) == 1 &&
-         std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
-}
-
 Status CheckListening(std::string_view address, bool tls, bool tokens, bool insecure) {
   if (!IsIpAddress(std::string(address))) {
     return InvalidArgument(
@@ -123,7 +116,7 @@ Status CheckListening(std::string_view address, bool tls, bool tokens, bool inse
                     "only) or 0.0.0.0 (every network that it is in)",
                     address));
   }
-  if (insecure || IsLoopback(std::string(address))) return {};
+  if (insecure || IsThisMachine(address)) return {};
   if (tls && tokens) return {};
   const char* const lacks = tls      ? "--tokens"
                             : tokens ? "--tls-cert and --tls-key"

@@ -74,9 +74,6 @@ class Access {
   FileState token_state_;  // of Refresh
 };
 
-// Whether only this machine reaches a server there.
-bool IsLoopback(const std::string& address);
-
 // What must hold before a server listens on `address`: beyond this machine it needs TLS and tokens,
 // or an operator who says that it does not. InvalidArgument with what to do.
 Status CheckListening(std::string_view address, bool tls, bool tokens, bool insecure);
