@@ -32,4 +32,12 @@ CallEnd EndOf(const Status& status, bool strict_triton) {
   return end;
 }
 
+Error NoWholeMessage() {
+  return {ErrorCode::kInternal, "no whole message came: its frame is cut off or wrong"};
+}
+
+CallEnd DeadlinePassed() {
+  return EndOf(Fail(ErrorCode::kDeadlineExceeded, "Deadline Exceeded"), false);
+}
+
 }  // namespace tactus

@@ -67,6 +67,10 @@ struct CallEnd {
 };
 // `error` in the shared table's words; what is worth repeating says so in its trailers.
 CallEnd EndOf(const Status& status, bool strict_triton);
+// Its frame is cut off or wrong, or it never came.
+Error NoWholeMessage();
+// In the words for which clients of gRPC look.
+CallEnd DeadlinePassed();
 
 // The connection's side. Whoever holds it after the call has ended speaks to nobody.
 class ServerCall {

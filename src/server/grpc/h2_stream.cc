@@ -23,7 +23,6 @@ constexpr std::size_t kWindow = 65535;
 // A window of HTTP/2 has 31 bits.
 constexpr std::size_t kMostWindow = std::size_t{1} << 30;
 
-constexpr const char* kNoWhole = "no whole message came: its frame is cut off or wrong";
 constexpr std::string_view kCodings = "identity, deflate, gzip";
 
 // As gRPC writes a status text into a field: what is no plain ASCII in hex.
@@ -158,13 +157,13 @@ void H2Stream::Feed(std::span<const std::byte> bytes) {
 // A message's length is there: whether the rest may come.
 bool H2Stream::Begun() {
   message_begun_ = Clock::now();
-  const auto refuse = [this](ErrorCode code, std::string text) {
-    Finish(EndOf(Fail(code, std::move(text)), false));
+  const auto refuse = [this](Error error) {
+    Finish(EndOf(std::unexpected(std::move(error)), false));
     return false;
   };
   if (reader_.flag() > 1 ||
       (reader_.flag() == 1 && coding_known_ && head_.coding == Coding::kIdentity)) {
-    return refuse(ErrorCode::kInternal, kNoWhole);
+    return refuse(NoWholeMessage());
   }
   if (reader_.flag() == 1 && !coding_known_) {
     Finish({.code = 12,
@@ -175,16 +174,16 @@ bool H2Stream::Begun() {
     return false;
   }
   if (reader_.size() > rpc_->most_bytes) {
-    return refuse(ErrorCode::kResourceExhausted,
-                  fmt::format("the message has {} bytes, more than the {} that one may have",
-                              reader_.size(), rpc_->most_bytes));
+    return refuse({ErrorCode::kResourceExhausted,
+                   fmt::format("the message has {} bytes, more than the {} that one may have",
+                               reader_.size(), rpc_->most_bytes)});
   }
   const CallMethod::Admission admitted = method_->Admit(reader_.size());
   if (admitted == CallMethod::Admission::kEnd) return false;
   try {
     admitted == CallMethod::Admission::kRead ? reader_.Hold() : reader_.Skip();
   } catch (const std::bad_alloc&) {
-    return refuse(ErrorCode::kResourceExhausted, "no memory for this call: try again later");
+    return refuse({ErrorCode::kResourceExhausted, "no memory for this call: try again later"});
   }
   if (rpc_->waits) bring_by_ = Clock::now() + connection_->context().options.body_timeout;
   return true;
@@ -243,9 +242,7 @@ void H2Stream::Post(std::move_only_function<void()> task) {
   });
 }
 
-Duration H2Stream::Way() const {
-  return 2 * std::chrono::duration_cast<Duration>(connection_->context().delay.NineOfTen());
-}
+Duration H2Stream::Way() const { return connection_->context().delay.BothWays(); }
 
 void H2Stream::Decode(std::function<void()> task) {
   connection_->context().decode->Add(
@@ -334,9 +331,9 @@ void H2Stream::OnSent() {
   if (const auto method = method_; method != nullptr && !ended_) method->OnSent();
 }
 
-void H2Stream::GiveUp(ErrorCode code, const char* text) {
+void H2Stream::GiveUp(CallEnd end) {
   const auto method = method_;
-  Finish(EndOf(Fail(code, text), false));
+  Finish(std::move(end));
   if (method != nullptr) method->OnGone();
 }
 
@@ -347,10 +344,11 @@ void H2Stream::CheckTime(Clock::time_point now) {
     return connection_->Abort();
   }
   if (!ended_ && head_.deadline && now >= *head_.deadline) {
-    return GiveUp(ErrorCode::kDeadlineExceeded, "Deadline Exceeded");
+    return GiveUp(DeadlinePassed());
   }
   if (!ended_ && bring_by_ && now >= *bring_by_) {
-    return GiveUp(ErrorCode::kDeadlineExceeded, "the message did not arrive in time");
+    return GiveUp(
+        EndOf(Fail(ErrorCode::kDeadlineExceeded, "the message did not arrive in time"), false));
   }
   // The client takes nothing of what is there for it.
   const bool goes_out = ended_ || out_size_ > 0;
@@ -362,7 +360,8 @@ void H2Stream::CheckTime(Clock::time_point now) {
 
 void H2Stream::Expire() {
   if (ended_ || closed_) return;
-  GiveUp(ErrorCode::kUnavailable, "the server stopped before this call was answered");
+  GiveUp(EndOf(Fail(ErrorCode::kUnavailable, "the server stopped before this call was answered"),
+               false));
 }
 
 }  // namespace tactus

@@ -58,7 +58,7 @@ class H2Stream final : public ServerCall,
   bool Begun();
   void Widen();
   void NoMore();
-  void GiveUp(ErrorCode code, const char* text);
+  void GiveUp(CallEnd end);
   void Finish(CallEnd end);
   void RefuseHttp(std::string_view status);
 

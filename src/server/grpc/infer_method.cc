@@ -95,10 +95,6 @@ bool IsExpired(const InferReply& reply) {
   return !reply.status && reply.status.error().code == ErrorCode::kDeadlineExceeded;
 }
 
-CallEnd DeadlinePassed() {
-  return EndOf(Fail(ErrorCode::kDeadlineExceeded, "Deadline Exceeded"), false);
-}
-
 InferMethod::InferMethod(InferenceService& service, const CallGate& gate, bool strict_triton,
                          std::shared_ptr<ServerCall> call)
     : service_(service),
@@ -148,7 +144,7 @@ void InferMethod::OnMessage(Message message) {
 
 void InferMethod::OnNoMore(bool cut) {
   if (came_ && !cut) return;
-  Refuse({ErrorCode::kInternal, "no whole message came: its frame is cut off or wrong"});
+  Refuse(NoWholeMessage());
 }
 
 void InferMethod::OnGone() {

@@ -39,9 +39,6 @@ InferReply Classified(const std::vector<std::uint32_t>& classes, InferReply&& re
 
 bool IsExpired(const InferReply& reply);
 
-// Triton leaves the client's own deadline to gRPC, whose clients look for this code and text.
-CallEnd DeadlinePassed();
-
 class InferMethod final : public CallMethod, public std::enable_shared_from_this<InferMethod> {
  public:
   InferMethod(InferenceService& service, const CallGate& gate, bool strict_triton,

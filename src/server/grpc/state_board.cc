@@ -54,7 +54,7 @@ class BoardStream final : public CallMethod, public std::enable_shared_from_this
   }
   void OnNoMore(bool cut) override {
     if (key_ && !cut) return;  // it listens on
-    call_->End(EndOf(Internal("no whole message came: its frame is cut off or wrong"), false));
+    call_->End(EndOf(std::unexpected(NoWholeMessage()), false));
   }
   void OnSent() override {
     sending_ = false;

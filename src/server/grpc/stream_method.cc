@@ -143,7 +143,7 @@ void StreamMethod::Tell(OutMessage message) {
 
 void StreamMethod::OnNoMore(bool cut) {
   no_more_ = true;
-  if (cut) end_ = EndOf(Internal("no whole message came: its frame is cut off or wrong"), false);
+  if (cut) end_ = EndOf(std::unexpected(NoWholeMessage()), false);
   Settle();
 }
 

@@ -48,7 +48,7 @@ class UnaryMethod final : public CallMethod {
 
   void OnNoMore(bool cut) override {
     if (came_ && !cut) return;
-    call_->End(EndOf(Internal("no whole message came: its frame is cut off or wrong"), false));
+    call_->End(EndOf(std::unexpected(NoWholeMessage()), false));
   }
 
  private:

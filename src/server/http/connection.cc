@@ -220,7 +220,7 @@ void Connection::Handle() {
   Unlimit();  // the call has a deadline of its own
   HttpRequest& request = reader_.request();
   request.received = begun_;
-  request.way = 2 * std::chrono::duration_cast<Duration>(server_->delay.NineOfTen());
+  request.way = server_->delay.BothWays();
   head_only_ = request.verb == Verb::kHead;
   keep_alive_ = reader_.keep_alive();
   call_.reset();

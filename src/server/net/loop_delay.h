@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "base/serving_time.h"
+
 namespace tactus {
 
 // Thread-safe; a note that is lost to another thread's does no harm.
@@ -29,6 +31,8 @@ class LoopDelay {
   std::chrono::nanoseconds NineOfTen() const {
     return std::chrono::nanoseconds(most_.load(std::memory_order_relaxed));
   }
+  // For a call on its way in and its answer on its way out.
+  Duration BothWays() const { return 2 * std::chrono::duration_cast<Duration>(NineOfTen()); }
 
  private:
   static constexpr std::int64_t kMeanOf = 64;  // the last so many
