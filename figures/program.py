@@ -59,7 +59,7 @@ def load_toml(path):
         with open(path, 'rb') as file:
             return tomllib.load(file)
     except OSError as error:
-        raise Failed(f'{path}: cannot read this file') from error
+        raise Failed(f'{path}: cannot read this file ({error.strerror})') from error
     except tomllib.TOMLDecodeError as error:
         line = re.search(r'line (\d+)', str(error))
         raise Failed(f"{path}:{line[1] if line else '1'}: {error}") from error

@@ -150,7 +150,7 @@ class Figures(CommandCase):
         table.write_text("ask = 'fleet'\n[[series]]\nlabel = 'a, b'\n")
         self.refused("--figure", "table3", says="label 'a, b': write it without a comma")
         table.write_text("scenario = 'nowhere'\n[[series]]\nlabel = 'a'\n")
-        self.refused("--figure", "table3", says="nowhere.toml: cannot read this scenario")
+        self.refused("--figure", "table3", says="nowhere.toml: cannot read this file (No such")
         self.assertFalse((self.folder / "out").exists())
         (self.paper / "fig01.toml").write_text(FIGURE_1.replace("duration_s=10", "duration=10"))
         self.refused("--figure", "1", says="--set duration")
